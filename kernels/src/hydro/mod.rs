@@ -1,0 +1,1 @@
+//! Ideal-gas hydrodynamics.

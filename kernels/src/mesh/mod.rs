@@ -1,0 +1,1 @@
+//! Mesh operations: ghost gathering, prolongation, restriction.
