@@ -1,5 +1,6 @@
 //! Runtime of `#[device]`: the `Real` numbers, the CUDA items and the assembly of a program text.
 extern crate self as nestar_device;
+pub mod math;
 pub mod simd;
 pub use nestar_device_macro::device;
 use std::collections::HashSet;
