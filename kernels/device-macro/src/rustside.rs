@@ -4,13 +4,13 @@ use crate::translate::{METHODS, Tr};
 use quote::{quote, quote_spanned};
 use syn::{Expr, parse::Parser, parse_quote_spanned, spanned::Spanned, visit_mut::{self, VisitMut}};
 
-struct V<'a> { tr: &'a Tr, errs: Vec<syn::Error> }
+struct V<'a> { tr: &'a Tr, rt: &'a proc_macro2::TokenStream, errs: Vec<syn::Error> }
 
-pub fn rewrite(f: &mut syn::ItemFn, tr: &Tr) -> Option<syn::Error> {
+pub fn rewrite(f: &mut syn::ItemFn, tr: &Tr, rt: &proc_macro2::TokenStream) -> Option<syn::Error> {
     if !f.attrs.iter().any(|a| a.path().is_ident("inline")) {
         f.attrs.push(syn::parse_quote!(#[inline(always)]));
     }
-    let mut v = V { tr, errs: vec![] };
+    let mut v = V { tr, rt, errs: vec![] };
     v.visit_block_mut(&mut f.block);
     v.errs.into_iter().reduce(|mut a, b| { a.combine(b); a })
 }
@@ -77,14 +77,14 @@ impl VisitMut for V<'_> {
         if let (Some(n), Expr::Binary(b)) = (compare, &*e) {
             let strip = |e: &Expr| { let mut e = e.clone(); while let Expr::Paren(p) = e { e = *p.expr } e };
             let (l, r, n) = (strip(&b.left), strip(&b.right), syn::Ident::new(n, b.op.span()));
-            *e = parse_quote_spanned!(b.op.span()=> ::nestar_device::Num::#n(#l, #r));
+            let rt = self.rt; *e = parse_quote_spanned!(b.op.span()=> #rt::Num::#n(#l, #r));
             return;
         }
         if select && let Expr::If(i) = &*e && let Some((_, els)) = &i.else_branch {
             let (c, t, r) = (&i.cond, &i.then_branch, syn::Ident::new(self.tr.real.as_deref().unwrap_or("R"), i.if_token.span));
             let one = |b: &syn::Block| if let [syn::Stmt::Expr(e, None)] = &b.stmts[..] { quote!(#e) } else { quote!(#b) };
             let t = one(t); let els = if let Expr::Block(b) = &**els { one(&b.block) } else { quote!(#els) };
-            *e = parse_quote_spanned!(i.if_token.span=> <_ as ::nestar_device::Pick<#r>>::pick(#c, #t, #els));
+            let rt = self.rt; *e = parse_quote_spanned!(i.if_token.span=> <_ as #rt::Pick<#r>>::pick(#c, #t, #els));
             return;
         }
         match e {
@@ -92,7 +92,7 @@ impl VisitMut for V<'_> {
                 if let (syn::Lit::Float(f), Some(r)) = (&l.lit, &self.tr.real) {
                     if f.suffix().is_empty() {
                         let r = syn::Ident::new(r, f.span());
-                        *e = parse_quote_spanned!(f.span()=> <#r as ::nestar_device::Lane>::lit(#l));
+                        let rt = self.rt; *e = parse_quote_spanned!(f.span()=> <#r as #rt::Lane>::lit(#l));
                     }
                 }
             }
@@ -104,7 +104,7 @@ impl VisitMut for V<'_> {
                     let (args, name) = (&m.args, &m.method);
                     let t = syn::Ident::new(tr, name.span());
                     let sp = name.span();
-                    let func = quote_spanned!(sp=> ::nestar_device::#t::#name);
+                    let rt = self.rt; let func = quote_spanned!(sp=> #rt::#t::#name);
                     *e = syn::parse2(quote!(#func(#recv, #args))).unwrap_or_else(|_| Expr::MethodCall(m.clone()));
                 }
             }

@@ -5,7 +5,7 @@ pub mod simd;
 pub use nestar_device_macro::device;
 use std::collections::HashSet;
 
-pub enum Piece { T(&'static str), I(&'static Item) }
+pub enum Piece { Text(&'static str), Item(&'static Item) }
 pub enum Kind { Fn, Struct, Const }
 pub struct Item {
     pub module: &'static str, pub name: &'static str, pub file: &'static str, pub line: u32, pub kind: Kind,
@@ -20,10 +20,10 @@ impl Item {
         let mut it = pieces.iter().peekable();
         while let Some(p) = it.next() {
             match p {
-                Piece::T(t) => s.push_str(t),
-                Piece::I(i) => {
+                Piece::Text(t) => s.push_str(t),
+                Piece::Item(i) => {
                     s.push_str("::"); s.push_str(&i.path());
-                    if let Some(Piece::T(n)) = it.peek() && let Some(rest) = n.strip_prefix("RS_DEFAULT_ARGS") {
+                    if let Some(Piece::Text(n)) = it.peek() && let Some(rest) = n.strip_prefix("RS_DEFAULT_ARGS") {
                         if !i.generics.is_empty() { s.push_str(&format!("<{}>", i.generics)) }
                         s.push_str(rest); it.next();
                     }
@@ -42,7 +42,7 @@ impl Item {
 pub fn program(roots: &[&'static Item]) -> String {
     #[allow(unused)] fn walk(i: &'static Item, seen: &mut HashSet<String>, out: &mut Vec<&'static Item>) {
         if !seen.insert(i.path()) { return }
-        for p in i.proto.iter().chain(i.body) { if let Piece::I(d) = p { walk(d, seen, out) } }
+        for p in i.proto.iter().chain(i.body) { if let Piece::Item(d) = p { walk(d, seen, out) } }
         out.push(i);
     }
     let (mut seen, mut order) = (HashSet::new(), vec![]);
@@ -55,6 +55,21 @@ pub fn program(roots: &[&'static Item]) -> String {
 }
 
 use std::ops::*;
+/// A cell-wise map `fn f<R: Real>(state: S<R>, p1: R, …, pn: R) -> S<R>` (n from 0 to 8), as a type.
+///
+/// `#[device]` implements it for the companion type `f` of every such function, so that a launcher can be handed the
+/// function as `launcher.map_cells::<f>(…)` and run it on the CPU ([`call`](MapFn::call)) or on a GPU
+/// ([`ITEM`](MapFn::ITEM)). The scalar parameters come as a slice, in the order of the signature.
+pub trait MapFn: 'static {
+    /// Type of the first parameter and of the result.
+    type State<R: Real>;
+    /// Number of scalar parameters after the state.
+    const PARAMETERS: usize;
+    /// The CUDA C++ text.
+    const ITEM: &'static Item;
+    /// Calls the function; `p` holds at least `PARAMETERS` values. Panics if it is shorter.
+    fn call<R: Real>(state: Self::State<R>, p: &[R]) -> Self::State<R>;
+}
 /// What a comparison of `R` gives: `bool` for f32/f64, one flag per lane for a lane type.
 pub trait Mask: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> { fn any(self) -> bool; fn all(self) -> bool; }
 impl Mask for bool { #[inline(always)] fn any(self) -> bool { self } #[inline(always)] fn all(self) -> bool { self } }
