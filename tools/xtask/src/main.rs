@@ -1,1 +1,99 @@
-fn main() {}
+//! `cargo xtask`: the contributor's commands. Continuous integration runs the same ones.
+//!
+//! Only the standard library is used, so that the helper itself compiles in a second or two.
+mod layers;
+mod python;
+mod steps;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask COMMAND
+
+  check            every step below except bench and order, each timed; all failures are reported
+  test [ARGS…]     prepares what the tests need, then cargo test --release --workspace [ARGS…]
+  fmt              formatting (cargo fmt --check)
+  layers           the house rules of ARCHITECTURE.md: who may name whom
+  clippy           lints for all targets, then the numerics lints for product code
+  docs             rustdoc, warnings are errors
+  kernels          compiles the CUDA text of every device function by NVRTC; no fused multiply-add may appear
+  python           prepares the Python environment of tests and kernels and prints its interpreter
+  bench            cell updates per second of the patch solver, by method and lane type
+  order            the resolved order of a step of scenarios/sedov.toml
+";
+
+/// What a step came to.
+pub enum Outcome {
+    /// The step ran and found nothing wrong.
+    Passed,
+    /// The step could not run here; why.
+    Skipped(String),
+    /// The step failed; why, in one line.
+    Failed(String),
+}
+
+fn main() -> ExitCode {
+    let root = workspace_root();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((command, rest)) = arguments.split_first() else {
+        eprint!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    if matches!(command.as_str(), "help" | "--help" | "-h") {
+        print!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    if !rest.is_empty() && command != "test" {
+        eprintln!("error: `cargo xtask {command}` takes no arguments\n\n{USAGE}");
+        return ExitCode::from(2);
+    }
+    match run(command, rest, &root) {
+        Some(Outcome::Passed) => ExitCode::SUCCESS,
+        Some(Outcome::Skipped(why)) => {
+            println!("skipped: {why}");
+            ExitCode::SUCCESS
+        }
+        Some(Outcome::Failed(why)) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+        None => {
+            eprintln!("error: no command `{command}`\n\n{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs one command; `None` where there is no such command.
+fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
+    Some(match command {
+        "check" => steps::check(root),
+        "test" => steps::test(root, rest),
+        "fmt" => steps::format(root),
+        "layers" => layers::run(root),
+        "clippy" => steps::clippy(root),
+        "docs" => steps::docs(root),
+        "kernels" => steps::kernels(root),
+        "python" => match python::prepare(root) {
+            Ok(interpreter) => {
+                println!("{}", interpreter.display());
+                Outcome::Passed
+            }
+            Err(why) => Outcome::Failed(why),
+        },
+        "bench" => steps::bench(root),
+        "order" => steps::order(root),
+        _ => return None,
+    })
+}
+
+/// The workspace this helper was built from.
+fn workspace_root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest
+        .ancestors()
+        .nth(2)
+        .unwrap_or(manifest)
+        .to_path_buf()
+}

@@ -1,0 +1,88 @@
+//! The Python environment of the tests (zarr, xarray read what Nestar writes) and of NVRTC.
+use crate::steps::target_directory;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The environment variable that tells the tests which interpreter to use.
+pub const VARIABLE: &str = "NESTAR_PYTHON";
+const REQUIREMENTS: &str = "tools/python/requirements.txt";
+/// Runs without a GPU: compiles CUDA text to PTX.
+const NVRTC: &str = "nvidia-cuda-nvrtc==13.0.*";
+/// Written last, with the list of packages: its presence says that the environment is complete.
+const STAMP: &str = "nestar-packages.txt";
+
+/// Makes `target/python` unless it is there with the same packages; the interpreter's path, or why there is none.
+/// An interpreter named by `NESTAR_PYTHON` is taken as it is.
+pub fn prepare(root: &Path) -> Result<PathBuf, String> {
+    if let Some(given) = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
+        return Ok(given.into());
+    }
+    let folder = target_directory(root).join("python");
+    let interpreter = folder.join("bin/python");
+    let packages = packages(root)?;
+    let stamp = folder.join(STAMP);
+    if interpreter.exists() && std::fs::read_to_string(&stamp).is_ok_and(|s| s == packages) {
+        return Ok(interpreter);
+    }
+    eprintln!("preparing {} (once)", folder.display());
+    create(&folder)?;
+    install(&interpreter, &packages)?;
+    std::fs::write(&stamp, packages).map_err(|e| format!("{}: {e}", stamp.display()))?;
+    Ok(interpreter)
+}
+
+/// The packages, one a line.
+fn packages(root: &Path) -> Result<String, String> {
+    let path = root.join(REQUIREMENTS);
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let named = text
+        .lines()
+        .map(|l| l.split('#').next().unwrap_or_default().trim())
+        .filter(|l| !l.is_empty());
+    Ok(named.chain([NVRTC]).map(|l| format!("{l}\n")).collect())
+}
+
+fn create(folder: &Path) -> Result<(), String> {
+    let mut venv = Command::new("python3");
+    venv.args(["-m", "venv", "--clear"]).arg(folder);
+    quiet(venv).map_err(|e| {
+        format!("no Python environment ({e}); install python3 and python3-venv, or set {VARIABLE}")
+    })
+}
+
+fn install(interpreter: &Path, packages: &str) -> Result<(), String> {
+    let mut pip = Command::new(interpreter);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--only-binary=:all:",
+    ]);
+    pip.args(packages.lines());
+    quiet(pip).map_err(|e| {
+        format!("Python packages could not be installed ({e}); they are needed once, from PyPI")
+    })
+}
+
+/// Runs a program silently; its last line of output is the reason of a failure.
+fn quiet(mut command: Command) -> Result<(), String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| format!("{program}: {e}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let last = text
+        .lines()
+        .rev()
+        .find(|l| !l.trim().is_empty())
+        .unwrap_or("no output");
+    Err(format!("{program}: {}", last.trim()))
+}
