@@ -1,5 +1,11 @@
 //! Numerics of Nestar: how cells, patches and particles are computed, on the CPU and in CUDA.
 //!
 //! Nothing here knows the ECS, MPI, files or configuration: kernels take views, scalars and parameter structs.
+pub mod criteria;
 pub mod hydro;
 pub mod mesh;
+
+/// Cells along one axis of a patch.
+pub const PATCH: usize = 8;
+/// Cells of a patch.
+pub const CELLS: usize = PATCH * PATCH * PATCH;

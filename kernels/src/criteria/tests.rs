@@ -1,0 +1,304 @@
+//! Hand-computed answers, bounds, and the symmetries of every criterion.
+use super::*;
+
+const N: usize = PATCH + 4;
+
+/// A ghosted field (two ghost cells) of q at cell indices x, y, z; the patch's first cell is 0.
+fn field(q: impl Fn(i64, i64, i64) -> f64) -> Vec<f64> {
+    let index = |c: usize| c as i64 - 2;
+    (0..N * N * N)
+        .map(|c| q(index(c % N), index(c / N % N), index(c / (N * N))))
+        .collect()
+}
+
+fn view(values: &[f64]) -> GhostedField<'_, f64> {
+    GhostedField::new(values, 2)
+}
+
+fn random(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// All cells for which `inside` holds.
+fn cells(inside: impl Fn(usize, usize, usize) -> bool) -> CellFlags {
+    CellFlags::from_rows(|k, j| std::array::from_fn(|i| inside(i, j, k)))
+}
+
+#[test]
+fn thresholds_are_strict() {
+    let q = field(|x, y, z| (x + 10 * y + 100 * z) as f64);
+    assert_eq!(
+        above(&view(&q), 345.0),
+        cells(|x, y, z| x + 10 * y + 100 * z > 345)
+    );
+    assert_eq!(
+        below(&view(&q), 345.0),
+        cells(|x, y, z| x + 10 * y + 100 * z < 345)
+    );
+}
+
+#[test]
+fn relative_gradient_of_a_ramp_is_its_slope_over_its_value() {
+    // along z: 0.5 * (q(+1) - q(-1)) / q = 1 / (z + 4) exceeds 0.15 for z + 4 < 6.67
+    let q = field(|_, _, z| (z + 4) as f64);
+    assert_eq!(gradient(&view(&q), 0.15), cells(|_, _, z| z <= 2));
+    assert_eq!(gradient(&view(&q), 0.25), CellFlags::NONE);
+}
+
+#[test]
+fn relative_gradient_at_zero_flags_changes_and_nothing_else() {
+    assert_eq!(gradient(&view(&field(|_, _, _| 0.0)), 0.0), CellFlags::NONE);
+    let step = field(|x, _, _| if x < 4 { 0.0 } else { 1.0 });
+    // the cell of value 0 beside the step has an infinite relative gradient, the one of value 1 has 1/2
+    assert_eq!(gradient(&view(&step), 1e300), cells(|x, _, _| x == 3));
+    assert_eq!(
+        gradient(&view(&step), 0.4),
+        cells(|x, _, _| x == 3 || x == 4)
+    );
+}
+
+#[test]
+fn lohner_of_a_constant_or_a_ramp_is_zero_and_of_a_jump_is_one_beside_it() {
+    for constant in [0.0, 1.0, -3.0, 1e-300] {
+        assert_eq!(
+            lohner(&view(&field(|_, _, _| constant)), 0.0, 0.01),
+            CellFlags::NONE
+        );
+    }
+    let ramp = field(|x, y, z| (x + 2 * y - 3 * z) as f64);
+    assert_eq!(lohner(&view(&ramp), 0.0, 0.01), CellFlags::NONE);
+    let jump = field(|x, _, _| if x < 4 { 1.0 } else { 2.0 });
+    // without the filter; two cells from the jump only d_xx differs from zero and has one side: 1. Beside the jump d_xy
+    // and d_xz vanish between equal first derivatives: 1 / sqrt(1 + 2^2 + 2^2)
+    assert_eq!(
+        lohner(&view(&jump), 0.999_999, 0.0),
+        cells(|x, _, _| x == 2 || x == 5)
+    );
+    assert!((lohner_row(&view(&jump), 0.0, 0, 0)[3] - 1.0 / 3.0).abs() < 1e-15);
+    assert_eq!(
+        lohner(&view(&jump), 0.0, 0.0),
+        cells(|x, _, _| (2..6).contains(&x))
+    );
+}
+
+#[test]
+fn lohner_of_a_parabola_matches_the_hand_computed_value() {
+    // q = x^2 at x = 3: d2 = 25 - 18 + 1 = 8, d1 = 16 + 8 = 24, ripple 25 + 18 + 1 = 44; the mixed pairs have the
+    // first derivatives (16 - 4) * 2 along x in d_xy and d_xz, none along y and z, and ripples of 2 * (16 + 4) = 40;
+    // d_yy and d_zz have ripples of 36, d_yz and d_zy of 36
+    let f = 0.01f64;
+    let bound = (24.0 + 44.0 * f).powi(2)
+        + 2.0 * (24.0 + 40.0 * f).powi(2)
+        + 2.0 * (40.0 * f).powi(2)
+        + 4.0 * (36.0 * f).powi(2);
+    let q = field(|x, _, _| (x * x) as f64);
+    let found = lohner_row(&view(&q), f, 4, 4)[3];
+    assert!(
+        (found / (64.0 / bound).sqrt() - 1.0).abs() < 1e-14,
+        "{found}"
+    );
+    // q = x y at (3, 5): only d_xy = d_yx = 4 differs from zero; d_x = 2 * 6 + 2 * 4 along y, d_y = 2 * 4 + 2 * 2 along x
+    let q = field(|x, y, _| (x * y) as f64);
+    let ripple = [60.0 * f, 60.0 * f, 60.0 * f];
+    let straight = (20.0 + ripple[0]).powi(2) + (12.0 + ripple[1]).powi(2) + ripple[2].powi(2);
+    let crossed = (20.0 + 60.0 * f).powi(2) + (12.0 + 60.0 * f).powi(2);
+    let flat = (20.0 + 60.0 * f).powi(2)
+        + (60.0 * f).powi(2)
+        + (12.0 + 60.0 * f).powi(2)
+        + (60.0 * f).powi(2);
+    let found = lohner_row(&view(&q), f, 0, 5)[3];
+    assert!(
+        (found / (32.0 / (straight + crossed + flat)).sqrt() - 1.0).abs() < 1e-14,
+        "{found}"
+    );
+}
+
+#[test]
+fn lohner_stays_between_zero_and_one_and_does_not_depend_on_the_unit() {
+    let mut noise = random(3);
+    let q = field(|_, _, _| 0.0)
+        .iter()
+        .map(|_| (2.0 * noise() - 1.0) * 10f64.powi((12.0 * noise()) as i32))
+        .collect::<Vec<_>>();
+    let small: Vec<f32> = q.iter().map(|q| (*q * 1e-33) as f32).collect();
+    let large: Vec<f32> = q.iter().map(|q| *q as f32).collect();
+    let mut largest = 0f64;
+    for (k, j) in (0..64).map(|c| (c / 8, c % 8)) {
+        let row = lohner_row(&view(&q), 0.0, k, j);
+        assert!(
+            row.iter().all(|e| (0.0..=1.0 + 1e-15).contains(e)),
+            "{row:?}"
+        );
+        largest = row.into_iter().fold(largest, f64::max);
+        let [a, b] = [&small, &large].map(|q| lohner_row(&GhostedField::new(q, 2), 0.01, k, j));
+        assert!(
+            a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-4),
+            "{a:?} {b:?}"
+        );
+    }
+    assert!(largest > 0.9);
+}
+
+#[test]
+fn vorticity_of_rigid_rotation_is_twice_its_rate() {
+    // v = (-y, x, 0) * 0.5 about (-20, -20): |curl v| = 1, so that the estimate is 1 / |v| = 2 / r in cells
+    let at = |c: i64| (c + 20) as f64;
+    let v = [
+        field(|_, y, _| -0.5 * at(y)),
+        field(|x, _, _| 0.5 * at(x)),
+        field(|_, _, _| 0.0),
+    ];
+    let [x, y, z] = [view(&v[0]), view(&v[1]), view(&v[2])];
+    let r = |i: usize, j: usize| at(i as i64).hypot(at(j as i64));
+    assert_eq!(
+        vorticity([&x, &y, &z], [0.1; 3], 0.06),
+        cells(|i, j, _| 2.0 / r(i, j) > 0.06)
+    );
+    // a gradient flow has no curl
+    assert_eq!(vorticity([&y, &x, &z], [0.1; 3], 0.0), CellFlags::NONE);
+    // cells half as wide along y double d v_x / d y: the curl is 1.5, over the larger width
+    let row = vorticity_row([&x, &y, &z], [0.2, 0.1, 0.2], 4, 4);
+    assert!((row[3] / (3.0 / r(3, 4)) - 1.0).abs() < 1e-14);
+    // at rest between moving gas
+    let shear = field(|_, y, _| (y - 4) as f64);
+    let zero = view(&v[2]);
+    assert_eq!(
+        vorticity([&view(&shear), &zero, &zero], [1.0; 3], 1e300),
+        cells(|_, j, _| j == 4)
+    );
+    assert_eq!(vorticity([&zero; 3], [1.0; 3], 0.0), CellFlags::NONE);
+}
+
+#[test]
+fn jeans_length_counts_cells() {
+    // lambda_J = sqrt(pi / (G rho)) c_s = 2 / (1 + x) with rho = pi (1 + x)^2 / 4, G = 1, c_s = 1: in cells of 0.1
+    let rho = field(|x, _, _| std::f64::consts::PI * ((1 + x) * (1 + x)) as f64 / 4.0 + 1e-3);
+    let c_s = field(|_, _, _| 1.0);
+    let flags = jeans(&view(&rho), &view(&c_s), 1.0, 0.1, 4.1);
+    assert_eq!(flags, cells(|x, _, _| 20.0 / ((1 + x) as f64) < 4.1));
+    assert_eq!(
+        jeans(&view(&rho), &view(&c_s), 0.0, 0.1, 1e9),
+        CellFlags::NONE
+    );
+    assert!((cell::jeans_cells(std::f64::consts::PI / 4.0, 3.0, 4.0, 0.5) - 6.0f64).abs() < 1e-14);
+}
+
+#[test]
+fn regions_hold_the_cells_with_their_centre_inside() {
+    let axis = |start: f64| std::array::from_fn(|i| start + i as f64);
+    let centres = CellCentres([axis(0.5), axis(10.5), axis(-3.5)]);
+    let flags = inside_box(&centres, [1.5, 0.0, -1.0], [3.5, 12.0, 9.0]);
+    assert_eq!(
+        flags,
+        cells(|x, y, z| (1..3).contains(&x) && y < 2 && z >= 3)
+    );
+    let centre = [4.0, 14.0, 0.0];
+    let flags = inside_sphere(&centres, centre, 2.0);
+    let squared = |x: usize, y: usize, z: usize| {
+        [x, y, z]
+            .map(|c| (c as f64 - 3.5).powi(2))
+            .iter()
+            .sum::<f64>()
+    };
+    assert_eq!(flags, cells(|x, y, z| squared(x, y, z) < 4.0));
+    assert_eq!(inside_sphere(&centres, [0.5, 10.5, -3.5], 1.0).count(), 1);
+}
+
+#[test]
+fn a_cell_of_nan_is_never_flagged_and_spoils_its_neighbours_only() {
+    let q = field(|x, y, z| {
+        if (x, y, z) == (4, 4, 4) {
+            f64::NAN
+        } else {
+            (z * z) as f64
+        }
+    });
+    let q = view(&q);
+    for flags in [
+        gradient(&q, 0.0),
+        lohner(&q, 0.0, 0.01),
+        above(&q, 0.0),
+        below(&q, 1e9),
+    ] {
+        assert!(!flags.get(4, 4, 4) && flags.get(1, 1, 1));
+    }
+}
+
+/// Where cell (x, y, z) comes from after the axes have been permuted and some of them mirrored.
+fn source(permutation: [usize; 3], mirror: [bool; 3], c: [i64; 3]) -> [i64; 3] {
+    std::array::from_fn(|a| {
+        if mirror[a] {
+            7 - c[permutation[a]]
+        } else {
+            c[permutation[a]]
+        }
+    })
+}
+
+const PERMUTATIONS: [[usize; 3]; 6] = [
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+];
+
+/// Whether `estimate` of three transformed fields is its transformed estimate, bit for bit. The fields are the
+/// components of a vector.
+fn assert_equivariant(estimate: impl Fn(&[Vec<f64>; 3], usize, usize) -> [f64; PATCH]) {
+    let mut noise = random(7);
+    let q: [Vec<f64>; 3] = std::array::from_fn(|_| (0..N * N * N).map(|_| noise() - 0.3).collect());
+    let at = |q: &[f64], c: [i64; 3]| q[c.iter().rev().fold(0, |n, c| n * N + (c + 2) as usize)];
+    for permutation in PERMUTATIONS {
+        for mirror in (0..8).map(|m| [m & 1 == 1, m & 2 == 2, m & 4 == 4]) {
+            let moved: [Vec<f64>; 3] = std::array::from_fn(|a| {
+                let from = permutation.iter().position(|p| *p == a).unwrap_or(0);
+                let sign = if mirror[from] { -1.0 } else { 1.0 };
+                field(|x, y, z| sign * at(&q[from], source(permutation, mirror, [x, y, z])))
+            });
+            for c in 0..512 {
+                let [x, y, z] = [c % 8, c / 8 % 8, c / 64];
+                let from =
+                    source(permutation, mirror, [x as i64, y as i64, z as i64]).map(|c| c as usize);
+                let (found, expected) = (
+                    estimate(&moved, z, y)[x],
+                    estimate(&q, from[2], from[1])[from[0]],
+                );
+                assert_eq!(
+                    found.to_bits(),
+                    expected.to_bits(),
+                    "{permutation:?} {mirror:?} {x} {y} {z}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn estimates_follow_permutations_and_mirrors_bit_for_bit() {
+    // one scalar made of the three components, so that it has no preferred axis and no sign
+    let scalar = |q: &[Vec<f64>; 3]| -> Vec<f64> {
+        (0..N * N * N)
+            .map(|c| nestar_device::math::sum3(q[0][c].abs(), q[1][c].abs(), q[2][c].abs()))
+            .collect()
+    };
+    assert_equivariant(|q, k, j| gradient_row(&view(&scalar(q)), k, j));
+    assert_equivariant(|q, k, j| lohner_row(&view(&scalar(q)), 0.01, k, j));
+    assert_equivariant(|q, k, j| {
+        vorticity_row([&view(&q[0]), &view(&q[1]), &view(&q[2])], [0.5; 3], k, j)
+    });
+}
+
+#[test]
+#[should_panic(expected = "2 ghost cells needed")]
+fn too_few_ghost_cells_are_refused() {
+    let values = vec![0.0; 1000];
+    let _ = lohner(&GhostedField::new(&values, 1), 0.5, 0.01);
+}
