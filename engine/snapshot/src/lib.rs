@@ -1,1 +1,38 @@
-//! Nestar.
+//! The snapshot store of Nestar: Zarr version 3, written beside the run and renamed when whole.
+//!
+//! A snapshot is a directory `RUN/snapshots/NNNNNN.zarr`: a root group with the [`Attributes`], one group per
+//! refinement level (`level_0`, …) with its [`LevelHeader`], and in it one array per field, whose first dimension is
+//! the patch, in the same order in all arrays. Every level has the arrays [`ORIGIN`] and [`LEAF`].
+//!
+//! * [`SnapshotWriter`] writes one while the run goes on; [`Plan`] has its steps one by one, for several processes.
+//! * [`Snapshot`] reads one; [`latest`] finds the newest of a run.
+//! * [`digest`] names the content in 64 hexadecimal digits, [`summary`] describes it for people.
+//! * [`read_uniform`] reads initial states that anyone wrote as Zarr arrays on a uniform grid.
+
+mod digest;
+mod error;
+mod files;
+mod header;
+mod queue;
+mod reader;
+mod store;
+mod summary;
+mod uniform;
+mod values;
+mod writer;
+mod zarr;
+
+pub use digest::digest;
+pub use error::{Result, SnapshotError};
+pub use files::clean_partials;
+pub use header::{
+    Attributes, Cosmology, DataType, FORMAT_VERSION, FieldHeader, LEAF, Level, LevelHeader, ORIGIN,
+    PATCH_SIZE, Precision, Units,
+};
+pub use queue::Done;
+pub use reader::{Snapshot, latest};
+pub use store::Plan;
+pub use summary::summary;
+pub use uniform::{UniformArray, read_uniform};
+pub use values::Values;
+pub use writer::{Finishing, SnapshotWriter, Target};

@@ -1,0 +1,140 @@
+//! The digest of a snapshot's content.
+
+use crate::header::FORMAT_VERSION;
+use crate::{FieldHeader, LevelHeader, Result, Snapshot};
+use serde_json::{Value, json};
+
+/// Patches that are in memory at a time (4 MiB of f64 cells).
+const STRETCH: u64 = 1024;
+
+/// The digest of the snapshot's canonical content: 64 hexadecimal digits of BLAKE3.
+///
+/// It covers what the run computed and nothing about how: not the deck, the `restart` attribute, the last time steps,
+/// units, precision, or the way the arrays are cut into chunks and compressed. Two runs agree in it exactly if they
+/// agree in every bit of every array.
+///
+/// The hash is taken over these bytes, in this order:
+///
+/// 1. the *encoding* of the object `{format_version, time, step, domain_left_edge, domain_right_edge, root_cells,
+///    boundary, gamma}` of the root's attributes (`gamma` is `null` where there is none);
+/// 2. for each level, ascending: the *encoding* of `{level, time, cell_width}`; then for each array of the level,
+///    names ascending bytewise: the *encoding* of `{name, dtype, shape}` (`dtype` as in Zarr, e.g. `"float64"`),
+///    and the array's elements in row-major order, little-endian.
+///
+/// The *encoding* of a JSON value is a tag byte with its content:
+/// `n` null; `t` true; `f` false; `d` any number, as the 8 little-endian bytes of its f64; `s` a string, as its length
+/// in bytes (u64, little-endian) and its UTF-8; `a` an array, as its length (u64) and its encoded elements; `o` an
+/// object, as its length (u64) and, keys ascending bytewise, each key encoded as a string and its encoded value.
+///
+/// # Errors
+/// As [`Snapshot::read`].
+pub fn digest(snapshot: &Snapshot) -> Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    let attributes = snapshot.attributes();
+    let root = json!({
+        "format_version": FORMAT_VERSION,
+        "time": attributes.time,
+        "step": attributes.step,
+        "domain_left_edge": attributes.domain_left_edge,
+        "domain_right_edge": attributes.domain_right_edge,
+        "root_cells": attributes.root_cells,
+        "boundary": attributes.boundary,
+        "gamma": attributes.gamma,
+    });
+    hasher.update(&encode(&root));
+    for level in snapshot.levels() {
+        let header =
+            json!({"level": level.level, "time": level.time, "cell_width": level.cell_width});
+        hasher.update(&encode(&header));
+        for array in snapshot.arrays(level.level)? {
+            hash_array(&mut hasher, snapshot, level, array)?;
+        }
+    }
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// Hashes one array stretch by stretch.
+fn hash_array(
+    hasher: &mut blake3::Hasher,
+    snapshot: &Snapshot,
+    level: &LevelHeader,
+    array: &FieldHeader,
+) -> Result<()> {
+    let shape: Vec<u64> = std::iter::once(level.patches)
+        .chain(array.shape.iter().copied())
+        .collect();
+    let header = json!({"name": array.name, "dtype": array.data_type.name(), "shape": shape});
+    hasher.update(&encode(&header));
+    for first in (0..level.patches).step_by(STRETCH as usize) {
+        let range = first..(first + STRETCH).min(level.patches);
+        hasher.update(
+            snapshot
+                .read_patches(level.level, &array.name, range)?
+                .bytes(),
+        );
+    }
+    Ok(())
+}
+
+/// The encoding of a JSON value, as [`digest`] specifies it.
+fn encode(value: &Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode_into(value, &mut bytes);
+    bytes
+}
+
+fn encode_into(value: &Value, bytes: &mut Vec<u8>) {
+    match value {
+        Value::Null => bytes.push(b'n'),
+        Value::Bool(true) => bytes.push(b't'),
+        Value::Bool(false) => bytes.push(b'f'),
+        Value::Number(number) => {
+            bytes.push(b'd');
+            bytes.extend(number.as_f64().unwrap_or(f64::NAN).to_le_bytes());
+        }
+        Value::String(text) => encode_string(text, bytes),
+        Value::Array(elements) => {
+            bytes.push(b'a');
+            bytes.extend((elements.len() as u64).to_le_bytes());
+            elements
+                .iter()
+                .for_each(|element| encode_into(element, bytes));
+        }
+        Value::Object(map) => {
+            bytes.push(b'o');
+            bytes.extend((map.len() as u64).to_le_bytes());
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by(|a, b| a.0.cmp(b.0));
+            for (key, value) in entries {
+                encode_string(key, bytes);
+                encode_into(value, bytes);
+            }
+        }
+    }
+}
+
+fn encode_string(text: &str, bytes: &mut Vec<u8>) {
+    bytes.push(b's');
+    bytes.extend((text.len() as u64).to_le_bytes());
+    bytes.extend(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::encode;
+    use serde_json::json;
+
+    #[test]
+    fn encoding_has_sorted_keys_and_exact_floats() {
+        let one = encode(&json!({"b": [1, null], "a": -0.0}));
+        let other = encode(&json!({"a": -0.0, "b": [1.0, null]}));
+        assert_eq!(one, other);
+        let mut expected = b"o\x02\0\0\0\0\0\0\0s\x01\0\0\0\0\0\0\0ad".to_vec();
+        expected.extend((-0.0f64).to_le_bytes());
+        expected.extend(b"s\x01\0\0\0\0\0\0\0ba\x02\0\0\0\0\0\0\0d");
+        expected.extend(1.0f64.to_le_bytes());
+        expected.push(b'n');
+        assert_eq!(one, expected);
+        assert_ne!(encode(&json!(0.0)), encode(&json!(-0.0)));
+    }
+}

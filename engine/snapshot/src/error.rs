@@ -1,0 +1,174 @@
+//! What can go wrong with a snapshot, each with the path and what to do about it.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error of the snapshot store. Its text names the path and what to do.
+///
+/// The type is `Clone` because one failure of the background thread is reported to every later call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SnapshotError {
+    /// The operating system refused an operation.
+    Io {
+        /// What was being done, as a verb phrase: `"write"`, `"create the directory"`.
+        action: &'static str,
+        /// The file or directory concerned.
+        path: PathBuf,
+        /// The kind of the error, e.g. `StorageFull`.
+        kind: io::ErrorKind,
+        /// The operating system's own text.
+        detail: String,
+    },
+    /// A complete snapshot with this number is there already and must not be overwritten.
+    Exists {
+        /// The snapshot in the way.
+        path: PathBuf,
+    },
+    /// The path is not a snapshot: missing, a file, or a Zarr group that something else wrote.
+    Foreign {
+        /// The path that was to be opened.
+        path: PathBuf,
+        /// What was found instead.
+        detail: String,
+    },
+    /// The snapshot was written by a newer version of the program.
+    Newer {
+        /// The snapshot.
+        path: PathBuf,
+        /// Its `format_version`.
+        found: u64,
+    },
+    /// The snapshot is damaged: a file is missing, cut short or fails its checksum.
+    Corrupt {
+        /// The damaged file or array.
+        path: PathBuf,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// The snapshot has no such level or array.
+    Missing {
+        /// The snapshot.
+        path: PathBuf,
+        /// What was asked for.
+        wanted: String,
+        /// What the snapshot has instead.
+        known: Vec<String>,
+    },
+    /// A Zarr array is no initial state on a uniform grid.
+    Uniform {
+        /// The array or group.
+        path: PathBuf,
+        /// What is in the way and what is expected.
+        detail: String,
+    },
+    /// The caller asked for something that makes no sense (a fault of the program, not of a file).
+    Request(String),
+}
+
+impl SnapshotError {
+    /// Wraps an I/O error with the action and the path that it concerns.
+    pub(crate) fn io(action: &'static str, path: &Path, error: &io::Error) -> Self {
+        Self::Io {
+            action,
+            path: path.to_path_buf(),
+            kind: error.kind(),
+            detail: error.to_string(),
+        }
+    }
+
+    /// A [`SnapshotError::Corrupt`] for `path`.
+    pub(crate) fn corrupt(path: &Path, detail: impl Into<String>) -> Self {
+        Self::Corrupt {
+            path: path.to_path_buf(),
+            detail: detail.into(),
+        }
+    }
+
+    /// A [`SnapshotError::Foreign`] for `path`.
+    pub(crate) fn foreign(path: &Path, detail: impl Into<String>) -> Self {
+        Self::Foreign {
+            path: path.to_path_buf(),
+            detail: detail.into(),
+        }
+    }
+}
+
+/// What a user can do about an I/O error of this kind; empty where the text of the system says it all.
+fn advice(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; the disk is full: free some space or choose another output directory, \
+             then resume from the last complete snapshot, which is untouched"
+        }
+        io::ErrorKind::NotFound => {
+            "; the directory is missing: create it or choose another output directory"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; give yourself the permission or choose another directory"
+        }
+        _ => "",
+    }
+}
+
+impl fmt::Display for SnapshotError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io {
+                action,
+                path,
+                kind,
+                detail,
+            } => write!(
+                out,
+                "cannot {action} {}: {detail}{}",
+                path.display(),
+                advice(*kind)
+            ),
+            Self::Exists { path } => write!(
+                out,
+                "{} exists already and is not overwritten: resume the run, choose another output directory, or remove it",
+                path.display()
+            ),
+            Self::Foreign { path, detail } => {
+                write!(out, "{} is not a Nestar snapshot: {detail}", path.display())
+            }
+            Self::Newer { path, found } => write!(
+                out,
+                "{} has format version {found}, this program reads up to {}: use a newer program",
+                path.display(),
+                crate::FORMAT_VERSION
+            ),
+            Self::Corrupt { path, detail } => write!(
+                out,
+                "{} is damaged: {detail}; use an earlier snapshot",
+                path.display()
+            ),
+            Self::Missing {
+                path,
+                wanted,
+                known,
+            } => write!(
+                out,
+                "{} has no {wanted}; it has {}",
+                path.display(),
+                if known.is_empty() {
+                    "none".to_string()
+                } else {
+                    known.join(", ")
+                }
+            ),
+            Self::Uniform { path, detail } => write!(
+                out,
+                "cannot read {} as arrays on a uniform grid: {detail}",
+                path.display()
+            ),
+            Self::Request(text) => out.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for SnapshotError {}
+
+/// The result of an operation on snapshots.
+pub type Result<T> = std::result::Result<T, SnapshotError>;

@@ -1,0 +1,150 @@
+//! Files and directories: every error names its path, and what is renamed into place is on the disk first.
+
+use crate::{Result, SnapshotError};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// The run's directory of snapshots.
+pub(crate) const SNAPSHOTS: &str = "snapshots";
+
+/// Name of the complete snapshot `number`.
+pub(crate) fn complete_name(number: u32) -> String {
+    format!("{number:06}.zarr")
+}
+
+/// Creates one directory, whose parent must exist.
+pub(crate) fn create_directory(path: &Path) -> Result<()> {
+    fs::create_dir(path).map_err(|error| SnapshotError::io("create the directory", path, &error))
+}
+
+/// Writes a new file; returns its length. Nothing is synced yet.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<u64> {
+    File::create(path)
+        .and_then(|mut file| file.write_all(bytes))
+        .map_err(|error| SnapshotError::io("write", path, &error))?;
+    Ok(bytes.len() as u64)
+}
+
+/// The entries of a directory.
+pub(crate) fn entries(path: &Path) -> Result<Vec<PathBuf>> {
+    let list = || -> std::io::Result<Vec<PathBuf>> {
+        fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
+    };
+    list().map_err(|error| SnapshotError::io("list", path, &error))
+}
+
+/// Syncs a file or a directory to the disk.
+pub(crate) fn sync(path: &Path) -> Result<()> {
+    File::open(path)
+        .and_then(|file| file.sync_all())
+        .map_err(|error| SnapshotError::io("sync", path, &error))
+}
+
+/// Syncs everything below `directory` and the directory itself, leaves first.
+pub(crate) fn sync_tree(directory: &Path) -> Result<()> {
+    for entry in entries(directory)? {
+        if entry.is_dir() {
+            sync_tree(&entry)?;
+        } else {
+            sync(&entry)?;
+        }
+    }
+    sync(directory)
+}
+
+/// Bytes of all files below `path`.
+pub(crate) fn tree_bytes(path: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in entries(path)? {
+        bytes += if entry.is_dir() {
+            tree_bytes(&entry)?
+        } else {
+            let metadata = fs::metadata(&entry);
+            metadata
+                .map_err(|error| SnapshotError::io("read", &entry, &error))?
+                .len()
+        };
+    }
+    Ok(bytes)
+}
+
+/// Removes a directory with all that is in it, if it is there.
+pub(crate) fn remove_tree(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(SnapshotError::io("remove", path, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Renames with an error that names the target.
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to)
+        .map_err(|error| SnapshotError::io("rename the finished snapshot to", to, &error))
+}
+
+/// Where the snapshot at `complete` waits while its replacement takes the name.
+fn replaced_path(complete: &Path) -> PathBuf {
+    let name = complete.file_name().unwrap_or_default().to_string_lossy();
+    complete.with_file_name(format!(".{name}.replaced"))
+}
+
+/// Gives the synced directory `partial` its final name and syncs the parent.
+pub(crate) fn publish(partial: &Path, complete: &Path, replace: bool) -> Result<()> {
+    let parent = complete.parent().unwrap_or(Path::new("."));
+    let old = replaced_path(complete);
+    let replaces = complete.exists();
+    if replaces {
+        if !replace {
+            return Err(SnapshotError::Exists {
+                path: complete.to_path_buf(),
+            });
+        }
+        remove_tree(&old)?;
+        rename(complete, &old)?;
+    }
+    rename(partial, complete)?;
+    sync(parent)?;
+    if replaces {
+        remove_tree(&old)?;
+    }
+    Ok(())
+}
+
+/// Removes what a killed run left in `directory/snapshots`: unfinished snapshots, and replaced ones whose replacement
+/// is complete (otherwise the old one gets its name back). Call it before the first snapshot of a run; no other run
+/// may be writing there. Returns how many were removed.
+///
+/// # Errors
+/// [`SnapshotError::Io`].
+pub fn clean_partials(directory: &Path) -> Result<usize> {
+    let snapshots = directory.join(SNAPSHOTS);
+    if !snapshots.is_dir() {
+        return Ok(0);
+    }
+    let mut removed = 0;
+    for path in entries(&snapshots)? {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let Some(hidden) = name.strip_prefix('.') else {
+            continue;
+        };
+        if let Some(complete) = hidden.strip_suffix(".replaced") {
+            let complete = snapshots.join(complete);
+            if !complete.exists() {
+                rename(&path, &complete)?;
+                continue;
+            }
+        } else if !hidden.ends_with(".zarr.partial") {
+            continue;
+        }
+        remove_tree(&path)?;
+        removed += 1;
+    }
+    Ok(removed)
+}

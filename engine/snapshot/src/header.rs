@@ -1,0 +1,254 @@
+//! The plain structs that describe a snapshot: no physics is known here.
+
+use crate::{Result, SnapshotError};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Version of the format that this crate writes, and the newest that it reads.
+pub const FORMAT_VERSION: u64 = 1;
+/// Cells of a patch along each axis.
+pub const PATCH_SIZE: u64 = 8;
+/// Name of the array with the global index of each patch's first cell: `[patch][axis]`, i32, order x y z.
+pub const ORIGIN: &str = "origin";
+/// Name of the array that marks patches without children: `[patch]`, u8, 0 or 1.
+pub const LEAF: &str = "leaf";
+
+/// The precision of the run's fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// 32-bit floating point.
+    Single,
+    /// 64-bit floating point.
+    Double,
+}
+
+/// The size of one code unit in cgs; 1 each when the run is dimensionless.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Units {
+    /// Centimetres in one code length.
+    pub length_cgs: f64,
+    /// Grams in one code mass.
+    pub mass_cgs: f64,
+    /// Seconds in one code time.
+    pub time_cgs: f64,
+    /// The name of the unit system, e.g. `"dimensionless"`.
+    pub name: String,
+}
+
+/// The cosmology of a comoving run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cosmology {
+    /// Scale factor at the snapshot's time, 1 today.
+    pub scale_factor: f64,
+    /// Hubble constant today in units of 100 km/s/Mpc.
+    pub hubble: f64,
+    /// Matter density today in units of the critical density.
+    pub omega_matter: f64,
+    /// Dark-energy density today in units of the critical density.
+    pub omega_lambda: f64,
+}
+
+/// The attributes of the whole snapshot; all floats are finite, lengths and times in code units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attributes {
+    /// Simulation time of level 0; all levels are synchronised in a snapshot.
+    pub time: f64,
+    /// Root steps taken.
+    pub step: u64,
+    /// Lower corner of the domain: x, y, z.
+    pub domain_left_edge: [f64; 3],
+    /// Upper corner of the domain: x, y, z.
+    pub domain_right_edge: [f64; 3],
+    /// Cells of level 0 along x, y, z.
+    pub root_cells: [u64; 3],
+    /// Per axis, the lower and the upper boundary condition.
+    pub boundary: Value,
+    /// Precision of the fields.
+    pub precision: Precision,
+    /// Code units in cgs.
+    pub units: Units,
+    /// Adiabatic index, where the gas has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gamma: Option<f64>,
+    /// The text of the resolved deck.
+    pub config: String,
+    /// What the program needs besides the fields to continue bit for bit; opaque here. Floats that must be exact
+    /// under any reader are best stored as hexadecimal strings.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub restart: Map<String, Value>,
+    /// The cosmology of a comoving run.
+    #[serde(flatten)]
+    pub cosmology: Option<Cosmology>,
+}
+
+/// The attributes of one refinement level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LevelHeader {
+    /// The level; 0 is the root.
+    pub level: u8,
+    /// Time of the level, code units.
+    pub time: f64,
+    /// The level's last step, code units.
+    pub dt: f64,
+    /// Width of a cell along x, y, z, code length.
+    pub cell_width: [f64; 3],
+    /// Number of patches.
+    pub patches: u64,
+}
+
+/// The type of an array's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataType {
+    /// 32-bit floating point.
+    F32,
+    /// 64-bit floating point.
+    F64,
+    /// 32-bit signed integer.
+    I32,
+    /// 8-bit unsigned integer.
+    U8,
+    /// 64-bit unsigned integer.
+    U64,
+}
+
+impl DataType {
+    /// The name in Zarr metadata: `"float64"` and so on.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "float32",
+            Self::F64 => "float64",
+            Self::I32 => "int32",
+            Self::U8 => "uint8",
+            Self::U64 => "uint64",
+        }
+    }
+
+    /// The type with this name in Zarr metadata, if it is one of ours.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::F32, Self::F64, Self::I32, Self::U8, Self::U64]
+            .into_iter()
+            .find(|data_type| data_type.name() == name)
+    }
+
+    /// Bytes of one element.
+    pub fn size(self) -> usize {
+        match self {
+            Self::U8 => 1,
+            Self::F32 | Self::I32 => 4,
+            Self::F64 | Self::U64 => 8,
+        }
+    }
+}
+
+/// One array of a level: `[patch]` followed by `shape`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldHeader {
+    /// The array's name: letters, digits and `_`.
+    pub name: String,
+    /// Element type.
+    pub data_type: DataType,
+    /// Names of the dimensions after `patch`, e.g. `z`, `y`, `x`.
+    pub dimensions: Vec<String>,
+    /// Lengths of the dimensions after `patch`, at least 1 each.
+    pub shape: Vec<u64>,
+    /// Unit in code units, e.g. `"mass/length**3"`.
+    pub units: String,
+    /// The value of one code unit of this field in cgs.
+    pub cgs_factor: f64,
+    /// A name for people, e.g. `"mass density"`.
+    pub long_name: String,
+}
+
+impl FieldHeader {
+    /// A field with one value per cell: dimensions `patch, z, y, x`.
+    pub fn cells(
+        name: &str,
+        data_type: DataType,
+        units: &str,
+        cgs_factor: f64,
+        long_name: &str,
+    ) -> Self {
+        Self {
+            name: name.to_string(),
+            data_type,
+            dimensions: ["z", "y", "x"].map(String::from).to_vec(),
+            shape: vec![PATCH_SIZE; 3],
+            units: units.to_string(),
+            cgs_factor,
+            long_name: long_name.to_string(),
+        }
+    }
+
+    /// The array [`ORIGIN`] of every level.
+    pub(crate) fn origin() -> Self {
+        Self {
+            dimensions: vec!["axis".to_string()],
+            shape: vec![3],
+            ..Self::cells(
+                ORIGIN,
+                DataType::I32,
+                "cell",
+                1.0,
+                "global index of the first cell, x y z",
+            )
+        }
+    }
+
+    /// The array [`LEAF`] of every level.
+    pub(crate) fn leaf() -> Self {
+        Self {
+            dimensions: vec![],
+            shape: vec![],
+            ..Self::cells(
+                LEAF,
+                DataType::U8,
+                "1",
+                1.0,
+                "1 where the patch has no children",
+            )
+        }
+    }
+
+    /// Whether the field has one value per cell.
+    pub fn is_per_cell(&self) -> bool {
+        self.dimensions == ["z", "y", "x"]
+    }
+
+    /// Values of one patch.
+    pub fn values_per_patch(&self) -> usize {
+        self.shape.iter().product::<u64>() as usize
+    }
+
+    /// Refuses names, shapes and factors that the format has no room for.
+    pub(crate) fn validate(&self) -> Result<()> {
+        let complaint = if self.name.is_empty()
+            || !self
+                .name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        {
+            "a name has letters, digits and `_` only"
+        } else if self.dimensions.len() != self.shape.len() || self.shape.contains(&0) {
+            "every dimension needs a name and a length of at least 1"
+        } else if !self.cgs_factor.is_finite() {
+            "`cgs_factor` must be finite"
+        } else {
+            return Ok(());
+        };
+        Err(SnapshotError::Request(format!(
+            "field {:?}: {complaint}",
+            self.name
+        )))
+    }
+}
+
+/// What the writer is told about one level: its header and its fields (without [`ORIGIN`] and [`LEAF`], which every
+/// level has).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    /// The level's attributes.
+    pub header: LevelHeader,
+    /// The level's fields.
+    pub fields: Vec<FieldHeader>,
+}

@@ -1,0 +1,147 @@
+//! The bounded queue between the run and the thread that compresses and stores.
+
+use crate::{Result, SnapshotError, Values};
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A complete snapshot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Done {
+    /// The snapshot's directory.
+    pub path: PathBuf,
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// Seconds from the begin of the snapshot to its final name.
+    pub seconds: f64,
+}
+
+/// What the thread is to do next.
+pub(crate) enum Job {
+    /// Store one shard of the planned array with this index.
+    Shard {
+        array: usize,
+        first_patch: u64,
+        values: Values,
+    },
+    /// All shards are there: publish.
+    Finish,
+    /// Forget the snapshot.
+    Abort,
+}
+
+/// How the thread ended; `Ok(None)` after an abort.
+pub(crate) type Outcome = Result<Option<Done>>;
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    bytes: usize,
+    outcome: Option<Outcome>,
+}
+
+/// Jobs in order, at most `capacity` bytes of values (or one shard, if that is larger).
+pub(crate) struct Queue {
+    capacity: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Queue {
+    /// An empty queue.
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            capacity,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// The state, also after a panic elsewhere: every change of it is complete in itself.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a shard, waiting until there is room; fails as soon as the thread has failed.
+    pub fn push(&self, array: usize, first_patch: u64, values: Values) -> Result<()> {
+        let bytes = values.bytes().len();
+        let mut state = self.lock();
+        while state.outcome.is_none() && state.bytes > 0 && state.bytes + bytes > self.capacity {
+            state = self.wait(state);
+        }
+        if let Some(outcome) = &state.outcome {
+            return Err(outcome.clone().err().unwrap_or_else(ended_early));
+        }
+        state.bytes += bytes;
+        state.jobs.push_back(Job::Shard {
+            array,
+            first_patch,
+            values,
+        });
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Adds the last job; an abort drops what is waiting.
+    pub fn push_last(&self, job: Job) {
+        let mut state = self.lock();
+        if matches!(job, Job::Abort) {
+            state.jobs.clear();
+        }
+        state.jobs.push_back(job);
+        self.changed.notify_all();
+    }
+
+    /// Takes the next job, waiting for one.
+    pub fn pop(&self) -> Job {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.jobs.pop_front() {
+                return job;
+            }
+            state = self.wait(state);
+        }
+    }
+
+    /// Reports that a shard of `bytes` is stored, so that its memory is free.
+    pub fn stored(&self, bytes: usize) {
+        let mut state = self.lock();
+        state.bytes = state.bytes.saturating_sub(bytes);
+        self.changed.notify_all();
+    }
+
+    /// Reports how the thread ended.
+    pub fn end(&self, outcome: Outcome) {
+        let mut state = self.lock();
+        state.jobs.clear();
+        state.outcome = Some(outcome);
+        self.changed.notify_all();
+    }
+
+    /// How the thread ended, or `None` while it works.
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.lock().outcome.clone()
+    }
+
+    /// Waits for the thread to end.
+    pub fn wait_for_outcome(&self) -> Outcome {
+        let mut state = self.lock();
+        loop {
+            if let Some(outcome) = &state.outcome {
+                return outcome.clone();
+            }
+            state = self.wait(state);
+        }
+    }
+}
+
+/// The error of a push after the end.
+fn ended_early() -> SnapshotError {
+    SnapshotError::Request("the snapshot has ended: nothing more can be written to it".to_string())
+}

@@ -1,0 +1,300 @@
+//! Reading snapshots.
+
+use crate::files::{self, SNAPSHOTS};
+use crate::header::{FORMAT_VERSION, ORIGIN};
+use crate::store::is_structural;
+use crate::zarr::Decoder;
+use crate::{Attributes, DataType, FieldHeader, LEAF, LevelHeader, Result, SnapshotError, Values};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A complete snapshot, open for reading: headers are in memory, arrays are read on request.
+pub struct Snapshot {
+    path: PathBuf,
+    attributes: Attributes,
+    levels: Vec<LevelEntry>,
+}
+
+/// One level: its header and its arrays, sorted by name, with their metadata documents.
+struct LevelEntry {
+    header: LevelHeader,
+    arrays: BTreeMap<String, (FieldHeader, Value)>,
+}
+
+/// Why `path` cannot be a snapshot, or its root metadata document.
+fn root_document(path: &Path) -> Result<Value> {
+    if !path.exists() {
+        return Err(SnapshotError::foreign(
+            path,
+            "there is nothing with this name",
+        ));
+    }
+    if !path.is_dir() {
+        return Err(SnapshotError::foreign(
+            path,
+            "it is a file; a snapshot is a directory NNNNNN.zarr",
+        ));
+    }
+    let file = path.join("zarr.json");
+    if !file.is_file() {
+        let detail = if path.join(SNAPSHOTS).is_dir() {
+            "it is the directory of a run: name one of its snapshots/NNNNNN.zarr"
+        } else {
+            "it has no zarr.json"
+        };
+        return Err(SnapshotError::foreign(path, detail));
+    }
+    let text = std::fs::read(&file).map_err(|error| SnapshotError::io("read", &file, &error))?;
+    serde_json::from_slice(&text).map_err(|error| SnapshotError::corrupt(&file, error.to_string()))
+}
+
+/// Reads a header out of a group's attributes.
+fn parse<T: serde::de::DeserializeOwned>(path: &Path, attributes: &Value) -> Result<T> {
+    serde_json::from_value(attributes.clone()).map_err(|error| {
+        SnapshotError::corrupt(&path.join("zarr.json"), format!("attributes: {error}"))
+    })
+}
+
+/// The header of an array, from its metadata document.
+fn field_header(path: &Path, name: &str, document: &Value, patches: u64) -> Result<FieldHeader> {
+    let broken = |what: &str| {
+        SnapshotError::corrupt(
+            &path.join(name),
+            format!("its metadata have no valid {what}"),
+        )
+    };
+    let shape: Option<Vec<u64>> = serde_json::from_value(document["shape"].clone()).ok();
+    let shape = shape
+        .filter(|shape| shape.first() == Some(&patches))
+        .ok_or_else(|| broken("shape"))?;
+    let names: Option<Vec<String>> =
+        serde_json::from_value(document["dimension_names"].clone()).ok();
+    let names = names
+        .filter(|names| names.len() == shape.len())
+        .ok_or_else(|| broken("dimension_names"))?;
+    let text = |key: &str| {
+        document["attributes"][key]
+            .as_str()
+            .map(str::to_string)
+            .ok_or_else(|| broken(key))
+    };
+    Ok(FieldHeader {
+        name: name.to_string(),
+        data_type: document["data_type"]
+            .as_str()
+            .and_then(DataType::from_name)
+            .ok_or_else(|| broken("data_type"))?,
+        dimensions: names[1..].to_vec(),
+        shape: shape[1..].to_vec(),
+        units: text("units")?,
+        cgs_factor: document["attributes"]["cgs_factor"]
+            .as_f64()
+            .ok_or_else(|| broken("cgs_factor"))?,
+        long_name: text("long_name")?,
+    })
+}
+
+/// One level out of the consolidated metadata.
+fn level_entry(path: &Path, level: u64, documents: &Map<String, Value>) -> Result<LevelEntry> {
+    let group = format!("level_{level}");
+    let missing = |name: &str| {
+        SnapshotError::corrupt(
+            &path.join(&group).join(name),
+            "the metadata do not describe it",
+        )
+    };
+    let document = documents.get(&group).ok_or_else(|| missing(""))?;
+    let header: LevelHeader = parse(&path.join(&group), &document["attributes"])?;
+    let mut arrays = BTreeMap::new();
+    for (key, document) in documents {
+        let name = key
+            .strip_prefix(&group)
+            .and_then(|rest| rest.strip_prefix('/'));
+        if let Some(name) = name {
+            let header = field_header(&path.join(&group), name, document, header.patches)?;
+            arrays.insert(name.to_string(), (header, document.clone()));
+        }
+    }
+    match [ORIGIN, LEAF]
+        .into_iter()
+        .find(|name| !arrays.contains_key(*name))
+    {
+        Some(name) => Err(missing(name)),
+        None => Ok(LevelEntry { header, arrays }),
+    }
+}
+
+impl Snapshot {
+    /// Opens the snapshot directory `path`.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Foreign`] (nothing there, a file, something else's Zarr), [`SnapshotError::Newer`],
+    /// [`SnapshotError::Corrupt`], [`SnapshotError::Io`].
+    pub fn open(path: &Path) -> Result<Self> {
+        let document = root_document(path)?;
+        let attributes = &document["attributes"];
+        if attributes["format"] != "nestar-snapshot" {
+            return Err(SnapshotError::foreign(
+                path,
+                "a Zarr store without the attribute format = \"nestar-snapshot\"",
+            ));
+        }
+        match attributes["format_version"].as_u64() {
+            Some(1..=FORMAT_VERSION) => {}
+            Some(found) if found > FORMAT_VERSION => {
+                return Err(SnapshotError::Newer {
+                    path: path.into(),
+                    found,
+                });
+            }
+            _ => {
+                return Err(SnapshotError::foreign(
+                    path,
+                    "its format_version is not a positive integer",
+                ));
+            }
+        }
+        let none = Map::new();
+        let documents = document["consolidated_metadata"]["metadata"]
+            .as_object()
+            .unwrap_or(&none);
+        let numbers: Vec<u64> = parse(path, &attributes["levels"])?;
+        let levels = numbers
+            .into_iter()
+            .map(|level| level_entry(path, level, documents));
+        Ok(Self {
+            attributes: parse(path, attributes)?,
+            levels: levels.collect::<Result<_>>()?,
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// The snapshot's directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The attributes of the whole snapshot.
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// The levels present, coarse to fine.
+    pub fn levels(&self) -> impl ExactSizeIterator<Item = &LevelHeader> {
+        self.levels.iter().map(|entry| &entry.header)
+    }
+
+    /// The fields of a level, sorted by name, without [`ORIGIN`] and [`LEAF`]; empty for a level that is not there.
+    pub fn fields(&self, level: u8) -> Vec<&FieldHeader> {
+        let entry = self.levels.iter().find(|entry| entry.header.level == level);
+        let headers = entry
+            .into_iter()
+            .flat_map(|entry| entry.arrays.values().map(|(header, _)| header));
+        headers
+            .filter(|header| !is_structural(&header.name))
+            .collect()
+    }
+
+    /// All arrays of a level in the order of their names, [`ORIGIN`] and [`LEAF`] included.
+    pub(crate) fn arrays(&self, level: u8) -> Result<Vec<&FieldHeader>> {
+        Ok(self
+            .entry(level)?
+            .arrays
+            .values()
+            .map(|(header, _)| header)
+            .collect())
+    }
+
+    fn entry(&self, level: u8) -> Result<&LevelEntry> {
+        let found = self.levels.iter().find(|entry| entry.header.level == level);
+        found.ok_or_else(|| SnapshotError::Missing {
+            path: self.path.clone(),
+            wanted: format!("level {level}"),
+            known: self
+                .levels
+                .iter()
+                .map(|entry| format!("level {}", entry.header.level))
+                .collect(),
+        })
+    }
+
+    /// The array's decoder and the number of its patches.
+    fn decoder(&self, level: u8, array: &str) -> Result<(Decoder, u64)> {
+        let entry = self.entry(level)?;
+        let (_, document) = entry
+            .arrays
+            .get(array)
+            .ok_or_else(|| SnapshotError::Missing {
+                path: self.path.clone(),
+                wanted: format!("array {array:?} on level {level}"),
+                known: entry.arrays.keys().cloned().collect(),
+            })?;
+        let decoder = Decoder::open(&self.path, &format!("level_{level}/{array}"), document)?;
+        Ok((decoder, entry.header.patches))
+    }
+
+    /// All values of an array: shape `[patch]` and the field's own shape.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Missing`], [`SnapshotError::Corrupt`] for a missing, truncated or altered shard.
+    pub fn read(&self, level: u8, array: &str) -> Result<Values> {
+        let (decoder, patches) = self.decoder(level, array)?;
+        decoder.read(&(0..patches).collect::<Vec<_>>())
+    }
+
+    /// The values of a range of patches.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`]; [`SnapshotError::Request`] for a range beyond the level's patches.
+    pub fn read_patches(&self, level: u8, array: &str, range: Range<u64>) -> Result<Values> {
+        self.read_selected(level, array, &range.collect::<Vec<_>>())
+    }
+
+    /// The values of some patches, given in ascending order; only the inner chunks with these patches are decoded.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`]; [`SnapshotError::Request`] for patches that do not ascend or are not there.
+    pub fn read_selected(&self, level: u8, array: &str, patches: &[u64]) -> Result<Values> {
+        let (decoder, count) = self.decoder(level, array)?;
+        if !patches.is_sorted_by(|a, b| a < b) || patches.last().is_some_and(|&last| last >= count)
+        {
+            let text = format!(
+                "level {level} has {count} patches: the patches to read must ascend and be less"
+            );
+            return Err(SnapshotError::Request(text));
+        }
+        decoder.read(patches)
+    }
+
+    /// Bytes on disk.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Io`].
+    pub fn file_bytes(&self) -> Result<u64> {
+        files::tree_bytes(&self.path)
+    }
+}
+
+/// The complete snapshot with the highest number in the run directory `directory`, with that number; `None` if there
+/// is none.
+///
+/// # Errors
+/// [`SnapshotError::Io`] if the directory cannot be listed.
+pub fn latest(directory: &Path) -> Result<Option<(u32, PathBuf)>> {
+    let snapshots = directory.join(SNAPSHOTS);
+    if !snapshots.is_dir() {
+        return Ok(None);
+    }
+    let numbered = files::entries(&snapshots)?.into_iter().filter_map(|path| {
+        let number: u32 = path
+            .file_name()?
+            .to_str()?
+            .strip_suffix(".zarr")?
+            .parse()
+            .ok()?;
+        Some((number, path))
+    });
+    Ok(numbered.max())
+}

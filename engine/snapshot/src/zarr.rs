@@ -1,0 +1,389 @@
+//! Zarr arrays: the only file that names the `zarrs` crate.
+//!
+//! It encodes and decodes chunks and describes arrays; files of a snapshot are written by [`crate::store`], because
+//! the crate's own file store syncs every chunk by itself and truncates in place.
+
+use crate::uniform::UniformArray;
+use crate::{DataType, Result, SnapshotError, Values};
+use rayon::prelude::*;
+use serde_json::{Map, Value};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::num::NonZeroU64;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use zarrs::array::codec::{Crc32cCodec, ShardingCodecBuilder, ZstdCodec};
+use zarrs::array::{
+    Array, ArrayBuilder, ArrayBytes, ArrayMetadata, ArrayToBytesCodecTraits, ChunkKeySeparator,
+    CodecChain, CodecOptions, FillValue,
+};
+use zarrs::filesystem::FilesystemStore;
+use zarrs::metadata::v3::MetadataV3;
+
+/// zstd level: the first one that compresses; smooth fields shrink and noise costs little time.
+const ZSTD_LEVEL: i32 = 1;
+/// Bytes that the `crc32c` codec appends.
+const CHECKSUM_BYTES: u64 = 4;
+
+/// How one array is stored.
+pub(crate) struct Layout {
+    /// Place in the snapshot, e.g. `level_0/density`.
+    pub path: String,
+    /// Element type.
+    pub data_type: DataType,
+    /// Shape of the whole array; the first dimension is the patch.
+    pub shape: Vec<u64>,
+    /// Patches of a shard, a multiple of `inner`.
+    pub shard: u64,
+    /// Patches of an inner chunk.
+    pub inner: u64,
+    /// Names of all dimensions.
+    pub dimensions: Vec<String>,
+    /// The array's attributes.
+    pub attributes: Map<String, Value>,
+}
+
+/// `shape` with the first dimension replaced by `patches`.
+fn chunk_shape(shape: &[u64], patches: u64) -> Vec<u64> {
+    std::iter::once(patches)
+        .chain(shape[1..].iter().copied())
+        .collect()
+}
+
+/// `shape` as the codecs want it; every dimension is at least 1.
+fn non_zero(shape: &[u64]) -> Vec<NonZeroU64> {
+    shape
+        .iter()
+        .map(|&n| NonZeroU64::new(n).unwrap_or(NonZeroU64::MIN))
+        .collect()
+}
+
+/// One thread: the caller decides what runs in parallel.
+fn options() -> CodecOptions {
+    CodecOptions::default().with_concurrent_target(1)
+}
+
+/// Turns patches into shards of one array.
+pub(crate) struct Encoder {
+    array: Array<()>,
+    shard_shape: Vec<NonZeroU64>,
+}
+
+impl Encoder {
+    /// Prepares the codecs of `layout`. The error is a text, as no file is concerned.
+    pub fn new(layout: &Layout) -> std::result::Result<Self, String> {
+        let shard_shape = chunk_shape(&layout.shape, layout.shard);
+        let inner_shape = non_zero(&chunk_shape(&layout.shape, layout.inner));
+        let mut builder = match layout.data_type {
+            DataType::F32 => ArrayBuilder::new(
+                layout.shape.clone(),
+                shard_shape.clone(),
+                "float32",
+                f32::NAN,
+            ),
+            DataType::F64 => ArrayBuilder::new(
+                layout.shape.clone(),
+                shard_shape.clone(),
+                "float64",
+                f64::NAN,
+            ),
+            DataType::I32 => {
+                ArrayBuilder::new(layout.shape.clone(), shard_shape.clone(), "int32", 0i32)
+            }
+            DataType::U8 => {
+                ArrayBuilder::new(layout.shape.clone(), shard_shape.clone(), "uint8", 0u8)
+            }
+            DataType::U64 => {
+                ArrayBuilder::new(layout.shape.clone(), shard_shape.clone(), "uint64", 0u64)
+            }
+        };
+        let data_type =
+            zarrs::array::DataType::from_metadata(&MetadataV3::new(layout.data_type.name()))
+                .map_err(|error| error.to_string())?;
+        let mut sharding = ShardingCodecBuilder::new(inner_shape, &data_type);
+        sharding.bytes_to_bytes_codecs(vec![
+            Arc::new(ZstdCodec::new(ZSTD_LEVEL, false)),
+            Arc::new(Crc32cCodec::new()),
+        ]);
+        let array = builder
+            .array_to_bytes_codec(sharding.build_arc())
+            // One file name a shard, instead of a nest of directories that each need a sync.
+            .chunk_key_encoding_default_separator(ChunkKeySeparator::Dot)
+            .dimension_names(Some(layout.dimensions.iter().map(String::as_str)))
+            .attributes(layout.attributes.clone())
+            .build(Arc::new(()), &format!("/{}", layout.path))
+            .map_err(|error| error.to_string())?;
+        let shard_shape = non_zero(&shard_shape);
+        Ok(Self { array, shard_shape })
+    }
+
+    /// The array's metadata document, `zarr.json`.
+    pub fn metadata(&self) -> std::result::Result<Value, String> {
+        serde_json::to_value(self.array.metadata()).map_err(|error| error.to_string())
+    }
+
+    /// Path of shard `shard` below the snapshot's directory.
+    pub fn shard_path(&self, shard: u64) -> PathBuf {
+        let mut indices = vec![0; self.shard_shape.len()];
+        indices[0] = shard;
+        PathBuf::from(self.array.chunk_key(&indices).as_str())
+    }
+
+    /// The bytes of one shard; `values` may fall short of a whole shard at the end of the array.
+    pub fn encode(&self, values: &Values) -> std::result::Result<Vec<u8>, String> {
+        let fill = self.array.fill_value();
+        let elements: u64 = self.shard_shape.iter().map(|n| n.get()).product();
+        let mut bytes = std::borrow::Cow::Borrowed(values.bytes());
+        let missing = elements as usize - values.len();
+        if missing > 0 {
+            let padding = fill.as_ne_bytes().repeat(missing);
+            bytes.to_mut().extend_from_slice(&padding);
+        }
+        let encoded = self.array.codecs().encode(
+            ArrayBytes::new_flen(bytes),
+            &self.shard_shape,
+            self.array.data_type(),
+            fill,
+            &options(),
+        );
+        encoded
+            .map(|bytes| bytes.into_owned())
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// Reads patches of one array.
+///
+/// Shards are opened here and inner chunks decoded whole: the crate's partial decoding skips the checksum, and takes a
+/// missing shard for fill values.
+pub(crate) struct Decoder {
+    codecs: CodecChain,
+    index_codecs: CodecChain,
+    zarr_type: zarrs::array::DataType,
+    fill: FillValue,
+    data_type: DataType,
+    inner: u64,
+    shard: u64,
+    inner_shape: Vec<NonZeroU64>,
+    keys: Array<()>,
+    root: PathBuf,
+}
+
+/// A shard open for reading, with the offset and length of each inner chunk.
+struct Shard {
+    path: PathBuf,
+    file: File,
+    index: Vec<u64>,
+}
+
+/// The rows that one inner chunk contributes to a read.
+struct Task<'a> {
+    shard: &'a Shard,
+    patches: &'a [u64],
+    output: &'a mut [u8],
+}
+
+impl Decoder {
+    /// Opens the array `path` of the snapshot in `root`, whose metadata document is `metadata`.
+    pub fn open(root: &Path, path: &str, metadata: &Value) -> Result<Self> {
+        let broken = |detail: String| SnapshotError::corrupt(&root.join(path), detail);
+        let sharding = &metadata["codecs"][0]["configuration"];
+        let patches = |shape: &Value| shape[0].as_u64().filter(|&n| n > 0);
+        let inner = patches(&sharding["chunk_shape"]);
+        let shard = patches(&metadata["chunk_grid"]["configuration"]["chunk_shape"]);
+        let (Some(inner), Some(shard)) = (inner, shard) else {
+            return Err(broken("its metadata describe no shards".to_string()));
+        };
+        let chain = |key: &str| {
+            let codecs: Vec<MetadataV3> =
+                serde_json::from_value(sharding[key].clone()).map_err(|e| e.to_string())?;
+            CodecChain::from_metadata(&codecs).map_err(|error| error.to_string())
+        };
+        let document: ArrayMetadata =
+            serde_json::from_value(metadata.clone()).map_err(|e| broken(e.to_string()))?;
+        let keys = Array::new_with_metadata(Arc::new(()), &format!("/{path}"), document);
+        let keys = keys.map_err(|error| broken(error.to_string()))?;
+        let data_type = metadata["data_type"].as_str().and_then(DataType::from_name);
+        Ok(Self {
+            codecs: chain("codecs").map_err(broken)?,
+            index_codecs: chain("index_codecs").map_err(broken)?,
+            zarr_type: keys.data_type().clone(),
+            fill: keys.fill_value().clone(),
+            data_type: data_type.ok_or_else(|| broken("unknown data type".to_string()))?,
+            inner,
+            shard,
+            inner_shape: non_zero(&chunk_shape(keys.shape(), inner)),
+            keys,
+            root: root.to_path_buf(),
+        })
+    }
+
+    /// Bytes of one patch.
+    fn row(&self) -> usize {
+        self.keys.shape()[1..].iter().product::<u64>() as usize * self.data_type.size()
+    }
+
+    /// The values of `patches`, which ascend strictly and lie in the array. Decodes in parallel.
+    pub fn read(&self, patches: &[u64]) -> Result<Values> {
+        let row = self.row();
+        let mut values = Values::zeros(self.data_type, patches.len() * row / self.data_type.size());
+        let shard_of = |patch: u64| patch / self.shard;
+        let stretches: Vec<&[u64]> = patches
+            .chunk_by(|&a, &b| shard_of(a) == shard_of(b))
+            .collect();
+        let shards: Vec<Shard> = stretches
+            .iter()
+            .map(|stretch| self.open_shard(shard_of(stretch[0])))
+            .collect::<Result<_>>()?;
+        let mut tasks = Vec::new();
+        let mut output = values.bytes_mut();
+        for (stretch, shard) in stretches.iter().zip(&shards) {
+            for group in stretch.chunk_by(|a, b| a / self.inner == b / self.inner) {
+                let (head, tail) = output.split_at_mut(group.len() * row);
+                output = tail;
+                tasks.push(Task {
+                    shard,
+                    patches: group,
+                    output: head,
+                });
+            }
+        }
+        tasks
+            .into_par_iter()
+            .try_for_each(|task| self.read_chunk(task))?;
+        Ok(values)
+    }
+
+    /// Opens a shard and reads its index, which stands at its end.
+    fn open_shard(&self, number: u64) -> Result<Shard> {
+        let mut indices = vec![0; self.inner_shape.len()];
+        indices[0] = number;
+        let path = self.root.join(self.keys.chunk_key(&indices).as_str());
+        let file = File::open(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => SnapshotError::corrupt(&path, "the file is missing"),
+            _ => SnapshotError::io("open", &path, &error),
+        })?;
+        let shape = non_zero(&[self.shard / self.inner, 2]);
+        let index_bytes = 16 * (self.shard / self.inner) + CHECKSUM_BYTES;
+        let length = file
+            .metadata()
+            .map_err(|error| SnapshotError::io("read", &path, &error))?
+            .len();
+        let Some(start) = length.checked_sub(index_bytes) else {
+            return Err(SnapshotError::corrupt(
+                &path,
+                format!("it is cut short to {length} bytes"),
+            ));
+        };
+        let bytes = read_at(&file, &path, start, index_bytes)?;
+        let (index_type, fill) = (zarrs::array::data_type::uint64(), FillValue::from(u64::MAX));
+        let index = self
+            .index_codecs
+            .decode(bytes.into(), &shape, &index_type, &fill, &options());
+        let index = index.map_err(|error| error.to_string()).and_then(fixed);
+        let index =
+            index.map_err(|error| SnapshotError::corrupt(&path, format!("its index: {error}")))?;
+        let index = index
+            .chunks_exact(8)
+            .map(|b| u64::from_le_bytes(std::array::from_fn(|i| b[i])))
+            .collect();
+        Ok(Shard { path, file, index })
+    }
+
+    /// Decodes one inner chunk, checksum included, and copies the rows that are wanted.
+    fn read_chunk(&self, task: Task) -> Result<()> {
+        let shard = task.shard;
+        let slot = (task.patches[0] % self.shard / self.inner) as usize;
+        let (offset, length) = (shard.index[2 * slot], shard.index[2 * slot + 1]);
+        if offset == u64::MAX && length == u64::MAX {
+            // A chunk of nothing but the fill value is not stored.
+            for element in task.output.chunks_exact_mut(self.data_type.size()) {
+                element.copy_from_slice(self.fill.as_ne_bytes());
+            }
+            return Ok(());
+        }
+        let encoded = read_at(&shard.file, &shard.path, offset, length)?;
+        let decoded = self.codecs.decode(
+            encoded.into(),
+            &self.inner_shape,
+            &self.zarr_type,
+            &self.fill,
+            &options(),
+        );
+        let decoded = decoded.map_err(|error| error.to_string()).and_then(fixed);
+        let decoded = decoded.map_err(|error| {
+            let last = task.patches[task.patches.len() - 1];
+            let text = format!(
+                "patches {} to {last} cannot be read: {error}",
+                task.patches[0]
+            );
+            SnapshotError::corrupt(&shard.path, text)
+        })?;
+        let row = self.row();
+        for (row_out, patch) in task.output.chunks_exact_mut(row).zip(task.patches) {
+            let start = (patch % self.inner) as usize * row;
+            row_out.copy_from_slice(&decoded[start..start + row]);
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of decoded elements of fixed size.
+fn fixed(bytes: ArrayBytes<'_>) -> std::result::Result<Vec<u8>, String> {
+    bytes
+        .into_fixed()
+        .map(|bytes| bytes.into_owned())
+        .map_err(|error| error.to_string())
+}
+
+/// `length` bytes of a file from `offset`.
+fn read_at(file: &File, path: &Path, offset: u64, length: u64) -> Result<Vec<u8>> {
+    let size = file
+        .metadata()
+        .map_err(|error| SnapshotError::io("read", path, &error))?
+        .len();
+    if offset.checked_add(length).is_none_or(|end| end > size) {
+        return Err(SnapshotError::corrupt(
+            path,
+            format!("it is cut short to {size} bytes"),
+        ));
+    }
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, offset)
+        .map_err(|error| SnapshotError::io("read", path, &error))?;
+    Ok(bytes)
+}
+
+/// Reads a whole three-dimensional array that anyone wrote, as f64.
+pub(crate) fn read_plain(path: &Path, name: &str) -> Result<UniformArray> {
+    let foreign = |detail: String| SnapshotError::Uniform {
+        path: path.to_path_buf(),
+        detail,
+    };
+    let store = FilesystemStore::new(path).map_err(|error| foreign(error.to_string()))?;
+    let array = Array::open(Arc::new(store), "/").map_err(|error| foreign(error.to_string()))?;
+    let names = array.dimension_names().as_ref().map(|names| {
+        names
+            .iter()
+            .map(|name| name.clone().unwrap_or_default())
+            .collect::<Vec<_>>()
+    });
+    let all = array.subset_all();
+    let type_name = array.data_type().to_string();
+    // `DataType` shows as "float64" or, where version 2 of Zarr has another name, "float64 / <f8".
+    let read = match DataType::from_name(type_name.split(' ').next().unwrap_or_default()) {
+        Some(DataType::F64) => array.retrieve_array_subset(&all).map(Values::F64),
+        Some(DataType::F32) => array.retrieve_array_subset(&all).map(Values::F32),
+        Some(DataType::I32) => array.retrieve_array_subset(&all).map(Values::I32),
+        Some(DataType::U8) => array.retrieve_array_subset(&all).map(Values::U8),
+        Some(DataType::U64) => array.retrieve_array_subset(&all).map(Values::U64),
+        None => {
+            return Err(foreign(format!(
+                "data type {type_name}; float64 or float32 is needed"
+            )));
+        }
+    };
+    let values = read.map_err(|error| SnapshotError::corrupt(path, error.to_string()))?;
+    UniformArray::new(path, name, array.shape(), names, values.to_f64())
+}
