@@ -15,11 +15,15 @@ const STAMP: &str = "nestar-packages.txt";
 /// An interpreter named by `NESTAR_PYTHON` is taken as it is.
 pub fn prepare(root: &Path) -> Result<PathBuf, String> {
     if let Some(given) = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
-        return Ok(given.into());
+        let given = PathBuf::from(given);
+        let missing = || format!("{VARIABLE} names {}, which is no file", given.display());
+        return given.is_file().then(|| given.clone()).ok_or_else(missing);
     }
     let folder = target_directory(root).join("python");
     let interpreter = folder.join("bin/python");
-    let packages = packages(root)?;
+    let requirements = root.join(REQUIREMENTS);
+    let text = std::fs::read_to_string(&requirements);
+    let packages = packages(&text.map_err(|e| format!("{}: {e}", requirements.display()))?);
     let stamp = folder.join(STAMP);
     if interpreter.exists() && std::fs::read_to_string(&stamp).is_ok_and(|s| s == packages) {
         return Ok(interpreter);
@@ -31,15 +35,13 @@ pub fn prepare(root: &Path) -> Result<PathBuf, String> {
     Ok(interpreter)
 }
 
-/// The packages, one a line.
-fn packages(root: &Path) -> Result<String, String> {
-    let path = root.join(REQUIREMENTS);
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let named = text
+/// The packages that a requirements file names and NVRTC, one a line.
+fn packages(requirements: &str) -> String {
+    let named = requirements
         .lines()
         .map(|l| l.split('#').next().unwrap_or_default().trim())
         .filter(|l| !l.is_empty());
-    Ok(named.chain([NVRTC]).map(|l| format!("{l}\n")).collect())
+    named.chain([NVRTC]).map(|l| format!("{l}\n")).collect()
 }
 
 fn create(folder: &Path) -> Result<(), String> {
@@ -85,4 +87,17 @@ fn quiet(mut command: Command) -> Result<(), String> {
         .find(|l| !l.trim().is_empty())
         .unwrap_or("no output");
     Err(format!("{program}: {}", last.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NVRTC, packages};
+
+    #[test]
+    fn requirements_lose_their_comments_and_gain_nvrtc() {
+        assert_eq!(
+            packages("# pinned\nzarr==3.1.6  # v3\n\nnumpy\n"),
+            format!("zarr==3.1.6\nnumpy\n{NVRTC}\n")
+        );
+    }
 }
