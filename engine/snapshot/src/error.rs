@@ -1,5 +1,6 @@
 //! What can go wrong with a snapshot, each with the path and what to do about it.
 
+use crate::FORMAT_VERSION;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -77,6 +78,20 @@ impl SnapshotError {
         }
     }
 
+    /// The file or directory concerned; empty for [`SnapshotError::Request`].
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Io { path, .. }
+            | Self::Exists { path }
+            | Self::Foreign { path, .. }
+            | Self::Newer { path, .. }
+            | Self::Corrupt { path, .. }
+            | Self::Missing { path, .. }
+            | Self::Uniform { path, .. } => path,
+            Self::Request(_) => Path::new(""),
+        }
+    }
+
     /// A [`SnapshotError::Corrupt`] for `path`.
     pub(crate) fn corrupt(path: &Path, detail: impl Into<String>) -> Self {
         Self::Corrupt {
@@ -111,58 +126,51 @@ fn advice(kind: io::ErrorKind) -> &'static str {
     }
 }
 
+/// The names that are there, or a word for none.
+fn list(known: &[String]) -> String {
+    if known.is_empty() {
+        "none".to_string()
+    } else {
+        known.join(", ")
+    }
+}
+
 impl fmt::Display for SnapshotError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path().display();
         match self {
             Self::Io {
                 action,
-                path,
                 kind,
                 detail,
-            } => write!(
-                out,
-                "cannot {action} {}: {detail}{}",
-                path.display(),
-                advice(*kind)
-            ),
-            Self::Exists { path } => write!(
-                out,
-                "{} exists already and is not overwritten: resume the run, choose another output directory, or remove it",
-                path.display()
-            ),
-            Self::Foreign { path, detail } => {
-                write!(out, "{} is not a Nestar snapshot: {detail}", path.display())
+                ..
+            } => {
+                write!(out, "cannot {action} {path}: {detail}{}", advice(*kind))
             }
-            Self::Newer { path, found } => write!(
+            Self::Exists { .. } => write!(
                 out,
-                "{} has format version {found}, this program reads up to {}: use a newer program",
-                path.display(),
-                crate::FORMAT_VERSION
+                "{path} exists already and is not overwritten: resume the run, choose another output directory, or \
+                 remove it"
             ),
-            Self::Corrupt { path, detail } => write!(
+            Self::Foreign { detail, .. } => {
+                write!(out, "{path} is not a Nestar snapshot: {detail}")
+            }
+            Self::Newer { found, .. } => write!(
                 out,
-                "{} is damaged: {detail}; use an earlier snapshot",
-                path.display()
+                "{path} has format version {found}, this program reads up to {FORMAT_VERSION}: use a newer program"
             ),
-            Self::Missing {
-                path,
-                wanted,
-                known,
-            } => write!(
-                out,
-                "{} has no {wanted}; it has {}",
-                path.display(),
-                if known.is_empty() {
-                    "none".to_string()
-                } else {
-                    known.join(", ")
-                }
-            ),
-            Self::Uniform { path, detail } => write!(
-                out,
-                "cannot read {} as arrays on a uniform grid: {detail}",
-                path.display()
-            ),
+            Self::Corrupt { detail, .. } => {
+                write!(out, "{path} is damaged: {detail}; use an earlier snapshot")
+            }
+            Self::Missing { wanted, known, .. } => {
+                write!(out, "{path} has no {wanted}; it has {}", list(known))
+            }
+            Self::Uniform { detail, .. } => {
+                write!(
+                    out,
+                    "cannot read {path} as arrays on a uniform grid: {detail}"
+                )
+            }
             Self::Request(text) => out.write_str(text),
         }
     }

@@ -145,3 +145,61 @@ impl Queue {
 fn ended_early() -> SnapshotError {
     SnapshotError::Request("the snapshot has ended: nothing more can be written to it".to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Job, Queue};
+    use crate::{SnapshotError, Values};
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    fn shard() -> Values {
+        Values::F64(vec![0.0; 10])
+    }
+
+    /// Pushes in a thread and tells when that is done.
+    fn push_beside(queue: &Queue, test: impl FnOnce(mpsc::Receiver<Result<(), SnapshotError>>)) {
+        std::thread::scope(|scope| {
+            let (send, receive) = mpsc::channel();
+            scope.spawn(move || send.send(queue.push(0, 1, shard())));
+            test(receive);
+        });
+    }
+
+    #[test]
+    fn a_push_waits_until_stored_values_make_room() {
+        let queue = Queue::new(100);
+        queue.push(0, 0, shard()).unwrap();
+        push_beside(&queue, |pushed| {
+            assert!(matches!(queue.pop(), Job::Shard { first_patch: 0, .. }));
+            // Taken by the thread is not stored yet: its memory still counts.
+            assert!(pushed.recv_timeout(Duration::from_millis(50)).is_err());
+            queue.stored(80);
+            assert_eq!(
+                pushed.recv_timeout(Duration::from_secs(10)).unwrap(),
+                Ok(())
+            );
+        });
+    }
+
+    #[test]
+    fn a_waiting_push_hears_of_the_failure() {
+        let queue = Queue::new(100);
+        queue.push(0, 0, shard()).unwrap();
+        let failure = SnapshotError::Request("failure".to_string());
+        push_beside(&queue, |pushed| {
+            queue.end(Err(failure.clone()));
+            assert_eq!(
+                pushed.recv_timeout(Duration::from_secs(10)).unwrap(),
+                Err(failure.clone())
+            );
+        });
+        assert_eq!(queue.push(0, 2, shard()), Err(failure));
+    }
+
+    #[test]
+    fn a_shard_larger_than_the_queue_is_admitted_alone() {
+        let queue = Queue::new(1);
+        assert_eq!(queue.push(0, 0, shard()), Ok(()));
+    }
+}

@@ -64,6 +64,18 @@ fn options() -> CodecOptions {
     CodecOptions::default().with_concurrent_target(1)
 }
 
+/// A builder with the shape, type and fill value of the array: NaN for floats, 0 for integers.
+fn builder(layout: &Layout, shard: &[u64]) -> ArrayBuilder {
+    let (shape, name) = (layout.shape.clone(), layout.data_type.name());
+    match layout.data_type {
+        DataType::F32 => ArrayBuilder::new(shape, shard, name, f32::NAN),
+        DataType::F64 => ArrayBuilder::new(shape, shard, name, f64::NAN),
+        DataType::I32 => ArrayBuilder::new(shape, shard, name, 0i32),
+        DataType::U8 => ArrayBuilder::new(shape, shard, name, 0u8),
+        DataType::U64 => ArrayBuilder::new(shape, shard, name, 0u64),
+    }
+}
+
 /// Turns patches into shards of one array.
 pub(crate) struct Encoder {
     array: Array<()>,
@@ -75,29 +87,7 @@ impl Encoder {
     pub fn new(layout: &Layout) -> std::result::Result<Self, String> {
         let shard_shape = chunk_shape(&layout.shape, layout.shard);
         let inner_shape = non_zero(&chunk_shape(&layout.shape, layout.inner));
-        let mut builder = match layout.data_type {
-            DataType::F32 => ArrayBuilder::new(
-                layout.shape.clone(),
-                shard_shape.clone(),
-                "float32",
-                f32::NAN,
-            ),
-            DataType::F64 => ArrayBuilder::new(
-                layout.shape.clone(),
-                shard_shape.clone(),
-                "float64",
-                f64::NAN,
-            ),
-            DataType::I32 => {
-                ArrayBuilder::new(layout.shape.clone(), shard_shape.clone(), "int32", 0i32)
-            }
-            DataType::U8 => {
-                ArrayBuilder::new(layout.shape.clone(), shard_shape.clone(), "uint8", 0u8)
-            }
-            DataType::U64 => {
-                ArrayBuilder::new(layout.shape.clone(), shard_shape.clone(), "uint64", 0u64)
-            }
-        };
+        let mut builder = builder(layout, &shard_shape);
         let data_type =
             zarrs::array::DataType::from_metadata(&MetadataV3::new(layout.data_type.name()))
                 .map_err(|error| error.to_string())?;

@@ -83,30 +83,16 @@ fn values_that_equal_the_fill_value_survive() {
         .wait()
         .unwrap();
     let snapshot = Snapshot::open(&done.path).unwrap();
-    let bits = |name: &str| {
-        snapshot
-            .read(0, name)
-            .unwrap()
-            .to_f64()
-            .into_iter()
-            .map(f64::to_bits)
-            .collect::<Vec<_>>()
+    let all_are = |name: &str, expected: f64| {
+        let values = snapshot.read(0, name).unwrap().to_f64();
+        values
+            .iter()
+            .all(|value| value.to_bits() == expected.to_bits())
     };
-    assert!(bits("density").iter().all(|&b| b == f64::NAN.to_bits()));
-    assert!(bits("energy").iter().all(|&b| b == odd_nan.to_bits()));
-    assert!(
-        bits("magnetic_x_face")
-            .iter()
-            .all(|&b| b == (-0.0f64).to_bits())
-    );
-    assert!(
-        snapshot
-            .read(0, LEAF)
-            .unwrap()
-            .bytes()
-            .iter()
-            .all(|&b| b == 0)
-    );
+    assert!(all_are("density", f64::NAN));
+    assert!(all_are("energy", odd_nan));
+    assert!(all_are("magnetic_x_face", -0.0));
+    assert!(all_are(LEAF, 0.0));
 }
 
 #[test]

@@ -1,0 +1,206 @@
+"""Read Nestar snapshots with numpy and zarr.
+
+A snapshot is a plain Zarr v3 store: ``zarr.open_group(path, mode="r")`` and
+``xarray.open_datatree(path, engine="zarr")`` read it without this file. What this file adds is the geometry: which
+cell lies where, a covering grid, and the hand-over to yt.
+
+    import nestar_reader
+    snapshot = nestar_reader.open("out/sedov/snapshots/000010.zarr")
+    snapshot.attrs["time"], snapshot.levels
+    density = nestar_reader.uniform(snapshot.path, "density", level=2)      # [z, y, x]
+    dataset = nestar_reader.load_yt(snapshot.path)                          # needs yt
+
+As a program: ``python nestar_reader.py SNAPSHOT`` lists the levels and the digest.
+"""
+
+import struct
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import zarr
+
+PATCH = 8
+"""Cells of a patch along each axis."""
+
+
+@dataclass
+class Level:
+    """One refinement level; arrays are read when indexed: ``level.group["density"][:]``."""
+
+    number: int
+    group: zarr.Group
+
+    @property
+    def origin(self):
+        """Global index of each patch's first cell in this level's index space: ``[patch, axis]``, order x, y, z."""
+        return self.group["origin"][:].astype(np.int64)
+
+    @property
+    def leaf(self):
+        """Whether a patch has no children: ``[patch]``, bool."""
+        return self.group["leaf"][:] == 1
+
+    @property
+    def cell_width(self):
+        """Width of a cell along x, y, z, code length."""
+        return np.array(self.group.attrs["cell_width"])
+
+    @property
+    def fields(self):
+        """Names of the arrays with one value a cell, ``[patch, z, y, x]``."""
+        names = ("patch", "z", "y", "x")
+        return sorted(name for name, array in self.group.arrays() if array.metadata.dimension_names == names)
+
+    def centres(self, left_edge):
+        """Coordinates of the cell centres as three arrays x ``[patch, x]``, y ``[patch, y]``, z ``[patch, z]``."""
+        index = self.origin[:, :, None] + np.arange(PATCH) + 0.5
+        position = np.asarray(left_edge)[:, None] + index * self.cell_width[:, None]
+        return position[:, 0], position[:, 1], position[:, 2]
+
+
+@dataclass
+class Snapshot:
+    """An open snapshot: ``attrs`` of the run and the list ``levels``, coarse to fine."""
+
+    path: str
+    attrs: dict
+    levels: list
+
+    def level(self, number):
+        """The level with this number; raises ``KeyError`` where the snapshot has no such level."""
+        for level in self.levels:
+            if level.number == number:
+                return level
+        raise KeyError(f"{self.path} has no level {number}; it has {[level.number for level in self.levels]}")
+
+
+def open(path):
+    """Open the snapshot directory ``path`` (``.../NNNNNN.zarr``) for reading."""
+    root = zarr.open_group(str(path), mode="r")
+    attrs = dict(root.attrs)
+    if attrs.get("format") != "nestar-snapshot":
+        raise ValueError(f"{path} is not a Nestar snapshot")
+    if attrs["format_version"] != 1:
+        raise ValueError(f"{path} has format version {attrs['format_version']}; this reader knows version 1")
+    levels = [Level(number, root[f"level_{number}"]) for number in attrs["levels"]]
+    return Snapshot(str(path), attrs, levels)
+
+
+def uniform(path, field, level=0):
+    """The field on the uniform grid of one level, ``[z, y, x]``.
+
+    Where the level has no patch, the values of the finest coarser patch are repeated. Levels finer than ``level`` are
+    not needed: a patch with children holds their average.
+    """
+    snapshot = open(path)
+    cells = np.array(snapshot.attrs["root_cells"]) * 2**level
+    dtype = snapshot.levels[0].group[field].dtype
+    grid = np.full(tuple(cells[::-1]), np.nan, dtype=dtype)
+    for source in snapshot.levels:
+        if source.number > level:
+            break
+        factor = 2 ** (level - source.number)
+        values, size = source.group[field][:], PATCH * factor
+        for patch, (i, j, k) in enumerate(source.origin * factor):
+            block = values[patch].repeat(factor, 0).repeat(factor, 1).repeat(factor, 2)
+            grid[k : k + size, j : j + size, i : i + size] = block
+    return grid
+
+
+def load_yt(path, fields=None):
+    """The snapshot as a yt dataset (``yt.load_amr_grids``); ``fields`` defaults to all fields with one value a cell.
+
+    Densities get their units, so that yt derives masses from them; other fields are passed in code units.
+    """
+    try:
+        import yt
+    except ImportError as error:
+        raise ImportError("load_yt needs yt: pip install yt") from error
+    snapshot = open(path)
+    attrs, grids = snapshot.attrs, []
+    left_edge, right_edge = np.array(attrs["domain_left_edge"]), np.array(attrs["domain_right_edge"])
+    for level in snapshot.levels:
+        names = fields or level.fields
+        values = {name: level.group[name][:] for name in names}
+        lower = left_edge + level.origin * level.cell_width
+        for patch in range(len(lower)):
+            grid = {
+                "left_edge": lower[patch],
+                "right_edge": lower[patch] + PATCH * level.cell_width,
+                "level": level.number,
+                "dimensions": np.array([PATCH] * 3),
+            }
+            for name in names:
+                # yt has x first.
+                data = values[name][patch].transpose(2, 1, 0).astype(np.float64)
+                grid[name] = (data, "code_mass/code_length**3") if name == "density" else data
+            grids.append(grid)
+    units = attrs["units"]
+    return yt.load_amr_grids(
+        grids,
+        np.array(attrs["root_cells"]),
+        bbox=np.stack([left_edge, right_edge], axis=1),
+        sim_time=attrs["time"],
+        length_unit=units["length_cgs"],
+        mass_unit=units["mass_cgs"],
+        time_unit=units["time_cgs"],
+        refine_by=attrs["refinement_ratio"],
+        periodicity=tuple(_is_periodic(attrs["boundary"], axis) for axis in "xyz"),
+    )
+
+
+def _is_periodic(boundary, axis):
+    """Whether the attribute ``boundary`` makes this axis periodic."""
+    faces = boundary.get(axis) if isinstance(boundary, dict) else boundary
+    return faces == "periodic" or (isinstance(faces, list) and set(faces) == {"periodic"})
+
+
+def _encode(value):
+    """The encoding of a JSON value that the digest is taken over."""
+    if value is None:
+        return b"n"
+    if isinstance(value, bool):
+        return b"t" if value else b"f"
+    if isinstance(value, (int, float)):
+        return b"d" + struct.pack("<d", value)
+    if isinstance(value, str):
+        text = value.encode()
+        return b"s" + struct.pack("<Q", len(text)) + text
+    if isinstance(value, list):
+        return b"a" + struct.pack("<Q", len(value)) + b"".join(map(_encode, value))
+    entries = sorted((key.encode(), entry) for key, entry in value.items())
+    parts = (b"s" + struct.pack("<Q", len(key)) + key + _encode(entry) for key, entry in entries)
+    return b"o" + struct.pack("<Q", len(value)) + b"".join(parts)
+
+
+def digest(path):
+    """The digest of the snapshot's content, equal to that of ``nestar digest``; needs blake3."""
+    import blake3
+
+    snapshot, hasher = open(path), blake3.blake3()
+    attrs = snapshot.attrs
+    keys = ["format_version", "time", "step", "domain_left_edge", "domain_right_edge", "root_cells", "boundary"]
+    hasher.update(_encode({key: attrs[key] for key in keys} | {"gamma": attrs.get("gamma")}))
+    for level in snapshot.levels:
+        header = level.group.attrs
+        hasher.update(_encode({key: header[key] for key in ["level", "time", "cell_width"]}))
+        for name, array in sorted(level.group.arrays()):
+            hasher.update(_encode({"name": name, "dtype": str(array.dtype), "shape": list(array.shape)}))
+            for first in range(0, array.shape[0], 1024):
+                values = array[first : first + 1024]
+                hasher.update(np.ascontiguousarray(values, values.dtype.newbyteorder("<")).tobytes())
+    return hasher.hexdigest()
+
+
+def main(path):
+    """Print the levels and the digest of a snapshot."""
+    snapshot = open(path)
+    print(f"{path}: time {snapshot.attrs['time']}, step {snapshot.attrs['step']}")
+    for level in snapshot.levels:
+        print(f"level {level.number}: {len(level.leaf)} patches, {level.leaf.sum()} leaves, {', '.join(level.fields)}")
+    print(digest(path))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
