@@ -1,1 +1,59 @@
-//! Nestar.
+//! Configuration decks and formulas.
+//!
+//! A *deck* is a TOML text. Each part of the program owns one table of it, a struct; the JSON schema that `schemars`
+//! derives from the struct is the one source of documentation, defaults, units, ranges and allowed words. From it the
+//! deck is checked with messages that point at the mistake ([`Deck`]), parameters are listed ([`describe`]), and editors
+//! complete decks ([`schema`]). A *formula* ([`Formula`]) is an expression such as `"1 + 0.1*sin(2*pi*x)"`.
+//!
+//! ```
+//! use nestar_deck::Deck;
+//! use schemars::JsonSchema;
+//! use serde::{Deserialize, Serialize};
+//!
+//! /// Gas dynamics.
+//! #[derive(Serialize, Deserialize, JsonSchema)]
+//! #[serde(default, deny_unknown_fields)]
+//! struct Hydro {
+//!     /// Ratio of specific heats.
+//!     #[schemars(range(max = 3.0), extend("exclusiveMinimum" = 1.0))]
+//!     gamma: f64,
+//! }
+//!
+//! impl Default for Hydro {
+//!     fn default() -> Self {
+//!         Hydro { gamma: 5.0 / 3.0 }
+//!     }
+//! }
+//!
+//! let mut deck = Deck::parse("sod.toml", "[hydro]\ngamma = 0.9\n")?;
+//! let error = deck.table::<Hydro>("hydro").err().map(|error| error.to_string());
+//! let expected = "\
+//! sod.toml:2:9: `hydro.gamma` must be above 1 and at most 3, found 0.9
+//!  2 | gamma = 0.9
+//!    |         ^^^";
+//! assert_eq!(error.as_deref(), Some(expected));
+//!
+//! deck.set("hydro.gamma=1.4")?;
+//! assert_eq!(deck.table::<Hydro>("hydro")?.gamma, 1.4);
+//! deck.finish()?;
+//! assert_eq!(deck.resolved(), "[hydro]\ngamma = 1.4\n");
+//! # Ok::<(), nestar_deck::DeckError>(())
+//! ```
+
+mod check;
+mod deck;
+mod describe;
+mod error;
+mod formula;
+mod nearest;
+mod resolve;
+mod set;
+mod shape;
+mod tree;
+mod write;
+
+pub use deck::Deck;
+pub use describe::{ParameterDoc, TableSchema, describe, describe_table, schema};
+pub use error::{DeckError, Fault};
+pub use formula::{FUNCTIONS, Formula, FormulaError, Op, Program};
+pub use nearest::nearest;

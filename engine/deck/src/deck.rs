@@ -1,0 +1,377 @@
+//! Decks: reading, overrides, and the tables that the parts of the program take.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toml::de::DeTable;
+
+use crate::check;
+use crate::describe::TableSchema;
+use crate::error::{DeckError, Fault, Place, Source};
+use crate::formula::Formula;
+use crate::set::{as_texts, set};
+use crate::shape::Shape;
+use crate::tree::{Node, Value, from_table, steps};
+
+/// A configuration deck: TOML tables, each owned by the part of the program that reads it.
+///
+/// Read or parse a deck, apply overrides, let every owner take its table, and [`finish`](Deck::finish): what nobody
+/// took is an error. [`check`](Deck::check) finds all mistakes of a deck at once.
+#[derive(Clone, Debug)]
+pub struct Deck {
+    pub(crate) source: Arc<Source>,
+    pub(crate) root: Node,
+    pub(crate) claims: Vec<Claim>,
+}
+
+/// A table that was taken, with its values after defaults were filled in.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    pub path: String,
+    /// Known keys, of the top level only.
+    pub keys: Vec<String>,
+    pub resolved: toml::Table,
+}
+
+impl Deck {
+    /// Reads the deck in the file `path`.
+    ///
+    /// # Errors
+    /// The file is missing, a directory, unreadable, not UTF-8 or not TOML, or has a key twice.
+    pub fn read(path: impl AsRef<Path>) -> Result<Deck, DeckError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        if path.is_dir() {
+            return Err(DeckError::new(
+                name,
+                "is a directory; give the deck file in it",
+            ));
+        }
+        let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => DeckError::new(&name, "there is no such file"),
+            _ => DeckError::new(&name, format!("cannot be read: {error}")),
+        })?;
+        match String::from_utf8(bytes) {
+            Ok(text) => Deck::parse(&name, &text),
+            Err(error) => {
+                let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+                let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
+                let message =
+                    format!("is not UTF-8 text (line {line}); a deck is a TOML text file");
+                Err(DeckError::new(name, message))
+            }
+        }
+    }
+
+    /// Parses the deck `text`, which messages call `name`.
+    ///
+    /// # Errors
+    /// The text is not TOML, has a key twice, or a number that fits no 64 bits.
+    pub fn parse(name: &str, text: &str) -> Result<Deck, DeckError> {
+        let source = Source {
+            name: name.to_string(),
+            text: text.to_string(),
+            is_file: true,
+        };
+        let source = Arc::new(source);
+        let table = DeTable::parse(text).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            let message = match text.get(span.clone()) {
+                Some(key) if error.message() == "duplicate key" => {
+                    format!("the key `{key}` is given twice")
+                }
+                _ => error.message().to_string(),
+            };
+            Fault::at(
+                &Place {
+                    source: source.clone(),
+                    span,
+                },
+                message,
+            )
+        })?;
+        let mut faults = Vec::new();
+        let root = from_table(&source, table, &mut faults);
+        DeckError::check(faults)?;
+        Ok(Deck {
+            source,
+            root,
+            claims: Vec::new(),
+        })
+    }
+
+    /// Applies a command-line override `table.key=value`, or `table.list[0].key=value`.
+    ///
+    /// The value is TOML; what is not TOML is taken as a text, so that words and formulas need no quotes. Whether the
+    /// key exists and the value fits is checked when the table is taken.
+    ///
+    /// # Errors
+    /// The argument is malformed, or leads through something that is not a table.
+    pub fn set(&mut self, argument: &str) -> Result<(), DeckError> {
+        set(&mut self.root, argument)
+    }
+
+    /// Whether the deck has `path`, such as `hydro`, `hydro.gamma` or `mesh.refine[1]`.
+    #[must_use]
+    pub fn has(&self, path: &str) -> bool {
+        steps(path).is_some_and(|path| self.root.find(&path).node.is_some())
+    }
+
+    /// Takes the keys at the top of the deck that are fields of `T`, with defaults for absent ones.
+    ///
+    /// # Errors
+    /// As [`table`](Deck::table); keys that are no fields of `T` are left to [`finish`](Deck::finish).
+    pub fn root<T>(&mut self) -> Result<T, DeckError>
+    where
+        T: DeserializeOwned + Serialize + JsonSchema,
+    {
+        let shape = TableSchema::of::<T>("").shape();
+        let keys = shape.keys().map(str::to_string).collect();
+        self.take(&shape, "", keys)
+    }
+
+    /// Takes the table at `path` (such as `hydro`, or `mesh.refine[0]`), with defaults for absent keys.
+    ///
+    /// # Errors
+    /// Every unknown key, missing key, value of a wrong kind, out of range or not among the allowed words, each with its
+    /// place.
+    pub fn table<T>(&mut self, path: &str) -> Result<T, DeckError>
+    where
+        T: DeserializeOwned + Serialize + JsonSchema,
+    {
+        self.take(&TableSchema::of::<T>(path).shape(), path, Vec::new())
+    }
+
+    fn take<T>(&mut self, shape: &Shape, path: &str, keys: Vec<String>) -> Result<T, DeckError>
+    where
+        T: DeserializeOwned + Serialize,
+    {
+        let node = self.prepared(shape, path);
+        let mut faults = Vec::new();
+        self.check_table(node.as_ref(), shape, path, &mut faults);
+        DeckError::check(faults)?;
+        let empty = || toml::Value::Table(toml::Table::new());
+        let value = node.as_ref().map_or_else(empty, Node::to_toml);
+        // The shape was checked; what serde refuses beyond it is a condition of the type itself.
+        let table: T = value
+            .try_into()
+            .map_err(|error: toml::de::Error| self.error_at(path, error.message()))?;
+        let resolved = toml::Table::try_from(&table).map_err(|error| {
+            self.error_at(path, format!("cannot be written back as TOML: {error}"))
+        })?;
+        self.claims.retain(|claim| claim.path != path);
+        self.claims.push(Claim {
+            path: path.to_string(),
+            keys,
+            resolved,
+        });
+        Ok(table)
+    }
+
+    /// The table at `path` as its checks want it: of the top level only the keys that `shape` knows, with overrides of
+    /// texts as texts, and placed at its header. `None` if the deck does not have it.
+    fn prepared(&self, shape: &Shape, path: &str) -> Option<Node> {
+        let mut node = if path.is_empty() {
+            let known = self
+                .root
+                .entries()
+                .iter()
+                .filter(|entry| shape.keys().any(|key| key == entry.key));
+            let place = Place {
+                source: self.source.clone(),
+                span: 0..0,
+            };
+            Node {
+                value: Value::Table(known.cloned().collect()),
+                place,
+            }
+        } else {
+            let path = steps(path)?;
+            let found = self.root.find(&path);
+            let node = found.node?;
+            Node {
+                value: node.value.clone(),
+                place: found.place.unwrap_or(&node.place).clone(),
+            }
+        };
+        as_texts(&mut node, shape);
+        Some(node)
+    }
+
+    /// Checks a table; an absent one is in order unless it has keys without defaults.
+    fn check_table(&self, node: Option<&Node>, shape: &Shape, path: &str, faults: &mut Vec<Fault>) {
+        match node {
+            Some(node) if matches!(node.value, Value::Table(_)) => {
+                check::check(node, shape, path, faults)
+            }
+            Some(node) => {
+                let message = format!(
+                    "`{path}` must be a table, written [{path}], found {}",
+                    node.shown()
+                );
+                faults.push(Fault::at(&node.place, message));
+            }
+            None => {
+                let missing: Vec<&str> = shape.required().collect();
+                if !missing.is_empty() {
+                    let message = format!(
+                        "the table [{path}] is missing; it needs {}",
+                        missing.join(", ")
+                    );
+                    faults.push(Fault::of(&self.source.name, message));
+                }
+            }
+        }
+    }
+
+    /// Checks all of `tables` at once, without taking them: every mistake in the deck in one error, unknown tables
+    /// included.
+    ///
+    /// # Errors
+    /// As [`table`](Deck::table) and [`finish`](Deck::finish).
+    pub fn check(&self, tables: &[TableSchema]) -> Result<(), DeckError> {
+        let mut faults = Vec::new();
+        let (mut keys, mut names) = (Vec::new(), Vec::new());
+        for table in tables {
+            let shape = table.shape();
+            let node = self.prepared(&shape, table.name());
+            self.check_table(node.as_ref(), &shape, table.name(), &mut faults);
+            if table.name().is_empty() {
+                keys.extend(shape.keys().map(str::to_string));
+            } else {
+                names.push(table.name().to_string());
+            }
+        }
+        self.left_over(&keys, &names, &mut faults);
+        DeckError::check(faults)
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// Every table and top-level key that nobody took, each with its place and the nearest known name.
+    pub fn finish(&self) -> Result<(), DeckError> {
+        let keys: Vec<String> = self
+            .claims
+            .iter()
+            .flat_map(|claim| claim.keys.iter().cloned())
+            .collect();
+        let names: Vec<String> = self.claims.iter().map(|claim| claim.path.clone()).collect();
+        let mut faults = Vec::new();
+        self.left_over(&keys, &names, &mut faults);
+        DeckError::check(faults)
+    }
+
+    /// Adds a fault for each entry at the top that is neither one of the `keys` nor begins one of the `paths`.
+    fn left_over(&self, keys: &[String], paths: &[String], faults: &mut Vec<Fault>) {
+        let first = |path: &String| {
+            path.split(['.', '['])
+                .next()
+                .unwrap_or_default()
+                .to_string()
+        };
+        let mut tables: Vec<String> = paths
+            .iter()
+            .map(first)
+            .filter(|name| !name.is_empty())
+            .collect();
+        tables.sort();
+        tables.dedup();
+        for entry in self.root.entries() {
+            let name = &entry.key;
+            if keys.contains(name) || tables.contains(name) {
+                continue;
+            }
+            let fault = if entry.node.is_section() {
+                check::unknown(
+                    &entry.key_place,
+                    format!("unknown table [{name}]"),
+                    name,
+                    &tables,
+                )
+            } else {
+                check::unknown(
+                    &entry.key_place,
+                    format!("unknown key `{name}`"),
+                    name,
+                    keys,
+                )
+            };
+            faults.push(fault);
+        }
+    }
+
+    /// An error at `path` (such as `mesh.max_level` or `mesh.refine[1].threshold[0]`), for checks across keys.
+    ///
+    /// It points at the value, at the table around it if the value is a default, and names the file if the deck does not
+    /// have the table either.
+    #[must_use]
+    pub fn error_at(&self, path: &str, message: impl Into<String>) -> DeckError {
+        match steps(path).and_then(|path| self.root.find(&path).place.cloned()) {
+            Some(place) => Fault::at(&place, message).into(),
+            None => Fault::of(&self.source.name, message).into(),
+        }
+    }
+
+    /// The error of a name that is none of `known`: the key at `path` itself, for tables whose keys depend on the rest of
+    /// the deck, such as scalars by name.
+    #[must_use]
+    pub fn unknown_key_at(&self, path: &str, known: &[&str]) -> DeckError {
+        let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
+        let node = if table.is_empty() {
+            Some(&self.root)
+        } else {
+            steps(table).and_then(|steps| self.root.find(&steps).node)
+        };
+        match node.and_then(|node| node.get(key)) {
+            Some(entry) => check::unknown_key(&entry.key_place, key, table, known).into(),
+            None => self.error_at(path, format!("unknown key `{path}`")),
+        }
+    }
+
+    /// The error of a word at `path` that is none of `known`, for words that are registered while the program starts,
+    /// such as the name of a scenario.
+    #[must_use]
+    pub fn unknown_word_at(&self, path: &str, word: &str, known: &[&str]) -> DeckError {
+        self.error_at(path, check::not_among(path, word, known))
+    }
+
+    /// Compiles `text`, the value of the key at `path`, as a formula of `variables`.
+    ///
+    /// # Errors
+    /// What is wrong in the formula, at its place in the deck.
+    pub fn formula(
+        &self,
+        path: &str,
+        text: &str,
+        variables: &[&str],
+    ) -> Result<Formula, DeckError> {
+        Formula::parse(text, variables).map_err(|error| {
+            let column = error.column();
+            let message = format!("`{path}`: {}", error.message());
+            let Some(node) = steps(path).and_then(|path| self.root.find(&path).node) else {
+                return self.error_at(path, format!("{message} (column {column} of \"{text}\")"));
+            };
+            // A text without escapes stands in the deck as it is, behind its quotes.
+            let Place { source, span } = &node.place;
+            let raw = source.text.get(span.clone()).unwrap_or_default();
+            let offset = raw.find(|c| !"\"'\r\n".contains(c)).unwrap_or_default();
+            if !raw[offset..].starts_with(text) {
+                return Fault::at(&node.place, format!("{message} (column {column})")).into();
+            }
+            let start = span.start + offset;
+            let span = start + error.span().start..start + error.span().end;
+            Fault::at(
+                &Place {
+                    source: source.clone(),
+                    span,
+                },
+                message,
+            )
+            .into()
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! The functions that a formula may call.
+
+use super::program::Op;
+
+/// How a function's arguments become operations.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Call {
+    /// A fixed number of arguments.
+    Fixed(Op),
+    /// Two or more arguments, two at a time from the left.
+    Fold(Op),
+}
+
+/// The name of each function, with its arguments and meaning.
+pub const FUNCTIONS: &[(&str, &str)] = &[
+    ("if", "if(c, a, b): a where c is not 0, else b"),
+    ("min", "min(a, b, …): the least"),
+    ("max", "max(a, b, …): the greatest"),
+    ("abs", "abs(a): the magnitude"),
+    ("sign", "sign(a): -1, 0 or 1"),
+    ("step", "step(a): 1 where a >= 0, else 0"),
+    ("floor", "floor(a): the next whole number below"),
+    ("ceil", "ceil(a): the next whole number above"),
+    ("mod", "mod(a, b): a - b*floor(a/b), from 0 to b"),
+    ("sqrt", "sqrt(a): square root"),
+    ("exp", "exp(a): e^a"),
+    ("ln", "ln(a): natural logarithm"),
+    ("log10", "log10(a): decimal logarithm"),
+    ("pow", "pow(a, b): a^b"),
+    ("sin", "sin(a): sine, a in radians"),
+    ("cos", "cos(a): cosine, a in radians"),
+    ("tan", "tan(a): tangent, a in radians"),
+    ("asin", "asin(a): the angle from -pi/2 to pi/2"),
+    ("acos", "acos(a): the angle from 0 to pi"),
+    ("atan", "atan(a): the angle from -pi/2 to pi/2"),
+    (
+        "atan2",
+        "atan2(y, x): the angle of the point (x, y), from -pi to pi",
+    ),
+    ("sinh", "sinh(a): hyperbolic sine"),
+    ("cosh", "cosh(a): hyperbolic cosine"),
+    ("tanh", "tanh(a): hyperbolic tangent"),
+    ("erf", "erf(a): error function"),
+];
+
+/// The call of the function `name`.
+pub(super) fn call(name: &str) -> Option<Call> {
+    let op = match name {
+        "min" => return Some(Call::Fold(Op::Min)),
+        "max" => return Some(Call::Fold(Op::Max)),
+        "if" => Op::Select,
+        "abs" => Op::Abs,
+        "sign" => Op::Sign,
+        "step" => Op::Step,
+        "floor" => Op::Floor,
+        "ceil" => Op::Ceil,
+        "mod" => Op::Modulo,
+        "sqrt" => Op::Sqrt,
+        "exp" => Op::Exp,
+        "ln" => Op::Ln,
+        "log10" => Op::Log10,
+        "pow" => Op::Power,
+        "sin" => Op::Sin,
+        "cos" => Op::Cos,
+        "tan" => Op::Tan,
+        "asin" => Op::Asin,
+        "acos" => Op::Acos,
+        "atan" => Op::Atan,
+        "atan2" => Op::Atan2,
+        "sinh" => Op::Sinh,
+        "cosh" => Op::Cosh,
+        "tanh" => Op::Tanh,
+        "erf" => Op::Erf,
+        _ => return None,
+    };
+    Some(Call::Fixed(op))
+}
+
+/// The constant `name`.
+pub(super) fn constant(name: &str) -> Option<f64> {
+    match name {
+        "pi" => Some(std::f64::consts::PI),
+        "e" => Some(std::f64::consts::E),
+        _ => None,
+    }
+}

@@ -1,0 +1,259 @@
+//! From text to a tree of operations.
+//!
+//! The parser is our own: of the expression libraries of the ecosystem, fasteval and fasteval2 keep their tree private
+//! and let `-2^2` be 4, exmex has no functions of three arguments, and evalexpr evaluates through libm; none keeps the
+//! places that an error message needs. Operator precedence parsing is short.
+
+use std::ops::Range;
+
+use super::FormulaError;
+use super::functions::{Call, FUNCTIONS, call, constant};
+use super::lexer::{Token, tokens};
+use super::program::Op;
+use crate::nearest::nearest;
+
+/// A formula's operations on their arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Tree {
+    Number(f64),
+    Variable(u16),
+    Apply(Op, Vec<Tree>),
+}
+
+/// Brackets, signs and exponents within each other; bounds the recursion.
+const DEEPEST: usize = 64;
+
+/// Parses `text` as a formula of `variables`.
+pub(super) fn parse(text: &str, variables: &[&str]) -> Result<Tree, FormulaError> {
+    let tokens = tokens(text)?;
+    let mut parser = Parser {
+        text,
+        tokens,
+        at: 0,
+        depth: 0,
+        variables,
+    };
+    if parser.peek() == Token::End {
+        return Err(parser.error("the formula is empty"));
+    }
+    let tree = parser.expression(0)?;
+    match parser.peek() {
+        Token::End => Ok(tree),
+        Token::Sign(")") => Err(parser.error("this `)` closes nothing")),
+        Token::Sign(",") => Err(parser.error("a comma separates the arguments of a function only")),
+        _ => Err(parser.needs_operator()),
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    tokens: Vec<(Token<'a>, Range<usize>)>,
+    at: usize,
+    depth: usize,
+    variables: &'a [&'a str],
+}
+
+/// Binding strength of the sign-like operators before their operand.
+const SIGN: u8 = 13;
+const NOT: u8 = 5;
+const COMPARISON: u8 = 7;
+
+/// Operation and binding strengths to the left and to the right of a binary operator.
+fn binary(sign: &str) -> Option<(Op, u8, u8)> {
+    Some(match sign {
+        "||" => (Op::Or, 1, 2),
+        "&&" => (Op::And, 3, 4),
+        "<" => (Op::Less, COMPARISON, 8),
+        "<=" => (Op::LessEqual, COMPARISON, 8),
+        ">" => (Op::Greater, COMPARISON, 8),
+        ">=" => (Op::GreaterEqual, COMPARISON, 8),
+        "==" => (Op::Equal, COMPARISON, 8),
+        "!=" => (Op::NotEqual, COMPARISON, 8),
+        "+" => (Op::Add, 9, 10),
+        "-" => (Op::Subtract, 9, 10),
+        "*" => (Op::Multiply, 11, 12),
+        "/" => (Op::Divide, 11, 12),
+        "^" => (Op::Power, 16, 15),
+        _ => return None,
+    })
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> Token<'a> {
+        self.tokens[self.at].0
+    }
+
+    /// The next word; the end stays.
+    fn next(&mut self) -> (Token<'a>, Range<usize>) {
+        let token = self.tokens[self.at].clone();
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
+        token
+    }
+
+    fn error(&self, message: impl Into<String>) -> FormulaError {
+        FormulaError::new(self.text, self.tokens[self.at].1.clone(), message)
+    }
+
+    fn needs_operator(&self) -> FormulaError {
+        let found = &self.text[self.tokens[self.at].1.clone()];
+        self.error(format!(
+            "an operator is missing before `{found}`; a product is written with *"
+        ))
+    }
+
+    /// An expression whose operators bind at least as strongly as `least`.
+    fn expression(&mut self, least: u8) -> Result<Tree, FormulaError> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(self.error(format!("the formula is nested more than {DEEPEST} deep")));
+        }
+        let mut left = self.operand()?;
+        let mut compared = false;
+        while let Token::Sign(sign) = self.peek() {
+            let Some((op, strength, right)) = binary(sign) else {
+                break;
+            };
+            if strength < least {
+                break;
+            }
+            if strength == COMPARISON && compared {
+                return Err(self.error("comparisons do not chain; write a < b && b < c"));
+            }
+            compared = strength == COMPARISON;
+            self.next();
+            let right = self.expression(right)?;
+            left = Tree::Apply(op, vec![left, right]);
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    fn operand(&mut self) -> Result<Tree, FormulaError> {
+        let (token, span) = self.next();
+        match token {
+            Token::Number(number) => Ok(Tree::Number(number)),
+            Token::Name(name) if self.peek() == Token::Sign("(") => self.function(name, span),
+            Token::Name(name) => self.named(name, span),
+            Token::Sign("(") => {
+                let tree = self.expression(0)?;
+                self.close(&span)?;
+                Ok(tree)
+            }
+            Token::Sign("-") => Ok(Tree::Apply(Op::Negate, vec![self.expression(SIGN)?])),
+            Token::Sign("+") => self.expression(SIGN),
+            Token::Sign("!") => Ok(Tree::Apply(Op::Not, vec![self.expression(SIGN)?])),
+            Token::Sign("not") => Ok(Tree::Apply(Op::Not, vec![self.expression(NOT)?])),
+            Token::Sign(sign) => {
+                let message = format!("a number, a name or `(` is expected, found `{sign}`");
+                Err(FormulaError::new(self.text, span, message))
+            }
+            Token::End => Err(FormulaError::new(
+                self.text,
+                span,
+                "the formula ends where a value is expected",
+            )),
+        }
+    }
+
+    /// Takes the bracket that closes the one at `open`.
+    fn close(&mut self, open: &Range<usize>) -> Result<(), FormulaError> {
+        match self.peek() {
+            Token::Sign(")") => {
+                self.next();
+                Ok(())
+            }
+            Token::End => Err(FormulaError::new(
+                self.text,
+                open.clone(),
+                "this `(` is not closed",
+            )),
+            Token::Sign(",") => {
+                Err(self.error("a comma separates the arguments of a function only"))
+            }
+            _ => Err(self.needs_operator()),
+        }
+    }
+
+    /// A variable or a constant.
+    fn named(&self, name: &str, span: Range<usize>) -> Result<Tree, FormulaError> {
+        if let Some(index) = self.variables.iter().position(|variable| *variable == name) {
+            return match u16::try_from(index) {
+                Ok(index) => Ok(Tree::Variable(index)),
+                Err(_) => Err(FormulaError::new(
+                    self.text,
+                    span,
+                    "a formula has at most 65536 variables",
+                )),
+            };
+        }
+        if let Some(number) = constant(name) {
+            return Ok(Tree::Number(number));
+        }
+        if call(name).is_some() {
+            let message = format!("`{name}` is a function; write {name}(…)");
+            return Err(FormulaError::new(self.text, span, message));
+        }
+        let known = self.variables.iter().copied().chain(["pi", "e"]);
+        let hint = match nearest(name, known.clone()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("known are {}", known.collect::<Vec<_>>().join(", ")),
+        };
+        Err(FormulaError::new(
+            self.text,
+            span,
+            format!("unknown name `{name}`; {hint}"),
+        ))
+    }
+
+    fn function(&mut self, name: &str, span: Range<usize>) -> Result<Tree, FormulaError> {
+        let Some(function) = call(name) else {
+            let known = FUNCTIONS.iter().map(|(name, _)| *name);
+            let message = match nearest(name, known) {
+                _ if self.variables.contains(&name) || constant(name).is_some() => {
+                    format!("`{name}` is not a function; a product is written {name}*(…)")
+                }
+                _ if name == "log" => "unknown function `log`; write ln or log10".to_string(),
+                Some(near) => format!("unknown function `{name}`; did you mean `{near}`?"),
+                None => format!("unknown function `{name}`; known are {}", join_names()),
+            };
+            return Err(FormulaError::new(self.text, span, message));
+        };
+        let (_, open) = self.next();
+        let mut arguments = Vec::new();
+        if self.peek() == Token::Sign(")") {
+            self.next();
+        } else {
+            arguments.push(self.expression(0)?);
+            while self.peek() == Token::Sign(",") {
+                self.next();
+                arguments.push(self.expression(0)?);
+            }
+            self.close(&open)?;
+        }
+        let found = arguments.len();
+        let complain = |takes: String| {
+            let message = format!("`{name}` takes {takes}, found {found}");
+            FormulaError::new(self.text, span.clone(), message)
+        };
+        match function {
+            Call::Fixed(op) if found == op.arity() => Ok(Tree::Apply(op, arguments)),
+            Call::Fixed(op) if op.arity() == 1 => Err(complain("1 argument".to_string())),
+            Call::Fixed(op) => Err(complain(format!("{} arguments", op.arity()))),
+            Call::Fold(_) if found < 2 => Err(complain("2 or more arguments".to_string())),
+            Call::Fold(op) => {
+                let joined = arguments
+                    .into_iter()
+                    .reduce(|left, right| Tree::Apply(op, vec![left, right]));
+                joined.ok_or_else(|| complain("2 or more arguments".to_string()))
+            }
+        }
+    }
+}
+
+fn join_names() -> String {
+    FUNCTIONS
+        .iter()
+        .map(|(name, _)| *name)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

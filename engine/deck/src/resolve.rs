@@ -1,0 +1,54 @@
+//! The deck that was run, with all its defaults.
+
+use toml::{Table, Value};
+
+use crate::deck::{Claim, Deck};
+use crate::tree::{Step, steps};
+use crate::write::document;
+
+impl Deck {
+    /// The deck that was run: every table that was taken, with all its defaults, as TOML.
+    ///
+    /// It is a deck itself, and resolves to itself.
+    #[must_use]
+    pub fn resolved(&self) -> String {
+        let mut root = Table::new();
+        let mut claims: Vec<&Claim> = self.claims.iter().collect();
+        // Outer tables first: an inner one that another part took replaces what the outer one says of it.
+        claims.sort_by_key(|claim| {
+            (
+                !claim.path.is_empty(),
+                claim.path.matches(['.', '[']).count(),
+            )
+        });
+        for claim in claims {
+            if claim.path.is_empty() {
+                root.extend(claim.resolved.clone());
+            } else if let Some(path) = steps(&claim.path) {
+                put(&mut root, &path, claim.resolved.clone());
+            }
+        }
+        document(&root)
+    }
+}
+
+/// Puts `table` at `path` below `root`; an index leads into a list that is there already.
+fn put(root: &mut Table, path: &[Step], table: Table) {
+    let Some((Step::Key(first), rest)) = path.split_first() else {
+        return;
+    };
+    let empty = || Value::Table(Table::new());
+    let mut at = root.entry(first.as_str()).or_insert_with(empty);
+    for step in rest {
+        let next = match (step, at) {
+            (Step::Key(key), Value::Table(inner)) => {
+                Some(inner.entry(key.as_str()).or_insert_with(empty))
+            }
+            (Step::Index(i), Value::Array(items)) => items.get_mut(*i),
+            _ => None,
+        };
+        let Some(next) = next else { return };
+        at = next;
+    }
+    *at = Value::Table(table);
+}

@@ -1,0 +1,182 @@
+//! Command-line overrides: `table.key=value`.
+
+use std::sync::Arc;
+
+use toml::de::DeValue;
+
+use crate::error::{DeckError, Fault, Place, Source};
+use crate::shape::{Kind, Shape};
+use crate::tree::{Entry, Node, Step, Value, from_value, steps};
+
+/// Changes `root` as the override `argument` (`table.key=value`) says.
+pub(crate) fn set(root: &mut Node, argument: &str) -> Result<(), DeckError> {
+    let source = Arc::new(Source {
+        name: format!("--set {argument}"),
+        text: argument.to_string(),
+        is_file: false,
+    });
+    let whole = Place {
+        source: source.clone(),
+        span: 0..argument.len(),
+    };
+    let Some(equals) = argument.find('=') else {
+        let message = "an override is written table.key=value, here `=` is missing";
+        return Err(Fault::at(&whole, message).into());
+    };
+    let name = argument[..equals].trim_end();
+    if name.trim().is_empty() {
+        return Err(Fault::at(&whole, "the key is missing; write table.key=value").into());
+    }
+    let key_place = Place {
+        source: source.clone(),
+        span: 0..name.len(),
+    };
+    let Some(path) = steps(name.trim_start()) else {
+        let message =
+            format!("`{name}` is not a key; write table.key=value or table.list[0].key=value");
+        return Err(Fault::at(&key_place, message).into());
+    };
+    let node = value(&source, equals + 1)?;
+    insert(root, &path, node, &key_place).map_err(|message| Fault::at(&key_place, message).into())
+}
+
+/// Reads the value that begins at byte `from`: TOML, or else a bare word.
+fn value(source: &Arc<Source>, from: usize) -> Result<Node, DeckError> {
+    let text = &source.text[from..];
+    let start = from + (text.len() - text.trim_start().len());
+    let text = text.trim();
+    let place = Place {
+        source: source.clone(),
+        span: start..start + text.len(),
+    };
+    if text.is_empty() {
+        return Err(Fault::at(
+            &place,
+            "the value is missing; write table.key=\"\" for an empty text",
+        )
+        .into());
+    }
+    let mut faults = Vec::new();
+    let node = match DeValue::parse(text) {
+        Ok(value) => shift(from_value(source, value, &mut faults), start),
+        Err(error) if text.starts_with(['"', '\'', '[', '{']) => {
+            let span = error.span().map_or(place.span.clone(), |span| {
+                start + span.start..start + span.end
+            });
+            let at = Place {
+                source: source.clone(),
+                span,
+            };
+            return Err(
+                Fault::at(&at, format!("the value is malformed: {}", error.message())).into(),
+            );
+        }
+        Err(_) => Node {
+            value: Value::Text(text.to_string()),
+            place,
+        },
+    };
+    DeckError::check(faults).map(|()| node)
+}
+
+/// Moves the places of a value that was read from the tail of its source.
+fn shift(mut node: Node, by: usize) -> Node {
+    let moved = |place: Place| Place {
+        span: place.span.start + by..place.span.end + by,
+        ..place
+    };
+    node.place = moved(node.place);
+    node.value = match node.value {
+        Value::List(items) => Value::List(items.into_iter().map(|item| shift(item, by)).collect()),
+        Value::Table(entries) => {
+            let entry = |e: Entry| Entry {
+                key: e.key,
+                key_place: moved(e.key_place),
+                node: shift(e.node, by),
+            };
+            Value::Table(entries.into_iter().map(entry).collect())
+        }
+        value => value,
+    };
+    node
+}
+
+/// Puts `node` at `path`, making the tables on the way.
+fn insert(parent: &mut Node, path: &[Step], node: Node, place: &Place) -> Result<(), String> {
+    let Some((step, rest)) = path.split_first() else {
+        *parent = node;
+        return Ok(());
+    };
+    let kind = parent.kind();
+    let child = match (step, &mut parent.value) {
+        (Step::Key(key), Value::Table(entries)) => {
+            let at = entries
+                .iter()
+                .position(|entry| entry.key == *key)
+                .unwrap_or_else(|| {
+                    let table = Node {
+                        value: Value::Table(Vec::new()),
+                        place: place.clone(),
+                    };
+                    entries.push(Entry {
+                        key: key.clone(),
+                        key_place: place.clone(),
+                        node: table,
+                    });
+                    entries.len() - 1
+                });
+            &mut entries[at].node
+        }
+        (Step::Index(i), Value::List(items)) => {
+            let count = items.len();
+            items.get_mut(*i).ok_or(format!(
+                "there is no element [{i}]: the list has {count}, counted from 0"
+            ))?
+        }
+        (Step::Key(key), Value::List(items)) => {
+            let hint = if items.is_empty() {
+                ""
+            } else {
+                "; name its elements [0], [1] …"
+            };
+            return Err(format!("`{key}` is looked for in a list{hint}"));
+        }
+        (Step::Key(key), _) => return Err(format!("`{key}` is looked for in {kind}, not a table")),
+        (Step::Index(i), _) => {
+            return Err(format!("element [{i}] is looked for in {kind}, not a list"));
+        }
+    };
+    insert(child, rest, node, place)
+}
+
+/// Takes the values of overrides that TOML reads as numbers or truth values, but `shape` wants as texts, as they were
+/// written: `--set initial.density=1` gives the formula "1".
+pub(crate) fn as_texts(node: &mut Node, shape: &Shape) {
+    let bare = matches!(
+        node.value,
+        Value::Integer(_) | Value::Number(_) | Value::Boolean(_)
+    );
+    match (&shape.kind, &mut node.value) {
+        (Kind::Text(..), _) if bare && !node.place.source.is_file => {
+            let text = node
+                .place
+                .source
+                .text
+                .get(node.place.span.clone())
+                .unwrap_or_default();
+            node.value = Value::Text(text.to_string());
+        }
+        (Kind::List(list), Value::List(items)) => {
+            items.iter_mut().for_each(|item| as_texts(item, &list.item))
+        }
+        (Kind::Record(record), Value::Table(entries)) => {
+            for entry in entries {
+                let field = record.field(&entry.key).map(|field| &field.shape);
+                if let Some(shape) = field.or(record.others.as_deref()) {
+                    as_texts(&mut entry.node, shape);
+                }
+            }
+        }
+        _ => {}
+    }
+}

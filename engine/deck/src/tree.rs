@@ -1,0 +1,262 @@
+//! The deck as a tree of values that know their places.
+
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+use crate::error::{Fault, Place, Source};
+
+/// A value and the place it was read from.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub value: Value,
+    pub place: Place,
+}
+
+/// A TOML value.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Text(String),
+    Integer(i64),
+    Number(f64),
+    Boolean(bool),
+    Date(toml::value::Datetime),
+    List(Vec<Node>),
+    Table(Vec<Entry>),
+}
+
+/// A key with its value, in the order of the deck.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub key: String,
+    pub key_place: Place,
+    pub node: Node,
+}
+
+/// One step of a path such as `mesh.refine[1].threshold`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Splits `mesh.refine[1].threshold` into steps; `None` if it is malformed (an empty name, brackets without a number).
+pub(crate) fn steps(path: &str) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
+    for part in path.split('.') {
+        let (name, mut rest) = part.split_at(part.find('[').unwrap_or(part.len()));
+        if name.is_empty()
+            || !name
+                .chars()
+                .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+        {
+            return None;
+        }
+        steps.push(Step::Key(name.to_string()));
+        while !rest.is_empty() {
+            let close = rest.find(']')?;
+            steps.push(Step::Index(
+                rest.strip_prefix('[')?.get(..close - 1)?.parse().ok()?,
+            ));
+            rest = &rest[close + 1..];
+        }
+    }
+    Some(steps)
+}
+
+/// What a path leads to.
+pub(crate) struct Found<'a> {
+    /// The value, if every step of the path exists.
+    pub node: Option<&'a Node>,
+    /// Where the value stands, or the innermost existing part of the path; `None` if not even its first key exists.
+    pub place: Option<&'a Place>,
+}
+
+impl Node {
+    /// The value of `key` in this table.
+    pub fn get(&self, key: &str) -> Option<&Entry> {
+        self.entries().iter().find(|entry| entry.key == key)
+    }
+
+    /// The entries of this table; none if it is not a table.
+    pub fn entries(&self) -> &[Entry] {
+        if let Value::Table(entries) = &self.value {
+            entries
+        } else {
+            &[]
+        }
+    }
+
+    /// Whether this is written under a header: a table or a list of tables.
+    pub fn is_section(&self) -> bool {
+        match &self.value {
+            Value::Table(_) => true,
+            Value::List(items) => items
+                .iter()
+                .any(|item| matches!(item.value, Value::Table(_))),
+            _ => false,
+        }
+    }
+
+    /// Follows `path`.
+    pub fn find(&self, path: &[Step]) -> Found<'_> {
+        let mut node = self;
+        let mut place = None;
+        for step in path {
+            let next = match (step, &node.value) {
+                (Step::Key(key), Value::Table(_)) => node.get(key).map(|entry| {
+                    // A table's own place is its header or its whole text; its key says more.
+                    let is_table = matches!(entry.node.value, Value::Table(_));
+                    (
+                        &entry.node,
+                        if is_table {
+                            &entry.key_place
+                        } else {
+                            &entry.node.place
+                        },
+                    )
+                }),
+                (Step::Index(i), Value::List(items)) => {
+                    items.get(*i).map(|item| (item, &item.place))
+                }
+                _ => None,
+            };
+            let Some((found, at)) = next else {
+                return Found { node: None, place };
+            };
+            node = found;
+            place = Some(at);
+        }
+        Found {
+            node: Some(node),
+            place,
+        }
+    }
+
+    /// What a message calls this value's kind, with its article.
+    pub fn kind(&self) -> &'static str {
+        match self.value {
+            Value::Text(_) => "a text",
+            Value::Integer(_) => "an integer",
+            Value::Number(_) => "a number",
+            Value::Boolean(_) => "true or false",
+            Value::Date(_) => "a date",
+            Value::List(_) => "a list",
+            Value::Table(_) => "a table",
+        }
+    }
+
+    /// The value in a message: `the text "abc"`, `3.5`, `a list of 2`.
+    pub fn shown(&self) -> String {
+        match &self.value {
+            Value::Text(text) => format!("the text {}", quoted(text)),
+            Value::Integer(number) => number.to_string(),
+            Value::Number(number) => format!("{number:?}"),
+            Value::Boolean(truth) => truth.to_string(),
+            Value::Date(date) => format!("the date {date}"),
+            Value::List(items) => format!("a list of {}", items.len()),
+            Value::Table(_) => "a table".to_string(),
+        }
+    }
+
+    /// The same value without places, for serde.
+    pub fn to_toml(&self) -> toml::Value {
+        match &self.value {
+            Value::Text(text) => text.clone().into(),
+            Value::Integer(number) => (*number).into(),
+            Value::Number(number) => (*number).into(),
+            Value::Boolean(truth) => (*truth).into(),
+            Value::Date(date) => (*date).into(),
+            Value::List(items) => toml::Value::Array(items.iter().map(Node::to_toml).collect()),
+            Value::Table(entries) => toml::Value::Table(
+                entries
+                    .iter()
+                    .map(|entry| (entry.key.clone(), entry.node.to_toml()))
+                    .collect(),
+            ),
+        }
+    }
+}
+
+/// `text` in quotes, cut to a length that fits a message.
+pub(crate) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 40;
+    if text.chars().count() <= LONGEST {
+        return format!("{text:?}");
+    }
+    let cut: String = text.chars().take(LONGEST).collect();
+    format!("{cut:?}…")
+}
+
+/// Reads the values of `source`, whose parsed form is `table`; numbers that do not fit are added to `faults`.
+pub(crate) fn from_table(
+    source: &Arc<Source>,
+    table: Spanned<DeTable<'_>>,
+    faults: &mut Vec<Fault>,
+) -> Node {
+    let place = Place {
+        source: source.clone(),
+        span: table.span(),
+    };
+    Node {
+        value: entries(source, table.into_inner(), faults),
+        place,
+    }
+}
+
+/// Reads one value of `source`.
+pub(crate) fn from_value(
+    source: &Arc<Source>,
+    value: Spanned<DeValue<'_>>,
+    faults: &mut Vec<Fault>,
+) -> Node {
+    let place = Place {
+        source: source.clone(),
+        span: value.span(),
+    };
+    let mut refuse = |message: String| {
+        faults.push(Fault::at(&place, message));
+        Value::Integer(0)
+    };
+    let value = match value.into_inner() {
+        DeValue::String(text) => Value::Text(text.into_owned()),
+        DeValue::Integer(digits) => match i64::from_str_radix(digits.as_str(), digits.radix()) {
+            Ok(number) => Value::Integer(number),
+            Err(_) => refuse(format!("the integer {digits} does not fit 64 bits")),
+        },
+        DeValue::Float(digits) => match digits.as_str().parse::<f64>() {
+            Ok(number) if number.is_infinite() && !digits.as_str().contains("inf") => refuse(
+                format!("the number {digits} is too large for double precision (1.8e308)"),
+            ),
+            Ok(number) => Value::Number(number),
+            Err(_) => refuse(format!("{digits} is not a number")),
+        },
+        DeValue::Boolean(truth) => Value::Boolean(truth),
+        DeValue::Datetime(date) => Value::Date(date),
+        DeValue::Array(items) => list(source, items, faults),
+        DeValue::Table(table) => entries(source, table, faults),
+    };
+    Node { value, place }
+}
+
+fn list(source: &Arc<Source>, items: DeArray<'_>, faults: &mut Vec<Fault>) -> Value {
+    Value::List(
+        items
+            .into_iter()
+            .map(|item| from_value(source, item, faults))
+            .collect(),
+    )
+}
+
+fn entries(source: &Arc<Source>, table: DeTable<'_>, faults: &mut Vec<Fault>) -> Value {
+    let entry = |(key, value): (Spanned<std::borrow::Cow<'_, str>>, Spanned<DeValue<'_>>)| Entry {
+        key_place: Place {
+            source: source.clone(),
+            span: key.span(),
+        },
+        key: key.into_inner().into_owned(),
+        node: from_value(source, value, faults),
+    };
+    Value::Table(table.into_iter().map(entry).collect())
+}

@@ -1,0 +1,433 @@
+//! Golden messages: what a user reads after each kind of mistake.
+
+mod common;
+
+use common::{Domain, Hydro, Initial, Mesh, Needy, Top};
+use nestar_deck::{Deck, DeckError, TableSchema};
+
+fn registered() -> Vec<TableSchema> {
+    vec![
+        TableSchema::of::<Top>(""),
+        TableSchema::of::<Hydro>("hydro"),
+        TableSchema::of::<Domain>("domain"),
+        TableSchema::of::<Mesh>("mesh"),
+        TableSchema::of::<Initial>("initial"),
+    ]
+}
+
+/// Checks a deck of one mistake against its whole message.
+#[track_caller]
+fn golden(deck: &str, expected: &str) {
+    let error = Deck::parse("d.toml", deck).and_then(|deck| deck.check(&registered()));
+    assert_eq!(error.expect_err("a mistake").to_string(), expected);
+}
+
+#[track_caller]
+fn message(error: DeckError) -> String {
+    assert_eq!(error.faults().len(), 1, "{error}");
+    error.faults()[0].message.clone()
+}
+
+#[test]
+fn misspelt_names() {
+    golden(
+        "[hydro]\nlimitr = \"minmod\"\n",
+        "d.toml:2:1: unknown key `limitr` in [hydro]; did you mean `limiter`?\n 2 | limitr = \"minmod\"\n   | ^^^^^^",
+    );
+    golden(
+        "scenaro = 'sod'",
+        "d.toml:1:1: unknown key `scenaro`; did you mean `scenario`?\n 1 | scenaro = 'sod'\n   | ^^^^^^^",
+    );
+    golden(
+        "\n[hydr0]\na = 1\n",
+        "d.toml:2:2: unknown table [hydr0]; did you mean `hydro`?\n 2 | [hydr0]\n   |  ^^^^^",
+    );
+    golden(
+        "[wind]\n",
+        "d.toml:1:2: unknown table [wind]; known are domain, hydro, initial, mesh\n 1 | [wind]\n   |  ^^^^",
+    );
+    golden(
+        "hydro.limiter = \"minmd\"",
+        "d.toml:1:17: `hydro.limiter` must be one of \"minmod\", \"van-leer\", \"monotonized-central\", found \"minmd\"; \
+         did you mean \"minmod\"?\n 1 | hydro.limiter = \"minmd\"\n   |                 ^^^^^^^",
+    );
+    golden(
+        "[domain]\nboundary = { x = ['outflow', 'reflectin'], y = 'outflow' }",
+        "d.toml:2:30: `domain.boundary.x[1]` must be one of \"periodic\", \"outflow\", \"reflecting\", found \"reflectin\"; \
+         did you mean \"reflecting\"?\n 2 | boundary = { x = ['outflow', 'reflectin'], y = 'outflow' }\n   \
+         |                              ^^^^^^^^^^^",
+    );
+}
+
+#[test]
+fn wrong_kinds() {
+    for (deck, expected) in [
+        (
+            "hydro.gamma = 'abc'",
+            "`hydro.gamma` must be a number, found the text \"abc\"",
+        ),
+        (
+            "hydro.verbose = 1",
+            "`hydro.verbose` must be true or false, found 1",
+        ),
+        (
+            "hydro.quiet_steps = 2.0",
+            "`hydro.quiet_steps` must be an integer, found 2.0",
+        ),
+        (
+            "hydro.gamma = 1979-05-27",
+            "`hydro.gamma` must be a number, found the date 1979-05-27",
+        ),
+        (
+            "hydro = 3",
+            "`hydro` must be a table, written [hydro], found 3",
+        ),
+        (
+            "[[hydro]]\ngamma = 2",
+            "`hydro` must be a table, written [hydro], found a list of 1",
+        ),
+        (
+            "scenario = { a = 1 }",
+            "`scenario` must be a text, found a table",
+        ),
+        (
+            "initial.density = 3",
+            "`initial.density` must be a text, found 3; write \"3\"",
+        ),
+        (
+            "initial.scalar_dye = true",
+            "`initial.scalar_dye` must be a text, found true",
+        ),
+        (
+            "domain.boundary = 3",
+            "`domain.boundary` must be a word or a table, found 3",
+        ),
+        (
+            "domain.cells = [64, 4.5, 64]",
+            "`domain.cells[1]` must be an integer, found 4.5",
+        ),
+        (
+            "domain.cells = 64",
+            "`domain.cells` must be 3 integers, x y z, found 64",
+        ),
+        (
+            "domain.right_edge = [1, 2]",
+            "`domain.right_edge` must be 3 numbers, x y z, found a list of 2",
+        ),
+        (
+            "mesh.refine = { criterion = 'always' }",
+            "`mesh.refine` must be a list of tables, found a table",
+        ),
+    ] {
+        let error = Deck::parse("d.toml", deck).and_then(|deck| deck.check(&registered()));
+        assert_eq!(message(error.expect_err(deck)), expected, "{deck}");
+    }
+}
+
+#[test]
+fn out_of_range() {
+    golden(
+        "[hydro]\ncooling = -1\n",
+        "d.toml:2:11: `hydro.cooling` must be at least 0 (1/time), found -1\n 2 | cooling = -1\n   |           ^^",
+    );
+    golden(
+        "[[mesh.refine]]\ncriterion = \"gradient\"\nfield = \"p\"\nthreshold = [0.5, -1.5]\n",
+        "d.toml:4:19: `mesh.refine[0].threshold[1]` must be at least 0 (1/length), found -1.5\n \
+         4 | threshold = [0.5, -1.5]\n   |                   ^^^^",
+    );
+    for (deck, expected) in [
+        (
+            "hydro.gamma = 1.0",
+            "`hydro.gamma` must be above 1 and at most 3, found 1.0",
+        ),
+        (
+            "hydro.gamma = 3.5",
+            "`hydro.gamma` must be above 1 and at most 3, found 3.5",
+        ),
+        (
+            "hydro.gamma = nan",
+            "`hydro.gamma` must be a finite number, found NaN",
+        ),
+        (
+            "domain.right_edge = [1, 1, -inf]",
+            "`domain.right_edge[2]` must be a finite number, found -inf",
+        ),
+        (
+            "domain.cells = [64, 64, 4]",
+            "`domain.cells[2]` must be at least 8, found 4",
+        ),
+        (
+            "hydro.quiet_steps = -1",
+            "`hydro.quiet_steps` must be at least 0, found -1",
+        ),
+        (
+            "hydro.quiet_steps = 5_000_000_000",
+            "`hydro.quiet_steps` must be at least 0 and at most 4294967295, found 5000000000",
+        ),
+        (
+            "hydro.scalars = ['a', '']",
+            "`hydro.scalars[1]` must not be empty",
+        ),
+        (
+            "hydro.scalars = ['a', 'b', 'c', 'd']",
+            "`hydro.scalars` must be up to 3 texts, found a list of 4",
+        ),
+        (
+            "mesh.max_level = 99999999999999999999",
+            "the integer 99999999999999999999 does not fit 64 bits",
+        ),
+        (
+            "hydro.gamma = 1e999",
+            "the number 1e999 is too large for double precision (1.8e308)",
+        ),
+    ] {
+        let error = Deck::parse("d.toml", deck).and_then(|deck| deck.check(&registered()));
+        assert_eq!(message(error.expect_err(deck)), expected, "{deck}");
+    }
+}
+
+#[test]
+fn lists_of_tagged_tables() {
+    for (deck, expected) in [
+        (
+            "criterion = 'regon'",
+            "`mesh.refine[0].criterion` must be one of \"gradient\", \"region\", \"always\", found \"regon\"; did you mean \
+             \"region\"?",
+        ),
+        (
+            "field = 'p'",
+            "`mesh.refine[0]`: missing key `criterion` (one of gradient, region, always)",
+        ),
+        (
+            "criterion = 3",
+            "`mesh.refine[0].criterion` must be a word, found 3",
+        ),
+        (
+            "criterion = 'region'",
+            "`mesh.refine[0]`: missing key `left` (3 numbers, x y z)",
+        ),
+        (
+            "criterion = 'always'\nfield = 'p'",
+            "unknown key `field` in [mesh.refine[0]]; known are criterion",
+        ),
+    ] {
+        let error = Deck::parse("d.toml", &format!("[[mesh.refine]]\n{deck}"))
+            .and_then(|d| d.check(&registered()));
+        assert_eq!(message(error.expect_err(deck)), expected, "{deck}");
+    }
+}
+
+#[test]
+fn toml_itself() {
+    golden(
+        "a = 1\na = 2\n",
+        "d.toml:2:1: the key `a` is given twice\n 2 | a = 2\n   | ^",
+    );
+    golden(
+        "[a]\nb=1\n[a]\n",
+        "d.toml:3:2: the key `a` is given twice\n 3 | [a]\n   |  ^",
+    );
+    golden(
+        "a = [1, 2\n",
+        "d.toml:1:10: unclosed array, expected `]`\n 1 | a = [1, 2\n   |          ^",
+    );
+    golden(
+        "é = tru\n",
+        "d.toml:1:1: invalid unquoted key, expected letters, numbers, `-`, `_`\n 1 | é = tru\n   | ^",
+    );
+    golden(
+        "a = 'é' x\n",
+        "d.toml:1:9: unexpected key or value, expected newline, `#`\n 1 | a = 'é' x\n   |         ^",
+    );
+}
+
+#[test]
+fn independent_mistakes_come_together_and_in_order() {
+    let deck = "[mesh]\nmax_level = 99\n[hydro]\ngama = 1\ngamma = 0\n[wind]\n";
+    let error = Deck::parse("d.toml", deck)
+        .and_then(|deck| deck.check(&registered()))
+        .expect_err("four mistakes");
+    let lines: Vec<_> = error.faults().iter().map(|fault| fault.line).collect();
+    assert_eq!(lines, [Some(2), Some(4), Some(5), Some(6)]);
+}
+
+#[test]
+fn a_required_table_is_asked_for() {
+    let mut deck = Deck::parse("d.toml", "").expect("an empty deck");
+    let error = deck.table::<Needy>("needy").expect_err("mass is missing");
+    assert_eq!(
+        error.to_string(),
+        "d.toml: the table [needy] is missing; it needs mass"
+    );
+    let mut deck = Deck::parse("d.toml", "\n[needy]\n").expect("a deck");
+    let error = deck.table::<Needy>("needy").expect_err("mass is missing");
+    assert_eq!(
+        error.to_string(),
+        "d.toml:2:2: `needy`: missing key `mass` (a number)\n 2 | [needy]\n   |  ^^^^^"
+    );
+}
+
+#[test]
+fn files() {
+    let folder = std::env::temp_dir().join(format!("nestar-deck-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (missing, latin) = (folder.join("no.toml"), folder.join("latin.toml"));
+    std::fs::write(&latin, b"a = 1\nb = '\xe9'\n").expect("a file");
+    let read = |path: &std::path::Path| Deck::read(path).expect_err("unreadable").to_string();
+    assert_eq!(
+        read(&missing),
+        format!("{}: there is no such file", missing.display())
+    );
+    assert_eq!(
+        read(&folder),
+        format!(
+            "{}: is a directory; give the deck file in it",
+            folder.display()
+        )
+    );
+    let expected = format!(
+        "{}: is not UTF-8 text (line 2); a deck is a TOML text file",
+        latin.display()
+    );
+    assert_eq!(read(&latin), expected);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn overrides() {
+    let text = "[hydro]\ngamma = 1.4\n[[mesh.refine]]\ncriterion = 'always'\n";
+    for (argument, expected) in [
+        (
+            "hydro.gamma",
+            "an override is written table.key=value, here `=` is missing",
+        ),
+        ("=3", "the key is missing; write table.key=value"),
+        (
+            "hydro.gamma=",
+            "the value is missing; write table.key=\"\" for an empty text",
+        ),
+        (
+            "hydro..x=3",
+            "`hydro..x` is not a key; write table.key=value or table.list[0].key=value",
+        ),
+        (
+            "mesh.refine[x]=3",
+            "`mesh.refine[x]` is not a key; write table.key=value or table.list[0].key=value",
+        ),
+        (
+            "hydro.gamma=[1",
+            "the value is malformed: unclosed array, expected `]`",
+        ),
+        (
+            "hydro.gamma.x=1",
+            "`x` is looked for in a number, not a table",
+        ),
+        (
+            "mesh.refine.field=1",
+            "`field` is looked for in a list; name its elements [0], [1] …",
+        ),
+        (
+            "mesh.refine[1].field=1",
+            "there is no element [1]: the list has 1, counted from 0",
+        ),
+        (
+            "hydro[0]=1",
+            "element [0] is looked for in a table, not a list",
+        ),
+    ] {
+        let mut deck = Deck::parse("d.toml", text).expect("a deck");
+        let error = deck.set(argument).expect_err(argument);
+        assert_eq!(error.faults()[0].origin, format!("--set {argument}"));
+        assert_eq!(message(error), expected, "{argument}");
+    }
+    let mut deck = Deck::parse("d.toml", text).expect("a deck");
+    deck.set("hydro.gamma = 0.1").expect("well formed");
+    let error = deck
+        .table::<Hydro>("hydro")
+        .expect_err("out of range")
+        .to_string();
+    let expected = "--set hydro.gamma = 0.1: `hydro.gamma` must be above 1 and at most 3, found 0.1\n  \
+                    | hydro.gamma = 0.1\n  |               ^^^";
+    assert_eq!(error, expected);
+}
+
+#[test]
+fn conditions_across_keys_point_at_their_place() {
+    let deck = Deck::parse(
+        "d.toml",
+        "[mesh]\nmax_level = 3\n[[mesh.refine]]\ncriterion = 'always'\n",
+    )
+    .expect("a deck");
+    let place = |path: &str| {
+        let error = deck.error_at(path, "no");
+        (error.faults()[0].line, error.faults()[0].column)
+    };
+    assert_eq!(place("mesh.max_level"), (Some(2), Some(13)));
+    assert_eq!(place("mesh.refine[0].criterion"), (Some(4), Some(13)));
+    assert_eq!(place("mesh.refine[0].threshold[2]"), (Some(3), Some(1)));
+    assert_eq!(place("mesh.interval"), (Some(1), Some(2)));
+    assert_eq!(place("hydro.gamma"), (None, None));
+    let error = deck.unknown_word_at("scenario", "sedo", &["sod", "sedov"]);
+    assert_eq!(
+        message(error),
+        "`scenario` must be one of \"sod\", \"sedov\", found \"sedo\"; did you mean \"sedov\"?"
+    );
+    let error = deck
+        .unknown_key_at("mesh.max_level", &["min_level"])
+        .to_string();
+    assert_eq!(
+        error.lines().next(),
+        Some("d.toml:2:1: unknown key `max_level` in [mesh]; did you mean `min_level`?")
+    );
+}
+
+#[test]
+fn formulas_point_into_their_text() {
+    let text = "[initial]\ndensity = \"1 + sn(x)\"\npressure = \"\\u0031 + q\"\n";
+    let deck = Deck::parse("d.toml", text).expect("a deck");
+    let error = deck
+        .formula("initial.density", "1 + sn(x)", &["x"])
+        .expect_err("no sn");
+    assert_eq!(
+        error.to_string(),
+        "d.toml:2:16: `initial.density`: unknown function `sn`; did you mean `ln`?\n 2 | density = \"1 + sn(x)\"\n   \
+         |                ^^",
+    );
+    let error = deck
+        .formula("initial.pressure", "1 + q", &["x"])
+        .expect_err("no q");
+    assert_eq!(
+        error.to_string(),
+        "d.toml:3:12: `initial.pressure`: unknown name `q`; known are x, pi, e (column 5)\n \
+         3 | pressure = \"\\u0031 + q\"\n   |            ^^^^^^^^^^^^",
+    );
+    let error = deck
+        .formula("initial.velocity", "1 +", &["x"])
+        .expect_err("unfinished");
+    assert_eq!(
+        message(error),
+        "`initial.velocity`: the formula ends where a value is expected (column 4 of \"1 +\")"
+    );
+}
+
+#[test]
+fn long_lines_are_cut_and_tabs_keep_the_caret() {
+    let deck = format!("[hydro]\nscalars = [{}7]\n", "'a', ".repeat(60));
+    let error = Deck::parse("d.toml", &deck)
+        .and_then(|deck| deck.check(&registered()))
+        .expect_err("not a text");
+    let fault = error.faults().last().expect("a fault");
+    assert_eq!((fault.line, fault.column), (Some(2), Some(312)));
+    let lines: Vec<Vec<char>> = fault
+        .excerpt
+        .lines()
+        .map(|line| line.chars().collect())
+        .collect();
+    let caret = lines[1].iter().position(|c| *c == '^').expect("a caret");
+    assert_eq!(lines[0][caret], '7');
+    assert!(lines[0].len() < 110);
+    golden(
+        "[hydro]\n\tgamma\t= 0",
+        "d.toml:2:10: `hydro.gamma` must be above 1 and at most 3, found 0\n 2 |  gamma = 0\n   |          ^",
+    );
+}

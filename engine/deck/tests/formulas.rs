@@ -1,0 +1,352 @@
+//! Formulas: precedence, functions, errors, and evaluation of many points.
+
+use nestar_deck::Formula;
+
+const VARIABLES: [&str; 4] = ["x", "y", "z", "t"];
+
+fn value(text: &str) -> f64 {
+    let formula =
+        Formula::parse(text, &VARIABLES).unwrap_or_else(|error| panic!("{text}: {error}"));
+    formula.eval(&[0.3, -1.25, 7.0, 0.0])
+}
+
+#[test]
+fn operators_bind_as_on_paper() {
+    let (x, y) = (0.3, -1.25);
+    for (text, expected) in [
+        ("1 + 2*3", 7.0),
+        ("2*3 + 1", 7.0),
+        ("8 - 3 - 2", 3.0),
+        ("8/4/2", 1.0),
+        ("2^3^2", 512.0),
+        ("2**3**2", 512.0),
+        ("-2^2", -4.0),
+        ("(-2)^2", 4.0),
+        ("2^-1", 0.5),
+        ("2^-x^2", 2f64.powf(-(x * x))),
+        ("-2*-3", 6.0),
+        ("--2", 2.0),
+        ("+x", x),
+        ("2*x^2", 2.0 * (x * x)),
+        ("-x*y", -x * y),
+        ("1 - -y", 1.0 + y),
+        ("1 < 2", 1.0),
+        ("2 <= 1", 0.0),
+        ("1 + 1 == 2", 1.0),
+        ("1 != 1 || 2 > 1", 1.0),
+        ("1 || 0 && 0", 1.0),
+        ("1 or 0 and 0", 1.0),
+        ("(1 || 0) && 0", 0.0),
+        ("!0 + 1", 2.0),
+        ("!1 == 0", 1.0),
+        ("not 1 == 0", 1.0),
+        ("not x < 0 and y < 0", 1.0),
+        ("!!3", 1.0),
+        ("3 && -1", 1.0),
+        ("if(x < 0.5, 1.0, 0.125)", 1.0),
+        ("if(x > 0.5, 1.0, if(y > 0, 2, 3))", 3.0),
+        ("1e-3 + .5 + 2. + 1E+2", 102.501),
+        ("2*pi", std::f64::consts::TAU),
+        ("e", std::f64::consts::E),
+        ("min(3, 1, 2) + max(z, x, y)", 8.0),
+        ("(x + y)*(x − y)", (x + y) * (x - y)),
+    ] {
+        assert_eq!(value(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn functions_have_their_values() {
+    for (text, expected) in [
+        ("abs(y)", 1.25),
+        ("sign(y) + 2*sign(z) + 4*sign(t)", 1.0),
+        ("step(y) + 2*step(t)", 2.0),
+        ("floor(y) + ceil(y)", -3.0),
+        ("mod(-1, 3)", 2.0),
+        ("sqrt(z*z)", 7.0),
+        ("log10(1000)", 3.0),
+        ("log10(1e22)", 22.0),
+        ("ln(1)", 0.0),
+        ("pow(z, 2)", 49.0),
+        ("y^3", -1.953125),
+        ("y^-2", 0.64),
+        ("z^0", 1.0),
+        ("sin(0)", 0.0),
+        ("cos(0)", 1.0),
+        ("atan2(0, -1)", std::f64::consts::PI),
+        ("atan2(-t, -1)", -std::f64::consts::PI),
+        ("acos(1)", 0.0),
+        ("atan(1)", std::f64::consts::FRAC_PI_4),
+        ("erf(t)", 0.0),
+    ] {
+        assert_eq!(value(text), expected, "{text}");
+    }
+    let close = [
+        ("exp(x)", 0.3f64.exp()),
+        ("ln(x)", 0.3f64.ln()),
+        ("log10(x)", 0.3f64.log10()),
+        ("z^x", 7f64.powf(0.3)),
+        ("sin(z)", 7f64.sin()),
+        ("cos(z)", 7f64.cos()),
+        ("tan(y)", (-1.25f64).tan()),
+        ("asin(x)", 0.3f64.asin()),
+        ("acos(x)", 0.3f64.acos()),
+        ("atan(z)", 7f64.atan()),
+        ("atan2(y, x)", (-1.25f64).atan2(0.3)),
+        ("sinh(y)", (-1.25f64).sinh()),
+        ("cosh(y)", 1.25f64.cosh()),
+        ("tanh(y)", (-1.25f64).tanh()),
+        // Abramowitz & Stegun, table 7.1.
+        ("erf(0.5)", 0.5204998778),
+        ("erf(-1.5)", -0.9661051465),
+    ];
+    for (text, expected) in close {
+        let tolerance = if text.starts_with("erf") {
+            5e-11
+        } else {
+            4.0 * f64::EPSILON * expected.abs()
+        };
+        assert!(
+            (value(text) - expected).abs() <= tolerance,
+            "{text}: {} {expected}",
+            value(text)
+        );
+    }
+}
+
+#[test]
+fn what_is_undefined_is_nan_and_select_hides_it() {
+    for text in [
+        "sqrt(y)",
+        "ln(y)",
+        "asin(z)",
+        "acos(-z)",
+        "t/t",
+        "y^0.5",
+        "log10(y)",
+        "mod(x, t)",
+    ] {
+        assert!(value(text).is_nan(), "{text}");
+    }
+    assert_eq!(value("if(y > 0, sqrt(y), 0)"), 0.0);
+    assert_eq!(value("1/t"), f64::INFINITY);
+    assert_eq!(value("exp(1000*z)"), f64::INFINITY);
+}
+
+#[test]
+fn errors_name_the_column_and_the_remedy() {
+    for (text, column, message) in [
+        ("", 1, "the formula is empty"),
+        ("  ", 3, "the formula is empty"),
+        ("1 +", 4, "the formula ends where a value is expected"),
+        (
+            "1 + * 2",
+            5,
+            "a number, a name or `(` is expected, found `*`",
+        ),
+        (
+            "2x",
+            2,
+            "an operator is missing before `x`; a product is written with *",
+        ),
+        (
+            "2 (x)",
+            3,
+            "an operator is missing before `(`; a product is written with *",
+        ),
+        ("(1 + x", 1, "this `(` is not closed"),
+        ("sin(x", 4, "this `(` is not closed"),
+        ("1 + x)", 6, "this `)` closes nothing"),
+        (
+            "1, 2",
+            2,
+            "a comma separates the arguments of a function only",
+        ),
+        (
+            "(1, 2)",
+            3,
+            "a comma separates the arguments of a function only",
+        ),
+        ("xx + 1", 1, "unknown name `xx`; did you mean `x`?"),
+        (
+            "1 + rho",
+            5,
+            "unknown name `rho`; known are x, y, z, t, pi, e",
+        ),
+        (
+            "é + w1é",
+            1,
+            "unknown name `é`; known are x, y, z, t, pi, e",
+        ),
+        (
+            "1 + sine(x)",
+            5,
+            "unknown function `sine`; did you mean `sin`?",
+        ),
+        ("log(x)", 1, "unknown function `log`; write ln or log10"),
+        ("sin + 1", 1, "`sin` is a function; write sin(…)"),
+        (
+            "x(1)",
+            1,
+            "`x` is not a function; a product is written x*(…)",
+        ),
+        ("atan2(x)", 1, "`atan2` takes 2 arguments, found 1"),
+        ("sin()", 1, "`sin` takes 1 argument, found 0"),
+        ("max(1)", 1, "`max` takes 2 or more arguments, found 1"),
+        ("if(x, 1)", 1, "`if` takes 3 arguments, found 2"),
+        (
+            "0 < x < 1",
+            7,
+            "comparisons do not chain; write a < b && b < c",
+        ),
+        (
+            "x = 1",
+            3,
+            "the character `=` has no meaning here; to compare, write ==",
+        ),
+        (
+            "x & y",
+            3,
+            "the character `&` has no meaning here; for both, write && or and",
+        ),
+        (
+            "x % y",
+            3,
+            "the character `%` has no meaning here; the remainder is mod(a, b)",
+        ),
+        (
+            "x ? 1 : 2",
+            3,
+            "the character `?` has no meaning here; write if(condition, a, b)",
+        ),
+        ("1e999", 1, "the number 1e999 is too large"),
+        ("é$", 2, "the character `$` has no meaning here"),
+    ] {
+        let error = Formula::parse(text, &VARIABLES).expect_err(text);
+        assert_eq!(
+            (error.column(), error.message()),
+            (column, message),
+            "{text}"
+        );
+    }
+    let error = Formula::parse(&"(".repeat(100_000), &[]).expect_err("too deep");
+    assert_eq!(
+        error.to_string(),
+        "column 65: the formula is nested more than 64 deep"
+    );
+    let wide = (0..20).fold("1".to_string(), |inner, _| format!("(x + y*{inner})"));
+    assert!(
+        Formula::parse(&wide, &VARIABLES)
+            .expect_err("too deep")
+            .message()
+            .contains("split it")
+    );
+}
+
+#[test]
+fn variables_are_known_and_constants_are_folded() {
+    let formula = Formula::parse("if(1 < 2, x*sin(pi/2), y) + 2*3", &VARIABLES).expect("a formula");
+    assert_eq!(
+        VARIABLES.map(|name| formula.uses(name)),
+        [true, false, false, false]
+    );
+    assert_eq!(formula.program().ops.len(), 5);
+    assert_eq!((formula.program().depth, formula.constant()), (2, None));
+    assert_eq!(
+        Formula::parse("2*3 + cos(0)", &[])
+            .expect("a formula")
+            .constant(),
+        Some(7.0)
+    );
+    let hidden = Formula::parse("e + pi", &["e"]).expect("a formula");
+    assert_eq!(hidden.eval(&[1.0]), 1.0 + std::f64::consts::PI);
+}
+
+#[test]
+fn many_points_have_the_bits_of_one() {
+    let functions = [
+        "sin(x)*cos(y) + tan(z)",
+        "exp(-x*x/0.1) + ln(abs(y))",
+        "if(x*x + y*y < 0.25 && z > t, pow(abs(x), 1.7), log10(abs(z)))",
+        "sinh(x) - cosh(y)/tanh(z) + erf(x)",
+        "asin(x) + acos(y) - atan(z) + atan2(y, x)",
+        "min(x, y, z) + max(x, y) - floor(z*9) + ceil(y) + mod(x, y) + sign(y) + step(z) + x^7 - y^-3",
+        "sqrt(x) <= y || !z",
+        "3",
+    ];
+    let mut state = 1u64;
+    let mut random = || {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    };
+    let columns: Vec<Vec<f64>> = (0..4)
+        .map(|_| (0..333).map(|_| random()).collect())
+        .collect();
+    let views: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+    for text in functions {
+        let formula = Formula::parse(text, &VARIABLES).expect(text);
+        for count in [0, 1, 63, 64, 65, 333] {
+            let mut out = vec![f64::NAN; count];
+            formula.eval_many(&views, &mut out);
+            for (i, many) in out.iter().enumerate() {
+                let one =
+                    formula.eval(&[columns[0][i], columns[1][i], columns[2][i], columns[3][i]]);
+                assert_eq!(one.to_bits(), many.to_bits(), "{text} at {i}");
+            }
+        }
+    }
+}
+
+#[test]
+fn folding_keeps_the_bits() {
+    for text in [
+        "sin(x)",
+        "x^0.3",
+        "x/3 - 7*x",
+        "if(x, x^2, 1)",
+        "erf(x) + atan(x)",
+        "mod(7, x)",
+    ] {
+        let variable = Formula::parse(text, &["x"]).expect(text);
+        for x in [0.1, 1.7, 12.25] {
+            let folded = Formula::parse(&text.replace('x', &format!("{x:?}")), &[]).expect(text);
+            let folded = folded.constant().expect("no variable is left");
+            assert_eq!(
+                folded.to_bits(),
+                variable.eval(&[x]).to_bits(),
+                "{text} at {x}"
+            );
+        }
+    }
+}
+
+#[test]
+fn any_text_is_refused_or_evaluated() {
+    let words = [
+        "x", "y", "sin", "if", "min", "(", ")", ",", "+", "-", "*", "/", "^", "**", "<", "==", "!",
+        "&&", "or", "not", "1", ".5", "1e", "e", "2e5", "pi", "é", "\u{0}", " ", "=", "\"", "🙂",
+        ".", "..", "1.2.3",
+    ];
+    let mut state = 7u64;
+    let mut random = |below: usize| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below
+    };
+    let mut accepted = 0;
+    for _ in 0..50_000 {
+        let text: String = (0..1 + random(9))
+            .map(|_| words[random(words.len())])
+            .collect();
+        if let Ok(formula) = Formula::parse(&text, &["x", "y"]) {
+            let _value = formula.eval(&[0.5, 2.0]);
+            accepted += 1;
+        }
+        let bytes: Vec<u8> = (0..random(12)).map(|_| random(256) as u8).collect();
+        let _result = Formula::parse(&String::from_utf8_lossy(&bytes), &["x", "y"]);
+    }
+    assert!(accepted > 1000, "{accepted} random formulas were valid");
+}
