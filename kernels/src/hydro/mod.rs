@@ -1,1 +1,139 @@
-//! Ideal-gas hydrodynamics.
+//! Ideal-gas hydrodynamics: equation of state, reconstruction, Riemann solvers and the update of a patch.
+//!
+//! Everything physical is a `#[device]` function, generic over the number or the vector of numbers it works on; [`solver`]
+//! moves data for the CPU. Results do not depend on the vector width, and are exactly symmetric: exchanging axes or
+//! mirroring the input does the same to the output, bit for bit (signs of zeros apart).
+pub mod eos;
+pub mod hancock;
+pub(crate) mod interim;
+pub mod limiter;
+pub mod ppm;
+pub mod riemann;
+pub mod solver;
+
+#[cfg(test)]
+mod tests;
+
+pub use eos::{Conserved, kinetic_energy, pressure, sound_speed};
+pub use solver::{
+    CellMask10, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch, PatchSolver,
+};
+
+/// Cells of a face of a patch.
+const FACE: usize = crate::PATCH * crate::PATCH;
+
+/// Time integration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Half a step from the cell's own limited slopes, then one set of fluxes (Toro 2009, sec. 14.4).
+    MusclHancock,
+    /// Donor-cell predictor and second-order corrector (Falle 1991; Stone & Gardiner 2009, New Astron. 14, 139).
+    VanLeer,
+}
+
+/// Reconstruction of face states, in primitive variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reconstruction {
+    /// Piecewise linear.
+    Plm,
+    /// Piecewise parabolic.
+    Ppm,
+}
+
+/// Slope limiter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limiter {
+    /// Generalised minmod with [`FluidMethod::minmod_theta`].
+    Minmod,
+    /// Van Leer's harmonic mean.
+    VanLeer,
+    /// Van Albada.
+    VanAlbada,
+    /// Monotonized central.
+    MonotonizedCentral,
+}
+
+/// Riemann solver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Riemann {
+    /// Three waves; resolves contacts exactly.
+    Hllc,
+    /// Two waves; diffusive and positive.
+    Hlle,
+    /// The exact solution; slow.
+    Exact,
+}
+
+/// How the fluid is advanced.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FluidMethod {
+    /// Time integration.
+    pub scheme: Scheme,
+    /// Reconstruction of face states.
+    pub reconstruction: Reconstruction,
+    /// Slope limiter.
+    pub limiter: Limiter,
+    /// Riemann solver.
+    pub riemann: Riemann,
+    /// Parameter of [`Limiter::Minmod`], from 1 (most diffusive) to 2 (monotonized central).
+    pub minmod_theta: f64,
+}
+
+impl Default for FluidMethod {
+    /// MUSCL-Hancock, PLM, monotonized central, HLLC.
+    fn default() -> Self {
+        FluidMethod {
+            scheme: Scheme::MusclHancock,
+            reconstruction: Reconstruction::Plm,
+            limiter: Limiter::MonotonizedCentral,
+            riemann: Riemann::Hllc,
+            minmod_theta: 1.5,
+        }
+    }
+}
+
+impl FluidMethod {
+    /// Layers of ghost cells that a step needs: one for the slopes (two with PPM) and one for the edges beyond the patch, and
+    /// one more for the predictor of the van Leer scheme.
+    #[must_use]
+    pub fn ghosts(&self) -> usize {
+        let reconstruction = match self.reconstruction {
+            Reconstruction::Plm => 2,
+            Reconstruction::Ppm => 3,
+        };
+        match self.scheme {
+            Scheme::MusclHancock => reconstruction,
+            Scheme::VanLeer => reconstruction + 1,
+        }
+    }
+}
+
+/// Every device item of this module, for a compilation test of the generated CUDA text.
+#[must_use]
+pub fn device_items() -> Vec<&'static nestar_device::Item> {
+    vec![
+        eos::kinetic_energy::ITEM,
+        eos::pressure::ITEM,
+        eos::sound_speed::ITEM,
+        eos::temperature::ITEM,
+        eos::total_energy::ITEM,
+        eos::primitive_from_conserved::ITEM,
+        eos::conserved_from_primitive::ITEM,
+        eos::signal_rate::ITEM,
+        hancock::half_step::ITEM,
+        hancock::half_step_scalar::ITEM,
+        hancock::edges::ITEM,
+        hancock::advanced::ITEM,
+        limiter::half_minmod::ITEM,
+        limiter::half_monotonized_central::ITEM,
+        limiter::half_van_leer::ITEM,
+        limiter::half_van_albada::ITEM,
+        limiter::half_slope::ITEM,
+        ppm::parabola::ITEM,
+        riemann::wave_speeds::ITEM,
+        riemann::flux_of_state::ITEM,
+        riemann::flux_of_scalar::ITEM,
+        riemann::hllc::flux_hllc::ITEM,
+        riemann::hlle::flux_hlle::ITEM,
+    ]
+}

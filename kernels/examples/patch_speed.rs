@@ -1,0 +1,130 @@
+//! Cell updates per second of the patch solver on one core, for each method and lane type, with the patches in cache.
+//!
+//! `cargo run --release -p nestar-kernels --example patch_speed [word...]`: only lines that contain every word.
+use nestar_kernels::CELLS;
+use nestar_kernels::hydro::{
+    FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver, Reconstruction, Riemann,
+    Scheme,
+};
+use std::time::Instant;
+
+/// A smooth flow with a jump, so that limiters and solvers take all their branches.
+fn fill<R: HydroReal>(input: &mut [R], width: usize, stride: usize, scalars: usize) {
+    for at in 0..width * width * width {
+        let [x, y, z] =
+            [at % width, at / width % width, at / (width * width)].map(|i| i as f64 / width as f64);
+        let density =
+            1.0 + 0.3 * (6.0 * x + 4.0 * y - 2.0 * z).sin() + if x + y > 1.2 { 1.0 } else { 0.0 };
+        let velocity = [
+            0.5 * (5.0 * y).sin(),
+            0.4 * (5.0 * z).cos(),
+            0.3 * (5.0 * x).sin(),
+        ];
+        let pressure = 1.0 + 0.2 * (3.0 * x * y + z).cos();
+        let kinetic: f64 = velocity.iter().map(|v| 0.5 * density * v * v).sum();
+        let momentum = velocity.map(|v| density * v);
+        let state = [
+            density,
+            momentum[0],
+            momentum[1],
+            momentum[2],
+            pressure / 0.4 + kinetic,
+        ];
+        for (c, value) in state.into_iter().enumerate() {
+            input[c * stride + at] = R::lit(value);
+        }
+        for c in 5..5 + scalars {
+            input[c * stride + at] = R::lit(density * x);
+        }
+    }
+}
+
+/// Best rate of several rounds over 100 updates.
+fn rate<R: HydroReal>(method: FluidMethod, lanes: LaneChoice, scalars: usize) -> f64 {
+    let solver = PatchSolver::<R>::new(method, 1.4, scalars, lanes);
+    let mut scratch = solver.scratch();
+    let (width, stride) = (scratch.width(), scratch.component_stride());
+    fill(scratch.input(), width, stride, scalars);
+    let mut out = vec![R::lit(0.0); solver.components() * CELLS];
+    let (rates, inverse) = ([R::lit(0.1); 3], [R::lit(8.0); 3]);
+    let mut best = f64::INFINITY;
+    for _ in 0..12 {
+        let start = Instant::now();
+        for _ in 0..100 {
+            let outcome = solver.update(
+                &mut scratch,
+                rates,
+                inverse,
+                &mut out,
+                &mut FaceFluxes::default(),
+                None,
+            );
+            assert!(!outcome.any, "the test flow turned unphysical");
+        }
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    100.0 * CELLS as f64 / best
+}
+
+fn line<R: HydroReal>(
+    words: &[String],
+    precision: &str,
+    method: FluidMethod,
+    lanes: LaneChoice,
+    scalars: usize,
+) {
+    let FluidMethod {
+        scheme,
+        reconstruction,
+        limiter,
+        riemann,
+        ..
+    } = method;
+    let name = format!(
+        "{precision} {lanes:?} {scheme:?} {reconstruction:?} {limiter:?} {riemann:?} scalars={scalars}"
+    );
+    if words.iter().all(|word| name.contains(word)) && lanes.available() == lanes {
+        println!(
+            "{:8.2}e6 cells/s  {name}",
+            rate::<R>(method, lanes, scalars) * 1e-6
+        );
+    }
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let base = FluidMethod::default();
+    let mut methods = vec![(base, 0), (base, 2)];
+    methods.extend(
+        [Limiter::Minmod, Limiter::VanLeer, Limiter::VanAlbada]
+            .map(|limiter| (FluidMethod { limiter, ..base }, 0)),
+    );
+    methods.extend(
+        [Riemann::Hlle, Riemann::Exact].map(|riemann| (FluidMethod { riemann, ..base }, 0)),
+    );
+    methods.push((
+        FluidMethod {
+            reconstruction: Reconstruction::Ppm,
+            ..base
+        },
+        0,
+    ));
+    let van_leer = FluidMethod {
+        scheme: Scheme::VanLeer,
+        ..base
+    };
+    methods.push((van_leer, 0));
+    methods.push((
+        FluidMethod {
+            reconstruction: Reconstruction::Ppm,
+            ..van_leer
+        },
+        0,
+    ));
+    for (method, scalars) in methods {
+        for lanes in [LaneChoice::Scalar, LaneChoice::Avx2, LaneChoice::Avx512] {
+            line::<f64>(&words, "f64", method, lanes, scalars);
+            line::<f32>(&words, "f32", method, lanes, scalars);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The ideal gas: from conserved to primitive variables and back.
+//!
+//! A state in the kernels is an array of five: conserved `[density, momentum x, y, z, energy]` (per volume), primitive
+//! `[density, velocity x, y, z, pressure]`. Where a function speaks of a face, the first velocity is the one along the
+//! face's normal. `gamma` is the ratio of specific heats, larger than one. All in code units.
+//!
+//! Sums over the three directions go through [`sum3`], so that results do not depend on the order of the axes.
+use super::interim::pow;
+use nestar_device::math::sum3;
+use nestar_device::{Lane, Real, device};
+
+/// The conserved state of one cell, per unit volume.
+#[device]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conserved<R: Lane> {
+    /// Mass density, larger than zero.
+    pub density: R,
+    /// Momentum density along x, y, z.
+    pub momentum: [R; 3],
+    /// Total energy density: internal plus kinetic.
+    pub energy: R,
+}
+
+/// Kinetic energy density `|m|^2 / (2 rho)`.
+#[device]
+pub fn kinetic_energy<R: Lane>(u: Conserved<R>) -> R {
+    let [a, b, c] = u.momentum;
+    0.5 * sum3(a * a, b * b, c * c) / u.density
+}
+
+/// Pressure `(gamma - 1) (E - |m|^2 / (2 rho))` of a conserved state.
+#[device]
+pub fn pressure<R: Lane>(u: Conserved<R>, gamma: R) -> R {
+    (gamma - 1.0) * (u.energy - kinetic_energy(u))
+}
+
+/// Adiabatic sound speed `sqrt(gamma p / rho)`.
+#[device]
+pub fn sound_speed<R: Lane>(density: R, pressure: R, gamma: R) -> R {
+    (gamma * pressure / density).sqrt()
+}
+
+/// Temperature `p / rho` in units in which the gas constant over the mean molecular weight is one.
+#[device]
+pub fn temperature<R: Lane>(density: R, pressure: R) -> R {
+    pressure / density
+}
+
+/// Entropy function `p / rho^gamma`, constant along a streamline outside shocks.
+#[device]
+pub fn entropy<R: Real>(density: R, pressure: R, gamma: R) -> R {
+    pressure / pow(density, gamma)
+}
+
+/// Total energy density `p / (gamma - 1) + rho |v|^2 / 2`.
+#[device]
+pub fn total_energy<R: Lane>(density: R, velocity: [R; 3], pressure: R, gamma: R) -> R {
+    let [a, b, c] = velocity;
+    pressure * (1.0 / (gamma - 1.0)) + 0.5 * density * sum3(a * a, b * b, c * c)
+}
+
+/// Primitive from conserved variables.
+#[device]
+pub fn primitive_from_conserved<R: Lane>(u: &[R; 5], gamma: R) -> [R; 5] {
+    let inverse = 1.0 / u[0];
+    let a = u[1] * inverse;
+    let b = u[2] * inverse;
+    let c = u[3] * inverse;
+    let kinetic = 0.5 * sum3(u[1] * a, u[2] * b, u[3] * c);
+    [u[0], a, b, c, (gamma - 1.0) * (u[4] - kinetic)]
+}
+
+/// Conserved from primitive variables.
+#[device]
+pub fn conserved_from_primitive<R: Lane>(w: &[R; 5], gamma: R) -> [R; 5] {
+    let energy = total_energy(w[0], [w[1], w[2], w[3]], w[4], gamma);
+    [w[0], w[0] * w[1], w[0] * w[2], w[0] * w[3], energy]
+}
+
+/// Largest signal rate of a primitive state, the sum over the axes of `(|v_d| + c) / dx_d` (1/time): the inverse of the
+/// time step at a Courant number of one (GAMER-2, Schive et al. 2018, eq. 1 in the form for unsplit schemes).
+#[device]
+pub fn signal_rate<R: Lane>(w: &[R; 5], inverse_dx: &[R; 3], gamma: R) -> R {
+    let c = sound_speed(w[0], w[4], gamma);
+    sum3(
+        (w[1].abs() + c) * inverse_dx[0],
+        (w[2].abs() + c) * inverse_dx[1],
+        (w[3].abs() + c) * inverse_dx[2],
+    )
+}

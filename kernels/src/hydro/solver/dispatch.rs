@@ -1,0 +1,185 @@
+//! The passes for each instruction set, chosen once at run time.
+//!
+//! Every pass is instantiated on its own and found through a function pointer, so that the number of instantiations is the
+//! sum of the choices (limiters, solvers, reconstructions), not their product. All give the same bits.
+use super::passes::{Edges, Fluxes, PlaneOutcome, Predict, Primitives, Signal, Slopes, Update};
+use crate::hydro::FluidMethod;
+use nestar_device::Real;
+use nestar_device::simd::Simd;
+
+/// Vector instructions to use for a patch update.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LaneChoice {
+    /// The widest that the processor has.
+    #[default]
+    Auto,
+    /// One cell at a time.
+    Scalar,
+    /// 256 bits: 4 (f64) or 8 (f32) cells at a time.
+    Avx2,
+    /// 512 bits: 8 (f64) or 16 (f32) cells at a time.
+    Avx512,
+}
+
+impl LaneChoice {
+    /// What a processor that lacks the wanted instructions takes: the widest that it has, up to the choice. Never `Auto`.
+    #[must_use]
+    pub fn available(self) -> LaneChoice {
+        match self {
+            LaneChoice::Scalar => LaneChoice::Scalar,
+            LaneChoice::Avx512 | LaneChoice::Auto if has_avx512() => LaneChoice::Avx512,
+            _ if has_avx2() => LaneChoice::Avx2,
+            _ => LaneChoice::Scalar,
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512bw")
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_avx512() -> bool {
+    false
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_avx2() -> bool {
+    false
+}
+
+/// The numbers a patch can be computed in: `f32` and `f64`, with their vectors.
+pub trait HydroReal: Real + Simd<E = Self> {
+    /// The passes of `method` in the instruction set `lanes`, as given by [`LaneChoice::available`].
+    ///
+    /// A method of the number, so that the passes are compiled once, in this crate.
+    #[doc(hidden)]
+    fn passes(method: &FluidMethod, lanes: LaneChoice) -> Passes<Self>;
+}
+
+/// Implements [`HydroReal`] with the vectors of each instruction set.
+macro_rules! hydro_real {
+    ($number:ty, $narrow:ty, $wide:ty) => {
+        impl HydroReal for $number {
+            fn passes(method: &FluidMethod, lanes: LaneChoice) -> Passes<Self> {
+                match lanes {
+                    LaneChoice::Avx512 => wide::passes::<$wide>(method),
+                    LaneChoice::Avx2 => narrow::passes::<$narrow>(method),
+                    _ => scalar::passes::<$number>(method),
+                }
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+hydro_real!(
+    f64,
+    nestar_device::simd::x86::D4,
+    nestar_device::simd::x86::D8
+);
+#[cfg(target_arch = "x86_64")]
+hydro_real!(
+    f32,
+    nestar_device::simd::x86::S8,
+    nestar_device::simd::x86::S16
+);
+#[cfg(not(target_arch = "x86_64"))]
+hydro_real!(f64, f64, f64);
+#[cfg(not(target_arch = "x86_64"))]
+hydro_real!(f32, f32, f32);
+
+/// The passes of one method in one instruction set.
+///
+/// Each is unsafe: its pointers must be valid for the ranges that its arguments describe, and the processor must have the
+/// instructions.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Passes<E> {
+    pub primitives: unsafe fn(&Primitives<E>),
+    pub slopes: unsafe fn(&Slopes<E>),
+    pub edges: unsafe fn(&Edges<E>),
+    pub fluxes: unsafe fn(&Fluxes<E>),
+    pub scalar_fluxes: unsafe fn(&Fluxes<E>),
+    pub predict: unsafe fn(&Predict<E>),
+    pub update: unsafe fn(&Update<E>) -> PlaneOutcome<E>,
+    pub signal_rate: unsafe fn(&Signal<E>) -> E,
+}
+
+/// A module with an entry of every pass under one set of instructions, and the choice among them.
+macro_rules! instruction_set {
+    ($module:ident $(, $features:literal)?) => {
+        mod $module {
+            use super::super::passes::{self, Edges, Fluxes, PlaneOutcome, Predict, Primitives, Signal, Slopes, Update};
+            use super::Passes;
+            use crate::hydro::limiter::{MINMOD, MONOTONIZED_CENTRAL, VAN_ALBADA, VAN_LEER};
+            use crate::hydro::riemann::{HLLC, HLLE};
+            use crate::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme};
+            use nestar_device::simd::Simd;
+
+            instruction_set!(@entry [$($features)?] primitives[](Primitives));
+            instruction_set!(@entry [$($features)?] slopes[const PARABOLIC: bool, const LIMITER: u32](Slopes));
+            instruction_set!(@entry [$($features)?] edges[const PARABOLIC: bool, const HALF_STEP: bool](Edges));
+            instruction_set!(@entry [$($features)?] fluxes[const SOLVER: u32](Fluxes));
+            instruction_set!(@entry [$($features)?] scalar_fluxes[](Fluxes));
+            instruction_set!(@entry [$($features)?] predict[](Predict));
+            instruction_set!(@entry [$($features)?] update[](Update) -> PlaneOutcome<V::E>);
+            instruction_set!(@entry [$($features)?] signal_rate[](Signal) -> V::E);
+
+            fn slopes_of<V: Simd, const PARABOLIC: bool>(limiter: Limiter) -> unsafe fn(&Slopes<V::E>) {
+                match limiter {
+                    Limiter::Minmod => slopes::<V, PARABOLIC, MINMOD>,
+                    Limiter::VanLeer => slopes::<V, PARABOLIC, VAN_LEER>,
+                    Limiter::VanAlbada => slopes::<V, PARABOLIC, VAN_ALBADA>,
+                    Limiter::MonotonizedCentral => slopes::<V, PARABOLIC, MONOTONIZED_CENTRAL>,
+                }
+            }
+
+            pub fn passes<V: Simd>(method: &FluidMethod) -> Passes<V::E> {
+                let hancock = method.scheme == Scheme::MusclHancock;
+                Passes {
+                    primitives: primitives::<V>,
+                    slopes: match method.reconstruction {
+                        Reconstruction::Plm => slopes_of::<V, false>(method.limiter),
+                        Reconstruction::Ppm => slopes_of::<V, true>(method.limiter),
+                    },
+                    edges: match (method.reconstruction, hancock) {
+                        (Reconstruction::Plm, true) => edges::<V, false, true>,
+                        (Reconstruction::Plm, false) => edges::<V, false, false>,
+                        (Reconstruction::Ppm, true) => edges::<V, true, true>,
+                        (Reconstruction::Ppm, false) => edges::<V, true, false>,
+                    },
+                    fluxes: match method.riemann {
+                        Riemann::Hllc => fluxes::<V, HLLC>,
+                        Riemann::Hlle => fluxes::<V, HLLE>,
+                        Riemann::Exact => passes::exact_fluxes::<V::E>,
+                    },
+                    scalar_fluxes: scalar_fluxes::<V>,
+                    predict: predict::<V>,
+                    update: update::<V>,
+                    signal_rate: signal_rate::<V>,
+                }
+            }
+        }
+    };
+    (@entry [$($features:literal)?] $pass:ident[$(const $constant:ident: $kind:ty),*]($arguments:ident) $(-> $result:ty)?) => {
+        $(#[cfg_attr(target_arch = "x86_64", target_feature(enable = $features))])?
+        unsafe fn $pass<V: Simd, $(const $constant: $kind),*>(arguments: &$arguments<V::E>) $(-> $result)? {
+            // SAFETY: the caller's promise, unchanged
+            unsafe { passes::$pass::<V, $($constant),*>(arguments) }
+        }
+    };
+}
+
+instruction_set!(scalar);
+instruction_set!(narrow, "avx2");
+instruction_set!(wide, "avx512f,avx512dq,avx512vl,avx512bw");

@@ -1,0 +1,333 @@
+//! The order of a patch update: the passes march through the planes of the block from low to high z, so that edge states and
+//! fluxes of a few planes at a time stay in the first-level cache.
+use super::passes::{Edges, Faces, Fluxes, PlaneOutcome, Predict, Primitives, Slopes, Update};
+use super::scratch::{Layout, PatchScratch};
+use super::{CellMask10, FaceFluxes, HydroReal, PatchOutcome, PatchSolver, mend};
+use crate::hydro::{FACE, Scheme};
+use crate::{CELLS, PATCH};
+
+/// A flat range of cells of a plane.
+#[derive(Clone, Copy)]
+struct Span {
+    start: usize,
+    end: usize,
+}
+
+impl Span {
+    /// Rows and columns `from..to` of a plane of `width` columns, with what lies between them.
+    fn square(width: usize, from: usize, to: usize) -> Self {
+        Span {
+            start: from * width + from,
+            end: (to - 1) * width + to,
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.end - self.start
+    }
+}
+
+/// One update under way.
+pub(super) struct March<'a, R: HydroReal> {
+    pub solver: &'a PatchSolver<R>,
+    pub scratch: &'a mut PatchScratch<R>,
+    pub layout: Layout,
+    pub rates: [R; 3],
+    pub inverse_dx: [R; 3],
+    pub first_order: Option<&'a CellMask10>,
+}
+
+impl<R: HydroReal> March<'_, R> {
+    /// Runs all passes: primitives, (van Leer: predictor,) then plane by plane slopes, edges, fluxes and update.
+    pub fn run(&mut self, out: &mut [R], faces: &mut FaceFluxes<'_, R>) -> PatchOutcome<R> {
+        let g = self.layout.ghosts;
+        self.primitives();
+        if self.solver.method.scheme == Scheme::VanLeer {
+            self.predict();
+        }
+        let mut outcome = PatchOutcome {
+            signal_rate: R::lit(0.0),
+            unphysical: [0; PATCH],
+            any: false,
+        };
+        for k in g - 1..=g + PATCH {
+            self.reconstruct(k);
+            if k >= g {
+                self.fluxes(2, k);
+                self.finish(2, k, faces);
+            }
+            if k > g {
+                let plane = self.update(k - 1, out);
+                outcome.add(k - 1 - g, plane);
+            }
+            if k >= g && k < g + PATCH {
+                for axis in 0..2 {
+                    self.fluxes(axis, k);
+                    self.finish(axis, k, faces);
+                }
+            }
+        }
+        outcome
+    }
+
+    fn primitives(&mut self) {
+        let (l, p) = (self.layout, self.scratch.pointer());
+        let arguments = Primitives {
+            conserved: p,
+            primitive: p.wrapping_add(l.primitive),
+            stride: l.block,
+            components: l.components,
+            count: l.width.pow(3),
+            gamma: self.solver.gamma,
+        };
+        // SAFETY: both blocks lie inside the arena, padded for the widest vector
+        unsafe { (self.solver.passes.primitives)(&arguments) }
+    }
+
+    /// Slopes and edge states in plane `k` of the block: in a square one cell larger than the patch, or as large as the
+    /// patch in the planes below and above it, of which only the z edges are used.
+    fn reconstruct(&mut self, k: usize) {
+        let (l, p) = (self.layout, self.scratch.pointer());
+        let (g, planes) = (l.ghosts, l.planes());
+        let outside = k < g || k >= g + PATCH;
+        let span = if outside {
+            Span::square(l.width, g, g + PATCH)
+        } else {
+            Span::square(l.width, g - 1, g + PATCH + 1)
+        };
+        let cells = p.wrapping_add(l.primitive + k * l.steps()[2] + span.start);
+        // without a half step the transverse slopes outside the patch are of no use
+        let axes = if outside && self.solver.method.scheme == Scheme::VanLeer {
+            2..3
+        } else {
+            0..3
+        };
+        for axis in axes {
+            let arguments = Slopes {
+                cells,
+                step: l.steps()[axis],
+                cell_stride: l.block,
+                lower: p.wrapping_add(l.lower + axis * planes + span.start),
+                upper: p.wrapping_add(l.upper + axis * planes + span.start),
+                stride: l.plane,
+                components: l.components,
+                count: span.count(),
+                theta: self.solver.theta,
+            };
+            // SAFETY: the span keeps as many cells from the block's surface as the reconstruction reads
+            unsafe { (self.solver.passes.slopes)(&arguments) }
+        }
+        let axis_planes =
+            |array: usize| [0, 1, 2].map(|axis| p.wrapping_add(array + axis * planes + span.start));
+        let high =
+            [0, 1, 2].map(|axis| p.wrapping_add(l.high + l.slot(axis, k) * planes + span.start));
+        let arguments = Edges {
+            cells,
+            cell_stride: l.block,
+            lower: axis_planes(l.lower).map(<*mut R>::cast_const),
+            upper: axis_planes(l.upper).map(<*mut R>::cast_const),
+            low: axis_planes(l.low),
+            high,
+            stride: l.plane,
+            components: l.components,
+            count: span.count(),
+            rates: self.rates,
+            gamma: self.solver.gamma,
+        };
+        // SAFETY: the span lies inside the block and the planes
+        unsafe { (self.solver.passes.edges)(&arguments) }
+    }
+
+    /// Fluxes through the faces normal to `axis` of the patch's cells in plane `k`: both faces of each cell for x and y, the
+    /// lower one for z.
+    fn fluxes(&mut self, axis: usize, k: usize) {
+        let (l, p) = (self.layout, self.scratch.pointer());
+        let planes = l.planes();
+        let corner = l.corner();
+        let before = if axis == 2 {
+            corner
+        } else {
+            corner - l.steps()[axis]
+        };
+        // x faces as one flat range, with the few between the rows
+        let (rows, length) = [
+            (1, (PATCH - 1) * l.width + PATCH + 1),
+            (PATCH + 1, PATCH),
+            (PATCH, PATCH),
+        ][axis];
+        let left_slot = if axis == 2 { l.slot(2, k - 1) } else { axis };
+        let arguments = Fluxes {
+            left: p.wrapping_add(l.high + left_slot * planes + before),
+            right: p.wrapping_add(l.low + axis * planes + corner),
+            state_stride: l.plane,
+            flux: p.wrapping_add(l.flux + l.slot(axis, k) * planes + corner),
+            flux_stride: l.plane,
+            axis,
+            components: l.components,
+            rows,
+            length,
+            pitch: l.width,
+            gamma: self.solver.gamma,
+        };
+        self.solve(&arguments);
+    }
+
+    /// Fluxes of the gas, then of the scalars.
+    fn solve(&self, arguments: &Fluxes<R>) {
+        // SAFETY: states and fluxes of these faces lie inside the arena, padded for the widest vector
+        unsafe {
+            (self.solver.passes.fluxes)(arguments);
+            if arguments.components > 5 {
+                (self.solver.passes.scalar_fluxes)(arguments);
+            }
+        }
+    }
+
+    /// Mends the fluxes at flagged cells and hands out those through the patch's own faces.
+    fn finish(&mut self, axis: usize, k: usize, faces: &mut FaceFluxes<'_, R>) {
+        let l = self.layout;
+        let place = l.flux + l.slot(axis, k) * l.planes();
+        if let Some(cells) = self.first_order {
+            mend::first_order_fluxes(
+                self.scratch,
+                self.solver.gamma,
+                cells,
+                axis,
+                k - l.ghosts,
+                place,
+            );
+        }
+        let from = place + l.corner();
+        let k = k - l.ghosts;
+        let w = l.width;
+        // (face, first flux, step along the row of faces, first place in the output) of rows of eight faces
+        let mut hand_out = |face: usize, from: usize, step: usize, to: usize| {
+            if let Some(target) = &mut faces.0[face] {
+                for c in 0..l.components {
+                    let row = self
+                        .scratch
+                        .values(from + c * l.plane..from + c * l.plane + (PATCH - 1) * step + 1);
+                    let to = c * FACE + to;
+                    for (x, f) in target[to..to + PATCH]
+                        .iter_mut()
+                        .zip(row.iter().step_by(step))
+                    {
+                        *x = *f;
+                    }
+                }
+            }
+        };
+        if axis < 2 {
+            let (along, step) = if axis == 0 { (1, w) } else { (w, 1) };
+            hand_out(2 * axis, from, step, k * PATCH);
+            hand_out(2 * axis + 1, from + PATCH * along, step, k * PATCH);
+        } else if k == 0 || k == PATCH {
+            for j in 0..PATCH {
+                hand_out(4 + k / PATCH, from + j * w, 1, j * PATCH);
+            }
+        }
+    }
+
+    /// Pointers to the fluxes around the cells at `at` of plane `k`.
+    fn faces(&mut self, k: usize, at: usize) -> Faces<R> {
+        let (l, p) = (self.layout, self.scratch.pointer());
+        let flux =
+            |slot: usize, at: usize| p.wrapping_add(l.flux + slot * l.planes() + at).cast_const();
+        Faces {
+            below: [flux(0, at), flux(1, at), flux(l.slot(2, k), at)],
+            above: [
+                flux(0, at + 1),
+                flux(1, at + l.width),
+                flux(l.slot(2, k + 1), at),
+            ],
+            stride: l.plane,
+        }
+    }
+
+    /// New states of plane `k` of the block.
+    fn update(&mut self, k: usize, out: &mut [R]) -> PlaneOutcome<R> {
+        let l = self.layout;
+        assert!(
+            out.len() >= l.components * CELLS,
+            "the output holds {} values",
+            out.len()
+        );
+        let faces = self.faces(k, l.corner());
+        let p = self.scratch.pointer();
+        let arguments = Update {
+            conserved: p.wrapping_add(k * l.steps()[2] + l.corner()),
+            block_stride: l.block,
+            pitch: l.width,
+            faces,
+            out: out[(k - l.ghosts) * FACE..].as_mut_ptr(),
+            components: l.components,
+            rates: self.rates,
+            inverse_dx: self.inverse_dx,
+            gamma: self.solver.gamma,
+        };
+        // SAFETY: the plane lies inside the block, its faces were just computed, the output was checked
+        unsafe { (self.solver.passes.update)(&arguments) }
+    }
+
+    /// The van Leer scheme's first stage: primitive variables half a step later by donor-cell fluxes, in place, where the
+    /// reconstruction will read them: up to one layer short of the block's surface beside the patch.
+    fn predict(&mut self) {
+        let l = self.layout;
+        let (g, w) = (l.ghosts, l.width);
+        let inner = Span::square(w, 1, w - 1);
+        let outer = Span::square(w, g, g + PATCH);
+        let beside = |k: usize| k >= g && k < g + PATCH;
+        for k in 1..w {
+            let span = if beside(k) { inner } else { outer };
+            let below = if beside(k - 1) { inner } else { outer };
+            self.donor_fluxes(2, k, if beside(k - 1) { below } else { span });
+            if k > 1 {
+                self.predict_plane(k - 1, below);
+            }
+            if k < w - 1 {
+                self.donor_fluxes(0, k, span);
+                self.donor_fluxes(1, k, span);
+            }
+        }
+    }
+
+    /// Fluxes from the cell averages through all lower faces of a span, and the upper ones of its last cells.
+    fn donor_fluxes(&mut self, axis: usize, k: usize, span: Span) {
+        let (l, p) = (self.layout, self.scratch.pointer());
+        let step = l.steps()[axis];
+        let cells = l.primitive + k * l.steps()[2] + span.start;
+        let arguments = Fluxes {
+            left: p.wrapping_add(cells - step),
+            right: p.wrapping_add(cells),
+            state_stride: l.block,
+            flux: p.wrapping_add(l.flux + l.slot(axis, k) * l.planes() + span.start),
+            flux_stride: l.plane,
+            axis,
+            components: l.components,
+            rows: 1,
+            length: span.count() + if axis == 2 { 0 } else { step },
+            pitch: l.width,
+            gamma: self.solver.gamma,
+        };
+        self.solve(&arguments);
+    }
+
+    fn predict_plane(&mut self, k: usize, span: Span) {
+        let l = self.layout;
+        let faces = self.faces(k, span.start);
+        let p = self.scratch.pointer();
+        let cells = k * l.steps()[2] + span.start;
+        let arguments = Predict {
+            conserved: p.wrapping_add(cells),
+            primitive: p.wrapping_add(l.primitive + cells),
+            block_stride: l.block,
+            faces,
+            components: l.components,
+            count: span.count(),
+            rates: self.rates.map(|rate| R::lit(0.5) * rate),
+            gamma: self.solver.gamma,
+        };
+        // SAFETY: the span lies inside the block and its faces were just computed
+        unsafe { (self.solver.passes.predict)(&arguments) }
+    }
+}

@@ -1,0 +1,120 @@
+//! First-order fluxes at flagged cells (GAMER-2, Schive et al. 2018, sec. 2.2).
+use super::scratch::PatchScratch;
+use crate::PATCH;
+use crate::hydro::eos::primitive_from_conserved;
+use crate::hydro::riemann::flux_of_scalar;
+use crate::hydro::riemann::hlle::flux_hlle;
+use nestar_device::Real;
+
+/// Cells of a patch and of one layer around it, 10^3 flags.
+///
+/// The layer matters: a face that two patches share must take the same flux on both sides, so each patch flags its
+/// neighbours' mended cells too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CellMask10 {
+    bits: [u64; 16],
+}
+
+impl CellMask10 {
+    /// Flags along an axis.
+    const WIDTH: i32 = PATCH as i32 + 2;
+
+    /// No cell flagged.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Flags the cell (`i`, `j`, `k`), each in `-1..=8`.
+    ///
+    /// # Panics
+    /// Outside that range.
+    pub fn set(&mut self, i: i32, j: i32, k: i32) {
+        let bit = Self::bit(i, j, k);
+        self.bits[bit / 64] |= 1 << (bit % 64);
+    }
+
+    /// Whether the cell (`i`, `j`, `k`), each in `-1..=8`, is flagged.
+    ///
+    /// # Panics
+    /// Outside that range.
+    #[must_use]
+    pub fn contains(&self, i: i32, j: i32, k: i32) -> bool {
+        let bit = Self::bit(i, j, k);
+        self.bits[bit / 64] >> (bit % 64) & 1 == 1
+    }
+
+    /// Whether no cell is flagged.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bits == [0; 16]
+    }
+
+    fn bit(i: i32, j: i32, k: i32) -> usize {
+        let range = 0..Self::WIDTH;
+        assert!(
+            [i, j, k].iter().all(|x| range.contains(&(x + 1))),
+            "cell ({i}, {j}, {k}) outside -1..=8"
+        );
+        ((i + 1) + Self::WIDTH * ((j + 1) + Self::WIDTH * (k + 1))) as usize
+    }
+}
+
+/// Replaces the fluxes in the plane array at `place` through faces normal to `axis` that touch a flagged cell, by the HLLE
+/// flux between the cell averages of the input. `k`: the patch's plane, 8 for its uppermost z faces.
+pub(super) fn first_order_fluxes<R: Real>(
+    scratch: &mut PatchScratch<R>,
+    gamma: R,
+    cells: &CellMask10,
+    axis: usize,
+    k: usize,
+    place: usize,
+) {
+    let l = scratch.layout;
+    let (columns, rows) = [(PATCH + 1, PATCH), (PATCH, PATCH + 1), (PATCH, PATCH)][axis];
+    for j in 0..rows {
+        for i in 0..columns {
+            let above = [i as i32, j as i32, k as i32];
+            let mut below = above;
+            below[axis] -= 1;
+            if cells.contains(above[0], above[1], above[2])
+                || cells.contains(below[0], below[1], below[2])
+            {
+                let at = l.corner() + j * l.width + i;
+                let right = (k + l.ghosts) * l.steps()[2] + at;
+                donor_flux(
+                    scratch,
+                    gamma,
+                    axis,
+                    [right - l.steps()[axis], right],
+                    place + at,
+                );
+            }
+        }
+    }
+}
+
+/// First-order flux between two cells of the input, given by their offsets, stored at `to`.
+fn donor_flux<R: Real>(
+    scratch: &mut PatchScratch<R>,
+    gamma: R,
+    axis: usize,
+    cells: [usize; 2],
+    to: usize,
+) {
+    let l = scratch.layout;
+    let order = [0, 1 + axis, 1 + (axis + 1) % 3, 1 + (axis + 2) % 3, 4];
+    let data = scratch.values_mut(0..l.total);
+    let [left, right] = cells.map(|cell| {
+        let u = order.map(|c| data[cell + c * l.block]);
+        primitive_from_conserved(&u, gamma)
+    });
+    let f = flux_hlle(&left, &right, gamma);
+    for v in 0..5 {
+        data[to + order[v] * l.plane] = f[v];
+    }
+    for c in 5..l.components {
+        let [x_left, x_right] = cells.map(|cell| data[cell + c * l.block] / data[cell]);
+        data[to + c * l.plane] = flux_of_scalar(f[0], x_left, x_right);
+    }
+}

@@ -1,0 +1,154 @@
+//! The CPU solver of one patch: from a ghosted block at the beginning of a step to the patch at its end, in SIMD lanes.
+mod dispatch;
+mod march;
+mod mend;
+mod passes;
+mod scratch;
+
+pub use dispatch::{HydroReal, LaneChoice};
+pub use mend::CellMask10;
+pub use scratch::PatchScratch;
+
+use super::{FluidMethod, Reconstruction};
+use crate::{CELLS, PATCH};
+use dispatch::Passes;
+use march::March;
+use passes::{PlaneOutcome, Signal};
+use scratch::Layout;
+
+/// Updates patches with one method. Immutable and shared by all threads; each thread has its own [`PatchScratch`].
+#[derive(Clone, Copy)]
+pub struct PatchSolver<R: HydroReal> {
+    method: FluidMethod,
+    gamma: R,
+    theta: R,
+    layout: Layout,
+    lanes: LaneChoice,
+    passes: Passes<R>,
+}
+
+/// Where the fluxes through the six faces of a patch go: x-, x+, y-, y+, z-, z+.
+///
+/// Each is `[component][8][8]` with the transverse axes (slow, fast) = (z, y), (z, x), (y, x) for x, y, z faces, and
+/// receives flux densities along the positive axis. `None` where nobody needs them.
+#[derive(Debug, Default)]
+pub struct FaceFluxes<'a, R>(pub [Option<&'a mut [R]>; 6]);
+
+/// What the update of a patch found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PatchOutcome<R> {
+    /// Largest signal rate of the new state, as of [`PatchSolver::signal_rate`] but over its physical cells only.
+    pub signal_rate: R,
+    /// Unphysical cells: a component not finite, or density or pressure not positive. Bit `8 j + i` of word `k`.
+    pub unphysical: [u64; PATCH],
+    /// Whether there are any.
+    pub any: bool,
+}
+
+impl<R: HydroReal> PatchOutcome<R> {
+    fn add(&mut self, k: usize, plane: PlaneOutcome<R>) {
+        if plane.signal_rate > self.signal_rate {
+            self.signal_rate = plane.signal_rate;
+        }
+        self.unphysical[k] = plane.unphysical;
+        self.any |= plane.unphysical != 0;
+    }
+}
+
+impl<R: HydroReal> PatchSolver<R> {
+    /// A solver for gas with the ratio of specific heats `gamma` (larger than one) and `scalars` passive scalars.
+    ///
+    /// The result is the same, bit for bit, whatever `lanes`; see [`LaneChoice::available`] for what a processor without
+    /// the wanted instructions uses.
+    #[must_use]
+    pub fn new(method: FluidMethod, gamma: f64, scalars: usize, lanes: LaneChoice) -> Self {
+        let parabolic = method.reconstruction == Reconstruction::Ppm;
+        let lanes = lanes.available();
+        PatchSolver {
+            method,
+            gamma: R::lit(gamma),
+            theta: R::lit(method.minmod_theta),
+            layout: Layout::new(method.ghosts(), 5 + scalars, parabolic),
+            lanes,
+            passes: R::passes(&method, lanes),
+        }
+    }
+
+    /// Layers of ghost cells that the input needs.
+    #[must_use]
+    pub fn ghosts(&self) -> usize {
+        self.layout.ghosts
+    }
+
+    /// Components of a patch: five and the scalars.
+    #[must_use]
+    pub fn components(&self) -> usize {
+        self.layout.components
+    }
+
+    /// The instructions in use.
+    #[must_use]
+    pub fn lanes(&self) -> LaneChoice {
+        self.lanes
+    }
+
+    /// Work space for one thread.
+    #[must_use]
+    pub fn scratch(&self) -> PatchScratch<R> {
+        PatchScratch::new(self.layout)
+    }
+
+    /// Advances the patch in `scratch`'s [input](PatchScratch::input) by one step into `out`, `[component][512]`.
+    ///
+    /// `rates` are `dt / dx` for each axis, `inverse_dx` is `1 / dx` (for the signal rate of the new state). Cells in
+    /// `first_order` take first-order HLLE fluxes from the cell averages through all their faces. The input is kept, so that
+    /// an update can be repeated with other `first_order` cells.
+    ///
+    /// # Panics
+    /// If the scratch was made for another method or number of scalars, or `out` or a face array is too short.
+    pub fn update(
+        &self,
+        scratch: &mut PatchScratch<R>,
+        rates: [R; 3],
+        inverse_dx: [R; 3],
+        out: &mut [R],
+        faces: &mut FaceFluxes<'_, R>,
+        first_order: Option<&CellMask10>,
+    ) -> PatchOutcome<R> {
+        assert!(
+            scratch.layout == self.layout,
+            "this scratch was made for another method"
+        );
+        let layout = self.layout;
+        March {
+            solver: self,
+            scratch,
+            layout,
+            rates,
+            inverse_dx,
+            first_order,
+        }
+        .run(out, faces)
+    }
+
+    /// Largest signal rate of a stored patch (`[component][512]`): over its cells, the sum over the axes of
+    /// `(|v| + c) / dx` (1/time). Infinite if a cell is unphysical (as of [`PatchOutcome::unphysical`], scalars apart).
+    ///
+    /// # Panics
+    /// If `row` is shorter than five components.
+    #[must_use]
+    pub fn signal_rate(&self, row: &[R], inverse_dx: [R; 3]) -> R {
+        assert!(
+            row.len() >= 5 * CELLS,
+            "a patch has at least {} values",
+            5 * CELLS
+        );
+        let arguments = Signal {
+            row: row.as_ptr(),
+            inverse_dx,
+            gamma: self.gamma,
+        };
+        // SAFETY: five components were checked, and the passes were chosen for this processor
+        unsafe { (self.passes.signal_rate)(&arguments) }
+    }
+}

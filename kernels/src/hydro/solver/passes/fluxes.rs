@@ -1,0 +1,121 @@
+//! Fluxes through faces.
+use super::{rows_at_once, splat};
+use crate::PATCH;
+use crate::hydro::riemann::exact::flux_exact;
+use crate::hydro::riemann::hllc::flux_hllc;
+use crate::hydro::riemann::hlle::flux_hlle;
+use crate::hydro::riemann::{HLLC, flux_of_scalar};
+use nestar_device::Real;
+use nestar_device::simd::Simd;
+
+/// Fluxes through faces normal to one axis: `rows` rows of `length` faces, `pitch` elements apart. One long row is a flat
+/// range.
+pub struct Fluxes<E> {
+    /// States on the lower and the upper side of the first face.
+    pub left: *const E,
+    pub right: *const E,
+    pub state_stride: usize,
+    pub flux: *mut E,
+    pub flux_stride: usize,
+    pub axis: usize,
+    pub components: usize,
+    pub rows: usize,
+    pub length: usize,
+    pub pitch: usize,
+    pub gamma: E,
+}
+
+impl<E> Fluxes<E> {
+    /// Component of density, normal momentum, the two tangential ones and energy.
+    #[inline(always)]
+    fn order(&self) -> [usize; 5] {
+        [
+            0,
+            1 + self.axis,
+            1 + (self.axis + 1) % 3,
+            1 + (self.axis + 2) % 3,
+            4,
+        ]
+    }
+
+    /// Rows taken together and the distance of the second from the first: with one long row the second half of a wide
+    /// vector simply follows.
+    #[inline(always)]
+    fn grouping<V: Simd>(&self) -> (usize, usize) {
+        if self.rows == 1 {
+            (1, PATCH)
+        } else {
+            (rows_at_once::<V>(), self.pitch)
+        }
+    }
+}
+
+#[inline(always)]
+pub unsafe fn fluxes<V: Simd, const SOLVER: u32>(a: &Fluxes<V::E>) {
+    let gamma = splat::<V>(a.gamma);
+    let order = a.order();
+    let (together, pitch) = a.grouping::<V>();
+    for row in (0..a.rows).step_by(together) {
+        for i in (0..a.length).step_by(V::N) {
+            let o = row * a.pitch + i;
+            // SAFETY: the rows, and those a wide vector adds, lie inside the planes
+            unsafe {
+                let (mut l, mut r) = ([gamma; 5], [gamma; 5]);
+                for v in 0..5 {
+                    l[v] = V::load2(a.left.add(o + order[v] * a.state_stride), pitch);
+                    r[v] = V::load2(a.right.add(o + order[v] * a.state_stride), pitch);
+                }
+                let f = if SOLVER == HLLC {
+                    flux_hllc(&l, &r, gamma)
+                } else {
+                    flux_hlle(&l, &r, gamma)
+                };
+                for v in 0..5 {
+                    f[v].store2(a.flux.add(o + order[v] * a.flux_stride), pitch);
+                }
+            }
+        }
+    }
+}
+
+/// [`fluxes`] with the exact solver, one face at a time.
+pub unsafe fn exact_fluxes<E: Real>(a: &Fluxes<E>) {
+    let order = a.order();
+    for row in 0..a.rows {
+        for i in 0..a.length {
+            let o = row * a.pitch + i;
+            // SAFETY: the rows lie inside the planes
+            unsafe {
+                let (mut l, mut r) = ([a.gamma; 5], [a.gamma; 5]);
+                for v in 0..5 {
+                    l[v] = *a.left.add(o + order[v] * a.state_stride);
+                    r[v] = *a.right.add(o + order[v] * a.state_stride);
+                }
+                let f = flux_exact(&l, &r, a.gamma);
+                for v in 0..5 {
+                    *a.flux.add(o + order[v] * a.flux_stride) = f[v];
+                }
+            }
+        }
+    }
+}
+
+/// Fluxes of the scalars, after those of the gas.
+#[inline(always)]
+pub unsafe fn scalar_fluxes<V: Simd>(a: &Fluxes<V::E>) {
+    let (together, pitch) = a.grouping::<V>();
+    for row in (0..a.rows).step_by(together) {
+        for i in (0..a.length).step_by(V::N) {
+            let o = row * a.pitch + i;
+            // SAFETY: as in `fluxes`
+            unsafe {
+                let mass = V::load2(a.flux.add(o), pitch);
+                for c in 5..a.components {
+                    let l = V::load2(a.left.add(o + c * a.state_stride), pitch);
+                    let r = V::load2(a.right.add(o + c * a.state_stride), pitch);
+                    flux_of_scalar(mass, l, r).store2(a.flux.add(o + c * a.flux_stride), pitch);
+                }
+            }
+        }
+    }
+}

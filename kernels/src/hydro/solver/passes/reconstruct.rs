@@ -1,0 +1,192 @@
+//! From the conserved block to the states at the faces of its cells.
+use super::{load_axes, load5, splat, splat3, store5};
+use crate::hydro::limiter::half_slope;
+use crate::hydro::ppm::parabola;
+use crate::hydro::{eos, hancock};
+use nestar_device::Lane;
+use nestar_device::simd::Simd;
+
+/// Primitive from conserved variables over a flat range.
+pub struct Primitives<E> {
+    pub conserved: *const E,
+    pub primitive: *mut E,
+    /// Elements between components of both.
+    pub stride: usize,
+    pub components: usize,
+    pub count: usize,
+    pub gamma: E,
+}
+
+/// Scalars become concentrations (a division each, so that a scalar equal to the density is exactly one).
+#[inline(always)]
+pub unsafe fn primitives<V: Simd>(a: &Primitives<V::E>) {
+    let gamma = splat::<V>(a.gamma);
+    let mut o = 0;
+    while o < a.count {
+        // SAFETY: `count` cells and a vector beyond lie inside each component of both blocks
+        unsafe {
+            let u = load5::<V>(a.conserved.add(o), a.stride);
+            store5(
+                &eos::primitive_from_conserved(&u, gamma),
+                a.primitive.add(o),
+                a.stride,
+            );
+            for c in 5..a.components {
+                (V::load(a.conserved.add(o + c * a.stride)) / u[0])
+                    .store(a.primitive.add(o + c * a.stride));
+            }
+        }
+        o += V::N;
+    }
+}
+
+/// Distances from the average to both edges along one axis, for all components over a flat range.
+pub struct Slopes<E> {
+    /// First cell of the range in a block.
+    pub cells: *const E,
+    /// Elements to the next cell along the axis.
+    pub step: usize,
+    pub cell_stride: usize,
+    pub lower: *mut E,
+    /// Written by PPM only.
+    pub upper: *mut E,
+    pub stride: usize,
+    pub components: usize,
+    pub count: usize,
+    pub theta: E,
+}
+
+#[inline(always)]
+pub unsafe fn slopes<V: Simd, const PARABOLIC: bool, const LIMITER: u32>(a: &Slopes<V::E>) {
+    let theta = splat::<V>(a.theta);
+    for c in 0..a.components {
+        let mut o = 0;
+        while o < a.count {
+            // SAFETY: the range keeps one (PPM: two) cells away from the block's surface along the axis
+            unsafe {
+                let p = a.cells.add(o + c * a.cell_stride);
+                let (before, here, after) =
+                    (V::load(p.sub(a.step)), V::load(p), V::load(p.add(a.step)));
+                let to = o + c * a.stride;
+                if PARABOLIC {
+                    let (first, last) = (V::load(p.sub(2 * a.step)), V::load(p.add(2 * a.step)));
+                    let (lower, upper) =
+                        parabola::<V, LIMITER>(&[first, before, here, after, last], theta);
+                    lower.store(a.lower.add(to));
+                    upper.store(a.upper.add(to));
+                } else {
+                    half_slope::<V, LIMITER>(here - before, after - here, theta)
+                        .store(a.lower.add(to));
+                }
+            }
+            o += V::N;
+        }
+    }
+}
+
+/// States at the six faces of each cell of a flat range.
+pub struct Edges<E> {
+    /// First cell of the range in the block of primitive variables.
+    pub cells: *const E,
+    pub cell_stride: usize,
+    /// Distances to the lower and upper edges, by axis.
+    pub lower: [*const E; 3],
+    pub upper: [*const E; 3],
+    /// States at the lower and upper faces, by axis.
+    pub low: [*mut E; 3],
+    pub high: [*mut E; 3],
+    pub stride: usize,
+    pub components: usize,
+    pub count: usize,
+    /// `dt / dx`, read with a half step only.
+    pub rates: [E; 3],
+    pub gamma: E,
+}
+
+/// Gas and scalars; with `HALF_STEP` after half a step of the cell's own slopes.
+#[inline(always)]
+pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(a: &Edges<V::E>) {
+    let (gamma, rates) = (splat::<V>(a.gamma), splat3::<V>(a.rates));
+    let mut o = 0;
+    while o < a.count {
+        // SAFETY: `count` cells and a vector beyond lie inside each component of the block and of the planes
+        unsafe {
+            let w = load5::<V>(a.cells.add(o), a.cell_stride);
+            let lower = load_axes::<V>(&a.lower, o, a.stride);
+            let upper = if PARABOLIC {
+                load_axes::<V>(&a.upper, o, a.stride)
+            } else {
+                lower
+            };
+            let h = if HALF_STEP {
+                let half = if PARABOLIC {
+                    mean(&lower, &upper)
+                } else {
+                    lower
+                };
+                hancock::half_step(&w, &half, &rates, gamma)
+            } else {
+                w
+            };
+            for d in 0..3 {
+                let (low, high) = hancock::edges(&w, &h, &lower[d], &upper[d]);
+                store5(&low, a.low[d].add(o), a.stride);
+                store5(&high, a.high[d].add(o), a.stride);
+            }
+            for c in 5..a.components {
+                scalar_edges::<V, PARABOLIC, HALF_STEP>(a, o, c, &[w[1], w[2], w[3]], &rates);
+            }
+        }
+        o += V::N;
+    }
+}
+
+/// The mean of the distances to the two edges: half the difference across the cell.
+#[inline(always)]
+fn mean<V: Lane>(lower: &[[V; 5]; 3], upper: &[[V; 5]; 3]) -> [[V; 5]; 3] {
+    let mut half = *lower;
+    for d in 0..3 {
+        for v in 0..5 {
+            half[d][v] = V::lit(0.5) * (lower[d][v] + upper[d][v]);
+        }
+    }
+    half
+}
+
+/// Edge concentrations of component `c` in the cells at `o`.
+#[inline(always)]
+unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(
+    a: &Edges<V::E>,
+    o: usize,
+    c: usize,
+    velocity: &[V; 3],
+    rates: &[V; 3],
+) {
+    let p = o + c * a.stride;
+    // SAFETY: as in `edges`
+    unsafe {
+        let x = V::load(a.cells.add(o + c * a.cell_stride));
+        let lower = [
+            V::load(a.lower[0].add(p)),
+            V::load(a.lower[1].add(p)),
+            V::load(a.lower[2].add(p)),
+        ];
+        let mut upper = lower;
+        let mut half = lower;
+        if PARABOLIC {
+            for d in 0..3 {
+                upper[d] = V::load(a.upper[d].add(p));
+                half[d] = V::lit(0.5) * (lower[d] + upper[d]);
+            }
+        }
+        let h = if HALF_STEP {
+            hancock::half_step_scalar(x, velocity, &half, rates)
+        } else {
+            x
+        };
+        for d in 0..3 {
+            (h - lower[d]).store(a.low[d].add(p));
+            (h + upper[d]).store(a.high[d].add(p));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! From fluxes to new states, and the judgement of those.
+use super::{bits, largest, load3, load5, rows_at_once, splat, splat3, store5};
+use crate::hydro::{eos, hancock};
+use crate::{CELLS, PATCH};
+use nestar_device::simd::Simd;
+use nestar_device::{Mask, Num, Real};
+
+/// Fluxes through the lower and upper faces of cells, by axis, at the first cell.
+#[derive(Clone, Copy)]
+pub struct Faces<E> {
+    pub below: [*const E; 3],
+    pub above: [*const E; 3],
+    pub stride: usize,
+}
+
+impl<E: Real> Faces<E> {
+    /// Component `c` of the cells at `o` after the step, from `u`.
+    #[inline(always)]
+    unsafe fn advanced<V: Simd<E = E>>(
+        &self,
+        u: V,
+        c: usize,
+        o: usize,
+        pitch: usize,
+        rates: &[V; 3],
+    ) -> V {
+        let p = o + c * self.stride;
+        // SAFETY: the caller vouches for the faces of these cells
+        unsafe {
+            let below = load3(&self.below, p, pitch);
+            let above = load3(&self.above, p, pitch);
+            hancock::advanced(u, &below, &above, rates)
+        }
+    }
+}
+
+/// Predictor of the van Leer scheme: primitive variables after a step, over a flat range.
+pub struct Predict<E> {
+    pub conserved: *const E,
+    /// Primitive variables, replaced.
+    pub primitive: *mut E,
+    pub block_stride: usize,
+    pub faces: Faces<E>,
+    pub components: usize,
+    pub count: usize,
+    pub rates: [E; 3],
+    pub gamma: E,
+}
+
+/// A cell that becomes unphysical keeps the state it had.
+#[inline(always)]
+pub unsafe fn predict<V: Simd>(a: &Predict<V::E>) {
+    let (gamma, rates, zero) = (splat::<V>(a.gamma), splat3::<V>(a.rates), V::lit(0.0));
+    let mut o = 0;
+    while o < a.count {
+        // SAFETY: `count` cells and a vector beyond, with their faces, lie inside the arrays
+        unsafe {
+            let mut u = load5::<V>(a.conserved.add(o), a.block_stride);
+            for c in 0..5 {
+                u[c] = a.faces.advanced(u[c], c, o, PATCH, &rates);
+            }
+            let old = load5::<V>(a.primitive.add(o), a.block_stride);
+            let mut w = eos::primitive_from_conserved(&u, gamma);
+            let sane = Num::gt(w[0], zero) & Num::gt(w[4], zero);
+            for c in 0..5 {
+                w[c] = V::select(sane, w[c], old[c]);
+            }
+            store5(&w, a.primitive.add(o), a.block_stride);
+            for c in 5..a.components {
+                let p = o + c * a.block_stride;
+                let scalar: V = a
+                    .faces
+                    .advanced(V::load(a.conserved.add(p)), c, o, PATCH, &rates);
+                V::select(sane, scalar / u[0], V::load(a.primitive.add(p)))
+                    .store(a.primitive.add(p));
+            }
+        }
+        o += V::N;
+    }
+}
+
+/// The update of one plane of the patch.
+pub struct Update<E> {
+    /// First cell of the plane in the conserved input.
+    pub conserved: *const E,
+    pub block_stride: usize,
+    /// Elements between rows of the input and of the fluxes.
+    pub pitch: usize,
+    pub faces: Faces<E>,
+    /// First cell of the plane in the output, `[component][512]`.
+    pub out: *mut E,
+    pub components: usize,
+    pub rates: [E; 3],
+    pub inverse_dx: [E; 3],
+    pub gamma: E,
+}
+
+/// What an update of a plane found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlaneOutcome<E> {
+    /// Largest signal rate of the physical cells.
+    pub signal_rate: E,
+    /// Unphysical cells, bit `8 j + i`.
+    pub unphysical: u64,
+}
+
+/// Signal rate (zero where unphysical) and whether density and pressure are positive and all components finite.
+#[inline(always)]
+fn judge<V: Simd>(u: &[V; 5], inverse_dx: &[V; 3], gamma: V) -> (V, V::Mask) {
+    let w = eos::primitive_from_conserved(u, gamma);
+    let zero = V::lit(0.0);
+    // an infinite momentum makes the pressure infinite or NaN, an infinite energy too
+    let finite = Num::eq(w[0] - w[0], zero) & Num::eq(w[4] - w[4], zero);
+    let physical = finite & Num::gt(w[0], zero) & Num::gt(w[4], zero);
+    (
+        V::select(physical, eos::signal_rate(&w, inverse_dx, gamma), zero),
+        physical,
+    )
+}
+
+#[inline(always)]
+pub unsafe fn update<V: Simd>(a: &Update<V::E>) -> PlaneOutcome<V::E> {
+    let (gamma, rates, inverse_dx) = (
+        splat::<V>(a.gamma),
+        splat3::<V>(a.rates),
+        splat3::<V>(a.inverse_dx),
+    );
+    let mut signal = V::lit(0.0);
+    let mut unphysical = 0;
+    for j in (0..PATCH).step_by(rows_at_once::<V>()) {
+        for i in (0..PATCH).step_by(V::N) {
+            let (o, to) = (j * a.pitch + i, j * PATCH + i);
+            // SAFETY: rows of eight cells inside the block, the planes and the output
+            unsafe {
+                let mut u = [gamma; 5];
+                for c in 0..5 {
+                    let old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
+                    u[c] = a.faces.advanced(old, c, o, a.pitch, &rates);
+                }
+                store5(&u, a.out.add(to), CELLS);
+                let (rate, mut physical) = judge(&u, &inverse_dx, gamma);
+                signal = Num::max(signal, rate);
+                for c in 5..a.components {
+                    let old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
+                    let x: V = a.faces.advanced(old, c, o, a.pitch, &rates);
+                    x.store(a.out.add(to + c * CELLS));
+                    physical = physical & Num::eq(x - x, V::lit(0.0));
+                }
+                if !physical.all() {
+                    unphysical |= bits::<V>(!physical) << to;
+                }
+            }
+        }
+    }
+    PlaneOutcome {
+        signal_rate: largest(signal),
+        unphysical,
+    }
+}
+
+/// Signal rate of a stored patch.
+pub struct Signal<E> {
+    /// `[component][512]`, five components.
+    pub row: *const E,
+    pub inverse_dx: [E; 3],
+    pub gamma: E,
+}
+
+/// Infinite if a cell is unphysical.
+#[inline(always)]
+pub unsafe fn signal_rate<V: Simd>(a: &Signal<V::E>) -> V::E {
+    let (gamma, inverse_dx) = (splat::<V>(a.gamma), splat3::<V>(a.inverse_dx));
+    let mut signal = V::lit(0.0);
+    for o in (0..CELLS).step_by(V::N) {
+        // SAFETY: five components of 512 cells
+        let u = unsafe { load5::<V>(a.row.add(o), CELLS) };
+        let (rate, physical) = judge(&u, &inverse_dx, gamma);
+        signal = Num::max(signal, V::select(physical, rate, V::lit(f64::INFINITY)));
+    }
+    largest(signal)
+}

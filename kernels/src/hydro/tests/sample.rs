@@ -1,0 +1,144 @@
+//! Random ghosted patches and what is common to the tests that update them.
+use crate::hydro::{
+    CellMask10, FaceFluxes, FluidMethod, HydroReal, Limiter, PatchOutcome, PatchSolver,
+    Reconstruction, Riemann, Scheme,
+};
+use crate::{CELLS, PATCH};
+use nestar_device::Real;
+
+pub const GAMMA: f64 = 1.4;
+
+/// Every combination of scheme, reconstruction, limiter and solver.
+pub fn all_methods() -> Vec<FluidMethod> {
+    let mut methods = vec![];
+    for scheme in [Scheme::MusclHancock, Scheme::VanLeer] {
+        for reconstruction in [Reconstruction::Plm, Reconstruction::Ppm] {
+            for limiter in [
+                Limiter::Minmod,
+                Limiter::VanLeer,
+                Limiter::VanAlbada,
+                Limiter::MonotonizedCentral,
+            ] {
+                for riemann in [Riemann::Hllc, Riemann::Hlle, Riemann::Exact] {
+                    methods.push(FluidMethod {
+                        scheme,
+                        reconstruction,
+                        limiter,
+                        riemann,
+                        minmod_theta: 1.3,
+                    });
+                }
+            }
+        }
+    }
+    methods
+}
+
+/// Numbers in [0, 1), from a linear congruence (Knuth's multiplier).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub fn between(&mut self, a: f64, b: f64) -> f64 {
+        a + (b - a) * self.next()
+    }
+}
+
+/// A ghosted conserved state, `values[component][cell]`.
+#[derive(Clone)]
+pub struct Block<R> {
+    pub width: usize,
+    pub values: Vec<Vec<R>>,
+}
+
+impl<R: Real> Block<R> {
+    /// From primitive variables and concentrations at each cell.
+    pub fn new(
+        width: usize,
+        scalars: usize,
+        mut state: impl FnMut([usize; 3]) -> ([f64; 5], Vec<f64>),
+    ) -> Self {
+        let mut values = vec![vec![R::lit(0.0); width.pow(3)]; 5 + scalars];
+        for at in 0..width.pow(3) {
+            let ([density, a, b, c, pressure], x) =
+                state([at % width, at / width % width, at / (width * width)]);
+            let energy = pressure / (GAMMA - 1.0) + 0.5 * density * (a * a + b * b + c * c);
+            let u = [density, density * a, density * b, density * c, energy];
+            for (component, value) in u
+                .into_iter()
+                .chain(x.iter().map(|x| density * x))
+                .enumerate()
+            {
+                values[component][at] = R::lit(value);
+            }
+        }
+        Block { width, values }
+    }
+
+    /// Independent random cells: density and pressure vary by factors up to `exp(2 roughness)`, velocities up to three
+    /// times the roughness.
+    pub fn random(width: usize, scalars: usize, roughness: f64, random: &mut Random) -> Self {
+        Self::new(width, scalars, |_| {
+            let mut factor = || (random.between(-roughness, roughness)).exp();
+            let (density, pressure) = (factor(), factor());
+            let mut velocity = || random.between(-3.0 * roughness, 3.0 * roughness);
+            let v = [velocity(), velocity(), velocity()];
+            let x = (0..scalars).map(|_| random.next()).collect();
+            ([density, v[0], v[1], v[2], pressure], x)
+        })
+    }
+
+    pub fn cell(&self, at: [usize; 3]) -> usize {
+        at[0] + self.width * (at[1] + self.width * at[2])
+    }
+}
+
+/// An updated patch with all that the solver tells.
+pub struct Updated<R> {
+    pub out: Vec<R>,
+    pub outcome: PatchOutcome<R>,
+    pub faces: Vec<Vec<R>>,
+}
+
+/// Runs one update.
+pub fn update<R: HydroReal>(
+    solver: &PatchSolver<R>,
+    block: &Block<R>,
+    rates: [f64; 3],
+    mask: Option<&CellMask10>,
+) -> Updated<R> {
+    let mut scratch = solver.scratch();
+    let stride = scratch.component_stride();
+    assert_eq!(scratch.width(), block.width);
+    for (c, values) in block.values.iter().enumerate() {
+        scratch.input()[c * stride..c * stride + values.len()].copy_from_slice(values);
+    }
+    let components = solver.components();
+    let mut out = vec![R::lit(0.0); components * CELLS];
+    let mut faces = vec![vec![R::lit(0.0); components * PATCH * PATCH]; 6];
+    let mut targets = faces.iter_mut();
+    let mut fluxes = FaceFluxes(std::array::from_fn(|_| {
+        targets.next().map(Vec::as_mut_slice)
+    }));
+    let inverse = rates.map(|rate| R::lit(10.0 * rate));
+    let outcome = solver.update(
+        &mut scratch,
+        rates.map(R::lit),
+        inverse,
+        &mut out,
+        &mut fluxes,
+        mask,
+    );
+    Updated {
+        out,
+        outcome,
+        faces,
+    }
+}
