@@ -165,14 +165,21 @@ pub(crate) fn table(
     }
 }
 
-enum Chosen<'a> {
+/// Which shape of several a value is held against.
+pub(crate) enum Chosen<'a> {
     Shape(&'a Shape),
+    /// None: the tag is wrong, and that was reported.
     Reported,
     None,
 }
 
 /// The shape among `shapes` that `node` was meant to have, so that the messages are about that one.
-fn choose<'a>(node: &Node, shapes: &'a [Shape], path: &str, faults: &mut Vec<Fault>) -> Chosen<'a> {
+pub(crate) fn choose<'a>(
+    node: &Node,
+    shapes: &'a [Shape],
+    path: &str,
+    faults: &mut Vec<Fault>,
+) -> Chosen<'a> {
     let candidates: Vec<&Shape> = shapes
         .iter()
         .filter(|shape| same_kind(node, shape))
@@ -216,29 +223,21 @@ fn by_tag<'a>(
         return None;
     }
     let words: Vec<&str> = tags.iter().map(|(_, word)| *word).collect();
-    match node.get(key).map(|entry| (&entry.node, &entry.node.value)) {
-        Some((_, Value::Text(text))) if words.contains(&text.as_str()) => {
-            return words
-                .iter()
-                .position(|word| word == text)
-                .map(|i| Chosen::Shape(shapes[i]));
-        }
-        Some((found, Value::Text(text))) => word(found, &words, text, &join(path, key), faults),
-        Some((found, _)) => {
-            let message = format!(
-                "`{}` must be a word, found {}",
-                join(path, key),
-                found.shown()
-            );
+    let Some(Entry { node: found, .. }) = node.get(key) else {
+        let words = words.join(", ");
+        let message = format!("{}missing key `{key}` (one of {words})", within(path));
+        faults.push(Fault::at(&node.place, message));
+        return Some(Chosen::Reported);
+    };
+    let path = join(path, key);
+    match &found.value {
+        Value::Text(text) => match words.iter().position(|word| word == text) {
+            Some(i) => return Some(Chosen::Shape(shapes[i])),
+            None => word(found, &words, text, &path, faults),
+        },
+        _ => {
+            let message = format!("`{path}` must be a word, found {}", found.shown());
             faults.push(Fault::at(&found.place, message));
-        }
-        None => {
-            let message = format!(
-                "{}missing key `{key}` (one of {})",
-                within(path),
-                words.join(", ")
-            );
-            faults.push(Fault::at(&node.place, message));
         }
     }
     Some(Chosen::Reported)

@@ -9,9 +9,8 @@ use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
 use crate::check;
-use crate::describe::TableSchema;
 use crate::error::{DeckError, Fault, Place, Source};
-use crate::formula::Formula;
+use crate::schema::{TableSchema, merged};
 use crate::set::{as_texts, set};
 use crate::shape::Shape;
 use crate::tree::{Node, Value, from_table, steps};
@@ -130,7 +129,7 @@ impl Deck {
     {
         let shape = TableSchema::of::<T>("").shape();
         let keys = shape.keys().map(str::to_string).collect();
-        self.take(&shape, "", keys)
+        self.take(&shape, "", keys, None)
     }
 
     /// Takes the table at `path` (such as `hydro`, or `mesh.refine[0]`), with defaults for absent keys.
@@ -142,14 +141,38 @@ impl Deck {
     where
         T: DeserializeOwned + Serialize + JsonSchema,
     {
-        self.take(&TableSchema::of::<T>(path).shape(), path, Vec::new())
+        self.take(&TableSchema::of::<T>(path).shape(), path, Vec::new(), None)
     }
 
-    fn take<T>(&mut self, shape: &Shape, path: &str, keys: Vec<String>) -> Result<T, DeckError>
+    /// Takes the table at `path`, an element of a list of tables of several owners (such as `mesh.refine[0]`), without
+    /// its key `tag`, by which the caller knew it for its own; see [`OpenTable`](crate::OpenTable).
+    ///
+    /// # Errors
+    /// As [`table`](Deck::table).
+    pub fn variant<T>(&mut self, path: &str, tag: &str) -> Result<T, DeckError>
+    where
+        T: DeserializeOwned + Serialize + JsonSchema,
+    {
+        self.take(
+            &TableSchema::of::<T>(path).shape(),
+            path,
+            Vec::new(),
+            Some(tag),
+        )
+    }
+
+    fn take<T>(
+        &mut self,
+        shape: &Shape,
+        path: &str,
+        keys: Vec<String>,
+        tag: Option<&str>,
+    ) -> Result<T, DeckError>
     where
         T: DeserializeOwned + Serialize,
     {
-        let node = self.prepared(shape, path);
+        let mut node = self.prepared(shape, path);
+        let tag = tag.and_then(|tag| node.as_mut()?.remove(tag));
         let mut faults = Vec::new();
         self.check_table(node.as_ref(), shape, path, &mut faults);
         DeckError::check(faults)?;
@@ -158,17 +181,33 @@ impl Deck {
         // The shape was checked; what serde refuses beyond it is a condition of the type itself.
         let table: T = value
             .try_into()
-            .map_err(|error: toml::de::Error| self.error_at(path, error.message()))?;
-        let resolved = toml::Table::try_from(&table).map_err(|error| {
+            .map_err(|error| self.refused(path, &error))?;
+        let written = toml::Table::try_from(&table).map_err(|error| {
             self.error_at(path, format!("cannot be written back as TOML: {error}"))
         })?;
+        let mut resolved = toml::Table::new();
+        resolved.extend(tag.map(|tag| (tag.key, tag.node.to_toml())));
+        resolved.extend(written);
         self.claims.retain(|claim| claim.path != path);
+        let path = path.to_string();
         self.claims.push(Claim {
-            path: path.to_string(),
+            path,
             keys,
             resolved,
         });
         Ok(table)
+    }
+
+    /// The error of a value below `path` that its own type refused.
+    fn refused(&self, path: &str, error: &toml::de::Error) -> DeckError {
+        // Only the text of the error has the keys; it ends with "in `key.key`".
+        let text = error.to_string();
+        let keys = text
+            .trim_end()
+            .rsplit_once("\nin `")
+            .map(|(_, keys)| keys.trim_end_matches('`'));
+        let path = keys.map_or(path.to_string(), |keys| check::join(path, keys));
+        self.error_at(&path, format!("`{path}`: {}", error.message()))
     }
 
     /// The table at `path` as its checks want it: of the top level only the keys that `shape` knows, with overrides of
@@ -235,7 +274,7 @@ impl Deck {
     pub fn check(&self, tables: &[TableSchema]) -> Result<(), DeckError> {
         let mut faults = Vec::new();
         let (mut keys, mut names) = (Vec::new(), Vec::new());
-        for table in tables {
+        for table in &merged(tables) {
             let shape = table.shape();
             let node = self.prepared(&shape, table.name());
             self.check_table(node.as_ref(), &shape, table.name(), &mut faults);
@@ -302,76 +341,5 @@ impl Deck {
             };
             faults.push(fault);
         }
-    }
-
-    /// An error at `path` (such as `mesh.max_level` or `mesh.refine[1].threshold[0]`), for checks across keys.
-    ///
-    /// It points at the value, at the table around it if the value is a default, and names the file if the deck does not
-    /// have the table either.
-    #[must_use]
-    pub fn error_at(&self, path: &str, message: impl Into<String>) -> DeckError {
-        match steps(path).and_then(|path| self.root.find(&path).place.cloned()) {
-            Some(place) => Fault::at(&place, message).into(),
-            None => Fault::of(&self.source.name, message).into(),
-        }
-    }
-
-    /// The error of a name that is none of `known`: the key at `path` itself, for tables whose keys depend on the rest of
-    /// the deck, such as scalars by name.
-    #[must_use]
-    pub fn unknown_key_at(&self, path: &str, known: &[&str]) -> DeckError {
-        let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
-        let node = if table.is_empty() {
-            Some(&self.root)
-        } else {
-            steps(table).and_then(|steps| self.root.find(&steps).node)
-        };
-        match node.and_then(|node| node.get(key)) {
-            Some(entry) => check::unknown_key(&entry.key_place, key, table, known).into(),
-            None => self.error_at(path, format!("unknown key `{path}`")),
-        }
-    }
-
-    /// The error of a word at `path` that is none of `known`, for words that are registered while the program starts,
-    /// such as the name of a scenario.
-    #[must_use]
-    pub fn unknown_word_at(&self, path: &str, word: &str, known: &[&str]) -> DeckError {
-        self.error_at(path, check::not_among(path, word, known))
-    }
-
-    /// Compiles `text`, the value of the key at `path`, as a formula of `variables`.
-    ///
-    /// # Errors
-    /// What is wrong in the formula, at its place in the deck.
-    pub fn formula(
-        &self,
-        path: &str,
-        text: &str,
-        variables: &[&str],
-    ) -> Result<Formula, DeckError> {
-        Formula::parse(text, variables).map_err(|error| {
-            let column = error.column();
-            let message = format!("`{path}`: {}", error.message());
-            let Some(node) = steps(path).and_then(|path| self.root.find(&path).node) else {
-                return self.error_at(path, format!("{message} (column {column} of \"{text}\")"));
-            };
-            // A text without escapes stands in the deck as it is, behind its quotes.
-            let Place { source, span } = &node.place;
-            let raw = source.text.get(span.clone()).unwrap_or_default();
-            let offset = raw.find(|c| !"\"'\r\n".contains(c)).unwrap_or_default();
-            if !raw[offset..].starts_with(text) {
-                return Fault::at(&node.place, format!("{message} (column {column})")).into();
-            }
-            let start = span.start + offset;
-            let span = start + error.span().start..start + error.span().end;
-            Fault::at(
-                &Place {
-                    source: source.clone(),
-                    span,
-                },
-                message,
-            )
-            .into()
-        })
     }
 }

@@ -1,64 +1,10 @@
-//! Documentation of parameters and the JSON schema of whole decks.
+//! Documentation of parameters.
 
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde_json::Value as Json;
 
+use crate::schema::TableSchema;
 use crate::shape::{Kind, Record, Shape};
-
-/// A table of decks: its name and everything known about its parameters.
-#[derive(Clone, Debug)]
-pub struct TableSchema {
-    name: String,
-    schema: Json,
-}
-
-impl TableSchema {
-    /// The parameters of the struct `T` as the table `name`; an empty name stands for the keys at the top of a deck.
-    ///
-    /// The derived schema of `T` is the one source of documentation, defaults, ranges, units and words:
-    /// - doc comments of fields and of enum variants document them;
-    /// - `#[serde(default)]` on the struct and its `Default` give the defaults;
-    /// - `#[schemars(range(min = 0, max = 1))]` bounds a number, `#[schemars(inner(range(min = 0)))]` each number of a
-    ///   list. schemars ignores `range` on any other type: for an untagged "number or list" write
-    ///   `#[schemars(extend("minimum" = 0.0, "maximum" = 1.0))]`, which holds for each number in it;
-    /// - `#[schemars(extend("exclusiveMinimum" = 0.0))]` and `exclusiveMaximum` exclude the end, and hold likewise;
-    /// - `#[schemars(length(min = 1))]` bounds the length of a text or a list;
-    /// - `#[schemars(extend("unit" = "1/time"))]` names the unit;
-    /// - `#[schemars(extend("elements" = ["x", "y", "z"]))]` names the elements of a list.
-    #[must_use]
-    pub fn of<T: JsonSchema>(name: &str) -> Self {
-        let settings =
-            SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-        let mut schema = settings
-            .into_generator()
-            .into_root_schema_for::<T>()
-            .to_value();
-        if let Some(object) = schema.as_object_mut() {
-            object.remove("$schema");
-        }
-        TableSchema {
-            name: name.to_string(),
-            schema,
-        }
-    }
-
-    /// The table's name; empty for the keys at the top of a deck.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// What the doc comment of the struct says.
-    #[must_use]
-    pub fn doc(&self) -> &str {
-        self.schema["description"].as_str().unwrap_or_default()
-    }
-
-    pub(crate) fn shape(&self) -> Shape {
-        Shape::of(&self.schema)
-    }
-}
 
 /// All that is known about one parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -197,33 +143,4 @@ fn inline_toml(value: &Json) -> Option<String> {
     toml::Value::try_from(value)
         .ok()
         .map(|value| crate::write::inline(&value))
-}
-
-/// One JSON schema of a whole deck, for editors: `tables` by name, the one with an empty name at the top level.
-///
-/// Tables named `a.b` are nested. Unknown tables and keys are refused by the schema as they are by the deck.
-#[must_use]
-pub fn schema(tables: &[TableSchema]) -> Json {
-    let mut root = serde_json::json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Nestar deck",
-        "type": "object",
-        "properties": {},
-        "additionalProperties": false,
-    });
-    for table in tables.iter().filter(|table| table.name.is_empty()) {
-        for part in ["properties", "required"] {
-            if let Some(value) = table.schema.get(part) {
-                root[part] = value.clone();
-            }
-        }
-    }
-    for table in tables.iter().filter(|table| !table.name.is_empty()) {
-        let mut place = &mut root;
-        for name in table.name.split('.') {
-            place = &mut place["properties"][name];
-        }
-        *place = table.schema.clone();
-    }
-    root
 }

@@ -40,20 +40,24 @@
 //! # Ok::<(), nestar_deck::DeckError>(())
 //! ```
 
+mod bounds;
 mod check;
 mod deck;
 mod describe;
 mod error;
 mod formula;
 mod nearest;
+mod point;
 mod resolve;
+mod schema;
 mod set;
 mod shape;
 mod tree;
 mod write;
 
 pub use deck::Deck;
-pub use describe::{ParameterDoc, TableSchema, describe, describe_table, schema};
+pub use describe::{ParameterDoc, describe, describe_table};
 pub use error::{DeckError, Fault};
 pub use formula::{FUNCTIONS, Formula, FormulaError, Op, Program};
 pub use nearest::nearest;
+pub use schema::{OpenTable, TableSchema, merged, schema};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use toml::de::DeValue;
 
+use crate::check::{Chosen, choose};
 use crate::error::{DeckError, Fault, Place, Source};
 use crate::shape::{Kind, Shape};
 use crate::tree::{Entry, Node, Step, Value, from_value, steps};
@@ -109,37 +110,15 @@ fn insert(parent: &mut Node, path: &[Step], node: Node, place: &Place) -> Result
     };
     let kind = parent.kind();
     let child = match (step, &mut parent.value) {
-        (Step::Key(key), Value::Table(entries)) => {
-            let at = entries
-                .iter()
-                .position(|entry| entry.key == *key)
-                .unwrap_or_else(|| {
-                    let table = Node {
-                        value: Value::Table(Vec::new()),
-                        place: place.clone(),
-                    };
-                    entries.push(Entry {
-                        key: key.clone(),
-                        key_place: place.clone(),
-                        node: table,
-                    });
-                    entries.len() - 1
-                });
-            &mut entries[at].node
-        }
+        (Step::Key(key), Value::Table(entries)) => child(entries, key, place),
         (Step::Index(i), Value::List(items)) => {
             let count = items.len();
-            items.get_mut(*i).ok_or(format!(
-                "there is no element [{i}]: the list has {count}, counted from 0"
-            ))?
+            let absent = format!("there is no element [{i}]: the list has {count}, counted from 0");
+            items.get_mut(*i).ok_or(absent)?
         }
-        (Step::Key(key), Value::List(items)) => {
-            let hint = if items.is_empty() {
-                ""
-            } else {
-                "; name its elements [0], [1] …"
-            };
-            return Err(format!("`{key}` is looked for in a list{hint}"));
+        (Step::Key(key), Value::List(items)) if !items.is_empty() => {
+            let hint = "name its elements [0], [1] …";
+            return Err(format!("`{key}` is looked for in a list; {hint}"));
         }
         (Step::Key(key), _) => return Err(format!("`{key}` is looked for in {kind}, not a table")),
         (Step::Index(i), _) => {
@@ -147,6 +126,24 @@ fn insert(parent: &mut Node, path: &[Step], node: Node, place: &Place) -> Result
         }
     };
     insert(child, rest, node, place)
+}
+
+/// The value of `key`, an empty table if it is new.
+fn child<'a>(entries: &'a mut Vec<Entry>, key: &str, place: &Place) -> &'a mut Node {
+    let at = entries.iter().position(|entry| entry.key == key);
+    let at = at.unwrap_or_else(|| {
+        let node = Node {
+            value: Value::Table(Vec::new()),
+            place: place.clone(),
+        };
+        entries.push(Entry {
+            key: key.to_string(),
+            key_place: place.clone(),
+            node,
+        });
+        entries.len() - 1
+    });
+    &mut entries[at].node
 }
 
 /// Takes the values of overrides that TOML reads as numbers or truth values, but `shape` wants as texts, as they were
@@ -175,6 +172,11 @@ pub(crate) fn as_texts(node: &mut Node, shape: &Shape) {
                 if let Some(shape) = field.or(record.others.as_deref()) {
                     as_texts(&mut entry.node, shape);
                 }
+            }
+        }
+        (Kind::Choice(shapes), _) => {
+            if let Chosen::Shape(shape) = choose(node, shapes, "", &mut Vec::new()) {
+                as_texts(node, shape);
             }
         }
         _ => {}

@@ -1,6 +1,8 @@
 //! What a parameter may be, read from the JSON schema that `schemars` derives.
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
+
+use crate::bounds::Bounds;
 
 /// The allowed values of a parameter, with all that is known about it.
 #[derive(Clone, Debug)]
@@ -57,80 +59,6 @@ pub(crate) struct Field {
     pub shape: Shape,
 }
 
-/// An interval of numbers; the flags say whether an end itself is excluded.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Bounds {
-    pub least: Option<(f64, bool)>,
-    pub most: Option<(f64, bool)>,
-}
-
-impl Bounds {
-    pub fn contains(&self, x: f64) -> bool {
-        self.least
-            .is_none_or(|(end, open)| x > end || (x == end && !open))
-            && self
-                .most
-                .is_none_or(|(end, open)| x < end || (x == end && !open))
-    }
-
-    /// `above 0 and at most 1`, or `None` if unbounded.
-    pub fn text(&self) -> Option<String> {
-        let least = self.least.map(|(end, open)| {
-            format!("{} {}", if open { "above" } else { "at least" }, plain(end))
-        });
-        let most = self.most.map(|(end, open)| {
-            format!("{} {}", if open { "below" } else { "at most" }, plain(end))
-        });
-        match (least, most) {
-            (Some(least), Some(most)) => Some(format!("{least} and {most}")),
-            (least, most) => least.or(most),
-        }
-    }
-
-    /// The tighter of both intervals.
-    fn within(self, outer: Bounds) -> Bounds {
-        let tighter = |a: Option<(f64, bool)>, b: Option<(f64, bool)>, sign: f64| match (a, b) {
-            (Some(a), Some(b)) if a.0 == b.0 => Some((a.0, a.1 || b.1)),
-            (Some(a), Some(b)) => Some(if (a.0 > b.0) == (sign > 0.0) { a } else { b }),
-            (a, b) => a.or(b),
-        };
-        Bounds {
-            least: tighter(self.least, outer.least, 1.0),
-            most: tighter(self.most, outer.most, -1.0),
-        }
-    }
-
-    fn of(schema: &Json) -> Bounds {
-        let end = |closed: &str, open: &str| {
-            let number = |key: &str, excluded| schema[key].as_f64().map(|end| (end, excluded));
-            number(open, true).or(number(closed, false))
-        };
-        Bounds {
-            least: end("minimum", "exclusiveMinimum"),
-            most: end("maximum", "exclusiveMaximum"),
-        }
-    }
-
-    /// The interval of an integer type that the schema does not bound itself.
-    fn of_format(format: Option<&str>) -> Bounds {
-        let (least, most) = match format {
-            Some("int32") => (f64::from(i32::MIN), f64::from(i32::MAX)),
-            Some("uint32") => (0.0, f64::from(u32::MAX)),
-            _ => return Bounds::default(),
-        };
-        Bounds {
-            least: Some((least, false)),
-            most: Some((most, false)),
-        }
-    }
-}
-
-/// A number without the `.0` of whole ones.
-pub(crate) fn plain(x: f64) -> String {
-    let text = format!("{x:?}");
-    text.strip_suffix(".0").unwrap_or(&text).to_string()
-}
-
 impl Shape {
     /// Reads a JSON schema with inlined definitions.
     pub fn of(schema: &Json) -> Shape {
@@ -161,7 +89,12 @@ impl Shape {
 
     fn kind_of(schema: &Json, bounds: Bounds, unit: Option<&str>) -> Kind {
         if let Some(branches) = schema["oneOf"].as_array().or(schema["anyOf"].as_array()) {
-            return Shape::choice(branches, bounds, unit);
+            // A flattened enum: each branch is a table with the keys of the outer one besides.
+            let branches: Vec<Json> = branches
+                .iter()
+                .map(|branch| with_outer(branch, schema))
+                .collect();
+            return Shape::choice(&branches, bounds, unit);
         }
         if let Some(word) = schema["const"].as_str() {
             let doc = schema["description"].as_str().unwrap_or_default();
@@ -287,14 +220,38 @@ impl Shape {
     }
 }
 
+/// `branch` with the keys of the table `outer` around its choice.
+fn with_outer(branch: &Json, outer: &Json) -> Json {
+    let mut branch = branch.clone();
+    if let (Some(keys), Some(table)) = (outer["properties"].as_object(), branch.as_object_mut()) {
+        let own = table
+            .entry("properties")
+            .or_insert_with(|| Json::Object(Map::new()));
+        own.as_object_mut()
+            .into_iter()
+            .for_each(|own| own.extend(keys.clone()));
+        let required = table
+            .entry("required")
+            .or_insert_with(|| Json::Array(Vec::new()));
+        let more = outer["required"].as_array().into_iter().flatten().cloned();
+        required
+            .as_array_mut()
+            .into_iter()
+            .for_each(|required| required.extend(more.clone()));
+    }
+    branch
+}
+
 impl List {
     fn of(schema: &Json, bounds: Bounds, unit: Option<&str>) -> List {
         let elements = schema["elements"].as_array().into_iter().flatten();
-        // A tuple's elements may differ; decks have lists of one kind, so the first stands for all.
-        let item = schema["prefixItems"]
-            .get(0)
-            .or(schema.get("items"))
-            .unwrap_or(&Json::Null);
+        // The elements of a tuple may differ; then nothing is said of them.
+        let tuple = schema["prefixItems"].as_array();
+        let item = match tuple.and_then(|items| items.split_first()) {
+            Some((first, rest)) if rest.iter().all(|item| item == first) => first,
+            Some(_) => &Json::Null,
+            None => &schema["items"],
+        };
         List {
             item: Shape::inside(item, bounds, unit),
             least: schema["minItems"].as_u64(),

@@ -79,6 +79,15 @@ impl Node {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
+    /// Takes `key` out of this table.
+    pub fn remove(&mut self, key: &str) -> Option<Entry> {
+        let Value::Table(entries) = &mut self.value else {
+            return None;
+        };
+        let at = entries.iter().position(|entry| entry.key == key)?;
+        Some(entries.remove(at))
+    }
+
     /// The entries of this table; none if it is not a table.
     pub fn entries(&self) -> &[Entry] {
         if let Value::Table(entries) = &self.value {

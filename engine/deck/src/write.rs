@@ -22,7 +22,10 @@ fn section(table: &Table, path: &str, text: &mut String) {
         };
         match value {
             Value::Table(inner) => {
-                header(&format!("[{path}]"), text);
+                // A header of nothing but further headers says nothing.
+                if inner.is_empty() || inner.iter().any(|(_, value)| !is_section(value)) {
+                    header(&format!("[{path}]"), text);
+                }
                 section(inner, &path, text);
             }
             Value::Array(items) => {

@@ -59,70 +59,119 @@ fn misspelt_names() {
     );
 }
 
+const WRONG_KINDS: &[(&str, &str)] = &[
+    (
+        "hydro.gamma = 'abc'",
+        "`hydro.gamma` must be a number, found the text \"abc\"",
+    ),
+    (
+        "hydro.verbose = 1",
+        "`hydro.verbose` must be true or false, found 1",
+    ),
+    (
+        "hydro.quiet_steps = 2.0",
+        "`hydro.quiet_steps` must be an integer, found 2.0",
+    ),
+    (
+        "hydro.gamma = 1979-05-27",
+        "`hydro.gamma` must be a number, found the date 1979-05-27",
+    ),
+    (
+        "hydro = 3",
+        "`hydro` must be a table, written [hydro], found 3",
+    ),
+    (
+        "[[hydro]]\ngamma = 2",
+        "`hydro` must be a table, written [hydro], found a list of 1",
+    ),
+    (
+        "scenario = { a = 1 }",
+        "`scenario` must be a text, found a table",
+    ),
+    (
+        "initial.density = 3",
+        "`initial.density` must be a text, found 3; write \"3\"",
+    ),
+    (
+        "initial.scalar_dye = true",
+        "`initial.scalar_dye` must be a text, found true",
+    ),
+    (
+        "domain.boundary = 3",
+        "`domain.boundary` must be a word or a table, found 3",
+    ),
+    (
+        "domain.cells = [64, 4.5, 64]",
+        "`domain.cells[1]` must be an integer, found 4.5",
+    ),
+    (
+        "domain.cells = 64",
+        "`domain.cells` must be 3 integers, x y z, found 64",
+    ),
+    (
+        "domain.right_edge = [1, 2]",
+        "`domain.right_edge` must be 3 numbers, x y z, found a list of 2",
+    ),
+    (
+        "mesh.refine = { criterion = 'always' }",
+        "`mesh.refine` must be a list of tables, found a table",
+    ),
+];
+
 #[test]
 fn wrong_kinds() {
-    for (deck, expected) in [
-        (
-            "hydro.gamma = 'abc'",
-            "`hydro.gamma` must be a number, found the text \"abc\"",
-        ),
-        (
-            "hydro.verbose = 1",
-            "`hydro.verbose` must be true or false, found 1",
-        ),
-        (
-            "hydro.quiet_steps = 2.0",
-            "`hydro.quiet_steps` must be an integer, found 2.0",
-        ),
-        (
-            "hydro.gamma = 1979-05-27",
-            "`hydro.gamma` must be a number, found the date 1979-05-27",
-        ),
-        (
-            "hydro = 3",
-            "`hydro` must be a table, written [hydro], found 3",
-        ),
-        (
-            "[[hydro]]\ngamma = 2",
-            "`hydro` must be a table, written [hydro], found a list of 1",
-        ),
-        (
-            "scenario = { a = 1 }",
-            "`scenario` must be a text, found a table",
-        ),
-        (
-            "initial.density = 3",
-            "`initial.density` must be a text, found 3; write \"3\"",
-        ),
-        (
-            "initial.scalar_dye = true",
-            "`initial.scalar_dye` must be a text, found true",
-        ),
-        (
-            "domain.boundary = 3",
-            "`domain.boundary` must be a word or a table, found 3",
-        ),
-        (
-            "domain.cells = [64, 4.5, 64]",
-            "`domain.cells[1]` must be an integer, found 4.5",
-        ),
-        (
-            "domain.cells = 64",
-            "`domain.cells` must be 3 integers, x y z, found 64",
-        ),
-        (
-            "domain.right_edge = [1, 2]",
-            "`domain.right_edge` must be 3 numbers, x y z, found a list of 2",
-        ),
-        (
-            "mesh.refine = { criterion = 'always' }",
-            "`mesh.refine` must be a list of tables, found a table",
-        ),
-    ] {
+    for &(deck, expected) in WRONG_KINDS {
         let error = Deck::parse("d.toml", deck).and_then(|deck| deck.check(&registered()));
         assert_eq!(message(error.expect_err(deck)), expected, "{deck}");
     }
 }
+
+const OUT_OF_RANGE: &[(&str, &str)] = &[
+    (
+        "hydro.gamma = 1.0",
+        "`hydro.gamma` must be above 1 and at most 3, found 1.0",
+    ),
+    (
+        "hydro.gamma = 3.5",
+        "`hydro.gamma` must be above 1 and at most 3, found 3.5",
+    ),
+    (
+        "hydro.gamma = nan",
+        "`hydro.gamma` must be a finite number, found NaN",
+    ),
+    (
+        "domain.right_edge = [1, 1, -inf]",
+        "`domain.right_edge[2]` must be a finite number, found -inf",
+    ),
+    (
+        "domain.cells = [64, 64, 4]",
+        "`domain.cells[2]` must be at least 8, found 4",
+    ),
+    (
+        "hydro.quiet_steps = -1",
+        "`hydro.quiet_steps` must be at least 0, found -1",
+    ),
+    (
+        "hydro.quiet_steps = 5_000_000_000",
+        "`hydro.quiet_steps` must be at least 0 and at most 4294967295, found 5000000000",
+    ),
+    (
+        "hydro.scalars = ['a', '']",
+        "`hydro.scalars[1]` must not be empty",
+    ),
+    (
+        "hydro.scalars = ['a', 'b', 'c', 'd']",
+        "`hydro.scalars` must be up to 3 texts, found a list of 4",
+    ),
+    (
+        "mesh.max_level = 99999999999999999999",
+        "the integer 99999999999999999999 does not fit 64 bits",
+    ),
+    (
+        "hydro.gamma = 1e999",
+        "the number 1e999 is too large for double precision (1.8e308)",
+    ),
+];
 
 #[test]
 fn out_of_range() {
@@ -135,52 +184,7 @@ fn out_of_range() {
         "d.toml:4:19: `mesh.refine[0].threshold[1]` must be at least 0 (1/length), found -1.5\n \
          4 | threshold = [0.5, -1.5]\n   |                   ^^^^",
     );
-    for (deck, expected) in [
-        (
-            "hydro.gamma = 1.0",
-            "`hydro.gamma` must be above 1 and at most 3, found 1.0",
-        ),
-        (
-            "hydro.gamma = 3.5",
-            "`hydro.gamma` must be above 1 and at most 3, found 3.5",
-        ),
-        (
-            "hydro.gamma = nan",
-            "`hydro.gamma` must be a finite number, found NaN",
-        ),
-        (
-            "domain.right_edge = [1, 1, -inf]",
-            "`domain.right_edge[2]` must be a finite number, found -inf",
-        ),
-        (
-            "domain.cells = [64, 64, 4]",
-            "`domain.cells[2]` must be at least 8, found 4",
-        ),
-        (
-            "hydro.quiet_steps = -1",
-            "`hydro.quiet_steps` must be at least 0, found -1",
-        ),
-        (
-            "hydro.quiet_steps = 5_000_000_000",
-            "`hydro.quiet_steps` must be at least 0 and at most 4294967295, found 5000000000",
-        ),
-        (
-            "hydro.scalars = ['a', '']",
-            "`hydro.scalars[1]` must not be empty",
-        ),
-        (
-            "hydro.scalars = ['a', 'b', 'c', 'd']",
-            "`hydro.scalars` must be up to 3 texts, found a list of 4",
-        ),
-        (
-            "mesh.max_level = 99999999999999999999",
-            "the integer 99999999999999999999 does not fit 64 bits",
-        ),
-        (
-            "hydro.gamma = 1e999",
-            "the number 1e999 is too large for double precision (1.8e308)",
-        ),
-    ] {
+    for &(deck, expected) in OUT_OF_RANGE {
         let error = Deck::parse("d.toml", deck).and_then(|deck| deck.check(&registered()));
         assert_eq!(message(error.expect_err(deck)), expected, "{deck}");
     }
@@ -291,123 +295,6 @@ fn files() {
     );
     assert_eq!(read(&latin), expected);
     std::fs::remove_dir_all(&folder).expect("removed");
-}
-
-#[test]
-fn overrides() {
-    let text = "[hydro]\ngamma = 1.4\n[[mesh.refine]]\ncriterion = 'always'\n";
-    for (argument, expected) in [
-        (
-            "hydro.gamma",
-            "an override is written table.key=value, here `=` is missing",
-        ),
-        ("=3", "the key is missing; write table.key=value"),
-        (
-            "hydro.gamma=",
-            "the value is missing; write table.key=\"\" for an empty text",
-        ),
-        (
-            "hydro..x=3",
-            "`hydro..x` is not a key; write table.key=value or table.list[0].key=value",
-        ),
-        (
-            "mesh.refine[x]=3",
-            "`mesh.refine[x]` is not a key; write table.key=value or table.list[0].key=value",
-        ),
-        (
-            "hydro.gamma=[1",
-            "the value is malformed: unclosed array, expected `]`",
-        ),
-        (
-            "hydro.gamma.x=1",
-            "`x` is looked for in a number, not a table",
-        ),
-        (
-            "mesh.refine.field=1",
-            "`field` is looked for in a list; name its elements [0], [1] …",
-        ),
-        (
-            "mesh.refine[1].field=1",
-            "there is no element [1]: the list has 1, counted from 0",
-        ),
-        (
-            "hydro[0]=1",
-            "element [0] is looked for in a table, not a list",
-        ),
-    ] {
-        let mut deck = Deck::parse("d.toml", text).expect("a deck");
-        let error = deck.set(argument).expect_err(argument);
-        assert_eq!(error.faults()[0].origin, format!("--set {argument}"));
-        assert_eq!(message(error), expected, "{argument}");
-    }
-    let mut deck = Deck::parse("d.toml", text).expect("a deck");
-    deck.set("hydro.gamma = 0.1").expect("well formed");
-    let error = deck
-        .table::<Hydro>("hydro")
-        .expect_err("out of range")
-        .to_string();
-    let expected = "--set hydro.gamma = 0.1: `hydro.gamma` must be above 1 and at most 3, found 0.1\n  \
-                    | hydro.gamma = 0.1\n  |               ^^^";
-    assert_eq!(error, expected);
-}
-
-#[test]
-fn conditions_across_keys_point_at_their_place() {
-    let deck = Deck::parse(
-        "d.toml",
-        "[mesh]\nmax_level = 3\n[[mesh.refine]]\ncriterion = 'always'\n",
-    )
-    .expect("a deck");
-    let place = |path: &str| {
-        let error = deck.error_at(path, "no");
-        (error.faults()[0].line, error.faults()[0].column)
-    };
-    assert_eq!(place("mesh.max_level"), (Some(2), Some(13)));
-    assert_eq!(place("mesh.refine[0].criterion"), (Some(4), Some(13)));
-    assert_eq!(place("mesh.refine[0].threshold[2]"), (Some(3), Some(1)));
-    assert_eq!(place("mesh.interval"), (Some(1), Some(2)));
-    assert_eq!(place("hydro.gamma"), (None, None));
-    let error = deck.unknown_word_at("scenario", "sedo", &["sod", "sedov"]);
-    assert_eq!(
-        message(error),
-        "`scenario` must be one of \"sod\", \"sedov\", found \"sedo\"; did you mean \"sedov\"?"
-    );
-    let error = deck
-        .unknown_key_at("mesh.max_level", &["min_level"])
-        .to_string();
-    assert_eq!(
-        error.lines().next(),
-        Some("d.toml:2:1: unknown key `max_level` in [mesh]; did you mean `min_level`?")
-    );
-}
-
-#[test]
-fn formulas_point_into_their_text() {
-    let text = "[initial]\ndensity = \"1 + sn(x)\"\npressure = \"\\u0031 + q\"\n";
-    let deck = Deck::parse("d.toml", text).expect("a deck");
-    let error = deck
-        .formula("initial.density", "1 + sn(x)", &["x"])
-        .expect_err("no sn");
-    assert_eq!(
-        error.to_string(),
-        "d.toml:2:16: `initial.density`: unknown function `sn`; did you mean `ln`?\n 2 | density = \"1 + sn(x)\"\n   \
-         |                ^^",
-    );
-    let error = deck
-        .formula("initial.pressure", "1 + q", &["x"])
-        .expect_err("no q");
-    assert_eq!(
-        error.to_string(),
-        "d.toml:3:12: `initial.pressure`: unknown name `q`; known are x, pi, e (column 5)\n \
-         3 | pressure = \"\\u0031 + q\"\n   |            ^^^^^^^^^^^^",
-    );
-    let error = deck
-        .formula("initial.velocity", "1 +", &["x"])
-        .expect_err("unfinished");
-    assert_eq!(
-        message(error),
-        "`initial.velocity`: the formula ends where a value is expected (column 4 of \"1 +\")"
-    );
 }
 
 #[test]

@@ -278,3 +278,68 @@ fn one_schema_describes_whole_decks() {
         "editors need no resolver"
     );
 }
+
+/// What damages decks in an interesting way.
+const BITS: [&str; 20] = [
+    "[", "]", "=", "\"", "'", "{", "}", ".", ",", "\n", "nan", "1e99", "é", "🙂", "\0", "\t", "-",
+    "#", "[[", "7",
+];
+
+/// The sample deck as letters, some of which are replaced, and an argument of such letters.
+fn damaged(mut random: impl FnMut(usize) -> usize) -> (String, String) {
+    let mut letters: Vec<String> = DECK.chars().map(String::from).collect();
+    for _ in 0..1 + random(3) {
+        let at = random(letters.len());
+        let end = (at + random(3)).min(letters.len());
+        letters.splice(at..end, [BITS[random(BITS.len())].to_string()]);
+    }
+    let argument = (0..random(12))
+        .map(|_| letters[random(letters.len())].as_str())
+        .collect();
+    (letters.concat(), argument)
+}
+
+#[test]
+fn damaged_decks_are_refused_or_taken() {
+    let tables = [
+        TableSchema::of::<Top>(""),
+        TableSchema::of::<Hydro>("hydro"),
+        TableSchema::of::<Domain>("domain"),
+        TableSchema::of::<Mesh>("mesh"),
+        TableSchema::of::<Initial>("initial"),
+    ];
+    let mut state = 3u64;
+    let mut random = |below: usize| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below
+    };
+    let (mut refused, mut taken) = (0, 0);
+    for _ in 0..3000 {
+        let (text, argument) = damaged(&mut random);
+        let Ok(mut deck) = Deck::parse("d.toml", &text) else {
+            continue;
+        };
+        let _result = deck.clone().set(&argument);
+        if random(4) == 0 {
+            let _result = deck.set(&format!("mesh.max_level={argument}"));
+        }
+        match deck.check(&tables) {
+            Err(error) => refused += usize::from(!error.to_string().is_empty()),
+            Ok(()) => {
+                // What the check lets pass is taken, and resolves to itself.
+                take(&mut deck);
+                let resolved = deck.resolved();
+                let mut again = Deck::parse("run.toml", &resolved).expect("a deck");
+                take(&mut again);
+                assert_eq!(again.resolved(), resolved);
+                taken += 1;
+            }
+        }
+    }
+    assert!(
+        refused > 300 && taken > 100,
+        "{refused} decks were refused, {taken} taken"
+    );
+}

@@ -23,7 +23,8 @@ impl Formula {
             "one value for each of {:?}",
             self.variables()
         );
-        run::<1>(self.program(), |variable| [values[variable]])[0]
+        let load = |variable: usize, lane: &mut [f64; 1]| lane[0] = values[variable];
+        Stack::new().evaluate(self.program(), load)[0]
     }
 
     /// The values at many points, `out[i]` from `columns[..][i]`: the same bits as `eval`, several times faster.
@@ -41,14 +42,14 @@ impl Formula {
             columns.iter().all(|column| column.len() >= out.len()),
             "each column has a value for each point"
         );
+        let mut stack = Stack::<BLOCK>::new();
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
-            let first = block * BLOCK;
-            let values = run::<BLOCK>(self.program(), |variable| {
-                let mut lanes = [0.0; BLOCK];
-                lanes[..out.len()].copy_from_slice(&columns[variable][first..first + out.len()]);
-                lanes
-            });
-            out.copy_from_slice(&values[..out.len()]);
+            let points = block * BLOCK..block * BLOCK + out.len();
+            // The lanes behind the last point keep old values; nobody reads their results.
+            let load = |variable: usize, lanes: &mut [f64; BLOCK]| {
+                lanes[..points.len()].copy_from_slice(&columns[variable][points.clone()]);
+            };
+            out.copy_from_slice(&stack.evaluate(self.program(), load)[..points.len()]);
         }
     }
 }
@@ -57,22 +58,10 @@ impl Formula {
 pub(super) fn apply(op: Op, arguments: &[f64]) -> f64 {
     let mut stack = Stack::<1>::new();
     for argument in arguments {
-        stack.push([*argument]);
+        stack.push()[0] = *argument;
     }
     stack.run(op);
     stack.lanes[0][0]
-}
-
-fn run<const N: usize>(program: &Program, load: impl Fn(usize) -> [f64; N]) -> [f64; N] {
-    let mut stack = Stack::<N>::new();
-    for op in &program.ops {
-        match op {
-            Op::Constant(index) => stack.push([program.constants[usize::from(*index)]; N]),
-            Op::Variable(index) => stack.push(load(usize::from(*index))),
-            op => stack.run(*op),
-        }
-    }
-    stack.lanes[0]
 }
 
 /// Stacks of `N` points side by side.
@@ -89,10 +78,24 @@ impl<const N: usize> Stack<N> {
         }
     }
 
+    /// Runs `program`, whose variables `load` puts into the lanes, and gives the result.
+    fn evaluate(&mut self, program: &Program, load: impl Fn(usize, &mut [f64; N])) -> &[f64; N] {
+        self.top = 0;
+        for op in &program.ops {
+            match op {
+                Op::Constant(index) => self.push().fill(program.constants[usize::from(*index)]),
+                Op::Variable(index) => load(usize::from(*index), self.push()),
+                op => self.run(*op),
+            }
+        }
+        &self.lanes[0]
+    }
+
+    /// The lanes of one more value.
     #[inline(always)]
-    fn push(&mut self, values: [f64; N]) {
-        self.lanes[self.top] = values;
+    fn push(&mut self) -> &mut [f64; N] {
         self.top += 1;
+        &mut self.lanes[self.top - 1]
     }
 
     #[inline(always)]
@@ -132,6 +135,8 @@ impl<const N: usize> Stack<N> {
     fn run(&mut self, op: Op) {
         match op {
             Op::Constant(_) | Op::Variable(_) => {}
+            // The bits of `power_whole`, without its loop.
+            Op::PowerWhole(2) => self.one(|a| a * a),
             Op::PowerWhole(exponent) => self.one(|a| math::power_whole(a, exponent)),
             Op::Negate => self.one(|a| -a),
             Op::Not => self.one(|a| if a == 0.0 { 1.0 } else { 0.0 }),

@@ -205,55 +205,56 @@ impl<'a> Parser<'a> {
         ))
     }
 
+    /// A call of the function `name`, whose bracket is next.
     fn function(&mut self, name: &str, span: Range<usize>) -> Result<Tree, FormulaError> {
         let Some(function) = call(name) else {
-            let known = FUNCTIONS.iter().map(|(name, _)| *name);
-            let message = match nearest(name, known) {
-                _ if self.variables.contains(&name) || constant(name).is_some() => {
-                    format!("`{name}` is not a function; a product is written {name}*(…)")
-                }
-                _ if name == "log" => "unknown function `log`; write ln or log10".to_string(),
-                Some(near) => format!("unknown function `{name}`; did you mean `{near}`?"),
-                None => format!("unknown function `{name}`; known are {}", join_names()),
-            };
-            return Err(FormulaError::new(self.text, span, message));
+            return Err(self.unknown_function(name, span));
         };
+        let mut arguments = self.arguments()?;
+        let found = arguments.len();
+        let takes = match function {
+            Call::Fixed(op) if found == op.arity() => return Ok(Tree::Apply(op, arguments)),
+            Call::Fold(op) if found >= 2 => {
+                let first = arguments.remove(0);
+                let join = |left, right| Tree::Apply(op, vec![left, right]);
+                return Ok(arguments.into_iter().fold(first, join));
+            }
+            Call::Fixed(op) if op.arity() == 1 => "1 argument".to_string(),
+            Call::Fixed(op) => format!("{} arguments", op.arity()),
+            Call::Fold(_) => "2 or more arguments".to_string(),
+        };
+        let message = format!("`{name}` takes {takes}, found {found}");
+        Err(FormulaError::new(self.text, span, message))
+    }
+
+    /// The arguments of a call, with their brackets.
+    fn arguments(&mut self) -> Result<Vec<Tree>, FormulaError> {
         let (_, open) = self.next();
         let mut arguments = Vec::new();
-        if self.peek() == Token::Sign(")") {
-            self.next();
-        } else {
+        if self.peek() != Token::Sign(")") {
             arguments.push(self.expression(0)?);
-            while self.peek() == Token::Sign(",") {
-                self.next();
-                arguments.push(self.expression(0)?);
-            }
-            self.close(&open)?;
         }
-        let found = arguments.len();
-        let complain = |takes: String| {
-            let message = format!("`{name}` takes {takes}, found {found}");
-            FormulaError::new(self.text, span.clone(), message)
-        };
-        match function {
-            Call::Fixed(op) if found == op.arity() => Ok(Tree::Apply(op, arguments)),
-            Call::Fixed(op) if op.arity() == 1 => Err(complain("1 argument".to_string())),
-            Call::Fixed(op) => Err(complain(format!("{} arguments", op.arity()))),
-            Call::Fold(_) if found < 2 => Err(complain("2 or more arguments".to_string())),
-            Call::Fold(op) => {
-                let joined = arguments
-                    .into_iter()
-                    .reduce(|left, right| Tree::Apply(op, vec![left, right]));
-                joined.ok_or_else(|| complain("2 or more arguments".to_string()))
-            }
+        while self.peek() == Token::Sign(",") && !arguments.is_empty() {
+            self.next();
+            arguments.push(self.expression(0)?);
         }
+        self.close(&open)?;
+        Ok(arguments)
     }
-}
 
-fn join_names() -> String {
-    FUNCTIONS
-        .iter()
-        .map(|(name, _)| *name)
-        .collect::<Vec<_>>()
-        .join(", ")
+    fn unknown_function(&self, name: &str, span: Range<usize>) -> FormulaError {
+        let names = FUNCTIONS.iter().map(|(name, _)| *name);
+        let message = match nearest(name, names.clone()) {
+            _ if self.variables.contains(&name) || constant(name).is_some() => {
+                format!("`{name}` is not a function; a product is written {name}*(…)")
+            }
+            _ if name == "log" => "unknown function `log`; write ln or log10".to_string(),
+            Some(near) => format!("unknown function `{name}`; did you mean `{near}`?"),
+            None => {
+                let names: Vec<&str> = names.collect();
+                format!("unknown function `{name}`; known are {}", names.join(", "))
+            }
+        };
+        FormulaError::new(self.text, span, message)
+    }
 }

@@ -213,3 +213,107 @@ pub struct Needy {
     /// The mass.
     pub mass: f64,
 }
+
+/// A mesh whose criteria belong to several owners.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OpenMesh {
+    /// Refinement criteria.
+    pub refine: Vec<nestar_deck::OpenTable>,
+}
+
+/// Resolve the Jeans length.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Jeans {
+    /// Cells in a Jeans length.
+    #[schemars(range(min = 1.0))]
+    pub cells: f64,
+    /// Where it holds, a formula.
+    pub within: String,
+}
+
+impl Default for Jeans {
+    fn default() -> Self {
+        Jeans {
+            cells: 4.0,
+            within: "1".to_string(),
+        }
+    }
+}
+
+/// An even number: a condition that no schema says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "u32")]
+pub struct Even(pub u32);
+
+impl TryFrom<u32> for Even {
+    type Error = String;
+
+    fn try_from(number: u32) -> Result<Self, String> {
+        if number % 2 == 0 {
+            Ok(Even(number))
+        } else {
+            Err(format!("{number} is odd"))
+        }
+    }
+}
+
+/// Tiles.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tiles {
+    /// How many.
+    pub count: Even,
+}
+
+/// Shapes of tables that serde can make.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Shapes {
+    /// Tables of a common part and a tagged one.
+    pub sources: Vec<Source>,
+    /// A pair of unlike values.
+    pub pair: (f64, String),
+    /// A word or one table of its own name.
+    pub mode: Option<Mode>,
+}
+
+/// A common part and a tagged one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Source {
+    /// Common to all kinds.
+    #[serde(default)]
+    pub rate: f64,
+    /// The rest.
+    #[serde(flatten)]
+    pub kind: SourceKind,
+}
+
+/// The tagged part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum SourceKind {
+    /// At a point.
+    Point {
+        /// Where.
+        at: [f64; 3],
+    },
+    /// Everywhere.
+    Uniform,
+}
+
+/// A word or one table of its own name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Nothing.
+    Off,
+    /// A law.
+    Law {
+        /// Its index.
+        index: f64,
+    },
+    /// A number.
+    Fixed(f64),
+}

@@ -1,0 +1,80 @@
+//! Errors of the deck's owners, at their place in the deck.
+
+use crate::check;
+use crate::deck::Deck;
+use crate::error::{DeckError, Fault, Place};
+use crate::formula::Formula;
+use crate::tree::steps;
+
+impl Deck {
+    /// An error at `path` (such as `mesh.max_level` or `mesh.refine[1].threshold[0]`), for checks across keys.
+    ///
+    /// It points at the value, at the table around it if the value is a default, and names the file if the deck does not
+    /// have the table either.
+    #[must_use]
+    pub fn error_at(&self, path: &str, message: impl Into<String>) -> DeckError {
+        match steps(path).and_then(|path| self.root.find(&path).place.cloned()) {
+            Some(place) => Fault::at(&place, message).into(),
+            None => Fault::of(&self.source.name, message).into(),
+        }
+    }
+
+    /// The error of a name that is none of `known`: the key at `path` itself, for tables whose keys depend on the rest of
+    /// the deck, such as scalars by name.
+    #[must_use]
+    pub fn unknown_key_at(&self, path: &str, known: &[&str]) -> DeckError {
+        let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
+        let node = if table.is_empty() {
+            Some(&self.root)
+        } else {
+            steps(table).and_then(|steps| self.root.find(&steps).node)
+        };
+        match node.and_then(|node| node.get(key)) {
+            Some(entry) => check::unknown_key(&entry.key_place, key, table, known).into(),
+            None => self.error_at(path, format!("unknown key `{path}`")),
+        }
+    }
+
+    /// The error of a word at `path` that is none of `known`, for words that are registered while the program starts,
+    /// such as the name of a scenario.
+    #[must_use]
+    pub fn unknown_word_at(&self, path: &str, word: &str, known: &[&str]) -> DeckError {
+        self.error_at(path, check::not_among(path, word, known))
+    }
+
+    /// Compiles `text`, the value of the key at `path`, as a formula of `variables`.
+    ///
+    /// # Errors
+    /// What is wrong in the formula, at its place in the deck.
+    pub fn formula(
+        &self,
+        path: &str,
+        text: &str,
+        variables: &[&str],
+    ) -> Result<Formula, DeckError> {
+        Formula::parse(text, variables).map_err(|error| {
+            let column = error.column();
+            let message = format!("`{path}`: {}", error.message());
+            let Some(node) = steps(path).and_then(|path| self.root.find(&path).node) else {
+                return self.error_at(path, format!("{message} (column {column} of \"{text}\")"));
+            };
+            // A text without escapes stands in the deck as it is, behind its quotes.
+            let Place { source, span } = &node.place;
+            let raw = source.text.get(span.clone()).unwrap_or_default();
+            let offset = raw.find(|c| !"\"'\r\n".contains(c)).unwrap_or_default();
+            if !raw[offset..].starts_with(text) {
+                return Fault::at(&node.place, format!("{message} (column {column})")).into();
+            }
+            let start = span.start + offset;
+            let span = start + error.span().start..start + error.span().end;
+            Fault::at(
+                &Place {
+                    source: source.clone(),
+                    span,
+                },
+                message,
+            )
+            .into()
+        })
+    }
+}
