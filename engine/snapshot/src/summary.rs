@@ -132,7 +132,9 @@ fn add_level(
     let volume: f64 = level.cell_width.iter().product();
     let mut cells = 0;
     for stretch in leaves.chunks(STRETCH as usize) {
-        let values = snapshot.read_selected(level.level, name, stretch)?.to_f64();
+        let values = snapshot
+            .read_selected(level.level, name, stretch)?
+            .into_f64();
         cells += values.len();
         // Sums of one patch first: the error grows with the number of patches, not of cells.
         for patch in values.chunks(PATCH_SIZE.pow(3) as usize) {

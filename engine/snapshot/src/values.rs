@@ -76,6 +76,14 @@ impl Values {
         each!(self, v => bytemuck::cast_slice_mut(v))
     }
 
+    /// The elements as f64, without a copy where they are; exact except for integers beyond 2^53.
+    pub fn into_f64(self) -> Vec<f64> {
+        match self {
+            Self::F64(v) => v,
+            other => other.to_f64(),
+        }
+    }
+
     /// The elements as f64; exact except for integers beyond 2^53.
     pub fn to_f64(&self) -> Vec<f64> {
         match self {

@@ -375,5 +375,5 @@ pub(crate) fn read_plain(path: &Path, name: &str) -> Result<UniformArray> {
         }
     };
     let values = read.map_err(|error| SnapshotError::corrupt(path, error.to_string()))?;
-    UniformArray::new(path, name, array.shape(), names, values.to_f64())
+    UniformArray::new(path, name, array.shape(), names, values.into_f64())
 }

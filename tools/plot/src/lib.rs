@@ -1,1 +1,118 @@
-//! Nestar.
+//! Pictures of snapshots: a slice, a projection or the maximum of any field, as PNG.
+//!
+//! The finest cells that are there are painted at their own size; only the patches that a picture needs are read.
+//! Fonts and colours are built in, so that a picture is the same on every machine.
+
+mod canvas;
+mod colour;
+mod error;
+mod field;
+mod figure;
+mod options;
+mod raster;
+#[cfg(test)]
+mod tests;
+mod ticks;
+
+pub use colour::COLOUR_MAPS;
+pub use error::{PlotError, Result};
+pub use options::{Axis, Kind, PlotOptions, Scale};
+
+use canvas::Canvas;
+use colour::Palette;
+use field::Field;
+use figure::{Layout, Texts};
+use nestar_snapshot::Snapshot;
+use raster::View;
+
+/// Draws a field of the snapshot and returns the bytes of a PNG file.
+///
+/// # Errors
+/// [`PlotError::UnknownField`] with the fields that there are and the nearest name; [`PlotError::Option`] for a slice
+/// outside of the domain, an empty range of colours, an unknown colour map or a width out of range;
+/// [`PlotError::Snapshot`] if the snapshot is damaged.
+pub fn plot(snapshot: &Snapshot, options: &PlotOptions) -> Result<Vec<u8>> {
+    if !(200..=8192).contains(&options.width_px) {
+        return Err(PlotError::Option(format!(
+            "width {}: 200 to 8192 pixels",
+            options.width_px
+        )));
+    }
+    let field = Field::new(snapshot, &options.field)?;
+    let layout = Layout::new(options.width_px as usize)?;
+    let view = View::new(
+        snapshot,
+        options,
+        layout.inner_width(options.width_px as usize),
+    )?;
+    let raster = raster::draw(snapshot, &field, options, &view)?;
+    let palette = Palette::new(options, &raster.values, field.signed, field.is_level())?;
+    let texts = texts(snapshot, &field, options, &view);
+    encode(&layout.compose(&view, &raster, &palette, &texts, options.outlines))
+}
+
+/// The texts around the picture.
+fn texts(snapshot: &Snapshot, field: &Field, options: &PlotOptions, view: &View) -> Texts {
+    let axis = Axis::name(options.axis.index());
+    let name = field.name.replace('_', " ");
+    let (what, unit) = match options.kind {
+        Kind::Slice(_) => (name, field.unit.clone()),
+        Kind::Projection if field.unit.is_empty() => {
+            (format!("∫ {name} d{axis}"), "length".to_string())
+        }
+        Kind::Projection => (
+            format!("∫ {name} d{axis}"),
+            format!("{} · length", field.unit),
+        ),
+        Kind::Maximum => (format!("greatest {name} along {axis}"), field.unit.clone()),
+    };
+    let place = view
+        .at
+        .map_or(String::new(), |at| format!(", {axis} = {}", rounded(at)));
+    let title = options
+        .title
+        .clone()
+        .unwrap_or_else(|| format!("{what}{place}"));
+    let bar = if unit.is_empty() {
+        what
+    } else {
+        format!("{what}  [{unit}]")
+    };
+    Texts {
+        title,
+        time: format!("t = {}", rounded(snapshot.attributes().time)),
+        bar,
+    }
+}
+
+/// A number with four significant digits at most.
+fn rounded(value: f64) -> String {
+    let text = if value == 0.0 || (1e-3..1e5).contains(&value.abs()) {
+        let digits = (3.0 - value.abs().max(1e-3).log10().floor()).clamp(0.0, 6.0) as usize;
+        let text = format!("{value:.digits$}");
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_string()
+        } else {
+            text
+        }
+    } else {
+        let text = format!("{value:.3e}");
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        format!("{mantissa}×10^{{{exponent}}}")
+    };
+    text.replace('-', "−")
+}
+
+/// The PNG file of a picture.
+fn encode(canvas: &Canvas) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, canvas.width as u32, canvas.height as u32);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let written = encoder
+        .write_header()
+        .and_then(|mut writer| writer.write_image_data(canvas.pixels().as_flattened()));
+    written
+        .map_err(|error| PlotError::Option(format!("the picture cannot be encoded: {error}")))?;
+    Ok(bytes)
+}

@@ -1,0 +1,256 @@
+//! Fields to draw: arrays of the snapshot and what follows from them.
+
+use crate::error::{PlotError, Result, nearest};
+use nestar_snapshot::Snapshot;
+use std::collections::BTreeSet;
+
+/// How a field follows from its arrays.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Formula {
+    /// The array itself.
+    Array,
+    /// The refinement level.
+    Level,
+    /// One array over the density: a velocity or a mass fraction.
+    Specific,
+    /// Momentum over density.
+    Speed,
+    /// One of the fields that need the whole gas and its adiabatic index.
+    Gas(Gas),
+}
+
+/// Fields of an ideal gas.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Gas {
+    Pressure,
+    Temperature,
+    SoundSpeed,
+    Mach,
+    Entropy,
+}
+
+/// A field that can be drawn.
+pub(crate) struct Field {
+    /// Its name, as in the options.
+    pub name: String,
+    /// Its unit for people, with exponents marked as `^{3}`; empty for a pure number.
+    pub unit: String,
+    /// The arrays to read, in the order that [`Field::evaluate`] takes.
+    pub arrays: Vec<String>,
+    /// Whether both signs mean the same, as in a velocity.
+    pub signed: bool,
+    formula: Formula,
+    gamma: f64,
+}
+
+/// Momentum components, in order.
+const MOMENTUM: [&str; 3] = ["momentum_x", "momentum_y", "momentum_z"];
+/// Velocity components, in order.
+const VELOCITY: [&str; 3] = ["velocity_x", "velocity_y", "velocity_z"];
+/// The unit of a velocity.
+const SPEED: &str = "length/time";
+/// Cell-centred magnetic field, in order.
+const MAGNETIC: [&str; 3] = ["magnetic_x", "magnetic_y", "magnetic_z"];
+/// The derived fields of a gas with their formula and unit.
+const GAS: [(&str, Gas, &str); 5] = [
+    ("pressure", Gas::Pressure, "mass/(length*time**2)"),
+    ("temperature", Gas::Temperature, "length**2/time**2"),
+    ("sound_speed", Gas::SoundSpeed, "length/time"),
+    ("mach", Gas::Mach, "1"),
+    ("entropy", Gas::Entropy, "code units"),
+];
+
+/// The unit of the format, e.g. `mass/length**3`, for people.
+fn readable(unit: &str) -> String {
+    if unit == "1" {
+        return String::new();
+    }
+    let mut text = String::new();
+    let mut rest = unit;
+    while let Some(start) = rest.find("**") {
+        let (head, tail) = (&rest[..start], &rest[start + 2..]);
+        let digits = tail.len()
+            - tail
+                .trim_start_matches(|c: char| c.is_ascii_digit() || c == '-')
+                .len();
+        text += &format!("{head}^{{{}}}", &tail[..digits]);
+        rest = &tail[digits..];
+    }
+    (text + rest).replace('*', " ").replace('/', " / ")
+}
+
+/// Names and units of the arrays with one value a cell, on any level.
+fn cell_arrays(snapshot: &Snapshot) -> Vec<(String, String)> {
+    let levels = snapshot.levels().map(|level| level.level);
+    let fields = levels.flat_map(|level| snapshot.fields(level));
+    let cells = fields.filter(|field| field.is_per_cell());
+    let named: BTreeSet<_> = cells
+        .map(|field| (field.name.clone(), field.units.clone()))
+        .collect();
+    named.into_iter().collect()
+}
+
+/// Fields collected so far.
+struct Candidates {
+    fields: Vec<Field>,
+    gamma: f64,
+}
+
+impl Candidates {
+    fn add(&mut self, name: &str, unit: &str, formula: Formula, needs: &[&str]) {
+        let signed = ["velocity_", "momentum_", "magnetic_"];
+        self.fields.push(Field {
+            name: name.to_string(),
+            unit: readable(unit),
+            arrays: needs.iter().map(|array| array.to_string()).collect(),
+            signed: signed.iter().any(|prefix| name.starts_with(prefix)),
+            formula,
+            gamma: self.gamma,
+        });
+    }
+}
+
+/// Every field that can be drawn from these arrays, given with their units; arrays before derived fields.
+fn candidates(arrays: &[(String, String)], gamma: Option<f64>) -> Vec<Field> {
+    let has = |name: &str| arrays.iter().any(|(array, _)| array == name);
+    let mut found = Candidates {
+        fields: vec![],
+        gamma: gamma.unwrap_or(f64::NAN),
+    };
+    for (name, unit) in arrays {
+        found.add(name, unit, Formula::Array, &[name]);
+    }
+    found.add("level", "1", Formula::Level, &[]);
+    let density = has("density");
+    for (array, _) in arrays.iter().filter(|_| density) {
+        if let Some(name) = array.strip_prefix("scalar_") {
+            found.add(name, "1", Formula::Specific, &[array, "density"]);
+        }
+    }
+    if density && MOMENTUM.into_iter().all(has) {
+        let [x, y, z] = MOMENTUM;
+        for (name, array) in VELOCITY.into_iter().zip(MOMENTUM) {
+            found.add(name, SPEED, Formula::Specific, &[array, "density"]);
+        }
+        found.add("speed", SPEED, Formula::Speed, &["density", x, y, z]);
+        if has("energy") && gamma.is_some() {
+            let magnetic = MAGNETIC.into_iter().filter(|name| has(name));
+            let needs = ["density", x, y, z, "energy"].into_iter().chain(magnetic);
+            let needs: Vec<&str> = needs.collect();
+            for (name, gas, unit) in GAS {
+                found.add(name, unit, Formula::Gas(gas), &needs);
+            }
+        }
+    }
+    found.fields
+}
+
+impl Field {
+    /// The field `name` of the snapshot.
+    pub fn new(snapshot: &Snapshot, name: &str) -> Result<Self> {
+        let fields = candidates(&cell_arrays(snapshot), snapshot.attributes().gamma);
+        let mut known: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
+        fields
+            .into_iter()
+            .find(|field| field.name == name)
+            .ok_or_else(|| {
+                known.sort();
+                known.dedup();
+                let nearest = nearest(name, &known).cloned();
+                PlotError::UnknownField {
+                    name: name.to_string(),
+                    nearest,
+                    known,
+                }
+            })
+    }
+
+    /// Whether the values are refinement levels.
+    pub fn is_level(&self) -> bool {
+        self.formula == Formula::Level
+    }
+
+    /// The field's values from those of its arrays, `cells` of each.
+    pub fn evaluate(&self, level: u8, mut arrays: Vec<Vec<f64>>, cells: usize) -> Vec<f64> {
+        let at = |array: usize, cell: usize| arrays[array][cell];
+        match self.formula {
+            Formula::Array => arrays.swap_remove(0),
+            Formula::Level => vec![f64::from(level); cells],
+            Formula::Specific => (0..cells).map(|i| at(0, i) / at(1, i)).collect(),
+            Formula::Speed => (0..cells)
+                .map(|i| square(&arrays[1..4], i).sqrt() / at(0, i))
+                .collect(),
+            Formula::Gas(gas) => (0..cells).map(|i| self.gas(gas, &arrays, i)).collect(),
+        }
+    }
+
+    /// One value of a gas field; arrays: density, momentum, energy, magnetic field (absent or whole).
+    fn gas(&self, gas: Gas, arrays: &[Vec<f64>], i: usize) -> f64 {
+        let (density, momentum) = (arrays[0][i], square(&arrays[1..4], i));
+        let magnetic = square(&arrays[5..], i);
+        let inner = arrays[4][i] - 0.5 * momentum / density - 0.5 * magnetic;
+        let pressure = (self.gamma - 1.0) * inner;
+        match gas {
+            Gas::Pressure => pressure,
+            Gas::Temperature => pressure / density,
+            Gas::SoundSpeed => (self.gamma * pressure / density).sqrt(),
+            Gas::Mach => (momentum / (self.gamma * pressure * density)).sqrt(),
+            Gas::Entropy => pressure / density.powf(self.gamma),
+        }
+    }
+}
+
+/// The sum of the squares of some arrays at one cell.
+fn square(arrays: &[Vec<f64>], i: usize) -> f64 {
+    arrays.iter().map(|array| array[i] * array[i]).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{candidates, readable};
+
+    fn evaluate(name: &str, arrays: &[f64]) -> f64 {
+        let known = [
+            "density",
+            "energy",
+            "momentum_x",
+            "momentum_y",
+            "momentum_z",
+            "scalar_dye",
+        ];
+        let known: Vec<_> = known
+            .iter()
+            .map(|name| (name.to_string(), "1".to_string()))
+            .collect();
+        let field = candidates(&known, Some(1.5))
+            .into_iter()
+            .find(|field| field.name == name);
+        let values = arrays.iter().map(|&value| vec![value]).collect();
+        field.expect("a field").evaluate(3, values, 1)[0]
+    }
+
+    #[test]
+    fn derived_fields_follow_from_the_conserved_state() {
+        // Density 2, velocity (1, 2, 2), kinetic energy 9, inner energy 16: pressure 8.
+        let gas = [2.0, 2.0, 4.0, 4.0, 25.0];
+        assert_eq!(evaluate("pressure", &gas), 8.0);
+        assert_eq!(evaluate("temperature", &gas), 4.0);
+        assert_eq!(evaluate("sound_speed", &gas), 6f64.sqrt());
+        assert!((evaluate("mach", &gas) - 3.0 / 6f64.sqrt()).abs() < 1e-15);
+        assert!((evaluate("entropy", &gas) - 8.0 / 2f64.powf(1.5)).abs() < 1e-15);
+        assert_eq!(evaluate("speed", &gas[..4]), 3.0);
+        assert_eq!(evaluate("velocity_y", &[4.0, 2.0]), 2.0);
+        assert_eq!(evaluate("dye", &[0.5, 2.0]), 0.25);
+        assert_eq!(evaluate("level", &[]), 3.0);
+    }
+
+    #[test]
+    fn units_are_made_readable() {
+        assert_eq!(readable("1"), "");
+        assert_eq!(readable("mass/length**3"), "mass / length^{3}");
+        assert_eq!(
+            readable("mass/(length*time**2)"),
+            "mass / (length time^{2})"
+        );
+    }
+}

@@ -1,0 +1,253 @@
+//! The figure around the pixels: frame, axes, colour bar, title.
+
+use crate::canvas::{Anchor, Canvas, Direction, Rgb, Style, text_width};
+use crate::colour::Palette;
+use crate::error::{PlotError, Result};
+use crate::raster::{Raster, View};
+use crate::ticks::{Tick, ticks};
+use crate::{Axis, Scale};
+use ab_glyph::FontRef;
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+
+const WHITE: Rgb = [255; 3];
+const INK: Rgb = [35; 3];
+/// How strongly outlines show.
+const OUTLINE: f32 = 0.3;
+
+/// The texts of a figure.
+pub(crate) struct Texts {
+    /// Above the picture, at the left.
+    pub title: String,
+    /// Above the picture, at the right.
+    pub time: String,
+    /// Beside the colour bar.
+    pub bar: String,
+}
+
+/// Sizes in pixels that follow from the picture's width.
+pub(crate) struct Layout {
+    font: FontRef<'static>,
+    unit: f32,
+    line: i64,
+    left: i64,
+    top: i64,
+    bottom: i64,
+    gap: i64,
+    bar: i64,
+    bar_labels: i64,
+}
+
+impl Layout {
+    /// The layout of a picture `width` pixels wide.
+    pub fn new(width: usize) -> Result<Self> {
+        let unit = width as f32 / 1000.0;
+        let font = FontRef::try_from_slice(epaint_default_fonts::UBUNTU_LIGHT)
+            .map_err(|error| PlotError::Option(format!("the built-in font: {error}")))?;
+        let pixels = |units: f32| (units * unit).round() as i64;
+        Ok(Self {
+            font,
+            unit,
+            line: pixels(1.5).max(1),
+            left: pixels(112.0),
+            top: pixels(64.0),
+            bottom: pixels(92.0),
+            gap: pixels(22.0),
+            bar: pixels(26.0),
+            bar_labels: pixels(132.0),
+        })
+    }
+
+    /// The width that is left for the picture itself.
+    pub fn inner_width(&self, width: usize) -> usize {
+        (width as i64 - self.left - self.gap - self.bar - self.bar_labels).max(1) as usize
+    }
+
+    /// How many labels have room on `pixels` if each takes `units`; 2 to `most`.
+    fn count(&self, pixels: i64, units: f32, most: usize) -> usize {
+        ((pixels as f32 / (units * self.unit)) as usize).clamp(2, most)
+    }
+
+    fn style(&self, units: f32) -> Style<'_> {
+        Style {
+            font: &self.font,
+            size: units * self.unit,
+            colour: INK,
+        }
+    }
+
+    /// The whole figure.
+    pub fn compose(
+        &self,
+        view: &View,
+        raster: &Raster,
+        palette: &Palette,
+        texts: &Texts,
+        outlines: bool,
+    ) -> Canvas {
+        let [columns, rows] = view.pixels.map(|n| n as i64);
+        let width = self.left + columns + self.gap + self.bar + self.bar_labels;
+        let mut canvas = Canvas::new(
+            width as usize,
+            (self.top + rows + self.bottom) as usize,
+            WHITE,
+        );
+        self.paint(&mut canvas, view, raster, palette);
+        if outlines {
+            self.outline(&mut canvas, view, raster);
+        }
+        canvas.frame(self.left, self.top, columns, rows, self.line, INK);
+        self.horizontal_axis(&mut canvas, view);
+        self.vertical_axis(&mut canvas, view);
+        self.colour_bar(&mut canvas, view, palette, &texts.bar);
+        self.titles(&mut canvas, columns, texts);
+        canvas
+    }
+
+    /// The pixels of the picture.
+    fn paint(&self, canvas: &mut Canvas, view: &View, raster: &Raster, palette: &Palette) {
+        let [columns, rows] = view.pixels;
+        let colours: Vec<Rgb> = raster
+            .values
+            .par_iter()
+            .map(|&value| palette.colour(value))
+            .collect();
+        for row in 0..rows {
+            // The lowest row of the picture comes first in the raster.
+            let line = &colours[(rows - 1 - row) * columns..][..columns];
+            canvas
+                .row_mut(self.left as usize, self.top as usize + row, columns)
+                .copy_from_slice(line);
+        }
+    }
+
+    /// Thin lines around the patches: the lower and the left side of each; the others are the neighbours'.
+    fn outline(&self, canvas: &mut Canvas, view: &View, raster: &Raster) {
+        let [columns, rows] = view.pixels.map(|n| n as i64);
+        // In a projection patches lie behind each other: a pixel is drawn once all the same.
+        let mut lines = BTreeSet::new();
+        for (x, y, width, height) in raster.rectangles(view) {
+            lines.extend((y..y + height).map(|row| (x, row)));
+            lines.extend((x..x + width).map(|column| (column, y)));
+        }
+        for (column, row) in lines {
+            if (0..columns).contains(&column) && (0..rows).contains(&row) {
+                canvas.contrast(self.left + column, self.top + rows - 1 - row, OUTLINE);
+            }
+        }
+    }
+
+    /// Ticks and label below the picture.
+    fn horizontal_axis(&self, canvas: &mut Canvas, view: &View) {
+        let [columns, rows] = view.pixels.map(|n| n as i64);
+        let bottom = self.top + rows;
+        let (tick, label) = (self.style(22.0), self.style(26.0));
+        let count = self.count(columns, 110.0, 6);
+        for mark in ticks(view.left[0], view.right[0], Scale::Linear, count) {
+            let x = self.left as f64 + (mark.value - view.left[0]) * view.scale()[0];
+            let column = x.round() as i64 - self.line / 2;
+            self.mark(canvas, column, bottom, Direction::Up);
+            let at = (x as f32, bottom as f32 + 30.0 * self.unit);
+            canvas.text(&mark.label, at, &tick, Anchor::Middle, Direction::Right);
+        }
+        let x = self.left as f32 + 0.5 * columns as f32;
+        let at = (x, bottom as f32 + 68.0 * self.unit);
+        let name = Axis::name(view.plane[0]);
+        canvas.text(name, at, &label, Anchor::Middle, Direction::Right);
+    }
+
+    /// Ticks and label at the left of the picture.
+    fn vertical_axis(&self, canvas: &mut Canvas, view: &View) {
+        let rows = view.pixels[1] as i64;
+        let (tick, label) = (self.style(22.0), self.style(26.0));
+        let count = self.count(rows, 90.0, 6);
+        let mut widest = 0f32;
+        for mark in ticks(view.left[1], view.right[1], Scale::Linear, count) {
+            let y = (self.top + rows) as f64 - (mark.value - view.left[1]) * view.scale()[1];
+            let row = y.round() as i64 - self.line / 2;
+            self.mark(canvas, self.left - self.line, row, Direction::Right);
+            let x = self.left as f32 - 14.0 * self.unit;
+            let at = (x, y as f32 + 6.5 * self.unit);
+            canvas.text(&mark.label, at, &tick, Anchor::End, Direction::Right);
+            widest = widest.max(text_width(&mark.label, &tick));
+        }
+        let x = self.left as f32 - 30.0 * self.unit - widest;
+        let at = (x.max(24.0 * self.unit), self.top as f32 + 0.5 * rows as f32);
+        let name = Axis::name(view.plane[1]);
+        canvas.text(name, at, &label, Anchor::Middle, Direction::Up);
+    }
+
+    /// A tick from the frame outwards: down for a horizontal axis (`Up`), left for a vertical one.
+    fn mark(&self, canvas: &mut Canvas, x: i64, y: i64, axis: Direction) {
+        let length = (7.0 * self.unit).round() as i64;
+        match axis {
+            Direction::Up => canvas.fill(x, y, self.line, length, INK),
+            Direction::Right => canvas.fill(x - length, y, length, self.line, INK),
+        }
+    }
+
+    /// The colours with their values, at the right of the picture.
+    fn colour_bar(&self, canvas: &mut Canvas, view: &View, palette: &Palette, text: &str) {
+        let [columns, rows] = view.pixels.map(|n| n as i64);
+        let x = self.left + columns + self.gap;
+        for row in 0..rows {
+            let colour = palette.shade(1.0 - (row as f64 + 0.5) / rows as f64);
+            canvas.fill(x, self.top + row, self.bar, 1, colour);
+        }
+        canvas.frame(x, self.top, self.bar, rows, self.line, INK);
+        let widest = self.bar_ticks(canvas, x + self.bar + self.line, rows, palette);
+        let beside = (x + self.bar) as f32 + 46.0 * self.unit + widest;
+        let room = (x + self.bar + self.bar_labels) as f32 - 12.0 * self.unit;
+        let at = (beside.min(room), self.top as f32 + 0.5 * rows as f32);
+        let style = fitted(self.style(25.0), text, rows as f32 + 100.0 * self.unit);
+        canvas.text(text, at, &style, Anchor::Middle, Direction::Up);
+    }
+
+    /// The marks and labels from column `x`; returns the width of the widest label.
+    fn bar_ticks(&self, canvas: &mut Canvas, x: i64, rows: i64, palette: &Palette) -> f32 {
+        let style = self.style(22.0);
+        let mut widest = 0f32;
+        for Tick { value, label } in palette.ticks(self.count(rows, 76.0, 8)) {
+            let y = (self.top + rows) as f64 - palette.fraction(value) * rows as f64;
+            let length = if label.is_empty() { 4.0 } else { 7.0 } * self.unit;
+            let top = (y.round() as i64 - self.line / 2).clamp(self.top, self.top + rows - 1);
+            canvas.fill(x, top, length.round() as i64, self.line, INK);
+            let at = (x as f32 + 13.0 * self.unit, y as f32 + 6.5 * self.unit);
+            canvas.text(&label, at, &style, Anchor::Start, Direction::Right);
+            widest = widest.max(text_width(&label, &style));
+        }
+        widest
+    }
+
+    /// The line above the picture.
+    fn titles(&self, canvas: &mut Canvas, columns: i64, texts: &Texts) {
+        let y = self.top as f32 - 18.0 * self.unit;
+        let style = self.style(25.0);
+        let (left, right) = (self.left as f32, (self.left + columns) as f32);
+        canvas.text(
+            &texts.time,
+            (right, y),
+            &style,
+            Anchor::End,
+            Direction::Right,
+        );
+        let room = right - left - text_width(&texts.time, &style) - 20.0 * self.unit;
+        let style = fitted(self.style(28.0), &texts.title, room);
+        canvas.text(
+            &texts.title,
+            (left, y),
+            &style,
+            Anchor::Start,
+            Direction::Right,
+        );
+    }
+}
+
+/// The style, smaller if the text needs more room than there is.
+fn fitted<'a>(style: Style<'a>, text: &str, room: f32) -> Style<'a> {
+    let shrink = (room / text_width(text, &style)).clamp(0.4, 1.0);
+    Style {
+        size: style.size * shrink,
+        ..style
+    }
+}

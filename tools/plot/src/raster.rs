@@ -1,0 +1,248 @@
+//! From the patches of a snapshot to the values of a picture's pixels.
+
+use crate::error::{PlotError, Result};
+use crate::field::Field;
+use crate::{Axis, Kind, PlotOptions};
+use nestar_snapshot::{LEAF, LevelHeader, ORIGIN, PATCH_SIZE, Snapshot, Values};
+use std::collections::BTreeSet;
+
+/// Cells of a patch along an axis.
+const PATCH: usize = PATCH_SIZE as usize;
+/// Patches that are in memory at a time.
+const STRETCH: usize = 1024;
+
+/// The part of space that the picture shows, and its pixels.
+pub(crate) struct View {
+    /// Axes drawn to the right and upwards.
+    pub plane: [usize; 2],
+    /// Lower edge of the domain on these axes.
+    pub left: [f64; 2],
+    /// Upper edge of the domain on these axes.
+    pub right: [f64; 2],
+    /// Pixels to the right and upwards.
+    pub pixels: [usize; 2],
+    /// The coordinate of a slice.
+    pub at: Option<f64>,
+}
+
+/// The pixels' values, and the patches behind them.
+pub(crate) struct Raster {
+    /// Value of each pixel, the lowest row first; NaN where there is none.
+    pub values: Vec<f64>,
+    /// Outlines of the patches: level, and first cell on the two axes of the plane in cells of that level.
+    pub outlines: BTreeSet<(u8, [i32; 2])>,
+    /// Width of a cell of level 0 on the two axes.
+    root_width: [f64; 2],
+}
+
+/// The patches of one level that the picture needs.
+struct Selection {
+    patches: Vec<u64>,
+    origins: Vec<[i32; 3]>,
+}
+
+impl View {
+    /// The whole domain seen along the axis of the options. The picture is true to scale unless one side is more than
+    /// four times the other; `width` is the most that it may take.
+    pub fn new(snapshot: &Snapshot, options: &PlotOptions, width: usize) -> Result<Self> {
+        let attributes = snapshot.attributes();
+        let (low, high) = (attributes.domain_left_edge, attributes.domain_right_edge);
+        let plane = options.axis.plane();
+        let axis = options.axis.index();
+        let at = match options.kind {
+            Kind::Slice(at) => Some(at.unwrap_or(0.5 * (low[axis] + high[axis]))),
+            _ => None,
+        };
+        if at.is_some_and(|at| !(low[axis]..=high[axis]).contains(&at)) {
+            let name = Axis::name(axis);
+            let text = format!(
+                "the slice must lie in the domain: {name} from {} to {}",
+                low[axis], high[axis]
+            );
+            return Err(PlotError::Option(text));
+        }
+        let extent = plane.map(|axis| high[axis] - low[axis]);
+        let aspect = (extent[1] / extent[0]).clamp(0.25, 4.0);
+        let across = (width as f64).min(1.2 * width as f64 / aspect);
+        Ok(Self {
+            plane,
+            left: plane.map(|axis| low[axis]),
+            right: plane.map(|axis| high[axis]),
+            pixels: [
+                across.round().max(1.0) as usize,
+                (across * aspect).round().max(1.0) as usize,
+            ],
+            at,
+        })
+    }
+
+    /// Pixels per code length on the two axes.
+    pub fn scale(&self) -> [f64; 2] {
+        [0, 1].map(|i| self.pixels[i] as f64 / (self.right[i] - self.left[i]))
+    }
+}
+
+/// The global index of the slice's cells on a level.
+fn slice_index(snapshot: &Snapshot, level: &LevelHeader, axis: usize, at: f64) -> i32 {
+    let attributes = snapshot.attributes();
+    let cells = (attributes.root_cells[axis] << level.level) as f64;
+    let index = ((at - attributes.domain_left_edge[axis]) / level.cell_width[axis]).floor();
+    index.clamp(0.0, cells - 1.0) as i32
+}
+
+/// The patches of a level that are seen: without children (or of the finest level drawn), and cut by the slice.
+fn select(
+    snapshot: &Snapshot,
+    header: &LevelHeader,
+    finest: u8,
+    slice: Option<(usize, i32)>,
+) -> Result<Selection> {
+    let leaf = snapshot.read(header.level, LEAF)?;
+    let Values::I32(origins) = snapshot.read(header.level, ORIGIN)? else {
+        return Err(PlotError::Option(
+            "the snapshot's patch origins are not integers".to_string(),
+        ));
+    };
+    let mut selection = Selection {
+        patches: vec![],
+        origins: vec![],
+    };
+    for (patch, origin) in origins.chunks_exact(3).enumerate() {
+        let seen = leaf.bytes()[patch] == 1 || header.level == finest;
+        let cut =
+            slice.is_none_or(|(axis, index)| (0..PATCH as i32).contains(&(index - origin[axis])));
+        if seen && cut {
+            selection.patches.push(patch as u64);
+            selection.origins.push([origin[0], origin[1], origin[2]]);
+        }
+    }
+    Ok(selection)
+}
+
+/// Draws the field: the finest cells that are there, each as large as it is.
+pub(crate) fn draw(
+    snapshot: &Snapshot,
+    field: &Field,
+    options: &PlotOptions,
+    view: &View,
+) -> Result<Raster> {
+    let mut raster = Raster {
+        values: vec![f64::NAN; view.pixels[0] * view.pixels[1]],
+        outlines: BTreeSet::new(),
+        root_width: [0, 1].map(|i| {
+            let cells = snapshot.attributes().root_cells[view.plane[i]] as f64;
+            (view.right[i] - view.left[i]) / cells
+        }),
+    };
+    let axis = options.axis.index();
+    let finest = options.max_level.unwrap_or(u8::MAX);
+    for header in snapshot.levels().filter(|header| header.level <= finest) {
+        let index = view.at.map(|at| slice_index(snapshot, header, axis, at));
+        let selection = select(snapshot, header, finest, index.map(|index| (axis, index)))?;
+        let Selection { patches, origins } = &selection;
+        for (patches, origins) in patches.chunks(STRETCH).zip(origins.chunks(STRETCH)) {
+            let values = read(snapshot, field, header.level, patches)?;
+            for (cells, origin) in values.chunks_exact(PATCH.pow(3)).zip(origins) {
+                let cut = index.map(|index| index - origin[axis]);
+                let image = flatten(cells, axis, options.kind, cut, header);
+                let first = view.plane.map(|axis| origin[axis]);
+                raster.paint(view, header, first, &image, options.kind);
+            }
+        }
+    }
+    Ok(raster)
+}
+
+/// The field's values on some patches of a level.
+fn read(snapshot: &Snapshot, field: &Field, level: u8, patches: &[u64]) -> Result<Vec<f64>> {
+    let read = |array: &String| Ok(snapshot.read_selected(level, array, patches)?.into_f64());
+    let arrays: Vec<Vec<f64>> = field.arrays.iter().map(read).collect::<Result<_>>()?;
+    Ok(field.evaluate(level, arrays, patches.len() * PATCH.pow(3)))
+}
+
+/// One patch seen along the axis: `[upwards][to the right]`.
+fn flatten(
+    cells: &[f64],
+    axis: usize,
+    kind: Kind,
+    cut: Option<i32>,
+    level: &LevelHeader,
+) -> [f64; PATCH * PATCH] {
+    // Strides of x, y, z in `[z][y][x]`, the line of sight last.
+    let strides = [1, PATCH, PATCH * PATCH];
+    let [right, up] = match axis {
+        0 => [strides[1], strides[2]],
+        1 => [strides[0], strides[2]],
+        _ => [strides[0], strides[1]],
+    };
+    std::array::from_fn(|i| {
+        let line = |k: usize| cells[(i % PATCH) * right + (i / PATCH) * up + k * strides[axis]];
+        match (kind, cut) {
+            (Kind::Slice(_), cut) => line(cut.unwrap_or(0) as usize),
+            (Kind::Projection, _) => (0..PATCH).map(line).sum::<f64>() * level.cell_width[axis],
+            (Kind::Maximum, _) => (0..PATCH)
+                .map(line)
+                .fold(f64::NEG_INFINITY, |a, b| if b > a { b } else { a }),
+        }
+    })
+}
+
+/// The pixels that `PATCH` cells of a given width in pixels cover, each with its cell; `first` is the first cell.
+fn cover(first: i32, width: f64, pixels: usize) -> impl Iterator<Item = (usize, usize)> + Clone {
+    // A pixel belongs to the cell that holds its centre.
+    let edge = move |cell: i32| {
+        (f64::from(cell) * width - 0.5)
+            .ceil()
+            .clamp(0.0, pixels as f64) as usize
+    };
+    let start = f64::from(first) * width;
+    let cell = move |pixel: usize| (((pixel as f64 + 0.5 - start) / width) as usize).min(PATCH - 1);
+    (edge(first)..edge(first + PATCH as i32)).map(move |pixel| (pixel, cell(pixel)))
+}
+
+impl Raster {
+    /// The outlines in pixels, counted from the lower left corner: x, y, width, height. Coarse to fine.
+    pub fn rectangles(&self, view: &View) -> Vec<(i64, i64, i64, i64)> {
+        let scale = view.scale();
+        let rectangle = |&(level, first): &(u8, [i32; 2])| {
+            let cell = [0, 1].map(|i| self.root_width[i] * scale[i] / f64::from(1u32 << level));
+            let edge = |i: usize, cells: usize| {
+                (f64::from(first[i] + cells as i32) * cell[i] - 0.5).ceil() as i64
+            };
+            (
+                edge(0, 0),
+                edge(1, 0),
+                edge(0, PATCH) - edge(0, 0),
+                edge(1, PATCH) - edge(1, 0),
+            )
+        };
+        self.outlines.iter().map(rectangle).collect()
+    }
+
+    /// Paints or adds one flattened patch.
+    fn paint(
+        &mut self,
+        view: &View,
+        level: &LevelHeader,
+        first: [i32; 2],
+        image: &[f64; PATCH * PATCH],
+        kind: Kind,
+    ) {
+        let scale = view.scale();
+        let width = [0, 1].map(|i| level.cell_width[view.plane[i]] * scale[i]);
+        let columns = cover(first[0], width[0], view.pixels[0]);
+        for (row, up) in cover(first[1], width[1], view.pixels[1]) {
+            let line = &mut self.values[row * view.pixels[0]..][..view.pixels[0]];
+            for (column, right) in columns.clone() {
+                let (old, new) = (line[column], image[up * PATCH + right]);
+                line[column] = match kind {
+                    _ if old.is_nan() => new,
+                    Kind::Slice(_) => new,
+                    Kind::Projection => old + new,
+                    Kind::Maximum => old.max(new),
+                };
+            }
+        }
+        self.outlines.insert((level.level, first));
+    }
+}

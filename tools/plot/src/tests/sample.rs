@@ -1,0 +1,240 @@
+//! Snapshots of formulas on refined meshes.
+
+use nestar_snapshot::{
+    Attributes, DataType, FieldHeader, LEAF, Level, LevelHeader, ORIGIN, Precision, Snapshot,
+    SnapshotWriter, Target, Units, Values,
+};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A folder of the test's own, removed on drop.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "nestar-plot-{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a snapshot is made of.
+pub struct Sample {
+    /// Patches of level 0 along x, y, z; a patch is 1 long.
+    pub root: [i32; 3],
+    /// Lower edge of the domain.
+    pub left: [f64; 3],
+    /// Whether a patch of this level with this lower corner and side has children.
+    pub refine: fn(level: u8, corner: [f64; 3], side: f64) -> bool,
+    /// Names and units of the fields.
+    pub fields: Vec<(&'static str, &'static str)>,
+    /// The fields' values at a point.
+    pub state: fn(x: [f64; 3]) -> Vec<f64>,
+}
+
+impl Sample {
+    /// Lower corner and side of a patch.
+    fn corner(&self, level: u8, patch: [i32; 3]) -> ([f64; 3], f64) {
+        let side = 1.0 / f64::from(1 << level);
+        (
+            std::array::from_fn(|i| self.left[i] + f64::from(patch[i]) * side),
+            side,
+        )
+    }
+
+    fn refines(&self, level: u8, patch: [i32; 3]) -> bool {
+        let (corner, side) = self.corner(level, patch);
+        (self.refine)(level, corner, side)
+    }
+
+    /// The patches of each level, in units of patches.
+    fn mesh(&self) -> Vec<Vec<[i32; 3]>> {
+        let [nx, ny, nz] = self.root;
+        let root = (0..nz).flat_map(|k| (0..ny).flat_map(move |j| (0..nx).map(move |i| [i, j, k])));
+        let mut levels: Vec<Vec<[i32; 3]>> = vec![root.collect()];
+        loop {
+            let level = levels.len() as u8 - 1;
+            let parents = levels[level as usize]
+                .iter()
+                .filter(|patch| self.refines(level, **patch));
+            let children: BTreeSet<[i32; 3]> = parents
+                .flat_map(|p| {
+                    (0..8).map(move |c| [2 * p[0] + c % 2, 2 * p[1] + c / 2 % 2, 2 * p[2] + c / 4])
+                })
+                .collect();
+            if children.is_empty() {
+                return levels;
+            }
+            levels.push(children.into_iter().collect());
+        }
+    }
+
+    /// All fields of some patches, one vector a field.
+    fn values(&self, level: u8, patches: &[[i32; 3]]) -> Vec<Vec<f64>> {
+        let mut values = vec![Vec::with_capacity(patches.len() * 512); self.fields.len()];
+        for &patch in patches {
+            let (corner, side) = self.corner(level, patch);
+            for cell in 0..512 {
+                let index = [cell % 8, cell / 8 % 8, cell / 64];
+                let state = (self.state)(std::array::from_fn(|i| {
+                    corner[i] + (f64::from(index[i]) + 0.5) * side / 8.0
+                }));
+                values
+                    .iter_mut()
+                    .zip(state)
+                    .for_each(|(values, value)| values.push(value));
+            }
+        }
+        values
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes {
+            time: 0.05,
+            step: 10,
+            domain_left_edge: self.left,
+            domain_right_edge: std::array::from_fn(|i| self.left[i] + f64::from(self.root[i])),
+            root_cells: self.root.map(|n| 8 * n as u64),
+            boundary: json!("periodic"),
+            precision: Precision::Double,
+            units: Units {
+                length_cgs: 1.0,
+                mass_cgs: 1.0,
+                time_cgs: 1.0,
+                name: "dimensionless".into(),
+            },
+            gamma: Some(1.4),
+            config: String::new(),
+            restart: serde_json::Map::new(),
+            cosmology: None,
+        }
+    }
+
+    fn level(&self, level: u8, patches: usize) -> Level {
+        let field =
+            |(name, unit): &(&str, &str)| FieldHeader::cells(name, DataType::F64, unit, 1.0, name);
+        let width = 0.125 / f64::from(1 << level);
+        let header = LevelHeader {
+            level,
+            time: 0.05,
+            dt: 1e-3,
+            cell_width: [width; 3],
+            patches: patches as u64,
+        };
+        Level {
+            header,
+            fields: self.fields.iter().map(field).collect(),
+        }
+    }
+
+    /// Writes the snapshot.
+    pub fn write(&self, folder: &Folder) -> Snapshot {
+        let mesh = self.mesh();
+        let numbered = mesh.iter().enumerate();
+        let levels: Vec<Level> = numbered
+            .map(|(l, patches)| self.level(l as u8, patches.len()))
+            .collect();
+        let target = Target {
+            directory: folder.0.clone(),
+            number: 0,
+            replace: true,
+            queue_bytes: 1 << 26,
+        };
+        let mut writer = SnapshotWriter::begin(&target, &self.attributes(), &levels).unwrap();
+        for (level, patches) in mesh.iter().enumerate() {
+            let shard = writer.shard_patches(level as u8);
+            for (number, patches) in patches.chunks(shard).enumerate() {
+                self.push(&mut writer, level as u8, (number * shard) as u64, patches);
+            }
+        }
+        let done = writer.finish().unwrap().wait().unwrap();
+        Snapshot::open(&done.path).unwrap()
+    }
+
+    /// Pushes one shard of every array.
+    fn push(&self, writer: &mut SnapshotWriter, level: u8, first: u64, patches: &[[i32; 3]]) {
+        let origin = patches
+            .iter()
+            .flat_map(|patch| patch.map(|n| 8 * n))
+            .collect();
+        writer
+            .push(level, ORIGIN, first, Values::I32(origin))
+            .unwrap();
+        let leaf = patches
+            .iter()
+            .map(|patch| u8::from(!self.refines(level, *patch)))
+            .collect();
+        writer.push(level, LEAF, first, Values::U8(leaf)).unwrap();
+        for ((name, _), values) in self.fields.iter().zip(self.values(level, patches)) {
+            writer
+                .push(level, name, first, Values::F64(values))
+                .unwrap();
+        }
+    }
+}
+
+/// 2 x 1 x 1 patches from (−1, 0, 5), one of them refined, its corner twice; one field.
+pub fn refined(state: fn([f64; 3]) -> Vec<f64>) -> Sample {
+    Sample {
+        root: [2, 1, 1],
+        left: [-1.0, 0.0, 5.0],
+        refine: |level, corner, _| level < 2 && corner == [0.0, 0.0, 5.0],
+        fields: vec![("density", "mass/length**3")],
+        state,
+    }
+}
+
+/// A spherical blast in a domain of 8 x 8 x 8 patches with three levels around the shock; a whole gas and a dye.
+pub fn blast() -> Sample {
+    Sample {
+        root: [8, 8, 8],
+        left: [0.0; 3],
+        refine: |level, corner, side| {
+            let distance = |i: usize| corner[i] + 0.5 * side - 4.0;
+            let r = (distance(0).powi(2) + distance(1).powi(2) + distance(2).powi(2)).sqrt();
+            level < 2 && (r - 2.6).abs() < side
+        },
+        fields: vec![
+            ("density", "mass/length**3"),
+            ("momentum_x", "mass/(length**2*time)"),
+            ("momentum_y", "mass/(length**2*time)"),
+            ("momentum_z", "mass/(length**2*time)"),
+            ("energy", "mass/(length*time**2)"),
+            ("scalar_dye", "mass/length**3"),
+        ],
+        state: |x| {
+            let d = x.map(|x| x - 4.0);
+            let r = (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt();
+            let inside = r < 2.6;
+            let density: f64 = if inside {
+                0.01 + 6.0 * (r / 2.6).powi(9)
+            } else {
+                1.0
+            };
+            let speed = if inside { r / 2.6 } else { 0.0 };
+            let pressure = if inside {
+                0.4 + 0.8 * (r / 2.6).powi(6)
+            } else {
+                1e-3
+            };
+            let momentum = d.map(|d| density * speed * d / r.max(1e-9));
+            let energy = pressure / 0.4 + 0.5 * density * speed * speed;
+            let dye = density * (0.5 + 0.5 * (3.0 * x[0]).sin());
+            vec![density, momentum[0], momentum[1], momentum[2], energy, dye]
+        },
+    }
+}
