@@ -1,109 +1,192 @@
 //! The companions: same-named items in Rust's other namespace that carry the CUDA C++ text.
-use crate::{map_fn, paths, rustside, translate};
+use crate::code::{Code, Part};
+use crate::translate::{self, Generic};
+use crate::{map_fn, paths, pick, rust_side};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::spanned::Spanned;
-use translate::{Code, Part};
+use syn::{Ident, ItemConst, ItemFn, ItemStruct, Path, Visibility, spanned::Spanned};
 
-/// The pieces of a text as an expression of type `&'static [Piece]`.
-fn pieces(code: &Code, runtime: &TokenStream) -> TokenStream {
-    let pieces = code.parts.iter().map(|part| match part {
+/// A name for an imported item under which rustc's complaint about a missing companion explains itself.
+fn alias(path: &Path) -> Ident {
+    let name = path
+        .segments
+        .last()
+        .map(|s| s.ident.to_string())
+        .unwrap_or_default();
+    format_ident!("{name}_has_no_device_attribute", span = path.span())
+}
+
+/// One part as an expression of type `Piece`; `real` is the only real type of the surrounding item.
+fn piece(part: &Part, real: &str, runtime: &TokenStream) -> TokenStream {
+    let import = |path: &Path| {
+        let alias = alias(path);
+        (
+            path.span(),
+            quote_spanned!(path.span()=> use #path as #alias;),
+            alias,
+        )
+    };
+    match part {
         Part::Text(text) => quote!(#runtime::Piece::Text(#text)),
-        Part::Val(path) => quote_spanned!(path.span()=> #runtime::Piece::Item(#path::ITEM)),
-        Part::Ty(path) => quote_spanned!(path.span()=> #runtime::Piece::Item(#path)),
-    });
-    quote!(&[#(#pieces),*])
+        Part::Value(path) => {
+            let (span, import, alias) = import(path);
+            quote_spanned!(span=> #runtime::Piece::Item({ #import #alias::ITEM }))
+        }
+        Part::Type(path) => {
+            let (span, import, alias) = import(path);
+            quote_spanned!(span=> #runtime::Piece::Item({ #import #alias }))
+        }
+        Part::Inferred(path) => {
+            let (span, import, alias) = import(path);
+            quote_spanned!(span=> #runtime::Piece::Inferred({ #import #alias }, #real))
+        }
+    }
 }
 
 /// What is said of an item on the CUDA side.
-struct Text<'a> {
-    kind: &'a str,
-    generics: &'a str,
+#[derive(Default)]
+struct Text {
+    generics: Vec<Generic>,
     prototype: Code,
     body: Code,
 }
 
-impl Text<'_> {
+impl Text {
+    fn pieces(&self, code: &Code, runtime: &TokenStream) -> TokenStream {
+        let mut reals = self.generics.iter().filter_map(|g| match g {
+            Generic::Real(name) => Some(name.as_str()),
+            Generic::Const(_) => None,
+        });
+        let real = match (reals.next(), reals.next()) {
+            (Some(one), None) => one,
+            (None, _) => "double",
+            _ => "",
+        };
+        let pieces = code.parts.iter().map(|part| piece(part, real, runtime));
+        quote!(&[#(#pieces),*])
+    }
+
     /// An expression of type `&'static Item`.
-    fn item(&self, name: &str, line: Span, runtime: &TokenStream) -> TokenStream {
-        let (proto, body) = (pieces(&self.prototype, runtime), pieces(&self.body, runtime));
-        let (kind, generics) = (format_ident!("{}", self.kind), self.generics);
-        let line = line.start().line as u32;
+    fn item(&self, kind: &str, name: &Ident, position: Span, runtime: &TokenStream) -> TokenStream {
+        let prototype = self.pieces(&self.prototype, runtime);
+        let body = self.pieces(&self.body, runtime);
+        let generics = self.generics.iter().map(|g| match g {
+            Generic::Real(name) => quote!(#runtime::Generic::Real(#name)),
+            Generic::Const(name) => quote!(#runtime::Generic::Const(#name)),
+        });
+        let (kind, name) = (format_ident!("{kind}"), name.to_string());
+        let line = position.start().line as u32;
         quote! {
             &#runtime::Item {
-                module: module_path!(), name: #name, file: file!(), line: #line, kind: #runtime::Kind::#kind,
-                generics: #generics, proto: #proto, body: #body,
+                module: module_path!(), name: #name, file: file!(), line: #line,
+                kind: #runtime::Kind::#kind, generics: &[#(#generics),*],
+                proto: #prototype, body: #body,
             }
         }
     }
 }
 
 /// An empty enum in the type namespace, for functions and constants.
-fn type_companion(vis: &syn::Visibility, name: &syn::Ident, item: TokenStream, runtime: &TokenStream) -> TokenStream {
-    let companion = format_ident!("{}", name, span = name.span());
+fn type_companion(
+    vis: &Visibility,
+    name: &Ident,
+    item: TokenStream,
+    runtime: &TokenStream,
+) -> TokenStream {
     quote! {
         #[doc(hidden)]
-        #[allow(non_camel_case_types, dead_code)]
-        #vis enum #companion {}
+        #[allow(non_camel_case_types, dead_code, clippy::upper_case_acronyms)]
+        #vis enum #name {}
         #[allow(dead_code)]
-        impl #companion {
+        impl #name {
             #[doc(hidden)]
             pub const ITEM: &'static #runtime::Item = #item;
         }
     }
 }
 
-/// A function: itself, rewritten for lanes, and its companion.
-pub fn function(f: syn::ItemFn) -> TokenStream {
-    let runtime = paths::runtime();
-    let (tr, translated) = translate::function(&f);
-    let mut rust = f.clone();
-    let lane_error = rustside::rewrite(&mut rust, &tr, &runtime);
-    let mut out = quote!(#rust);
-    if let Some(e) = lane_error {
-        out.extend(e.to_compile_error())
+/// Silences advice that the subset cannot follow: it has neither iterators nor the constants of the standard library.
+fn lints() -> TokenStream {
+    quote! {
+        #[allow(
+            clippy::needless_range_loop, clippy::manual_memcpy, clippy::approx_constant, clippy::excessive_precision,
+            reason = "the device subset has neither iterators nor the constants of the standard library"
+        )]
     }
-    let (prototype, body) = translated.unwrap_or_else(|e| {
-        out.extend(e.to_compile_error());
-        Default::default()
-    });
-    let generics = tr.generic_args();
-    let text = Text { kind: "Fn", generics: &generics, prototype, body };
-    let item = text.item(&f.sig.ident.to_string(), f.sig.fn_token.span, &runtime);
-    out.extend(type_companion(&f.vis, &f.sig.ident, item, &runtime));
-    out.extend(map_fn::implementation(&f, &runtime));
-    out
+}
+
+/// A function: itself, rewritten, and its companion.
+pub fn function(f: ItemFn) -> TokenStream {
+    let runtime = paths::runtime();
+    let (translator, translated) = translate::function(&f);
+    let mut rust = f.clone();
+    let rewritten = rust_side::rewrite(&mut rust, &translator, &runtime);
+    let (text, error) = match (translated, rewritten) {
+        (Ok((prototype, body)), Ok(())) => (
+            Text {
+                generics: translator.generics.clone(),
+                prototype,
+                body,
+            },
+            None,
+        ),
+        (Err(e), _) | (_, Err(e)) => (Text::default(), Some(e.to_compile_error())),
+    };
+    if error.is_some() {
+        // rustc would find fault with the same places again
+        rust.block = syn::parse_quote!({ ::core::unimplemented!() });
+        rust.attrs
+            .push(syn::parse_quote!(#[allow(unused, clippy::all)]));
+    }
+    let lints = lints();
+    let name = &f.sig.ident;
+    let item = text.item("Fn", name, f.sig.fn_token.span, &runtime);
+    let companion = type_companion(&f.vis, name, item, &runtime);
+    let map = map_fn::implementation(&f, &runtime);
+    quote!(#lints #rust #error #companion #map)
 }
 
 /// A constant and its companion.
-pub fn constant(c: syn::ItemConst) -> TokenStream {
+pub fn constant(c: ItemConst) -> TokenStream {
     let runtime = paths::runtime();
-    let mut out = quote!(#c);
-    let body = translate::constant(&c).unwrap_or_else(|e| {
-        out.extend(e.to_compile_error());
-        Code::default()
-    });
-    let text = Text { kind: "Const", generics: "", prototype: Code::default(), body };
-    let item = text.item(&c.ident.to_string(), c.ident.span(), &runtime);
-    out.extend(type_companion(&c.vis, &c.ident, item, &runtime));
-    out
+    let (body, error) = match translate::constant(&c) {
+        Ok(body) => (body, None),
+        Err(e) => (Code::default(), Some(e.to_compile_error())),
+    };
+    let text = Text {
+        body,
+        ..Text::default()
+    };
+    let item = text.item("Const", &c.ident, c.ident.span(), &runtime);
+    let companion = type_companion(&c.vis, &c.ident, item, &runtime);
+    let lints = lints();
+    quote!(#lints #c #error #companion)
 }
 
 /// A structure and its companion, a constant in the value namespace.
-pub fn structure(s: syn::ItemStruct) -> TokenStream {
+pub fn structure(s: ItemStruct) -> TokenStream {
     let runtime = paths::runtime();
-    let mut out = quote!(#s);
-    let (generics, prototype, body) = translate::structure(&s).unwrap_or_else(|e| {
-        out.extend(e.to_compile_error());
-        Default::default()
-    });
-    let text = Text { kind: "Struct", generics: &generics, prototype, body };
-    let item = text.item(&s.ident.to_string(), s.ident.span(), &runtime);
+    let (text, error) = match translate::structure(&s) {
+        Ok((generics, prototype, body)) => (
+            Text {
+                generics,
+                prototype,
+                body,
+            },
+            None,
+        ),
+        Err(e) => (Text::default(), Some(e.to_compile_error())),
+    };
     let (vis, name) = (&s.vis, &s.ident);
-    out.extend(quote! {
-        #[doc(hidden)]
-        #[allow(non_upper_case_globals, dead_code)]
-        #vis const #name: &'static #runtime::Item = #item;
+    let item = text.item("Struct", name, s.ident.span(), &runtime);
+    // a tuple structure has a constructor of that name already
+    let companion = (error.is_none()).then(|| {
+        quote! {
+            #[doc(hidden)]
+            #[allow(non_upper_case_globals, dead_code)]
+            #vis const #name: &'static #runtime::Item = #item;
+        }
     });
-    out
+    let pick = error.is_none().then(|| pick::implementation(&s, &runtime));
+    quote!(#s #error #companion #pick)
 }

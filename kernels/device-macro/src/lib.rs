@@ -3,10 +3,13 @@
 use proc_macro2::TokenStream;
 use syn::{Item, spanned::Spanned};
 
+mod code;
 mod companion;
 mod map_fn;
 mod paths;
-mod rustside;
+mod pick;
+mod rust_side;
+mod subset;
 mod translate;
 
 /// Marks a free function, a structure with named fields or a constant as usable on the device too.

@@ -1,4 +1,4 @@
-//! Mathematical functions with one definition for the scalar CPU, the vector CPU and CUDA.
+//! Sums whose result does not depend on the order of their terms.
 use crate::{Lane, device};
 
 /// `a + b + c` with a result that does not depend on the order of the arguments: `(min + max) + median`.

@@ -1,0 +1,346 @@
+//! The subset of Rust: its methods, types and operators, and questions about syntax.
+use syn::{
+    Attribute, BinOp, Expr, ExprAssign, ExprBinary, ExprLit, ExprReference, Ident, Lit, LitInt,
+    Meta, Path, PathArguments, UnOp,
+    visit::{self, Visit},
+};
+
+/// A method of the subset.
+pub struct Method {
+    /// Name on both sides.
+    pub name: &'static str,
+    /// Trait of the runtime crate through which the Rust side calls it.
+    pub of: &'static str,
+    /// Number of arguments after the receiver.
+    pub arguments: usize,
+}
+
+const fn method(name: &'static str, of: &'static str, arguments: usize) -> Method {
+    Method {
+        name,
+        of,
+        arguments,
+    }
+}
+
+/// All methods: calls on the Rust side go to our traits, so that inherent ones (`f64::max`, `f64::powi`) never apply.
+pub const METHODS: &[Method] = &[
+    method("sqrt", "Lane", 0),
+    method("abs", "Num", 0),
+    method("min", "Num", 1),
+    method("max", "Num", 1),
+    method("clamp", "Num", 2),
+    method("powi", "Lane", 1),
+    method("copysign", "Lane", 1),
+    method("signum", "Lane", 0),
+    method("recip", "Lane", 0),
+    method("is_nan", "Lane", 0),
+    method("mul_add", "Real", 2),
+    method("floor", "Real", 0),
+    method("ceil", "Real", 0),
+    method("trunc", "Real", 0),
+    method("is_finite", "Real", 0),
+    method("frexp", "Real", 0),
+    method("ldexp", "Real", 1),
+    method("to_i32", "Real", 0),
+    method("to_f64", "Real", 0),
+    method("to_bits", "Bits", 0),
+];
+
+/// Methods of the standard library that differ from one libm to the next.
+pub const TRANSCENDENTAL: &[&str] = &[
+    "sin", "cos", "tan", "sin_cos", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh",
+    "asinh", "acosh", "atanh", "exp", "exp2", "exp_m1", "ln", "ln_1p", "log", "log2", "log10",
+    "powf", "cbrt", "hypot",
+];
+
+/// Associated constants of a real type parameter.
+pub const REAL_CONSTANTS: &[&str] = &["EPSILON", "MAX", "MIN_POSITIVE", "INFINITY", "NAN", "PI"];
+
+/// The runtime crate mangles the same way (modules, at run time), so the words for items must be the same there.
+const CPP_WORDS: &[&str] = &[
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "compl",
+    "concept",
+    "constexpr",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "explicit",
+    "export",
+    "float",
+    "friend",
+    "goto",
+    "inline",
+    "int",
+    "linux",
+    "long",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "requires",
+    "short",
+    "signed",
+    "sizeof",
+    "switch",
+    "template",
+    "this",
+    "throw",
+    "typedef",
+    "typeid",
+    "typename",
+    "union",
+    "unix",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "xor",
+    "xor_eq",
+    "near",
+    "far",
+    "main",
+    "rs",
+    "std",
+];
+
+/// The C++ name of an identifier: the same, except for C++ keywords.
+pub fn cpp_name(i: &Ident) -> String {
+    let name = i.to_string();
+    let name = name.trim_start_matches("r#");
+    if CPP_WORDS.contains(&name) {
+        format!("{name}_")
+    } else {
+        name.to_string()
+    }
+}
+
+/// C++ name of a scalar type.
+pub fn primitive(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "f32" => "float",
+        "f64" => "double",
+        "bool" => "bool",
+        "i32" => "int",
+        "u32" => "unsigned",
+        "i64" => "rs::i64",
+        "u64" => "rs::u64",
+        "usize" => "rs::usize",
+        _ => return None,
+    })
+}
+
+/// Is the name a lower-case one, as variables and functions have?
+pub fn lower_case(name: &str) -> bool {
+    name.chars().any(|c| c.is_lowercase())
+}
+
+/// Doc comments as C++ comments.
+pub fn docs(attributes: &[Attribute]) -> String {
+    let mut comments = String::new();
+    for attribute in attributes {
+        let Meta::NameValue(pair) = &attribute.meta else {
+            continue;
+        };
+        if !pair.path.is_ident("doc") {
+            continue;
+        }
+        if let Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        }) = &pair.value
+        {
+            for line in text.value().lines() {
+                // a backslash at the end would join the next line to the comment
+                comments.push_str(&format!("//{}\n", line.trim_end().trim_end_matches('\\')));
+            }
+        }
+    }
+    comments
+}
+
+/// The path without generic arguments.
+pub fn bare(path: &Path) -> Path {
+    let mut path = path.clone();
+    for segment in &mut path.segments {
+        segment.arguments = PathArguments::None;
+    }
+    path
+}
+
+/// The identifier that the expression is, if it is one.
+pub fn ident_of(e: &Expr) -> Option<&Ident> {
+    match e {
+        Expr::Path(p) if p.qself.is_none() => p.path.get_ident(),
+        _ => None,
+    }
+}
+
+/// Can the expression be assigned to or borrowed mutably?
+pub fn is_place(e: &Expr) -> bool {
+    match e {
+        Expr::Path(_) => true,
+        Expr::Field(f) => is_place(&f.base),
+        Expr::Index(i) => is_place(&i.expr),
+        Expr::Paren(p) => is_place(&p.expr),
+        Expr::Unary(u) => matches!(u.op, UnOp::Deref(_)) && is_place(&u.expr),
+        _ => false,
+    }
+}
+
+/// The integer literal that the expression is, perhaps negated or in parentheses.
+pub fn integer_literal(e: &Expr) -> Option<&LitInt> {
+    match e {
+        Expr::Lit(ExprLit {
+            lit: Lit::Int(i), ..
+        }) => Some(i),
+        Expr::Paren(p) => integer_literal(&p.expr),
+        Expr::Unary(u) if matches!(u.op, UnOp::Neg(_)) => integer_literal(&u.expr),
+        _ => None,
+    }
+}
+
+/// Does a value in it have an integer type that only rustc's inference knows? C++ would take `int`.
+pub fn untyped_integer(e: &Expr) -> bool {
+    match e {
+        Expr::Lit(ExprLit {
+            lit: Lit::Int(i), ..
+        }) => i.suffix().is_empty(),
+        Expr::Paren(p) => untyped_integer(&p.expr),
+        Expr::Group(p) => untyped_integer(&p.expr),
+        Expr::Unary(u) => untyped_integer(&u.expr),
+        Expr::Binary(b) => {
+            let both = untyped_integer(&b.left) && untyped_integer(&b.right);
+            both && !compares(&b.op) || shifts(&b.op) && untyped_integer(&b.left)
+        }
+        Expr::Array(a) => a.elems.first().is_some_and(untyped_integer),
+        Expr::Repeat(r) => untyped_integer(&r.expr),
+        Expr::Tuple(t) => t.elems.iter().any(untyped_integer),
+        Expr::Block(b) => match b.block.stmts.last() {
+            Some(syn::Stmt::Expr(e, None)) => untyped_integer(e),
+            _ => false,
+        },
+        Expr::If(i) => {
+            let value = match i.then_branch.stmts.last() {
+                Some(syn::Stmt::Expr(e, None)) => untyped_integer(e),
+                _ => false,
+            };
+            value
+                && i.else_branch
+                    .as_ref()
+                    .is_some_and(|(_, e)| untyped_integer(e))
+        }
+        _ => false,
+    }
+}
+
+fn compares(o: &BinOp) -> bool {
+    use BinOp::*;
+    matches!(
+        o,
+        Eq(_) | Ne(_) | Lt(_) | Le(_) | Gt(_) | Ge(_) | And(_) | Or(_)
+    )
+}
+
+fn shifts(o: &BinOp) -> bool {
+    matches!(o, BinOp::Shl(_) | BinOp::Shr(_))
+}
+
+/// The operator inside a compound assignment.
+pub fn compound(o: &BinOp) -> Option<&'static str> {
+    use BinOp::*;
+    Some(match o {
+        AddAssign(_) => "+",
+        SubAssign(_) => "-",
+        MulAssign(_) => "*",
+        DivAssign(_) => "/",
+        RemAssign(_) => "%",
+        BitXorAssign(_) => "^",
+        BitAndAssign(_) => "&",
+        BitOrAssign(_) => "|",
+        ShlAssign(_) => "<<",
+        ShrAssign(_) => ">>",
+        _ => return None,
+    })
+}
+
+/// C++ spelling of an operator that stays one.
+pub fn operator(o: &BinOp) -> Option<&'static str> {
+    use BinOp::*;
+    Some(match o {
+        Add(_) => "+",
+        Sub(_) => "-",
+        Mul(_) => "*",
+        Div(_) => "/",
+        And(_) => "&&",
+        Or(_) => "||",
+        Shl(_) => "<<",
+        Shr(_) => ">>",
+        Eq(_) => "==",
+        Lt(_) => "<",
+        Le(_) => "<=",
+        Ne(_) => "!=",
+        Ge(_) => ">=",
+        Gt(_) => ">",
+        _ => return None,
+    })
+}
+
+/// Function of namespace `rs` that stands for an operator whose C++ meaning depends on promotion.
+pub fn operator_function(o: &BinOp) -> Option<&'static str> {
+    Some(match o {
+        BinOp::Rem(_) => "rem",
+        BinOp::BitAnd(_) => "band",
+        BinOp::BitOr(_) => "bor",
+        BinOp::BitXor(_) => "bxor",
+        _ => return None,
+    })
+}
+
+/// Does evaluating the expression change a variable?
+pub fn has_effects(e: &Expr) -> bool {
+    struct Effects(bool);
+    impl<'a> Visit<'a> for Effects {
+        fn visit_expr_assign(&mut self, _: &'a ExprAssign) {
+            self.0 = true;
+        }
+        fn visit_expr_reference(&mut self, r: &'a ExprReference) {
+            self.0 |= r.mutability.is_some();
+            visit::visit_expr_reference(self, r);
+        }
+        fn visit_expr_binary(&mut self, b: &'a ExprBinary) {
+            self.0 |= compound(&b.op).is_some();
+            visit::visit_expr_binary(self, b);
+        }
+    }
+    let mut effects = Effects(false);
+    effects.visit_expr(e);
+    effects.0
+}

@@ -1,0 +1,139 @@
+//! Calls of functions and methods.
+use super::{Binding, Translator};
+use crate::code::{Code, Part, list, text};
+use crate::subset::{METHODS, TRANSCENDENTAL, bare, ident_of, primitive};
+use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, Path};
+
+/// Values that look like calls of functions.
+const VARIANTS: &[&str] = &["Some", "Ok", "Err"];
+
+impl Translator {
+    pub(super) fn method_call(&mut self, m: &ExprMethodCall) -> Code {
+        let name = m.method.to_string();
+        let Some(method) = METHODS.iter().find(|known| known.name == name) else {
+            let why = if TRANSCENDENTAL.contains(&name.as_str()) {
+                format!(
+                    "`{name}` differs between CUDA and every libm in the last bits; \
+                     call the device functions of `math` instead (exp, ln, pow, sin, …)"
+                )
+            } else {
+                let known: Vec<_> = METHODS.iter().map(|m| m.name).collect();
+                format!(
+                    "method `{name}` is not in the device list: {}",
+                    known.join(", ")
+                )
+            };
+            return self.bad(&m.method, why);
+        };
+        if method.arguments != m.args.len() {
+            return self.bad(
+                m,
+                format!("`{name}` takes {} argument(s)", method.arguments),
+            );
+        }
+        let arguments = self.expr_list(std::iter::once(&*m.receiver).chain(m.args.iter()));
+        text(format!("rs::{name}(")).c(arguments).t(")")
+    }
+
+    pub(super) fn call(&mut self, c: &ExprCall, top: bool) -> Code {
+        let Expr::Path(ExprPath {
+            qself: None, path, ..
+        }) = &*c.func
+        else {
+            return self.bad(&c.func, "only named #[device] functions can be called");
+        };
+        let first = path.segments[0].ident.to_string();
+        if path.segments.len() == 2 && self.is_type(&first) {
+            return self.associated_function(c, path, &first);
+        }
+        if path.segments.len() == 2 && path.segments[1].ident == "from_bits" {
+            return self.bit_pattern(c, path, &first);
+        }
+        if path.segments.len() > 1
+            && (["std", "core"].contains(&first.as_str()) || primitive(&first).is_some())
+        {
+            let why = "functions of the standard library have no CUDA text; \
+                       use the methods of the device list or a #[device] fn";
+            return self.bad(path, why);
+        }
+        if path.get_ident().is_some() && self.lookup(&first).is_some() {
+            return self.bad(path, "calling a local variable is not supported");
+        }
+        if VARIANTS.contains(&first.as_str()) {
+            return self.bad(path, "enums are not supported; return a tuple with a flag");
+        }
+        if path.is_ident(&self.name) {
+            return self.bad(path, "a device function may not call itself; write a loop");
+        }
+        let generic = match path.segments.last() {
+            Some(last) => self.generic_arguments(&last.arguments),
+            None => Code::default(),
+        };
+        let arguments: Vec<_> = c.args.iter().map(|a| self.argument(a, top)).collect();
+        Code::of(Part::Value(bare(path)))
+            .c(generic)
+            .t("(")
+            .c(list(arguments))
+            .t(")")
+    }
+
+    fn argument(&mut self, a: &Expr, top: bool) -> Code {
+        let mutable = match a {
+            Expr::Reference(r) if r.mutability.is_some() => Some(&*r.expr),
+            e => {
+                let local = ident_of(e).and_then(|i| self.lookup(&i.to_string()));
+                local
+                    .is_some_and(|l| l.binding == Binding::Mutable)
+                    .then_some(e)
+            }
+        };
+        let Some(place) = mutable else {
+            return self.expr(a, false);
+        };
+        if !top {
+            let why = "a call with a `&mut` argument must stand alone (`f(&mut x);` or \
+                       `let y = f(&mut x);`): C++ does not fix the order of evaluation inside an expression";
+            self.err(a, why);
+        }
+        self.place(place)
+    }
+
+    /// `R::lit(…)` and its like.
+    fn associated_function(&mut self, c: &ExprCall, path: &Path, ty: &str) -> Code {
+        let [argument] = &c.args.iter().collect::<Vec<_>>()[..] else {
+            return self.bad(c, "one argument expected");
+        };
+        let name = path.segments[1].ident.to_string();
+        let value = match name.as_str() {
+            "lit" | "from_f64" => self.double(argument),
+            "from_i32" | "from_u32" | "from_usize" => self.expr(argument, false),
+            _ => {
+                let why = format!(
+                    "`{ty}::{name}` is not known on the device; write methods as `x.{name}()`; \
+                     associated functions are lit, from_f64, from_i32, from_u32, from_usize"
+                );
+                return self.bad(path, why);
+            }
+        };
+        text(format!("{ty}(")).c(value).t(")")
+    }
+
+    /// An argument of type `f64`: its literals are doubles, whatever `R` is.
+    fn double(&mut self, e: &Expr) -> Code {
+        let outer = std::mem::replace(&mut self.doubles, true);
+        let value = self.expr(e, false);
+        self.doubles = outer;
+        value
+    }
+
+    /// `f64::from_bits(…)` and `f32::from_bits(…)`.
+    fn bit_pattern(&mut self, c: &ExprCall, path: &Path, ty: &str) -> Code {
+        let bits = match ty {
+            "f32" => "unsigned",
+            "f64" => "rs::u64",
+            _ => return self.bad(path, "only `f32::from_bits` and `f64::from_bits`"),
+        };
+        let arguments = self.expr_list(c.args.iter());
+        text(format!("rs::from_bits({bits}(")).c(arguments).t("))")
+    }
+}

@@ -1,0 +1,184 @@
+//! Generic parameters and function signatures.
+use super::{Binding, Generic, Tail, Translator};
+use crate::code::{Code, list, text};
+use crate::subset::{cpp_name, docs};
+use std::collections::HashMap;
+use syn::{
+    Attribute, Block, FnArg, GenericParam, Generics, ItemFn, Pat, PatType, ReturnType, Signature,
+    Type, TypeParam, TypeParamBound, visit::Visit,
+};
+
+/// Is one of the bounds the named trait?
+fn bounded(p: &TypeParam, name: &str) -> bool {
+    p.bounds.iter().any(|bound| match bound {
+        TypeParamBound::Trait(t) => t.path.segments.last().is_some_and(|s| s.ident == name),
+        _ => false,
+    })
+}
+
+impl Translator {
+    fn generics(&mut self, generics: &Generics, unbounded: bool) -> Code {
+        if let Some(clause) = &generics.where_clause {
+            self.err(
+                clause,
+                "no `where` clauses; write the bound inline (`R: Real`)",
+            );
+        }
+        let mut parameters = Vec::new();
+        for p in &generics.params {
+            match p {
+                GenericParam::Lifetime(l) => {
+                    let why = "named lifetimes are not supported; \
+                               pass `&[R; N]` with elided lifetimes and return values";
+                    self.err(l, why);
+                }
+                GenericParam::Type(t) => {
+                    parameters.push(self.type_parameter(t, unbounded));
+                }
+                GenericParam::Const(k) => {
+                    let ty = self.ty(&k.ty);
+                    self.generics.push(Generic::Const(k.ident.to_string()));
+                    parameters.push(ty.t(format!(" {}", k.ident)));
+                }
+            }
+        }
+        if parameters.is_empty() {
+            return Code::default();
+        }
+        text("template<").c(list(parameters)).t("> ")
+    }
+
+    fn type_parameter(&mut self, t: &TypeParam, unbounded: bool) -> Code {
+        let lane = bounded(t, "Lane");
+        self.lane |= lane;
+        if !(lane || bounded(t, "Real") || unbounded && t.bounds.is_empty()) {
+            let why = "a type parameter must be a floating type bounded by `Real` or `Lane` \
+                       (`R: Real`); other traits have no CUDA counterpart";
+            self.err(t, why);
+        }
+        self.generics.push(Generic::Real(t.ident.to_string()));
+        text(format!("class {}", t.ident))
+    }
+
+    /// Generics of a structure, whose type parameters need no bound.
+    pub(super) fn structure_generics(&mut self, generics: &Generics) -> Code {
+        self.generics(generics, true)
+    }
+
+    fn qualifiers(&mut self, s: &Signature) {
+        if let Some(x) = &s.asyncness {
+            self.err(x, "async functions are not supported");
+        }
+        if let Some(x) = &s.unsafety {
+            self.err(x, "unsafe functions are not supported");
+        }
+        if let Some(x) = &s.abi {
+            self.err(x, "extern functions are not supported");
+        }
+        if let Some(x) = &s.variadic {
+            self.err(x, "variadic functions are not supported");
+        }
+    }
+
+    /// The result type, `None` without a value.
+    fn result(&mut self, output: &ReturnType) -> Option<Code> {
+        let ReturnType::Type(_, ty) = output else {
+            return None;
+        };
+        match &**ty {
+            Type::Tuple(unit) if unit.elems.is_empty() => None,
+            Type::Reference(r) => Some(self.bad(r, "functions return values, not references")),
+            ty => Some(self.ty(ty)),
+        }
+    }
+
+    fn parameter(&mut self, p: &PatType) -> Code {
+        let Pat::Ident(name) = &*p.pat else {
+            let why = "parameters must be plain names; destructure in the body with `let`";
+            return self.bad(&p.pat, why);
+        };
+        if let Type::Reference(r) = &*p.ty {
+            if name.mutability.is_some() {
+                let why =
+                    "a reference parameter cannot be `mut` (C++ references cannot be rebound)";
+                self.err(name, why);
+            }
+            let ty = self.ty(&r.elem);
+            return if r.mutability.is_some() {
+                ty.t(format!("& {}", self.declare(&name.ident, Binding::Mutable)))
+            } else {
+                text("const ")
+                    .c(ty)
+                    .t(format!("& {}", self.declare(&name.ident, Binding::Value)))
+            };
+        }
+        let qualifier = if name.mutability.is_some() {
+            ""
+        } else {
+            "const "
+        };
+        let ty = self.ty(&p.ty);
+        text(qualifier)
+            .c(ty)
+            .t(format!(" {}", self.declare(&name.ident, Binding::Value)))
+    }
+
+    /// Prototype and body of a function.
+    pub(super) fn function(&mut self, f: &ItemFn) -> (Code, Code) {
+        let s = &f.sig;
+        self.name = s.ident.to_string();
+        self.qualifiers(s);
+        self.scopes.push(HashMap::new());
+        let head = self.generics(&s.generics, false);
+        if self.types().next().is_none() {
+            self.float = Some("f64");
+        }
+        let result = self.result(&s.output);
+        let tail = if result.is_some() {
+            Tail::Return
+        } else {
+            Tail::Discard
+        };
+        let mut parameters = Vec::new();
+        for input in &s.inputs {
+            match input {
+                FnArg::Receiver(r) => {
+                    self.err(r, "no methods; write a free function taking the structure")
+                }
+                FnArg::Typed(p) => parameters.push(self.parameter(p)),
+            }
+        }
+        let proto = text(docs(&f.attrs)).c(head).t("RS_FN ");
+        let proto = proto.c(result.unwrap_or_else(|| text("void")));
+        let proto = proto
+            .t(format!(" {}(", cpp_name(&s.ident)))
+            .c(list(parameters))
+            .t(")");
+        self.body_attributes(&f.block);
+        let mut body = text("{");
+        self.block(&f.block, tail, &mut body);
+        (proto, body.t("\n}"))
+    }
+
+    /// rustc strips `#[cfg]` only after this macro ran, so that the two sides would differ silently.
+    fn body_attributes(&mut self, block: &Block) {
+        struct Attributes<'a>(Vec<&'a Attribute>);
+        impl<'a> Visit<'a> for Attributes<'a> {
+            fn visit_attribute(&mut self, a: &'a Attribute) {
+                if !["allow", "expect", "doc"]
+                    .iter()
+                    .any(|known| a.path().is_ident(known))
+                {
+                    self.0.push(a);
+                }
+            }
+        }
+        let mut found = Attributes(Vec::new());
+        found.visit_block(block);
+        for attribute in found.0 {
+            let why = "attributes inside the body (such as #[cfg]) would act on the Rust side only; \
+                       put #[cfg] on the whole item";
+            self.err(attribute, why);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Scalar floating numbers: `f32` and `f64`.
+use crate::lane::{Lane, Num, scalar_comparison};
+use std::fmt::{Debug, Display, LowerExp};
+use std::ops::Rem;
+
+/// A scalar floating number, with the operations of which each has one defined result on CPU and GPU.
+pub trait Real:
+    Lane<Mask = bool> + PartialOrd + Rem<Output = Self> + Debug + Display + LowerExp + Default
+{
+    /// Distance from 1 to the next larger number.
+    const EPSILON: Self;
+    /// Largest finite number.
+    const MAX: Self;
+    /// Smallest positive normal number.
+    const MIN_POSITIVE: Self;
+    /// Positive infinity.
+    const INFINITY: Self;
+    /// A quiet NaN; its sign and payload mean nothing.
+    const NAN: Self;
+    /// The number nearest to π.
+    const PI: Self;
+    /// The number nearest to `x`.
+    #[inline(always)]
+    fn from_f64(x: f64) -> Self {
+        Self::lit(x)
+    }
+    /// The number nearest to `x`.
+    fn from_i32(x: i32) -> Self;
+    /// The number nearest to `x`.
+    fn from_u32(x: u32) -> Self;
+    /// The number nearest to `x`.
+    fn from_usize(x: usize) -> Self;
+    /// The same number in double precision.
+    fn to_f64(self) -> f64;
+    /// Truncated towards zero and saturated; 0 for NaN.
+    fn to_i32(self) -> i32;
+    /// `self * a + b` with one rounding.
+    fn mul_add(self, a: Self, b: Self) -> Self;
+    /// Largest integral number not above.
+    fn floor(self) -> Self;
+    /// Smallest integral number not below.
+    fn ceil(self) -> Self;
+    /// The integral part.
+    fn trunc(self) -> Self;
+    /// Neither infinite nor NaN?
+    fn is_finite(self) -> bool;
+    /// `(m, e)` with `self = m * 2^e` and `0.5 <= |m| < 1`; 0, infinities and NaN give themselves and 0.
+    fn frexp(self) -> (Self, i32);
+    /// `self * 2^n`, exact unless the result overflows (infinity) or is denormal (rounded).
+    fn ldexp(self, n: i32) -> Self;
+    /// The bit pattern, zero-extended.
+    fn bits(self) -> u64;
+    /// The number of a bit pattern, of which `f32` takes the lower half.
+    fn from_bits64(b: u64) -> Self;
+}
+
+/// Access to the bit pattern of a concrete type, `f32` or `f64`.
+pub trait Bits {
+    /// Unsigned integer of the same size.
+    type Bits;
+    /// The bit pattern.
+    fn to_bits(self) -> Self::Bits;
+}
+
+/// The operations that the standard library has under the same name.
+macro_rules! forwarded {
+    ($t:ident) => {
+        #[inline(always)]
+        fn from_i32(x: i32) -> Self {
+            x as $t
+        }
+        #[inline(always)]
+        fn from_u32(x: u32) -> Self {
+            x as $t
+        }
+        #[inline(always)]
+        fn from_usize(x: usize) -> Self {
+            x as $t
+        }
+        #[inline(always)]
+        fn to_f64(self) -> f64 {
+            self as f64
+        }
+        #[inline(always)]
+        fn to_i32(self) -> i32 {
+            self as i32
+        }
+        #[inline(always)]
+        fn mul_add(self, a: Self, b: Self) -> Self {
+            $t::mul_add(self, a, b)
+        }
+        #[inline(always)]
+        fn floor(self) -> Self {
+            $t::floor(self)
+        }
+        #[inline(always)]
+        fn ceil(self) -> Self {
+            $t::ceil(self)
+        }
+        #[inline(always)]
+        fn trunc(self) -> Self {
+            $t::trunc(self)
+        }
+        #[inline(always)]
+        fn is_finite(self) -> bool {
+            $t::is_finite(self)
+        }
+    };
+}
+
+/// `frexp` and `ldexp`, written out since neither the standard library nor every libm has them with one result.
+macro_rules! scaling {
+    ($t:ident, $u:ty, $mantissa:expr, $bias:expr, $exponents:expr) => {
+        #[inline(always)]
+        fn frexp(self) -> (Self, i32) {
+            let (mut x, mut shift) = (self, 0i32);
+            if x == 0.0 || !$t::is_finite(x) {
+                return (x, 0);
+            }
+            if $t::abs(x) < $t::MIN_POSITIVE {
+                x *= (1u64 << $mantissa) as $t;
+                shift = -$mantissa;
+            }
+            let bits = x.to_bits();
+            let exponent = ((bits >> $mantissa) & $exponents) as i32;
+            let bits = (bits & !($exponents << $mantissa)) | ((($bias - 1) as $u) << $mantissa);
+            ($t::from_bits(bits), exponent - ($bias - 1) + shift)
+        }
+        #[inline(always)]
+        fn ldexp(self, n: i32) -> Self {
+            let (mut x, mut n) = (self, n);
+            let big = $t::from_bits(((2 * $bias) as $u) << $mantissa);
+            // 2^(1 - bias) * 2^mantissa: no step but the last one rounds
+            let tiny = $t::from_bits(((1 + $mantissa) as $u) << $mantissa);
+            if n > $bias {
+                x *= big;
+                n -= $bias;
+                if n > $bias {
+                    x *= big;
+                    n = Ord::min(n - $bias, $bias);
+                }
+            } else if n < 1 - $bias {
+                x *= tiny;
+                n += $bias - 1 - $mantissa;
+                if n < 1 - $bias {
+                    x *= tiny;
+                    n = Ord::max(n + $bias - 1 - $mantissa, 1 - $bias);
+                }
+            }
+            x * $t::from_bits((($bias + n) as $u) << $mantissa)
+        }
+    };
+}
+
+macro_rules! real {
+    ($t:ident, $u:ty, $mantissa:expr, $bias:expr, $exponents:expr) => {
+        impl Num for $t {
+            scalar_comparison!();
+            #[inline(always)]
+            fn abs(self) -> Self {
+                $t::abs(self)
+            }
+        }
+        impl Lane for $t {
+            #[inline(always)]
+            fn lit(x: f64) -> Self {
+                x as $t
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                $t::sqrt(self)
+            }
+            #[inline(always)]
+            fn copysign(self, s: Self) -> Self {
+                $t::copysign(self, s)
+            }
+        }
+        impl Real for $t {
+            const EPSILON: Self = $t::EPSILON;
+            const MAX: Self = $t::MAX;
+            const MIN_POSITIVE: Self = $t::MIN_POSITIVE;
+            const INFINITY: Self = $t::INFINITY;
+            const NAN: Self = $t::NAN;
+            const PI: Self = std::f64::consts::PI as $t;
+            forwarded!($t);
+            scaling!($t, $u, $mantissa, $bias, $exponents);
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                u64::from(self.to_bits())
+            }
+            #[inline(always)]
+            fn from_bits64(b: u64) -> Self {
+                $t::from_bits(b as $u)
+            }
+        }
+        impl Bits for $t {
+            type Bits = $u;
+            #[inline(always)]
+            fn to_bits(self) -> $u {
+                $t::to_bits(self)
+            }
+        }
+    };
+}
+real!(f32, u32, 23, 127, 0xffu32);
+real!(f64, u64, 52, 1023, 0x7ffu64);
