@@ -10,6 +10,7 @@ use toml::de::DeTable;
 
 use crate::check;
 use crate::error::{DeckError, Fault, Place, Source};
+use crate::nearest::nearest;
 use crate::schema::{TableSchema, merged};
 use crate::set::{as_texts, set};
 use crate::shape::Shape;
@@ -50,7 +51,7 @@ impl Deck {
             ));
         }
         let bytes = std::fs::read(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => DeckError::new(&name, "there is no such file"),
+            std::io::ErrorKind::NotFound => DeckError::new(&name, missing_file(path)),
             _ => DeckError::new(&name, format!("cannot be read: {error}")),
         })?;
         match String::from_utf8(bytes) {
@@ -341,5 +342,30 @@ impl Deck {
             };
             faults.push(fault);
         }
+    }
+}
+
+/// The message about a missing file, with the nearest name in its folder.
+fn missing_file(path: &Path) -> String {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return format!("there is no such file, and no folder {}", folder.display());
+    };
+    let mut names: Vec<String> = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    // The order of a folder's entries is not defined, and the first of equally near names is taken.
+    names.sort();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match nearest(&name, names.iter().map(String::as_str)) {
+        Some(near) => format!(
+            "there is no such file; did you mean {}?",
+            path.with_file_name(near).display()
+        ),
+        None => "there is no such file".to_string(),
     }
 }

@@ -278,10 +278,21 @@ fn files() {
     let (missing, latin) = (folder.join("no.toml"), folder.join("latin.toml"));
     std::fs::write(&latin, b"a = 1\nb = '\xe9'\n").expect("a file");
     let read = |path: &std::path::Path| Deck::read(path).expect_err("unreadable").to_string();
-    assert_eq!(
-        read(&missing),
-        format!("{}: there is no such file", missing.display())
+    let absent = "there is no such file";
+    assert_eq!(read(&missing), format!("{}: {absent}", missing.display()));
+    let (near, deep) = (folder.join("latn.toml"), folder.join("no/d.toml"));
+    let expected = format!(
+        "{}: {absent}; did you mean {}?",
+        near.display(),
+        latin.display()
     );
+    assert_eq!(read(&near), expected);
+    let expected = format!(
+        "{}: {absent}, and no folder {}",
+        deep.display(),
+        folder.join("no").display()
+    );
+    assert_eq!(read(&deep), expected);
     assert_eq!(
         read(&folder),
         format!(

@@ -129,6 +129,8 @@ fn what_is_undefined_is_nan_and_select_hides_it() {
         "y^0.5",
         "log10(y)",
         "mod(x, t)",
+        "min(t/t, 1)",
+        "max(1, t/t, 2)",
     ] {
         assert!(value(text).is_nan(), "{text}");
     }

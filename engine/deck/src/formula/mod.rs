@@ -16,7 +16,7 @@
 //! A number is true if it is not 0. `if(condition, a, b)` is `a` where the condition is true; both are evaluated, and
 //! what is not taken has no effect, NaN included. Constants are `pi` and `e`; a variable of such a name hides it.
 //! Functions: see [`FUNCTIONS`]. Arithmetic is IEEE double precision; what is undefined (`sqrt(-1)`, `ln(-1)`, `0/0`) is
-//! NaN, and `min` and `max` give their last argument if one is NaN.
+//! NaN, which only comparisons, logic, `step` and `if` end: `min` and `max` of a NaN are NaN.
 //!
 //! A whole exponent from -16 to 16 is repeated multiplication, so that `x^2` is exactly `x*x`.
 
