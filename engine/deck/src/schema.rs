@@ -128,7 +128,7 @@ pub fn merged(tables: &[TableSchema]) -> Vec<TableSchema> {
         else {
             continue;
         };
-        match items["oneOf"].as_array_mut() {
+        match items.get_mut("oneOf").and_then(Json::as_array_mut) {
             Some(others) => others.push(variant.schema),
             None => *items = json!({ "oneOf": [variant.schema] }),
         }
@@ -138,7 +138,8 @@ pub fn merged(tables: &[TableSchema]) -> Vec<TableSchema> {
 
 /// One JSON schema of a whole deck, for editors: `tables` by name, the one with an empty name at the top level.
 ///
-/// Variants are written into their lists; tables named `a.b` are nested. Unknown tables and keys are refused by the schema as they are by the deck.
+/// Variants are written into their lists; tables named `a.b` are nested. Unknown tables and keys are refused by the schema
+/// as they are by the deck.
 #[must_use]
 pub fn schema(tables: &[TableSchema]) -> Json {
     let mut root = json!({
