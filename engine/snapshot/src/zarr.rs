@@ -352,7 +352,11 @@ pub(crate) fn read_plain(path: &Path, name: &str) -> Result<UniformArray> {
         detail,
     };
     let store = FilesystemStore::new(path).map_err(|error| foreign(error.to_string()))?;
-    let array = Array::open(Arc::new(store), "/").map_err(|error| foreign(error.to_string()))?;
+    let array = Array::open(Arc::new(store), "/").map_err(|error| {
+        foreign(format!(
+            "{error}; write it with zstd or without compression"
+        ))
+    })?;
     let names = array.dimension_names().as_ref().map(|names| {
         names
             .iter()

@@ -5,7 +5,8 @@
 mod common;
 
 use common::{Folder, attributes, level, write_edited};
-use nestar_snapshot::{DataType, Snapshot, Values, digest};
+use nestar_snapshot::{DataType, Snapshot, Values, digest, read_uniform};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
@@ -23,13 +24,33 @@ fn place(level: u8, name: &str, values: &mut Values) {
     }
 }
 
-#[test]
-fn zarr_and_xarray_read_the_same_values_and_python_computes_the_same_digest() {
+/// Runs a script of this folder and returns what it prints; `None`, with the reason printed, without a Python.
+fn run(script: &str, arguments: &[&OsStr]) -> Option<String> {
     let Some(python) = std::env::var_os("NESTAR_PYTHON") else {
-        return eprintln!(
+        eprintln!(
             "skipped: NESTAR_PYTHON names no Python with tools/python/requirements.txt installed"
         );
+        return None;
     };
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = Command::new(python)
+        .arg(here.join("tests").join(script))
+        .args(arguments)
+        .env("PYTHONPATH", here.join("../../tools/python"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && !error.contains("Warning: "),
+        "{out}{error}"
+    );
+    Some(out)
+}
+
+#[test]
+fn zarr_and_xarray_read_the_same_values_and_python_computes_the_same_digest() {
     let folder = Folder::new();
     let levels = [
         level(0, 3, DataType::F64),
@@ -45,22 +66,25 @@ fn zarr_and_xarray_read_the_same_values_and_python_computes_the_same_digest() {
         .wait()
         .unwrap();
     let digest = digest(&Snapshot::open(&done.path).unwrap()).unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let output = Command::new(python)
-        .arg(here.join("tests/check_snapshot.py"))
-        .args([&done.path, &folder.0])
-        .arg(digest)
-        .env("PYTHONPATH", here.join("../../tools/python"))
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .output()
-        .unwrap();
-    let (out, error) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    assert!(
-        output.status.success() && out.contains("python: ok"),
-        "{out}{error}"
-    );
-    assert!(!error.contains("Warning"), "{error}");
+    let arguments = [done.path.as_os_str(), folder.0.as_os_str(), digest.as_ref()];
+    if let Some(out) = run("check_snapshot.py", &arguments) {
+        assert!(out.contains("python: ok"), "{out}");
+    }
+}
+
+#[test]
+fn initial_states_written_by_zarr_python_are_read() {
+    let folder = Folder::new();
+    if run("write_uniform.py", &[folder.0.as_os_str()]).is_none() {
+        return;
+    }
+    for version in ["v2", "v3"] {
+        let arrays = read_uniform(&folder.0.join(version), &["density", "pressure"]).unwrap();
+        for (i, (&density, &pressure)) in arrays[0].values.iter().zip(&arrays[1].values).enumerate()
+        {
+            assert_eq!(density, i as f64 / 3.0, "{version}");
+            assert_eq!(pressure, f64::from((i as f64 / 3.0) as f32), "{version}");
+        }
+        assert_eq!(arrays[1].shape, [2, 3, 4]);
+    }
 }
