@@ -79,10 +79,6 @@ fn scaled_squares<R: Lane>(a: R, b: R, scale: R) -> R {
 /// three-dimensional form of Fryxell et al. (2000), ApJS 131, 273 (FLASH), as used by GAMER-2 (Schive et al. 2018,
 /// section 2.1).
 #[device]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the stencil: 19 values in the groups in which they are combined"
-)]
 pub fn lohner_error<R: Lane>(
     q: R,
     x: [R; 2],

@@ -11,7 +11,7 @@ const DEVICE_TEXT: (&str, &str) = ("nestar-kernels", "kernels/examples/device_te
 /// The script that compiles one `.cu` file by NVRTC.
 const NVRTC_COMPILE: &str = "tools/python/nvrtc_compile.py";
 /// Compute capabilities the device functions must compile for.
-const ARCHITECTURES: [&str; 2] = ["sm_80", "sm_90"];
+const ARCHITECTURES: [&str; 2] = ["compute_80", "compute_90"];
 
 /// Every step, cheapest first; goes on after a failure and ends with one table.
 pub fn check(root: &Path) -> Outcome {
@@ -195,7 +195,7 @@ fn compile(root: &Path, interpreter: &Path, text: &Path, architecture: &str) -> 
         .current_dir(root)
         .arg(NVRTC_COMPILE)
         .arg(text)
-        .args(["--arch", architecture, "--out"])
+        .args(["--arch", architecture, "--output"])
         .arg(&ptx);
     if let Outcome::Failed(why) = execute(command) {
         return Err(why);

@@ -1,0 +1,38 @@
+//! Writes CUDA programs in which every device item of the kernels is instantiated, into the folder given as argument:
+//! `NAME_float.cu` and `NAME_double.cu`. `cargo xtask kernels` compiles them.
+use nestar_device::{instantiate, math};
+use nestar_kernels::{criteria, hydro};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let Some(folder) = std::env::args_os().nth(1).map(PathBuf::from) else {
+        eprintln!("usage: device_text FOLDER");
+        return ExitCode::from(2);
+    };
+    let programs = [
+        (
+            "math",
+            vec![
+                math::exp::ITEM,
+                math::ln::ITEM,
+                math::pow::ITEM,
+                math::sum3::ITEM,
+                math::sum4::ITEM,
+            ],
+        ),
+        ("criteria", criteria::device_items()),
+        ("hydro", hydro::device_items()),
+    ];
+    for (name, items) in programs {
+        for real in ["float", "double"] {
+            let path = folder.join(format!("{name}_{real}.cu"));
+            if let Err(e) = std::fs::write(&path, instantiate(&items, real)) {
+                eprintln!("error: {}: {e}", path.display());
+                return ExitCode::FAILURE;
+            }
+        }
+        println!("{name}: {} items", items.len());
+    }
+    ExitCode::SUCCESS
+}
