@@ -5,8 +5,7 @@
 //! face's normal. `gamma` is the ratio of specific heats, larger than one. All in code units.
 //!
 //! Sums over the three directions go through [`sum3`], so that results do not depend on the order of the axes.
-use super::interim::pow;
-use nestar_device::math::sum3;
+use nestar_device::math::{pow, sum3};
 use nestar_device::{Lane, Real, device};
 
 /// The conserved state of one cell, per unit volume.
@@ -87,4 +86,16 @@ pub fn signal_rate<R: Lane>(w: &[R; 5], inverse_dx: &[R; 3], gamma: R) -> R {
         (w[2].abs() + c) * inverse_dx[1],
         (w[3].abs() + c) * inverse_dx[2],
     )
+}
+
+/// [`signal_rate`] of a conserved state, or -1 where the state is unphysical: density or pressure not positive, or a
+/// component not finite.
+#[device]
+pub fn checked_signal_rate<R: Lane>(u: &[R; 5], inverse_dx: &[R; 3], gamma: R) -> R {
+    let w = primitive_from_conserved(u, gamma);
+    // an infinite momentum makes the pressure infinite or NaN, an infinite energy too
+    let finite = (w[0] * 0.0 == 0.0) & (w[4] * 0.0 == 0.0);
+    let physical = finite & (w[0] > 0.0) & (w[4] > 0.0);
+    let rate = signal_rate(&w, inverse_dx, gamma);
+    if physical { rate } else { -1.0 }
 }

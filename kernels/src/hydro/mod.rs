@@ -5,7 +5,6 @@
 //! mirroring the input does the same to the output, bit for bit (signs of zeros apart).
 pub mod eos;
 pub mod hancock;
-pub(crate) mod interim;
 pub mod limiter;
 pub mod ppm;
 pub mod riemann;
@@ -116,10 +115,12 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         eos::pressure::ITEM,
         eos::sound_speed::ITEM,
         eos::temperature::ITEM,
+        eos::entropy::ITEM,
         eos::total_energy::ITEM,
         eos::primitive_from_conserved::ITEM,
         eos::conserved_from_primitive::ITEM,
         eos::signal_rate::ITEM,
+        eos::checked_signal_rate::ITEM,
         hancock::half_step::ITEM,
         hancock::half_step_scalar::ITEM,
         hancock::edges::ITEM,
@@ -135,5 +136,6 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         riemann::flux_of_scalar::ITEM,
         riemann::hllc::flux_hllc::ITEM,
         riemann::hlle::flux_hlle::ITEM,
+        riemann::exact::flux_exact::ITEM,
     ]
 }

@@ -2,8 +2,8 @@
 //!
 //! Scalar only: it iterates. A one-dimensional state is `[density, velocity, pressure]`.
 use super::super::eos::{sound_speed, total_energy};
-use super::super::interim::pow;
 use super::flux_of_state;
+use nestar_device::math::pow;
 use nestar_device::{Real, device};
 
 /// Most Newton iterations; ten are many.

@@ -14,9 +14,10 @@ pub const HLLC: u32 = 0;
 /// Selector of a solver: HLLE.
 pub const HLLE: u32 = 1;
 
-/// Speeds of the outermost waves (Einfeldt 1988, SIAM J. Numer. Anal. 25, 294, in Toro 2009, eqs. 10.52 to 10.54, with the
-/// bound by the speeds of the two states themselves): the averages are weighted by the square root of the density, here
-/// multiplied through so that one root serves.
+/// Speeds of the outermost waves: the smaller of the left state's and the Roe average's `v - c`, the larger of the right
+/// state's and the average's `v + c` (Einfeldt et al. 1991, J. Comput. Phys. 92, 273; Batten et al. 1997, SIAM J. Sci. Comput.
+/// 18, 1553). Exact for an isolated shock. The averages are weighted by the square root of the density, here multiplied
+/// through so that one root serves.
 ///
 /// In single precision the product of the two densities must stay within the range, densities from 1e-19 to 1e19.
 #[device]
@@ -26,8 +27,9 @@ pub fn wave_speeds<R: Lane>(l: &[R; 5], r: &[R; 5], gamma: R) -> (R, R) {
     let mean = (l[0] * r[0]).sqrt();
     let weight = 1.0 / ((l[0] + r[0]) + 2.0 * mean);
     let velocity = ((l[0] * l[1] + r[0] * r[1]) + mean * (l[1] + r[1])) * weight;
-    let jump = r[1] - l[1];
-    let c2 = ((gamma * (l[4] + r[4]) + mean * (c2_l + c2_r)) + 0.5 * mean * (jump * jump)) * weight;
+    let (a, b, c) = (r[1] - l[1], r[2] - l[2], r[3] - l[3]);
+    let shear = 0.5 * (gamma - 1.0) * mean * (a * a + (b * b + c * c));
+    let c2 = ((gamma * (l[4] + r[4]) + mean * (c2_l + c2_r)) + shear) * weight;
     let c = c2.sqrt();
     (
         (velocity - c).min(l[1] - c2_l.sqrt()),

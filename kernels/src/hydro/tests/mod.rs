@@ -1,5 +1,9 @@
 //! Tests of the fluid kernels.
 mod conservation;
 mod lanes;
+mod pointwise;
+mod riemann;
 mod sample;
 mod symmetry;
+mod tube;
+mod tubes;

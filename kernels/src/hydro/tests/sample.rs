@@ -65,7 +65,7 @@ impl<R: Real> Block<R> {
         scalars: usize,
         mut state: impl FnMut([usize; 3]) -> ([f64; 5], Vec<f64>),
     ) -> Self {
-        let mut values = vec![vec![R::lit(0.0); width.pow(3)]; 5 + scalars];
+        let mut values = vec![Vec::with_capacity(width.pow(3)); 5 + scalars];
         for at in 0..width.pow(3) {
             let ([density, a, b, c, pressure], x) =
                 state([at % width, at / width % width, at / (width * width)]);
@@ -76,7 +76,7 @@ impl<R: Real> Block<R> {
                 .chain(x.iter().map(|x| density * x))
                 .enumerate()
             {
-                values[component][at] = R::lit(value);
+                values[component].push(R::lit(value));
             }
         }
         Block { width, values }

@@ -12,19 +12,16 @@ struct Transform {
 }
 
 impl Transform {
-    fn all() -> Vec<Transform> {
-        let axes = [
-            [0, 1, 2],
-            [0, 2, 1],
-            [1, 0, 2],
-            [1, 2, 0],
-            [2, 0, 1],
-            [2, 1, 0],
-        ];
-        let flips = (0..8).map(|b| [b & 1 == 1, b & 2 == 2, b & 4 == 4]);
-        flips
-            .flat_map(|flip| axes.map(|axis| Transform { axis, flip }))
-            .collect()
+    /// Transforms that generate all 48, and two that mix them.
+    fn some() -> [Transform; 5] {
+        let new = |axis, flip| Transform { axis, flip };
+        [
+            new([0, 1, 2], [true, false, false]),
+            new([1, 0, 2], [false; 3]),
+            new([1, 2, 0], [false; 3]),
+            new([2, 1, 0], [false, true, true]),
+            new([2, 0, 1], [true, true, true]),
+        ]
     }
 
     /// New place of the cell at `at` among `n` an axis.
@@ -95,7 +92,7 @@ fn exact_symmetry<R: HydroReal>() {
             let solver = PatchSolver::<R>::new(method, GAMMA, 1, LaneChoice::Auto);
             let block = Block::<R>::random(solver.scratch().width(), 1, roughness, &mut random);
             let reference = update(&solver, &block, rates, Some(&mask(&identity)));
-            for t in Transform::all() {
+            for t in Transform::some() {
                 let new_rates = t.axis.map(|axis| rates[axis]);
                 let new = update(&solver, &t.block(&block), new_rates, Some(&mask(&t)));
                 let expected = t.values(&reference.out, PATCH);

@@ -56,8 +56,8 @@ pub unsafe fn predict<V: Simd>(a: &Predict<V::E>) {
         // SAFETY: `count` cells and a vector beyond, with their faces, lie inside the arrays
         unsafe {
             let mut u = load5::<V>(a.conserved.add(o), a.block_stride);
-            for c in 0..5 {
-                u[c] = a.faces.advanced(u[c], c, o, PATCH, &rates);
+            for (c, new) in u.iter_mut().enumerate() {
+                *new = a.faces.advanced(*new, c, o, PATCH, &rates);
             }
             let old = load5::<V>(a.primitive.add(o), a.block_stride);
             let mut w = eos::primitive_from_conserved(&u, gamma);
@@ -104,20 +104,6 @@ pub struct PlaneOutcome<E> {
     pub unphysical: u64,
 }
 
-/// Signal rate (zero where unphysical) and whether density and pressure are positive and all components finite.
-#[inline(always)]
-fn judge<V: Simd>(u: &[V; 5], inverse_dx: &[V; 3], gamma: V) -> (V, V::Mask) {
-    let w = eos::primitive_from_conserved(u, gamma);
-    let zero = V::lit(0.0);
-    // an infinite momentum makes the pressure infinite or NaN, an infinite energy too
-    let finite = Num::eq(w[0] - w[0], zero) & Num::eq(w[4] - w[4], zero);
-    let physical = finite & Num::gt(w[0], zero) & Num::gt(w[4], zero);
-    (
-        V::select(physical, eos::signal_rate(&w, inverse_dx, gamma), zero),
-        physical,
-    )
-}
-
 #[inline(always)]
 pub unsafe fn update<V: Simd>(a: &Update<V::E>) -> PlaneOutcome<V::E> {
     let (gamma, rates, inverse_dx) = (
@@ -125,7 +111,8 @@ pub unsafe fn update<V: Simd>(a: &Update<V::E>) -> PlaneOutcome<V::E> {
         splat3::<V>(a.rates),
         splat3::<V>(a.inverse_dx),
     );
-    let mut signal = V::lit(0.0);
+    let zero = V::lit(0.0);
+    let mut signal = zero;
     let mut unphysical = 0;
     for j in (0..PATCH).step_by(rows_at_once::<V>()) {
         for i in (0..PATCH).step_by(V::N) {
@@ -133,18 +120,19 @@ pub unsafe fn update<V: Simd>(a: &Update<V::E>) -> PlaneOutcome<V::E> {
             // SAFETY: rows of eight cells inside the block, the planes and the output
             unsafe {
                 let mut u = [gamma; 5];
-                for c in 0..5 {
+                for (c, new) in u.iter_mut().enumerate() {
                     let old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
-                    u[c] = a.faces.advanced(old, c, o, a.pitch, &rates);
+                    *new = a.faces.advanced(old, c, o, a.pitch, &rates);
                 }
                 store5(&u, a.out.add(to), CELLS);
-                let (rate, mut physical) = judge(&u, &inverse_dx, gamma);
+                let rate = eos::checked_signal_rate(&u, &inverse_dx, gamma);
+                let mut physical = Num::ge(rate, zero);
                 signal = Num::max(signal, rate);
                 for c in 5..a.components {
                     let old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
                     let x: V = a.faces.advanced(old, c, o, a.pitch, &rates);
                     x.store(a.out.add(to + c * CELLS));
-                    physical = physical & Num::eq(x - x, V::lit(0.0));
+                    physical = physical & Num::eq(x * zero, zero);
                 }
                 if !physical.all() {
                     unphysical |= bits::<V>(!physical) << to;
@@ -174,7 +162,8 @@ pub unsafe fn signal_rate<V: Simd>(a: &Signal<V::E>) -> V::E {
     for o in (0..CELLS).step_by(V::N) {
         // SAFETY: five components of 512 cells
         let u = unsafe { load5::<V>(a.row.add(o), CELLS) };
-        let (rate, physical) = judge(&u, &inverse_dx, gamma);
+        let rate = eos::checked_signal_rate(&u, &inverse_dx, gamma);
+        let physical = Num::ge(rate, V::lit(0.0));
         signal = Num::max(signal, V::select(physical, rate, V::lit(f64::INFINITY)));
     }
     largest(signal)
