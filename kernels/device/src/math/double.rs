@@ -42,3 +42,12 @@ pub fn two_product(a: f64, b: f64) -> (f64, f64) {
 pub fn power_of_two(n: i32) -> f64 {
     f64::from_bits(((1023 + n) as u64) << 52)
 }
+
+/// Quotient of two pairs as a pair with a relative error of about 2^-100; without over- and underflow.
+#[device]
+pub fn pair_quotient(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    let quotient = a.0 / b.0;
+    let (product, error) = two_product(quotient, b.0);
+    let rest = (a.0 - product) - error + a.1 - quotient * b.1;
+    fast_two_sum(quotient, rest / b.0)
+}

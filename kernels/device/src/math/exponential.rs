@@ -3,7 +3,7 @@
 //! Reductions by the additive structure of the functions (W. J. Cody & W. Waite, Software Manual for the Elementary
 //! Functions, 1980); the coefficients are minimax polynomials computed for these intervals by the Remez algorithm.
 use super::double::{fast_two_sum, power_of_two, two_product, two_sum};
-use crate::{Real, device};
+use crate::{Lane, Real, device};
 
 /// ln 2 to 42 bits: its product with a binary exponent is exact.
 #[device]
@@ -28,6 +28,25 @@ pub fn exp<R: Real>(x: R) -> R {
 #[device]
 pub fn ln<R: Real>(x: R) -> R {
     R::from_f64(ln_double(x.to_f64()))
+}
+
+/// Logarithm to base 10, error below 0.51 ulp in double precision (0.5001 ulp in single), exact for exact powers of 10;
+/// -infinity at 0, NaN below.
+#[device]
+pub fn log10<R: Real>(x: R) -> R {
+    R::from_f64(log10_double(x.to_f64()))
+}
+
+/// `e^x - 1`, error below 0.75 ulp in double precision (0.5001 ulp in single), also for small `x`.
+#[device]
+pub fn exp_m1<R: Real>(x: R) -> R {
+    R::from_f64(exp_m1_double(x.to_f64()))
+}
+
+/// Square root, correctly rounded; NaN below 0. The same as the method, and usable in lanes.
+#[device]
+pub fn sqrt<R: Lane>(x: R) -> R {
+    x.sqrt()
 }
 
 /// `x^y`, error below 0.75 ulp in double precision (0.5001 ulp in single), with the special cases of C's `pow`:
@@ -156,6 +175,43 @@ pub fn ln_pair(x: f64) -> (f64, f64) {
         sum,
         error_1 + error_2 + (2.0 * (s_low + w_low) + k * LN2_LOW),
     )
+}
+
+#[device]
+pub fn log10_double(x: f64) -> f64 {
+    if x.is_nan() || x <= 0.0 || x == f64::INFINITY {
+        return ln_double(x);
+    }
+    let (l, l_low) = ln_pair(x);
+    // 1 / ln 10 as a pair
+    let (product, error) = two_product(l, 0.4342944819032518);
+    product + (error + (l * 1.098319650216765e-17 + l_low * 0.4342944819032518))
+}
+
+/// `e^x - 1` as a pair with a relative error of about 2^-55, for `|x| <= 50`.
+#[device]
+pub fn exp_m1_pair(x: f64) -> (f64, f64) {
+    let k = (x * LOG2_E + 0.5).floor();
+    let (r, r_low) = fast_two_sum(x - k * LN2_HIGH, -k * LN2_LOW);
+    let (p, p_low) = fast_two_sum(r, r_low + r * r * exp_remainder(r));
+    let scale = power_of_two(k.to_i32());
+    let (sum, error) = two_sum(scale - 1.0, scale * p);
+    fast_two_sum(sum, error + scale * p_low)
+}
+
+#[device]
+pub fn exp_m1_double(x: f64) -> f64 {
+    if x.is_nan() || x == 0.0 {
+        return x;
+    }
+    if x > 50.0 {
+        return exp_pair(x, 0.0);
+    }
+    if x < -50.0 {
+        return -1.0;
+    }
+    let (high, _) = exp_m1_pair(x);
+    high
 }
 
 /// Is it an odd integer?

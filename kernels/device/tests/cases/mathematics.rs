@@ -3,8 +3,18 @@ use nestar_device::math::*;
 use nestar_device::{Real, device};
 
 #[device]
-pub fn exponentials<R: Real>(x: &[R; 2]) -> [R; 3] {
-    [exp(x[0]), ln(x[1]), pow(x[0], x[1])]
+pub fn exponentials<R: Real>(x: &[R; 2]) -> [R; 6] {
+    [exp(x[0]), ln(x[1]), pow(x[0], x[1]), exp_m1(x[0]), log10(x[1]), sqrt(x[1])]
+}
+
+#[device]
+pub fn trigonometry<R: Real>(x: &[R; 1]) -> [R; 4] {
+    [sin(x[0]), cos(x[0]), tan(x[0]), atan(x[0])]
+}
+
+#[device]
+pub fn hyperbolics<R: Real>(x: &[R; 1]) -> [R; 4] {
+    [sinh(x[0]), cosh(x[0]), tanh(x[0]), erf(x[0])]
 }
 
 #[device]

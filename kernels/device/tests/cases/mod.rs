@@ -38,7 +38,9 @@ macro_rules! case {
 /// All cases.
 pub fn all<R: Real>() -> Vec<Case<R>> {
     vec![
-        case!(mathematics::exponentials, 2, 3),
+        case!(mathematics::exponentials, 2, 6),
+        case!(mathematics::trigonometry, 1, 4),
+        case!(mathematics::hyperbolics, 1, 4),
         case!(mathematics::sums, 4, 2),
         case!(syntax::operators, 4, 8),
         case!(syntax::control_flow, 4, 8),
