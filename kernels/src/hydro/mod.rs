@@ -13,6 +13,8 @@ pub mod solver;
 #[cfg(test)]
 mod tests;
 
+use nestar_device::Item;
+
 pub use eos::{Conserved, kinetic_energy, pressure, sound_speed};
 pub use solver::{
     CellMask10, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch, PatchSolver,
@@ -109,33 +111,45 @@ impl FluidMethod {
 
 /// Every device item of this module, for a compilation test of the generated CUDA text.
 #[must_use]
-pub fn device_items() -> Vec<&'static nestar_device::Item> {
-    vec![
-        eos::kinetic_energy::ITEM,
-        eos::pressure::ITEM,
-        eos::sound_speed::ITEM,
-        eos::temperature::ITEM,
-        eos::entropy::ITEM,
-        eos::total_energy::ITEM,
-        eos::primitive_from_conserved::ITEM,
-        eos::conserved_from_primitive::ITEM,
-        eos::signal_rate::ITEM,
-        eos::checked_signal_rate::ITEM,
-        hancock::half_step::ITEM,
-        hancock::half_step_scalar::ITEM,
-        hancock::edges::ITEM,
-        hancock::advanced::ITEM,
-        limiter::half_minmod::ITEM,
-        limiter::half_monotonized_central::ITEM,
-        limiter::half_van_leer::ITEM,
-        limiter::half_van_albada::ITEM,
-        limiter::half_slope::ITEM,
-        ppm::parabola::ITEM,
-        riemann::wave_speeds::ITEM,
-        riemann::flux_of_state::ITEM,
-        riemann::flux_of_scalar::ITEM,
-        riemann::hllc::flux_hllc::ITEM,
-        riemann::hlle::flux_hlle::ITEM,
-        riemann::exact::flux_exact::ITEM,
-    ]
+pub fn device_items() -> Vec<&'static Item> {
+    let mut items: Vec<&'static Item> = device_instances().iter().map(|(item, _)| *item).collect();
+    items.dedup_by_key(|item| item.path());
+    items
+}
+
+/// The same with the values of their const parameters, all there are, for
+/// [`instantiate_with`](nestar_device::instantiate_with).
+#[must_use]
+pub fn device_instances() -> Vec<(&'static Item, &'static [&'static str])> {
+    const NONE: &[&str] = &[];
+    const LIMITERS: [&[&str]; 4] = [&["0"], &["1"], &["2"], &["3"]];
+    let mut instances = vec![
+        (eos::kinetic_energy::ITEM, NONE),
+        (eos::pressure::ITEM, NONE),
+        (eos::sound_speed::ITEM, NONE),
+        (eos::temperature::ITEM, NONE),
+        (eos::entropy::ITEM, NONE),
+        (eos::total_energy::ITEM, NONE),
+        (eos::primitive_from_conserved::ITEM, NONE),
+        (eos::conserved_from_primitive::ITEM, NONE),
+        (eos::signal_rate::ITEM, NONE),
+        (eos::checked_signal_rate::ITEM, NONE),
+        (hancock::half_step::ITEM, NONE),
+        (hancock::half_step_scalar::ITEM, NONE),
+        (hancock::edges::ITEM, NONE),
+        (hancock::advanced::ITEM, NONE),
+        (limiter::half_minmod::ITEM, NONE),
+        (limiter::half_monotonized_central::ITEM, NONE),
+        (limiter::half_van_leer::ITEM, NONE),
+        (limiter::half_van_albada::ITEM, NONE),
+        (riemann::wave_speeds::ITEM, NONE),
+        (riemann::flux_of_state::ITEM, NONE),
+        (riemann::flux_of_scalar::ITEM, NONE),
+        (riemann::hllc::flux_hllc::ITEM, NONE),
+        (riemann::hlle::flux_hlle::ITEM, NONE),
+        (riemann::exact::flux_exact::ITEM, NONE),
+    ];
+    instances.extend(LIMITERS.map(|limiter| (limiter::half_slope::ITEM, limiter)));
+    instances.extend(LIMITERS.map(|limiter| (ppm::parabola::ITEM, limiter)));
+    instances
 }

@@ -87,47 +87,58 @@ impl<R: HydroReal> March<'_, R> {
     /// Slopes and edge states in plane `k` of the block: in a square one cell larger than the patch, or as large as the
     /// patch in the planes below and above it, of which only the z edges are used.
     fn reconstruct(&mut self, k: usize) {
-        let (l, p) = (self.layout, self.scratch.pointer());
-        let (g, planes) = (l.ghosts, l.planes());
-        let outside = k < g || k >= g + PATCH;
-        let span = if outside {
-            Span::square(l.width, g, g + PATCH)
+        let (g, w) = (self.layout.ghosts, self.layout.width);
+        let inside = k >= g && k < g + PATCH;
+        let span = if inside {
+            Span::square(w, g - 1, g + PATCH + 1)
         } else {
-            Span::square(l.width, g - 1, g + PATCH + 1)
+            Span::square(w, g, g + PATCH)
         };
-        let cells = p.wrapping_add(l.primitive + k * l.steps()[2] + span.start);
         // without a half step the transverse slopes outside the patch are of no use
-        let axes = if outside && self.solver.method.scheme == Scheme::VanLeer {
-            2..3
+        let first = if inside || self.solver.method.scheme == Scheme::MusclHancock {
+            0
         } else {
-            0..3
+            2
         };
-        for axis in axes {
-            let arguments = Slopes {
-                cells,
-                step: l.steps()[axis],
-                cell_stride: l.block,
-                lower: p.wrapping_add(l.lower + axis * planes + span.start),
-                upper: p.wrapping_add(l.upper + axis * planes + span.start),
-                stride: l.plane,
-                components: l.components,
-                count: span.count(),
-                theta: self.solver.theta,
-            };
-            // SAFETY: the span keeps as many cells from the block's surface as the reconstruction reads
-            unsafe { (self.solver.passes.slopes)(&arguments) }
+        for axis in first..3 {
+            self.slopes(axis, k, span);
         }
-        let axis_planes =
-            |array: usize| [0, 1, 2].map(|axis| p.wrapping_add(array + axis * planes + span.start));
-        let high =
-            [0, 1, 2].map(|axis| p.wrapping_add(l.high + l.slot(axis, k) * planes + span.start));
-        let arguments = Edges {
-            cells,
+        self.edges(k, span);
+    }
+
+    fn slopes(&mut self, axis: usize, k: usize, span: Span) {
+        let (l, p) = (self.layout, self.scratch.pointer());
+        let place = axis * l.planes() + span.start;
+        let arguments = Slopes {
+            cells: p.wrapping_add(l.primitive + k * l.steps()[2] + span.start),
+            step: l.steps()[axis],
             cell_stride: l.block,
-            lower: axis_planes(l.lower).map(<*mut R>::cast_const),
-            upper: axis_planes(l.upper).map(<*mut R>::cast_const),
-            low: axis_planes(l.low),
-            high,
+            lower: p.wrapping_add(l.lower + place),
+            upper: p.wrapping_add(l.upper + place),
+            stride: l.plane,
+            components: l.components,
+            count: span.count(),
+            theta: self.solver.theta,
+        };
+        // SAFETY: the span keeps as many cells from the block's surface as the reconstruction reads
+        unsafe { (self.solver.passes.slopes)(&arguments) }
+    }
+
+    fn edges(&mut self, k: usize, span: Span) {
+        let (l, p) = (self.layout, self.scratch.pointer());
+        let plane = |array: usize, n: usize| p.wrapping_add(array + n * l.planes() + span.start);
+        let axes = |array: usize| [plane(array, 0), plane(array, 1), plane(array, 2)];
+        let arguments = Edges {
+            cells: p.wrapping_add(l.primitive + k * l.steps()[2] + span.start),
+            cell_stride: l.block,
+            lower: axes(l.lower).map(<*mut R>::cast_const),
+            upper: axes(l.upper).map(<*mut R>::cast_const),
+            low: axes(l.low),
+            high: [
+                plane(l.high, 0),
+                plane(l.high, 1),
+                plane(l.high, l.slot(2, k)),
+            ],
             stride: l.plane,
             components: l.components,
             count: span.count(),
@@ -185,45 +196,48 @@ impl<R: HydroReal> March<'_, R> {
 
     /// Mends the fluxes at flagged cells and hands out those through the patch's own faces.
     fn finish(&mut self, axis: usize, k: usize, faces: &mut FaceFluxes<'_, R>) {
-        let l = self.layout;
+        let (l, w) = (self.layout, self.layout.width);
         let place = l.flux + l.slot(axis, k) * l.planes();
+        let k = k - l.ghosts;
         if let Some(cells) = self.first_order {
-            mend::first_order_fluxes(
-                self.scratch,
-                self.solver.gamma,
-                cells,
-                axis,
-                k - l.ghosts,
-                place,
-            );
+            mend::first_order_fluxes(self.scratch, self.solver.gamma, cells, axis, k, place);
         }
         let from = place + l.corner();
-        let k = k - l.ghosts;
-        let w = l.width;
-        // (face, first flux, step along the row of faces, first place in the output) of rows of eight faces
-        let mut hand_out = |face: usize, from: usize, step: usize, to: usize| {
-            if let Some(target) = &mut faces.0[face] {
-                for c in 0..l.components {
-                    let row = self
-                        .scratch
-                        .values(from + c * l.plane..from + c * l.plane + (PATCH - 1) * step + 1);
-                    let to = c * FACE + to;
-                    for (x, f) in target[to..to + PATCH]
-                        .iter_mut()
-                        .zip(row.iter().step_by(step))
-                    {
-                        *x = *f;
-                    }
+        match axis {
+            0 | 1 => {
+                let (along, step) = if axis == 0 { (1, w) } else { (w, 1) };
+                self.hand_out(faces, 2 * axis, [from, step], k);
+                self.hand_out(faces, 2 * axis + 1, [from + PATCH * along, step], k);
+            }
+            _ if k == 0 || k == PATCH => {
+                for j in 0..PATCH {
+                    self.hand_out(faces, 4 + k / PATCH, [from + j * w, 1], j);
                 }
             }
+            _ => {}
+        }
+    }
+
+    /// Copies a row of eight fluxes, at `from` and then every `step` elements, to row `row` of a face.
+    fn hand_out(
+        &self,
+        faces: &mut FaceFluxes<'_, R>,
+        face: usize,
+        [from, step]: [usize; 2],
+        row: usize,
+    ) {
+        let Some(target) = &mut faces.0[face] else {
+            return;
         };
-        if axis < 2 {
-            let (along, step) = if axis == 0 { (1, w) } else { (w, 1) };
-            hand_out(2 * axis, from, step, k * PATCH);
-            hand_out(2 * axis + 1, from + PATCH * along, step, k * PATCH);
-        } else if k == 0 || k == PATCH {
-            for j in 0..PATCH {
-                hand_out(4 + k / PATCH, from + j * w, 1, j * PATCH);
+        for c in 0..self.layout.components {
+            let start = from + c * self.layout.plane;
+            let fluxes = self.scratch.values(start..start + (PATCH - 1) * step + 1);
+            let to = c * FACE + row * PATCH;
+            for (value, flux) in target[to..to + PATCH]
+                .iter_mut()
+                .zip(fluxes.iter().step_by(step))
+            {
+                *value = *flux;
             }
         }
     }

@@ -3,9 +3,8 @@ use crate::PATCH;
 use nestar_device::Real;
 use std::ops::Range;
 
-/// Elements behind each array that vector loops may read or write past its end. Also keeps the components of a block of a
-/// power of two cells out of each other's cache sets.
-const PADDING: usize = 48;
+/// Elements behind each array that vector loops may read or write past its end.
+const PADDING: usize = 32;
 /// Alignment of every array in elements: one cache line for both precisions.
 const ALIGNMENT: usize = 16;
 
@@ -43,7 +42,8 @@ impl Layout {
     /// The layout for `ghosts` layers and `components` variables; `parabolic`: the two edges of a cell lie at different
     /// distances.
     pub fn new(ghosts: usize, components: usize, parabolic: bool) -> Self {
-        let aligned = |n: usize| (n + PADDING).next_multiple_of(ALIGNMENT);
+        // an odd number of cache lines, or the components would share cache sets
+        let aligned = |n: usize| ALIGNMENT * ((n + PADDING).div_ceil(ALIGNMENT) | 1);
         let width = PATCH + 2 * ghosts;
         let (block, plane) = (aligned(width * width * width), aligned(width * width));
         let planes = components * plane;

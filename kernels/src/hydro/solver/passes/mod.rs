@@ -89,23 +89,6 @@ pub(super) fn largest<V: Simd>(x: V) -> V::E {
         .fold(lanes[0], |a, b| Num::max(a, *b))
 }
 
-/// Five values along each axis, at `o`.
-#[inline(always)]
-pub(super) unsafe fn load_axes<V: Simd>(
-    p: &[*const V::E; 3],
-    o: usize,
-    stride: usize,
-) -> [[V; 5]; 3] {
-    // SAFETY: the caller vouches for five vectors `stride` apart behind each pointer
-    unsafe {
-        [
-            load5(p[0].add(o), stride),
-            load5(p[1].add(o), stride),
-            load5(p[2].add(o), stride),
-        ]
-    }
-}
-
 /// One value along each axis, at `o`; the second row of a wide vector lies `pitch` behind the first.
 #[inline(always)]
 pub(super) unsafe fn load3<V: Simd>(p: &[*const V::E; 3], o: usize, pitch: usize) -> [V; 3] {

@@ -1,9 +1,8 @@
 //! From the conserved block to the states at the faces of its cells.
-use super::{load_axes, load5, splat, splat3, store5};
+use super::{load5, splat, splat3, store5};
 use crate::hydro::limiter::half_slope;
 use crate::hydro::ppm::parabola;
 use crate::hydro::{eos, hancock};
-use nestar_device::Lane;
 use nestar_device::simd::Simd;
 
 /// Primitive from conserved variables over a flat range.
@@ -112,24 +111,24 @@ pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(a: &E
         // SAFETY: `count` cells and a vector beyond lie inside each component of the block and of the planes
         unsafe {
             let w = load5::<V>(a.cells.add(o), a.cell_stride);
-            let lower = load_axes::<V>(&a.lower, o, a.stride);
-            let upper = if PARABOLIC {
-                load_axes::<V>(&a.upper, o, a.stride)
-            } else {
-                lower
-            };
             let h = if HALF_STEP {
-                let half = if PARABOLIC {
-                    mean(&lower, &upper)
-                } else {
-                    lower
-                };
+                let half = [
+                    half::<V, PARABOLIC>(a, 0, o),
+                    half::<V, PARABOLIC>(a, 1, o),
+                    half::<V, PARABOLIC>(a, 2, o),
+                ];
                 hancock::half_step(&w, &half, &rates, gamma)
             } else {
                 w
             };
             for d in 0..3 {
-                let (low, high) = hancock::edges(&w, &h, &lower[d], &upper[d]);
+                let lower = load5::<V>(a.lower[d].add(o), a.stride);
+                let upper = if PARABOLIC {
+                    load5::<V>(a.upper[d].add(o), a.stride)
+                } else {
+                    lower
+                };
+                let (low, high) = hancock::edges(&w, &h, &lower, &upper);
                 store5(&low, a.low[d].add(o), a.stride);
                 store5(&high, a.high[d].add(o), a.stride);
             }
@@ -141,16 +140,20 @@ pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(a: &E
     }
 }
 
-/// The mean of the distances to the two edges: half the difference across the cell.
+/// Half the differences across the cells at `o` along axis `d`: the mean of the distances to the two edges.
 #[inline(always)]
-fn mean<V: Lane>(lower: &[[V; 5]; 3], upper: &[[V; 5]; 3]) -> [[V; 5]; 3] {
-    let mut half = *lower;
-    for d in 0..3 {
-        for v in 0..5 {
-            half[d][v] = V::lit(0.5) * (lower[d][v] + upper[d][v]);
+unsafe fn half<V: Simd, const PARABOLIC: bool>(a: &Edges<V::E>, d: usize, o: usize) -> [V; 5] {
+    // SAFETY: as in `edges`
+    unsafe {
+        let mut half = load5::<V>(a.lower[d].add(o), a.stride);
+        if PARABOLIC {
+            let upper = load5::<V>(a.upper[d].add(o), a.stride);
+            for v in 0..5 {
+                half[v] = V::lit(0.5) * (half[v] + upper[v]);
+            }
         }
+        half
     }
-    half
 }
 
 /// Edge concentrations of component `c` in the cells at `o`.
