@@ -1,1 +1,129 @@
-//! Nestar.
+//! What users run: initial conditions, each a scenario with its own table in the deck.
+//!
+//! A scenario is one file: a struct of parameters (its table), and a function that makes the initial gas of them.
+
+use nestar_deck::{Deck, DeckError, TableSchema};
+use nestar_engine::{Error, Plugin, Simulation};
+use nestar_systems::fields::GasModel;
+use nestar_systems::hydro::initial::{
+    InitialGas, InitialState, StateConfig, StateFormulas, fill_new,
+};
+use nestar_systems::order::Initialise;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+mod sedov;
+mod sod;
+
+/// What a scenario knows when it makes its initial state.
+pub struct Setting<'a> {
+    /// The deck, for errors that point into it.
+    pub deck: &'a Deck,
+    /// The gas.
+    pub model: GasModel,
+    /// Lower and upper edge of the domain.
+    pub edges: [[f64; 3]; 2],
+    /// Width of a root cell.
+    pub root_width: [f64; 3],
+    /// Finest level of the run.
+    pub max_level: usize,
+}
+
+/// Parameters of a scenario, which make its initial state.
+pub trait Parameters: Serialize + DeserializeOwned + JsonSchema + Default {
+    /// The initial state.
+    ///
+    /// # Errors
+    /// Parameters that do not fit the deck.
+    fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError>;
+}
+
+type Make = fn(&mut Simulation, &str) -> Result<Box<dyn InitialState>, Error>;
+
+/// A registered scenario.
+pub struct Scenario {
+    /// Name in the deck.
+    pub name: &'static str,
+    /// A sentence about it.
+    pub doc: &'static str,
+    /// Its table.
+    pub table: TableSchema,
+    make: Make,
+}
+
+fn scenario<P: Parameters>(name: &'static str, doc: &'static str) -> Scenario {
+    Scenario {
+        name,
+        doc,
+        table: TableSchema::of::<P>(name),
+        make: make::<P>,
+    }
+}
+
+fn make<P: Parameters>(sim: &mut Simulation, name: &str) -> Result<Box<dyn InitialState>, Error> {
+    let parameters: P = sim.deck.table(name)?;
+    let domain = sim.settings.domain.clone();
+    let edges = [domain.left_edge, domain.right_edge];
+    let root_width =
+        std::array::from_fn(|a| (edges[1][a] - edges[0][a]) / f64::from(domain.cells[a]));
+    let model = sim.world.resource::<GasModel>().clone();
+    let max_level = sim.settings.mesh.max_level;
+    Ok(parameters.initial(&Setting {
+        deck: &sim.deck,
+        model,
+        edges,
+        root_width,
+        max_level,
+    })?)
+}
+
+fn formula(sim: &mut Simulation, _: &str) -> Result<Box<dyn InitialState>, Error> {
+    let scalars = sim.world.resource::<GasModel>().scalars.clone();
+    Ok(Box::new(StateFormulas::take(
+        &mut sim.deck,
+        "initial",
+        &scalars,
+    )?))
+}
+
+/// All scenarios, by name.
+#[must_use]
+pub fn scenarios() -> Vec<Scenario> {
+    vec![
+        Scenario {
+            name: "formula",
+            doc: "The state is given by formulas of x, y, z and r in the table [initial].",
+            table: TableSchema::of::<StateConfig>("initial"),
+            make: formula,
+        },
+        scenario::<sedov::Sedov>("sedov", "A point explosion in a uniform medium."),
+        scenario::<sod::Sod>(
+            "sod",
+            "A shock tube between two uniform states, along any axis or the diagonal.",
+        ),
+    ]
+}
+
+/// The plugin that sets the initial state of the scenario that the deck names. Add it behind the gas.
+pub struct InitialCondition {
+    /// Name of the scenario.
+    pub scenario: String,
+}
+
+impl Plugin for InitialCondition {
+    fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
+        let all = scenarios();
+        let names: Vec<&str> = all.iter().map(|s| s.name).collect();
+        let Some(found) = all.iter().find(|s| s.name == self.scenario) else {
+            return Err(sim
+                .deck
+                .unknown_word_at("scenario", &self.scenario, &names)
+                .into());
+        };
+        let state = (found.make)(sim, found.name)?;
+        sim.world.insert_resource(InitialGas(state));
+        sim.systems_in(Initialise::State, fill_new);
+        Ok(())
+    }
+}

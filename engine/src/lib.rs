@@ -1,1 +1,18 @@
-//! Nestar.
+//! The machine of Nestar: world, patches, pools, levels, time, files and configuration.
+//!
+//! Nothing here knows physics: a field is registered with its metadata, and ghost exchange, refinement, restriction, flux
+//! correction, output and restart follow from that.
+
+pub mod config;
+pub mod error;
+pub mod field;
+pub mod mesh;
+pub mod parallel;
+pub mod patch;
+pub mod run;
+pub mod schedule;
+pub mod simulation;
+pub mod time;
+
+pub use error::Error;
+pub use simulation::{Plugin, Simulation};

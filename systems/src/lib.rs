@@ -1,1 +1,8 @@
-//! Nestar.
+//! Physics of Nestar: one folder per plugin, each made of systems that call kernels.
+//!
+//! Plugins never import each other; they meet in [`fields`] (the vocabulary) and in [`order`] (the order of a step).
+
+pub mod fields;
+pub mod hydro;
+pub mod order;
+pub mod refinement;

@@ -6,7 +6,7 @@
 //! A cell whose estimate is NaN is never flagged.
 pub mod cell;
 mod flags;
-mod region;
+pub mod region;
 
 pub use flags::{CellFlags, buffer_sectors};
 pub use region::{CellCentres, inside_box, inside_sphere};

@@ -1,1 +1,38 @@
-//! Mesh operations: ghost gathering, prolongation, restriction.
+//! Mesh operations on 8^3 patches: ghost gathering, physical boundaries, prolongation, restriction and flux correction.
+//!
+//! All of them are gathers: the owner of a patch reads what it needs in a fixed order, nothing is scattered, so the
+//! result does not depend on how patches are spread over threads.
+//!
+//! Layout everywhere: a patch row is `[component][k][j][i]` with `i` (x) fastest, 512 cells a component.
+
+pub mod block;
+pub mod boundary;
+pub mod fluxes;
+pub mod gather;
+pub mod prolong;
+pub mod restrict;
+pub mod rows;
+
+pub use block::{Block, cell_centre};
+pub use boundary::{Boundaries, CellRule, FaceRule, GhostCell};
+pub use gather::{GatherScratch, GhostView, gather};
+pub use rows::Rows;
+
+/// Code in a neighbour table: no patch of this level there, a patch of the next coarser level covers the place.
+pub const COARSER: i32 = -1;
+/// Code in a neighbour table: outside a non-periodic face of the domain.
+pub const OUTSIDE: i32 = -2;
+/// Position of the patch itself in a table of 27.
+pub const SELF: usize = 13;
+
+/// Index in a table of 27 of the neighbour in direction `d`, each component -1, 0 or 1.
+#[must_use]
+pub const fn direction(d: [i32; 3]) -> usize {
+    ((d[2] + 1) * 9 + (d[1] + 1) * 3 + d[0] + 1) as usize
+}
+
+/// Index in a table of 27 of the neighbour through face `f` (x-, x+, y-, y+, z-, z+).
+#[must_use]
+pub const fn face_direction(f: usize) -> usize {
+    [12, 14, 10, 16, 4, 22][f]
+}

@@ -1,0 +1,298 @@
+//! The engine's tables of a deck.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a run simulates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RootConfig {
+    /// The initial condition: the name of a registered scenario, `formula`, or `zarr`.
+    pub scenario: String,
+}
+
+impl Default for RootConfig {
+    fn default() -> Self {
+        Self {
+            scenario: "formula".into(),
+        }
+    }
+}
+
+/// What stands beyond a face of the domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BoundaryKind {
+    /// The domain continues at the opposite face.
+    Periodic,
+    /// Zero gradient.
+    Outflow,
+    /// A mirror.
+    Reflecting,
+    /// Outflow that lets nothing in.
+    Diode,
+    /// A state given by formulas of x, y, z and t.
+    Inflow,
+}
+
+/// The two faces of an axis: one word for both, or [lower, upper].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AxisBoundary {
+    /// Both faces.
+    Both(BoundaryKind),
+    /// Lower and upper face.
+    Each([BoundaryKind; 2]),
+}
+
+impl AxisBoundary {
+    /// Lower and upper face.
+    #[must_use]
+    pub fn sides(self) -> [BoundaryKind; 2] {
+        match self {
+            Self::Both(kind) => [kind; 2],
+            Self::Each(sides) => sides,
+        }
+    }
+}
+
+/// The faces of the three axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AxisBoundaries {
+    /// Faces across x.
+    pub x: AxisBoundary,
+    /// Faces across y.
+    pub y: AxisBoundary,
+    /// Faces across z.
+    pub z: AxisBoundary,
+}
+
+/// All faces: one word, or a table of the axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Boundary {
+    /// Every face.
+    All(BoundaryKind),
+    /// Each axis its own.
+    Axes(AxisBoundaries),
+}
+
+impl Boundary {
+    /// The kinds as `[axis][side]`.
+    #[must_use]
+    pub fn faces(self) -> [[BoundaryKind; 2]; 3] {
+        match self {
+            Self::All(kind) => [[kind; 2]; 3],
+            Self::Axes(axes) => [axes.x.sides(), axes.y.sides(), axes.z.sides()],
+        }
+    }
+}
+
+/// The simulated box.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DomainConfig {
+    /// Cells of level 0 along x, y, z; multiples of 8, each axis its own.
+    #[schemars(inner(range(min = 8, max = 65536)))]
+    pub cells: [u32; 3],
+    /// Lower edge along x, y, z.
+    #[schemars(extend("unit" = "length"))]
+    pub left_edge: [f64; 3],
+    /// Upper edge along x, y, z.
+    #[schemars(extend("unit" = "length"))]
+    pub right_edge: [f64; 3],
+    /// Boundary conditions: one word for all faces, or a table such as `{ x = ["outflow", "reflecting"], y = "periodic", z = "outflow" }`.
+    pub boundary: Boundary,
+}
+
+impl Default for DomainConfig {
+    fn default() -> Self {
+        Self {
+            cells: [64; 3],
+            left_edge: [0.0; 3],
+            right_edge: [1.0; 3],
+            boundary: Boundary::All(BoundaryKind::Periodic),
+        }
+    }
+}
+
+/// How the time steps of the levels relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LevelStepsConfig {
+    /// Each level takes its own step.
+    Adaptive,
+    /// Each level takes half the step of the level below.
+    Halved,
+    /// All levels take the same step.
+    Shared,
+}
+
+/// Time and time steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TimeConfig {
+    /// Simulation time at which the run ends.
+    #[schemars(range(min = 0.0), extend("unit" = "time"))]
+    pub end: f64,
+    /// Most root steps; 0: no limit.
+    pub max_steps: u64,
+    /// Courant number of the gas.
+    #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0))]
+    pub courant: f64,
+    /// How the steps of the levels relate.
+    pub levels: LevelStepsConfig,
+    /// Under `adaptive`: largest relative stretch of a step to meet the coarser level.
+    #[schemars(range(min = 0.0, max = 0.5))]
+    pub increase: f64,
+    /// Under `adaptive`: largest relative cut of a step that saves the finer level a short one.
+    #[schemars(range(min = 0.0, max = 0.5))]
+    pub decrease: f64,
+    /// Longest step of any level; 0: no limit.
+    #[schemars(range(min = 0.0), extend("unit" = "time"))]
+    pub max_step: f64,
+    /// Factor of a step that is taken again because cells came out unphysical.
+    #[schemars(range(min = 0.1, max = 0.95))]
+    pub retry_factor: f64,
+    /// How often a step is taken again before the run stops.
+    #[schemars(range(min = 0, max = 100))]
+    pub retries: u32,
+}
+
+impl Default for TimeConfig {
+    fn default() -> Self {
+        Self {
+            end: 1.0,
+            max_steps: 0,
+            courant: 0.4,
+            levels: LevelStepsConfig::Adaptive,
+            increase: 0.1,
+            decrease: 0.1,
+            max_step: 0.0,
+            retry_factor: 0.8,
+            retries: 10,
+        }
+    }
+}
+
+/// Where and when snapshots are written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OutputConfig {
+    /// Directory of the run; relative to the working directory.
+    pub directory: String,
+    /// Simulation time between snapshots; 0: none by time.
+    #[schemars(range(min = 0.0), extend("unit" = "time"))]
+    pub interval: f64,
+    /// Root steps between snapshots; 0: none by steps.
+    pub steps: u64,
+    /// Wall seconds between snapshots; 0: none by wall time.
+    #[schemars(range(min = 0.0), extend("unit" = "second"))]
+    pub wall_interval: f64,
+    /// Whether the initial state is written.
+    pub initial: bool,
+    /// Whether the final state is written.
+    #[serde(rename = "final")]
+    pub last: bool,
+    /// Memory that snapshot values may wait in while the run goes on.
+    #[schemars(range(min = 1, max = 1_048_576), extend("unit" = "MiB"))]
+    pub buffer: u32,
+}
+
+impl Default for OutputConfig {
+    fn default() -> Self {
+        Self {
+            directory: "out/run".into(),
+            interval: 0.0,
+            steps: 0,
+            wall_interval: 0.0,
+            initial: true,
+            last: true,
+            buffer: 256,
+        }
+    }
+}
+
+/// Where the run computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceChoice {
+    /// A GPU where one is found, the CPU otherwise.
+    Auto,
+    /// The CPU.
+    Cpu,
+}
+
+/// Floating-point precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PrecisionChoice {
+    /// 32 bits.
+    Single,
+    /// 64 bits.
+    Double,
+}
+
+/// The machine a run uses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunConfig {
+    /// Device.
+    pub device: DeviceChoice,
+    /// Floating-point precision of the fields.
+    pub precision: PrecisionChoice,
+    /// Threads; 0: all cores.
+    #[schemars(range(min = 0, max = 4096))]
+    pub threads: u32,
+    /// Whether every regrid is followed by a check of the whole hierarchy.
+    pub audit: bool,
+}
+
+impl Default for RunConfig {
+    fn default() -> Self {
+        Self {
+            device: DeviceChoice::Auto,
+            precision: PrecisionChoice::Double,
+            threads: 0,
+            audit: false,
+        }
+    }
+}
+
+/// Size of the code units in cgs; all 1 for a dimensionless run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct UnitsConfig {
+    /// Centimetres in a code length.
+    #[schemars(extend("unit" = "cm", "exclusiveMinimum" = 0.0))]
+    pub length_cgs: f64,
+    /// Grams in a code mass.
+    #[schemars(extend("unit" = "g", "exclusiveMinimum" = 0.0))]
+    pub mass_cgs: f64,
+    /// Seconds in a code time.
+    #[schemars(extend("unit" = "s", "exclusiveMinimum" = 0.0))]
+    pub time_cgs: f64,
+    /// Name of the unit system.
+    pub name: String,
+}
+
+impl Default for UnitsConfig {
+    fn default() -> Self {
+        Self {
+            length_cgs: 1.0,
+            mass_cgs: 1.0,
+            time_cgs: 1.0,
+            name: "dimensionless".into(),
+        }
+    }
+}
+
+/// What the plugin that owns the mesh table tells the engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeshSettings {
+    /// Finest level, 0 for a uniform grid.
+    pub max_level: usize,
+    /// Steps of a level between two regrids, per level.
+    pub regrid_interval: Vec<u32>,
+}

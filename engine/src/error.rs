@@ -1,0 +1,112 @@
+//! What can go wrong in a run.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// An error of the engine. The command line turns it into an exit status: 2 for decks and arguments, 1 otherwise.
+#[derive(Debug)]
+pub enum Error {
+    /// The deck or an argument is wrong.
+    Deck(nestar_deck::DeckError),
+    /// Something in the deck fits nothing that is registered, found after reading.
+    Setup(String),
+    /// A level's step stays unphysical.
+    Unphysical {
+        /// The level.
+        level: usize,
+        /// Simulation time at the beginning of the step.
+        time: f64,
+        /// How often a smaller step was tried.
+        retries: u32,
+        /// Patch, cell and state.
+        why: String,
+    },
+    /// No usable step length.
+    StepLimit {
+        /// The level.
+        level: usize,
+        /// Simulation time.
+        time: f64,
+        /// The limit at fault.
+        name: &'static str,
+        /// What it proposed.
+        dt: f64,
+    },
+    /// Reading or writing failed.
+    File {
+        /// What was being done.
+        doing: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// A snapshot cannot be read or written.
+    Snapshot(String),
+    /// The hierarchy is inconsistent.
+    Audit(crate::mesh::AuditError),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deck(e) => e.fmt(f),
+            Self::Setup(e) | Self::Snapshot(e) => f.write_str(e),
+            Self::Unphysical {
+                level,
+                time,
+                retries,
+                why,
+            } => write!(
+                f,
+                "level {level} at time {time:.6e}: the gas stays unphysical after {retries} smaller steps: {why}\n\
+                 try a smaller time.courant, hydro.riemann = \"hlle\", hydro.limiter = \"minmod\" or more resolution"
+            ),
+            Self::StepLimit {
+                level,
+                time,
+                name,
+                dt,
+            } => write!(
+                f,
+                "level {level} at time {time:.6e}: the limit \"{name}\" proposes a time step of {dt:e}, which is not positive; \
+                 look for cells without a finite sound speed in the latest snapshot"
+            ),
+            Self::File {
+                doing,
+                path,
+                source,
+            } => write!(f, "{doing} {}: {source}", path.display()),
+            Self::Audit(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<nestar_deck::DeckError> for Error {
+    fn from(e: nestar_deck::DeckError) -> Self {
+        Self::Deck(e)
+    }
+}
+
+impl From<crate::mesh::AuditError> for Error {
+    fn from(e: crate::mesh::AuditError) -> Self {
+        Self::Audit(e)
+    }
+}
+
+impl Error {
+    /// Wraps a file error.
+    pub fn file(
+        doing: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File {
+            doing,
+            path,
+            source,
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What the engine does with any field, derived from its declaration: growth, prolongation, restriction, flux correction.
+
+use super::Component;
+use super::pool::{Element, Field, Pool, Storage};
+use crate::mesh::{NewRows, Topology};
+use crate::time::LevelClock;
+use crate::with_storage;
+use bevy_ecs::prelude::*;
+use nestar_kernels::CELLS;
+use nestar_kernels::mesh::fluxes::{FACE, cell_behind, correction};
+use nestar_kernels::mesh::gather::prolong_patch;
+use nestar_kernels::mesh::restrict::restrict_octet;
+use nestar_snapshot::Values;
+use rayon::prelude::*;
+
+/// The engine's operations on one registered field.
+#[derive(Clone, Copy)]
+pub struct FieldOperations {
+    /// Name of the field.
+    pub name: &'static str,
+    /// Follows a change of `level`'s patches, of which the given rows are new: storage, times, registers.
+    pub follow: fn(&mut World, usize, &[u32]),
+    /// Fills the rows of [`NewRows`] from the coarser level.
+    pub prolong: fn(&mut World),
+    /// The field's components.
+    pub components: fn(&World) -> Vec<Component>,
+    /// Per component: the sum over all leaf cells of value times volume.
+    pub totals: fn(&World) -> Vec<f64>,
+    /// Bytes reserved.
+    pub bytes: fn(&World) -> usize,
+    /// Values of one component in some rows of a level, `[row][8][8][8]`.
+    pub extract: fn(&World, usize, usize, &[u32]) -> Values,
+    /// Sets the values of one component in some rows of a level, and the level's time.
+    pub load: fn(&mut World, usize, usize, &[u32], &Values) -> Result<(), String>,
+}
+
+/// The registered fields.
+#[derive(Resource, Default)]
+pub struct FieldRegistry(Vec<FieldOperations>);
+
+impl FieldRegistry {
+    /// Adds field `F`.
+    pub fn register<F: Field>(&mut self) {
+        self.0.push(FieldOperations {
+            name: F::NAME,
+            follow: follow::<F>,
+            prolong: prolong::<F>,
+            components: |world| world.resource::<Pool<F>>().spec.components.clone(),
+            totals: super::totals::totals::<F>,
+            bytes: |world| world.resource::<Pool<F>>().bytes(),
+            extract: super::transfer::extract::<F>,
+            load: super::transfer::load::<F>,
+        });
+    }
+
+    /// The operations of all fields, in the order of registration.
+    #[must_use]
+    pub fn operations(&self) -> Vec<FieldOperations> {
+        self.0.clone()
+    }
+}
+
+fn follow<F: Field>(world: &mut World, level: usize, rows: &[u32]) {
+    world.resource_scope(|world, mut pool: Mut<Pool<F>>| {
+        let topology = world.resource::<Topology>();
+        let time = world.resource::<crate::time::Levels>().time(level);
+        pool.grow(topology.capacity());
+        pool.touch(rows);
+        if pool.time(level) != time || rows.len() == topology.rows(level).len() {
+            pool.set_time(level, time);
+        }
+        with_storage!(&mut pool.storage, typed => {
+            for pair in level.saturating_sub(1)..=level {
+                typed.registers.rebuild(topology, pair);
+            }
+        });
+    });
+}
+
+fn prolong<F: Field>(world: &mut World) {
+    world.resource_scope(|world, mut pool: Mut<Pool<F>>| {
+        let new = world.resource::<NewRows>();
+        match pool.storage {
+            Storage::Single(_) => prolong_rows::<F, f32>(&pool, world, new),
+            Storage::Double(_) => prolong_rows::<F, f64>(&pool, world, new),
+        }
+        pool.touch(&new.rows);
+    });
+}
+
+fn prolong_rows<F: Field, R: Element>(pool: &Pool<F>, world: &World, new: &NewRows) {
+    let topology = world.resource::<Topology>();
+    let view = pool.ghosts::<R>(topology, new.level);
+    let components = pool.components();
+    let scratch = &pool.typed::<R>().gather_scratch;
+    new.rows.par_iter().for_each(|&row| {
+        // SAFETY: the rows are distinct, and the interpolation reads rows of the coarser level only.
+        unsafe { prolong_patch(&view, row, components, &mut scratch.get()) };
+    });
+}
+
+/// Step `Synchronise: Restrict`: covered cells of the level take the averages of their children.
+pub fn restrict<F: Field>(
+    clock: Res<LevelClock>,
+    topology: Res<Topology>,
+    mut pool: ResMut<Pool<F>>,
+) {
+    match pool.storage {
+        Storage::Single(_) => restrict_level::<F, f32>(&mut pool, &topology, clock.level),
+        Storage::Double(_) => restrict_level::<F, f64>(&mut pool, &topology, clock.level),
+    }
+}
+
+fn restrict_level<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology, level: usize) {
+    let (coarse, fine) = (pool.present::<R>(level), pool.present::<R>(level + 1));
+    topology.rows(level).par_iter().for_each(|&row| {
+        if let Some(first) = topology.first_child(row) {
+            // SAFETY: each coarse row is written by one task; fine rows are only read.
+            unsafe { restrict_octet(&coarse, row, &fine, first) };
+        }
+    });
+    for &row in topology.rows(level) {
+        if !topology.is_leaf(row) {
+            pool.touch(&[row]);
+        }
+    }
+}
+
+/// Corrections left out because they would have made a cell unphysical, since the start of the run.
+#[derive(Resource, Default)]
+pub struct SkippedCorrections(pub u64);
+
+/// Step `Synchronise: Correct`: cells beside a coarse-fine face take the fine fluxes in place of the coarse one.
+pub fn correct<F: Field>(
+    clock: Res<LevelClock>,
+    topology: Res<Topology>,
+    mut pool: ResMut<Pool<F>>,
+    mut skipped: ResMut<SkippedCorrections>,
+) {
+    skipped.0 += match pool.storage {
+        Storage::Single(_) => correct_level::<F, f32>(&mut pool, &topology, &clock),
+        Storage::Double(_) => correct_level::<F, f64>(&mut pool, &topology, &clock),
+    };
+}
+
+fn correct_level<F: Field, R: Element>(
+    pool: &mut Pool<F>,
+    topology: &Topology,
+    clock: &LevelClock,
+) -> u64 {
+    let typed = pool.typed::<R>();
+    let rows = typed.registers.corrected(clock.level);
+    let present = pool.present::<R>(clock.level);
+    let inverse_width = clock.cell_width.map(|w| R::lit(1.0 / w));
+    let components = pool.components();
+    let skipped = rows
+        .par_iter()
+        .map(|(row, slots)| {
+            let mut change = typed.correct_scratch.get();
+            change.fill(R::lit(0.0));
+            for slot in slots.clone() {
+                let (face, coarse) = typed.registers.coarse(clock.level, slot);
+                let fine = typed.registers.fine(topology, clock.level, *row, face);
+                collect(
+                    &mut change,
+                    components,
+                    face,
+                    coarse,
+                    &fine,
+                    inverse_width[face / 2],
+                );
+            }
+            // SAFETY: each row is written by one task.
+            let values = unsafe { present.row_mut(*row) };
+            apply(values, &change, components, typed.physical())
+        })
+        .sum();
+    pool.touch_corrected(clock.level);
+    skipped
+}
+
+/// Enters the corrections of one face into `change`, `[axis][component][512]`.
+fn collect<R: Element>(
+    change: &mut [R],
+    components: usize,
+    face: usize,
+    coarse: &[R],
+    fine: &[&[R]; 4],
+    inverse_width: R,
+) {
+    for c in 0..components {
+        let out = &mut change[(face / 2 * components + c) * CELLS..][..CELLS];
+        for place in 0..FACE {
+            let (slow, fast) = (place / 8, place % 8);
+            out[cell_behind(face, slow, fast)] =
+                correction(face, coarse, fine, c, [slow, fast], inverse_width);
+        }
+    }
+}
+
+/// Adds the corrections of the three axes, in an order-independent sum, where the result is physical; returns how many
+/// cells had to go without.
+fn apply<R: Element>(
+    values: &mut [R],
+    change: &[R],
+    components: usize,
+    physical: fn(&[R]) -> bool,
+) -> u64 {
+    let axis = components * CELLS;
+    let mut state = [R::lit(0.0); nestar_kernels::mesh::prolong::MAX_COMPONENTS];
+    let mut skipped = 0;
+    for cell in 0..CELLS {
+        let mut changed = false;
+        for c in 0..components {
+            let at = c * CELLS + cell;
+            let sum =
+                nestar_device::math::sum3(change[at], change[axis + at], change[2 * axis + at]);
+            changed |= sum != R::lit(0.0);
+            state[c] = values[at] + sum;
+        }
+        if !changed {
+            continue;
+        }
+        if !physical(&state[..components]) {
+            skipped += 1;
+            continue;
+        }
+        for c in 0..components {
+            values[c * CELLS + cell] = state[c];
+        }
+    }
+    skipped
+}

@@ -1,0 +1,281 @@
+//! A field's pool: two banks of rows, a clock per level, and the views that kernels read.
+
+use super::{FieldSpec, Precision, Registers, Slabs};
+use crate::mesh::Topology;
+use crate::parallel::PerThread;
+use bevy_ecs::prelude::*;
+use nestar_device::Real;
+use nestar_kernels::CELLS;
+use nestar_kernels::mesh::{Boundaries, GatherScratch, GhostView, Rows};
+use std::marker::PhantomData;
+
+/// A registered field: a marker type that names a pool.
+pub trait Field: Send + Sync + 'static {
+    /// Name in messages.
+    const NAME: &'static str;
+}
+
+/// Floating-point types that a pool may hold.
+pub trait Element: Real + bytemuck::Pod {
+    /// The pool's typed side, if it holds this type.
+    fn typed(storage: &Storage) -> Option<&TypedPool<Self>>;
+    /// As [`Element::typed`], for changing.
+    fn typed_mut(storage: &mut Storage) -> Option<&mut TypedPool<Self>>;
+    /// The field's test of physical states.
+    fn physical(spec: &FieldSpec) -> fn(&[Self]) -> bool;
+}
+
+macro_rules! element {
+    ($t:ty, $variant:ident, $physical:ident) => {
+        impl Element for $t {
+            fn typed(storage: &Storage) -> Option<&TypedPool<Self>> {
+                if let Storage::$variant(pool) = storage {
+                    Some(pool)
+                } else {
+                    None
+                }
+            }
+            fn typed_mut(storage: &mut Storage) -> Option<&mut TypedPool<Self>> {
+                if let Storage::$variant(pool) = storage {
+                    Some(pool)
+                } else {
+                    None
+                }
+            }
+            fn physical(spec: &FieldSpec) -> fn(&[Self]) -> bool {
+                spec.$physical
+            }
+        }
+    };
+}
+element!(f32, Single, physical_f32);
+element!(f64, Double, physical_f64);
+
+/// The two banks of one precision, and the rules beyond the domain's faces.
+pub struct TypedPool<R> {
+    banks: [Slabs<R>; 2],
+    /// Ghost rules at the domain's faces.
+    pub boundaries: Boundaries<R>,
+    /// Flux registers at coarse-fine faces.
+    pub registers: Registers<R>,
+    /// Working space of gathers.
+    pub gather_scratch: PerThread<GatherScratch<R>>,
+    /// Working space of the flux correction, `[axis][component][512]`.
+    pub(super) correct_scratch: PerThread<Vec<R>>,
+    physical: fn(&[R]) -> bool,
+}
+
+/// A pool's values in the precision chosen in the deck.
+pub enum Storage {
+    /// 32-bit values.
+    Single(TypedPool<f32>),
+    /// 64-bit values.
+    Double(TypedPool<f64>),
+}
+
+/// Evaluates `$body` with `$typed` bound to the [`TypedPool`] that `$storage` (a reference to a [`Storage`]) holds.
+#[macro_export]
+macro_rules! with_storage {
+    ($storage:expr, $typed:ident => $body:expr) => {
+        match $storage {
+            $crate::field::Storage::Single($typed) => $body,
+            $crate::field::Storage::Double($typed) => $body,
+        }
+    };
+}
+
+/// What a level's two banks hold.
+#[derive(Clone, Copy, Debug)]
+struct BankClock {
+    /// The bank that holds the present state.
+    current: usize,
+    /// Simulation time of each bank's values.
+    times: [f64; 2],
+}
+
+/// The pool of field `F`: rows `[component][8][8][8]`, one per patch, in two banks (before and after the level's step).
+#[derive(Resource)]
+pub struct Pool<F: Field> {
+    /// The field's declaration.
+    pub spec: FieldSpec,
+    /// The values.
+    pub storage: Storage,
+    clocks: Vec<BankClock>,
+    epochs: Vec<u32>,
+    marker: PhantomData<F>,
+}
+
+impl<F: Field> Pool<F> {
+    /// An empty pool for `levels` levels. `boundaries` gives the rules for the precision asked for.
+    #[must_use]
+    pub fn new(spec: FieldSpec, storage: Storage, levels: usize) -> Self {
+        let clock = BankClock {
+            current: 0,
+            times: [0.0; 2],
+        };
+        Self {
+            spec,
+            storage,
+            clocks: vec![clock; levels],
+            epochs: Vec::new(),
+            marker: PhantomData,
+        }
+    }
+
+    /// Number of components.
+    #[must_use]
+    pub fn components(&self) -> usize {
+        self.spec.components.len()
+    }
+
+    /// Precision of the values.
+    #[must_use]
+    pub fn precision(&self) -> Precision {
+        match self.storage {
+            Storage::Single(_) => Precision::Single,
+            Storage::Double(_) => Precision::Double,
+        }
+    }
+
+    /// Bytes reserved by both banks.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        with_storage!(&self.storage, pool => pool.banks[0].bytes() + pool.banks[1].bytes())
+    }
+
+    /// Grows to `rows` rows.
+    pub fn grow(&mut self, rows: usize) {
+        with_storage!(&mut self.storage, pool => for bank in &mut pool.banks { bank.grow(rows) });
+        self.epochs.resize(rows, 0);
+    }
+
+    /// The typed side.
+    ///
+    /// # Panics
+    /// If the pool holds the other precision.
+    #[must_use]
+    pub fn typed<R: Element>(&self) -> &TypedPool<R> {
+        R::typed(&self.storage).expect("the pool holds the precision asked for")
+    }
+
+    /// Bank with the present state of `level`.
+    #[must_use]
+    pub fn current(&self, level: usize) -> usize {
+        self.clocks[level].current
+    }
+
+    /// Simulation time of the present state of `level`.
+    #[must_use]
+    pub fn time(&self, level: usize) -> f64 {
+        let clock = self.clocks[level];
+        clock.times[clock.current]
+    }
+
+    /// Rows of the present state of `level`.
+    #[must_use]
+    pub fn present<R: Element>(&self, level: usize) -> Rows<'_, R> {
+        self.typed::<R>().banks[self.current(level)].rows()
+    }
+
+    /// Rows that a step of `level` writes.
+    #[must_use]
+    pub fn next<R: Element>(&self, level: usize) -> Rows<'_, R> {
+        self.typed::<R>().banks[1 - self.current(level)].rows()
+    }
+
+    /// The next bank of `level` becomes the present state, of time `time`; its rows are marked as changed.
+    pub fn commit(&mut self, level: usize, time: f64, rows: &[u32]) {
+        let clock = &mut self.clocks[level];
+        clock.current = 1 - clock.current;
+        clock.times[clock.current] = time;
+        self.touch(rows);
+    }
+
+    /// Declares the present state of `level` to be of time `time` and drops what its other bank held.
+    pub fn set_time(&mut self, level: usize, time: f64) {
+        self.clocks[level].times = [time; 2];
+    }
+
+    /// Marks rows as changed, so that values derived from them are made anew.
+    pub fn touch(&mut self, rows: &[u32]) {
+        for &row in rows {
+            self.epochs[row as usize] = self.epochs[row as usize].wrapping_add(1);
+        }
+    }
+
+    /// Marks the rows of `level` that flux corrections change.
+    pub(super) fn touch_corrected(&mut self, level: usize) {
+        let epochs = &mut self.epochs;
+        with_storage!(&self.storage, typed => for (row, _) in typed.registers.corrected(level) {
+            epochs[*row as usize] = epochs[*row as usize].wrapping_add(1);
+        });
+    }
+
+    /// Counts the changes of a row; a cached value is good while the count stands.
+    #[must_use]
+    pub fn epoch(&self, row: u32) -> u32 {
+        self.epochs[row as usize]
+    }
+
+    /// What a gather on `level` reads: the present state, with coarse ghosts interpolated to its time.
+    #[must_use]
+    pub fn ghosts<'a, R: Element>(
+        &'a self,
+        topology: &'a Topology,
+        level: usize,
+    ) -> GhostView<'a, R> {
+        let typed = self.typed::<R>();
+        let time = self.time(level);
+        let (coarse_old, coarse_new, weight) = self.coarse_banks::<R>(level, time);
+        GhostView {
+            level: self.present::<R>(level),
+            coarse_old,
+            coarse_new,
+            weight: R::lit(weight),
+            neighbours: topology.neighbour_table(),
+            parent: topology.parent_table(),
+            index: topology.index_table(),
+            domain_cells: topology.domain.cells(level),
+            edges: [topology.domain.left_edge, topology.domain.right_edge],
+            boundaries: &typed.boundaries,
+            time,
+            limiter: self.spec.prolongation,
+            physical: typed.physical,
+        }
+    }
+
+    /// The banks of the level below `level` and the weight of the newer one at `time`.
+    fn coarse_banks<R: Element>(&self, level: usize, time: f64) -> (Rows<'_, R>, Rows<'_, R>, f64) {
+        let below = level.saturating_sub(1);
+        let clock = self.clocks[below];
+        let (old, new) = (clock.times[1 - clock.current], clock.times[clock.current]);
+        let present = self.present::<R>(below);
+        if level == 0 || time >= new || old >= new {
+            return (present, present, 1.0);
+        }
+        (self.next::<R>(below), present, (time - old) / (new - old))
+    }
+}
+
+impl<R: Element> TypedPool<R> {
+    /// Empty banks for the field `spec` with the rules `boundaries`.
+    #[must_use]
+    pub fn new(spec: &FieldSpec, boundaries: Boundaries<R>, levels: usize) -> Self {
+        let components = spec.components.len();
+        let length = components * CELLS;
+        Self {
+            banks: [Slabs::new(length), Slabs::new(length)],
+            boundaries,
+            registers: Registers::new(components, levels),
+            gather_scratch: PerThread::new(|| GatherScratch::new(components)),
+            correct_scratch: PerThread::new(|| vec![R::lit(0.0); 3 * length]),
+            physical: R::physical(spec),
+        }
+    }
+
+    /// Whether a state (one value per component) is physical.
+    #[must_use]
+    pub fn physical(&self) -> fn(&[R]) -> bool {
+        self.physical
+    }
+}

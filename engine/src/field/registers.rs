@@ -1,0 +1,236 @@
+//! Flux registers: what flowed through the coarse-fine faces, seen from either side.
+//!
+//! A register belongs to one face of one patch and is written by that patch alone; the coarse patch gathers its fine
+//! neighbours' registers when the two levels synchronise.
+
+use crate::mesh::Topology;
+use crate::parallel::SharedCells;
+use nestar_device::Real;
+use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
+use nestar_kernels::mesh::{COARSER, face_direction};
+
+/// No register at this face.
+const NONE: u32 = u32::MAX;
+
+/// The registers between level `l` and `l + 1`.
+struct Pair<R> {
+    /// Leaf patches of level `l` with a refined neighbour: (row, face), faces of a row together.
+    coarse: Vec<(u32, u8)>,
+    /// The rows of `coarse`, each with its range of slots.
+    corrected: Vec<(u32, std::ops::Range<usize>)>,
+    /// Patches of level `l + 1` with a coarser neighbour: (row, face).
+    fine: Vec<(u32, u8)>,
+    /// Time-integrated coarse fluxes, `[slot][component][8][8]`.
+    coarse_flux: SharedCells<R>,
+    /// Time-integrated fine fluxes over the coarse step so far, `[slot][component][4][4]`.
+    fine_flux: SharedCells<R>,
+    /// The fine fluxes of the step being tried; added once it is accepted.
+    attempt: SharedCells<R>,
+}
+
+/// All flux registers of a field, in one precision.
+pub struct Registers<R> {
+    components: usize,
+    pairs: Vec<Pair<R>>,
+    /// Per row and face: slot among its level's coarse-side registers.
+    coarse_slot: Vec<[u32; 6]>,
+    /// Per row and face: slot among its level's fine-side registers.
+    fine_slot: Vec<[u32; 6]>,
+}
+
+impl<R: Real> Registers<R> {
+    /// Registers for `components` components on `levels` levels; none in use.
+    #[must_use]
+    pub fn new(components: usize, levels: usize) -> Self {
+        let pair = || Pair {
+            coarse: Vec::new(),
+            corrected: Vec::new(),
+            fine: Vec::new(),
+            coarse_flux: SharedCells::default(),
+            fine_flux: SharedCells::default(),
+            attempt: SharedCells::default(),
+        };
+        Self {
+            components,
+            pairs: (0..levels).map(|_| pair()).collect(),
+            coarse_slot: Vec::new(),
+            fine_slot: Vec::new(),
+        }
+    }
+
+    /// Bytes in use.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let values: usize = self
+            .pairs
+            .iter()
+            .map(|p| p.coarse_flux.len() + p.fine_flux.len() + p.attempt.len())
+            .sum();
+        values * size_of::<R>() + self.coarse_slot.len() * 48
+    }
+
+    /// Rebuilds the registers between `level` and `level + 1` after a change of either; all are zero.
+    pub fn rebuild(&mut self, topology: &Topology, level: usize) {
+        self.coarse_slot.resize(topology.capacity(), [NONE; 6]);
+        self.fine_slot.resize(topology.capacity(), [NONE; 6]);
+        let pair = &mut self.pairs[level];
+        clear(&mut pair.coarse, &mut self.coarse_slot);
+        clear(&mut pair.fine, &mut self.fine_slot);
+        for &row in topology.rows(level) {
+            if topology.is_leaf(row) {
+                list_faces(
+                    topology,
+                    row,
+                    &mut pair.coarse,
+                    &mut self.coarse_slot,
+                    |n| u32::try_from(n).is_ok_and(|n| !topology.is_leaf(n)),
+                );
+            }
+        }
+        pair.corrected.clear();
+        for (slot, &(row, _)) in pair.coarse.iter().enumerate() {
+            match pair.corrected.last_mut() {
+                Some((last, range)) if *last == row => range.end = slot + 1,
+                _ => pair.corrected.push((row, slot..slot + 1)),
+            }
+        }
+        for &row in topology.rows(level + 1) {
+            list_faces(topology, row, &mut pair.fine, &mut self.fine_slot, |n| {
+                n == COARSER
+            });
+        }
+        let fine_values = pair.fine.len() * self.components * QUARTER;
+        for (values, length) in [
+            (
+                &mut pair.coarse_flux,
+                pair.coarse.len() * self.components * FACE,
+            ),
+            (&mut pair.fine_flux, fine_values),
+            (&mut pair.attempt, fine_values),
+        ] {
+            values.reset(length, R::lit(0.0));
+        }
+    }
+
+    /// Whether face `face` of `row` has a register on either side.
+    #[must_use]
+    pub fn wants(&self, row: u32, face: usize) -> bool {
+        self.coarse_slot[row as usize][face] != NONE || self.fine_slot[row as usize][face] != NONE
+    }
+
+    /// The coarse-side register of a face of a patch of `level`, `[component][8][8]`.
+    ///
+    /// # Safety
+    /// One user of a row at a time.
+    #[must_use]
+    pub unsafe fn coarse_mut(&self, level: usize, row: u32, face: usize) -> Option<&mut [R]> {
+        let length = self.components * FACE;
+        match self.coarse_slot[row as usize][face] as usize {
+            slot if slot == NONE as usize => None,
+            // SAFETY: a slot belongs to one row; exclusivity is the caller's contract.
+            slot => Some(unsafe {
+                self.pairs[level]
+                    .coarse_flux
+                    .slice_mut(slot * length..(slot + 1) * length)
+            }),
+        }
+    }
+
+    /// The fine-side register of a face of a patch of `level` for the step being tried, `[component][4][4]`.
+    ///
+    /// # Safety
+    /// As [`Registers::coarse_mut`].
+    #[must_use]
+    pub unsafe fn attempt_mut(&self, level: usize, row: u32, face: usize) -> Option<&mut [R]> {
+        let length = self.components * QUARTER;
+        match self.fine_slot[row as usize][face] as usize {
+            slot if slot == NONE as usize => None,
+            // SAFETY: as above.
+            slot => Some(unsafe {
+                self.pairs[level - 1]
+                    .attempt
+                    .slice_mut(slot * length..(slot + 1) * length)
+            }),
+        }
+    }
+
+    /// A step of `level` is accepted: its fluxes count for the coarser level, and the finer level starts to sum anew.
+    pub fn commit(&mut self, level: usize) {
+        if level > 0 {
+            let pair = &mut self.pairs[level - 1];
+            for (sum, value) in pair
+                .fine_flux
+                .as_mut_slice()
+                .iter_mut()
+                .zip(pair.attempt.as_mut_slice())
+            {
+                *sum += *value;
+            }
+        }
+        self.pairs[level].fine_flux.as_mut_slice().fill(R::lit(0.0));
+    }
+
+    /// The patches of `level` with coarse-side registers, each with its slots.
+    #[must_use]
+    pub fn corrected(&self, level: usize) -> &[(u32, std::ops::Range<usize>)] {
+        &self.pairs[level].corrected
+    }
+
+    /// Face and coarse-side fluxes of slot `slot` of `level`.
+    #[must_use]
+    pub fn coarse(&self, level: usize, slot: usize) -> (usize, &[R]) {
+        let length = self.components * FACE;
+        let pair = &self.pairs[level];
+        let range = slot * length..(slot + 1) * length;
+        // SAFETY: registers are written during `Advance` only, never while the levels synchronise.
+        (pair.coarse[slot].1 as usize, unsafe {
+            pair.coarse_flux.slice(range)
+        })
+    }
+
+    /// Summed fluxes of the four patches of `level + 1` that touch face `face` of `row` from beyond, by quarter
+    /// (`2*slow + fast`).
+    #[must_use]
+    pub fn fine(&self, topology: &Topology, level: usize, row: u32, face: usize) -> [&[R]; 4] {
+        let beyond = topology.neighbours(row)[face_direction(face)] as u32;
+        let first = topology
+            .first_child(beyond)
+            .expect("a coarse-side register has a refined neighbour");
+        let length = self.components * QUARTER;
+        let axis = face / 2;
+        let [slow, fast] = [[2, 1], [2, 0], [1, 0]][axis];
+        std::array::from_fn(|q| {
+            // beyond a lower face stands the neighbour's upper half
+            let child =
+                (1 - face as u32 % 2) << axis | (q as u32 & 1) << fast | (q as u32 >> 1) << slow;
+            let slot = self.fine_slot[(first + child) as usize][face ^ 1] as usize;
+            // SAFETY: as `coarse`.
+            unsafe {
+                self.pairs[level]
+                    .fine_flux
+                    .slice(slot * length..(slot + 1) * length)
+            }
+        })
+    }
+}
+
+fn clear(list: &mut Vec<(u32, u8)>, slots: &mut [[u32; 6]]) {
+    for (row, face) in list.drain(..) {
+        slots[row as usize][face as usize] = NONE;
+    }
+}
+
+fn list_faces(
+    topology: &Topology,
+    row: u32,
+    list: &mut Vec<(u32, u8)>,
+    slots: &mut [[u32; 6]],
+    has_register: impl Fn(i32) -> bool,
+) {
+    for face in 0..6 {
+        if has_register(topology.neighbours(row)[face_direction(face)]) {
+            slots[row as usize][face] = list.len() as u32;
+            list.push((row, face as u8));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Values out of and into pools, for snapshots.
+
+use super::pool::{Element, Field, Pool, Storage};
+use crate::time::Levels;
+use bevy_ecs::prelude::*;
+use nestar_kernels::CELLS;
+use nestar_snapshot::Values;
+use rayon::prelude::*;
+
+/// Values of component `c` in some rows of a level, `[row][8][8][8]`.
+pub(super) fn extract<F: Field>(world: &World, level: usize, c: usize, rows: &[u32]) -> Values {
+    let pool = world.resource::<Pool<F>>();
+    match pool.storage {
+        Storage::Single(_) => Values::F32(copy::<F, f32>(pool, level, c, rows)),
+        Storage::Double(_) => Values::F64(copy::<F, f64>(pool, level, c, rows)),
+    }
+}
+
+fn copy<F: Field, R: Element>(pool: &Pool<F>, level: usize, c: usize, rows: &[u32]) -> Vec<R> {
+    let present = pool.present::<R>(level);
+    let mut out = vec![R::lit(0.0); rows.len() * CELLS];
+    out.par_chunks_mut(CELLS).zip(rows).for_each(|(out, &row)| {
+        out.copy_from_slice(&present.row(row)[c * CELLS..(c + 1) * CELLS]);
+    });
+    out
+}
+
+/// Sets component `c` in some rows of a level from `[row][8][8][8]`; values in the other precision are converted.
+pub(super) fn load<F: Field>(
+    world: &mut World,
+    level: usize,
+    c: usize,
+    rows: &[u32],
+    values: &Values,
+) -> Result<(), String> {
+    let time = world.resource::<Levels>().time(level);
+    let mut pool = world.resource_mut::<Pool<F>>();
+    if values.len() != rows.len() * CELLS {
+        return Err(format!(
+            "{} values for {} patches of {CELLS} cells",
+            values.len(),
+            rows.len()
+        ));
+    }
+    match (&pool.storage, values) {
+        (Storage::Single(_), Values::F32(values)) => put::<F, f32>(&pool, level, c, rows, values),
+        (Storage::Double(_), Values::F64(values)) => put::<F, f64>(&pool, level, c, rows, values),
+        (Storage::Single(_), Values::F64(values)) => {
+            let values: Vec<f32> = values.iter().map(|&v| v as f32).collect();
+            put::<F, f32>(&pool, level, c, rows, &values);
+        }
+        (Storage::Double(_), Values::F32(values)) => {
+            let values: Vec<f64> = values.iter().map(|&v| f64::from(v)).collect();
+            put::<F, f64>(&pool, level, c, rows, &values);
+        }
+        _ => return Err("the array holds integers".into()),
+    }
+    pool.set_time(level, time);
+    pool.touch(rows);
+    Ok(())
+}
+
+fn put<F: Field, R: Element>(pool: &Pool<F>, level: usize, c: usize, rows: &[u32], values: &[R]) {
+    let present = pool.present::<R>(level);
+    rows.par_iter()
+        .zip(values.par_chunks(CELLS))
+        .for_each(|(&row, values)| {
+            // SAFETY: the rows are distinct.
+            let out = unsafe { present.row_mut(row) };
+            out[c * CELLS..(c + 1) * CELLS].copy_from_slice(values);
+        });
+}

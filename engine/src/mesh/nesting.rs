@@ -1,0 +1,152 @@
+//! Which patches of a level to refine and which to coarsen, so that proper nesting holds at all times.
+//!
+//! Neighbouring patches, diagonals included, differ by one level at most. Therefore a patch may be refined only if all
+//! its 26 neighbours exist on its level (or lie outside the domain), and the children of a patch may go only if no
+//! refined patch of the finer level touches them. A wish that nesting forbids is passed down to the coarser level, which
+//! grants it when it regrids.
+
+use super::Topology;
+use super::topology::offset;
+use bevy_ecs::prelude::*;
+use nestar_kernels::mesh::{COARSER, direction};
+
+/// What the flagging systems asked for.
+#[derive(Resource, Default)]
+pub struct RefineRequests {
+    /// Per row: the sectors (bit `direction(d)` of 27) that flagged cells and their buffers reach.
+    sectors: Vec<u32>,
+    /// Per row: a finer patch nearby needs this patch refined.
+    wished: Vec<bool>,
+}
+
+/// What a regrid of one level does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Rows that get children, in Hilbert order.
+    pub refine: Vec<u32>,
+    /// Rows whose children go, in Hilbert order.
+    pub coarsen: Vec<u32>,
+}
+
+impl RefineRequests {
+    /// Makes room for `rows` rows.
+    pub fn resize(&mut self, rows: usize) {
+        self.sectors.resize(rows, 0);
+        self.wished.resize(rows, false);
+    }
+
+    /// Forgets what stood at `row` (it has a new patch).
+    pub fn forget(&mut self, row: u32) {
+        self.sectors[row as usize] = 0;
+        self.wished[row as usize] = false;
+    }
+
+    /// Replaces the sectors that patch `row` asks for.
+    pub fn set(&mut self, row: u32, sectors: u32) {
+        self.sectors[row as usize] = sectors;
+    }
+
+    /// Adds to the sectors that patch `row` asks for.
+    pub fn add(&mut self, row: u32, sectors: u32) {
+        self.sectors[row as usize] |= sectors;
+    }
+
+    /// The patches of `level`, as positions in its Hilbert order, that a finer patch needs refined: kept in snapshots, since
+    /// the next regrid of the level still honours them.
+    #[must_use]
+    pub fn wishes(&self, topology: &Topology, level: usize) -> Vec<u32> {
+        let rows = topology.rows(level).iter().enumerate();
+        rows.filter(|(_, row)| self.wished[**row as usize])
+            .map(|(n, _)| n as u32)
+            .collect()
+    }
+
+    /// Restores what [`RefineRequests::wishes`] gave.
+    pub fn set_wishes(&mut self, topology: &Topology, level: usize, positions: &[u32]) {
+        for &n in positions {
+            if let Some(&row) = topology.rows(level).get(n as usize) {
+                self.wished[row as usize] = true;
+            }
+        }
+    }
+
+    /// Whether any flagged cell or buffer reaches patch `row`, or a finer patch needs it refined.
+    fn wanted(&self, topology: &Topology, row: u32, finer_exists: bool) -> bool {
+        let around = topology.neighbours(row);
+        (finer_exists && self.wished[row as usize])
+            || (0..27)
+                .any(|d| around[d] >= 0 && self.sectors[around[d] as usize] >> (26 - d) & 1 == 1)
+    }
+
+    /// Passes what `row` of the level wants but cannot have to the coarser patches that stand in the way.
+    fn pass_down(&mut self, topology: &Topology, row: u32, wanted: bool) {
+        let around = topology.neighbours(row);
+        let sectors = self.sectors[row as usize];
+        for d in 0..27 {
+            if around[d] == COARSER && (wanted || sectors >> d & 1 == 1) {
+                if let Some(coarse) = coarse_neighbour(topology, row, d) {
+                    self.wished[coarse as usize] = true;
+                }
+            }
+        }
+    }
+
+    /// Decides how to change the children of `level`'s patches.
+    pub fn decide(&mut self, topology: &Topology, level: usize) -> Changes {
+        let finer_exists = !topology.rows(level + 1).is_empty();
+        let required = required(topology, level);
+        if level > 0 {
+            for &row in topology.rows(level - 1) {
+                self.wished[row as usize] = false;
+            }
+        }
+        let mut changes = Changes::default();
+        for (n, &row) in topology.rows(level).iter().enumerate() {
+            let wanted = self.wanted(topology, row, finer_exists);
+            self.pass_down(topology, row, wanted);
+            match topology.is_leaf(row) {
+                true if wanted && nestable(topology, row) => changes.refine.push(row),
+                false if !wanted && !required[n] => changes.coarsen.push(row),
+                _ => {}
+            }
+        }
+        if level >= topology.max_level {
+            changes.refine.clear();
+        }
+        changes
+    }
+}
+
+/// Whether all neighbours of `row` exist on its level or lie outside the domain.
+fn nestable(topology: &Topology, row: u32) -> bool {
+    !topology.neighbours(row).contains(&COARSER)
+}
+
+/// The patch of the next coarser level that covers the place of neighbour `d` of `row`.
+fn coarse_neighbour(topology: &Topology, row: u32, d: usize) -> Option<u32> {
+    let parent = topology.parent(row)?;
+    let index = topology.index(row);
+    let step = offset(d);
+    let place = std::array::from_fn(|a| ((index[a] & 1) + step[a]).div_euclid(2));
+    u32::try_from(topology.neighbours(parent)[direction(place)]).ok()
+}
+
+/// For every patch of `level`, in order: whether its children must stay because a refined child is among them or
+/// touches them.
+fn required(topology: &Topology, level: usize) -> Vec<bool> {
+    let mut by_row = vec![false; topology.capacity()];
+    for &row in topology.rows(level + 1) {
+        if !topology.is_leaf(row) {
+            for &n in topology.neighbours(row) {
+                if let Some(parent) = u32::try_from(n).ok().and_then(|n| topology.parent(n)) {
+                    by_row[parent as usize] = true;
+                }
+            }
+        }
+    }
+    topology
+        .rows(level)
+        .iter()
+        .map(|&row| by_row[row as usize])
+        .collect()
+}

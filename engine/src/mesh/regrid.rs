@@ -1,0 +1,100 @@
+//! Changing the hierarchy: entities, tables, pools and registers follow from one list of changes.
+
+use super::nesting::{Changes, RefineRequests};
+use super::topology::Topology;
+use crate::field::FieldRegistry;
+use crate::patch::{Level, Owner, Parent, PatchIndex, PatchRow};
+use crate::time::Levels;
+use bevy_ecs::prelude::*;
+
+/// The rows that the latest change of the hierarchy created, in Hilbert order of their level.
+#[derive(Resource, Default)]
+pub struct NewRows {
+    /// Level of the new patches.
+    pub level: usize,
+    /// Their rows.
+    pub rows: Vec<u32>,
+}
+
+/// Creates the root grid: tables, entities and pool rows. The new rows stand in [`NewRows`].
+pub fn create_root(world: &mut World) {
+    let rows = world.resource_mut::<Topology>().create_root();
+    spawn(world, &rows);
+    finish(world, 0, rows);
+}
+
+/// Applies `changes` to the patches of `level`; the children created stand in [`NewRows`], unfilled.
+pub fn apply(world: &mut World, level: usize, changes: &Changes) {
+    for &row in &changes.coarsen {
+        let topology = world.resource::<Topology>();
+        let first = topology
+            .first_child(row)
+            .expect("only refined patches are coarsened");
+        let entities: [Entity; 8] = std::array::from_fn(|c| topology.entity(first + c as u32));
+        world.resource_mut::<Topology>().remove_children(row);
+        for entity in entities {
+            world.despawn(entity);
+        }
+    }
+    let mut topology = world.resource_mut::<Topology>();
+    let mut created = Vec::with_capacity(8 * changes.refine.len());
+    for &row in &changes.refine {
+        let first = topology.create_children(row);
+        created.extend(first..first + 8);
+    }
+    topology.relink(level + 1);
+    created.sort_by_cached_key(|&row| topology.key(row));
+    spawn(world, &created);
+    finish(world, level + 1, created);
+}
+
+fn spawn(world: &mut World, rows: &[u32]) {
+    for &row in rows {
+        let topology = world.resource::<Topology>();
+        let level = topology.level(row).expect("a new row is in use");
+        let parent = topology.parent(row).map(|p| topology.entity(p));
+        let index = PatchIndex(topology.index(row));
+        let mut entity = world.spawn((Level(level as u8), index, PatchRow(row), Owner(0)));
+        if let Some(parent) = parent {
+            entity.insert(Parent(parent));
+        }
+        let entity = entity.id();
+        world.resource_mut::<Topology>().set_entity(row, entity);
+    }
+}
+
+/// Lets everything that is indexed by rows follow the new tables.
+fn finish(world: &mut World, level: usize, rows: Vec<u32>) {
+    let capacity = world.resource::<Topology>().capacity();
+    let mut requests = world.resource_mut::<RefineRequests>();
+    requests.resize(capacity);
+    for &row in &rows {
+        requests.forget(row);
+    }
+    if level > 0 {
+        world.resource_mut::<Levels>().align_with_parent(level);
+    }
+    let operations = world.resource::<FieldRegistry>().operations();
+    for field in &operations {
+        (field.follow)(world, level, &rows);
+    }
+    let mut new = world.resource_mut::<NewRows>();
+    new.level = level;
+    new.rows = rows;
+}
+
+/// Regrids `level` as its requests say and fills the new patches by interpolation: the step `Regrid: Refine`.
+pub fn refine(world: &mut World) {
+    let level = world.resource::<crate::time::LevelClock>().level;
+    let changes = world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
+        requests.decide(world.resource::<Topology>(), level)
+    });
+    if changes.refine.is_empty() && changes.coarsen.is_empty() {
+        return;
+    }
+    apply(world, level, &changes);
+    let operations = world.resource::<FieldRegistry>().operations();
+    for field in &operations {
+        (field.prolong)(world);
+    }
+}

@@ -1,0 +1,345 @@
+//! The tables that say which patch is where: rows, neighbours, parents and children, as plain arrays.
+
+use super::hilbert::{bits_for, hilbert_key};
+use bevy_ecs::prelude::*;
+use nestar_kernels::PATCH;
+use nestar_kernels::mesh::{COARSER, OUTSIDE, SELF};
+
+/// The box that the root grid fills.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Domain {
+    /// Root patches along each axis.
+    pub root: [i32; 3],
+    /// Lower edge, code length.
+    pub left_edge: [f64; 3],
+    /// Upper edge, code length.
+    pub right_edge: [f64; 3],
+    /// Axes along which the domain is periodic.
+    pub periodic: [bool; 3],
+}
+
+impl Domain {
+    /// Cells of the whole domain on `level` along each axis.
+    #[must_use]
+    pub fn cells(&self, level: usize) -> [i32; 3] {
+        self.root.map(|n| (n * PATCH as i32) << level)
+    }
+
+    /// Width of a cell of `level` along each axis, code length.
+    #[must_use]
+    pub fn cell_width(&self, level: usize) -> [f64; 3] {
+        let cells = self.cells(level);
+        std::array::from_fn(|a| (self.right_edge[a] - self.left_edge[a]) / f64::from(cells[a]))
+    }
+
+    /// Volume of a cell of `level`, code length cubed.
+    #[must_use]
+    pub fn cell_volume(&self, level: usize) -> f64 {
+        self.cell_width(level).iter().product()
+    }
+}
+
+/// Topology of the whole hierarchy. Tables are indexed by row; a row belongs to one patch of any level.
+///
+/// Memory: 176 bytes a row.
+#[derive(Resource)]
+pub struct Topology {
+    /// The box.
+    pub domain: Domain,
+    /// Finest level allowed.
+    pub max_level: usize,
+    level: Vec<i8>,
+    index: Vec<[i32; 3]>,
+    parent: Vec<i32>,
+    first_child: Vec<i32>,
+    neighbours: Vec<[i32; 27]>,
+    entity: Vec<Entity>,
+    levels: Vec<Vec<u32>>,
+    free_octets: Vec<u32>,
+}
+
+impl Topology {
+    /// An empty hierarchy.
+    #[must_use]
+    pub fn new(domain: Domain, max_level: usize) -> Self {
+        Self {
+            domain,
+            max_level,
+            level: Vec::new(),
+            index: Vec::new(),
+            parent: Vec::new(),
+            first_child: Vec::new(),
+            neighbours: Vec::new(),
+            entity: Vec::new(),
+            levels: vec![Vec::new(); max_level + 1],
+            free_octets: Vec::new(),
+        }
+    }
+
+    /// Rows that the tables hold, used or free: what pools must provide for.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.level.len()
+    }
+
+    /// Rows of `level` in Hilbert order; empty beyond the finest level.
+    #[must_use]
+    pub fn rows(&self, level: usize) -> &[u32] {
+        self.levels.get(level).map_or(&[], Vec::as_slice)
+    }
+
+    /// Finest level that has patches.
+    #[must_use]
+    pub fn finest(&self) -> usize {
+        self.levels
+            .iter()
+            .rposition(|rows| !rows.is_empty())
+            .unwrap_or(0)
+    }
+
+    /// Patches of all levels.
+    #[must_use]
+    pub fn patches(&self) -> usize {
+        self.levels.iter().map(Vec::len).sum()
+    }
+
+    /// Level of a row, `None` for a free row.
+    #[must_use]
+    pub fn level(&self, row: u32) -> Option<usize> {
+        usize::try_from(self.level[row as usize]).ok()
+    }
+
+    /// Position of a patch on its level, in patches.
+    #[must_use]
+    pub fn index(&self, row: u32) -> [i32; 3] {
+        self.index[row as usize]
+    }
+
+    /// Row of the parent.
+    #[must_use]
+    pub fn parent(&self, row: u32) -> Option<u32> {
+        u32::try_from(self.parent[row as usize]).ok()
+    }
+
+    /// First of the eight consecutive rows of the children, ordered by their sides as bits z y x.
+    #[must_use]
+    pub fn first_child(&self, row: u32) -> Option<u32> {
+        u32::try_from(self.first_child[row as usize]).ok()
+    }
+
+    /// Whether a patch has no children.
+    #[must_use]
+    pub fn is_leaf(&self, row: u32) -> bool {
+        self.first_child[row as usize] < 0
+    }
+
+    /// The 27 neighbours (rows or codes), the patch itself in the middle; see `nestar_kernels::mesh`.
+    #[must_use]
+    pub fn neighbours(&self, row: u32) -> &[i32; 27] {
+        &self.neighbours[row as usize]
+    }
+
+    /// The entity of a patch.
+    #[must_use]
+    pub fn entity(&self, row: u32) -> Entity {
+        self.entity[row as usize]
+    }
+
+    /// All neighbour tables, by row.
+    #[must_use]
+    pub fn neighbour_table(&self) -> &[[i32; 27]] {
+        &self.neighbours
+    }
+
+    /// All parents, by row; -1 on level 0.
+    #[must_use]
+    pub fn parent_table(&self) -> &[i32] {
+        &self.parent
+    }
+
+    /// All patch indices, by row.
+    #[must_use]
+    pub fn index_table(&self) -> &[[i32; 3]] {
+        &self.index
+    }
+
+    /// Position along the Hilbert curve of the patch's level.
+    #[must_use]
+    pub fn key(&self, row: u32) -> u64 {
+        let level = self.level[row as usize].max(0) as usize;
+        hilbert_key(
+            self.index(row).map(|i| i as u32),
+            bits_for(self.domain.root, level),
+        )
+    }
+
+    /// First cell of a patch in its level's global index space.
+    #[must_use]
+    pub fn origin(&self, row: u32) -> [i32; 3] {
+        self.index(row).map(|i| i * PATCH as i32)
+    }
+
+    pub(super) fn set_entity(&mut self, row: u32, entity: Entity) {
+        self.entity[row as usize] = entity;
+    }
+
+    /// Takes eight consecutive rows, recycled where possible.
+    fn take_octet(&mut self) -> u32 {
+        if let Some(octet) = self.free_octets.pop() {
+            return octet * 8;
+        }
+        let first = self.level.len();
+        let rows = first + 8;
+        self.level.resize(rows, -1);
+        self.index.resize(rows, [0; 3]);
+        self.parent.resize(rows, -1);
+        self.first_child.resize(rows, -1);
+        self.neighbours.resize(rows, [OUTSIDE; 27]);
+        self.entity.resize(rows, Entity::PLACEHOLDER);
+        first as u32
+    }
+
+    fn occupy(&mut self, row: u32, level: usize, index: [i32; 3], parent: i32) {
+        let r = row as usize;
+        self.level[r] = level as i8;
+        self.index[r] = index;
+        self.parent[r] = parent;
+        self.first_child[r] = -1;
+    }
+
+    /// Makes the root grid; returns its rows, in Hilbert order.
+    pub(super) fn create_root(&mut self) -> Vec<u32> {
+        let root = self.domain.root;
+        let bits = bits_for(root, 0);
+        let mut places = Vec::with_capacity((root[0] * root[1] * root[2]) as usize);
+        for z in 0..root[2] {
+            for y in 0..root[1] {
+                for x in 0..root[0] {
+                    places.push((hilbert_key([x, y, z].map(|i| i as u32), bits), [x, y, z]));
+                }
+            }
+        }
+        places.sort_unstable();
+        let mut first = 0;
+        for (n, (_, index)) in places.iter().enumerate() {
+            if n % 8 == 0 {
+                first = self.take_octet();
+            }
+            let row = first + n as u32 % 8;
+            self.occupy(row, 0, *index, -1);
+            self.levels[0].push(row);
+        }
+        self.link_root();
+        self.levels[0].clone()
+    }
+
+    /// Fills the neighbour tables of level 0.
+    fn link_root(&mut self) {
+        let root = self.domain.root;
+        let flat = |i: [i32; 3]| (i[0] + root[0] * (i[1] + root[1] * i[2])) as usize;
+        let mut row_at = vec![0i32; (root[0] * root[1] * root[2]) as usize];
+        for &row in &self.levels[0] {
+            row_at[flat(self.index(row))] = row as i32;
+        }
+        for n in 0..self.levels[0].len() {
+            let row = self.levels[0][n];
+            let at = self.index(row);
+            let domain = self.domain;
+            self.neighbours[row as usize] = std::array::from_fn(|d| {
+                let mut place = [0; 3];
+                for a in 0..3 {
+                    let i = at[a] + offset(d)[a];
+                    if !domain.periodic[a] && !(0..root[a]).contains(&i) {
+                        return OUTSIDE;
+                    }
+                    place[a] = i.rem_euclid(root[a]);
+                }
+                row_at[flat(place)]
+            });
+        }
+    }
+
+    /// Gives `row` eight children; returns the first of their rows. The caller relinks the finer level.
+    pub(super) fn create_children(&mut self, row: u32) -> u32 {
+        debug_assert!(self.is_leaf(row));
+        let first = self.take_octet();
+        let level = self.level[row as usize] as usize + 1;
+        let index = self.index(row);
+        for c in 0..8u32 {
+            let place = std::array::from_fn(|a| 2 * index[a] + (c >> a & 1) as i32);
+            self.occupy(first + c, level, place, row as i32);
+        }
+        self.first_child[row as usize] = first as i32;
+        first
+    }
+
+    /// Removes the children of `row`; returns the first of their rows, now free. The caller relinks the finer level.
+    pub(super) fn remove_children(&mut self, row: u32) -> u32 {
+        let first = self.first_child[row as usize];
+        debug_assert!(first >= 0);
+        for c in 0..8 {
+            debug_assert!(
+                self.first_child[first as usize + c] < 0,
+                "grandchildren must go first"
+            );
+            self.level[first as usize + c] = -1;
+            self.entity[first as usize + c] = Entity::PLACEHOLDER;
+        }
+        self.first_child[row as usize] = -1;
+        self.free_octets.push(first as u32 / 8);
+        first as u32
+    }
+
+    /// Rebuilds the row list and the neighbour tables of `level` (1 or finer) from those of its parents.
+    pub(super) fn relink(&mut self, level: usize) {
+        let mut rows = std::mem::take(&mut self.levels[level]);
+        rows.clear();
+        let bits = bits_for(self.domain.root, level);
+        for &parent in &self.levels[level - 1] {
+            if let Some(first) = self.first_child(parent) {
+                let mut octet: [(u64, u32); 8] = std::array::from_fn(|c| {
+                    let row = first + c as u32;
+                    (hilbert_key(self.index(row).map(|i| i as u32), bits), row)
+                });
+                octet.sort_unstable();
+                rows.extend(octet.map(|(_, row)| row));
+            }
+        }
+        for &row in &rows {
+            self.neighbours[row as usize] = self.neighbours_from_parent(row);
+        }
+        self.levels[level] = rows;
+    }
+
+    fn neighbours_from_parent(&self, row: u32) -> [i32; 27] {
+        let around = &self.neighbours[self.parent[row as usize] as usize];
+        let side = self.index(row).map(|i| i & 1);
+        std::array::from_fn(|d| {
+            if d == SELF {
+                return row as i32;
+            }
+            let place: [i32; 3] = std::array::from_fn(|a| side[a] + offset(d)[a]);
+            let parent = around[nestar_kernels::mesh::direction(place.map(|p| p.div_euclid(2)))];
+            if parent < 0 {
+                return parent;
+            }
+            match self.first_child[parent as usize] {
+                first if first < 0 => COARSER,
+                first => {
+                    let child = place.map(|p| p.rem_euclid(2));
+                    first + child[0] + 2 * child[1] + 4 * child[2]
+                }
+            }
+        })
+    }
+}
+
+/// The direction of entry `d` of a table of 27.
+#[must_use]
+pub const fn offset(d: usize) -> [i32; 3] {
+    [
+        (d % 3) as i32 - 1,
+        (d / 3 % 3) as i32 - 1,
+        (d / 9) as i32 - 1,
+    ]
+}

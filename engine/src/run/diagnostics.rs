@@ -1,0 +1,182 @@
+//! `diagnostics.csv`: one row per root step, appended and flushed.
+
+use super::Progress;
+use super::restart::Restored;
+use crate::error::Error;
+use crate::field::FieldRegistry;
+use crate::field::operations::SkippedCorrections;
+use crate::mesh::Topology;
+use crate::schedule::Phase;
+use crate::simulation::Simulation;
+use crate::time::RunCounters;
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Name of the file in the run's directory.
+const FILE: &str = "diagnostics.csv";
+
+/// The open file and what drifts are measured against.
+pub struct Diagnostics {
+    file: File,
+    path: PathBuf,
+    /// Conserved totals at the start of the simulation, component by component.
+    pub initial: Vec<f64>,
+}
+
+impl Diagnostics {
+    /// Creates the file, or continues it behind the row of the restored step.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn open(
+        sim: &Simulation,
+        directory: &Path,
+        restored: Option<&Restored>,
+    ) -> Result<Self, Error> {
+        let path = directory.join(FILE);
+        let header = header(sim);
+        let kept = restored
+            .map(|r| kept_rows(&path, &header, r.step))
+            .unwrap_or_default();
+        let beside = directory.join(format!(".{FILE}.partial"));
+        std::fs::write(&beside, format!("{header}\n{kept}"))
+            .map_err(Error::file("cannot write", &beside))?;
+        std::fs::rename(&beside, &path).map_err(Error::file("cannot write", &path))?;
+        let file = OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .map_err(Error::file("cannot write", &path))?;
+        let initial = restored.map_or_else(|| totals(sim), |r| r.initial_totals.clone());
+        Ok(Self {
+            file,
+            path,
+            initial,
+        })
+    }
+
+    /// Appends the row of a root step.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn row(
+        &mut self,
+        sim: &Simulation,
+        progress: &Progress,
+        output_seconds: f64,
+    ) -> Result<(), Error> {
+        let counters = sim.world.resource::<RunCounters>();
+        let mut line = format!(
+            "{},{:e},{:e},{}",
+            progress.step, progress.time, progress.dt, progress.limiter
+        );
+        // writing to a string cannot fail
+        for patches in &progress.patches {
+            let _ = write!(line, ",{patches}");
+        }
+        let totals = totals(sim);
+        let absolute = components(sim).into_iter().map(|c| c.normal_to.is_some());
+        for ((total, initial), absolute) in totals.iter().zip(&self.initial).zip(absolute) {
+            let scale = if absolute || *initial == 0.0 {
+                1.0
+            } else {
+                initial.abs()
+            };
+            let _ = write!(line, ",{total:e},{:e}", (total - initial) / scale);
+        }
+        let _ = write!(
+            line,
+            ",{:e},{},{},{},{}",
+            progress.rate,
+            resident_bytes(),
+            counters.mended_cells,
+            counters.retried_steps,
+            sim.world.resource::<SkippedCorrections>().0,
+        );
+        for seconds in counters.seconds {
+            let _ = write!(line, ",{seconds:.6}");
+        }
+        let _ = writeln!(line, ",{output_seconds:.6}");
+        self.file
+            .write_all(line.as_bytes())
+            .map_err(Error::file("cannot write", &self.path))?;
+        self.file
+            .flush()
+            .map_err(Error::file("cannot write", &self.path))
+    }
+}
+
+fn components(sim: &Simulation) -> Vec<crate::field::Component> {
+    let operations = sim.world.resource::<FieldRegistry>().operations();
+    operations
+        .iter()
+        .flat_map(|field| (field.components)(&sim.world))
+        .collect()
+}
+
+/// Conserved totals of all fields, component by component.
+fn totals(sim: &Simulation) -> Vec<f64> {
+    let operations = sim.world.resource::<FieldRegistry>().operations();
+    operations
+        .iter()
+        .flat_map(|field| (field.totals)(&sim.world))
+        .collect()
+}
+
+fn header(sim: &Simulation) -> String {
+    let mut names: Vec<String> = ["step", "time", "dt", "limiter"].map(String::from).to_vec();
+    names.extend(
+        (0..=sim.world.resource::<Topology>().max_level).map(|level| format!("patches_{level}")),
+    );
+    for component in components(sim) {
+        names.push(format!("total_{}", component.name));
+        names.push(format!("drift_{}", component.name));
+    }
+    let counters = [
+        "cell_updates_per_second",
+        "memory_bytes",
+        "mended_cells",
+        "retried_steps",
+        "skipped_corrections",
+    ];
+    names.extend(counters.map(String::from));
+    names
+        .extend(Phase::ALL.map(|phase| format!("seconds_{}", format!("{phase:?}").to_lowercase())));
+    names.push("seconds_output".into());
+    names.join(",")
+}
+
+/// The rows of an earlier run up to `step`; none if its columns were others.
+fn kept_rows(path: &Path, header: &str, step: u64) -> String {
+    let Ok(text) = std::fs::read_to_string(path) else {
+        return String::new();
+    };
+    let mut lines = text.lines();
+    if lines.next() != Some(header) {
+        return String::new();
+    }
+    let of_step = |line: &&str| {
+        line.split(',')
+            .next()
+            .and_then(|n| n.parse::<u64>().ok())
+            .is_some_and(|n| n <= step)
+    };
+    lines
+        .take_while(of_step)
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
+
+/// Resident memory of this process in bytes; 0 where the system does not say.
+#[must_use]
+pub fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm")
+        .ok()
+        .and_then(|text| {
+            text.split_whitespace()
+                .nth(1)
+                .and_then(|pages| pages.parse::<u64>().ok())
+        });
+    pages.unwrap_or(0) * 4096
+}

@@ -1,0 +1,218 @@
+//! A run from the initial or a restored state to the end: root steps, snapshots, diagnostics.
+
+pub mod diagnostics;
+pub mod output;
+pub mod provenance;
+pub mod restart;
+
+pub use provenance::BuildInfo;
+
+use crate::error::Error;
+use crate::mesh::Topology;
+use crate::simulation::Simulation;
+use crate::time::{Levels, RunCounters};
+use diagnostics::Diagnostics;
+use output::Output;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// How to run.
+pub struct RunOptions {
+    /// Directory of the run, in place of the deck's.
+    pub output: Option<PathBuf>,
+    /// Whether to continue from the latest snapshot in the run's directory.
+    pub resume: bool,
+    /// Becomes true when the run is asked to stop (a signal).
+    pub stop: Arc<AtomicBool>,
+    /// Told of what happens.
+    pub observer: Box<dyn Observer>,
+    /// The program that runs.
+    pub build: BuildInfo,
+}
+
+/// Someone who watches a run.
+pub trait Observer: Send {
+    /// A message for people.
+    fn note(&mut self, message: &str);
+    /// A root step is done.
+    fn step(&mut self, progress: &Progress);
+}
+
+/// Nobody watches.
+pub struct Silent;
+
+impl Observer for Silent {
+    fn note(&mut self, _: &str) {}
+    fn step(&mut self, _: &Progress) {}
+}
+
+/// Where a run stands after a root step.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Root steps since the start.
+    pub step: u64,
+    /// Simulation time.
+    pub time: f64,
+    /// Simulation time at which the run ends.
+    pub end: f64,
+    /// Simulation time at which this process began.
+    pub begin: f64,
+    /// Length of the root step.
+    pub dt: f64,
+    /// What set it.
+    pub limiter: &'static str,
+    /// Patches per level.
+    pub patches: Vec<usize>,
+    /// Cell updates per wall second, over this root step.
+    pub rate: f64,
+    /// Wall seconds since this process began to step.
+    pub wall: f64,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSummary {
+    /// Directory of the run.
+    pub directory: PathBuf,
+    /// Simulation time reached.
+    pub time: f64,
+    /// Root steps since the start.
+    pub step: u64,
+    /// Cell updates by this process.
+    pub cell_updates: u64,
+    /// Wall seconds of this process, from its first root step to the last byte.
+    pub wall: f64,
+    /// Whether the run was asked to stop before its end.
+    pub interrupted: bool,
+}
+
+impl Simulation {
+    /// Runs to the end (or until asked to stop).
+    ///
+    /// # Errors
+    /// Everything that [`Error`] lists; the latest complete snapshot stays usable.
+    pub fn run(&mut self, mut options: RunOptions) -> Result<RunSummary, Error> {
+        self.ready()?;
+        let directory = options
+            .output
+            .clone()
+            .unwrap_or_else(|| self.settings.output.directory.clone().into());
+        let restored = self.prepare(&directory, &mut options)?;
+        let mut output = Output::new(self, &directory, &options.build, restored.as_ref())?;
+        let mut diagnostics = Diagnostics::open(self, &directory, restored.as_ref())?;
+        if restored.is_none() && self.settings.output.initial {
+            output.snapshot(self, &diagnostics)?;
+        }
+        let begin = self.world.resource::<Levels>().time(0);
+        let start = Instant::now();
+        let updates = self.world.resource::<RunCounters>().cell_updates;
+        let interrupted = self.steps(&mut options, &mut output, &mut diagnostics, begin, start)?;
+        let at_end = if interrupted {
+            true
+        } else {
+            self.settings.output.last
+        };
+        if at_end && !output.is_current(self) {
+            output.snapshot(self, &diagnostics)?;
+        }
+        output.wait()?;
+        let clock = self.world.resource::<Levels>().clock(0);
+        Ok(RunSummary {
+            directory,
+            time: clock.time,
+            step: clock.steps,
+            cell_updates: self.world.resource::<RunCounters>().cell_updates - updates,
+            wall: start.elapsed().as_secs_f64(),
+            interrupted,
+        })
+    }
+
+    /// The initial state, or the restored one.
+    fn prepare(
+        &mut self,
+        directory: &PathBuf,
+        options: &mut RunOptions,
+    ) -> Result<Option<restart::Restored>, Error> {
+        if options.resume {
+            if let Some(restored) = restart::restore(self, directory)? {
+                options
+                    .observer
+                    .note(&format!("continues from {}", restored.path.display()));
+                return Ok(Some(restored));
+            }
+            options.observer.note(&format!(
+                "no snapshot in {}: starts from the beginning",
+                directory.display()
+            ));
+        } else if let Some(moved) = output::set_aside(directory)? {
+            options
+                .observer
+                .note(&format!("an earlier run was moved to {}", moved.display()));
+        }
+        self.initialise()?;
+        Ok(None)
+    }
+
+    /// Root steps to the end; whether the run was asked to stop.
+    fn steps(
+        &mut self,
+        options: &mut RunOptions,
+        output: &mut Output,
+        diagnostics: &mut Diagnostics,
+        begin: f64,
+        start: Instant,
+    ) -> Result<bool, Error> {
+        let end = self.settings.time.end;
+        let most = self.settings.time.max_steps;
+        loop {
+            let clock = self.world.resource::<Levels>().clock(0);
+            if clock.time >= end || (most > 0 && clock.steps >= most) {
+                return Ok(false);
+            }
+            if options.stop.load(Ordering::Relaxed) {
+                return Ok(true);
+            }
+            let step_start = Instant::now();
+            let before = self.world.resource::<RunCounters>().cell_updates;
+            let until = output.next_time().min(end);
+            let report = self.driver.root_step(&mut self.world, until)?;
+            self.audit()?;
+            let seconds = step_start.elapsed().as_secs_f64();
+            let updates = self.world.resource::<RunCounters>().cell_updates - before;
+            let progress = self.progress(&report, updates as f64 / seconds, end, begin, start);
+            diagnostics.row(self, &progress, output.seconds())?;
+            options.observer.step(&progress);
+            output.poll()?;
+            if output.is_due(self) {
+                output.snapshot(self, diagnostics)?;
+            }
+        }
+    }
+
+    fn progress(
+        &self,
+        report: &crate::time::StepReport,
+        rate: f64,
+        end: f64,
+        begin: f64,
+        start: Instant,
+    ) -> Progress {
+        let clock = self.world.resource::<Levels>().clock(0);
+        let topology = self.world.resource::<Topology>();
+        Progress {
+            step: clock.steps,
+            time: clock.time,
+            end,
+            begin,
+            dt: report.dt,
+            limiter: report.limiter,
+            patches: (0..=self.settings.mesh.max_level)
+                .map(|level| topology.rows(level).len())
+                .collect(),
+            rate,
+            wall: start.elapsed().as_secs_f64(),
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Snapshots: when they are due, and how they leave while the run goes on.
+
+use super::diagnostics::Diagnostics;
+use super::provenance::{self, BuildInfo, write_whole};
+use super::restart::{self, Restored};
+use crate::error::Error;
+use crate::field::{Component, FieldOperations, FieldRegistry};
+use crate::mesh::Topology;
+use crate::simulation::{RunFacts, Simulation};
+use crate::time::Levels;
+use nestar_snapshot as store;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The snapshots of a run.
+pub struct Output {
+    directory: PathBuf,
+    number: u32,
+    writing: Option<store::Finishing>,
+    /// Simulation time and step of the latest snapshot.
+    latest: Option<(f64, u64)>,
+    latest_wall: Instant,
+    next_time: f64,
+    interval: f64,
+    seconds: f64,
+}
+
+impl Output {
+    /// Creates the run's directory with `run.toml` and `provenance.json`, and removes what a killed run left half written.
+    ///
+    /// # Errors
+    /// The directory cannot be made or written.
+    pub fn new(
+        sim: &Simulation,
+        directory: &Path,
+        build: &BuildInfo,
+        restored: Option<&Restored>,
+    ) -> Result<Self, Error> {
+        std::fs::create_dir_all(directory)
+            .map_err(Error::file("cannot create the directory", directory))?;
+        store::clean_partials(directory).map_err(snapshot_error)?;
+        write_whole(&directory.join("run.toml"), &sim.deck.resolved())?;
+        provenance::write(sim, build, directory)?;
+        let clock = sim.world.resource::<Levels>().clock(0);
+        let mut output = Self {
+            directory: directory.to_path_buf(),
+            number: restored.map_or(0, |r| r.number + 1),
+            writing: None,
+            latest: restored.map(|_| (clock.time, clock.steps)),
+            latest_wall: Instant::now(),
+            next_time: f64::INFINITY,
+            interval: sim.settings.output.interval,
+            seconds: 0.0,
+        };
+        output.schedule(clock.time);
+        Ok(output)
+    }
+
+    /// Simulation time of the next snapshot by time; infinite if there is none.
+    #[must_use]
+    pub fn next_time(&self) -> f64 {
+        self.next_time
+    }
+
+    /// Seconds that the run has spent on snapshots so far.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// Sets the next snapshot by time to the first multiple of the interval behind `time`.
+    fn schedule(&mut self, time: f64) {
+        if self.interval > 0.0 {
+            self.next_time = ((time / self.interval + 1e-9).floor() + 1.0) * self.interval;
+        }
+    }
+
+    /// Whether the present state is in the latest snapshot.
+    #[must_use]
+    pub fn is_current(&self, sim: &Simulation) -> bool {
+        let clock = sim.world.resource::<Levels>().clock(0);
+        self.latest == Some((clock.time, clock.steps))
+    }
+
+    /// Whether a snapshot is due now.
+    #[must_use]
+    pub fn is_due(&self, sim: &Simulation) -> bool {
+        let clock = sim.world.resource::<Levels>().clock(0);
+        let settings = &sim.settings.output;
+        let by_time = clock.time >= self.next_time;
+        let by_steps = settings.steps > 0 && clock.steps % settings.steps == 0;
+        let by_wall = settings.wall_interval > 0.0
+            && self.latest_wall.elapsed().as_secs_f64() >= settings.wall_interval;
+        by_time || by_steps || by_wall
+    }
+
+    /// Hands the present state to the writing thread. Waits for the snapshot before it, and where the queue is full.
+    ///
+    /// # Errors
+    /// A full disk, a missing directory, and the like; no half-written snapshot stays under its final name.
+    pub fn snapshot(&mut self, sim: &Simulation, diagnostics: &Diagnostics) -> Result<(), Error> {
+        let start = Instant::now();
+        self.wait()?;
+        let clock = sim.world.resource::<Levels>().clock(0);
+        let target = store::Target {
+            directory: self.directory.clone(),
+            number: self.number,
+            replace: false,
+            queue_bytes: (sim.settings.output.buffer as usize) << 20,
+        };
+        let fields = sim.world.resource::<FieldRegistry>().operations();
+        let attributes = attributes(sim, diagnostics);
+        let mut writer = store::SnapshotWriter::begin(&target, &attributes, &levels(sim, &fields))
+            .map_err(snapshot_error)?;
+        push_all(sim, &fields, &mut writer)?;
+        self.writing = Some(writer.finish().map_err(snapshot_error)?);
+        self.number += 1;
+        self.latest = Some((clock.time, clock.steps));
+        self.latest_wall = Instant::now();
+        self.schedule(clock.time);
+        self.seconds += start.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    /// Reports an error of the writing thread as soon as there is one.
+    ///
+    /// # Errors
+    /// As [`Output::snapshot`].
+    pub fn poll(&mut self) -> Result<(), Error> {
+        if let Some(writing) = &self.writing {
+            if writing.poll().map_err(snapshot_error)?.is_some() {
+                self.writing = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the snapshot that is being written.
+    ///
+    /// # Errors
+    /// As [`Output::snapshot`].
+    pub fn wait(&mut self) -> Result<(), Error> {
+        match self.writing.take() {
+            Some(writing) => writing.wait().map(|_| ()).map_err(snapshot_error),
+            None => Ok(()),
+        }
+    }
+}
+
+fn snapshot_error(error: store::SnapshotError) -> Error {
+    Error::Snapshot(error.to_string())
+}
+
+/// Moves an earlier run out of the way, so that nothing is lost; returns where it stands now.
+///
+/// # Errors
+/// The directory cannot be renamed.
+pub fn set_aside(directory: &Path) -> Result<Option<PathBuf>, Error> {
+    let snapshots = directory.join("snapshots").exists();
+    if !snapshots && !directory.join("diagnostics.csv").exists() {
+        return Ok(None);
+    }
+    let name = |n: u32| {
+        let mut name = directory.as_os_str().to_owned();
+        name.push(format!(".{n}"));
+        PathBuf::from(name)
+    };
+    let free = (1..)
+        .map(name)
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| name(0));
+    std::fs::rename(directory, &free)
+        .map_err(Error::file("cannot move the earlier run in", directory))?;
+    Ok(Some(free))
+}
+
+fn attributes(sim: &Simulation, diagnostics: &Diagnostics) -> store::Attributes {
+    let settings = &sim.settings;
+    let clock = sim.world.resource::<Levels>().clock(0);
+    let faces = settings.domain.boundary.faces();
+    let boundary: serde_json::Map<String, serde_json::Value> = ["x", "y", "z"]
+        .into_iter()
+        .zip(faces)
+        .map(|(axis, sides)| (axis.to_string(), serde_json::json!(sides)))
+        .collect();
+    store::Attributes {
+        time: clock.time,
+        step: clock.steps,
+        domain_left_edge: settings.domain.left_edge,
+        domain_right_edge: settings.domain.right_edge,
+        root_cells: settings.domain.cells.map(u64::from),
+        boundary: boundary.into(),
+        precision: match sim.precision() {
+            crate::field::Precision::Single => store::Precision::Single,
+            crate::field::Precision::Double => store::Precision::Double,
+        },
+        units: store::Units {
+            length_cgs: settings.units.length_cgs,
+            mass_cgs: settings.units.mass_cgs,
+            time_cgs: settings.units.time_cgs,
+            name: settings.units.name.clone(),
+        },
+        gamma: sim.world.resource::<RunFacts>().gamma,
+        config: sim.deck.resolved(),
+        restart: restart::state(sim, &diagnostics.initial),
+        cosmology: None,
+    }
+}
+
+fn levels(sim: &Simulation, fields: &[FieldOperations]) -> Vec<store::Level> {
+    let topology = sim.world.resource::<Topology>();
+    let data_type = match sim.precision() {
+        crate::field::Precision::Single => store::DataType::F32,
+        crate::field::Precision::Double => store::DataType::F64,
+    };
+    let units = &sim.settings.units;
+    let header = |component: &Component| {
+        let [length, mass, time] = component.dimension;
+        let factor =
+            units.length_cgs.powi(length) * units.mass_cgs.powi(mass) * units.time_cgs.powi(time);
+        store::FieldHeader::cells(
+            &component.name,
+            data_type,
+            &component.units,
+            factor,
+            &component.long_name,
+        )
+    };
+    let components: Vec<Component> = fields
+        .iter()
+        .flat_map(|field| (field.components)(&sim.world))
+        .collect();
+    (0..=topology.finest())
+        .map(|level| {
+            let clock = sim.world.resource::<Levels>().clock(level);
+            store::Level {
+                header: store::LevelHeader {
+                    level: level as u8,
+                    time: clock.time,
+                    dt: clock.dt,
+                    cell_width: topology.domain.cell_width(level),
+                    patches: topology.rows(level).len() as u64,
+                },
+                fields: components.iter().map(header).collect(),
+            }
+        })
+        .collect()
+}
+
+fn push_all(
+    sim: &Simulation,
+    fields: &[FieldOperations],
+    writer: &mut store::SnapshotWriter,
+) -> Result<(), Error> {
+    let topology = sim.world.resource::<Topology>();
+    for level in 0..=topology.finest() {
+        let shard = writer.shard_patches(level as u8);
+        for (n, rows) in topology.rows(level).chunks(shard).enumerate() {
+            let mut push = |name: &str, values| {
+                writer
+                    .push(level as u8, name, (n * shard) as u64, values)
+                    .map_err(snapshot_error)
+            };
+            let origins = rows.iter().flat_map(|&row| topology.origin(row)).collect();
+            push(store::ORIGIN, store::Values::I32(origins))?;
+            push(
+                store::LEAF,
+                store::Values::U8(
+                    rows.iter()
+                        .map(|&row| u8::from(topology.is_leaf(row)))
+                        .collect(),
+                ),
+            )?;
+            for field in fields {
+                for (c, component) in (field.components)(&sim.world).iter().enumerate() {
+                    push(&component.name, (field.extract)(&sim.world, level, c, rows))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! Continuing a run from a snapshot, bit for bit.
+
+use crate::error::Error;
+use crate::field::FieldRegistry;
+use crate::field::operations::SkippedCorrections;
+use crate::mesh::nesting::{Changes, RefineRequests};
+use crate::mesh::{Topology, regrid};
+use crate::simulation::Simulation;
+use crate::time::{Clock, Levels, RunCounters};
+use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// What was restored.
+pub struct Restored {
+    /// The snapshot.
+    pub path: PathBuf,
+    /// Its number.
+    pub number: u32,
+    /// Root steps taken when it was written.
+    pub step: u64,
+    /// Conserved totals at the start of the simulation.
+    pub initial_totals: Vec<f64>,
+}
+
+/// The attribute `restart` of a snapshot; floats as hexadecimal bits, so that they are exact.
+#[derive(Serialize, Deserialize)]
+struct State {
+    clocks: Vec<ClockState>,
+    initial_totals: Vec<String>,
+    cell_updates: u64,
+    retried_steps: u64,
+    mended_cells: u64,
+    skipped_corrections: u64,
+    /// Per level: positions of the patches that a finer patch needs refined.
+    wishes: Vec<Vec<u32>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ClockState {
+    time: String,
+    dt: String,
+    steps: u64,
+    since_regrid: u32,
+}
+
+fn hex(value: f64) -> String {
+    format!("{:016x}", value.to_bits())
+}
+
+fn from_hex(text: &str) -> Result<f64, Error> {
+    let bits = u64::from_str_radix(text, 16);
+    bits.map(f64::from_bits).map_err(|_| {
+        Error::Snapshot(format!(
+            "the attribute `restart` holds {text:?}, not 16 hexadecimal digits"
+        ))
+    })
+}
+
+/// The attribute `restart` of the present state.
+#[must_use]
+pub fn state(sim: &Simulation, initial_totals: &[f64]) -> Map<String, Value> {
+    let world = &sim.world;
+    let (levels, topology) = (world.resource::<Levels>(), world.resource::<Topology>());
+    let counters = world.resource::<RunCounters>();
+    let requests = world.resource::<RefineRequests>();
+    let clock = |level: usize| {
+        let clock = levels.clock(level);
+        ClockState {
+            time: hex(clock.time),
+            dt: hex(clock.dt),
+            steps: clock.steps,
+            since_regrid: clock.since_regrid,
+        }
+    };
+    let state = State {
+        clocks: (0..=topology.max_level).map(clock).collect(),
+        initial_totals: initial_totals.iter().copied().map(hex).collect(),
+        cell_updates: counters.cell_updates,
+        retried_steps: counters.retried_steps,
+        mended_cells: counters.mended_cells,
+        skipped_corrections: world.resource::<SkippedCorrections>().0,
+        wishes: (0..=topology.finest())
+            .map(|level| requests.wishes(topology, level))
+            .collect(),
+    };
+    match serde_json::to_value(state) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+/// Restores the latest complete snapshot in the run's directory; `None` if there is none.
+///
+/// # Errors
+/// The snapshot is damaged, or of a run with another domain.
+pub fn restore(sim: &mut Simulation, directory: &Path) -> Result<Option<Restored>, Error> {
+    let Some((number, path)) = latest(directory).map_err(|e| Error::Snapshot(e.to_string()))?
+    else {
+        return Ok(None);
+    };
+    let snapshot = Snapshot::open(&path).map_err(|e| Error::Snapshot(e.to_string()))?;
+    check_domain(sim, &snapshot)?;
+    let restart = Value::Object(snapshot.attributes().restart.clone());
+    let state: State = serde_json::from_value(restart).map_err(|e| {
+        Error::Snapshot(format!(
+            "{}: the attribute `restart` is incomplete: {e}",
+            path.display()
+        ))
+    })?;
+    restore_clocks(sim, &state)?;
+    let finest = snapshot.levels().len().saturating_sub(1);
+    regrid::create_root(&mut sim.world);
+    for level in 0..=finest {
+        refine_as(sim, &snapshot, level)?;
+    }
+    restore_clocks(sim, &state)?;
+    for level in 0..=finest {
+        load_level(sim, &snapshot, level)?;
+    }
+    restore_rest(sim, &state);
+    let initial_totals = state
+        .initial_totals
+        .iter()
+        .map(|t| from_hex(t))
+        .collect::<Result<_, _>>()?;
+    let step = snapshot.attributes().step;
+    Ok(Some(Restored {
+        path,
+        number,
+        step,
+        initial_totals,
+    }))
+}
+
+fn check_domain(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {
+    let (attributes, domain) = (snapshot.attributes(), &sim.settings.domain);
+    let same = attributes.root_cells == domain.cells.map(u64::from)
+        && attributes.domain_left_edge == domain.left_edge
+        && attributes.domain_right_edge == domain.right_edge;
+    if !same {
+        return Err(Error::Setup(format!(
+            "{}: this snapshot has {:?} root cells from {:?} to {:?}, the deck {:?} from {:?} to {:?}; \
+             continue with the deck of the run (its run.toml)",
+            snapshot.path().display(),
+            attributes.root_cells,
+            attributes.domain_left_edge,
+            attributes.domain_right_edge,
+            domain.cells,
+            domain.left_edge,
+            domain.right_edge,
+        )));
+    }
+    let levels = snapshot.levels().len();
+    if levels > sim.levels() {
+        let most = sim.levels() - 1;
+        return Err(Error::Setup(format!(
+            "{}: this snapshot has levels up to {}, the deck allows {most}; set mesh.max_level to at least {}",
+            snapshot.path().display(),
+            levels - 1,
+            levels - 1,
+        )));
+    }
+    Ok(())
+}
+
+fn restore_clocks(sim: &mut Simulation, state: &State) -> Result<(), Error> {
+    for (level, clock) in state.clocks.iter().enumerate().take(sim.levels()) {
+        let (time, dt) = (from_hex(&clock.time)?, from_hex(&clock.dt)?);
+        let clock = Clock {
+            time,
+            dt,
+            steps: clock.steps,
+            since_regrid: clock.since_regrid,
+        };
+        sim.world.resource_mut::<Levels>().set(level, clock);
+    }
+    Ok(())
+}
+
+/// Gives the patches of `level` the children that the snapshot shows.
+fn refine_as(sim: &mut Simulation, snapshot: &Snapshot, level: usize) -> Result<(), Error> {
+    let read = |name: &str| {
+        snapshot
+            .read(level as u8, name)
+            .map_err(|e| Error::Snapshot(e.to_string()))
+    };
+    let (Values::I32(origins), Values::U8(leaf)) = (read(ORIGIN)?, read(LEAF)?) else {
+        return Err(Error::Snapshot(format!(
+            "{}: level {level}: `origin` or `leaf` has a wrong type",
+            snapshot.path().display()
+        )));
+    };
+    let topology = sim.world.resource::<Topology>();
+    let rows = topology.rows(level);
+    let places: Vec<i32> = rows.iter().flat_map(|&row| topology.origin(row)).collect();
+    if places != origins || leaf.len() != rows.len() {
+        return Err(Error::Snapshot(format!(
+            "{}: the patches of level {level} are not those that the coarser levels announce; the snapshot is damaged",
+            snapshot.path().display()
+        )));
+    }
+    let refined = rows.iter().zip(&leaf).filter(|(_, leaf)| **leaf == 0);
+    let changes = Changes {
+        refine: refined.map(|(row, _)| *row).collect(),
+        coarsen: Vec::new(),
+    };
+    if !changes.refine.is_empty() {
+        regrid::apply(&mut sim.world, level, &changes);
+    }
+    Ok(())
+}
+
+fn load_level(sim: &mut Simulation, snapshot: &Snapshot, level: usize) -> Result<(), Error> {
+    let rows = sim.world.resource::<Topology>().rows(level).to_vec();
+    let fields = sim.world.resource::<FieldRegistry>().operations();
+    for field in fields {
+        for (c, component) in (field.components)(&sim.world).iter().enumerate() {
+            let wrong = |e: String| {
+                Error::Snapshot(format!(
+                    "{}: level {level}, {}: {e}",
+                    snapshot.path().display(),
+                    component.name
+                ))
+            };
+            // a thousand patches at a time bound the memory
+            for (n, rows) in rows.chunks(1024).enumerate() {
+                let first = 1024 * n as u64;
+                let range = first..first + rows.len() as u64;
+                let values = snapshot
+                    .read_patches(level as u8, &component.name, range)
+                    .map_err(|e| wrong(e.to_string()))?;
+                (field.load)(&mut sim.world, level, c, rows, &values).map_err(wrong)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn restore_rest(sim: &mut Simulation, state: &State) {
+    let mut counters = sim.world.resource_mut::<RunCounters>();
+    counters.cell_updates = state.cell_updates;
+    counters.retried_steps = state.retried_steps;
+    counters.mended_cells = state.mended_cells;
+    sim.world.resource_mut::<SkippedCorrections>().0 = state.skipped_corrections;
+    sim.world.resource_scope(
+        |world, mut requests: bevy_ecs::prelude::Mut<RefineRequests>| {
+            for (level, positions) in state.wishes.iter().enumerate() {
+                requests.set_wishes(world.resource::<Topology>(), level, positions);
+            }
+        },
+    );
+}

@@ -1,0 +1,107 @@
+//! The schedules of a level step, and the sets that plugins add their systems to.
+
+use bevy_ecs::prelude::*;
+use bevy_ecs::schedule::{
+    IntoScheduleConfigs, LogLevel, ScheduleBuildSettings, ScheduleLabel, SingleThreadedExecutor,
+};
+use bevy_ecs::system::ScheduleSystem;
+
+/// The parts of a run that have a schedule of their own; the driver recurses between them.
+#[derive(ScheduleLabel, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Fills new patches from the initial condition.
+    Initialise,
+    /// Proposes the time step of a level.
+    Limit,
+    /// Advances a level by one step.
+    Advance,
+    /// Brings a level into line with the finer one that has reached its time.
+    Synchronise,
+    /// Says which cells of a level want refinement.
+    Flag,
+    /// Changes the patches of the next finer level.
+    Regrid,
+}
+
+impl Phase {
+    /// All phases.
+    pub const ALL: [Self; 6] = [
+        Self::Initialise,
+        Self::Limit,
+        Self::Advance,
+        Self::Synchronise,
+        Self::Flag,
+        Self::Regrid,
+    ];
+}
+
+/// A set of one phase; the order of a phase's sets stands in one place.
+pub trait StepSet: SystemSet + Copy {
+    /// The phase that the set belongs to.
+    fn phase(self) -> Phase;
+}
+
+/// The schedules of all phases.
+pub struct Schedules {
+    schedules: [Schedule; 6],
+}
+
+impl Default for Schedules {
+    fn default() -> Self {
+        Self {
+            schedules: Phase::ALL.map(new_schedule),
+        }
+    }
+}
+
+/// Single-threaded, with ambiguous order as an error: parallelism lives inside systems.
+fn new_schedule(phase: Phase) -> Schedule {
+    let mut schedule = Schedule::new(phase);
+    schedule.set_executor(SingleThreadedExecutor::new());
+    schedule.set_build_settings(ScheduleBuildSettings {
+        ambiguity_detection: LogLevel::Error,
+        hierarchy_detection: LogLevel::Error,
+        ..ScheduleBuildSettings::default()
+    });
+    schedule
+}
+
+impl Schedules {
+    /// The schedule of `phase`.
+    pub fn get(&mut self, phase: Phase) -> &mut Schedule {
+        &mut self.schedules[phase as usize]
+    }
+
+    /// Adds systems to a set.
+    pub fn add<S: StepSet, M>(
+        &mut self,
+        set: S,
+        systems: impl IntoScheduleConfigs<ScheduleSystem, M>,
+    ) {
+        self.get(set.phase()).add_systems(systems.in_set(set));
+    }
+
+    /// Builds all schedules, so that a wrong order is found before the run.
+    ///
+    /// # Errors
+    /// The systems whose order is ambiguous or contradictory, by name.
+    pub fn build(&mut self, world: &mut World) -> Result<(), String> {
+        for phase in Phase::ALL {
+            self.get(phase).initialize(world).map_err(|e| {
+                format!("the systems of the phase {phase:?} have no well-defined order: {e}")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Names of the systems of `phase` in the order in which they run.
+    #[must_use]
+    pub fn systems(&self, phase: Phase) -> Vec<String> {
+        let names = self.schedules[phase as usize].systems().map(|systems| {
+            systems
+                .map(|(_, system)| system.name().to_string())
+                .collect::<Vec<_>>()
+        });
+        names.unwrap_or_default()
+    }
+}

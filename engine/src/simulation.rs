@@ -1,0 +1,308 @@
+//! A simulation: the world, its schedules, and the plugins that fill them.
+
+use crate::config::{
+    DomainConfig, LevelStepsConfig, MeshSettings, OutputConfig, PrecisionChoice, RunConfig,
+    TimeConfig, UnitsConfig,
+};
+use crate::error::Error;
+use crate::field::operations::{SkippedCorrections, correct, restrict};
+use crate::field::{Field, FieldRegistry, FieldSpec, Pool, Precision, Storage};
+use crate::mesh::{Domain, NewRows, RefineRequests, Topology, audit, regrid};
+use crate::patch::PATCH;
+use crate::schedule::{Phase, Schedules, StepSet};
+use crate::time::driver::{DriverSettings, Fault, RunCounters};
+use crate::time::limits::LevelSteps;
+use crate::time::{Driver, LevelClock, Levels, StepLimits, StepVerdict};
+use bevy_ecs::prelude::*;
+use bevy_ecs::schedule::IntoScheduleConfigs;
+use bevy_ecs::system::ScheduleSystem;
+use nestar_deck::{Deck, TableSchema};
+
+/// A piece of physics or of a scenario: registers fields, systems, limits and its table of the deck.
+pub trait Plugin {
+    /// Adds the plugin to `sim`.
+    ///
+    /// # Errors
+    /// What is wrong with its table of the deck.
+    fn build(&self, sim: &mut Simulation) -> Result<(), Error>;
+}
+
+/// The engine's tables of the deck, resolved.
+#[derive(Resource, Clone, Debug)]
+pub struct Settings {
+    /// `[domain]`.
+    pub domain: DomainConfig,
+    /// `[time]`.
+    pub time: TimeConfig,
+    /// `[output]`.
+    pub output: OutputConfig,
+    /// `[run]`.
+    pub run: RunConfig,
+    /// `[units]`.
+    pub units: UnitsConfig,
+    /// What the mesh table asks for.
+    pub mesh: MeshSettings,
+}
+
+/// Facts about the run that go into snapshots beside the fields; set by plugins.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct RunFacts {
+    /// Ratio of specific heats, where the gas has one.
+    pub gamma: Option<f64>,
+}
+
+/// A simulation that is being put together, or running.
+pub struct Simulation {
+    /// All state.
+    pub world: World,
+    /// The deck; plugins take their tables from it.
+    pub deck: Deck,
+    /// The engine's settings.
+    pub settings: Settings,
+    pub(crate) driver: Driver,
+}
+
+/// The engine's tables, for `nestar list` and `nestar schema`.
+#[must_use]
+pub fn tables() -> Vec<TableSchema> {
+    vec![
+        TableSchema::of::<DomainConfig>("domain"),
+        TableSchema::of::<TimeConfig>("time"),
+        TableSchema::of::<OutputConfig>("output"),
+        TableSchema::of::<RunConfig>("run"),
+        TableSchema::of::<UnitsConfig>("units"),
+    ]
+}
+
+impl Simulation {
+    /// Reads the engine's tables of `deck`; `mesh` comes from the owner of the mesh table. The caller runs everything
+    /// that follows inside the thread pool that the run is to use.
+    ///
+    /// # Errors
+    /// What is wrong with the deck.
+    pub fn new(mut deck: Deck, mesh: MeshSettings) -> Result<Self, Error> {
+        let settings = Settings {
+            domain: deck.table("domain")?,
+            time: deck.table("time")?,
+            output: deck.table("output")?,
+            run: deck.table("run")?,
+            units: deck.table("units")?,
+            mesh,
+        };
+        let domain = check_domain(&deck, &settings.domain)?;
+        let levels = settings.mesh.max_level + 1;
+        let mut world = World::new();
+        world.insert_resource(Topology::new(domain, settings.mesh.max_level));
+        world.insert_resource(Levels::new(levels, 0.0));
+        world.insert_resource(LevelClock::default());
+        world.insert_resource(StepLimits::default());
+        world.insert_resource(StepVerdict::default());
+        world.insert_resource(RunCounters::default());
+        world.insert_resource(RefineRequests::default());
+        world.insert_resource(NewRows::default());
+        world.insert_resource(FieldRegistry::default());
+        world.insert_resource(SkippedCorrections::default());
+        world.insert_resource(RunFacts::default());
+        world.insert_resource(Fault::default());
+        world.insert_resource(settings.clone());
+        let driver = Driver::new(Schedules::default(), driver_settings(&settings));
+        Ok(Self {
+            world,
+            deck,
+            settings,
+            driver,
+        })
+    }
+
+    /// Adds a plugin.
+    ///
+    /// # Errors
+    /// As [`Plugin::build`].
+    pub fn add(&mut self, plugin: impl Plugin) -> Result<&mut Self, Error> {
+        plugin.build(self)?;
+        Ok(self)
+    }
+
+    /// Adds systems to a set of a phase.
+    pub fn systems_in<S: StepSet, M>(
+        &mut self,
+        set: S,
+        systems: impl IntoScheduleConfigs<ScheduleSystem, M>,
+    ) {
+        self.driver.schedules.add(set, systems);
+    }
+
+    /// The schedule of a phase, for the one place that orders its sets.
+    pub fn schedule(&mut self, phase: Phase) -> &mut bevy_ecs::schedule::Schedule {
+        self.driver.schedules.get(phase)
+    }
+
+    /// Precision of the fields.
+    #[must_use]
+    pub fn precision(&self) -> Precision {
+        match self.settings.run.precision {
+            PrecisionChoice::Single => Precision::Single,
+            PrecisionChoice::Double => Precision::Double,
+        }
+    }
+
+    /// Levels the run may have.
+    #[must_use]
+    pub fn levels(&self) -> usize {
+        self.settings.mesh.max_level + 1
+    }
+
+    /// Registers field `F`: its pool, and restriction and flux correction in the sets given.
+    pub fn register_field<F: Field>(
+        &mut self,
+        spec: FieldSpec,
+        storage: Storage,
+        restrict_in: impl StepSet,
+        correct_in: impl StepSet,
+    ) {
+        let pool = Pool::<F>::new(spec, storage, self.levels());
+        self.world.insert_resource(pool);
+        self.world.resource_mut::<FieldRegistry>().register::<F>();
+        self.systems_in(restrict_in, restrict::<F>);
+        self.systems_in(correct_in, correct::<F>);
+    }
+
+    /// Checks that the deck is used up and that the order of all systems is defined.
+    ///
+    /// # Errors
+    /// Unknown keys or tables; an ambiguous order.
+    pub fn ready(&mut self) -> Result<(), Error> {
+        self.deck.finish()?;
+        self.driver
+            .schedules
+            .build(&mut self.world)
+            .map_err(Error::Setup)
+    }
+
+    /// Names of the systems of every phase in the order in which they run.
+    #[must_use]
+    pub fn order(&self) -> Vec<(Phase, Vec<String>)> {
+        Phase::ALL
+            .map(|phase| (phase, self.driver.schedules.systems(phase)))
+            .to_vec()
+    }
+
+    /// Builds the hierarchy level by level from the initial condition itself.
+    ///
+    /// # Errors
+    /// Where the audit is on and finds a fault.
+    pub fn initialise(&mut self) -> Result<(), Error> {
+        regrid::create_root(&mut self.world);
+        self.driver
+            .run_phase(&mut self.world, Phase::Initialise, 0, 0.0)?;
+        // a finer level's wishes can change a coarser one: each pass can only refine, so the loop ends
+        while self.refine_once()? {}
+        for level in (0..self.world.resource::<Topology>().finest()).rev() {
+            self.driver
+                .run_phase(&mut self.world, Phase::Synchronise, level, 0.0)?;
+        }
+        self.world.insert_resource(RunCounters::default());
+        Ok(())
+    }
+
+    /// Flags and refines every level once; whether anything changed.
+    fn refine_once(&mut self) -> Result<bool, Error> {
+        let mut changed = false;
+        for level in 0..self.settings.mesh.max_level {
+            if self.world.resource::<Topology>().rows(level).is_empty() {
+                break;
+            }
+            self.driver
+                .run_phase(&mut self.world, Phase::Flag, level, 0.0)?;
+            let mut changes =
+                self.world
+                    .resource_scope(|world, mut requests: Mut<RefineRequests>| {
+                        requests.decide(world.resource::<Topology>(), level)
+                    });
+            changes.coarsen.clear();
+            if changes.refine.is_empty() {
+                continue;
+            }
+            regrid::apply(&mut self.world, level, &changes);
+            self.driver
+                .run_phase(&mut self.world, Phase::Initialise, level + 1, 0.0)?;
+            changed = true;
+        }
+        self.audit()?;
+        Ok(changed)
+    }
+
+    /// Checks the hierarchy if the deck asks for it.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn audit(&self) -> Result<(), Error> {
+        if self.settings.run.audit {
+            audit(self.world.resource::<Topology>())?;
+        }
+        Ok(())
+    }
+}
+
+fn check_domain(deck: &Deck, config: &DomainConfig) -> Result<Domain, Error> {
+    let mut root = [0; 3];
+    for a in 0..3 {
+        if config.cells[a] % PATCH as u32 != 0 {
+            let message = format!(
+                "must be a multiple of {PATCH} along every axis, found {}",
+                config.cells[a]
+            );
+            return Err(deck.error_at(&format!("domain.cells[{a}]"), message).into());
+        }
+        root[a] = (config.cells[a] as usize / PATCH) as i32;
+        let (left, right) = (config.left_edge[a], config.right_edge[a]);
+        if right <= left {
+            let message =
+                format!("must lie above left_edge along every axis, found {right} after {left}");
+            return Err(deck
+                .error_at(&format!("domain.right_edge[{a}]"), message)
+                .into());
+        }
+    }
+    let mut periodic = [false; 3];
+    for (a, sides) in config.boundary.faces().into_iter().enumerate() {
+        let count = sides
+            .iter()
+            .filter(|&&k| k == crate::config::BoundaryKind::Periodic)
+            .count();
+        if count == 1 {
+            let message = format!(
+                "the {} axis is periodic on one side only",
+                ["x", "y", "z"][a]
+            );
+            return Err(deck.error_at("domain.boundary", message).into());
+        }
+        periodic[a] = count == 2;
+    }
+    Ok(Domain {
+        root,
+        left_edge: config.left_edge,
+        right_edge: config.right_edge,
+        periodic,
+    })
+}
+
+fn driver_settings(settings: &Settings) -> DriverSettings {
+    DriverSettings {
+        steps: match settings.time.levels {
+            LevelStepsConfig::Adaptive => LevelSteps::Adaptive,
+            LevelStepsConfig::Halved => LevelSteps::Halved,
+            LevelStepsConfig::Shared => LevelSteps::Shared,
+        },
+        increase: settings.time.increase,
+        decrease: settings.time.decrease,
+        max_step: if settings.time.max_step > 0.0 {
+            settings.time.max_step
+        } else {
+            f64::INFINITY
+        },
+        regrid_interval: settings.mesh.regrid_interval.clone(),
+        retry_factor: settings.time.retry_factor,
+        retries: settings.time.retries,
+    }
+}

@@ -1,0 +1,276 @@
+//! The recursion over levels: who takes a step when.
+
+use super::limits::{ChosenStep, LevelSteps, clipped, synchronised};
+use super::{LevelClock, Levels, StepLimits};
+use crate::error::Error;
+use crate::mesh::Topology;
+use crate::schedule::{Phase, Schedules};
+use bevy_ecs::prelude::*;
+use std::time::Instant;
+
+/// Whether the step being tried stands. Systems before the verdict write to the next bank only, so that a rejected step
+/// leaves no trace.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct StepVerdict {
+    /// Why the step has to be taken again with a smaller length.
+    pub rejected: Option<String>,
+}
+
+/// Run condition of everything behind the verdict.
+#[must_use]
+pub fn step_stands(verdict: Res<StepVerdict>) -> bool {
+    verdict.rejected.is_none()
+}
+
+/// A fault that a system met; the run stops behind the schedule in which it was set.
+#[derive(Resource, Default)]
+pub struct Fault(pub Option<Error>);
+
+/// Counters of a run.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct RunCounters {
+    /// Cells advanced, every level's steps counted.
+    pub cell_updates: u64,
+    /// Steps taken again with a smaller length.
+    pub retried_steps: u64,
+    /// Cells mended with first-order fluxes.
+    pub mended_cells: u64,
+    /// Wall seconds per phase, in the order of [`Phase::ALL`].
+    pub seconds: [f64; 6],
+}
+
+/// What a root step did.
+#[derive(Clone, Copy, Debug)]
+pub struct StepReport {
+    /// Length of the root step.
+    pub dt: f64,
+    /// What set it.
+    pub limiter: &'static str,
+}
+
+/// Settings of the recursion.
+#[derive(Clone, Debug)]
+pub struct DriverSettings {
+    /// How the levels' steps relate.
+    pub steps: LevelSteps,
+    /// Largest relative stretch of a step to meet the coarser level.
+    pub increase: f64,
+    /// Largest relative cut of a step to suit the finer level.
+    pub decrease: f64,
+    /// Longest step of any level.
+    pub max_step: f64,
+    /// Steps between two regrids, per level.
+    pub regrid_interval: Vec<u32>,
+    /// Factor of a retried step.
+    pub retry_factor: f64,
+    /// Most retries of one step.
+    pub retries: u32,
+}
+
+/// Advances the hierarchy.
+pub struct Driver {
+    /// The schedules of the phases.
+    pub schedules: Schedules,
+    /// Settings.
+    pub settings: DriverSettings,
+    /// Under `halved` and `shared`: the length of the level steps of the present root step.
+    dictated: Option<(f64, &'static str)>,
+}
+
+impl Driver {
+    /// A driver for the given schedules.
+    #[must_use]
+    pub fn new(schedules: Schedules, settings: DriverSettings) -> Self {
+        Self {
+            schedules,
+            settings,
+            dictated: None,
+        }
+    }
+
+    /// Runs the schedule of `phase` for `level`, timed.
+    ///
+    /// # Errors
+    /// A fault that a system has set.
+    pub fn run_phase(
+        &mut self,
+        world: &mut World,
+        phase: Phase,
+        level: usize,
+        dt: f64,
+    ) -> Result<(), Error> {
+        let start = Instant::now();
+        let time = world.resource::<Levels>().time(level);
+        let cell_width = world.resource::<Topology>().domain.cell_width(level);
+        *world.resource_mut::<LevelClock>() = LevelClock {
+            level,
+            time,
+            dt,
+            cell_width,
+        };
+        self.schedules.get(phase).run(world);
+        world.resource_mut::<RunCounters>().seconds[phase as usize] +=
+            start.elapsed().as_secs_f64();
+        world.resource_mut::<Fault>().0.take().map_or(Ok(()), Err)
+    }
+
+    /// One step of the root level, and of all finer levels up to its end, but not beyond `until`.
+    ///
+    /// # Errors
+    /// Where a step stays unphysical after all retries, or no finite step length is proposed.
+    pub fn root_step(&mut self, world: &mut World, until: f64) -> Result<StepReport, Error> {
+        self.dictated = self.dictate(world, until)?;
+        let chosen = self.choose(world, 0, until)?;
+        let report = StepReport {
+            dt: chosen.dt,
+            limiter: chosen.limiter,
+        };
+        let dt = self.step(world, 0, until, chosen)?;
+        Ok(StepReport { dt, ..report })
+    }
+
+    fn advance(&mut self, world: &mut World, level: usize, until: f64) -> Result<(), Error> {
+        while world.resource::<Levels>().time(level) < until {
+            let chosen = self.choose(world, level, until)?;
+            self.step(world, level, until, chosen)?;
+        }
+        Ok(())
+    }
+
+    /// A step of `level` and everything that follows from it; returns its length.
+    fn step(
+        &mut self,
+        world: &mut World,
+        level: usize,
+        until: f64,
+        chosen: ChosenStep,
+    ) -> Result<f64, Error> {
+        let start = world.resource::<Levels>().time(level);
+        let taken = self.try_step(world, level, chosen)?;
+        let end = if taken.meets { until } else { start + taken.dt };
+        let updated = world.resource::<Topology>().rows(level).len() * crate::patch::CELLS;
+        world.resource_mut::<RunCounters>().cell_updates += updated as u64;
+        world.resource_mut::<Levels>().advance(level, taken.dt, end);
+        if !world.resource::<Topology>().rows(level + 1).is_empty() {
+            self.advance(world, level + 1, end)?;
+            self.run_phase(world, Phase::Synchronise, level, taken.dt)?;
+        }
+        if self.regrid_is_due(world, level) {
+            self.run_phase(world, Phase::Flag, level, taken.dt)?;
+            self.run_phase(world, Phase::Regrid, level, taken.dt)?;
+            world.resource_mut::<Levels>().regridded(level);
+        }
+        Ok(taken.dt)
+    }
+
+    /// Runs the phase `Advance`, with a smaller step as long as the result is unphysical.
+    fn try_step(
+        &mut self,
+        world: &mut World,
+        level: usize,
+        chosen: ChosenStep,
+    ) -> Result<ChosenStep, Error> {
+        let mut step = chosen;
+        for _ in 0..=self.settings.retries {
+            world.resource_mut::<StepVerdict>().rejected = None;
+            self.run_phase(world, Phase::Advance, level, step.dt)?;
+            if world.resource::<StepVerdict>().rejected.is_none() {
+                return Ok(step);
+            }
+            world.resource_mut::<RunCounters>().retried_steps += 1;
+            step = ChosenStep {
+                dt: step.dt * self.settings.retry_factor,
+                limiter: step.limiter,
+                meets: false,
+            };
+        }
+        let why = world
+            .resource_mut::<StepVerdict>()
+            .rejected
+            .take()
+            .unwrap_or_default();
+        let time = world.resource::<Levels>().time(level);
+        Err(Error::Unphysical {
+            level,
+            time,
+            retries: self.settings.retries,
+            why,
+        })
+    }
+
+    fn regrid_is_due(&self, world: &World, level: usize) -> bool {
+        level < world.resource::<Topology>().max_level
+            && world.resource::<Levels>().clock(level).since_regrid
+                >= self.settings.regrid_interval[level]
+    }
+
+    /// The smallest limit proposed for `level`.
+    fn limit(&mut self, world: &mut World, level: usize) -> Result<(&'static str, f64), Error> {
+        world.resource_mut::<StepLimits>().clear();
+        self.run_phase(world, Phase::Limit, level, 0.0)?;
+        if self.settings.max_step.is_finite() {
+            world
+                .resource_mut::<StepLimits>()
+                .propose("max_step", self.settings.max_step);
+        }
+        match world.resource::<StepLimits>().smallest() {
+            Some((name, dt)) if dt > 0.0 => Ok((name, dt)),
+            Some((name, dt)) => Err(Error::StepLimit {
+                level,
+                time: world.resource::<Levels>().time(level),
+                name,
+                dt,
+            }),
+            None => Ok(("none", f64::INFINITY)),
+        }
+    }
+
+    /// Under `halved` and `shared`: the root step that suits all levels.
+    fn dictate(
+        &mut self,
+        world: &mut World,
+        until: f64,
+    ) -> Result<Option<(f64, &'static str)>, Error> {
+        if self.settings.steps == LevelSteps::Adaptive {
+            return Ok(None);
+        }
+        let mut root: (&'static str, f64) = ("none", f64::INFINITY);
+        for level in 0..=world.resource::<Topology>().finest() {
+            let (name, dt) = self.limit(world, level)?;
+            let dt = if self.settings.steps == LevelSteps::Halved {
+                dt * f64::from(1u32 << level)
+            } else {
+                dt
+            };
+            if dt < root.1 {
+                root = (name, dt);
+            }
+        }
+        let remaining = until - world.resource::<Levels>().time(0);
+        let step = synchronised(root, remaining, None, 0.0, 0.0);
+        Ok(Some((step.dt, step.limiter)))
+    }
+
+    fn choose(&mut self, world: &mut World, level: usize, until: f64) -> Result<ChosenStep, Error> {
+        let remaining = until - world.resource::<Levels>().time(level);
+        if let Some((root, limiter)) = self.dictated {
+            let parts = if self.settings.steps == LevelSteps::Halved {
+                f64::from(1u32 << level)
+            } else {
+                1.0
+            };
+            return Ok(clipped(limiter, root / parts, remaining));
+        }
+        let limit = self.limit(world, level)?;
+        let finer = (!world.resource::<Topology>().rows(level + 1).is_empty())
+            .then(|| world.resource::<Levels>().clock(level + 1).dt)
+            .filter(|&dt| dt > 0.0);
+        Ok(synchronised(
+            limit,
+            remaining,
+            finer,
+            self.settings.increase,
+            self.settings.decrease,
+        ))
+    }
+}

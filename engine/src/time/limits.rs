@@ -1,0 +1,174 @@
+//! Limits of a level's time step, and how neighbouring levels are brought into step.
+
+use bevy_ecs::prelude::*;
+
+/// The limits proposed for the step of the level at hand. Systems of the `Limit` schedule fill it.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct StepLimits {
+    smallest: Option<(&'static str, f64)>,
+}
+
+impl StepLimits {
+    /// Forgets all proposals.
+    pub fn clear(&mut self) {
+        self.smallest = None;
+    }
+
+    /// Proposes that the step be at most `dt`; `name` is what the run log shows.
+    pub fn propose(&mut self, name: &'static str, dt: f64) {
+        // a NaN limit must not vanish: it wins and stops the run with a clear message
+        if self
+            .smallest
+            .is_none_or(|(_, least)| dt < least || dt.is_nan())
+        {
+            self.smallest = Some((name, dt));
+        }
+    }
+
+    /// The smallest proposal and who made it.
+    #[must_use]
+    pub fn smallest(&self) -> Option<(&'static str, f64)> {
+        self.smallest
+    }
+}
+
+/// How the steps of the levels relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LevelSteps {
+    /// Each level takes its own step.
+    Adaptive,
+    /// Each level takes half the step of the level below.
+    Halved,
+    /// All levels take the same step.
+    Shared,
+}
+
+/// A step, and what set its length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChosenStep {
+    /// Length.
+    pub dt: f64,
+    /// The limit that set it.
+    pub limiter: &'static str,
+    /// The step ends exactly at the time it has to meet.
+    pub meets: bool,
+}
+
+/// Chooses the step of a level under `adaptive` (Schive et al. 2018, section 2.1): stretched by up to `increase` to meet
+/// the time `remaining` ahead, or shortened by up to `decrease` to twice the latest step of the finer level.
+#[must_use]
+pub fn synchronised(
+    limit: (&'static str, f64),
+    remaining: f64,
+    finer_dt: Option<f64>,
+    increase: f64,
+    decrease: f64,
+) -> ChosenStep {
+    let (limiter, dt) = limit;
+    if (1.0 + increase) * dt > remaining {
+        let limiter = if dt < remaining {
+            limiter
+        } else {
+            "synchronisation"
+        };
+        return ChosenStep {
+            dt: remaining,
+            limiter,
+            meets: true,
+        };
+    }
+    match finer_dt.map(|fine| 2.0 * fine) {
+        Some(pair) if dt > pair && (1.0 - decrease) * dt < pair => ChosenStep {
+            dt: pair,
+            limiter: "finer level",
+            meets: false,
+        },
+        _ => ChosenStep {
+            dt,
+            limiter,
+            meets: false,
+        },
+    }
+}
+
+/// Clips a step that is dictated from below (`halved`, `shared`, a retried step) to the time `remaining` ahead.
+#[must_use]
+pub fn clipped(limiter: &'static str, dt: f64, remaining: f64) -> ChosenStep {
+    // a sliver left over by round-off belongs to this step
+    if dt >= remaining * (1.0 - 1e-10) {
+        ChosenStep {
+            dt: remaining,
+            limiter,
+            meets: true,
+        }
+    } else {
+        ChosenStep {
+            dt,
+            limiter,
+            meets: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_stretched_to_meet_the_parent() {
+        let step = synchronised(("courant", 1.0), 1.05, None, 0.1, 0.1);
+        assert_eq!(
+            step,
+            ChosenStep {
+                dt: 1.05,
+                limiter: "courant",
+                meets: true
+            }
+        );
+        let step = synchronised(("courant", 1.0), 1.2, None, 0.1, 0.1);
+        assert_eq!(
+            step,
+            ChosenStep {
+                dt: 1.0,
+                limiter: "courant",
+                meets: false
+            }
+        );
+        let step = synchronised(("courant", 1.0), 0.7, None, 0.1, 0.1);
+        assert_eq!(
+            step,
+            ChosenStep {
+                dt: 0.7,
+                limiter: "synchronisation",
+                meets: true
+            }
+        );
+    }
+
+    #[test]
+    fn a_step_is_shortened_to_two_of_the_finer_level() {
+        let step = synchronised(("courant", 1.0), 10.0, Some(0.48), 0.1, 0.1);
+        assert_eq!(
+            step,
+            ChosenStep {
+                dt: 0.96,
+                limiter: "finer level",
+                meets: false
+            }
+        );
+        let step = synchronised(("courant", 1.0), 10.0, Some(0.4), 0.1, 0.1);
+        assert_eq!(step.dt, 1.0, "too far to help");
+    }
+
+    #[test]
+    fn a_nan_limit_is_not_lost() {
+        let mut limits = StepLimits::default();
+        limits.propose("courant", f64::NAN);
+        limits.propose("user", 1.0);
+        assert!(
+            limits
+                .smallest()
+                .is_some_and(|(name, dt)| name == "courant" && dt.is_nan())
+        );
+    }
+}

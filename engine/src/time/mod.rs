@@ -1,0 +1,100 @@
+//! Time: the clocks of the levels, the limits of their steps, and the recursion that advances them.
+
+pub mod driver;
+pub mod limits;
+
+pub use driver::{Driver, Fault, RunCounters, StepReport, StepVerdict, step_stands};
+pub use limits::StepLimits;
+
+use bevy_ecs::prelude::*;
+
+/// Clocks of all levels.
+#[derive(Resource, Clone, Debug, PartialEq)]
+pub struct Levels {
+    clocks: Vec<Clock>,
+}
+
+/// One level's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Clock {
+    /// Simulation time reached.
+    pub time: f64,
+    /// Length of the latest step; 0 before the first.
+    pub dt: f64,
+    /// Steps taken.
+    pub steps: u64,
+    /// Steps since the level's latest regrid.
+    pub since_regrid: u32,
+}
+
+impl Levels {
+    /// Clocks of `levels` levels at `time`.
+    #[must_use]
+    pub fn new(levels: usize, time: f64) -> Self {
+        Self {
+            clocks: vec![
+                Clock {
+                    time,
+                    ..Clock::default()
+                };
+                levels
+            ],
+        }
+    }
+
+    /// Simulation time of `level`.
+    #[must_use]
+    pub fn time(&self, level: usize) -> f64 {
+        self.clocks[level].time
+    }
+
+    /// The clock of `level`.
+    #[must_use]
+    pub fn clock(&self, level: usize) -> Clock {
+        self.clocks[level]
+    }
+
+    /// Sets the clock of `level` (restart).
+    pub fn set(&mut self, level: usize, clock: Clock) {
+        self.clocks[level] = clock;
+    }
+
+    /// The level gets patches from its parent level: it starts at the parent's time.
+    pub fn align_with_parent(&mut self, level: usize) {
+        self.clocks[level].time = self.clocks[level - 1].time;
+    }
+
+    /// A step of `level` of length `dt` that ends at `time` is done.
+    fn advance(&mut self, level: usize, dt: f64, time: f64) {
+        let clock = &mut self.clocks[level];
+        clock.time = time;
+        clock.dt = dt;
+        clock.steps += 1;
+        clock.since_regrid += 1;
+    }
+
+    fn regridded(&mut self, level: usize) {
+        self.clocks[level].since_regrid = 0;
+    }
+}
+
+/// The level that the running schedule works on, and its step.
+#[derive(Resource, Clone, Copy, Debug, Default)]
+pub struct LevelClock {
+    /// The level.
+    pub level: usize,
+    /// Simulation time at the beginning of the step.
+    pub time: f64,
+    /// Length of the step.
+    pub dt: f64,
+    /// Width of a cell along each axis, code length.
+    pub cell_width: [f64; 3],
+}
+
+impl LevelClock {
+    /// Simulation time at the end of the step.
+    #[must_use]
+    pub fn end(&self) -> f64 {
+        self.time + self.dt
+    }
+}

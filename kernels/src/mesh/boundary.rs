@@ -1,0 +1,128 @@
+//! Ghost cells beyond the physical faces of the domain.
+
+use super::Block;
+
+/// Where a ghost cell lies, for rules that depend on place and time.
+#[derive(Clone, Copy, Debug)]
+pub struct GhostCell {
+    /// Axis of the face: 0, 1 or 2.
+    pub axis: usize,
+    /// 0 at the lower face, 1 at the upper.
+    pub side: usize,
+    /// Centre of the ghost cell, code length.
+    pub centre: [f64; 3],
+    /// Simulation time, code units.
+    pub time: f64,
+}
+
+/// A rule that makes the state of a ghost cell from the state of the nearest cell inside the domain.
+pub trait CellRule<R>: Send + Sync {
+    /// Fills `state`, which holds the nearest inner cell's components, with the ghost cell's.
+    fn apply(&self, cell: GhostCell, state: &mut [R]);
+}
+
+/// What stands beyond one face of the domain.
+pub enum FaceRule<R> {
+    /// The domain continues at the opposite face.
+    Periodic,
+    /// Zero gradient: the nearest cell's state.
+    Outflow,
+    /// Mirror image; components listed in [`Boundaries::normal`] change sign.
+    Reflecting,
+    /// A rule for every ghost cell (diode, inflow and users' own).
+    Rule(Box<dyn CellRule<R>>),
+}
+
+/// The rules of the six faces and what they need to know of the components.
+pub struct Boundaries<R> {
+    /// `[axis][side]`.
+    pub faces: [[FaceRule<R>; 2]; 3],
+    /// Per axis: the components that are normal to that axis' faces (a vector's own component), as a bit mask.
+    pub normal: [u64; 3],
+}
+
+impl<R: Copy + std::ops::Neg<Output = R>> Boundaries<R> {
+    /// Fills the cells of `values` (`[component][n][n][n]`, components `stride` apart) outside the domain, axis by axis in
+    /// the order x, y, z, so that edges and corners follow from faces. Where the ghost region is wider than the domain the
+    /// mirror image is folded again.
+    pub fn fill(&self, block: &Block, time: f64, values: &mut [R], stride: usize, components: usize, state: &mut [R]) {
+        for axis in 0..3 {
+            let outside = block.outside(axis);
+            for (side, &layers) in outside.iter().enumerate() {
+                // beyond a periodic face the neighbours' own cells were gathered
+                if layers > 0 && !matches!(self.faces[axis][side], FaceRule::Periodic) {
+                    let slab = Slab { block, axis, side, layers, time, stride, components };
+                    self.fill_slab(&slab, values, state);
+                }
+            }
+        }
+    }
+
+    fn fill_slab(&self, s: &Slab, values: &mut [R], state: &mut [R]) {
+        let (n, axis) = (s.block.n, s.axis);
+        let steps = [1, n, n * n];
+        let (step, others) = (steps[axis], [steps[(axis + 1) % 3], steps[(axis + 2) % 3]]);
+        for layer in 0..s.layers {
+            let (to, from) = s.layer(layer, matches!(self.faces[axis][s.side], FaceRule::Reflecting));
+            for b in 0..n {
+                for a in 0..n {
+                    let base = a * others[0] + b * others[1];
+                    let (to_cell, from_cell) = (base + to * step, base + from * step);
+                    self.fill_cell(s, values, state, to_cell, from_cell);
+                }
+            }
+        }
+    }
+
+    fn fill_cell(&self, s: &Slab, values: &mut [R], state: &mut [R], to: usize, from: usize) {
+        for c in 0..s.components {
+            state[c] = values[c * s.stride + from];
+        }
+        match &self.faces[s.axis][s.side] {
+            FaceRule::Periodic | FaceRule::Outflow => {}
+            FaceRule::Reflecting => {
+                for (c, v) in state[..s.components].iter_mut().enumerate() {
+                    if self.normal[s.axis] >> c & 1 == 1 {
+                        *v = -*v;
+                    }
+                }
+            }
+            FaceRule::Rule(rule) => {
+                let n = s.block.n;
+                let centre = s.block.centre([to % n, to / n % n, to / (n * n)]);
+                let cell = GhostCell { axis: s.axis, side: s.side, centre, time: s.time };
+                rule.apply(cell, &mut state[..s.components]);
+            }
+        }
+        for c in 0..s.components {
+            values[c * s.stride + to] = state[c];
+        }
+    }
+}
+
+/// The ghost layers beyond one face of a block.
+struct Slab<'a> {
+    block: &'a Block,
+    axis: usize,
+    side: usize,
+    layers: usize,
+    time: f64,
+    stride: usize,
+    components: usize,
+}
+
+impl Slab<'_> {
+    /// Block indices along the axis of ghost layer `layer` (0 next to the face) and of the layer it is made from.
+    fn layer(&self, layer: usize, mirror: bool) -> (usize, usize) {
+        let n = self.block.n;
+        let inner = (self.block.domain_cells[self.axis] as usize).min(n - self.layers);
+        // a ghost region wider than what the block holds of the domain reuses its last layer
+        let depth = if mirror { layer.min(inner - 1) } else { 0 };
+        if self.side == 0 {
+            (self.layers - 1 - layer, self.layers + depth)
+        } else {
+            let first = n - self.layers;
+            (first + layer, first - 1 - depth)
+        }
+    }
+}

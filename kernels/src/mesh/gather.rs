@@ -1,0 +1,299 @@
+//! Ghost cells: a patch and what surrounds it, gathered into one block.
+
+use super::prolong::{CoarseBlock, MAX_COMPONENTS, SlopeLimiter, between};
+use super::{Block, Boundaries, COARSER, Rows, SELF, direction};
+use crate::{CELLS, PATCH};
+use nestar_device::Real;
+
+/// Everything a gather reads; shared by all patches of a level.
+pub struct GhostView<'a, R> {
+    /// This level's rows, in the bank to read.
+    pub level: Rows<'a, R>,
+    /// The next coarser level's rows before its step; equal to `coarse_new` when no interpolation in time is wanted.
+    pub coarse_old: Rows<'a, R>,
+    /// The next coarser level's rows after its step.
+    pub coarse_new: Rows<'a, R>,
+    /// Weight of `coarse_new`, 0 to 1.
+    pub weight: R,
+    /// Per row: 27 neighbours (rows, [`COARSER`] or [`super::OUTSIDE`]), the row itself in the middle.
+    pub neighbours: &'a [[i32; 27]],
+    /// Per row: its parent's row, -1 on level 0.
+    pub parent: &'a [i32],
+    /// Per row: the patch's index on its level, in patches.
+    pub index: &'a [[i32; 3]],
+    /// Cells of the domain on this level.
+    pub domain_cells: [i32; 3],
+    /// Domain edges, code length.
+    pub edges: [[f64; 3]; 2],
+    /// Rules beyond the domain's faces.
+    pub boundaries: &'a Boundaries<R>,
+    /// Simulation time of the values gathered.
+    pub time: f64,
+    /// Limiter of the interpolation.
+    pub limiter: SlopeLimiter,
+    /// Whether a state is physical (guards the interpolation).
+    pub physical: fn(&[R]) -> bool,
+}
+
+/// Working space of [`gather`]: a coarse block of up to 10^3 cells and one cell's state.
+pub struct GatherScratch<R> {
+    coarse: Vec<R>,
+    state: Vec<R>,
+}
+
+impl<R: Real> GatherScratch<R> {
+    /// Space for `components` components.
+    #[must_use]
+    pub fn new(components: usize) -> Self {
+        assert!(components <= MAX_COMPONENTS, "a field has at most {MAX_COMPONENTS} components");
+        Self { coarse: vec![R::lit(0.0); components * 1000], state: vec![R::lit(0.0); components] }
+    }
+}
+
+/// A block to fill: `[component][n][n][n]` with `n = 8 + 2*ghosts`, components `stride` values apart.
+pub struct Target<'a, R> {
+    /// The values.
+    pub values: &'a mut [R],
+    /// Values between two components.
+    pub stride: usize,
+    /// Number of components.
+    pub components: usize,
+    /// Ghost layers, 0 to 4.
+    pub ghosts: usize,
+}
+
+/// Gathers row `row` with its ghost cells: from neighbours of its level, by interpolation where the neighbour is coarser
+/// (in space from the parent's surroundings, in time between the coarse level's two banks), by the boundary rules
+/// outside the domain.
+pub fn gather<R: Real>(view: &GhostView<R>, row: u32, target: &mut Target<R>, scratch: &mut GatherScratch<R>) {
+    let around = &view.neighbours[row as usize];
+    copy_neighbours(view, around, target);
+    if around.contains(&COARSER) {
+        let block = coarse_block(view, row, target.ghosts);
+        fill_coarse(view, row, &block, target.components, scratch);
+        interpolate_missing(view, around, &block, row, target, scratch);
+    }
+    if around.contains(&super::OUTSIDE) {
+        let n = PATCH + 2 * target.ghosts;
+        let origin = view.index[row as usize].map(|i| i * PATCH as i32 - target.ghosts as i32);
+        let block = Block {
+            n,
+            origin,
+            domain_cells: view.domain_cells,
+            left_edge: view.edges[0],
+            right_edge: view.edges[1],
+        };
+        view.boundaries.fill(&block, view.time, target.values, target.stride, target.components, &mut scratch.state);
+    }
+}
+
+/// Splits an index along one axis of a ghosted block into the neighbour (0, 1, 2) and the cell within it.
+#[inline]
+fn split(i: usize, ghosts: usize) -> (usize, usize) {
+    let shifted = i + PATCH - ghosts;
+    (shifted / PATCH, shifted % PATCH)
+}
+
+fn copy_neighbours<R: Real>(view: &GhostView<R>, around: &[i32; 27], target: &mut Target<R>) {
+    let g = target.ghosts;
+    let n = PATCH + 2 * g;
+    for k in 0..n {
+        let (nk, ck) = split(k, g);
+        for j in 0..n {
+            let (nj, cj) = split(j, g);
+            let first = 9 * nk + 3 * nj;
+            let (cell, at) = (PATCH * (cj + PATCH * ck), n * (j + n * k));
+            copy_run(view, around[first], target, at, cell + PATCH - g, g);
+            copy_run(view, around[first + 1], target, at + g, cell, PATCH);
+            copy_run(view, around[first + 2], target, at + g + PATCH, cell, g);
+        }
+    }
+}
+
+#[inline]
+fn copy_run<R: Real>(view: &GhostView<R>, row: i32, target: &mut Target<R>, at: usize, cell: usize, length: usize) {
+    if row < 0 {
+        return;
+    }
+    let source = view.level.row(row as u32);
+    for c in 0..target.components {
+        let to = c * target.stride + at;
+        target.values[to..to + length].copy_from_slice(&source[c * CELLS + cell..c * CELLS + cell + length]);
+    }
+}
+
+/// The coarse cells that a patch's ghosts are made from: its own 4^3 coarse cells, the ghosts', and one layer for slopes.
+fn coarse_block<R>(view: &GhostView<R>, row: u32, ghosts: usize) -> Block {
+    let margin = ghosts.div_ceil(2) + 1;
+    Block {
+        n: PATCH / 2 + 2 * margin,
+        origin: view.index[row as usize].map(|i| i * (PATCH / 2) as i32 - margin as i32),
+        domain_cells: view.domain_cells.map(|c| c / 2),
+        left_edge: view.edges[0],
+        right_edge: view.edges[1],
+    }
+}
+
+/// Fills the coarse block from the parent's neighbourhood, interpolated in time.
+fn fill_coarse<R: Real>(
+    view: &GhostView<R>,
+    row: u32,
+    block: &Block,
+    components: usize,
+    scratch: &mut GatherScratch<R>,
+) {
+    let parent = view.parent[row as usize] as usize;
+    let around = &view.neighbours[parent];
+    // block index 0 in cells of the parent's neighbourhood, whose own cells start at 8
+    let start: [usize; 3] =
+        std::array::from_fn(|a| (block.origin[a] - view.index[parent][a] * PATCH as i32 + PATCH as i32) as usize);
+    let n = block.n;
+    for k in 0..n {
+        for j in 0..n {
+            let (z, y) = (start[2] + k, start[1] + j);
+            let mut i = 0;
+            while i < n {
+                let x = start[0] + i;
+                let length = (PATCH - x % PATCH).min(n - i);
+                let source = around[9 * (z / PATCH) + 3 * (y / PATCH) + x / PATCH];
+                let cell = x % PATCH + PATCH * (y % PATCH + PATCH * (z % PATCH));
+                if source >= 0 {
+                    blend_run(view, source as u32, cell, length, &mut scratch.coarse[i + n * (j + n * k)..], n, components);
+                }
+                i += length;
+            }
+        }
+    }
+    if around.contains(&super::OUTSIDE) {
+        let (coarse, state) = (&mut scratch.coarse, &mut scratch.state);
+        view.boundaries.fill(block, view.time, coarse, n * n * n, components, state);
+    }
+}
+
+fn blend_run<R: Real>(
+    view: &GhostView<R>,
+    row: u32,
+    cell: usize,
+    length: usize,
+    out: &mut [R],
+    n: usize,
+    components: usize,
+) {
+    let (old, new) = (view.coarse_old.row(row), view.coarse_new.row(row));
+    for c in 0..components {
+        let from = c * CELLS + cell;
+        let to = c * n * n * n;
+        let pairs = old[from..from + length].iter().zip(&new[from..from + length]);
+        for (value, (a, b)) in out[to..to + length].iter_mut().zip(pairs) {
+            *value = between(*a, *b, view.weight);
+        }
+    }
+}
+
+/// Interpolates into every ghost sector whose neighbour is coarser.
+fn interpolate_missing<R: Real>(
+    view: &GhostView<R>,
+    around: &[i32; 27],
+    block: &Block,
+    row: u32,
+    target: &mut Target<R>,
+    scratch: &GatherScratch<R>,
+) {
+    let coarse = CoarseBlock {
+        values: &scratch.coarse,
+        n: block.n,
+        stride: block.n * block.n * block.n,
+        components: target.components,
+        limiter: view.limiter,
+        physical: view.physical,
+    };
+    debug_assert_eq!(around[SELF], row as i32);
+    for dz in -1..=1 {
+        for dy in -1..=1 {
+            for dx in -1..=1 {
+                if around[direction([dx, dy, dz])] == COARSER {
+                    interpolate_sector(&coarse, [dx, dy, dz], target);
+                }
+            }
+        }
+    }
+}
+
+/// Coarse cells of the block, along one axis, that cover the ghost sector in direction `d`.
+fn sector(d: i32, ghosts: usize) -> std::ops::Range<usize> {
+    let reach = ghosts.div_ceil(2);
+    let own = reach + 1;
+    match d {
+        -1 => own - reach..own,
+        0 => own..own + PATCH / 2,
+        _ => own + PATCH / 2..own + PATCH / 2 + reach,
+    }
+}
+
+fn interpolate_sector<R: Real>(coarse: &CoarseBlock<R>, d: [i32; 3], target: &mut Target<R>) {
+    let g = target.ghosts;
+    let mut offsets = [[R::lit(0.0); 3]; MAX_COMPONENTS];
+    for k in sector(d[2], g) {
+        for j in sector(d[1], g) {
+            for i in sector(d[0], g) {
+                let index = i + coarse.n * (j + coarse.n * k);
+                coarse.offsets(index, &mut offsets);
+                for side in 0..8 {
+                    put_fine(coarse, index, [i, j, k], side, &offsets, d, target);
+                }
+            }
+        }
+    }
+}
+
+/// Writes one fine cell of a coarse cell; with an odd number of ghost layers the outermost coarse cell is only half used.
+fn put_fine<R: Real>(
+    coarse: &CoarseBlock<R>,
+    index: usize,
+    cell: [usize; 3],
+    side: u32,
+    offsets: &[[R; 3]; MAX_COMPONENTS],
+    d: [i32; 3],
+    target: &mut Target<R>,
+) {
+    let g = target.ghosts as i32;
+    let margin = target.ghosts.div_ceil(2) as i32 + 1;
+    let n = PATCH as i32 + 2 * g;
+    let mut at = 0;
+    for a in (0..3).rev() {
+        let fine = 2 * (cell[a] as i32 - margin) + (side >> a & 1) as i32 + g;
+        let inside = match d[a] {
+            -1 => (0..g).contains(&fine),
+            0 => (g..g + PATCH as i32).contains(&fine),
+            _ => (g + PATCH as i32..n).contains(&fine),
+        };
+        if !inside {
+            return;
+        }
+        at = at * n as usize + fine as usize;
+    }
+    for (c, offset) in offsets[..target.components].iter().enumerate() {
+        target.values[c * target.stride + at] = coarse.fine(index, c, offset, side);
+    }
+}
+
+/// Fills a new fine row from its parent's surroundings (conservative interpolation at one time).
+///
+/// # Safety
+/// Nobody else may access row `row` of `view.level` meanwhile.
+pub unsafe fn prolong_patch<R: Real>(view: &GhostView<R>, row: u32, components: usize, scratch: &mut GatherScratch<R>) {
+    // SAFETY: exclusivity is the caller's contract.
+    let out = unsafe { view.level.row_mut(row) };
+    let block = coarse_block(view, row, 0);
+    fill_coarse(view, row, &block, components, scratch);
+    let coarse = CoarseBlock {
+        values: &scratch.coarse,
+        n: block.n,
+        stride: block.n * block.n * block.n,
+        components,
+        limiter: view.limiter,
+        physical: view.physical,
+    };
+    let mut target = Target { values: out, stride: CELLS, components, ghosts: 0 };
+    interpolate_sector(&coarse, [0, 0, 0], &mut target);
+}

@@ -1,0 +1,62 @@
+//! A view of patch rows that live in slabs.
+
+use std::marker::PhantomData;
+
+/// Read access to the rows of one bank of a pool: row `r` lies in slab `r >> shift`.
+#[derive(Clone, Copy)]
+pub struct Rows<'a, R> {
+    slabs: &'a [*mut R],
+    shift: u32,
+    length: usize,
+    lifetime: PhantomData<&'a [R]>,
+}
+
+// SAFETY: the pointers come from slabs that outlive `'a`; `R` is plain data that may be shared and written from any thread
+// under the contract of `row_mut`.
+unsafe impl<R: Send + Sync> Send for Rows<'_, R> {}
+// SAFETY: as above.
+unsafe impl<R: Send + Sync> Sync for Rows<'_, R> {}
+
+impl<'a, R> Rows<'a, R> {
+    /// A view of `slabs`, each holding `1 << shift` rows of `length` values.
+    ///
+    /// # Safety
+    /// Every pointer must be valid for reads (and for writes where `row_mut` is used) of `length << shift` values for `'a`.
+    #[must_use]
+    pub unsafe fn new(slabs: &'a [*mut R], shift: u32, length: usize) -> Self {
+        Self { slabs, shift, length, lifetime: PhantomData }
+    }
+
+    /// Values in one row: components times 512.
+    #[must_use]
+    pub fn row_length(&self) -> usize {
+        self.length
+    }
+
+    fn pointer(&self, row: u32) -> *mut R {
+        let slab = self.slabs[(row >> self.shift) as usize];
+        let within = (row & ((1 << self.shift) - 1)) as usize;
+        // SAFETY: `within < 1 << shift`, so the offset stays inside the slab.
+        unsafe { slab.add(within * self.length) }
+    }
+
+    /// The values of row `row`, `[component][k][j][i]`.
+    #[must_use]
+    #[inline]
+    pub fn row(&self, row: u32) -> &'a [R] {
+        // SAFETY: the slab is valid for `'a` (contract of `new`); writers of the same row are excluded by `row_mut`'s contract.
+        unsafe { std::slice::from_raw_parts(self.pointer(row), self.length) }
+    }
+
+    /// The values of row `row` for writing.
+    ///
+    /// # Safety
+    /// While the slice lives nobody else may read or write this row of this bank.
+    #[must_use]
+    #[inline]
+    #[allow(clippy::mut_from_ref, reason = "disjoint rows are written from several threads; exclusivity is the caller's contract")]
+    pub unsafe fn row_mut(&self, row: u32) -> &'a mut [R] {
+        // SAFETY: as `row`; exclusivity is the caller's.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer(row), self.length) }
+    }
+}

@@ -1,0 +1,141 @@
+//! The table `[hydro]`.
+
+use nestar_deck::{Deck, DeckError};
+use nestar_kernels::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident => $target:ident: $($(#[$word_doc:meta])* $word:ident),+ $(,)?) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum $name {
+            $($(#[$word_doc])* $word),+
+        }
+        impl From<$name> for $target {
+            fn from(word: $name) -> Self {
+                match word {
+                    $($name::$word => $target::$word),+
+                }
+            }
+        }
+    };
+}
+
+choice! {
+    /// Time integration of the gas.
+    SchemeWord => Scheme:
+    /// MUSCL-Hancock.
+    MusclHancock,
+    /// Van Leer predictor-corrector.
+    #[serde(rename = "vl")]
+    VanLeer,
+}
+choice! {
+    /// Reconstruction of face states, in primitive variables.
+    ReconstructionWord => Reconstruction:
+    /// Piecewise linear.
+    Plm,
+    /// Piecewise parabolic.
+    Ppm,
+}
+choice! {
+    /// Slope limiter.
+    LimiterWord => Limiter:
+    /// Generalised minmod.
+    Minmod,
+    /// Van Leer.
+    VanLeer,
+    /// Van Albada.
+    VanAlbada,
+    /// Monotonized central.
+    MonotonizedCentral,
+}
+choice! {
+    /// Riemann solver.
+    RiemannWord => Riemann:
+    /// Three waves.
+    Hllc,
+    /// Two waves.
+    Hlle,
+    /// The exact solution.
+    Exact,
+}
+
+/// Gas dynamics.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HydroConfig {
+    /// Ratio of specific heats.
+    #[schemars(extend("exclusiveMinimum" = 1.0), range(max = 3.0))]
+    pub gamma: f64,
+    /// Time integration.
+    pub scheme: SchemeWord,
+    /// Reconstruction of face states.
+    pub reconstruction: ReconstructionWord,
+    /// Slope limiter.
+    pub limiter: LimiterWord,
+    /// Parameter of the minmod limiter, from 1 (most diffusive) to 2.
+    #[schemars(range(min = 1.0, max = 2.0))]
+    pub minmod_theta: f64,
+    /// Riemann solver.
+    pub riemann: RiemannWord,
+    /// Names of passive scalars: letters, digits and `_`, at most 59.
+    pub scalars: Vec<String>,
+}
+
+impl Default for HydroConfig {
+    fn default() -> Self {
+        Self {
+            gamma: 5.0 / 3.0,
+            scheme: SchemeWord::MusclHancock,
+            reconstruction: ReconstructionWord::Plm,
+            limiter: LimiterWord::MonotonizedCentral,
+            minmod_theta: 1.5,
+            riemann: RiemannWord::Hllc,
+            scalars: Vec::new(),
+        }
+    }
+}
+
+impl HydroConfig {
+    /// The choices as the kernels take them.
+    #[must_use]
+    pub fn method(&self) -> FluidMethod {
+        FluidMethod {
+            scheme: self.scheme.into(),
+            reconstruction: self.reconstruction.into(),
+            limiter: self.limiter.into(),
+            riemann: self.riemann.into(),
+            minmod_theta: self.minmod_theta,
+        }
+    }
+
+    /// The scalars' names.
+    ///
+    /// # Errors
+    /// A name twice, empty or with other characters; too many.
+    pub fn checked_scalars(&self, deck: &Deck) -> Result<Vec<String>, DeckError> {
+        for (n, name) in self.scalars.iter().enumerate() {
+            let path = format!("hydro.scalars[{n}]");
+            if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+                return Err(deck.error_at(
+                    &path,
+                    format!("a scalar's name has letters, digits and `_` only, found {name:?}"),
+                ));
+            }
+            if self.scalars[..n].contains(name) {
+                return Err(deck.error_at(&path, format!("the scalar {name:?} stands here twice")));
+            }
+        }
+        let most = nestar_kernels::mesh::prolong::MAX_COMPONENTS - crate::fields::GAS_COMPONENTS;
+        if self.scalars.len() > most {
+            return Err(deck.error_at(
+                "hydro.scalars",
+                format!("at most {most} scalars, found {}", self.scalars.len()),
+            ));
+        }
+        Ok(self.scalars.clone())
+    }
+}

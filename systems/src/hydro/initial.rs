@@ -1,0 +1,429 @@
+//! Initial states: primitive variables at points, averaged over cells into conserved ones.
+
+use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
+use bevy_ecs::prelude::*;
+use nestar_deck::{Deck, DeckError, Formula};
+use nestar_engine::Error;
+use nestar_engine::field::{Element, Pool, Storage};
+use nestar_engine::mesh::{NewRows, Topology};
+use nestar_engine::time::Fault;
+use nestar_kernels::mesh::Block;
+use nestar_kernels::{CELLS, PATCH};
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A gas state at a point, code units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Primitive {
+    /// Mass density, positive.
+    pub density: f64,
+    /// Velocity.
+    pub velocity: [f64; 3],
+    /// Pressure, positive.
+    pub pressure: f64,
+}
+
+impl Primitive {
+    /// Density, momentum and total energy densities into `out[0..5]`.
+    pub fn conserved(&self, gamma: f64, out: &mut [f64]) {
+        let w = [
+            self.density,
+            self.velocity[0],
+            self.velocity[1],
+            self.velocity[2],
+            self.pressure,
+        ];
+        out[..GAS_COMPONENTS].copy_from_slice(
+            &nestar_kernels::hydro::eos::conserved_from_primitive(&w, gamma),
+        );
+    }
+
+    fn is_physical(&self) -> bool {
+        let finite = self.velocity.iter().all(|v| v.is_finite());
+        finite
+            && self.density > 0.0
+            && self.density.is_finite()
+            && self.pressure > 0.0
+            && self.pressure.is_finite()
+    }
+}
+
+/// Points to evaluate and the states found there, by column.
+#[derive(Clone, Debug, Default)]
+pub struct PrimitiveColumns {
+    /// Coordinates x, y, z of the points.
+    pub points: [Vec<f64>; 3],
+    /// States at the points.
+    pub states: Vec<Primitive>,
+    /// Concentration (mass fraction) of each passive scalar at the points.
+    pub scalars: Vec<Vec<f64>>,
+}
+
+impl PrimitiveColumns {
+    /// Number of points.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.points[0].len()
+    }
+
+    /// Whether there are no points.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.points[0].is_empty()
+    }
+
+    /// Point `n`.
+    #[must_use]
+    pub fn point(&self, n: usize) -> [f64; 3] {
+        std::array::from_fn(|a| self.points[a][n])
+    }
+}
+
+/// An initial state. Any closure from a point to a [`Primitive`] is one (without scalars).
+pub trait InitialState: Send + Sync + 'static {
+    /// Fills `columns.states` (and `columns.scalars`, which are 0) at `columns.points`.
+    fn fill(&self, columns: &mut PrimitiveColumns);
+
+    /// Gauss-Legendre points per axis and cell, 1 to 4; 1 is the cell centre.
+    fn samples(&self) -> usize {
+        1
+    }
+}
+
+impl<F: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> InitialState for F {
+    fn fill(&self, columns: &mut PrimitiveColumns) {
+        for n in 0..columns.len() {
+            columns.states[n] = self(columns.point(n));
+        }
+    }
+}
+
+/// The run's initial state.
+#[derive(Resource)]
+pub struct InitialGas(pub Box<dyn InitialState>);
+
+/// Fills new patches with cell averages of the initial state.
+pub fn fill_new(
+    initial: Res<InitialGas>,
+    model: Res<GasModel>,
+    topology: Res<Topology>,
+    new: Res<NewRows>,
+    mut pool: ResMut<Pool<Gas>>,
+    mut fault: ResMut<Fault>,
+) {
+    let result = match pool.storage {
+        Storage::Single(_) => fill_rows::<f32>(&*initial.0, &model, &topology, &new, &pool),
+        Storage::Double(_) => fill_rows::<f64>(&*initial.0, &model, &topology, &new, &pool),
+    };
+    pool.touch(&new.rows);
+    if let Err(why) = result {
+        fault.0 = Some(Error::Setup(why));
+    }
+}
+
+fn fill_rows<R: Element>(
+    initial: &dyn InitialState,
+    model: &GasModel,
+    topology: &Topology,
+    new: &NewRows,
+    pool: &Pool<Gas>,
+) -> Result<(), String> {
+    let rows = pool.present::<R>(new.level);
+    let rule = Rule::new(initial.samples());
+    new.rows.par_iter().try_for_each(|&row| {
+        // SAFETY: the rows are distinct.
+        let out = unsafe { rows.row_mut(row) };
+        fill_patch(initial, model, topology, row, &rule, out)
+    })
+}
+
+/// Averages the state over the cells of one patch.
+fn fill_patch<R: Element>(
+    initial: &dyn InitialState,
+    model: &GasModel,
+    topology: &Topology,
+    row: u32,
+    rule: &Rule,
+    out: &mut [R],
+) -> Result<(), String> {
+    let level = topology.level(row).ok_or("a free row cannot be filled")?;
+    let domain = &topology.domain;
+    let block = Block {
+        n: PATCH,
+        origin: topology.origin(row),
+        domain_cells: domain.cells(level),
+        left_edge: domain.left_edge,
+        right_edge: domain.right_edge,
+    };
+    let width = domain.cell_width(level);
+    let samples = rule.places.len().pow(3);
+    let mut columns = sample_points(&block, width, rule, model.scalars.len());
+    initial.fill(&mut columns);
+    let mut terms = vec![0.0; samples];
+    for cell in 0..CELLS {
+        let range = cell * samples..(cell + 1) * samples;
+        for n in range.clone() {
+            check(&columns, n, level)?;
+        }
+        for (c, value) in out.iter_mut().skip(cell).step_by(CELLS).enumerate() {
+            for (term, n) in terms.iter_mut().zip(range.clone()) {
+                *term = rule.weights[n - range.start] * component(&columns, model, n, c);
+            }
+            *value = R::lit(symmetric_sum(&mut terms));
+        }
+    }
+    Ok(())
+}
+
+/// Component `c` of the conserved state at point `n`.
+fn component(columns: &PrimitiveColumns, model: &GasModel, n: usize, c: usize) -> f64 {
+    if c >= GAS_COMPONENTS {
+        return columns.scalars[c - GAS_COMPONENTS][n] * columns.states[n].density;
+    }
+    let mut conserved = [0.0; GAS_COMPONENTS];
+    columns.states[n].conserved(model.gamma, &mut conserved);
+    conserved[c]
+}
+
+fn check(columns: &PrimitiveColumns, n: usize, level: usize) -> Result<(), String> {
+    let state = &columns.states[n];
+    let scalars_finite = columns.scalars.iter().all(|s| s[n].is_finite());
+    if state.is_physical() && scalars_finite {
+        return Ok(());
+    }
+    Err(format!(
+        "the initial state is unphysical at (x, y, z) = {:?} (level {level}): density {}, velocity {:?}, pressure {}{}; \
+         density and pressure must be positive and all values finite",
+        columns.point(n),
+        state.density,
+        state.velocity,
+        state.pressure,
+        if scalars_finite {
+            ""
+        } else {
+            ", a scalar is not finite"
+        },
+    ))
+}
+
+/// The points of all cells of a patch, cell by cell.
+fn sample_points(block: &Block, width: [f64; 3], rule: &Rule, scalars: usize) -> PrimitiveColumns {
+    let s = rule.places.len();
+    let total = CELLS * s * s * s;
+    let mut points = [const { Vec::new() }; 3].map(|_: Vec<f64>| Vec::with_capacity(total));
+    for cell in 0..CELLS {
+        let centre = block.centre([cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH)]);
+        for n in 0..s * s * s {
+            for (a, place) in [n % s, n / s % s, n / (s * s)].into_iter().enumerate() {
+                points[a].push(centre[a] + rule.places[place] * width[a]);
+            }
+        }
+    }
+    let nothing = Primitive {
+        density: f64::NAN,
+        velocity: [f64::NAN; 3],
+        pressure: f64::NAN,
+    };
+    PrimitiveColumns {
+        points,
+        states: vec![nothing; total],
+        scalars: vec![vec![0.0; total]; scalars],
+    }
+}
+
+/// Sum that does not depend on the order of the terms, so that symmetric states stay exactly symmetric.
+fn symmetric_sum(terms: &mut [f64]) -> f64 {
+    if terms.len() == 1 {
+        return terms[0];
+    }
+    terms.sort_unstable_by(f64::total_cmp);
+    let (low, high) = terms.split_at(terms.len() / 2);
+    let middle = if terms.len() % 2 == 1 { high[0] } else { 0.0 };
+    low.iter()
+        .zip(high.iter().rev())
+        .map(|(a, b)| a + b)
+        .sum::<f64>()
+        + middle
+}
+
+/// Gauss-Legendre quadrature over a cell of width 1 around 0.
+struct Rule {
+    places: Vec<f64>,
+    /// Weights of the points of a cell, x fastest.
+    weights: Vec<f64>,
+}
+
+impl Rule {
+    /// `samples` points per axis, at most 4.
+    fn new(samples: usize) -> Self {
+        let (places, weights): (Vec<f64>, Vec<f64>) = match samples {
+            0 | 1 => (vec![0.0], vec![1.0]),
+            2 => (half(&[0.577_350_269_189_625_8]), vec![0.5; 2]),
+            3 => (
+                vec![-0.387_298_334_620_741_7, 0.0, 0.387_298_334_620_741_7],
+                vec![5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0],
+            ),
+            _ => {
+                let (inner, outer) = (0.339_981_043_584_856_26, 0.861_136_311_594_052_6);
+                let (w_inner, w_outer) = (0.326_072_577_431_273_07, 0.173_927_422_568_726_93);
+                (
+                    half(&[inner, outer]),
+                    vec![w_outer, w_inner, w_inner, w_outer],
+                )
+            }
+        };
+        let s = places.len();
+        let weight = |n: usize| {
+            let mut w = [weights[n % s], weights[n / s % s], weights[n / (s * s)]];
+            w.sort_unstable_by(f64::total_cmp);
+            w[0] * w[1] * w[2]
+        };
+        Self {
+            weights: (0..s * s * s).map(weight).collect(),
+            places,
+        }
+    }
+}
+
+/// Points ±p/2, in ascending order.
+fn half(positive: &[f64]) -> Vec<f64> {
+    let below = positive.iter().rev().map(|p| -0.5 * p);
+    below.chain(positive.iter().map(|p| 0.5 * p)).collect()
+}
+
+/// A state by formulas of x, y, z and t: the tables `[initial]` and `[inflow.FACE]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StateConfig {
+    /// Gauss-Legendre points per axis and cell for the initial state (cell averages); 1: the cell centre.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 4))]
+    pub samples: usize,
+    /// Mass density, a formula of x y z t (and r, the distance from the origin).
+    pub density: String,
+    /// Pressure.
+    pub pressure: String,
+    /// Velocity along x.
+    #[serde(default = "zero")]
+    pub velocity_x: String,
+    /// Velocity along y.
+    #[serde(default = "zero")]
+    pub velocity_y: String,
+    /// Velocity along z.
+    #[serde(default = "zero")]
+    pub velocity_z: String,
+    /// Mass fraction of each passive scalar, by name; 0 where absent.
+    #[serde(default)]
+    pub scalars: BTreeMap<String, String>,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn zero() -> String {
+    "0".into()
+}
+
+/// Variables of state formulas.
+const VARIABLES: [&str; 5] = ["x", "y", "z", "t", "r"];
+
+/// The compiled formulas of a state.
+pub struct StateFormulas {
+    samples: usize,
+    /// Density, velocity x y z, pressure.
+    gas: [Formula; GAS_COMPONENTS],
+    scalars: Vec<Option<Formula>>,
+}
+
+impl StateFormulas {
+    /// Takes the table `path` of the deck.
+    ///
+    /// # Errors
+    /// A missing or wrong formula, a scalar that is not declared.
+    pub fn take(deck: &mut Deck, path: &str, names: &[String]) -> Result<Self, DeckError> {
+        let config: StateConfig = deck.table(path)?;
+        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        for name in config.scalars.keys() {
+            if !names.contains(name) {
+                return Err(deck.unknown_key_at(&format!("{path}.scalars.{name}"), &known));
+            }
+        }
+        let compile =
+            |key: &str, text: &str| deck.formula(&format!("{path}.{key}"), text, &VARIABLES);
+        let scalar = |name: &String| {
+            let text = config.scalars.get(name);
+            text.map(|text| compile(&format!("scalars.{name}"), text))
+                .transpose()
+        };
+        Ok(Self {
+            samples: config.samples,
+            gas: [
+                compile("density", &config.density)?,
+                compile("velocity_x", &config.velocity_x)?,
+                compile("velocity_y", &config.velocity_y)?,
+                compile("velocity_z", &config.velocity_z)?,
+                compile("pressure", &config.pressure)?,
+            ],
+            scalars: names.iter().map(scalar).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The state at a point and time.
+    #[must_use]
+    pub fn at(&self, x: [f64; 3], t: f64) -> Primitive {
+        let w: [f64; GAS_COMPONENTS] = std::array::from_fn(|c| self.gas[c].eval(&arguments(x, t)));
+        Primitive {
+            density: w[0],
+            velocity: [w[1], w[2], w[3]],
+            pressure: w[4],
+        }
+    }
+
+    /// Mass fraction of scalar `n` at a point and time.
+    #[must_use]
+    pub fn scalar_at(&self, n: usize, x: [f64; 3], t: f64) -> f64 {
+        self.scalars[n]
+            .as_ref()
+            .map_or(0.0, |f| f.eval(&arguments(x, t)))
+    }
+}
+
+fn arguments(x: [f64; 3], t: f64) -> [f64; 5] {
+    let r = nestar_device::math::sum3(x[0] * x[0], x[1] * x[1], x[2] * x[2]).sqrt();
+    [x[0], x[1], x[2], t, r]
+}
+
+impl InitialState for StateFormulas {
+    fn fill(&self, columns: &mut PrimitiveColumns) {
+        let n = columns.len();
+        let time = vec![0.0; n];
+        let radius: Vec<f64> = (0..n)
+            .map(|i| arguments(columns.point(i), 0.0)[4])
+            .collect();
+        let [x, y, z] = &columns.points;
+        let arguments: [&[f64]; 5] = [x, y, z, &time, &radius];
+        let mut column = vec![0.0; n];
+        for (c, formula) in self.gas.iter().enumerate() {
+            formula.eval_many(&arguments, &mut column);
+            for (state, &value) in columns.states.iter_mut().zip(&column) {
+                match c {
+                    0 => state.density = value,
+                    4 => state.pressure = value,
+                    _ => state.velocity[c - 1] = value,
+                }
+            }
+        }
+        for (formula, out) in self.scalars.iter().zip(&mut columns.scalars) {
+            if let Some(formula) = formula {
+                formula.eval_many(&arguments, out);
+            }
+        }
+    }
+
+    fn samples(&self) -> usize {
+        self.samples
+    }
+}

@@ -1,0 +1,126 @@
+//! The gas solver of a run: the patch solver in the run's precision, its working space, and what it remembers per patch.
+
+use super::HydroConfig;
+use crate::fields::GasModel;
+use bevy_ecs::prelude::*;
+use nestar_engine::field::{Element, Precision};
+use nestar_engine::parallel::{PerThread, SharedCells};
+use nestar_kernels::CELLS;
+use nestar_kernels::hydro::{HydroReal, LaneChoice, PatchScratch, PatchSolver};
+use nestar_kernels::mesh::GatherScratch;
+use nestar_kernels::mesh::fluxes::FACE;
+
+/// Floating-point types that the gas can be advanced in.
+pub trait GasReal: HydroReal + Element {
+    /// The run's solver in this precision, if that is the run's.
+    fn of(solver: &mut HydroSolver) -> Option<&mut GasSolver<Self>>;
+}
+
+impl GasReal for f32 {
+    fn of(solver: &mut HydroSolver) -> Option<&mut GasSolver<Self>> {
+        if let HydroSolver::Single(s) = solver {
+            Some(s)
+        } else {
+            None
+        }
+    }
+}
+
+impl GasReal for f64 {
+    fn of(solver: &mut HydroSolver) -> Option<&mut GasSolver<Self>> {
+        if let HydroSolver::Double(s) = solver {
+            Some(s)
+        } else {
+            None
+        }
+    }
+}
+
+/// The gas solver in the precision of the run.
+#[derive(Resource)]
+pub enum HydroSolver {
+    /// 32-bit values.
+    Single(GasSolver<f32>),
+    /// 64-bit values.
+    Double(GasSolver<f64>),
+}
+
+/// The gas solver in one precision.
+pub struct GasSolver<R: GasReal> {
+    /// Advances one patch.
+    pub patch: PatchSolver<R>,
+    /// Courant number.
+    pub courant: f64,
+    pub(super) scratch: PerThread<ThreadScratch<R>>,
+    /// Per row: the largest signal rate, good while `seen` is the pool's count of changes.
+    pub(super) rates: SharedCells<R>,
+    pub(super) seen: Vec<u32>,
+    /// Per row: cells whose latest update came out unphysical.
+    pub(super) unphysical: SharedCells<[u64; 8]>,
+    /// Per row: cells that take first-order fluxes in the step being mended.
+    pub(super) first_order: Vec<[u64; 8]>,
+    /// Rows of the level at hand whose signal rate is out of date.
+    pub(super) stale: Vec<u32>,
+}
+
+/// One thread's working space.
+pub struct ThreadScratch<R> {
+    pub(super) patch: PatchScratch<R>,
+    pub(super) gather: GatherScratch<R>,
+    /// Fluxes through the six faces, `[face][component][8][8]`.
+    pub(super) faces: Vec<R>,
+}
+
+impl HydroSolver {
+    /// A solver as the deck asks for.
+    #[must_use]
+    pub fn new(config: &HydroConfig, model: &GasModel, precision: Precision, courant: f64) -> Self {
+        match precision {
+            Precision::Single => Self::Single(GasSolver::new(config, model, courant)),
+            Precision::Double => Self::Double(GasSolver::new(config, model, courant)),
+        }
+    }
+}
+
+impl<R: GasReal> GasSolver<R> {
+    fn new(config: &HydroConfig, model: &GasModel, courant: f64) -> Self {
+        let patch = PatchSolver::<R>::new(
+            config.method(),
+            config.gamma,
+            model.scalars.len(),
+            LaneChoice::Auto,
+        );
+        let components = patch.components();
+        let scratch = PerThread::new(|| ThreadScratch {
+            patch: patch.scratch(),
+            gather: GatherScratch::new(components),
+            faces: vec![R::lit(0.0); 6 * components * FACE],
+        });
+        Self {
+            patch,
+            courant,
+            scratch,
+            rates: SharedCells::default(),
+            seen: Vec::new(),
+            unphysical: SharedCells::default(),
+            first_order: Vec::new(),
+            stale: Vec::new(),
+        }
+    }
+
+    /// Makes room for `rows` rows.
+    pub(super) fn grow(&mut self, rows: usize) {
+        if self.seen.len() < rows {
+            self.rates.resize(rows, R::lit(0.0));
+            // no count of changes is this large: the rate of a new row is out of date
+            self.seen.resize(rows, u32::MAX);
+            self.unphysical.resize(rows, [0; 8]);
+            self.first_order.resize(rows, [0; 8]);
+        }
+    }
+}
+
+const _: () = assert!(
+    CELLS == 512,
+    "the masks of unphysical cells are eight words of 64 cells"
+);

@@ -1,0 +1,206 @@
+//! The systems of the gas: the Courant limit and the step of a level.
+
+use super::mending;
+use super::solver::{GasReal, GasSolver, HydroSolver, ThreadScratch};
+use crate::fields::Gas;
+use bevy_ecs::prelude::*;
+use nestar_engine::field::{Pool, Storage};
+use nestar_engine::mesh::Topology;
+use nestar_engine::time::{LevelClock, RunCounters, StepLimits, StepVerdict};
+use nestar_kernels::hydro::{CellMask10, FaceFluxes, PatchOutcome};
+use nestar_kernels::mesh::fluxes::{FACE, accumulate_fine, store_coarse};
+use nestar_kernels::mesh::gather::{GhostView, Target, gather};
+use rayon::prelude::*;
+
+/// Limit: no signal crosses more than the Courant number of a cell (Schive et al. 2018, eq. 2, with each axis' own width).
+pub fn courant(
+    clock: Res<LevelClock>,
+    topology: Res<Topology>,
+    pool: Res<Pool<Gas>>,
+    mut solver: ResMut<HydroSolver>,
+    mut limits: ResMut<StepLimits>,
+) {
+    let rate = match pool.storage {
+        Storage::Single(_) => largest_rate::<f32>(&clock, &topology, &pool, &mut solver),
+        Storage::Double(_) => largest_rate::<f64>(&clock, &topology, &pool, &mut solver),
+    };
+    if let Some((rate, courant)) = rate {
+        limits.propose("courant", courant / rate);
+    }
+}
+
+/// The largest signal rate of the level, and the Courant number.
+fn largest_rate<R: GasReal>(
+    clock: &LevelClock,
+    topology: &Topology,
+    pool: &Pool<Gas>,
+    solver: &mut HydroSolver,
+) -> Option<(f64, f64)> {
+    let solver = R::of(solver)?;
+    solver.grow(topology.capacity());
+    let rows = topology.rows(clock.level);
+    solver.stale.clear();
+    solver.stale.extend(
+        rows.iter()
+            .copied()
+            .filter(|&row| solver.seen[row as usize] != pool.epoch(row)),
+    );
+    let inverse_dx = clock.cell_width.map(|w| R::lit(1.0 / w));
+    let present = pool.present::<R>(clock.level);
+    solver.stale.par_iter().for_each(|&row| {
+        let rate = solver.patch.signal_rate(present.row(row), inverse_dx);
+        // SAFETY: the rows are distinct.
+        unsafe { solver.rates.set(row as usize, rate) };
+    });
+    for &row in &solver.stale {
+        solver.seen[row as usize] = pool.epoch(row);
+    }
+    let rates = solver.rates.as_mut_slice();
+    let largest = rows.iter().fold(R::lit(0.0), |most, &row| {
+        let rate = rates[row as usize];
+        // a NaN must not be passed over
+        if rate > most || rate != rate {
+            rate
+        } else {
+            most
+        }
+    });
+    Some((largest.to_f64(), solver.courant))
+}
+
+/// Advances the gas of the level from its present bank to the next, which becomes the present one if the step stands.
+pub fn fluid(
+    clock: Res<LevelClock>,
+    topology: Res<Topology>,
+    mut pool: ResMut<Pool<Gas>>,
+    mut solver: ResMut<HydroSolver>,
+    mut verdict: ResMut<StepVerdict>,
+    mut counters: ResMut<RunCounters>,
+) {
+    let step = match pool.storage {
+        Storage::Single(_) => fluid_level::<f32>(&clock, &topology, &mut pool, &mut solver),
+        Storage::Double(_) => fluid_level::<f64>(&clock, &topology, &mut pool, &mut solver),
+    };
+    match step {
+        Ok(mended) => counters.mended_cells += mended,
+        Err(why) => verdict.rejected = Some(why),
+    }
+}
+
+/// What the update of any patch of the level needs.
+pub(super) struct LevelStep<'a, R: GasReal> {
+    pub level: usize,
+    pub dt: R,
+    pub rates: [R; 3],
+    pub inverse_dx: [R; 3],
+    pub view: GhostView<'a, R>,
+    pub pool: &'a Pool<Gas>,
+}
+
+impl<'a, R: GasReal> LevelStep<'a, R> {
+    fn new(clock: &LevelClock, topology: &'a Topology, pool: &'a Pool<Gas>) -> Self {
+        Self {
+            level: clock.level,
+            dt: R::lit(clock.dt),
+            rates: clock.cell_width.map(|w| R::lit(clock.dt / w)),
+            inverse_dx: clock.cell_width.map(|w| R::lit(1.0 / w)),
+            view: pool.ghosts::<R>(topology, clock.level),
+            pool,
+        }
+    }
+
+    /// Advances one patch into the next bank, with its registers.
+    ///
+    /// # Safety
+    /// No other thread may work on `row` meanwhile.
+    pub(super) unsafe fn advance(
+        &self,
+        solver: &GasSolver<R>,
+        scratch: &mut ThreadScratch<R>,
+        row: u32,
+        first_order: Option<&CellMask10>,
+    ) -> PatchOutcome<R> {
+        let components = solver.patch.components();
+        let stride = scratch.patch.component_stride();
+        let ghosts = solver.patch.ghosts();
+        let mut target = Target {
+            values: scratch.patch.input(),
+            stride,
+            components,
+            ghosts,
+        };
+        gather(&self.view, row, &mut target, &mut scratch.gather);
+        let registers = &self.pool.typed::<R>().registers;
+        let mut faces: [Option<&mut [R]>; 6] = [const { None }; 6];
+        for (face, chunk) in scratch
+            .faces
+            .chunks_exact_mut(components * FACE)
+            .enumerate()
+        {
+            faces[face] = registers.wants(row, face).then_some(chunk);
+        }
+        // SAFETY: the caller's contract.
+        let out = unsafe { self.pool.next::<R>(self.level).row_mut(row) };
+        let mut faces = FaceFluxes(faces);
+        let outcome = solver.patch.update(
+            &mut scratch.patch,
+            self.rates,
+            self.inverse_dx,
+            out,
+            &mut faces,
+            first_order,
+        );
+        for (face, flux) in faces.0.iter().enumerate() {
+            let Some(flux) = flux else { continue };
+            // SAFETY: the caller's contract.
+            if let Some(register) = unsafe { registers.coarse_mut(self.level, row, face) } {
+                store_coarse(register, flux, self.dt);
+            }
+            // SAFETY: the caller's contract.
+            if let Some(register) = unsafe { registers.attempt_mut(self.level, row, face) } {
+                register.fill(R::lit(0.0));
+                accumulate_fine(register, flux, self.dt);
+            }
+        }
+        // SAFETY: the caller's contract.
+        unsafe {
+            solver.rates.set(row as usize, outcome.signal_rate);
+            solver.unphysical.set(row as usize, outcome.unphysical);
+        }
+        outcome
+    }
+}
+
+/// Advances a level; the number of mended cells, or why the step cannot stand.
+fn fluid_level<R: GasReal>(
+    clock: &LevelClock,
+    topology: &Topology,
+    pool: &mut Pool<Gas>,
+    solver: &mut HydroSolver,
+) -> Result<u64, String> {
+    let solver = R::of(solver).ok_or("the gas solver and the pool differ in precision")?;
+    solver.grow(topology.capacity());
+    let rows = topology.rows(clock.level);
+    let step = LevelStep::<R>::new(clock, topology, pool);
+    let unphysical = rows
+        .par_iter()
+        .map(|&row| {
+            let mut scratch = solver.scratch.get();
+            // SAFETY: the rows are distinct.
+            unsafe { step.advance(solver, &mut scratch, row, None) }.any
+        })
+        .reduce(|| false, |a, b| a | b);
+    let mended = if unphysical {
+        mending::mend(&step, topology, solver)?
+    } else {
+        0
+    };
+    pool.commit(clock.level, clock.end(), rows);
+    if let Some(typed) = R::typed_mut(&mut pool.storage) {
+        typed.registers.commit(clock.level);
+    }
+    for &row in rows {
+        solver.seen[row as usize] = pool.epoch(row);
+    }
+    Ok(mended)
+}

@@ -1,0 +1,130 @@
+//! The order of a level step. Nothing that changes the state runs outside it.
+//!
+//! ```text
+//! advance(level, until):
+//!   while t[level] < until:
+//!     Limit        every registered limit of the level's time step; the smallest wins, synchronised with parent and child
+//!                  (Schive et al. 2018, sec. 2.1)
+//!     Advance      1 Exchange   copies of remote patches
+//!                  2 Predict    kick and drift of particles
+//!                  3 Fluid      gas from the present bank to the next; a rejected step is tried again from here
+//!                  4 Deposit    particle mass onto the mesh
+//!                  5 Potential  Poisson solve
+//!                  6 Couple     gas feels gravity
+//!                  7 Correct    second kick
+//!                  8 Sources    cooling, chemistry, drag, star formation, feedback
+//!     advance(level + 1, t[level])
+//!     Synchronise  1 Restrict   covered cells take the averages of their children
+//!                  2 Correct    cells beside coarse-fine faces take the fine fluxes
+//!     Flag         1 Criteria   cells that want refinement, with their buffers
+//!     Regrid       1 Refine     nest, refine and remove patches of level + 1, fill the new ones
+//! ```
+//!
+//! `Initialise` fills new patches while the initial hierarchy is built. Systems before the verdict of `Fluid` write to the
+//! next bank only; those behind it run only if the step stands.
+
+use bevy_ecs::prelude::*;
+use bevy_ecs::schedule::IntoScheduleConfigs;
+use nestar_engine::Simulation;
+use nestar_engine::mesh::regrid;
+use nestar_engine::schedule::{Phase, StepSet};
+use nestar_engine::time::step_stands;
+
+macro_rules! sets {
+    ($(#[$doc:meta])* $name:ident, $phase:ident: $($(#[$set_doc:meta])* $set:ident),+ $(,)?) => {
+        $(#[$doc])*
+        #[derive(SystemSet, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$set_doc])* $set),+
+        }
+        impl StepSet for $name {
+            fn phase(self) -> Phase {
+                Phase::$phase
+            }
+        }
+    };
+}
+
+sets! {
+    /// Sets of the phase `Initialise`.
+    Initialise, Initialise:
+    /// The initial condition.
+    State,
+}
+sets! {
+    /// Sets of the phase `Limit`.
+    Limit, Limit:
+    /// Limits of the time step; their order does not matter.
+    Propose,
+}
+sets! {
+    /// Sets of the phase `Advance`, in order.
+    Advance, Advance:
+    /// Copies of remote patches.
+    Exchange,
+    /// Kick and drift of particles.
+    Predict,
+    /// Gas dynamics; gives the verdict on the step.
+    Fluid,
+    /// Particle mass onto the mesh.
+    Deposit,
+    /// Poisson solve.
+    Potential,
+    /// Gas feels gravity.
+    Couple,
+    /// Second kick.
+    Correct,
+    /// Source terms.
+    Sources,
+}
+sets! {
+    /// Sets of the phase `Synchronise`, in order.
+    Synchronise, Synchronise:
+    /// Averages of children.
+    Restrict,
+    /// Flux correction.
+    Correct,
+}
+sets! {
+    /// Sets of the phase `Flag`.
+    Flag, Flag:
+    /// Refinement criteria.
+    Criteria,
+}
+sets! {
+    /// Sets of the phase `Regrid`.
+    Regrid, Regrid:
+    /// Changes of the hierarchy.
+    Refine,
+}
+
+/// Enters the order into the schedules of `sim`.
+pub fn configure(sim: &mut Simulation) {
+    let advance = sim.schedule(Phase::Advance);
+    advance.configure_sets(
+        (
+            Advance::Exchange,
+            Advance::Predict,
+            Advance::Fluid,
+            Advance::Deposit,
+            Advance::Potential,
+            Advance::Couple,
+            Advance::Correct,
+            Advance::Sources,
+        )
+            .chain(),
+    );
+    advance.configure_sets(
+        (
+            Advance::Deposit,
+            Advance::Potential,
+            Advance::Couple,
+            Advance::Correct,
+            Advance::Sources,
+        )
+            .run_if(step_stands),
+    );
+    sim.schedule(Phase::Synchronise)
+        .configure_sets((Synchronise::Restrict, Synchronise::Correct).chain());
+    sim.systems_in(Regrid::Refine, regrid::refine);
+}

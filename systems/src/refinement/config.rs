@@ -1,0 +1,191 @@
+//! The table `[mesh]` and its criteria `[[mesh.refine]]`.
+
+use nestar_deck::{Deck, DeckError};
+use nestar_engine::config::MeshSettings;
+use nestar_kernels::mesh::prolong::SlopeLimiter;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A number for every level, or a list with one per level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PerLevel<T> {
+    /// The same on every level.
+    Every(T),
+    /// Level 0, 1, …
+    Each(Vec<T>),
+}
+
+impl<T: Copy> PerLevel<T> {
+    /// The value of `level`; a list holds for the levels that it names.
+    #[must_use]
+    pub fn at(&self, level: usize) -> Option<T> {
+        match self {
+            Self::Every(value) => Some(*value),
+            Self::Each(list) => list.get(level).copied(),
+        }
+    }
+}
+
+/// Limiter of the interpolation between levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProlongationWord {
+    /// The smaller one-sided difference.
+    Minmod,
+    /// Van Leer.
+    VanLeer,
+    /// Monotonized central.
+    MonotonizedCentral,
+}
+
+impl From<ProlongationWord> for SlopeLimiter {
+    fn from(word: ProlongationWord) -> Self {
+        match word {
+            ProlongationWord::Minmod => Self::Minmod,
+            ProlongationWord::VanLeer => Self::VanLeer,
+            ProlongationWord::MonotonizedCentral => Self::MonotonizedCentral,
+        }
+    }
+}
+
+/// A refinement criterion. `field` is a field's name (density, momentum_x, energy, pressure, temperature, entropy,
+/// sound_speed, velocity_x, speed, mach, scalar_NAME, fraction_NAME) or a formula of such names and x, y, z, r, t.
+/// Thresholds are numbers, or lists with one number per level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "criterion", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Criterion {
+    /// Cells where the field lies above (or below) the threshold.
+    Threshold {
+        /// Field or formula.
+        field: String,
+        /// Threshold in the field's unit.
+        threshold: PerLevel<f64>,
+        /// Whether cells below the threshold are meant.
+        #[serde(default)]
+        below: bool,
+    },
+    /// Cells where the field changes by more than the threshold times itself from one cell to the next.
+    Gradient {
+        /// Field or formula.
+        field: String,
+        /// Largest relative change that needs no refinement.
+        threshold: PerLevel<f64>,
+    },
+    /// Löhner's second-derivative estimate, as in FLASH.
+    Lohner {
+        /// Field or formula.
+        field: String,
+        /// Largest estimate that needs no refinement, 0 to 1.
+        threshold: PerLevel<f64>,
+        /// Filter against ripples.
+        #[serde(default = "filter")]
+        #[schemars(range(min = 0.0, max = 1.0))]
+        filter: f64,
+    },
+    /// Cells where |curl v| times the cell width exceeds the threshold times |v|.
+    Vorticity {
+        /// Largest ratio that needs no refinement.
+        threshold: PerLevel<f64>,
+    },
+    /// Cells that resolve the Jeans length with fewer cells than the threshold.
+    Jeans {
+        /// Fewest cells per Jeans length.
+        threshold: PerLevel<f64>,
+        /// Gravitational constant in code units.
+        gravity: f64,
+    },
+    /// Cells in a box.
+    Box {
+        /// Lower corner.
+        left: [f64; 3],
+        /// Upper corner.
+        right: [f64; 3],
+        /// Finest level that the region asks for; absent: the finest of the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        level: Option<u32>,
+    },
+    /// Cells in a sphere.
+    Sphere {
+        /// Centre.
+        centre: [f64; 3],
+        /// Radius.
+        radius: f64,
+        /// Finest level that the region asks for; absent: the finest of the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        level: Option<u32>,
+    },
+    /// Cells where a formula of the fields, x, y, z, r, t, `level` and `width` (the smallest width of a cell) is not 0.
+    Formula {
+        /// The condition.
+        when: String,
+    },
+}
+
+fn filter() -> f64 {
+    0.01
+}
+
+/// The adaptive mesh.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MeshConfig {
+    /// Finest refinement level; 0: a uniform grid.
+    #[schemars(range(min = 0, max = 12))]
+    pub max_level: u32,
+    /// Steps of a level between two regrids: a number, or one per level.
+    pub regrid_interval: PerLevel<u32>,
+    /// Cells around a flagged cell that are refined with it, 0 to 8: a number, or one per level.
+    pub flag_buffer: PerLevel<u32>,
+    /// Limiter of the interpolation between levels.
+    pub prolongation: ProlongationWord,
+    /// Criteria; a cell that meets any of them is refined.
+    pub refine: Vec<Criterion>,
+}
+
+impl Default for MeshConfig {
+    fn default() -> Self {
+        Self {
+            max_level: 0,
+            regrid_interval: PerLevel::Every(4),
+            flag_buffer: PerLevel::Every(4),
+            prolongation: ProlongationWord::MonotonizedCentral,
+            refine: Vec::new(),
+        }
+    }
+}
+
+impl MeshConfig {
+    /// What the engine needs of the table.
+    ///
+    /// # Errors
+    /// A list too short, an interval of 0, a buffer above 8.
+    pub fn settings(&self, deck: &Deck) -> Result<MeshSettings, DeckError> {
+        let levels = self.max_level as usize;
+        let list =
+            |key: &str,
+             values: &PerLevel<u32>,
+             least: u32,
+             most: u32|
+             -> Result<Vec<u32>, DeckError> {
+                let path = format!("mesh.{key}");
+                (0..levels)
+                    .map(|level| match values.at(level) {
+                        Some(n) if (least..=most).contains(&n) => Ok(n),
+                        Some(n) => Err(deck
+                            .error_at(&path, format!("must be from {least} to {most}, found {n}"))),
+                        None => Err(deck.error_at(
+                            &path,
+                            format!("needs a number for each of the levels 0 to {}", levels - 1),
+                        )),
+                    })
+                    .collect()
+            };
+        list("flag_buffer", &self.flag_buffer, 0, 8)?;
+        let regrid_interval = list("regrid_interval", &self.regrid_interval, 1, 1_000_000)?;
+        Ok(MeshSettings {
+            max_level: levels,
+            regrid_interval,
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! Adaptive refinement: which cells want a finer mesh.
+
+pub mod columns;
+pub mod config;
+pub mod systems;
+
+pub use config::{Criterion, MeshConfig};
+
+use crate::fields::GasModel;
+use crate::order::Flag;
+use nestar_engine::{Error, Plugin, Simulation};
+use systems::Criteria;
+
+/// The plugin: compiles the criteria of the mesh table and flags patches with them. Add it behind the gas.
+pub struct Refinement {
+    /// The table `[mesh]`.
+    pub config: MeshConfig,
+}
+
+impl Plugin for Refinement {
+    fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
+        let model = sim.world.resource::<GasModel>().clone();
+        let criteria = Criteria::compile(&self.config, &sim.deck, &model)?;
+        sim.world.insert_resource(criteria);
+        sim.systems_in(Flag::Criteria, systems::flag);
+        Ok(())
+    }
+}

@@ -1,0 +1,295 @@
+//! The flagging system: every criterion on every patch of a level.
+
+use super::columns::{BLOCK, FieldFormula, GHOSTS, PatchView, Quantity, WIDTH};
+use super::config::{Criterion, MeshConfig};
+use crate::fields::{Gas, GasModel};
+use bevy_ecs::prelude::*;
+use nestar_deck::{Deck, DeckError};
+use nestar_engine::field::{Element, Pool, Storage};
+use nestar_engine::mesh::{RefineRequests, Topology};
+use nestar_engine::parallel::{PerThread, SharedCells};
+use nestar_engine::time::LevelClock;
+use nestar_kernels::PATCH;
+use nestar_kernels::criteria::region::{CellCentres, inside_box, inside_sphere};
+use nestar_kernels::criteria::{
+    CellFlags, GhostedField, above, below, buffer_sectors, gradient, jeans, lohner, vorticity,
+};
+use nestar_kernels::mesh::gather::{GatherScratch, Target, gather};
+use nestar_kernels::mesh::{Block, cell_centre};
+use rayon::prelude::*;
+
+/// A criterion with its field compiled.
+struct Compiled {
+    criterion: Criterion,
+    field: Option<FieldFormula>,
+}
+
+/// The criteria of a run, and the flagging system's working space.
+#[derive(Resource)]
+pub struct Criteria {
+    list: Vec<Compiled>,
+    buffer: Vec<usize>,
+    scratch: Scratch,
+    sectors: SharedCells<u32>,
+}
+
+/// Working space in the run's precision.
+enum Scratch {
+    None,
+    Single(PerThread<ThreadScratch<f32>>),
+    Double(PerThread<ThreadScratch<f64>>),
+}
+
+struct ThreadScratch<R> {
+    block: Vec<R>,
+    gather: GatherScratch<R>,
+    fields: [Vec<R>; 3],
+}
+
+impl<R: Element> ThreadScratch<R> {
+    fn new(components: usize) -> Self {
+        Self {
+            block: vec![R::lit(0.0); components * BLOCK],
+            gather: GatherScratch::new(components),
+            fields: [const { Vec::new() }; 3],
+        }
+    }
+}
+
+impl Criteria {
+    /// Compiles the criteria of `config`.
+    ///
+    /// # Errors
+    /// A mistake in a field or formula.
+    pub fn compile(config: &MeshConfig, deck: &Deck, model: &GasModel) -> Result<Self, DeckError> {
+        let compile = |(n, criterion): (usize, &Criterion)| {
+            let text = match criterion {
+                Criterion::Threshold { field, .. }
+                | Criterion::Gradient { field, .. }
+                | Criterion::Lohner { field, .. } => Some(("field", field)),
+                Criterion::Formula { when } => Some(("when", when)),
+                _ => None,
+            };
+            let field = text.map(|(key, text)| {
+                FieldFormula::compile(deck, &format!("mesh.refine[{n}].{key}"), text, model)
+            });
+            Ok(Compiled {
+                criterion: criterion.clone(),
+                field: field.transpose()?,
+            })
+        };
+        let list = config
+            .refine
+            .iter()
+            .enumerate()
+            .map(compile)
+            .collect::<Result<_, DeckError>>()?;
+        let buffer = (0..config.max_level as usize)
+            .map(|l| config.flag_buffer.at(l).unwrap_or(0) as usize)
+            .collect();
+        Ok(Self {
+            list,
+            buffer,
+            scratch: Scratch::None,
+            sectors: SharedCells::default(),
+        })
+    }
+}
+
+/// Flags the patches of the level.
+pub fn flag(
+    clock: Res<LevelClock>,
+    topology: Res<Topology>,
+    model: Res<GasModel>,
+    pool: Res<Pool<Gas>>,
+    mut criteria: ResMut<Criteria>,
+    mut requests: ResMut<RefineRequests>,
+) {
+    let components = pool.components();
+    if matches!(criteria.scratch, Scratch::None) {
+        criteria.scratch = match pool.storage {
+            Storage::Single(_) => {
+                Scratch::Single(PerThread::new(|| ThreadScratch::new(components)))
+            }
+            Storage::Double(_) => {
+                Scratch::Double(PerThread::new(|| ThreadScratch::new(components)))
+            }
+        };
+    }
+    let rows = topology.rows(clock.level);
+    criteria.sectors.resize(topology.capacity(), 0);
+    match &criteria.scratch {
+        Scratch::Single(scratch) => {
+            flag_rows::<f32>(&criteria, scratch, &clock, &topology, &model, &pool)
+        }
+        Scratch::Double(scratch) => {
+            flag_rows::<f64>(&criteria, scratch, &clock, &topology, &model, &pool)
+        }
+        Scratch::None => {}
+    }
+    let sectors = criteria.sectors.as_mut_slice();
+    for &row in rows {
+        requests.set(row, sectors[row as usize]);
+    }
+}
+
+fn flag_rows<R: Element>(
+    criteria: &Criteria,
+    scratch: &PerThread<ThreadScratch<R>>,
+    clock: &LevelClock,
+    topology: &Topology,
+    model: &GasModel,
+    pool: &Pool<Gas>,
+) {
+    let view = pool.ghosts::<R>(topology, clock.level);
+    let components = pool.components();
+    topology.rows(clock.level).par_iter().for_each(|&row| {
+        let mut guard = scratch.get();
+        let ThreadScratch {
+            block,
+            gather: space,
+            fields,
+        } = &mut *guard;
+        let mut target = Target {
+            values: block,
+            stride: BLOCK,
+            components,
+            ghosts: GHOSTS,
+        };
+        gather(&view, row, &mut target, space);
+        let patch = PatchView {
+            values: block,
+            gamma: R::lit(model.gamma),
+            block: Block {
+                n: WIDTH,
+                origin: topology.origin(row).map(|o| o - GHOSTS as i32),
+                domain_cells: view.domain_cells,
+                left_edge: view.edges[0],
+                right_edge: view.edges[1],
+            },
+            time: view.time,
+            level: clock.level,
+            cell_width: clock.cell_width,
+        };
+        let mut flags = CellFlags::default();
+        for compiled in &criteria.list {
+            flags = flags | compiled.flags(&patch, fields);
+        }
+        let reach = if flags.any() {
+            buffer_sectors(&flags, criteria.buffer[clock.level])
+        } else {
+            0
+        };
+        // SAFETY: the rows are distinct.
+        unsafe { criteria.sectors.set(row as usize, reach) };
+    });
+}
+
+impl Compiled {
+    /// The cells of a patch that this criterion flags.
+    fn flags<R: Element>(&self, patch: &PatchView<R>, fields: &mut [Vec<R>; 3]) -> CellFlags {
+        let level = patch.level;
+        if let Some(field) = &self.field {
+            field.evaluate(patch, &mut fields[0]);
+        }
+        match &self.criterion {
+            Criterion::Threshold {
+                threshold,
+                below: is_below,
+                ..
+            } => with(threshold.at(level), |t| {
+                let field = GhostedField::new(&fields[0], GHOSTS);
+                if *is_below {
+                    below(&field, R::lit(t))
+                } else {
+                    above(&field, R::lit(t))
+                }
+            }),
+            Criterion::Gradient { threshold, .. } => with(threshold.at(level), |t| {
+                gradient(&GhostedField::new(&fields[0], GHOSTS), R::lit(t))
+            }),
+            Criterion::Lohner {
+                threshold, filter, ..
+            } => with(threshold.at(level), |t| {
+                lohner(
+                    &GhostedField::new(&fields[0], GHOSTS),
+                    R::lit(t),
+                    R::lit(*filter),
+                )
+            }),
+            Criterion::Vorticity { threshold } => with(threshold.at(level), |t| {
+                derive(patch, [0, 1, 2].map(Quantity::Velocity), fields);
+                let [x, y, z] = &*fields;
+                let velocity = [x, y, z].map(|v| GhostedField::new(v, GHOSTS));
+                vorticity(
+                    [&velocity[0], &velocity[1], &velocity[2]],
+                    patch.cell_width.map(R::lit),
+                    R::lit(t),
+                )
+            }),
+            Criterion::Jeans { threshold, gravity } => with(threshold.at(level), |t| {
+                derive(
+                    patch,
+                    [
+                        Quantity::Component(0),
+                        Quantity::SoundSpeed,
+                        Quantity::Component(0),
+                    ],
+                    fields,
+                );
+                let width = patch.cell_width.iter().copied().fold(0.0, f64::max);
+                let (rho, c_s) = (
+                    GhostedField::new(&fields[0], GHOSTS),
+                    GhostedField::new(&fields[1], GHOSTS),
+                );
+                jeans(&rho, &c_s, R::lit(*gravity), R::lit(width), R::lit(t))
+            }),
+            Criterion::Box {
+                left,
+                right,
+                level: finest,
+            } => with(below_finest(*finest, level), |()| {
+                inside_box(&centres(patch), *left, *right)
+            }),
+            Criterion::Sphere {
+                centre,
+                radius,
+                level: finest,
+            } => with(below_finest(*finest, level), |()| {
+                inside_sphere(&centres(patch), *centre, *radius)
+            }),
+            Criterion::Formula { .. } => {
+                let field = GhostedField::new(&fields[0], GHOSTS);
+                above(&field, R::lit(0.0)) | below(&field, R::lit(0.0))
+            }
+        }
+    }
+}
+
+/// No flags on levels for which the criterion gives no threshold.
+fn with<T>(threshold: Option<T>, flags: impl FnOnce(T) -> CellFlags) -> CellFlags {
+    threshold.map_or_else(CellFlags::default, flags)
+}
+
+fn below_finest(finest: Option<u32>, level: usize) -> Option<()> {
+    finest
+        .is_none_or(|finest| level < finest as usize)
+        .then_some(())
+}
+
+fn derive<R: Element>(patch: &PatchView<R>, quantities: [Quantity; 3], fields: &mut [Vec<R>; 3]) {
+    for (field, quantity) in fields.iter_mut().zip(quantities) {
+        field.clear();
+        field.extend((0..BLOCK).map(|cell| patch.quantity(quantity, cell)));
+    }
+}
+
+fn centres<R>(patch: &PatchView<R>) -> CellCentres {
+    let b = &patch.block;
+    CellCentres(std::array::from_fn(|a| {
+        std::array::from_fn::<f64, PATCH, _>(|c| {
+            let i = b.origin[a] + (GHOSTS + c) as i32;
+            cell_centre(i, b.domain_cells[a], b.left_edge[a], b.right_edge[a])
+        })
+    }))
+}

@@ -1,0 +1,131 @@
+//! From a deck to a simulation with all built-in plugins.
+
+use nestar_deck::{Deck, TableSchema};
+use nestar_engine::config::RootConfig;
+use nestar_engine::run::{BuildInfo, RunOptions, RunSummary, Silent};
+use nestar_engine::{Error, Plugin};
+use nestar_scenarios::InitialCondition;
+use nestar_systems::hydro::{Hydro, HydroConfig};
+use nestar_systems::order;
+use nestar_systems::refinement::{MeshConfig, Refinement};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A simulation of a deck, with its thread pool.
+pub struct Simulation {
+    inner: nestar_engine::Simulation,
+    threads: rayon::ThreadPool,
+}
+
+impl Simulation {
+    /// Reads a deck file and adds all built-in plugins.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the deck, with its place.
+    pub fn from_deck(path: impl AsRef<std::path::Path>) -> Result<Self, Error> {
+        Self::new(Deck::read(path)?)
+    }
+
+    /// Adds all built-in plugins for a deck that was read (and perhaps overridden) before.
+    ///
+    /// # Errors
+    /// As [`Simulation::from_deck`].
+    pub fn new(mut deck: Deck) -> Result<Self, Error> {
+        let root: RootConfig = deck.root()?;
+        let run: nestar_engine::config::RunConfig = deck.table("run")?;
+        let threads = rayon::ThreadPoolBuilder::new()
+            .num_threads(run.threads as usize)
+            .thread_name(|n| format!("nestar-{n}"))
+            .build()
+            .map_err(|e| {
+                Error::Setup(format!(
+                    "cannot start {} threads: {e}; set run.threads",
+                    run.threads
+                ))
+            })?;
+        let inner = threads.install(|| assemble(deck, root))?;
+        Ok(Self { inner, threads })
+    }
+
+    /// Adds a plugin.
+    ///
+    /// # Errors
+    /// As [`Plugin::build`].
+    pub fn add(mut self, plugin: impl Plugin + Send) -> Result<Self, Error> {
+        let inner = &mut self.inner;
+        self.threads.install(|| inner.add(plugin).map(|_| ()))?;
+        Ok(self)
+    }
+
+    /// The engine's simulation.
+    pub fn engine(&mut self) -> &mut nestar_engine::Simulation {
+        &mut self.inner
+    }
+
+    /// Runs `work` on the simulation inside its thread pool.
+    pub fn with<T: Send>(
+        &mut self,
+        work: impl FnOnce(&mut nestar_engine::Simulation) -> T + Send,
+    ) -> T {
+        let inner = &mut self.inner;
+        self.threads.install(|| work(inner))
+    }
+
+    /// Runs to the end, quietly, into the deck's output directory.
+    ///
+    /// # Errors
+    /// As [`nestar_engine::Simulation::run`].
+    pub fn run(&mut self) -> Result<RunSummary, Error> {
+        self.run_with(RunOptions {
+            output: None,
+            resume: false,
+            stop: Arc::new(AtomicBool::new(false)),
+            observer: Box::new(Silent),
+            build: build_info(),
+        })
+    }
+
+    /// Runs as the options say.
+    ///
+    /// # Errors
+    /// As [`nestar_engine::Simulation::run`].
+    pub fn run_with(&mut self, options: RunOptions) -> Result<RunSummary, Error> {
+        self.with(|sim| sim.run(options))
+    }
+}
+
+fn assemble(mut deck: Deck, root: RootConfig) -> Result<nestar_engine::Simulation, Error> {
+    let mesh: MeshConfig = deck.table("mesh")?;
+    let settings = mesh.settings(&deck)?;
+    let mut sim = nestar_engine::Simulation::new(deck, settings)?;
+    order::configure(&mut sim);
+    sim.add(Hydro {
+        prolongation: mesh.prolongation.into(),
+    })?;
+    sim.add(Refinement { config: mesh })?;
+    sim.add(InitialCondition {
+        scenario: root.scenario,
+    })?;
+    Ok(sim)
+}
+
+/// All tables that a deck may have, for checks, `nestar list` and `nestar schema`.
+#[must_use]
+pub fn all_tables() -> Vec<TableSchema> {
+    let mut tables = vec![TableSchema::of::<RootConfig>("")];
+    tables.extend(nestar_engine::simulation::tables());
+    tables.push(TableSchema::of::<MeshConfig>("mesh"));
+    tables.push(TableSchema::of::<HydroConfig>("hydro"));
+    tables.extend(nestar_scenarios::scenarios().into_iter().map(|s| s.table));
+    tables
+}
+
+/// This program.
+#[must_use]
+pub fn build_info() -> BuildInfo {
+    BuildInfo {
+        version: env!("CARGO_PKG_VERSION").into(),
+        commit: option_env!("NESTAR_COMMIT").unwrap_or("unknown").into(),
+        flags: option_env!("NESTAR_FLAGS").unwrap_or("").into(),
+    }
+}

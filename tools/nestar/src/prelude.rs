@@ -1,0 +1,13 @@
+//! What a program with its own physics needs.
+
+pub use crate::assemble::Simulation;
+pub use bevy_ecs::prelude::{Res, ResMut, Resource};
+pub use nestar_device::math::*;
+pub use nestar_device::{Lane, Real, device};
+pub use nestar_engine::field::Pool;
+pub use nestar_engine::mesh::Topology;
+pub use nestar_engine::time::{LevelClock, StepLimits};
+pub use nestar_engine::{Error, Plugin};
+pub use nestar_kernels::hydro::{Conserved, kinetic_energy, pressure};
+pub use nestar_systems::fields::{Gas, GasModel};
+pub use nestar_systems::order::{Advance, Flag, Initialise, Limit, Regrid, Synchronise};
