@@ -4,7 +4,14 @@ use nestar_device::{Real, device};
 
 #[device]
 pub fn exponentials<R: Real>(x: &[R; 2]) -> [R; 6] {
-    [exp(x[0]), ln(x[1]), pow(x[0], x[1]), exp_m1(x[0]), log10(x[1]), sqrt(x[1])]
+    [
+        exp(x[0]),
+        ln(x[1]),
+        pow(x[0], x[1]),
+        exp_m1(x[0]),
+        log10(x[1]),
+        sqrt(x[1]),
+    ]
 }
 
 #[device]

@@ -1,4 +1,5 @@
 //! Reproducible numbers for the tests.
+#![allow(dead_code, reason = "each test takes what it needs")]
 use nestar_device::Real;
 
 /// SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).

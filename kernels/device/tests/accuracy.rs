@@ -1,0 +1,447 @@
+//! The stated error bounds of `math`, held against a reference of 100 bits, and the special values.
+mod numbers;
+mod reference;
+
+use nestar_device::{Real, math};
+use numbers::Random;
+use reference::Pair;
+
+const INPUTS: usize = 30_000;
+
+/// A function in double and in single precision.
+type Both = (fn(f64) -> f64, fn(f32) -> f32);
+
+/// Distance of `y` from `exact 2^k` in units in the last place of `y`.
+fn ulps<R: Real>(y: R, exact: Pair, k: f64) -> f64 {
+    let y = y.to_f64();
+    let (digits, least) = if size_of::<R>() == 4 {
+        (23, -149)
+    } else {
+        (52, -1074)
+    };
+    let exponent = (y.abs().to_bits() >> 52) as i32 - 1023;
+    let spacing = (exponent - digits).max(least);
+    // 2^-k in three steps, since k reaches beyond the range of one
+    let step = -(k / 3.0).trunc();
+    let scale = |x: f64| x * step.exp2() * step.exp2() * (-k - 2.0 * step).exp2();
+    let distance = (scale(y) - exact.0) - exact.1;
+    distance.abs() / ((spacing as f64 / 2.0).exp2() * scale((spacing as f64 / 2.0).exp2()))
+}
+
+/// The largest error of `f` in both precisions on inputs drawn from `draw` must stay below the bounds.
+fn check(
+    name: &str,
+    bound: f64,
+    f: Both,
+    draw: impl Fn(&mut Random) -> f64,
+    exact: impl Fn(f64) -> (Pair, f64),
+) {
+    let mut random = Random::new(7);
+    let (mut double, mut single) = ((0.0, 0.0), (0.0, 0.0));
+    for _ in 0..INPUTS {
+        let x = draw(&mut random);
+        let (pair, k) = exact(x);
+        let error = ulps((f.0)(x), pair, k);
+        double = if error > double.0 { (error, x) } else { double };
+        let x = x as f32;
+        let (pair, k) = exact(f64::from(x));
+        let error = ulps((f.1)(x), pair, k);
+        single = if error > single.0 {
+            (error, f64::from(x))
+        } else {
+            single
+        };
+    }
+    println!(
+        "{name}: f64 {:.4} ulp at {:e}, f32 {:.5} ulp",
+        double.0, double.1, single.0
+    );
+    assert!(
+        double.0 < bound,
+        "{name}: {:.4} ulp at {:e}",
+        double.0,
+        double.1
+    );
+    assert!(
+        single.0 < 0.5001,
+        "{name}: {:.5} ulp at {:e} in f32",
+        single.0,
+        single.1
+    );
+}
+
+fn signed(random: &mut Random, size: f64) -> f64 {
+    if random.bits() & 1 == 0 { size } else { -size }
+}
+
+/// Half of the inputs uniform in (-limit, limit), half over the magnitudes below.
+fn around_zero(limit: f64) -> impl Fn(&mut Random) -> f64 {
+    move |random| {
+        let uniform = random.uniform();
+        let size = if random.bits() & 1 == 0 {
+            uniform
+        } else {
+            10f64.powf(-12.0 * uniform)
+        };
+        signed(random, limit * size)
+    }
+}
+
+/// Half of the inputs around 1, half over the magnitudes.
+fn positive(random: &mut Random) -> f64 {
+    let uniform = random.uniform();
+    if random.bits() & 1 == 0 {
+        0.5 + uniform
+    } else {
+        10f64.powf(70.0 * uniform - 35.0)
+    }
+}
+
+fn plain(f: impl Fn(f64) -> Pair) -> impl Fn(f64) -> (Pair, f64) {
+    move |x| (f(x), 0.0)
+}
+
+#[test]
+fn exponentials_keep_their_bounds() {
+    let exp = |x: f64| reference::exp(x.into());
+    check("exp", 0.9, (math::exp, math::exp), around_zero(88.0), exp);
+    // beyond the range of f32: f64 alone, denormal results included
+    let mut random = Random::new(9);
+    for _ in 0..INPUTS {
+        let x = random.between(-745.0, 709.7);
+        let (exact, k) = exp(x);
+        assert!(ulps(math::exp(x), exact, k) < 0.9, "exp({x:e})");
+    }
+    let exp_m1 = plain(reference::exp_m1);
+    check(
+        "exp_m1",
+        0.9,
+        (math::exp_m1, math::exp_m1),
+        around_zero(80.0),
+        exp_m1,
+    );
+}
+
+#[test]
+fn logarithms_keep_their_bounds() {
+    check(
+        "ln",
+        0.85,
+        (math::ln, math::ln),
+        positive,
+        plain(reference::ln),
+    );
+    let log10 = |x| reference::ln(x) * Pair(std::f64::consts::LOG10_E, 1.098319650216765e-17);
+    check(
+        "log10",
+        0.51,
+        (math::log10, math::log10),
+        positive,
+        plain(log10),
+    );
+}
+
+#[test]
+fn trigonometric_functions_keep_their_bounds() {
+    let sin = plain(|x| reference::sin_cos(x.into()).0);
+    let cos = plain(|x| reference::sin_cos(x.into()).1);
+    for limit in [1.0, 8.0, 1e5] {
+        check("sin", 0.8, (math::sin, math::sin), around_zero(limit), &sin);
+        check("cos", 0.8, (math::cos, math::cos), around_zero(limit), &cos);
+        check(
+            "tan",
+            1.1,
+            (math::tan, math::tan),
+            around_zero(limit),
+            plain(reference::tan),
+        );
+        check(
+            "atan",
+            0.8,
+            (math::atan, math::atan),
+            around_zero(limit),
+            plain(reference::atan),
+        );
+    }
+}
+
+#[test]
+fn hyperbolic_functions_keep_their_bounds() {
+    let sinh = plain(|x| reference::sinh_cosh(x).0);
+    let cosh = plain(|x| reference::sinh_cosh(x).1);
+    for limit in [1.0, 30.0] {
+        check(
+            "sinh",
+            0.9,
+            (math::sinh, math::sinh),
+            around_zero(limit),
+            &sinh,
+        );
+        check(
+            "cosh",
+            0.9,
+            (math::cosh, math::cosh),
+            around_zero(limit),
+            &cosh,
+        );
+        check(
+            "tanh",
+            0.9,
+            (math::tanh, math::tanh),
+            around_zero(limit),
+            plain(reference::tanh),
+        );
+    }
+}
+
+#[test]
+fn error_function_keeps_its_bound() {
+    for limit in [1.0, 6.0] {
+        check(
+            "erf",
+            1.35,
+            (math::erf, math::erf),
+            around_zero(limit),
+            plain(reference::erf),
+        );
+    }
+}
+
+fn pow_error<R: Real>(random: &mut Random, range: (f64, f64), decades: f64) -> (f64, R, R) {
+    let near_one = 1.0 + random.between(-1e-3, 1e-3);
+    let size = 10f64.powf(random.between(-decades, decades));
+    let x = R::lit(if random.bits() & 1 == 0 {
+        near_one
+    } else {
+        size
+    });
+    let y = R::lit(random.between(range.0, range.1) / x.to_f64().ln());
+    if x.to_f64() == 1.0 || !y.is_finite() {
+        return (0.0, x, y);
+    }
+    let (exact, k) = reference::exp(reference::ln(x.to_f64()) * y.to_f64().into());
+    (ulps(math::pow(x, y), exact, k), x, y)
+}
+
+#[test]
+fn power_keeps_its_bound() {
+    let mut random = Random::new(3);
+    let (mut double, mut single) = (0.0f64, 0.0f64);
+    for _ in 0..INPUTS {
+        let (error, x, y) = pow_error::<f64>(&mut random, (-745.0, 709.0), 300.0);
+        assert!(error < 0.9, "{x:e} ^ {y:e}: {error} ulp");
+        double = double.max(error);
+        let (error, x, y) = pow_error::<f32>(&mut random, (-103.0, 88.0), 37.0);
+        assert!(error < 0.5001, "{x:e} ^ {y:e}: {error} ulp in f32");
+        single = single.max(error);
+    }
+    println!("pow: f64 {double:.4} ulp, f32 {single:.5} ulp");
+}
+
+/// Correctly rounded values, computed with 80 digits.
+#[test]
+fn large_arguments_are_reduced_exactly() {
+    let exact = [
+        (
+            1e22,
+            -0.8522008497671888,
+            0.523214785395139,
+            -1.6287782256068988,
+        ),
+        // the double closest to a multiple of pi / 2
+        (
+            5.319372648326541e255,
+            1.0,
+            -4.687165924254628e-19,
+            -2.133485385753704e18,
+        ),
+        (
+            f64::MAX,
+            0.004961954789184062,
+            -0.9999876894265599,
+            -0.004962015874444895,
+        ),
+        (
+            1048576.0,
+            0.3304931400217347,
+            0.943808393901312,
+            0.350169740126609,
+        ),
+        (
+            30000000.0,
+            0.9641302978985832,
+            -0.2654294043130664,
+            -3.632341715846294,
+        ),
+        (
+            -5e15,
+            0.901711760523585,
+            -0.432337716297638,
+            -2.0856652716896247,
+        ),
+        (
+            1e100,
+            -0.3806377310050287,
+            0.9247242387519338,
+            -0.4116229628832498,
+        ),
+        (
+            8e50,
+            0.763171324099595,
+            -0.6461962009112023,
+            -1.1810210629889897,
+        ),
+        (
+            std::f64::consts::FRAC_PI_2,
+            1.0,
+            6.123233995736766e-17,
+            1.633123935319537e16,
+        ),
+        (
+            std::f64::consts::PI,
+            1.2246467991473532e-16,
+            -1.0,
+            -1.2246467991473532e-16,
+        ),
+    ];
+    for (x, sin, cos, tan) in exact {
+        for (ours, exact) in [
+            (math::sin(x), sin),
+            (math::cos(x), cos),
+            (math::tan(x), tan),
+        ] {
+            let error = ulps(ours, exact.into(), 0.0);
+            assert!(error <= 1.0, "{x:e}: {ours:e} for {exact:e}");
+        }
+    }
+}
+
+/// Huge random arguments against the system's libm, which is correct to 0.6 ulp.
+#[test]
+fn random_large_arguments_agree_with_libm() {
+    let mut random = Random::new(5);
+    for _ in 0..INPUTS {
+        let x = 10f64.powf(random.between(5.0, 308.0));
+        for (ours, libm) in [(math::sin(x), x.sin()), (math::cos(x), x.cos())] {
+            assert!(
+                ulps(ours, libm.into(), 0.0) <= 1.0,
+                "{x:e}: {ours:e} for {libm:e}"
+            );
+        }
+    }
+}
+
+/// `f(x)` must be `y` bit for bit, sign of zero included, or both NaN.
+#[track_caller]
+fn exactly(f: f64, y: f64) {
+    assert!(
+        f.to_bits() == y.to_bits() || f.is_nan() && y.is_nan(),
+        "{f:e} for {y:e}"
+    );
+}
+
+#[test]
+fn special_values_are_those_of_c() {
+    let (inf, nan, tiny) = (f64::INFINITY, f64::NAN, 5e-324);
+    for x in [0.0, -0.0, tiny, -tiny] {
+        exactly(math::exp(x), 1.0);
+        exactly(math::cos(x), 1.0);
+        exactly(math::cosh(x), 1.0);
+        for odd in [
+            math::exp_m1,
+            math::sin,
+            math::tan,
+            math::atan,
+            math::sinh,
+            math::tanh,
+        ] {
+            exactly(odd(x), x);
+        }
+    }
+    exactly(math::erf(-0.0), -0.0);
+    exactly(math::exp(inf), inf);
+    exactly(math::exp(-inf), 0.0);
+    exactly(math::exp(710.0), inf);
+    exactly(math::exp(-745.0), tiny);
+    exactly(math::exp(-746.0), 0.0);
+    exactly(math::exp_m1(inf), inf);
+    exactly(math::exp_m1(-inf), -1.0);
+    for log in [math::ln, math::log10] {
+        exactly(log(1.0), 0.0);
+        exactly(log(0.0), -inf);
+        exactly(log(-0.0), -inf);
+        exactly(log(-tiny), nan);
+        exactly(log(-inf), nan);
+        exactly(log(inf), inf);
+    }
+    (0..=22).for_each(|n| exactly(math::log10(10f64.powi(n)), f64::from(n)));
+    for f in [math::sin, math::cos, math::tan] {
+        exactly(f(inf), nan);
+        exactly(f(-inf), nan);
+    }
+    exactly(math::atan(inf), std::f64::consts::FRAC_PI_2);
+    exactly(math::atan(-inf), -std::f64::consts::FRAC_PI_2);
+    exactly(math::sinh(-inf), -inf);
+    exactly(math::sinh(-711.0), -inf);
+    assert!(math::sinh(710.4).is_finite() && math::cosh(-710.4).is_finite());
+    exactly(math::cosh(-inf), inf);
+    exactly(math::tanh(-inf), -1.0);
+    exactly(math::erf(-inf), -1.0);
+    exactly(math::sqrt(-1.0), nan);
+    let functions = [
+        math::exp,
+        math::exp_m1,
+        math::ln,
+        math::log10,
+        math::sin,
+        math::cos,
+        math::tan,
+        math::atan,
+        math::sinh,
+        math::cosh,
+        math::tanh,
+        math::erf,
+        math::sqrt,
+    ];
+    functions.iter().for_each(|f| exactly(f(nan), nan));
+}
+
+/// The system's `pow` follows IEEE 754 (9.2.1): every pair of special values must agree.
+#[test]
+fn special_powers_are_those_of_c() {
+    let special = [
+        0.0,
+        1.0,
+        2.0,
+        3.0,
+        0.5,
+        1.5,
+        5e-324,
+        2.5e-308,
+        1e300,
+        f64::MAX,
+        f64::INFINITY,
+        f64::NAN,
+        1e-300,
+        4503599627370497.0,
+        9007199254740993.0,
+        1e20,
+        0.9999999999999999,
+        1.0000000000000002,
+        33.0,
+    ];
+    for x in special.iter().flat_map(|x| [*x, -*x]) {
+        for y in special.iter().flat_map(|y| [*y, -*y]) {
+            let (ours, libm) = (math::pow(x, y), x.powf(y));
+            let close = libm.is_finite() && libm != 0.0 && ulps(ours, libm.into(), 0.0) <= 1.0;
+            if !close {
+                println!("pow({x:e}, {y:e})");
+                exactly(ours, libm);
+            }
+        }
+    }
+    // exact squares of what a physicist squares
+    exactly(math::pow(0.1, 2.0), 0.1 * 0.1);
+    exactly(math::pow(-3.0, 2.0), 9.0);
+    exactly(math::pow(-2.0, -3.0), -0.125);
+}
