@@ -189,10 +189,10 @@ pub(crate) fn choose<'a>(
             .first()
             .map_or(Chosen::None, |shape| Chosen::Shape(shape));
     }
-    if let Value::Table(_) = node.value {
-        if let Some(chosen) = by_tag(node, &candidates, path, faults) {
-            return chosen;
-        }
+    if let Value::Table(_) = node.value
+        && let Some(chosen) = by_tag(node, &candidates, path, faults)
+    {
+        return chosen;
     }
     let problems = |shape: &&Shape| {
         let mut found = Vec::new();

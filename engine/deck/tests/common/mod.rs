@@ -251,7 +251,7 @@ impl TryFrom<u32> for Even {
     type Error = String;
 
     fn try_from(number: u32) -> Result<Self, String> {
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             Ok(Even(number))
         } else {
             Err(format!("{number} is odd"))
