@@ -16,8 +16,8 @@ pub struct Tube<R: HydroReal> {
     pub axis: usize,
     pub ends: Ends,
     pub dx: f64,
-    /// Conserved state of each cell.
-    pub cells: Vec<[R; 5]>,
+    /// Conserved state of each cell: gas and one scalar.
+    pub cells: Vec<[R; 6]>,
     /// Cells that needed first-order fluxes, over all steps.
     pub mended: usize,
     solver: PatchSolver<R>,
@@ -25,9 +25,9 @@ pub struct Tube<R: HydroReal> {
 }
 
 impl<R: HydroReal> Tube<R> {
-    pub fn new(method: FluidMethod, axis: usize, ends: Ends, dx: f64, cells: Vec<[R; 5]>) -> Self {
+    pub fn new(method: FluidMethod, axis: usize, ends: Ends, dx: f64, cells: Vec<[R; 6]>) -> Self {
         assert!(cells.len().is_multiple_of(PATCH));
-        let solver = PatchSolver::new(method, 1.4, 0, LaneChoice::Auto);
+        let solver = PatchSolver::new(method, 1.4, 1, LaneChoice::Auto);
         Tube {
             axis,
             ends,
@@ -67,10 +67,10 @@ impl<R: HydroReal> Tube<R> {
         let width = self.scratch.width();
         let stride = self.scratch.component_stride();
         let first = (patch * PATCH) as i64 - self.solver.ghosts() as i64;
-        let line: Vec<[R; 5]> = (0..width as i64)
+        let line: Vec<[R; 6]> = (0..width as i64)
             .map(|i| self.cells[self.index(first + i)])
             .collect();
-        for c in 0..5 {
+        for c in 0..6 {
             let start = self.component(c) * stride;
             let block = &mut self.scratch.input()[start..start + width.pow(3)];
             for (row, values) in block.chunks_mut(width).enumerate() {
@@ -99,13 +99,13 @@ impl<R: HydroReal> Tube<R> {
     }
 
     /// New cells of a patch, and flags for the unphysical ones.
-    fn update(&mut self, patch: usize, dt: f64, flags: &[bool], bad: &mut [bool]) -> Vec<[R; 5]> {
+    fn update(&mut self, patch: usize, dt: f64, flags: &[bool], bad: &mut [bool]) -> Vec<[R; 6]> {
         self.fill(patch);
         let mask = flags
             .iter()
             .any(|flag| *flag)
             .then(|| self.mask(patch, flags));
-        let mut out = vec![R::lit(0.0); 5 * CELLS];
+        let mut out = vec![R::lit(0.0); 6 * CELLS];
         let rates = self.along(dt / self.dx);
         let inverse = self.along(1.0 / self.dx);
         let (scratch, mut none) = (&mut self.scratch, FaceFluxes::default());
@@ -118,14 +118,14 @@ impl<R: HydroReal> Tube<R> {
             bad[patch * PATCH + i] |= outcome.unphysical[at / 64] >> (at % 64) & 1 == 1;
         }
         (0..PATCH)
-            .map(|i| [0, 1, 2, 3, 4].map(|c| out[self.component(c) * CELLS + i * step]))
+            .map(|i| [0, 1, 2, 3, 4, 5].map(|c| out[self.component(c) * CELLS + i * step]))
             .collect()
     }
 
     /// Largest signal rate of the tube.
     fn signal_rate(&self) -> f64 {
         let rows = self.cells.chunks(PATCH).map(|cells| {
-            let mut row = vec![R::lit(0.0); 5 * CELLS];
+            let mut row = vec![R::lit(0.0); 6 * CELLS];
             for at in 0..CELLS {
                 for (c, value) in cells[at % PATCH].into_iter().enumerate() {
                     row[c * CELLS + at] = value;
@@ -139,7 +139,7 @@ impl<R: HydroReal> Tube<R> {
     }
 
     /// Tries a step with the flagged cells at first order; flags those that came out unphysical.
-    fn attempt(&mut self, dt: f64, flags: &mut [bool]) -> Option<Vec<[R; 5]>> {
+    fn attempt(&mut self, dt: f64, flags: &mut [bool]) -> Option<Vec<[R; 6]>> {
         let mut bad = vec![false; flags.len()];
         let new: Vec<_> = (0..flags.len() / PATCH)
             .flat_map(|p| self.update(p, dt, flags, &mut bad))
