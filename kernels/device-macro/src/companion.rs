@@ -4,28 +4,24 @@ use crate::translate::{self, Generic};
 use crate::{map_fn, paths, pick, rust_side};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::{Ident, ItemConst, ItemFn, ItemStruct, Path, Visibility, spanned::Spanned};
+use syn::{Ident, ItemConst, ItemFn, ItemStruct, Path, Visibility};
 
-/// A name for an imported item under which rustc's complaint about a missing companion explains itself.
-fn alias(path: &Path) -> Ident {
-    let name = path
-        .segments
-        .last()
-        .map(|s| s.ident.to_string())
-        .unwrap_or_default();
-    format_ident!("{name}_has_no_device_attribute", span = path.span())
+/// Imports an item under a name by which rustc's complaint about a missing companion explains itself.
+fn import(path: &Path) -> (Span, TokenStream, Ident) {
+    let last = path.segments.last().map(|s| &s.ident);
+    let span = last.map_or_else(Span::call_site, |i| i.span());
+    let name = last.map(|i| i.to_string()).unwrap_or_default();
+    let alias = format_ident!(
+        "{}_has_no_device_attribute",
+        name.trim_start_matches("r#"),
+        span = span
+    );
+    let import = quote_spanned!(span=> #[allow(unused_imports)] use #path as #alias;);
+    (span, import, alias)
 }
 
 /// One part as an expression of type `Piece`; `real` is the only real type of the surrounding item.
 fn piece(part: &Part, real: &str, runtime: &TokenStream) -> TokenStream {
-    let import = |path: &Path| {
-        let alias = alias(path);
-        (
-            path.span(),
-            quote_spanned!(path.span()=> use #path as #alias;),
-            alias,
-        )
-    };
     match part {
         Part::Text(text) => quote!(#runtime::Piece::Text(#text)),
         Part::Value(path) => {

@@ -191,11 +191,11 @@ template<class T> struct is_void { static constexpr bool v = false; };
 template<> struct is_void<void> { static constexpr bool v = true; };
 template<auto F> struct probe;
 template<class T, class... A, T (*F)(A...)> struct probe<F> {
-  template<usize... I> static RS_M void at(char* m, seq<I...>) {
+  template<usize... I> static RS_MEMBER void at(char* m, seq<I...>) {
     if constexpr (is_void<T>::v) F(*(val<A>*)(m + 4096 * (I + 1))...);
     else *(T*)m = F(*(val<A>*)(m + 4096 * (I + 1))...);
   }
-  static RS_M void go(char* m) { at(m, typename count<sizeof...(A)>::t()); }
+  static RS_MEMBER void go(char* m) { at(m, typename count<sizeof...(A)>::t()); }
 };
 }
 "#;

@@ -3,7 +3,7 @@ mod cases;
 mod host;
 mod numbers;
 
-use nestar_device::Real;
+use nestar_device::{Real, instantiate, instantiate_with};
 
 const INPUTS: usize = 100_000;
 
@@ -33,10 +33,26 @@ fn agree<R: Real>(program: &host::Program) {
     }
 }
 
+fn probes_compile(program: &host::Program) {
+    let items: Vec<_> = cases::all::<f64>().iter().map(|c| c.item).collect();
+    for real in ["float", "double"] {
+        let text = instantiate(&items, real);
+        program.build(&text, &["-c", "-o", "probes.o"]);
+        assert!(text.contains(&format!("operators<{real}>>::go(m)")));
+    }
+    // a function with a const parameter needs its value
+    let sum = cases::syntax::sum_of::ITEM;
+    assert!(!instantiate(&[sum], "double").contains("void probe_0"));
+    let text = instantiate_with(&[(sum, &["3"])], "double");
+    assert!(text.contains("sum_of<double, 3>>::go(m)"));
+    program.build(&text, &["-c", "-o", "probes.o"]);
+}
+
 #[test]
 fn host_text_has_the_bits_of_rust() {
     if let Some(program) = host::Program::compile() {
         agree::<f64>(&program);
         agree::<f32>(&program);
+        probes_compile(&program);
     }
 }

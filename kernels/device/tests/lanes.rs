@@ -168,8 +168,8 @@ fn structures<S: Simd>() {
         for lane in 0..S::N {
             let scalar = |from: usize| state(std::array::from_fn(|k| part(from + k)[lane]));
             let expected = flat(upwind(scalar(0), scalar(5), n as i32 % 4));
-            for k in 0..5 {
-                assert_same(chosen[k][lane], expected[k], &format!("component {k}"));
+            for (chosen, expected) in chosen.iter().zip(expected) {
+                assert_same(chosen[lane], expected, &format!("lane {lane}"));
             }
         }
     }

@@ -5,6 +5,8 @@ mod literals;
 mod locals;
 mod signature;
 mod statements;
+#[cfg(test)]
+mod tests;
 mod types;
 
 pub use literals::digits;

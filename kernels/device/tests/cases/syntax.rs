@@ -130,7 +130,7 @@ fn ordered<Q: Lane>(w: Wave<Q>) -> Wave<Q> {
 }
 
 #[device]
-fn sum_of<R: Lane, const N: usize>(x: &[R; N]) -> R {
+pub fn sum_of<R: Lane, const N: usize>(x: &[R; N]) -> R {
     let mut sum = R::lit(0.0);
     for i in 0..N {
         sum += x[i];

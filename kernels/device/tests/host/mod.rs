@@ -60,17 +60,17 @@ impl Program {
         let folder = std::env::temp_dir().join(format!("nestar-device-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let program = Program { folder };
-        std::fs::write(program.path("cases.cpp"), source()).unwrap();
+        program.build(&source(), &["-o", "cases"]);
+        Some(program)
+    }
+
+    /// Compiles a text; panics with the compiler's messages where it has errors.
+    pub fn build(&self, text: &str, options: &[&str]) {
+        std::fs::write(self.path("cases.cpp"), text).unwrap();
         let output = Command::new("g++")
-            .args([
-                "-std=c++17",
-                "-O2",
-                "-ffp-contract=off",
-                "-o",
-                "cases",
-                "cases.cpp",
-            ])
-            .current_dir(&program.folder)
+            .args(["-std=c++17", "-O2", "-ffp-contract=off", "cases.cpp"])
+            .args(options)
+            .current_dir(&self.folder)
             .output()
             .unwrap();
         assert!(
@@ -78,7 +78,6 @@ impl Program {
             "{}",
             String::from_utf8_lossy(&output.stderr)
         );
-        Some(program)
     }
 
     fn path(&self, name: &str) -> PathBuf {
