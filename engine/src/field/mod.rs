@@ -1,5 +1,6 @@
 //! Fields: what a plugin declares, where the values live, and what the engine derives from the declaration.
 
+pub mod map;
 pub mod operations;
 pub mod pool;
 pub mod registers;
@@ -7,6 +8,7 @@ pub mod slab;
 pub mod totals;
 pub mod transfer;
 
+pub use map::LevelRows;
 pub use operations::{FieldOperations, FieldRegistry};
 pub use pool::{Element, Field, Pool, Storage, TypedPool};
 pub use registers::Registers;

@@ -6,6 +6,7 @@ use crate::parallel::PerThread;
 use bevy_ecs::prelude::*;
 use nestar_device::Real;
 use nestar_kernels::CELLS;
+use nestar_kernels::mesh::cell::CellState;
 use nestar_kernels::mesh::{Boundaries, GatherScratch, GhostView, Rows};
 use std::marker::PhantomData;
 
@@ -13,6 +14,8 @@ use std::marker::PhantomData;
 pub trait Field: Send + Sync + 'static {
     /// Name in messages.
     const NAME: &'static str;
+    /// A cell's state, as functions of physics see it.
+    type Cell<R: Real>: CellState<R>;
 }
 
 /// Floating-point types that a pool may hold.

@@ -3,6 +3,7 @@
 //! Everything physical is a `#[device]` function, generic over the number or the vector of numbers it works on; [`solver`]
 //! moves data for the CPU. Results do not depend on the vector width, and are exactly symmetric: exchanging axes or
 //! mirroring the input does the same to the output, bit for bit (signs of zeros apart).
+mod cell;
 pub mod eos;
 pub mod hancock;
 pub mod limiter;
@@ -142,6 +143,7 @@ pub fn device_instances() -> Vec<(&'static Item, &'static [&'static str])> {
         (limiter::half_monotonized_central::ITEM, NONE),
         (limiter::half_van_leer::ITEM, NONE),
         (limiter::half_van_albada::ITEM, NONE),
+        (ppm::parabola::ITEM, NONE),
         (riemann::wave_speeds::ITEM, NONE),
         (riemann::flux_of_state::ITEM, NONE),
         (riemann::flux_of_scalar::ITEM, NONE),
@@ -150,6 +152,6 @@ pub fn device_instances() -> Vec<(&'static Item, &'static [&'static str])> {
         (riemann::exact::flux_exact::ITEM, NONE),
     ];
     instances.extend(LIMITERS.map(|limiter| (limiter::half_slope::ITEM, limiter)));
-    instances.extend(LIMITERS.map(|limiter| (ppm::parabola::ITEM, limiter)));
+    instances.extend(LIMITERS.map(|limiter| (ppm::limited_parabola::ITEM, limiter)));
     instances
 }

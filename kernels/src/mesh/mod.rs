@@ -7,6 +7,7 @@
 
 pub mod block;
 pub mod boundary;
+pub mod cell;
 pub mod fluxes;
 pub mod gather;
 pub mod prolong;

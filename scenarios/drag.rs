@@ -1,0 +1,48 @@
+//! A blast wave in a medium with linear drag: a physics system of one's own, in one file.
+
+use nestar::prelude::*;
+
+/// Momentum and kinetic energy after `dt` of drag at `rate` (1/time); one cell's conserved state, code units.
+#[device]
+fn drag<R: Real>(u: Conserved<R>, rate: R, dt: R) -> Conserved<R> {
+    let keep = exp(-rate * dt);
+    let kinetic = kinetic_energy(u);
+    let mut v = u;
+    v.momentum = [
+        keep * u.momentum[0],
+        keep * u.momentum[1],
+        keep * u.momentum[2],
+    ];
+    v.energy = u.energy - kinetic * (1.0 - keep * keep);
+    v
+}
+
+struct Drag {
+    rate: f64,
+}
+
+impl Plugin for Drag {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        let rate = self.rate;
+        sim.systems_in(
+            Advance::Sources,
+            move |clock: Res<LevelClock>, rows: LevelRows, mut gas: ResMut<Pool<Gas>>| {
+                gas.map_cells::<drag>(&rows, &[rate, clock.dt]); // runs where the pool lives
+            },
+        );
+        Ok(())
+    }
+}
+
+fn main() -> Result<(), Error> {
+    let summary = Simulation::from_deck("scenarios/sedov.toml")?
+        .add(Drag { rate: 10.0 })?
+        .run()?;
+    println!(
+        "{} root steps to time {}: {}",
+        summary.step,
+        summary.time,
+        summary.directory.display()
+    );
+    Ok(())
+}
