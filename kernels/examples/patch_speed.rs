@@ -39,8 +39,9 @@ fn fill<R: HydroReal>(input: &mut [R], width: usize, stride: usize, scalars: usi
     }
 }
 
-/// Best rate of several rounds over 100 updates.
+/// Best rate of many rounds, each short enough to fit between two interruptions of a busy machine.
 fn rate<R: HydroReal>(method: FluidMethod, lanes: LaneChoice, scalars: usize) -> f64 {
+    const UPDATES: usize = 10;
     let solver = PatchSolver::<R>::new(method, 1.4, scalars, lanes);
     let mut scratch = solver.scratch();
     let (width, stride) = (scratch.width(), scratch.component_stride());
@@ -48,9 +49,9 @@ fn rate<R: HydroReal>(method: FluidMethod, lanes: LaneChoice, scalars: usize) ->
     let mut out = vec![R::lit(0.0); solver.components() * CELLS];
     let (rates, inverse) = ([R::lit(0.1); 3], [R::lit(8.0); 3]);
     let mut best = f64::INFINITY;
-    for _ in 0..12 {
+    for _ in 0..200 {
         let start = Instant::now();
-        for _ in 0..100 {
+        for _ in 0..UPDATES {
             let outcome = solver.update(
                 &mut scratch,
                 rates,
@@ -63,7 +64,7 @@ fn rate<R: HydroReal>(method: FluidMethod, lanes: LaneChoice, scalars: usize) ->
         }
         best = best.min(start.elapsed().as_secs_f64());
     }
-    100.0 * CELLS as f64 / best
+    (UPDATES * CELLS) as f64 / best
 }
 
 fn line<R: HydroReal>(

@@ -11,14 +11,20 @@ fn monotonised<R: Lane>(x: R, other: R) -> R {
     x.min(bound).max(0.0) + x.max(bound).min(0.0)
 }
 
-/// Distances `(average - lower edge, upper edge - average)` of the monotonised parabola in the middle one of five
-/// consecutive cells, with the slopes of limiter `LIMITER` (eqs. 1.6 to 1.10; monotonized central is the paper's).
+/// Distances `(average - lower edge, upper edge - average)` of the monotonised parabola in the middle one of three
+/// consecutive cells, from their averages and halves of their limited slopes (eqs. 1.6 to 1.10).
 #[device]
-pub fn parabola<R: Lane, const LIMITER: u32>(w: &[R; 5], theta: R) -> (R, R) {
+pub fn parabola<R: Lane>(w: &[R; 3], half: &[R; 3]) -> (R, R) {
+    let lower = 0.5 * (w[1] - w[0]) + (half[1] - half[0]) * 0.3333333333333333;
+    let upper = 0.5 * (w[2] - w[1]) + (half[1] - half[2]) * 0.3333333333333333;
+    (monotonised(lower, upper), monotonised(upper, lower))
+}
+
+/// The same from five consecutive cells, with the slopes of limiter `LIMITER` (monotonized central is the paper's).
+#[device]
+pub fn limited_parabola<R: Lane, const LIMITER: u32>(w: &[R; 5], theta: R) -> (R, R) {
     let before = half_slope::<R, LIMITER>(w[1] - w[0], w[2] - w[1], theta);
     let here = half_slope::<R, LIMITER>(w[2] - w[1], w[3] - w[2], theta);
     let after = half_slope::<R, LIMITER>(w[3] - w[2], w[4] - w[3], theta);
-    let lower = 0.5 * (w[2] - w[1]) + (here - before) * 0.3333333333333333;
-    let upper = 0.5 * (w[3] - w[2]) + (here - after) * 0.3333333333333333;
-    (monotonised(lower, upper), monotonised(upper, lower))
+    parabola(&[w[1], w[2], w[3]], &[before, here, after])
 }

@@ -113,6 +113,7 @@ impl<R: HydroReal> March<'_, R> {
             cells: p.wrapping_add(l.primitive + k * l.steps()[2] + span.start),
             step: l.steps()[axis],
             cell_stride: l.block,
+            half: (axis < 2).then(|| p.wrapping_add(l.half)),
             lower: p.wrapping_add(l.lower + place),
             upper: p.wrapping_add(l.upper + place),
             stride: l.plane,

@@ -5,7 +5,7 @@ use crate::hydro::limiter::{
     MINMOD, MONOTONIZED_CENTRAL, VAN_ALBADA, VAN_LEER, half_minmod, half_monotonized_central,
     half_slope, half_van_albada, half_van_leer,
 };
-use crate::hydro::ppm::parabola;
+use crate::hydro::ppm::limited_parabola;
 
 #[test]
 fn conserved_and_primitive_variables_round_trip() {
@@ -118,20 +118,20 @@ fn limiters_have_their_textbook_values() {
 
 #[test]
 fn parabolas_are_exact_for_straight_lines_and_parabolas_and_stay_between_the_neighbours() {
-    let line = parabola::<f64, MONOTONIZED_CENTRAL>(&[1.0, 3.0, 5.0, 7.0, 9.0], 1.0);
+    let line = limited_parabola::<f64, MONOTONIZED_CENTRAL>(&[1.0, 3.0, 5.0, 7.0, 9.0], 1.0);
     assert!((line.0 - 1.0).abs() < 1e-15 && (line.1 - 1.0).abs() < 1e-15);
     // averages of x^2 over cells of width one around 3 .. 7: the edges of the middle one are 4.5^2 and 5.5^2
     let average = |x: f64| x * x + 1.0 / 12.0;
     let (lower, upper) =
-        parabola::<f64, MONOTONIZED_CENTRAL>(&[3.0, 4.0, 5.0, 6.0, 7.0].map(average), 1.0);
+        limited_parabola::<f64, MONOTONIZED_CENTRAL>(&[3.0, 4.0, 5.0, 6.0, 7.0].map(average), 1.0);
     assert!((average(5.0) - lower - 4.5 * 4.5).abs() < 1e-13);
     assert!((average(5.0) + upper - 5.5 * 5.5).abs() < 1e-13);
     let mut random = Random(4);
     for _ in 0..2000 {
         let w: [f64; 5] = std::array::from_fn(|_| random.between(-1.0, 1.0));
         for (lower, upper) in [
-            parabola::<f64, MONOTONIZED_CENTRAL>(&w, 1.0),
-            parabola::<f64, MINMOD>(&w, 1.3),
+            limited_parabola::<f64, MONOTONIZED_CENTRAL>(&w, 1.0),
+            limited_parabola::<f64, MINMOD>(&w, 1.3),
         ] {
             let (low, high) = (w[2] - lower, w[2] + upper);
             assert!(

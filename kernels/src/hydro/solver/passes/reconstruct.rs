@@ -1,7 +1,7 @@
 //! From the conserved block to the states at the faces of its cells.
 use super::{load5, splat, splat3, store5};
 use crate::hydro::limiter::half_slope;
-use crate::hydro::ppm::parabola;
+use crate::hydro::ppm::{limited_parabola, parabola};
 use crate::hydro::{eos, hancock};
 use nestar_device::simd::Simd;
 
@@ -46,6 +46,8 @@ pub struct Slopes<E> {
     /// Elements to the next cell along the axis.
     pub step: usize,
     pub cell_stride: usize,
+    /// For PPM, if the neighbours lie in the same plane: a plane for the half slopes, which are then computed once a cell.
+    pub half: Option<*mut E>,
     pub lower: *mut E,
     /// Written by PPM only.
     pub upper: *mut E,
@@ -59,27 +61,91 @@ pub struct Slopes<E> {
 pub unsafe fn slopes<V: Simd, const PARABOLIC: bool, const LIMITER: u32>(a: &Slopes<V::E>) {
     let theta = splat::<V>(a.theta);
     for c in 0..a.components {
-        let mut o = 0;
-        while o < a.count {
-            // SAFETY: the range keeps one (PPM: two) cells away from the block's surface along the axis
-            unsafe {
-                let p = a.cells.add(o + c * a.cell_stride);
-                let (before, here, after) =
-                    (V::load(p.sub(a.step)), V::load(p), V::load(p.add(a.step)));
-                let to = o + c * a.stride;
-                if PARABOLIC {
-                    let (first, last) = (V::load(p.sub(2 * a.step)), V::load(p.add(2 * a.step)));
-                    let (lower, upper) =
-                        parabola::<V, LIMITER>(&[first, before, here, after, last], theta);
-                    lower.store(a.lower.add(to));
-                    upper.store(a.upper.add(to));
-                } else {
-                    half_slope::<V, LIMITER>(here - before, after - here, theta)
-                        .store(a.lower.add(to));
+        // SAFETY: the range keeps one (PPM: two) cells away from the block's surface along the axis
+        unsafe {
+            let cells = a.cells.add(c * a.cell_stride);
+            let (lower, upper) = (a.lower.add(c * a.stride), a.upper.add(c * a.stride));
+            match a.half {
+                _ if !PARABOLIC => half_slopes::<V, LIMITER>(cells, a.step, lower, a.count, theta),
+                Some(half) => {
+                    // of one more cell at both ends
+                    let (before, count) = (cells.sub(a.step), a.count + 2 * a.step);
+                    half_slopes::<V, LIMITER>(before, a.step, half, count, theta);
+                    parabolas::<V>(a, cells, half, [lower, upper]);
                 }
+                None => limited_parabolas::<V, LIMITER>(a, cells, [lower, upper], theta),
             }
-            o += V::N;
         }
+    }
+}
+
+/// Half the limited differences across `count` cells.
+#[inline(always)]
+unsafe fn half_slopes<V: Simd, const LIMITER: u32>(
+    cells: *const V::E,
+    step: usize,
+    to: *mut V::E,
+    count: usize,
+    theta: V,
+) {
+    let mut o = 0;
+    while o < count {
+        // SAFETY: as in `slopes`
+        unsafe {
+            let p = cells.add(o);
+            let (before, here, after) = (V::load(p.sub(step)), V::load(p), V::load(p.add(step)));
+            half_slope::<V, LIMITER>(here - before, after - here, theta).store(to.add(o));
+        }
+        o += V::N;
+    }
+}
+
+/// Parabolas of one component from half slopes that begin one cell before the range.
+#[inline(always)]
+unsafe fn parabolas<V: Simd>(
+    a: &Slopes<V::E>,
+    cells: *const V::E,
+    half: *const V::E,
+    [lower, upper]: [*mut V::E; 2],
+) {
+    let mut o = 0;
+    while o < a.count {
+        // SAFETY: as in `slopes`
+        unsafe {
+            let (p, q) = (cells.add(o), half.add(o));
+            let w = [V::load(p.sub(a.step)), V::load(p), V::load(p.add(a.step))];
+            let half = [
+                V::load(q),
+                V::load(q.add(a.step)),
+                V::load(q.add(2 * a.step)),
+            ];
+            let (below, above) = parabola(&w, &half);
+            below.store(lower.add(o));
+            above.store(upper.add(o));
+        }
+        o += V::N;
+    }
+}
+
+/// Parabolas of one component from the cells alone.
+#[inline(always)]
+unsafe fn limited_parabolas<V: Simd, const LIMITER: u32>(
+    a: &Slopes<V::E>,
+    cells: *const V::E,
+    [lower, upper]: [*mut V::E; 2],
+    theta: V,
+) {
+    let mut o = 0;
+    while o < a.count {
+        // SAFETY: as in `slopes`
+        unsafe {
+            let first = cells.add(o).sub(2 * a.step);
+            let w = load5::<V>(first, a.step);
+            let (below, above) = limited_parabola::<V, LIMITER>(&w, theta);
+            below.store(lower.add(o));
+            above.store(upper.add(o));
+        }
+        o += V::N;
     }
 }
 
