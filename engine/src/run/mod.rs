@@ -10,7 +10,7 @@ pub use provenance::BuildInfo;
 use crate::error::Error;
 use crate::mesh::Topology;
 use crate::simulation::Simulation;
-use crate::time::{Levels, RunCounters};
+use crate::time::{Levels, RunCounters, StepReport};
 use diagnostics::Diagnostics;
 use output::Output;
 use std::path::PathBuf;
@@ -155,6 +155,17 @@ impl Simulation {
         Ok(None)
     }
 
+    /// A single root step, not beyond `until`, without files: for programs that step a simulation themselves. Call
+    /// [`Simulation::ready`] and [`Simulation::initialise`] before the first.
+    ///
+    /// # Errors
+    /// Where a step stays unphysical after all retries, or the audit is on and finds a fault.
+    pub fn root_step(&mut self, until: f64) -> Result<StepReport, Error> {
+        let report = self.driver.root_step(&mut self.world, until)?;
+        self.audit()?;
+        Ok(report)
+    }
+
     /// Root steps to the end; whether the run was asked to stop.
     fn steps(
         &mut self,
@@ -177,8 +188,7 @@ impl Simulation {
             let step_start = Instant::now();
             let before = self.world.resource::<RunCounters>().cell_updates;
             let until = output.next_time().min(end);
-            let report = self.driver.root_step(&mut self.world, until)?;
-            self.audit()?;
+            let report = self.root_step(until)?;
             let seconds = step_start.elapsed().as_secs_f64();
             let updates = self.world.resource::<RunCounters>().cell_updates - before;
             let progress = self.progress(&report, updates as f64 / seconds, end, begin, start);
@@ -193,7 +203,7 @@ impl Simulation {
 
     fn progress(
         &self,
-        report: &crate::time::StepReport,
+        report: &StepReport,
         rate: f64,
         end: f64,
         begin: f64,
