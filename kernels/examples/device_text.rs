@@ -1,7 +1,7 @@
 //! Writes CUDA programs in which every device item of the kernels is instantiated, into the folder given as argument:
 //! `NAME_float.cu` and `NAME_double.cu`. `cargo xtask kernels` compiles them.
 use nestar_device::{instantiate, math};
-use nestar_kernels::{criteria, hydro};
+use nestar_kernels::{criteria, hydro, mesh};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -15,14 +15,26 @@ fn main() -> ExitCode {
             "math",
             vec![
                 math::exp::ITEM,
+                math::exp_m1::ITEM,
                 math::ln::ITEM,
+                math::log10::ITEM,
                 math::pow::ITEM,
+                math::sqrt::ITEM,
+                math::sin::ITEM,
+                math::cos::ITEM,
+                math::tan::ITEM,
+                math::atan::ITEM,
+                math::sinh::ITEM,
+                math::cosh::ITEM,
+                math::tanh::ITEM,
+                math::erf::ITEM,
                 math::sum3::ITEM,
                 math::sum4::ITEM,
             ],
         ),
         ("criteria", criteria::device_items()),
         ("hydro", hydro::device_items()),
+        ("mesh", mesh::device_items()),
     ];
     for (name, items) in programs {
         for real in ["float", "double"] {

@@ -36,7 +36,7 @@ pub fn store_coarse<R: Real>(register: &mut [R], flux: &[R], dt: R) {
 /// Transverse axes (slow, fast): x faces (z, y), y faces (z, x), z faces (y, x).
 #[must_use]
 pub fn cell_behind(f: usize, slow: usize, fast: usize) -> usize {
-    let edge = if f % 2 == 0 { 0 } else { PATCH - 1 };
+    let edge = if f.is_multiple_of(2) { 0 } else { PATCH - 1 };
     match f / 2 {
         0 => edge + PATCH * (fast + PATCH * slow),
         1 => fast + PATCH * (edge + PATCH * slow),

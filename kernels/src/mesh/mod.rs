@@ -19,6 +19,20 @@ pub use boundary::{Boundaries, CellRule, FaceRule, GhostCell};
 pub use gather::{GatherScratch, GhostView, gather};
 pub use rows::Rows;
 
+/// Every device item of the mesh operations.
+#[must_use]
+pub fn device_items() -> Vec<&'static nestar_device::Item> {
+    vec![
+        prolong::limited_slope::ITEM,
+        prolong::monotonic_factor::ITEM,
+        prolong::fine_offsets::ITEM,
+        prolong::fine_value::ITEM,
+        prolong::between::ITEM,
+        restrict::mean8::ITEM,
+        fluxes::mean4::ITEM,
+    ]
+}
+
 /// Code in a neighbour table: no patch of this level there, a patch of the next coarser level covers the place.
 pub const COARSER: i32 = -1;
 /// Code in a neighbour table: outside a non-periodic face of the domain.
