@@ -3,10 +3,10 @@
 
     nvrtc_compile.py SOURCE.cu [--arch ARCH] [--output FILE.ptx] [OPTION ...]
 
-ARCH is a virtual architecture (default compute_90); further options go to NVRTC as they are. `--fmad=false` and C++17 are
-always given. The library is looked for in the Python package nvidia-cuda-nvrtc, then on the library path. Prints
-`fma N`, the number of fused multiply-adds in the PTX. Exit status 0: compiled; 1: errors in the source (printed);
-3: no NVRTC found.
+ARCH is a virtual architecture (default compute_90); further options go to NVRTC as they are. C++17 and exact arithmetic
+(no contraction, denormals kept) are always asked for. The library is looked for in the Python package
+nvidia-cuda-nvrtc, then on the library path. Prints `fma N`, the number of fused multiply-adds in the PTX. Exit
+status 0: compiled; 1: errors in the source (printed); 3: no NVRTC found.
 """
 import argparse
 import ctypes
@@ -49,7 +49,8 @@ def main():
     arguments, extra = parser.parse_known_args()
     with open(arguments.source, encoding="utf-8") as f:
         source = f.read()
-    options = [f"--gpu-architecture={arguments.arch}", "--std=c++17", "--fmad=false", *extra]
+    exact = ["--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"]
+    options = [f"--gpu-architecture={arguments.arch}", "--std=c++17", *exact, *extra]
     encoded = (ctypes.c_char_p * len(options))(*[o.encode() for o in options])
     nvrtc, program = library(), ctypes.c_void_p()
     name = arguments.source.encode()

@@ -160,8 +160,32 @@ fn trigonometric_functions_keep_their_bounds() {
             0.8,
             (math::atan, math::atan),
             around_zero(limit),
-            plain(reference::atan),
+            plain(|x| reference::atan2(x, 1.0)),
         );
+    }
+}
+
+#[test]
+fn angles_keep_their_bound() {
+    let mut random = Random::new(13);
+    let draw = around_zero(3.0);
+    for _ in 0..INPUTS {
+        let (x, y) = (draw(&mut random), draw(&mut random));
+        let error = ulps(math::atan2(y, x), reference::atan2(y, x), 0.0);
+        assert!(error < 1.5, "atan2({y:e}, {x:e}): {error} ulp");
+        let (x, y) = (x as f32, y as f32);
+        let error = ulps(math::atan2(y, x), reference::atan2(y.into(), x.into()), 0.0);
+        assert!(error < 0.5001, "atan2({y:e}, {x:e}): {error} ulp in f32");
+    }
+}
+
+#[test]
+fn special_angles_are_those_of_c() {
+    let special = [0.0, 5e-324, 1.0, 1e308, f64::INFINITY, f64::NAN];
+    for x in special.iter().flat_map(|x| [*x, -*x]) {
+        for y in special.iter().flat_map(|y| [*y, -*y]) {
+            exactly(math::atan2(y, x), y.atan2(x));
+        }
     }
 }
 

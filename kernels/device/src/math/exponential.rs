@@ -60,17 +60,20 @@ pub fn pow<R: Real>(x: R, y: R) -> R {
 /// `(e^r - 1 - r) / r^2` for `|r| <= ln(2) / 2`, error 2^-59.
 #[device]
 pub fn exp_remainder(r: f64) -> f64 {
-    let p = 2.0921589370829142e-9;
-    let p = p * r + 2.510521838664829e-8;
-    let p = p * r + 2.7557252912472866e-7;
-    let p = p * r + 2.7557255396471e-6;
-    let p = p * r + 2.480158734733946e-5;
-    let p = p * r + 0.0001984126987482399;
-    let p = p * r + 0.0013888888888874398;
-    let p = p * r + 0.008333333333326134;
-    let p = p * r + 0.041666666666666685;
-    let p = p * r + 0.1666666666666667;
-    p * r + 0.5
+    // even and odd powers side by side: half the latency of one chain
+    let z = r * r;
+    let even = 2.0921589370829142e-9;
+    let even = even * z + 2.7557252912472866e-7;
+    let even = even * z + 2.480158734733946e-5;
+    let even = even * z + 0.0013888888888874398;
+    let even = even * z + 0.041666666666666685;
+    let even = even * z + 0.5;
+    let odd = 2.510521838664829e-8;
+    let odd = odd * z + 2.7557255396471e-6;
+    let odd = odd * z + 0.0001984126987482399;
+    let odd = odd * z + 0.008333333333326134;
+    let odd = odd * z + 0.1666666666666667;
+    even + r * odd
 }
 
 /// `e^(x + low) 2^shift` for a small `low` and `|shift| <= 2`.
@@ -120,14 +123,16 @@ pub fn ln_double(x: f64) -> f64 {
     let f = m - 1.0;
     let s = f / (2.0 + f);
     let z = s * s;
-    let p = 0.13087949030034499;
-    let p = p * z + 0.13268637931733243;
-    let p = p * z + 0.15386245130917564;
-    let p = p * z + 0.18181795532092035;
-    let p = p * z + 0.22222222392817578;
-    let p = p * z + 0.28571428570798246;
-    let p = p * z + 0.40000000000000885;
-    let p = p * z + 0.6666666666666666;
+    let y = z * z;
+    let even = 0.13268637931733243;
+    let even = even * y + 0.18181795532092035;
+    let even = even * y + 0.28571428570798246;
+    let even = even * y + 0.6666666666666666;
+    let odd = 0.13087949030034499;
+    let odd = odd * y + 0.15386245130917564;
+    let odd = odd * y + 0.22222222392817578;
+    let odd = odd * y + 0.40000000000000885;
+    let p = even + z * odd;
     let half_square = 0.5 * f * f;
     let correction = s * (half_square + z * p) + k * LN2_LOW;
     k * LN2_HIGH - ((half_square - correction) - f)

@@ -16,4 +16,4 @@ pub use error_function::erf;
 pub use exponential::{exp, exp_m1, ln, log10, pow, sqrt};
 pub use hyperbolic::{cosh, sinh, tanh};
 pub use sums::{sum3, sum4};
-pub use trigonometric::{atan, cos, sin, tan};
+pub use trigonometric::{atan, atan2, cos, sin, tan};

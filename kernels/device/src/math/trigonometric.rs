@@ -101,6 +101,13 @@ pub fn atan<R: Real>(x: R) -> R {
     R::from_f64(atan_double(x.to_f64()))
 }
 
+/// Angle of the point `(x, y)` in [-pi, pi], error below 1.5 ulp in double precision (0.5001 ulp in single), with the special
+/// cases of C's `atan2`.
+#[device]
+pub fn atan2<R: Real>(y: R, x: R) -> R {
+    R::from_f64(atan2_double(y.to_f64(), x.to_f64()))
+}
+
 /// The low 224 bits of `significand 2^shift` times seven words of 2/pi from `skip`, in words of 32 bits, lowest first.
 #[device]
 fn low_product(significand: u64, shift: i32, skip: usize) -> [u64; 7] {
@@ -292,4 +299,29 @@ pub fn atan_double(x: f64) -> f64 {
     let n = if around_one { 0.5 } else { 1.0 };
     let (sum, error) = two_sum(n * HALF_PI, t);
     (sum + (error + (n * HALF_PI_LOW + (t_low + t * atan_remainder(t * t))))).copysign(x)
+}
+
+#[device]
+pub fn atan2_double(y: f64, x: f64) -> f64 {
+    if x.is_nan() || y.is_nan() {
+        return x + y;
+    }
+    let (x_size, y_size) = (x.abs(), y.abs());
+    let (smaller, larger) = (x_size.min(y_size), x_size.max(y_size));
+    // zeros and infinities of equal size stand for the axis and the diagonal
+    let ratio = if smaller == larger {
+        if larger == 0.0 { 0.0 } else { 1.0 }
+    } else {
+        smaller / larger
+    };
+    let first = atan_double(ratio);
+    let signed = if x.signum() < 0.0 { -first } else { first };
+    let full = if y_size > x_size {
+        HALF_PI - (signed - HALF_PI_LOW)
+    } else if x.signum() < 0.0 {
+        2.0 * HALF_PI + (signed + 2.0 * HALF_PI_LOW)
+    } else {
+        signed
+    };
+    full.copysign(y)
 }

@@ -15,8 +15,14 @@ pub fn exponentials<R: Real>(x: &[R; 2]) -> [R; 6] {
 }
 
 #[device]
-pub fn trigonometry<R: Real>(x: &[R; 1]) -> [R; 4] {
-    [sin(x[0]), cos(x[0]), tan(x[0]), atan(x[0])]
+pub fn trigonometry<R: Real>(x: &[R; 2]) -> [R; 5] {
+    [
+        sin(x[0]),
+        cos(x[0]),
+        tan(x[0]),
+        atan(x[0]),
+        atan2(x[0], x[1]),
+    ]
 }
 
 #[device]

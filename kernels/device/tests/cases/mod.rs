@@ -39,7 +39,7 @@ macro_rules! case {
 pub fn all<R: Real>() -> Vec<Case<R>> {
     vec![
         case!(mathematics::exponentials, 2, 6),
-        case!(mathematics::trigonometry, 1, 4),
+        case!(mathematics::trigonometry, 2, 5),
         case!(mathematics::hyperbolics, 1, 4),
         case!(mathematics::sums, 4, 2),
         case!(syntax::operators, 4, 8),

@@ -158,12 +158,11 @@ pub fn tan(x: f64) -> Pair {
     sine / cosine
 }
 
-pub fn atan(x: f64) -> Pair {
-    let y = x.atan();
-    let (sine, cosine) = sin_cos(y.into());
-    // tan(atan x - y) = (x cos y - sin y) / (cos y + x sin y)
-    let x = Pair::from(x);
-    Pair::from(y) + (x * cosine - sine) / (cosine + x * sine)
+pub fn atan2(y: f64, x: f64) -> Pair {
+    let guess = y.atan2(x);
+    let (sine, cosine) = sin_cos(guess.into());
+    let (x, y) = (Pair::from(x), Pair::from(y));
+    Pair::from(guess) + (y * cosine - x * sine) / (x * cosine + y * sine)
 }
 
 /// `(sinh x, cosh x)` for `|x| < 700`.
