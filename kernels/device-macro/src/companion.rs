@@ -105,7 +105,7 @@ fn type_companion(
 fn lints() -> TokenStream {
     quote! {
         #[allow(
-            clippy::needless_range_loop, clippy::manual_memcpy, clippy::approx_constant, clippy::excessive_precision,
+            clippy::needless_range_loop, clippy::manual_memcpy, clippy::manual_is_multiple_of, clippy::approx_constant, clippy::excessive_precision,
             reason = "the device subset has neither iterators nor the constants of the standard library"
         )]
     }

@@ -8,52 +8,62 @@ use nestar_device::{Lane, Mask, Num, Pick, Real, device, math};
 
 const INPUTS: usize = 20_000;
 
-/// All operations of a lane type on three numbers; masks count as 1 and 0 by selection.
-fn operations<R: Lane>(a: R, b: R, c: R) -> Vec<R> {
-    let flag = |m: R::Mask| R::select(m, R::lit(1.0), R::lit(0.0));
+/// Arithmetic of a lane type on two numbers.
+fn arithmetic<R: Lane>(a: R, b: R) -> Vec<R> {
     let (mut plus, mut minus, mut times, mut over) = (a, a, a, a);
     plus += b;
     minus -= b;
     times *= b;
     over /= b;
-    let (less, greater) = (Num::lt(a, b), Num::gt(b, c));
-    vec![
+    let powers = [a.powi(5), a.powi(-3), a.powi(0)];
+    let signs = [
+        -a,
+        Num::abs(a),
+        a.copysign(b),
+        a.signum(),
+        a.recip(),
+        a.sqrt(),
+        math::sqrt(b),
+    ];
+    let mut all = vec![
         a + b,
         a - b,
         a * b,
         a / b,
-        -a,
         plus,
         minus,
         times,
         over,
-        a.sqrt(),
-        a.copysign(b),
-        a.recip(),
-        a.signum(),
-        Num::abs(a),
+        R::lit(0.1),
+    ];
+    all.extend(powers.iter().chain(&signs));
+    all
+}
+
+/// All operations of a lane type on three numbers; masks count as 1 and 0 by selection.
+fn operations<R: Lane>(a: R, b: R, c: R) -> Vec<R> {
+    let flag = |m: R::Mask| R::select(m, R::lit(1.0), R::lit(0.0));
+    let (less, greater) = (Num::lt(a, b), Num::gt(b, c));
+    let mut all = arithmetic(a, b);
+    all.extend([less, greater, !less, less & greater, less | greater].map(flag));
+    all.extend(
+        [
+            Num::le(a, b),
+            Num::ge(a, b),
+            Num::eq(a, b),
+            Num::ne(a, b),
+            a.is_nan(),
+        ]
+        .map(flag),
+    );
+    all.extend([
         Num::min(a, b),
         Num::max(a, b),
         Num::clamp(a, b, c),
-        flag(less),
-        flag(Num::le(a, b)),
-        flag(greater),
-        flag(Num::ge(a, b)),
-        flag(Num::eq(a, b)),
-        flag(Num::ne(a, b)),
-        flag(a.is_nan()),
-        flag(less & greater),
-        flag(less | greater),
-        flag(!less),
         R::select(less, a, b),
-        R::lit(0.1),
-        a.powi(5),
-        a.powi(-3),
-        a.powi(0),
-        math::sum3(a, b, c),
-        math::sum4(a, b, c, a),
-        math::sqrt(b),
-    ]
+    ]);
+    all.extend([math::sum3(a, b, c), math::sum4(a, b, c, a)]);
+    all
 }
 
 fn assert_same<E: Real>(lane: E, scalar: E, what: &str) {

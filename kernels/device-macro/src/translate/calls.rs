@@ -49,21 +49,8 @@ impl Translator {
         if path.segments.len() == 2 && path.segments[1].ident == "from_bits" {
             return self.bit_pattern(c, path, &first);
         }
-        if path.segments.len() > 1
-            && (["std", "core"].contains(&first.as_str()) || primitive(&first).is_some())
-        {
-            let why = "functions of the standard library have no CUDA text; \
-                       use the methods of the device list or a #[device] fn";
+        if let Some(why) = self.uncallable(path, &first) {
             return self.bad(path, why);
-        }
-        if path.get_ident().is_some() && self.lookup(&first).is_some() {
-            return self.bad(path, "calling a local variable is not supported");
-        }
-        if VARIANTS.contains(&first.as_str()) {
-            return self.bad(path, "enums are not supported; return a tuple with a flag");
-        }
-        if path.is_ident(&self.name) {
-            return self.bad(path, "a device function may not call itself; write a loop");
         }
         let generic = match path.segments.last() {
             Some(last) => self.generic_arguments(&last.arguments),
@@ -75,6 +62,25 @@ impl Translator {
             .t("(")
             .c(list(arguments))
             .t(")")
+    }
+
+    /// Why a path cannot be the name of a device function, if so.
+    fn uncallable(&self, path: &Path, first: &str) -> Option<&'static str> {
+        let library = ["std", "core"].contains(&first) || primitive(first).is_some();
+        if path.segments.len() > 1 && library {
+            Some(
+                "functions of the standard library have no CUDA text; \
+                 use the methods of the device list or a #[device] fn",
+            )
+        } else if path.get_ident().is_some() && self.lookup(first).is_some() {
+            Some("calling a local variable is not supported")
+        } else if VARIANTS.contains(&first) {
+            Some("enums are not supported; return a tuple with a flag")
+        } else if path.is_ident(&self.name) {
+            Some("a device function may not call itself; write a loop")
+        } else {
+            None
+        }
     }
 
     fn argument(&mut self, a: &Expr, top: bool) -> Code {

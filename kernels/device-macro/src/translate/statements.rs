@@ -6,7 +6,7 @@ use proc_macro2::Span;
 use std::collections::HashMap;
 use syn::{
     Block, Expr, ExprAssign, ExprBinary, ExprForLoop, ExprIf, ExprMatch, ExprRange, ExprReturn,
-    Label, Lit, Macro, Pat, RangeLimits, Stmt, spanned::Spanned,
+    ExprWhile, Label, Lit, Macro, Pat, RangeLimits, Stmt, spanned::Spanned,
 };
 
 /// Loops with constant bounds up to this many turns are unrolled.
@@ -66,12 +66,7 @@ impl Translator {
                 self.block(&b.block, Tail::Discard, out);
                 out.push(" }");
             }
-            Expr::While(w) => {
-                self.no_label(&w.label);
-                let condition = self.condition(&w.cond);
-                *out = std::mem::take(out).t("while (").c(condition).t(") {");
-                self.loop_body(&w.body, out);
-            }
+            Expr::While(w) => self.while_loop(w, out),
             Expr::Loop(l) => {
                 self.no_label(&l.label);
                 out.push("for (;;) {");
@@ -94,6 +89,13 @@ impl Translator {
                 out.add(value.t(";"));
             }
         }
+    }
+
+    fn while_loop(&mut self, w: &ExprWhile, out: &mut Code) {
+        self.no_label(&w.label);
+        let condition = self.condition(&w.cond);
+        out.add(text("while (").c(condition).t(") {"));
+        self.loop_body(&w.body, out);
     }
 
     fn assign(&mut self, a: &ExprAssign, out: &mut Code) {
@@ -312,6 +314,18 @@ impl Translator {
         }
     }
 
+    /// C++ name of a loop variable.
+    fn counter(&mut self, p: &Pat) -> String {
+        match p {
+            Pat::Ident(i) => self.declare(&i.ident, Binding::Value),
+            Pat::Wild(_) => self.temporary("i"),
+            other => {
+                self.err(other, "the loop variable must be a plain name");
+                self.temporary("i")
+            }
+        }
+    }
+
     fn for_loop(&mut self, f: &ExprForLoop, out: &mut Code) {
         self.no_label(&f.label);
         let Some((range, start, end)) = self.range(&f.expr) else {
@@ -336,14 +350,7 @@ impl Translator {
             out.push("RS_UNROLL ");
         }
         self.scopes.push(HashMap::new());
-        let i = match &*f.pat {
-            Pat::Ident(i) => self.declare(&i.ident, Binding::Value),
-            Pat::Wild(_) => self.temporary("i"),
-            other => {
-                self.err(other, "the loop variable must be a plain name");
-                self.temporary("i")
-            }
-        };
+        let i = self.counter(&f.pat);
         let head = text("for (").c(ty).t(format!(" {i} = ")).c(first);
         out.add(
             head.t(format!("; {i} {comparison} "))

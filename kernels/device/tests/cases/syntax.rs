@@ -46,6 +46,28 @@ fn add_to<R: Real>(o: &mut [R; 8], k: usize, by: R) {
 }
 
 #[device]
+fn loops<R: Real>(x: &[R; 4]) -> R {
+    let mut s = R::lit(0.0);
+    let mut n = 0usize;
+    loop {
+        n += 1;
+        if n == 3 {
+            continue;
+        }
+        if n > 6 {
+            break;
+        }
+        for a in 1..=n {
+            s += x[a % 4] / R::from_usize(a);
+        }
+    }
+    while s > 100.0 && s.is_finite() {
+        s = s.sqrt();
+    }
+    s
+}
+
+#[device]
 pub fn control_flow<R: Real>(x: &[R; 4]) -> [R; 8] {
     let mut o = [0.0; 8];
     let flag = (x[0] > x[1]) ^ (x[2] < x[3]) & !(x[0] == x[3]);
@@ -68,24 +90,7 @@ pub fn control_flow<R: Real>(x: &[R; 4]) -> [R; 8] {
         2 | SHIFT => x[1].powi(-3),
         _ => R::PI,
     };
-    let mut s = R::lit(0.0);
-    let mut n = 0usize;
-    loop {
-        n += 1;
-        if n == 3 {
-            continue;
-        }
-        if n > 6 {
-            break;
-        }
-        for a in 1..=n {
-            s += x[a % 4] / R::from_usize(a);
-        }
-    }
-    while s > 100.0 && s.is_finite() {
-        s = s.sqrt();
-    }
-    o[3] = s;
+    o[3] = loops(x);
     let m = &mut o;
     add_to(
         m,

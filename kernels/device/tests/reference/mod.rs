@@ -1,4 +1,6 @@
 //! Elementary functions to about 100 bits: sums of two doubles, by series and Newton steps.
+#![allow(dead_code, reason = "each test takes what it needs")]
+use nestar_device::Real;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// An unevaluated sum `high + low`.
@@ -194,4 +196,21 @@ pub fn erf(x: f64) -> Pair {
     let (e, k) = exp(-square);
     // 2 / sqrt(pi)
     sum * e.scaled(k.exp2()) * Pair(std::f64::consts::FRAC_2_SQRT_PI, 1.533545961316588e-17)
+}
+
+/// Distance of `y` from `exact 2^k` in units in the last place of `y`.
+pub fn ulps<R: Real>(y: R, exact: Pair, k: f64) -> f64 {
+    let y = y.to_f64();
+    let (digits, least) = if size_of::<R>() == 4 {
+        (23, -149)
+    } else {
+        (52, -1074)
+    };
+    let exponent = (y.abs().to_bits() >> 52) as i32 - 1023;
+    let spacing = (exponent - digits).max(least);
+    // 2^-k in three steps, since k reaches beyond the range of one
+    let step = -(k / 3.0).trunc();
+    let scale = |x: f64| x * step.exp2() * step.exp2() * (-k - 2.0 * step).exp2();
+    let distance = (scale(y) - exact.0) - exact.1;
+    distance.abs() / ((spacing as f64 / 2.0).exp2() * scale((spacing as f64 / 2.0).exp2()))
 }
