@@ -103,6 +103,13 @@ impl Deck {
         })
     }
 
+    /// The folder of the deck's file, from which relative paths in it lead; `None` if its name has no folder.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        let folder = Path::new(&self.source.name).parent();
+        folder.filter(|folder| !folder.as_os_str().is_empty())
+    }
+
     /// Applies a command-line override `table.key=value`, or `table.list[0].key=value`.
     ///
     /// The value is TOML; what is not TOML is taken as a text, so that words and formulas need no quotes. Whether the

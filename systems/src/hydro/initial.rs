@@ -53,6 +53,8 @@ impl Primitive {
 /// Points to evaluate and the states found there, by column.
 #[derive(Clone, Debug, Default)]
 pub struct PrimitiveColumns {
+    /// Level of the cells that the points lie in.
+    pub level: usize,
     /// Coordinates x, y, z of the points.
     pub points: [Vec<f64>; 3],
     /// States at the points.
@@ -160,6 +162,7 @@ fn fill_patch<R: Element>(
     let width = domain.cell_width(level);
     let samples = rule.places.len().pow(3);
     let mut columns = sample_points(&block, width, rule, model.scalars.len());
+    columns.level = level;
     initial.fill(&mut columns);
     let mut terms = vec![0.0; samples];
     for cell in 0..CELLS {
@@ -227,6 +230,7 @@ fn sample_points(block: &Block, width: [f64; 3], rule: &Rule, scalars: usize) ->
         pressure: f64::NAN,
     };
     PrimitiveColumns {
+        level: 0,
         points,
         states: vec![nothing; total],
         scalars: vec![vec![0.0; total]; scalars],
