@@ -13,8 +13,27 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+mod acoustic_wave;
+mod blast;
+mod cloud_crushing;
+mod direction;
+pub mod exact;
+mod gresho;
+mod implosion;
+mod isentropic_vortex;
+mod kelvin_helmholtz;
+mod noise;
 mod sedov;
 mod sod;
+mod state;
+mod toro;
+mod zarr;
+
+pub use acoustic_wave::{AcousticWave, WaveWord};
+pub use cloud_crushing::CloudCrushing;
+pub use direction::Direction;
+pub use isentropic_vortex::IsentropicVortex;
+pub use toro::Toro;
 
 /// What a scenario knows when it makes its initial state.
 pub struct Setting<'a> {
@@ -24,6 +43,8 @@ pub struct Setting<'a> {
     pub model: GasModel,
     /// Lower and upper edge of the domain.
     pub edges: [[f64; 3]; 2],
+    /// Cells of level 0 along x, y, z.
+    pub cells: [usize; 3],
     /// Width of a root cell.
     pub root_width: [f64; 3],
     /// Finest level of the run.
@@ -73,6 +94,7 @@ fn make<P: Parameters>(sim: &mut Simulation, name: &str) -> Result<Box<dyn Initi
         deck: &sim.deck,
         model,
         edges,
+        cells: domain.cells.map(|n| n as usize),
         root_width,
         max_level,
     })?)
@@ -97,10 +119,40 @@ pub fn scenarios() -> Vec<Scenario> {
             table: TableSchema::of::<StateConfig>("initial"),
             make: formula,
         },
+        scenario::<AcousticWave>(
+            "acoustic-wave",
+            "A linear sound or entropy wave in a periodic box, along an axis or the diagonal.",
+        ),
+        scenario::<blast::Blast>("blast", "A hot sphere in a uniform medium."),
+        scenario::<CloudCrushing>(
+            "cloud-crushing",
+            "A plane shock that runs over a dense cloud.",
+        ),
+        scenario::<gresho::Gresho>(
+            "gresho",
+            "A stationary vortex with a triangular rotation curve.",
+        ),
+        scenario::<implosion::Implosion>(
+            "implosion",
+            "Shocks in the corner of a reflecting box, symmetric about its diagonal.",
+        ),
+        scenario::<IsentropicVortex>(
+            "isentropic-vortex",
+            "A smooth vortex that a uniform flow carries through a periodic box.",
+        ),
+        scenario::<kelvin_helmholtz::KelvinHelmholtz>(
+            "kelvin-helmholtz",
+            "Two shear layers that break up into vortices.",
+        ),
         scenario::<sedov::Sedov>("sedov", "A point explosion in a uniform medium."),
         scenario::<sod::Sod>(
             "sod",
             "A shock tube between two uniform states, along any axis or the diagonal.",
+        ),
+        scenario::<Toro>("toro", "One of Toro's five shock tubes."),
+        scenario::<zarr::Zarr>(
+            "zarr",
+            "The state is read from Zarr arrays on a uniform grid.",
         ),
     ]
 }

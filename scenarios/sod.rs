@@ -1,30 +1,17 @@
 //! Shock tubes: two uniform states with a jump between them.
 
+use crate::direction::Direction;
 use crate::{Parameters, Setting};
 use nestar_deck::DeckError;
 use nestar_systems::hydro::{InitialState, Primitive};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Direction across the jump.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Direction {
-    /// Along x.
-    X,
-    /// Along y.
-    Y,
-    /// Along z.
-    Z,
-    /// Along (1, 1, 1).
-    Diagonal,
-}
-
 /// A shock tube. The defaults are Sod's (1978) problem, J. Comput. Phys. 27, 1.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sod {
-    /// Direction across the jump.
+    /// Direction across the jump; `diagonal` is along (1, 1, 1).
     pub direction: Direction,
     /// Place of the jump along the direction (along the diagonal: of (x + y + z)/sqrt(3)).
     #[schemars(extend("unit" = "length"))]
@@ -48,13 +35,7 @@ impl Default for Sod {
 
 impl Parameters for Sod {
     fn initial(self, _: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
-        let third = 1.0 / 3.0f64.sqrt();
-        let normal = match self.direction {
-            Direction::X => [1.0, 0.0, 0.0],
-            Direction::Y => [0.0, 1.0, 0.0],
-            Direction::Z => [0.0, 0.0, 1.0],
-            Direction::Diagonal => [third; 3],
-        };
+        let normal = self.direction.normal([1.0; 3]);
         Ok(Box::new(move |x: [f64; 3]| {
             let along =
                 nestar_device::math::sum3(x[0] * normal[0], x[1] * normal[1], x[2] * normal[2]);

@@ -1,0 +1,99 @@
+//! A linear wave in a periodic box (Gardiner & Stone 2008, J. Comput. Phys. 227, 4123, sec. 5.1).
+
+use crate::direction::Direction;
+use crate::exact::{LinearWave, Mode};
+use crate::state::Averaged;
+use crate::{Parameters, Setting};
+use nestar_deck::DeckError;
+use nestar_device::math::sum3;
+use nestar_systems::hydro::InitialState;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Kind of a linear wave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WaveWord {
+    /// A sound wave that travels with the flow.
+    Sound,
+    /// A density wave at uniform pressure, carried by the flow.
+    Entropy,
+}
+
+/// A linear wave on a background of density 1 and sound speed 1, one wavelength in the box.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AcousticWave {
+    /// Kind of the wave.
+    pub wave: WaveWord,
+    /// Relative amplitude in density.
+    #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 0.5))]
+    pub amplitude: f64,
+    /// Speed of the background along the wave, in units of its sound speed (an entropy wave needs one to move).
+    pub mach: f64,
+    /// Direction of the wave; `diagonal` has one wavelength along each axis of the box.
+    pub direction: Direction,
+}
+
+impl Default for AcousticWave {
+    fn default() -> Self {
+        Self {
+            wave: WaveWord::Sound,
+            amplitude: 1e-6,
+            mach: 0.0,
+            direction: Direction::Diagonal,
+        }
+    }
+}
+
+impl AcousticWave {
+    /// The wave in a box of the given edges and gas; its [`LinearWave::period`] is the time of one passage.
+    #[must_use]
+    pub fn wave(&self, edges: [[f64; 3]; 2], gamma: f64) -> LinearWave {
+        let size: [f64; 3] = std::array::from_fn(|a| edges[1][a] - edges[0][a]);
+        let numbers = size.map(|l| 1.0 / l);
+        let wavelength = match self.direction.axis() {
+            Some(axis) => size[axis],
+            None => {
+                let [a, b, c] = numbers;
+                1.0 / sum3(a * a, b * b, c * c).sqrt()
+            }
+        };
+        LinearWave {
+            mode: match self.wave {
+                WaveWord::Sound => Mode::Sound,
+                WaveWord::Entropy => Mode::Entropy,
+            },
+            amplitude: self.amplitude,
+            direction: self.direction.normal(numbers),
+            wavelength,
+            mach: self.mach,
+            gamma,
+        }
+    }
+}
+
+impl Parameters for AcousticWave {
+    fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
+        let wave = self.wave(setting.edges, setting.model.gamma);
+        let left = setting.edges[0];
+        let state =
+            move |x: [f64; 3]| wave.at([x[0] - left[0], x[1] - left[1], x[2] - left[2]], 0.0);
+        Ok(Box::new(Averaged::new(3, state)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_diagonal_of_the_usual_box_has_unit_wavelength() {
+        let wave = AcousticWave::default().wave([[0.0; 3], [3.0, 1.5, 1.5]], 5.0 / 3.0);
+        assert!((wave.wavelength - 1.0).abs() < 1e-15);
+        assert!((wave.direction[0] - 1.0 / 3.0).abs() < 1e-15);
+        assert!((wave.period() - 1.0).abs() < 1e-15);
+        let (a, b) = (wave.at([0.2, 0.3, 0.4], 0.0), wave.at([3.2, 1.8, 1.9], 0.0));
+        assert!((a.density - b.density).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,19 @@
+//! Exact solutions, for initial states and for measuring errors against.
+//!
+//! All functions are deterministic: they use the mathematics of the device, not that of the platform.
+
+mod gresho;
+mod quadrature;
+mod riemann;
+mod sedov;
+mod shock;
+mod vortex;
+mod wave;
+
+pub use gresho::Gresho;
+pub use quadrature::{cell_average, integral};
+pub use riemann::{Riemann, TORO, Tube};
+pub use sedov::{Sedov, sedov_radius};
+pub use shock::Shock;
+pub use vortex::Vortex;
+pub use wave::{LinearWave, Mode};

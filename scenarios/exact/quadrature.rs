@@ -1,0 +1,59 @@
+//! Averages over cells.
+
+/// Places in [-1/2, 1/2] and weights of the four-point Gauss-Legendre rule.
+const GAUSS: [(f64, f64); 4] = [
+    (-0.430_568_155_797_026_3, 0.173_927_422_568_726_93),
+    (-0.169_990_521_792_428_13, 0.326_072_577_431_273_07),
+    (0.169_990_521_792_428_13, 0.326_072_577_431_273_07),
+    (0.430_568_155_797_026_3, 0.173_927_422_568_726_93),
+];
+
+/// Integral of `f` from `a` to `b` by the four-point Gauss-Legendre rule, component by component.
+pub fn integral<const N: usize>(a: f64, b: f64, f: impl Fn(f64) -> [f64; N]) -> [f64; N] {
+    let width = b - a;
+    let mut sum = [0.0; N];
+    for (place, weight) in GAUSS {
+        let value = f(a + (0.5 + place) * width);
+        for (s, v) in sum.iter_mut().zip(value) {
+            *s += weight * width * v;
+        }
+    }
+    sum
+}
+
+/// Average of a smooth `f` over the cell of the given centre and width: `4^3` Gauss-Legendre points.
+pub fn cell_average<const N: usize>(
+    centre: [f64; 3],
+    width: [f64; 3],
+    f: impl Fn([f64; 3]) -> [f64; N],
+) -> [f64; N] {
+    let mut sum = [0.0; N];
+    for (place_z, weight_z) in GAUSS {
+        for (place_y, weight_y) in GAUSS {
+            for (place_x, weight_x) in GAUSS {
+                let value = f([
+                    centre[0] + place_x * width[0],
+                    centre[1] + place_y * width[1],
+                    centre[2] + place_z * width[2],
+                ]);
+                for (s, v) in sum.iter_mut().zip(value) {
+                    *s += weight_x * weight_y * weight_z * v;
+                }
+            }
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polynomials_of_degree_seven_are_integrated_exactly() {
+        let [found] = integral(1.0, 3.0, |x: f64| [x.powi(7)]);
+        assert!((found - 820.0).abs() < 1e-11, "{found}");
+        let [found] = cell_average([1.0, 2.0, 3.0], [2.0, 2.0, 2.0], |x| [x[0] * x[1] * x[2]]);
+        assert!((found - 6.0).abs() < 1e-13, "{found}");
+    }
+}

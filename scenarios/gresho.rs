@@ -1,0 +1,69 @@
+//! The Gresho vortex.
+
+use crate::state::Averaged;
+use crate::{Parameters, Setting, exact};
+use nestar_deck::DeckError;
+use nestar_systems::hydro::{InitialState, Primitive};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A stationary vortex of unit density and radius 0.4 around the z axis, with largest speed 1 (Gresho & Chan 1990).
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Gresho {
+    /// Mach number where the vortex turns fastest; 0: that of central pressure 5, the usual case (0.36 for gamma = 1.4).
+    #[schemars(range(min = 0.0))]
+    pub mach: f64,
+    /// Velocity of a flow that carries the vortex along.
+    #[schemars(extend("unit" = "length/time"))]
+    pub velocity: [f64; 3],
+    /// Centre, as a fraction of the domain along x and y.
+    pub centre: [f64; 2],
+}
+
+impl Default for Gresho {
+    fn default() -> Self {
+        Self {
+            mach: 0.0,
+            velocity: [0.0; 3],
+            centre: [0.5; 2],
+        }
+    }
+}
+
+impl Parameters for Gresho {
+    fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
+        let vortex = match self.mach {
+            mach if mach > 0.0 => exact::Gresho::with_mach(mach, setting.model.gamma),
+            _ => exact::Gresho {
+                central_pressure: 5.0,
+            },
+        };
+        if vortex.central_pressure <= 0.0 {
+            let message = format!(
+                "the pressure at the centre would be {:.3}; take a smaller Mach number",
+                vortex.central_pressure
+            );
+            return Err(setting.deck.error_at("gresho.mach", message));
+        }
+        let [left, right] = setting.edges;
+        let centre: [f64; 2] =
+            std::array::from_fn(|a| (1.0 - self.centre[a]) * left[a] + self.centre[a] * right[a]);
+        let velocity = self.velocity;
+        Ok(Box::new(Averaged::new(3, move |x: [f64; 3]| {
+            let d = [x[0] - centre[0], x[1] - centre[1]];
+            let r = (d[0] * d[0] + d[1] * d[1]).sqrt();
+            let (speed, pressure) = vortex.at(r);
+            let rate = if r > 0.0 { speed / r } else { 5.0 };
+            Primitive {
+                density: 1.0,
+                velocity: [
+                    velocity[0] - rate * d[1],
+                    velocity[1] + rate * d[0],
+                    velocity[2],
+                ],
+                pressure,
+            }
+        })))
+    }
+}

@@ -1,0 +1,64 @@
+//! The isentropic vortex (Shu 1998), which a uniform flow carries through a periodic box.
+
+use crate::exact::Vortex;
+use crate::state::Averaged;
+use crate::{Parameters, Setting};
+use nestar_deck::DeckError;
+use nestar_systems::hydro::InitialState;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A smooth vortex around the z axis in a gas of density and pressure 1; it keeps its shape, and comes back when the flow
+/// has crossed the box.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct IsentropicVortex {
+    /// Strength; the density at the centre falls with it.
+    #[schemars(range(min = 0.0))]
+    pub strength: f64,
+    /// Velocity of the flow that carries the vortex.
+    #[schemars(extend("unit" = "length/time"))]
+    pub velocity: [f64; 3],
+    /// Centre at the start, as a fraction of the domain along x and y; the vortex is about 4 length units wide.
+    pub centre: [f64; 2],
+}
+
+impl Default for IsentropicVortex {
+    fn default() -> Self {
+        Self {
+            strength: 5.0,
+            velocity: [1.0, 1.0, 0.0],
+            centre: [0.5; 2],
+        }
+    }
+}
+
+impl IsentropicVortex {
+    /// The vortex in a box of the given edges and gas.
+    #[must_use]
+    pub fn vortex(&self, edges: [[f64; 3]; 2], gamma: f64) -> Vortex {
+        let period = [edges[1][0] - edges[0][0], edges[1][1] - edges[0][1]];
+        Vortex {
+            strength: self.strength,
+            centre: std::array::from_fn(|a| edges[0][a] + self.centre[a] * period[a]),
+            velocity: self.velocity,
+            period,
+            gamma,
+        }
+    }
+}
+
+impl Parameters for IsentropicVortex {
+    fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
+        let vortex = self.vortex(setting.edges, setting.model.gamma);
+        let temperature = vortex.central_temperature();
+        if temperature <= 0.0 {
+            let message = format!(
+                "a vortex of strength {} would have the temperature {temperature:.3} at its centre; take a smaller strength",
+                self.strength
+            );
+            return Err(setting.deck.error_at("isentropic-vortex.strength", message));
+        }
+        Ok(Box::new(Averaged::new(3, move |x| vortex.at(x, 0.0))))
+    }
+}

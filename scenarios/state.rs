@@ -1,0 +1,55 @@
+//! Initial states made of closures, with cell averages and dyes.
+
+use crate::Setting;
+use nestar_systems::hydro::{InitialState, Primitive, PrimitiveColumns};
+
+/// Mass fraction of a scalar at a point.
+type Fraction = Box<dyn Fn([f64; 3]) -> f64 + Send + Sync>;
+
+/// A state that is averaged over cells, with the passive scalars that the deck declares of those it knows.
+pub(crate) struct Averaged<S> {
+    samples: usize,
+    state: S,
+    dyes: Vec<(usize, Fraction)>,
+}
+
+impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> Averaged<S> {
+    /// `state`, averaged with `samples` Gauss-Legendre points per axis and cell.
+    pub fn new(samples: usize, state: S) -> Self {
+        Self {
+            samples,
+            state,
+            dyes: Vec::new(),
+        }
+    }
+
+    /// Gives the scalar `name` the mass fraction `fraction`, if the deck declares it.
+    pub fn dye(
+        mut self,
+        setting: &Setting,
+        name: &str,
+        fraction: impl Fn([f64; 3]) -> f64 + Send + Sync + 'static,
+    ) -> Self {
+        let declared = &setting.model.scalars;
+        if let Some(n) = declared.iter().position(|scalar| scalar == name) {
+            self.dyes.push((n, Box::new(fraction)));
+        }
+        self
+    }
+}
+
+impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> InitialState for Averaged<S> {
+    fn fill(&self, columns: &mut PrimitiveColumns) {
+        for n in 0..columns.len() {
+            let x = columns.point(n);
+            columns.states[n] = (self.state)(x);
+            for (scalar, fraction) in &self.dyes {
+                columns.scalars[*scalar][n] = fraction(x);
+            }
+        }
+    }
+
+    fn samples(&self) -> usize {
+        self.samples
+    }
+}

@@ -1,0 +1,64 @@
+//! Toro's five shock tubes (Toro 2009, table 6.2).
+
+use crate::direction::Direction;
+use crate::exact::{Riemann, TORO};
+use crate::sod::Sod;
+use crate::{Parameters, Setting};
+use nestar_deck::DeckError;
+use nestar_systems::hydro::InitialState;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One of Toro's five shock tubes, which strain a scheme's robustness; gamma is 1.4 and the tube has length 1.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Toro {
+    /// The test: 1 Sod with a sonic rarefaction (end at 0.2), 2 near vacuum (0.15), 3 strong shock (0.012), 4 collision of
+    /// shocks (0.035), 5 strong shock with a contact at rest (0.012).
+    #[schemars(range(min = 1, max = 5))]
+    pub test: u32,
+    /// Axis of the tube.
+    pub direction: Direction,
+}
+
+impl Default for Toro {
+    fn default() -> Self {
+        Self {
+            test: 1,
+            direction: Direction::X,
+        }
+    }
+}
+
+impl Toro {
+    /// The states, and where they meet on the tube from 0 to 1.
+    #[must_use]
+    pub fn problem(&self) -> (Riemann, f64) {
+        let index = self.test.clamp(1, TORO.len() as u32) - 1;
+        let test = TORO[index as usize];
+        let problem = Riemann {
+            left: test.left,
+            right: test.right,
+            gamma: 1.4,
+        };
+        (problem, test.position)
+    }
+}
+
+impl Parameters for Toro {
+    fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
+        let Some(axis) = self.direction.axis() else {
+            let message = "the tests run along x, y or z; the scenario sod has a diagonal";
+            return Err(setting.deck.error_at("toro.direction", message));
+        };
+        let (problem, share) = self.problem();
+        let [left, right] = setting.edges;
+        let tube = Sod {
+            direction: self.direction,
+            position: left[axis] + share * (right[axis] - left[axis]),
+            left: problem.left,
+            right: problem.right,
+        };
+        tube.initial(setting)
+    }
+}

@@ -1,0 +1,245 @@
+//! An initial state from Zarr arrays on a uniform grid over the domain.
+
+use crate::{Parameters, Setting};
+use nestar_deck::{Deck, DeckError};
+use nestar_kernels::hydro::eos::{conserved_from_primitive, primitive_from_conserved};
+use nestar_snapshot::{UniformArray, read_uniform};
+use nestar_systems::hydro::{InitialState, Primitive, PrimitiveColumns};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Where the arrays are. They have one shape [z, y, x] and cover the domain; along each axis the number of cells is a
+/// multiple or a divisor of that of every level that the initial mesh may have. Finer arrays are averaged, coarser ones
+/// repeated, both so that mass, momentum and energy stay as they are.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Zarr {
+    /// The Zarr group (version 2 or 3), relative to the deck.
+    pub path: String,
+    /// Array of the mass density.
+    pub density: String,
+    /// Arrays of the velocity along x, y, z; without these and without `momentum` the gas is at rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub velocity: Option<[String; 3]>,
+    /// Arrays of the momentum density along x, y, z, in place of `velocity`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub momentum: Option<[String; 3]>,
+    /// Array of the pressure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pressure: Option<String>,
+    /// Array of the total energy density (thermal and kinetic), in place of `pressure`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy: Option<String>,
+    /// Arrays of the mass fractions of passive scalars, by the scalar's name; 0 where absent.
+    pub scalars: BTreeMap<String, String>,
+}
+
+impl Default for Zarr {
+    fn default() -> Self {
+        Self {
+            path: "initial.zarr".into(),
+            density: "density".into(),
+            velocity: None,
+            momentum: None,
+            pressure: None,
+            energy: None,
+            scalars: BTreeMap::new(),
+        }
+    }
+}
+
+impl Zarr {
+    /// Names of the arrays: density, three of motion if there are any, pressure or energy, scalars.
+    fn names(&self, deck: &Deck, scalars: &[String]) -> Result<Vec<&str>, DeckError> {
+        let refuse = |key: &str, message: &str| Err(deck.error_at(key, message));
+        let motion = match (&self.velocity, &self.momentum) {
+            (Some(_), Some(_)) => {
+                return refuse("zarr.momentum", "give `velocity` or `momentum`, not both");
+            }
+            (motion, None) | (None, motion) => motion,
+        };
+        let last = match (&self.pressure, &self.energy) {
+            (Some(_), Some(_)) => {
+                return refuse("zarr.energy", "give `pressure` or `energy`, not both");
+            }
+            (None, None) => {
+                return refuse(
+                    "zarr",
+                    "[zarr] needs the name of an array: `pressure` or `energy`",
+                );
+            }
+            (Some(name), None) | (None, Some(name)) => name,
+        };
+        let known: Vec<&str> = scalars.iter().map(String::as_str).collect();
+        for scalar in self.scalars.keys() {
+            if !scalars.contains(scalar) {
+                return Err(deck.unknown_key_at(&format!("zarr.scalars.{scalar}"), &known));
+            }
+        }
+        let mut names = vec![self.density.as_str()];
+        names.extend(motion.iter().flatten().map(String::as_str));
+        names.push(last);
+        names.extend(self.scalars.values().map(String::as_str));
+        Ok(names)
+    }
+
+    fn place(&self, deck: &Deck) -> PathBuf {
+        match deck.directory() {
+            Some(directory) => directory.join(&self.path),
+            None => Path::new(&self.path).to_path_buf(),
+        }
+    }
+}
+
+impl Parameters for Zarr {
+    fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
+        let deck = setting.deck;
+        let names = self.names(deck, &setting.model.scalars)?;
+        let arrays = read_uniform(&self.place(deck), &names)
+            .map_err(|error| deck.error_at("zarr.path", error.to_string()))?;
+        let cells = {
+            let [z, y, x] = arrays[0].shape;
+            [x, y, z]
+        };
+        check_shape(setting, cells)?;
+        Ok(Box::new(self.grid(setting, cells, arrays)))
+    }
+}
+
+/// The cells of the arrays fit those of every level.
+fn check_shape(setting: &Setting, found: [usize; 3]) -> Result<(), DeckError> {
+    for (a, axis) in ["x", "y", "z"].into_iter().enumerate() {
+        for level in 0..=setting.max_level {
+            let cells = setting.cells[a] << level;
+            if found[a] == 0 || (!cells.is_multiple_of(found[a]) && !found[a].is_multiple_of(cells))
+            {
+                let message = format!(
+                    "the arrays have {} cells along {axis}, and level {level} of the mesh {cells}; one of the two must be a \
+                     multiple of the other, such as {cells} or {} cells",
+                    found[a],
+                    2 * cells,
+                );
+                return Err(setting.deck.error_at("zarr.path", message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Conserved states on a uniform grid over the domain.
+struct Grid {
+    cells: [usize; 3],
+    /// Cells of level 0 of the mesh.
+    root: [usize; 3],
+    left: [f64; 3],
+    right: [f64; 3],
+    gamma: f64,
+    /// Per cell, x fastest.
+    states: Vec<[f64; 5]>,
+    /// Number of a scalar, and its mass fraction per cell.
+    scalars: Vec<(usize, Vec<f64>)>,
+}
+
+impl Zarr {
+    /// Puts the arrays, in the order of [`Zarr::names`], together.
+    fn grid(&self, setting: &Setting, cells: [usize; 3], arrays: Vec<UniformArray>) -> Grid {
+        let gamma = setting.model.gamma;
+        let mut arrays = arrays.into_iter().map(|array| array.values);
+        let mut next = || arrays.next().unwrap_or_default();
+        let density = next();
+        let moving = self.velocity.is_some() || self.momentum.is_some();
+        let motion = moving.then(|| [next(), next(), next()]);
+        let last = next();
+        let state = |n: usize| {
+            let rho = density[n];
+            let moved = motion
+                .as_ref()
+                .map_or([0.0; 3], |m| [m[0][n], m[1][n], m[2][n]]);
+            let velocity = if self.momentum.is_some() {
+                moved.map(|m| m / rho)
+            } else {
+                moved
+            };
+            let [x, y, z] = velocity;
+            // for the momentum and, unless it is given itself, the energy
+            let mut state = conserved_from_primitive(&[rho, x, y, z, last[n]], gamma);
+            if self.energy.is_some() {
+                state[4] = last[n];
+            }
+            state
+        };
+        let states = (0..density.len()).map(state).collect();
+        let number = |name: &String| setting.model.scalars.iter().position(|s| s == name);
+        let scalars = self
+            .scalars
+            .keys()
+            .filter_map(|name| Some((number(name)?, next())));
+        Grid {
+            cells,
+            root: setting.cells,
+            left: setting.edges[0],
+            right: setting.edges[1],
+            gamma,
+            scalars: scalars.collect(),
+            states,
+        }
+    }
+}
+
+impl Grid {
+    /// Ranges of the grid's cells that make up the mesh cell of `level` around `x`.
+    fn ranges(&self, x: [f64; 3], level: usize) -> [std::ops::Range<usize>; 3] {
+        std::array::from_fn(|a| {
+            let share = (x[a] - self.left[a]) / (self.right[a] - self.left[a]);
+            let mesh_cells = self.root[a] << level;
+            let cell = ((share * mesh_cells as f64) as usize).min(mesh_cells - 1);
+            if self.cells[a] >= mesh_cells {
+                let ratio = self.cells[a] / mesh_cells;
+                cell * ratio..(cell + 1) * ratio
+            } else {
+                let cell = cell / (mesh_cells / self.cells[a]);
+                cell..cell + 1
+            }
+        })
+    }
+
+    /// Averages of the conserved state and of the scalars' mass densities over some cells.
+    fn average(&self, [xs, ys, zs]: [std::ops::Range<usize>; 3]) -> ([f64; 5], Vec<f64>) {
+        let weight = 1.0 / (xs.len() * ys.len() * zs.len()) as f64;
+        let mut state = [0.0; 5];
+        let mut scalars = vec![0.0; self.scalars.len()];
+        for k in zs {
+            for j in ys.clone() {
+                for i in xs.clone() {
+                    let n = (k * self.cells[1] + j) * self.cells[0] + i;
+                    for (sum, u) in state.iter_mut().zip(self.states[n]) {
+                        *sum += weight * u;
+                    }
+                    for (sum, (_, fraction)) in scalars.iter_mut().zip(&self.scalars) {
+                        *sum += weight * fraction[n] * self.states[n][0];
+                    }
+                }
+            }
+        }
+        (state, scalars)
+    }
+}
+
+impl InitialState for Grid {
+    fn fill(&self, columns: &mut PrimitiveColumns) {
+        for n in 0..columns.len() {
+            let (state, scalars) = self.average(self.ranges(columns.point(n), columns.level));
+            let w = primitive_from_conserved(&state, self.gamma);
+            columns.states[n] = Primitive {
+                density: w[0],
+                velocity: [w[1], w[2], w[3]],
+                pressure: w[4],
+            };
+            for ((number, _), density) in self.scalars.iter().zip(scalars) {
+                columns.scalars[*number][n] = density / w[0];
+            }
+        }
+    }
+}
