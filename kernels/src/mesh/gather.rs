@@ -94,31 +94,43 @@ fn split(i: usize, ghosts: usize) -> (usize, usize) {
     (shifted / PATCH, shifted % PATCH)
 }
 
+/// Copies what neighbours of the same level hold.
 fn copy_neighbours<R: Real>(view: &GhostView<R>, around: &[i32; 27], target: &mut Target<R>) {
-    let g = target.ghosts;
-    let n = PATCH + 2 * g;
-    for k in 0..n {
-        let (nk, ck) = split(k, g);
-        for j in 0..n {
-            let (nj, cj) = split(j, g);
-            let first = 9 * nk + 3 * nj;
-            let (cell, at) = (PATCH * (cj + PATCH * ck), n * (j + n * k));
-            copy_run(view, around[first], target, at, cell + PATCH - g, g);
-            copy_run(view, around[first + 1], target, at + g, cell, PATCH);
-            copy_run(view, around[first + 2], target, at + g + PATCH, cell, g);
+    let sources = around.map(|row| u32::try_from(row).ok().map(|row| view.level.row(row)));
+    match target.ghosts {
+        0 => copy_sectors::<R, 0>(&sources, target),
+        1 => copy_sectors::<R, 1>(&sources, target),
+        2 => copy_sectors::<R, 2>(&sources, target),
+        3 => copy_sectors::<R, 3>(&sources, target),
+        _ => copy_sectors::<R, 4>(&sources, target),
+    }
+}
+
+/// The copy for a fixed number of ghost layers, so that every run is a few moves and no call.
+fn copy_sectors<R: Real, const G: usize>(sources: &[Option<&[R]>; 27], target: &mut Target<R>) {
+    let n = PATCH + 2 * G;
+    for c in 0..target.components {
+        let out = &mut target.values[c * target.stride..c * target.stride + n * n * n];
+        for (line, out) in out.chunks_exact_mut(n).enumerate() {
+            let ((nk, ck), (nj, cj)) = (split(line / n, G), split(line % n, G));
+            let (first, cell) = (9 * nk + 3 * nj, c * CELLS + PATCH * (cj + PATCH * ck));
+            if let Some(source) = sources[first] {
+                copy_run::<R, G>(&mut out[..G], &source[cell + PATCH - G..]);
+            }
+            if let Some(source) = sources[first + 1] {
+                copy_run::<R, PATCH>(&mut out[G..], &source[cell..]);
+            }
+            if let Some(source) = sources[first + 2] {
+                copy_run::<R, G>(&mut out[G + PATCH..], &source[cell..]);
+            }
         }
     }
 }
 
-#[inline]
-fn copy_run<R: Real>(view: &GhostView<R>, row: i32, target: &mut Target<R>, at: usize, cell: usize, length: usize) {
-    if row < 0 {
-        return;
-    }
-    let source = view.level.row(row as u32);
-    for c in 0..target.components {
-        let to = c * target.stride + at;
-        target.values[to..to + length].copy_from_slice(&source[c * CELLS + cell..c * CELLS + cell + length]);
+#[inline(always)]
+fn copy_run<R: Real, const N: usize>(to: &mut [R], from: &[R]) {
+    if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk::<N>()) {
+        *to = *from;
     }
 }
 
