@@ -19,6 +19,11 @@ pub struct GhostCell {
 pub trait CellRule<R>: Send + Sync {
     /// Fills `state`, which holds the nearest inner cell's components, with the ghost cell's.
     fn apply(&self, cell: GhostCell, state: &mut [R]);
+
+    /// Whether the face is a reflecting wall at this cell, where the rule does not apply.
+    fn is_wall(&self, _cell: &GhostCell) -> bool {
+        false
+    }
 }
 
 /// What stands beyond one face of the domain.
@@ -63,41 +68,54 @@ impl<R: Copy + std::ops::Neg<Output = R>> Boundaries<R> {
         let steps = [1, n, n * n];
         let (step, others) = (steps[axis], [steps[(axis + 1) % 3], steps[(axis + 2) % 3]]);
         for layer in 0..s.layers {
-            let (to, from) = s.layer(layer, matches!(self.faces[axis][s.side], FaceRule::Reflecting));
+            let cells = s.layer(layer);
             for b in 0..n {
                 for a in 0..n {
                     let base = a * others[0] + b * others[1];
-                    let (to_cell, from_cell) = (base + to * step, base + from * step);
-                    self.fill_cell(s, values, state, to_cell, from_cell);
+                    self.fill_cell(s, values, state, cells.map(|c| base + c * step));
                 }
             }
         }
     }
 
-    fn fill_cell(&self, s: &Slab, values: &mut [R], state: &mut [R], to: usize, from: usize) {
+    /// Fills the first of three cells: ghost, nearest inside the domain, mirror image.
+    fn fill_cell(&self, s: &Slab, values: &mut [R], state: &mut [R], [to, nearest, mirror]: [usize; 3]) {
+        let n = s.block.n;
+        let rule = match &self.faces[s.axis][s.side] {
+            FaceRule::Periodic | FaceRule::Outflow => Applied::Copy,
+            FaceRule::Reflecting => Applied::Wall,
+            FaceRule::Rule(rule) => {
+                let centre = s.block.centre([to % n, to / n % n, to / (n * n)]);
+                let cell = GhostCell { axis: s.axis, side: s.side, centre, time: s.time };
+                if rule.is_wall(&cell) { Applied::Wall } else { Applied::Rule(&**rule, cell) }
+            }
+        };
+        let from = if matches!(rule, Applied::Wall) { mirror } else { nearest };
         for c in 0..s.components {
             state[c] = values[c * s.stride + from];
         }
-        match &self.faces[s.axis][s.side] {
-            FaceRule::Periodic | FaceRule::Outflow => {}
-            FaceRule::Reflecting => {
+        match rule {
+            Applied::Copy => {}
+            Applied::Wall => {
                 for (c, v) in state[..s.components].iter_mut().enumerate() {
                     if self.normal[s.axis] >> c & 1 == 1 {
                         *v = -*v;
                     }
                 }
             }
-            FaceRule::Rule(rule) => {
-                let n = s.block.n;
-                let centre = s.block.centre([to % n, to / n % n, to / (n * n)]);
-                let cell = GhostCell { axis: s.axis, side: s.side, centre, time: s.time };
-                rule.apply(cell, &mut state[..s.components]);
-            }
+            Applied::Rule(rule, cell) => rule.apply(cell, &mut state[..s.components]),
         }
         for c in 0..s.components {
             values[c * s.stride + to] = state[c];
         }
     }
+}
+
+/// What a face does to one ghost cell.
+enum Applied<'a, R> {
+    Copy,
+    Wall,
+    Rule(&'a dyn CellRule<R>, GhostCell),
 }
 
 /// The ghost layers beyond one face of a block.
@@ -112,17 +130,18 @@ struct Slab<'a> {
 }
 
 impl Slab<'_> {
-    /// Block indices along the axis of ghost layer `layer` (0 next to the face) and of the layer it is made from.
-    fn layer(&self, layer: usize, mirror: bool) -> (usize, usize) {
+    /// Block indices along the axis of ghost layer `layer` (0 next to the face), of the nearest layer inside the domain, and
+    /// of the mirror image.
+    fn layer(&self, layer: usize) -> [usize; 3] {
         let n = self.block.n;
         let inner = (self.block.domain_cells[self.axis] as usize).min(n - self.layers);
         // a ghost region wider than what the block holds of the domain reuses its last layer
-        let depth = if mirror { layer.min(inner - 1) } else { 0 };
+        let depth = layer.min(inner - 1);
         if self.side == 0 {
-            (self.layers - 1 - layer, self.layers + depth)
+            [self.layers - 1 - layer, self.layers, self.layers + depth]
         } else {
             let first = n - self.layers;
-            (first + layer, first - 1 - depth)
+            [first + layer, first - 1, first - 1 - depth]
         }
     }
 }

@@ -1,12 +1,16 @@
 //! What the gas does beyond the faces of the domain.
 
-use super::initial::StateFormulas;
+use super::initial::{StateConfig, StateFormulas, VARIABLES, arguments};
 use crate::fields::{GAS_COMPONENTS, GasModel};
+use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::Real;
 use nestar_engine::config::BoundaryKind;
 use nestar_engine::field::FieldSpec;
 use nestar_engine::{Error, Simulation};
 use nestar_kernels::mesh::{Boundaries, CellRule, FaceRule, GhostCell};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Names of the faces, as the tables `[inflow.FACE]` spell them.
 pub const FACES: [[&str; 2]; 3] = [
@@ -34,13 +38,71 @@ impl<R: Real> CellRule<R> for Diode {
     }
 }
 
+/// What flows in through a face, by formulas of x, y, z and t: the tables `[inflow.FACE]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InflowConfig {
+    /// Part of the face that is open: where this formula is not 0. The rest is a reflecting wall.
+    #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<String>,
+    /// Mass density, a formula of x y z t (and r, the distance from the origin).
+    pub density: String,
+    /// Pressure.
+    pub pressure: String,
+    /// Velocity along x.
+    #[serde(default = "zero")]
+    pub velocity_x: String,
+    /// Velocity along y.
+    #[serde(default = "zero")]
+    pub velocity_y: String,
+    /// Velocity along z.
+    #[serde(default = "zero")]
+    pub velocity_z: String,
+    /// Mass fraction of each passive scalar, by name; 0 where absent.
+    #[serde(default)]
+    pub scalars: BTreeMap<String, String>,
+}
+
+fn zero() -> String {
+    "0".into()
+}
+
 /// A state given by formulas.
 struct Inflow {
     formulas: StateFormulas,
+    /// Not 0 where the face is open; absent: everywhere.
+    open: Option<Formula>,
     gamma: f64,
 }
 
+impl Inflow {
+    fn take(deck: &mut Deck, path: &str, model: &GasModel) -> Result<Self, DeckError> {
+        let config: InflowConfig = deck.table(path)?;
+        let compile = |text| deck.formula(&format!("{path}.where"), text, &VARIABLES);
+        let open = config.open.as_deref().map(compile).transpose()?;
+        let state = StateConfig {
+            samples: 1,
+            density: config.density,
+            pressure: config.pressure,
+            velocity_x: config.velocity_x,
+            velocity_y: config.velocity_y,
+            velocity_z: config.velocity_z,
+            scalars: config.scalars,
+        };
+        Ok(Self {
+            formulas: StateFormulas::compile(deck, path, &model.scalars, &state)?,
+            open,
+            gamma: model.gamma,
+        })
+    }
+}
+
 impl<R: Real> CellRule<R> for Inflow {
+    fn is_wall(&self, cell: &GhostCell) -> bool {
+        let closed = |open: &Formula| open.eval(&arguments(cell.centre, cell.time)) == 0.0;
+        self.open.as_ref().is_some_and(closed)
+    }
+
     fn apply(&self, cell: GhostCell, state: &mut [R]) {
         let primitive = self.formulas.at(cell.centre, cell.time);
         let mut conserved = [0.0; nestar_kernels::mesh::prolong::MAX_COMPONENTS];
@@ -74,11 +136,7 @@ pub fn rules<R: Real>(
                 BoundaryKind::Diode => FaceRule::Rule(Box::new(Diode)),
                 BoundaryKind::Inflow => {
                     let table = format!("inflow.{}", FACES[axis][side]);
-                    let formulas = StateFormulas::take(&mut sim.deck, &table, &model.scalars)?;
-                    FaceRule::Rule(Box::new(Inflow {
-                        formulas,
-                        gamma: model.gamma,
-                    }))
+                    FaceRule::Rule(Box::new(Inflow::take(&mut sim.deck, &table, model)?))
                 }
             };
         }
@@ -87,4 +145,64 @@ pub fn rules<R: Real>(
         faces,
         normal: spec.normal_masks(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nestar_kernels::mesh::Block;
+
+    const DECK: &str = r#"
+        [inflow.y_lower]
+        where      = "x < 1"
+        density    = "8 + t"
+        velocity_y = "0.5"
+        pressure   = "0.4"
+    "#;
+
+    /// Below y = 0 the face is open for x < 1 and a wall elsewhere, in all ghost layers.
+    #[test]
+    fn an_inflow_face_is_a_wall_where_it_is_closed() {
+        let mut deck = Deck::parse("inflow.toml", DECK).unwrap();
+        let model = GasModel {
+            gamma: 1.4,
+            scalars: Vec::new(),
+        };
+        let inflow = Inflow::take(&mut deck, "inflow.y_lower", &model).unwrap();
+        let mut faces = [const { [const { FaceRule::<f64>::Outflow }; 2] }; 3];
+        faces[1][0] = FaceRule::Rule(Box::new(inflow));
+        let boundaries = Boundaries {
+            faces,
+            normal: [2, 4, 8],
+        };
+        // cells of width 0.5; two ghost layers below y = 0, none elsewhere
+        let n = 4;
+        let block = Block {
+            n,
+            origin: [0, -2, 0],
+            domain_cells: [8; 3],
+            left_edge: [0.0; 3],
+            right_edge: [4.0; 3],
+        };
+        let cells = n * n * n;
+        let mut values: Vec<f64> = (0..5 * cells).map(|i| 1.0 + i as f64).collect();
+        let before = values.clone();
+        boundaries.fill(&block, 2.0, &mut values, cells, 5, &mut [0.0; 5]);
+        for (i, layer) in [(0, 0), (0, 1), (1, 1), (2, 0), (2, 1), (3, 0)] {
+            let ghost: Vec<f64> = (0..5)
+                .map(|c| values[c * cells + i + n * (1 - layer)])
+                .collect();
+            let mirror: Vec<f64> = (0..5)
+                .map(|c| before[c * cells + i + n * (2 + layer)])
+                .collect();
+            let wanted = if i < 2 {
+                vec![10.0, 0.0, 5.0, 0.0, 1.0 + 1.25]
+            } else {
+                vec![mirror[0], mirror[1], -mirror[2], mirror[3], mirror[4]]
+            };
+            for (found, wanted) in ghost.iter().zip(wanted) {
+                assert!((found - wanted).abs() < 1e-13, "{i} {layer}: {ghost:?}");
+            }
+        }
+    }
 }

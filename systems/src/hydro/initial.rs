@@ -297,7 +297,7 @@ fn half(positive: &[f64]) -> Vec<f64> {
     below.chain(positive.iter().map(|p| 0.5 * p)).collect()
 }
 
-/// A state by formulas of x, y, z and t: the tables `[initial]` and `[inflow.FACE]`.
+/// A state by formulas of x, y, z and t: the table `[initial]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StateConfig {
@@ -332,7 +332,7 @@ fn zero() -> String {
 }
 
 /// Variables of state formulas.
-const VARIABLES: [&str; 5] = ["x", "y", "z", "t", "r"];
+pub(super) const VARIABLES: [&str; 5] = ["x", "y", "z", "t", "r"];
 
 /// The compiled formulas of a state.
 pub struct StateFormulas {
@@ -349,27 +349,40 @@ impl StateFormulas {
     /// A missing or wrong formula, a scalar that is not declared.
     pub fn take(deck: &mut Deck, path: &str, names: &[String]) -> Result<Self, DeckError> {
         let config: StateConfig = deck.table(path)?;
+        Self::compile(deck, path, names, &config)
+    }
+
+    /// Compiles the formulas of `config`, which stand in the table `path`.
+    ///
+    /// # Errors
+    /// A wrong formula, a scalar that is not declared.
+    pub fn compile(
+        deck: &Deck,
+        path: &str,
+        names: &[String],
+        config: &StateConfig,
+    ) -> Result<Self, DeckError> {
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
         for name in config.scalars.keys() {
             if !names.contains(name) {
                 return Err(deck.unknown_key_at(&format!("{path}.scalars.{name}"), &known));
             }
         }
-        let compile =
+        let formula =
             |key: &str, text: &str| deck.formula(&format!("{path}.{key}"), text, &VARIABLES);
         let scalar = |name: &String| {
             let text = config.scalars.get(name);
-            text.map(|text| compile(&format!("scalars.{name}"), text))
+            text.map(|text| formula(&format!("scalars.{name}"), text))
                 .transpose()
         };
         Ok(Self {
             samples: config.samples,
             gas: [
-                compile("density", &config.density)?,
-                compile("velocity_x", &config.velocity_x)?,
-                compile("velocity_y", &config.velocity_y)?,
-                compile("velocity_z", &config.velocity_z)?,
-                compile("pressure", &config.pressure)?,
+                formula("density", &config.density)?,
+                formula("velocity_x", &config.velocity_x)?,
+                formula("velocity_y", &config.velocity_y)?,
+                formula("velocity_z", &config.velocity_z)?,
+                formula("pressure", &config.pressure)?,
             ],
             scalars: names.iter().map(scalar).collect::<Result<_, _>>()?,
         })
@@ -395,7 +408,8 @@ impl StateFormulas {
     }
 }
 
-fn arguments(x: [f64; 3], t: f64) -> [f64; 5] {
+/// Values of the [`VARIABLES`].
+pub(super) fn arguments(x: [f64; 3], t: f64) -> [f64; 5] {
     let r = nestar_device::math::sum3(x[0] * x[0], x[1] * x[1], x[2] * x[2]).sqrt();
     [x[0], x[1], x[2], t, r]
 }
