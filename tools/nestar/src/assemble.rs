@@ -1,10 +1,11 @@
 //! From a deck to a simulation with all built-in plugins.
 
-use nestar_deck::{Deck, TableSchema};
-use nestar_engine::config::RootConfig;
+use nestar_deck::{Deck, DeckError, TableSchema};
+use nestar_engine::config::{BoundaryKind, DomainConfig, RootConfig};
 use nestar_engine::run::{BuildInfo, RunOptions, RunSummary, Silent};
 use nestar_engine::{Error, Plugin};
-use nestar_scenarios::InitialCondition;
+use nestar_scenarios::{InitialCondition, Scenario};
+use nestar_systems::hydro::boundary::{FACES, InflowConfig};
 use nestar_systems::hydro::{Hydro, HydroConfig};
 use nestar_systems::order;
 use nestar_systems::refinement::{MeshConfig, Refinement};
@@ -51,6 +52,10 @@ impl Simulation {
     ///
     /// # Errors
     /// As [`Plugin::build`].
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "a builder's `add` takes a plugin and may fail; nobody writes `simulation + plugin`"
+    )]
     pub fn add(mut self, plugin: impl Plugin + Send) -> Result<Self, Error> {
         let inner = &mut self.inner;
         self.threads.install(|| inner.add(plugin).map(|_| ()))?;
@@ -109,15 +114,67 @@ fn assemble(mut deck: Deck, root: RootConfig) -> Result<nestar_engine::Simulatio
     Ok(sim)
 }
 
-/// All tables that a deck may have, for checks, `nestar list` and `nestar schema`.
-#[must_use]
-pub fn all_tables() -> Vec<TableSchema> {
+/// The tables of every run.
+fn common_tables() -> Vec<TableSchema> {
     let mut tables = vec![TableSchema::of::<RootConfig>("")];
     tables.extend(nestar_engine::simulation::tables());
     tables.push(TableSchema::of::<MeshConfig>("mesh"));
     tables.push(TableSchema::of::<HydroConfig>("hydro"));
+    tables
+}
+
+fn inflow_table(face: &str) -> TableSchema {
+    TableSchema::of::<InflowConfig>(&format!("inflow.{face}"))
+}
+
+/// All tables that a deck may have, for `nestar list` and `nestar schema`.
+#[must_use]
+pub fn all_tables() -> Vec<TableSchema> {
+    let mut tables = common_tables();
+    tables.extend(FACES.as_flattened().iter().copied().map(inflow_table));
     tables.extend(nestar_scenarios::scenarios().into_iter().map(|s| s.table));
     tables
+}
+
+/// Checks everything in a deck that can be checked without building the simulation, all mistakes at once. Plugins of
+/// one's own are not known here: a deck with tables of theirs is checked while the simulation is put together.
+///
+/// # Errors
+/// Every mistake with its place.
+pub fn check(deck: &Deck) -> Result<(), DeckError> {
+    let mut tables = common_tables();
+    let mut errors = Vec::new();
+    let scenarios = nestar_scenarios::scenarios();
+    if let Ok(root) = deck.clone().root::<RootConfig>() {
+        let names: Vec<&str> = scenarios.iter().map(|s| s.name).collect();
+        if !names.contains(&root.scenario.as_str()) {
+            errors.push(deck.unknown_word_at("scenario", &root.scenario, &names));
+        }
+        // the tables of a misspelt scenario are no further mistake
+        let wanted = |s: &Scenario| {
+            s.name == root.scenario || (!errors.is_empty() && deck.has(s.table.name()))
+        };
+        tables.extend(
+            scenarios
+                .iter()
+                .filter(|s| wanted(s))
+                .map(|s| s.table.clone()),
+        );
+    }
+    if let Ok(domain) = deck.clone().table::<DomainConfig>("domain") {
+        let kinds = domain.boundary.faces();
+        for (&face, kind) in FACES.as_flattened().iter().zip(kinds.as_flattened()) {
+            if *kind == BoundaryKind::Inflow {
+                tables.push(inflow_table(face));
+            } else if deck.has(&format!("inflow.{face}")) {
+                let message = format!("the face {face} is no inflow face: see domain.boundary");
+                errors.push(deck.error_at(&format!("inflow.{face}"), message));
+                tables.push(inflow_table(face));
+            }
+        }
+    }
+    let errors = errors.into_iter().chain(deck.check(&tables).err());
+    errors.reduce(DeckError::and).map_or(Ok(()), Err)
 }
 
 /// This program.
@@ -125,7 +182,7 @@ pub fn all_tables() -> Vec<TableSchema> {
 pub fn build_info() -> BuildInfo {
     BuildInfo {
         version: env!("CARGO_PKG_VERSION").into(),
-        commit: option_env!("NESTAR_COMMIT").unwrap_or("unknown").into(),
-        flags: option_env!("NESTAR_FLAGS").unwrap_or("").into(),
+        commit: env!("NESTAR_COMMIT").into(),
+        flags: env!("NESTAR_FLAGS").into(),
     }
 }

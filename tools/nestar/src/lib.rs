@@ -3,6 +3,7 @@
 //! This crate is what a user's program depends on: [`Simulation`] from a deck, plugins, and the [`prelude`].
 
 pub mod assemble;
+pub mod order;
 pub mod prelude;
 
 /// What generated code of `#[device]` refers to.

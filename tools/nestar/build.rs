@@ -1,0 +1,52 @@
+//! Tells the program which commit it was built from and with which flags.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let commit = commit().unwrap_or_else(|| "unknown".into());
+    println!("cargo::rustc-env=NESTAR_COMMIT={commit}");
+    println!("cargo::rustc-env=NESTAR_FLAGS={}", flags());
+}
+
+/// The commit of the checkout, if this is one: the sources may also lie in somebody else's repository.
+fn commit() -> Option<String> {
+    let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?).join("../..");
+    let top = git(&["rev-parse", "--show-toplevel"])?;
+    if Path::new(&top).canonicalize().ok()? != root.canonicalize().ok()? {
+        return None;
+    }
+    let branch = git(&["symbolic-ref", "--quiet", "HEAD"]);
+    for name in ["HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
+        // a file that is not there would make every build run this script again
+        if let Some(path) =
+            git(&["rev-parse", "--git-path", name]).filter(|p| Path::new(p).exists())
+        {
+            println!("cargo::rerun-if-changed={path}");
+        }
+    }
+    git(&["rev-parse", "--short=12", "HEAD"])
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_string())
+}
+
+fn flags() -> String {
+    let variable = |name: &str| env::var(name).unwrap_or_default();
+    let mut flags = vec![
+        variable("TARGET"),
+        format!("opt-level={}", variable("OPT_LEVEL")),
+    ];
+    flags.extend(
+        variable("CARGO_ENCODED_RUSTFLAGS")
+            .split('\x1f')
+            .filter(|flag| !flag.is_empty())
+            .map(String::from),
+    );
+    flags.join(" ")
+}

@@ -1,0 +1,242 @@
+//! `nestar list`: everything that a deck can name, from the same schemas that check it.
+
+use clap::{Args, ValueEnum};
+use nestar::assemble;
+use nestar::systems::fields::GasModel;
+use nestar::systems::hydro::boundary::FACES;
+use nestar::systems::refinement::columns::vocabulary;
+use nestar_deck::{FUNCTIONS, ParameterDoc, TableSchema, describe_table, merged};
+use std::fmt::Write as _;
+
+/// Columns of a terminal.
+const WIDTH: usize = 100;
+
+/// What to list.
+#[derive(Args)]
+pub struct ListArgs {
+    /// What to list; without it: everything
+    #[arg(value_enum)]
+    topic: Option<Topic>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Topic {
+    /// Initial conditions
+    Scenarios,
+    /// Refinement criteria
+    Criteria,
+    /// Words that choose a method
+    Schemes,
+    /// Every parameter of every table
+    Parameters,
+    /// Fields of criteria and pictures
+    Fields,
+    /// Functions and operators of formulas
+    Formulas,
+}
+
+/// The text of the topics asked for.
+pub fn text(arguments: &ListArgs) -> String {
+    let topics: Vec<String> = Topic::value_variants()
+        .iter()
+        .filter(|topic| arguments.topic.is_none_or(|wanted| wanted == **topic))
+        .map(|topic| match topic {
+            Topic::Scenarios => scenarios(),
+            Topic::Criteria => criteria(),
+            Topic::Schemes => schemes(),
+            Topic::Parameters => parameters(),
+            Topic::Fields => fields(),
+            Topic::Formulas => formulas(),
+        })
+        .collect();
+    topics.join("\n")
+}
+
+/// A name at the margin and its documentation beside it.
+fn entry(text: &mut String, name: &str, doc: &str) {
+    let (margin, column) = (2, 24);
+    let mut line = format!("{:margin$}{name}", "");
+    if line.len() + 2 > column {
+        let _ = writeln!(text, "{line}");
+        line.clear();
+    }
+    for paragraph in wrapped(doc, WIDTH - column) {
+        let _ = writeln!(text, "{line:column$}{paragraph}");
+        line.clear();
+    }
+    if !line.is_empty() {
+        let _ = writeln!(text, "{line}");
+    }
+}
+
+/// The words of `text` in lines of at most `width` columns.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
+fn scenarios() -> String {
+    let mut text = "scenarios (scenario = \"NAME\", its parameters in a table)\n".to_string();
+    for scenario in nestar::scenarios::scenarios() {
+        let doc = format!("{} Table [{}].", scenario.doc, scenario.table.name());
+        entry(&mut text, scenario.name, &doc);
+    }
+    text
+}
+
+/// The table of one face, which stands for those of all faces.
+const ONE_FACE: &str = "inflow.x_lower";
+
+/// The parameters of all tables, each with its table; of the tables of the faces just one.
+fn described() -> Vec<(TableSchema, Vec<ParameterDoc>)> {
+    merged(&assemble::all_tables())
+        .into_iter()
+        .filter(|table| !table.name().starts_with("inflow.") || table.name() == ONE_FACE)
+        .map(|table| {
+            let parameters = describe_table(&table);
+            (table, parameters)
+        })
+        .collect()
+}
+
+fn criteria() -> String {
+    let mut text =
+        "refinement criteria ([[mesh.refine]] with criterion = \"NAME\"), any number of them\n"
+            .to_string();
+    for (_, parameters) in described()
+        .iter()
+        .filter(|(table, _)| table.name() == "mesh")
+    {
+        for parameter in parameters {
+            let Some((name, key)) = of_variant(&parameter.key) else {
+                continue;
+            };
+            if key == "criterion" {
+                entry(&mut text, name, &parameter.doc);
+            } else {
+                let doc = format!("{key}: {} {}", parameter.doc, facts(parameter));
+                entry(&mut text, "", &doc);
+            }
+        }
+    }
+    text
+}
+
+/// The variant and the key of `refine[gradient].field`.
+fn of_variant(key: &str) -> Option<(&str, &str)> {
+    key.strip_prefix("refine[")?.split_once("].")
+}
+
+fn schemes() -> String {
+    let mut text = "schemes (words that choose a method)\n".to_string();
+    for (table, parameters) in described() {
+        for parameter in &parameters {
+            // the one word of a kind of table chooses nothing, and a key within a key repeats the words of the outer one
+            let chooses = parameter.allowed.len() > 1 && !parameter.key.contains('.');
+            if !chooses || table.name() == "run" {
+                continue;
+            }
+            let default = parameter
+                .default
+                .as_ref()
+                .map_or(String::new(), |default| format!(" (default {default})"));
+            let _ = writeln!(
+                text,
+                "  {}: {}{default}",
+                full_name(&table, &parameter.key),
+                parameter.doc
+            );
+            for (word, doc) in &parameter.allowed {
+                entry(&mut text, &format!("  {word}"), doc);
+            }
+        }
+    }
+    text
+}
+
+fn full_name(table: &TableSchema, key: &str) -> String {
+    if table.name().is_empty() {
+        key.to_string()
+    } else {
+        format!("{}.{key}", table.name())
+    }
+}
+
+fn parameters() -> String {
+    let mut text = "parameters\n".to_string();
+    for (table, parameters) in described() {
+        let name = if table.name().is_empty() {
+            "at the top of the deck".to_string()
+        } else if table.name() == ONE_FACE {
+            let faces = FACES.as_flattened().join(", ");
+            format!("[inflow.FACE], FACE: {faces}")
+        } else {
+            format!("[{}]", table.name())
+        };
+        let _ = writeln!(text, "\n{name}  {}", table.doc().replace('\n', " "));
+        for parameter in &parameters {
+            let doc = format!("{} {}", parameter.doc, facts(parameter));
+            entry(&mut text, &parameter.key, &doc);
+        }
+    }
+    text
+}
+
+/// Kind, unit, range, words and default of a parameter, in brackets.
+fn facts(parameter: &ParameterDoc) -> String {
+    let mut facts = vec![parameter.kind.clone()];
+    facts.extend(parameter.unit.clone());
+    facts.extend(parameter.range.clone());
+    if !parameter.allowed.is_empty() {
+        let words: Vec<&str> = parameter.allowed.iter().map(|(word, _)| &**word).collect();
+        facts.push(words.join(" | "));
+    }
+    if parameter.required {
+        facts.push("required".into());
+    }
+    facts.extend(parameter.default.iter().map(|d| format!("default {d}")));
+    format!("({})", facts.join("; "))
+}
+
+fn fields() -> String {
+    let model = GasModel {
+        gamma: 1.0,
+        scalars: vec!["NAME".into()],
+    };
+    let names: Vec<String> = vocabulary(&model)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    let mut text = "fields of refinement criteria, by themselves or in formulas (NAME: a scalar of hydro.scalars)\n".to_string();
+    for line in wrapped(&names.join(" "), WIDTH - 2) {
+        let _ = writeln!(text, "  {line}");
+    }
+    text.push_str("fields of pictures (`nestar plot`)\n");
+    let drawn = "the arrays of the snapshot (`nestar info`), level, velocity_x, velocity_y, velocity_z, speed, pressure, \
+        temperature, sound_speed, mach, entropy, and NAME, the mass fraction of scalar_NAME";
+    for line in wrapped(drawn, WIDTH - 2) {
+        let _ = writeln!(text, "  {line}");
+    }
+    text
+}
+
+fn formulas() -> String {
+    let mut text = "\
+formulas: numbers, variables, the constants pi and e, + - * / ^ ( ), comparisons < <= > >= == !=, logic and or not, and
+the functions
+"
+    .to_string();
+    for (name, doc) in FUNCTIONS {
+        entry(&mut text, name, doc);
+    }
+    text
+}

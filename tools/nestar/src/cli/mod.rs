@@ -1,0 +1,182 @@
+//! The command line: arguments, exit statuses, and one module per command.
+
+mod check;
+mod list;
+mod memory;
+mod plot;
+mod progress;
+mod run;
+mod snapshot;
+
+use clap::{Args, Parser, Subcommand};
+use nestar::assemble;
+use nestar::engine::Error;
+use nestar::snapshot::SnapshotError;
+use nestar_deck::{Deck, DeckError};
+use nestar_plot::PlotError;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Exit status of a run that failed.
+const FAILED: u8 = 1;
+/// Exit status where the deck or the arguments are wrong.
+const WRONG: u8 = 2;
+/// Exit status of a run that was interrupted and can be resumed.
+const INTERRUPTED: u8 = 3;
+
+const STATUSES: &str = "\
+Exit status:
+  0  done
+  1  the run failed; its latest complete snapshot is usable
+  2  the deck or the arguments are wrong
+  3  the run was interrupted by SIGINT, SIGTERM or SIGHUP, wrote a snapshot and can be resumed by `nestar run DECK --resume`
+A second signal ends the program at once with status 130.";
+
+/// Adaptive mesh refinement for astrophysical fluids.
+#[derive(Parser)]
+#[command(
+    name = "nestar",
+    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NESTAR_COMMIT"), ", ", env!("NESTAR_FLAGS"), ")"),
+    after_help = STATUSES,
+    arg_required_else_help = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a deck to its end
+    #[command(after_help = STATUSES)]
+    Run(run::RunArgs),
+    /// Check a deck without running it: the resolved deck, the initial hierarchy and its memory, the order of a step
+    Check(DeckArgs),
+    /// List what a deck can name: scenarios, criteria, schemes, parameters, fields, formulas
+    List(list::ListArgs),
+    /// Print the resolved order of a step
+    Order(DeckArgs),
+    /// Describe a snapshot: time, levels, extremes and totals of its fields
+    Info(snapshot::SnapshotArgs),
+    /// Print a hash of the content of snapshots: two runs agree in it exactly if they agree in every bit
+    Digest(snapshot::SnapshotsArgs),
+    /// Print a JSON schema of decks, so that editors complete them
+    Schema,
+    /// Draw a field of a snapshot as a PNG file
+    Plot(plot::PlotArgs),
+}
+
+/// A deck and changes to it.
+#[derive(Args)]
+struct DeckArgs {
+    /// The deck, a TOML file
+    deck: PathBuf,
+    /// Replace a value of the deck; may be given several times
+    #[arg(long = "set", value_name = "TABLE.KEY=VALUE")]
+    overrides: Vec<String>,
+}
+
+impl DeckArgs {
+    /// The deck with the changes, and further ones of other arguments; checked.
+    fn read(&self, more: &[String]) -> Result<Deck, DeckError> {
+        let mut deck = Deck::read(&self.deck)?;
+        let changes = self.overrides.iter().chain(more);
+        let refused: Vec<DeckError> = changes
+            .filter_map(|change| deck.set(change).err())
+            .collect();
+        let errors = refused.into_iter().chain(assemble::check(&deck).err());
+        errors.reduce(DeckError::and).map_or(Ok(deck), Err)
+    }
+}
+
+/// Why a command ended without success.
+struct Failure {
+    status: u8,
+    message: String,
+}
+
+impl Failure {
+    fn new(status: u8, message: impl ToString) -> Self {
+        Self {
+            status,
+            message: message.to_string(),
+        }
+    }
+}
+
+impl From<DeckError> for Failure {
+    fn from(error: DeckError) -> Self {
+        Self::new(WRONG, error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let status = match error {
+            Error::Deck(_) | Error::Setup(_) => WRONG,
+            _ => FAILED,
+        };
+        Self::new(status, error)
+    }
+}
+
+impl From<SnapshotError> for Failure {
+    fn from(error: SnapshotError) -> Self {
+        let status = match error {
+            SnapshotError::Foreign { .. } | SnapshotError::Newer { .. } => WRONG,
+            _ => FAILED,
+        };
+        Self::new(status, error)
+    }
+}
+
+impl From<PlotError> for Failure {
+    fn from(error: PlotError) -> Self {
+        match error {
+            PlotError::Snapshot(error) => error.into(),
+            error => Self::new(WRONG, error),
+        }
+    }
+}
+
+/// Runs the command that the arguments name.
+pub fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Check(arguments) => check::check(&arguments).map(|()| 0),
+        Command::List(arguments) => print(&list::text(&arguments)).map(|()| 0),
+        Command::Order(arguments) => check::order(&arguments).map(|()| 0),
+        Command::Info(arguments) => snapshot::info(&arguments).map(|()| 0),
+        Command::Digest(arguments) => snapshot::digest(&arguments).map(|()| 0),
+        Command::Schema => print(&schema()).map(|()| 0),
+        Command::Plot(arguments) => plot::plot(&arguments).map(|()| 0),
+    };
+    match result {
+        Ok(status) => status.into(),
+        Err(failure) => {
+            say(&format!("error: {}", failure.message));
+            failure.status.into()
+        }
+    }
+}
+
+fn schema() -> String {
+    format!("{:#}\n", nestar_deck::schema(&assemble::all_tables()))
+}
+
+/// Prints a result. A reader that has seen enough and closed the pipe is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(FAILED, format!("cannot print: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints a message for people. There is nobody to tell if that fails.
+fn say(message: &str) {
+    let _ = writeln!(io::stderr(), "{message}");
+}

@@ -1,0 +1,102 @@
+//! `nestar plot`.
+
+use super::snapshot::{SnapshotArgs, open};
+use super::{FAILED, Failure, print};
+use clap::Args;
+use nestar_plot::{Axis, Kind, PlotOptions, Scale};
+use std::path::PathBuf;
+
+/// What to draw.
+#[derive(Args)]
+pub struct PlotArgs {
+    #[command(flatten)]
+    snapshot: SnapshotArgs,
+    /// An array of the snapshot, a derived field (`nestar list fields`), or NAME for the mass fraction of scalar_NAME
+    #[arg(long, short, default_value = "density")]
+    field: String,
+    /// The line of sight: x, y or z
+    #[arg(long, default_value = "z")]
+    axis: Axis,
+    /// Draw the cells at this place along the axis, code length; without it: the middle of the domain
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    slice: Option<f64>,
+    /// Draw the integral along the axis
+    #[arg(long, conflicts_with = "slice")]
+    projection: bool,
+    /// Draw the greatest value along the axis
+    #[arg(long, conflicts_with_all = ["slice", "projection"])]
+    max: bool,
+    /// Colours in proportion to the logarithm
+    #[arg(long)]
+    log: bool,
+    /// Colours in proportion to the value (this is the default)
+    #[arg(long, conflicts_with = "log")]
+    linear: bool,
+    /// Value of the first colour; without it: the least value drawn
+    #[arg(
+        long = "min-value",
+        alias = "min",
+        value_name = "V",
+        allow_negative_numbers = true
+    )]
+    min: Option<f64>,
+    /// Value of the last colour; without it: the greatest value drawn
+    #[arg(long, value_name = "V", allow_negative_numbers = true)]
+    max_value: Option<f64>,
+    /// Draw no level finer than this one
+    #[arg(long, value_name = "N")]
+    level: Option<u8>,
+    /// Outline the patches
+    #[arg(long)]
+    outlines: bool,
+    /// Width of the picture in pixels, 200 to 8192
+    #[arg(long, value_name = "PX", default_value_t = PlotOptions::default().width_px)]
+    width: u32,
+    /// A colour map such as viridis or red-blue, also with -reversed behind it; without it: one that suits the field
+    #[arg(long, alias = "color-map", value_name = "NAME")]
+    colour_map: Option<String>,
+    /// Text above the picture
+    #[arg(long)]
+    title: Option<String>,
+    /// The PNG file; without it: FIELD_NNNNNN.png here
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl PlotArgs {
+    fn options(&self) -> PlotOptions {
+        let kind = match (self.projection, self.max) {
+            (true, _) => Kind::Projection,
+            (_, true) => Kind::Maximum,
+            _ => Kind::Slice(self.slice),
+        };
+        PlotOptions {
+            field: self.field.clone(),
+            axis: self.axis,
+            kind,
+            scale: if self.log { Scale::Log } else { Scale::Linear },
+            min: self.min,
+            max: self.max_value,
+            max_level: self.level,
+            width_px: self.width,
+            colour_map: self.colour_map.clone(),
+            outlines: self.outlines,
+            title: self.title.clone(),
+        }
+    }
+}
+
+/// Draws a picture and prints where it is.
+pub fn plot(arguments: &PlotArgs) -> Result<(), Failure> {
+    let snapshot = open(&arguments.snapshot.snapshot)?;
+    let bytes = nestar_plot::plot(&snapshot, &arguments.options())?;
+    let number = snapshot.path().file_stem().unwrap_or_default();
+    let file = arguments
+        .output
+        .clone()
+        .unwrap_or_else(|| format!("{}_{}.png", arguments.field, number.to_string_lossy()).into());
+    std::fs::write(&file, bytes).map_err(|error| {
+        Failure::new(FAILED, format!("cannot write {}: {error}", file.display()))
+    })?;
+    print(&format!("{}\n", file.display()))
+}

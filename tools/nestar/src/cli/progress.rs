@@ -1,0 +1,305 @@
+//! What a run tells while it goes on: a bar on a terminal, lines elsewhere, and the run's log.
+
+use super::say;
+use indicatif::{ProgressBar, ProgressStyle};
+use nestar::engine::run::{Observer, Progress};
+use std::fs::{File, OpenOptions};
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Wall time between two lines where there is no terminal.
+const PAUSE: Duration = Duration::from_secs(2);
+/// Length of the bar's scale.
+const TICKS: u64 = 1000;
+
+/// Where people read how a run goes.
+enum Screen {
+    /// A terminal.
+    Bar(ProgressBar),
+    /// A file or a pipe, with the time of the latest line.
+    Lines(Option<Instant>),
+    /// Nowhere.
+    Quiet,
+}
+
+/// The log file. Lines wait until it can be opened: the directory of the run is there only when the run begins.
+struct Log {
+    path: PathBuf,
+    append: bool,
+    file: Option<File>,
+    waiting: String,
+    failed: bool,
+}
+
+/// The teller of a run.
+struct Report {
+    screen: Screen,
+    log: Log,
+    max_steps: u64,
+}
+
+/// A handle on the teller, for the run and for the signals.
+#[derive(Clone)]
+pub struct Reporter(Arc<Mutex<Report>>);
+
+/// How to report.
+pub struct ReportOptions {
+    /// Whether the screen stays empty.
+    pub quiet: bool,
+    /// The log file.
+    pub log: PathBuf,
+    /// Whether the log is continued.
+    pub append: bool,
+    /// Root steps after which the run ends; 0: no limit.
+    pub max_steps: u64,
+}
+
+impl Reporter {
+    /// A teller that has said nothing yet.
+    pub fn new(options: ReportOptions) -> Self {
+        let screen = if options.quiet {
+            Screen::Quiet
+        } else if std::io::stderr().is_terminal() {
+            Screen::Bar(bar())
+        } else {
+            Screen::Lines(None)
+        };
+        let log = Log {
+            path: options.log,
+            append: options.append,
+            file: None,
+            waiting: String::new(),
+            failed: false,
+        };
+        Self(Arc::new(Mutex::new(Report {
+            screen,
+            log,
+            max_steps: options.max_steps,
+        })))
+    }
+
+    fn report(&self) -> MutexGuard<'_, Report> {
+        // nothing that a panic could leave half done matters here
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A message for people, on the screen and in the log.
+    pub fn tell(&self, message: &str) {
+        self.report().tell(message);
+    }
+
+    /// A message for the log only.
+    pub fn log(&self, message: &str) {
+        self.report().log.line(message);
+    }
+
+    /// Removes the bar and opens the log, if no step has done so.
+    pub fn finish(&self) {
+        let mut report = self.report();
+        if let Screen::Bar(bar) = &report.screen {
+            bar.finish_and_clear();
+            report.screen = Screen::Lines(None);
+        }
+        report.log.open();
+    }
+}
+
+impl Observer for Reporter {
+    fn note(&mut self, message: &str) {
+        self.tell(message);
+    }
+
+    fn step(&mut self, progress: &Progress) {
+        self.report().step(progress);
+    }
+}
+
+impl Report {
+    fn tell(&mut self, message: &str) {
+        match &self.screen {
+            Screen::Bar(bar) => bar.suspend(|| say(message)),
+            Screen::Lines(_) => say(message),
+            Screen::Quiet => {}
+        }
+        self.log.line(message);
+    }
+
+    fn step(&mut self, progress: &Progress) {
+        let done = done(progress, self.max_steps);
+        match &mut self.screen {
+            Screen::Bar(bar) => {
+                bar.set_position((done * TICKS as f64) as u64);
+                bar.set_message(short_line(progress, &remaining(progress, done)));
+            }
+            Screen::Lines(latest) => {
+                if latest.is_none_or(|latest| latest.elapsed() >= PAUSE) {
+                    *latest = Some(Instant::now());
+                    let (line, left) = (line(progress, 4), remaining(progress, done));
+                    say(format!("{line}  {left}").trim_end());
+                }
+            }
+            Screen::Quiet => {}
+        }
+        self.log.open();
+        self.log.line(&line(progress, 15));
+    }
+}
+
+impl Log {
+    fn line(&mut self, text: &str) {
+        self.waiting.push_str(text);
+        self.waiting.push('\n');
+        if self.file.is_some() {
+            self.write();
+        }
+    }
+
+    /// Opens the file unless it is open, if its directory is there.
+    fn open(&mut self) {
+        let directory = self.path.parent().filter(|d| !d.as_os_str().is_empty());
+        if self.failed || self.file.is_some() || directory.is_some_and(|d| !d.is_dir()) {
+            return;
+        }
+        let opened = OpenOptions::new()
+            .create(true)
+            .write(true)
+            .append(self.append)
+            .truncate(!self.append)
+            .open(&self.path);
+        match opened {
+            Ok(file) => {
+                self.file = Some(file);
+                self.write();
+            }
+            Err(error) => self.give_up(&error),
+        }
+    }
+
+    fn write(&mut self) {
+        let text = std::mem::take(&mut self.waiting);
+        let written = self
+            .file
+            .as_mut()
+            .map_or(Ok(()), |file| file.write_all(text.as_bytes()));
+        if let Err(error) = written {
+            self.give_up(&error);
+        }
+    }
+
+    /// A run goes on without its log.
+    fn give_up(&mut self, error: &std::io::Error) {
+        self.failed = true;
+        self.file = None;
+        say(&format!(
+            "warning: cannot write the log {}: {error}",
+            self.path.display()
+        ));
+    }
+}
+
+fn bar() -> ProgressBar {
+    // a template that cannot be parsed leaves the default style
+    let style = ProgressStyle::with_template("{percent:>3}% [{bar:20}] {wide_msg}");
+    ProgressBar::new(TICKS).with_style(
+        style
+            .unwrap_or_else(|_| ProgressStyle::default_bar())
+            .progress_chars("=> "),
+    )
+}
+
+/// The share of the run that is done: of its simulation time or of its steps, whichever ends it first.
+fn done(progress: &Progress, max_steps: u64) -> f64 {
+    let by_time = (progress.time - progress.begin) / (progress.end - progress.begin);
+    let by_steps = if max_steps > 0 {
+        progress.step as f64 / max_steps as f64
+    } else {
+        0.0
+    };
+    by_time.max(by_steps).clamp(0.0, 1.0)
+}
+
+/// One root step beside the bar, the most wanted first: a narrow terminal cuts the end off.
+fn short_line(progress: &Progress, left: &str) -> String {
+    let patches: Vec<String> = progress.patches.iter().map(usize::to_string).collect();
+    let gap = if left.is_empty() { "" } else { "  " };
+    format!(
+        "{left}{gap}t {:.4e}/{:e}  step {}  {:.2e} cells/s  patches {}  dt {:.2e} ({})",
+        progress.time,
+        progress.end,
+        progress.step,
+        progress.rate,
+        patches.join(" "),
+        progress.dt,
+        progress.limiter
+    )
+}
+
+/// One root step on one line; `digits` behind the point of the times.
+fn line(progress: &Progress, digits: usize) -> String {
+    let patches: Vec<String> = progress.patches.iter().map(usize::to_string).collect();
+    format!(
+        "step {}  time {:.digits$e} of {:e}  dt {:.digits$e} ({})  patches {}  {:.2e} cells/s",
+        progress.step,
+        progress.time,
+        progress.end,
+        progress.dt,
+        progress.limiter,
+        patches.join(" "),
+        progress.rate
+    )
+}
+
+fn remaining(progress: &Progress, done: f64) -> String {
+    let seconds = progress.wall / done * (1.0 - done);
+    // a century is as good as no estimate
+    if !(0.0..3.2e9).contains(&seconds) || done >= 1.0 {
+        return String::new();
+    }
+    let whole = Duration::from_secs(seconds.ceil() as u64);
+    format!("{} left", humantime::format_duration(whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{done, line, remaining};
+    use nestar::engine::run::Progress;
+
+    fn progress() -> Progress {
+        Progress {
+            step: 25,
+            time: 0.375,
+            end: 0.5,
+            begin: 0.25,
+            dt: 0.01,
+            limiter: "courant",
+            patches: vec![8, 64],
+            rate: 1.25e7,
+            wall: 60.0,
+        }
+    }
+
+    #[test]
+    fn a_line_names_the_limiter_and_the_patches_of_each_level() {
+        assert_eq!(
+            line(&progress(), 2),
+            "step 25  time 3.75e-1 of 5e-1  dt 1.00e-2 (courant)  patches 8 64  1.25e7 cells/s"
+        );
+    }
+
+    #[test]
+    fn the_remaining_time_counts_from_where_this_process_began() {
+        let progress = progress();
+        let share = done(&progress, 0);
+        assert_eq!(share, 0.5);
+        assert_eq!(remaining(&progress, share), "1m left");
+        assert_eq!(remaining(&progress, 0.0), "");
+        assert_eq!(remaining(&progress, 1.0), "");
+    }
+
+    #[test]
+    fn a_limit_of_steps_counts_where_it_ends_the_run_first() {
+        assert!((done(&progress(), 26) - 25.0 / 26.0).abs() < 1e-12);
+    }
+}

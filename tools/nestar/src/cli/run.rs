@@ -1,0 +1,199 @@
+//! `nestar run`.
+
+use super::progress::{ReportOptions, Reporter};
+use super::{DeckArgs, Failure, INTERRUPTED, WRONG, memory};
+use clap::Args;
+use nestar::engine::run::{RunOptions, RunSummary};
+use nestar::kernels::hydro::LaneChoice;
+use nestar::{Simulation, assemble, engine};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How to run.
+#[derive(Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    deck: DeckArgs,
+    /// Directory of the run, in place of output.directory; an earlier run in it is moved aside
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Continue from the latest snapshot in the run's directory; without one, start from the beginning
+    #[arg(long)]
+    resume: bool,
+    /// Threads, in place of run.threads; 0: all cores
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    threads: Option<u32>,
+    /// Device, in place of run.device: auto or cpu
+    #[arg(long)]
+    device: Option<String>,
+    /// Check the whole hierarchy after every regrid
+    #[arg(long)]
+    audit: bool,
+    /// Show nothing but errors; the log is written all the same
+    #[arg(long, short)]
+    quiet: bool,
+    /// Log file, in place of run.log in the run's directory
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+}
+
+impl RunArgs {
+    /// The arguments that stand for keys of the deck.
+    fn changes(&self) -> Vec<String> {
+        let threads = self.threads.map(|n| format!("run.threads={n}"));
+        let device = self.device.as_ref().map(|d| format!("run.device={d}"));
+        let audit = self.audit.then(|| "run.audit=true".to_string());
+        threads.into_iter().chain(device).chain(audit).collect()
+    }
+}
+
+/// Runs a deck; the exit status.
+pub fn run(arguments: &RunArgs) -> Result<u8, Failure> {
+    let mut sim = Simulation::new(arguments.deck.read(&arguments.changes())?)?;
+    let settings = sim.engine().settings.clone();
+    let directory = arguments
+        .output
+        .clone()
+        .unwrap_or_else(|| settings.output.directory.into());
+    let reporter = Reporter::new(ReportOptions {
+        quiet: arguments.quiet,
+        log: arguments
+            .log
+            .clone()
+            .unwrap_or_else(|| directory.join("run.log")),
+        append: arguments.resume,
+        max_steps: settings.time.max_steps,
+    });
+    let head = sim.with(|sim| head(arguments, sim));
+    head.iter().for_each(|line| reporter.tell(line));
+    let stop = stop_on_signals(&reporter)?;
+    let result = sim.run_with(RunOptions {
+        output: Some(directory),
+        resume: arguments.resume,
+        stop,
+        observer: Box::new(reporter.clone()),
+        build: assemble::build_info(),
+    });
+    reporter.finish();
+    match result {
+        Ok(summary) => {
+            reporter.tell(&tail(&summary));
+            Ok(if summary.interrupted { INTERRUPTED } else { 0 })
+        }
+        Err(error) => {
+            reporter.log(&format!("error: {error}"));
+            Err(error.into())
+        }
+    }
+}
+
+/// The first lines of a run: what runs, where, with how much memory.
+fn head(arguments: &RunArgs, sim: &mut engine::Simulation) -> Vec<String> {
+    let build = assemble::build_info();
+    let lanes = match LaneChoice::Auto.available() {
+        LaneChoice::Avx512 => "AVX-512",
+        LaneChoice::Avx2 => "AVX2",
+        _ => "scalar",
+    };
+    let patch = memory::patch_bytes(sim);
+    let root = patch * memory::root_patches(sim);
+    let mut lines = vec![
+        format!(
+            "nestar {} ({}), deck {}",
+            build.version,
+            build.commit,
+            arguments.deck.deck.display()
+        ),
+        format!(
+            "device: CPU, {lanes} lanes, threads: {}, precision: {}",
+            rayon::current_num_threads(),
+            format!("{:?}", sim.precision()).to_lowercase()
+        ),
+        format!(
+            "memory: {} for the fields of the root grid ({} patches), {} for every further patch",
+            memory::shown(root),
+            memory::root_patches(sim),
+            memory::shown(patch)
+        ),
+    ];
+    if let Some(available) = memory::available().filter(|&bytes| bytes < root) {
+        lines.push(format!(
+            "warning: only {} of memory are available",
+            memory::shown(available)
+        ));
+    }
+    lines
+}
+
+/// The last line of a run.
+fn tail(summary: &RunSummary) -> String {
+    let directory = summary.directory.display();
+    if summary.interrupted {
+        return format!(
+            "interrupted at step {}, time {:e}; the snapshot is in {directory}; continue by\n  {}",
+            summary.step,
+            summary.time,
+            resuming_command()
+        );
+    }
+    format!(
+        "done: step {}, time {:e}, {} cell updates in {:.2} s ({:.2e} cells/s), {directory}",
+        summary.step,
+        summary.time,
+        summary.cell_updates,
+        summary.wall,
+        summary.cell_updates as f64 / summary.wall
+    )
+}
+
+/// The command that continues this one.
+fn resuming_command() -> String {
+    let mut words: Vec<String> = std::env::args().skip(1).map(|word| quoted(&word)).collect();
+    if !words.iter().any(|word| word == "--resume") {
+        words.push("--resume".into());
+    }
+    format!("nestar {}", words.join(" "))
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// A flag that SIGINT, SIGTERM and SIGHUP raise; a second signal ends the program.
+fn stop_on_signals(reporter: &Reporter) -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (raised, reporter) = (stop.clone(), reporter.clone());
+    let handler = move || {
+        if raised.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        reporter
+            .tell("stopping behind this root step, with a snapshot; a second signal stops at once");
+    };
+    ctrlc::set_handler(handler)
+        .map_err(|error| Failure::new(WRONG, format!("cannot watch for signals: {error}")))?;
+    Ok(stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_with_brackets_and_quotes_survive_a_shell() {
+        assert_eq!(quoted("time.end=0.1"), "time.end=0.1");
+        assert_eq!(
+            quoted("mesh.refine[0].threshold=2"),
+            "'mesh.refine[0].threshold=2'"
+        );
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,163 @@
+//! The resolved order of a step, as a text that is the same on every machine.
+
+use bevy_ecs::schedule::graph::Direction;
+use bevy_ecs::schedule::{NodeId, Schedule, ScheduleGraph};
+use nestar_engine::schedule::Phase;
+use nestar_engine::{Error, Simulation};
+use std::fmt::Write as _;
+
+/// The phases, their sets in order (with the conditions under which they run) and the systems in them, in the order in
+/// which they run. A set without systems is listed too: it is where a plugin may put some.
+///
+/// Give it a simulation that is not [`ready`](Simulation::ready) yet: the conditions are lost to sight when the schedules
+/// are built, and this is done here.
+///
+/// # Errors
+/// As [`Simulation::ready`].
+pub fn describe(sim: &mut Simulation) -> Result<String, Error> {
+    let sets = Phase::ALL.map(|phase| sets(sim.schedule(phase).graph()));
+    sim.ready()?;
+    let mut text = String::new();
+    for (phase, sets) in Phase::ALL.into_iter().zip(sets) {
+        // writing to a string cannot fail
+        let _ = writeln!(text, "{phase:?}");
+        describe_phase(sim.schedule(phase), &sets, &mut text);
+    }
+    Ok(text)
+}
+
+/// A named set of systems.
+struct NamedSet {
+    node: NodeId,
+    name: String,
+    /// Under which conditions its systems run.
+    conditions: Vec<String>,
+}
+
+fn describe_phase(schedule: &Schedule, sets: &[NamedSet], text: &mut String) {
+    let graph = schedule.graph();
+    let systems: Vec<(NodeId, String)> = schedule
+        .systems()
+        .into_iter()
+        .flatten()
+        .map(|(key, system)| (NodeId::System(key), short(&system.name().to_string())))
+        .collect();
+    for (n, set) in sets.iter().enumerate() {
+        let conditions = if set.conditions.is_empty() {
+            String::new()
+        } else {
+            format!("  (if {})", set.conditions.join(" and "))
+        };
+        let _ = writeln!(text, "  {} {}{conditions}", n + 1, set.name);
+        for (_, system) in systems
+            .iter()
+            .filter(|(node, _)| lies_in(graph, *node, set.node))
+        {
+            let _ = writeln!(text, "      {system}");
+        }
+    }
+    let loose = |node: NodeId| !sets.iter().any(|set| lies_in(graph, node, set.node));
+    for (_, system) in systems.iter().filter(|(node, _)| loose(*node)) {
+        let _ = writeln!(text, "  outside of the sets: {system}");
+    }
+}
+
+/// The named sets of a phase, each behind all sets that it has to follow, otherwise in the order in which they were named.
+fn sets(graph: &ScheduleGraph) -> Vec<NamedSet> {
+    let mut waiting: Vec<NamedSet> = graph
+        .system_sets
+        .iter()
+        .filter(|(_, set, _)| set.system_type().is_none() && !set.is_anonymous())
+        .map(|(key, set, _)| NamedSet {
+            node: NodeId::Set(key),
+            name: format!("{set:?}"),
+            conditions: conditions(graph, NodeId::Set(key)),
+        })
+        .collect();
+    let mut placed = Vec::with_capacity(waiting.len());
+    while !waiting.is_empty() {
+        let follows = |set: &NamedSet, other: &NamedSet| {
+            graph.dependency().contains_edge(other.node, set.node)
+        };
+        let free = waiting
+            .iter()
+            .position(|set| !waiting.iter().any(|other| follows(set, other)));
+        // where sets follow each other in a circle, building the schedules fails and says so
+        placed.push(waiting.remove(free.unwrap_or(0)));
+    }
+    placed
+}
+
+/// Names of the conditions of a set and of all sets around it.
+fn conditions(graph: &ScheduleGraph, node: NodeId) -> Vec<String> {
+    let NodeId::Set(key) = node else {
+        return Vec::new();
+    };
+    let own = graph.system_sets.get_conditions(key).unwrap_or_default();
+    let mut names: Vec<String> = own
+        .iter()
+        .map(|condition| short(&condition.condition.name().to_string()))
+        .collect();
+    for parent in graph
+        .hierarchy()
+        .neighbors_directed(node, Direction::Incoming)
+    {
+        names.extend(conditions(graph, parent));
+    }
+    names
+}
+
+/// Whether `node` lies in `set`, directly or through other sets.
+fn lies_in(graph: &ScheduleGraph, node: NodeId, set: NodeId) -> bool {
+    graph
+        .hierarchy()
+        .neighbors_directed(node, Direction::Incoming)
+        .any(|parent| parent == set || lies_in(graph, parent, set))
+}
+
+/// A type's name without the modules: `restrict<Gas>` of `nestar_engine::field::operations::restrict<…::Gas>`. A closure
+/// keeps the function around it.
+fn short(name: &str) -> String {
+    let mut text = String::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '{' | '}');
+        let end = rest.find(|c| !is_path(c)).unwrap_or(rest.len());
+        let (path, behind) = rest.split_at(end);
+        text.push_str(last_names(path));
+        let next = behind.find(is_path).unwrap_or(behind.len());
+        text.push_str(&behind[..next]);
+        rest = &behind[next..];
+    }
+    text
+}
+
+fn last_names(path: &str) -> &str {
+    // what follows a type in brackets, as in `<Drag as Plugin>::build`
+    if path.starts_with("::") {
+        return path;
+    }
+    let without_closures = path.trim_end_matches("::{{closure}}");
+    without_closures
+        .rfind("::")
+        .map_or(path, |at| &path[at + 2..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn names_of_types_lose_their_modules() {
+        assert_eq!(
+            short("nestar_engine::field::operations::restrict<nestar_systems::fields::Gas>"),
+            "restrict<Gas>"
+        );
+        assert_eq!(
+            short("<drag::Drag as nestar_engine::simulation::Plugin>::build::{{closure}}"),
+            "<Drag as Plugin>::build::{{closure}}"
+        );
+        assert_eq!(short("a::b::main::{{closure}}"), "main::{{closure}}");
+        assert_eq!(short("fluid"), "fluid");
+    }
+}
