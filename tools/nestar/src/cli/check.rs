@@ -32,15 +32,10 @@ pub fn order(arguments: &DeckArgs) -> Result<(), Failure> {
 
 /// The initial hierarchy with the memory of its fields: built, unless the root grid alone would not fit.
 fn hierarchy(sim: &mut engine::Simulation) -> Result<String, Error> {
-    let patch = memory::patch_bytes(sim);
-    let root = memory::root_patches(sim) * patch;
-    if let Some(available) = memory::available().filter(|&bytes| bytes < root) {
-        return Ok(format!(
-            "the fields of the root grid need {}, of which {} are available here; the hierarchy was not built\n",
-            memory::shown(root),
-            memory::shown(available)
-        ));
+    if let Some(why) = memory::too_little(sim) {
+        return Ok(format!("{why}; the hierarchy was not built\n"));
     }
+    let patch = memory::patch_bytes(sim);
     sim.initialise()?;
     let topology = sim.world.resource::<Topology>();
     let mut text = format!(

@@ -28,12 +28,27 @@ pub fn root_patches(sim: &Simulation) -> u64 {
     root.iter().map(|&n| n as u64).product()
 }
 
-/// Memory that programs can still take, where the system says it.
-pub fn available() -> Option<u64> {
+/// Why the root grid alone cannot be held, if so and if the system says it: a program that takes more memory than there is
+/// gets killed without a word.
+pub fn too_little(sim: &Simulation) -> Option<String> {
+    let needed = root_patches(sim) * patch_bytes(sim);
+    let available = available().filter(|&bytes| bytes < needed)?;
+    Some(format!(
+        "the fields of the root grid need {}, of which {} are available here; take fewer domain.cells, or \
+         run.precision = \"single\"",
+        shown(needed),
+        shown(available)
+    ))
+}
+
+/// Memory and swap space that programs can still take, where the system says it.
+fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes << 10)
+    let kibibytes = |key: &str| -> Option<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+        line.trim().strip_suffix("kB")?.trim().parse().ok()
+    };
+    Some((kibibytes("MemAvailable:")? + kibibytes("SwapFree:").unwrap_or(0)) << 10)
 }
 
 /// A number of bytes for people.

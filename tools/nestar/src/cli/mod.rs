@@ -15,6 +15,7 @@ use nestar::snapshot::SnapshotError;
 use nestar_deck::{Deck, DeckError};
 use nestar_plot::PlotError;
 use std::io::{self, Write as _};
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -30,8 +31,8 @@ Exit status:
   0  done
   1  the run failed; its latest complete snapshot is usable
   2  the deck or the arguments are wrong
-  3  the run was interrupted by SIGINT, SIGTERM or SIGHUP, wrote a snapshot and can be resumed by `nestar run DECK --resume`
-A second signal ends the program at once with status 130.";
+  3  the run was interrupted by SIGINT or SIGTERM, wrote a snapshot and can be resumed by `nestar run DECK --resume`
+A second signal ends the program at once with status 130 or 143.";
 
 /// Adaptive mesh refinement for astrophysical fluids.
 #[derive(Parser)]
@@ -142,7 +143,23 @@ impl From<PlotError> for Failure {
 
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let command = Cli::parse().command;
+    // the panic itself has been printed when it arrives here
+    let fault = "this is a fault of the program, please report it with the deck";
+    let result = std::panic::catch_unwind(AssertUnwindSafe(|| execute(command)))
+        .unwrap_or_else(|_| Err(Failure::new(FAILED, fault)));
+    match result {
+        Ok(status) => status.into(),
+        Err(failure) => {
+            say(&format!("error: {}", failure.message));
+            failure.status.into()
+        }
+    }
+}
+
+/// The exit status of a command.
+fn execute(command: Command) -> Result<u8, Failure> {
+    match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments).map(|()| 0),
         Command::List(arguments) => print(&list::text(&arguments)).map(|()| 0),
@@ -151,13 +168,6 @@ pub fn main() -> ExitCode {
         Command::Digest(arguments) => snapshot::digest(&arguments).map(|()| 0),
         Command::Schema => print(&schema()).map(|()| 0),
         Command::Plot(arguments) => plot::plot(&arguments).map(|()| 0),
-    };
-    match result {
-        Ok(status) => status.into(),
-        Err(failure) => {
-            say(&format!("error: {}", failure.message));
-            failure.status.into()
-        }
     }
 }
 

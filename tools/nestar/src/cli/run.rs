@@ -1,14 +1,17 @@
 //! `nestar run`.
 
 use super::progress::{ReportOptions, Reporter};
-use super::{DeckArgs, Failure, INTERRUPTED, WRONG, memory};
+use super::{DeckArgs, FAILED, Failure, INTERRUPTED, memory};
 use clap::Args;
 use nestar::engine::run::{RunOptions, RunSummary};
 use nestar::kernels::hydro::LaneChoice;
 use nestar::{Simulation, assemble, engine};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// How to run.
 #[derive(Args)]
@@ -67,6 +70,9 @@ pub fn run(arguments: &RunArgs) -> Result<u8, Failure> {
     });
     let head = sim.with(|sim| head(arguments, sim));
     head.iter().for_each(|line| reporter.tell(line));
+    if let Some(why) = memory::too_little(sim.engine()) {
+        return Err(Failure::new(FAILED, why));
+    }
     let stop = stop_on_signals(&reporter)?;
     let result = sim.run_with(RunOptions {
         output: Some(directory),
@@ -98,7 +104,7 @@ fn head(arguments: &RunArgs, sim: &mut engine::Simulation) -> Vec<String> {
     };
     let patch = memory::patch_bytes(sim);
     let root = patch * memory::root_patches(sim);
-    let mut lines = vec![
+    vec![
         format!(
             "nestar {} ({}), deck {}",
             build.version,
@@ -116,14 +122,7 @@ fn head(arguments: &RunArgs, sim: &mut engine::Simulation) -> Vec<String> {
             memory::root_patches(sim),
             memory::shown(patch)
         ),
-    ];
-    if let Some(available) = memory::available().filter(|&bytes| bytes < root) {
-        lines.push(format!(
-            "warning: only {} of memory are available",
-            memory::shown(available)
-        ));
-    }
-    lines
+    ]
 }
 
 /// The last line of a run.
@@ -166,19 +165,25 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// A flag that SIGINT, SIGTERM and SIGHUP raise; a second signal ends the program.
+/// A flag that SIGINT and SIGTERM raise; a second signal ends the program. SIGHUP is left alone, so that `nohup` works.
 fn stop_on_signals(reporter: &Reporter) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // in this order: the first signal finds the flag down
+        flag::register_conditional_shutdown(signal, 128 + signal, stop.clone())
+            .and_then(|_| flag::register(signal, stop.clone()))
+            .map_err(|e| Failure::new(FAILED, format!("cannot watch for signals: {e}")))?;
+    }
     let (raised, reporter) = (stop.clone(), reporter.clone());
-    let handler = move || {
-        if raised.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+    // a root step can take minutes; nobody should wonder whether the signal arrived
+    std::thread::spawn(move || {
+        while !raised.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(100));
         }
-        reporter
-            .tell("stopping behind this root step, with a snapshot; a second signal stops at once");
-    };
-    ctrlc::set_handler(handler)
-        .map_err(|error| Failure::new(WRONG, format!("cannot watch for signals: {error}")))?;
+        reporter.tell(
+            "stops after this root step and writes a snapshot; a second signal stops at once",
+        );
+    });
     Ok(stop)
 }
 

@@ -1,0 +1,157 @@
+//! What the commands print.
+
+use crate::{BLAST, Outcome, Place};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+fn scenarios() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+}
+
+#[test]
+fn pictures_are_drawn_and_wrong_options_refused() {
+    let place = Place::with(BLAST);
+    place
+        .nestar(&["run", "deck.toml", "--set", "time.max_steps=2"])
+        .has_status(0);
+    let outcome = place.nestar(&["plot", "run", "--field", "pressure", "--width", "300"]);
+    outcome.has_status(0);
+    assert_eq!(outcome.out, "pressure_000001.png\n");
+    let all = "plot run/snapshots/000000.zarr --field density --axis x --max --log --min-value 0.5 --max-value 2 \
+        --level 0 --outlines --width 300 --colour-map inferno --title T -o a.png";
+    place
+        .nestar(&all.split_whitespace().collect::<Vec<_>>())
+        .has_status(0);
+    for name in ["pressure_000001.png", "a.png"] {
+        let bytes = std::fs::read(place.0.join(name)).expect("the picture");
+        assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
+    }
+    let wrong: [(&str, &str); 4] = [
+        ("--field presure", "did you mean \"pressure\"?"),
+        ("--slice=-3", "slice"),
+        ("--slice 0 --projection", "cannot be used with"),
+        ("--axis w", "it is x, y or z"),
+    ];
+    for (options, text) in wrong {
+        let arguments = ["plot", "run"].into_iter().chain(options.split(' '));
+        let outcome = place.nestar(&arguments.collect::<Vec<_>>());
+        outcome.has_status(2).complains(&[text]);
+    }
+    let nowhere = place.nestar(&["plot", "run", "-o", "no/where.png"]);
+    nowhere
+        .has_status(1)
+        .complains(&["cannot write no/where.png"]);
+}
+
+#[test]
+fn a_reader_that_closes_the_pipe_is_no_failure() {
+    let place = Place::new();
+    let mut child = place
+        .command(&["list"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let outcome = Outcome::of(child.wait_with_output().expect("the program ends"));
+    outcome.has_status(0);
+    assert_eq!(outcome.err, "");
+}
+
+#[test]
+fn lists_name_every_kind_of_thing() {
+    let place = Place::new();
+    let cases = [
+        ("scenarios", "sedov"),
+        ("criteria", "lohner"),
+        ("schemes", "muscl-hancock"),
+        ("parameters", "max_steps"),
+        ("fields", "sound_speed"),
+        ("formulas", "atan2(y, x)"),
+    ];
+    let all = place.nestar(&["list"]).out;
+    for (topic, word) in cases {
+        let outcome = place.nestar(&["list", topic]);
+        outcome.has_status(0);
+        assert!(outcome.out.contains(word), "{topic}: {}", outcome.out);
+        assert!(
+            all.contains(&outcome.out),
+            "{topic} is no part of the whole list"
+        );
+    }
+    place
+        .nestar(&["list", "schemas"])
+        .has_status(2)
+        .complains(&["schemes"]);
+}
+
+#[test]
+fn the_schema_is_json_and_knows_all_tables() {
+    let outcome = Place::new().nestar(&["schema"]);
+    let schema: serde_json::Value = serde_json::from_str(&outcome.out).expect("JSON");
+    for key in ["scenario", "domain", "mesh", "hydro", "initial", "sedov"] {
+        assert!(schema["properties"][key].is_object(), "{key}");
+    }
+    let inflow = &schema["properties"]["inflow"]["properties"];
+    assert!(inflow["z_upper"]["properties"]["density"].is_object());
+}
+
+#[test]
+fn a_checked_deck_is_a_deck_again() {
+    let place = Place::with(BLAST);
+    let first = place.nestar(&["check", "deck.toml"]);
+    first.has_status(0);
+    for text in [
+        "# initial hierarchy: 40.0 KiB a patch",
+        "#     0         8         4096   320.0 KiB",
+        "#   3 Fluid",
+    ] {
+        assert!(first.out.contains(text), "no {text:?} in\n{}", first.out);
+    }
+    assert!(!place.0.join("run").exists());
+    place.write("resolved.toml", &first.out);
+    let second = place.nestar(&["check", "resolved.toml"]);
+    let deck = |text: &str| text.split("\n#").next().map(str::to_string);
+    assert_eq!(deck(&first.out), deck(&second.out));
+}
+
+#[test]
+fn the_order_is_printed_with_sets_systems_and_conditions() {
+    let place = Place::with(BLAST);
+    let order = place.nestar(&["order", "deck.toml"]);
+    order.has_status(0);
+    let expected = "Advance\n  1 Exchange\n  2 Predict\n  3 Fluid\n      fluid\n  4 Deposit  (if step_stands)\n";
+    assert!(order.out.contains(expected), "{}", order.out);
+    assert!(
+        order.out.contains("  1 Restrict\n      restrict<Gas>\n"),
+        "{}",
+        order.out
+    );
+}
+
+#[test]
+fn every_shipped_deck_passes_the_check() {
+    let place = Place::new();
+    let entries = std::fs::read_dir(scenarios()).expect("the folder of scenarios");
+    let decks = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
+        })
+        .filter(|path| path.file_name().is_some_and(|name| name != "Cargo.toml"));
+    let mut count = 0;
+    for deck in decks {
+        // order reads and assembles all of the deck; check would build its hierarchy besides
+        let outcome = place.nestar(&["order", &deck.to_string_lossy()]);
+        assert_eq!(
+            outcome.status,
+            Some(0),
+            "{}: {}",
+            deck.display(),
+            outcome.err
+        );
+        count += 1;
+    }
+    assert!(count > 0);
+}

@@ -1,0 +1,183 @@
+//! What is refused, and how it is told.
+
+use crate::{BLAST, Place};
+
+#[test]
+fn a_misspelt_key_is_refused_with_its_line_and_the_nearest_name() {
+    let place = Place::with(&BLAST.replace("max_steps = 12", "max_step = 0\nmax_stepps = 12"));
+    let outcome = place.nestar(&["run", "deck.toml"]);
+    outcome.has_status(2).complains(&[
+        "deck.toml:16:1:",
+        "unknown key `max_stepps` in [time]; did you mean `max_steps`?",
+        " 16 | max_stepps = 12",
+    ]);
+    assert!(!place.0.join("run").exists());
+}
+
+#[test]
+fn all_mistakes_of_a_deck_are_told_at_once() {
+    let deck = BLAST
+        .replace("end       = 1.0", "end = -1.0")
+        .replace("[output]", "[hydra]\ngamma = 2\n\n[output]")
+        .replace("\"formula\"", "\"sedof\"");
+    let place = Place::with(&deck);
+    for command in ["run", "check", "order"] {
+        let outcome = place.nestar(&[command, "deck.toml", "--set", "hydro.gamma=0.5"]);
+        outcome.has_status(2).complains(&[
+            "deck.toml:14:7: `time.end` must be at least 0 (time), found -1.0",
+            "unknown table [hydra]; did you mean `hydro`?",
+            "--set hydro.gamma=0.5: `hydro.gamma` must be above 1 and at most 3, found 0.5",
+            "\"sedof\"",
+            "did you mean \"sedov\"?",
+        ]);
+        assert!(
+            !outcome.err.contains("unknown table [initial]"),
+            "{}",
+            outcome.err
+        );
+    }
+}
+
+#[test]
+fn a_table_of_a_face_without_inflow_is_refused() {
+    let deck = format!("{BLAST}\n[inflow.y_upper]\ndensity = \"1\"\npressure = \"1\"\n");
+    let outcome = Place::with(&deck).nestar(&["check", "deck.toml"]);
+    outcome
+        .has_status(2)
+        .complains(&["the face y_upper is no inflow face"]);
+    let faces = "domain.boundary = { x = \"inflow\", y = \"periodic\", z = \"periodic\" }";
+    let outcome = Place::with(BLAST).nestar(&["check", "deck.toml", "--set", faces]);
+    outcome
+        .has_status(2)
+        .complains(&["[inflow.x_lower] is missing", "[inflow.x_upper] is missing"]);
+}
+
+#[test]
+fn what_the_arguments_get_wrong_is_told_with_status_2() {
+    let place = Place::with(BLAST);
+    let cases: [(&[&str], &str); 7] = [
+        (
+            &["run", "dekc.toml"],
+            "there is no such file; did you mean deck.toml?",
+        ),
+        (&["run", "."], "is a directory"),
+        (&["run", "deck.toml", "--set", "time.end"], "--set time.end"),
+        (&["run", "deck.toml", "--device", "cuda"], "run.device"),
+        (&["run", "deck.toml", "--threads", "-1"], "--threads"),
+        (&["run"], "<DECK>"),
+        (&["rum", "deck.toml"], "run"),
+    ];
+    for (arguments, text) in cases {
+        place.nestar(arguments).has_status(2).complains(&[text]);
+    }
+}
+
+#[test]
+fn a_formula_that_yields_nan_ends_the_run_with_its_place() {
+    let place = Place::with(&BLAST.replace("if(r < 0.2, 10, 0.1)", "sqrt(x)"));
+    for command in ["run", "check"] {
+        let outcome = place.nestar(&[command, "deck.toml"]);
+        outcome
+            .has_status(2)
+            .complains(&["unphysical at (x, y, z) = [-0.", "pressure NaN"]);
+    }
+    assert!(!place.0.join("run/snapshots").exists());
+}
+
+#[test]
+fn what_is_no_snapshot_is_refused() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.0.join("foreign.zarr")).expect("a directory");
+    place.write(
+        "foreign.zarr/zarr.json",
+        r#"{"zarr_format":3,"node_type":"group","attributes":{}}"#,
+    );
+    std::fs::create_dir_all(place.0.join("empty/snapshots")).expect("a directory");
+    for command in ["info", "digest", "plot"] {
+        let cases = [
+            ("foreign.zarr", "is not a Nestar snapshot"),
+            ("nowhere", "there is nothing with this name"),
+            ("empty", "no complete snapshot yet"),
+        ];
+        for (path, text) in cases {
+            place
+                .nestar(&[command, path])
+                .has_status(2)
+                .complains(&[text, path]);
+        }
+    }
+}
+
+#[test]
+fn a_damaged_snapshot_is_told_with_status_1() {
+    let place = Place::with(BLAST);
+    place
+        .nestar(&["run", "deck.toml", "--set", "time.max_steps=1"])
+        .has_status(0);
+    place.write(
+        "run/snapshots/000001.zarr/zarr.json",
+        "{\"zarr_format\": 3,",
+    );
+    place
+        .nestar(&["info", "run"])
+        .has_status(1)
+        .complains(&["is damaged"]);
+    let resumed = place.nestar(&["run", "deck.toml", "--resume"]);
+    resumed.has_status(1).complains(&["is damaged"]);
+}
+
+#[test]
+fn a_root_grid_that_cannot_be_held_is_refused_before_it_is_made() {
+    let place = Place::with(BLAST);
+    let cells = "domain.cells=[32768, 32768, 32768]";
+    let run = place.nestar(&["run", "deck.toml", "--set", cells]);
+    run.has_status(1)
+        .complains(&["need 2560.0 TiB", "take fewer domain.cells"]);
+    let check = place.nestar(&["check", "deck.toml", "--set", cells]);
+    check.has_status(0);
+    assert!(
+        check
+            .out
+            .contains("# the fields of the root grid need 2560.0 TiB"),
+        "{}",
+        check.out
+    );
+}
+
+#[test]
+fn a_run_whose_directory_cannot_be_made_is_told_with_status_1() {
+    let place = Place::with(BLAST);
+    let outcome = place.nestar(&["run", "deck.toml", "--output", "deck.toml/run"]);
+    outcome.has_status(1).complains(&["deck.toml/run"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_goes_on_without_a_log_that_cannot_be_written() {
+    let place = Place::with(BLAST);
+    let outcome = place.nestar(&["run", "deck.toml", "--log", "/dev/full"]);
+    outcome
+        .has_status(0)
+        .tells(&["warning: cannot write the log /dev/full", "done: step 12"]);
+    assert_eq!(outcome.err.matches("warning").count(), 1, "{}", outcome.err);
+}
+
+#[test]
+fn a_snapshot_of_another_domain_is_not_continued() {
+    let place = Place::with(BLAST);
+    place
+        .nestar(&["run", "deck.toml", "--set", "time.max_steps=1"])
+        .has_status(0);
+    let other = [
+        "run",
+        "deck.toml",
+        "--resume",
+        "--set",
+        "domain.cells=[24, 16, 16]",
+    ];
+    place
+        .nestar(&other)
+        .has_status(2)
+        .complains(&["000001.zarr"]);
+    assert_eq!(place.snapshots("run"), ["000000.zarr", "000001.zarr"]);
+}

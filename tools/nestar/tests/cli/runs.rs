@@ -1,0 +1,186 @@
+//! Runs: files, signals, continuing.
+
+use crate::{BLAST, Outcome, Place};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_run_leaves_its_files_and_says_what_it_did() {
+    let place = Place::with(BLAST);
+    let outcome = place.nestar(&["run", "deck.toml"]);
+    outcome.has_status(0).tells(&[
+        "nestar 0.",
+        "deck deck.toml",
+        "device: CPU",
+        "precision: double",
+        "320.0 KiB for the fields of the root grid (8 patches)",
+        "done: step 12",
+    ]);
+    assert_eq!(place.snapshots("run"), ["000000.zarr", "000001.zarr"]);
+    let log = place.read("run/run.log");
+    let steps: Vec<&str> = log.lines().filter(|l| l.starts_with("step ")).collect();
+    assert_eq!(steps.len(), 12, "{log}");
+    assert!(
+        steps[0].contains("(courant)") && steps[0].contains("patches 8 "),
+        "{log}"
+    );
+    assert!(log.contains("done: step 12"), "{log}");
+    // a header and one row per root step
+    assert_eq!(place.read("run/diagnostics.csv").lines().count(), 13);
+    assert!(place.read("run/run.toml").contains("max_steps = 12"));
+}
+
+#[test]
+fn a_quiet_run_says_nothing_and_logs_where_it_is_told() {
+    let place = Place::with(BLAST);
+    let arguments = [
+        "run",
+        "deck.toml",
+        "--quiet",
+        "--log",
+        "here.log",
+        "--output",
+        "there",
+    ];
+    let outcome = place.nestar(&arguments);
+    outcome.has_status(0);
+    assert_eq!((&*outcome.out, &*outcome.err), ("", ""));
+    assert!(place.read("here.log").contains("step 12 "));
+    assert!(place.0.join("there/snapshots").is_dir());
+    assert!(!place.0.join("there/run.log").exists() && !place.0.join("run").exists());
+}
+
+#[test]
+fn a_second_run_moves_the_first_one_aside() {
+    let place = Place::with(BLAST);
+    place
+        .nestar(&["run", "deck.toml", "--set", "time.max_steps=1"])
+        .has_status(0);
+    let second = place.nestar(&["run", "deck.toml", "--set", "time.max_steps=2"]);
+    second
+        .has_status(0)
+        .tells(&["an earlier run was moved to run.1"]);
+    assert!(place.read("run.1/run.toml").contains("max_steps = 1"));
+    assert!(place.read("run/run.toml").contains("max_steps = 2"));
+    assert!(!place.read("run/run.log").contains("done: step 1,"));
+}
+
+#[test]
+fn one_digest_for_any_number_of_threads() {
+    let place = Place::with(BLAST);
+    for threads in ["1", "2"] {
+        let arguments = [
+            "run",
+            "deck.toml",
+            "--threads",
+            threads,
+            "--output",
+            threads,
+            "--audit",
+        ];
+        let outcome = place.nestar(&arguments);
+        outcome
+            .has_status(0)
+            .tells(&[&format!("threads: {threads},")]);
+    }
+    assert_eq!(place.digest("1"), place.digest("2"));
+}
+
+#[test]
+fn resuming_where_nothing_is_starts_from_the_beginning_and_says_so() {
+    let place = Place::with(BLAST);
+    let outcome = place.nestar(&["run", "deck.toml", "--resume", "--set", "time.max_steps=1"]);
+    outcome
+        .has_status(0)
+        .tells(&["no snapshot in run: starts from the beginning"]);
+}
+
+/// Waits until `done`, or panics after a time that no machine needs.
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "waited too long for {what}"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[cfg(unix)]
+fn terminate(child: &Child) {
+    let id = child.id().to_string();
+    let status = Command::new("kill").args(["-TERM", &id]).status();
+    assert!(status.expect("kill is there").success());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_terminated_run_is_resumed_to_the_digest_of_an_uninterrupted_one() {
+    let place = Place::with(BLAST);
+    let more = ["--set", "time.max_steps=60"];
+    let run =
+        |output: &'static str| [&["run", "deck.toml", "--output", output][..], &more].concat();
+    place.nestar(&run("whole")).has_status(0);
+    let mut command = place.command(&run("cut"));
+    let child = command
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let diagnostics = place.0.join("cut/diagnostics.csv");
+    let rows = || std::fs::read_to_string(&diagnostics).map_or(0, |text| text.lines().count());
+    wait_until("three root steps", || rows() > 3);
+    terminate(&child);
+    let outcome = Outcome::of(child.wait_with_output().expect("the program ends"));
+    let command = "nestar run deck.toml --output cut --set time.max_steps=60 --resume";
+    outcome
+        .has_status(3)
+        .tells(&["interrupted at step", command]);
+    assert_eq!(place.snapshots("cut"), ["000000.zarr", "000001.zarr"]);
+    place.nestar(&["info", "cut"]).has_status(0);
+    let resumed = place.nestar(&[&run("cut")[..], &["--resume", "--threads", "1"]].concat());
+    resumed
+        .has_status(0)
+        .tells(&["continues from cut/snapshots/000001.zarr"]);
+    assert_eq!(place.digest("cut"), place.digest("whole"));
+    assert_eq!(rows(), 61);
+    let log = place.read("cut/run.log");
+    assert!(
+        log.contains("interrupted at step") && log.contains("done: step 60"),
+        "{log}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_signal_ends_the_program_at_once() {
+    // one root step of this takes longer than the test waits between the signals
+    let place = Place::with(BLAST);
+    let big = [
+        "run",
+        "deck.toml",
+        "--set",
+        "mesh.max_level=4",
+        "--threads",
+        "1",
+    ];
+    let mut command = place.command(&big);
+    let mut child = command
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut said = String::new();
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe"));
+    while !said.contains("memory:") {
+        assert!(lines.read_line(&mut said).expect("a line") > 0, "{said}");
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    terminate(&child);
+    while !said.contains("a second signal stops at once") {
+        assert!(lines.read_line(&mut said).expect("a line") > 0, "{said}");
+    }
+    terminate(&child);
+    let status = child.wait().expect("the program ends");
+    assert_eq!(status.code(), Some(143), "{said}");
+}
