@@ -209,7 +209,7 @@ impl Default for OutputConfig {
             wall_interval: 0.0,
             initial: true,
             last: true,
-            buffer: 256,
+            buffer: 64,
         }
     }
 }

@@ -41,15 +41,26 @@ pub trait StepSet: SystemSet + Copy {
     fn phase(self) -> Phase;
 }
 
+/// The systems that one call added to a set. Batches of a set run in the order in which they were added, so that plugins
+/// that touch the same pool have a well-defined order without knowing each other.
+#[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
+struct Batch {
+    phase: Phase,
+    set: String,
+    number: usize,
+}
+
 /// The schedules of all phases.
 pub struct Schedules {
     schedules: [Schedule; 6],
+    batches: Vec<Batch>,
 }
 
 impl Default for Schedules {
     fn default() -> Self {
         Self {
             schedules: Phase::ALL.map(new_schedule),
+            batches: Vec::new(),
         }
     }
 }
@@ -72,13 +83,31 @@ impl Schedules {
         &mut self.schedules[phase as usize]
     }
 
-    /// Adds systems to a set.
+    /// Adds systems to a set, behind those that were added to it before.
     pub fn add<S: StepSet, M>(
         &mut self,
         set: S,
         systems: impl IntoScheduleConfigs<ScheduleSystem, M>,
     ) {
-        self.get(set.phase()).add_systems(systems.in_set(set));
+        let name = format!("{set:?}");
+        let phase = set.phase();
+        let earlier = self
+            .batches
+            .iter()
+            .filter(|b| b.phase == phase && b.set == name)
+            .max_by_key(|b| b.number);
+        let batch = Batch {
+            phase,
+            set: name,
+            number: earlier.map_or(0, |b| b.number + 1),
+        };
+        let earlier = earlier.cloned();
+        let schedule = &mut self.schedules[phase as usize];
+        schedule.add_systems(systems.in_set(batch.clone()).in_set(set));
+        if let Some(earlier) = earlier {
+            schedule.configure_sets(batch.clone().after(earlier));
+        }
+        self.batches.push(batch);
     }
 
     /// Builds all schedules, so that a wrong order is found before the run.

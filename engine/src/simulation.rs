@@ -7,6 +7,7 @@ use crate::config::{
 use crate::error::Error;
 use crate::field::operations::{SkippedCorrections, correct, restrict};
 use crate::field::{Field, FieldRegistry, FieldSpec, Pool, Precision, Storage};
+use crate::mesh::hilbert::bits_for;
 use crate::mesh::{Domain, NewRows, RefineRequests, Topology, audit, regrid};
 use crate::patch::PATCH;
 use crate::schedule::{Phase, Schedules, StepSet};
@@ -90,6 +91,8 @@ impl Simulation {
             mesh,
         };
         let domain = check_domain(&deck, &settings.domain)?;
+        check_mesh(&deck, &domain, settings.mesh.max_level)?;
+        check_courant(&deck, &settings.time)?;
         let levels = settings.mesh.max_level + 1;
         let mut world = World::new();
         world.insert_resource(Topology::new(domain, settings.mesh.max_level));
@@ -190,8 +193,9 @@ impl Simulation {
     /// Builds the hierarchy level by level from the initial condition itself.
     ///
     /// # Errors
-    /// Where the audit is on and finds a fault.
+    /// An unphysical initial state; a simulation that is under way already; a fault that the audit finds.
     pub fn initialise(&mut self) -> Result<(), Error> {
+        self.require_fresh()?;
         regrid::create_root(&mut self.world);
         self.driver
             .run_phase(&mut self.world, Phase::Initialise, 0, 0.0)?;
@@ -205,6 +209,16 @@ impl Simulation {
         Ok(())
     }
 
+    /// A simulation begins once: from its initial or from a restored state.
+    pub(crate) fn require_fresh(&self) -> Result<(), Error> {
+        if self.world.resource::<Topology>().patches() == 0 {
+            return Ok(());
+        }
+        Err(Error::Setup(
+            "this simulation is under way already; make a new one from its deck".into(),
+        ))
+    }
+
     /// Flags and refines every level once; whether anything changed.
     fn refine_once(&mut self) -> Result<bool, Error> {
         let mut changed = false;
@@ -212,8 +226,7 @@ impl Simulation {
             if self.world.resource::<Topology>().rows(level).is_empty() {
                 break;
             }
-            self.driver
-                .run_phase(&mut self.world, Phase::Flag, level, 0.0)?;
+            self.driver.flag(&mut self.world, level)?;
             let mut changes =
                 self.world
                     .resource_scope(|world, mut requests: Mut<RefineRequests>| {
@@ -287,6 +300,38 @@ fn check_domain(deck: &Deck, config: &DomainConfig) -> Result<Domain, Error> {
     })
 }
 
+/// The Hilbert curve has 21 bits an axis, and rows are counted in 32 bits.
+fn check_mesh(deck: &Deck, domain: &Domain, max_level: usize) -> Result<(), Error> {
+    let bits = bits_for(domain.root, max_level);
+    if bits > 21 {
+        let message = format!(
+            "the finest level would have more than 2^21 patches along an axis (2^{bits}); \
+             lower mesh.max_level by {} or take a smaller root grid",
+            bits - 21
+        );
+        return Err(deck.error_at("mesh.max_level", message).into());
+    }
+    let patches: i64 = domain.root.iter().map(|&n| i64::from(n)).product();
+    if patches > i64::from(i32::MAX) / 16 {
+        let message = format!("{patches} root patches are more than one process can count");
+        return Err(deck.error_at("domain.cells", message).into());
+    }
+    Ok(())
+}
+
+/// A stretched step must stay stable.
+fn check_courant(deck: &Deck, time: &TimeConfig) -> Result<(), Error> {
+    let largest = time.courant * (1.0 + time.increase);
+    if largest <= 1.0 {
+        return Ok(());
+    }
+    let message = format!(
+        "courant * (1 + increase) must be at most 1, found {largest}: a step may be stretched by time.increase = {}",
+        time.increase
+    );
+    Err(deck.error_at("time.courant", message).into())
+}
+
 fn driver_settings(settings: &Settings) -> DriverSettings {
     DriverSettings {
         steps: match settings.time.levels {
@@ -304,5 +349,6 @@ fn driver_settings(settings: &Settings) -> DriverSettings {
         regrid_interval: settings.mesh.regrid_interval.clone(),
         retry_factor: settings.time.retry_factor,
         retries: settings.time.retries,
+        audit: settings.run.audit,
     }
 }

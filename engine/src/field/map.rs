@@ -5,7 +5,7 @@ use crate::mesh::Topology;
 use crate::time::LevelClock;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
-use nestar_device::{MapFn, Real};
+use nestar_device::MapFn;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::cell::CellState;
 use rayon::prelude::*;

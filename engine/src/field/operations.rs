@@ -7,7 +7,7 @@ use crate::time::LevelClock;
 use crate::with_storage;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::fluxes::{FACE, cell_behind, correction};
+use nestar_kernels::mesh::fluxes::{FACE, FineFlux, cell_behind, correction};
 use nestar_kernels::mesh::gather::prolong_patch;
 use nestar_kernels::mesh::restrict::restrict_octet;
 use nestar_snapshot::Values;
@@ -113,10 +113,11 @@ pub fn restrict<F: Field>(
 
 fn restrict_level<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology, level: usize) {
     let (coarse, fine) = (pool.present::<R>(level), pool.present::<R>(level + 1));
+    let physical = pool.typed::<R>().physical();
     topology.rows(level).par_iter().for_each(|&row| {
         if let Some(first) = topology.first_child(row) {
             // SAFETY: each coarse row is written by one task; fine rows are only read.
-            unsafe { restrict_octet(&coarse, row, &fine, first) };
+            unsafe { restrict_octet(&coarse, row, &fine, first, physical) };
         }
     });
     for &row in topology.rows(level) {
@@ -152,7 +153,7 @@ fn correct_level<F: Field, R: Element>(
     let rows = typed.registers.corrected(clock.level);
     let present = pool.present::<R>(clock.level);
     let inverse_width = clock.cell_width.map(|w| R::lit(1.0 / w));
-    let components = pool.components();
+    let (components, dt) = (pool.components(), R::lit(clock.dt));
     let skipped = rows
         .par_iter()
         .map(|(row, slots)| {
@@ -161,14 +162,8 @@ fn correct_level<F: Field, R: Element>(
             for slot in slots.clone() {
                 let (face, coarse) = typed.registers.coarse(clock.level, slot);
                 let fine = typed.registers.fine(topology, clock.level, *row, face);
-                collect(
-                    &mut change,
-                    components,
-                    face,
-                    coarse,
-                    &fine,
-                    inverse_width[face / 2],
-                );
+                let step = [dt, inverse_width[face / 2]];
+                collect(&mut change, components, face, coarse, &fine, step);
             }
             // SAFETY: each row is written by one task.
             let values = unsafe { present.row_mut(*row) };
@@ -185,15 +180,15 @@ fn collect<R: Element>(
     components: usize,
     face: usize,
     coarse: &[R],
-    fine: &[&[R]; 4],
-    inverse_width: R,
+    fine: &[FineFlux<R>; 4],
+    step: [R; 2],
 ) {
     for c in 0..components {
         let out = &mut change[(face / 2 * components + c) * CELLS..][..CELLS];
         for place in 0..FACE {
             let (slow, fast) = (place / 8, place % 8);
             out[cell_behind(face, slow, fast)] =
-                correction(face, coarse, fine, c, [slow, fast], inverse_width);
+                correction(face, coarse, fine, c, [slow, fast], step);
         }
     }
 }

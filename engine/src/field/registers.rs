@@ -6,7 +6,7 @@
 use crate::mesh::Topology;
 use crate::parallel::SharedCells;
 use nestar_device::Real;
-use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
+use nestar_kernels::mesh::fluxes::{FACE, FineFlux, QUARTER};
 use nestar_kernels::mesh::{COARSER, face_direction};
 
 /// No register at this face.
@@ -20,12 +20,17 @@ struct Pair<R> {
     corrected: Vec<(u32, std::ops::Range<usize>)>,
     /// Patches of level `l + 1` with a coarser neighbour: (row, face).
     fine: Vec<(u32, u8)>,
-    /// Time-integrated coarse fluxes, `[slot][component][8][8]`.
+    /// Coarse fluxes of the latest step, `[slot][component][8][8]`.
     coarse_flux: SharedCells<R>,
-    /// Time-integrated fine fluxes over the coarse step so far, `[slot][component][4][4]`.
-    fine_flux: SharedCells<R>,
-    /// The fine fluxes of the step being tried; added once it is accepted.
+    /// Fine fluxes of the first fine step within the coarse one, `[slot][component][4][4]`.
+    reference: SharedCells<R>,
+    /// Sum over the later fine steps of their length times (flux - reference): exactly 0 where the flux does not change, so
+    /// that a gas at rest stays at rest beside a coarse-fine face.
+    change: SharedCells<R>,
+    /// The fine fluxes of the step being tried; they count once it is accepted.
     attempt: SharedCells<R>,
+    /// Whether the coarse step has seen a fine step yet.
+    begun: bool,
 }
 
 /// All flux registers of a field, in one precision.
@@ -47,8 +52,10 @@ impl<R: Real> Registers<R> {
             corrected: Vec::new(),
             fine: Vec::new(),
             coarse_flux: SharedCells::default(),
-            fine_flux: SharedCells::default(),
+            reference: SharedCells::default(),
+            change: SharedCells::default(),
             attempt: SharedCells::default(),
+            begun: false,
         };
         Self {
             components,
@@ -64,7 +71,7 @@ impl<R: Real> Registers<R> {
         let values: usize = self
             .pairs
             .iter()
-            .map(|p| p.coarse_flux.len() + p.fine_flux.len() + p.attempt.len())
+            .map(|p| p.coarse_flux.len() + 3 * p.attempt.len())
             .sum();
         values * size_of::<R>() + self.coarse_slot.len() * 48
     }
@@ -105,7 +112,8 @@ impl<R: Real> Registers<R> {
                 &mut pair.coarse_flux,
                 pair.coarse.len() * self.components * FACE,
             ),
-            (&mut pair.fine_flux, fine_values),
+            (&mut pair.reference, fine_values),
+            (&mut pair.change, fine_values),
             (&mut pair.attempt, fine_values),
         ] {
             values.reset(length, R::lit(0.0));
@@ -154,20 +162,23 @@ impl<R: Real> Registers<R> {
         }
     }
 
-    /// A step of `level` is accepted: its fluxes count for the coarser level, and the finer level starts to sum anew.
-    pub fn commit(&mut self, level: usize) {
-        if level > 0 {
-            let pair = &mut self.pairs[level - 1];
-            for (sum, value) in pair
-                .fine_flux
-                .as_mut_slice()
-                .iter_mut()
-                .zip(pair.attempt.as_mut_slice())
-            {
-                *sum += *value;
+    /// A step of `level` of length `dt` is accepted: its fluxes count for the coarser level, and the finer level starts to
+    /// sum anew.
+    pub fn commit(&mut self, level: usize, dt: f64) {
+        self.pairs[level].begun = false;
+        let Some(pair) = level.checked_sub(1).map(|below| &mut self.pairs[below]) else {
+            return;
+        };
+        let attempt = pair.attempt.as_mut_slice();
+        if std::mem::replace(&mut pair.begun, true) {
+            let sums = pair.change.as_mut_slice().iter_mut();
+            for ((sum, reference), flux) in sums.zip(pair.reference.as_mut_slice()).zip(attempt) {
+                *sum += R::lit(dt) * (*flux - *reference);
             }
+        } else {
+            pair.reference.as_mut_slice().copy_from_slice(attempt);
+            pair.change.as_mut_slice().fill(R::lit(0.0));
         }
-        self.pairs[level].fine_flux.as_mut_slice().fill(R::lit(0.0));
     }
 
     /// The patches of `level` with coarse-side registers, each with its slots.
@@ -188,27 +199,35 @@ impl<R: Real> Registers<R> {
         })
     }
 
-    /// Summed fluxes of the four patches of `level + 1` that touch face `face` of `row` from beyond, by quarter
-    /// (`2*slow + fast`).
+    /// Fluxes of the four patches of `level + 1` that touch face `face` of `row` from beyond, by quarter (`2*slow + fast`).
     #[must_use]
-    pub fn fine(&self, topology: &Topology, level: usize, row: u32, face: usize) -> [&[R]; 4] {
+    pub fn fine(
+        &self,
+        topology: &Topology,
+        level: usize,
+        row: u32,
+        face: usize,
+    ) -> [FineFlux<'_, R>; 4] {
         let beyond = topology.neighbours(row)[face_direction(face)] as u32;
         let first = topology
             .first_child(beyond)
             .expect("a coarse-side register has a refined neighbour");
         let length = self.components * QUARTER;
-        let axis = face / 2;
-        let [slow, fast] = [[2, 1], [2, 0], [1, 0]][axis];
+        let [slow, fast] = [[2, 1], [2, 0], [1, 0]][face / 2];
+        let pair = &self.pairs[level];
         std::array::from_fn(|q| {
             // beyond a lower face stands the neighbour's upper half
-            let child =
-                (1 - face as u32 % 2) << axis | (q as u32 & 1) << fast | (q as u32 >> 1) << slow;
+            let child = (1 - face as u32 % 2) << (face / 2)
+                | (q as u32 & 1) << fast
+                | (q as u32 >> 1) << slow;
             let slot = self.fine_slot[(first + child) as usize][face ^ 1] as usize;
-            // SAFETY: as `coarse`.
+            let range = slot * length..(slot + 1) * length;
+            // SAFETY: registers are written during `Advance` only, never while the levels synchronise.
             unsafe {
-                self.pairs[level]
-                    .fine_flux
-                    .slice(slot * length..(slot + 1) * length)
+                FineFlux {
+                    reference: pair.reference.slice(range.clone()),
+                    change: pair.change.slice(range),
+                }
             }
         })
     }

@@ -41,9 +41,11 @@ impl RefineRequests {
         self.wished[row as usize] = false;
     }
 
-    /// Replaces the sectors that patch `row` asks for.
-    pub fn set(&mut self, row: u32, sectors: u32) {
-        self.sectors[row as usize] = sectors;
+    /// Takes back what the patches `rows` asked for.
+    pub fn clear(&mut self, rows: &[u32]) {
+        for &row in rows {
+            self.sectors[row as usize] = 0;
+        }
     }
 
     /// Adds to the sectors that patch `row` asks for.

@@ -53,12 +53,16 @@ fn spawn(world: &mut World, rows: &[u32]) {
         let topology = world.resource::<Topology>();
         let level = topology.level(row).expect("a new row is in use");
         let parent = topology.parent(row).map(|p| topology.entity(p));
-        let index = PatchIndex(topology.index(row));
-        let mut entity = world.spawn((Level(level as u8), index, PatchRow(row), Owner(0)));
-        if let Some(parent) = parent {
-            entity.insert(Parent(parent));
-        }
-        let entity = entity.id();
+        let place = (
+            Level(level as u8),
+            PatchIndex(topology.index(row)),
+            PatchRow(row),
+            Owner(0),
+        );
+        let entity = match parent {
+            Some(parent) => world.spawn((place, Parent(parent))).id(),
+            None => world.spawn(place).id(),
+        };
         world.resource_mut::<Topology>().set_entity(row, entity);
     }
 }

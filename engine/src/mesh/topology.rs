@@ -4,6 +4,7 @@ use super::hilbert::{bits_for, hilbert_key};
 use bevy_ecs::prelude::*;
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::{COARSER, OUTSIDE, SELF};
+use rayon::prelude::*;
 
 /// The box that the root grid fills.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -292,23 +293,31 @@ impl Topology {
 
     /// Rebuilds the row list and the neighbour tables of `level` (1 or finer) from those of its parents.
     pub(super) fn relink(&mut self, level: usize) {
-        let mut rows = std::mem::take(&mut self.levels[level]);
-        rows.clear();
         let bits = bits_for(self.domain.root, level);
-        for &parent in &self.levels[level - 1] {
-            if let Some(first) = self.first_child(parent) {
-                let mut octet: [(u64, u32); 8] = std::array::from_fn(|c| {
-                    let row = first + c as u32;
-                    (hilbert_key(self.index(row).map(|i| i as u32), bits), row)
-                });
-                octet.sort_unstable();
-                rows.extend(octet.map(|(_, row)| row));
-            }
-        }
-        for &row in &rows {
-            self.neighbours[row as usize] = self.neighbours_from_parent(row);
+        let octets: Vec<[u32; 8]> = self.levels[level - 1]
+            .par_iter()
+            .filter_map(|&parent| self.first_child(parent))
+            .map(|first| self.ordered_octet(first, bits))
+            .collect();
+        let rows = octets.concat();
+        let neighbours: Vec<[i32; 27]> = rows
+            .par_iter()
+            .map(|&row| self.neighbours_from_parent(row))
+            .collect();
+        for (&row, neighbours) in rows.iter().zip(neighbours) {
+            self.neighbours[row as usize] = neighbours;
         }
         self.levels[level] = rows;
+    }
+
+    /// The eight rows from `first` in Hilbert order.
+    fn ordered_octet(&self, first: u32, bits: u32) -> [u32; 8] {
+        let mut octet: [(u64, u32); 8] = std::array::from_fn(|c| {
+            let row = first + c as u32;
+            (hilbert_key(self.index(row).map(|i| i as u32), bits), row)
+        });
+        octet.sort_unstable();
+        octet.map(|(_, row)| row)
     }
 
     fn neighbours_from_parent(&self, row: u32) -> [i32; 27] {

@@ -37,9 +37,10 @@ impl Diagnostics {
     ) -> Result<Self, Error> {
         let path = directory.join(FILE);
         let header = header(sim);
-        let kept = restored
-            .map(|r| kept_rows(&path, &header, r.step))
-            .unwrap_or_default();
+        let kept = match restored {
+            Some(r) => kept_rows(&path, &header, r.step)?,
+            None => String::new(),
+        };
         let beside = directory.join(format!(".{FILE}.partial"));
         std::fs::write(&beside, format!("{header}\n{kept}"))
             .map_err(Error::file("cannot write", &beside))?;
@@ -147,25 +148,24 @@ fn header(sim: &Simulation) -> String {
     names.join(",")
 }
 
-/// The rows of an earlier run up to `step`; none if its columns were others.
-fn kept_rows(path: &Path, header: &str, step: u64) -> String {
+/// The rows of an earlier run up to `step`. If its columns were others, that file is kept under another name.
+fn kept_rows(path: &Path, header: &str, step: u64) -> Result<String, Error> {
     let Ok(text) = std::fs::read_to_string(path) else {
-        return String::new();
+        return Ok(String::new());
     };
     let mut lines = text.lines();
     if lines.next() != Some(header) {
-        return String::new();
+        let name = |n: u32| path.with_file_name(format!("diagnostics.{n}.csv"));
+        let free = (1..)
+            .map(name)
+            .find(|path| !path.exists())
+            .unwrap_or_else(|| name(0));
+        std::fs::rename(path, &free).map_err(Error::file("cannot rename", path))?;
+        return Ok(String::new());
     }
-    let of_step = |line: &&str| {
-        line.split(',')
-            .next()
-            .and_then(|n| n.parse::<u64>().ok())
-            .is_some_and(|n| n <= step)
-    };
-    lines
-        .take_while(of_step)
-        .map(|line| format!("{line}\n"))
-        .collect()
+    let number = |line: &str| line.split(',').next().and_then(|n| n.parse::<u64>().ok());
+    let kept = lines.take_while(|line| number(line).is_some_and(|n| n <= step));
+    Ok(kept.map(|line| format!("{line}\n")).collect())
 }
 
 /// Resident memory of this process in bytes; 0 where the system does not say.

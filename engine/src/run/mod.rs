@@ -1,6 +1,7 @@
 //! A run from the initial or a restored state to the end: root steps, snapshots, diagnostics.
 
 pub mod diagnostics;
+pub mod lock;
 pub mod output;
 pub mod provenance;
 pub mod restart;
@@ -12,8 +13,9 @@ use crate::mesh::Topology;
 use crate::simulation::Simulation;
 use crate::time::{Levels, RunCounters, StepReport};
 use diagnostics::Diagnostics;
+use lock::DirectoryLock;
 use output::Output;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -95,11 +97,10 @@ impl Simulation {
     /// Everything that [`Error`] lists; the latest complete snapshot stays usable.
     pub fn run(&mut self, mut options: RunOptions) -> Result<RunSummary, Error> {
         self.ready()?;
-        let directory = options
-            .output
-            .clone()
-            .unwrap_or_else(|| self.settings.output.directory.clone().into());
-        let restored = self.prepare(&directory, &mut options)?;
+        let directory = options.output.clone();
+        let directory = directory.unwrap_or_else(|| self.settings.output.directory.clone().into());
+        let directory = lock::named(&directory)?;
+        let (restored, _lock) = self.prepare(&directory, &mut options)?;
         let mut output = Output::new(self, &directory, &options.build, restored.as_ref())?;
         let mut diagnostics = Diagnostics::open(self, &directory, restored.as_ref())?;
         if restored.is_none() && self.settings.output.initial {
@@ -129,30 +130,37 @@ impl Simulation {
         })
     }
 
-    /// The initial state, or the restored one.
+    /// The initial state, or the restored one; the run's directory is this process's from here on.
     fn prepare(
         &mut self,
-        directory: &PathBuf,
+        directory: &Path,
         options: &mut RunOptions,
-    ) -> Result<Option<restart::Restored>, Error> {
+    ) -> Result<(Option<restart::Restored>, DirectoryLock), Error> {
+        let lock = DirectoryLock::take(directory)?;
         if options.resume {
             if let Some(restored) = restart::restore(self, directory)? {
-                options
-                    .observer
-                    .note(&format!("continues from {}", restored.path.display()));
-                return Ok(Some(restored));
+                let note = format!("continues from {}", restored.path.display());
+                options.observer.note(&note);
+                return Ok((Some(restored), lock));
             }
-            options.observer.note(&format!(
+            let note = format!(
                 "no snapshot in {}: starts from the beginning",
                 directory.display()
-            ));
-        } else if let Some(moved) = output::set_aside(directory)? {
-            options
-                .observer
-                .note(&format!("an earlier run was moved to {}", moved.display()));
+            );
+            options.observer.note(&note);
         }
+        // an earlier run makes room only when this one is known to start
         self.initialise()?;
-        Ok(None)
+        match output::set_aside(directory)? {
+            None => Ok((None, lock)),
+            Some(moved) => {
+                options
+                    .observer
+                    .note(&format!("an earlier run was moved to {}", moved.display()));
+                drop(lock);
+                Ok((None, DirectoryLock::take(directory)?))
+            }
+        }
     }
 
     /// A single root step, not beyond `until`, without files: for programs that step a simulation themselves. Call
@@ -161,9 +169,7 @@ impl Simulation {
     /// # Errors
     /// Where a step stays unphysical after all retries, or the audit is on and finds a fault.
     pub fn root_step(&mut self, until: f64) -> Result<StepReport, Error> {
-        let report = self.driver.root_step(&mut self.world, until)?;
-        self.audit()?;
-        Ok(report)
+        self.driver.root_step(&mut self.world, until)
     }
 
     /// Root steps to the end; whether the run was asked to stop.
@@ -187,7 +193,7 @@ impl Simulation {
             }
             let step_start = Instant::now();
             let before = self.world.resource::<RunCounters>().cell_updates;
-            let until = output.next_time().min(end);
+            let until = output.until(end);
             let report = self.root_step(until)?;
             let seconds = step_start.elapsed().as_secs_f64();
             let updates = self.world.resource::<RunCounters>().cell_updates - before;

@@ -56,10 +56,15 @@ impl Output {
         Ok(output)
     }
 
-    /// Simulation time of the next snapshot by time; infinite if there is none.
+    /// The time that the next root step must not pass: that of the next snapshot, or `end`. A snapshot that round-off puts
+    /// beside the end is the final one.
     #[must_use]
-    pub fn next_time(&self) -> f64 {
-        self.next_time
+    pub fn until(&self, end: f64) -> f64 {
+        if (end - self.next_time).abs() <= 1e-9 * self.interval {
+            end
+        } else {
+            self.next_time.min(end)
+        }
     }
 
     /// Seconds that the run has spent on snapshots so far.

@@ -96,6 +96,7 @@ pub fn state(sim: &Simulation, initial_totals: &[f64]) -> Map<String, Value> {
 /// # Errors
 /// The snapshot is damaged, or of a run with another domain.
 pub fn restore(sim: &mut Simulation, directory: &Path) -> Result<Option<Restored>, Error> {
+    sim.require_fresh()?;
     let Some((number, path)) = latest(directory).map_err(|e| Error::Snapshot(e.to_string()))?
     else {
         return Ok(None);

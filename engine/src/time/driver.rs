@@ -3,7 +3,7 @@
 use super::limits::{ChosenStep, LevelSteps, clipped, synchronised};
 use super::{LevelClock, Levels, StepLimits};
 use crate::error::Error;
-use crate::mesh::Topology;
+use crate::mesh::{RefineRequests, Topology, audit};
 use crate::schedule::{Phase, Schedules};
 use bevy_ecs::prelude::*;
 use std::time::Instant;
@@ -65,6 +65,8 @@ pub struct DriverSettings {
     pub retry_factor: f64,
     /// Most retries of one step.
     pub retries: u32,
+    /// Whether every regrid is followed by a check of the hierarchy.
+    pub audit: bool,
 }
 
 /// Advances the hierarchy.
@@ -99,6 +101,19 @@ impl Driver {
         level: usize,
         dt: f64,
     ) -> Result<(), Error> {
+        let end = world.resource::<Levels>().time(level) + dt;
+        self.run_until(world, phase, level, dt, end)
+    }
+
+    /// Runs the schedule of `phase` for a step of `level` that ends at `end`.
+    fn run_until(
+        &mut self,
+        world: &mut World,
+        phase: Phase,
+        level: usize,
+        dt: f64,
+        end: f64,
+    ) -> Result<(), Error> {
         let start = Instant::now();
         let time = world.resource::<Levels>().time(level);
         let cell_width = world.resource::<Topology>().domain.cell_width(level);
@@ -106,6 +121,7 @@ impl Driver {
             level,
             time,
             dt,
+            end,
             cell_width,
         };
         self.schedules.get(phase).run(world);
@@ -121,12 +137,11 @@ impl Driver {
     pub fn root_step(&mut self, world: &mut World, until: f64) -> Result<StepReport, Error> {
         self.dictated = self.dictate(world, until)?;
         let chosen = self.choose(world, 0, until)?;
-        let report = StepReport {
-            dt: chosen.dt,
-            limiter: chosen.limiter,
-        };
-        let dt = self.step(world, 0, until, chosen)?;
-        Ok(StepReport { dt, ..report })
+        let taken = self.step(world, 0, until, chosen)?;
+        Ok(StepReport {
+            dt: taken.dt,
+            limiter: taken.limiter,
+        })
     }
 
     fn advance(&mut self, world: &mut World, level: usize, until: f64) -> Result<(), Error> {
@@ -137,17 +152,15 @@ impl Driver {
         Ok(())
     }
 
-    /// A step of `level` and everything that follows from it; returns its length.
+    /// A step of `level` and everything that follows from it; returns what was taken.
     fn step(
         &mut self,
         world: &mut World,
         level: usize,
         until: f64,
         chosen: ChosenStep,
-    ) -> Result<f64, Error> {
-        let start = world.resource::<Levels>().time(level);
-        let taken = self.try_step(world, level, chosen)?;
-        let end = if taken.meets { until } else { start + taken.dt };
+    ) -> Result<ChosenStep, Error> {
+        let (taken, end) = self.try_step(world, level, until, chosen)?;
         let updated = world.resource::<Topology>().rows(level).len() * crate::patch::CELLS;
         world.resource_mut::<RunCounters>().cell_updates += updated as u64;
         world.resource_mut::<Levels>().advance(level, taken.dt, end);
@@ -156,46 +169,70 @@ impl Driver {
             self.run_phase(world, Phase::Synchronise, level, taken.dt)?;
         }
         if self.regrid_is_due(world, level) {
-            self.run_phase(world, Phase::Flag, level, taken.dt)?;
+            self.flag(world, level)?;
             self.run_phase(world, Phase::Regrid, level, taken.dt)?;
             world.resource_mut::<Levels>().regridded(level);
+            if self.settings.audit {
+                audit(world.resource::<Topology>())?;
+            }
         }
-        Ok(taken.dt)
+        Ok(taken)
     }
 
-    /// Runs the phase `Advance`, with a smaller step as long as the result is unphysical.
+    /// Runs the phase `Advance`, with a smaller step as long as the result is unphysical; returns the step that stands and
+    /// the time at its end.
     fn try_step(
         &mut self,
         world: &mut World,
         level: usize,
+        until: f64,
         chosen: ChosenStep,
-    ) -> Result<ChosenStep, Error> {
+    ) -> Result<(ChosenStep, f64), Error> {
+        let time = world.resource::<Levels>().time(level);
         let mut step = chosen;
         for _ in 0..=self.settings.retries {
+            let end = if step.meets { until } else { time + step.dt };
+            if end <= time {
+                let (name, dt) = (step.limiter, step.dt);
+                return Err(Error::StepLimit {
+                    level,
+                    time,
+                    name,
+                    dt,
+                });
+            }
             world.resource_mut::<StepVerdict>().rejected = None;
-            self.run_phase(world, Phase::Advance, level, step.dt)?;
+            self.run_until(world, Phase::Advance, level, step.dt, end)?;
             if world.resource::<StepVerdict>().rejected.is_none() {
-                return Ok(step);
+                return Ok((step, end));
             }
             world.resource_mut::<RunCounters>().retried_steps += 1;
+            let dt = step.dt * self.settings.retry_factor;
             step = ChosenStep {
-                dt: step.dt * self.settings.retry_factor,
-                limiter: step.limiter,
+                dt,
+                limiter: "retry",
                 meets: false,
             };
         }
-        let why = world
-            .resource_mut::<StepVerdict>()
-            .rejected
-            .take()
-            .unwrap_or_default();
-        let time = world.resource::<Levels>().time(level);
+        let why = world.resource_mut::<StepVerdict>().rejected.take();
+        let (retries, why) = (self.settings.retries, why.unwrap_or_default());
         Err(Error::Unphysical {
             level,
             time,
-            retries: self.settings.retries,
+            retries,
             why,
         })
+    }
+
+    /// Runs the criteria of `level` on a clean slate.
+    ///
+    /// # Errors
+    /// A fault that a criterion has set.
+    pub fn flag(&mut self, world: &mut World, level: usize) -> Result<(), Error> {
+        world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
+            requests.clear(world.resource::<Topology>().rows(level));
+        });
+        self.run_phase(world, Phase::Flag, level, 0.0)
     }
 
     fn regrid_is_due(&self, world: &World, level: usize) -> bool {
@@ -262,9 +299,12 @@ impl Driver {
             return Ok(clipped(limiter, root / parts, remaining));
         }
         let limit = self.limit(world, level)?;
-        let finer = (!world.resource::<Topology>().rows(level + 1).is_empty())
-            .then(|| world.resource::<Levels>().clock(level + 1).dt)
-            .filter(|&dt| dt > 0.0);
+        // the finer level is in step with this one: its limit now says better than its latest step, which was cut to meet
+        // this level, how long its next one will be
+        let finer = match world.resource::<Topology>().rows(level + 1).is_empty() {
+            true => None,
+            false => Some(self.limit(world, level + 1)?.1),
+        };
         Ok(synchronised(
             limit,
             remaining,

@@ -55,7 +55,7 @@ pub struct ChosenStep {
 }
 
 /// Chooses the step of a level under `adaptive` (Schive et al. 2018, section 2.1): stretched by up to `increase` to meet
-/// the time `remaining` ahead, or shortened by up to `decrease` to twice the latest step of the finer level.
+/// the time `remaining` ahead, or shortened by up to `decrease` to two steps of the finer level, of which `finer_dt` is the limit.
 #[must_use]
 pub fn synchronised(
     limit: (&'static str, f64),
@@ -65,7 +65,8 @@ pub fn synchronised(
     decrease: f64,
 ) -> ChosenStep {
     let (limiter, dt) = limit;
-    if (1.0 + increase) * dt > remaining {
+    // a sliver left over by round-off belongs to this step
+    if (1.0 + increase.max(1e-10)) * dt > remaining {
         let limiter = if dt < remaining {
             limiter
         } else {
@@ -94,7 +95,6 @@ pub fn synchronised(
 /// Clips a step that is dictated from below (`halved`, `shared`, a retried step) to the time `remaining` ahead.
 #[must_use]
 pub fn clipped(limiter: &'static str, dt: f64, remaining: f64) -> ChosenStep {
-    // a sliver left over by round-off belongs to this step
     if dt >= remaining * (1.0 - 1e-10) {
         ChosenStep {
             dt: remaining,

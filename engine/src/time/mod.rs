@@ -87,14 +87,8 @@ pub struct LevelClock {
     pub time: f64,
     /// Length of the step.
     pub dt: f64,
+    /// Simulation time at the end of the step: exactly the time that it meets, where it meets one.
+    pub end: f64,
     /// Width of a cell along each axis, code length.
     pub cell_width: [f64; 3],
-}
-
-impl LevelClock {
-    /// Simulation time at the end of the step.
-    #[must_use]
-    pub fn end(&self) -> f64 {
-        self.time + self.dt
-    }
 }

@@ -8,7 +8,11 @@ use nestar_device::Lane;
 impl<R: Lane> CellState<R> for Conserved<R> {
     fn read(row: &[R], cell: usize) -> Self {
         let u = |c: usize| row[c * CELLS + cell];
-        Conserved { density: u(0), momentum: [u(1), u(2), u(3)], energy: u(4) }
+        Conserved {
+            density: u(0),
+            momentum: [u(1), u(2), u(3)],
+            energy: u(4),
+        }
     }
 
     fn write(self, row: &mut [R], cell: usize) {

@@ -21,7 +21,12 @@ impl Block {
     pub fn centre(&self, c: [usize; 3]) -> [f64; 3] {
         std::array::from_fn(|a| {
             let i = self.origin[a] + c[a] as i32;
-            cell_centre(i, self.domain_cells[a], self.left_edge[a], self.right_edge[a])
+            cell_centre(
+                i,
+                self.domain_cells[a],
+                self.left_edge[a],
+                self.right_edge[a],
+            )
         })
     }
 

@@ -14,21 +14,38 @@ pub fn mean4<R: Lane>(v: &[R; 4]) -> R {
     0.25 * ((v[0] + v[3]) + (v[1] + v[2]))
 }
 
-/// Adds `dt` times the 2x2-averaged fluxes of a fine face (`[component][8][8]`) to a register `[component][4][4]`.
-pub fn accumulate_fine<R: Real>(register: &mut [R], flux: &[R], dt: R) {
-    for (quarter, face) in register.chunks_exact_mut(QUARTER).zip(flux.chunks_exact(FACE)) {
+/// Averages the fluxes of a fine face (`[component][8][8]`) over 2x2 faces into a register `[component][4][4]`.
+pub fn average_fine<R: Real>(register: &mut [R], flux: &[R]) {
+    for (quarter, face) in register
+        .chunks_exact_mut(QUARTER)
+        .zip(flux.chunks_exact(FACE))
+    {
         for (n, value) in quarter.iter_mut().enumerate() {
             let at = 2 * (n % 4) + 2 * PATCH * (n / 4);
-            *value += dt * mean4(&[face[at], face[at + 1], face[at + PATCH], face[at + PATCH + 1]]);
+            *value = mean4(&[
+                face[at],
+                face[at + 1],
+                face[at + PATCH],
+                face[at + PATCH + 1],
+            ]);
         }
     }
 }
 
-/// Sets a register `[component][8][8]` to `dt` times the fluxes of a coarse face.
-pub fn store_coarse<R: Real>(register: &mut [R], flux: &[R], dt: R) {
-    for (value, f) in register.iter_mut().zip(flux) {
-        *value = dt * *f;
-    }
+/// What flowed through the face of a fine patch during a coarse step of length `dt`: `dt * reference + change`,
+/// `[component][4][4]` each.
+#[derive(Clone, Copy)]
+pub struct FineFlux<'a, R> {
+    /// Fluxes of the first fine step.
+    pub reference: &'a [R],
+    /// Sum over the later fine steps of their length times (flux - reference).
+    pub change: &'a [R],
+}
+
+/// Time-integrated fine minus coarse flux over a coarse step of length `dt`; exactly 0 where both are the same and steady.
+#[device]
+pub fn flux_mismatch<R: Lane>(coarse: R, reference: R, change: R, dt: R) -> R {
+    dt * (reference - coarse) + change
 }
 
 /// Offset in a component's 512 cells of the cell behind face `f` at transverse place (`fast`, `slow`).
@@ -45,20 +62,25 @@ pub fn cell_behind(f: usize, slow: usize, fast: usize) -> usize {
 }
 
 /// The change of component `c` in the coarse cell behind face `f` at (`slow`, `fast`): fine minus coarse time-integrated
-/// flux over the cell width. `fine` are the registers of the four fine patches on that face, by quarter (`2*slow + fast`).
+/// flux over the cell width. `fine` are the registers of the four fine patches on that face, by quarter (`2*slow + fast`);
+/// `step` is the length of the coarse step and the inverse width.
 #[must_use]
 pub fn correction<R: Real>(
     f: usize,
     coarse: &[R],
-    fine: &[&[R]; 4],
+    fine: &[FineFlux<R>; 4],
     c: usize,
-    place: [usize; 2],
-    inverse_width: R,
+    [slow, fast]: [usize; 2],
+    [dt, inverse_width]: [R; 2],
 ) -> R {
-    let [slow, fast] = place;
-    let quarter = 2 * (slow / 4) + fast / 4;
-    let within = fast % 4 + 4 * (slow % 4);
-    let difference = fine[quarter][c * QUARTER + within] - coarse[c * FACE + fast + PATCH * slow];
+    let fine = &fine[2 * (slow / 4) + fast / 4];
+    let within = c * QUARTER + fast % 4 + 4 * (slow % 4);
+    let coarse = coarse[c * FACE + fast + PATCH * slow];
+    let difference = flux_mismatch(coarse, fine.reference[within], fine.change[within], dt);
     // a larger flux through an upper face takes away, through a lower face brings in
-    if f % 2 == 0 { difference * inverse_width } else { -(difference * inverse_width) }
+    if f.is_multiple_of(2) {
+        difference * inverse_width
+    } else {
+        -(difference * inverse_width)
+    }
 }

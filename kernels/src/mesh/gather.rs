@@ -45,8 +45,14 @@ impl<R: Real> GatherScratch<R> {
     /// Space for `components` components.
     #[must_use]
     pub fn new(components: usize) -> Self {
-        assert!(components <= MAX_COMPONENTS, "a field has at most {MAX_COMPONENTS} components");
-        Self { coarse: vec![R::lit(0.0); components * 1000], state: vec![R::lit(0.0); components] }
+        assert!(
+            components <= MAX_COMPONENTS,
+            "a field has at most {MAX_COMPONENTS} components"
+        );
+        Self {
+            coarse: vec![R::lit(0.0); components * 1000],
+            state: vec![R::lit(0.0); components],
+        }
     }
 }
 
@@ -65,7 +71,12 @@ pub struct Target<'a, R> {
 /// Gathers row `row` with its ghost cells: from neighbours of its level, by interpolation where the neighbour is coarser
 /// (in space from the parent's surroundings, in time between the coarse level's two banks), by the boundary rules
 /// outside the domain.
-pub fn gather<R: Real>(view: &GhostView<R>, row: u32, target: &mut Target<R>, scratch: &mut GatherScratch<R>) {
+pub fn gather<R: Real>(
+    view: &GhostView<R>,
+    row: u32,
+    target: &mut Target<R>,
+    scratch: &mut GatherScratch<R>,
+) {
     let around = &view.neighbours[row as usize];
     copy_neighbours(view, around, target);
     if around.contains(&COARSER) {
@@ -83,7 +94,14 @@ pub fn gather<R: Real>(view: &GhostView<R>, row: u32, target: &mut Target<R>, sc
             left_edge: view.edges[0],
             right_edge: view.edges[1],
         };
-        view.boundaries.fill(&block, view.time, target.values, target.stride, target.components, &mut scratch.state);
+        view.boundaries.fill(
+            &block,
+            view.time,
+            target.values,
+            target.stride,
+            target.components,
+            &mut scratch.state,
+        );
     }
 }
 
@@ -157,8 +175,9 @@ fn fill_coarse<R: Real>(
     let parent = view.parent[row as usize] as usize;
     let around = &view.neighbours[parent];
     // block index 0 in cells of the parent's neighbourhood, whose own cells start at 8
-    let start: [usize; 3] =
-        std::array::from_fn(|a| (block.origin[a] - view.index[parent][a] * PATCH as i32 + PATCH as i32) as usize);
+    let start: [usize; 3] = std::array::from_fn(|a| {
+        (block.origin[a] - view.index[parent][a] * PATCH as i32 + PATCH as i32) as usize
+    });
     let n = block.n;
     for k in 0..n {
         for j in 0..n {
@@ -170,7 +189,15 @@ fn fill_coarse<R: Real>(
                 let source = around[9 * (z / PATCH) + 3 * (y / PATCH) + x / PATCH];
                 let cell = x % PATCH + PATCH * (y % PATCH + PATCH * (z % PATCH));
                 if source >= 0 {
-                    blend_run(view, source as u32, cell, length, &mut scratch.coarse[i + n * (j + n * k)..], n, components);
+                    blend_run(
+                        view,
+                        source as u32,
+                        cell,
+                        length,
+                        &mut scratch.coarse[i + n * (j + n * k)..],
+                        n,
+                        components,
+                    );
                 }
                 i += length;
             }
@@ -178,7 +205,8 @@ fn fill_coarse<R: Real>(
     }
     if around.contains(&super::OUTSIDE) {
         let (coarse, state) = (&mut scratch.coarse, &mut scratch.state);
-        view.boundaries.fill(block, view.time, coarse, n * n * n, components, state);
+        view.boundaries
+            .fill(block, view.time, coarse, n * n * n, components, state);
     }
 }
 
@@ -195,7 +223,9 @@ fn blend_run<R: Real>(
     for c in 0..components {
         let from = c * CELLS + cell;
         let to = c * n * n * n;
-        let pairs = old[from..from + length].iter().zip(&new[from..from + length]);
+        let pairs = old[from..from + length]
+            .iter()
+            .zip(&new[from..from + length]);
         for (value, (a, b)) in out[to..to + length].iter_mut().zip(pairs) {
             *value = between(*a, *b, view.weight);
         }
@@ -293,7 +323,12 @@ fn put_fine<R: Real>(
 ///
 /// # Safety
 /// Nobody else may access row `row` of `view.level` meanwhile.
-pub unsafe fn prolong_patch<R: Real>(view: &GhostView<R>, row: u32, components: usize, scratch: &mut GatherScratch<R>) {
+pub unsafe fn prolong_patch<R: Real>(
+    view: &GhostView<R>,
+    row: u32,
+    components: usize,
+    scratch: &mut GatherScratch<R>,
+) {
     // SAFETY: exclusivity is the caller's contract.
     let out = unsafe { view.level.row_mut(row) };
     let block = coarse_block(view, row, 0);
@@ -306,6 +341,11 @@ pub unsafe fn prolong_patch<R: Real>(view: &GhostView<R>, row: u32, components: 
         limiter: view.limiter,
         physical: view.physical,
     };
-    let mut target = Target { values: out, stride: CELLS, components, ghosts: 0 };
+    let mut target = Target {
+        values: out,
+        stride: CELLS,
+        components,
+        ghosts: 0,
+    };
     interpolate_sector(&coarse, [0, 0, 0], &mut target);
 }

@@ -30,6 +30,7 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         prolong::between::ITEM,
         restrict::mean8::ITEM,
         fluxes::mean4::ITEM,
+        fluxes::flux_mismatch::ITEM,
     ]
 }
 

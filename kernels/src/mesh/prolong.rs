@@ -24,18 +24,21 @@ impl SlopeLimiter {
 }
 
 /// Limited slope per cell from the one-sided differences `a` (below) and `b` (above); `limiter` as [`SlopeLimiter::code`].
+///
+/// The product of the differences is not formed: in single precision it underflows for fields of small numbers.
 #[device]
 pub fn limited_slope<R: Real>(a: R, b: R, limiter: u32) -> R {
-    if a * b > 0.0 {
+    if a.min(b) > 0.0 || a.max(b) < 0.0 {
         let small = a.abs().min(b.abs());
-        let central = 0.5 * (a + b);
-        if limiter == 0u32 {
-            small.copysign(a)
+        let large = a.abs().max(b.abs());
+        let size = if limiter == 0u32 {
+            small
         } else if limiter == 1u32 {
-            2.0 * (a * b) / (a + b)
+            2.0 * small * (large / (small + large))
         } else {
-            (2.0 * small).min(central.abs()).copysign(a)
-        }
+            (2.0 * small).min(0.5 * small + 0.5 * large)
+        };
+        size.copysign(a)
     } else {
         0.0
     }
@@ -56,8 +59,16 @@ pub fn fine_offsets<R: Real>(u: R, n: &[R; 6], limiter: u32) -> [R; 3] {
     let sx = 0.25 * limited_slope(u - n[0], n[1] - u, limiter);
     let sy = 0.25 * limited_slope(u - n[2], n[3] - u, limiter);
     let sz = 0.25 * limited_slope(u - n[4], n[5] - u, limiter);
-    let low = n[0].min(n[1]).min(n[2].min(n[3])).min(n[4].min(n[5])).min(u);
-    let high = n[0].max(n[1]).max(n[2].max(n[3])).max(n[4].max(n[5])).max(u);
+    let low = n[0]
+        .min(n[1])
+        .min(n[2].min(n[3]))
+        .min(n[4].min(n[5]))
+        .min(u);
+    let high = n[0]
+        .max(n[1])
+        .max(n[2].max(n[3]))
+        .max(n[4].max(n[5]))
+        .max(u);
     let reach = sum3(sx.abs(), sy.abs(), sz.abs());
     let f = monotonic_factor(u, low, high, reach);
     [f * sx, f * sy, f * sz]
@@ -105,8 +116,14 @@ impl<R: Real> CoarseBlock<'_, R> {
         let (dy, dz) = (self.n, self.n * self.n);
         for (c, offset) in offsets[..self.components].iter_mut().enumerate() {
             let q = &self.values[c * self.stride..];
-            let around =
-                [q[index - 1], q[index + 1], q[index - dy], q[index + dy], q[index - dz], q[index + dz]];
+            let around = [
+                q[index - 1],
+                q[index + 1],
+                q[index - dy],
+                q[index + dy],
+                q[index - dz],
+                q[index + dz],
+            ];
             *offset = fine_offsets(q[index], &around, self.limiter.code());
         }
         let mut state = [R::lit(0.0); MAX_COMPONENTS];

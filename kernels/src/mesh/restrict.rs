@@ -1,5 +1,6 @@
 //! Averages of fine cells onto coarse ones.
 
+use super::prolong::MAX_COMPONENTS;
 use super::rows::Rows;
 use crate::{CELLS, PATCH};
 use nestar_device::math::sum4;
@@ -14,34 +15,47 @@ pub fn mean8<R: Lane>(v: &[R; 8]) -> R {
     0.125 * sum4(v[0] + v[7], v[1] + v[6], v[2] + v[5], v[3] + v[4])
 }
 
-/// Replaces the values of coarse row `parent` by the averages of its eight children (rows `first_child + 0..8`).
+/// Replaces the values of coarse row `parent` by the averages of its eight children (rows `first_child + 0..8`). A coarse
+/// cell keeps its own state where the average comes out unphysical by round-off.
 ///
 /// # Safety
 /// Nobody else may access row `parent` of `coarse` meanwhile.
-pub unsafe fn restrict_octet<R: Real>(coarse: &Rows<R>, parent: u32, fine: &Rows<R>, first_child: u32) {
+pub unsafe fn restrict_octet<R: Real>(
+    coarse: &Rows<R>,
+    parent: u32,
+    fine: &Rows<R>,
+    first_child: u32,
+    physical: fn(&[R]) -> bool,
+) {
     // SAFETY: exclusivity is the caller's contract.
     let out = unsafe { coarse.row_mut(parent) };
     let components = out.len() / CELLS;
+    let mut state = [R::lit(0.0); MAX_COMPONENTS];
     for child in 0..8u32 {
         let source = fine.row(first_child + child);
-        let corner = [child & 1, child >> 1 & 1, child >> 2].map(|b| b as usize * PATCH / 2);
-        for c in 0..components {
-            restrict_component(&mut out[c * CELLS..(c + 1) * CELLS], corner, &source[c * CELLS..(c + 1) * CELLS]);
+        let corner = [child & 1, child >> 1 & 1, child >> 2].map(|b| b as usize * HALF);
+        for cell in 0..HALF * HALF * HALF {
+            let [i, j, k] = [cell % HALF, cell / HALF % HALF, cell / (HALF * HALF)];
+            let from = 2 * i + PATCH * (2 * j + PATCH * 2 * k);
+            let to = corner[0] + i + PATCH * (corner[1] + j + PATCH * (corner[2] + k));
+            for (c, value) in state[..components].iter_mut().enumerate() {
+                *value = mean_of_cell(&source[c * CELLS..(c + 1) * CELLS], from);
+            }
+            if physical(&state[..components]) {
+                for (c, value) in state[..components].iter().enumerate() {
+                    out[c * CELLS + to] = *value;
+                }
+            }
         }
     }
 }
 
-fn restrict_component<R: Real>(out: &mut [R], corner: [usize; 3], fine: &[R]) {
-    const H: usize = PATCH / 2;
-    for k in 0..H {
-        for j in 0..H {
-            for i in 0..H {
-                let f = 2 * i + PATCH * (2 * j + PATCH * 2 * k);
-                let v = std::array::from_fn(|s| {
-                    fine[f + (s & 1) + PATCH * (s >> 1 & 1) + PATCH * PATCH * (s >> 2)]
-                });
-                out[corner[0] + i + PATCH * (corner[1] + j + PATCH * (corner[2] + k))] = mean8(&v);
-            }
-        }
-    }
+/// Half a patch: the coarse cells along an axis that one child covers.
+const HALF: usize = PATCH / 2;
+
+/// Mean of the 2x2x2 cells of a component that begin at cell `from`.
+fn mean_of_cell<R: Real>(fine: &[R], from: usize) -> R {
+    mean8(&std::array::from_fn(|s| {
+        fine[from + (s & 1) + PATCH * (s >> 1 & 1) + PATCH * PATCH * (s >> 2)]
+    }))
 }

@@ -24,7 +24,12 @@ impl<'a, R> Rows<'a, R> {
     /// Every pointer must be valid for reads (and for writes where `row_mut` is used) of `length << shift` values for `'a`.
     #[must_use]
     pub unsafe fn new(slabs: &'a [*mut R], shift: u32, length: usize) -> Self {
-        Self { slabs, shift, length, lifetime: PhantomData }
+        Self {
+            slabs,
+            shift,
+            length,
+            lifetime: PhantomData,
+        }
     }
 
     /// Values in one row: components times 512.
@@ -54,7 +59,10 @@ impl<'a, R> Rows<'a, R> {
     /// While the slice lives nobody else may read or write this row of this bank.
     #[must_use]
     #[inline]
-    #[allow(clippy::mut_from_ref, reason = "disjoint rows are written from several threads; exclusivity is the caller's contract")]
+    #[allow(
+        clippy::mut_from_ref,
+        reason = "disjoint rows are written from several threads; exclusivity is the caller's contract"
+    )]
     pub unsafe fn row_mut(&self, row: u32) -> &'a mut [R] {
         // SAFETY: as `row`; exclusivity is the caller's.
         unsafe { std::slice::from_raw_parts_mut(self.pointer(row), self.length) }

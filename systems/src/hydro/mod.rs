@@ -62,17 +62,15 @@ impl Plugin for Hydro {
     }
 }
 
-/// Whether a conserved state has positive density and pressure, and finite values.
+/// Whether a conserved state has positive density and pressure, and finite values, by the very arithmetic of the solver (the
+/// sign of the pressure does not depend on gamma: 2 makes its factor exactly 1).
 fn is_physical<R: nestar_device::Real>(u: &[R]) -> bool {
     let zero = R::lit(0.0);
-    let gas = nestar_kernels::hydro::Conserved {
-        density: u[0],
-        momentum: [u[1], u[2], u[3]],
-        energy: u[4],
-    };
-    u[0] > zero
-        && u[4] - nestar_kernels::hydro::kinetic_energy(gas) > zero
-        && u.iter().all(|v| nestar_device::Real::is_finite(*v))
+    let w = nestar_kernels::hydro::eos::primitive_from_conserved(
+        &[u[0], u[1], u[2], u[3], u[4]],
+        R::lit(2.0),
+    );
+    u[0] > zero && w[4] > zero && u.iter().all(|v| nestar_device::Real::is_finite(*v))
 }
 
 fn spec(scalars: &[String], prolongation: SlopeLimiter) -> FieldSpec {

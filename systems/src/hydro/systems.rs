@@ -8,7 +8,7 @@ use nestar_engine::field::{Pool, Storage};
 use nestar_engine::mesh::Topology;
 use nestar_engine::time::{LevelClock, RunCounters, StepLimits, StepVerdict};
 use nestar_kernels::hydro::{CellMask10, FaceFluxes, PatchOutcome};
-use nestar_kernels::mesh::fluxes::{FACE, accumulate_fine, store_coarse};
+use nestar_kernels::mesh::fluxes::{FACE, average_fine};
 use nestar_kernels::mesh::gather::{GhostView, Target, gather};
 use rayon::prelude::*;
 
@@ -90,7 +90,6 @@ pub fn fluid(
 /// What the update of any patch of the level needs.
 pub(super) struct LevelStep<'a, R: GasReal> {
     pub level: usize,
-    pub dt: R,
     pub rates: [R; 3],
     pub inverse_dx: [R; 3],
     pub view: GhostView<'a, R>,
@@ -101,7 +100,6 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
     fn new(clock: &LevelClock, topology: &'a Topology, pool: &'a Pool<Gas>) -> Self {
         Self {
             level: clock.level,
-            dt: R::lit(clock.dt),
             rates: clock.cell_width.map(|w| R::lit(clock.dt / w)),
             inverse_dx: clock.cell_width.map(|w| R::lit(1.0 / w)),
             view: pool.ghosts::<R>(topology, clock.level),
@@ -154,12 +152,11 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
             let Some(flux) = flux else { continue };
             // SAFETY: the caller's contract.
             if let Some(register) = unsafe { registers.coarse_mut(self.level, row, face) } {
-                store_coarse(register, flux, self.dt);
+                register.copy_from_slice(flux);
             }
             // SAFETY: the caller's contract.
             if let Some(register) = unsafe { registers.attempt_mut(self.level, row, face) } {
-                register.fill(R::lit(0.0));
-                accumulate_fine(register, flux, self.dt);
+                average_fine(register, flux);
             }
         }
         // SAFETY: the caller's contract.
@@ -195,9 +192,9 @@ fn fluid_level<R: GasReal>(
     } else {
         0
     };
-    pool.commit(clock.level, clock.end(), rows);
+    pool.commit(clock.level, clock.end, rows);
     if let Some(typed) = R::typed_mut(&mut pool.storage) {
-        typed.registers.commit(clock.level);
+        typed.registers.commit(clock.level, clock.dt);
     }
     for &row in rows {
         solver.seen[row as usize] = pool.epoch(row);

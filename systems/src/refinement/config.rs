@@ -70,6 +70,7 @@ pub enum Criterion {
         /// Field or formula.
         field: String,
         /// Largest relative change that needs no refinement.
+        #[schemars(extend("minimum" = 0.0))]
         threshold: PerLevel<f64>,
     },
     /// Löhner's second-derivative estimate, as in FLASH.
@@ -77,6 +78,7 @@ pub enum Criterion {
         /// Field or formula.
         field: String,
         /// Largest estimate that needs no refinement, 0 to 1.
+        #[schemars(extend("minimum" = 0.0, "maximum" = 1.0))]
         threshold: PerLevel<f64>,
         /// Filter against ripples.
         #[serde(default = "filter")]
@@ -86,13 +88,16 @@ pub enum Criterion {
     /// Cells where |curl v| times the cell width exceeds the threshold times |v|.
     Vorticity {
         /// Largest ratio that needs no refinement.
+        #[schemars(extend("minimum" = 0.0))]
         threshold: PerLevel<f64>,
     },
     /// Cells that resolve the Jeans length with fewer cells than the threshold.
     Jeans {
         /// Fewest cells per Jeans length.
+        #[schemars(extend("exclusiveMinimum" = 0.0))]
         threshold: PerLevel<f64>,
         /// Gravitational constant in code units.
+        #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length**3/(mass*time**2)"))]
         gravity: f64,
     },
     /// Cells in a box.
@@ -110,6 +115,7 @@ pub enum Criterion {
         /// Centre.
         centre: [f64; 3],
         /// Radius.
+        #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]
         radius: f64,
         /// Finest level that the region asks for; absent: the finest of the run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,8 +140,10 @@ pub struct MeshConfig {
     #[schemars(range(min = 0, max = 12))]
     pub max_level: u32,
     /// Steps of a level between two regrids: a number, or one per level.
+    #[schemars(extend("minimum" = 1))]
     pub regrid_interval: PerLevel<u32>,
     /// Cells around a flagged cell that are refined with it, 0 to 8: a number, or one per level.
+    #[schemars(extend("minimum" = 0, "maximum" = 8, "unit" = "cell"))]
     pub flag_buffer: PerLevel<u32>,
     /// Limiter of the interpolation between levels.
     pub prolongation: ProlongationWord,
@@ -159,33 +167,41 @@ impl MeshConfig {
     /// What the engine needs of the table.
     ///
     /// # Errors
-    /// A list too short, an interval of 0, a buffer above 8.
+    /// A list too short, a box without volume.
     pub fn settings(&self, deck: &Deck) -> Result<MeshSettings, DeckError> {
         let levels = self.max_level as usize;
-        let list =
-            |key: &str,
-             values: &PerLevel<u32>,
-             least: u32,
-             most: u32|
-             -> Result<Vec<u32>, DeckError> {
-                let path = format!("mesh.{key}");
-                (0..levels)
-                    .map(|level| match values.at(level) {
-                        Some(n) if (least..=most).contains(&n) => Ok(n),
-                        Some(n) => Err(deck
-                            .error_at(&path, format!("must be from {least} to {most}, found {n}"))),
-                        None => Err(deck.error_at(
-                            &path,
-                            format!("needs a number for each of the levels 0 to {}", levels - 1),
-                        )),
-                    })
-                    .collect()
+        let list = |key: &str, values: &PerLevel<u32>| -> Result<Vec<u32>, DeckError> {
+            let missing = || format!("needs a number for each of the levels 0 to {}", levels - 1);
+            let value = |level| {
+                let value = values.at(level);
+                value.ok_or_else(|| deck.error_at(&format!("mesh.{key}"), missing()))
             };
-        list("flag_buffer", &self.flag_buffer, 0, 8)?;
-        let regrid_interval = list("regrid_interval", &self.regrid_interval, 1, 1_000_000)?;
+            (0..levels).map(value).collect()
+        };
+        list("flag_buffer", &self.flag_buffer)?;
+        let regrid_interval = list("regrid_interval", &self.regrid_interval)?;
+        for (n, criterion) in self.refine.iter().enumerate() {
+            check_box(deck, n, criterion)?;
+        }
         Ok(MeshSettings {
             max_level: levels,
             regrid_interval,
         })
+    }
+}
+
+fn check_box(deck: &Deck, n: usize, criterion: &Criterion) -> Result<(), DeckError> {
+    let Criterion::Box { left, right, .. } = criterion else {
+        return Ok(());
+    };
+    match (0..3).find(|&a| right[a] <= left[a]) {
+        None => Ok(()),
+        Some(a) => {
+            let message = format!(
+                "must lie above left along every axis, found {} after {}",
+                right[a], left[a]
+            );
+            Err(deck.error_at(&format!("mesh.refine[{n}].right"), message))
+        }
     }
 }

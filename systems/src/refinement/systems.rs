@@ -129,7 +129,7 @@ pub fn flag(
     }
     let sectors = criteria.sectors.as_mut_slice();
     for &row in rows {
-        requests.set(row, sectors[row as usize]);
+        requests.add(row, sectors[row as usize]);
     }
 }
 
