@@ -11,7 +11,7 @@ use crate::mesh::hilbert::bits_for;
 use crate::mesh::{Domain, NewRows, RefineRequests, Topology, audit, regrid};
 use crate::patch::PATCH;
 use crate::schedule::{Phase, Schedules, StepSet};
-use crate::time::driver::{DriverSettings, Fault, RunCounters};
+use crate::time::driver::{DriverSettings, Fault, FaultBox, RunCounters};
 use crate::time::limits::LevelSteps;
 use crate::time::{Driver, LevelClock, Levels, StepLimits, StepVerdict};
 use bevy_ecs::prelude::*;
@@ -107,6 +107,7 @@ impl Simulation {
         world.insert_resource(SkippedCorrections::default());
         world.insert_resource(RunFacts::default());
         world.insert_resource(Fault::default());
+        world.insert_resource(FaultBox::default());
         world.insert_resource(settings.clone());
         let driver = Driver::new(Schedules::default(), driver_settings(&settings));
         Ok(Self {

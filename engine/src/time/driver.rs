@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::mesh::{RefineRequests, Topology, audit};
 use crate::schedule::{Phase, Schedules};
 use bevy_ecs::prelude::*;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// Whether the step being tried stands. Systems before the verdict write to the next bank only, so that a rejected step
@@ -25,6 +26,18 @@ pub fn step_stands(verdict: Res<StepVerdict>) -> bool {
 /// A fault that a system met; the run stops behind the schedule in which it was set.
 #[derive(Resource, Default)]
 pub struct Fault(pub Option<Error>);
+
+/// Where tasks that run side by side leave the first fault that they meet in the user's formulas; the run stops behind the
+/// schedule.
+#[derive(Resource, Clone, Default)]
+pub struct FaultBox(Arc<OnceLock<String>>);
+
+impl FaultBox {
+    /// Leaves a fault, unless there is one already.
+    pub fn report(&self, message: impl FnOnce() -> String) {
+        self.0.get_or_init(message);
+    }
+}
 
 /// Counters of a run.
 #[derive(Resource, Clone, Debug, Default)]
@@ -127,6 +140,9 @@ impl Driver {
         self.schedules.get(phase).run(world);
         world.resource_mut::<RunCounters>().seconds[phase as usize] +=
             start.elapsed().as_secs_f64();
+        if let Some(message) = world.resource::<FaultBox>().0.get() {
+            return Err(Error::Setup(message.clone()));
+        }
         world.resource_mut::<Fault>().0.take().map_or(Ok(()), Err)
     }
 

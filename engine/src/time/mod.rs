@@ -3,7 +3,7 @@
 pub mod driver;
 pub mod limits;
 
-pub use driver::{Driver, Fault, RunCounters, StepReport, StepVerdict, step_stands};
+pub use driver::{Driver, Fault, FaultBox, RunCounters, StepReport, StepVerdict, step_stands};
 pub use limits::StepLimits;
 
 use bevy_ecs::prelude::*;

@@ -6,6 +6,7 @@ use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::Real;
 use nestar_engine::config::BoundaryKind;
 use nestar_engine::field::FieldSpec;
+use nestar_engine::time::FaultBox;
 use nestar_engine::{Error, Simulation};
 use nestar_kernels::mesh::{Boundaries, CellRule, FaceRule, GhostCell};
 use schemars::JsonSchema;
@@ -73,10 +74,18 @@ struct Inflow {
     /// Not 0 where the face is open; absent: everywhere.
     open: Option<Formula>,
     gamma: f64,
+    /// Name of the table.
+    table: String,
+    faults: FaultBox,
 }
 
 impl Inflow {
-    fn take(deck: &mut Deck, path: &str, model: &GasModel) -> Result<Self, DeckError> {
+    fn take(
+        deck: &mut Deck,
+        path: &str,
+        model: &GasModel,
+        faults: FaultBox,
+    ) -> Result<Self, DeckError> {
         let config: InflowConfig = deck.table(path)?;
         let compile = |text| deck.formula(&format!("{path}.where"), text, &VARIABLES);
         let open = config.open.as_deref().map(compile).transpose()?;
@@ -93,6 +102,8 @@ impl Inflow {
             formulas: StateFormulas::compile(deck, path, &model.scalars, &state)?,
             open,
             gamma: model.gamma,
+            table: path.to_string(),
+            faults,
         })
     }
 }
@@ -105,13 +116,29 @@ impl<R: Real> CellRule<R> for Inflow {
 
     fn apply(&self, cell: GhostCell, state: &mut [R]) {
         let primitive = self.formulas.at(cell.centre, cell.time);
+        if !primitive.is_physical() {
+            self.faults.report(|| {
+                format!(
+                    "the formulas of [{}] give an unphysical state at (x, y, z) = {:?}, t = {}: {primitive:?}; density and \
+                     pressure must be positive and all values finite",
+                    self.table, cell.centre, cell.time
+                )
+            });
+        }
         let mut conserved = [0.0; nestar_kernels::mesh::prolong::MAX_COMPONENTS];
         primitive.conserved(self.gamma, &mut conserved[..GAS_COMPONENTS]);
         for (value, c) in state[..GAS_COMPONENTS].iter_mut().zip(conserved) {
             *value = R::lit(c);
         }
         for (n, value) in state[GAS_COMPONENTS..].iter_mut().enumerate() {
-            *value = R::lit(self.formulas.scalar_at(n, cell.centre, cell.time) * primitive.density);
+            let fraction = self.formulas.scalar_at(n, cell.centre, cell.time);
+            if !fraction.is_finite() {
+                self.faults.report(|| {
+                    let (table, centre, time) = (&self.table, cell.centre, cell.time);
+                    format!("scalar {n} of [{table}] is {fraction} at (x, y, z) = {centre:?}, t = {time}")
+                });
+            }
+            *value = R::lit(fraction * primitive.density);
         }
     }
 }
@@ -136,7 +163,13 @@ pub fn rules<R: Real>(
                 BoundaryKind::Diode => FaceRule::Rule(Box::new(Diode)),
                 BoundaryKind::Inflow => {
                     let table = format!("inflow.{}", FACES[axis][side]);
-                    FaceRule::Rule(Box::new(Inflow::take(&mut sim.deck, &table, model)?))
+                    let faults = sim.world.resource::<FaultBox>().clone();
+                    FaceRule::Rule(Box::new(Inflow::take(
+                        &mut sim.deck,
+                        &table,
+                        model,
+                        faults,
+                    )?))
                 }
             };
         }

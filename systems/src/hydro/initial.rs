@@ -40,7 +40,7 @@ impl Primitive {
         );
     }
 
-    fn is_physical(&self) -> bool {
+    pub(super) fn is_physical(&self) -> bool {
         let finite = self.velocity.iter().all(|v| v.is_finite());
         finite
             && self.density > 0.0

@@ -3,9 +3,10 @@
 use crate::fields::{GAS_COMPONENTS, GasModel};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::Real;
-use nestar_kernels::PATCH;
+use nestar_engine::time::FaultBox;
 use nestar_kernels::hydro::eos;
 use nestar_kernels::mesh::Block;
+use nestar_kernels::{CELLS, PATCH};
 
 /// Ghost layers that criteria see.
 pub const GHOSTS: usize = 2;
@@ -128,8 +129,9 @@ impl FieldFormula {
         })
     }
 
-    /// The field in all cells of the ghosted patch, `[k][j][i]`, 12 cells an axis.
-    pub fn evaluate<R: Real>(&self, patch: &PatchView<R>, out: &mut Vec<R>) {
+    /// The field in all cells of the ghosted patch, `[k][j][i]`, 12 cells an axis. A formula that is not a number in one of
+    /// the patch's own cells is a fault.
+    pub fn evaluate<R: Real>(&self, patch: &PatchView<R>, out: &mut Vec<R>, faults: &FaultBox) {
         out.clear();
         if let Some(quantity) = self.plain {
             out.extend((0..BLOCK).map(|cell| patch.quantity(quantity, cell)));
@@ -143,8 +145,26 @@ impl FieldFormula {
         let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
         let mut values = vec![0.0; BLOCK];
         self.formula.eval_many(&columns, &mut values);
+        let inner =
+            (0..CELLS).map(|c| inner_cell([c % PATCH, c / PATCH % PATCH, c / (PATCH * PATCH)]));
+        if let Some(cell) = inner.into_iter().find(|&cell| values[cell].is_nan()) {
+            let place =
+                patch
+                    .block
+                    .centre([cell % WIDTH, cell / WIDTH % WIDTH, cell / (WIDTH * WIDTH)]);
+            let (text, time) = (self.formula.text(), patch.time);
+            faults.report(|| {
+                format!("the formula \"{text}\" of a refinement criterion is not a number at (x, y, z) = {place:?}, t = {time}")
+            });
+        }
         out.extend(values.into_iter().map(R::lit));
     }
+}
+
+/// Place in the ghosted block of a patch's own cell.
+fn inner_cell(c: [usize; 3]) -> usize {
+    let [i, j, k] = c.map(|i| i + GHOSTS);
+    i + WIDTH * (j + WIDTH * k)
 }
 
 /// A patch with its ghost cells, as criteria see it.

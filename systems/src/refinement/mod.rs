@@ -8,6 +8,7 @@ pub use config::{Criterion, MeshConfig};
 
 use crate::fields::GasModel;
 use crate::order::Flag;
+use nestar_engine::time::FaultBox;
 use nestar_engine::{Error, Plugin, Simulation};
 use systems::Criteria;
 
@@ -20,7 +21,8 @@ pub struct Refinement {
 impl Plugin for Refinement {
     fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
         let model = sim.world.resource::<GasModel>().clone();
-        let criteria = Criteria::compile(&self.config, &sim.deck, &model)?;
+        let faults = sim.world.resource::<FaultBox>().clone();
+        let criteria = Criteria::compile(&self.config, &sim.deck, &model, faults)?;
         sim.world.insert_resource(criteria);
         sim.systems_in(Flag::Criteria, systems::flag);
         Ok(())

@@ -8,7 +8,7 @@ use nestar_deck::{Deck, DeckError};
 use nestar_engine::field::{Element, Pool, Storage};
 use nestar_engine::mesh::{RefineRequests, Topology};
 use nestar_engine::parallel::{PerThread, SharedCells};
-use nestar_engine::time::LevelClock;
+use nestar_engine::time::{FaultBox, LevelClock};
 use nestar_kernels::PATCH;
 use nestar_kernels::criteria::region::{CellCentres, inside_box, inside_sphere};
 use nestar_kernels::criteria::{
@@ -31,6 +31,7 @@ pub struct Criteria {
     buffer: Vec<usize>,
     scratch: Scratch,
     sectors: SharedCells<u32>,
+    faults: FaultBox,
 }
 
 /// Working space in the run's precision.
@@ -61,7 +62,12 @@ impl Criteria {
     ///
     /// # Errors
     /// A mistake in a field or formula.
-    pub fn compile(config: &MeshConfig, deck: &Deck, model: &GasModel) -> Result<Self, DeckError> {
+    pub fn compile(
+        config: &MeshConfig,
+        deck: &Deck,
+        model: &GasModel,
+        faults: FaultBox,
+    ) -> Result<Self, DeckError> {
         let compile = |(n, criterion): (usize, &Criterion)| {
             let text = match criterion {
                 Criterion::Threshold { field, .. }
@@ -92,6 +98,7 @@ impl Criteria {
             buffer,
             scratch: Scratch::None,
             sectors: SharedCells::default(),
+            faults,
         })
     }
 }
@@ -173,7 +180,7 @@ fn flag_rows<R: Element>(
         };
         let mut flags = CellFlags::default();
         for compiled in &criteria.list {
-            flags = flags | compiled.flags(&patch, fields);
+            flags = flags | compiled.flags(&patch, fields, &criteria.faults);
         }
         let reach = if flags.any() {
             buffer_sectors(&flags, criteria.buffer[clock.level])
@@ -187,10 +194,15 @@ fn flag_rows<R: Element>(
 
 impl Compiled {
     /// The cells of a patch that this criterion flags.
-    fn flags<R: Element>(&self, patch: &PatchView<R>, fields: &mut [Vec<R>; 3]) -> CellFlags {
+    fn flags<R: Element>(
+        &self,
+        patch: &PatchView<R>,
+        fields: &mut [Vec<R>; 3],
+        faults: &FaultBox,
+    ) -> CellFlags {
         let level = patch.level;
         if let Some(field) = &self.field {
-            field.evaluate(patch, &mut fields[0]);
+            field.evaluate(patch, &mut fields[0], faults);
         }
         match &self.criterion {
             Criterion::Threshold {
