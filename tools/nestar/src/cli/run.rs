@@ -4,6 +4,8 @@ use super::progress::{ReportOptions, Reporter};
 use super::{DeckArgs, FAILED, Failure, INTERRUPTED, memory};
 use clap::Args;
 use nestar::engine::run::{RunOptions, RunSummary};
+use nestar::engine::schedule::Phase;
+use nestar::engine::time::RunCounters;
 use nestar::kernels::hydro::LaneChoice;
 use nestar::{Simulation, assemble, engine};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -84,6 +86,7 @@ pub fn run(arguments: &RunArgs) -> Result<u8, Failure> {
     reporter.finish();
     match result {
         Ok(summary) => {
+            reporter.tell(&where_the_time_went(sim.engine(), summary.wall));
             reporter.tell(&tail(&summary));
             Ok(if summary.interrupted { INTERRUPTED } else { 0 })
         }
@@ -123,6 +126,36 @@ fn head(arguments: &RunArgs, sim: &mut engine::Simulation) -> Vec<String> {
             memory::shown(patch)
         ),
     ]
+}
+
+/// The share of each phase in the wall time, and what had to be repaired.
+fn where_the_time_went(sim: &engine::Simulation, wall: f64) -> String {
+    let counters = sim.world.resource::<RunCounters>();
+    let share = |seconds: f64| format!("{:.1}%", 100.0 * seconds / wall);
+    // the initial state was made before the clock started
+    let phases = Phase::ALL
+        .into_iter()
+        .zip(counters.seconds)
+        .filter(|(phase, _)| *phase != Phase::Initialise);
+    let mut rest = wall;
+    let shares: Vec<String> = phases
+        .map(|(phase, seconds)| {
+            rest -= seconds;
+            format!("{} {}", format!("{phase:?}").to_lowercase(), share(seconds))
+        })
+        .collect();
+    let mut text = format!(
+        "time went into: {}, snapshots and all else {}",
+        shares.join(", "),
+        share(rest.max(0.0))
+    );
+    if counters.mended_cells + counters.retried_steps > 0 {
+        text += &format!(
+            "\nmended with first-order fluxes: {} cells; taken again with a smaller step: {} steps",
+            counters.mended_cells, counters.retried_steps
+        );
+    }
+    text
 }
 
 /// The last line of a run.

@@ -129,16 +129,16 @@ fn a_damaged_snapshot_is_told_with_status_1() {
 #[test]
 fn a_root_grid_that_cannot_be_held_is_refused_before_it_is_made() {
     let place = Place::with(BLAST);
-    let cells = "domain.cells=[32768, 32768, 32768]";
+    let cells = "domain.cells=[8192, 8192, 4096]";
     let run = place.nestar(&["run", "deck.toml", "--set", cells]);
     run.has_status(1)
-        .complains(&["need 2560.0 TiB", "take fewer domain.cells"]);
+        .complains(&["need 20.0 TiB", "take fewer domain.cells"]);
     let check = place.nestar(&["check", "deck.toml", "--set", cells]);
     check.has_status(0);
     assert!(
         check
             .out
-            .contains("# the fields of the root grid need 2560.0 TiB"),
+            .contains("# the fields of the root grid need 20.0 TiB"),
         "{}",
         check.out
     );

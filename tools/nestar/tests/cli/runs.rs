@@ -15,6 +15,7 @@ fn a_run_leaves_its_files_and_says_what_it_did() {
         "device: CPU",
         "precision: double",
         "320.0 KiB for the fields of the root grid (8 patches)",
+        "time went into: limit ",
         "done: step 12",
     ]);
     assert_eq!(place.snapshots("run"), ["000000.zarr", "000001.zarr"]);
