@@ -1,6 +1,7 @@
 //! `cargo xtask`: the contributor's commands. Continuous integration runs the same ones.
 //!
 //! Only the standard library is used, so that the helper itself compiles in a second or two.
+mod bench;
 mod layers;
 mod python;
 mod steps;
@@ -19,7 +20,7 @@ cargo xtask COMMAND
   docs             rustdoc, warnings are errors
   kernels          compiles the CUDA text of every device function by NVRTC; no fused multiply-add may appear
   python           prepares the Python environment of tests and kernels and prints its interpreter
-  bench            cell updates per second of the patch solver, by method and lane type
+  bench            cell updates per second: the patch solver by method and lane type, then whole programs
   order            the resolved order of a step of scenarios/sedov.toml
 ";
 
@@ -82,7 +83,7 @@ fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
             }
             Err(why) => Outcome::Failed(why),
         },
-        "bench" => steps::bench(root),
+        "bench" => bench::bench(root),
         "order" => steps::order(root),
         _ => return None,
     })

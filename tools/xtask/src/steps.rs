@@ -217,21 +217,6 @@ fn fused(ptx: &str) -> usize {
         .count()
 }
 
-/// Speed of the patch solver.
-pub fn bench(root: &Path) -> Outcome {
-    execute(cargo(
-        root,
-        &[
-            "run",
-            "--release",
-            "-p",
-            "nestar-kernels",
-            "--example",
-            "patch_speed",
-        ],
-    ))
-}
-
 /// The resolved order of a step.
 pub fn order(root: &Path) -> Outcome {
     execute(cargo(
@@ -254,14 +239,14 @@ pub fn target_directory(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |d| root.join(d))
 }
 
-fn cargo(root: &Path, arguments: &[&str]) -> Command {
+pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root).args(arguments);
     command
 }
 
 /// Runs a program on this terminal.
-fn execute(mut command: Command) -> Outcome {
+pub(crate) fn execute(mut command: Command) -> Outcome {
     let shown = shown(&command);
     println!("$ {shown}");
     match command.status() {
