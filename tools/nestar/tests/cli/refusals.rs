@@ -129,16 +129,19 @@ fn a_damaged_snapshot_is_told_with_status_1() {
 #[test]
 fn a_root_grid_that_cannot_be_held_is_refused_before_it_is_made() {
     let place = Place::with(BLAST);
-    let cells = "domain.cells=[8192, 8192, 4096]";
-    let run = place.nestar(&["run", "deck.toml", "--set", cells]);
+    let scalars: Vec<String> = (0..59).map(|n| format!("\"s{n}\"")).collect();
+    let scalars = format!("hydro.scalars=[{}]", scalars.join(","));
+    let cells = "domain.cells=[4096, 4096, 2048]";
+    let changes = ["deck.toml", "--set", cells, "--set", &scalars];
+    let run = place.nestar(&[&["run"][..], &changes].concat());
     run.has_status(1)
-        .complains(&["need 20.0 TiB", "take fewer domain.cells"]);
-    let check = place.nestar(&["check", "deck.toml", "--set", cells]);
+        .complains(&["need 32.0 TiB", "take fewer domain.cells"]);
+    let check = place.nestar(&[&["check"][..], &changes].concat());
     check.has_status(0);
     assert!(
         check
             .out
-            .contains("# the fields of the root grid need 20.0 TiB"),
+            .contains("# the fields of the root grid need 32.0 TiB"),
         "{}",
         check.out
     );
