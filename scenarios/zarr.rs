@@ -243,3 +243,148 @@ impl InitialState for Grid {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nestar_systems::fields::GasModel;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// A folder of arrays that is removed at the end.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        /// A Zarr group with 4 x 2 x 2 cells (x, y, z) of density, momentum, energy and dye.
+        fn new() -> Self {
+            static COUNT: AtomicU32 = AtomicU32::new(0);
+            let n = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("nestar-zarr-scenario-{}-{n}", std::process::id());
+            let folder = Self(std::env::temp_dir().join(name));
+            let group = folder.0.join("initial.zarr");
+            std::fs::create_dir_all(&group).unwrap();
+            std::fs::write(
+                group.join("zarr.json"),
+                r#"{"zarr_format":3,"node_type":"group"}"#,
+            )
+            .unwrap();
+            let number = |i: usize| i as f64;
+            write(&group.join("density"), |i| 1.0 + number(i));
+            for (a, axis) in ["x", "y", "z"].into_iter().enumerate() {
+                write(&group.join(format!("momentum_{axis}")), |i| {
+                    0.1 * number(i + a)
+                });
+            }
+            write(&group.join("energy"), |i| 20.0 + number(i));
+            write(&group.join("dye"), |i| if i % 2 == 0 { 1.0 } else { 0.25 });
+            folder
+        }
+
+        fn state(
+            &self,
+            table: &str,
+            cells: [usize; 3],
+        ) -> Result<Box<dyn InitialState>, DeckError> {
+            let name = self.0.join("deck.toml").display().to_string();
+            let mut deck = Deck::parse(&name, table).unwrap();
+            let parameters: Zarr = deck.table("zarr")?;
+            parameters.initial(&Setting {
+                deck: &deck,
+                model: GasModel {
+                    gamma: 1.4,
+                    scalars: vec!["dust".into(), "dye".into()],
+                },
+                edges: [[0.0; 3], [4.0, 2.0, 2.0]],
+                cells,
+                root_width: std::array::from_fn(|a| [4.0, 2.0, 2.0][a] / cells[a] as f64),
+                max_level: 1,
+            })
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// Writes a Zarr array of one chunk without compression.
+    fn write(path: &Path, value: impl Fn(usize) -> f64) {
+        let file = path.join("c/0/0/0");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let bytes: Vec<u8> = (0..16).flat_map(|i| value(i).to_le_bytes()).collect();
+        std::fs::write(file, bytes).unwrap();
+        let document = r#"{"zarr_format":3,"node_type":"array","shape":[2,2,4],"data_type":"float64",
+            "chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2,2,4]}},
+            "chunk_key_encoding":{"name":"default","configuration":{"separator":"/"}},"fill_value":0,
+            "codecs":[{"name":"bytes","configuration":{"endian":"little"}}],"attributes":{}}"#;
+        std::fs::write(path.join("zarr.json"), document).unwrap();
+    }
+
+    /// Conserved state and dye's density of the cell of `level` around `x`.
+    fn at(state: &dyn InitialState, x: [f64; 3], level: usize) -> [f64; 6] {
+        let mut columns = PrimitiveColumns {
+            level,
+            points: x.map(|x| vec![x]),
+            states: vec![Primitive {
+                density: 0.0,
+                velocity: [0.0; 3],
+                pressure: 0.0,
+            }],
+            scalars: vec![vec![0.0]; 2],
+        };
+        state.fill(&mut columns);
+        let mut found = [0.0; 6];
+        columns.states[0].conserved(1.4, &mut found);
+        found[5] = columns.scalars[1][0] * found[0];
+        assert_eq!(columns.scalars[0][0], 0.0);
+        found
+    }
+
+    const TABLE: &str = r#"
+        [zarr]
+        momentum = ["momentum_x", "momentum_y", "momentum_z"]
+        energy = "energy"
+        scalars = { dye = "dye" }
+    "#;
+
+    fn assert_near(found: [f64; 6], wanted: [f64; 6]) {
+        let near = found.iter().zip(wanted).all(|(f, w)| (f - w).abs() < 1e-13);
+        assert!(near, "{found:?} instead of {wanted:?}");
+    }
+
+    #[test]
+    fn finer_arrays_are_averaged_and_coarser_ones_repeated() {
+        let folder = Folder::new();
+        let state = folder.state(TABLE, [4, 2, 2]).unwrap();
+        // cell (2, 1, 1) has number 14
+        let cell = [15.0, 1.4, 1.5, 1.6, 34.0, 15.0];
+        assert_near(at(&*state, [2.5, 1.5, 1.5], 0), cell);
+        assert_near(at(&*state, [2.1, 1.9, 1.2], 1), cell);
+        // two cells along x of a mesh of 2 x 2 x 2: numbers 12 and 13
+        let state = folder.state(TABLE, [2, 2, 2]).unwrap();
+        let dye = 0.5 * (13.0 + 0.25 * 14.0);
+        assert_near(
+            at(&*state, [1.0, 1.5, 1.5], 0),
+            [13.5, 1.25, 1.35, 1.45, 32.5, dye],
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_its_place() {
+        let folder = Folder::new();
+        let error = |table: &str, cells| match folder.state(table, cells) {
+            Ok(_) => panic!("{table} was taken"),
+            Err(error) => error.to_string(),
+        };
+        let cells = [4, 2, 2];
+        assert!(error(TABLE, [24, 24, 3]).contains("2 cells along z, and level 0 of the mesh 3"));
+        assert!(error("[zarr]\n", cells).contains("`pressure` or `energy`"));
+        let both = "[zarr]\npressure = \"energy\"\nenergy = \"energy\"";
+        assert!(error(both, cells).contains("deck.toml:3"));
+        let wrong = "[zarr]\nenergy = \"energy\"\nscalars = { dy = \"dye\" }";
+        assert!(error(wrong, cells).contains("dye"));
+        let missing = "[zarr]\nenergy = \"heat\"";
+        assert!(error(missing, cells).contains("density, dye, energy"));
+        assert!(error("[zarr]\npath = \"no.zarr\"\nenergy = \"e\"", cells).contains("no.zarr"));
+    }
+}
