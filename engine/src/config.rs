@@ -195,7 +195,7 @@ pub struct OutputConfig {
     /// Whether the final state is written.
     #[serde(rename = "final")]
     pub last: bool,
-    /// Memory that snapshot values may wait in while the run goes on.
+    /// Most memory that snapshot values wait in while the run goes on; a quarter of the pools if that is less.
     #[schemars(range(min = 1, max = 1_048_576), extend("unit" = "MiB"))]
     pub buffer: u32,
 }
@@ -209,7 +209,7 @@ impl Default for OutputConfig {
             wall_interval: 0.0,
             initial: true,
             last: true,
-            buffer: 64,
+            buffer: 1024,
         }
     }
 }

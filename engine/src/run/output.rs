@@ -107,13 +107,13 @@ impl Output {
         let start = Instant::now();
         self.wait()?;
         let clock = sim.world.resource::<Levels>().clock(0);
+        let fields = sim.world.resource::<FieldRegistry>().operations();
         let target = store::Target {
             directory: self.directory.clone(),
             number: self.number,
             replace: false,
-            queue_bytes: (sim.settings.output.buffer as usize) << 20,
+            queue_bytes: queue_bytes(sim, &fields),
         };
-        let fields = sim.world.resource::<FieldRegistry>().operations();
         let attributes = attributes(sim, diagnostics);
         let mut writer = store::SnapshotWriter::begin(&target, &attributes, &levels(sim, &fields))
             .map_err(snapshot_error)?;
@@ -150,6 +150,13 @@ impl Output {
             None => Ok(()),
         }
     }
+}
+
+/// Memory that values may wait in: what the deck allows, but no more than a quarter of the pools (or 8 MiB), so that a
+/// snapshot does not double the memory of a large run.
+fn queue_bytes(sim: &Simulation, fields: &[FieldOperations]) -> usize {
+    let pools: usize = fields.iter().map(|field| (field.bytes)(&sim.world)).sum();
+    ((sim.settings.output.buffer as usize) << 20).min((pools / 4).max(8 << 20))
 }
 
 fn snapshot_error(error: store::SnapshotError) -> Error {
