@@ -103,7 +103,8 @@ impl Schedules {
         };
         let earlier = earlier.cloned();
         let schedule = &mut self.schedules[phase as usize];
-        schedule.add_systems(systems.in_set(batch.clone()).in_set(set));
+        schedule.add_systems(systems.in_set(batch.clone()));
+        schedule.configure_sets(batch.clone().in_set(set));
         if let Some(earlier) = earlier {
             schedule.configure_sets(batch.clone().after(earlier));
         }

@@ -261,7 +261,7 @@ impl Simulation {
 fn check_domain(deck: &Deck, config: &DomainConfig) -> Result<Domain, Error> {
     let mut root = [0; 3];
     for a in 0..3 {
-        if config.cells[a] % PATCH as u32 != 0 {
+        if !config.cells[a].is_multiple_of(PATCH as u32) {
             let message = format!(
                 "must be a multiple of {PATCH} along every axis, found {}",
                 config.cells[a]

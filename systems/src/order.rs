@@ -21,7 +21,7 @@
 //! ```
 //!
 //! `Initialise` fills new patches while the initial hierarchy is built. Systems before the verdict of `Fluid` write to the
-//! next bank only; those behind it run only if the step stands.
+//! next bank only; the fluid and those behind it run only if the step stands.
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::IntoScheduleConfigs;
@@ -114,8 +114,10 @@ pub fn configure(sim: &mut Simulation) {
         )
             .chain(),
     );
+    // also the fluid: it would commit a step that a system before it has rejected
     advance.configure_sets(
         (
+            Advance::Fluid,
             Advance::Deposit,
             Advance::Potential,
             Advance::Couple,

@@ -13,6 +13,9 @@ use nestar_kernels::mesh::restrict::restrict_octet;
 use nestar_snapshot::Values;
 use rayon::prelude::*;
 
+/// Sets the values of one component in some rows of a level: world, level, component, rows, values.
+pub type Load = fn(&mut World, usize, usize, &[u32], &Values) -> Result<(), String>;
+
 /// The engine's operations on one registered field.
 #[derive(Clone, Copy)]
 pub struct FieldOperations {
@@ -31,7 +34,7 @@ pub struct FieldOperations {
     /// Values of one component in some rows of a level, `[row][8][8][8]`.
     pub extract: fn(&World, usize, usize, &[u32]) -> Values,
     /// Sets the values of one component in some rows of a level, and the level's time.
-    pub load: fn(&mut World, usize, usize, &[u32], &Values) -> Result<(), String>,
+    pub load: Load,
 }
 
 /// The registered fields.

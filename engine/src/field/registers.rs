@@ -131,6 +131,10 @@ impl<R: Real> Registers<R> {
     /// # Safety
     /// One user of a row at a time.
     #[must_use]
+    #[allow(
+        clippy::mut_from_ref,
+        reason = "patches write their own registers from several threads; exclusivity is the caller's contract"
+    )]
     pub unsafe fn coarse_mut(&self, level: usize, row: u32, face: usize) -> Option<&mut [R]> {
         let length = self.components * FACE;
         match self.coarse_slot[row as usize][face] as usize {
@@ -149,6 +153,10 @@ impl<R: Real> Registers<R> {
     /// # Safety
     /// As [`Registers::coarse_mut`].
     #[must_use]
+    #[allow(
+        clippy::mut_from_ref,
+        reason = "patches write their own registers from several threads; exclusivity is the caller's contract"
+    )]
     pub unsafe fn attempt_mut(&self, level: usize, row: u32, face: usize) -> Option<&mut [R]> {
         let length = self.components * QUARTER;
         match self.fine_slot[row as usize][face] as usize {

@@ -85,10 +85,11 @@ impl RefineRequests {
         let around = topology.neighbours(row);
         let sectors = self.sectors[row as usize];
         for d in 0..27 {
-            if around[d] == COARSER && (wanted || sectors >> d & 1 == 1) {
-                if let Some(coarse) = coarse_neighbour(topology, row, d) {
-                    self.wished[coarse as usize] = true;
-                }
+            if around[d] == COARSER
+                && (wanted || sectors >> d & 1 == 1)
+                && let Some(coarse) = coarse_neighbour(topology, row, d)
+            {
+                self.wished[coarse as usize] = true;
             }
         }
     }

@@ -93,7 +93,7 @@ impl Output {
         let clock = sim.world.resource::<Levels>().clock(0);
         let settings = &sim.settings.output;
         let by_time = clock.time >= self.next_time;
-        let by_steps = settings.steps > 0 && clock.steps % settings.steps == 0;
+        let by_steps = settings.steps > 0 && clock.steps.is_multiple_of(settings.steps);
         let by_wall = settings.wall_interval > 0.0
             && self.latest_wall.elapsed().as_secs_f64() >= settings.wall_interval;
         by_time || by_steps || by_wall
@@ -132,10 +132,10 @@ impl Output {
     /// # Errors
     /// As [`Output::snapshot`].
     pub fn poll(&mut self) -> Result<(), Error> {
-        if let Some(writing) = &self.writing {
-            if writing.poll().map_err(snapshot_error)?.is_some() {
-                self.writing = None;
-            }
+        if let Some(writing) = &self.writing
+            && writing.poll().map_err(snapshot_error)?.is_some()
+        {
+            self.writing = None;
         }
         Ok(())
     }

@@ -201,7 +201,8 @@ mod tests {
             gamma: 1.4,
             scalars: Vec::new(),
         };
-        let inflow = Inflow::take(&mut deck, "inflow.y_lower", &model).unwrap();
+        let inflow =
+            Inflow::take(&mut deck, "inflow.y_lower", &model, FaultBox::default()).unwrap();
         let mut faces = [const { [const { FaceRule::<f64>::Outflow }; 2] }; 3];
         faces[1][0] = FaceRule::Rule(Box::new(inflow));
         let boundaries = Boundaries {

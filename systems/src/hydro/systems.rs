@@ -59,7 +59,7 @@ fn largest_rate<R: GasReal>(
     let largest = rows.iter().fold(R::lit(0.0), |most, &row| {
         let rate = rates[row as usize];
         // a NaN must not be passed over
-        if rate > most || rate != rate {
+        if rate > most || nestar_device::Lane::is_nan(rate) {
             rate
         } else {
             most
