@@ -1,7 +1,7 @@
 //! The resolved order of a step, as a text that is the same on every machine.
 
 use bevy_ecs::schedule::graph::Direction;
-use bevy_ecs::schedule::{NodeId, Schedule, ScheduleGraph};
+use bevy_ecs::schedule::{NodeId, Schedule, ScheduleGraph, SystemSet};
 use nestar_engine::schedule::Phase;
 use nestar_engine::{Error, Simulation};
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ pub fn describe(sim: &mut Simulation) -> Result<String, Error> {
     Ok(text)
 }
 
-/// A named set of systems.
+/// A set of systems.
 struct NamedSet {
     node: NodeId,
     name: String,
@@ -62,12 +62,13 @@ fn describe_phase(schedule: &Schedule, sets: &[NamedSet], text: &mut String) {
     }
 }
 
-/// The named sets of a phase, each behind all sets that it has to follow, otherwise in the order in which they were named.
+/// The sets of a phase that lie in no other one, each behind all sets that it has to follow, otherwise in the order in which
+/// they were named.
 fn sets(graph: &ScheduleGraph) -> Vec<NamedSet> {
     let mut waiting: Vec<NamedSet> = graph
         .system_sets
         .iter()
-        .filter(|(_, set, _)| set.system_type().is_none() && !set.is_anonymous())
+        .filter(|(key, set, _)| is_named(*set) && !is_inner(graph, NodeId::Set(*key)))
         .map(|(key, set, _)| NamedSet {
             node: NodeId::Set(key),
             name: format!("{set:?}"),
@@ -86,6 +87,24 @@ fn sets(graph: &ScheduleGraph) -> Vec<NamedSet> {
         placed.push(waiting.remove(free.unwrap_or(0)));
     }
     placed
+}
+
+/// Whether a set was named by somebody: systems have sets of their own, and bevy makes others for groups of systems.
+fn is_named(set: &dyn SystemSet) -> bool {
+    set.system_type().is_none() && !set.is_anonymous()
+}
+
+/// Whether a set lies in a named one, as the batches of systems do that plugins add to a set.
+fn is_inner(graph: &ScheduleGraph, node: NodeId) -> bool {
+    let mut parents = graph
+        .hierarchy()
+        .neighbors_directed(node, Direction::Incoming);
+    parents.any(|parent| match parent {
+        NodeId::Set(key) => {
+            graph.system_sets.get(key).is_some_and(is_named) || is_inner(graph, parent)
+        }
+        NodeId::System(_) => false,
+    })
 }
 
 /// Names of the conditions of a set and of all sets around it.
