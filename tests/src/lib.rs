@@ -1,1 +1,14 @@
-//! Nestar.
+//! What the integration tests share: small decks, runs with and without files, states that compare bit by bit, norms.
+
+pub mod decks;
+pub mod exact;
+pub mod golden;
+pub mod norms;
+pub mod probe;
+pub mod random;
+pub mod runs;
+pub mod state;
+
+pub use decks::{Deck, build};
+pub use runs::{Scratch, Stepper};
+pub use state::{Patch, State};

@@ -1,0 +1,29 @@
+//! Texts that are reviewed and kept in `tests/golden`. `NESTAR_BLESS=1` writes them anew.
+
+use std::path::Path;
+
+/// Compares `found` with the golden file `name`.
+///
+/// # Panics
+/// If they differ, with the first line that does; or if the file cannot be read or written.
+pub fn compare(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("golden")
+        .join(name);
+    if std::env::var_os("NESTAR_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().expect("the file is in a folder"))
+            .expect("the folder can be made");
+        std::fs::write(&path, found).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        return;
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let advice = "review the change, then write the file anew with NESTAR_BLESS=1";
+    for (n, (found, kept)) in found.lines().zip(kept.lines()).enumerate() {
+        assert_eq!(found, kept, "{name}, line {}: {advice}", n + 1);
+    }
+    assert_eq!(
+        found.lines().count(),
+        kept.lines().count(),
+        "{name}: {advice}"
+    );
+}

@@ -1,0 +1,46 @@
+//! A plugin that looks at the hierarchy before every step of every level.
+
+use bevy_ecs::prelude::*;
+use nestar::engine::mesh::Topology;
+use nestar::engine::time::LevelClock;
+use nestar::engine::{Error, Plugin, Simulation};
+use nestar::systems::order::Limit;
+use std::sync::{Arc, Mutex};
+
+/// What a probe looks with: returns what is wrong.
+pub type Look = dyn Fn(&LevelClock, &Topology) -> Option<String> + Send + Sync;
+
+/// The plugin.
+pub struct Probe {
+    look: Arc<Look>,
+    found: Arc<Mutex<Vec<String>>>,
+}
+
+impl Probe {
+    /// A probe, and the list of what it finds wrong.
+    pub fn new(
+        look: impl Fn(&LevelClock, &Topology) -> Option<String> + Send + Sync + 'static,
+    ) -> (Self, Arc<Mutex<Vec<String>>>) {
+        let found = Arc::new(Mutex::new(Vec::new()));
+        let probe = Self {
+            look: Arc::new(look),
+            found: found.clone(),
+        };
+        (probe, found)
+    }
+}
+
+impl Plugin for Probe {
+    fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
+        let (look, found) = (self.look.clone(), self.found.clone());
+        sim.systems_in(
+            Limit::Propose,
+            move |clock: Res<LevelClock>, topology: Res<Topology>| {
+                if let Some(wrong) = look(&clock, &topology) {
+                    found.lock().expect("the list is whole").push(wrong);
+                }
+            },
+        );
+        Ok(())
+    }
+}

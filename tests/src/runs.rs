@@ -1,0 +1,173 @@
+//! Runs: step by step in memory, and whole ones into a scratch directory.
+
+use crate::state::State;
+use nestar::Simulation;
+use nestar::engine::Error;
+use nestar::engine::run::{RunOptions, RunSummary, Silent};
+use nestar::engine::time::{Levels, RunCounters, StepReport};
+use nestar::snapshot::Snapshot;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// A simulation taken step by step, without files.
+pub struct Stepper(pub Simulation);
+
+impl Stepper {
+    /// Builds the initial state.
+    ///
+    /// # Panics
+    /// If the deck is wrong.
+    #[must_use]
+    pub fn new(text: &str, settings: &[&str]) -> Self {
+        Self::of(crate::build(text, settings))
+    }
+
+    /// Builds the initial state of `sim`.
+    ///
+    /// # Panics
+    /// If the deck is wrong.
+    #[must_use]
+    pub fn of(mut sim: Simulation) -> Self {
+        sim.with(|s| s.ready().and_then(|()| s.initialise()))
+            .unwrap_or_else(|e| panic!("{e}"));
+        Self(sim)
+    }
+
+    /// A root step, not beyond the deck's end.
+    ///
+    /// # Errors
+    /// As the engine's step.
+    pub fn try_step(&mut self) -> Result<StepReport, Error> {
+        self.0.with(|s| s.root_step(s.settings.time.end))
+    }
+
+    /// `steps` root steps.
+    ///
+    /// # Panics
+    /// If a step fails.
+    pub fn steps(&mut self, steps: usize) -> &mut Self {
+        for _ in 0..steps {
+            self.try_step().unwrap_or_else(|e| panic!("{e}"));
+        }
+        self
+    }
+
+    /// Root steps to the deck's end.
+    ///
+    /// # Panics
+    /// If a step fails.
+    pub fn to_end(&mut self) -> &mut Self {
+        let end = self.0.engine().settings.time.end;
+        while self.time() < end {
+            self.steps(1);
+        }
+        self
+    }
+
+    /// Simulation time of the root level.
+    #[must_use]
+    pub fn time(&mut self) -> f64 {
+        self.0.engine().world.resource::<Levels>().time(0)
+    }
+
+    /// The run's counters.
+    #[must_use]
+    pub fn counters(&mut self) -> RunCounters {
+        self.0.engine().world.resource::<RunCounters>().clone()
+    }
+
+    /// The state of all patches.
+    #[must_use]
+    pub fn state(&mut self) -> State {
+        self.0.with(|s| State::of(s))
+    }
+}
+
+/// A directory that is removed when the value goes.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A fresh directory.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    #[must_use]
+    pub fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let n = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("nestar-tests-{}-{n}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("the temporary directory can be written");
+        Self(path)
+    }
+
+    /// The directory of the run in it.
+    #[must_use]
+    pub fn run(&self) -> PathBuf {
+        self.0.join("run")
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // what cannot be removed is left to the system's own cleaning
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs a deck into `directory`, from the start or from the latest snapshot there.
+///
+/// # Errors
+/// As the engine's run.
+pub fn run_into(
+    directory: &Path,
+    resume: bool,
+    text: &str,
+    settings: &[&str],
+) -> Result<RunSummary, Error> {
+    crate::build(text, settings).run_with(RunOptions {
+        output: Some(directory.to_path_buf()),
+        resume,
+        stop: Arc::new(AtomicBool::new(false)),
+        observer: Box::new(Silent),
+        build: nestar::assemble::build_info(),
+    })
+}
+
+/// The digests of all snapshots of a run, by number.
+///
+/// # Panics
+/// If a snapshot cannot be read.
+#[must_use]
+pub fn digests(directory: &Path) -> Vec<(String, String)> {
+    let snapshots = std::fs::read_dir(directory.join("snapshots")).expect("the run has snapshots");
+    let mut found: Vec<PathBuf> = snapshots
+        .map(|entry| entry.expect("the directory is readable").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "zarr"))
+        .filter(|path| {
+            !path
+                .file_name()
+                .is_some_and(|n| n.to_string_lossy().starts_with('.'))
+        })
+        .collect();
+    found.sort();
+    let digest = |path: &PathBuf| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let snapshot = Snapshot::open(path).unwrap_or_else(|e| panic!("{e}"));
+        let digest = nestar::snapshot::digest(&snapshot).unwrap_or_else(|e| panic!("{e}"));
+        (name.into_owned(), digest)
+    };
+    found.iter().map(digest).collect()
+}

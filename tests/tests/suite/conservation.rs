@@ -1,0 +1,99 @@
+//! Mass, momentum, energy and scalars of a periodic run are conserved to round-off.
+
+use nestar::engine::field::operations::SkippedCorrections;
+use nestar_tests::Stepper;
+use nestar_tests::decks::BLAST;
+use nestar_tests::norms::{magnitudes, totals};
+
+/// Largest drift of any component, relative to the sum of its magnitudes.
+fn drift(steps: usize, settings: &[&str]) -> f64 {
+    let mut stepper = Stepper::new(BLAST, settings);
+    let scale = magnitudes(&stepper.state());
+    let before = stepper.0.with(|s| totals(s));
+    stepper.steps(steps);
+    let after = stepper.0.with(|s| totals(s));
+    assert_eq!(
+        stepper.0.engine().world.resource::<SkippedCorrections>().0,
+        0
+    );
+    stepper.state().physical().unwrap_or_else(|e| panic!("{e}"));
+    let relative = (0..before.len()).map(|c| (after[c] - before[c]).abs() / scale[c]);
+    relative.fold(0.0, f64::max)
+}
+
+fn conserves(steps: usize, settings: &[&str]) {
+    let drift = drift(steps, settings);
+    assert!(drift <= 1e-13, "{settings:?}: drift {drift:e}");
+}
+
+#[test]
+fn adaptive_steps_conserve() {
+    conserves(16, &[]);
+}
+
+#[test]
+fn halved_steps_conserve() {
+    conserves(10, &["time.levels=halved"]);
+}
+
+#[test]
+fn shared_steps_conserve() {
+    conserves(10, &["time.levels=shared"]);
+}
+
+#[test]
+fn regrids_at_every_step_conserve() {
+    conserves(
+        10,
+        &[
+            "mesh.regrid_interval=1",
+            "mesh.flag_buffer=0",
+            "mesh.prolongation=van-leer",
+        ],
+    );
+}
+
+#[test]
+fn three_levels_with_ppm_conserve() {
+    conserves(
+        4,
+        &[
+            "mesh.max_level=3",
+            "hydro.reconstruction=ppm",
+            "hydro.scheme=vl",
+        ],
+    );
+}
+
+#[test]
+fn single_precision_conserves() {
+    let drift = drift(10, &["run.precision=single"]);
+    assert!(drift <= 3e-6, "drift {drift:e}");
+}
+
+#[test]
+fn a_domain_of_one_patch_conserves() {
+    conserves(12, &["domain.cells=[8,8,8]"]);
+}
+
+#[test]
+fn an_oblong_domain_with_oblong_cells_conserves() {
+    conserves(
+        10,
+        &["domain.cells=[8,16,24]", "domain.right_edge=[1.0,1.25,0.9]"],
+    );
+}
+
+#[test]
+fn five_levels_conserve() {
+    let settings = [
+        "mesh.max_level=5",
+        "domain.cells=[8,8,8]",
+        "initial.pressure=if((x-0.4)^2 + (y-0.55)^2 + (z-0.47)^2 < 0.0009, 1000, 0.1)",
+        "mesh.refine[0].threshold=1.0",
+        "mesh.refine[1].radius=0.04",
+        "mesh.refine[1].level=5",
+        "mesh.flag_buffer=1",
+    ];
+    conserves(2, &settings);
+}

@@ -1,0 +1,97 @@
+//! Every shipped deck, at reduced size, against stored totals and digests.
+
+use nestar::Simulation;
+use nestar::engine::run::{RunOptions, Silent};
+use nestar_deck::Deck;
+use nestar_tests::norms::totals;
+use nestar_tests::runs::digests;
+use nestar_tests::{Scratch, State, golden};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The shipped decks, by name.
+fn shipped() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+    let entries = std::fs::read_dir(folder).expect("the decks are there");
+    let mut decks: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("the folder is readable").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+        .filter(|path| !path.ends_with("Cargo.toml"))
+        .collect();
+    decks.sort();
+    decks
+}
+
+fn read(path: &Path, settings: &[String]) -> Simulation {
+    let mut deck = Deck::read(path).unwrap_or_else(|e| panic!("{e}"));
+    for setting in settings {
+        deck.set(setting)
+            .unwrap_or_else(|e| panic!("{setting}: {e}"));
+    }
+    Simulation::new(deck).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// At most 32 cells an axis and two refined levels; three steps.
+fn reduced(path: &Path) -> Simulation {
+    let mut whole = read(path, &[]);
+    let settings = &whole.engine().settings;
+    let cells = settings.domain.cells.map(|n| n.min(32));
+    let max_level = settings.mesh.max_level.min(2);
+    let settings = [
+        format!("domain.cells={cells:?}"),
+        format!("mesh.max_level={max_level}"),
+        "time.max_steps=3".into(),
+        "output.initial=false".into(),
+        "output.interval=0.0".into(),
+        "output.steps=0".into(),
+        "run.threads=1".into(),
+        "run.audit=true".into(),
+    ];
+    read(path, &settings)
+}
+
+/// Runs a reduced deck; a line with its patches, conserved totals and digest.
+fn line(path: &Path) -> String {
+    let scratch = Scratch::new();
+    let mut sim = reduced(path);
+    let summary = sim.run_with(RunOptions {
+        output: Some(scratch.run()),
+        resume: false,
+        stop: Arc::new(AtomicBool::new(false)),
+        observer: Box::new(Silent),
+        build: nestar::assemble::build_info(),
+    });
+    let summary = summary.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert_eq!(summary.step, 3);
+    let state = sim.with(|s| State::of(s));
+    state
+        .physical()
+        .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let totals: Vec<String> = sim
+        .with(|s| totals(s))
+        .iter()
+        .map(|t| format!("{t:.12e}"))
+        .collect();
+    let name = path
+        .file_name()
+        .expect("a deck has a name")
+        .to_string_lossy();
+    let digest = digests(&scratch.run())
+        .pop()
+        .expect("the final state is written")
+        .1;
+    format!(
+        "{name}\n  patches {:?}\n  totals {}\n  digest {digest}\n",
+        state.counts(),
+        totals.join(" ")
+    )
+}
+
+#[test]
+fn every_shipped_deck_gives_the_stored_totals_and_digest() {
+    let decks = shipped();
+    assert!(decks.len() >= 12, "the decks are found: {decks:?}");
+    let found: String = decks.iter().map(|path| line(path)).collect();
+    golden::compare("decks.txt", &found);
+}

@@ -1,0 +1,12 @@
+//! The suite: one program, so that the tests of all topics run side by side.
+
+mod analytic;
+mod conservation;
+mod decks;
+mod determinism;
+mod hierarchy;
+mod mending;
+mod order;
+mod restart;
+mod schemes;
+mod symmetry;
