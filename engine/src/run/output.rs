@@ -219,6 +219,10 @@ fn attributes(sim: &Simulation, diagnostics: &Diagnostics) -> store::Attributes 
     }
 }
 
+#[allow(
+    clippy::disallowed_methods,
+    reason = "unit factors are metadata: no run depends on their last bit"
+)]
 fn levels(sim: &Simulation, fields: &[FieldOperations]) -> Vec<store::Level> {
     let topology = sim.world.resource::<Topology>();
     let data_type = match sim.precision() {

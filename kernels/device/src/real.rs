@@ -86,6 +86,10 @@ macro_rules! forwarded {
             self as i32
         }
         #[inline(always)]
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "the one place where a fused operation is asked for by name; CUDA's `fma` is its other side"
+        )]
         fn mul_add(self, a: Self, b: Self) -> Self {
             $t::mul_add(self, a, b)
         }

@@ -92,6 +92,7 @@ pub fn clippy(root: &Path) -> Outcome {
         "clippy",
         "--release",
         "--workspace",
+        "--no-deps",
         "--exclude",
         "nestar-plot",
         "--lib",
