@@ -11,7 +11,20 @@ fn main() {
     println!("cargo::rustc-env=NESTAR_FLAGS={}", flags());
 }
 
-/// The commit of the checkout, if this is one: the sources may also lie in somebody else's repository.
+/// What the program is made of, from the root of the checkout.
+const SOURCES: [&str; 8] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "kernels",
+    "engine",
+    "systems",
+    "scenarios",
+    "tools/nestar/src",
+    "tools/plot/src",
+];
+
+/// The commit of the checkout and whether its sources were changed since, if this is a checkout: the sources may also lie
+/// in somebody else's repository.
 fn commit() -> Option<String> {
     let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?).join("../..");
     let top = git(&["rev-parse", "--show-toplevel"])?;
@@ -27,7 +40,26 @@ fn commit() -> Option<String> {
             println!("cargo::rerun-if-changed={path}");
         }
     }
-    git(&["rev-parse", "--short=12", "HEAD"])
+    for source in SOURCES {
+        println!("cargo::rerun-if-changed=../../{source}");
+    }
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let status = [
+        "--no-optional-locks",
+        "-C",
+        "../..",
+        "status",
+        "--porcelain",
+        "--",
+        ":!*.md",
+        ":!scenarios/*.toml",
+    ];
+    let changes = git(&[&status[..], &SOURCES].concat())?;
+    Some(if changes.is_empty() {
+        commit
+    } else {
+        format!("{commit} with changes")
+    })
 }
 
 fn git(arguments: &[&str]) -> Option<String> {
