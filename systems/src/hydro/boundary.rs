@@ -1,6 +1,6 @@
 //! What the gas does beyond the faces of the domain.
 
-use super::initial::{StateConfig, StateFormulas, VARIABLES, arguments};
+use super::formulas::{StateConfig, StateFormulas, VARIABLES, arguments};
 use crate::fields::{GAS_COMPONENTS, GasModel};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::Real;
@@ -193,6 +193,16 @@ mod tests {
         pressure   = "0.4"
     "#;
 
+    /// A domain that is open below y = 0 as `inflow` says, and has outflow elsewhere.
+    fn open_below(inflow: Inflow) -> Boundaries<f64> {
+        let mut faces = [const { [const { FaceRule::<f64>::Outflow }; 2] }; 3];
+        faces[1][0] = FaceRule::Rule(Box::new(inflow));
+        Boundaries {
+            faces,
+            normal: [2, 4, 8],
+        }
+    }
+
     /// Below y = 0 the face is open for x < 1 and a wall elsewhere, in all ghost layers.
     #[test]
     fn an_inflow_face_is_a_wall_where_it_is_closed() {
@@ -203,12 +213,7 @@ mod tests {
         };
         let inflow =
             Inflow::take(&mut deck, "inflow.y_lower", &model, FaultBox::default()).unwrap();
-        let mut faces = [const { [const { FaceRule::<f64>::Outflow }; 2] }; 3];
-        faces[1][0] = FaceRule::Rule(Box::new(inflow));
-        let boundaries = Boundaries {
-            faces,
-            normal: [2, 4, 8],
-        };
+        let boundaries = open_below(inflow);
         // cells of width 0.5; two ghost layers below y = 0, none elsewhere
         let n = 4;
         let block = Block {

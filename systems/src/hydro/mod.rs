@@ -2,6 +2,7 @@
 
 pub mod boundary;
 pub mod config;
+pub mod formulas;
 pub mod initial;
 pub mod mending;
 pub mod solver;

@@ -1,7 +1,7 @@
 //! The flagging system: every criterion on every patch of a level.
 
 use super::columns::{BLOCK, FieldFormula, GHOSTS, PatchView, Quantity, WIDTH};
-use super::config::{Criterion, MeshConfig};
+use super::config::{Criterion, MeshConfig, PerLevel};
 use crate::fields::{Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
@@ -201,61 +201,7 @@ impl Compiled {
         faults: &FaultBox,
     ) -> CellFlags {
         let level = patch.level;
-        if let Some(field) = &self.field {
-            field.evaluate(patch, &mut fields[0], faults);
-        }
         match &self.criterion {
-            Criterion::Threshold {
-                threshold,
-                below: is_below,
-                ..
-            } => with(threshold.at(level), |t| {
-                let field = GhostedField::new(&fields[0], GHOSTS);
-                if *is_below {
-                    below(&field, R::lit(t))
-                } else {
-                    above(&field, R::lit(t))
-                }
-            }),
-            Criterion::Gradient { threshold, .. } => with(threshold.at(level), |t| {
-                gradient(&GhostedField::new(&fields[0], GHOSTS), R::lit(t))
-            }),
-            Criterion::Lohner {
-                threshold, filter, ..
-            } => with(threshold.at(level), |t| {
-                lohner(
-                    &GhostedField::new(&fields[0], GHOSTS),
-                    R::lit(t),
-                    R::lit(*filter),
-                )
-            }),
-            Criterion::Vorticity { threshold } => with(threshold.at(level), |t| {
-                derive(patch, [0, 1, 2].map(Quantity::Velocity), fields);
-                let [x, y, z] = &*fields;
-                let velocity = [x, y, z].map(|v| GhostedField::new(v, GHOSTS));
-                vorticity(
-                    [&velocity[0], &velocity[1], &velocity[2]],
-                    patch.cell_width.map(R::lit),
-                    R::lit(t),
-                )
-            }),
-            Criterion::Jeans { threshold, gravity } => with(threshold.at(level), |t| {
-                derive(
-                    patch,
-                    [
-                        Quantity::Component(0),
-                        Quantity::SoundSpeed,
-                        Quantity::Component(0),
-                    ],
-                    fields,
-                );
-                let width = patch.cell_width.iter().copied().fold(0.0, f64::max);
-                let (rho, c_s) = (
-                    GhostedField::new(&fields[0], GHOSTS),
-                    GhostedField::new(&fields[1], GHOSTS),
-                );
-                jeans(&rho, &c_s, R::lit(*gravity), R::lit(width), R::lit(t))
-            }),
             Criterion::Box {
                 left,
                 right,
@@ -270,12 +216,80 @@ impl Compiled {
             } => with(below_finest(*finest, level), |()| {
                 inside_sphere(&centres(patch), *centre, *radius)
             }),
-            Criterion::Formula { .. } => {
-                let field = GhostedField::new(&fields[0], GHOSTS);
-                above(&field, R::lit(0.0)) | below(&field, R::lit(0.0))
+            Criterion::Vorticity { threshold } => {
+                with(threshold.at(level), |t| vortical(patch, fields, t))
             }
+            Criterion::Jeans { threshold, gravity } => with(threshold.at(level), |t| {
+                unresolved_jeans(patch, fields, *gravity, t)
+            }),
+            _ => self.field_flags(patch, &mut fields[0], faults),
         }
     }
+
+    /// The cells that a criterion on one field flags.
+    fn field_flags<R: Element>(
+        &self,
+        patch: &PatchView<R>,
+        values: &mut Vec<R>,
+        faults: &FaultBox,
+    ) -> CellFlags {
+        let Some(field) = &self.field else {
+            return CellFlags::default();
+        };
+        field.evaluate(patch, values, faults);
+        let field = GhostedField::new(values, GHOSTS);
+        let at = |threshold: &PerLevel<f64>| threshold.at(patch.level);
+        match &self.criterion {
+            Criterion::Threshold {
+                threshold,
+                below: true,
+                ..
+            } => with(at(threshold), |t| below(&field, R::lit(t))),
+            Criterion::Threshold { threshold, .. } => {
+                with(at(threshold), |t| above(&field, R::lit(t)))
+            }
+            Criterion::Gradient { threshold, .. } => {
+                with(at(threshold), |t| gradient(&field, R::lit(t)))
+            }
+            Criterion::Lohner {
+                threshold, filter, ..
+            } => with(at(threshold), |t| {
+                lohner(&field, R::lit(t), R::lit(*filter))
+            }),
+            // a formula of its own: any value but 0
+            _ => above(&field, R::lit(0.0)) | below(&field, R::lit(0.0)),
+        }
+    }
+}
+
+/// Cells with much vorticity.
+fn vortical<R: Element>(
+    patch: &PatchView<R>,
+    fields: &mut [Vec<R>; 3],
+    threshold: f64,
+) -> CellFlags {
+    derive(patch, [0, 1, 2].map(Quantity::Velocity), fields);
+    let [x, y, z] = &*fields;
+    let velocity = [x, y, z].map(|v| GhostedField::new(v, GHOSTS));
+    vorticity(
+        [&velocity[0], &velocity[1], &velocity[2]],
+        patch.cell_width.map(R::lit),
+        R::lit(threshold),
+    )
+}
+
+/// Cells too wide for their Jeans length.
+fn unresolved_jeans<R: Element>(
+    patch: &PatchView<R>,
+    fields: &mut [Vec<R>; 3],
+    gravity: f64,
+    cells: f64,
+) -> CellFlags {
+    let density = Quantity::Component(0);
+    derive(patch, [density, Quantity::SoundSpeed, density], fields);
+    let width = patch.cell_width.iter().copied().fold(0.0, f64::max);
+    let [rho, c_s] = [0, 1].map(|n| GhostedField::new(&fields[n], GHOSTS));
+    jeans(&rho, &c_s, R::lit(gravity), R::lit(width), R::lit(cells))
 }
 
 /// No flags on levels for which the criterion gives no threshold.
