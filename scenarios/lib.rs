@@ -112,13 +112,21 @@ fn formula(sim: &mut Simulation, _: &str) -> Result<Box<dyn InitialState>, Error
 /// All scenarios, by name.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
+    let formula = Scenario {
+        name: "formula",
+        doc: "The state is given by formulas of x, y, z and r in the table [initial].",
+        table: TableSchema::of::<StateConfig>("initial"),
+        make: formula,
+    };
+    let mut all = with_parameters();
+    all.push(formula);
+    all.sort_by_key(|scenario| scenario.name);
+    all
+}
+
+/// The scenarios that have a table of their own name.
+fn with_parameters() -> Vec<Scenario> {
     vec![
-        Scenario {
-            name: "formula",
-            doc: "The state is given by formulas of x, y, z and r in the table [initial].",
-            table: TableSchema::of::<StateConfig>("initial"),
-            make: formula,
-        },
         scenario::<AcousticWave>(
             "acoustic-wave",
             "A linear sound or entropy wave in a periodic box, along an axis or the diagonal.",

@@ -143,6 +143,19 @@ struct Grid {
 }
 
 impl Zarr {
+    /// The conserved state of velocity or momentum, and pressure or energy, whichever the arrays hold.
+    fn conserved(&self, gamma: f64, rho: f64, motion: [f64; 3], last: f64) -> [f64; 5] {
+        let [x, y, z] = match self.momentum {
+            Some(_) => motion.map(|m| m / rho),
+            None => motion,
+        };
+        let mut state = conserved_from_primitive(&[rho, x, y, z, last], gamma);
+        if self.energy.is_some() {
+            state[4] = last;
+        }
+        state
+    }
+
     /// Puts the arrays, in the order of [`Zarr::names`], together.
     fn grid(&self, setting: &Setting, cells: [usize; 3], arrays: Vec<UniformArray>) -> Grid {
         let gamma = setting.model.gamma;
@@ -153,22 +166,10 @@ impl Zarr {
         let motion = moving.then(|| [next(), next(), next()]);
         let last = next();
         let state = |n: usize| {
-            let rho = density[n];
-            let moved = motion
+            let motion = motion
                 .as_ref()
                 .map_or([0.0; 3], |m| [m[0][n], m[1][n], m[2][n]]);
-            let velocity = if self.momentum.is_some() {
-                moved.map(|m| m / rho)
-            } else {
-                moved
-            };
-            let [x, y, z] = velocity;
-            // for the momentum and, unless it is given itself, the energy
-            let mut state = conserved_from_primitive(&[rho, x, y, z, last[n]], gamma);
-            if self.energy.is_some() {
-                state[4] = last[n];
-            }
-            state
+            self.conserved(gamma, density[n], motion, last[n])
         };
         let states = (0..density.len()).map(state).collect();
         let number = |name: &String| setting.model.scalars.iter().position(|s| s == name);
