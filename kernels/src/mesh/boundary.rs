@@ -50,13 +50,29 @@ impl<R: Copy + std::ops::Neg<Output = R>> Boundaries<R> {
     /// Fills the cells of `values` (`[component][n][n][n]`, components `stride` apart) outside the domain, axis by axis in
     /// the order x, y, z, so that edges and corners follow from faces. Where the ghost region is wider than the domain the
     /// mirror image is folded again.
-    pub fn fill(&self, block: &Block, time: f64, values: &mut [R], stride: usize, components: usize, state: &mut [R]) {
+    pub fn fill(
+        &self,
+        block: &Block,
+        time: f64,
+        values: &mut [R],
+        stride: usize,
+        components: usize,
+        state: &mut [R],
+    ) {
         for axis in 0..3 {
             let outside = block.outside(axis);
             for (side, &layers) in outside.iter().enumerate() {
                 // beyond a periodic face the neighbours' own cells were gathered
                 if layers > 0 && !matches!(self.faces[axis][side], FaceRule::Periodic) {
-                    let slab = Slab { block, axis, side, layers, time, stride, components };
+                    let slab = Slab {
+                        block,
+                        axis,
+                        side,
+                        layers,
+                        time,
+                        stride,
+                        components,
+                    };
                     self.fill_slab(&slab, values, state);
                 }
             }
@@ -79,18 +95,37 @@ impl<R: Copy + std::ops::Neg<Output = R>> Boundaries<R> {
     }
 
     /// Fills the first of three cells: ghost, nearest inside the domain, mirror image.
-    fn fill_cell(&self, s: &Slab, values: &mut [R], state: &mut [R], [to, nearest, mirror]: [usize; 3]) {
+    fn fill_cell(
+        &self,
+        s: &Slab,
+        values: &mut [R],
+        state: &mut [R],
+        [to, nearest, mirror]: [usize; 3],
+    ) {
         let n = s.block.n;
         let rule = match &self.faces[s.axis][s.side] {
             FaceRule::Periodic | FaceRule::Outflow => Applied::Copy,
             FaceRule::Reflecting => Applied::Wall,
             FaceRule::Rule(rule) => {
                 let centre = s.block.centre([to % n, to / n % n, to / (n * n)]);
-                let cell = GhostCell { axis: s.axis, side: s.side, centre, time: s.time };
-                if rule.is_wall(&cell) { Applied::Wall } else { Applied::Rule(&**rule, cell) }
+                let cell = GhostCell {
+                    axis: s.axis,
+                    side: s.side,
+                    centre,
+                    time: s.time,
+                };
+                if rule.is_wall(&cell) {
+                    Applied::Wall
+                } else {
+                    Applied::Rule(&**rule, cell)
+                }
             }
         };
-        let from = if matches!(rule, Applied::Wall) { mirror } else { nearest };
+        let from = if matches!(rule, Applied::Wall) {
+            mirror
+        } else {
+            nearest
+        };
         for c in 0..s.components {
             state[c] = values[c * s.stride + from];
         }
