@@ -14,7 +14,7 @@ use crate::nearest::nearest;
 use crate::schema::{TableSchema, merged};
 use crate::set::{as_texts, set};
 use crate::shape::Shape;
-use crate::tree::{Node, Value, from_table, steps};
+use crate::tree::{Entry, Node, Value, from_table, steps};
 
 /// A configuration deck: TOML tables, each owned by the part of the program that reads it.
 ///
@@ -330,6 +330,9 @@ impl Deck {
         for entry in self.root.entries() {
             let name = &entry.key;
             if keys.contains(name) || tables.contains(name) {
+                if !paths.contains(name) {
+                    Self::left_over_inside(entry, paths, faults);
+                }
                 continue;
             }
             let fault = if entry.node.is_section() {
@@ -348,6 +351,36 @@ impl Deck {
                 )
             };
             faults.push(fault);
+        }
+    }
+
+    /// Adds a fault for each entry of a table of which only named parts are taken, such as `[inflow.x_lower]`, that is none of
+    /// these parts.
+    fn left_over_inside(table: &Entry, paths: &[String], faults: &mut Vec<Fault>) {
+        let prefix = format!("{}.", table.key);
+        let parts: Vec<String> = paths
+            .iter()
+            .filter_map(|path| path.strip_prefix(&prefix))
+            .map(|rest| {
+                rest.split(['.', '['])
+                    .next()
+                    .unwrap_or_default()
+                    .to_string()
+            })
+            .collect();
+        if parts.is_empty() {
+            return;
+        }
+        for entry in table.node.entries() {
+            if !parts.contains(&entry.key) {
+                let message = format!("unknown table [{prefix}{}]", entry.key);
+                faults.push(check::unknown(
+                    &entry.key_place,
+                    message,
+                    &entry.key,
+                    &parts,
+                ));
+            }
         }
     }
 }
