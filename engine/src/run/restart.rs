@@ -101,6 +101,16 @@ pub fn restore(sim: &mut Simulation, directory: &Path) -> Result<Option<Restored
     else {
         return Ok(None);
     };
+    restore_from(sim, number, path.clone()).map(Some).map_err(|error| match error {
+        Error::Snapshot(why) => Error::Snapshot(format!(
+            "{why}\nto continue from the snapshot before it, move {} away",
+            path.display()
+        )),
+        other => other,
+    })
+}
+
+fn restore_from(sim: &mut Simulation, number: u32, path: PathBuf) -> Result<Restored, Error> {
     let snapshot = Snapshot::open(&path).map_err(|e| Error::Snapshot(e.to_string()))?;
     check_domain(sim, &snapshot)?;
     let restart = Value::Object(snapshot.attributes().restart.clone());
@@ -127,12 +137,12 @@ pub fn restore(sim: &mut Simulation, directory: &Path) -> Result<Option<Restored
         .map(|t| from_hex(t))
         .collect::<Result<_, _>>()?;
     let step = snapshot.attributes().step;
-    Ok(Some(Restored {
+    Ok(Restored {
         path,
         number,
         step,
         initial_totals,
-    }))
+    })
 }
 
 fn check_domain(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {

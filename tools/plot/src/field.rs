@@ -124,7 +124,8 @@ fn candidates(arrays: &[(String, String)], gamma: Option<f64>) -> Vec<Field> {
     let density = has("density");
     for (array, _) in arrays.iter().filter(|_| density) {
         if let Some(name) = array.strip_prefix("scalar_") {
-            found.add(name, "1", Formula::Specific, &[array, "density"]);
+            let fraction = format!("fraction_{name}");
+            found.add(&fraction, "1", Formula::Specific, &[array, "density"]);
         }
     }
     if density && MOMENTUM.into_iter().all(has) {
@@ -240,7 +241,7 @@ mod tests {
         assert!((evaluate("entropy", &gas) - 8.0 / 2f64.powf(1.5)).abs() < 1e-15);
         assert_eq!(evaluate("speed", &gas[..4]), 3.0);
         assert_eq!(evaluate("velocity_y", &[4.0, 2.0]), 2.0);
-        assert_eq!(evaluate("dye", &[0.5, 2.0]), 0.25);
+        assert_eq!(evaluate("fraction_dye", &[0.5, 2.0]), 0.25);
         assert_eq!(evaluate("level", &[]), 3.0);
     }
 

@@ -72,8 +72,8 @@ pub enum Scale {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlotOptions {
     /// An array of the snapshot, or a derived field: `velocity_x` (`_y`, `_z`), `speed`, `pressure`, `temperature`
-    /// (pressure over density), `sound_speed`, `mach`, `entropy` (pressure / density^gamma), `level`, or the NAME of an
-    /// array `scalar_NAME` for that scalar's mass fraction.
+    /// (pressure over density), `sound_speed`, `mach`, `entropy` (pressure / density^gamma), `level`, or `fraction_NAME`
+    /// for the mass fraction of an array `scalar_NAME`.
     pub field: String,
     /// The line of sight.
     pub axis: Axis,

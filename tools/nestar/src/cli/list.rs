@@ -222,7 +222,7 @@ fn fields() -> String {
     }
     text.push_str("fields of pictures (`nestar plot`)\n");
     let drawn = "the arrays of the snapshot (`nestar info`), level, velocity_x, velocity_y, velocity_z, speed, pressure, \
-        temperature, sound_speed, mach, entropy, and NAME, the mass fraction of scalar_NAME";
+        temperature, sound_speed, mach, entropy, and fraction_NAME, the mass fraction of scalar_NAME";
     for line in wrapped(drawn, WIDTH - 2) {
         let _ = writeln!(text, "  {line}");
     }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct PlotArgs {
     #[command(flatten)]
     snapshot: SnapshotArgs,
-    /// An array of the snapshot, a derived field (`nestar list fields`), or NAME for the mass fraction of scalar_NAME
+    /// An array of the snapshot, a derived field (`nestar list fields`), or fraction_NAME for the mass fraction of scalar_NAME
     #[arg(long, short, default_value = "density")]
     field: String,
     /// The line of sight: x, y or z

@@ -182,7 +182,7 @@ fn every_field_and_colour_map_can_be_drawn() {
         "sound_speed",
         "mach",
         "entropy",
-        "dye",
+        "fraction_dye",
     ];
     for (i, map) in COLOUR_MAPS.into_iter().enumerate() {
         let field = fields[i % fields.len()].to_string();
