@@ -1,7 +1,7 @@
-//! Exact solutions.
+//! Shock tubes, contacts and the point explosion against exact solutions.
 
 use nestar_tests::exact::{Side, sedov_radius, shock_tube_mean};
-use nestar_tests::norms::{cell_mean, conserved, l1, rms, totals};
+use nestar_tests::norms::{l1, totals};
 use nestar_tests::{State, Stepper};
 
 const SOD: [Side; 2] = [[1.0, 0.0, 1.0], [0.125, 0.0, 0.1]];
@@ -212,129 +212,6 @@ fn a_contact_at_rest_stays() {
                 assert_eq!(before.difference(&after), None, "{settings:?}");
             }
         }
-    }
-}
-
-/// A travelling sound wave, oblique to all axes it crosses: along (1, 2, 2)/3 in a box of 3 x 1.5 x 1.5 with `cells`
-/// cells along z (Gardiner & Stone 2008, section 6.1), or in the plane, along (1, 2)/sqrt(5) with 8 cells along z.
-/// One wave length of 1, one period. Returns the RMS-L1 error.
-fn wave(cells: usize, plane: bool, settings: &[&str]) -> f64 {
-    let amplitude = 1e-4;
-    let direction: [f64; 3] = if plane {
-        [1.0, 2.0, 0.0]
-    } else {
-        [1.0, 2.0, 2.0]
-    };
-    let length = direction.iter().map(|d| d * d).sum::<f64>().sqrt();
-    let normal = direction.map(|d| d / length);
-    let depth = if plane { 8.0 / cells as f64 } else { 1.0 };
-    let edges = [length, 0.5 * length, 0.5 * length * depth];
-    let count = [2 * cells, cells, if plane { 8 } else { cells }];
-    let sine = format!(
-        "{amplitude}*sin(2*pi*({:?}*x + {:?}*y + {:?}*z))",
-        normal[0], normal[1], normal[2]
-    );
-    let velocity = ["x", "y", "z"].iter().zip(normal);
-    let velocity: Vec<String> = velocity
-        .map(|(axis, n)| {
-            format!(
-                "velocity_{axis} = \"{:?}*((1 + {sine})^(1/3) - 1)\"",
-                3.0 * n
-            )
-        })
-        .collect();
-    let text = format!(
-        r#"
-        scenario = "formula"
-        [initial]
-        samples = 3
-        density = "1 + {sine}"
-        pressure = "0.6*(1 + {sine})^(5/3)"
-        {}
-        [domain]
-        cells = {count:?}
-        right_edge = {edges:?}
-        [time]
-        end = 1.0
-        [mesh]
-        [hydro]
-        "#,
-        velocity.join("\n"),
-    );
-    let state = Stepper::new(&text, settings).to_end().state();
-    rms(l1(&state, |x, width| {
-        cell_mean(|p| simple_wave(p, normal, 1.0, amplitude), x, width)
-    }))
-}
-
-/// The simple wave of which the initial state is one: every density travels with its own v + c, so that the exact
-/// solution solves rho = 1 + a sin(2 pi (s - (v + c) t)) (gamma = 5/3, c = rho^(1/3), v = 3 (c - 1)).
-fn simple_wave(x: [f64; 3], normal: [f64; 3], t: f64, amplitude: f64) -> [f64; 5] {
-    let s: f64 = x.iter().zip(normal).map(|(x, n)| x * n).sum();
-    let mut rho = 1.0f64;
-    for _ in 0..8 {
-        let c = rho.cbrt();
-        let speed = 3.0 * (c - 1.0) + c;
-        rho = 1.0 + amplitude * (std::f64::consts::TAU * (s - speed * t)).sin();
-    }
-    let v = normal.map(|n| 3.0 * n * (rho.cbrt() - 1.0));
-    conserved(
-        [rho, v[0], v[1], v[2], 0.6 * rho.powf(5.0 / 3.0)],
-        5.0 / 3.0,
-    )
-}
-
-fn order(coarse: usize, plane: bool, settings: &[&str]) -> f64 {
-    let norms = [coarse, 2 * coarse].map(|cells| wave(cells, plane, settings));
-    let order = (norms[0] / norms[1]).log2();
-    println!("sound wave, {coarse} cells, {settings:?}: RMS-L1 {norms:?}, order {order:.3}");
-    order
-}
-
-#[test]
-fn a_sound_wave_converges_at_second_order() {
-    for scheme in ["hydro.scheme=muscl-hancock", "hydro.scheme=vl"] {
-        let order = order(32, true, &[scheme]);
-        assert!(order >= 1.9, "{scheme}: order {order}");
-    }
-}
-
-/// A region of whole patches in the middle of the wave, the same at both resolutions.
-const STANDING: &str = r#"mesh.refine=[{ criterion = "formula", when = "abs(x/1.118033988749895 - 1) < 0.25 and abs(y/1.118033988749895 - 0.5) < 0.25" }]"#;
-/// A region that crosses the box.
-const MOVING: &str = r#"mesh.refine=[{ criterion = "formula", when = "abs(x/1.118033988749895 - 0.6 - 0.8*t) < 0.2 and abs(y/1.118033988749895 - 0.5) < 0.2" }]"#;
-
-#[test]
-fn a_sound_wave_converges_through_static_refinement() {
-    let order = order(
-        32,
-        true,
-        &["mesh.max_level=1", STANDING, "mesh.flag_buffer=0"],
-    );
-    assert!(order >= 1.8, "order {order}");
-}
-
-#[test]
-fn a_sound_wave_converges_through_moving_refinement() {
-    let order = order(
-        32,
-        true,
-        &[
-            "mesh.max_level=1",
-            MOVING,
-            "mesh.flag_buffer=1",
-            "mesh.regrid_interval=2",
-        ],
-    );
-    assert!(order >= 1.8, "order {order}");
-}
-
-#[test]
-#[ignore = "several minutes: the wave along the diagonal of a box, with 64 x 32 x 32 and 128 x 64 x 64 cells"]
-fn a_sound_wave_along_the_diagonal_converges_at_second_order() {
-    for scheme in ["hydro.scheme=muscl-hancock", "hydro.scheme=vl"] {
-        let order = order(32, false, &[scheme, "run.threads=2"]);
-        assert!(order >= 1.9, "{scheme}: order {order}");
     }
 }
 

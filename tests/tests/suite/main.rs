@@ -10,3 +10,4 @@ mod order;
 mod restart;
 mod schemes;
 mod symmetry;
+mod waves;
