@@ -1,11 +1,17 @@
 //! The hierarchy of patches: what is refined, what is not, and what holds at all times.
 
+use bevy_ecs::prelude::*;
+use nestar::engine::field::Pool;
 use nestar::engine::mesh::{Topology, audit};
+use nestar::engine::time::LevelClock;
+use nestar::engine::{Error, Plugin, Simulation};
+use nestar::systems::fields::Gas;
+use nestar::systems::order::Advance;
 use nestar_tests::probe::Probe;
 use nestar_tests::random::Random;
 use nestar_tests::{Stepper, build};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Gas at rest in the unit cube: the mesh alone moves.
 const STILL: &str = r#"
@@ -22,7 +28,7 @@ max_level = 1
 "#;
 
 /// A probe that audits the hierarchy before every step of every level.
-fn auditor() -> (Probe, Arc<std::sync::Mutex<Vec<String>>>) {
+fn auditor() -> (Probe, Arc<Mutex<Vec<String>>>) {
     Probe::new(|_, topology| audit(topology).err().map(|e| e.to_string()))
 }
 
@@ -319,5 +325,43 @@ fn every_depth_runs() {
         assert!(found.lock().expect("the list is whole").is_empty());
         // gas at rest stays at rest in every bit, whatever the mesh does
         state.each_leaf_cell(|_, _, _, u| assert_eq!(u[1..4], [0.0; 3]));
+    }
+}
+
+/// Notes the weight of the newer coarse bank in the ghosts of level 1, before each of its steps.
+struct Weights(Arc<Mutex<Vec<f64>>>);
+
+impl Plugin for Weights {
+    fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
+        let list = self.0.clone();
+        sim.systems_in(
+            Advance::Predict,
+            move |clock: Res<LevelClock>, topology: Res<Topology>, pool: Res<Pool<Gas>>| {
+                if clock.level == 1 {
+                    let weight = pool.ghosts::<f64>(&topology, 1).weight;
+                    list.lock().expect("the list is whole").push(weight);
+                }
+            },
+        );
+        Ok(())
+    }
+}
+
+/// Coarse ghosts are interpolated to the time of the fine step: with halved steps, from the old values first, then from
+/// the middle.
+#[test]
+fn coarse_ghosts_are_interpolated_in_time() {
+    let refine =
+        r#"mesh.refine=[{ criterion = "sphere", centre = [0.3, 0.5, 0.5], radius = 0.1 }]"#;
+    let list = Arc::new(Mutex::new(Vec::new()));
+    let sim = build(STILL, &["time.levels=halved", refine])
+        .add(Weights(list.clone()))
+        .unwrap_or_else(|e| panic!("{e}"));
+    Stepper::of(sim).steps(3);
+    let found = list.lock().expect("the list is whole");
+    assert_eq!(found.len(), 6);
+    for (n, weight) in found.iter().enumerate() {
+        let expected = 0.5 * (n % 2) as f64;
+        assert!((weight - expected).abs() < 1e-12, "{found:?}");
     }
 }
