@@ -57,7 +57,7 @@ impl Stepper {
     ///
     /// # Panics
     /// If a step fails.
-    pub fn to_end(&mut self) -> &mut Self {
+    pub fn finish(&mut self) -> &mut Self {
         let end = self.0.engine().settings.time.end;
         while self.time() < end {
             self.steps(1);

@@ -43,7 +43,7 @@ fn tube(axis: usize, cells: usize, [left, right]: [Side; 2], end: f64, settings:
         half.map(|h| -h),
         boundary.join(", "),
     );
-    Stepper::new(&text, settings).to_end().state()
+    Stepper::new(&text, settings).finish().state()
 }
 
 /// The cells of a tube in order; all cells beside each other must have the same bits.
@@ -154,7 +154,7 @@ fn a_diagonal_tube_keeps_its_plane() {
         [hydro]
         gamma = 1.4
     "#;
-    let state = Stepper::new(text, &[]).to_end().state();
+    let state = Stepper::new(text, &[]).finish().state();
     let (mut most, mut sum, mut cells) = (0.0f64, 0.0, 0.0);
     state.each_leaf_cell(|_, x, _, u| {
         // near the axis of the cube the waves of the domain's edges have not arrived
@@ -266,7 +266,7 @@ fn shock_radius(state: &State) -> f64 {
 fn a_point_explosion_with_four_levels_has_sedovs_radius() {
     let mut stepper = Stepper::new(SEDOV, &[]);
     let before = stepper.0.with(|s| totals(s));
-    let state = stepper.to_end().state();
+    let state = stepper.finish().state();
     let after = stepper.0.with(|s| totals(s));
     let end = stepper.time();
     let (found, exact) = (shock_radius(&state), sedov_radius(1.0, 1.0, end));

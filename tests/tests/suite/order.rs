@@ -9,7 +9,7 @@ use std::time::Instant;
 fn the_order_of_a_step_is_the_reviewed_one() {
     let mut sim = build(BLAST, &[]);
     let text = sim
-        .with(|s| nestar::order::describe(s))
+        .with(nestar::order::describe)
         .unwrap_or_else(|e| panic!("{e}"));
     golden::compare("order.txt", &text);
 }

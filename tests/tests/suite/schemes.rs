@@ -121,7 +121,7 @@ fn inflow_brings_what_it_says() {
         [hydro]
     "#;
     let mut stepper = Stepper::new(text, &[]);
-    let state = stepper.to_end().state();
+    let state = stepper.finish().state();
     let t = stepper.time();
     let mut most = 0.0f64;
     state.each_leaf_cell(|_, [_, y, _], _, u| {
@@ -158,7 +158,7 @@ fn faces_let_through_what_they_should() {
         let boundary =
             format!(r#"domain.boundary={{ x = "{kind}", y = "periodic", z = "periodic" }}"#);
         let mut stepper = Stepper::new(text, &[&boundary]);
-        stepper.to_end();
+        stepper.finish();
         stepper.0.with(|s| nestar_tests::norms::totals(s)[0]) / 0.0625
     };
     assert!((mass("reflecting") - 1.0).abs() < 1e-14);

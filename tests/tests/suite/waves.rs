@@ -49,7 +49,7 @@ fn wave(cells: usize, plane: bool, settings: &[&str]) -> f64 {
         "#,
         velocity.join("\n"),
     );
-    let state = Stepper::new(&text, settings).to_end().state();
+    let state = Stepper::new(&text, settings).finish().state();
     rms(l1(&state, |x, width| {
         cell_mean(|p| simple_wave(p, normal, 1.0, amplitude), x, width)
     }))
@@ -144,7 +144,7 @@ fn vortex(cells: usize, settings: &[&str]) -> f64 {
     );
     let mut stepper = Stepper::new(&text, settings);
     let before = stepper.state();
-    let after = stepper.to_end().state();
+    let after = stepper.finish().state();
     mean_difference(&before, &after, |u| u[0])
 }
 
@@ -197,7 +197,7 @@ fn gresho(cells: usize, settings: &[&str]) -> f64 {
         values
     };
     let before = rotation(&stepper.state());
-    let after = rotation(&stepper.to_end().state());
+    let after = rotation(&stepper.finish().state());
     before
         .iter()
         .zip(&after)
