@@ -67,6 +67,16 @@ impl fmt::Display for Error {
                 time,
                 name,
                 dt,
+            } if *dt > 0.0 => write!(
+                f,
+                "level {level} at time {time:.6e}: the step of {dt:e} that the limit \"{name}\" sets is too small to advance the \
+                 time; look for extreme velocities or temperatures in the latest snapshot"
+            ),
+            Self::StepLimit {
+                level,
+                time,
+                name,
+                dt,
             } => write!(
                 f,
                 "level {level} at time {time:.6e}: the limit \"{name}\" proposes a time step of {dt:e}, which is not positive; \

@@ -358,3 +358,17 @@ fn any_text_is_refused_or_evaluated() {
     }
     assert!(accepted > 1000, "{accepted} random formulas were valid");
 }
+
+#[test]
+fn a_formula_too_long_is_refused_before_it_is_lowered() {
+    let text = format!("1{}", "+0*sin(x)".repeat(50_000));
+    let error = Formula::parse(&text, &["x"]).expect_err("the formula is too long");
+    assert!(
+        error.message().contains("more than 2000"),
+        "{}",
+        error.message()
+    );
+    let text = format!("1{}", "+x".repeat(900));
+    let formula = Formula::parse(&text, &["x"]).expect("long, but not too long");
+    assert_eq!(formula.eval(&[1.0]), 901.0);
+}

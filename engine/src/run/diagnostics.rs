@@ -163,7 +163,13 @@ fn kept_rows(path: &Path, header: &str, step: u64) -> Result<String, Error> {
         std::fs::rename(path, &free).map_err(Error::file("cannot rename", path))?;
         return Ok(String::new());
     }
-    let number = |line: &str| line.split(',').next().and_then(|n| n.parse::<u64>().ok());
+    // a row that a kill cut short has fewer columns
+    let columns = header.split(',').count();
+    let whole = |line: &str| line.split(',').count() == columns;
+    let number = |line: &str| {
+        let first = line.split(',').next().filter(|_| whole(line));
+        first.and_then(|n| n.parse::<u64>().ok())
+    };
     let kept = lines.take_while(|line| number(line).is_some_and(|n| n <= step));
     Ok(kept.map(|line| format!("{line}\n")).collect())
 }

@@ -151,16 +151,11 @@ impl Simulation {
         }
         // an earlier run makes room only when this one is known to start
         self.initialise()?;
-        match output::set_aside(directory)? {
-            None => Ok((None, lock)),
-            Some(moved) => {
-                options
-                    .observer
-                    .note(&format!("an earlier run was moved to {}", moved.display()));
-                drop(lock);
-                Ok((None, DirectoryLock::take(directory)?))
-            }
+        if let Some(moved) = output::set_aside(directory)? {
+            let note = format!("an earlier run was moved to {}", moved.display());
+            options.observer.note(&note);
         }
+        Ok((None, lock))
     }
 
     /// A single root step, not beyond `until`, without files: for programs that step a simulation themselves. Call

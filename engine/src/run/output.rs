@@ -163,27 +163,43 @@ fn snapshot_error(error: store::SnapshotError) -> Error {
     Error::Snapshot(error.to_string())
 }
 
-/// Moves an earlier run out of the way, so that nothing is lost; returns where it stands now.
+/// Moves the files of an earlier run, and nothing else, into a folder `earlier.N` of the same directory, so that nothing is
+/// lost; returns that folder.
 ///
 /// # Errors
-/// The directory cannot be renamed.
+/// A file cannot be moved.
 pub fn set_aside(directory: &Path) -> Result<Option<PathBuf>, Error> {
-    let snapshots = directory.join("snapshots").exists();
-    if !snapshots && !directory.join("diagnostics.csv").exists() {
+    let latest = store::latest(directory).map_err(snapshot_error)?;
+    if latest.is_none() && !directory.join("diagnostics.csv").exists() {
         return Ok(None);
     }
-    let name = |n: u32| {
-        let mut name = directory.as_os_str().to_owned();
-        name.push(format!(".{n}"));
-        PathBuf::from(name)
-    };
-    let free = (1..)
-        .map(name)
-        .find(|path| !path.exists())
-        .unwrap_or_else(|| name(0));
-    std::fs::rename(directory, &free)
-        .map_err(Error::file("cannot move the earlier run in", directory))?;
+    let name = |n: u32| directory.join(format!("earlier.{n}"));
+    let free = (1..).map(name).find(|path| !path.exists());
+    let free = free.unwrap_or_else(|| name(0));
+    std::fs::create_dir(&free).map_err(Error::file("cannot create the directory", &free))?;
+    let entries = std::fs::read_dir(directory).map_err(Error::file("cannot list", directory))?;
+    for entry in entries {
+        let entry = entry.map_err(Error::file("cannot list", directory))?;
+        let file = entry.file_name();
+        if file
+            .to_str()
+            .is_some_and(|name| belongs_to_a_run(name, latest.is_some()))
+        {
+            std::fs::rename(entry.path(), free.join(&file))
+                .map_err(Error::file("cannot move aside", entry.path()))?;
+        }
+    }
     Ok(Some(free))
+}
+
+/// Whether a run writes a file of this name; `snapshots` is a run's if there are snapshots in it.
+fn belongs_to_a_run(name: &str, has_snapshots: bool) -> bool {
+    let numbered = name
+        .strip_prefix("diagnostics.")
+        .and_then(|rest| rest.strip_suffix(".csv"));
+    ["run.toml", "provenance.json", "diagnostics.csv", "run.log"].contains(&name)
+        || numbered.is_some_and(|n| n.parse::<u32>().is_ok())
+        || (name == "snapshots" && has_snapshots)
 }
 
 fn attributes(sim: &Simulation, diagnostics: &Diagnostics) -> store::Attributes {

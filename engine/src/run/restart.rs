@@ -101,13 +101,15 @@ pub fn restore(sim: &mut Simulation, directory: &Path) -> Result<Option<Restored
     else {
         return Ok(None);
     };
-    restore_from(sim, number, path.clone()).map(Some).map_err(|error| match error {
-        Error::Snapshot(why) => Error::Snapshot(format!(
-            "{why}\nto continue from the snapshot before it, move {} away",
-            path.display()
-        )),
-        other => other,
-    })
+    restore_from(sim, number, path.clone())
+        .map(Some)
+        .map_err(|error| match error {
+            Error::Snapshot(why) => Error::Snapshot(format!(
+                "{why}\nto continue from the snapshot before it, move {} away",
+                path.display()
+            )),
+            other => other,
+        })
 }
 
 fn restore_from(sim: &mut Simulation, number: u32, path: PathBuf) -> Result<Restored, Error> {
@@ -120,6 +122,7 @@ fn restore_from(sim: &mut Simulation, number: u32, path: PathBuf) -> Result<Rest
             path.display()
         ))
     })?;
+    check_state(sim, &snapshot, &state)?;
     restore_clocks(sim, &state)?;
     let finest = snapshot.levels().len().saturating_sub(1);
     regrid::create_root(&mut sim.world);
@@ -143,6 +146,33 @@ fn restore_from(sim: &mut Simulation, number: u32, path: PathBuf) -> Result<Rest
         step,
         initial_totals,
     })
+}
+
+/// Whether the attribute `restart` fits the rest of the snapshot.
+fn check_state(sim: &Simulation, snapshot: &Snapshot, state: &State) -> Result<(), Error> {
+    let fields = sim.world.resource::<FieldRegistry>().operations();
+    let components: usize = fields
+        .iter()
+        .map(|field| (field.components)(&sim.world).len())
+        .sum();
+    let levels = snapshot.levels().len();
+    let clocks = state.clocks.iter().take(levels);
+    let times: Vec<f64> = clocks
+        .map(|clock| from_hex(&clock.time))
+        .collect::<Result<_, _>>()?;
+    let in_step =
+        times.len() == levels && times.iter().all(|&time| time == snapshot.attributes().time);
+    if in_step && state.initial_totals.len() == components {
+        return Ok(());
+    }
+    Err(Error::Snapshot(format!(
+        "{}: the attribute `restart` does not fit the snapshot: it has {} clocks and {} totals for {levels} levels at time {} \
+         and {components} components",
+        snapshot.path().display(),
+        state.clocks.len(),
+        state.initial_totals.len(),
+        snapshot.attributes().time,
+    )))
 }
 
 fn check_domain(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {

@@ -325,7 +325,10 @@ impl Driver {
             limit,
             remaining,
             finer,
-            self.settings.increase,
+            // no step is stretched beyond the longest one allowed
+            self.settings
+                .increase
+                .min(self.settings.max_step / limit.1 - 1.0),
             self.settings.decrease,
         ))
     }

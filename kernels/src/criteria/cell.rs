@@ -166,20 +166,21 @@ pub fn jeans_cells<R: Real>(rho: R, c_s: R, gravity: R, width: R) -> R {
     c_s * (R::PI / (gravity * rho)).sqrt() / width
 }
 
-/// Whether the point `x` lies in the box from `left` (included) to `right` (excluded).
+/// Whether the cell with centre `x` and widths `w` shares volume with the box from `left` to `right`.
 #[device]
-pub fn inside_box<R: Real>(x: [R; 3], left: [R; 3], right: [R; 3]) -> bool {
-    let in_x = x[0] >= left[0] && x[0] < right[0];
-    let in_y = x[1] >= left[1] && x[1] < right[1];
-    let in_z = x[2] >= left[2] && x[2] < right[2];
+pub fn meets_box<R: Real>(x: [R; 3], w: [R; 3], left: [R; 3], right: [R; 3]) -> bool {
+    let in_x = x[0] + 0.5 * w[0] > left[0] && x[0] - 0.5 * w[0] < right[0];
+    let in_y = x[1] + 0.5 * w[1] > left[1] && x[1] - 0.5 * w[1] < right[1];
+    let in_z = x[2] + 0.5 * w[2] > left[2] && x[2] - 0.5 * w[2] < right[2];
     in_x && in_y && in_z
 }
 
-/// Whether the point `x` lies nearer than `radius` to `centre`.
+/// Whether the point of the cell (centre `x`, widths `w`) that is nearest to `centre` lies nearer than `radius`.
 #[device]
-pub fn inside_sphere<R: Real>(x: [R; 3], centre: [R; 3], radius: R) -> bool {
-    let d_x = x[0] - centre[0];
-    let d_y = x[1] - centre[1];
-    let d_z = x[2] - centre[2];
+pub fn meets_sphere<R: Real>(x: [R; 3], w: [R; 3], centre: [R; 3], radius: R) -> bool {
+    let zero = R::lit(0.0);
+    let d_x = ((x[0] - centre[0]).abs() - 0.5 * w[0]).max(zero);
+    let d_y = ((x[1] - centre[1]).abs() - 0.5 * w[1]).max(zero);
+    let d_z = ((x[2] - centre[2]).abs() - 0.5 * w[2]).max(zero);
     sum3(d_x * d_x, d_y * d_y, d_z * d_z) < radius * radius
 }

@@ -9,7 +9,7 @@ mod flags;
 pub mod region;
 
 pub use flags::{CellFlags, buffer_sectors};
-pub use region::{CellCentres, inside_box, inside_sphere};
+pub use region::{CellPlaces, meets_box, meets_sphere};
 
 use crate::PATCH;
 use nestar_device::{Item, Real};
@@ -22,8 +22,8 @@ pub fn device_items() -> Vec<&'static Item> {
         cell::lohner_error::ITEM,
         cell::relative_vorticity::ITEM,
         cell::jeans_cells::ITEM,
-        cell::inside_box::ITEM,
-        cell::inside_sphere::ITEM,
+        cell::meets_box::ITEM,
+        cell::meets_sphere::ITEM,
     ]
 }
 

@@ -2,29 +2,34 @@
 use super::{CellFlags, cell};
 use crate::PATCH;
 
-/// Coordinates of the centres of a patch's cells along x, y and z, code length.
+/// The cells of a patch: coordinates of their centres along x, y and z, and their widths, code length.
 #[derive(Clone, Copy, Debug)]
-pub struct CellCentres(pub [[f64; PATCH]; 3]);
+pub struct CellPlaces {
+    /// Centres, `[axis][index]`.
+    pub centres: [[f64; PATCH]; 3],
+    /// Widths along x, y, z.
+    pub widths: [f64; 3],
+}
 
-impl CellCentres {
+impl CellPlaces {
     /// The centre of cell (k, j, i): x, y, z.
     fn at(&self, k: usize, j: usize, i: usize) -> [f64; 3] {
-        [self.0[0][i], self.0[1][j], self.0[2][k]]
+        [self.centres[0][i], self.centres[1][j], self.centres[2][k]]
     }
 }
 
-/// Flags cells with their centre in the box from `left` (included) to `right` (excluded), code length.
+/// Flags cells that share volume with the box from `left` to `right`, code length: a region is refined however small it is.
 #[must_use]
-pub fn inside_box(centres: &CellCentres, left: [f64; 3], right: [f64; 3]) -> CellFlags {
+pub fn meets_box(cells: &CellPlaces, left: [f64; 3], right: [f64; 3]) -> CellFlags {
     CellFlags::from_rows(|k, j| {
-        std::array::from_fn(|i| cell::inside_box(centres.at(k, j, i), left, right))
+        std::array::from_fn(|i| cell::meets_box(cells.at(k, j, i), cells.widths, left, right))
     })
 }
 
-/// Flags cells with their centre nearer than `radius` to `centre`, code length.
+/// Flags cells of which some point lies nearer than `radius` to `centre`, code length.
 #[must_use]
-pub fn inside_sphere(centres: &CellCentres, centre: [f64; 3], radius: f64) -> CellFlags {
+pub fn meets_sphere(cells: &CellPlaces, centre: [f64; 3], radius: f64) -> CellFlags {
     CellFlags::from_rows(|k, j| {
-        std::array::from_fn(|i| cell::inside_sphere(centres.at(k, j, i), centre, radius))
+        std::array::from_fn(|i| cell::meets_sphere(cells.at(k, j, i), cells.widths, centre, radius))
     })
 }

@@ -190,24 +190,39 @@ fn jeans_length_counts_cells() {
 }
 
 #[test]
-fn regions_hold_the_cells_with_their_centre_inside() {
+fn regions_flag_the_cells_that_they_meet() {
     let axis = |start: f64| std::array::from_fn(|i| start + i as f64);
-    let centres = CellCentres([axis(0.5), axis(10.5), axis(-3.5)]);
-    let flags = inside_box(&centres, [1.5, 0.0, -1.0], [3.5, 12.0, 9.0]);
+    let places = CellPlaces {
+        centres: [axis(0.5), axis(10.5), axis(-3.5)],
+        widths: [1.0; 3],
+    };
+    // an edge on a cell's face does not count, one inside the cell does
+    let flags = meets_box(&places, [1.5, 0.0, -1.0], [3.5, 12.0, 9.0]);
     assert_eq!(
         flags,
-        cells(|x, y, z| (1..3).contains(&x) && y < 2 && z >= 3)
+        cells(|x, y, z| (1..4).contains(&x) && y < 2 && z >= 3)
     );
-    let centre = [4.0, 14.0, 0.0];
-    let flags = inside_sphere(&centres, centre, 2.0);
+    let flags = meets_sphere(&places, [4.0, 14.0, 0.0], 2.0);
     let squared = |x: usize, y: usize, z: usize| {
         [x, y, z]
-            .map(|c| (c as f64 - 3.5).powi(2))
+            .map(|c| ((c as f64 - 3.5).abs() - 0.5).powi(2))
             .iter()
             .sum::<f64>()
     };
     assert_eq!(flags, cells(|x, y, z| squared(x, y, z) < 4.0));
-    assert_eq!(inside_sphere(&centres, [0.5, 10.5, -3.5], 1.0).count(), 1);
+}
+
+#[test]
+fn regions_smaller_than_a_cell_are_not_missed() {
+    let axis = |start: f64| std::array::from_fn(|i| start + i as f64);
+    let places = CellPlaces {
+        centres: [axis(0.5), axis(0.5), axis(0.5)],
+        widths: [1.0; 3],
+    };
+    assert_eq!(meets_sphere(&places, [3.1, 4.1, 5.1], 1e-6).count(), 1);
+    assert_eq!(meets_sphere(&places, [3.0, 4.0, 5.0], 1e-6).count(), 8);
+    assert_eq!(meets_box(&places, [3.1; 3], [3.2; 3]).count(), 1);
+    assert_eq!(meets_box(&places, [30.0; 3], [31.0; 3]).count(), 0);
 }
 
 #[test]

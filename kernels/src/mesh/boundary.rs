@@ -1,6 +1,6 @@
 //! Ghost cells beyond the physical faces of the domain.
 
-use super::Block;
+use super::{Block, cell_centre};
 
 /// Where a ghost cell lies, for rules that depend on place and time.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +79,24 @@ impl<R: Copy + std::ops::Neg<Output = R>> Boundaries<R> {
         }
     }
 
+    /// Centre of a ghost cell beyond a face, for rules that depend on the place: along the face the cell is taken into the
+    /// domain, by wrapping where it is periodic and to the edge elsewhere, so that no rule is asked about places beyond the
+    /// rim of its face.
+    fn centre_beyond(&self, s: &Slab, cell: [usize; 3]) -> [f64; 3] {
+        let b = s.block;
+        std::array::from_fn(|a| {
+            let (i, cells) = (b.origin[a] + cell[a] as i32, b.domain_cells[a]);
+            let i = if a == s.axis {
+                i
+            } else if matches!(self.faces[a][0], FaceRule::Periodic) {
+                i.rem_euclid(cells)
+            } else {
+                i.clamp(0, cells - 1)
+            };
+            cell_centre(i, cells, b.left_edge[a], b.right_edge[a])
+        })
+    }
+
     fn fill_slab(&self, s: &Slab, values: &mut [R], state: &mut [R]) {
         let (n, axis) = (s.block.n, s.axis);
         let steps = [1, n, n * n];
@@ -107,7 +125,7 @@ impl<R: Copy + std::ops::Neg<Output = R>> Boundaries<R> {
             FaceRule::Periodic | FaceRule::Outflow => Applied::Copy,
             FaceRule::Reflecting => Applied::Wall,
             FaceRule::Rule(rule) => {
-                let centre = s.block.centre([to % n, to / n % n, to / (n * n)]);
+                let centre = self.centre_beyond(s, [to % n, to / n % n, to / (n * n)]);
                 let cell = GhostCell {
                     axis: s.axis,
                     side: s.side,

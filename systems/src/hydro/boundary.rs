@@ -110,8 +110,19 @@ impl Inflow {
 
 impl<R: Real> CellRule<R> for Inflow {
     fn is_wall(&self, cell: &GhostCell) -> bool {
-        let closed = |open: &Formula| open.eval(&arguments(cell.centre, cell.time)) == 0.0;
-        self.open.as_ref().is_some_and(closed)
+        let Some(open) = &self.open else {
+            return false;
+        };
+        let value = open.eval(&arguments(cell.centre, cell.time));
+        if value.is_nan() {
+            self.faults.report(|| {
+                let (table, centre, time) = (&self.table, cell.centre, cell.time);
+                format!(
+                    "`where` of [{table}] is not a number at (x, y, z) = {centre:?}, t = {time}"
+                )
+            });
+        }
+        value == 0.0
     }
 
     fn apply(&self, cell: GhostCell, state: &mut [R]) {

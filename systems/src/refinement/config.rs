@@ -51,7 +51,7 @@ impl From<ProlongationWord> for SlopeLimiter {
 
 /// A refinement criterion. `field` is a field's name (density, momentum_x, energy, pressure, temperature, entropy,
 /// sound_speed, velocity_x, speed, mach, scalar_NAME, fraction_NAME) or a formula of such names and x, y, z, r, t.
-/// Thresholds are numbers, or lists with one number per level.
+/// Thresholds are numbers, or lists with one number per level from 0; a criterion refines no level behind its list's end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "criterion", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Criterion {
@@ -100,7 +100,7 @@ pub enum Criterion {
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length**3/(mass*time**2)"))]
         gravity: f64,
     },
-    /// Cells in a box.
+    /// Cells that share volume with a box.
     Box {
         /// Lower corner.
         left: [f64; 3],
@@ -110,7 +110,7 @@ pub enum Criterion {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         level: Option<u32>,
     },
-    /// Cells in a sphere.
+    /// Cells that meet a sphere.
     Sphere {
         /// Centre.
         centre: [f64; 3],

@@ -10,7 +10,7 @@ use nestar_engine::mesh::{RefineRequests, Topology};
 use nestar_engine::parallel::{PerThread, SharedCells};
 use nestar_engine::time::{FaultBox, LevelClock};
 use nestar_kernels::PATCH;
-use nestar_kernels::criteria::region::{CellCentres, inside_box, inside_sphere};
+use nestar_kernels::criteria::region::{CellPlaces, meets_box, meets_sphere};
 use nestar_kernels::criteria::{
     CellFlags, GhostedField, above, below, buffer_sectors, gradient, jeans, lohner, vorticity,
 };
@@ -207,14 +207,14 @@ impl Compiled {
                 right,
                 level: finest,
             } => with(below_finest(*finest, level), |()| {
-                inside_box(&centres(patch), *left, *right)
+                meets_box(&places(patch), *left, *right)
             }),
             Criterion::Sphere {
                 centre,
                 radius,
                 level: finest,
             } => with(below_finest(*finest, level), |()| {
-                inside_sphere(&centres(patch), *centre, *radius)
+                meets_sphere(&places(patch), *centre, *radius)
             }),
             Criterion::Vorticity { threshold } => {
                 with(threshold.at(level), |t| vortical(patch, fields, t))
@@ -310,12 +310,16 @@ fn derive<R: Element>(patch: &PatchView<R>, quantities: [Quantity; 3], fields: &
     }
 }
 
-fn centres<R>(patch: &PatchView<R>) -> CellCentres {
+fn places<R>(patch: &PatchView<R>) -> CellPlaces {
     let b = &patch.block;
-    CellCentres(std::array::from_fn(|a| {
+    let centres = std::array::from_fn(|a| {
         std::array::from_fn::<f64, PATCH, _>(|c| {
             let i = b.origin[a] + (GHOSTS + c) as i32;
             cell_centre(i, b.domain_cells[a], b.left_edge[a], b.right_edge[a])
         })
-    }))
+    });
+    CellPlaces {
+        centres,
+        widths: patch.cell_width,
+    }
 }

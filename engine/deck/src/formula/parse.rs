@@ -23,6 +23,9 @@ pub(super) enum Tree {
 /// Brackets, signs and exponents within each other; bounds the recursion.
 const DEEPEST: usize = 64;
 
+/// Numbers, names and signs of a formula; a chain of operators is as deep as it is long when it is lowered.
+const LONGEST: usize = 2000;
+
 /// Parses `text` as a formula of `variables`.
 pub(super) fn parse(text: &str, variables: &[&str]) -> Result<Tree, FormulaError> {
     let tokens = tokens(text)?;
@@ -110,6 +113,11 @@ impl<'a> Parser<'a> {
         let mut left = self.operand()?;
         let mut compared = false;
         while let Token::Sign(sign) = self.peek() {
+            if self.at > LONGEST {
+                return Err(self.error(format!(
+                    "the formula has more than {LONGEST} numbers, names and signs; give such a state as a Zarr array"
+                )));
+            }
             let Some((op, strength, right)) = binary(sign) else {
                 break;
             };
