@@ -141,6 +141,11 @@ impl Simulation {
             if let Some(restored) = restart::restore(self, directory)? {
                 let note = format!("continues from {}", restored.path.display());
                 options.observer.note(&note);
+                for change in &restored.changes {
+                    let note =
+                        format!("note: the snapshot was written with another setting: {change}");
+                    options.observer.note(&note);
+                }
                 return Ok((Some(restored), lock));
             }
             let note = format!(

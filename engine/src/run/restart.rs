@@ -10,6 +10,7 @@ use crate::time::{Clock, Levels, RunCounters};
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// What was restored.
@@ -22,6 +23,8 @@ pub struct Restored {
     pub step: u64,
     /// Conserved totals at the start of the simulation.
     pub initial_totals: Vec<f64>,
+    /// Settings that differ from those of the snapshot, as people read them.
+    pub changes: Vec<String>,
 }
 
 /// The attribute `restart` of a snapshot; floats as hexadecimal bits, so that they are exact.
@@ -140,12 +143,58 @@ fn restore_from(sim: &mut Simulation, number: u32, path: PathBuf) -> Result<Rest
         .map(|t| from_hex(t))
         .collect::<Result<_, _>>()?;
     let step = snapshot.attributes().step;
+    let changes = changes(&snapshot.attributes().config, &sim.deck.resolved());
     Ok(Restored {
         path,
         number,
         step,
         initial_totals,
+        changes,
     })
+}
+
+/// The settings in which two resolved decks differ, but for where a run writes and what it runs on.
+fn changes(before: &str, now: &str) -> Vec<String> {
+    let (before, now) = (flat(before), flat(now));
+    let keys: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let shown = |value: Option<&String>| value.cloned().unwrap_or_else(|| "absent".into());
+    keys.into_iter()
+        .filter(|key| {
+            !key.starts_with("output.")
+                && !["run.threads", "run.audit", "run.device"].contains(&key.as_str())
+        })
+        .filter(|key| before.get(*key) != now.get(*key))
+        .map(|key| {
+            format!(
+                "{key} = {} (was {})",
+                shown(now.get(key)),
+                shown(before.get(key))
+            )
+        })
+        .collect()
+}
+
+/// The keys of a deck with their whole path, and their values; none if it is no TOML.
+fn flat(text: &str) -> BTreeMap<String, String> {
+    fn enter(path: &str, value: &toml::Value, out: &mut BTreeMap<String, String>) {
+        let toml::Value::Table(table) = value else {
+            out.insert(path.to_string(), value.to_string());
+            return;
+        };
+        for (key, value) in table {
+            let inner = if path.is_empty() {
+                key.clone()
+            } else {
+                format!("{path}.{key}")
+            };
+            enter(&inner, value, out);
+        }
+    }
+    let mut out = BTreeMap::new();
+    if let Ok(table) = text.parse::<toml::Table>() {
+        enter("", &toml::Value::Table(table), &mut out);
+    }
+    out
 }
 
 /// Whether the attribute `restart` fits the rest of the snapshot.

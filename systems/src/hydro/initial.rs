@@ -132,10 +132,11 @@ fn fill_rows<R: Element>(
 ) -> Result<(), String> {
     let rows = pool.present::<R>(new.level);
     let rule = Rule::new(initial.samples());
+    let physical = pool.typed::<R>().physical();
     new.rows.par_iter().try_for_each(|&row| {
         // SAFETY: the rows are distinct.
         let out = unsafe { rows.row_mut(row) };
-        fill_patch(initial, model, topology, row, &rule, out)
+        fill_patch(initial, model, topology, row, &rule, out, physical)
     })
 }
 
@@ -147,6 +148,7 @@ fn fill_patch<R: Element>(
     row: u32,
     rule: &Rule,
     out: &mut [R],
+    physical: fn(&[R]) -> bool,
 ) -> Result<(), String> {
     let level = topology.level(row).ok_or("a free row cannot be filled")?;
     let domain = &topology.domain;
@@ -174,8 +176,30 @@ fn fill_patch<R: Element>(
             }
             *value = R::lit(symmetric_sum(&mut terms));
         }
+        check_stored(out, cell, physical, &columns, cell * samples)?;
     }
     Ok(())
+}
+
+/// Whether a cell is still physical in the run's precision: a pressure can drown in the round-off of the total energy.
+fn check_stored<R: Element>(
+    row: &[R],
+    cell: usize,
+    physical: fn(&[R]) -> bool,
+    columns: &PrimitiveColumns,
+    n: usize,
+) -> Result<(), String> {
+    let state: Vec<R> = row.iter().skip(cell).step_by(CELLS).copied().collect();
+    if physical(&state) {
+        return Ok(());
+    }
+    let (place, level, given) = (columns.point(n), columns.level, &columns.states[n]);
+    Err(format!(
+        "the initial state near (x, y, z) = {place:?} (level {level}) is lost in round-off: density {}, velocity {:?}, \
+         pressure {} give no positive pressure once they are stored as total energy; raise the pressure, lower the velocity \
+         or set run.precision = \"double\"",
+        given.density, given.velocity, given.pressure
+    ))
 }
 
 /// Component `c` of the conserved state at point `n`.

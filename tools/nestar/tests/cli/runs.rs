@@ -62,7 +62,11 @@ fn a_second_run_moves_the_first_one_aside() {
     second
         .has_status(0)
         .tells(&["an earlier run was moved to run/earlier.1"]);
-    assert!(place.read("run/earlier.1/run.toml").contains("max_steps = 1"));
+    assert!(
+        place
+            .read("run/earlier.1/run.toml")
+            .contains("max_steps = 1")
+    );
     assert!(place.read("run/run.toml").contains("max_steps = 2"));
     assert!(!place.read("run/run.log").contains("done: step 1,"));
 }
