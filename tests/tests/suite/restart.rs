@@ -288,7 +288,7 @@ fn an_earlier_run_is_set_aside() {
     )
     .unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(
-        digests(&scratch.path().join("run.1")),
+        digests(&scratch.run().join("earlier.1")),
         first,
         "nothing is lost"
     );
