@@ -1,5 +1,7 @@
 //! Decks: reading, overrides, and the tables that the parts of the program take.
 
+mod left_over;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use crate::nearest::nearest;
 use crate::schema::{TableSchema, merged};
 use crate::set::{as_texts, set};
 use crate::shape::Shape;
-use crate::tree::{Entry, Node, Value, from_table, steps};
+use crate::tree::{Node, Value, from_table, steps};
 
 /// A configuration deck: TOML tables, each owned by the part of the program that reads it.
 ///
@@ -310,78 +312,6 @@ impl Deck {
         let mut faults = Vec::new();
         self.left_over(&keys, &names, &mut faults);
         DeckError::check(faults)
-    }
-
-    /// Adds a fault for each entry at the top that is neither one of the `keys` nor begins one of the `paths`.
-    fn left_over(&self, keys: &[String], paths: &[String], faults: &mut Vec<Fault>) {
-        let first = |path: &String| {
-            path.split(['.', '['])
-                .next()
-                .unwrap_or_default()
-                .to_string()
-        };
-        let mut tables: Vec<String> = paths
-            .iter()
-            .map(first)
-            .filter(|name| !name.is_empty())
-            .collect();
-        tables.sort();
-        tables.dedup();
-        for entry in self.root.entries() {
-            let name = &entry.key;
-            if keys.contains(name) || tables.contains(name) {
-                if !paths.contains(name) {
-                    Self::left_over_inside(entry, paths, faults);
-                }
-                continue;
-            }
-            let fault = if entry.node.is_section() {
-                check::unknown(
-                    &entry.key_place,
-                    format!("unknown table [{name}]"),
-                    name,
-                    &tables,
-                )
-            } else {
-                check::unknown(
-                    &entry.key_place,
-                    format!("unknown key `{name}`"),
-                    name,
-                    keys,
-                )
-            };
-            faults.push(fault);
-        }
-    }
-
-    /// Adds a fault for each entry of a table of which only named parts are taken, such as `[inflow.x_lower]`, that is none of
-    /// these parts.
-    fn left_over_inside(table: &Entry, paths: &[String], faults: &mut Vec<Fault>) {
-        let prefix = format!("{}.", table.key);
-        let parts: Vec<String> = paths
-            .iter()
-            .filter_map(|path| path.strip_prefix(&prefix))
-            .map(|rest| {
-                rest.split(['.', '['])
-                    .next()
-                    .unwrap_or_default()
-                    .to_string()
-            })
-            .collect();
-        if parts.is_empty() {
-            return;
-        }
-        for entry in table.node.entries() {
-            if !parts.contains(&entry.key) {
-                let message = format!("unknown table [{prefix}{}]", entry.key);
-                faults.push(check::unknown(
-                    &entry.key_place,
-                    message,
-                    &entry.key,
-                    &parts,
-                ));
-            }
-        }
     }
 }
 
