@@ -1,6 +1,6 @@
 //! Writes CUDA programs in which every device item of the kernels is instantiated, into the folder given as argument:
 //! `NAME_float.cu` and `NAME_double.cu`. `cargo xtask kernels` compiles them.
-use nestar_device::{instantiate, math};
+use nestar_device::{Item, instantiate_with, math};
 use nestar_kernels::{criteria, hydro, mesh};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     let programs = [
         (
             "math",
-            vec![
+            plain(vec![
                 math::exp::ITEM,
                 math::exp_m1::ITEM,
                 math::ln::ITEM,
@@ -24,22 +24,23 @@ fn main() -> ExitCode {
                 math::cos::ITEM,
                 math::tan::ITEM,
                 math::atan::ITEM,
+                math::atan2::ITEM,
                 math::sinh::ITEM,
                 math::cosh::ITEM,
                 math::tanh::ITEM,
                 math::erf::ITEM,
                 math::sum3::ITEM,
                 math::sum4::ITEM,
-            ],
+            ]),
         ),
-        ("criteria", criteria::device_items()),
-        ("hydro", hydro::device_items()),
-        ("mesh", mesh::device_items()),
+        ("criteria", plain(criteria::device_items())),
+        ("hydro", hydro::device_instances()),
+        ("mesh", plain(mesh::device_items())),
     ];
     for (name, items) in programs {
         for real in ["float", "double"] {
             let path = folder.join(format!("{name}_{real}.cu"));
-            if let Err(e) = std::fs::write(&path, instantiate(&items, real)) {
+            if let Err(e) = std::fs::write(&path, instantiate_with(&items, real)) {
                 eprintln!("error: {}: {e}", path.display());
                 return ExitCode::FAILURE;
             }
@@ -47,4 +48,9 @@ fn main() -> ExitCode {
         println!("{name}: {} items", items.len());
     }
     ExitCode::SUCCESS
+}
+
+/// Items without const parameters.
+fn plain(items: Vec<&'static Item>) -> Vec<(&'static Item, &'static [&'static str])> {
+    items.into_iter().map(|item| (item, &[][..])).collect()
 }
