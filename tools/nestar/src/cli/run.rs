@@ -49,8 +49,18 @@ impl RunArgs {
         let threads = self.threads.map(|n| format!("run.threads={n}"));
         let device = self.device.as_ref().map(|d| format!("run.device={d}"));
         let audit = self.audit.then(|| "run.audit=true".to_string());
-        threads.into_iter().chain(device).chain(audit).collect()
+        // so that run.toml names the directory it stands in
+        let output = self.output.as_ref().and_then(|path| path.to_str());
+        let output = output.map(|path| format!("output.directory={}", toml_text(path)));
+        let keys = [threads, device, audit, output];
+        keys.into_iter().flatten().collect()
     }
+}
+
+/// A text as TOML writes it.
+fn toml_text(text: &str) -> String {
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{escaped}\"")
 }
 
 /// Runs a deck; the exit status.
