@@ -66,6 +66,9 @@ pub struct Item {
 /// What every program starts with: the types and functions of namespace `rs` that generated text uses.
 pub const PRELUDE: &str = include_str!("prelude.cuh");
 
+/// What launch skeletons are written in; follows a [`program`].
+pub const LAUNCH: &str = include_str!("launch.cuh");
+
 impl Item {
     /// Qualified C++ name without the leading colons: a skeleton calls `::kernels::hydro::hllc<T>(…)`.
     ///

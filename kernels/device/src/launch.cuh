@@ -1,0 +1,93 @@
+// What launch skeletons are written in: who computes what, on a GPU or, one thread a block, on a CPU.
+//
+// A skeleton must give the same result for any number of threads a block, also for one: work is shared out by EACH, and no
+// value of a thread lives across a `barrier()` unless it is the same in all threads. Then the same text, compiled by a
+// C++ compiler, runs block after block on the CPU, which is how kernels are tested where there is no GPU.
+
+#if RS_DEVICE
+#define KERNEL(name, Params) extern "C" __global__ void name(const __grid_constant__ Params p)
+#define KERNEL_BOUNDS(name, Params, threads, blocks) \
+  extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Params p)
+#define SHARED __shared__
+extern __shared__ __align__(16) unsigned char rs_dynamic_shared[];
+#else
+#define KERNEL(name, Params)                                                                                   \
+  static void name##_block(const Params& p);                                                                   \
+  extern "C" void name(const void* p, int first, int last, int blocks, unsigned char* shared) {                 \
+    launch::rs_blocks = blocks;                                                                                \
+    launch::rs_shared = shared;                                                                                \
+    for (int b = first; b < last; ++b) {                                                                       \
+      launch::rs_block = b;                                                                                    \
+      name##_block(*(const Params*)p);                                                                         \
+    }                                                                                                          \
+  }                                                                                                            \
+  static void name##_block(const Params& p)
+#define KERNEL_BOUNDS(name, Params, threads, blocks) KERNEL(name, Params)
+#define SHARED static thread_local
+#endif
+
+namespace launch {
+
+#if RS_DEVICE
+RS_FN int block() { return (int)blockIdx.x; }
+RS_FN int blocks() { return (int)gridDim.x; }
+RS_FN int thread() { return (int)threadIdx.x; }
+RS_FN int threads() { return (int)blockDim.x; }
+RS_FN void barrier() { __syncthreads(); }
+RS_FN bool any_of_block(bool x) { return __syncthreads_or(x); }
+template<class T> RS_FN T* shared() { return (T*)rs_dynamic_shared; }
+RS_FN unsigned atomic_add(unsigned* to, unsigned x) { return atomicAdd(to, x); }
+RS_FN rs::u64 atomic_add(rs::u64* to, rs::u64 x) { return atomicAdd(to, x); }
+RS_FN void atomic_or(unsigned* to, unsigned x) { atomicOr(to, x); }
+RS_FN void atomic_max(unsigned* to, unsigned x) { atomicMax(to, x); }
+RS_FN void atomic_max(rs::u64* to, rs::u64 x) { atomicMax(to, x); }
+RS_FN unsigned atomic_swap_if(unsigned* to, unsigned expected, unsigned x) { return atomicCAS(to, expected, x); }
+
+// The largest value of the block's threads, in thread 0. Numbers not below zero; a NaN counts as larger than all.
+template<class T> RS_FN T largest_of_block(T x) {
+  typedef typename rs::lim<T>::U U;
+  SHARED U of_warp[32];
+  U bits = rs::to_bits(x);
+  for (int o = 16; o; o >>= 1) {
+    const U other = __shfl_xor_sync(~0u, bits, o);
+    bits = other > bits ? other : bits;
+  }
+  if ((thread() & 31) == 0) of_warp[thread() >> 5] = bits;
+  barrier();
+  if (thread() == 0)
+    for (int w = 1; w < (threads() + 31) / 32; ++w) bits = of_warp[w] > bits ? of_warp[w] : bits;
+  barrier();
+  return rs::from_bits(bits);
+}
+#else
+static thread_local int rs_block, rs_blocks;
+static thread_local unsigned char* rs_shared;
+RS_FN int block() { return rs_block; }
+RS_FN int blocks() { return rs_blocks; }
+RS_FN constexpr int thread() { return 0; }
+RS_FN constexpr int threads() { return 1; }
+RS_FN void barrier() {}
+RS_FN bool any_of_block(bool x) { return x; }
+template<class T> RS_FN T* shared() { return (T*)rs_shared; }
+RS_FN unsigned atomic_add(unsigned* to, unsigned x) { return __atomic_fetch_add(to, x, __ATOMIC_RELAXED); }
+RS_FN rs::u64 atomic_add(rs::u64* to, rs::u64 x) { return __atomic_fetch_add(to, x, __ATOMIC_RELAXED); }
+RS_FN void atomic_or(unsigned* to, unsigned x) { __atomic_fetch_or(to, x, __ATOMIC_RELAXED); }
+template<class U> RS_FN void atomic_max(U* to, U x) {
+  U now = __atomic_load_n(to, __ATOMIC_RELAXED);
+  while (x > now && !__atomic_compare_exchange_n(to, &now, x, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+RS_FN unsigned atomic_swap_if(unsigned* to, unsigned expected, unsigned x) {
+  __atomic_compare_exchange_n(to, &expected, x, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
+template<class T> RS_FN T largest_of_block(T x) { return x; }
+#endif
+
+// Stores the larger of a number not below zero and what stands at `to`, which holds its bits.
+template<class T> RS_FN void store_largest(typename rs::lim<T>::U* to, T x) { atomic_max(to, rs::to_bits(x)); }
+
+}  // namespace launch
+
+// Shares out 0..n among the threads of a block.
+#define EACH(i, n) for (int i = launch::thread(); i < (n); i += launch::threads())
