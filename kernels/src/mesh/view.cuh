@@ -30,6 +30,15 @@ struct View {
   int reserved;
 };
 
+// Where the fluxes through the faces between a level and its neighbours in level go: the twin of `RegisterView`. Null slots:
+// the level has no such faces.
+struct Registers {
+  const int* coarse_slot;  // [row][6]: slot of the face as the coarse side, -1: none
+  const int* fine_slot;    // [row][6]: as the fine side
+  REAL* coarse_flux;       // [slot][COMPONENTS][8][8]
+  REAL* attempt;           // [slot][COMPONENTS][4][4]
+};
+
 RS_FN const REAL* row_of(const REAL* bank, int row) { return bank + (rs::i64)row * (COMPONENTS * CELLS); }
 RS_FN REAL* row_of(REAL* bank, int row) { return bank + (rs::i64)row * (COMPONENTS * CELLS); }
 
