@@ -1,0 +1,296 @@
+// Ghost cells on the device: the twin of gather.rs and boundary.rs. Follows view.cuh.
+//
+// A cell's value comes from a patch of its level, by interpolation where the neighbour is coarser, or by the rules beyond
+// the faces of the domain. Most patches need the first alone; the rest stands in functions of its own that are not
+// inlined, so that the kernels around a gather keep their registers.
+
+#if RS_DEVICE
+#define RS_NOINLINE static __device__ __noinline__
+#define EACH_COMPONENT(c) _Pragma("unroll (mesh::UNROLLED)") for (int c = 0; c < mesh::COMPONENTS; ++c)
+#else
+#define RS_NOINLINE static __attribute__((noinline, unused))
+#define EACH_COMPONENT(c) for (int c = 0; c < mesh::COMPONENTS; ++c)
+#endif
+
+namespace mesh {
+
+// Long lists of components are looped over: their states do not fit into registers.
+constexpr int UNROLLED = COMPONENTS <= 8 ? COMPONENTS : 1;
+// What stands beyond a face, as FaceRule.
+constexpr int PERIODIC = 0, OUTFLOW = 1, REFLECTING = 2, RULE = 3;
+
+// Stores the components of a cell in a block of N^3 cells, `[component][N][N][N]`.
+template<int N> struct Store {
+  RS_MEMBER void operator()(REAL* block, int cell, const REAL* u) const {
+    EACH_COMPONENT(c) block[c * (N * N * N) + cell] = u[c];
+  }
+};
+
+// ---- beyond the domain
+
+// Centre of cell i of `cells` between two edges, as in block.rs.
+RS_FN double cell_centre(int i, int cells, double left, double right) {
+  const double above = 2 * i + 1, below = 2 * (cells - i) - 1;
+  return (above * right + below * left) / (double)(2 * cells);
+}
+
+// Centre of the ghost cell `at` beyond a face of `axis`; along the face it is taken into the domain.
+RS_FN void centre_beyond(const View& v, const int* cells, const int* at, int axis, double* centre) {
+  for (int a = 0; a < 3; ++a) {
+    int i = at[a];
+    if (a != axis) {
+      if (field::kind(a, 0) == PERIODIC) i = (i % cells[a] + cells[a]) % cells[a];
+      else i = i < 0 ? 0 : i >= cells[a] ? cells[a] - 1 : i;
+    }
+    centre[a] = cell_centre(i, cells[a], v.left[a], v.right[a]);
+  }
+}
+
+// The side of `axis` (0 or 1) beyond whose face a cell lies, or -1: inside, or the axis is periodic.
+RS_FN int side_beyond(int i, int cells, int axis) {
+  const int side = i < 0 ? 0 : i >= cells ? 1 : -1;
+  return side < 0 || field::kind(axis, side) == PERIODIC ? -1 : side;
+}
+
+// Takes cell `at` of a level with `cells` cells into the domain: to the cell that it takes its state from. The rules hold
+// for x, then y, then z (see Boundaries::fill), so the way back is z first. Returns the axes of walls as bits.
+RS_NOINLINE int source_of(const View& v, const int* cells, int* at) {
+  int walls = 0;
+  for (int axis = 2; axis >= 0; --axis) {
+    const int side = side_beyond(at[axis], cells[axis], axis);
+    if (side < 0) continue;
+    bool wall = field::kind(axis, side) == REFLECTING;
+    if (field::kind(axis, side) == RULE) {
+      double centre[3];
+      centre_beyond(v, cells, at, axis, centre);
+      wall = field::wall(axis, side, centre, v.time, v.fault);
+    }
+    const int nearest = side == 0 ? 0 : cells[axis] - 1;
+    const int mirror = side == 0 ? -1 - at[axis] : 2 * cells[axis] - 1 - at[axis];
+    at[axis] = wall ? mirror : nearest;
+    if (wall) walls |= 1 << axis;
+  }
+  return walls;
+}
+
+// Turns the state `u` of the cell `inside`, as found by source_of, into that of the cell `at` beyond the domain.
+RS_NOINLINE void apply_rules(const View& v, const int* cells, const int* at, const int* inside, int walls, REAL* u) {
+  int reached[3] = {inside[0], inside[1], inside[2]};
+  for (int axis = 0; axis < 3; ++axis) {
+    const int side = side_beyond(at[axis], cells[axis], axis);
+    reached[axis] = at[axis];
+    if (side < 0) continue;
+    if (walls >> axis & 1) {
+      for (int c = 0; c < COMPONENTS; ++c)
+        if (field::normal(axis) >> c & 1) u[c] = -u[c];
+    } else if (field::kind(axis, side) == RULE) {
+      double centre[3];
+      centre_beyond(v, cells, reached, axis, centre);
+      field::beyond(axis, side, centre, v.time, u, v.fault);
+    }
+  }
+}
+
+// ---- from the coarser level
+
+// The patch around `parent`, by its table, that holds the cell at x, y, z of the parent's neighbourhood of 24^3 cells.
+RS_FN int coarse_row(const int* around, int x, int y, int z) { return around[9 * (z >> 3) + 3 * (y >> 3) + (x >> 3)]; }
+RS_FN int cell_of(int x, int y, int z) { return (x & 7) + PATCH * ((y & 7) + PATCH * (z & 7)); }
+
+// A component of a coarse cell, interpolated in time.
+RS_FN REAL blended(const View& v, int row, int offset) {
+  return ::nestar_kernels::mesh::prolong::between<REAL>(row_of(v.coarse_old, row)[offset],
+                                                        row_of(v.coarse_new, row)[offset], (REAL)v.weight);
+}
+
+// The state of the coarse cell at x, y, z of the parent's neighbourhood, also beyond the domain.
+RS_NOINLINE void coarse_state(const View& v, int parent, int x, int y, int z, REAL* u) {
+  const int* around = v.neighbours + (rs::i64)parent * AROUND;
+  const int* index = v.index + (rs::i64)parent * 4;
+  int row = coarse_row(around, x, y, z);
+  if (row >= 0) {
+    for (int c = 0; c < COMPONENTS; ++c) u[c] = blended(v, row, c * CELLS + cell_of(x, y, z));
+    return;
+  }
+  const int cells[3] = {v.domain_cells[0] / 2, v.domain_cells[1] / 2, v.domain_cells[2] / 2};
+  const int first[3] = {PATCH * index[0] - PATCH, PATCH * index[1] - PATCH, PATCH * index[2] - PATCH};
+  const int at[3] = {first[0] + x, first[1] + y, first[2] + z};
+  int inside[3] = {at[0], at[1], at[2]};
+  const int walls = source_of(v, cells, inside);
+  for (int a = 0; a < 3; ++a) inside[a] -= first[a];
+  row = coarse_row(around, inside[0], inside[1], inside[2]);
+  for (int c = 0; c < COMPONENTS; ++c)
+    u[c] = blended(v, row, c * CELLS + cell_of(inside[0], inside[1], inside[2]));
+  for (int a = 0; a < 3; ++a) inside[a] += first[a];
+  apply_rules(v, cells, at, inside, walls, u);
+}
+
+typedef rs::arr<REAL, 3> Offsets;
+
+RS_FN Offsets offsets_of(REAL u, const rs::arr<REAL, 6>& near) {
+  return ::nestar_kernels::mesh::prolong::fine_offsets<REAL>(u, near, (unsigned)field::LIMITER);
+}
+
+// State and offsets of a coarse cell where it and its six neighbours lie inside the domain.
+RS_FN void slopes_inside(const View& v, int parent, const int* at, REAL* u, Offsets* o) {
+  const int* around = v.neighbours + (rs::i64)parent * AROUND;
+  int row[7], cell[7];
+  RS_UNROLL for (int n = 0; n < 7; ++n) {
+    const int x = at[0] + (n == 2) - (n == 1), y = at[1] + (n == 4) - (n == 3), z = at[2] + (n == 6) - (n == 5);
+    row[n] = coarse_row(around, x, y, z);
+    cell[n] = cell_of(x, y, z);
+  }
+  EACH_COMPONENT(c) {
+    rs::arr<REAL, 6> near;
+    RS_UNROLL for (int n = 0; n < 6; ++n) near[n] = blended(v, row[n + 1], c * CELLS + cell[n + 1]);
+    u[c] = blended(v, row[0], c * CELLS + cell[0]);
+    o[c] = offsets_of(u[c], near);
+  }
+}
+
+// The same where some of them may lie beyond: `near` takes the seven states.
+RS_NOINLINE void states_around(const View& v, int parent, int x, int y, int z, REAL* near) {
+  coarse_state(v, parent, x, y, z, near);
+  for (int n = 0; n < 6; ++n) {
+    const int step = n & 1 ? 1 : -1;
+    coarse_state(v, parent, x + (n >> 1 == 0 ? step : 0), y + (n >> 1 == 1 ? step : 0), z + (n >> 1 == 2 ? step : 0),
+                 near + (n + 1) * COMPONENTS);
+  }
+}
+
+RS_FN void slopes_beside_walls(const View& v, int parent, const int* at, REAL* u, Offsets* o) {
+  REAL near[7 * COMPONENTS];
+  states_around(v, parent, at[0], at[1], at[2], near);
+  EACH_COMPONENT(c) {
+    rs::arr<REAL, 6> six;
+    RS_UNROLL for (int n = 0; n < 6; ++n) six[n] = near[(n + 1) * COMPONENTS + c];
+    u[c] = near[c];
+    o[c] = offsets_of(u[c], six);
+  }
+}
+
+RS_FN void fine_state(const REAL* u, const Offsets* o, int side, REAL* state) {
+  EACH_COMPONENT(c)
+    state[c] = ::nestar_kernels::mesh::prolong::fine_value<REAL>(u[c], o[c], side & 1, side >> 1 & 1, side >> 2);
+}
+
+// Calls put(side, state) for the eight fine cells of the coarse cell `at` of the parent's neighbourhood of 24^3 cells;
+// all take the coarse state where one of them would be unphysical.
+template<class Put> RS_FN void refine_cell(const View& v, int parent, const int* at, Put put) {
+  REAL u[COMPONENTS], state[COMPONENTS];
+  Offsets o[COMPONENTS];
+  if (field::BOUNDED && v.neighbours[(rs::i64)parent * AROUND + 27] & HAS_OUTSIDE)
+    slopes_beside_walls(v, parent, at, u, o);
+  else slopes_inside(v, parent, at, u, o);
+  bool physical = true;
+  for (int side = 0; side < 8 && physical; ++side) {
+    fine_state(u, o, side, state);
+    physical = field::physical(state);
+  }
+  if (!physical) {
+    EACH_COMPONENT(c) o[c] = Offsets{{REAL(0), REAL(0), REAL(0)}};
+  }
+  for (int side = 0; side < 8; ++side) {
+    fine_state(u, o, side, state);
+    put(side, state);
+  }
+}
+
+// Fills the ghost cells with a coarser neighbour.
+template<int G, class Finish> RS_NOINLINE void interpolate(REAL* block, const View& v, int row, Finish finish) {
+  constexpr int N = PATCH + 2 * G, REACH = (G + 1) / 2, M = PATCH / 2 + 2 * REACH;
+  const int parent = v.parent[row];
+  const int* around = v.neighbours + (rs::i64)row * AROUND;
+  const int* index = v.index + (rs::i64)row * 4;
+  EACH(item, M * M * M) {
+    const int q[3] = {item % M, item / M % M, item / (M * M)};
+    int at[3], sector = 0;
+    RS_UNROLL for (int a = 2; a >= 0; --a) {
+      at[a] = PATCH + PATCH / 2 * (index[a] & 1) + q[a] - REACH;
+      sector = 3 * sector + (q[a] < REACH ? 0 : q[a] < REACH + PATCH / 2 ? 1 : 2);
+    }
+    if (around[sector] != COARSER) continue;
+    refine_cell(v, parent, at, [&](int side, const REAL* u) {
+      const int x = 2 * (q[0] - REACH) + (side & 1) + G, y = 2 * (q[1] - REACH) + (side >> 1 & 1) + G;
+      const int z = 2 * (q[2] - REACH) + (side >> 2) + G;
+      // of the outermost coarse cells only half is used if the number of layers is odd
+      if (x < 0 || y < 0 || z < 0 || x >= N || y >= N || z >= N) return;
+      finish(block, x + N * (y + N * z), u);
+    });
+  }
+}
+
+// ---- the gather
+
+// The sector, as in a table of 27, of cell x, y, z of a block with G layers of ghosts.
+template<int G> RS_FN int sector_of(int x, int y, int z) {
+  return 9 * ((z + PATCH - G) / PATCH) + 3 * ((y + PATCH - G) / PATCH) + (x + PATCH - G) / PATCH;
+}
+
+// Finishes every cell of which a patch of this level holds the value.
+template<int G, class Finish> RS_FN void copy_level(REAL* block, const View& v, int row, Finish finish) {
+  constexpr int N = PATCH + 2 * G;
+  const int* around = v.neighbours + (rs::i64)row * AROUND;
+  EACH(cell, N * N * N) {
+    const int x = cell % N, y = cell / N % N, z = cell / (N * N);
+    const int from = around[sector_of<G>(x, y, z)];
+    if (from < 0) continue;
+    const REAL* source = row_of(v.level, from) + cell_of(x - G, y - G, z - G);
+    REAL u[COMPONENTS];
+    EACH_COMPONENT(c) u[c] = source[c * CELLS];
+    finish(block, cell, u);
+  }
+}
+
+// Fills the cells beyond the domain of a block that holds conserved values.
+template<int G> RS_NOINLINE void fill_beyond(REAL* block, const View& v, int row) {
+  constexpr int N = PATCH + 2 * G;
+  const int* around = v.neighbours + (rs::i64)row * AROUND;
+  const int* index = v.index + (rs::i64)row * 4;
+  const int cells[3] = {v.domain_cells[0], v.domain_cells[1], v.domain_cells[2]};
+  EACH(cell, N * N * N) {
+    const int x = cell % N, y = cell / N % N, z = cell / (N * N);
+    if (around[sector_of<G>(x, y, z)] != OUTSIDE) continue;
+    const int first[3] = {PATCH * index[0] - G, PATCH * index[1] - G, PATCH * index[2] - G};
+    const int at[3] = {first[0] + x, first[1] + y, first[2] + z};
+    int inside[3] = {at[0], at[1], at[2]};
+    const int walls = source_of(v, cells, inside);
+    const int from = inside[0] - first[0] + N * (inside[1] - first[1] + N * (inside[2] - first[2]));
+    REAL u[COMPONENTS];
+    for (int c = 0; c < COMPONENTS; ++c) u[c] = block[c * (N * N * N) + from];
+    apply_rules(v, cells, at, inside, walls, u);
+    for (int c = 0; c < COMPONENTS; ++c) block[c * (N * N * N) + cell] = u[c];
+  }
+}
+
+// The gather of a patch at a wall: conserved values first, which the rules work on, then every cell is finished.
+template<int G, class Finish> RS_NOINLINE void gather_at_wall(REAL* block, const View& v, int row, Finish finish) {
+  constexpr int N = PATCH + 2 * G;
+  copy_level<G>(block, v, row, Store<N>());
+  if (v.neighbours[(rs::i64)row * AROUND + 27] & HAS_COARSER) interpolate<G>(block, v, row, Store<N>());
+  launch::barrier();
+  fill_beyond<G>(block, v, row);
+  launch::barrier();
+  EACH(cell, N * N * N) {
+    REAL u[COMPONENTS];
+    EACH_COMPONENT(c) u[c] = block[c * (N * N * N) + cell];
+    finish(block, cell, u);
+  }
+}
+
+// Gathers row `row` with G layers of ghost cells: calls finish(block, cell, u) once for each cell of the (8 + 2 G)^3
+// block, u being its conserved state. `finish` may write its own cell of the block only; at walls the block holds
+// conserved values `[component][N][N][N]` meanwhile, so it must have room for them. Let `finish` capture by value. Ends
+// with a barrier.
+template<int G, class Finish> RS_FN void gather(REAL* block, const View& v, int row, Finish finish) {
+  const int codes = v.neighbours[(rs::i64)row * AROUND + 27];
+  if (field::BOUNDED && codes & HAS_OUTSIDE) {
+    gather_at_wall<G>(block, v, row, finish);
+  } else {
+    copy_level<G>(block, v, row, finish);
+    if (codes & HAS_COARSER) interpolate<G>(block, v, row, finish);
+  }
+  launch::barrier();
+}
+
+}  // namespace mesh
