@@ -58,6 +58,6 @@ mod write;
 pub use deck::Deck;
 pub use describe::{ParameterDoc, describe, describe_table};
 pub use error::{DeckError, Fault};
-pub use formula::{FUNCTIONS, Formula, FormulaError, Op, Program};
+pub use formula::{DeviceFormula, FUNCTIONS, Formula, FormulaError, Op, Program};
 pub use nearest::nearest;
 pub use schema::{OpenTable, TableSchema, merged, schema};

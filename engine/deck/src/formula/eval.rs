@@ -150,9 +150,9 @@ impl<const N: usize> Stack<N> {
             Op::Subtract => self.two(|a, b| a - b),
             Op::Multiply => self.two(|a, b| a * b),
             Op::Divide => self.two(|a, b| a / b),
-            Op::Modulo => self.two(|a, b| a - b * (a / b).floor()),
-            Op::Min => self.two(|a, b| if a < b || a.is_nan() { a } else { b }),
-            Op::Max => self.two(|a, b| if a > b || a.is_nan() { a } else { b }),
+            Op::Modulo => self.two(math::modulo),
+            Op::Min => self.two(math::least),
+            Op::Max => self.two(math::greatest),
             Op::Less => self.compare(|a, b| a < b),
             Op::LessEqual => self.compare(|a, b| a <= b),
             Op::Greater => self.compare(|a, b| a > b),
@@ -182,7 +182,7 @@ impl<const N: usize> Stack<N> {
             Op::Cosh => self.one(math::cosh),
             Op::Tanh => self.one(math::tanh),
             Op::Erf => self.one(math::erf),
-            Op::Atan2 => self.two(math::atan2),
+            Op::Atan2 => self.two(math::angle),
             Op::Power => self.two(math::pow),
             _ => {}
         }

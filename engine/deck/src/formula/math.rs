@@ -1,7 +1,7 @@
 //! The one place where formulas get their functions from.
 //!
 //! None of them comes from the platform's libm: the bits of a formula's value are the same on every machine. What is
-//! missing in `nestar_device::math` is built here from it.
+//! missing in `nestar_device::math` is built here from it, so that the same functions serve formulas on a device.
 
 use nestar_device::{Lane, Real, device, math};
 
@@ -13,7 +13,8 @@ pub(super) fn power_whole(a: f64, n: i8) -> f64 {
 }
 
 /// -1, 0 or 1; zeros and NaN come back as they are.
-pub(super) fn sign(a: f64) -> f64 {
+#[device]
+pub(super) fn sign<R: Real>(a: R) -> R {
     if a > 0.0 {
         1.0
     } else if a < 0.0 {
@@ -23,17 +24,33 @@ pub(super) fn sign(a: f64) -> f64 {
     }
 }
 
-pub(super) fn atan2(y: f64, x: f64) -> f64 {
-    angle(y, x)
+/// The remainder towards minus infinity.
+#[device]
+pub(super) fn modulo<R: Real>(a: R, b: R) -> R {
+    a - b * (a / b).floor()
+}
+
+/// The lesser number; NaN if either is.
+#[device]
+pub(super) fn least<R: Real>(a: R, b: R) -> R {
+    if a < b || a.is_nan() { a } else { b }
+}
+
+/// The greater number; NaN if either is.
+#[device]
+pub(super) fn greatest<R: Real>(a: R, b: R) -> R {
+    if a > b || a.is_nan() { a } else { b }
 }
 
 /// `asin a = atan2(a, sqrt((1 - a)(1 + a)))`, NaN beyond ±1.
-pub(super) fn asin(a: f64) -> f64 {
+#[device]
+pub(super) fn asin<R: Real>(a: R) -> R {
     angle(a, ((1.0 - a) * (1.0 + a)).sqrt())
 }
 
 /// `acos a = atan2(sqrt((1 - a)(1 + a)), a)`, NaN beyond ±1.
-pub(super) fn acos(a: f64) -> f64 {
+#[device]
+pub(super) fn acos<R: Real>(a: R) -> R {
     angle(((1.0 - a) * (1.0 + a)).sqrt(), a)
 }
 
@@ -103,7 +120,7 @@ mod tests {
                 ulps(atan(x), x.atan()),
                 ulps(asin(x), x.asin()),
                 ulps(acos(x), x.acos()),
-                ulps(atan2(x, last), x.atan2(last)),
+                ulps(angle(x, last), x.atan2(last)),
             ];
             let worst = errors.into_iter().fold(0.0, f64::max);
             assert!(worst <= 2.0, "{x:e} {last:e}: {errors:?} ulp");
@@ -129,9 +146,9 @@ mod tests {
             assert!(same(atan(y), y.atan()), "atan({y})");
             for x in values {
                 assert!(
-                    same(atan2(y, x), y.atan2(x)),
+                    same(angle(y, x), y.atan2(x)),
                     "atan2({y}, {x}) is {}",
-                    atan2(y, x)
+                    angle(y, x)
                 );
             }
         }

@@ -20,6 +20,7 @@
 //!
 //! A whole exponent from -16 to 16 is repeated multiplication, so that `x^2` is exactly `x*x`.
 
+mod device;
 mod eval;
 mod functions;
 mod lexer;
@@ -27,6 +28,7 @@ mod math;
 mod parse;
 mod program;
 
+pub use device::DeviceFormula;
 pub use functions::FUNCTIONS;
 pub use program::{Op, Program};
 

@@ -1,0 +1,154 @@
+//! A formula as text of the device's language, with the bits of the stack machine.
+
+use nestar_device::Item;
+use std::fmt::Write as _;
+
+use super::Formula;
+use super::math;
+use super::program::{Op, Program};
+
+/// A formula as a function of C++ for the device.
+#[derive(Clone, Debug)]
+pub struct DeviceFormula {
+    /// The definition of the function.
+    pub text: String,
+    /// What it calls; these stand in the program before the text (see `nestar_device::program`).
+    pub items: Vec<&'static Item>,
+}
+
+impl Formula {
+    /// The function `double NAME(double v0, double v1, …)` of C++, with one argument for each variable in the order of
+    /// [`Formula::variables`]. Compiled without contraction it has the bits of [`Formula::eval`] (a NaN is a NaN, of any
+    /// sign and payload).
+    #[must_use]
+    pub fn device_text(&self, name: &str) -> DeviceFormula {
+        let mut writer = Writer {
+            program: self.program(),
+            text: String::new(),
+            stack: Vec::new(),
+            results: 0,
+            items: Vec::new(),
+        };
+        let arguments: Vec<String> = (0..self.variables().len())
+            .map(|variable| format!("double v{variable}"))
+            .collect();
+        // a comment of one line, whatever the formula has in it
+        let comment: String = self.text().split(['\n', '\r', '\\']).collect();
+        let _ = writeln!(writer.text, "// {comment}");
+        let _ = writeln!(
+            writer.text,
+            "RS_FN double {name}({}) {{",
+            arguments.join(", ")
+        );
+        for op in &self.program().ops {
+            writer.operation(*op);
+        }
+        // a program of `lower` leaves one value
+        let result = writer.stack.pop().unwrap_or_default();
+        let _ = writeln!(writer.text, "  return {result};\n}}");
+        DeviceFormula {
+            text: writer.text,
+            items: writer.items,
+        }
+    }
+}
+
+/// Writes one assignment for every operation.
+struct Writer<'a> {
+    program: &'a Program,
+    text: String,
+    /// Expressions of the values on the stack: names and constants, so that no brackets are needed.
+    stack: Vec<String>,
+    results: usize,
+    items: Vec<&'static Item>,
+}
+
+impl Writer<'_> {
+    fn operation(&mut self, op: Op) {
+        let first = self.stack.len().saturating_sub(op.arity());
+        let arguments = self.stack.split_off(first);
+        let value = match op {
+            Op::Constant(index) => {
+                return self.constant(self.program.constants[usize::from(index)]);
+            }
+            Op::Variable(index) => return self.stack.push(format!("v{index}")),
+            _ => match function(op) {
+                Some(item) => {
+                    self.items.push(item);
+                    format!("::{}<double>({})", item.path(), arguments.join(", "))
+                }
+                None => expression(op, &arguments),
+            },
+        };
+        let result = format!("t{}", self.results);
+        self.results += 1;
+        let _ = writeln!(self.text, "  const double {result} = {value};");
+        self.stack.push(result);
+    }
+
+    /// By its bits, which say the same in every language.
+    fn constant(&mut self, value: f64) {
+        let bits = value.to_bits();
+        self.stack.push(format!(
+            "rs::from_bits((rs::u64)0x{bits:016x}ull /* {value:e} */)"
+        ));
+    }
+}
+
+/// The function that computes an operation, where it has one.
+fn function(op: Op) -> Option<&'static Item> {
+    Some(match op {
+        Op::Sign => math::sign::ITEM,
+        Op::Modulo => math::modulo::ITEM,
+        Op::Min => math::least::ITEM,
+        Op::Max => math::greatest::ITEM,
+        Op::Exp => math::exp::ITEM,
+        Op::Ln => math::ln::ITEM,
+        Op::Log10 => math::log10::ITEM,
+        Op::Sin => math::sin::ITEM,
+        Op::Cos => math::cos::ITEM,
+        Op::Tan => math::tan::ITEM,
+        Op::Asin => math::asin::ITEM,
+        Op::Acos => math::acos::ITEM,
+        Op::Atan => math::atan::ITEM,
+        Op::Atan2 => math::angle::ITEM,
+        Op::Sinh => math::sinh::ITEM,
+        Op::Cosh => math::cosh::ITEM,
+        Op::Tanh => math::tanh::ITEM,
+        Op::Erf => math::erf::ITEM,
+        Op::Power => math::pow::ITEM,
+        _ => return None,
+    })
+}
+
+/// An operation that C++ has itself, on the expressions of its arguments.
+fn expression(op: Op, arguments: &[String]) -> String {
+    let truth = |condition: String| format!("{condition} ? 1.0 : 0.0");
+    match (op, arguments) {
+        // the bits of `rs::powi`, without its loop
+        (Op::PowerWhole(2), [a]) => format!("{a} * {a}"),
+        (Op::PowerWhole(exponent), [a]) => format!("rs::powi({a}, {exponent})"),
+        (Op::Negate, [a]) => format!("-{a}"),
+        (Op::Not, [a]) => truth(format!("{a} == 0.0")),
+        (Op::Abs, [a]) => format!("rs::abs({a})"),
+        (Op::Step, [a]) => truth(format!("{a} >= 0.0")),
+        (Op::Floor, [a]) => format!("rs::floor({a})"),
+        (Op::Ceil, [a]) => format!("rs::ceil({a})"),
+        (Op::Sqrt, [a]) => format!("rs::sqrt({a})"),
+        (Op::Add, [a, b]) => format!("{a} + {b}"),
+        (Op::Subtract, [a, b]) => format!("{a} - {b}"),
+        (Op::Multiply, [a, b]) => format!("{a} * {b}"),
+        (Op::Divide, [a, b]) => format!("{a} / {b}"),
+        (Op::Less, [a, b]) => truth(format!("{a} < {b}")),
+        (Op::LessEqual, [a, b]) => truth(format!("{a} <= {b}")),
+        (Op::Greater, [a, b]) => truth(format!("{a} > {b}")),
+        (Op::GreaterEqual, [a, b]) => truth(format!("{a} >= {b}")),
+        (Op::Equal, [a, b]) => truth(format!("{a} == {b}")),
+        (Op::NotEqual, [a, b]) => truth(format!("{a} != {b}")),
+        (Op::And, [a, b]) => truth(format!("{a} != 0.0 && {b} != 0.0")),
+        (Op::Or, [a, b]) => truth(format!("{a} != 0.0 || {b} != 0.0")),
+        (Op::Select, [condition, a, b]) => format!("{condition} != 0.0 ? {a} : {b}"),
+        // the rest has functions, or no arguments
+        _ => unreachable!("{op:?} of {arguments:?}"),
+    }
+}
