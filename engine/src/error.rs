@@ -43,6 +43,8 @@ pub enum Error {
     },
     /// A snapshot cannot be read or written.
     Snapshot(String),
+    /// The device refuses or fails.
+    Device(crate::device::DeviceError),
     /// The hierarchy is inconsistent.
     Audit(crate::mesh::AuditError),
 }
@@ -87,6 +89,7 @@ impl fmt::Display for Error {
                 path,
                 source,
             } => write!(f, "{doing} {}: {source}", path.display()),
+            Self::Device(e) => e.fmt(f),
             Self::Audit(e) => e.fmt(f),
         }
     }
@@ -103,6 +106,12 @@ impl From<nestar_deck::DeckError> for Error {
 impl From<crate::mesh::AuditError> for Error {
     fn from(e: crate::mesh::AuditError) -> Self {
         Self::Audit(e)
+    }
+}
+
+impl From<crate::device::DeviceError> for Error {
+    fn from(e: crate::device::DeviceError) -> Self {
+        Self::Device(e)
     }
 }
 

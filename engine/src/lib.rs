@@ -4,6 +4,7 @@
 //! correction, output and restart follow from that.
 
 pub mod config;
+pub mod device;
 pub mod error;
 pub mod field;
 pub mod mesh;

@@ -1,0 +1,69 @@
+//! What a kind of device implements: memory in bytes, copies, compilation, launches.
+
+use super::counters::KernelTally;
+use super::{DeviceError, DeviceLimits, DeviceMemory, KernelInfo, Shape};
+use std::sync::Arc;
+
+/// A kind of device. Everything is ordered on one stream: copies, fills and launches take effect in the order of their
+/// calls.
+pub(super) trait Backend: Send + Sync {
+    /// One line about the device.
+    fn describe(&self) -> String;
+    /// What launches may ask for.
+    fn limits(&self) -> DeviceLimits;
+    /// Memory, free and in total.
+    fn memory(&self) -> Result<DeviceMemory, DeviceError>;
+    /// Device memory with unspecified contents; `bytes > 0`. Aligned to 256 bytes.
+    fn allocate(&self, bytes: usize) -> Result<u64, DeviceError>;
+    /// Frees what `allocate` gave, after all work that uses it.
+    fn release(&self, address: u64, bytes: usize);
+    /// Addresses for up to `bytes > 0`, nothing behind them yet.
+    fn reserve(&self, bytes: usize) -> Result<Box<dyn Range>, DeviceError>;
+    /// Host memory that copies reach at bus speed; contents unspecified; `bytes > 0`. Aligned to 64 bytes.
+    fn allocate_host(&self, bytes: usize) -> Result<*mut u8, DeviceError>;
+    /// Frees what `allocate_host` gave.
+    fn release_host(&self, pointer: *mut u8, bytes: usize);
+    /// Copies to the device; `from` may be reused on return.
+    fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError>;
+    /// Copies to the host, waiting for all work before it.
+    fn download(&self, from: u64, to: &mut [u8]) -> Result<(), DeviceError>;
+    /// Sets bytes to zero.
+    fn zero(&self, to: u64, bytes: usize) -> Result<(), DeviceError>;
+    /// Copies on the device; the two do not overlap.
+    fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), DeviceError>;
+    /// Waits for all work.
+    fn synchronise(&self) -> Result<(), DeviceError>;
+    /// Compiles a source, or takes the result of an earlier compilation.
+    fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn Code>, DeviceError>;
+}
+
+/// Reserved addresses that memory is mapped to from the front.
+pub(super) trait Range: Send + Sync {
+    /// The first address; it never changes.
+    fn address(&self) -> u64;
+    /// Bytes mapped.
+    fn mapped(&self) -> usize;
+    /// Maps at least `bytes` from the front; what is new is zero. Never beyond the reservation.
+    fn grow(&mut self, bytes: usize) -> Result<(), DeviceError>;
+}
+
+/// A compiled source, loaded.
+pub(super) trait Code: Send + Sync {
+    /// A kernel by name.
+    fn function(self: Arc<Self>, name: &str) -> Result<Box<dyn Function>, DeviceError>;
+}
+
+/// A kernel of a loaded source, which it keeps alive.
+pub(super) trait Function: Send + Sync {
+    /// What the compiler made of it.
+    fn info(&self) -> KernelInfo;
+    /// Blocks that a multiprocessor holds at once.
+    fn resident(&self, threads: u32, shared: u32) -> Result<u32, DeviceError>;
+    /// Launches `shape.blocks > 0` blocks; with `timer`, adds the time that they take to it.
+    fn launch(
+        &self,
+        shape: Shape,
+        parameters: &[u8],
+        timer: Option<&Arc<KernelTally>>,
+    ) -> Result<(), DeviceError>;
+}

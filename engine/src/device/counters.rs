@@ -1,0 +1,111 @@
+//! What a device has done: launches, waits and traffic.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a device has done since it was opened.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeviceCounters {
+    /// Kernels launched.
+    pub launches: u64,
+    /// Times the host waited for the device.
+    pub synchronisations: u64,
+    /// Bytes copied from the host to the device.
+    pub bytes_up: u64,
+    /// Bytes copied from the device to the host.
+    pub bytes_down: u64,
+    /// Each kernel, by name.
+    pub kernels: Vec<KernelCounters>,
+}
+
+/// What a kernel has done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KernelCounters {
+    /// Name in the source.
+    pub name: String,
+    /// Launches.
+    pub launches: u64,
+    /// Launches while profiling was on.
+    pub timed: u64,
+    /// Seconds that the timed launches took on the device.
+    pub seconds: f64,
+}
+
+/// Counters of one kernel name, shared by all its handles.
+#[derive(Debug, Default)]
+pub(super) struct KernelTally {
+    launches: AtomicU64,
+    timed: AtomicU64,
+    nanoseconds: AtomicU64,
+}
+
+impl KernelTally {
+    /// Adds the time of one launch.
+    pub(super) fn took(&self, nanoseconds: u64) {
+        self.timed.fetch_add(1, Relaxed);
+        self.nanoseconds.fetch_add(nanoseconds, Relaxed);
+    }
+}
+
+/// Counters of a device.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    launches: AtomicU64,
+    synchronisations: AtomicU64,
+    bytes_up: AtomicU64,
+    bytes_down: AtomicU64,
+    profiling: AtomicBool,
+    kernels: Mutex<BTreeMap<String, Arc<KernelTally>>>,
+}
+
+impl Tally {
+    pub(super) fn launched(&self, kernel: &KernelTally) {
+        self.launches.fetch_add(1, Relaxed);
+        kernel.launches.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn synchronised(&self) {
+        self.synchronisations.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn uploaded(&self, bytes: usize) {
+        self.bytes_up.fetch_add(bytes as u64, Relaxed);
+    }
+
+    pub(super) fn downloaded(&self, bytes: usize) {
+        self.bytes_down.fetch_add(bytes as u64, Relaxed);
+    }
+
+    pub(super) fn profile(&self, on: bool) {
+        self.profiling.store(on, Relaxed);
+    }
+
+    pub(super) fn profiling(&self) -> bool {
+        self.profiling.load(Relaxed)
+    }
+
+    /// The counters of the kernels of a name.
+    pub(super) fn kernel(&self, name: &str) -> Arc<KernelTally> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        kernels.entry(name.to_string()).or_default().clone()
+    }
+
+    /// All counters as they stand.
+    pub(super) fn read(&self) -> DeviceCounters {
+        let kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let kernel = |(name, tally): (&String, &Arc<KernelTally>)| KernelCounters {
+            name: name.clone(),
+            launches: tally.launches.load(Relaxed),
+            timed: tally.timed.load(Relaxed),
+            seconds: tally.nanoseconds.load(Relaxed) as f64 * 1e-9,
+        };
+        DeviceCounters {
+            launches: self.launches.load(Relaxed),
+            synchronisations: self.synchronisations.load(Relaxed),
+            bytes_up: self.bytes_up.load(Relaxed),
+            bytes_down: self.bytes_down.load(Relaxed),
+            kernels: kernels.iter().map(kernel).collect(),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The emulated device: kernel sources compiled by the C++ compiler and run on the CPU, each block as one thread.
+
+mod compiler;
+mod library;
+mod pages;
+
+use super::backend::{Backend, Code, Range};
+use super::cache::{Cache, Workplace};
+use super::{DeviceError, DeviceLimits, DeviceMemory};
+use compiler::Compiler;
+use library::Library;
+use pages::Pages;
+use std::alloc::Layout;
+use std::sync::Arc;
+
+/// Alignment of device memory, as CUDA gives it.
+const ALIGNMENT: usize = 256;
+
+/// The emulated device.
+pub(super) struct Emulated {
+    compiler: Compiler,
+    cache: Cache,
+}
+
+impl Emulated {
+    /// Finds a compiler.
+    pub(super) fn open() -> Result<Self, DeviceError> {
+        Self::with(Cache::open())
+    }
+
+    /// As `open`, with a cache of one's own choice.
+    pub(super) fn with(cache: Cache) -> Result<Self, DeviceError> {
+        let compiler = Compiler::find()?;
+        Ok(Self { compiler, cache })
+    }
+
+    /// Compiles a source and loads it.
+    fn build(&self, name: &str, source: &str, file: &str) -> Result<Library, DeviceError> {
+        let place = Workplace::new()?;
+        let text = place.folder().join(format!("{name}.cpp"));
+        std::fs::write(&text, source)
+            .map_err(|e| DeviceError::failed(format!("cannot write {}", text.display()), e))?;
+        let built = self.compiler.run(name, place.folder()).map_err(|error| {
+            let kept = self
+                .cache
+                .write(&format!("{name}-failed.cpp"), source.as_bytes());
+            error.with_source(kept.as_deref())
+        })?;
+        let contents = std::fs::read(&built)
+            .map_err(|e| DeviceError::failed(format!("cannot read {}", built.display()), e))?;
+        let stored = self.cache.store(file, &contents);
+        Library::load(&stored.unwrap_or(built))
+    }
+}
+
+impl Backend for Emulated {
+    fn describe(&self) -> String {
+        format!(
+            "emulated device (kernels compiled by {}, run on the CPU)",
+            self.compiler.version
+        )
+    }
+
+    fn limits(&self) -> DeviceLimits {
+        DeviceLimits {
+            multiprocessors: rayon::current_num_threads() as u32,
+            threads_per_block: 1024,
+            threads_per_multiprocessor: 2048,
+            registers_per_multiprocessor: 65536,
+            shared_per_block: 227 << 10,
+            shared_per_multiprocessor: 228 << 10,
+            shared_reserved_per_block: 1 << 10,
+            capability: [0, 0],
+        }
+    }
+
+    fn memory(&self) -> Result<DeviceMemory, DeviceError> {
+        let file = "/proc/meminfo";
+        let text = std::fs::read_to_string(file)
+            .map_err(|e| DeviceError::failed(format!("cannot read {file}"), e))?;
+        let entry = |name: &str| -> Option<u64> {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            Some(line.split_whitespace().next()?.parse::<u64>().ok()? << 10)
+        };
+        match (entry("MemAvailable:"), entry("MemTotal:")) {
+            (Some(free), Some(total)) => Ok(DeviceMemory { free, total }),
+            _ => Err(DeviceError::failed(file, "no numbers found")),
+        }
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
+        Ok(self.allocate_host(bytes)? as u64)
+    }
+
+    fn release(&self, address: u64, bytes: usize) {
+        self.release_host(address as *mut u8, bytes);
+    }
+
+    fn reserve(&self, bytes: usize) -> Result<Box<dyn Range>, DeviceError> {
+        Ok(Box::new(Pages::reserve(bytes)?))
+    }
+
+    fn allocate_host(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
+        let layout = layout(bytes)?;
+        // SAFETY: the layout is not empty
+        let pointer = unsafe { std::alloc::alloc_zeroed(layout) };
+        if pointer.is_null() {
+            let memory = self.memory()?;
+            return Err(DeviceError::Memory {
+                asked: bytes as u64,
+                free: memory.free,
+                total: memory.total,
+            });
+        }
+        Ok(pointer)
+    }
+
+    fn release_host(&self, pointer: *mut u8, bytes: usize) {
+        if let Ok(layout) = layout(bytes) {
+            // SAFETY: `allocate_host` gave the pointer for this layout
+            unsafe { std::alloc::dealloc(pointer, layout) }
+        }
+    }
+
+    fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
+        // SAFETY: the caller holds device memory of so many bytes at `to`, which is host memory here
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to as *mut u8, from.len()) };
+        Ok(())
+    }
+
+    fn download(&self, from: u64, to: &mut [u8]) -> Result<(), DeviceError> {
+        // SAFETY: as in `upload`
+        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to.as_mut_ptr(), to.len()) };
+        Ok(())
+    }
+
+    fn zero(&self, to: u64, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: as in `upload`
+        unsafe { (to as *mut u8).write_bytes(0, bytes) };
+        Ok(())
+    }
+
+    fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: as in `upload`, for both ends
+        unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
+        Ok(())
+    }
+
+    fn synchronise(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn Code>, DeviceError> {
+        let options = Compiler::options().join(" ");
+        let file = Cache::file(name, &[source, &options, &self.compiler.version], "so");
+        let known = self.cache.load(&file).is_some();
+        if known && let Ok(library) = Library::load(&self.cache.path(&file)) {
+            return Ok(Arc::new(library));
+        }
+        Ok(Arc::new(self.build(name, source, &file)?))
+    }
+}
+
+fn layout(bytes: usize) -> Result<Layout, DeviceError> {
+    Layout::from_size_align(bytes, ALIGNMENT)
+        .map_err(|_| DeviceError::Range(format!("{bytes} bytes are more than addresses")))
+}

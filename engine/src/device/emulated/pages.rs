@@ -1,0 +1,77 @@
+//! Addresses reserved from the operating system, with pages behind those in use.
+
+use crate::device::DeviceError;
+use crate::device::backend::Range;
+use crate::device::error::size;
+use std::ffi::c_void;
+
+/// Reserved pages; those in use can be read and written, and are zero at first.
+pub(super) struct Pages {
+    address: *mut c_void,
+    reserved: usize,
+    mapped: usize,
+}
+
+// SAFETY: the address stands for memory that the value owns alone
+unsafe impl Send for Pages {}
+// SAFETY: nothing changes behind a shared reference
+unsafe impl Sync for Pages {}
+
+impl Pages {
+    const SIZE: usize = 1 << 16;
+
+    pub(super) fn reserve(bytes: usize) -> Result<Self, DeviceError> {
+        let reserved = bytes.next_multiple_of(Self::SIZE);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new anonymous mapping at an address of the system's choice touches nothing else
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                reserved,
+                libc::PROT_NONE,
+                flags,
+                -1,
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            let doing = format!("cannot reserve {}", size(bytes as u64));
+            return Err(DeviceError::failed(doing, std::io::Error::last_os_error()));
+        }
+        Ok(Self {
+            address,
+            reserved,
+            mapped: 0,
+        })
+    }
+}
+
+impl Range for Pages {
+    fn address(&self) -> u64 {
+        self.address as u64
+    }
+
+    fn mapped(&self) -> usize {
+        self.mapped
+    }
+
+    fn grow(&mut self, bytes: usize) -> Result<(), DeviceError> {
+        let mapped = bytes.next_multiple_of(Self::SIZE).min(self.reserved);
+        // SAFETY: the pages belong to this mapping
+        let answer =
+            unsafe { libc::mprotect(self.address, mapped, libc::PROT_READ | libc::PROT_WRITE) };
+        if answer != 0 {
+            let doing = format!("cannot map {}", size(mapped as u64));
+            return Err(DeviceError::failed(doing, std::io::Error::last_os_error()));
+        }
+        self.mapped = mapped;
+        Ok(())
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, and nobody uses it after it
+        unsafe { libc::munmap(self.address, self.reserved) };
+    }
+}

@@ -1,0 +1,96 @@
+//! What can go wrong with a device.
+
+use std::fmt;
+use std::path::Path;
+
+/// An error of a device, in words for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceError {
+    /// There is no device of the kind, or what it needs is not installed.
+    Missing(String),
+    /// The device is there but taken by others.
+    Busy(String),
+    /// The device's memory does not suffice.
+    Memory {
+        /// Bytes that were asked for.
+        asked: u64,
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes that the device has.
+        total: u64,
+    },
+    /// A kernel source does not compile.
+    Compile {
+        /// Name of the source.
+        name: String,
+        /// The compiler's words.
+        log: String,
+    },
+    /// A compiled source has no such kernel, or the kernel takes other parameters.
+    Kernel(String),
+    /// An access beyond the end of device memory, or a shape that the device cannot launch.
+    Range(String),
+    /// The driver, the operating system or the compiler refused.
+    Failed {
+        /// What was being done.
+        doing: String,
+        /// The answer.
+        why: String,
+    },
+}
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(why) | Self::Busy(why) | Self::Kernel(why) | Self::Range(why) => {
+                f.write_str(why)
+            }
+            Self::Memory { asked, free, total } => write!(
+                f,
+                "the device's memory does not suffice: {} asked for, {} of {} free",
+                size(*asked),
+                size(*free),
+                size(*total)
+            ),
+            Self::Compile { name, log } => {
+                write!(f, "the kernels \"{name}\" do not compile:\n{log}")
+            }
+            Self::Failed { doing, why } => write!(f, "{doing}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for DeviceError {}
+
+impl DeviceError {
+    /// A refusal while `doing` something.
+    pub(super) fn failed(doing: impl Into<String>, why: impl fmt::Display) -> Self {
+        Self::Failed {
+            doing: doing.into(),
+            why: why.to_string(),
+        }
+    }
+
+    /// Says where the source of a failed compilation stands.
+    pub(super) fn with_source(self, source: Option<&Path>) -> Self {
+        match (self, source) {
+            (Self::Compile { name, log }, Some(path)) => Self::Compile {
+                name,
+                log: format!("{log}\nthe source: {}", path.display()),
+            },
+            (error, _) => error,
+        }
+    }
+}
+
+/// A number of bytes with its unit.
+pub(super) fn size(bytes: u64) -> String {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    match units.into_iter().find(|(_, shift)| bytes >> shift >= 1) {
+        Some((unit, shift)) => {
+            let tenths = (u128::from(bytes) * 10) >> shift;
+            format!("{}.{} {unit}", tenths / 10, tenths % 10)
+        }
+        None => format!("{bytes} B"),
+    }
+}

@@ -1,0 +1,265 @@
+//! Memory of a device: buffers of fixed length, growable ranges with fixed addresses, page-locked host memory.
+
+use super::backend::Range;
+use super::{Device, DeviceError};
+use bytemuck::Pod;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+/// Device memory that copies read and write.
+pub trait DeviceSlice<T> {
+    /// Address of the first element on the device.
+    fn address(&self) -> u64;
+    /// Elements.
+    fn len(&self) -> usize;
+    /// Whether there are no elements.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T, S: DeviceSlice<T> + ?Sized> DeviceSlice<T> for &S {
+    fn address(&self) -> u64 {
+        (**self).address()
+    }
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+}
+
+impl<T, S: DeviceSlice<T> + ?Sized> DeviceSlice<T> for &mut S {
+    fn address(&self) -> u64 {
+        (**self).address()
+    }
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+}
+
+/// Device memory of fixed length, freed on drop.
+pub struct Buffer<T> {
+    device: Device,
+    address: u64,
+    length: usize,
+    elements: PhantomData<fn() -> T>,
+}
+
+impl<T: Pod> Buffer<T> {
+    /// `length` zeroed elements.
+    pub(super) fn new(device: &Device, length: usize) -> Result<Self, DeviceError> {
+        let mut buffer = Self {
+            device: device.clone(),
+            address: 0,
+            length: 0,
+            elements: PhantomData,
+        };
+        let bytes = bytes_of::<T>(length)?;
+        if bytes > 0 {
+            buffer.address = device.backend().allocate(bytes)?;
+            buffer.length = length;
+            device.backend().zero(buffer.address, bytes)?;
+        }
+        Ok(buffer)
+    }
+}
+
+impl<T> Buffer<T> {
+    /// Elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Bytes of device memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.length * size_of::<T>()
+    }
+
+    /// Address of the first element, as it goes into parameters of kernels; 0 without elements.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl<T> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        if self.length > 0 {
+            self.device.backend().release(self.address, self.bytes());
+        }
+    }
+}
+
+impl<T> DeviceSlice<T> for Buffer<T> {
+    fn address(&self) -> u64 {
+        self.address
+    }
+    fn len(&self) -> usize {
+        self.length
+    }
+}
+
+/// Device memory that grows without moving, freed on drop: addresses are reserved at the start, memory is mapped to them
+/// in slabs.
+pub struct Growable<T> {
+    range: Option<Box<dyn Range>>,
+    length: usize,
+    most: usize,
+    elements: PhantomData<fn() -> T>,
+}
+
+impl<T: Pod> Growable<T> {
+    /// Addresses for `most` elements, none of them mapped.
+    pub(super) fn new(device: &Device, most: usize) -> Result<Self, DeviceError> {
+        let bytes = bytes_of::<T>(most)?;
+        let range = match bytes {
+            0 => None,
+            bytes => Some(device.backend().reserve(bytes)?),
+        };
+        Ok(Self {
+            range,
+            length: 0,
+            most,
+            elements: PhantomData,
+        })
+    }
+
+    /// Makes the length at least `length`; what was never in use before is zero. The address stays.
+    ///
+    /// # Errors
+    /// More than was reserved; the device's memory does not suffice.
+    pub fn grow(&mut self, length: usize) -> Result<(), DeviceError> {
+        if length <= self.length {
+            return Ok(());
+        }
+        let most = self.most;
+        match &mut self.range {
+            Some(range) if length <= most => {
+                let bytes = bytes_of::<T>(length)?;
+                if bytes > range.mapped() {
+                    range.grow(bytes)?;
+                }
+            }
+            _ => {
+                return Err(DeviceError::Range(format!(
+                    "{length} elements of device memory are more than the {most} that were reserved"
+                )));
+            }
+        }
+        self.length = length;
+        Ok(())
+    }
+}
+
+impl<T> Growable<T> {
+    /// Elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Most elements.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Bytes of device memory: whole slabs.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.range.as_ref().map_or(0, |range| range.mapped())
+    }
+
+    /// Address of the first element, as it goes into parameters of kernels; it never changes.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.range.as_ref().map_or(0, |range| range.address())
+    }
+}
+
+impl<T> DeviceSlice<T> for Growable<T> {
+    fn address(&self) -> u64 {
+        Growable::address(self)
+    }
+    fn len(&self) -> usize {
+        self.length
+    }
+}
+
+/// Host memory that copies reach at bus speed, freed on drop.
+pub struct Pinned<T: Pod> {
+    device: Device,
+    pointer: *mut T,
+    length: usize,
+}
+
+// SAFETY: the memory is owned by the value alone, as a Vec's is, and plain data may cross threads
+unsafe impl<T: Pod + Send> Send for Pinned<T> {}
+// SAFETY: shared references give shared slices only
+unsafe impl<T: Pod + Sync> Sync for Pinned<T> {}
+
+impl<T: Pod> Pinned<T> {
+    /// `length` zeroed elements.
+    pub(super) fn new(device: &Device, length: usize) -> Result<Self, DeviceError> {
+        let bytes = bytes_of::<T>(length)?;
+        let mut pointer = std::ptr::NonNull::<T>::dangling().as_ptr();
+        if bytes > 0 {
+            let memory = device.backend().allocate_host(bytes)?;
+            // SAFETY: `memory` holds `bytes` writable bytes
+            unsafe { memory.write_bytes(0, bytes) };
+            pointer = memory.cast();
+        }
+        Ok(Self {
+            device: device.clone(),
+            pointer,
+            length: if bytes > 0 { length } else { 0 },
+        })
+    }
+}
+
+impl<T: Pod> Deref for Pinned<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        // SAFETY: `length` initialised elements stand at `pointer`, aligned to 64 bytes, for as long as the value lives
+        unsafe { std::slice::from_raw_parts(self.pointer, self.length) }
+    }
+}
+
+impl<T: Pod> DerefMut for Pinned<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`, and the value is borrowed alone
+        unsafe { std::slice::from_raw_parts_mut(self.pointer, self.length) }
+    }
+}
+
+impl<T: Pod> Drop for Pinned<T> {
+    fn drop(&mut self) {
+        if self.length > 0 {
+            let bytes = self.length * size_of::<T>();
+            self.device
+                .backend()
+                .release_host(self.pointer.cast(), bytes);
+        }
+    }
+}
+
+/// Bytes of `length` elements.
+fn bytes_of<T>(length: usize) -> Result<usize, DeviceError> {
+    length
+        .checked_mul(size_of::<T>())
+        .filter(|&bytes| bytes <= isize::MAX as usize)
+        .ok_or_else(|| DeviceError::Range(format!("{length} elements are more than addresses")))
+}

@@ -1,0 +1,353 @@
+//! Devices: where kernels run. A GPU through CUDA, or an emulated device that runs the same kernel sources on the CPU.
+//!
+//! A device is memory ([`Buffer`], [`Growable`]), compiled sources ([`Module`], [`Kernel`]) and one stream of work: copies,
+//! fills and launches take effect in the order of their calls, and the host waits only where it reads a number. Sources
+//! are texts in the language of `nestar_device::LAUNCH`; a kernel takes one parameter, a `#[repr(C)]` structure of plain
+//! data, in which device memory stands as addresses.
+//!
+//! ```no_run
+//! # use nestar_engine::device::{Device, DeviceError, DeviceKind, Shape};
+//! # #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)] #[repr(C)] struct Twice { x: u64, n: i64 }
+//! # fn main() -> Result<(), DeviceError> {
+//! # let source = String::new();
+//! let device = Device::open(DeviceKind::Cuda)?;
+//! let kernel = device.compile("example", &source)?.kernel("twice")?;
+//! let x = device.buffer::<f64>(1000)?;
+//! device.upload(&x, 0, &[1.0; 1000])?;
+//! let shape = Shape { blocks: 8, threads: 128, shared: 0 };
+//! device.launch(&kernel, shape, &Twice { x: x.address(), n: 1000 })?;
+//! let mut result = [0.0; 1000];
+//! device.download(&x, 0, &mut result)?;
+//! # Ok(()) }
+//! ```
+
+mod backend;
+mod cache;
+mod counters;
+mod emulated;
+mod error;
+mod memory;
+mod module;
+
+pub use counters::{DeviceCounters, KernelCounters};
+pub use error::DeviceError;
+pub use memory::{Buffer, DeviceSlice, Growable, Pinned};
+pub use module::{Kernel, KernelInfo, Module};
+
+use backend::Backend;
+use bytemuck::Pod;
+use counters::Tally;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A kind of device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// A GPU with CUDA.
+    Cuda,
+    /// Kernels compiled by the C++ compiler and run on the CPU, one thread a block, to test them without a GPU.
+    Emulated,
+}
+
+/// Memory of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceMemory {
+    /// Bytes that nobody uses.
+    pub free: u64,
+    /// Bytes in total.
+    pub total: u64,
+}
+
+/// What launches may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceLimits {
+    /// Multiprocessors; CPU threads of an emulated device.
+    pub multiprocessors: u32,
+    /// Threads of a block.
+    pub threads_per_block: u32,
+    /// Threads of a multiprocessor.
+    pub threads_per_multiprocessor: u32,
+    /// 32-bit registers of a multiprocessor.
+    pub registers_per_multiprocessor: u32,
+    /// Bytes of shared memory of a block, dynamic and declared together.
+    pub shared_per_block: u32,
+    /// Bytes of shared memory of a multiprocessor.
+    pub shared_per_multiprocessor: u32,
+    /// Bytes of shared memory that every block takes beyond its own.
+    pub shared_reserved_per_block: u32,
+    /// Compute capability as major and minor number; zeros for an emulated device.
+    pub capability: [u32; 2],
+}
+
+/// How many blocks of which size a launch has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Blocks; 0: nothing is launched.
+    pub blocks: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared: u32,
+}
+
+/// A device; clones are the same device.
+#[derive(Clone)]
+pub struct Device(Arc<Opened>);
+
+struct Opened {
+    kind: DeviceKind,
+    backend: Box<dyn Backend>,
+    tally: Tally,
+}
+
+impl Device {
+    /// Opens the device of a kind: of several GPUs the first that `CUDA_VISIBLE_DEVICES` shows.
+    ///
+    /// # Errors
+    /// There is no such device, what it needs is not installed or too old, or others have taken it.
+    pub fn open(kind: DeviceKind) -> Result<Self, DeviceError> {
+        let backend: Box<dyn Backend> = match kind {
+            DeviceKind::Cuda => return Err(DeviceError::Missing("no CUDA yet".into())),
+            DeviceKind::Emulated => Box::new(emulated::Emulated::open()?),
+        };
+        Ok(Self(Arc::new(Opened {
+            kind,
+            backend,
+            tally: Tally::default(),
+        })))
+    }
+
+    /// One line for people: name, size, driver.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        self.0.backend.describe()
+    }
+
+    /// The kind of device.
+    #[must_use]
+    pub fn kind(&self) -> DeviceKind {
+        self.0.kind
+    }
+
+    /// Memory, free and in total, in bytes.
+    ///
+    /// # Errors
+    /// The driver does not tell.
+    pub fn memory(&self) -> Result<DeviceMemory, DeviceError> {
+        self.0.backend.memory()
+    }
+
+    /// What launches may ask for.
+    #[must_use]
+    pub fn limits(&self) -> DeviceLimits {
+        self.0.backend.limits()
+    }
+
+    /// Compiles a kernel source for this device, or takes what an earlier run compiled from the cache on disk. `name` is
+    /// for messages and file names: letters, digits, `-` and `_`.
+    ///
+    /// # Errors
+    /// The compiler's log; what stands in the way of compiling.
+    pub fn compile(&self, name: &str, source: &str) -> Result<Module, DeviceError> {
+        let code = self.0.backend.compile(name, source)?;
+        Ok(Module::new(self.clone(), code))
+    }
+
+    /// Device memory of `length` zeroed elements.
+    ///
+    /// # Errors
+    /// The device's memory does not suffice.
+    pub fn buffer<T: Pod>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
+        Buffer::new(self, length)
+    }
+
+    /// Device memory that grows to `most` elements without moving, empty at first.
+    ///
+    /// # Errors
+    /// So many addresses cannot be reserved.
+    pub fn growable<T: Pod>(&self, most: usize) -> Result<Growable<T>, DeviceError> {
+        Growable::new(self, most)
+    }
+
+    /// Page-locked host memory of `length` zeroed elements, which large copies reach without a detour.
+    ///
+    /// # Errors
+    /// The host's memory does not suffice.
+    pub fn pinned<T: Pod>(&self, length: usize) -> Result<Pinned<T>, DeviceError> {
+        Pinned::new(self, length)
+    }
+
+    /// Copies `values` to the elements of `to` from `offset` on. On return `values` may be reused.
+    ///
+    /// # Errors
+    /// Elements beyond the end; a failure of earlier work.
+    pub fn upload<T: Pod>(
+        &self,
+        to: impl DeviceSlice<T>,
+        offset: usize,
+        values: &[T],
+    ) -> Result<(), DeviceError> {
+        let address = place(&to, offset, values.len())?;
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.0.tally.uploaded(bytes.len());
+        self.0.backend.upload(address, bytes)
+    }
+
+    /// Copies the elements of `from` from `offset` on to `values`, waiting for all work before.
+    ///
+    /// # Errors
+    /// Elements beyond the end; a failure of earlier work.
+    pub fn download<T: Pod>(
+        &self,
+        from: impl DeviceSlice<T>,
+        offset: usize,
+        values: &mut [T],
+    ) -> Result<(), DeviceError> {
+        let address = place(&from, offset, values.len())?;
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.0.tally.downloaded(bytes.len());
+        self.0.tally.synchronised();
+        self.0.backend.download(address, bytes)
+    }
+
+    /// Sets the bytes of the elements of `range` to zero.
+    ///
+    /// # Errors
+    /// Elements beyond the end; a failure of earlier work.
+    pub fn fill_zero<T: Pod>(
+        &self,
+        to: impl DeviceSlice<T>,
+        range: Range<usize>,
+    ) -> Result<(), DeviceError> {
+        let address = place(&to, range.start, range.len())?;
+        match range.len() * size_of::<T>() {
+            0 => Ok(()),
+            bytes => self.0.backend.zero(address, bytes),
+        }
+    }
+
+    /// Copies `length` elements on the device. Within one memory, the two stretches must not overlap.
+    ///
+    /// # Errors
+    /// Elements beyond an end; a failure of earlier work.
+    pub fn copy<T: Pod>(
+        &self,
+        from: impl DeviceSlice<T>,
+        from_offset: usize,
+        to: impl DeviceSlice<T>,
+        to_offset: usize,
+        length: usize,
+    ) -> Result<(), DeviceError> {
+        let source = place(&from, from_offset, length)?;
+        let target = place(&to, to_offset, length)?;
+        match length * size_of::<T>() {
+            0 => Ok(()),
+            bytes => self.0.backend.copy(source, target, bytes),
+        }
+    }
+
+    /// Launches a kernel; the call does not wait for it. What `parameters` says about addresses and counts is the
+    /// caller's word: a kernel that reaches beyond device memory ends the run or spoils it.
+    ///
+    /// # Errors
+    /// A shape beyond the device's limits; parameters of another size than the kernel's; a failure of earlier work.
+    pub fn launch<P: Pod>(
+        &self,
+        kernel: &Kernel,
+        shape: Shape,
+        parameters: &P,
+    ) -> Result<(), DeviceError> {
+        if shape.blocks == 0 {
+            return Ok(());
+        }
+        self.check(kernel, shape)?;
+        self.0.tally.launched(kernel.tally());
+        let bytes = bytemuck::bytes_of(parameters);
+        kernel.launch(shape, bytes, self.0.tally.profiling())
+    }
+
+    /// Waits for all work.
+    ///
+    /// # Errors
+    /// A failure of earlier work.
+    pub fn synchronise(&self) -> Result<(), DeviceError> {
+        self.0.tally.synchronised();
+        self.0.backend.synchronise()
+    }
+
+    /// Whether the time of each launch is taken from now on, for [`DeviceCounters`]. Launches become a little slower.
+    pub fn profile(&self, on: bool) {
+        self.0.tally.profile(on);
+    }
+
+    /// What the device has done. Times are complete up to the last wait.
+    #[must_use]
+    pub fn counters(&self) -> DeviceCounters {
+        self.0.tally.read()
+    }
+
+    fn check(&self, kernel: &Kernel, shape: Shape) -> Result<(), DeviceError> {
+        let (limits, info) = (self.limits(), kernel.info());
+        let threads = limits.threads_per_block.min(info.threads);
+        if shape.threads == 0 || shape.threads > threads {
+            return Err(DeviceError::Range(format!(
+                "the kernel {} cannot have {} threads a block, 1 to {threads} are possible",
+                kernel.name(),
+                shape.threads
+            )));
+        }
+        let shared = limits.shared_per_block.saturating_sub(info.shared);
+        if shape.shared > shared {
+            return Err(DeviceError::Range(format!(
+                "the kernel {} asks for {} bytes of shared memory a block, {shared} are there",
+                kernel.name(),
+                shape.shared
+            )));
+        }
+        if shape.blocks > i32::MAX as u32 {
+            return Err(DeviceError::Range(format!(
+                "{} blocks of the kernel {} are more than a launch may have",
+                shape.blocks,
+                kernel.name()
+            )));
+        }
+        Ok(())
+    }
+
+    fn backend(&self) -> &dyn Backend {
+        &*self.0.backend
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.0.tally
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Device").field(&self.describe()).finish()
+    }
+}
+
+/// Address of element `offset`, if `length` elements follow it.
+fn place<T: Pod>(
+    memory: &impl DeviceSlice<T>,
+    offset: usize,
+    length: usize,
+) -> Result<u64, DeviceError> {
+    let end = offset.checked_add(length);
+    if end.is_none_or(|end| end > memory.len()) {
+        return Err(DeviceError::Range(format!(
+            "{length} elements from {offset} on reach beyond the {} of the device memory",
+            memory.len()
+        )));
+    }
+    Ok(memory.address() + (offset * size_of::<T>()) as u64)
+}

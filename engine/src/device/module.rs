@@ -1,0 +1,111 @@
+//! Compiled sources and their kernels.
+
+use super::backend::{Code, Function};
+use super::counters::KernelTally;
+use super::{Device, DeviceError, Shape};
+use std::fmt;
+use std::sync::Arc;
+
+/// A compiled source, loaded on a device.
+#[derive(Clone)]
+pub struct Module {
+    device: Device,
+    code: Arc<dyn Code>,
+}
+
+impl Module {
+    pub(super) fn new(device: Device, code: Arc<dyn Code>) -> Self {
+        Self { device, code }
+    }
+
+    /// A kernel by name.
+    ///
+    /// # Errors
+    /// The source has no kernel of the name.
+    pub fn kernel(&self, name: &str) -> Result<Kernel, DeviceError> {
+        let function = self.code.clone().function(name)?;
+        Ok(Kernel(Arc::new(Loaded {
+            tally: self.device.tally().kernel(name),
+            info: function.info(),
+            function,
+            name: name.to_string(),
+        })))
+    }
+}
+
+/// A kernel, ready to launch. It keeps its module alive.
+#[derive(Clone)]
+pub struct Kernel(Arc<Loaded>);
+
+struct Loaded {
+    name: String,
+    info: KernelInfo,
+    tally: Arc<KernelTally>,
+    function: Box<dyn Function>,
+}
+
+/// What the compiler made of a kernel. An emulated kernel knows the size of its parameters only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelInfo {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of local memory of a thread: what does not fit into registers.
+    pub local: u32,
+    /// Bytes of shared memory that the source declares.
+    pub shared: u32,
+    /// Most threads of a block.
+    pub threads: u32,
+    /// Bytes of the parameters, where known.
+    pub parameters: Option<u32>,
+}
+
+impl Kernel {
+    /// Name in the source.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// What the compiler made of it.
+    #[must_use]
+    pub fn info(&self) -> KernelInfo {
+        self.0.info
+    }
+
+    /// Blocks of `threads` threads and `shared` bytes of dynamic shared memory that a multiprocessor holds at once; at
+    /// least 1 for an emulated kernel.
+    ///
+    /// # Errors
+    /// The driver refuses to tell.
+    pub fn resident(&self, threads: u32, shared: u32) -> Result<u32, DeviceError> {
+        self.0.function.resident(threads, shared)
+    }
+
+    pub(super) fn tally(&self) -> &Arc<KernelTally> {
+        &self.0.tally
+    }
+
+    pub(super) fn launch(
+        &self,
+        shape: Shape,
+        parameters: &[u8],
+        timed: bool,
+    ) -> Result<(), DeviceError> {
+        let size = self.0.info.parameters;
+        if let Some(size) = size.filter(|&size| size as usize != parameters.len()) {
+            return Err(DeviceError::Kernel(format!(
+                "the kernel {} takes {size} bytes of parameters, not {}",
+                self.0.name,
+                parameters.len()
+            )));
+        }
+        let timer = timed.then_some(&self.0.tally);
+        self.0.function.launch(shape, parameters, timer)
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Kernel").field(&self.0.name).finish()
+    }
+}
