@@ -1,4 +1,5 @@
 //! The CPU solver of one patch: from a ghosted block at the beginning of a step to the patch at its end, in SIMD lanes.
+pub mod device;
 mod dispatch;
 mod march;
 mod mend;

@@ -1,0 +1,123 @@
+//! The device program of the gas: what is compiled in, and the skeletons.
+
+use crate::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme};
+use crate::hydro::{eos, hancock, limiter, ppm, riemann};
+use crate::mesh::fluxes;
+use crate::{CELLS, PATCH};
+use nestar_device::Item;
+
+/// The step of a patch; needs the text of [`FluidProgram::text`] before it, and the gather before that.
+pub const STEP: &str = include_str!("fluid.cu");
+/// Signal rates and the collection of cells to mend; follows [`STEP`].
+pub const RATES: &str = include_str!("rates.cu");
+
+/// Faces of a patch normal to one axis.
+const FACES: usize = (PATCH + 1) * PATCH * PATCH;
+
+/// What a program of the fluid step is specialised for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FluidProgram {
+    /// The numerical method.
+    pub method: FluidMethod,
+    /// Ratio of specific heats.
+    pub gamma: f64,
+    /// Passive scalars.
+    pub scalars: usize,
+    /// Whether values are `f64`.
+    pub double: bool,
+    /// Whether the step mends cells with first-order fluxes, for which it keeps its input.
+    pub mends: bool,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Blocks that should fit on a multiprocessor.
+    pub blocks: u32,
+}
+
+impl FluidProgram {
+    /// Values of a block's scratch.
+    #[must_use]
+    pub fn scratch(&self) -> usize {
+        let components = 5 + self.scalars;
+        let ghosts = self.method.ghosts();
+        let half_step = self.method.scheme == Scheme::MusclHancock;
+        let cube = |layers: usize| (PATCH + 2 * layers).pow(3);
+        let reach = if half_step { ghosts } else { ghosts - 1 };
+        let block = components * cube(reach);
+        let input = if half_step {
+            0
+        } else {
+            components * cube(ghosts)
+        };
+        let edges = 2 * 3 * 5 * FACES;
+        let kept = if self.mends { input } else { 0 };
+        (block + kept + edges).max(block + input)
+    }
+
+    /// Bytes of a value.
+    #[must_use]
+    pub fn value_bytes(&self) -> usize {
+        if self.double { 8 } else { 4 }
+    }
+
+    /// The namespace `fluid` as far as the run's choices make it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let m = &self.method;
+        let limiter = match m.limiter {
+            Limiter::Minmod => limiter::MINMOD,
+            Limiter::VanLeer => limiter::VAN_LEER,
+            Limiter::VanAlbada => limiter::VAN_ALBADA,
+            Limiter::MonotonizedCentral => limiter::MONOTONIZED_CENTRAL,
+        };
+        let riemann = match m.riemann {
+            Riemann::Hllc => 0,
+            Riemann::Hlle => 1,
+            Riemann::Exact => 2,
+        };
+        format!(
+            "namespace fluid {{\n\
+             constexpr int GHOSTS = {}, RIEMANN = {riemann}, THREADS = {}, MIN_BLOCKS = {};\n\
+             constexpr unsigned LIMITER = {limiter}u;\n\
+             constexpr bool HALF_STEP = {}, PARABOLIC = {}, KEEP_INPUT = {};\n\
+             RS_FN constexpr field::REAL gamma() {{ return (field::REAL){}; }}\n\
+             RS_FN constexpr field::REAL theta() {{ return (field::REAL){}; }}\n\
+             }}\n",
+            m.ghosts(),
+            self.threads,
+            self.blocks,
+            m.scheme == Scheme::MusclHancock,
+            m.reconstruction == Reconstruction::Ppm,
+            self.mends,
+            literal(self.gamma),
+            literal(m.minmod_theta),
+        )
+    }
+
+    /// The `#[device]` functions that the skeletons call.
+    #[must_use]
+    pub fn items(&self) -> Vec<&'static Item> {
+        vec![
+            eos::primitive_from_conserved::ITEM,
+            eos::checked_signal_rate::ITEM,
+            hancock::half_step::ITEM,
+            hancock::half_step_scalar::ITEM,
+            hancock::edges::ITEM,
+            hancock::advanced::ITEM,
+            limiter::half_slope::ITEM,
+            ppm::limited_parabola::ITEM,
+            riemann::flux_of_scalar::ITEM,
+            riemann::hllc::flux_hllc::ITEM,
+            riemann::hlle::flux_hlle::ITEM,
+            riemann::exact::flux_exact::ITEM,
+            fluxes::mean4::ITEM,
+        ]
+    }
+}
+
+/// A double as a C++ literal with all its bits.
+fn literal(x: f64) -> String {
+    // seventeen digits name every double
+    format!("{x:.17e}")
+}
+
+const _: () = assert!(CELLS == 512, "masks of cells are sixteen words of 32 bits");

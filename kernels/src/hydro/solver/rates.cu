@@ -1,0 +1,80 @@
+// Signal rates of patches whose state has changed since their step, and the largest of a level; and the cells to mend.
+
+namespace rates {
+
+using field::REAL;
+using fluid::Status;
+using mesh::CELLS;
+
+// The twin of `RateParameters`.
+struct Rates {
+  const REAL* level;     // present bank
+  const int* rows;       // [count]
+  REAL* rates;           // [row]
+  unsigned char* stale;  // [row]
+  Status* status;
+  double inverse_dx[3];
+  int count;
+  int reserved;
+};
+
+// The twin of `CollectParameters`.
+struct Collect {
+  const int* rows;             // [count]
+  const unsigned* unphysical;  // [row][16]
+  unsigned* first_order;       // [row][16]
+  Status* status;
+  int count;
+  int fresh;                   // whether to forget earlier first-order cells
+};
+
+// Rows that one block looks after.
+constexpr int ROWS = 16;
+
+}  // namespace rates
+
+// Makes the signal rates of stale rows anew (infinite where a cell is unphysical) and finds the level's largest.
+KERNEL(signal_rates, rates::Rates) {
+  using namespace rates;
+  const auto inverse_dx = fluid::three(p.inverse_dx);
+  const int first = launch::block() * ROWS, last = first + ROWS < p.count ? first + ROWS : p.count;
+  for (int n = first; n < last; ++n) {
+    const int row = p.rows[n];
+    if (!p.stale[row]) continue;
+    const REAL* u = mesh::row_of(p.level, row);
+    REAL largest = REAL(0);
+    EACH(cell, CELLS) {
+      const auto state = fluid::load5(u, CELLS, cell);
+      const REAL rate = fluid::hydro::eos::checked_signal_rate<REAL>(state, inverse_dx, fluid::gamma());
+      largest = rs::max(largest, rate >= REAL(0) ? rate : rs::lim<REAL>::INFINITY_());
+    }
+    largest = launch::largest_of_block(largest);
+    if (launch::thread() == 0) {
+      p.rates[row] = largest;
+      p.stale[row] = 0;
+    }
+    // all threads have seen the row as stale
+    launch::barrier();
+  }
+  launch::barrier();
+  REAL largest = REAL(0);
+  EACH(n, last - first) largest = rs::max(largest, p.rates[p.rows[first + n]]);
+  largest = launch::largest_of_block(largest);
+  if (launch::thread() == 0) launch::store_largest<REAL>((rs::lim<REAL>::U*)&p.status->largest_rate, largest);
+}
+
+// Adds the cells that are unphysical now to those that take first-order fluxes, and counts both.
+KERNEL(collect_first_order, rates::Collect) {
+  for (int n = launch::block(); n < p.count; n += launch::blocks()) {
+    const int row = p.rows[n];
+    EACH(w, 16) {
+      const unsigned bad = p.unphysical[row * 16 + w];
+      const unsigned all = bad | (p.fresh ? 0u : p.first_order[row * 16 + w]);
+      p.first_order[row * 16 + w] = all;
+      unsigned bits = all, cells = 0;
+      for (; bits; bits &= bits - 1) ++cells;
+      if (cells) launch::atomic_add(&p.status->first_order_cells, cells);
+      if (bad) launch::atomic_add(&p.status->unphysical_patches, 1u);
+    }
+  }
+}
