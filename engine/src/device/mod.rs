@@ -24,6 +24,7 @@
 mod backend;
 mod cache;
 mod counters;
+mod cuda;
 mod emulated;
 mod error;
 mod memory;
@@ -108,7 +109,7 @@ impl Device {
     /// There is no such device, what it needs is not installed or too old, or others have taken it.
     pub fn open(kind: DeviceKind) -> Result<Self, DeviceError> {
         let backend: Box<dyn Backend> = match kind {
-            DeviceKind::Cuda => return Err(DeviceError::Missing("no CUDA yet".into())),
+            DeviceKind::Cuda => Box::new(cuda::Cuda::open()?),
             DeviceKind::Emulated => Box::new(emulated::Emulated::open()?),
         };
         Ok(Self(Arc::new(Opened {

@@ -1,0 +1,183 @@
+//! CUDA's driver: the only file that names `cudarc`. Handles become types that may cross threads, answers become errors
+//! that say what was being done.
+
+use crate::device::DeviceError;
+pub(super) use cudarc::driver::sys;
+pub(super) use cudarc::nvrtc::sys as nvrtc;
+use std::ffi::CStr;
+pub(super) use sys::CUdevice_attribute_enum as Attribute;
+pub(super) use sys::CUresult as Code;
+
+macro_rules! handle {
+    ($(#[$text:meta])* $name:ident, $raw:ty) => {
+        $(#[$text])*
+        #[derive(Clone, Copy)]
+        pub(super) struct $name(pub(super) $raw);
+        // SAFETY: the driver's handles may be used from all threads
+        unsafe impl Send for $name {}
+        // SAFETY: as above
+        unsafe impl Sync for $name {}
+    };
+}
+handle!(
+    /// A queue of work.
+    Stream,
+    sys::CUstream
+);
+handle!(
+    /// A mark in a queue of work.
+    Event,
+    sys::CUevent
+);
+handle!(
+    /// Loaded kernels.
+    Image,
+    sys::CUmodule
+);
+handle!(
+    /// A loaded kernel.
+    Entry,
+    sys::CUfunction
+);
+
+/// Calls the driver.
+macro_rules! driver {
+    ($doing:expr, $call:ident($($argument:expr),* $(,)?)) => {
+        // SAFETY: pointers among the arguments lead to live memory of the sizes that the driver expects, and handles and
+        // addresses come from the driver; for addresses within parameters of kernels the caller of a launch answers
+        $crate::device::cuda::driver::answer($doing, unsafe { $crate::device::cuda::driver::sys::$call($($argument),*) })
+    };
+}
+pub(super) use driver;
+
+/// An answer of the driver as a result.
+pub(super) fn answer(doing: &str, code: Code) -> Result<(), DeviceError> {
+    match code {
+        Code::CUDA_SUCCESS => Ok(()),
+        code => Err(DeviceError::failed(doing, words(code))),
+    }
+}
+
+/// What an answer of the driver means.
+fn words(code: Code) -> String {
+    let mut text = std::ptr::null();
+    // SAFETY: the driver stores a pointer to a text of its own, or nothing
+    let known = unsafe { sys::cuGetErrorString(code, &mut text) } == Code::CUDA_SUCCESS;
+    if !known || text.is_null() {
+        return format!("{code:?}");
+    }
+    // SAFETY: a text of the driver, which stays
+    let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+    format!("{text} ({code:?})")
+}
+
+/// Whether the driver's library is there.
+pub(super) fn present() -> bool {
+    // SAFETY: the library runs nothing of ours when it is loaded
+    unsafe { sys::is_culib_present() }
+}
+
+/// The GPU that a process uses, and its context.
+#[derive(Clone, Copy)]
+pub(super) struct Gpu {
+    pub(super) device: sys::CUdevice,
+    context: sys::CUcontext,
+    /// Version of CUDA that the driver supports: 1000 * major + 10 * minor.
+    pub(super) version: u32,
+}
+
+// SAFETY: the driver's handles may be used from all threads
+unsafe impl Send for Gpu {}
+// SAFETY: as above
+unsafe impl Sync for Gpu {}
+
+/// Starts the driver and makes a context on the first GPU that it shows.
+pub(super) fn start() -> Result<Gpu, DeviceError> {
+    let doing = "cannot start CUDA's driver";
+    let mut count = 0;
+    // SAFETY: no conditions
+    let started = unsafe { sys::cuInit(0) };
+    if started != Code::CUDA_ERROR_NO_DEVICE {
+        answer(doing, started)?;
+        driver!(doing, cuDeviceGetCount(&mut count))?;
+    }
+    if count == 0 {
+        return Err(DeviceError::Missing(
+            "CUDA's driver is installed but shows no GPU (CUDA_VISIBLE_DEVICES may hide them)"
+                .into(),
+        ));
+    }
+    let (mut device, mut version) = (0, 0);
+    driver!(doing, cuDeviceGet(&mut device, 0))?;
+    driver!(doing, cuDriverGetVersion(&mut version))?;
+    let mut context = std::ptr::null_mut();
+    // SAFETY: the device is the driver's; the context goes to a live variable
+    let code = unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, device) };
+    let gpu = Gpu {
+        device,
+        context,
+        version: version as u32,
+    };
+    let busy = |why: &str| {
+        Err(DeviceError::Busy(format!(
+            "the GPU {} is busy: {why}",
+            gpu.name()
+        )))
+    };
+    match code {
+        Code::CUDA_ERROR_DEVICE_UNAVAILABLE => {
+            busy("it serves one process at a time, and another has it (nvidia-smi shows which)")
+        }
+        Code::CUDA_ERROR_OUT_OF_MEMORY => {
+            busy("other processes use all its memory (nvidia-smi shows which)")
+        }
+        code => answer("cannot open the GPU", code).map(|()| gpu),
+    }
+}
+
+impl Gpu {
+    /// Makes the context current on this thread.
+    pub(super) fn bind(&self) -> Result<(), DeviceError> {
+        driver!("cannot use the GPU", cuCtxSetCurrent(self.context))
+    }
+
+    /// Gives the context back.
+    pub(super) fn close(&self) {
+        // there is nobody to tell
+        let _ = driver!("", cuDevicePrimaryCtxRelease_v2(self.device));
+    }
+
+    /// Name of the product.
+    pub(super) fn name(&self) -> String {
+        let mut name = [0; 256];
+        let told = driver!("", cuDeviceGetName(name.as_mut_ptr(), 255, self.device)).is_ok();
+        // SAFETY: the driver ends the name with 0, and the last byte is 0 in any case
+        let text = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy();
+        if told {
+            text.into_owned()
+        } else {
+            "GPU".into()
+        }
+    }
+
+    /// An attribute.
+    pub(super) fn attribute(&self, attribute: Attribute) -> Result<u32, DeviceError> {
+        let mut value = 0;
+        let doing = "cannot read an attribute of the GPU";
+        driver!(
+            doing,
+            cuDeviceGetAttribute(&mut value, attribute, self.device)
+        )?;
+        Ok(value as u32)
+    }
+
+    /// Free and all memory, bytes.
+    pub(super) fn memory(&self) -> Result<(u64, u64), DeviceError> {
+        let (mut free, mut total) = (0, 0);
+        driver!(
+            "cannot read the GPU's memory",
+            cuMemGetInfo_v2(&mut free, &mut total)
+        )?;
+        Ok((free as u64, total as u64))
+    }
+}

@@ -1,0 +1,312 @@
+//! Compilation by NVRTC, loading, launches.
+
+use super::Context;
+use super::driver::{Entry, Image, driver, nvrtc, sys};
+use crate::device::backend::{Code, Function};
+use crate::device::counters::KernelTally;
+use crate::device::{DeviceError, KernelInfo, Shape};
+use std::ffi::{CString, c_char, c_void};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Options of NVRTC: the arithmetic of IEEE 754 as written, nothing contracted.
+pub(super) const OPTIONS: [&str; 5] = [
+    "--std=c++17",
+    "--fmad=false",
+    "--prec-div=true",
+    "--prec-sqrt=true",
+    "--ftz=false",
+];
+/// The first version of CUDA whose driver has the function that takes times.
+const TIMES_SINCE: u32 = 12080;
+/// The first version of CUDA whose driver tells the size of parameters.
+const PARAMETERS_SINCE: u32 = 12040;
+/// Dynamic shared memory that every kernel may have without asking, bytes.
+const SHARED_UNASKED: u32 = 48 << 10;
+
+/// Whether NVRTC's library is there.
+pub(super) fn compiler_present() -> bool {
+    // SAFETY: the library runs nothing of ours when it is loaded
+    unsafe { nvrtc::is_culib_present() }
+}
+
+/// Loads NVRTC from where CUDA is usually installed, so that it is found without LD_LIBRARY_PATH.
+pub(super) fn find_compiler() {
+    let set = ["CUDA_HOME", "CUDA_PATH"].map(|name| std::env::var(name).unwrap_or_default());
+    let usual = ["/usr/local/cuda", "/opt/cuda"].map(String::from);
+    for folder in set.into_iter().chain(usual).filter(|f| !f.is_empty()) {
+        for file in ["lib64/libnvrtc.so", "lib/libnvrtc.so"] {
+            let Ok(name) = CString::new(format!("{folder}/{file}")) else {
+                continue;
+            };
+            // SAFETY: the library runs nothing of ours when it is loaded; it stays loaded
+            if !unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) }.is_null() {
+                return;
+            }
+        }
+    }
+}
+
+/// Version of NVRTC: 1000 * major + 10 * minor.
+pub(super) fn version() -> Result<u32, DeviceError> {
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: the numbers go to live variables
+    let code = unsafe { nvrtc::nvrtcVersion(&mut major, &mut minor) };
+    answer("cannot ask NVRTC for its version", code)?;
+    Ok((1000 * major + 10 * minor) as u32)
+}
+
+fn answer(doing: &str, code: nvrtc::nvrtcResult) -> Result<(), DeviceError> {
+    match code {
+        nvrtc::nvrtcResult::NVRTC_SUCCESS => Ok(()),
+        code => Err(DeviceError::failed(doing, format!("{code:?}"))),
+    }
+}
+
+/// A program of NVRTC, destroyed on drop.
+struct Program(nvrtc::nvrtcProgram);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: NVRTC made the program
+        unsafe { nvrtc::nvrtcDestroyProgram(&mut self.0) };
+    }
+}
+
+/// Compiles a source for an architecture such as `sm_90`; the binary that the driver loads.
+pub(super) fn compile(
+    name: &str,
+    source: &str,
+    architecture: &str,
+) -> Result<Vec<u8>, DeviceError> {
+    let text = |text: String| CString::new(text).map_err(|e| DeviceError::failed("NVRTC", e));
+    let (source, file) = (text(source.to_string())?, text(format!("{name}.cu"))?);
+    let mut options = vec![text(format!("--gpu-architecture={architecture}"))?];
+    for option in OPTIONS {
+        options.push(text(option.to_string())?);
+    }
+    let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+    compile_texts(name, &source, &file, &options)
+}
+
+fn compile_texts(
+    name: &str,
+    source: &CString,
+    file: &CString,
+    options: &[*const c_char],
+) -> Result<Vec<u8>, DeviceError> {
+    let mut program = Program(std::ptr::null_mut());
+    let none = std::ptr::null();
+    // SAFETY: the texts end with 0 and outlive the program; there are no headers
+    let code = unsafe {
+        nvrtc::nvrtcCreateProgram(
+            &mut program.0,
+            source.as_ptr(),
+            file.as_ptr(),
+            0,
+            none,
+            none,
+        )
+    };
+    answer("NVRTC takes no source", code)?;
+    // SAFETY: the program is NVRTC's, the options are texts that end with 0
+    let code =
+        unsafe { nvrtc::nvrtcCompileProgram(program.0, options.len() as i32, options.as_ptr()) };
+    if code != nvrtc::nvrtcResult::NVRTC_SUCCESS {
+        return Err(DeviceError::Compile {
+            name: name.to_string(),
+            log: format!("{code:?}\n{}", log(&program)).trim().to_string(),
+        });
+    }
+    let doing = "NVRTC gives no binary";
+    let mut size = 0;
+    // SAFETY: the size goes to a live variable
+    answer(doing, unsafe {
+        nvrtc::nvrtcGetCUBINSize(program.0, &mut size)
+    })?;
+    let mut binary = vec![0u8; size];
+    // SAFETY: the binary has the size that NVRTC said
+    answer(doing, unsafe {
+        nvrtc::nvrtcGetCUBIN(program.0, binary.as_mut_ptr().cast())
+    })?;
+    Ok(binary)
+}
+
+/// What NVRTC says about a compilation.
+fn log(program: &Program) -> String {
+    let mut size = 0;
+    // SAFETY: the size goes to a live variable
+    let code = unsafe { nvrtc::nvrtcGetProgramLogSize(program.0, &mut size) };
+    let mut text = vec![0u8; size];
+    // SAFETY: the text has the size that NVRTC said
+    let told = code == nvrtc::nvrtcResult::NVRTC_SUCCESS
+        && unsafe { nvrtc::nvrtcGetProgramLog(program.0, text.as_mut_ptr().cast()) }
+            == nvrtc::nvrtcResult::NVRTC_SUCCESS;
+    match told {
+        true => String::from_utf8_lossy(&text)
+            .trim_end_matches('\0')
+            .to_string(),
+        false => "no log".into(),
+    }
+}
+
+/// A loaded binary.
+pub(super) struct Loaded {
+    context: Arc<Context>,
+    image: Image,
+}
+
+impl Loaded {
+    /// Loads a binary.
+    pub(super) fn load(context: &Arc<Context>, binary: &[u8]) -> Result<Self, DeviceError> {
+        context.gpu.bind()?;
+        let mut image = std::ptr::null_mut();
+        driver!(
+            "the driver cannot load compiled kernels",
+            cuModuleLoadData(&mut image, binary.as_ptr().cast())
+        )?;
+        Ok(Self {
+            context: context.clone(),
+            image: Image(image),
+        })
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        // work that uses the code may still be under way; of failures there is nobody to tell
+        let _ = self.context.gpu.bind();
+        let _ = self.context.wait();
+        let _ = driver!("", cuModuleUnload(self.image.0));
+    }
+}
+
+impl Code for Loaded {
+    fn function(self: Arc<Self>, name: &str) -> Result<Box<dyn Function>, DeviceError> {
+        let gpu = self.context.gpu;
+        gpu.bind()?;
+        let missing = || DeviceError::Kernel(format!("there is no kernel {name} in the source"));
+        let text = CString::new(name).map_err(|_| missing())?;
+        let mut entry = std::ptr::null_mut();
+        driver!(
+            "",
+            cuModuleGetFunction(&mut entry, self.image.0, text.as_ptr())
+        )
+        .map_err(|_| missing())?;
+        let entry = Entry(entry);
+        Ok(Box::new(Launchable {
+            info: info(entry, gpu.version)?,
+            entry,
+            shared: AtomicU32::new(SHARED_UNASKED),
+            code: self,
+        }))
+    }
+}
+
+fn info(entry: Entry, version: u32) -> Result<KernelInfo, DeviceError> {
+    use sys::CUfunction_attribute_enum as A;
+    let attribute = |attribute: A| -> Result<u32, DeviceError> {
+        let mut value = 0;
+        let doing = "cannot read an attribute of a kernel";
+        driver!(doing, cuFuncGetAttribute(&mut value, attribute, entry.0))?;
+        Ok(value as u32)
+    };
+    let mut parameters = None;
+    if version >= PARAMETERS_SINCE {
+        let (mut offset, mut size) = (0, 0);
+        let told = driver!("", cuFuncGetParamInfo(entry.0, 0, &mut offset, &mut size));
+        parameters = told.ok().map(|()| size as u32);
+    }
+    Ok(KernelInfo {
+        registers: attribute(A::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+        local: attribute(A::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+        shared: attribute(A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+        threads: attribute(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        parameters,
+    })
+}
+
+/// A kernel of a loaded binary.
+struct Launchable {
+    code: Arc<Loaded>,
+    entry: Entry,
+    info: KernelInfo,
+    /// Dynamic shared memory that launches may ask for so far, bytes.
+    shared: AtomicU32,
+}
+
+impl Launchable {
+    /// Lets launches ask for so much dynamic shared memory.
+    fn allow(&self, shared: u32) -> Result<(), DeviceError> {
+        // what the source declares counts too
+        if shared + self.info.shared <= self.shared.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let attribute =
+            sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        driver!(
+            "the GPU has less shared memory than a kernel asks for",
+            cuFuncSetAttribute(self.entry.0, attribute, shared as i32)
+        )?;
+        self.shared
+            .fetch_max(shared + self.info.shared, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Function for Launchable {
+    fn info(&self) -> KernelInfo {
+        self.info
+    }
+
+    fn resident(&self, threads: u32, shared: u32) -> Result<u32, DeviceError> {
+        self.code.context.gpu.bind()?;
+        self.allow(shared)?;
+        let mut blocks = 0;
+        driver!(
+            "cannot tell how many blocks a multiprocessor holds",
+            cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &mut blocks,
+                self.entry.0,
+                threads as i32,
+                shared as usize,
+            )
+        )?;
+        Ok(blocks as u32)
+    }
+
+    fn launch(
+        &self,
+        shape: Shape,
+        parameters: &[u8],
+        timer: Option<&Arc<KernelTally>>,
+    ) -> Result<(), DeviceError> {
+        let context = &self.code.context;
+        context.gpu.bind()?;
+        self.allow(shape.shared)?;
+        let timer = timer.filter(|_| context.gpu.version >= TIMES_SINCE);
+        let start = timer.map(|_| context.mark()).transpose()?;
+        let mut parameters: [*mut c_void; 1] = [parameters.as_ptr().cast_mut().cast()];
+        driver!(
+            "cannot launch a kernel",
+            cuLaunchKernel(
+                self.entry.0,
+                shape.blocks,
+                1,
+                1,
+                shape.threads,
+                1,
+                1,
+                shape.shared,
+                context.stream.0,
+                parameters.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        )?;
+        if let (Some(start), Some(tally)) = (start, timer) {
+            let end = context.mark()?;
+            context.time(start, end, tally.clone())?;
+        }
+        Ok(())
+    }
+}

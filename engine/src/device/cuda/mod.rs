@@ -1,0 +1,327 @@
+//! The GPU, through CUDA's driver and NVRTC, both of which are loaded at run time: the program starts without them.
+
+mod driver;
+mod image;
+mod slabs;
+mod staging;
+mod stream;
+
+use super::backend::{Backend, Code, Range};
+use super::cache::Cache;
+use super::counters::KernelTally;
+use super::error::size;
+use super::{DeviceError, DeviceLimits, DeviceMemory};
+use driver::{Attribute, Event, Gpu, Stream};
+use image::Loaded;
+use slabs::Slabs;
+use staging::Staging;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use stream::Mark;
+
+/// Launches whose times may wait to be read.
+const MOST_TIMES: usize = 4096;
+
+/// The GPU.
+pub(super) struct Cuda {
+    context: Arc<Context>,
+    limits: DeviceLimits,
+    name: String,
+    memory: u64,
+    /// Version of NVRTC: 1000 * major + 10 * minor.
+    compiler: u32,
+    cache: Cache,
+    /// Page-locked memory that was given out: address and bytes.
+    pinned: Mutex<Vec<(usize, usize)>>,
+}
+
+/// What everything on the GPU needs, kept alive by all of it.
+struct Context {
+    gpu: Gpu,
+    stream: Stream,
+    staging: Mutex<Staging>,
+    times: Mutex<Times>,
+}
+
+/// Launches whose times are not read yet, and events to use again.
+#[derive(Default)]
+struct Times {
+    waiting: Vec<(Event, Event, Arc<KernelTally>)>,
+    spare: Vec<Event>,
+}
+
+impl Cuda {
+    /// Opens the first GPU that the driver shows.
+    pub(super) fn open() -> Result<Self, DeviceError> {
+        let missing = |what: &str| Err(DeviceError::Missing(what.into()));
+        if !driver::present() {
+            return missing("there is no CUDA: its driver (libcuda) is not installed");
+        }
+        image::find_compiler();
+        match image::compiler_present() {
+            false => missing(
+                "CUDA's compiler library (libnvrtc) is not found: install it and set CUDA_HOME or LD_LIBRARY_PATH",
+            ),
+            // the bindings panic where a function is missing
+            true => catch_unwind(AssertUnwindSafe(Self::start)).unwrap_or_else(|_| {
+                missing("CUDA's driver is too old: a function of CUDA 12 is missing in it")
+            }),
+        }
+    }
+
+    fn start() -> Result<Self, DeviceError> {
+        let (gpu, compiler) = (driver::start()?, image::version()?);
+        let context = Context::open(gpu)?;
+        if compiler / 1000 > gpu.version / 1000 {
+            return Err(DeviceError::Missing(format!(
+                "the driver knows CUDA {} and its compiler library (libnvrtc) is of CUDA {}: renew the driver or install an older libnvrtc",
+                version(gpu.version),
+                version(compiler)
+            )));
+        }
+        if gpu.attribute(Attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED)? == 0
+        {
+            return Err(DeviceError::Missing(format!(
+                "the GPU {} cannot map memory to reserved addresses",
+                gpu.name()
+            )));
+        }
+        Ok(Self {
+            limits: limits(&gpu)?,
+            name: gpu.name(),
+            memory: gpu.memory()?.1,
+            context: Arc::new(context),
+            compiler,
+            cache: Cache::open(),
+            pinned: Mutex::default(),
+        })
+    }
+
+    /// Whether memory of the host is page-locked.
+    fn is_pinned(&self, memory: &[u8]) -> bool {
+        let start = memory.as_ptr() as usize;
+        lock(&self.pinned)
+            .iter()
+            .any(|&(first, bytes)| first <= start && start + memory.len() <= first + bytes)
+    }
+
+    fn bind(&self) -> Result<(), DeviceError> {
+        self.context.gpu.bind()
+    }
+}
+
+fn limits(gpu: &Gpu) -> Result<DeviceLimits, DeviceError> {
+    use Attribute as A;
+    Ok(DeviceLimits {
+        multiprocessors: gpu.attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        threads_per_block: gpu.attribute(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        threads_per_multiprocessor: gpu
+            .attribute(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
+        registers_per_multiprocessor: gpu
+            .attribute(A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)?,
+        shared_per_block: gpu
+            .attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        shared_per_multiprocessor: gpu
+            .attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+        shared_reserved_per_block: gpu
+            .attribute(A::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)?,
+        capability: [
+            gpu.attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            gpu.attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ],
+    })
+}
+
+/// `13.0` for 13000.
+fn version(number: u32) -> String {
+    format!("{}.{}", number / 1000, number % 1000 / 10)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Context {
+    fn open(gpu: Gpu) -> Result<Self, DeviceError> {
+        gpu.bind()?;
+        Ok(Self {
+            gpu,
+            stream: stream::open()?,
+            staging: Mutex::default(),
+            times: Mutex::default(),
+        })
+    }
+
+    /// Waits for all work and reads the times of launches.
+    fn wait(&self) -> Result<(), DeviceError> {
+        stream::wait(self.stream)?;
+        let mut times = lock(&self.times);
+        for (start, end, tally) in std::mem::take(&mut times.waiting) {
+            tally.took(stream::between(start, end)?);
+            times.spare.extend([start, end]);
+        }
+        Ok(())
+    }
+
+    fn zero(&self, to: u64, bytes: usize) -> Result<(), DeviceError> {
+        stream::zero(self.stream, to, bytes)
+    }
+
+    /// An event behind the work so far.
+    fn mark(&self) -> Result<Event, DeviceError> {
+        let spare = lock(&self.times).spare.pop();
+        let event = spare.map_or_else(|| stream::event(Mark::Time), Ok)?;
+        stream::record(event, self.stream)?;
+        Ok(event)
+    }
+
+    /// The time between two events goes to a kernel's counters once it is known.
+    fn time(&self, start: Event, end: Event, tally: Arc<KernelTally>) -> Result<(), DeviceError> {
+        let mut times = lock(&self.times);
+        times.waiting.push((start, end, tally));
+        let full = times.waiting.len() >= MOST_TIMES;
+        drop(times);
+        if full { self.wait() } else { Ok(()) }
+    }
+
+    /// The error of memory that does not suffice.
+    fn out_of_memory(&self, asked: usize) -> DeviceError {
+        let (free, total) = self.gpu.memory().unwrap_or_default();
+        DeviceError::Memory {
+            asked: asked as u64,
+            free,
+            total,
+        }
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // of failures there is nobody to tell
+        let _ = self.gpu.bind();
+        let _ = stream::wait(self.stream);
+        *lock(&self.staging) = Staging::default();
+        let times = std::mem::take(&mut *lock(&self.times));
+        let waiting = times
+            .waiting
+            .iter()
+            .flat_map(|(start, end, _)| [*start, *end]);
+        waiting
+            .chain(times.spare.iter().copied())
+            .for_each(stream::drop_event);
+        stream::close(self.stream);
+        self.gpu.close();
+    }
+}
+
+impl Backend for Cuda {
+    fn describe(&self) -> String {
+        format!(
+            "{} ({} multiprocessors, {}, driver {})",
+            self.name,
+            self.limits.multiprocessors,
+            size(self.memory),
+            version(self.context.gpu.version)
+        )
+    }
+
+    fn limits(&self) -> DeviceLimits {
+        self.limits
+    }
+
+    fn memory(&self) -> Result<DeviceMemory, DeviceError> {
+        self.bind()?;
+        let (free, total) = self.context.gpu.memory()?;
+        Ok(DeviceMemory { free, total })
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
+        self.bind()?;
+        let address = slabs::allocate(bytes)?;
+        address.ok_or_else(|| self.context.out_of_memory(bytes))
+    }
+
+    fn release(&self, address: u64, _bytes: usize) {
+        // of failures there is nobody to tell
+        let _ = self.bind();
+        let _ = self.context.wait();
+        slabs::free(address);
+    }
+
+    fn reserve(&self, bytes: usize) -> Result<Box<dyn Range>, DeviceError> {
+        Ok(Box::new(Slabs::reserve(&self.context, bytes)?))
+    }
+
+    fn allocate_host(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
+        self.bind()?;
+        let pointer = slabs::allocate_host(bytes)?;
+        lock(&self.pinned).push((pointer as usize, bytes));
+        Ok(pointer)
+    }
+
+    fn release_host(&self, pointer: *mut u8, _bytes: usize) {
+        lock(&self.pinned).retain(|&(first, _)| first != pointer as usize);
+        // of failures there is nobody to tell
+        let _ = self.bind();
+        slabs::free_host(pointer);
+    }
+
+    fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
+        self.bind()?;
+        let stream = self.context.stream;
+        if self.is_pinned(from) {
+            stream::copy_up(stream, to, from)?;
+            return self.context.wait();
+        }
+        lock(&self.context.staging).upload(stream, to, from)
+    }
+
+    fn download(&self, from: u64, to: &mut [u8]) -> Result<(), DeviceError> {
+        self.bind()?;
+        let stream = self.context.stream;
+        if self.is_pinned(to) {
+            stream::copy_down(stream, from, to)?;
+        } else {
+            lock(&self.context.staging).download(stream, from, to)?;
+        }
+        self.context.wait()
+    }
+
+    fn zero(&self, to: u64, bytes: usize) -> Result<(), DeviceError> {
+        self.bind()?;
+        self.context.zero(to, bytes)
+    }
+
+    fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), DeviceError> {
+        self.bind()?;
+        stream::copy_within(self.context.stream, from, to, bytes)
+    }
+
+    fn synchronise(&self) -> Result<(), DeviceError> {
+        self.bind()?;
+        self.context.wait()
+    }
+
+    fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn Code>, DeviceError> {
+        let [major, minor] = self.limits.capability;
+        let architecture = format!("sm_{major}{minor}");
+        let made_by = format!(
+            "NVRTC {} {}",
+            version(self.compiler),
+            image::OPTIONS.join(" ")
+        );
+        let file = Cache::file(name, &[source, &architecture, &made_by], "cubin");
+        let known = self.cache.load(&file);
+        if let Some(Ok(loaded)) = known.map(|binary| Loaded::load(&self.context, &binary)) {
+            return Ok(Arc::new(loaded));
+        }
+        let binary = image::compile(name, source, &architecture).map_err(|error| {
+            let kept = self
+                .cache
+                .write(&format!("{name}-failed.cu"), source.as_bytes());
+            error.with_source(kept.as_deref())
+        })?;
+        self.cache.store(&file, &binary);
+        Ok(Arc::new(Loaded::load(&self.context, &binary)?))
+    }
+}

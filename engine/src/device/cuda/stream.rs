@@ -1,0 +1,120 @@
+//! The queue of work: copies, fills, events, waits. The context must be current on the calling thread.
+
+use super::driver::{Event, Stream, driver, sys};
+use crate::device::DeviceError;
+
+/// What an event is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// To wait for.
+    Order,
+    /// To take times.
+    Time,
+}
+
+/// A new queue.
+pub(super) fn open() -> Result<Stream, DeviceError> {
+    let mut stream = std::ptr::null_mut();
+    let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
+    driver!(
+        "cannot make a queue of the GPU",
+        cuStreamCreate(&mut stream, flags)
+    )?;
+    Ok(Stream(stream))
+}
+
+/// Ends a queue.
+pub(super) fn close(stream: Stream) {
+    // there is nobody to tell
+    let _ = driver!("", cuStreamDestroy_v2(stream.0));
+}
+
+/// Waits for all work.
+pub(super) fn wait(stream: Stream) -> Result<(), DeviceError> {
+    driver!("the GPU's work failed", cuStreamSynchronize(stream.0))
+}
+
+/// Copies to the GPU from page-locked memory, which stays as it is until the copy has ended.
+pub(super) fn copy_up(stream: Stream, to: u64, from: &[u8]) -> Result<(), DeviceError> {
+    let bytes = from.len();
+    driver!(
+        "cannot copy to the GPU",
+        cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), bytes, stream.0)
+    )
+}
+
+/// Copies from the GPU to page-locked memory, which is left alone until the copy has ended.
+pub(super) fn copy_down(stream: Stream, from: u64, to: &mut [u8]) -> Result<(), DeviceError> {
+    let bytes = to.len();
+    if bytes == 0 {
+        return Ok(());
+    }
+    driver!(
+        "cannot copy from the GPU",
+        cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), from, bytes, stream.0)
+    )
+}
+
+/// Copies on the GPU.
+pub(super) fn copy_within(
+    stream: Stream,
+    from: u64,
+    to: u64,
+    bytes: usize,
+) -> Result<(), DeviceError> {
+    driver!(
+        "cannot copy on the GPU",
+        cuMemcpyDtoDAsync_v2(to, from, bytes, stream.0)
+    )
+}
+
+/// Sets bytes to zero.
+pub(super) fn zero(stream: Stream, to: u64, bytes: usize) -> Result<(), DeviceError> {
+    driver!(
+        "cannot clear memory of the GPU",
+        cuMemsetD8Async(to, 0, bytes, stream.0)
+    )
+}
+
+/// A new event.
+pub(super) fn event(mark: Mark) -> Result<Event, DeviceError> {
+    let mut event = std::ptr::null_mut();
+    let flags = match mark {
+        Mark::Order => sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING,
+        Mark::Time => sys::CUevent_flags_enum::CU_EVENT_DEFAULT,
+    };
+    driver!(
+        "cannot make an event of the GPU",
+        cuEventCreate(&mut event, flags as u32)
+    )?;
+    Ok(Event(event))
+}
+
+/// Ends an event.
+pub(super) fn drop_event(event: Event) {
+    // there is nobody to tell
+    let _ = driver!("", cuEventDestroy_v2(event.0));
+}
+
+/// Puts an event behind the work so far.
+pub(super) fn record(event: Event, stream: Stream) -> Result<(), DeviceError> {
+    driver!(
+        "cannot mark the GPU's work",
+        cuEventRecord(event.0, stream.0)
+    )
+}
+
+/// Waits until all work before an event is done; not at all if it was never recorded.
+pub(super) fn wait_for(event: Event) -> Result<(), DeviceError> {
+    driver!("the GPU's work failed", cuEventSynchronize(event.0))
+}
+
+/// Nanoseconds between two events that have passed.
+pub(super) fn between(start: Event, end: Event) -> Result<u64, DeviceError> {
+    let mut milliseconds = 0.0;
+    driver!(
+        "cannot take a time of the GPU",
+        cuEventElapsedTime_v2(&mut milliseconds, start.0, end.0)
+    )?;
+    Ok((f64::from(milliseconds) * 1e6) as u64)
+}
