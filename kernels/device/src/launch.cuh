@@ -21,6 +21,7 @@ extern __shared__ __align__(16) unsigned char rs_dynamic_shared[];
       name##_block(*(const Params*)p);                                                                         \
     }                                                                                                          \
   }                                                                                                            \
+  extern "C" int name##_parameter_bytes() { return (int)sizeof(Params); }                                       \
   static void name##_block(const Params& p)
 #define KERNEL_BOUNDS(name, Params, threads, blocks) KERNEL(name, Params)
 #define SHARED static thread_local
