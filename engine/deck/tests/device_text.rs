@@ -156,12 +156,11 @@ fn source(formulas: &[Formula]) -> String {
         .collect();
     let items: Vec<_> = functions.iter().flat_map(|f| f.items.clone()).collect();
     let mut text = program(&items);
-    // one function in one call, and not in two, as on a device
     for (n, function) in functions.iter().enumerate() {
-        let _ = write!(
+        text.push_str(&function.text);
+        let _ = writeln!(
             text,
-            "{}static __attribute__((noinline)) double call_{n}(double x, double y, double z) {{ return formula_{n}(x, y, z); }}\n",
-            function.text
+            "static __attribute__((noinline)) double call_{n}(double x, double y, double z) {{\n  return formula_{n}(x, y, z);\n}}"
         );
     }
     let names: Vec<String> = (0..functions.len()).map(|n| format!("call_{n}")).collect();

@@ -88,6 +88,16 @@ template<class T> RS_FN T largest_of_block(T x) { return x; }
 // Stores the larger of a number not below zero and what stands at `to`, which holds its bits.
 template<class T> RS_FN void store_largest(typename rs::lim<T>::U* to, T x) { atomic_max(to, rs::to_bits(x)); }
 
+// Leaves a fault for the host, unless there is one already: nine words, the code (not 0) and the bits of x, y, z, time.
+RS_FN void leave_fault(unsigned* fault, unsigned code, const double* place, double time) {
+  if (atomic_swap_if(fault, 0u, code) != 0u) return;
+  for (int n = 0; n < 4; ++n) {
+    const rs::u64 bits = rs::to_bits(n < 3 ? place[n] : time);
+    fault[1 + 2 * n] = (unsigned)bits;
+    fault[2 + 2 * n] = (unsigned)(bits >> 32);
+  }
+}
+
 }  // namespace launch
 
 // Shares out 0..n among the threads of a block.

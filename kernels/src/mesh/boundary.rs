@@ -1,6 +1,7 @@
 //! Ghost cells beyond the physical faces of the domain.
 
 use super::{Block, cell_centre};
+use nestar_device::Item;
 
 /// Where a ghost cell lies, for rules that depend on place and time.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,67 @@ pub trait CellRule<R>: Send + Sync {
     fn is_wall(&self, _cell: &GhostCell) -> bool {
         false
     }
+
+    /// The rule of a face (`axis` 0 to 2, `side` 0 at the lower face, 1 at the upper) in the device's language; `None`: the
+    /// rule works on the host only.
+    fn device(&self, _axis: usize, _side: usize) -> Option<RuleText> {
+        None
+    }
+
+    /// What is wrong with the rule's values at a cell, where its text for the device left the number of a face.
+    fn fault_message(&self, _cell: GhostCell) -> Option<String> {
+        None
+    }
+}
+
+/// A rule in the device's language.
+///
+/// The functions stand in namespace `field`, behind its type `REAL` and its constant `COMPONENTS`; A is the axis, S the side:
+///
+/// ```text
+/// RS_FN bool wall_A_S(const double* centre, double time, unsigned* fault)             as CellRule::is_wall
+/// RS_FN void beyond_A_S(const double* centre, double time, REAL* u, unsigned* fault)  as CellRule::apply
+/// ```
+///
+/// Where a value is not fit to be used they call `launch::leave_fault(fault, code, centre, time)` with the
+/// [code of the face](Self::face_code) and go on.
+#[derive(Clone, Debug)]
+pub struct RuleText {
+    /// What the functions call.
+    pub items: Vec<&'static Item>,
+    /// Their definitions.
+    pub functions: String,
+}
+
+impl RuleText {
+    /// The code of faults beyond a face.
+    #[must_use]
+    pub const fn face_code(axis: usize, side: usize) -> u32 {
+        1 + 2 * axis as u32 + side as u32
+    }
+
+    /// The ghost cell that the words of a fault name; `None` where they name no face.
+    #[must_use]
+    pub fn faulty_cell(fault: &[u32; 9]) -> Option<GhostCell> {
+        let face = fault[0].checked_sub(1).filter(|face| *face < 6)? as usize;
+        let (centre, time) = fault_place(fault);
+        Some(GhostCell {
+            axis: face / 2,
+            side: face % 2,
+            centre,
+            time,
+        })
+    }
+}
+
+/// The place and the time in the words of a fault.
+#[must_use]
+pub fn fault_place(fault: &[u32; 9]) -> ([f64; 3], f64) {
+    let number = |n: usize| {
+        let (low, high) = (u64::from(fault[1 + 2 * n]), u64::from(fault[2 + 2 * n]));
+        f64::from_bits(high << 32 | low)
+    };
+    ([0, 1, 2].map(number), number(3))
 }
 
 /// What stands beyond one face of the domain.

@@ -15,7 +15,7 @@ pub mod restrict;
 pub mod rows;
 
 pub use block::{Block, cell_centre};
-pub use boundary::{Boundaries, CellRule, FaceRule, GhostCell};
+pub use boundary::{Boundaries, CellRule, FaceRule, GhostCell, RuleText, fault_place};
 pub use gather::{GatherScratch, GhostView, gather};
 pub use rows::Rows;
 

@@ -1,14 +1,15 @@
 //! What the gas does beyond the faces of the domain.
 
 use super::formulas::{StateConfig, StateFormulas, VARIABLES, arguments};
+use super::rule_text::{self, InflowText};
 use crate::fields::{GAS_COMPONENTS, GasModel};
 use nestar_deck::{Deck, DeckError, Formula};
-use nestar_device::Real;
+use nestar_device::{Real, device};
 use nestar_engine::config::BoundaryKind;
 use nestar_engine::field::FieldSpec;
 use nestar_engine::time::FaultBox;
 use nestar_engine::{Error, Simulation};
-use nestar_kernels::mesh::{Boundaries, CellRule, FaceRule, GhostCell};
+use nestar_kernels::mesh::{Boundaries, CellRule, FaceRule, GhostCell, RuleText};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,21 +22,33 @@ pub const FACES: [[&str; 2]; 3] = [
 ];
 
 /// Outflow that lets nothing in: the velocity into the domain is taken away, with its kinetic energy.
-struct Diode;
+pub(super) struct Diode;
+
+/// Momentum along an axis and energy density of what a diode lets in from a cell of the given density: nothing may move
+/// inward, which is up at the lower face.
+#[device]
+pub(super) fn without_inflow<R: Real>(density: R, momentum: R, energy: R, lower: bool) -> (R, R) {
+    let inward = if lower {
+        momentum > 0.0
+    } else {
+        momentum < 0.0
+    };
+    if inward {
+        (0.0, energy - 0.5 * momentum * momentum / density)
+    } else {
+        (momentum, energy)
+    }
+}
 
 impl<R: Real> CellRule<R> for Diode {
     fn apply(&self, cell: GhostCell, state: &mut [R]) {
-        let zero = R::lit(0.0);
-        let momentum = state[1 + cell.axis];
-        let inward = if cell.side == 0 {
-            momentum > zero
-        } else {
-            momentum < zero
-        };
-        if inward {
-            state[4] -= R::lit(0.5) * momentum * momentum / state[0];
-            state[1 + cell.axis] = zero;
-        }
+        let normal = 1 + cell.axis;
+        (state[normal], state[4]) =
+            without_inflow(state[0], state[normal], state[4], cell.side == 0);
+    }
+
+    fn device(&self, axis: usize, side: usize) -> Option<RuleText> {
+        Some(rule_text::diode(axis, side))
     }
 }
 
@@ -69,7 +82,7 @@ fn zero() -> String {
 }
 
 /// A state given by formulas.
-struct Inflow {
+pub(super) struct Inflow {
     formulas: StateFormulas,
     /// Not 0 where the face is open; absent: everywhere.
     open: Option<Formula>,
@@ -80,7 +93,7 @@ struct Inflow {
 }
 
 impl Inflow {
-    fn take(
+    pub(super) fn take(
         deck: &mut Deck,
         path: &str,
         model: &GasModel,
@@ -108,34 +121,55 @@ impl Inflow {
     }
 }
 
+impl Inflow {
+    /// Whether the face is closed at the cell: a fault of the formula is none of this function's.
+    fn opening(&self, cell: &GhostCell) -> f64 {
+        let open = self.open.as_ref();
+        open.map_or(1.0, |open| open.eval(&arguments(cell.centre, cell.time)))
+    }
+
+    /// What is wrong with the formulas at a cell, if anything: `where` first, then the state, then the scalars.
+    fn fault(&self, cell: &GhostCell) -> Option<String> {
+        let (table, centre, time) = (&self.table, cell.centre, cell.time);
+        if self.opening(cell).is_nan() {
+            return Some(format!(
+                "`where` of [{table}] is not a number at (x, y, z) = {centre:?}, t = {time}"
+            ));
+        }
+        let primitive = self.formulas.at(centre, time);
+        if !primitive.is_physical() {
+            return Some(format!(
+                "the formulas of [{table}] give an unphysical state at (x, y, z) = {centre:?}, t = {time}: {primitive:?}; \
+                 density and pressure must be positive and all values finite"
+            ));
+        }
+        let fraction = |n| self.formulas.scalar_at(n, centre, time);
+        let wrong = (0..self.formulas.scalars().len()).find(|&n| !fraction(n).is_finite())?;
+        let fraction = fraction(wrong);
+        Some(format!(
+            "scalar {wrong} of [{table}] is {fraction} at (x, y, z) = {centre:?}, t = {time}"
+        ))
+    }
+
+    fn report(&self, cell: &GhostCell) {
+        if let Some(message) = self.fault(cell) {
+            self.faults.report(|| message);
+        }
+    }
+}
+
 impl<R: Real> CellRule<R> for Inflow {
     fn is_wall(&self, cell: &GhostCell) -> bool {
-        let Some(open) = &self.open else {
-            return false;
-        };
-        let value = open.eval(&arguments(cell.centre, cell.time));
-        if value.is_nan() {
-            self.faults.report(|| {
-                let (table, centre, time) = (&self.table, cell.centre, cell.time);
-                format!(
-                    "`where` of [{table}] is not a number at (x, y, z) = {centre:?}, t = {time}"
-                )
-            });
+        let open = self.opening(cell);
+        if open.is_nan() {
+            self.report(cell);
         }
-        value == 0.0
+        open == 0.0
     }
 
     fn apply(&self, cell: GhostCell, state: &mut [R]) {
         let primitive = self.formulas.at(cell.centre, cell.time);
-        if !primitive.is_physical() {
-            self.faults.report(|| {
-                format!(
-                    "the formulas of [{}] give an unphysical state at (x, y, z) = {:?}, t = {}: {primitive:?}; density and \
-                     pressure must be positive and all values finite",
-                    self.table, cell.centre, cell.time
-                )
-            });
-        }
+        let mut sound = primitive.is_physical();
         let mut conserved = [0.0; nestar_kernels::mesh::prolong::MAX_COMPONENTS];
         primitive.conserved(self.gamma, &mut conserved[..GAS_COMPONENTS]);
         for (value, c) in state[..GAS_COMPONENTS].iter_mut().zip(conserved) {
@@ -143,14 +177,27 @@ impl<R: Real> CellRule<R> for Inflow {
         }
         for (n, value) in state[GAS_COMPONENTS..].iter_mut().enumerate() {
             let fraction = self.formulas.scalar_at(n, cell.centre, cell.time);
-            if !fraction.is_finite() {
-                self.faults.report(|| {
-                    let (table, centre, time) = (&self.table, cell.centre, cell.time);
-                    format!("scalar {n} of [{table}] is {fraction} at (x, y, z) = {centre:?}, t = {time}")
-                });
-            }
+            sound &= fraction.is_finite();
             *value = R::lit(fraction * primitive.density);
         }
+        if !sound {
+            self.report(&cell);
+        }
+    }
+
+    fn device(&self, axis: usize, side: usize) -> Option<RuleText> {
+        let inflow = InflowText {
+            axis,
+            side,
+            open: self.open.as_ref(),
+            formulas: &self.formulas,
+            gamma: self.gamma,
+        };
+        Some(inflow.rule())
+    }
+
+    fn fault_message(&self, cell: GhostCell) -> Option<String> {
+        self.fault(&cell)
     }
 }
 

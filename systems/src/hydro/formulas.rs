@@ -118,6 +118,18 @@ impl StateFormulas {
     }
 }
 
+impl StateFormulas {
+    /// Formulas of density, velocity x y z and pressure, of the [`VARIABLES`].
+    pub(super) fn gas(&self) -> &[Formula; GAS_COMPONENTS] {
+        &self.gas
+    }
+
+    /// Formulas of the scalars' mass fractions; absent where they are 0.
+    pub(super) fn scalars(&self) -> &[Option<Formula>] {
+        &self.scalars
+    }
+}
+
 /// Values of the [`VARIABLES`].
 pub(super) fn arguments(x: [f64; 3], t: f64) -> [f64; 5] {
     let r = nestar_device::math::sum3(x[0] * x[0], x[1] * x[1], x[2] * x[2]).sqrt();

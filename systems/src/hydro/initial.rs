@@ -2,6 +2,7 @@
 
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use bevy_ecs::prelude::*;
+use nestar_device::{Real, device};
 use nestar_engine::Error;
 use nestar_engine::field::{Element, Pool, Storage};
 use nestar_engine::mesh::{NewRows, Topology};
@@ -26,26 +27,27 @@ pub struct Primitive {
 impl Primitive {
     /// Density, momentum and total energy densities into `out[0..5]`.
     pub fn conserved(&self, gamma: f64, out: &mut [f64]) {
-        let w = [
-            self.density,
-            self.velocity[0],
-            self.velocity[1],
-            self.velocity[2],
-            self.pressure,
-        ];
         out[..GAS_COMPONENTS].copy_from_slice(
-            &nestar_kernels::hydro::eos::conserved_from_primitive(&w, gamma),
+            &nestar_kernels::hydro::eos::conserved_from_primitive(&self.array(), gamma),
         );
     }
 
-    pub(super) fn is_physical(&self) -> bool {
-        let finite = self.velocity.iter().all(|v| v.is_finite());
-        finite
-            && self.density > 0.0
-            && self.density.is_finite()
-            && self.pressure > 0.0
-            && self.pressure.is_finite()
+    /// Density, velocity x y z, pressure.
+    fn array(&self) -> [f64; GAS_COMPONENTS] {
+        let [x, y, z] = self.velocity;
+        [self.density, x, y, z, self.pressure]
     }
+
+    pub(super) fn is_physical(&self) -> bool {
+        is_physical(&self.array())
+    }
+}
+
+/// Whether density and pressure of a primitive state are positive and all of it is finite.
+#[device]
+pub(super) fn is_physical<R: Real>(w: &[R; 5]) -> bool {
+    let finite = w[1].is_finite() && w[2].is_finite() && w[3].is_finite();
+    finite && w[0] > 0.0 && w[0].is_finite() && w[4] > 0.0 && w[4].is_finite()
 }
 
 /// Points to evaluate and the states found there, by column.

@@ -5,6 +5,7 @@ pub mod config;
 pub mod formulas;
 pub mod initial;
 pub mod mending;
+mod rule_text;
 pub mod solver;
 pub mod systems;
 

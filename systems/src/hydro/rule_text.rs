@@ -1,0 +1,158 @@
+//! The boundary rules in the device's language.
+
+use super::boundary::without_inflow;
+use super::formulas::StateFormulas;
+use super::initial::is_physical;
+use crate::fields::GAS_COMPONENTS;
+use nestar_deck::{DeviceFormula, Formula};
+use nestar_device::Item;
+use nestar_device::math::sum3;
+use nestar_kernels::hydro::eos::conserved_from_primitive;
+use nestar_kernels::mesh::RuleText;
+use std::fmt::Write as _;
+
+/// Outflow that lets nothing in.
+pub(super) fn diode(axis: usize, side: usize) -> RuleText {
+    let (normal, lower, function) = (1 + axis, side == 0, without_inflow::ITEM.path());
+    let functions = format!(
+        "RS_FN bool wall_{axis}_{side}(const double*, double, unsigned*) {{ return false; }}
+RS_FN void beyond_{axis}_{side}(const double*, double, REAL* u, unsigned*) {{
+  const rs::tup<REAL, REAL> kept = ::{function}<REAL>(u[0], u[{normal}], u[4], {lower});
+  u[{normal}] = kept._0;
+  u[4] = kept._1;
+}}
+"
+    );
+    RuleText {
+        items: vec![without_inflow::ITEM],
+        functions,
+    }
+}
+
+/// A state given by formulas, beyond a face.
+pub(super) struct InflowText<'a> {
+    pub axis: usize,
+    pub side: usize,
+    /// Not 0 where the face is open; absent: everywhere.
+    pub open: Option<&'a Formula>,
+    pub formulas: &'a StateFormulas,
+    pub gamma: f64,
+}
+
+impl InflowText<'_> {
+    /// The rule with the functions of its formulas before it.
+    pub fn rule(&self) -> RuleText {
+        let mut text = RuleText {
+            items: vec![
+                sum3::ITEM,
+                is_physical::ITEM,
+                conserved_from_primitive::ITEM,
+            ],
+            functions: String::new(),
+        };
+        let wall = self.wall(&mut text);
+        let beyond = self.beyond(&mut text);
+        text.functions += &wall;
+        text.functions += &beyond;
+        text
+    }
+
+    /// Writes a formula's function and gives the call of it at `x`, `time` and `r`.
+    fn call(&self, formula: &Formula, of: &str, rule: &mut RuleText) -> String {
+        let name = format!("inflow_{}_{}_{of}", self.axis, self.side);
+        let DeviceFormula { text, items } = formula.device_text(&name);
+        rule.functions += &text;
+        rule.items.extend(items);
+        format!("{name}(x[0], x[1], x[2], time, r)")
+    }
+
+    /// Leaves a fault under `condition`.
+    fn fault(&self, condition: &str) -> String {
+        let code = RuleText::face_code(self.axis, self.side);
+        format!("  if ({condition}) launch::leave_fault(fault, {code}u, x, time);\n")
+    }
+
+    fn wall(&self, rule: &mut RuleText) -> String {
+        let (axis, side) = (self.axis, self.side);
+        let mut text = format!(
+            "RS_FN bool wall_{axis}_{side}(const double* x, double time, unsigned* fault) {{\n"
+        );
+        match self.open {
+            None => text += "  return false;\n",
+            Some(open) => {
+                let open = self.call(open, "open", rule);
+                let fault = self.fault("open != open");
+                let _ = write!(
+                    text,
+                    "{}  const double open = {open};\n{fault}  return open == 0.0;\n",
+                    radius()
+                );
+            }
+        }
+        text + "}\n"
+    }
+
+    fn beyond(&self, rule: &mut RuleText) -> String {
+        let (axis, side) = (self.axis, self.side);
+        let names = [
+            "density",
+            "velocity_x",
+            "velocity_y",
+            "velocity_z",
+            "pressure",
+        ];
+        let gas = self.formulas.gas().iter().zip(names);
+        let state: Vec<String> = gas
+            .map(|(formula, name)| self.call(formula, name, rule))
+            .collect();
+        let mut text = format!(
+            "RS_FN void beyond_{axis}_{side}(const double* x, double time, REAL* u, unsigned* fault) {{\n{}",
+            radius()
+        );
+        let _ = write!(
+            text,
+            "  const rs::arr<double, 5> w = {{{{{}}}}};
+  bool sound = ::{}<double>(w);
+  const rs::arr<double, 5> gas = ::{}<double>(w, {});
+  for (int c = 0; c < 5; ++c) u[c] = (REAL)gas[c];\n",
+            state.join(",\n    "),
+            is_physical::ITEM.path(),
+            conserved_from_primitive::ITEM.path(),
+            double(self.gamma)
+        );
+        for (n, formula) in self.formulas.scalars().iter().enumerate() {
+            let fraction = match formula {
+                Some(formula) => self.call(formula, &format!("scalar_{n}"), rule),
+                None => "0.0".into(),
+            };
+            let c = GAS_COMPONENTS + n;
+            let _ = write!(
+                text,
+                "  const double fraction_{n} = {fraction};
+  sound = sound && rs::is_finite(fraction_{n});
+  u[{c}] = (REAL)(fraction_{n} * w[0]);\n"
+            );
+        }
+        text + &self.fault("!sound") + "}\n"
+    }
+}
+
+/// The distance of `x` from the origin, as the formulas' `r`.
+fn radius() -> String {
+    let sum: &Item = sum3::ITEM;
+    format!(
+        "  const double r = rs::sqrt(::{}<double>(x[0] * x[0], x[1] * x[1], x[2] * x[2]));\n",
+        sum.path()
+    )
+}
+
+/// A number by its bits.
+fn double(x: f64) -> String {
+    format!(
+        "rs::from_bits((rs::u64)0x{:016x}ull /* {x} */)",
+        x.to_bits()
+    )
+}
+
+#[cfg(test)]
+mod tests;

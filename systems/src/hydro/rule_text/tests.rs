@@ -1,0 +1,205 @@
+//! The text of the rules, on the emulated device, has the bits and finds the faults of the rules.
+
+use super::super::boundary::{Diode, Inflow};
+use crate::fields::GasModel;
+use bytemuck::{Pod, Zeroable};
+use nestar_deck::Deck;
+use nestar_device::Real;
+use nestar_engine::device::{Device, DeviceKind, Shape};
+use nestar_engine::time::FaultBox;
+use nestar_kernels::mesh::{CellRule, GhostCell, RuleText};
+
+const DECK: &str = r#"
+    [inflow.z_upper]
+    where      = "x < 1 + 0.1*sin(9*y)"
+    density    = "8 + t*exp(-r)"
+    velocity_x = "0.5*cos(x)"
+    velocity_z = "-1 - y^3"
+    pressure   = "0.4 + 0.01*x*y"
+    scalars    = { dye = "if(y > 0, 1/3, r)" }
+
+    [inflow.x_lower]
+    where      = "sqrt(2 - x) - 0.1"
+    density    = "if(y > 1, -1, 1)"
+    pressure   = "1"
+    scalars    = { dye = "if(x > 1, 0/0, 1)" }
+"#;
+const COMPONENTS: usize = 7;
+const CELLS: usize = 400;
+const TIME: f64 = 0.7;
+
+fn inflow(table: &str) -> Inflow {
+    let mut deck = Deck::parse("inflow.toml", DECK).unwrap();
+    let model = GasModel {
+        gamma: 1.4,
+        scalars: vec!["dust".into(), "dye".into()],
+    };
+    Inflow::take(&mut deck, table, &model, FaultBox::default()).unwrap()
+}
+
+/// Twin of the kernel's parameters.
+#[repr(C)]
+#[derive(Clone, Copy, Zeroable, Pod)]
+struct Probe {
+    centres: u64,
+    states: u64,
+    walls: u64,
+    fault: u64,
+    time: f64,
+    cells: u64,
+}
+
+/// Calls both functions of a face for many cells.
+const KERNEL: &str = r"
+struct Probe {
+  const double* centres; field::REAL* states; int* walls; unsigned* fault; double time; rs::u64 cells;
+};
+KERNEL(probe, Probe) {
+  EACH(n, (int)p.cells) {
+    p.walls[n] = field::WALL(p.centres + 3 * n, p.time, p.fault);
+    if (!p.walls[n]) field::BEYOND(p.centres + 3 * n, p.time, p.states + field::COMPONENTS * n, p.fault);
+  }
+}
+";
+
+fn program<R: Real>(rule: &RuleText, axis: usize, side: usize) -> String {
+    let real = if size_of::<R>() == 4 {
+        "float"
+    } else {
+        "double"
+    };
+    format!(
+        "{}{}namespace field {{\ntypedef {real} REAL;\nconstexpr int COMPONENTS = {COMPONENTS};\n{}}}\n{}",
+        nestar_device::program(&rule.items),
+        nestar_device::LAUNCH,
+        rule.functions,
+        KERNEL
+            .replace("WALL", &format!("wall_{axis}_{side}"))
+            .replace("BEYOND", &format!("beyond_{axis}_{side}"))
+    )
+}
+
+fn numbers(count: usize) -> Vec<f64> {
+    let mut state = 3u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 51) as f64 - 2.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// What the device makes of states at the given centres: whether there is a wall, the ghosts' states, the fault.
+fn on_device<R: Real + Pod>(
+    rule: &dyn CellRule<R>,
+    [axis, side]: [usize; 2],
+    centres: &[f64],
+    states: &mut [R],
+) -> (Vec<i32>, [u32; 9]) {
+    let text = rule.device(axis, side).expect("a rule for the device");
+    let device = Device::open(DeviceKind::Emulated).unwrap();
+    let module = device
+        .compile("rule-test", &program::<R>(&text, axis, side))
+        .unwrap();
+    let cells = centres.len() / 3;
+    let (places, walls) = (
+        device.buffer(3 * cells).unwrap(),
+        device.buffer(cells).unwrap(),
+    );
+    let (values, fault) = (
+        device.buffer(states.len()).unwrap(),
+        device.buffer(9).unwrap(),
+    );
+    device.upload(&places, 0, centres).unwrap();
+    device.upload(&values, 0, states).unwrap();
+    let parameters = Probe {
+        centres: places.address(),
+        states: values.address(),
+        walls: walls.address(),
+        fault: fault.address(),
+        time: TIME,
+        cells: cells as u64,
+    };
+    let shape = Shape {
+        blocks: 1,
+        threads: 1,
+        shared: 0,
+    };
+    let kernel = module.kernel("probe").unwrap();
+    device.launch(&kernel, shape, &parameters).unwrap();
+    let (mut is_wall, mut words) = (vec![0; cells], [0; 9]);
+    device.download(&values, 0, states).unwrap();
+    device.download(&walls, 0, &mut is_wall).unwrap();
+    device.download(&fault, 0, &mut words).unwrap();
+    (is_wall, words)
+}
+
+/// The rule on the host, cell by cell, against the device.
+fn agree<R: Real + Pod>(rule: &dyn CellRule<R>, face: [usize; 2]) {
+    let centres = numbers(3 * CELLS);
+    let before: Vec<R> = numbers(COMPONENTS * CELLS)
+        .into_iter()
+        .map(R::lit)
+        .collect();
+    let mut found = before.clone();
+    let (walls, fault) = on_device(rule, face, &centres, &mut found);
+    assert_eq!(fault, [0; 9]);
+    for (n, centre) in centres.as_chunks::<3>().0.iter().enumerate() {
+        let cell = GhostCell {
+            axis: face[0],
+            side: face[1],
+            centre: *centre,
+            time: TIME,
+        };
+        assert_eq!(walls[n] != 0, rule.is_wall(&cell), "{cell:?}");
+        let at = n * COMPONENTS..(n + 1) * COMPONENTS;
+        let mut wanted = before[at.clone()].to_vec();
+        if walls[n] == 0 {
+            rule.apply(cell, &mut wanted);
+        }
+        let same = wanted
+            .iter()
+            .zip(&found[at.clone()])
+            .all(|(a, b)| a.bits() == b.bits());
+        assert!(same, "{cell:?}: {wanted:?}, on the device {:?}", &found[at]);
+    }
+}
+
+#[test]
+fn rules_have_the_same_bits_on_the_device() {
+    for face in [[0, 0], [1, 1]] {
+        agree::<f32>(&Diode, face);
+        agree::<f64>(&Diode, face);
+    }
+    agree::<f32>(&inflow("inflow.z_upper"), [2, 1]);
+    agree::<f64>(&inflow("inflow.z_upper"), [2, 1]);
+}
+
+/// Where the state, a scalar or `where` cannot be used, the device names the place and the rule gives the host's message.
+#[test]
+fn faults_of_formulas_keep_their_place_and_message() {
+    for (centre, message) in [
+        ([0.5, 1.5, 0.25], "unphysical state"),
+        ([1.5, 0.5, 0.25], "scalar 1 of"),
+        ([3.0, 0.5, 0.25], "`where` of"),
+    ] {
+        let rule = inflow("inflow.x_lower");
+        let mut state = [1.0f64; 2 * COMPONENTS];
+        let sound = [0.5, 0.5, 0.25];
+        let centres = [sound, centre].concat();
+        let (_, fault) = on_device::<f64>(&rule, [0, 0], &centres, &mut state);
+        let cell = RuleText::faulty_cell(&fault).expect("a fault of a face");
+        assert_eq!(
+            (cell.axis, cell.side, cell.centre, cell.time),
+            (0, 0, centre, TIME)
+        );
+        let found = CellRule::<f64>::fault_message(&rule, cell).expect("a message");
+        assert!(found.contains(message), "{found}");
+        let cell = GhostCell {
+            centre: sound,
+            ..cell
+        };
+        assert_eq!(CellRule::<f64>::fault_message(&rule, cell), None);
+    }
+}
