@@ -29,6 +29,8 @@ mod emulated;
 mod error;
 mod memory;
 mod module;
+#[cfg(test)]
+mod tests;
 
 pub use counters::{DeviceCounters, KernelCounters};
 pub use error::DeviceError;

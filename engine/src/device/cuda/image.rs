@@ -310,3 +310,32 @@ impl Function for Launchable {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{compile, compiler_present, find_compiler, version};
+    use nestar_device::{LAUNCH, program};
+
+    /// NVRTC needs no GPU.
+    #[test]
+    fn skeletons_compile_to_binaries_and_errors_have_lines() {
+        find_compiler();
+        if !compiler_present() {
+            println!("skipped: there is no NVRTC");
+            return;
+        }
+        assert!(version().unwrap() >= 12000);
+        let kernel =
+            "struct P { rs::u64 x; };\nKERNEL(fill, P) {\n  EACH(i, 8) ((double*)p.x)[i] = i;\n}\n";
+        let source = format!("{}\n{LAUNCH}\n{kernel}", program(&[]));
+        let binary = compile("fill", &source, "sm_90").unwrap();
+        assert_eq!(&binary[..4], b"\x7fELF");
+        let broken = source.replace("[i] = i", "[i] = j");
+        let line = 1 + broken
+            .lines()
+            .take_while(|l| !l.contains("[i] = j"))
+            .count();
+        let text = compile("fill", &broken, "sm_90").unwrap_err().to_string();
+        assert!(text.contains(&format!("fill.cu({line})")), "{text}");
+    }
+}

@@ -1,0 +1,363 @@
+//! The device layer on the emulated device, and what a machine without a GPU says.
+
+use super::cache::Cache;
+use super::*;
+use bytemuck::Zeroable;
+use nestar_device::{LAUNCH, program};
+use std::path::PathBuf;
+
+/// Kernels in the language of launch skeletons.
+const KERNELS: &str = r"
+struct Saxpy { rs::u64 x; rs::u64 y; double a; rs::i64 n; };
+KERNEL(saxpy, Saxpy) {
+  const double* x = (const double*)p.x;
+  double* y = (double*)p.y;
+  const rs::i64 share = (p.n + launch::blocks() - 1) / launch::blocks();
+  EACH(i, share) {
+    const rs::i64 at = launch::block() * share + i;
+    if (at < p.n) y[at] = p.a * x[at] + y[at];
+  }
+}
+struct Sums { rs::u64 values; rs::u64 sums; rs::u64 largest; rs::i64 length; };
+KERNEL(sums, Sums) {
+  SHARED double total[1];
+  double* copy = launch::shared<double>();
+  const double* values = (const double*)p.values + launch::block() * p.length;
+  EACH(i, (int)p.length) copy[i] = values[i];
+  launch::barrier();
+  if (launch::thread() == 0) {
+    total[0] = 0.0;
+    for (int i = 0; i < p.length; ++i) total[0] = total[0] + copy[i];
+  }
+  launch::barrier();
+  EACH(i, 1) {
+    ((double*)p.sums)[launch::block()] = total[i];
+    launch::store_largest((rs::u64*)p.largest, total[i]);
+  }
+}
+";
+
+#[repr(C)]
+#[derive(Clone, Copy, Zeroable, Pod)]
+struct Saxpy {
+    x: u64,
+    y: u64,
+    a: f64,
+    n: i64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Zeroable, Pod)]
+struct Sums {
+    values: u64,
+    sums: u64,
+    largest: u64,
+    length: i64,
+}
+
+/// What the tests compile.
+fn source() -> String {
+    format!("{}\n{LAUNCH}\n{KERNELS}", program(&[]))
+}
+
+/// The devices that this machine has; an emulated one needs a C++ compiler.
+fn devices() -> Vec<Device> {
+    let mut devices = Vec::new();
+    for kind in [DeviceKind::Emulated, DeviceKind::Cuda] {
+        match Device::open(kind) {
+            Ok(device) => devices.push(device),
+            Err(why) => println!("skipped: {why}"),
+        }
+    }
+    devices
+}
+
+/// An emulated device with a cache of its own.
+fn emulated(folder: &PathBuf) -> Option<Device> {
+    let backend = emulated::Emulated::with(Cache::at(folder.clone()));
+    let backend = backend.inspect_err(|why| println!("skipped: {why}")).ok()?;
+    Some(Device(Arc::new(Opened {
+        kind: DeviceKind::Emulated,
+        backend: Box::new(backend),
+        tally: Tally::default(),
+    })))
+}
+
+fn shape(blocks: u32, shared: u32) -> Shape {
+    Shape {
+        blocks,
+        threads: 64,
+        shared,
+    }
+}
+
+#[test]
+fn growables_keep_their_address_and_their_values() {
+    for device in devices() {
+        let kernel = device.compile("tests", &source()).unwrap();
+        let kernel = kernel.kernel("saxpy").unwrap();
+        let mut x = device.growable::<f64>(1 << 32).unwrap();
+        let mut y = device.growable::<f64>(1 << 32).unwrap();
+        let (address, mut expected) = (y.address(), Vec::new());
+        for length in [1000, 1001, 700_000] {
+            x.grow(length).unwrap();
+            y.grow(length).unwrap();
+            let values: Vec<f64> = (0..length).map(|i| i as f64 / 7.0).collect();
+            device.upload(&x, 0, &values).unwrap();
+            expected.resize(length, 0.0);
+            for (y, x) in expected.iter_mut().zip(&values) {
+                *y = 1.25 * x + *y;
+            }
+            let parameters = Saxpy {
+                x: x.address(),
+                y: y.address(),
+                a: 1.25,
+                n: length as i64,
+            };
+            device.launch(&kernel, shape(37, 0), &parameters).unwrap();
+            let mut found = vec![f64::NAN; length];
+            device.download(&y, 0, &mut found).unwrap();
+            assert_eq!(found, expected);
+        }
+        assert_eq!(
+            (y.address(), y.len(), y.most()),
+            (address, 700_000, 1 << 32)
+        );
+        assert!(y.bytes() >= 700_000 * 8);
+        let refusal = y.grow((1 << 32) + 1).unwrap_err();
+        assert!(refusal.to_string().contains("reserved"), "{refusal}");
+    }
+}
+
+#[test]
+fn blocks_have_shared_memory_and_atomics() {
+    for device in devices() {
+        let kernel = device.compile("tests", &source()).unwrap();
+        let kernel = kernel.kernel("sums").unwrap();
+        let (blocks, length) = (250usize, 3000usize);
+        let values: Vec<f64> = (0..blocks * length).map(|i| (i % 977) as f64).collect();
+        let memory = device.buffer::<f64>(values.len()).unwrap();
+        let (sums, largest) = (device.buffer::<f64>(blocks), device.buffer::<f64>(1));
+        let (sums, largest) = (sums.unwrap(), largest.unwrap());
+        device.upload(&memory, 0, &values).unwrap();
+        let parameters = Sums {
+            values: memory.address(),
+            sums: sums.address(),
+            largest: largest.address(),
+            length: length as i64,
+        };
+        let shared = (length * 8) as u32;
+        device
+            .launch(&kernel, shape(blocks as u32, shared), &parameters)
+            .unwrap();
+        let expected: Vec<f64> = values.chunks(length).map(|b| b.iter().sum()).collect();
+        let (mut found, mut most) = (vec![0.0; blocks], [0.0]);
+        device.download(&sums, 0, &mut found).unwrap();
+        device.download(&largest, 0, &mut most).unwrap();
+        assert_eq!(found, expected);
+        assert_eq!(most[0], expected.iter().copied().fold(0.0, f64::max));
+        assert!(kernel.resident(64, shared).unwrap() >= 1);
+    }
+}
+
+#[test]
+fn copies_reach_where_they_should() {
+    for device in devices() {
+        // more than the blocks that copies are staged in
+        let length = (100 << 20) / 8 + 13;
+        let mut values = device.pinned::<u64>(length).unwrap();
+        assert!(values.iter().all(|&x| x == 0));
+        values
+            .iter_mut()
+            .enumerate()
+            .for_each(|(i, x)| *x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let memory = device.buffer::<u64>(length).unwrap();
+        let other = device.buffer::<u64>(length).unwrap();
+        let pageable = values.to_vec();
+        for (source, offset) in [(&*values, 0), (&pageable[..length - 5], 5)] {
+            device.upload(&memory, offset, source).unwrap();
+            device
+                .copy(&memory, offset, &other, 0, source.len())
+                .unwrap();
+            let mut found = vec![1; source.len()];
+            device.download(&other, 0, &mut found).unwrap();
+            assert!(found == source);
+        }
+        let mut pinned = device.pinned::<u64>(length).unwrap();
+        device.fill_zero(&other, 2..length - 3).unwrap();
+        device.download(&other, 0, &mut pinned).unwrap();
+        assert_eq!(pinned[..2], pageable[..2]);
+        assert!(pinned[2..length - 3].iter().all(|&x| x == 0));
+        // many small copies pass through the same blocks
+        for i in 0..3000 {
+            device.upload(&memory, 5 * i, &[i as u64; 5]).unwrap();
+        }
+        let mut found = vec![0; 15_000];
+        device.download(&memory, 0, &mut found).unwrap();
+        assert!(found.iter().enumerate().all(|(i, &x)| x == i as u64 / 5));
+    }
+}
+
+#[test]
+fn counters_tell_what_was_done() {
+    for device in devices() {
+        let module = device.compile("tests", &source()).unwrap();
+        let kernel = module.kernel("saxpy").unwrap();
+        let memory = device.buffer::<f64>(100).unwrap();
+        let parameters = Saxpy {
+            x: memory.address(),
+            y: memory.address(),
+            a: 1.0,
+            n: 100,
+        };
+        device.upload(&memory, 0, &[1.0; 100]).unwrap();
+        device.launch(&kernel, shape(0, 0), &parameters).unwrap();
+        device.launch(&kernel, shape(3, 0), &parameters).unwrap();
+        device.profile(true);
+        let again = module.kernel("saxpy").unwrap();
+        device.launch(&again, shape(3, 0), &parameters).unwrap();
+        device.synchronise().unwrap();
+        let mut values = [0.0; 100];
+        device.download(&memory, 0, &mut values).unwrap();
+        assert_eq!(values, [4.0; 100]);
+        let counters = device.counters();
+        assert_eq!((counters.launches, counters.synchronisations), (2, 2));
+        assert_eq!((counters.bytes_up, counters.bytes_down), (800, 800));
+        let [kernel] = &counters.kernels[..] else {
+            panic!("{counters:?}")
+        };
+        assert_eq!(
+            (&*kernel.name, kernel.launches, kernel.timed),
+            ("saxpy", 2, 1)
+        );
+        assert!(kernel.seconds > 0.0 && kernel.seconds < 1.0, "{kernel:?}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    for device in devices() {
+        let module = device.compile("tests", &source()).unwrap();
+        let kernel = module.kernel("saxpy").unwrap();
+        assert_eq!(kernel.info().parameters, Some(32));
+        let memory = device.buffer::<f64>(10).unwrap();
+        let refusals = [
+            device.upload(&memory, 9, &[0.0; 2]).unwrap_err(),
+            device
+                .download(&memory, usize::MAX, &mut [0.0; 2])
+                .unwrap_err(),
+            device.copy(&memory, 0, &memory, 5, 6).unwrap_err(),
+            device.fill_zero(&memory, 0..11).unwrap_err(),
+            device
+                .buffer::<f64>(usize::MAX / 8)
+                .map(|_| ())
+                .unwrap_err(),
+            device
+                .launch(&kernel, shape(1, 1 << 20), &Saxpy::zeroed())
+                .unwrap_err(),
+            module.kernel("nothing").map(|_| ()).unwrap_err(),
+            device.launch(&kernel, shape(1, 0), &[0u64; 3]).unwrap_err(),
+        ];
+        let words = [
+            "reach beyond the 10",
+            "reach beyond",
+            "reach beyond",
+            "reach beyond",
+            "more than addresses",
+            "shared memory",
+            "no kernel nothing",
+            "takes 32 bytes of parameters, not 24",
+        ];
+        for (refusal, words) in refusals.iter().zip(words) {
+            assert!(refusal.to_string().contains(words), "{refusal}");
+        }
+    }
+}
+
+#[test]
+fn a_broken_source_is_told_with_its_line() {
+    for device in devices() {
+        let source = source().replace("double* y =", "double* y = missing +");
+        let line = 1 + source
+            .lines()
+            .take_while(|l| !l.contains("missing"))
+            .count();
+        let refusal = device.compile("broken", &source).map(|_| ()).unwrap_err();
+        let text = refusal.to_string();
+        assert!(
+            text.contains("\"broken\"") && text.contains("missing"),
+            "{text}"
+        );
+        assert!(text.contains(&line.to_string()), "{line}: {text}");
+    }
+}
+
+#[test]
+fn a_damaged_or_unwritable_cache_does_no_harm() {
+    let folder = std::env::temp_dir().join(format!("nestar-cache-test-{}", std::process::id()));
+    let Some(device) = emulated(&folder) else {
+        return;
+    };
+    let compile = || {
+        device
+            .compile("cached", &source())
+            .unwrap()
+            .kernel("saxpy")
+            .map(|_| ())
+    };
+    let files = || -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&folder).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    };
+    compile().unwrap();
+    let [file] = &files()[..] else {
+        panic!("{:?}", files())
+    };
+    let whole = std::fs::read(file).unwrap();
+    for damaged in [&whole[..whole.len() / 2], &[0; 10], &[]] {
+        // a new file: the old one may be in use
+        std::fs::remove_file(file).unwrap();
+        std::fs::write(file, damaged).unwrap();
+        compile().unwrap();
+        assert_eq!(files(), [file.clone()]);
+        assert_eq!(std::fs::read(file).unwrap().len(), whole.len());
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, "a file where the folder should be").unwrap();
+    compile().unwrap();
+    std::fs::remove_file(&folder).unwrap();
+}
+
+#[test]
+fn a_machine_without_a_gpu_says_so() {
+    match Device::open(DeviceKind::Cuda) {
+        Ok(device) => assert!(device.describe().contains("multiprocessors")),
+        Err(why) => {
+            let text = why.to_string();
+            assert!(text.contains("CUDA") || text.contains("GPU"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn an_emulated_device_tells_its_limits() {
+    let Ok(device) = Device::open(DeviceKind::Emulated) else {
+        return;
+    };
+    let memory = device.memory().unwrap();
+    assert!(memory.free > 0 && memory.free <= memory.total);
+    assert_eq!(device.limits().shared_per_block, 227 << 10);
+    assert_eq!(device.kind(), DeviceKind::Emulated);
+    assert!(device.describe().starts_with("emulated device ("));
+}
+
+#[test]
+fn memory_that_does_not_suffice_is_told_in_numbers() {
+    let error = DeviceError::Memory {
+        asked: 3 << 30,
+        free: (1 << 30) + (1 << 29),
+        total: 139 << 30,
+    };
+    let text = "the device's memory does not suffice: 3.0 GiB asked for, 1.5 GiB of 139.0 GiB free";
+    assert_eq!(error.to_string(), text);
+}
