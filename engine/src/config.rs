@@ -222,6 +222,10 @@ pub enum DeviceChoice {
     Auto,
     /// The CPU.
     Cpu,
+    /// A GPU with CUDA; without one the run does not start.
+    Cuda,
+    /// The GPU's kernels compiled by the C++ compiler and run on the CPU, to test them without a GPU; slower than `cpu`.
+    Emulated,
 }
 
 /// Floating-point precision.

@@ -4,6 +4,7 @@ use crate::config::{
     DomainConfig, LevelStepsConfig, MeshSettings, OutputConfig, PrecisionChoice, RunConfig,
     TimeConfig, UnitsConfig,
 };
+use crate::device::ComputeDevice;
 use crate::error::Error;
 use crate::field::operations::{SkippedCorrections, correct, restrict};
 use crate::field::{Field, FieldRegistry, FieldSpec, Pool, Precision, Storage};
@@ -93,8 +94,10 @@ impl Simulation {
         let domain = check_domain(&deck, &settings.domain)?;
         check_mesh(&deck, &domain, settings.mesh.max_level)?;
         check_courant(&deck, &settings.time)?;
+        let device = ComputeDevice::choose(settings.run.device)?;
         let levels = settings.mesh.max_level + 1;
         let mut world = World::new();
+        world.insert_resource(device);
         world.insert_resource(Topology::new(domain, settings.mesh.max_level));
         world.insert_resource(Levels::new(levels, 0.0));
         world.insert_resource(LevelClock::default());

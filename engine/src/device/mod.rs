@@ -23,6 +23,7 @@
 
 mod backend;
 mod cache;
+mod choice;
 mod counters;
 mod cuda;
 mod emulated;
@@ -32,6 +33,7 @@ mod module;
 #[cfg(test)]
 mod tests;
 
+pub use choice::ComputeDevice;
 pub use counters::{DeviceCounters, KernelCounters};
 pub use error::DeviceError;
 pub use memory::{Buffer, DeviceSlice, Growable, Pinned};

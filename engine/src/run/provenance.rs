@@ -1,5 +1,6 @@
 //! `provenance.json`: what made a run.
 
+use crate::device::{ComputeDevice, Device};
 use crate::error::Error;
 use crate::simulation::Simulation;
 use std::path::Path;
@@ -21,13 +22,15 @@ pub struct BuildInfo {
 /// The file cannot be written.
 pub fn write(sim: &Simulation, build: &BuildInfo, directory: &Path) -> Result<(), Error> {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let device = sim.world.resource::<ComputeDevice>().device.as_ref();
+    let device = device.map_or_else(|| "cpu".to_string(), Device::describe);
     let provenance = serde_json::json!({
         "program": "nestar",
         "version": build.version,
         "commit": build.commit,
         "build_flags": build.flags,
         "host": host.trim(),
-        "device": "cpu",
+        "device": device,
         "ranks": 1,
         "threads": rayon::current_num_threads(),
         "precision": format!("{:?}", sim.precision()).to_lowercase(),

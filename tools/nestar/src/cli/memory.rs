@@ -1,6 +1,7 @@
 //! How much memory a run takes.
 
 use nestar::engine::Simulation;
+use nestar::engine::device::ComputeDevice;
 use nestar::engine::field::{FieldRegistry, Precision};
 use nestar::engine::mesh::Topology;
 use nestar::engine::patch::CELLS;
@@ -32,7 +33,11 @@ pub fn root_patches(sim: &Simulation) -> u64 {
 /// gets killed without a word.
 pub fn too_little(sim: &Simulation) -> Option<String> {
     let needed = root_patches(sim) * patch_bytes(sim);
-    let available = available().filter(|&bytes| bytes < needed)?;
+    let available = match &sim.world.resource::<ComputeDevice>().device {
+        Some(device) => device.memory().ok().map(|memory| memory.free),
+        None => available(),
+    };
+    let available = available.filter(|&bytes| bytes < needed)?;
     Some(format!(
         "the fields of the root grid need {}, of which {} are available here; take fewer domain.cells, or \
          run.precision = \"single\"",
@@ -41,7 +46,7 @@ pub fn too_little(sim: &Simulation) -> Option<String> {
     ))
 }
 
-/// Memory and swap space that programs can still take, where the system says it.
+/// Memory and swap space of the host that programs can still take, where the system says it.
 fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let kibibytes = |key: &str| -> Option<u64> {

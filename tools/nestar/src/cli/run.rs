@@ -3,6 +3,7 @@
 use super::progress::{ReportOptions, Reporter};
 use super::{DeckArgs, FAILED, Failure, INTERRUPTED, memory};
 use clap::Args;
+use nestar::engine::device::ComputeDevice;
 use nestar::engine::run::{RunOptions, RunSummary};
 use nestar::engine::schedule::Phase;
 use nestar::engine::time::RunCounters;
@@ -29,7 +30,7 @@ pub struct RunArgs {
     /// Threads, in place of run.threads; 0: all cores
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<u32>,
-    /// Device, in place of run.device: auto or cpu
+    /// Device, in place of run.device: auto, cpu, cuda or emulated
     #[arg(long)]
     device: Option<String>,
     /// Check the whole hierarchy after every regrid
@@ -110,14 +111,11 @@ pub fn run(arguments: &RunArgs) -> Result<u8, Failure> {
 /// The first lines of a run: what runs, where, with how much memory.
 fn head(arguments: &RunArgs, sim: &mut engine::Simulation) -> Vec<String> {
     let build = assemble::build_info();
-    let lanes = match LaneChoice::Auto.available() {
-        LaneChoice::Avx512 => "AVX-512",
-        LaneChoice::Avx2 => "AVX2",
-        _ => "scalar",
-    };
     let patch = memory::patch_bytes(sim);
     let root = patch * memory::root_patches(sim);
-    vec![
+    let compute = sim.world.resource::<ComputeDevice>();
+    let note = compute.note.as_ref();
+    let mut lines = vec![
         format!(
             "nestar {} ({}), deck {}",
             build.version,
@@ -125,7 +123,8 @@ fn head(arguments: &RunArgs, sim: &mut engine::Simulation) -> Vec<String> {
             arguments.deck.deck.display()
         ),
         format!(
-            "device: CPU, {lanes} lanes, threads: {}, precision: {}",
+            "device: {}, threads: {}, precision: {}",
+            place(compute),
             rayon::current_num_threads(),
             format!("{:?}", sim.precision()).to_lowercase()
         ),
@@ -135,7 +134,22 @@ fn head(arguments: &RunArgs, sim: &mut engine::Simulation) -> Vec<String> {
             memory::root_patches(sim),
             memory::shown(patch)
         ),
-    ]
+    ];
+    lines.extend(note.map(|why| format!("no GPU is used: {why}")));
+    lines
+}
+
+/// Where the run computes.
+fn place(compute: &ComputeDevice) -> String {
+    let lanes = match LaneChoice::Auto.available() {
+        LaneChoice::Avx512 => "AVX-512",
+        LaneChoice::Avx2 => "AVX2",
+        _ => "scalar",
+    };
+    match &compute.device {
+        Some(device) => device.describe(),
+        None => format!("CPU, {lanes} lanes"),
+    }
 }
 
 /// The share of each phase in the wall time, and what had to be repaired.

@@ -62,7 +62,7 @@ fn what_the_arguments_get_wrong_is_told_with_status_2() {
         ),
         (&["run", "."], "is a directory"),
         (&["run", "deck.toml", "--set", "time.end"], "--set time.end"),
-        (&["run", "deck.toml", "--device", "cuda"], "run.device"),
+        (&["run", "deck.toml", "--device", "gpu"], "run.device"),
         (&["run", "deck.toml", "--threads", "-1"], "--threads"),
         (&["run"], "<DECK>"),
         (&["rum", "deck.toml"], "run"),

@@ -1,0 +1,142 @@
+//! `nestar verify`: the same run on two devices, and whether they agree in every bit.
+
+use super::{FAILED, Failure, WRONG, print, say};
+use clap::Args;
+use nestar::Simulation;
+use nestar::engine::run::{RunOptions, Silent};
+use nestar::snapshot::{Snapshot, digest, latest};
+use nestar_deck::Deck;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What to compare.
+#[derive(Args)]
+pub struct VerifyArgs {
+    /// The decks
+    #[arg(required = true)]
+    decks: Vec<PathBuf>,
+    /// Replace a value of all decks; may be given several times
+    #[arg(long = "set", value_name = "TABLE.KEY=VALUE")]
+    overrides: Vec<String>,
+    /// The two devices
+    #[arg(long, value_delimiter = ',', default_value = "cpu,cuda")]
+    devices: Vec<String>,
+    /// The precisions
+    #[arg(long, value_delimiter = ',', default_value = "single,double")]
+    precisions: Vec<String>,
+    /// Most root cells along an axis
+    #[arg(long, default_value_t = 32)]
+    cells: u32,
+    /// Most refined levels
+    #[arg(long, default_value_t = 2)]
+    levels: usize,
+    /// Root steps
+    #[arg(long, default_value_t = 3)]
+    steps: u64,
+}
+
+/// Runs each deck, made small, on both devices and compares the digests of the final snapshots.
+pub fn verify(arguments: &VerifyArgs) -> Result<(), Failure> {
+    let [first, second] = arguments.devices.as_slice() else {
+        return Err(Failure::new(WRONG, "--devices takes two devices: cpu,cuda"));
+    };
+    let mut different = 0;
+    for deck in &arguments.decks {
+        for precision in &arguments.precisions {
+            let one = result(arguments, deck, precision, first)?;
+            let other = result(arguments, deck, precision, second)?;
+            let verdict = if one == other {
+                "equal".to_string()
+            } else {
+                different += 1;
+                format!("DIFFERENT: {first} {one}, {second} {other}")
+            };
+            print(&format!(
+                "{:<40} {precision:<7} {verdict}\n",
+                deck.display().to_string()
+            ))?;
+        }
+    }
+    if different == 0 {
+        return Ok(());
+    }
+    let message = format!(
+        "{different} of {} runs differ between {first} and {second}; please report this with the decks",
+        arguments.decks.len() * arguments.precisions.len()
+    );
+    Err(Failure::new(FAILED, message))
+}
+
+/// The digest of the final snapshot of a small run of a deck.
+fn result(
+    arguments: &VerifyArgs,
+    deck: &Path,
+    precision: &str,
+    device: &str,
+) -> Result<String, Failure> {
+    let directory = Temporary::new()?;
+    let mut sim = small(arguments, deck, precision, device)?;
+    sim.run_with(RunOptions {
+        output: Some(directory.0.clone()),
+        resume: false,
+        stop: Arc::new(AtomicBool::new(false)),
+        observer: Box::new(Silent),
+        build: nestar::assemble::build_info(),
+    })?;
+    let none = || Failure::new(FAILED, format!("{}: no final snapshot", deck.display()));
+    let (_, path) = latest(&directory.0)?.ok_or_else(none)?;
+    Ok(digest(&Snapshot::open(&path)?)?)
+}
+
+/// The deck with few cells, levels and steps.
+fn small(
+    arguments: &VerifyArgs,
+    path: &Path,
+    precision: &str,
+    device: &str,
+) -> Result<Simulation, Failure> {
+    let read = |changes: &[String]| -> Result<Simulation, Failure> {
+        let mut deck = Deck::read(path)?;
+        for change in arguments.overrides.iter().chain(changes) {
+            deck.set(change)?;
+        }
+        Ok(Simulation::new(deck)?)
+    };
+    let mut whole = read(&["run.device=cpu".into()])?;
+    let settings = &whole.engine().settings;
+    let cells = settings.domain.cells.map(|n| n.min(arguments.cells));
+    let max_level = settings.mesh.max_level.min(arguments.levels);
+    read(&[
+        format!("domain.cells={cells:?}"),
+        format!("mesh.max_level={max_level}"),
+        format!("time.max_steps={}", arguments.steps),
+        "output.initial=false".into(),
+        "output.final=true".into(),
+        "output.interval=0.0".into(),
+        "output.steps=0".into(),
+        "output.wall_interval=0.0".into(),
+        format!("run.precision={precision}"),
+        format!("run.device={device}"),
+    ])
+}
+
+/// A directory that goes when the value goes.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> Result<Self, Failure> {
+        let path = std::env::temp_dir().join(format!("nestar-verify-{}", std::process::id()));
+        std::fs::create_dir_all(&path)
+            .map_err(|e| Failure::new(FAILED, format!("cannot create {}: {e}", path.display())))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            say(&format!("note: cannot remove {}: {error}", self.0.display()));
+        }
+    }
+}
