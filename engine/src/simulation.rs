@@ -14,7 +14,7 @@ use crate::patch::PATCH;
 use crate::schedule::{Phase, Schedules, StepSet};
 use crate::time::driver::{DriverSettings, Fault, FaultBox, RunCounters};
 use crate::time::limits::LevelSteps;
-use crate::time::{Driver, LevelClock, Levels, StepLimits, StepVerdict};
+use crate::time::{Driver, LevelClock, Levels, StepLimits, StepVerdict, check_faults};
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::IntoScheduleConfigs;
 use bevy_ecs::system::ScheduleSystem;
@@ -201,6 +201,7 @@ impl Simulation {
     pub fn initialise(&mut self) -> Result<(), Error> {
         self.require_fresh()?;
         regrid::create_root(&mut self.world);
+        check_faults(&mut self.world)?;
         self.driver
             .run_phase(&mut self.world, Phase::Initialise, 0, 0.0)?;
         // a finer level's wishes can change a coarser one: each pass can only refine, so the loop ends
@@ -241,6 +242,7 @@ impl Simulation {
                 continue;
             }
             regrid::apply(&mut self.world, level, &changes);
+            check_faults(&mut self.world)?;
             self.driver
                 .run_phase(&mut self.world, Phase::Initialise, level + 1, 0.0)?;
             changed = true;

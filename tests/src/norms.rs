@@ -5,12 +5,15 @@ use nestar::engine::Simulation;
 use nestar::engine::field::FieldRegistry;
 
 /// Conserved totals of all components.
+///
+/// # Panics
+/// If a device fails.
 #[must_use]
 pub fn totals(sim: &Simulation) -> Vec<f64> {
     let fields = sim.world.resource::<FieldRegistry>().operations();
     fields
         .iter()
-        .flat_map(|field| (field.totals)(&sim.world))
+        .flat_map(|field| (field.totals)(&sim.world).expect("the device adds up"))
         .collect()
 }
 

@@ -151,7 +151,8 @@ fn columns(sim: &Simulation, level: usize) -> Vec<Vec<f64>> {
     let mut columns = Vec::new();
     for field in fields {
         for c in 0..(field.components)(&sim.world).len() {
-            columns.push(match (field.extract)(&sim.world, level, c, rows) {
+            let values = (field.extract)(&sim.world, level, c, rows);
+            columns.push(match values.expect("the device gives its rows") {
                 Values::F64(values) => values,
                 Values::F32(values) => values.into_iter().map(f64::from).collect(),
                 _ => panic!("a field holds floats"),

@@ -1,8 +1,9 @@
 //! Cell-wise maps: a `#[device]` function applied to every cell of a level, where the pool lives.
 
+use super::device::DeviceTopology;
 use super::pool::{Element, Field, Pool, Storage};
 use crate::mesh::Topology;
-use crate::time::LevelClock;
+use crate::time::{FaultBox, LevelClock};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::MapFn;
@@ -15,6 +16,8 @@ use rayon::prelude::*;
 pub struct LevelRows<'w> {
     topology: Res<'w, Topology>,
     clock: Res<'w, LevelClock>,
+    tables: Option<Res<'w, DeviceTopology>>,
+    faults: Res<'w, FaultBox>,
 }
 
 impl LevelRows<'_> {
@@ -43,7 +46,8 @@ impl<F: Field, M> CellMap<F> for M where
 }
 
 impl<F: Field> Pool<F> {
-    /// Applies `M` with the given parameters to every cell of the level at hand, covered ones included.
+    /// Applies `M` with the given parameters to every cell of the level at hand, covered ones included, where the pool lives.
+    /// What goes wrong on a device stops the run behind the schedule.
     ///
     /// # Panics
     /// If the number of parameters is not the function's.
@@ -55,9 +59,19 @@ impl<F: Field> Pool<F> {
             M::ITEM.name
         );
         let level = rows.level();
-        match self.storage {
-            Storage::Single(_) => self.map_rows(level, rows.rows(), parameters, M::call::<f32>),
-            Storage::Double(_) => self.map_rows(level, rows.rows(), parameters, M::call::<f64>),
+        let bank = self.current(level);
+        match (&mut self.storage, &rows.tables) {
+            (Storage::Single(_), _) => {
+                self.map_rows(level, rows.rows(), parameters, M::call::<f32>);
+            }
+            (Storage::Double(_), _) => {
+                self.map_rows(level, rows.rows(), parameters, M::call::<f64>);
+            }
+            (Storage::Device(device), Some(tables)) => {
+                let mapped = device.map(tables, level, bank, M::ITEM, parameters);
+                rows.faults.check(mapped);
+            }
+            (Storage::Device(_), None) => panic!("a pool on a device needs its topology there"),
         }
         self.touch(rows.rows());
     }

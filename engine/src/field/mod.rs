@@ -1,5 +1,6 @@
 //! Fields: what a plugin declares, where the values live, and what the engine derives from the declaration.
 
+pub mod device;
 pub mod map;
 pub mod operations;
 pub mod pool;
@@ -14,6 +15,7 @@ pub use pool::{Element, Field, Pool, Storage, TypedPool};
 pub use registers::Registers;
 pub use slab::Slabs;
 
+use nestar_device::Item;
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 
 /// What one component of a field is.
@@ -42,6 +44,17 @@ pub struct FieldSpec {
     pub physical_f32: fn(&[f32]) -> bool,
     /// Whether an `f64` state is physical.
     pub physical_f64: fn(&[f64]) -> bool,
+    /// The same on a device.
+    pub physical_device: PhysicalItem,
+}
+
+/// The test of physical states as a device function.
+#[derive(Clone, Copy, Debug)]
+pub struct PhysicalItem {
+    /// A `#[device] fn(&[R; leading]) -> bool` on the leading components.
+    pub item: &'static Item,
+    /// Number of components that it looks at; the others must be finite.
+    pub leading: usize,
 }
 
 impl FieldSpec {

@@ -1,9 +1,11 @@
 //! What the engine does with any field, derived from its declaration: growth, prolongation, restriction, flux correction.
 
 use super::Component;
+use super::device::DeviceTopology;
 use super::pool::{Element, Field, Pool, Storage};
+use crate::device::DeviceError;
 use crate::mesh::{NewRows, Topology};
-use crate::time::LevelClock;
+use crate::time::{FaultBox, LevelClock};
 use crate::with_storage;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
@@ -28,11 +30,13 @@ pub struct FieldOperations {
     /// The field's components.
     pub components: fn(&World) -> Vec<Component>,
     /// Per component: the sum over all leaf cells of value times volume.
-    pub totals: fn(&World) -> Vec<f64>,
+    pub totals: fn(&World) -> Result<Vec<f64>, DeviceError>,
     /// Bytes reserved.
     pub bytes: fn(&World) -> usize,
     /// Values of one component in some rows of a level, `[row][8][8][8]`.
-    pub extract: fn(&World, usize, usize, &[u32]) -> Values,
+    pub extract: fn(&World, usize, usize, &[u32]) -> Result<Values, DeviceError>,
+    /// Flux corrections that a device has left out since the run began here.
+    pub skipped_on_device: fn(&World) -> Result<u64, DeviceError>,
     /// Sets the values of one component in some rows of a level, and the level's time.
     pub load: Load,
 }
@@ -53,6 +57,10 @@ impl FieldRegistry {
             bytes: |world| world.resource::<Pool<F>>().bytes(),
             extract: super::transfer::extract::<F>,
             load: super::transfer::load::<F>,
+            skipped_on_device: |world| match &world.resource::<Pool<F>>().storage {
+                Storage::Device(pool) => pool.skipped(),
+                _ => Ok(0),
+            },
         });
     }
 
@@ -63,20 +71,28 @@ impl FieldRegistry {
     }
 }
 
+/// The topology tables on the device.
+fn tables(world: &World) -> &DeviceTopology {
+    world.resource::<DeviceTopology>()
+}
+
 fn follow<F: Field>(world: &mut World, level: usize, rows: &[u32]) {
     world.resource_scope(|world, mut pool: Mut<Pool<F>>| {
         let topology = world.resource::<Topology>();
         let time = world.resource::<crate::time::Levels>().time(level);
-        pool.grow(topology.capacity());
+        let faults = world.resource::<FaultBox>();
+        if !faults.check(pool.grow(topology.capacity())) {
+            return;
+        }
         pool.touch(rows);
         if pool.time(level) != time || rows.len() == topology.rows(level).len() {
             pool.set_time(level, time);
         }
-        with_storage!(&mut pool.storage, typed => {
-            for pair in level.saturating_sub(1)..=level {
+        with_storage!(&mut pool.storage,
+            typed => for pair in level.saturating_sub(1)..=level {
                 typed.registers.rebuild(topology, pair);
-            }
-        });
+            },
+            device => _ = faults.check(device.follow(tables(world), level)));
     });
 }
 
@@ -86,9 +102,19 @@ fn prolong<F: Field>(world: &mut World) {
         match pool.storage {
             Storage::Single(_) => prolong_rows::<F, f32>(&pool, world, new),
             Storage::Double(_) => prolong_rows::<F, f64>(&pool, world, new),
+            Storage::Device(_) => prolong_on_device(&mut pool, world, new.level),
         }
         pool.touch(&new.rows);
     });
+}
+
+fn prolong_on_device<F: Field>(pool: &mut Pool<F>, world: &World, level: usize) {
+    let faults = world.resource::<FaultBox>();
+    if !faults.is_full() {
+        let view = pool.view(tables(world), world.resource::<Topology>(), level);
+        let bank = pool.current(level);
+        faults.check(pool.device_mut().prolong(tables(world), view, level, bank));
+    }
 }
 
 fn prolong_rows<F: Field, R: Element>(pool: &Pool<F>, world: &World, new: &NewRows) {
@@ -107,10 +133,18 @@ pub fn restrict<F: Field>(
     clock: Res<LevelClock>,
     topology: Res<Topology>,
     mut pool: ResMut<Pool<F>>,
+    tables: Option<Res<DeviceTopology>>,
+    faults: Res<FaultBox>,
 ) {
-    match pool.storage {
-        Storage::Single(_) => restrict_level::<F, f32>(&mut pool, &topology, clock.level),
-        Storage::Double(_) => restrict_level::<F, f64>(&mut pool, &topology, clock.level),
+    let level = clock.level;
+    match (&pool.storage, tables) {
+        (Storage::Single(_), _) => restrict_level::<F, f32>(&mut pool, &topology, level),
+        (Storage::Double(_), _) => restrict_level::<F, f64>(&mut pool, &topology, level),
+        (Storage::Device(_), Some(tables)) if level < topology.max_level => {
+            let banks = [pool.current(level), pool.current(level + 1)];
+            faults.check(pool.device_mut().restrict(&tables, level, banks));
+        }
+        (Storage::Device(_), _) => {}
     }
 }
 
@@ -130,9 +164,22 @@ fn restrict_level<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology,
     }
 }
 
-/// Corrections left out because they would have made a cell unphysical, since the start of the run.
+/// Corrections left out on the host because they would have made a cell unphysical, since the start of the run.
 #[derive(Resource, Default)]
 pub struct SkippedCorrections(pub u64);
+
+/// Corrections left out because they would have made a cell unphysical, since the start of the run, on the host and on a
+/// device, for which this waits.
+///
+/// # Errors
+/// The device fails.
+pub fn skipped_corrections(world: &World) -> Result<u64, DeviceError> {
+    let mut skipped = world.resource::<SkippedCorrections>().0;
+    for field in &world.resource::<FieldRegistry>().0 {
+        skipped += (field.skipped_on_device)(world)?;
+    }
+    Ok(skipped)
+}
 
 /// Step `Synchronise: Correct`: cells beside a coarse-fine face take the fine fluxes in place of the coarse one.
 pub fn correct<F: Field>(
@@ -140,10 +187,19 @@ pub fn correct<F: Field>(
     topology: Res<Topology>,
     mut pool: ResMut<Pool<F>>,
     mut skipped: ResMut<SkippedCorrections>,
+    tables: Option<Res<DeviceTopology>>,
+    faults: Res<FaultBox>,
 ) {
-    skipped.0 += match pool.storage {
-        Storage::Single(_) => correct_level::<F, f32>(&mut pool, &topology, &clock),
-        Storage::Double(_) => correct_level::<F, f64>(&mut pool, &topology, &clock),
+    skipped.0 += match (&pool.storage, tables) {
+        (Storage::Single(_), _) => correct_level::<F, f32>(&mut pool, &topology, &clock),
+        (Storage::Double(_), _) => correct_level::<F, f64>(&mut pool, &topology, &clock),
+        (Storage::Device(_), Some(tables)) => {
+            let bank = pool.current(clock.level);
+            let device = pool.device_mut();
+            faults.check(device.correct(&tables, &clock, bank));
+            0
+        }
+        (Storage::Device(_), None) => 0,
     };
 }
 

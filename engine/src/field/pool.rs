@@ -1,6 +1,8 @@
 //! A field's pool: two banks of rows, a clock per level, and the views that kernels read.
 
+use super::device::{DeviceBoundaries, DevicePool};
 use super::{FieldSpec, Precision, Registers, Slabs};
+use crate::device::DeviceError;
 use crate::mesh::Topology;
 use crate::parallel::PerThread;
 use bevy_ecs::prelude::*;
@@ -14,23 +16,28 @@ use std::marker::PhantomData;
 pub trait Field: Send + Sync + 'static {
     /// Name in messages.
     const NAME: &'static str;
-    /// A cell's state, as functions of physics see it.
+    /// A cell's state, as functions of physics see it; its members in order are the components from 0 on.
     type Cell<R: Real>: CellState<R>;
 }
 
 /// Floating-point types that a pool may hold.
 pub trait Element: Real + bytemuck::Pod {
+    /// The precision that this type has.
+    const PRECISION: Precision;
     /// The pool's typed side, if it holds this type.
     fn typed(storage: &Storage) -> Option<&TypedPool<Self>>;
     /// As [`Element::typed`], for changing.
     fn typed_mut(storage: &mut Storage) -> Option<&mut TypedPool<Self>>;
     /// The field's test of physical states.
     fn physical(spec: &FieldSpec) -> fn(&[Self]) -> bool;
+    /// The rules of the domain's faces, for a pool on a device.
+    fn on_device(boundaries: Boundaries<Self>) -> DeviceBoundaries;
 }
 
 macro_rules! element {
     ($t:ty, $variant:ident, $physical:ident) => {
         impl Element for $t {
+            const PRECISION: Precision = Precision::$variant;
             fn typed(storage: &Storage) -> Option<&TypedPool<Self>> {
                 if let Storage::$variant(pool) = storage {
                     Some(pool)
@@ -47,6 +54,9 @@ macro_rules! element {
             }
             fn physical(spec: &FieldSpec) -> fn(&[Self]) -> bool {
                 spec.$physical
+            }
+            fn on_device(boundaries: Boundaries<Self>) -> DeviceBoundaries {
+                DeviceBoundaries::$variant(boundaries)
             }
         }
     };
@@ -74,15 +84,19 @@ pub enum Storage {
     Single(TypedPool<f32>),
     /// 64-bit values.
     Double(TypedPool<f64>),
+    /// Values on a device, in either precision.
+    Device(Box<DevicePool>),
 }
 
-/// Evaluates `$body` with `$typed` bound to the [`TypedPool`] that `$storage` (a reference to a [`Storage`]) holds.
+/// Evaluates `$body` with `$typed` bound to the [`TypedPool`] that `$storage` (a reference to a [`Storage`]) holds, or
+/// `$on_device` with `$device` bound to its [`DevicePool`].
 #[macro_export]
 macro_rules! with_storage {
-    ($storage:expr, $typed:ident => $body:expr) => {
+    ($storage:expr, $typed:ident => $body:expr, $device:ident => $on_device:expr) => {
         match $storage {
             $crate::field::Storage::Single($typed) => $body,
             $crate::field::Storage::Double($typed) => $body,
+            $crate::field::Storage::Device($device) => $on_device,
         }
     };
 }
@@ -134,31 +148,47 @@ impl<F: Field> Pool<F> {
     /// Precision of the values.
     #[must_use]
     pub fn precision(&self) -> Precision {
-        match self.storage {
+        match &self.storage {
             Storage::Single(_) => Precision::Single,
             Storage::Double(_) => Precision::Double,
+            Storage::Device(pool) => pool.precision(),
         }
     }
 
-    /// Bytes reserved by both banks.
+    /// Bytes reserved by both banks; on a device, by all that goes along with them.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        with_storage!(&self.storage, pool => pool.banks[0].bytes() + pool.banks[1].bytes())
+        with_storage!(&self.storage,
+            pool => pool.banks[0].bytes() + pool.banks[1].bytes(),
+            device => device.bytes())
     }
 
     /// Grows to `rows` rows.
-    pub fn grow(&mut self, rows: usize) {
-        with_storage!(&mut self.storage, pool => for bank in &mut pool.banks { bank.grow(rows) });
+    ///
+    /// # Errors
+    /// A device's memory does not suffice.
+    pub fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
         self.epochs.resize(rows, 0);
+        with_storage!(&mut self.storage,
+            pool => for bank in &mut pool.banks { bank.grow(rows) },
+            device => device.grow(rows)?);
+        Ok(())
+    }
+
+    /// Whether a state of this field (one value per component) is physical.
+    #[must_use]
+    pub fn physical<R: Element>(&self) -> fn(&[R]) -> bool {
+        R::physical(&self.spec)
     }
 
     /// The typed side.
     ///
     /// # Panics
-    /// If the pool holds the other precision.
+    /// If the pool holds the other precision, or lives on a device; copies of its rows come from [`Pool::host`].
     #[must_use]
     pub fn typed<R: Element>(&self) -> &TypedPool<R> {
-        R::typed(&self.storage).expect("the pool holds the precision asked for")
+        R::typed(&self.storage)
+            .expect("the pool lives on the host and holds the precision asked for")
     }
 
     /// Bank with the present state of `level`.
@@ -188,10 +218,15 @@ impl<F: Field> Pool<F> {
 
     /// The next bank of `level` becomes the present state, of time `time`; its rows are marked as changed.
     pub fn commit(&mut self, level: usize, time: f64, rows: &[u32]) {
+        self.turn(level, time);
+        self.touch(rows);
+    }
+
+    /// Exchanges the banks of `level`.
+    pub(super) fn turn(&mut self, level: usize, time: f64) {
         let clock = &mut self.clocks[level];
         clock.current = 1 - clock.current;
         clock.times[clock.current] = time;
-        self.touch(rows);
     }
 
     /// Declares the present state of `level` to be of time `time` and drops what its other bank held.
@@ -199,7 +234,7 @@ impl<F: Field> Pool<F> {
         self.clocks[level].times = [time; 2];
     }
 
-    /// Marks rows as changed, so that values derived from them are made anew.
+    /// Marks rows as changed, so that values derived from them are made anew. On a device, kernels that change rows mark them.
     pub fn touch(&mut self, rows: &[u32]) {
         for &row in rows {
             self.epochs[row as usize] = self.epochs[row as usize].wrapping_add(1);
@@ -209,9 +244,11 @@ impl<F: Field> Pool<F> {
     /// Marks the rows of `level` that flux corrections change.
     pub(super) fn touch_corrected(&mut self, level: usize) {
         let epochs = &mut self.epochs;
-        with_storage!(&self.storage, typed => for (row, _) in typed.registers.corrected(level) {
-            epochs[*row as usize] = epochs[*row as usize].wrapping_add(1);
-        });
+        with_storage!(&self.storage,
+            typed => for (row, _) in typed.registers.corrected(level) {
+                epochs[*row as usize] = epochs[*row as usize].wrapping_add(1);
+            },
+            _device => ());
     }
 
     /// Counts the changes of a row; a cached value is good while the count stands.
@@ -249,14 +286,20 @@ impl<F: Field> Pool<F> {
 
     /// The banks of the level below `level` and the weight of the newer one at `time`.
     fn coarse_banks<R: Element>(&self, level: usize, time: f64) -> (Rows<'_, R>, Rows<'_, R>, f64) {
-        let below = level.saturating_sub(1);
-        let clock = self.clocks[below];
-        let (old, new) = (clock.times[1 - clock.current], clock.times[clock.current]);
-        let present = self.present::<R>(below);
+        let banks = &self.typed::<R>().banks;
+        let (old, new, weight) = self.coarse_clock(level, time);
+        (banks[old].rows(), banks[new].rows(), weight)
+    }
+
+    /// Which of the two banks hold the level below `level` before and after its step, and the weight of the latter at `time`.
+    pub(super) fn coarse_clock(&self, level: usize, time: f64) -> (usize, usize, f64) {
+        let clock = self.clocks[level.saturating_sub(1)];
+        let (present, next) = (clock.current, 1 - clock.current);
+        let (old, new) = (clock.times[next], clock.times[present]);
         if level == 0 || time >= new || old >= new {
             return (present, present, 1.0);
         }
-        (self.next::<R>(below), present, (time - old) / (new - old))
+        (next, present, (time - old) / (new - old))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Conserved totals, summed in an order that does not depend on threads or rows.
 
+use super::device::DeviceTopology;
 use super::pool::{Element, Field, Pool, Storage};
+use crate::device::DeviceError;
 use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
@@ -9,12 +11,24 @@ use rayon::prelude::*;
 /// Per component, the sum over all leaf cells of value times cell volume, in double precision.
 ///
 /// Within a patch eight lanes are summed side by side; the patches of a level are summed pairwise in Hilbert order.
-pub(super) fn totals<F: Field>(world: &World) -> Vec<f64> {
+pub(super) fn totals<F: Field>(world: &World) -> Result<Vec<f64>, DeviceError> {
     let pool = world.resource::<Pool<F>>();
     let topology = world.resource::<Topology>();
-    match pool.storage {
-        Storage::Single(_) => sum_levels::<F, f32>(pool, topology),
-        Storage::Double(_) => sum_levels::<F, f64>(pool, topology),
+    match &pool.storage {
+        Storage::Single(_) => Ok(sum_levels::<F, f32>(pool, topology)),
+        Storage::Double(_) => Ok(sum_levels::<F, f64>(pool, topology)),
+        Storage::Device(device) => {
+            let tables = world.resource::<DeviceTopology>();
+            let mut totals = vec![0.0; pool.components()];
+            for level in 0..=topology.finest() {
+                let volume = topology.domain.cell_volume(level);
+                let sums = device.level_sums(tables, level, pool.current(level))?;
+                for (total, sum) in totals.iter_mut().zip(sums) {
+                    *total += volume * sum;
+                }
+            }
+            Ok(totals)
+        }
     }
 }
 
@@ -55,7 +69,7 @@ fn sum_cells<R: Element>(values: &[R]) -> f64 {
 }
 
 /// Sum of component `c` of the patches `from..to`, by halves.
-fn pairwise(sums: &[f64], c: usize, components: usize, from: usize, to: usize) -> f64 {
+pub(super) fn pairwise(sums: &[f64], c: usize, components: usize, from: usize, to: usize) -> f64 {
     match to - from {
         0 => 0.0,
         1 => sums[from * components + c],

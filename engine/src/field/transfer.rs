@@ -1,6 +1,8 @@
 //! Values out of and into pools, for snapshots.
 
+use super::Precision;
 use super::pool::{Element, Field, Pool, Storage};
+use crate::device::DeviceError;
 use crate::time::Levels;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
@@ -8,21 +10,34 @@ use nestar_snapshot::Values;
 use rayon::prelude::*;
 
 /// Values of component `c` in some rows of a level, `[row][8][8][8]`.
-pub(super) fn extract<F: Field>(world: &World, level: usize, c: usize, rows: &[u32]) -> Values {
+pub(super) fn extract<F: Field>(
+    world: &World,
+    level: usize,
+    c: usize,
+    rows: &[u32],
+) -> Result<Values, DeviceError> {
     let pool = world.resource::<Pool<F>>();
-    match pool.storage {
-        Storage::Single(_) => Values::F32(copy::<F, f32>(pool, level, c, rows)),
-        Storage::Double(_) => Values::F64(copy::<F, f64>(pool, level, c, rows)),
-    }
+    Ok(match pool.precision() {
+        Precision::Single => Values::F32(copy::<F, f32>(pool, level, c, rows)?),
+        Precision::Double => Values::F64(copy::<F, f64>(pool, level, c, rows)?),
+    })
 }
 
-fn copy<F: Field, R: Element>(pool: &Pool<F>, level: usize, c: usize, rows: &[u32]) -> Vec<R> {
+fn copy<F: Field, R: Element>(
+    pool: &Pool<F>,
+    level: usize,
+    c: usize,
+    rows: &[u32],
+) -> Result<Vec<R>, DeviceError> {
+    if let Storage::Device(device) = &pool.storage {
+        return device.pack(pool.current(level), c..c + 1, rows);
+    }
     let present = pool.present::<R>(level);
     let mut out = vec![R::lit(0.0); rows.len() * CELLS];
     out.par_chunks_mut(CELLS).zip(rows).for_each(|(out, &row)| {
         out.copy_from_slice(&present.row(row)[c * CELLS..(c + 1) * CELLS]);
     });
-    out
+    Ok(out)
 }
 
 /// Sets component `c` in some rows of a level from `[row][8][8][8]`; values in the other precision are converted.
@@ -42,25 +57,36 @@ pub(super) fn load<F: Field>(
             rows.len()
         ));
     }
-    match (&pool.storage, values) {
-        (Storage::Single(_), Values::F32(values)) => put::<F, f32>(&pool, level, c, rows, values),
-        (Storage::Double(_), Values::F64(values)) => put::<F, f64>(&pool, level, c, rows, values),
-        (Storage::Single(_), Values::F64(values)) => {
+    let stored = match (pool.precision(), values) {
+        (Precision::Single, Values::F32(values)) => put(&mut pool, level, c, rows, values),
+        (Precision::Double, Values::F64(values)) => put(&mut pool, level, c, rows, values),
+        (Precision::Single, Values::F64(values)) => {
             let values: Vec<f32> = values.iter().map(|&v| v as f32).collect();
-            put::<F, f32>(&pool, level, c, rows, &values);
+            put(&mut pool, level, c, rows, &values)
         }
-        (Storage::Double(_), Values::F32(values)) => {
+        (Precision::Double, Values::F32(values)) => {
             let values: Vec<f64> = values.iter().map(|&v| f64::from(v)).collect();
-            put::<F, f64>(&pool, level, c, rows, &values);
+            put(&mut pool, level, c, rows, &values)
         }
         _ => return Err("the array holds integers".into()),
-    }
+    };
+    stored.map_err(|error| error.to_string())?;
     pool.set_time(level, time);
     pool.touch(rows);
     Ok(())
 }
 
-fn put<F: Field, R: Element>(pool: &Pool<F>, level: usize, c: usize, rows: &[u32], values: &[R]) {
+fn put<F: Field, R: Element>(
+    pool: &mut Pool<F>,
+    level: usize,
+    c: usize,
+    rows: &[u32],
+    values: &[R],
+) -> Result<(), DeviceError> {
+    let bank = pool.current(level);
+    if let Storage::Device(device) = &mut pool.storage {
+        return device.store(level, bank, c..c + 1, rows, values);
+    }
     let present = pool.present::<R>(level);
     rows.par_iter()
         .zip(values.par_chunks(CELLS))
@@ -69,4 +95,5 @@ fn put<F: Field, R: Element>(pool: &Pool<F>, level: usize, c: usize, rows: &[u32
             let out = unsafe { present.row_mut(row) };
             out[c * CELLS..(c + 1) * CELLS].copy_from_slice(values);
         });
+    Ok(())
 }

@@ -3,8 +3,9 @@
 use super::nesting::{Changes, RefineRequests};
 use super::topology::Topology;
 use crate::field::FieldRegistry;
+use crate::field::device::DeviceTopology;
 use crate::patch::{Level, Owner, Parent, PatchIndex, PatchRow};
-use crate::time::Levels;
+use crate::time::{FaultBox, Levels};
 use bevy_ecs::prelude::*;
 
 /// The rows that the latest change of the hierarchy created, in Hilbert order of their level.
@@ -78,6 +79,9 @@ fn finish(world: &mut World, level: usize, rows: Vec<u32>) {
     if level > 0 {
         world.resource_mut::<Levels>().align_with_parent(level);
     }
+    if !update_tables(world, level, &rows) {
+        return;
+    }
     let operations = world.resource::<FieldRegistry>().operations();
     for field in &operations {
         (field.follow)(world, level, &rows);
@@ -85,6 +89,17 @@ fn finish(world: &mut World, level: usize, rows: Vec<u32>) {
     let mut new = world.resource_mut::<NewRows>();
     new.level = level;
     new.rows = rows;
+}
+
+/// Lets the tables on the device follow, if there are any; whether the run can go on.
+fn update_tables(world: &mut World, level: usize, new: &[u32]) -> bool {
+    if !world.contains_resource::<DeviceTopology>() {
+        return true;
+    }
+    world.resource_scope(|world, mut tables: Mut<DeviceTopology>| {
+        let updated = tables.update(world.resource::<Topology>(), level, new);
+        world.resource::<FaultBox>().check(updated)
+    })
 }
 
 /// Regrids `level` as its requests say and fills the new patches by interpolation: the step `Regrid: Refine`.

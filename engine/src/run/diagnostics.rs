@@ -4,7 +4,7 @@ use super::Progress;
 use super::restart::Restored;
 use crate::error::Error;
 use crate::field::FieldRegistry;
-use crate::field::operations::SkippedCorrections;
+use crate::field::operations::skipped_corrections;
 use crate::mesh::Topology;
 use crate::schedule::Phase;
 use crate::simulation::Simulation;
@@ -29,7 +29,7 @@ impl Diagnostics {
     /// Creates the file, or continues it behind the row of the restored step.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be written; a device fails.
     pub fn open(
         sim: &Simulation,
         directory: &Path,
@@ -49,7 +49,10 @@ impl Diagnostics {
             .append(true)
             .open(&path)
             .map_err(Error::file("cannot write", &path))?;
-        let initial = restored.map_or_else(|| totals(sim), |r| r.initial_totals.clone());
+        let initial = match restored {
+            Some(restored) => restored.initial_totals.clone(),
+            None => totals(sim)?,
+        };
         Ok(Self {
             file,
             path,
@@ -60,7 +63,7 @@ impl Diagnostics {
     /// Appends the row of a root step.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be written; a device fails.
     pub fn row(
         &mut self,
         sim: &Simulation,
@@ -76,7 +79,7 @@ impl Diagnostics {
         for patches in &progress.patches {
             let _ = write!(line, ",{patches}");
         }
-        let totals = totals(sim);
+        let totals = totals(sim)?;
         let absolute = components(sim).into_iter().map(|c| c.normal_to.is_some());
         for ((total, initial), absolute) in totals.iter().zip(&self.initial).zip(absolute) {
             let scale = if absolute || *initial == 0.0 {
@@ -93,7 +96,7 @@ impl Diagnostics {
             resident_bytes(),
             counters.mended_cells,
             counters.retried_steps,
-            sim.world.resource::<SkippedCorrections>().0,
+            skipped_corrections(&sim.world)?,
         );
         for seconds in counters.seconds {
             let _ = write!(line, ",{seconds:.6}");
@@ -117,12 +120,13 @@ fn components(sim: &Simulation) -> Vec<crate::field::Component> {
 }
 
 /// Conserved totals of all fields, component by component.
-fn totals(sim: &Simulation) -> Vec<f64> {
+fn totals(sim: &Simulation) -> Result<Vec<f64>, Error> {
     let operations = sim.world.resource::<FieldRegistry>().operations();
-    operations
-        .iter()
-        .flat_map(|field| (field.totals)(&sim.world))
-        .collect()
+    let mut totals = Vec::new();
+    for field in &operations {
+        totals.extend((field.totals)(&sim.world)?);
+    }
+    Ok(totals)
 }
 
 fn header(sim: &Simulation) -> String {

@@ -114,7 +114,7 @@ impl Output {
             replace: false,
             queue_bytes: queue_bytes(sim, &fields),
         };
-        let attributes = attributes(sim, diagnostics);
+        let attributes = attributes(sim, diagnostics)?;
         let mut writer = store::SnapshotWriter::begin(&target, &attributes, &levels(sim, &fields))
             .map_err(snapshot_error)?;
         push_all(sim, &fields, &mut writer)?;
@@ -202,7 +202,7 @@ fn belongs_to_a_run(name: &str, has_snapshots: bool) -> bool {
         || (name == "snapshots" && has_snapshots)
 }
 
-fn attributes(sim: &Simulation, diagnostics: &Diagnostics) -> store::Attributes {
+fn attributes(sim: &Simulation, diagnostics: &Diagnostics) -> Result<store::Attributes, Error> {
     let settings = &sim.settings;
     let clock = sim.world.resource::<Levels>().clock(0);
     let faces = settings.domain.boundary.faces();
@@ -211,7 +211,7 @@ fn attributes(sim: &Simulation, diagnostics: &Diagnostics) -> store::Attributes 
         .zip(faces)
         .map(|(axis, sides)| (axis.to_string(), serde_json::json!(sides)))
         .collect();
-    store::Attributes {
+    Ok(store::Attributes {
         time: clock.time,
         step: clock.steps,
         domain_left_edge: settings.domain.left_edge,
@@ -230,9 +230,9 @@ fn attributes(sim: &Simulation, diagnostics: &Diagnostics) -> store::Attributes 
         },
         gamma: sim.world.resource::<RunFacts>().gamma,
         config: sim.deck.resolved(),
-        restart: restart::state(sim, &diagnostics.initial),
+        restart: restart::state(sim, &diagnostics.initial)?,
         cosmology: None,
-    }
+    })
 }
 
 #[allow(
@@ -305,7 +305,10 @@ fn push_all(
             )?;
             for field in fields {
                 for (c, component) in (field.components)(&sim.world).iter().enumerate() {
-                    push(&component.name, (field.extract)(&sim.world, level, c, rows))?;
+                    push(
+                        &component.name,
+                        (field.extract)(&sim.world, level, c, rows)?,
+                    )?;
                 }
             }
         }

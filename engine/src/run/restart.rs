@@ -2,11 +2,11 @@
 
 use crate::error::Error;
 use crate::field::FieldRegistry;
-use crate::field::operations::SkippedCorrections;
+use crate::field::operations::{SkippedCorrections, skipped_corrections};
 use crate::mesh::nesting::{Changes, RefineRequests};
 use crate::mesh::{Topology, regrid};
 use crate::simulation::Simulation;
-use crate::time::{Clock, Levels, RunCounters};
+use crate::time::{Clock, Levels, RunCounters, check_faults};
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -62,8 +62,10 @@ fn from_hex(text: &str) -> Result<f64, Error> {
 }
 
 /// The attribute `restart` of the present state.
-#[must_use]
-pub fn state(sim: &Simulation, initial_totals: &[f64]) -> Map<String, Value> {
+///
+/// # Errors
+/// A device fails.
+pub fn state(sim: &Simulation, initial_totals: &[f64]) -> Result<Map<String, Value>, Error> {
     let world = &sim.world;
     let (levels, topology) = (world.resource::<Levels>(), world.resource::<Topology>());
     let counters = world.resource::<RunCounters>();
@@ -83,15 +85,15 @@ pub fn state(sim: &Simulation, initial_totals: &[f64]) -> Map<String, Value> {
         cell_updates: counters.cell_updates,
         retried_steps: counters.retried_steps,
         mended_cells: counters.mended_cells,
-        skipped_corrections: world.resource::<SkippedCorrections>().0,
+        skipped_corrections: skipped_corrections(world)?,
         wishes: (0..=topology.finest())
             .map(|level| requests.wishes(topology, level))
             .collect(),
     };
-    match serde_json::to_value(state) {
+    Ok(match serde_json::to_value(state) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),
-    }
+    })
 }
 
 /// Restores the latest complete snapshot in the run's directory; `None` if there is none.
@@ -129,6 +131,7 @@ fn restore_from(sim: &mut Simulation, number: u32, path: PathBuf) -> Result<Rest
     restore_clocks(sim, &state)?;
     let finest = snapshot.levels().len().saturating_sub(1);
     regrid::create_root(&mut sim.world);
+    check_faults(&mut sim.world)?;
     for level in 0..=finest {
         refine_as(sim, &snapshot, level)?;
     }
@@ -299,7 +302,7 @@ fn refine_as(sim: &mut Simulation, snapshot: &Snapshot, level: usize) -> Result<
     if !changes.refine.is_empty() {
         regrid::apply(&mut sim.world, level, &changes);
     }
-    Ok(())
+    check_faults(&mut sim.world)
 }
 
 fn load_level(sim: &mut Simulation, snapshot: &Snapshot, level: usize) -> Result<(), Error> {

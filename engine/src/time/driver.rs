@@ -2,6 +2,7 @@
 
 use super::limits::{ChosenStep, LevelSteps, clipped, synchronised};
 use super::{LevelClock, Levels, StepLimits};
+use crate::device::DeviceError;
 use crate::error::Error;
 use crate::mesh::{RefineRequests, Topology, audit};
 use crate::schedule::{Phase, Schedules};
@@ -27,16 +28,54 @@ pub fn step_stands(verdict: Res<StepVerdict>) -> bool {
 #[derive(Resource, Default)]
 pub struct Fault(pub Option<Error>);
 
-/// Where tasks that run side by side leave the first fault that they meet in the user's formulas; the run stops behind the
-/// schedule.
+/// Where tasks that run side by side leave the first fault that they meet, in the user's formulas or of the device; the run
+/// stops behind the schedule.
 #[derive(Resource, Clone, Default)]
-pub struct FaultBox(Arc<OnceLock<String>>);
+pub struct FaultBox(Arc<OnceLock<Reported>>);
+
+/// What stands in a [`FaultBox`].
+enum Reported {
+    Formula(String),
+    Device(DeviceError),
+}
 
 impl FaultBox {
     /// Leaves a fault, unless there is one already.
     pub fn report(&self, message: impl FnOnce() -> String) {
-        self.0.get_or_init(message);
+        self.0.get_or_init(|| Reported::Formula(message()));
     }
+
+    /// Leaves the device's error, unless there is a fault already; whether there is none.
+    pub fn check(&self, result: Result<(), DeviceError>) -> bool {
+        if let Err(error) = result {
+            self.0.get_or_init(|| Reported::Device(error));
+        }
+        !self.is_full()
+    }
+
+    /// Whether there is a fault.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.0.get().is_some()
+    }
+
+    fn error(&self) -> Option<Error> {
+        self.0.get().map(|reported| match reported {
+            Reported::Formula(message) => Error::Setup(message.clone()),
+            Reported::Device(error) => error.clone().into(),
+        })
+    }
+}
+
+/// Reports the fault that work on `world` has met, if any.
+///
+/// # Errors
+/// That fault.
+pub fn check_faults(world: &mut World) -> Result<(), Error> {
+    if let Some(error) = world.resource::<FaultBox>().error() {
+        return Err(error);
+    }
+    world.resource_mut::<Fault>().0.take().map_or(Ok(()), Err)
 }
 
 /// Counters of a run.
@@ -140,10 +179,7 @@ impl Driver {
         self.schedules.get(phase).run(world);
         world.resource_mut::<RunCounters>().seconds[phase as usize] +=
             start.elapsed().as_secs_f64();
-        if let Some(message) = world.resource::<FaultBox>().0.get() {
-            return Err(Error::Setup(message.clone()));
-        }
-        world.resource_mut::<Fault>().0.take().map_or(Ok(()), Err)
+        check_faults(world)
     }
 
     /// One step of the root level, and of all finer levels up to its end, but not beyond `until`.

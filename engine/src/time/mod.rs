@@ -3,7 +3,9 @@
 pub mod driver;
 pub mod limits;
 
-pub use driver::{Driver, Fault, FaultBox, RunCounters, StepReport, StepVerdict, step_stands};
+pub use driver::{
+    Driver, Fault, FaultBox, RunCounters, StepReport, StepVerdict, check_faults, step_stands,
+};
 pub use limits::StepLimits;
 
 use bevy_ecs::prelude::*;

@@ -99,3 +99,15 @@ pub fn checked_signal_rate<R: Lane>(u: &[R; 5], inverse_dx: &[R; 3], gamma: R) -
     let rate = signal_rate(&w, inverse_dx, gamma);
     if physical { rate } else { -1.0 }
 }
+
+/// Whether a conserved state is finite and has positive density and pressure. The sign of the pressure does not depend on
+/// gamma: 2 makes its factor exactly 1.
+#[device]
+pub fn is_physical<R: Real>(u: &[R; 5]) -> bool {
+    let w = primitive_from_conserved(u, 2.0);
+    let mut finite = true;
+    for c in 0..5 {
+        finite = finite && u[c].is_finite();
+    }
+    u[0] > 0.0 && w[4] > 0.0 && finite
+}

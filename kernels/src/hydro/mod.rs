@@ -135,6 +135,7 @@ pub fn device_instances() -> Vec<(&'static Item, &'static [&'static str])> {
         (eos::conserved_from_primitive::ITEM, NONE),
         (eos::signal_rate::ITEM, NONE),
         (eos::checked_signal_rate::ITEM, NONE),
+        (eos::is_physical::ITEM, NONE),
         (hancock::half_step::ITEM, NONE),
         (hancock::half_step_scalar::ITEM, NONE),
         (hancock::edges::ITEM, NONE),

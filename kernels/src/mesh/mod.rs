@@ -8,6 +8,7 @@
 pub mod block;
 pub mod boundary;
 pub mod cell;
+pub mod device;
 pub mod fluxes;
 pub mod gather;
 pub mod prolong;

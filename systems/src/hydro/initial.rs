@@ -4,7 +4,7 @@ use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
 use nestar_engine::Error;
-use nestar_engine::field::{Element, Pool, Storage};
+use nestar_engine::field::{Element, Pool, Precision};
 use nestar_engine::mesh::{NewRows, Topology};
 use nestar_engine::time::Fault;
 use nestar_kernels::mesh::Block;
@@ -115,43 +115,63 @@ pub fn fill_new(
     mut pool: ResMut<Pool<Gas>>,
     mut fault: ResMut<Fault>,
 ) {
-    let result = match pool.storage {
-        Storage::Single(_) => fill_rows::<f32>(&*initial.0, &model, &topology, &new, &pool),
-        Storage::Double(_) => fill_rows::<f64>(&*initial.0, &model, &topology, &new, &pool),
+    let fill = Fill {
+        initial: &*initial.0,
+        model: &model,
+        topology: &topology,
+        rule: Rule::new(initial.0.samples()),
     };
-    pool.touch(&new.rows);
-    if let Err(why) = result {
-        fault.0 = Some(Error::Setup(why));
+    let result = match pool.precision() {
+        Precision::Single => fill.rows::<f32>(&new, &mut pool),
+        Precision::Double => fill.rows::<f64>(&new, &mut pool),
+    };
+    if let Err(error) = result {
+        fault.0 = Some(error);
     }
 }
 
-fn fill_rows<R: Element>(
-    initial: &dyn InitialState,
-    model: &GasModel,
-    topology: &Topology,
-    new: &NewRows,
-    pool: &Pool<Gas>,
-) -> Result<(), String> {
-    let rows = pool.present::<R>(new.level);
-    let rule = Rule::new(initial.samples());
-    let physical = pool.typed::<R>().physical();
-    new.rows.par_iter().try_for_each(|&row| {
-        // SAFETY: the rows are distinct.
-        let out = unsafe { rows.row_mut(row) };
-        fill_patch(initial, model, topology, row, &rule, out, physical)
-    })
+/// Rows that are filled on the host before they go to the pool.
+const ROWS_AT_A_TIME: usize = 1024;
+
+/// What filling a patch needs.
+struct Fill<'a> {
+    initial: &'a dyn InitialState,
+    model: &'a GasModel,
+    topology: &'a Topology,
+    rule: Rule,
+}
+
+impl Fill<'_> {
+    fn rows<R: Element>(&self, new: &NewRows, pool: &mut Pool<Gas>) -> Result<(), Error> {
+        let length = pool.components() * CELLS;
+        let physical = pool.physical::<R>();
+        let mut values = vec![R::lit(0.0); new.rows.len().min(ROWS_AT_A_TIME) * length];
+        for rows in new.rows.chunks(ROWS_AT_A_TIME) {
+            let values = &mut values[..rows.len() * length];
+            let filled = values
+                .par_chunks_mut(length)
+                .zip(rows)
+                .try_for_each(|(out, &row)| fill_patch(self, row, out, physical));
+            filled.map_err(Error::Setup)?;
+            pool.store(new.level, rows, values)?;
+        }
+        Ok(())
+    }
 }
 
 /// Averages the state over the cells of one patch.
 fn fill_patch<R: Element>(
-    initial: &dyn InitialState,
-    model: &GasModel,
-    topology: &Topology,
+    fill: &Fill,
     row: u32,
-    rule: &Rule,
     out: &mut [R],
     physical: fn(&[R]) -> bool,
 ) -> Result<(), String> {
+    let Fill {
+        initial,
+        model,
+        topology,
+        rule,
+    } = fill;
     let level = topology.level(row).ok_or("a free row cannot be filled")?;
     let domain = &topology.domain;
     let block = Block {

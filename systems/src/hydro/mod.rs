@@ -2,6 +2,7 @@
 
 pub mod boundary;
 pub mod config;
+pub mod device;
 pub mod formulas;
 pub mod initial;
 pub mod mending;
@@ -12,11 +13,17 @@ pub mod systems;
 pub use config::HydroConfig;
 pub use initial::{InitialState, Primitive, PrimitiveColumns};
 
-use crate::fields::{Gas, GasModel};
+use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use crate::order::{Advance, Limit, Synchronise};
-use nestar_engine::field::{Component, FieldSpec, Precision, Storage, TypedPool};
+use device::GasDevice;
+use nestar_engine::device::ComputeDevice;
+use nestar_engine::field::device::DevicePool;
+use nestar_engine::field::{
+    Component, Element, FieldSpec, PhysicalItem, Precision, Storage, TypedPool,
+};
 use nestar_engine::simulation::RunFacts;
 use nestar_engine::{Error, Plugin, Simulation};
+use nestar_kernels::hydro::eos;
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use solver::HydroSolver;
 
@@ -36,23 +43,21 @@ impl Plugin for Hydro {
             scalars,
         };
         let storage = match sim.precision() {
-            Precision::Single => Storage::Single(TypedPool::new(
-                &spec,
-                boundary::rules(sim, &model, &spec)?,
-                sim.levels(),
-            )),
-            Precision::Double => Storage::Double(TypedPool::new(
-                &spec,
-                boundary::rules(sim, &model, &spec)?,
-                sim.levels(),
-            )),
+            Precision::Single => storage(sim, &model, &spec, Storage::Single)?,
+            Precision::Double => storage(sim, &model, &spec, Storage::Double)?,
         };
-        sim.world.insert_resource(HydroSolver::new(
-            &config,
-            &model,
-            sim.precision(),
-            sim.settings.time.courant,
-        ));
+        let courant = sim.settings.time.courant;
+        let solver = match &storage {
+            Storage::Device(pool) => HydroSolver::Device(Box::new(GasDevice::new(
+                &config,
+                &model,
+                pool,
+                courant,
+                sim.levels(),
+            )?)),
+            _ => HydroSolver::new(&config, &model, sim.precision(), courant),
+        };
+        sim.world.insert_resource(solver);
         sim.world.insert_resource(RunFacts {
             gamma: Some(config.gamma),
         });
@@ -64,15 +69,29 @@ impl Plugin for Hydro {
     }
 }
 
-/// Whether a conserved state has positive density and pressure, and finite values, by the very arithmetic of the solver (the
-/// sign of the pressure does not depend on gamma: 2 makes its factor exactly 1).
+/// The empty pool, on the run's device or, as `on_host` makes it, on the host.
+fn storage<R: Element>(
+    sim: &mut Simulation,
+    model: &GasModel,
+    spec: &FieldSpec,
+    on_host: fn(TypedPool<R>) -> Storage,
+) -> Result<Storage, Error> {
+    let rules = boundary::rules::<R>(sim, model, spec)?;
+    let levels = sim.levels();
+    let device = sim.world.resource::<ComputeDevice>().device.clone();
+    Ok(match device {
+        Some(device) => {
+            Storage::Device(Box::new(DevicePool::new(&device, spec, rules, levels)?))
+        }
+        None => on_host(TypedPool::new(spec, rules, levels)),
+    })
+}
+
+/// Whether a conserved state has positive density and pressure, and finite values, by the very arithmetic of the solver.
 fn is_physical<R: nestar_device::Real>(u: &[R]) -> bool {
-    let zero = R::lit(0.0);
-    let w = nestar_kernels::hydro::eos::primitive_from_conserved(
-        &[u[0], u[1], u[2], u[3], u[4]],
-        R::lit(2.0),
-    );
-    u[0] > zero && w[4] > zero && u.iter().all(|v| nestar_device::Real::is_finite(*v))
+    let (gas, scalars) = u.split_at(GAS_COMPONENTS);
+    gas.first_chunk().is_some_and(eos::is_physical)
+        && scalars.iter().all(|v| nestar_device::Real::is_finite(*v))
 }
 
 fn spec(scalars: &[String], prolongation: SlopeLimiter) -> FieldSpec {
@@ -125,5 +144,9 @@ fn spec(scalars: &[String], prolongation: SlopeLimiter) -> FieldSpec {
         prolongation,
         physical_f32: is_physical::<f32>,
         physical_f64: is_physical::<f64>,
+        physical_device: PhysicalItem {
+            item: eos::is_physical::ITEM,
+            leading: GAS_COMPONENTS,
+        },
     }
 }

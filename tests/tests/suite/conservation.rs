@@ -1,6 +1,6 @@
 //! Mass, momentum, energy and scalars of a periodic run are conserved to round-off.
 
-use nestar::engine::field::operations::SkippedCorrections;
+use nestar::engine::field::operations::skipped_corrections;
 use nestar_tests::Stepper;
 use nestar_tests::decks::BLAST;
 use nestar_tests::norms::{magnitudes, totals};
@@ -12,10 +12,7 @@ fn drift(steps: usize, settings: &[&str]) -> f64 {
     let before = stepper.0.with(|s| totals(s));
     stepper.steps(steps);
     let after = stepper.0.with(|s| totals(s));
-    assert_eq!(
-        stepper.0.engine().world.resource::<SkippedCorrections>().0,
-        0
-    );
+    assert_eq!(skipped_corrections(&stepper.0.engine().world), Ok(0));
     stepper.state().physical().unwrap_or_else(|e| panic!("{e}"));
     let relative = (0..before.len()).map(|c| (after[c] - before[c]).abs() / scale[c]);
     relative.fold(0.0, f64::max)

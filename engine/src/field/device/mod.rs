@@ -1,0 +1,305 @@
+//! A field on a device: its banks, its flux registers, and the engine's operations as kernels.
+
+mod map;
+mod operations;
+mod parameters;
+mod pool;
+mod registers;
+mod topology;
+mod totals;
+mod transfer;
+
+pub use parameters::{DeviceView, RegisterView};
+pub use topology::DeviceTopology;
+
+use super::{Element, FieldSpec, Precision};
+use crate::Error;
+use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module, Shape};
+use nestar_device::{Item, LAUNCH, program};
+use nestar_kernels::CELLS;
+use nestar_kernels::mesh::device::{
+    FLUXES, FaceText, FieldText, GATHER, PROLONG, RESTRICT, TOTALS, TRANSFER, VIEW,
+};
+use nestar_kernels::mesh::{Boundaries, FaceRule, RuleText};
+use registers::DeviceRegisters;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use transfer::Staging;
+
+/// Words of a fault that a kernel leaves, see `launch::leave_fault`.
+const FAULT_WORDS: usize = 9;
+
+/// The rules of the domain's faces in the precision of the pool, for their messages.
+pub enum DeviceBoundaries {
+    /// 32-bit values.
+    Single(Boundaries<f32>),
+    /// 64-bit values.
+    Double(Boundaries<f64>),
+}
+
+/// The engine's kernels for one field.
+struct Kernels {
+    prolong: Kernel,
+    restrict: Kernel,
+    sum_patches: Kernel,
+    sum_nodes: Kernel,
+    pack: Kernel,
+    unpack: Kernel,
+}
+
+impl Kernels {
+    fn of(module: &Module) -> Result<Self, DeviceError> {
+        Ok(Self {
+            prolong: module.kernel("mesh_prolong")?,
+            restrict: module.kernel("mesh_restrict")?,
+            sum_patches: module.kernel("mesh_sum_patches")?,
+            sum_nodes: module.kernel("mesh_sum_nodes")?,
+            pack: module.kernel("mesh_pack")?,
+            unpack: module.kernel("mesh_unpack")?,
+        })
+    }
+}
+
+/// A pool's values on a device: two banks of rows `[component][8][8][8]`, each one stretch of addresses that never changes.
+///
+/// Every operation that changes a row sets its byte in `stale`; who keeps values derived from rows clears it. Every operation
+/// that changes a level's rows, or which rows the level has, counts in [`DevicePool::changes`].
+pub struct DevicePool {
+    device: Device,
+    precision: Precision,
+    components: usize,
+    text: FieldText,
+    boundaries: DeviceBoundaries,
+    banks: [Growable<u8>; 2],
+    stale: Growable<u8>,
+    fault: Buffer<u32>,
+    registers: DeviceRegisters,
+    kernels: Kernels,
+    maps: BTreeMap<String, Kernel>,
+    changes: Vec<u64>,
+    staging: Mutex<Option<Staging>>,
+    rows: usize,
+    most_rows: usize,
+}
+
+impl DevicePool {
+    /// An empty pool for the field `spec` on `levels` levels, with the rules `boundaries`; its kernels are compiled here.
+    ///
+    /// # Errors
+    /// A boundary rule works on the host only; a kernel does not compile; the device refuses.
+    pub fn new<R: Element>(
+        device: &Device,
+        spec: &FieldSpec,
+        boundaries: Boundaries<R>,
+        levels: usize,
+    ) -> Result<Self, Error> {
+        let text = field_text(spec, &boundaries)?;
+        let source = source(&text, &[], &[PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER]);
+        let module = device.compile("mesh", &source)?;
+        let (components, value_bytes) = (spec.components.len(), size_of::<R>());
+        let row_bytes = components * CELLS * value_bytes;
+        let fitting = device.memory()?.total as usize / (2 * row_bytes);
+        let most_rows = fitting.min(i32::MAX as usize / 8);
+        let values = [components, value_bytes];
+        Ok(Self {
+            device: device.clone(),
+            precision: R::PRECISION,
+            components,
+            text,
+            boundaries: R::on_device(boundaries),
+            banks: [
+                device.growable(most_rows * row_bytes)?,
+                device.growable(most_rows * row_bytes)?,
+            ],
+            stale: device.growable(most_rows)?,
+            fault: device.buffer(FAULT_WORDS)?,
+            registers: DeviceRegisters::new(device, &module, values, levels, most_rows)?,
+            kernels: Kernels::of(&module)?,
+            maps: BTreeMap::new(),
+            changes: vec![0; levels],
+            staging: Mutex::new(None),
+            rows: 0,
+            most_rows,
+        })
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Precision of the values.
+    #[must_use]
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Number of components.
+    #[must_use]
+    pub fn components(&self) -> usize {
+        self.components
+    }
+
+    /// Rows that each bank holds.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Rows that the device's memory could hold at most: how far what goes along with the rows must be able to grow.
+    #[must_use]
+    pub fn most_rows(&self) -> usize {
+        self.most_rows
+    }
+
+    /// Address of bank 0 or 1, `[row][component][8][8][8]`.
+    #[must_use]
+    pub fn bank(&self, bank: usize) -> u64 {
+        self.banks[bank].address()
+    }
+
+    /// Address of the bytes, one a row, that say whether a row has changed since somebody cleared them.
+    #[must_use]
+    pub fn stale(&self) -> u64 {
+        self.stale.address()
+    }
+
+    /// Counts the changes of the values or patches of `level`.
+    #[must_use]
+    pub fn changes(&self, level: usize) -> u64 {
+        self.changes[level]
+    }
+
+    fn changed(&mut self, level: usize) {
+        self.changes[level] += 1;
+    }
+
+    /// Where the fluxes through the coarse-fine faces of `level` go.
+    #[must_use]
+    pub fn register_view(&self, level: usize) -> RegisterView {
+        self.registers.view(level)
+    }
+
+    fn value_bytes(&self) -> usize {
+        match self.precision {
+            Precision::Single => 4,
+            Precision::Double => 8,
+        }
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.components * CELLS * self.value_bytes()
+    }
+
+    /// Bytes that `rows` rows take, flux registers and topology apart.
+    #[must_use]
+    pub fn bytes_for(&self, rows: usize) -> usize {
+        // two banks, two tables of slots, the mark of changed rows
+        rows * (2 * self.row_bytes() + 2 * 24 + 1)
+    }
+
+    /// Bytes of device memory in use.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let banks = self.banks[0].bytes() + self.banks[1].bytes();
+        banks + self.stale.bytes() + self.registers.bytes()
+    }
+
+    /// Grows to `rows` rows.
+    ///
+    /// # Errors
+    /// The device's memory does not suffice.
+    pub fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
+        if rows > self.rows {
+            let bytes = self.row_bytes();
+            for bank in &mut self.banks {
+                bank.grow(rows * bytes)?;
+            }
+            self.stale.grow(rows)?;
+            self.registers.grow(rows)?;
+            self.rows = rows;
+        }
+        Ok(())
+    }
+
+    /// A program whose skeletons see levels of this field: the text of `items` and of everything that the gather needs, the
+    /// language of skeletons, namespaces `field` and `mesh`, then the given texts.
+    #[must_use]
+    pub fn program(&self, items: &[&'static Item], skeletons: &[&str]) -> String {
+        source(&self.text, items, skeletons)
+    }
+
+    /// What a boundary rule has found wrong, in its own words; waits for the device, unless no face has a rule.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn fault(&self) -> Result<Option<String>, DeviceError> {
+        let mut faces = self.text.faces.iter().flatten();
+        if !faces.any(|face| matches!(face, FaceText::Rule(_))) {
+            return Ok(None);
+        }
+        let mut words = [0; FAULT_WORDS];
+        self.device.download(&self.fault, 0, &mut words)?;
+        Ok(self.explain(&words))
+    }
+
+    /// The message of a fault beyond a face; `None` if the words name none.
+    #[must_use]
+    pub fn explain(&self, words: &[u32; FAULT_WORDS]) -> Option<String> {
+        match &self.boundaries {
+            DeviceBoundaries::Single(boundaries) => explain(boundaries, words),
+            DeviceBoundaries::Double(boundaries) => explain(boundaries, words),
+        }
+    }
+}
+
+fn explain<R>(boundaries: &Boundaries<R>, words: &[u32; FAULT_WORDS]) -> Option<String> {
+    let cell = RuleText::faulty_cell(words)?;
+    match &boundaries.faces[cell.axis][cell.side] {
+        FaceRule::Rule(rule) => rule.fault_message(cell),
+        _ => None,
+    }
+}
+
+fn field_text<R: Element>(
+    spec: &FieldSpec,
+    boundaries: &Boundaries<R>,
+) -> Result<FieldText, Error> {
+    let faces = FaceText::of(boundaries).map_err(|(axis, side)| {
+        let (axis, side) = (["x", "y", "z"][axis], ["lower", "upper"][side]);
+        Error::Setup(format!(
+            "the boundary rule at the {side} {axis} face works on the host only; set run.device = \"cpu\""
+        ))
+    })?;
+    Ok(FieldText {
+        double: R::PRECISION == Precision::Double,
+        components: spec.components.len(),
+        faces,
+        normal: boundaries.normal,
+        limiter: spec.prolongation,
+        physical: spec.physical_device.item,
+        leading: spec.physical_device.leading,
+    })
+}
+
+fn source(text: &FieldText, items: &[&'static Item], skeletons: &[&str]) -> String {
+    let mut roots = text.items();
+    roots.extend(items);
+    let mut source = program(&roots);
+    let texts = [LAUNCH, &text.text(), VIEW, GATHER];
+    for (n, part) in texts.iter().chain(skeletons).enumerate() {
+        // messages of the compiler count lines from here
+        source.push_str(&format!("#line 1 \"part {n}\"\n{part}\n"));
+    }
+    source
+}
+
+/// A launch of `blocks` blocks without dynamic shared memory.
+fn shape(blocks: usize, threads: u32) -> Shape {
+    Shape {
+        blocks: blocks as u32,
+        threads,
+        shared: 0,
+    }
+}

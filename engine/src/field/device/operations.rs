@@ -1,0 +1,87 @@
+//! What the engine does with a field, on the device.
+
+use super::parameters::{DeviceView, ProlongParameters, RestrictParameters};
+use super::{DevicePool, DeviceTopology, shape};
+use crate::device::DeviceError;
+use crate::time::LevelClock;
+
+impl DevicePool {
+    /// Follows a change of `level`'s patches: storage and registers.
+    pub(in crate::field) fn follow(
+        &mut self,
+        tables: &DeviceTopology,
+        level: usize,
+    ) -> Result<(), DeviceError> {
+        self.grow(tables.capacity())?;
+        self.changed(level);
+        self.registers.follow(tables, level)
+    }
+
+    /// Fills the new rows of `level` by interpolation; `view` gathers on that level, whose present bank is `bank`.
+    pub(in crate::field) fn prolong(
+        &mut self,
+        tables: &DeviceTopology,
+        view: DeviceView,
+        level: usize,
+        bank: usize,
+    ) -> Result<(), DeviceError> {
+        let parameters = ProlongParameters {
+            view,
+            rows_of_level: self.bank(bank),
+            rows: tables.new_rows(),
+            stale: self.stale(),
+        };
+        self.changed(level);
+        let shape = shape(tables.new_count(), 64);
+        self.device
+            .launch(&self.kernels.prolong, shape, &parameters)
+    }
+
+    /// Covered cells of `level` take the averages of their children; `banks` are the present ones of both levels.
+    pub(in crate::field) fn restrict(
+        &mut self,
+        tables: &DeviceTopology,
+        level: usize,
+        banks: [usize; 2],
+    ) -> Result<(), DeviceError> {
+        let octets = tables.count(level + 1) / 8;
+        if octets == 0 {
+            return Ok(());
+        }
+        let parameters = RestrictParameters {
+            coarse: self.bank(banks[0]),
+            fine: self.bank(banks[1]),
+            rows: tables.rows(level + 1),
+            parent: tables.parent(),
+            stale: self.stale(),
+        };
+        self.changed(level);
+        self.device
+            .launch(&self.kernels.restrict, shape(octets, 128), &parameters)
+    }
+
+    /// Cells beside a coarse-fine face take the fine fluxes of the step; `bank` is the level's present one.
+    pub(in crate::field) fn correct(
+        &mut self,
+        tables: &DeviceTopology,
+        clock: &LevelClock,
+        bank: usize,
+    ) -> Result<(), DeviceError> {
+        let addresses = [self.bank(bank), self.stale()];
+        if self.registers.correct(tables, addresses, clock)? {
+            self.changed(clock.level);
+        }
+        Ok(())
+    }
+
+    /// A step of `level` of length `dt` stands.
+    pub(super) fn commit(&mut self, level: usize, dt: f64) -> Result<(), DeviceError> {
+        self.changed(level);
+        self.registers.commit(level, dt)
+    }
+
+    /// Corrections left out since the start because they would have made a cell unphysical.
+    pub(in crate::field) fn skipped(&self) -> Result<u64, DeviceError> {
+        self.registers.skipped()
+    }
+}

@@ -1,0 +1,259 @@
+//! Flux registers on the device, with the meaning of [`Registers`](crate::field::Registers); slots are mere storage.
+
+use super::parameters::{
+    AssignParameters, CommitParameters, CorrectParameters, RegisterCounts, RegisterView,
+};
+use super::{DeviceTopology, shape};
+use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module};
+use crate::time::LevelClock;
+use bytemuck::Pod;
+use nestar_kernels::mesh::device::{COMMIT_PER_BLOCK, PATCHES_PER_BLOCK};
+use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
+
+/// The registers between level `l` and `l + 1`.
+struct Pair {
+    counts: RegisterCounts,
+    /// Patches with coarse-side registers.
+    corrected: Buffer<i32>,
+    coarse_flux: Buffer<u8>,
+    reference: Buffer<u8>,
+    change: Buffer<u8>,
+    attempt: Buffer<u8>,
+    /// Whether the coarse step has seen a fine step yet.
+    begun: bool,
+}
+
+/// All flux registers of a field.
+pub(super) struct DeviceRegisters {
+    device: Device,
+    components: usize,
+    value_bytes: usize,
+    pairs: Vec<Pair>,
+    /// `[pair]`.
+    counts: Buffer<RegisterCounts>,
+    /// Corrections left out since the start.
+    skipped: Buffer<u64>,
+    /// `[row][6]`.
+    coarse_slot: Growable<i32>,
+    fine_slot: Growable<i32>,
+    assign_coarse: Kernel,
+    assign_fine: Kernel,
+    commit: Kernel,
+    correct: Kernel,
+}
+
+impl DeviceRegisters {
+    pub(super) fn new(
+        device: &Device,
+        module: &Module,
+        [components, value_bytes]: [usize; 2],
+        levels: usize,
+        most_rows: usize,
+    ) -> Result<Self, DeviceError> {
+        let pair = || -> Result<Pair, DeviceError> {
+            Ok(Pair {
+                counts: RegisterCounts::default(),
+                corrected: device.buffer(0)?,
+                coarse_flux: device.buffer(0)?,
+                reference: device.buffer(0)?,
+                change: device.buffer(0)?,
+                attempt: device.buffer(0)?,
+                begun: false,
+            })
+        };
+        Ok(Self {
+            device: device.clone(),
+            components,
+            value_bytes,
+            pairs: (0..levels).map(|_| pair()).collect::<Result<_, _>>()?,
+            counts: device.buffer(levels)?,
+            skipped: device.buffer(1)?,
+            coarse_slot: device.growable(6 * most_rows)?,
+            fine_slot: device.growable(6 * most_rows)?,
+            assign_coarse: module.kernel("mesh_assign_coarse")?,
+            assign_fine: module.kernel("mesh_assign_fine")?,
+            commit: module.kernel("mesh_commit")?,
+            correct: module.kernel("mesh_correct")?,
+        })
+    }
+
+    /// Bytes in use.
+    pub(super) fn bytes(&self) -> usize {
+        let pair = |p: &Pair| {
+            let values = p.reference.bytes() + p.change.bytes() + p.attempt.bytes();
+            values + p.coarse_flux.bytes() + p.corrected.bytes()
+        };
+        let pairs: usize = self.pairs.iter().map(pair).sum();
+        pairs + self.coarse_slot.bytes() + self.fine_slot.bytes()
+    }
+
+    pub(super) fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
+        self.coarse_slot.grow(6 * rows)?;
+        self.fine_slot.grow(6 * rows)
+    }
+
+    /// Rebuilds the registers on either side of `level` after a change of its patches; all of them are zero.
+    pub(super) fn follow(
+        &mut self,
+        tables: &DeviceTopology,
+        level: usize,
+    ) -> Result<(), DeviceError> {
+        let pairs = level.saturating_sub(1)..level + 1;
+        self.device.fill_zero(&self.counts, pairs.clone())?;
+        for pair in pairs.clone() {
+            self.assign(tables, pair)?;
+        }
+        let mut counts = vec![RegisterCounts::default(); pairs.len()];
+        self.device
+            .download(&self.counts, pairs.start, &mut counts)?;
+        for (pair, counts) in pairs.zip(counts) {
+            self.provide(pair, counts)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the faces between `pair` and `pair + 1` their slots, and counts them.
+    fn assign(&mut self, tables: &DeviceTopology, pair: usize) -> Result<(), DeviceError> {
+        let (coarse, fine) = (tables.count(pair), tables.count(pair + 1));
+        make_room(&self.device, &mut self.pairs[pair].corrected, coarse)?;
+        let parameters = AssignParameters {
+            rows: tables.rows(pair),
+            neighbours: tables.neighbours(),
+            first_child: tables.first_child(),
+            coarse_slot: self.coarse_slot.address(),
+            fine_slot: self.fine_slot.address(),
+            corrected: self.pairs[pair].corrected.address(),
+            counts: self.counts.address() + (pair * size_of::<RegisterCounts>()) as u64,
+            count: coarse as i32,
+            clear: i32::from(pair == 0),
+        };
+        self.device
+            .launch(&self.assign_coarse, patches(coarse), &parameters)?;
+        if fine == 0 {
+            return Ok(());
+        }
+        let parameters = AssignParameters {
+            rows: tables.rows(pair + 1),
+            count: fine as i32,
+            ..parameters
+        };
+        self.device
+            .launch(&self.assign_fine, patches(fine), &parameters)
+    }
+
+    /// Storage for the registers counted, all zero.
+    fn provide(&mut self, pair: usize, counts: RegisterCounts) -> Result<(), DeviceError> {
+        let value = self.components * self.value_bytes;
+        let pair = &mut self.pairs[pair];
+        pair.counts = counts;
+        let fine = counts.fine as usize * QUARTER * value;
+        let coarse = counts.coarse as usize * FACE * value;
+        for (values, bytes) in [
+            (&mut pair.coarse_flux, coarse),
+            (&mut pair.reference, fine),
+            (&mut pair.change, fine),
+            (&mut pair.attempt, fine),
+        ] {
+            make_room(&self.device, values, bytes)?;
+            self.device.fill_zero(&*values, 0..bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Where the fluxes of a step of `level` go.
+    pub(super) fn view(&self, level: usize) -> RegisterView {
+        let mut view = RegisterView::default();
+        let coarse = &self.pairs[level];
+        if coarse.counts.coarse > 0 {
+            view.coarse_slot = self.coarse_slot.address();
+            view.coarse_flux = coarse.coarse_flux.address();
+        }
+        if let Some(fine) = level.checked_sub(1).map(|below| &self.pairs[below])
+            && fine.counts.fine > 0
+        {
+            view.fine_slot = self.fine_slot.address();
+            view.attempt = fine.attempt.address();
+        }
+        view
+    }
+
+    /// A step of `level` of length `dt` is accepted: its fluxes count for the coarser level, and the finer level starts to
+    /// sum anew.
+    pub(super) fn commit(&mut self, level: usize, dt: f64) -> Result<(), DeviceError> {
+        self.pairs[level].begun = false;
+        let Some(pair) = level.checked_sub(1).map(|below| &mut self.pairs[below]) else {
+            return Ok(());
+        };
+        let begun = std::mem::replace(&mut pair.begun, true);
+        let count = pair.counts.fine as usize * QUARTER * self.components;
+        let parameters = CommitParameters {
+            attempt: pair.attempt.address(),
+            reference: pair.reference.address(),
+            change: pair.change.address(),
+            dt,
+            count: count as i64,
+            begun: i32::from(begun),
+            reserved: 0,
+        };
+        self.device.launch(
+            &self.commit,
+            shape(count.div_ceil(COMMIT_PER_BLOCK), 256),
+            &parameters,
+        )
+    }
+
+    /// Corrects the patches of the level, whose present bank is `bank`, after a step; whether there are any.
+    pub(super) fn correct(
+        &self,
+        tables: &DeviceTopology,
+        [bank, stale]: [u64; 2],
+        clock: &LevelClock,
+    ) -> Result<bool, DeviceError> {
+        let pair = &self.pairs[clock.level];
+        let parameters = CorrectParameters {
+            level: bank,
+            rows: pair.corrected.address(),
+            neighbours: tables.neighbours(),
+            first_child: tables.first_child(),
+            coarse_slot: self.coarse_slot.address(),
+            fine_slot: self.fine_slot.address(),
+            coarse_flux: pair.coarse_flux.address(),
+            reference: pair.reference.address(),
+            change: pair.change.address(),
+            stale,
+            skipped: self.skipped.address(),
+            dt: clock.dt,
+            inverse_width: clock.cell_width.map(|w| 1.0 / w),
+        };
+        let corrected = pair.counts.corrected as usize;
+        self.device
+            .launch(&self.correct, shape(corrected, 128), &parameters)?;
+        Ok(corrected > 0)
+    }
+
+    /// Corrections left out since the start because they would have made a cell unphysical.
+    pub(super) fn skipped(&self) -> Result<u64, DeviceError> {
+        let mut skipped = [0];
+        self.device.download(&self.skipped, 0, &mut skipped)?;
+        Ok(skipped[0])
+    }
+}
+
+/// A launch over `count` patches.
+fn patches(count: usize) -> crate::device::Shape {
+    shape(count.div_ceil(PATCHES_PER_BLOCK), PATCHES_PER_BLOCK as u32)
+}
+
+/// Replaces a buffer that is too short by one with an eighth to spare; what it held is lost.
+fn make_room<T: Pod>(
+    device: &Device,
+    buffer: &mut Buffer<T>,
+    length: usize,
+) -> Result<(), DeviceError> {
+    if buffer.len() < length {
+        // the old one goes first, to make room
+        *buffer = device.buffer(0)?;
+        *buffer = device.buffer(length + length / 8)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Rows between the device and the host: the only ways by which a field crosses the bus.
+
+use super::parameters::TransferParameters;
+use super::{DevicePool, shape};
+use crate::device::{Buffer, Device, DeviceError};
+use crate::field::{Element, Precision};
+use nestar_kernels::CELLS;
+use std::ops::Range;
+use std::sync::PoisonError;
+
+/// Bytes that travel at a time.
+const CHUNK: usize = 16 << 20;
+
+/// Packed rows on their way.
+pub(super) struct Staging {
+    rows: Buffer<u32>,
+    values: Buffer<u8>,
+}
+
+impl Staging {
+    fn new(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
+        Ok(Self {
+            rows: device.buffer(CHUNK / (4 * CELLS))?,
+            values: device.buffer(bytes)?,
+        })
+    }
+}
+
+impl DevicePool {
+    /// Copies the components `components` of `rows` of bank `bank` to the host, `[row][component][8][8][8]`.
+    ///
+    /// # Errors
+    /// The device fails.
+    ///
+    /// # Panics
+    /// If the pool holds the other precision, or a component or row does not exist.
+    pub fn pack<R: Element>(
+        &self,
+        bank: usize,
+        components: Range<usize>,
+        rows: &[u32],
+    ) -> Result<Vec<R>, DeviceError> {
+        self.check::<R>(&components, rows);
+        let length = components.len() * CELLS;
+        let mut out = vec![R::lit(0.0); rows.len() * length];
+        self.in_chunks(rows, length, |staging, first, rows, mut parameters| {
+            parameters.level = self.bank(bank);
+            parameters.first = components.start as i32;
+            let shape = shape(rows.len(), 256);
+            self.device.launch(&self.kernels.pack, shape, &parameters)?;
+            let out = &mut out[first * length..(first + rows.len()) * length];
+            self.device
+                .download(&staging.values, 0, bytemuck::cast_slice_mut::<R, u8>(out))
+        })?;
+        Ok(out)
+    }
+
+    /// Sets the components `components` of `rows` of bank `bank` from `[row][component][8][8][8]`. The caller counts the
+    /// change of the level.
+    fn unpack<R: Element>(
+        &self,
+        bank: usize,
+        components: Range<usize>,
+        rows: &[u32],
+        values: &[R],
+    ) -> Result<(), DeviceError> {
+        self.check::<R>(&components, rows);
+        let length = components.len() * CELLS;
+        assert_eq!(values.len(), rows.len() * length, "values of the rows");
+        self.in_chunks(rows, length, |staging, first, rows, mut parameters| {
+            let values = &values[first * length..(first + rows.len()) * length];
+            self.device
+                .upload(&staging.values, 0, bytemuck::cast_slice::<R, u8>(values))?;
+            parameters.level = self.bank(bank);
+            parameters.first = components.start as i32;
+            let shape = shape(rows.len(), 256);
+            self.device.launch(&self.kernels.unpack, shape, &parameters)
+        })
+    }
+
+    /// Sets components of rows of `level`, whose present bank is `bank`, from `[row][component][8][8][8]`.
+    pub(in crate::field) fn store<R: Element>(
+        &mut self,
+        level: usize,
+        bank: usize,
+        components: Range<usize>,
+        rows: &[u32],
+        values: &[R],
+    ) -> Result<(), DeviceError> {
+        self.changed(level);
+        self.unpack(bank, components, rows, values)
+    }
+
+    /// The state of one cell of a row of bank `bank`, for messages.
+    ///
+    /// # Errors
+    /// The device fails.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn cell(&self, bank: usize, row: u32, cell: usize) -> Result<Vec<f64>, DeviceError> {
+        let all = 0..self.components;
+        let state = |row: Vec<f64>| row.into_iter().skip(cell).step_by(CELLS).collect();
+        Ok(state(match self.precision {
+            Precision::Single => {
+                let row = self.pack::<f32>(bank, all, &[row])?;
+                row.into_iter().map(f64::from).collect()
+            }
+            Precision::Double => self.pack::<f64>(bank, all, &[row])?,
+        }))
+    }
+
+    /// Calls `work` with the staging memory, in which the list of rows stands, for as many rows at a time as it holds:
+    /// their position, the rows, and parameters that lack bank and first component.
+    fn in_chunks(
+        &self,
+        rows: &[u32],
+        length: usize,
+        mut work: impl FnMut(&Staging, usize, &[u32], TransferParameters) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let bytes = length * self.value_bytes();
+        let mut guard = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        let staging = match guard.take() {
+            Some(staging) => staging,
+            None => Staging::new(&self.device, CHUNK.max(self.row_bytes()))?,
+        };
+        let staging = guard.insert(staging);
+        let most = staging.rows.len().min(staging.values.len() / bytes);
+        for (n, rows) in rows.chunks(most).enumerate() {
+            self.device.upload(&staging.rows, 0, rows)?;
+            let parameters = TransferParameters {
+                level: 0,
+                packed: staging.values.address(),
+                rows: staging.rows.address(),
+                stale: self.stale(),
+                first: 0,
+                count: (length / CELLS) as i32,
+            };
+            work(staging, n * most, rows, parameters)?;
+        }
+        Ok(())
+    }
+
+    /// What kernels do not check.
+    fn check<R: Element>(&self, components: &Range<usize>, rows: &[u32]) {
+        assert_eq!(R::PRECISION, self.precision, "precision of the pool");
+        assert!(
+            components.start < components.end && components.end <= self.components,
+            "components {components:?} of {}",
+            self.components
+        );
+        assert!(
+            rows.iter().all(|&row| (row as usize) < self.rows),
+            "a row beyond the pool's {}",
+            self.rows
+        );
+    }
+}

@@ -1,0 +1,209 @@
+//! The device's side of the mesh: launch skeletons, and the text that tells them about a field.
+
+use super::prolong::SlopeLimiter;
+use super::{Boundaries, FaceRule, RuleText};
+use nestar_device::Item;
+use std::fmt::Write;
+
+/// What kernels see of a level; follows [`FieldText::text`].
+pub const VIEW: &str = include_str!("view.cuh");
+/// The gather of ghost cells; follows [`VIEW`].
+pub const GATHER: &str = include_str!("gather.cuh");
+/// Interpolation into new patches; follows [`GATHER`], as all that stand below.
+pub const PROLONG: &str = include_str!("prolong.cu");
+/// Averages onto the coarser level.
+pub const RESTRICT: &str = include_str!("restrict.cu");
+/// Flux registers and the correction.
+pub const FLUXES: &str = include_str!("fluxes.cu");
+/// Conserved totals.
+pub const TOTALS: &str = include_str!("totals.cu");
+/// Rows into and out of contiguous memory.
+pub const TRANSFER: &str = include_str!("transfer.cu");
+/// Maps of one cell; what [`map_text`] gives follows.
+pub const MAP: &str = include_str!("map.cu");
+/// Topology tables; needs no field.
+pub const TOPOLOGY: &str = include_str!("topology.cu");
+
+/// Patches that a block of `mesh_assign_coarse`, `mesh_assign_fine` and the kernels of [`TOPOLOGY`] works on.
+pub const PATCHES_PER_BLOCK: usize = 256;
+/// Values that a block of `mesh_commit` works on.
+pub const COMMIT_PER_BLOCK: usize = 4096;
+
+/// The kernel `mesh_map` of a function.
+#[must_use]
+pub fn map_text(item: &Item) -> String {
+    format!("MESH_MAP(::{}<field::REAL>)\n", item.path())
+}
+
+/// What stands beyond one face, in the device's language.
+#[derive(Clone, Debug)]
+pub enum FaceText {
+    /// As [`FaceRule::Periodic`].
+    Periodic,
+    /// As [`FaceRule::Outflow`].
+    Outflow,
+    /// As [`FaceRule::Reflecting`].
+    Reflecting,
+    /// As [`FaceRule::Rule`].
+    Rule(RuleText),
+}
+
+impl FaceText {
+    /// The faces of `boundaries`, `[axis][side]`.
+    ///
+    /// # Errors
+    /// Axis and side of a face whose rule works on the host only.
+    pub fn of<R>(boundaries: &Boundaries<R>) -> Result<[[Self; 2]; 3], (usize, usize)> {
+        let mut faces = [const { [Self::Periodic, Self::Periodic] }; 3];
+        for (axis, sides) in faces.iter_mut().enumerate() {
+            for (side, face) in sides.iter_mut().enumerate() {
+                *face = match &boundaries.faces[axis][side] {
+                    FaceRule::Periodic => Self::Periodic,
+                    FaceRule::Outflow => Self::Outflow,
+                    FaceRule::Reflecting => Self::Reflecting,
+                    FaceRule::Rule(rule) => {
+                        Self::Rule(rule.device(axis, side).ok_or((axis, side))?)
+                    }
+                };
+            }
+        }
+        Ok(faces)
+    }
+
+    /// The number that `mesh::PERIODIC` and its like have.
+    fn code(&self) -> u32 {
+        match self {
+            Self::Periodic => 0,
+            Self::Outflow => 1,
+            Self::Reflecting => 2,
+            Self::Rule(_) => 3,
+        }
+    }
+}
+
+/// What the skeletons must know of a field.
+#[derive(Clone, Debug)]
+pub struct FieldText {
+    /// Whether values are `f64`.
+    pub double: bool,
+    /// Number of components.
+    pub components: usize,
+    /// What stands beyond the domain, `[axis][side]`.
+    pub faces: [[FaceText; 2]; 3],
+    /// Per axis: the components that change sign under its mirror image, as a bit mask.
+    pub normal: [u64; 3],
+    /// Limiter of the interpolation between levels.
+    pub limiter: SlopeLimiter,
+    /// A `#[device] fn(&[R; N]) -> bool`: whether the leading N components are physical; the others must be finite.
+    pub physical: &'static Item,
+    /// That N.
+    pub leading: usize,
+}
+
+impl FieldText {
+    /// The `#[device]` functions that the text and the skeletons of the mesh call.
+    #[must_use]
+    pub fn items(&self) -> Vec<&'static Item> {
+        let mut items = super::device_items();
+        items.push(nestar_device::math::sum3::ITEM);
+        items.push(self.physical);
+        for (_, _, rule) in self.rules() {
+            items.extend(&rule.items);
+        }
+        items
+    }
+
+    /// The faces with rules, each with axis and side.
+    fn rules(&self) -> impl Iterator<Item = (usize, usize, &RuleText)> {
+        let faces = self.faces.iter().flatten().enumerate();
+        faces.filter_map(|(n, face)| match face {
+            FaceText::Rule(rule) => Some((n / 2, n % 2, rule)),
+            _ => None,
+        })
+    }
+
+    /// The namespace `field`:
+    ///
+    /// ```text
+    /// typedef … REAL; constexpr int COMPONENTS, LIMITER; constexpr bool BOUNDED
+    /// int kind(int axis, int side)                                                 // 0 to 3, as FaceRule
+    /// rs::u64 normal(int axis)                                                     // bit mask of components
+    /// bool physical(const REAL* u)
+    /// bool wall(int axis, int side, const double* centre, double time, unsigned* fault)
+    /// void beyond(int axis, int side, const double* centre, double time, REAL* u, unsigned* fault)
+    /// ```
+    #[must_use]
+    pub fn text(&self) -> String {
+        let faces = || self.faces.iter().flatten();
+        let kinds = faces().enumerate();
+        let kinds: u32 = kinds.map(|(n, face)| face.code() << (4 * n)).sum();
+        let bounded = faces().any(|face| !matches!(face, FaceText::Periodic));
+        let [x, y, z] = self.normal;
+        let mut text = format!(
+            "namespace field {{\n\
+             typedef {} REAL;\n\
+             constexpr int COMPONENTS = {}, LIMITER = {};\n\
+             constexpr bool BOUNDED = {bounded};\n\
+             RS_FN constexpr int kind(int axis, int side) {{ return (int)({kinds:#x}u >> (4 * (2 * axis + side)) & 15u); }}\n\
+             RS_FN constexpr rs::u64 normal(int axis) {{ return axis == 0 ? {x:#x}ull : axis == 1 ? {y:#x}ull : {z:#x}ull; }}\n",
+            if self.double { "double" } else { "float" },
+            self.components,
+            self.limiter.code(),
+        );
+        text.push_str(&self.physical_text());
+        for (_, _, rule) in self.rules() {
+            text.push_str(&rule.functions);
+            text.push('\n');
+        }
+        text.push_str(&self.dispatch(
+            "bool wall",
+            "const double* centre, double time, unsigned* fault",
+            "return wall",
+            "centre, time, fault",
+            "return false;",
+        ));
+        text.push_str(&self.dispatch(
+            "void beyond",
+            "const double* centre, double time, REAL* u, unsigned* fault",
+            "return beyond",
+            "centre, time, u, fault",
+            "",
+        ));
+        text.push_str("}\n");
+        text
+    }
+
+    fn physical_text(&self) -> String {
+        let leading: Vec<String> = (0..self.leading).map(|c| format!("u[{c}]")).collect();
+        format!(
+            "RS_FN bool physical(const REAL* u) {{\n\
+             \x20 bool finite = true;\n\
+             \x20 for (int c = {n}; c < COMPONENTS; ++c) finite = finite && rs::is_finite(u[c]);\n\
+             \x20 return finite && ::{}<REAL>(rs::arr<REAL, {n}>{{{{{}}}}});\n\
+             }}\n",
+            self.physical.path(),
+            leading.join(", "),
+            n = self.leading
+        )
+    }
+
+    /// A function of axis and side that calls that of the face.
+    fn dispatch(
+        &self,
+        function: &str,
+        parameters: &str,
+        call: &str,
+        arguments: &str,
+        otherwise: &str,
+    ) -> String {
+        let mut text = format!("RS_FN {function}(int axis, int side, {parameters}) {{\n");
+        for (axis, side, _) in self.rules() {
+            let _ = writeln!(
+                text,
+                "  if (axis == {axis} && side == {side}) {call}_{axis}_{side}({arguments});"
+            );
+        }
+        let _ = writeln!(text, "  {otherwise}\n}}");
+        text
+    }
+}

@@ -1,0 +1,191 @@
+// Flux registers at coarse-fine faces: the twin of fluxes.rs and of the engine's registers.
+
+namespace mesh {
+
+// Direction in a table of 27 of the neighbour through face f (x-, x+, y-, y+, z-, z+).
+RS_FN int face_direction(int f) { return f < 2 ? 12 + 2 * f : f < 4 ? 10 + 6 * (f - 2) : 4 + 18 * (f - 4); }
+
+// Patches that a block lists.
+constexpr int ASSIGN_CHUNK = 256;
+
+// What a pair of levels counts: the twin of `RegisterCounts`.
+struct Counts {
+  unsigned coarse;     // coarse-side registers
+  unsigned corrected;  // patches that have any
+  unsigned fine;       // fine-side registers
+  unsigned reserved;
+};
+
+// The twin of `AssignParameters`.
+struct Assign {
+  const int* rows;         // [count]
+  const int* neighbours;   // [row][AROUND]
+  const int* first_child;  // [row]
+  int* coarse_slot;        // [row][6]
+  int* fine_slot;          // [row][6]
+  int* corrected;          // patches with coarse-side registers, in no order
+  Counts* counts;
+  int count;
+  int clear;               // whether the level has no fine-side registers, being the coarsest
+};
+
+// The twin of `CommitParameters`.
+struct Commit {
+  const REAL* attempt;
+  REAL* reference;
+  REAL* change;
+  double dt;
+  rs::i64 count;  // values
+  int begun;      // whether the coarse step has seen a fine step yet
+  int reserved;
+};
+constexpr int COMMIT_CHUNK = 4096;
+
+// The twin of `CorrectParameters`.
+struct Correct {
+  REAL* level;
+  const int* rows;         // one a block
+  const int* neighbours;   // [row][AROUND]
+  const int* first_child;  // [row]
+  const int* coarse_slot;  // [row][6]
+  const int* fine_slot;    // [row][6]
+  const REAL* coarse_flux; // [slot][COMPONENTS][8][8]
+  const REAL* reference;   // [slot][COMPONENTS][4][4]
+  const REAL* change;      // [slot][COMPONENTS][4][4]
+  unsigned char* stale;    // [row]
+  rs::u64* skipped;        // cells that had to go without their correction
+  double dt;
+  double inverse_width[3];
+};
+
+// The slots of the faces of `bits` among `taken`: numbers that nobody else has. Returns how many there are.
+RS_FN int take_slots(int bits, unsigned* taken, int* slots) {
+  int n = 0;
+  for (int f = 0; f < 6; ++f) n += bits >> f & 1;
+  int next = n ? (int)launch::atomic_add(taken, (unsigned)n) : 0;
+  for (int f = 0; f < 6; ++f) slots[f] = bits >> f & 1 ? next++ : -1;
+  return n;
+}
+
+// Where the two sides of a coarse-fine face stand for one coarse cell.
+struct Mismatch {
+  rs::i64 coarse, fine;  // where component 0 stands
+  REAL width;
+  bool upper;
+};
+
+// The registers of face f of `row`, whose coarse side is `slot`, at the cell x, y, z behind it.
+RS_FN Mismatch mismatch_at(const Correct& p, int row, int f, int slot, int x, int y, int z) {
+  const int slow = f < 4 ? z : y, fast = f < 2 ? y : x;
+  const int slow_axis = f < 4 ? 2 : 1, fast_axis = f < 2 ? 1 : 0;
+  const int beyond = p.neighbours[(rs::i64)row * AROUND + face_direction(f)];
+  // beyond a lower face stands the neighbour's upper half
+  const int child = (1 - f % 2) << (f / 2) | (fast / 4) << fast_axis | (slow / 4) << slow_axis;
+  const int fine = p.fine_slot[(rs::i64)(p.first_child[beyond] + child) * 6 + (f ^ 1)];
+  Mismatch m;
+  m.coarse = (rs::i64)slot * (COMPONENTS * FACE) + fast + PATCH * slow;
+  m.fine = (rs::i64)fine * (COMPONENTS * QUARTER) + fast % 4 + 4 * (slow % 4);
+  m.width = (REAL)p.inverse_width[f / 2];
+  m.upper = f % 2 == 1;
+  return m;
+}
+
+RS_FN REAL correction(const Correct& p, const Mismatch& m, int c) {
+  const REAL difference = ::nestar_kernels::mesh::fluxes::flux_mismatch<REAL>(
+      p.coarse_flux[m.coarse + c * FACE], p.reference[m.fine + c * QUARTER], p.change[m.fine + c * QUARTER], (REAL)p.dt);
+  // a larger flux through an upper face takes away, through a lower face brings in
+  return m.upper ? -(difference * m.width) : difference * m.width;
+}
+
+// The registers behind a cell, one at most along each axis; returns the axes that have one as bits.
+RS_FN int mismatches_of(const Correct& p, int row, int x, int y, int z, Mismatch* m) {
+  const int place[3] = {x, y, z};
+  int axes = 0;
+  RS_UNROLL for (int a = 0; a < 3; ++a) {
+    if (place[a] != 0 && place[a] != PATCH - 1) continue;
+    const int f = 2 * a + (place[a] != 0), slot = p.coarse_slot[(rs::i64)row * 6 + f];
+    if (slot < 0) continue;
+    m[a] = mismatch_at(p, row, f, slot, x, y, z);
+    axes |= 1 << a;
+  }
+  return axes;
+}
+
+// Corrects a cell where the result is physical; whether it had to go without.
+RS_FN bool correct_cell(const Correct& p, int row, int cell) {
+  Mismatch m[3];
+  const int axes = mismatches_of(p, row, cell & 7, cell >> 3 & 7, cell >> 6, m);
+  if (!axes) return false;
+  REAL* values = row_of(p.level, row) + cell;
+  REAL u[COMPONENTS];
+  bool changed = false;
+  EACH_COMPONENT(c) {
+    REAL change[3];
+    RS_UNROLL for (int a = 0; a < 3; ++a) change[a] = axes >> a & 1 ? correction(p, m[a], c) : REAL(0);
+    const REAL sum = ::nestar_device::math::sums::sum3<REAL>(change[0], change[1], change[2]);
+    changed |= sum != REAL(0);
+    u[c] = values[c * CELLS] + sum;
+  }
+  if (!changed) return false;
+  if (!field::physical(u)) return true;
+  EACH_COMPONENT(c) values[c * CELLS] = u[c];
+  return false;
+}
+
+}  // namespace mesh
+
+// Gives every face of a leaf patch with a refined neighbour a coarse-side register.
+KERNEL(mesh_assign_coarse, mesh::Assign) {
+  using namespace mesh;
+  EACH(i, ASSIGN_CHUNK) {
+    const int n = launch::block() * ASSIGN_CHUNK + i;
+    if (n >= p.count) continue;
+    const rs::i64 row = p.rows[n];
+    int bits = 0;
+    for (int f = 0; f < 6 && p.first_child[row] < 0; ++f) {
+      const int beyond = p.neighbours[row * AROUND + face_direction(f)];
+      bits |= (beyond >= 0 && p.first_child[beyond] >= 0) << f;
+    }
+    if (take_slots(bits, &p.counts->coarse, p.coarse_slot + row * 6))
+      p.corrected[launch::atomic_add(&p.counts->corrected, 1u)] = (int)row;
+    for (int f = 0; f < 6 && p.clear; ++f) p.fine_slot[row * 6 + f] = -1;
+  }
+}
+
+// Gives every face of a patch with a coarser neighbour a fine-side register.
+KERNEL(mesh_assign_fine, mesh::Assign) {
+  using namespace mesh;
+  EACH(i, ASSIGN_CHUNK) {
+    const int n = launch::block() * ASSIGN_CHUNK + i;
+    if (n >= p.count) continue;
+    const rs::i64 row = p.rows[n];
+    int bits = 0;
+    for (int f = 0; f < 6; ++f) bits |= (p.neighbours[row * AROUND + face_direction(f)] == COARSER) << f;
+    take_slots(bits, &p.counts->fine, p.fine_slot + row * 6);
+  }
+}
+
+// The fluxes of an accepted step count for the coarser level.
+KERNEL(mesh_commit, mesh::Commit) {
+  using namespace mesh;
+  EACH(i, COMMIT_CHUNK) {
+    const rs::i64 n = (rs::i64)launch::block() * COMMIT_CHUNK + i;
+    if (n >= p.count) continue;
+    if (p.begun) {
+      p.change[n] += (REAL)p.dt * (p.attempt[n] - p.reference[n]);
+    } else {
+      p.reference[n] = p.attempt[n];
+      p.change[n] = REAL(0);
+    }
+  }
+}
+
+// Cells beside a coarse-fine face take the fine fluxes in place of the coarse one. One block a patch.
+KERNEL(mesh_correct, mesh::Correct) {
+  using namespace mesh;
+  const int row = p.rows[launch::block()];
+  EACH(cell, CELLS) {
+    if (correct_cell(p, row, cell)) launch::atomic_add(p.skipped, rs::u64(1));
+  }
+  if (launch::thread() == 0) p.stale[row] = 1;
+}

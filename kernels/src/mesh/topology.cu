@@ -1,0 +1,94 @@
+// The tables that say which patch is where: the twin of the engine's Topology::relink. Needs no field.
+
+namespace topology {
+
+constexpr int COARSER = -1, OUTSIDE = -2, SELF = 13, AROUND = 28, HAS_COARSER = 1, HAS_OUTSIDE = 2;
+// Patches a block works on.
+constexpr int CHUNK = 256;
+
+// The twin of `AdoptParameters`.
+struct Adopt {
+  const int* rows;      // [count]: the level's, octet by octet
+  const int* parents;   // [count / 8]
+  const int* children;  // [count]: what becomes of first_child
+  int* parent;          // [row]
+  int* index;           // [row][4]
+  int* first_child;     // [row]
+  int level;
+  int count;
+};
+
+// The twin of `SetParameters`.
+struct Set {
+  const int* rows;    // [count]
+  const int* values;  // [count][width]
+  int* table;         // [row][width]
+  int width;
+  int count;
+};
+
+// The twin of `LinkParameters`.
+struct Link {
+  const int* rows;  // [count]
+  const int* parent;
+  const int* index;
+  const int* first_child;
+  int* neighbours;  // [row][AROUND]
+  int count;
+  int reserved;
+};
+
+// The neighbour in direction d of a patch on the sides `index & 1` of its parent.
+RS_FN int neighbour(const Link& p, const int* around, const int* index, int row, int d) {
+  if (d == SELF) return row;
+  const int x = (index[0] & 1) + d % 3 - 1, y = (index[1] & 1) + d / 3 % 3 - 1, z = (index[2] & 1) + d / 9 - 1;
+  // one patch of the parent's level is two of this: the shift rounds down also below 0
+  const int parent = around[9 * ((z >> 1) + 1) + 3 * ((y >> 1) + 1) + (x >> 1) + 1];
+  if (parent < 0) return parent;
+  const int first = p.first_child[parent];
+  return first < 0 ? COARSER : first + (x & 1) + 2 * (y & 1) + 4 * (z & 1);
+}
+
+}  // namespace topology
+
+// Writes rows of a table.
+KERNEL(topology_set, topology::Set) {
+  EACH(i, topology::CHUNK) {
+    const int n = launch::block() * topology::CHUNK + i;
+    if (n >= p.count) continue;
+    for (int w = 0; w < p.width; ++w)
+      p.table[(rs::i64)p.rows[n] * p.width + w] = p.values[(rs::i64)n * p.width + w];
+  }
+}
+
+// Tells the patches of a level their parents, places and children.
+KERNEL(topology_adopt, topology::Adopt) {
+  EACH(i, topology::CHUNK) {
+    const int n = launch::block() * topology::CHUNK + i;
+    if (n >= p.count) continue;
+    const rs::i64 row = p.rows[n], parent = p.parents[n / 8];
+    p.parent[row] = (int)parent;
+    p.first_child[row] = p.children[n];
+    for (int a = 0; a < 3; ++a) p.index[row * 4 + a] = 2 * p.index[parent * 4 + a] + (int)(row >> a & 1);
+    p.index[row * 4 + 3] = p.level;
+  }
+}
+
+// Makes the neighbour tables of a level from those of its parents.
+KERNEL(topology_link, topology::Link) {
+  using namespace topology;
+  EACH(i, CHUNK) {
+    const int n = launch::block() * CHUNK + i;
+    if (n >= p.count) continue;
+    const rs::i64 row = p.rows[n];
+    const int* around = p.neighbours + (rs::i64)p.parent[row] * AROUND;
+    int* out = p.neighbours + row * AROUND;
+    int codes = 0;
+    for (int d = 0; d < 27; ++d) {
+      const int found = neighbour(p, around, p.index + row * 4, (int)row, d);
+      codes |= found == COARSER ? HAS_COARSER : found == OUTSIDE ? HAS_OUTSIDE : 0;
+      out[d] = found;
+    }
+    out[27] = codes;
+  }
+}

@@ -1,0 +1,76 @@
+// Conserved totals in the order of the engine's totals: eight lanes within a patch, halves among the patches of a level.
+
+namespace mesh {
+
+// The twin of `TotalsParameters`.
+struct Totals {
+  const REAL* level;
+  const int* rows;         // [count], in Hilbert order
+  const int* first_child;  // [row]
+  double* sums;            // [count][COMPONENTS]
+  double* nodes;           // [1 << depth][COMPONENTS]
+  int count;
+  int depth;               // halvings that are left to the host
+};
+
+// Sum of component c of the patches from..to, by halves; no recursion, since a thread's stack is small.
+RS_FN double pairwise(const double* sums, int c, int from, int to) {
+  int begin[32], end[32], depth = 0;
+  double below[32];
+  bool second[32];
+  begin[0] = from;
+  end[0] = to;
+  for (;;) {
+    for (; end[depth] - begin[depth] > 1; ++depth) {
+      second[depth] = false;
+      begin[depth + 1] = begin[depth];
+      end[depth + 1] = begin[depth] + (end[depth] - begin[depth]) / 2;
+    }
+    double sum = end[depth] > begin[depth] ? sums[(rs::i64)begin[depth] * COMPONENTS + c] : 0.0;
+    for (; depth > 0 && second[depth - 1]; --depth) sum = below[depth - 1] + sum;
+    if (depth == 0) return sum;
+    below[depth - 1] = sum;
+    second[depth - 1] = true;
+    begin[depth] = end[depth];
+    end[depth] = end[depth - 1];
+  }
+}
+
+}  // namespace mesh
+
+// Sums every leaf patch. One block a patch.
+KERNEL(mesh_sum_patches, mesh::Totals) {
+  using namespace mesh;
+  SHARED double lanes[8 * COMPONENTS];
+  const int n = launch::block(), row = p.rows[n];
+  const bool leaf = p.first_child[row] < 0;
+  const REAL* values = row_of(p.level, row);
+  EACH(item, 8 * COMPONENTS) {
+    double sum = 0.0;
+    for (int line = 0; line < CELLS / 8 && leaf; ++line)
+      sum += (double)values[(item >> 3) * CELLS + 8 * line + (item & 7)];
+    lanes[item] = sum;
+  }
+  launch::barrier();
+  EACH(c, COMPONENTS) {
+    const double* l = lanes + 8 * c;
+    p.sums[(rs::i64)n * COMPONENTS + c] =
+        leaf ? ((l[0] + l[1]) + (l[2] + l[3])) + ((l[4] + l[5]) + (l[6] + l[7])) : 0.0;
+  }
+  launch::barrier();
+}
+
+// Sums the patches of every node `depth` halvings below the level.
+KERNEL(mesh_sum_nodes, mesh::Totals) {
+  using namespace mesh;
+  const int node = launch::block();
+  EACH(c, COMPONENTS) {
+    int from = 0, to = p.count;
+    for (int d = p.depth - 1; d >= 0; --d) {
+      const int middle = from + (to - from) / 2;
+      if (node >> d & 1) from = middle;
+      else to = middle;
+    }
+    p.nodes[(rs::i64)node * COMPONENTS + c] = pairwise(p.sums, c, from, to);
+  }
+}
