@@ -5,6 +5,7 @@
 //! directions do not depend on their order, so a permuted or mirrored patch gives permuted or mirrored flags, bit for bit.
 //! A cell whose estimate is NaN is never flagged.
 pub mod cell;
+pub mod device;
 mod flags;
 pub mod region;
 
