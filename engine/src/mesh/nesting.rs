@@ -9,6 +9,8 @@ use super::Topology;
 use super::topology::offset;
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::{COARSER, direction};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the flagging systems asked for.
 #[derive(Resource, Default)]
@@ -16,7 +18,9 @@ pub struct RefineRequests {
     /// Per row: the sectors (bit `direction(d)` of 27) that flagged cells and their buffers reach.
     sectors: Vec<u32>,
     /// Per row: a finer patch nearby needs this patch refined.
-    wished: Vec<bool>,
+    wished: Vec<AtomicBool>,
+    /// Working space: per row, whether its children must stay.
+    required: Vec<AtomicBool>,
 }
 
 /// What a regrid of one level does.
@@ -32,13 +36,14 @@ impl RefineRequests {
     /// Makes room for `rows` rows.
     pub fn resize(&mut self, rows: usize) {
         self.sectors.resize(rows, 0);
-        self.wished.resize(rows, false);
+        self.wished.resize_with(rows, AtomicBool::default);
+        self.required.resize_with(rows, AtomicBool::default);
     }
 
     /// Forgets what stood at `row` (it has a new patch).
     pub fn forget(&mut self, row: u32) {
         self.sectors[row as usize] = 0;
-        self.wished[row as usize] = false;
+        set(&self.wished[row as usize], false);
     }
 
     /// Takes back what the patches `rows` asked for.
@@ -58,7 +63,7 @@ impl RefineRequests {
     #[must_use]
     pub fn wishes(&self, topology: &Topology, level: usize) -> Vec<u32> {
         let rows = topology.rows(level).iter().enumerate();
-        rows.filter(|(_, row)| self.wished[**row as usize])
+        rows.filter(|(_, row)| get(&self.wished[**row as usize]))
             .map(|(n, _)| n as u32)
             .collect()
     }
@@ -67,7 +72,7 @@ impl RefineRequests {
     pub fn set_wishes(&mut self, topology: &Topology, level: usize, positions: &[u32]) {
         for &n in positions {
             if let Some(&row) = topology.rows(level).get(n as usize) {
-                self.wished[row as usize] = true;
+                set(&self.wished[row as usize], true);
             }
         }
     }
@@ -75,13 +80,13 @@ impl RefineRequests {
     /// Whether any flagged cell or buffer reaches patch `row`, or a finer patch needs it refined.
     fn wanted(&self, topology: &Topology, row: u32, finer_exists: bool) -> bool {
         let around = topology.neighbours(row);
-        (finer_exists && self.wished[row as usize])
+        (finer_exists && get(&self.wished[row as usize]))
             || (0..27)
                 .any(|d| around[d] >= 0 && self.sectors[around[d] as usize] >> (26 - d) & 1 == 1)
     }
 
     /// Passes what `row` of the level wants but cannot have to the coarser patches that stand in the way.
-    fn pass_down(&mut self, topology: &Topology, row: u32, wanted: bool) {
+    fn pass_down(&self, topology: &Topology, row: u32, wanted: bool) {
         let around = topology.neighbours(row);
         let sectors = self.sectors[row as usize];
         for d in 0..27 {
@@ -89,7 +94,7 @@ impl RefineRequests {
                 && (wanted || sectors >> d & 1 == 1)
                 && let Some(coarse) = coarse_neighbour(topology, row, d)
             {
-                self.wished[coarse as usize] = true;
+                set(&self.wished[coarse as usize], true);
             }
         }
     }
@@ -97,27 +102,62 @@ impl RefineRequests {
     /// Decides how to change the children of `level`'s patches.
     pub fn decide(&mut self, topology: &Topology, level: usize) -> Changes {
         let finer_exists = !topology.rows(level + 1).is_empty();
-        let required = required(topology, level);
+        self.require(topology, level);
         if level > 0 {
             for &row in topology.rows(level - 1) {
-                self.wished[row as usize] = false;
+                set(&self.wished[row as usize], false);
             }
         }
-        let mut changes = Changes::default();
-        for (n, &row) in topology.rows(level).iter().enumerate() {
+        let may_refine = level < topology.max_level;
+        let decide = |&row: &u32| {
             let wanted = self.wanted(topology, row, finer_exists);
             self.pass_down(topology, row, wanted);
             match topology.is_leaf(row) {
-                true if wanted && nestable(topology, row) => changes.refine.push(row),
-                false if !wanted && !required[n] => changes.coarsen.push(row),
-                _ => {}
+                true if wanted && may_refine && nestable(topology, row) => Some((row, true)),
+                false if !wanted && !get(&self.required[row as usize]) => Some((row, false)),
+                _ => None,
             }
+        };
+        let decided: Vec<(u32, bool)> = topology
+            .rows(level)
+            .par_iter()
+            .with_min_len(1024)
+            .filter_map(decide)
+            .collect();
+        let these = |refine: bool| {
+            let rows = decided.iter().filter(|(_, refines)| *refines == refine);
+            rows.map(|(row, _)| *row).collect()
+        };
+        Changes {
+            refine: these(true),
+            coarsen: these(false),
         }
-        if level >= topology.max_level {
-            changes.refine.clear();
-        }
-        changes
     }
+
+    /// Finds the patches of `level` whose children must stay because a refined child is among them or touches them.
+    fn require(&self, topology: &Topology, level: usize) {
+        for &row in topology.rows(level) {
+            set(&self.required[row as usize], false);
+        }
+        let fine = topology.rows(level + 1).par_iter().with_min_len(1024);
+        fine.filter(|&&row| !topology.is_leaf(row))
+            .for_each(|&row| {
+                for &n in topology.neighbours(row) {
+                    if let Some(parent) = u32::try_from(n).ok().and_then(|n| topology.parent(n)) {
+                        set(&self.required[parent as usize], true);
+                    }
+                }
+            });
+    }
+}
+
+/// Marks that several tasks set to the same value need no order among them; the end of the parallel loop publishes them.
+fn set(mark: &AtomicBool, value: bool) {
+    mark.store(value, Ordering::Relaxed);
+}
+
+fn get(mark: &AtomicBool) -> bool {
+    mark.load(Ordering::Relaxed)
 }
 
 /// Whether all neighbours of `row` exist on its level or lie outside the domain.
@@ -132,24 +172,4 @@ fn coarse_neighbour(topology: &Topology, row: u32, d: usize) -> Option<u32> {
     let step = offset(d);
     let place = std::array::from_fn(|a| ((index[a] & 1) + step[a]).div_euclid(2));
     u32::try_from(topology.neighbours(parent)[direction(place)]).ok()
-}
-
-/// For every patch of `level`, in order: whether its children must stay because a refined child is among them or
-/// touches them.
-fn required(topology: &Topology, level: usize) -> Vec<bool> {
-    let mut by_row = vec![false; topology.capacity()];
-    for &row in topology.rows(level + 1) {
-        if !topology.is_leaf(row) {
-            for &n in topology.neighbours(row) {
-                if let Some(parent) = u32::try_from(n).ok().and_then(|n| topology.parent(n)) {
-                    by_row[parent as usize] = true;
-                }
-            }
-        }
-    }
-    topology
-        .rows(level)
-        .iter()
-        .map(|&row| by_row[row as usize])
-        .collect()
 }

@@ -299,14 +299,16 @@ impl Topology {
             .filter_map(|&parent| self.first_child(parent))
             .map(|first| self.ordered_octet(first, bits))
             .collect();
-        let rows = octets.concat();
-        let neighbours: Vec<[i32; 27]> = rows
-            .par_iter()
-            .map(|&row| self.neighbours_from_parent(row))
-            .collect();
-        for (&row, neighbours) in rows.iter().zip(neighbours) {
-            self.neighbours[row as usize] = neighbours;
-        }
+        let rows = octets.as_flattened().to_vec();
+        let table = Table(self.neighbours.as_mut_ptr());
+        rows.par_iter().with_min_len(256).for_each(|&row| {
+            // SAFETY: both rows lie inside the table; the rows of a level are distinct, and entries of the coarser level are
+            // only read here.
+            unsafe {
+                let around = table.get(self.parent[row as usize] as u32);
+                table.set(row, self.neighbours_from_parent(row, &around));
+            }
+        });
         self.levels[level] = rows;
     }
 
@@ -320,8 +322,7 @@ impl Topology {
         octet.map(|(_, row)| row)
     }
 
-    fn neighbours_from_parent(&self, row: u32) -> [i32; 27] {
-        let around = &self.neighbours[self.parent[row as usize] as usize];
+    fn neighbours_from_parent(&self, row: u32, around: &[i32; 27]) -> [i32; 27] {
         let side = self.index(row).map(|i| i & 1);
         std::array::from_fn(|d| {
             if d == SELF {
@@ -340,6 +341,32 @@ impl Topology {
                 }
             }
         })
+    }
+}
+
+/// The neighbour tables, of which tasks write different rows side by side.
+struct Table(*mut [i32; 27]);
+
+// SAFETY: access follows the contracts of `get` and `set`.
+unsafe impl Sync for Table {}
+
+impl Table {
+    /// A copy of a row.
+    ///
+    /// # Safety
+    /// The row must lie inside the table, and nobody may write it meanwhile.
+    unsafe fn get(&self, row: u32) -> [i32; 27] {
+        // SAFETY: the caller's contract
+        unsafe { *self.0.add(row as usize) }
+    }
+
+    /// Writes a row.
+    ///
+    /// # Safety
+    /// The row must lie inside the table, and nobody else may use it meanwhile.
+    unsafe fn set(&self, row: u32, neighbours: [i32; 27]) {
+        // SAFETY: the caller's contract
+        unsafe { *self.0.add(row as usize) = neighbours };
     }
 }
 

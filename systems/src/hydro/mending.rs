@@ -10,7 +10,7 @@ use nestar_kernels::mesh::face_direction;
 use rayon::prelude::*;
 
 /// How often the set of first-order cells may grow before the step is given up.
-const ROUNDS: usize = 4;
+pub(super) const ROUNDS: usize = 4;
 
 /// Repeats the update of every patch that has an unphysical cell, or touches one, with first-order fluxes there, until all
 /// cells are physical. Returns the number of cells mended.
@@ -125,14 +125,29 @@ fn report<R: GasReal>(
             .map(|v| v.to_f64())
             .collect()
     };
+    describe(
+        topology,
+        row,
+        cell,
+        &state(step.pool.present::<R>(step.level).row(row)),
+        &state(step.pool.next::<R>(step.level).row(row)),
+    )
+}
+
+/// What became of a cell that could not be mended.
+pub(super) fn describe(
+    topology: &Topology,
+    row: u32,
+    cell: usize,
+    before: &[f64],
+    after: &[f64],
+) -> String {
     let origin = topology.origin(row);
     let place = [cell % 8, cell / 8 % 8, cell / 64];
     let global: Vec<i32> = (0..3).map(|a| origin[a] + place[a] as i32).collect();
     format!(
-        "patch {:?} (row {row}), cell {place:?} (index {global:?} on its level): conserved state {:?} became {:?} \
+        "patch {:?} (row {row}), cell {place:?} (index {global:?} on its level): conserved state {before:?} became {after:?} \
          (density, momentum x y z, energy, scalars)",
         topology.index(row),
-        state(step.pool.present::<R>(step.level).row(row)),
-        state(step.pool.next::<R>(step.level).row(row)),
     )
 }

@@ -1,6 +1,7 @@
 //! The gas solver of a run: the patch solver in the run's precision, its working space, and what it remembers per patch.
 
 use super::HydroConfig;
+use super::device::GasDevice;
 use crate::fields::GasModel;
 use bevy_ecs::prelude::*;
 use nestar_engine::field::{Element, Precision};
@@ -43,6 +44,8 @@ pub enum HydroSolver {
     Single(GasSolver<f32>),
     /// 64-bit values.
     Double(GasSolver<f64>),
+    /// Values of either kind on a device.
+    Device(Box<GasDevice>),
 }
 
 /// The gas solver in one precision.

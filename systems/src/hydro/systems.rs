@@ -1,12 +1,14 @@
 //! The systems of the gas: the Courant limit and the step of a level.
 
+use super::device::StepFailure;
 use super::mending;
 use super::solver::{GasReal, GasSolver, HydroSolver, ThreadScratch};
 use crate::fields::Gas;
 use bevy_ecs::prelude::*;
-use nestar_engine::field::{Pool, Storage};
+use nestar_engine::field::device::DeviceTopology;
+use nestar_engine::field::{Pool, Precision};
 use nestar_engine::mesh::Topology;
-use nestar_engine::time::{LevelClock, RunCounters, StepLimits, StepVerdict};
+use nestar_engine::time::{Fault, LevelClock, RunCounters, StepLimits, StepVerdict};
 use nestar_kernels::hydro::{CellMask10, FaceFluxes, PatchOutcome};
 use nestar_kernels::mesh::fluxes::{FACE, average_fine};
 use nestar_kernels::mesh::gather::{GhostView, Target, gather};
@@ -19,10 +21,19 @@ pub fn courant(
     pool: Res<Pool<Gas>>,
     mut solver: ResMut<HydroSolver>,
     mut limits: ResMut<StepLimits>,
+    tables: Option<Res<DeviceTopology>>,
+    mut fault: ResMut<Fault>,
 ) {
-    let rate = match pool.storage {
-        Storage::Single(_) => largest_rate::<f32>(&clock, &topology, &pool, &mut solver),
-        Storage::Double(_) => largest_rate::<f64>(&clock, &topology, &pool, &mut solver),
+    if let (HydroSolver::Device(solver), Some(tables)) = (&mut *solver, tables) {
+        match solver.limit(&clock, &topology, &tables, &pool) {
+            Ok(dt) => limits.propose("courant", dt),
+            Err(error) => fault.0 = Some(error.into()),
+        }
+        return;
+    }
+    let rate = match pool.precision() {
+        Precision::Single => largest_rate::<f32>(&clock, &topology, &pool, &mut solver),
+        Precision::Double => largest_rate::<f64>(&clock, &topology, &pool, &mut solver),
     };
     if let Some((rate, courant)) = rate {
         limits.propose("courant", courant / rate);
@@ -76,14 +87,22 @@ pub fn fluid(
     mut solver: ResMut<HydroSolver>,
     mut verdict: ResMut<StepVerdict>,
     mut counters: ResMut<RunCounters>,
+    tables: Option<Res<DeviceTopology>>,
+    mut fault: ResMut<Fault>,
 ) {
-    let step = match pool.storage {
-        Storage::Single(_) => fluid_level::<f32>(&clock, &topology, &mut pool, &mut solver),
-        Storage::Double(_) => fluid_level::<f64>(&clock, &topology, &mut pool, &mut solver),
+    let step = if let (HydroSolver::Device(solver), Some(tables)) = (&mut *solver, tables) {
+        solver.advance(&clock, &topology, &tables, &mut pool)
+    } else {
+        let step = match pool.precision() {
+            Precision::Single => fluid_level::<f32>(&clock, &topology, &mut pool, &mut solver),
+            Precision::Double => fluid_level::<f64>(&clock, &topology, &mut pool, &mut solver),
+        };
+        step.map_err(StepFailure::Rejected)
     };
     match step {
         Ok(mended) => counters.mended_cells += mended,
-        Err(why) => verdict.rejected = Some(why),
+        Err(StepFailure::Rejected(why)) => verdict.rejected = Some(why),
+        Err(StepFailure::Device(error)) => fault.0 = Some(error.into()),
     }
 }
 

@@ -27,6 +27,8 @@ pub struct FluidProgram {
     pub double: bool,
     /// Whether the step mends cells with first-order fluxes, for which it keeps its input.
     pub mends: bool,
+    /// Whether the scratch is shared memory.
+    pub in_shared: bool,
     /// Threads of a block.
     pub threads: u32,
     /// Blocks that should fit on a multiprocessor.
@@ -78,7 +80,7 @@ impl FluidProgram {
             "namespace fluid {{\n\
              constexpr int GHOSTS = {}, RIEMANN = {riemann}, THREADS = {}, MIN_BLOCKS = {};\n\
              constexpr unsigned LIMITER = {limiter}u;\n\
-             constexpr bool HALF_STEP = {}, PARABOLIC = {}, KEEP_INPUT = {};\n\
+             constexpr bool HALF_STEP = {}, PARABOLIC = {}, KEEP_INPUT = {}, IN_SHARED = {};\n\
              RS_FN constexpr field::REAL gamma() {{ return (field::REAL){}; }}\n\
              RS_FN constexpr field::REAL theta() {{ return (field::REAL){}; }}\n\
              }}\n",
@@ -88,6 +90,7 @@ impl FluidProgram {
             m.scheme == Scheme::MusclHancock,
             m.reconstruction == Reconstruction::Ppm,
             self.mends,
+            self.in_shared,
             literal(self.gamma),
             literal(m.minmod_theta),
         )

@@ -2,7 +2,7 @@
 //
 // Each cell's primitive state, edge states and each face's flux are computed once and handed over in the scratch, which is
 // shared memory, or global memory where the method needs more than there is. The text before this file gives namespace
-// `fluid`: GHOSTS, HALF_STEP, PARABOLIC, LIMITER, RIEMANN, gamma(), theta(), KEEP_INPUT, THREADS and MIN_BLOCKS.
+// `fluid`: GHOSTS, HALF_STEP, PARABOLIC, LIMITER, RIEMANN, gamma(), theta(), KEEP_INPUT, IN_SHARED, THREADS, MIN_BLOCKS.
 
 namespace fluid {
 
@@ -51,7 +51,7 @@ struct Step {
   unsigned* unphysical;         // [row][16]: bit 8 j + i of plane k, two words a plane
   const unsigned* first_order;  // the same for cells that take first-order fluxes; null: none
   unsigned char* stale;         // [row]
-  REAL* scratch;                // null: shared memory
+  REAL* scratch;                // a block's after the other, where it is not in shared memory
   Status* status;
   double rate[3];               // dt / dx
   double inverse_dx[3];
@@ -331,9 +331,10 @@ RS_FN REAL on_face(const REAL* flux, int face, int slow, int fast) {
 
 // Hands the fluxes of component c through the patch's own faces to its registers.
 RS_FN void store_registers(const mesh::Registers& to, int row, int c, const REAL* flux, int pitch) {
-  if (!to.coarse_slot) return;
+  if (!to.coarse_slot && !to.fine_slot) return;
   for (int face = 0; face < 6; ++face) {
-    const int coarse = to.coarse_slot[row * 6 + face], fine = to.fine_slot[row * 6 + face];
+    const int coarse = to.coarse_slot ? to.coarse_slot[row * 6 + face] : -1;
+    const int fine = to.fine_slot ? to.fine_slot[row * 6 + face] : -1;
     const REAL* of_axis = flux + face / 2 * pitch;
     if (coarse >= 0)
       EACH(n, FACE) to.coarse_flux[((rs::i64)coarse * COMPONENTS + c) * FACE + n] = on_face(of_axis, face, n / 8, n % 8);
@@ -471,7 +472,10 @@ RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, 
 // Advances patches into the next bank.
 KERNEL_BOUNDS(fluid_step, fluid::Step, fluid::THREADS, fluid::MIN_BLOCKS) {
   SHARED unsigned mask[16];
-  fluid::REAL* scratch = p.scratch ? p.scratch + (rs::i64)launch::block() * fluid::SCRATCH : launch::shared<fluid::REAL>();
+  fluid::REAL* scratch;
+  // known when compiled: generic addresses cost a tenth of the speed
+  if constexpr (fluid::IN_SHARED) scratch = launch::shared<fluid::REAL>();
+  else scratch = p.scratch + (rs::i64)launch::block() * fluid::SCRATCH;
   for (int n = launch::block(); n < p.count; n += launch::blocks()) {
     const int row = p.rows[n];
     if constexpr (fluid::KEEP_INPUT) {

@@ -7,6 +7,7 @@ mod plot;
 mod progress;
 mod run;
 mod snapshot;
+mod verify;
 
 use clap::{Args, Parser, Subcommand};
 use nestar::assemble;
@@ -64,6 +65,8 @@ enum Command {
     Digest(snapshot::SnapshotsArgs),
     /// Print a JSON schema of decks, so that editors complete them
     Schema,
+    /// Run decks, made small, on two devices and tell whether the results agree in every bit
+    Verify(verify::VerifyArgs),
     /// Draw a field of a snapshot as a PNG file
     Plot(plot::PlotArgs),
 }
@@ -167,6 +170,7 @@ fn execute(command: Command) -> Result<u8, Failure> {
         Command::Info(arguments) => snapshot::info(&arguments).map(|()| 0),
         Command::Digest(arguments) => snapshot::digest(&arguments).map(|()| 0),
         Command::Schema => print(&schema()).map(|()| 0),
+        Command::Verify(arguments) => verify::verify(&arguments).map(|()| 0),
         Command::Plot(arguments) => plot::plot(&arguments).map(|()| 0),
     }
 }

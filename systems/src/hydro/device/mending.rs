@@ -1,0 +1,101 @@
+//! Mending unphysical cells on the device; the same rounds as in `hydro/mending.rs`.
+
+use super::super::mending::{ROUNDS, describe};
+use super::parameters::{CollectParameters, Status, StepParameters};
+use super::{GasDevice, StepFailure, StepKernel, StepResult, fits};
+use crate::fields::Gas;
+use nestar_engine::device::{DeviceError, Shape};
+use nestar_engine::field::Pool;
+use nestar_engine::mesh::Topology;
+use nestar_engine::time::LevelClock;
+use nestar_kernels::hydro::solver::device::{FluidProgram, STEP};
+
+impl GasDevice {
+    /// Repeats the update with first-order fluxes at unphysical cells until there are none; the number of mended cells.
+    pub(super) fn mend(
+        &mut self,
+        parameters: StepParameters,
+        clock: &LevelClock,
+        topology: &Topology,
+        pool: &Pool<Gas>,
+    ) -> StepResult<u64> {
+        if self.mend.is_none() {
+            self.mend = Some(self.compile_mending(pool)?);
+        }
+        let parameters = StepParameters {
+            first_order: self.first_order.address(),
+            ..parameters
+        };
+        for round in 0..=ROUNDS {
+            let found = self.collect(&parameters, round == 0)?;
+            if found.unphysical == 0 {
+                return Ok(u64::from(found.first_order));
+            }
+            if round < ROUNDS
+                && let Some(mend) = &self.mend
+            {
+                mend.launch(&self.device, &parameters)?;
+            }
+        }
+        Err(StepFailure::Rejected(
+            self.report(clock.level, topology, pool)?,
+        ))
+    }
+
+    fn compile_mending(&self, pool: &Pool<Gas>) -> Result<StepKernel, DeviceError> {
+        let mut program = FluidProgram {
+            mends: true,
+            blocks: 1,
+            ..self.program
+        };
+        program.in_shared = fits(&program, &self.device.limits(), 1);
+        let source = pool
+            .device()
+            .program(&program.items(), &[&program.text(), STEP]);
+        let module = self.device.compile("mending", &source)?;
+        StepKernel::new(&self.device, module.kernel("fluid_step")?, &program)
+    }
+
+    /// Adds the cells that are unphysical now to the first-order ones.
+    fn collect(&self, step: &StepParameters, fresh: bool) -> Result<Status, DeviceError> {
+        self.device.fill_zero(&self.status, 0..1)?;
+        let parameters = CollectParameters {
+            rows: step.rows,
+            unphysical: step.unphysical,
+            first_order: step.first_order,
+            status: step.status,
+            count: step.count,
+            fresh: i32::from(fresh),
+        };
+        let shape = Shape {
+            blocks: step.count as u32,
+            threads: 32,
+            shared: 0,
+        };
+        self.device.launch(&self.collect, shape, &parameters)?;
+        self.status()
+    }
+
+    /// Names the first cell that could not be mended, with its state.
+    fn report(
+        &self,
+        level: usize,
+        topology: &Topology,
+        pool: &Pool<Gas>,
+    ) -> Result<String, DeviceError> {
+        let mut words = vec![0u32; 16 * topology.capacity()];
+        self.device.download(&self.unphysical, 0, &mut words)?;
+        let found = topology.rows(level).iter().find_map(|&row| {
+            let words = &words[16 * row as usize..][..16];
+            let n = words.iter().position(|&word| word != 0)?;
+            Some((row, n * 32 + words[n].trailing_zeros() as usize))
+        });
+        let Some((row, cell)) = found else {
+            return Ok("no cell is left to name".into());
+        };
+        let bank = pool.current(level);
+        let before = pool.device().cell(bank, row, cell)?;
+        let after = pool.device().cell(1 - bank, row, cell)?;
+        Ok(describe(topology, row, cell, &before, &after))
+    }
+}

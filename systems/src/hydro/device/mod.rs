@@ -1,0 +1,295 @@
+//! The gas on a device: the step of a level and its limit, by kernels that read and write the pool where it lives.
+
+mod mending;
+mod parameters;
+
+use super::HydroConfig;
+use crate::fields::{Gas, GasModel};
+use nestar_engine::Error;
+use nestar_engine::device::{Buffer, Device, DeviceError, DeviceLimits, Growable, Kernel, Shape};
+use nestar_engine::field::device::{DevicePool, DeviceTopology};
+use nestar_engine::field::{Pool, Precision};
+use nestar_engine::mesh::Topology;
+use nestar_engine::time::LevelClock;
+use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
+use parameters::{RateParameters, Status, StepParameters};
+
+/// Threads of a block: a face of each axis for each thread.
+const THREADS: u32 = 576;
+/// Rows that a block of `signal_rates` looks after.
+const ROWS_PER_BLOCK: u32 = 16;
+/// Why a step cannot be taken, or that the device failed.
+pub(super) type StepResult<T> = Result<T, StepFailure>;
+
+/// Why a step of a level does not stand.
+pub(super) enum StepFailure {
+    /// Its result is unphysical.
+    Rejected(String),
+    /// The device failed.
+    Device(DeviceError),
+}
+
+impl From<DeviceError> for StepFailure {
+    fn from(error: DeviceError) -> Self {
+        Self::Device(error)
+    }
+}
+
+/// A kernel of the fluid step with what it needs to be launched.
+struct StepKernel {
+    kernel: Kernel,
+    shared: u32,
+    /// Blocks and their scratch, where that does not fit into shared memory.
+    scratch: Option<(u32, Buffer<u64>)>,
+}
+
+/// The gas solver on a device.
+pub struct GasDevice {
+    device: Device,
+    program: FluidProgram,
+    courant: f64,
+    step: StepKernel,
+    /// Compiled when the first cell needs it.
+    mend: Option<StepKernel>,
+    signal_rates: Kernel,
+    collect: Kernel,
+    /// Per row: the largest signal rate, in the run's precision.
+    rates: Growable<u64>,
+    /// Per row: cells whose latest update came out unphysical.
+    unphysical: Growable<u32>,
+    /// Per row: cells that take first-order fluxes in the step being mended.
+    first_order: Growable<u32>,
+    status: Buffer<Status>,
+    /// Per level: its largest signal rate, and the pool's count of changes of the level for which that holds.
+    known: Vec<Option<(u64, f64)>>,
+}
+
+impl GasDevice {
+    /// Compiles the kernels for the method of the deck.
+    ///
+    /// # Errors
+    /// The compiler's messages; memory that does not suffice.
+    pub fn new(
+        config: &HydroConfig,
+        model: &GasModel,
+        pool: &DevicePool,
+        courant: f64,
+        levels: usize,
+    ) -> Result<Self, Error> {
+        let device = pool.device().clone();
+        let mut program = FluidProgram {
+            method: config.method(),
+            gamma: model.gamma,
+            scalars: model.scalars.len(),
+            double: pool.precision() == Precision::Double,
+            mends: false,
+            in_shared: false,
+            threads: THREADS,
+            blocks: 1,
+        };
+        program.blocks = blocks_per_multiprocessor(&program, &device.limits());
+        program.in_shared = fits(&program, &device.limits(), 1);
+        let source = pool.program(&program.items(), &[&program.text(), STEP, RATES]);
+        let module = device.compile("fluid", &source)?;
+        let rows = pool.most_rows();
+        Ok(Self {
+            step: StepKernel::new(&device, module.kernel("fluid_step")?, &program)?,
+            mend: None,
+            signal_rates: module.kernel("signal_rates")?,
+            collect: module.kernel("collect_first_order")?,
+            rates: device.growable(rows)?,
+            unphysical: device.growable(16 * rows)?,
+            first_order: device.growable(16 * rows)?,
+            status: device.buffer(1)?,
+            known: vec![None; levels],
+            device,
+            program,
+            courant,
+        })
+    }
+
+    /// Makes room for `rows` rows.
+    fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
+        self.rates.grow(rows)?;
+        self.unphysical.grow(16 * rows)?;
+        self.first_order.grow(16 * rows)
+    }
+
+    /// Bytes a row takes beside the pool.
+    #[must_use]
+    pub const fn bytes_per_row() -> usize {
+        size_of::<u64>() + 32 * size_of::<u32>()
+    }
+
+    /// The longest step of the level that the Courant number allows.
+    pub(super) fn limit(
+        &mut self,
+        clock: &LevelClock,
+        topology: &Topology,
+        tables: &DeviceTopology,
+        pool: &Pool<Gas>,
+    ) -> Result<f64, DeviceError> {
+        let device_pool = pool.device();
+        let changes = device_pool.changes(clock.level);
+        let rate = match self.known[clock.level] {
+            Some((at, rate)) if at == changes => rate,
+            _ => self.renew_rates(clock, topology, tables, pool)?,
+        };
+        self.known[clock.level] = Some((changes, rate));
+        Ok(self.courant / rate)
+    }
+
+    /// Signal rates of the rows that changed; the level's largest.
+    fn renew_rates(
+        &mut self,
+        clock: &LevelClock,
+        topology: &Topology,
+        tables: &DeviceTopology,
+        pool: &Pool<Gas>,
+    ) -> Result<f64, DeviceError> {
+        self.grow(topology.capacity())?;
+        self.device.fill_zero(&self.status, 0..1)?;
+        let count = topology.rows(clock.level).len() as u32;
+        let parameters = RateParameters {
+            level: pool.device().bank(pool.current(clock.level)),
+            rows: tables.rows(clock.level),
+            rates: self.rates.address(),
+            stale: pool.device().stale(),
+            status: self.status.address(),
+            inverse_dx: clock.cell_width.map(|w| 1.0 / w),
+            count: count as i32,
+            reserved: 0,
+        };
+        let shape = Shape {
+            blocks: count.div_ceil(ROWS_PER_BLOCK),
+            threads: 128,
+            shared: 0,
+        };
+        self.device.launch(&self.signal_rates, shape, &parameters)?;
+        let status = self.status()?;
+        Ok(self.rate_of(status))
+    }
+
+    fn status(&self) -> Result<Status, DeviceError> {
+        let mut status = [Status::default()];
+        self.device.download(&self.status, 0, &mut status)?;
+        Ok(status[0])
+    }
+
+    fn rate_of(&self, status: Status) -> f64 {
+        if self.program.double {
+            f64::from_bits(status.largest_rate)
+        } else {
+            f64::from(f32::from_bits(status.largest_rate as u32))
+        }
+    }
+
+    /// Advances the level into the next bank, which becomes the present one; the number of mended cells.
+    pub(super) fn advance(
+        &mut self,
+        clock: &LevelClock,
+        topology: &Topology,
+        tables: &DeviceTopology,
+        pool: &mut Pool<Gas>,
+    ) -> StepResult<u64> {
+        self.grow(topology.capacity())?;
+        let parameters = self.parameters(clock, topology, tables, pool);
+        self.device.fill_zero(&self.status, 0..1)?;
+        self.step.launch(&self.device, &parameters)?;
+        let status = self.status()?;
+        let mended = if status.unphysical > 0 {
+            self.mend(parameters, clock, topology, pool)?
+        } else {
+            0
+        };
+        pool.commit_on_device(clock.level, clock.end, clock.dt)?;
+        // the rate of a mended level is made from its rows
+        self.known[clock.level] =
+            (mended == 0).then(|| (pool.device().changes(clock.level), self.rate_of(status)));
+        Ok(mended)
+    }
+
+    fn parameters(
+        &self,
+        clock: &LevelClock,
+        topology: &Topology,
+        tables: &DeviceTopology,
+        pool: &Pool<Gas>,
+    ) -> StepParameters {
+        let level = clock.level;
+        let device_pool = pool.device();
+        StepParameters {
+            view: pool.view(tables, topology, level),
+            registers: device_pool.register_view(level),
+            next: device_pool.bank(1 - pool.current(level)),
+            rows: tables.rows(level),
+            rates: self.rates.address(),
+            unphysical: self.unphysical.address(),
+            first_order: 0,
+            stale: device_pool.stale(),
+            scratch: 0,
+            status: self.status.address(),
+            rate: clock.cell_width.map(|w| clock.dt / w),
+            inverse_dx: clock.cell_width.map(|w| 1.0 / w),
+            count: topology.rows(level).len() as i32,
+            reserved: 0,
+        }
+    }
+}
+
+impl StepKernel {
+    fn new(device: &Device, kernel: Kernel, program: &FluidProgram) -> Result<Self, DeviceError> {
+        let limits = device.limits();
+        let bytes = program.scratch() * program.value_bytes();
+        if program.in_shared {
+            return Ok(Self {
+                kernel,
+                shared: bytes as u32,
+                scratch: None,
+            });
+        }
+        let blocks = limits.multiprocessors * program.blocks;
+        let scratch = device.buffer((bytes * blocks as usize).div_ceil(size_of::<u64>()))?;
+        Ok(Self {
+            kernel,
+            shared: 0,
+            scratch: Some((blocks, scratch)),
+        })
+    }
+
+    fn launch(&self, device: &Device, parameters: &StepParameters) -> Result<(), DeviceError> {
+        let mut parameters = *parameters;
+        let mut blocks = parameters.count as u32;
+        if let Some((most, scratch)) = &self.scratch {
+            blocks = blocks.min(*most);
+            parameters.scratch = scratch.address();
+        }
+        let shape = Shape {
+            blocks,
+            threads: THREADS,
+            shared: self.shared,
+        };
+        device.launch(&self.kernel, shape, &parameters)
+    }
+}
+
+/// Whether `blocks` blocks have their scratch in the shared memory of a multiprocessor.
+fn fits(program: &FluidProgram, limits: &DeviceLimits, blocks: u32) -> bool {
+    // masks and the reduction over a block
+    const DECLARED: u32 = 1024;
+    let bytes = (program.scratch() * program.value_bytes()) as u32 + DECLARED;
+    bytes <= limits.shared_per_block
+        && blocks * (bytes + limits.shared_reserved_per_block) <= limits.shared_per_multiprocessor
+}
+
+/// Blocks that share a multiprocessor: two where scratch and registers suffice.
+fn blocks_per_multiprocessor(program: &FluidProgram, limits: &DeviceLimits) -> u32 {
+    let threads = 2 * THREADS <= limits.threads_per_multiprocessor;
+    let in_global = !fits(program, limits, 1);
+    // in double precision two blocks would leave each thread too few registers
+    if threads && !program.double && (in_global || fits(program, limits, 2)) {
+        2
+    } else {
+        1
+    }
+}
