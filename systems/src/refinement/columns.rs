@@ -2,7 +2,8 @@
 
 use crate::fields::{GAS_COMPONENTS, GasModel};
 use nestar_deck::{Deck, DeckError, Formula};
-use nestar_device::Real;
+use nestar_device::math::sum3;
+use nestar_device::{Lane, Real, device};
 use nestar_engine::time::FaultBox;
 use nestar_kernels::hydro::eos;
 use nestar_kernels::mesh::Block;
@@ -152,12 +153,27 @@ impl FieldFormula {
                 patch
                     .block
                     .centre([cell % WIDTH, cell / WIDTH % WIDTH, cell / (WIDTH * WIDTH)]);
-            let (text, time) = (self.formula.text(), patch.time);
-            faults.report(|| {
-                format!("the formula \"{text}\" of a refinement criterion is not a number at (x, y, z) = {place:?}, t = {time}")
-            });
+            faults.report(|| self.not_a_number(place, patch.time));
         }
         out.extend(values.into_iter().map(R::lit));
+    }
+
+    /// The message of a formula that is not a number in a cell.
+    pub(super) fn not_a_number(&self, place: [f64; 3], time: f64) -> String {
+        let text = self.formula.text();
+        format!(
+            "the formula \"{text}\" of a refinement criterion is not a number at (x, y, z) = {place:?}, t = {time}"
+        )
+    }
+
+    /// The quantity, where the field is a bare name.
+    pub(super) fn plain(&self) -> Option<Quantity> {
+        self.plain
+    }
+
+    /// The formula, and the quantities that are its arguments.
+    pub(super) fn formula(&self) -> (&Formula, &[Quantity]) {
+        (&self.formula, &self.arguments)
     }
 }
 
@@ -165,6 +181,12 @@ impl FieldFormula {
 fn inner_cell(c: [usize; 3]) -> usize {
     let [i, j, k] = c.map(|i| i + GHOSTS);
     i + WIDTH * (j + WIDTH * k)
+}
+
+/// Magnitude of the velocity of a primitive state.
+#[device]
+pub(super) fn speed<R: Lane>(w: &[R; 5]) -> R {
+    sum3(w[1] * w[1], w[2] * w[2], w[3] * w[3]).sqrt()
 }
 
 /// A patch with its ghost cells, as criteria see it.
@@ -189,8 +211,6 @@ impl<R: Real> PatchView<'_, R> {
     pub fn quantity(&self, quantity: Quantity, cell: usize) -> R {
         let u = |c: usize| self.values[c * BLOCK + cell];
         let w = || eos::primitive_from_conserved(&[u(0), u(1), u(2), u(3), u(4)], self.gamma);
-        let speed =
-            |w: &[R; 5]| nestar_device::math::sum3(w[1] * w[1], w[2] * w[2], w[3] * w[3]).sqrt();
         let sound = |w: &[R; 5]| eos::sound_speed(w[0], w[4], self.gamma);
         match quantity {
             Quantity::Component(c) => u(c),
@@ -216,7 +236,7 @@ impl<R: Real> PatchView<'_, R> {
             Quantity::Place(axis) => centre()[axis],
             Quantity::Radius => {
                 let x = centre();
-                nestar_device::math::sum3(x[0] * x[0], x[1] * x[1], x[2] * x[2]).sqrt()
+                sum3(x[0] * x[0], x[1] * x[1], x[2] * x[2]).sqrt()
             }
             Quantity::Time => self.time,
             Quantity::Level => self.level as f64,

@@ -2,7 +2,9 @@
 
 pub mod columns;
 pub mod config;
+mod device;
 pub mod systems;
+mod text;
 
 pub use config::{Criterion, MeshConfig};
 
@@ -28,3 +30,6 @@ impl Plugin for Refinement {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

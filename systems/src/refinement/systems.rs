@@ -2,10 +2,13 @@
 
 use super::columns::{BLOCK, FieldFormula, GHOSTS, PatchView, Quantity, WIDTH};
 use super::config::{Criterion, MeshConfig, PerLevel};
+use super::device::DeviceCriteria;
 use crate::fields::{Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
-use nestar_engine::field::{Element, Pool, Storage};
+use nestar_engine::device::DeviceError;
+use nestar_engine::field::device::DeviceTopology;
+use nestar_engine::field::{Element, Pool, Precision, Storage};
 use nestar_engine::mesh::{RefineRequests, Topology};
 use nestar_engine::parallel::{PerThread, SharedCells};
 use nestar_engine::time::{FaultBox, LevelClock};
@@ -19,9 +22,9 @@ use nestar_kernels::mesh::{Block, cell_centre};
 use rayon::prelude::*;
 
 /// A criterion with its field compiled.
-struct Compiled {
-    criterion: Criterion,
-    field: Option<FieldFormula>,
+pub(super) struct Compiled {
+    pub criterion: Criterion,
+    pub field: Option<FieldFormula>,
 }
 
 /// The criteria of a run, and the flagging system's working space.
@@ -31,6 +34,8 @@ pub struct Criteria {
     buffer: Vec<usize>,
     scratch: Scratch,
     sectors: SharedCells<u32>,
+    /// Compiled when a pool on a device is flagged first.
+    device: Option<DeviceCriteria>,
     faults: FaultBox,
 }
 
@@ -58,6 +63,11 @@ impl<R: Element> ThreadScratch<R> {
 }
 
 impl Criteria {
+    #[cfg(test)]
+    pub(super) fn list(&self) -> &[Compiled] {
+        &self.list
+    }
+
     /// Compiles the criteria of `config`.
     ///
     /// # Errors
@@ -98,6 +108,7 @@ impl Criteria {
             buffer,
             scratch: Scratch::None,
             sectors: SharedCells::default(),
+            device: None,
             faults,
         })
     }
@@ -111,20 +122,20 @@ pub fn flag(
     pool: Res<Pool<Gas>>,
     mut criteria: ResMut<Criteria>,
     mut requests: ResMut<RefineRequests>,
+    tables: Option<Res<DeviceTopology>>,
 ) {
-    let components = pool.components();
-    if matches!(criteria.scratch, Scratch::None) {
-        criteria.scratch = match pool.storage {
-            Storage::Single(_) => {
-                Scratch::Single(PerThread::new(|| ThreadScratch::new(components)))
-            }
-            Storage::Double(_) => {
-                Scratch::Double(PerThread::new(|| ThreadScratch::new(components)))
-            }
-        };
-    }
     let rows = topology.rows(clock.level);
-    criteria.sectors.resize(topology.capacity(), 0);
+    if let (Storage::Device(_), Some(tables)) = (&pool.storage, &tables) {
+        let flagged = criteria.flag_on_device(&clock, &topology, tables, &model, &pool);
+        let flagged = flagged.map(|sectors| {
+            for (&row, &sectors) in rows.iter().zip(sectors) {
+                requests.add(row, sectors);
+            }
+        });
+        criteria.faults.check(flagged);
+        return;
+    }
+    criteria.make_space(&topology, &pool);
     match &criteria.scratch {
         Scratch::Single(scratch) => {
             flag_rows::<f32>(&criteria, scratch, &clock, &topology, &model, &pool)
@@ -137,6 +148,53 @@ pub fn flag(
     let sectors = criteria.sectors.as_mut_slice();
     for &row in rows {
         requests.add(row, sectors[row as usize]);
+    }
+}
+
+impl Criteria {
+    /// Working space for flagging on the host.
+    fn make_space(&mut self, topology: &Topology, pool: &Pool<Gas>) {
+        self.sectors.resize(topology.capacity(), 0);
+        if matches!(self.scratch, Scratch::None) {
+            let components = pool.components();
+            self.scratch = match pool.precision() {
+                Precision::Single => {
+                    Scratch::Single(PerThread::new(|| ThreadScratch::new(components)))
+                }
+                Precision::Double => {
+                    Scratch::Double(PerThread::new(|| ThreadScratch::new(components)))
+                }
+            };
+        }
+    }
+
+    /// The sectors of each patch of the level, in the order of its rows.
+    fn flag_on_device(
+        &mut self,
+        clock: &LevelClock,
+        topology: &Topology,
+        tables: &DeviceTopology,
+        model: &GasModel,
+        pool: &Pool<Gas>,
+    ) -> Result<&[u32], DeviceError> {
+        if self.list.is_empty() {
+            return Ok(&[]);
+        }
+        let device = match &mut self.device {
+            Some(device) => device,
+            none => none.insert(DeviceCriteria::new(
+                &self.list,
+                model,
+                pool.device(),
+                topology,
+            )?),
+        };
+        let buffer = self.buffer[clock.level];
+        let (sectors, fault) = device.sectors(&self.list, buffer, clock, topology, tables, pool)?;
+        if let Some(message) = fault {
+            self.faults.report(|| message);
+        }
+        Ok(sectors)
     }
 }
 
