@@ -4,7 +4,7 @@ use super::cache::Cache;
 use super::*;
 use bytemuck::Zeroable;
 use nestar_device::{LAUNCH, program};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Kernels in the language of launch skeletons.
 const KERNELS: &str = r"
@@ -73,8 +73,8 @@ fn devices() -> Vec<Device> {
 }
 
 /// An emulated device with a cache of its own.
-fn emulated(folder: &PathBuf) -> Option<Device> {
-    let backend = emulated::Emulated::with(Cache::at(folder.clone()));
+fn emulated(folder: &Path) -> Option<Device> {
+    let backend = emulated::Emulated::with(Cache::at(folder.to_path_buf()));
     let backend = backend.inspect_err(|why| println!("skipped: {why}")).ok()?;
     Some(Device(Arc::new(Opened {
         kind: DeviceKind::Emulated,
@@ -106,7 +106,7 @@ fn growables_keep_their_address_and_their_values() {
             device.upload(&x, 0, &values).unwrap();
             expected.resize(length, 0.0);
             for (y, x) in expected.iter_mut().zip(&values) {
-                *y = 1.25 * x + *y;
+                *y += 1.25 * x;
             }
             let parameters = Saxpy {
                 x: x.address(),
@@ -319,7 +319,7 @@ fn a_damaged_or_unwritable_cache_does_no_harm() {
         std::fs::remove_file(file).unwrap();
         std::fs::write(file, damaged).unwrap();
         compile().unwrap();
-        assert_eq!(files(), [file.clone()]);
+        assert_eq!(files(), std::slice::from_ref(file));
         assert_eq!(std::fs::read(file).unwrap().len(), whole.len());
     }
     std::fs::remove_dir_all(&folder).unwrap();
