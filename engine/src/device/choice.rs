@@ -6,7 +6,7 @@ use crate::error::Error;
 use bevy_ecs::prelude::Resource;
 
 /// Whether `auto` takes a GPU where there is one.
-const AUTO_TAKES_A_GPU: bool = false;
+const AUTO_TAKES_A_GPU: bool = true;
 
 /// The device that a run computes on.
 #[derive(Resource, Clone, Debug, Default)]

@@ -110,13 +110,18 @@ pub(super) fn start() -> Result<Gpu, DeviceError> {
     let (mut device, mut version) = (0, 0);
     driver!(doing, cuDeviceGet(&mut device, 0))?;
     driver!(doing, cuDriverGetVersion(&mut version))?;
+    open(device, version as u32)
+}
+
+/// Makes the process's context on a GPU.
+fn open(device: sys::CUdevice, version: u32) -> Result<Gpu, DeviceError> {
     let mut context = std::ptr::null_mut();
     // SAFETY: the device is the driver's; the context goes to a live variable
     let code = unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, device) };
     let gpu = Gpu {
         device,
         context,
-        version: version as u32,
+        version,
     };
     let busy = |why: &str| {
         Err(DeviceError::Busy(format!(

@@ -118,6 +118,11 @@ fn compile_texts(
             log: format!("{code:?}\n{}", log(&program)).trim().to_string(),
         });
     }
+    binary(&program)
+}
+
+/// What a successful compilation made.
+fn binary(program: &Program) -> Result<Vec<u8>, DeviceError> {
     let doing = "NVRTC gives no binary";
     let mut size = 0;
     // SAFETY: the size goes to a live variable
