@@ -238,6 +238,16 @@ pub enum PrecisionChoice {
     Double,
 }
 
+/// What happens when the patches that a run asks for do not fit into memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutOfMemory {
+    /// The run ends with a snapshot from which it can be continued.
+    Stop,
+    /// The run goes on with the patches that fit; reproducible where run.memory_limit says how many do.
+    Cap,
+}
+
 /// The machine a run uses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -251,6 +261,11 @@ pub struct RunConfig {
     pub threads: u32,
     /// Whether every regrid is followed by a check of the whole hierarchy.
     pub audit: bool,
+    /// Most memory for the fields and their tables, on the device where there is one; 0: all that is there.
+    #[schemars(range(min = 0, max = 1_099_511_627_776_u64), extend("unit" = "MiB"))]
+    pub memory_limit: u64,
+    /// What happens when the patches asked for would take more.
+    pub out_of_memory: OutOfMemory,
 }
 
 impl Default for RunConfig {
@@ -260,6 +275,8 @@ impl Default for RunConfig {
             precision: PrecisionChoice::Double,
             threads: 0,
             audit: false,
+            memory_limit: 0,
+            out_of_memory: OutOfMemory::Stop,
         }
     }
 }

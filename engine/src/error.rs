@@ -43,6 +43,8 @@ pub enum Error {
     },
     /// A snapshot cannot be read or written.
     Snapshot(String),
+    /// The patches asked for do not fit into memory.
+    Memory(crate::memory::Shortage),
     /// The device refuses or fails.
     Device(crate::device::DeviceError),
     /// The hierarchy is inconsistent.
@@ -89,6 +91,7 @@ impl fmt::Display for Error {
                 path,
                 source,
             } => write!(f, "{doing} {}: {source}", path.display()),
+            Self::Memory(e) => e.fmt(f),
             Self::Device(e) => e.fmt(f),
             Self::Audit(e) => e.fmt(f),
         }

@@ -7,6 +7,7 @@ pub mod config;
 pub mod device;
 pub mod error;
 pub mod field;
+pub mod memory;
 pub mod mesh;
 pub mod parallel;
 pub mod patch;

@@ -8,6 +8,7 @@ use crate::device::ComputeDevice;
 use crate::error::Error;
 use crate::field::operations::{SkippedCorrections, correct, restrict};
 use crate::field::{Field, FieldRegistry, FieldSpec, Pool, Precision, Storage};
+use crate::memory::{self, MemoryGuard};
 use crate::mesh::hilbert::bits_for;
 use crate::mesh::{Domain, NewRows, RefineRequests, Topology, audit, regrid};
 use crate::patch::PATCH;
@@ -109,6 +110,7 @@ impl Simulation {
         world.insert_resource(FieldRegistry::default());
         world.insert_resource(SkippedCorrections::default());
         world.insert_resource(RunFacts::default());
+        world.insert_resource(MemoryGuard::default());
         world.insert_resource(Fault::default());
         world.insert_resource(FaultBox::default());
         world.insert_resource(settings.clone());
@@ -197,9 +199,11 @@ impl Simulation {
     /// Builds the hierarchy level by level from the initial condition itself.
     ///
     /// # Errors
-    /// An unphysical initial state; a simulation that is under way already; a fault that the audit finds.
+    /// An unphysical initial state; a simulation that is under way already; a hierarchy that does not fit into memory; a fault
+    /// that the audit finds.
     pub fn initialise(&mut self) -> Result<(), Error> {
         self.require_fresh()?;
+        self.require_room_for_root()?;
         regrid::create_root(&mut self.world);
         check_faults(&mut self.world)?;
         self.driver
@@ -224,6 +228,12 @@ impl Simulation {
         ))
     }
 
+    /// The root grid must fit into memory, whatever `run.out_of_memory` says.
+    fn require_room_for_root(&self) -> Result<(), Error> {
+        let rows = self.world.resource::<Topology>().root_rows();
+        memory::shortage(&self.world, rows, 0, rows).map_or(Ok(()), |s| Err(Error::Memory(s)))
+    }
+
     /// Flags and refines every level once; whether anything changed.
     fn refine_once(&mut self) -> Result<bool, Error> {
         let mut changed = false;
@@ -238,6 +248,7 @@ impl Simulation {
                         requests.decide(world.resource::<Topology>(), level)
                     });
             changes.coarsen.clear();
+            memory::restrain(&mut self.world, level, &mut changes).map_err(Error::Memory)?;
             if changes.refine.is_empty() {
                 continue;
             }

@@ -4,6 +4,7 @@ use super::nesting::{Changes, RefineRequests};
 use super::topology::Topology;
 use crate::field::FieldRegistry;
 use crate::field::device::DeviceTopology;
+use crate::memory::{self, MemoryGuard};
 use crate::patch::{Level, Owner, Parent, PatchIndex, PatchRow};
 use crate::time::{FaultBox, Levels};
 use bevy_ecs::prelude::*;
@@ -102,13 +103,18 @@ fn update_tables(world: &mut World, level: usize, new: &[u32]) -> bool {
     })
 }
 
-/// Regrids `level` as its requests say and fills the new patches by interpolation: the step `Regrid: Refine`.
+/// Regrids `level` as its requests say, as far as memory goes, and fills the new patches by interpolation: the step
+/// `Regrid: Refine`.
 pub fn refine(world: &mut World) {
     let level = world.resource::<crate::time::LevelClock>().level;
-    let changes = world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
+    let mut changes = world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
         requests.decide(world.resource::<Topology>(), level)
     });
     if changes.refine.is_empty() && changes.coarsen.is_empty() {
+        return;
+    }
+    if let Err(shortage) = memory::restrain(world, level, &mut changes) {
+        world.resource_mut::<MemoryGuard>().shortage = Some(shortage);
         return;
     }
     apply(world, level, &changes);

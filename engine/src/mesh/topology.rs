@@ -83,6 +83,20 @@ impl Topology {
         self.level.len()
     }
 
+    /// Rows that the tables will hold when `coarsened` patches have lost their children and `refined` others got theirs.
+    #[must_use]
+    pub fn rows_with(&self, refined: usize, coarsened: usize) -> usize {
+        let recycled = self.free_octets.len() + coarsened;
+        self.capacity() + 8 * refined.saturating_sub(recycled)
+    }
+
+    /// Rows that the root grid takes.
+    #[must_use]
+    pub fn root_rows(&self) -> usize {
+        let patches: usize = self.domain.root.iter().map(|&n| n as usize).product();
+        patches.next_multiple_of(8)
+    }
+
     /// Rows of `level` in Hilbert order; empty beyond the finest level.
     #[must_use]
     pub fn rows(&self, level: usize) -> &[u32] {

@@ -91,12 +91,13 @@ impl Diagnostics {
         }
         let _ = write!(
             line,
-            ",{:e},{},{},{},{}",
+            ",{:e},{},{},{},{},{}",
             progress.rate,
             resident_bytes(),
             counters.mended_cells,
             counters.retried_steps,
             skipped_corrections(&sim.world)?,
+            progress.capped,
         );
         for seconds in counters.seconds {
             let _ = write!(line, ",{seconds:.6}");
@@ -144,6 +145,7 @@ fn header(sim: &Simulation) -> String {
         "mended_cells",
         "retried_steps",
         "skipped_corrections",
+        "capped_patches",
     ];
     names.extend(counters.map(String::from));
     names

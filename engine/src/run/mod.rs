@@ -9,6 +9,7 @@ pub mod restart;
 pub use provenance::BuildInfo;
 
 use crate::error::Error;
+use crate::memory::{MemoryGuard, Shortage};
 use crate::mesh::Topology;
 use crate::simulation::Simulation;
 use crate::time::{Levels, RunCounters, StepReport};
@@ -67,6 +68,8 @@ pub struct Progress {
     pub limiter: &'static str,
     /// Patches per level.
     pub patches: Vec<usize>,
+    /// Patches that memory kept from being refined so far, every regrid counted.
+    pub capped: u64,
     /// Cell updates per wall second, over this root step.
     pub rate: f64,
     /// Wall seconds since this process began to step.
@@ -90,11 +93,23 @@ pub struct RunSummary {
     pub interrupted: bool,
 }
 
+/// What ended the root steps.
+#[derive(PartialEq)]
+enum Ending {
+    /// The end of the run.
+    Done,
+    /// A signal.
+    Interrupted,
+    /// Patches that do not fit into memory.
+    OutOfMemory(Shortage),
+}
+
 impl Simulation {
     /// Runs to the end (or until asked to stop).
     ///
     /// # Errors
-    /// Everything that [`Error`] lists; the latest complete snapshot stays usable.
+    /// Everything that [`Error`] lists; the latest complete snapshot stays usable. Where memory ends the run, it holds the
+    /// present state.
     pub fn run(&mut self, mut options: RunOptions) -> Result<RunSummary, Error> {
         self.ready()?;
         let directory = options.output.clone();
@@ -109,16 +124,15 @@ impl Simulation {
         let begin = self.world.resource::<Levels>().time(0);
         let start = Instant::now();
         let updates = self.world.resource::<RunCounters>().cell_updates;
-        let interrupted = self.steps(&mut options, &mut output, &mut diagnostics, begin, start)?;
-        let at_end = if interrupted {
-            true
-        } else {
-            self.settings.output.last
-        };
-        if at_end && !output.is_current(self) {
+        let ending = self.steps(&mut options, &mut output, &mut diagnostics, begin, start)?;
+        let wanted = ending != Ending::Done || self.settings.output.last;
+        if wanted && !output.is_current(self) {
             output.snapshot(self, &diagnostics)?;
         }
         output.wait()?;
+        if let Ending::OutOfMemory(shortage) = ending {
+            return Err(Error::Memory(shortage));
+        }
         let clock = self.world.resource::<Levels>().clock(0);
         Ok(RunSummary {
             directory,
@@ -126,7 +140,7 @@ impl Simulation {
             step: clock.steps,
             cell_updates: self.world.resource::<RunCounters>().cell_updates - updates,
             wall: start.elapsed().as_secs_f64(),
-            interrupted,
+            interrupted: ending == Ending::Interrupted,
         })
     }
 
@@ -167,12 +181,18 @@ impl Simulation {
     /// [`Simulation::ready`] and [`Simulation::initialise`] before the first.
     ///
     /// # Errors
-    /// Where a step stays unphysical after all retries, or the audit is on and finds a fault.
+    /// Where a step stays unphysical after all retries, the patches that a regrid asks for do not fit into memory, or the
+    /// audit is on and finds a fault.
     pub fn root_step(&mut self, until: f64) -> Result<StepReport, Error> {
-        self.driver.root_step(&mut self.world, until)
+        let report = self.driver.root_step(&mut self.world, until)?;
+        let mut guard = self.world.resource_mut::<MemoryGuard>();
+        guard
+            .shortage
+            .take()
+            .map_or(Ok(report), |shortage| Err(Error::Memory(shortage)))
     }
 
-    /// Root steps to the end; whether the run was asked to stop.
+    /// Root steps to the end, or to what ends the run before.
     fn steps(
         &mut self,
         options: &mut RunOptions,
@@ -180,21 +200,26 @@ impl Simulation {
         diagnostics: &mut Diagnostics,
         begin: f64,
         start: Instant,
-    ) -> Result<bool, Error> {
+    ) -> Result<Ending, Error> {
         let end = self.settings.time.end;
         let most = self.settings.time.max_steps;
+        let mut told = false;
         loop {
+            if let Some(shortage) = self.world.resource::<MemoryGuard>().shortage.clone() {
+                return Ok(Ending::OutOfMemory(shortage.resumable()));
+            }
+            self.tell_of_cap(options, &mut told);
             let clock = self.world.resource::<Levels>().clock(0);
             if clock.time >= end || (most > 0 && clock.steps >= most) {
-                return Ok(false);
+                return Ok(Ending::Done);
             }
             if options.stop.load(Ordering::Relaxed) {
-                return Ok(true);
+                return Ok(Ending::Interrupted);
             }
             let step_start = Instant::now();
             let before = self.world.resource::<RunCounters>().cell_updates;
             let until = output.until(end);
-            let report = self.root_step(until)?;
+            let report = self.driver.root_step(&mut self.world, until)?;
             let seconds = step_start.elapsed().as_secs_f64();
             let updates = self.world.resource::<RunCounters>().cell_updates - before;
             let progress = self.progress(&report, updates as f64 / seconds, end, begin, start);
@@ -204,6 +229,16 @@ impl Simulation {
             if output.is_due(self) {
                 output.snapshot(self, diagnostics)?;
             }
+        }
+    }
+
+    /// Tells once that memory keeps patches from being refined.
+    fn tell_of_cap(&self, options: &mut RunOptions, told: &mut bool) {
+        let guard = self.world.resource::<MemoryGuard>();
+        if let Some(cap) = guard.first_cap.as_ref().filter(|_| !*told) {
+            *told = true;
+            let note = format!("note: goes on with the patches that fit: {}", cap.fact());
+            options.observer.note(&note);
         }
     }
 
@@ -227,6 +262,7 @@ impl Simulation {
             patches: (0..=self.settings.mesh.max_level)
                 .map(|level| topology.rows(level).len())
                 .collect(),
+            capped: self.world.resource::<MemoryGuard>().capped,
             rate,
             wall: start.elapsed().as_secs_f64(),
         }

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::field::FieldRegistry;
 use crate::field::operations::{SkippedCorrections, skipped_corrections};
+use crate::memory;
 use crate::mesh::nesting::{Changes, RefineRequests};
 use crate::mesh::{Topology, regrid};
 use crate::simulation::Simulation;
@@ -128,6 +129,7 @@ fn restore_from(sim: &mut Simulation, number: u32, path: PathBuf) -> Result<Rest
         ))
     })?;
     check_state(sim, &snapshot, &state)?;
+    require_room(sim, &snapshot)?;
     restore_clocks(sim, &state)?;
     let finest = snapshot.levels().len().saturating_sub(1);
     regrid::create_root(&mut sim.world);
@@ -225,6 +227,19 @@ fn check_state(sim: &Simulation, snapshot: &Snapshot, state: &State) -> Result<(
         state.initial_totals.len(),
         snapshot.attributes().time,
     )))
+}
+
+/// All patches of the snapshot must fit into memory.
+fn require_room(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {
+    let finer = snapshot.levels().skip(1);
+    let finer: u64 = finer.map(|level| level.patches).sum();
+    let rows = sim.world.resource::<Topology>().root_rows() + finer as usize;
+    let finest = snapshot.levels().len().saturating_sub(1);
+    let shortage = memory::shortage(&sim.world, rows, finest, rows);
+    shortage.map_or(Ok(()), |shortage| {
+        let why = format!("{}: {}", snapshot.path().display(), shortage.fact());
+        Err(Error::Snapshot(format!("{why}; take {}", shortage.more())))
+    })
 }
 
 fn check_domain(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {

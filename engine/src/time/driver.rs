@@ -4,6 +4,7 @@ use super::limits::{ChosenStep, LevelSteps, clipped, synchronised};
 use super::{LevelClock, Levels, StepLimits};
 use crate::device::DeviceError;
 use crate::error::Error;
+use crate::memory::MemoryGuard;
 use crate::mesh::{RefineRequests, Topology, audit};
 use crate::schedule::{Phase, Schedules};
 use bevy_ecs::prelude::*;
@@ -83,6 +84,10 @@ pub fn check_faults(world: &mut World) -> Result<(), Error> {
 pub struct RunCounters {
     /// Cells advanced, every level's steps counted.
     pub cell_updates: u64,
+    /// Steps of all levels.
+    pub level_steps: u64,
+    /// Regrids of all levels.
+    pub regrids: u64,
     /// Steps taken again with a smaller length.
     pub retried_steps: u64,
     /// Cells mended with first-order fluxes.
@@ -214,7 +219,9 @@ impl Driver {
     ) -> Result<ChosenStep, Error> {
         let (taken, end) = self.try_step(world, level, until, chosen)?;
         let updated = world.resource::<Topology>().rows(level).len() * crate::patch::CELLS;
-        world.resource_mut::<RunCounters>().cell_updates += updated as u64;
+        let mut counters = world.resource_mut::<RunCounters>();
+        counters.cell_updates += updated as u64;
+        counters.level_steps += 1;
         world.resource_mut::<Levels>().advance(level, taken.dt, end);
         if !world.resource::<Topology>().rows(level + 1).is_empty() {
             self.advance(world, level + 1, end)?;
@@ -223,7 +230,12 @@ impl Driver {
         if self.regrid_is_due(world, level) {
             self.flag(world, level)?;
             self.run_phase(world, Phase::Regrid, level, taken.dt)?;
+            // what memory forbade stays due: a run that goes on with more of it does it first
+            if world.resource::<MemoryGuard>().shortage.is_some() {
+                return Ok(taken);
+            }
             world.resource_mut::<Levels>().regridded(level);
+            world.resource_mut::<RunCounters>().regrids += 1;
             if self.settings.audit {
                 audit(world.resource::<Topology>())?;
             }
@@ -289,6 +301,7 @@ impl Driver {
 
     fn regrid_is_due(&self, world: &World, level: usize) -> bool {
         level < world.resource::<Topology>().max_level
+            && world.resource::<MemoryGuard>().shortage.is_none()
             && world.resource::<Levels>().clock(level).since_regrid
                 >= self.settings.regrid_interval[level]
     }

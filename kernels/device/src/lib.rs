@@ -35,7 +35,9 @@ mod names;
 mod real;
 pub mod simd;
 
-pub use item::{Generic, Item, Kind, LAUNCH, PRELUDE, Piece, instantiate, instantiate_with, program};
+pub use item::{
+    Generic, Item, Kind, LAUNCH, PRELUDE, Piece, instantiate, instantiate_with, program,
+};
 pub use lane::{Lane, Mask, Num, Pick};
 pub use map_fn::MapFn;
 pub use nestar_device_macro::device;

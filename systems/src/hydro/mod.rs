@@ -80,9 +80,7 @@ fn storage<R: Element>(
     let levels = sim.levels();
     let device = sim.world.resource::<ComputeDevice>().device.clone();
     Ok(match device {
-        Some(device) => {
-            Storage::Device(Box::new(DevicePool::new(&device, spec, rules, levels)?))
-        }
+        Some(device) => Storage::Device(Box::new(DevicePool::new(&device, spec, rules, levels)?)),
         None => on_host(TypedPool::new(spec, rules, levels)),
     })
 }

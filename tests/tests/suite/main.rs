@@ -5,6 +5,7 @@ mod conservation;
 mod decks;
 mod determinism;
 mod hierarchy;
+mod memory;
 mod mending;
 mod order;
 mod restart;

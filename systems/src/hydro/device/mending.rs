@@ -37,9 +37,11 @@ impl GasDevice {
                 mend.launch(&self.device, &parameters)?;
             }
         }
-        Err(StepFailure::Rejected(
-            self.report(clock.level, topology, pool)?,
-        ))
+        Err(StepFailure::Rejected(self.report(
+            clock.level,
+            topology,
+            pool,
+        )?))
     }
 
     fn compile_mending(&self, pool: &Pool<Gas>) -> Result<StepKernel, DeviceError> {

@@ -30,16 +30,18 @@ pub fn order(arguments: &DeckArgs) -> Result<(), Failure> {
     print(&sim.with(order::describe)?)
 }
 
-/// The initial hierarchy with the memory of its fields: built, unless the root grid alone would not fit.
+/// The initial hierarchy with the memory of its fields: built, as far as it fits.
 fn hierarchy(sim: &mut engine::Simulation) -> Result<String, Error> {
-    if let Some(why) = memory::too_little(sim) {
-        return Ok(format!("{why}; the hierarchy was not built\n"));
-    }
     let patch = memory::patch_bytes(sim);
-    sim.initialise()?;
+    let unfinished = match sim.initialise() {
+        Err(Error::Memory(shortage)) => {
+            format!("the hierarchy was not built to its end: {shortage}\n")
+        }
+        other => other.map(|()| String::new())?,
+    };
     let topology = sim.world.resource::<Topology>();
     let mut text = format!(
-        "initial hierarchy: {} a patch for all fields in two banks, {} precision\n\nlevel   patches        cells      memory\n",
+        "{unfinished}initial hierarchy: {} a patch for all fields in two banks, {} precision\n\nlevel   patches        cells      memory\n",
         memory::shown(patch),
         format!("{:?}", sim.precision()).to_lowercase()
     );

@@ -32,7 +32,8 @@ Exit status:
   0  done
   1  the run failed; its latest complete snapshot is usable
   2  the deck or the arguments are wrong
-  3  the run was interrupted by SIGINT or SIGTERM, wrote a snapshot and can be resumed by `nestar run DECK --resume`
+  3  the run was interrupted by SIGINT or SIGTERM, or memory did not suffice for further patches; it wrote a snapshot and
+     can be resumed by `nestar run DECK --resume`
 A second signal ends the program at once with status 130 or 143.";
 
 /// Adaptive mesh refinement for astrophysical fluids.
@@ -119,6 +120,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let status = match error {
             Error::Deck(_) | Error::Setup(_) => WRONG,
+            Error::Memory(ref shortage) if shortage.resumable => INTERRUPTED,
             _ => FAILED,
         };
         Self::new(status, error)

@@ -225,28 +225,38 @@ fn short_line(progress: &Progress, left: &str) -> String {
     let patches: Vec<String> = progress.patches.iter().map(usize::to_string).collect();
     let gap = if left.is_empty() { "" } else { "  " };
     format!(
-        "{left}{gap}t {:.4e}/{:e}  step {}  {:.2e} cells/s  patches {}  dt {:.2e} ({})",
+        "{left}{gap}t {:.4e}/{:e}  step {}  {:.2e} cells/s  patches {}{}  dt {:.2e} ({})",
         progress.time,
         progress.end,
         progress.step,
         progress.rate,
         patches.join(" "),
+        capped(progress),
         progress.dt,
         progress.limiter
     )
+}
+
+/// What memory has denied, if anything.
+fn capped(progress: &Progress) -> String {
+    match progress.capped {
+        0 => String::new(),
+        n => format!("  capped {n}"),
+    }
 }
 
 /// One root step on one line; `digits` behind the point of the times.
 fn line(progress: &Progress, digits: usize) -> String {
     let patches: Vec<String> = progress.patches.iter().map(usize::to_string).collect();
     format!(
-        "step {}  time {:.digits$e} of {:e}  dt {:.digits$e} ({})  patches {}  {:.2e} cells/s",
+        "step {}  time {:.digits$e} of {:e}  dt {:.digits$e} ({})  patches {}{}  {:.2e} cells/s",
         progress.step,
         progress.time,
         progress.end,
         progress.dt,
         progress.limiter,
         patches.join(" "),
+        capped(progress),
         progress.rate
     )
 }
@@ -275,6 +285,7 @@ mod tests {
             dt: 0.01,
             limiter: "courant",
             patches: vec![8, 64],
+            capped: 0,
             rate: 1.25e7,
             wall: 60.0,
         }

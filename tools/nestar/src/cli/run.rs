@@ -3,7 +3,9 @@
 use super::progress::{ReportOptions, Reporter};
 use super::{DeckArgs, FAILED, Failure, INTERRUPTED, memory};
 use clap::Args;
+use nestar::engine::Error;
 use nestar::engine::device::ComputeDevice;
+use nestar::engine::memory::{Holder, Shortage};
 use nestar::engine::run::{RunOptions, RunSummary};
 use nestar::engine::schedule::Phase;
 use nestar::engine::time::RunCounters;
@@ -83,9 +85,6 @@ pub fn run(arguments: &RunArgs) -> Result<u8, Failure> {
     });
     let head = sim.with(|sim| head(arguments, sim));
     head.iter().for_each(|line| reporter.tell(line));
-    if let Some(why) = memory::too_little(sim.engine()) {
-        return Err(Failure::new(FAILED, why));
-    }
     let stop = stop_on_signals(&reporter)?;
     let result = sim.run_with(RunOptions {
         output: Some(directory),
@@ -103,7 +102,13 @@ pub fn run(arguments: &RunArgs) -> Result<u8, Failure> {
         }
         Err(error) => {
             reporter.log(&format!("error: {error}"));
-            Err(error.into())
+            let hint = match &error {
+                Error::Memory(shortage) if shortage.resumable => with_more_memory(shortage),
+                _ => String::new(),
+            };
+            let mut failure = Failure::from(error);
+            failure.message += &hint;
+            Err(failure)
         }
     }
 }
@@ -210,6 +215,15 @@ fn resuming_command() -> String {
         words.push("--resume".into());
     }
     format!("nestar {}", words.join(" "))
+}
+
+/// The command that continues a run that memory ended.
+fn with_more_memory(shortage: &Shortage) -> String {
+    let change = match shortage.room.holder {
+        Holder::Limit => format!("run.memory_limit={}", shortage.needed.div_ceil(1 << 20)),
+        _ => "run.out_of_memory=cap".into(),
+    };
+    format!(", for example by\n  {} --set {change}", resuming_command())
 }
 
 /// A word as a shell reads it back.

@@ -136,7 +136,10 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            say(&format!("note: cannot remove {}: {error}", self.0.display()));
+            say(&format!(
+                "note: cannot remove {}: {error}",
+                self.0.display()
+            ));
         }
     }
 }

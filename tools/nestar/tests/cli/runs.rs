@@ -101,6 +101,67 @@ fn resuming_where_nothing_is_starts_from_the_beginning_and_says_so() {
         .tells(&["no snapshot in run: starts from the beginning"]);
 }
 
+/// Refinement of 256 patches of level 1 that begins at step 3, where 5 MiB hold what was there before.
+const LATE: [&str; 8] = [
+    "--set",
+    "mesh.flag_buffer=0",
+    "--set",
+    "domain.cells=[32, 32, 32]",
+    "--set",
+    "mesh.refine=[{ criterion = \"formula\", when = \"t > 0.0025 and x > 0\" }]",
+    "--set",
+    "time.max_step=0.001",
+];
+
+#[test]
+fn a_run_out_of_memory_says_what_to_do_and_is_resumed_or_capped() {
+    let place = Place::with(BLAST);
+    let run = |more: &[&str]| {
+        let common = ["run", "deck.toml", "--set", "mesh.regrid_interval=1"];
+        place.nestar(&[&common[..], &LATE, more].concat())
+    };
+    let limited = ["--set", "run.memory_limit=6"];
+    run(&limited).has_status(3).complains(&[
+        "with 256 new patches of level 1 the fields need 15.1 MiB, run.memory_limit allows 6.0 MiB",
+        "a larger run.memory_limit (MiB)",
+        "run.out_of_memory = \"cap\"",
+        "--set run.memory_limit=6 --resume --set run.memory_limit=16",
+    ]);
+    assert_eq!(place.snapshots("run"), ["000000.zarr", "000001.zarr"]);
+    let more = ["--resume", "--set", "run.memory_limit=16"];
+    run(&[&limited[..], &more].concat())
+        .has_status(0)
+        .tells(&["continues from run/snapshots/000001.zarr", "done: step 12"]);
+    let capped = [&limited[..], &["--set", "run.out_of_memory=cap"]].concat();
+    let outcome = run(&[&capped[..], &["--output", "capped"]].concat());
+    let note = "note: goes on with the patches that fit";
+    outcome.has_status(0).tells(&[note]);
+    assert_eq!(outcome.err.matches(note).count(), 1, "{}", outcome.err);
+    let log = place.read("capped/run.log");
+    assert!(log.contains("patches 64 64  capped 24  "), "{log}");
+    place.nestar(&["info", "capped"]).has_status(0);
+}
+
+#[test]
+fn a_check_says_that_the_initial_hierarchy_does_not_fit() {
+    let place = Place::with(BLAST);
+    let cells = "domain.cells=[32, 32, 32]";
+    let changes = ["--set", cells, "--set", "run.memory_limit=6"];
+    let check = place.nestar(&[&["check", "deck.toml"][..], &changes].concat());
+    check.has_status(0);
+    for text in [
+        "# the hierarchy was not built to its end: too little memory: with ",
+        "#     0        64 ",
+        "#   3 Fluid",
+    ] {
+        assert!(check.out.contains(text), "no {text:?} in\n{}", check.out);
+    }
+    let run = place.nestar(&[&["run", "deck.toml"][..], &changes].concat());
+    run.has_status(1)
+        .complains(&["run.memory_limit allows 6.0 MiB"]);
+    assert!(!place.0.join("run/snapshots").exists());
+}
+
 /// Waits until `done`, or panics after a time that no machine needs.
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();

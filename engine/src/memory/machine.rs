@@ -1,0 +1,117 @@
+//! Memory of the machine, as the operating system tells it.
+
+use std::path::{Path, PathBuf};
+
+/// Bytes that this process can still take: of the machine's memory and swap space, and of what its control groups (batch
+/// systems, containers) leave it. `None` where the system does not say.
+#[must_use]
+pub fn free() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let granted = group_free(Path::new("/sys/fs/cgroup"), &groups);
+    let system = std::fs::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| system_free(&text));
+    system.into_iter().chain(granted).min()
+}
+
+/// Bytes of memory of the whole machine.
+#[must_use]
+pub fn total() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    entry(&text, "MemTotal:")
+}
+
+fn system_free(meminfo: &str) -> Option<u64> {
+    Some(entry(meminfo, "MemAvailable:")? + entry(meminfo, "SwapFree:").unwrap_or(0))
+}
+
+/// An entry of `/proc/meminfo` in bytes.
+fn entry(text: &str, key: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes << 10)
+}
+
+/// What the tightest of the control groups leaves; `mount` is where they stand, `groups` the text of `/proc/self/cgroup`.
+fn group_free(mount: &Path, groups: &str) -> Option<u64> {
+    let mut tightest = None;
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let (root, files) = if controllers.is_empty() {
+            (mount.to_path_buf(), ["memory.max", "memory.current"])
+        } else if controllers.split(',').any(|name| name == "memory") {
+            let files = ["memory.limit_in_bytes", "memory.usage_in_bytes"];
+            (mount.join("memory"), files)
+        } else {
+            continue;
+        };
+        for group in ancestors(&root, path) {
+            tightest = tightest.into_iter().chain(left(&group, files)).min();
+        }
+    }
+    tightest
+}
+
+/// The folder of a control group and those of the groups around it. In a container the group's own folder may be hidden; the
+/// root shows it then.
+fn ancestors(root: &Path, path: &str) -> Vec<PathBuf> {
+    let group = root.join(path.trim_start_matches('/'));
+    let inside = group.ancestors().take_while(|p| p.starts_with(root));
+    inside.map(Path::to_path_buf).collect()
+}
+
+/// Bytes that a control group leaves: its limit less what is taken, of which file caches can go.
+fn left(group: &Path, [limit, taken]: [&str; 2]) -> Option<u64> {
+    let number = |name: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(group.join(name)).ok()?;
+        text.trim().parse().ok()
+    };
+    let statistics = std::fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
+    let cached = statistics
+        .lines()
+        .find_map(|line| line.strip_prefix("inactive_file "))
+        .and_then(|bytes| bytes.trim().parse::<u64>().ok());
+    // a group without limit says "max", or a number beyond any machine
+    let limit = number(limit).filter(|&bytes| bytes < 1 << 60)?;
+    let taken = number(taken)?.saturating_sub(cached.unwrap_or(0));
+    Some(limit.saturating_sub(taken))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{group_free, system_free};
+
+    #[test]
+    fn free_memory_is_what_can_be_had_and_swap() {
+        let text = "MemTotal:  100 kB\nMemFree:  1 kB\nMemAvailable:   20 kB\nSwapFree: 4 kB\n";
+        assert_eq!(system_free(text), Some(24 << 10));
+        assert_eq!(system_free("MemTotal: 100 kB\n"), None);
+    }
+
+    #[test]
+    fn the_tightest_control_group_counts_and_its_file_cache_does_not() {
+        let mount =
+            std::env::temp_dir().join(format!("nestar-control-groups-{}", std::process::id()));
+        let job = mount.join("batch/job");
+        std::fs::create_dir_all(&job).expect("the temporary directory can be written");
+        let write = |folder: &std::path::Path, name: &str, text: &str| {
+            std::fs::write(folder.join(name), text).expect("a file");
+        };
+        write(&job, "memory.max", "max\n");
+        write(&job, "memory.current", "50\n");
+        write(&mount.join("batch"), "memory.max", "1000\n");
+        write(&mount.join("batch"), "memory.current", "700\n");
+        write(
+            &mount.join("batch"),
+            "memory.stat",
+            "anon 1\ninactive_file 100\n",
+        );
+        assert_eq!(group_free(&mount, "0::/batch/job\n"), Some(400));
+        assert_eq!(group_free(&mount, "0::/elsewhere\n"), None);
+        assert_eq!(group_free(&mount, "5:cpu:/batch/job\n"), None);
+        std::fs::remove_dir_all(&mount).expect("the directory was ours");
+    }
+}

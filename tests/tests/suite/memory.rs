@@ -1,0 +1,135 @@
+//! Memory that does not suffice for the patches asked for.
+
+use nestar::engine::Error;
+use nestar::engine::field::FieldRegistry;
+use nestar::engine::memory::MemoryGuard;
+use nestar::engine::mesh::Topology;
+use nestar_tests::decks::BLAST;
+use nestar_tests::norms::{magnitudes, totals};
+use nestar_tests::runs::{digests, run_into};
+use nestar_tests::{Scratch, Stepper};
+
+/// Gas at rest in 64 root patches, of which half are refined from time 0.008 on: 64 patches take 5 MiB, 320 take 15 MiB.
+const LATE: &str = r#"
+scenario = "formula"
+[initial]
+density = "1"
+pressure = "0.6 + 0.1*sin(2*pi*x)"
+[domain]
+cells = [32, 32, 32]
+[time]
+end = 10.0
+max_step = 0.002
+max_steps = 8
+[mesh]
+max_level = 1
+regrid_interval = 1
+flag_buffer = 0
+[[mesh.refine]]
+criterion = "formula"
+when = "t > 0.007 and x > 0.5"
+"#;
+
+fn patches(stepper: &mut Stepper) -> usize {
+    let world = &stepper.0.engine().world;
+    world.resource::<Topology>().patches()
+}
+
+#[test]
+fn a_run_that_memory_ends_keeps_its_state_and_continues_with_more() {
+    let scratch = Scratch::new();
+    let run = |limit: &str, resume| run_into(&scratch.run(), resume, LATE, &[limit]);
+    let error = run("run.memory_limit=6", false).expect_err("the patches do not fit");
+    let message = error.to_string();
+    for text in [
+        "256 new patches of level 1",
+        "15.1 MiB",
+        "run.memory_limit allows 6.0 MiB",
+    ] {
+        assert!(message.contains(text), "no {text:?} in\n{message}");
+    }
+    let Error::Memory(shortage) = error else {
+        panic!("{message}")
+    };
+    assert!(shortage.resumable && shortage.level == 1 && shortage.patches == 256);
+    let before = digests(&scratch.run());
+    assert_eq!(before.len(), 1, "the state before, and nothing else");
+    // still too little: a step on, and the same end
+    run("run.memory_limit=14", true).expect_err("the patches do not fit yet");
+    let rows = || {
+        let text = std::fs::read_to_string(scratch.run().join("diagnostics.csv"));
+        let text = text.expect("there are diagnostics");
+        let patches = |line: &str| line.split(',').nth(5).map(String::from);
+        text.lines().skip(1).filter_map(patches).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(), ["0"; 5]);
+    let summary = run("run.memory_limit=16", true).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(summary.step, 8);
+    // what memory had forbidden is done behind the first step
+    assert_eq!(rows()[5..], ["256"; 3]);
+}
+
+#[test]
+fn a_hierarchy_that_does_not_fit_at_the_start_leaves_nothing() {
+    let scratch = Scratch::new();
+    let settings = ["mesh.refine[0].when=x > 0.5", "run.memory_limit=6"];
+    for policy in ["run.out_of_memory=stop", "run.out_of_memory=cap"] {
+        let settings = [&settings[..], &[policy]].concat();
+        let result = run_into(&scratch.run(), false, LATE, &settings);
+        match (policy, result) {
+            (_, Err(Error::Memory(shortage))) if policy.ends_with("stop") => {
+                assert!(!shortage.resumable);
+                assert!(!scratch.run().join("run.toml").exists());
+            }
+            (_, Ok(summary)) if policy.ends_with("cap") => assert_eq!(summary.step, 8),
+            (_, result) => panic!("{policy}: {result:?}"),
+        }
+    }
+    let tiny = run_into(&scratch.run(), false, LATE, &["run.memory_limit=4"]);
+    let message = tiny.expect_err("not even the root grid fits").to_string();
+    assert!(message.contains("fewer domain.cells"), "{message}");
+}
+
+#[test]
+fn a_capped_run_stays_within_its_memory_and_conserves() {
+    // two slabs of 128 rows of 48 KiB, and their tables
+    let settings = [
+        "mesh.flag_buffer=8",
+        "run.memory_limit=13",
+        "run.out_of_memory=cap",
+    ];
+    let mut free = Stepper::new(BLAST, &settings[..1]);
+    free.steps(12);
+    assert!(patches(&mut free) > 256, "{}", patches(&mut free));
+    let mut stepper = Stepper::new(BLAST, &settings);
+    let scale = magnitudes(&stepper.state());
+    let before = stepper.0.with(|s| totals(s));
+    let mut most = 0;
+    for _ in 0..12 {
+        // the audit is on: whatever was left out, the hierarchy stays properly nested
+        stepper.steps(1);
+        let world = &stepper.0.engine().world;
+        let fields = world.resource::<FieldRegistry>().operations();
+        let bytes: usize = fields.iter().map(|field| (field.bytes)(world)).sum();
+        assert!(bytes <= 13 << 20, "{bytes}");
+        most = most.max(patches(&mut stepper));
+    }
+    assert_eq!(most, 256, "all that fits is used");
+    let world = &stepper.0.engine().world;
+    assert!(world.resource::<MemoryGuard>().capped > 0);
+    let after = stepper.0.with(|s| totals(s));
+    for c in 0..before.len() {
+        let drift = (after[c] - before[c]).abs() / scale[c];
+        assert!(drift <= 1e-13, "component {c}: {drift:e}");
+    }
+}
+
+#[test]
+fn a_program_that_steps_itself_is_told_and_may_go_on() {
+    let mut stepper = Stepper::new(LATE, &["run.memory_limit=6"]);
+    let refused = (0..8).map(|_| stepper.try_step()).filter(Result::is_err);
+    // one refusal a step from step 4 on; the state stays good
+    assert_eq!(refused.count(), 5);
+    assert_eq!(patches(&mut stepper), 64);
+    stepper.state().physical().unwrap_or_else(|e| panic!("{e}"));
+}
