@@ -6,6 +6,7 @@ use crate::config::{
 };
 use crate::device::ComputeDevice;
 use crate::error::Error;
+use crate::field::device::DeviceTopology;
 use crate::field::operations::{SkippedCorrections, correct, restrict};
 use crate::field::{Field, FieldRegistry, FieldSpec, Pool, Precision, Storage};
 use crate::memory::{self, MemoryGuard};
@@ -98,6 +99,9 @@ impl Simulation {
         let device = ComputeDevice::choose(settings.run.device)?;
         let levels = settings.mesh.max_level + 1;
         let mut world = World::new();
+        if let Some(device) = &device.device {
+            world.insert_resource(DeviceTopology::new(device, domain, levels)?);
+        }
         world.insert_resource(device);
         world.insert_resource(Topology::new(domain, settings.mesh.max_level));
         world.insert_resource(Levels::new(levels, 0.0));
