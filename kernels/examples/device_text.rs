@@ -1,6 +1,13 @@
-//! Writes CUDA programs in which every device item of the kernels is instantiated, into the folder given as argument:
-//! `NAME_float.cu` and `NAME_double.cu`. `cargo xtask kernels` compiles them.
+//! Writes CUDA programs into the folder given as argument, for `cargo xtask kernels` to compile: every device item of the
+//! kernels, instantiated (`NAME_float.cu` and `NAME_double.cu`), and the launch skeletons of the mesh and of the fluid in
+//! several specialisations.
 use nestar_device::{Item, instantiate_with, math};
+use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
+use nestar_kernels::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme, eos};
+use nestar_kernels::mesh::device::{
+    FLUXES, FaceText, FieldText, PROLONG, RESTRICT, TOTALS, TRANSFER,
+};
+use nestar_kernels::mesh::prolong::SlopeLimiter;
 use nestar_kernels::{criteria, hydro, mesh};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,47 +17,101 @@ fn main() -> ExitCode {
         eprintln!("usage: device_text FOLDER");
         return ExitCode::from(2);
     };
-    let programs = [
-        (
-            "math",
-            plain(vec![
-                math::exp::ITEM,
-                math::exp_m1::ITEM,
-                math::ln::ITEM,
-                math::log10::ITEM,
-                math::pow::ITEM,
-                math::sqrt::ITEM,
-                math::sin::ITEM,
-                math::cos::ITEM,
-                math::tan::ITEM,
-                math::atan::ITEM,
-                math::atan2::ITEM,
-                math::sinh::ITEM,
-                math::cosh::ITEM,
-                math::tanh::ITEM,
-                math::erf::ITEM,
-                math::sum3::ITEM,
-                math::sum4::ITEM,
-            ]),
-        ),
-        ("criteria", plain(criteria::device_items())),
-        ("hydro", hydro::device_instances()),
-        ("mesh", plain(mesh::device_items())),
-    ];
-    for (name, items) in programs {
-        for real in ["float", "double"] {
-            let path = folder.join(format!("{name}_{real}.cu"));
-            if let Err(e) = std::fs::write(&path, instantiate_with(&items, real)) {
-                eprintln!("error: {}: {e}", path.display());
-                return ExitCode::FAILURE;
-            }
+    let mut texts = Vec::new();
+    for real in ["float", "double"] {
+        for (name, items) in items() {
+            texts.push((format!("{name}_{real}"), instantiate_with(&items, real)));
         }
-        println!("{name}: {} items", items.len());
+        for (name, text) in skeletons(real == "double") {
+            texts.push((format!("{name}_{real}"), text));
+        }
+    }
+    for (name, text) in texts {
+        let path = folder.join(format!("{name}.cu"));
+        if let Err(e) = std::fs::write(&path, text) {
+            eprintln!("error: {}: {e}", path.display());
+            return ExitCode::FAILURE;
+        }
     }
     ExitCode::SUCCESS
 }
 
+/// Items with the values of their const parameters.
+type Instances = Vec<(&'static Item, &'static [&'static str])>;
+
+fn items() -> [(&'static str, Instances); 4] {
+    let functions = vec![
+        math::exp::ITEM,
+        math::exp_m1::ITEM,
+        math::ln::ITEM,
+        math::log10::ITEM,
+        math::pow::ITEM,
+        math::sqrt::ITEM,
+        math::sin::ITEM,
+        math::cos::ITEM,
+        math::tan::ITEM,
+        math::atan::ITEM,
+        math::atan2::ITEM,
+        math::sinh::ITEM,
+        math::cosh::ITEM,
+        math::tanh::ITEM,
+        math::erf::ITEM,
+        math::sum3::ITEM,
+        math::sum4::ITEM,
+    ];
+    [
+        ("math", plain(functions)),
+        ("criteria", plain(criteria::device_items())),
+        ("hydro", hydro::device_instances()),
+        ("mesh", plain(mesh::device_items())),
+    ]
+}
+
 /// Items without const parameters.
-fn plain(items: Vec<&'static Item>) -> Vec<(&'static Item, &'static [&'static str])> {
+fn plain(items: Vec<&'static Item>) -> Instances {
     items.into_iter().map(|item| (item, &[][..])).collect()
+}
+
+/// The skeletons of the mesh, and of the fluid with methods that differ in everything.
+fn skeletons(double: bool) -> Vec<(&'static str, String)> {
+    let walls = || [FaceText::Outflow, FaceText::Reflecting];
+    let field = |scalars: usize| FieldText {
+        double,
+        components: 5 + scalars,
+        faces: [walls(), [FaceText::Periodic, FaceText::Periodic], walls()],
+        normal: [2, 4, 8],
+        limiter: SlopeLimiter::MonotonizedCentral,
+        physical: eos::is_physical::ITEM,
+        leading: 5,
+    };
+    let plain = FluidProgram {
+        method: FluidMethod::default(),
+        gamma: 1.4,
+        scalars: 0,
+        double,
+        mends: false,
+        in_shared: true,
+        threads: 576,
+        blocks: 1,
+    };
+    let other = FluidProgram {
+        method: FluidMethod {
+            scheme: Scheme::VanLeer,
+            reconstruction: Reconstruction::Ppm,
+            limiter: Limiter::VanAlbada,
+            riemann: Riemann::Exact,
+            ..FluidMethod::default()
+        },
+        scalars: 2,
+        mends: true,
+        in_shared: false,
+        ..plain
+    };
+    let fluid = |p: &FluidProgram| field(p.scalars).program(&p.items(), &[&p.text(), STEP, RATES]);
+    let of_mesh = [PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER];
+    vec![
+        ("skeletons_mesh", field(1).program(&[], &of_mesh)),
+        ("skeletons_fluid", fluid(&plain)),
+        ("skeletons_mending", fluid(&other)),
+    ]
 }

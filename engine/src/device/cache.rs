@@ -18,6 +18,19 @@ pub(super) struct Cache {
     folder: PathBuf,
 }
 
+/// Writes a source to the folder that `NESTAR_KERNEL_SOURCES` names, if it names one.
+pub(super) fn keep_source(name: &str, source: &str) -> Result<(), DeviceError> {
+    let folder = std::env::var_os("NESTAR_KERNEL_SOURCES").filter(|value| !value.is_empty());
+    let Some(folder) = folder.map(PathBuf::from) else {
+        return Ok(());
+    };
+    let path = folder.join(Cache::file(name, &[source], "cu"));
+    fs::write(&path, source).map_err(|e| DeviceError::Failed {
+        doing: format!("writing {}", path.display()),
+        why: format!("{e}; NESTAR_KERNEL_SOURCES must name a folder that can be written"),
+    })
+}
+
 impl Cache {
     /// `$NESTAR_CACHE`, else `nestar` in `$XDG_CACHE_HOME`, `$HOME/.cache` or the folder for temporary files.
     pub(super) fn open() -> Self {

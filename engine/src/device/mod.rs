@@ -150,11 +150,13 @@ impl Device {
     }
 
     /// Compiles a kernel source for this device, or takes what an earlier run compiled from the cache on disk. `name` is
-    /// for messages and file names: letters, digits, `-` and `_`.
+    /// for messages and file names: letters, digits, `-` and `_`. Where `NESTAR_KERNEL_SOURCES` names a folder, the source is
+    /// kept there.
     ///
     /// # Errors
-    /// The compiler's log; what stands in the way of compiling.
+    /// The compiler's log; what stands in the way of compiling; the source cannot be kept.
     pub fn compile(&self, name: &str, source: &str) -> Result<Module, DeviceError> {
+        cache::keep_source(name, source)?;
         let code = self.0.backend.compile(name, source)?;
         Ok(Module::new(self.clone(), code))
     }

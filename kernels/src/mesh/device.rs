@@ -2,7 +2,7 @@
 
 use super::prolong::SlopeLimiter;
 use super::{Boundaries, FaceRule, RuleText};
-use nestar_device::Item;
+use nestar_device::{Item, LAUNCH};
 use std::fmt::Write;
 
 /// What kernels see of a level; follows [`FieldText::text`].
@@ -111,6 +111,21 @@ impl FieldText {
             items.extend(&rule.items);
         }
         items
+    }
+
+    /// A program whose skeletons see levels of this field: the text of `items` and of everything that the gather needs, the
+    /// language of skeletons, the namespaces `field` and `mesh`, then the given texts.
+    #[must_use]
+    pub fn program(&self, items: &[&'static Item], skeletons: &[&str]) -> String {
+        let mut roots = self.items();
+        roots.extend(items);
+        let mut program = nestar_device::program(&roots);
+        let texts = [LAUNCH, &self.text(), VIEW, GATHER];
+        for (n, part) in texts.iter().chain(skeletons).enumerate() {
+            // messages of the compiler count lines from here
+            let _ = write!(program, "#line 1 \"part {n}\"\n{part}\n");
+        }
+        program
     }
 
     /// The faces with rules, each with axis and side.

@@ -8,6 +8,11 @@ use std::time::Instant;
 const NUMERICS_LINTS: &str = "tools/xtask/numerics";
 /// The example that writes the CUDA text of every device item as `*.cu` files into the folder it is given.
 const DEVICE_TEXT: (&str, &str) = ("nestar-kernels", "kernels/examples/device_text.rs");
+/// Decks whose kernels are compiled as a run would: scalars, walls, inflow by formulas, criteria.
+const SPECIALISED_DECKS: [&str; 2] = [
+    "scenarios/double-mach.toml",
+    "scenarios/kelvin-helmholtz.toml",
+];
 /// The script that compiles one `.cu` file by NVRTC.
 const NVRTC_COMPILE: &str = "tools/python/nvrtc_compile.py";
 /// Compute capabilities the device functions must compile for.
@@ -155,10 +160,33 @@ pub fn kernels(root: &Path) -> Outcome {
         ],
     );
     command.arg(&folder);
-    match execute(command) {
+    let written = execute(command);
+    if !matches!(written, Outcome::Passed) {
+        return written;
+    }
+    match keep_sources_of_decks(root, &folder) {
         Outcome::Passed => compile_all(root, &interpreter, &folder),
         other => other,
     }
+}
+
+/// Keeps the sources of all kernels that decks with many settings need, in both precisions.
+fn keep_sources_of_decks(root: &Path, folder: &Path) -> Outcome {
+    for deck in SPECIALISED_DECKS {
+        for precision in ["single", "double"] {
+            let mut command = cargo(root, &["run", "--quiet", "--release", "-p", "nestar", "--"]);
+            command
+                .args(["check", deck, "--set", "run.device=emulated", "--set"])
+                .arg(format!("run.precision={precision}"))
+                .env("NESTAR_KERNEL_SOURCES", folder)
+                .stdout(std::process::Stdio::null());
+            let checked = execute(command);
+            if !matches!(checked, Outcome::Passed) {
+                return checked;
+            }
+        }
+    }
+    Outcome::Passed
 }
 
 fn compile_all(root: &Path, interpreter: &Path, folder: &Path) -> Outcome {

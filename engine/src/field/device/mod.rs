@@ -15,10 +15,10 @@ pub use topology::DeviceTopology;
 use super::{Element, FieldSpec, Precision};
 use crate::Error;
 use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module, Shape};
-use nestar_device::{Item, LAUNCH, program};
+use nestar_device::Item;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::device::{
-    FLUXES, FaceText, FieldText, GATHER, PROLONG, RESTRICT, TOTALS, TRANSFER, VIEW,
+    FLUXES, FaceText, FieldText, PROLONG, RESTRICT, TOTALS, TRANSFER,
 };
 use nestar_kernels::mesh::{Boundaries, FaceRule, RuleText};
 use registers::DeviceRegisters;
@@ -94,7 +94,7 @@ impl DevicePool {
         levels: usize,
     ) -> Result<Self, Error> {
         let text = field_text(spec, &boundaries)?;
-        let source = source(&text, &[], &[PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER]);
+        let source = text.program(&[], &[PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER]);
         let module = device.compile("mesh", &source)?;
         let (components, value_bytes) = (spec.components.len(), size_of::<R>());
         let row_bytes = components * CELLS * value_bytes;
@@ -227,7 +227,7 @@ impl DevicePool {
     /// language of skeletons, namespaces `field` and `mesh`, then the given texts.
     #[must_use]
     pub fn program(&self, items: &[&'static Item], skeletons: &[&str]) -> String {
-        source(&self.text, items, skeletons)
+        self.text.program(items, skeletons)
     }
 
     /// What a boundary rule has found wrong, in its own words; waits for the device, unless no face has a rule.
@@ -281,18 +281,6 @@ fn field_text<R: Element>(
         physical: spec.physical_device.item,
         leading: spec.physical_device.leading,
     })
-}
-
-fn source(text: &FieldText, items: &[&'static Item], skeletons: &[&str]) -> String {
-    let mut roots = text.items();
-    roots.extend(items);
-    let mut source = program(&roots);
-    let texts = [LAUNCH, &text.text(), VIEW, GATHER];
-    for (n, part) in texts.iter().chain(skeletons).enumerate() {
-        // messages of the compiler count lines from here
-        source.push_str(&format!("#line 1 \"part {n}\"\n{part}\n"));
-    }
-    source
 }
 
 /// A launch of `blocks` blocks without dynamic shared memory.
