@@ -29,6 +29,15 @@ RS_FN void beyond_{axis}_{side}(const double*, double, REAL* u, unsigned*) {{
     }
 }
 
+/// Names of the formulas of a state.
+const NAMES: [&str; GAS_COMPONENTS] = [
+    "density",
+    "velocity_x",
+    "velocity_y",
+    "velocity_z",
+    "pressure",
+];
+
 /// A state given by formulas, beyond a face.
 pub(super) struct InflowText<'a> {
     pub axis: usize,
@@ -94,14 +103,7 @@ impl InflowText<'_> {
 
     fn beyond(&self, rule: &mut RuleText) -> String {
         let (axis, side) = (self.axis, self.side);
-        let names = [
-            "density",
-            "velocity_x",
-            "velocity_y",
-            "velocity_z",
-            "pressure",
-        ];
-        let gas = self.formulas.gas().iter().zip(names);
+        let gas = self.formulas.gas().iter().zip(NAMES);
         let state: Vec<String> = gas
             .map(|(formula, name)| self.call(formula, name, rule))
             .collect();

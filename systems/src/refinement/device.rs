@@ -112,18 +112,33 @@ impl DeviceCriteria {
             self.found = self.device.buffer(length)?;
         }
         self.device.fill_zero(&self.found, 0..FAULT_WORDS)?;
+        let view = pool.view(tables, topology, clock.level);
+        self.launch(view, level(clock, buffer), tables.rows(clock.level), count)?;
+        self.words.resize(FAULT_WORDS + count, 0);
+        self.device.download(&self.found, 0, &mut self.words)?;
+        let (fault, sectors) = self.words.split_at(FAULT_WORDS);
+        let fault = fault.first_chunk();
+        let fault = fault.and_then(|fault| explain(fault, list, pool));
+        Ok((sectors, fault))
+    }
+
+    fn launch(
+        &self,
+        view: DeviceView,
+        level: FlagLevel,
+        rows: u64,
+        count: usize,
+    ) -> Result<(), DeviceError> {
         let (blocks, scratch) = match &self.scratch {
             Some((most, scratch)) => ((*most).min(count as u32), scratch.address()),
             None => (count as u32, 0),
         };
+        // faults of rules and of criteria come down with the sectors
         let fault = self.found.address();
         let parameters = FlagParameters {
-            view: DeviceView {
-                fault,
-                ..pool.view(tables, topology, clock.level)
-            },
-            level: level(clock, buffer),
-            rows: tables.rows(clock.level),
+            view: DeviceView { fault, ..view },
+            level,
+            rows,
             sectors: fault + (FAULT_WORDS * size_of::<u32>()) as u64,
             fault,
             scratch,
@@ -135,14 +150,18 @@ impl DeviceCriteria {
             threads: THREADS,
             shared: self.shared,
         };
-        self.device.launch(&self.kernel, shape, &parameters)?;
-        self.words.resize(FAULT_WORDS + count, 0);
-        self.device.download(&self.found, 0, &mut self.words)?;
-        let (fault, sectors) = self.words.split_at(FAULT_WORDS);
-        let fault = fault
-            .first_chunk()
-            .and_then(|fault| explain(fault, list, pool));
-        Ok((sectors, fault))
+        self.device.launch(&self.kernel, shape, &parameters)
+    }
+
+    #[cfg(test)]
+    pub(super) fn in_global_memory(&self) -> bool {
+        self.scratch.is_some()
+    }
+
+    /// The sectors found last.
+    #[cfg(test)]
+    pub(super) fn found(&self) -> &[u32] {
+        &self.words[FAULT_WORDS..]
     }
 }
 

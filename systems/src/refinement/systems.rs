@@ -68,6 +68,23 @@ impl Criteria {
         &self.list
     }
 
+    #[cfg(test)]
+    pub(super) fn in_global_memory(&self) -> bool {
+        let device = self.device.as_ref();
+        device.is_some_and(DeviceCriteria::in_global_memory)
+    }
+
+    /// What was found for the `rows` that were flagged last.
+    #[cfg(test)]
+    pub(super) fn found(&mut self, rows: &[u32]) -> Vec<u32> {
+        if let Some(device) = &self.device {
+            return device.found().to_vec();
+        }
+        let sectors = self.sectors.as_mut_slice();
+        let of = |&row: &u32| sectors.get(row as usize).copied();
+        rows.iter().map(|row| of(row).unwrap_or(0)).collect()
+    }
+
     /// Compiles the criteria of `config`.
     ///
     /// # Errors

@@ -1,88 +1,217 @@
-//! The text of every criterion is accepted, in both precisions, with and without walls.
+//! Every criterion on the emulated device against the host, on a refined hierarchy between walls and an inflow face.
 
 use super::MeshConfig;
-use super::systems::Criteria;
+use super::systems::{Criteria, flag};
 use super::text::CriteriaText;
 use crate::fields::GasModel;
+use crate::hydro::Hydro;
+use crate::hydro::initial::{InitialGas, StateFormulas, fill_new};
+use crate::order::{self, Initialise};
+use crate::refinement::Refinement;
+use bevy_ecs::system::RunSystemOnce;
 use nestar_deck::Deck;
-use nestar_device::{LAUNCH, program};
-use nestar_engine::device::{Device, DeviceKind};
-use nestar_engine::time::FaultBox;
-use nestar_kernels::criteria::device::{CELL, FLAGS};
-use nestar_kernels::hydro::eos;
-use nestar_kernels::mesh::device::{FaceText, FieldText, GATHER, VIEW};
-use nestar_kernels::mesh::prolong::SlopeLimiter;
+use nestar_engine::Simulation;
+use nestar_engine::mesh::Topology;
+use nestar_engine::time::{FaultBox, LevelClock, check_faults};
 
-const DECK: &str = r#"
-    [mesh]
-    max_level = 3
-    refine = [
-        { criterion = "threshold", field = "density", threshold = [1.5, 2.5] },
-        { criterion = "threshold", field = "fraction_dye + 0.1*sin(x)", threshold = 0.4, below = true },
-        { criterion = "threshold", field = "entropy", threshold = 9 },
-        { criterion = "gradient", field = "pressure", threshold = 0.3 },
-        { criterion = "gradient", field = "mach^2 + r", threshold = [0.3, 0.4, 0.5] },
-        { criterion = "lohner", field = "density", threshold = 0.6, filter = 0.02 },
-        { criterion = "lohner", field = "pressure", threshold = 0.5 },
-        { criterion = "vorticity", threshold = 0.1 },
-        { criterion = "jeans", threshold = 4, gravity = 0.5 },
-        { criterion = "box", left = [0, 0, 0], right = [0.1, 1, 1], level = 2 },
-        { criterion = "sphere", centre = [0.5, 0.5, 0.5], radius = 0.1 },
-        { criterion = "formula", when = "speed > 1 && level < 2 || t*width > y" },
-    ]
+const BOUNDED: &str = r#"
+[domain]
+cells      = [32, 16, 16]
+left_edge  = [-0.5, -0.25, -0.5]
+right_edge = [0.5, 0.25, 0.5]
+boundary   = { x = ["inflow", "outflow"], y = "reflecting", z = ["diode", "outflow"] }
+[inflow.x_lower]
+where      = "z < 0.2"
+density    = "1 + 0.3*sin(8*y + t)"
+velocity_x = "1.5"
+pressure   = "0.3"
+scalars    = { dye = "0.5 + y" }
 "#;
 
-fn field(double: bool, wall: bool) -> FieldText {
-    let face = || {
-        if wall {
-            FaceText::Reflecting
-        } else {
-            FaceText::Periodic
-        }
-    };
-    FieldText {
-        double,
-        components: 6,
-        faces: std::array::from_fn(|_| [face(), face()]),
-        normal: [2, 4, 8],
-        limiter: SlopeLimiter::VanLeer,
-        physical: eos::is_physical::ITEM,
-        leading: 5,
+const PERIODIC: &str = r#"
+[domain]
+cells      = [16, 24, 16]
+left_edge  = [0, 0, 0]
+right_edge = [0.5, 1, 1]
+"#;
+
+const GAS: &str = r#"
+[initial]
+density    = "1 + 0.2*sin(7*x)*cos(5*y)"
+pressure   = "if(min((x-0.1)^2 + (y-0.05)^2 + (z+0.3)^2, (x-0.3)^2 + (y-0.4)^2 + (z-0.6)^2) < 0.02, 3, 0.2)"
+velocity_x = "0.3 + 0.2*cos(9*z)"
+velocity_y = "-0.2 + 0.1*sin(6*z)"
+scalars    = { dye = "if(x < 0.1, 1, 0.25)" }
+[time]
+end = 1
+[run]
+threads = 1
+[mesh]
+max_level = 2
+regrid_interval = 2
+flag_buffer = [1, 2]
+refine = [{ criterion = "gradient", field = "pressure", threshold = 0.25 }]
+[hydro]
+scalars = ["dye"]
+"#;
+
+/// Criteria of which each flags some cells of the hierarchy and not all; the two levels that can be refined are 0 and 1.
+const CRITERIA: &[&str] = &[
+    r#"{ criterion = "threshold", field = "density", threshold = [1.15, 1.1] }"#,
+    r#"{ criterion = "threshold", field = "pressure", threshold = 0.21, below = true }"#,
+    r#"{ criterion = "threshold", field = "temperature", threshold = 0.4 }"#,
+    r#"{ criterion = "threshold", field = "entropy", threshold = [0.4] }"#,
+    r#"{ criterion = "threshold", field = "fraction_dye + 0.2*sin(9*y)", threshold = 0.5 }"#,
+    r#"{ criterion = "threshold", field = "r", threshold = 0.6 }"#,
+    r#"{ criterion = "threshold", field = "z", threshold = 0.1, below = true }"#,
+    r#"{ criterion = "gradient", field = "density", threshold = 0.05 }"#,
+    r#"{ criterion = "gradient", field = "mach^2 + 2*r", threshold = [0.2, 0.1] }"#,
+    r#"{ criterion = "gradient", field = "speed", threshold = 0.1 }"#,
+    r#"{ criterion = "lohner", field = "density", threshold = 0.4 }"#,
+    r#"{ criterion = "lohner", field = "ln(pressure)", threshold = [0.5, 0.6], filter = 0.1 }"#,
+    r#"{ criterion = "lohner", field = "scalar_dye", threshold = 0.6, filter = 0.02 }"#,
+    r#"{ criterion = "vorticity", threshold = 0.2 }"#,
+    r#"{ criterion = "jeans", threshold = 40, gravity = 0.7 }"#,
+    r#"{ criterion = "box", left = [0.1, -1, -1], right = [0.3, 1, 0.1], level = 1 }"#,
+    r#"{ criterion = "sphere", centre = [0.1, 0.05, 0.1], radius = 0.2 }"#,
+    r#"{ criterion = "formula", when = "sound_speed > 0.9 && level < 1 || t + width > z + 3*velocity_x" }"#,
+];
+
+fn simulation(domain: &str, precision: &str, device: &str) -> Simulation {
+    let mut deck = Deck::parse("criteria.toml", &format!("{GAS}{domain}")).unwrap();
+    deck.set(&format!("run.precision={precision}")).unwrap();
+    deck.set(&format!("run.device={device}")).unwrap();
+    let mesh: MeshConfig = deck.table("mesh").unwrap();
+    let settings = mesh.settings(&deck).unwrap();
+    let mut sim = Simulation::new(deck, settings).unwrap();
+    order::configure(&mut sim);
+    let prolongation = mesh.prolongation.into();
+    sim.add(Hydro { prolongation }).unwrap();
+    sim.add(Refinement { config: mesh }).unwrap();
+    let names = sim.world.resource::<GasModel>().scalars.clone();
+    let state = StateFormulas::take(&mut sim.deck, "initial", &names).unwrap();
+    sim.world.insert_resource(InitialGas(Box::new(state)));
+    sim.systems_in(Initialise::State, fill_new);
+    sim.ready().and_then(|()| sim.initialise()).unwrap();
+    for _ in 0..2 {
+        sim.root_step(1.0).unwrap();
     }
+    sim
+}
+
+/// The criteria `list` for the simulation.
+fn criteria(sim: &Simulation, list: &str) -> Criteria {
+    let text = format!("[mesh]\nmax_level = 2\nflag_buffer = [1, 2]\nrefine = [{list}]\n");
+    let mut deck = Deck::parse("list.toml", &text).unwrap();
+    let config: MeshConfig = deck.table("mesh").unwrap();
+    let model = sim.world.resource::<GasModel>();
+    let faults = sim.world.resource::<FaultBox>().clone();
+    Criteria::compile(&config, &deck, model, faults).unwrap()
+}
+
+/// The sectors that the patches of `level` ask for by `list`, in the order of the level's rows.
+fn sectors(sim: &mut Simulation, list: &str, level: usize) -> Vec<u32> {
+    let made = criteria(sim, list);
+    sim.world.insert_resource(made);
+    let topology = sim.world.resource::<Topology>();
+    let (cell_width, rows) = (
+        topology.domain.cell_width(level),
+        topology.rows(level).to_vec(),
+    );
+    sim.world.insert_resource(LevelClock {
+        level,
+        cell_width,
+        ..LevelClock::default()
+    });
+    sim.world.run_system_once(flag).unwrap();
+    sim.world.resource_mut::<Criteria>().found(&rows)
+}
+
+/// Compares the flags by lists of `size` of the criteria, and by none.
+fn agree(domain: &str, precision: &str, size: usize) {
+    let mut host = simulation(domain, precision, "cpu");
+    let mut device = simulation(domain, precision, "emulated");
+    let patches = |sim: &Simulation, level| sim.world.resource::<Topology>().rows(level).len();
+    assert!(patches(&host, 1) > 0 && patches(&host, 2) > 0);
+    let most = 27 * (patches(&host, 0) + patches(&host, 1));
+    let lists = CRITERIA.chunks(size).map(|list| list.join(",\n"));
+    for list in lists.chain([String::new()]) {
+        let mut found = 0;
+        for level in 0..2 {
+            let wanted = sectors(&mut host, &list, level);
+            let flagged = sectors(&mut device, &list, level);
+            assert_eq!(flagged, wanted, "{list}, level {level}");
+            found += wanted.iter().map(|s| s.count_ones()).sum::<u32>() as usize;
+        }
+        let some = found > 0 && found < most;
+        assert!(some || list.is_empty(), "{list}: {found} of {most} sectors");
+    }
+    check_faults(&mut device.world).unwrap();
 }
 
 #[test]
-fn every_criterion_has_its_text() {
-    let mut deck = Deck::parse("criteria.toml", DECK).unwrap();
-    let config: MeshConfig = deck.table("mesh").unwrap();
-    let model = GasModel {
-        gamma: 1.4,
-        scalars: vec!["dye".into()],
+fn double_precision_flags_between_walls_are_the_hosts() {
+    agree(BOUNDED, "double", 1);
+}
+
+#[test]
+fn single_precision_flags_between_walls_are_the_hosts() {
+    agree(BOUNDED, "single", 3);
+}
+
+#[test]
+fn flags_in_a_periodic_box_are_the_hosts() {
+    agree(PERIODIC, "double", 4);
+}
+
+/// More fields than shared memory holds.
+#[test]
+fn many_fields_are_kept_in_global_memory() {
+    let field = |n: usize| {
+        format!("{{ criterion = \"lohner\", field = \"density + {n}*speed\", threshold = 0.8 }}")
     };
-    let criteria = Criteria::compile(&config, &deck, &model, FaultBox::default()).unwrap();
-    let text = CriteriaText::new(criteria.list(), model.gamma);
-    // pressure twice, mach^2 + r, density, three velocities
-    assert_eq!(text.fields, 6);
-    let device = Device::open(DeviceKind::Emulated).unwrap();
-    for (double, wall, in_shared) in [
-        (true, true, true),
-        (false, true, false),
-        (false, false, true),
-    ] {
-        let field = field(double, wall);
-        let mut items = field.items();
-        items.extend(&text.items);
-        let parts = [
-            &program(&items),
-            LAUNCH,
-            &field.text(),
-            VIEW,
-            GATHER,
-            CELL,
-            &text.text(in_shared),
-            FLAGS,
-        ];
-        let module = device.compile("criteria", &parts.concat()).unwrap();
-        assert_eq!(module.kernel("flag").unwrap().name(), "flag");
+    let list: Vec<String> = (0..20).map(field).collect();
+    let list = list.join(", ");
+    let mut host = simulation(BOUNDED, "double", "cpu");
+    let mut device = simulation(BOUNDED, "double", "emulated");
+    for level in 0..2 {
+        let wanted = sectors(&mut host, &list, level);
+        assert_eq!(sectors(&mut device, &list, level), wanted);
+        assert!(wanted.iter().any(|&sectors| sectors != 0));
     }
+    assert!(device.world.resource::<Criteria>().in_global_memory());
+}
+
+/// Formulas that are not numbers somewhere end the run with the same words.
+#[test]
+fn faults_of_criteria_have_the_hosts_message() {
+    for list in [
+        r#"{ criterion = "formula", when = "sqrt(x + 0.48)" }"#,
+        r#"{ criterion = "lohner", field = "ln(x + 0.48)", threshold = 0.5 }"#,
+    ] {
+        let message = |device: &str| {
+            let mut sim = simulation(BOUNDED, "double", device);
+            sectors(&mut sim, list, 0);
+            check_faults(&mut sim.world).unwrap_err().to_string()
+        };
+        let [host, device] = ["cpu", "emulated"].map(message);
+        let (words, place) = host.split_once("at (").expect("a place");
+        assert!(device.starts_with(words), "{device}");
+        let same = |message: &str| message.contains("-0.484375,") && message.contains("t = ");
+        assert!(same(&host) && same(&device), "{place}, {device}");
+    }
+}
+
+/// A field that several criteria read stands in a block once.
+#[test]
+fn fields_are_stored_once() {
+    let sim = simulation(PERIODIC, "single", "cpu");
+    let count = |list: &str| CriteriaText::new(criteria(&sim, list).list(), 1.4).fields;
+    assert_eq!(count(CRITERIA[0]), 0);
+    assert_eq!(count(r#"{ criterion = "vorticity", threshold = 0.1 }"#), 3);
+    let twice = r#"{ criterion = "gradient", field = "pressure", threshold = 0.1 },
+        { criterion = "lohner", field = "pressure", threshold = 0.5 },
+        { criterion = "gradient", field = "velocity_y", threshold = 0.5 },
+        { criterion = "vorticity", threshold = 0.1 }"#;
+    assert_eq!(count(twice), 4);
 }

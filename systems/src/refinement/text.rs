@@ -72,12 +72,10 @@ constexpr bool READS_STATE = {reads_state}, IN_SHARED = {in_shared};
 RS_FN void fields(const REAL* u, const Place& at, REAL* values) {{
 {keep}}}
 RS_FN bool own(const REAL* u, const Place& at, unsigned* fault) {{
-  const Level& l = at.level;
   bool flagged = false;
 {own}  return flagged;
 }}
 RS_FN bool around(const REAL* block, int c, const Place& at, unsigned* fault) {{
-  const Level& l = at.level;
   bool flagged = false;
 {around}  return flagged;
 }}
@@ -87,49 +85,53 @@ RS_FN bool around(const REAL* block, int c, const Place& at, unsigned* fault) {{
     }
 
     fn criterion(&mut self, n: usize, compiled: &Compiled) {
-        match (&compiled.criterion, &compiled.field) {
-            (Criterion::Gradient { threshold, .. }, Some(field)) => {
-                let f = self.neighbourhood(n, field);
-                self.flag_around(threshold, &format!("relative_gradient({f})"));
-            }
-            (
-                Criterion::Lohner {
-                    threshold, filter, ..
-                },
-                Some(field),
-            ) => {
-                let f = self.neighbourhood(n, field);
-                let estimate = format!("lohner_error({f}, {})", real(*filter));
+        use Criterion::{Box, Jeans, Sphere, Vorticity};
+        let region = "at.centre(), at.widths()";
+        match &compiled.criterion {
+            Vorticity { threshold } => {
+                let velocity = [0, 1, 2].map(|axis| value_of(Quantity::Velocity(axis)));
+                let [x, y, z] = velocity.map(|value| self.kept(value));
+                let estimate = format!("relative_vorticity({x}, {y}, {z}, at.level)");
                 self.flag_around(threshold, &estimate);
             }
-            (Criterion::Vorticity { threshold }, _) => {
-                let [x, y, z] = [0, 1, 2].map(|axis| {
-                    let value = value_of(Quantity::Velocity(axis));
-                    self.kept(value)
-                });
-                self.flag_around(threshold, &format!("relative_vorticity({x}, {y}, {z}, l)"));
-            }
-            (Criterion::Jeans { threshold, gravity }, _) => self.jeans(threshold, *gravity),
-            (Criterion::Box { left, right, level }, _) => {
+            Jeans { threshold, gravity } => self.jeans(threshold, *gravity),
+            Box { left, right, level } => {
                 let (left, right) = (point(left), point(right));
-                let call = "cell::meets_box<double>(at.centre(), at.widths()";
-                self.region(*level, &format!("{call}, {left}, {right})"));
+                let meets = format!("cell::meets_box<double>({region}, {left}, {right})");
+                self.region(*level, &meets);
             }
-            (
-                Criterion::Sphere {
-                    centre,
-                    radius,
-                    level,
-                },
-                _,
-            ) => {
+            Sphere {
+                centre,
+                radius,
+                level,
+            } => {
                 let (centre, radius) = (point(centre), double(*radius));
-                let call = "cell::meets_sphere<double>(at.centre(), at.widths()";
-                self.region(*level, &format!("{call}, {centre}, {radius})"));
+                let meets = format!("cell::meets_sphere<double>({region}, {centre}, {radius})");
+                self.region(*level, &meets);
             }
-            (criterion, Some(field)) => self.value(n, criterion, field),
-            (_, None) => {}
+            criterion => {
+                if let Some(field) = &compiled.field {
+                    self.of_field(n, criterion, field);
+                }
+            }
         }
+    }
+
+    /// A criterion on one field.
+    fn of_field(&mut self, n: usize, criterion: &Criterion, field: &FieldFormula) {
+        let (threshold, filter) = match criterion {
+            Criterion::Gradient { threshold, .. } => (threshold, None),
+            Criterion::Lohner {
+                threshold, filter, ..
+            } => (threshold, Some(*filter)),
+            _ => return self.value(n, criterion, field),
+        };
+        let f = self.neighbourhood(n, field);
+        let estimate = match filter {
+            None => format!("relative_gradient({f})"),
+            Some(filter) => format!("lohner_error({f}, {})", real(filter)),
+        };
+        self.flag_around(threshold, &estimate);
     }
 
     /// A criterion on the value of a field in the cell.
@@ -167,13 +169,16 @@ RS_FN bool around(const REAL* block, int c, const Place& at, unsigned* fault) {{
         let (gravity, sound) = (real(gravity), value_of(Quantity::SoundSpeed));
         let _ = writeln!(
             self.own,
-            "  if ({active} && cell::jeans_cells<REAL>(u[0], {sound}, {gravity}, (REAL)l.widest) < {cells}) flagged = true;"
+            "  if ({active} && cell::jeans_cells<REAL>(u[0], {sound}, {gravity}, (REAL)at.level.widest) < {cells}) flagged = true;"
         );
     }
 
     /// A region that asks for levels up to `finest`.
     fn region(&mut self, finest: Option<u32>, condition: &str) {
-        let active = finest.map_or_else(|| "true".into(), |finest| format!("l.number < {finest}"));
+        let active = finest.map_or_else(
+            || "true".into(),
+            |finest| format!("at.level.number < {finest}"),
+        );
         let _ = writeln!(self.own, "  if ({active} && {condition}) flagged = true;");
     }
 
@@ -220,7 +225,6 @@ RS_FN bool around(const REAL* block, int c, const Place& at, unsigned* fault) {{
         let _ = write!(
             self.functions,
             "{}RS_NOINLINE REAL field_{n}(const REAL* u, const Place& at) {{
-  const Level& l = at.level;
   return (REAL)formula_{n}({});
 }}
 ",
@@ -292,16 +296,19 @@ fn eos(function: &str, arguments: &str) -> String {
     format!("::nestar_kernels::hydro::eos::{function}<REAL>({arguments})")
 }
 
-/// Whether a level is among those with a value, and its value in the precision of the run; both are conditions of `l`.
+/// Whether a level is among those with a value, and its value in the precision of the run; both are expressions of `at`.
 fn per_level(values: &PerLevel<f64>) -> (String, String) {
     match values {
         PerLevel::Every(value) => ("true".into(), real(*value)),
         PerLevel::Each(list) => {
             let mut value = real(0.0);
             for (level, v) in list.iter().enumerate().rev() {
-                value = format!("l.number == {level} ? {} : {value}", real(*v));
+                value = format!("at.level.number == {level} ? {} : {value}", real(*v));
             }
-            (format!("l.number < {}", list.len()), format!("({value})"))
+            (
+                format!("at.level.number < {}", list.len()),
+                format!("({value})"),
+            )
         }
     }
 }
