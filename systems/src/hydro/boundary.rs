@@ -122,7 +122,7 @@ impl Inflow {
 }
 
 impl Inflow {
-    /// Whether the face is closed at the cell: a fault of the formula is none of this function's.
+    /// The value of `where` at the cell; 1 where the table has none.
     fn opening(&self, cell: &GhostCell) -> f64 {
         let open = self.open.as_ref();
         open.map_or(1.0, |open| open.eval(&arguments(cell.centre, cell.time)))
