@@ -196,27 +196,110 @@ template<class Put> RS_FN void refine_cell(const View& v, int parent, const int*
   }
 }
 
-// Fills the ghost cells with a coarser neighbour.
-template<int G, class Finish> RS_NOINLINE void interpolate(REAL* block, const View& v, int row, Finish finish) {
-  constexpr int N = PATCH + 2 * G, REACH = (G + 1) / 2, M = PATCH / 2 + 2 * REACH;
-  const int parent = v.parent[row];
-  const int* around = v.neighbours + (rs::i64)row * AROUND;
-  const int* index = v.index + (rs::i64)row * 4;
-  EACH(item, M * M * M) {
+// The coarse cells that the ghosts of a patch are made from: place in the parent's neighbourhood of 24^3 cells and in the
+// fine block, and the sector of the ghosts.
+template<int G> struct CoarseCells {
+  static constexpr int N = PATCH + 2 * G, REACH = (G + 1) / 2, M = PATCH / 2 + 2 * REACH, COUNT = M * M * M;
+
+  // Place in the parent's neighbourhood; `index` is the patch's. Returns the sector, as in a table of 27.
+  static RS_MEMBER int place(int item, const int* index, int* at) {
     const int q[3] = {item % M, item / M % M, item / (M * M)};
-    int at[3], sector = 0;
+    int sector = 0;
     RS_UNROLL for (int a = 2; a >= 0; --a) {
       at[a] = PATCH + PATCH / 2 * (index[a] & 1) + q[a] - REACH;
       sector = 3 * sector + (q[a] < REACH ? 0 : q[a] < REACH + PATCH / 2 ? 1 : 2);
     }
-    if (around[sector] != COARSER) continue;
+    return sector;
+  }
+
+  // The fine cell `side` of a coarse cell in the block, or -1: with an odd number of layers only half of the outermost
+  // coarse cells is used.
+  static RS_MEMBER int fine(int item, int side) {
+    const int x = 2 * (item % M - REACH) + (side & 1) + G, y = 2 * (item / M % M - REACH) + (side >> 1 & 1) + G;
+    const int z = 2 * (item / (M * M) - REACH) + (side >> 2) + G;
+    return x < 0 || y < 0 || z < 0 || x >= N || y >= N || z >= N ? -1 : x + N * (y + N * z);
+  }
+};
+
+// Values of the work space with which `interpolate` shares out a coarse cell's components among threads.
+template<int G> constexpr int INTERPOLATION_WORK = 4 * COMPONENTS * CoarseCells<G>::COUNT;
+
+// Fills the ghost cells with a coarser neighbour, a coarse cell a thread.
+template<int G, class Finish> RS_NOINLINE void interpolate(REAL* block, const View& v, int row, Finish finish) {
+  typedef CoarseCells<G> Coarse;
+  const int parent = v.parent[row];
+  const int* around = v.neighbours + (rs::i64)row * AROUND;
+  EACH(item, Coarse::COUNT) {
+    int at[3];
+    if (around[Coarse::place(item, v.index + (rs::i64)row * 4, at)] != COARSER) continue;
     refine_cell(v, parent, at, [&](int side, const REAL* u) {
-      const int x = 2 * (q[0] - REACH) + (side & 1) + G, y = 2 * (q[1] - REACH) + (side >> 1 & 1) + G;
-      const int z = 2 * (q[2] - REACH) + (side >> 2) + G;
-      // of the outermost coarse cells only half is used if the number of layers is odd
-      if (x < 0 || y < 0 || z < 0 || x >= N || y >= N || z >= N) return;
-      finish(block, x + N * (y + N * z), u);
+      const int cell = Coarse::fine(item, side);
+      if (cell >= 0) finish(block, cell, u);
     });
+  }
+}
+
+// State and offsets of one component of a coarse cell; it and its six neighbours lie inside the domain.
+RS_FN void slopes_of_component(const View& v, int parent, const int* at, int c, REAL* u, Offsets* o) {
+  const int* around = v.neighbours + (rs::i64)parent * AROUND;
+  REAL value[7];
+  RS_UNROLL for (int n = 0; n < 7; ++n) {
+    const int x = at[0] + (n == 2) - (n == 1), y = at[1] + (n == 4) - (n == 3), z = at[2] + (n == 6) - (n == 5);
+    value[n] = blended(v, coarse_row(around, x, y, z), c * CELLS + cell_of(x, y, z));
+  }
+  *u = value[0];
+  *o = offsets_of(value[0], rs::arr<REAL, 6>{{value[1], value[2], value[3], value[4], value[5], value[6]}});
+}
+
+// The same as `interpolate`, a component of a coarse cell and then a fine cell a thread: a patch has few ghosts to
+// interpolate, and the way to one of them is long. Away from walls only.
+template<int G, class Finish>
+RS_NOINLINE void interpolate_shared(REAL* block, const View& v, int row, Finish finish, REAL* work) {
+  typedef CoarseCells<G> Coarse;
+  constexpr int COUNT = Coarse::COUNT;
+  SHARED unsigned unphysical[(COUNT + 31) / 32];
+  const int parent = v.parent[row];
+  const int* around = v.neighbours + (rs::i64)row * AROUND;
+  const int* index = v.index + (rs::i64)row * 4;
+  EACH(n, (COUNT + 31) / 32) unphysical[n] = 0;
+  EACH(n, COUNT * COMPONENTS) {
+    const int item = n % COUNT, c = n / COUNT;
+    int at[3];
+    if (around[Coarse::place(item, index, at)] != COARSER) continue;
+    Offsets o;
+    slopes_of_component(v, parent, at, c, work + 4 * c * COUNT + item, &o);
+    RS_UNROLL for (int a = 0; a < 3; ++a) work[(4 * c + 1 + a) * COUNT + item] = o[a];
+  }
+  launch::barrier();
+  bool any = false;
+  EACH(n, COUNT * 8) {
+    const int item = n % COUNT, side = n / COUNT;
+    int at[3];
+    if (around[Coarse::place(item, index, at)] != COARSER) continue;
+    REAL state[COMPONENTS];
+    EACH_COMPONENT(c) {
+      const REAL* w = work + 4 * c * COUNT + item;
+      state[c] = ::nestar_kernels::mesh::prolong::fine_value<REAL>(w[0], Offsets{{w[COUNT], w[2 * COUNT], w[3 * COUNT]}},
+                                                                   side & 1, side >> 1 & 1, side >> 2);
+    }
+    if (!field::physical(state)) {
+      launch::atomic_or(unphysical + item / 32, 1u << (item % 32));
+      any = true;
+    }
+    const int cell = Coarse::fine(item, side);
+    if (cell >= 0) finish(block, cell, state);
+  }
+  if (!launch::any_of_block(any)) return;
+  // all eight take the coarse state where one of them is unphysical; offsets of zero, as in `refine_cell`
+  EACH(n, COUNT * 8) {
+    const int item = n % COUNT, side = n / COUNT, cell = Coarse::fine(item, side);
+    if (cell < 0 || !(unphysical[item / 32] >> item % 32 & 1)) continue;
+    REAL state[COMPONENTS];
+    EACH_COMPONENT(c)
+      state[c] = ::nestar_kernels::mesh::prolong::fine_value<REAL>(work[4 * c * COUNT + item],
+                                                                   Offsets{{REAL(0), REAL(0), REAL(0)}}, side & 1,
+                                                                   side >> 1 & 1, side >> 2);
+    finish(block, cell, state);
   }
 }
 
@@ -278,17 +361,22 @@ template<int G, class Finish> RS_NOINLINE void gather_at_wall(REAL* block, const
   }
 }
 
-// Gathers row `row` with G layers of ghost cells: calls finish(block, cell, u) once for each cell of the (8 + 2 G)^3
-// block, u being its conserved state. `finish` may write its own cell of the block only; at walls the block holds
-// conserved values `[component][N][N][N]` meanwhile, so it must have room for them. Let `finish` capture by value. Ends
-// with a barrier.
-template<int G, class Finish> RS_FN void gather(REAL* block, const View& v, int row, Finish finish) {
+// Gathers row `row` with G layers of ghost cells: calls finish(block, cell, u) for each cell of the (8 + 2 G)^3 block, u
+// being its conserved state; the last call for a cell holds. `finish` may write its own cell of the block only; at walls
+// the block holds conserved values `[component][N][N][N]` meanwhile, so it must have room for them. Let `finish` capture
+// by value. `work`, if there is any, has INTERPOLATION_WORK<G> values and is free. Ends with a barrier.
+template<int G, class Finish>
+RS_FN void gather(REAL* block, const View& v, int row, Finish finish, REAL* work = nullptr) {
   const int codes = v.neighbours[(rs::i64)row * AROUND + 27];
   if (field::BOUNDED && codes & HAS_OUTSIDE) {
     gather_at_wall<G>(block, v, row, finish);
   } else {
     copy_level<G>(block, v, row, finish);
-    if (codes & HAS_COARSER) interpolate<G>(block, v, row, finish);
+    if (codes & HAS_COARSER) {
+      const bool beside_walls = field::BOUNDED && v.neighbours[(rs::i64)v.parent[row] * AROUND + 27] & HAS_OUTSIDE;
+      if (work && !beside_walls) interpolate_shared<G>(block, v, row, finish, work);
+      else interpolate<G>(block, v, row, finish);
+    }
   }
   launch::barrier();
 }

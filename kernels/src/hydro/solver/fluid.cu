@@ -372,12 +372,16 @@ RS_FN bool collect_mended(const Step& p, int row, unsigned* cells) {
 
 // ---- the patch
 
-// From the state at the beginning of the step to primitive variables to reconstruct.
+// From the state at the beginning of the step to primitive variables to reconstruct. What lies behind the gathered block is
+// free to work in.
 RS_FN void prepare(const Step& p, int row, REAL* block, REAL* input, const Three& rate) {
+  constexpr int used = COMPONENTS * INPUT + (HALF_STEP ? 0 : COMPONENTS * BLOCK);
+  constexpr bool room = SCRATCH - used >= mesh::INTERPOLATION_WORK<GHOSTS>;
+  REAL* work = room ? block + used : nullptr;
   if constexpr (HALF_STEP) {
-    mesh::gather<GHOSTS>(block, p.view, row, Primitives());
+    mesh::gather<GHOSTS>(block, p.view, row, Primitives(), work);
   } else {
-    mesh::gather<GHOSTS>(input, p.view, row, Conserved());
+    mesh::gather<GHOSTS>(input, p.view, row, Conserved(), work);
     const Three half{{REAL(0.5) * rate.d[0], REAL(0.5) * rate.d[1], REAL(0.5) * rate.d[2]}};
     EACH(cell, BLOCK) predict_cell(input, block, cell, half);
     launch::barrier();
