@@ -47,6 +47,8 @@ pub enum Error {
     Memory(crate::memory::Shortage),
     /// The device refuses or fails.
     Device(crate::device::DeviceError),
+    /// The ranks cannot go on together.
+    Ranks(crate::ranks::RanksError),
     /// The hierarchy is inconsistent.
     Audit(crate::mesh::AuditError),
 }
@@ -93,6 +95,7 @@ impl fmt::Display for Error {
             } => write!(f, "{doing} {}: {source}", path.display()),
             Self::Memory(e) => e.fmt(f),
             Self::Device(e) => e.fmt(f),
+            Self::Ranks(e) => e.fmt(f),
             Self::Audit(e) => e.fmt(f),
         }
     }
@@ -115,6 +118,12 @@ impl From<crate::mesh::AuditError> for Error {
 impl From<crate::device::DeviceError> for Error {
     fn from(e: crate::device::DeviceError) -> Self {
         Self::Device(e)
+    }
+}
+
+impl From<crate::ranks::RanksError> for Error {
+    fn from(e: crate::ranks::RanksError) -> Self {
+        Self::Ranks(e)
     }
 }
 

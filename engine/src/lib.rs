@@ -11,6 +11,7 @@ pub mod memory;
 pub mod mesh;
 pub mod parallel;
 pub mod patch;
+pub mod ranks;
 pub mod run;
 pub mod schedule;
 pub mod simulation;

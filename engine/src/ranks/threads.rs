@@ -1,0 +1,336 @@
+//! Ranks as threads of one process: for several devices of one host, and for tests.
+
+use super::communicator::{Communicator, Halo, Message, Pending, RanksError, Reduction};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// One of several ranks of this process.
+pub struct Threads {
+    rank: usize,
+    shared: Arc<Shared>,
+}
+
+/// What the ranks share.
+struct Shared {
+    size: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// Parcels of one rank in a collective call.
+type Parcels = Vec<Message>;
+
+#[derive(Default)]
+struct State {
+    /// The collective call under way: what each rank has given.
+    given: Vec<Option<Arc<Parcels>>>,
+    /// Number of the collective call that the next rank to arrive belongs to.
+    round: u64,
+    /// What all ranks gave in the latest complete call.
+    result: Vec<Arc<Parcels>>,
+    /// Ranks that have not taken the result yet.
+    waiting: usize,
+    /// Messages of halos by receiver, sender and number.
+    mail: BTreeMap<(usize, usize, u64), Vec<u8>>,
+    /// Halo messages announced so far, by sender and receiver: sent, and waited for.
+    numbers: BTreeMap<(usize, usize), [u64; 2]>,
+    failed: Option<(usize, String)>,
+}
+
+impl Threads {
+    /// The connections of `size` ranks, for a thread each.
+    #[must_use]
+    pub fn connect(size: usize) -> Vec<Self> {
+        let state = State {
+            given: (0..size).map(|_| None).collect(),
+            ..State::default()
+        };
+        let shared = Arc::new(Shared {
+            size,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        });
+        let rank = |rank| Self {
+            rank,
+            shared: shared.clone(),
+        };
+        (0..size).map(rank).collect()
+    }
+
+    /// Gives `parcels` and waits for what all ranks give.
+    fn meet(&self, parcels: Parcels) -> Result<Vec<Arc<Parcels>>, RanksError> {
+        let shared = &*self.shared;
+        // a rank may arrive while others still leave the call before
+        let mut state = shared.wait(|state| state.waiting == 0)?;
+        let round = state.round;
+        state.given[self.rank] = Some(Arc::new(parcels));
+        if state.given.iter().all(Option::is_some) {
+            state.result = state.given.iter_mut().filter_map(Option::take).collect();
+            state.waiting = shared.size;
+            state.round += 1;
+            shared.changed.notify_all();
+        }
+        drop(state);
+        let mut state = shared.wait(|state| state.round > round)?;
+        let result = state.result.clone();
+        state.waiting -= 1;
+        if state.waiting == 0 {
+            state.result.clear();
+            shared.changed.notify_all();
+        }
+        Ok(result)
+    }
+
+    fn gather(&self, bytes: &[u8]) -> Result<Vec<Arc<Parcels>>, RanksError> {
+        let bytes = bytes.to_vec();
+        let peer = self.rank;
+        self.meet(vec![Message { peer, bytes }])
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // a rank that panicked holding the lock has left plain values behind
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `ready` holds or a rank has failed.
+    fn wait(
+        &self,
+        ready: impl Fn(&mut State) -> bool,
+    ) -> Result<MutexGuard<'_, State>, RanksError> {
+        let mut state = self.lock();
+        loop {
+            if ready(&mut state) {
+                return Ok(state);
+            }
+            if let Some((rank, message)) = &state.failed {
+                return Err(RanksError::Stopped {
+                    rank: *rank,
+                    message: message.clone(),
+                });
+            }
+            let woken = self.changed.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Communicator for Threads {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.shared.size
+    }
+
+    fn reduce(&self, reduction: Reduction, values: &mut [u64]) -> Result<(), RanksError> {
+        let all = self.gather(bytemuck::cast_slice(values))?;
+        for (n, parcels) in all.iter().enumerate() {
+            let given: Vec<u64> = bytemuck::pod_collect_to_vec(&parcels[0].bytes);
+            if given.len() != values.len() {
+                return Err(RanksError::Transport(format!(
+                    "rank {n} reduces {} values, rank {} {}",
+                    given.len(),
+                    self.rank,
+                    values.len()
+                )));
+            }
+            for (value, given) in values.iter_mut().zip(given) {
+                *value = match n {
+                    0 => given,
+                    _ => reduction.combine(*value, given),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, RanksError> {
+        let all = self.gather(bytes)?;
+        Ok(all.iter().map(|p| p[0].bytes.clone()).collect())
+    }
+
+    fn exchange(&self, sends: Vec<Message>) -> Result<Vec<Message>, RanksError> {
+        let all = self.meet(sends)?;
+        let to_me = |(peer, parcels): (usize, &Arc<Parcels>)| {
+            let mine = parcels.iter().find(|parcel| parcel.peer == self.rank)?;
+            let bytes = mine.bytes.clone();
+            (!bytes.is_empty()).then_some(Message { peer, bytes })
+        };
+        Ok(all.iter().enumerate().filter_map(to_me).collect())
+    }
+
+    fn start(&self, halo: Halo) -> Result<Box<dyn Pending>, RanksError> {
+        let mut state = self.shared.lock();
+        for message in &halo.sends {
+            let number = &mut state.numbers.entry((self.rank, message.peer)).or_default()[0];
+            *number += 1;
+            let key = (message.peer, self.rank, *number);
+            state.mail.insert(key, message.bytes.clone());
+        }
+        let expected = halo.receives.iter().map(|message| {
+            let number = &mut state.numbers.entry((message.peer, self.rank)).or_default()[1];
+            *number += 1;
+            *number
+        });
+        let expected = expected.collect();
+        self.shared.changed.notify_all();
+        Ok(Box::new(UnderWay {
+            rank: self.rank,
+            shared: self.shared.clone(),
+            halo,
+            expected,
+        }))
+    }
+
+    fn broadcast(&self, root: usize, bytes: &mut Vec<u8>) -> Result<(), RanksError> {
+        let given: &[u8] = if self.rank == root { bytes } else { &[] };
+        let all = self.gather(given)?;
+        bytes.clone_from(&all[root][0].bytes);
+        Ok(())
+    }
+
+    fn barrier(&self) -> Result<(), RanksError> {
+        self.gather(&[]).map(|_| ())
+    }
+
+    fn abort(&self, message: &str) {
+        let failure = (self.rank, message.to_string());
+        self.shared.lock().failed.get_or_insert(failure);
+        self.shared.changed.notify_all();
+    }
+}
+
+/// Halo messages under way.
+struct UnderWay {
+    rank: usize,
+    shared: Arc<Shared>,
+    halo: Halo,
+    /// Numbers of the messages to receive.
+    expected: Vec<u64>,
+}
+
+impl Pending for UnderWay {
+    fn finish(mut self: Box<Self>) -> Result<Halo, RanksError> {
+        for (message, number) in self.halo.receives.iter_mut().zip(&self.expected) {
+            let key = (self.rank, message.peer, *number);
+            let mut state = self.shared.wait(|state| state.mail.contains_key(&key))?;
+            let bytes = state.mail.remove(&key).unwrap_or_default();
+            if bytes.len() != message.bytes.len() {
+                return Err(RanksError::Transport(format!(
+                    "rank {} sends {} bytes where rank {} expects {}",
+                    message.peer,
+                    bytes.len(),
+                    self.rank,
+                    message.bytes.len()
+                )));
+            }
+            message.bytes = bytes;
+        }
+        Ok(self.halo)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs `work` on `size` ranks; what they return, by rank.
+    fn on_ranks<T: Send>(size: usize, work: impl Fn(&Threads) -> T + Sync) -> Vec<T> {
+        let ranks = Threads::connect(size);
+        std::thread::scope(|scope| {
+            let work = &work;
+            let started: Vec<_> = ranks.iter().map(|r| scope.spawn(move || work(r))).collect();
+            started.into_iter().map(|t| t.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn reductions_and_gathers_meet_again_and_again() {
+        let results = on_ranks(5, |ranks| {
+            let mut results = Vec::new();
+            for round in 0..100u64 {
+                let mut values = [ranks.rank() as u64 + round, 7];
+                ranks.reduce(Reduction::Sum, &mut values).unwrap();
+                let own = vec![round as u8; ranks.rank()];
+                let all = ranks.all_gather(&own).unwrap();
+                let lengths: Vec<usize> = all.iter().map(Vec::len).collect();
+                results.push((values, lengths));
+            }
+            results
+        });
+        for result in results {
+            for (round, (values, lengths)) in result.into_iter().enumerate() {
+                assert_eq!(values, [10 + 5 * round as u64, 35]);
+                assert_eq!(lengths, [0, 1, 2, 3, 4]);
+            }
+        }
+    }
+
+    #[test]
+    fn messages_find_their_receivers() {
+        let results = on_ranks(4, |ranks| {
+            let me = ranks.rank();
+            // to all ranks above, and to oneself
+            let send = |peer| Message {
+                peer,
+                bytes: vec![me as u8, peer as u8],
+            };
+            ranks.exchange((me..4).map(send).collect()).unwrap()
+        });
+        for (me, received) in results.into_iter().enumerate() {
+            let expected = |peer| Message {
+                peer,
+                bytes: vec![peer as u8, me as u8],
+            };
+            assert_eq!(received, (0..=me).map(expected).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn halos_may_end_in_any_order() {
+        on_ranks(3, |ranks| {
+            let others: Vec<usize> = (0..3).filter(|&r| r != ranks.rank()).collect();
+            let halo = |n: u8| Halo {
+                sends: others
+                    .iter()
+                    .map(|&peer| Message {
+                        peer,
+                        bytes: vec![n; 3],
+                    })
+                    .collect(),
+                receives: others
+                    .iter()
+                    .map(|&peer| Message {
+                        peer,
+                        bytes: vec![0; 3],
+                    })
+                    .collect(),
+            };
+            let (first, second) = (ranks.start(halo(1)), ranks.start(halo(2)));
+            for (pending, n) in [(second, 2), (first, 1)] {
+                ranks.barrier().unwrap();
+                let halo = pending.unwrap().finish().unwrap();
+                assert!(halo.receives.iter().all(|m| m.bytes == [n; 3]));
+            }
+        });
+    }
+
+    #[test]
+    fn a_failure_ends_all() {
+        let results = on_ranks(3, |ranks| {
+            if ranks.rank() == 1 {
+                ranks.abort("no more");
+                return None;
+            }
+            ranks.barrier().err()
+        });
+        let expected = RanksError::Stopped {
+            rank: 1,
+            message: "no more".into(),
+        };
+        assert_eq!(results, [Some(expected.clone()), None, Some(expected)]);
+    }
+}
