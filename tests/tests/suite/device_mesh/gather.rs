@@ -1,0 +1,118 @@
+//! Ghost cells.
+
+use super::on_all;
+use super::twins::{COMPONENTS, Case, LEVELS, Number, Twins, compare};
+use bytemuck::{Pod, Zeroable};
+use nestar::engine::device::{Buffer, Device, Shape};
+use nestar::engine::field::device::DeviceView;
+use nestar::kernels::mesh::gather::{Target, gather};
+use nestar::kernels::mesh::{GatherScratch, GhostView};
+
+/// Gathers patches with 1 to 4 layers of ghosts into global memory.
+const KERNELS: &str = "
+struct Gathered { mesh::View view; const int* rows; mesh::REAL* blocks; };
+template<int G> RS_FN void gather_to(const Gathered& p) {
+  constexpr int N = 8 + 2 * G;
+  mesh::REAL* block = p.blocks + (rs::i64)launch::block() * (mesh::COMPONENTS * N * N * N);
+  mesh::gather<G>(block, p.view, p.rows[launch::block()], mesh::Store<N>());
+}
+KERNEL(gather_1, Gathered) { gather_to<1>(p); }
+KERNEL(gather_2, Gathered) { gather_to<2>(p); }
+KERNEL(gather_3, Gathered) { gather_to<3>(p); }
+KERNEL(gather_4, Gathered) { gather_to<4>(p); }
+";
+
+#[derive(Clone, Copy, Zeroable, Pod)]
+#[repr(C)]
+struct Gathered {
+    view: DeviceView,
+    rows: u64,
+    blocks: u64,
+}
+
+fn on_host<R: Number>(view: &GhostView<R>, rows: &[u32], ghosts: usize) -> Vec<R> {
+    let stride = (8 + 2 * ghosts).pow(3);
+    let mut blocks = vec![R::lit(0.0); rows.len() * COMPONENTS * stride];
+    let mut scratch = GatherScratch::new(COMPONENTS);
+    for (&row, values) in rows
+        .iter()
+        .zip(blocks.chunks_exact_mut(COMPONENTS * stride))
+    {
+        let mut target = Target {
+            values,
+            stride,
+            components: COMPONENTS,
+            ghosts,
+        };
+        gather(view, row, &mut target, &mut scratch);
+    }
+    blocks
+}
+
+fn on_device<R: Number>(twins: &Twins, level: usize, ghosts: usize) -> Vec<R> {
+    let pool = twins.pools()[1];
+    let source = pool.device().program(&[], &[KERNELS]);
+    let module = twins
+        .device
+        .compile("gather", &source)
+        .unwrap_or_else(|e| panic!("{e}"));
+    let kernel = module
+        .kernel(&format!("gather_{ghosts}"))
+        .expect("a kernel");
+    let tables = twins.tables();
+    let count = tables.count(level);
+    let length = count * COMPONENTS * (8 + 2 * ghosts).pow(3);
+    let blocks: Buffer<R> = twins.device.buffer(length).expect("memory");
+    let parameters = Gathered {
+        view: pool.view(tables, twins.topology(), level),
+        rows: tables.rows(level),
+        blocks: blocks.address(),
+    };
+    let shape = Shape {
+        blocks: count as u32,
+        threads: 1,
+        shared: 0,
+    };
+    twins
+        .device
+        .launch(&kernel, shape, &parameters)
+        .expect("a launch");
+    let mut values = vec![R::lit(0.0); length];
+    twins
+        .device
+        .download(&blocks, 0, &mut values)
+        .expect("a download");
+    values
+}
+
+/// Between two steps of the coarser level, so that its ghosts are interpolated in time.
+fn gathering<R: Number>(case: &Case, device: &Device) {
+    let mut twins = Twins::refined::<R>(case, device);
+    for level in 0..LEVELS {
+        twins.step::<R>(level, 0.3 / f64::from(1 << level));
+    }
+    for level in 0..LEVELS {
+        let rows = twins.topology().rows(level);
+        for ghosts in 1..=4 {
+            let view = twins.pools()[0].ghosts::<R>(twins.topology(), level);
+            let host = on_host(&view, rows, ghosts);
+            let n = 8 + 2 * ghosts;
+            compare(&host, &on_device(&twins, level, ghosts), |at| {
+                let (block, cell) = (at / (COMPONENTS * n * n * n), at % (n * n * n));
+                let (row, place) = (rows[block], [cell % n, cell / n % n, cell / (n * n)]);
+                let c = at / (n * n * n) % COMPONENTS;
+                let index = twins.topology().index(row);
+                format!(
+                    "{:?}, level {level}, {ghosts} ghosts, patch {index:?}, component {c}, cell {place:?}",
+                    case.faces
+                )
+            });
+        }
+    }
+}
+
+#[test]
+fn ghost_cells_are_the_same() {
+    on_all(gathering::<f64>);
+    on_all(gathering::<f32>);
+}

@@ -1,0 +1,198 @@
+//! The mesh on a device against the CPU's, bit for bit: tables, gathers, interpolation, averages, flux correction, totals,
+//! transfers and maps, on random hierarchies with random fields and all kinds of faces.
+
+mod fluxes;
+mod gather;
+mod rule;
+mod twins;
+
+use bevy_ecs::system::RunSystemOnce;
+use nestar::engine::device::{Device, DeviceKind};
+use nestar::engine::field::operations::restrict;
+use nestar::engine::field::{LevelRows, Pool};
+use nestar::kernels::mesh::prolong::SlopeLimiter;
+use nestar::kernels::mesh::{COARSER, OUTSIDE};
+use nestar::prelude::{Conserved, Real, ResMut, device, kinetic_energy};
+use nestar::snapshot::Values;
+use twins::{COMPONENTS, Case, Fluid, LEVELS, Number, Twins};
+
+/// Boxes, faces and limiters of all kinds.
+const CASES: [Case; 4] = [
+    Case {
+        cells: [24, 16, 8],
+        faces: ["pp", "pp", "pp"],
+        limiter: SlopeLimiter::MonotonizedCentral,
+        seed: 1,
+    },
+    Case {
+        cells: [8, 16, 24],
+        faces: ["or", "pp", "rw"],
+        limiter: SlopeLimiter::VanLeer,
+        seed: 2,
+    },
+    Case {
+        cells: [16, 8, 16],
+        faces: ["ww", "ro", "ow"],
+        limiter: SlopeLimiter::Minmod,
+        seed: 3,
+    },
+    Case {
+        cells: [8, 8, 8],
+        faces: ["wr", "ww", "rw"],
+        limiter: SlopeLimiter::MonotonizedCentral,
+        seed: 4,
+    },
+];
+
+/// Runs `test` on every case and the emulated device; skips, with a printed reason and `false`, where that is not to be had.
+fn on_all(test: impl Fn(&Case, &Device)) -> bool {
+    let device = Device::open(DeviceKind::Emulated);
+    match &device {
+        Ok(device) => CASES.iter().for_each(|case| test(case, device)),
+        Err(error) => println!("skipped: {error}"),
+    }
+    device.is_ok()
+}
+
+/// The tables on the device are the host's.
+fn same_tables(twins: &Twins) {
+    let (topology, tables) = (twins.topology(), twins.tables());
+    for level in 0..LEVELS {
+        assert_eq!(tables.count(level), topology.rows(level).len());
+        for &row in topology.rows(level) {
+            let found = tables.row(row).expect("the device gives its tables");
+            let neighbours = topology.neighbours(row);
+            let codes = i32::from(neighbours.contains(&COARSER))
+                + 2 * i32::from(neighbours.contains(&OUTSIDE));
+            let [x, y, z] = topology.index(row);
+            let number = |row: Option<u32>| row.map_or(-1, |row| row as i32);
+            assert_eq!(found.0[..27], neighbours[..], "row {row} of level {level}");
+            assert_eq!(found.0[27], codes, "row {row} of level {level}");
+            assert_eq!(found.1, number(topology.parent(row)));
+            assert_eq!(found.2, number(topology.first_child(row)));
+            assert_eq!(found.3, [x, y, z, level as i32]);
+        }
+    }
+}
+
+fn regridding<R: Number>(case: &Case, device: &Device) {
+    let twins = Twins::refined::<R>(case, device);
+    let topology = twins.topology();
+    assert!(!topology.rows(2).is_empty(), "the case refines twice");
+    let beside = |code| {
+        let mut rows = (1..LEVELS).flat_map(|level| topology.rows(level));
+        rows.any(|&row| topology.neighbours(row).contains(&code))
+    };
+    assert!(beside(COARSER), "the case has coarse-fine faces");
+    assert!(
+        beside(OUTSIDE) || case.faces == ["pp"; 3],
+        "the case refines at walls"
+    );
+    same_tables(&twins);
+    for level in 0..LEVELS {
+        twins.same::<R>(level, "interpolated");
+    }
+}
+
+#[test]
+fn tables_and_new_patches_are_the_same() {
+    on_all(regridding::<f64>);
+    on_all(regridding::<f32>);
+}
+
+fn averaging<R: Number>(case: &Case, device: &Device) {
+    let mut twins = Twins::refined::<R>(case, device);
+    for level in (0..LEVELS - 1).rev() {
+        twins.clock(level, 0.1);
+        twins.each(|sim| {
+            sim.world
+                .run_system_once(restrict::<Fluid>)
+                .expect("the system runs")
+        });
+        twins.same::<R>(level, "averaged");
+    }
+}
+
+#[test]
+fn averages_are_the_same() {
+    on_all(averaging::<f64>);
+    on_all(averaging::<f32>);
+}
+
+fn adding<R: Number>(case: &Case, device: &Device) {
+    let twins = Twins::refined::<R>(case, device);
+    let sums = [0, 1].map(|n| (twins.operations().totals)(&twins.sims[n].world));
+    let [host, device] = sums.map(|sums| sums.expect("the device adds up"));
+    assert_eq!(host.len(), COMPONENTS);
+    for (a, b) in host.iter().zip(&device) {
+        assert_eq!(a.to_bits(), b.to_bits(), "{host:?} {device:?}");
+    }
+}
+
+#[test]
+fn totals_are_the_same() {
+    on_all(adding::<f64>);
+    on_all(adding::<f32>);
+}
+
+fn moving<R: Number>(case: &Case, device: &Device) {
+    let mut twins = Twins::refined::<R>(case, device);
+    let operations = twins.operations();
+    let rows = twins.topology().rows(1).to_vec();
+    // every second patch, in the other precision than one of the two runs has
+    let some: Vec<u32> = rows.iter().copied().step_by(2).collect();
+    let values = (0..some.len() * 512)
+        .map(|n| 1.0 + n as f32 / 7.0)
+        .collect();
+    let values = Values::F32(values);
+    twins.each(|sim| (operations.load)(&mut sim.world, 1, 4, &some, &values).expect("a load"));
+    twins.same::<R>(1, "loaded");
+    for c in 0..COMPONENTS {
+        let [host, device] =
+            [0, 1].map(|n| (operations.extract)(&twins.sims[n].world, 1, c, &rows));
+        assert!(
+            host.expect("values") == device.expect("values"),
+            "component {c}"
+        );
+    }
+}
+
+#[test]
+fn what_goes_in_and_out_is_the_same() {
+    on_all(moving::<f64>);
+    on_all(moving::<f32>);
+}
+
+/// Drag on the gas; the scalar is left alone.
+#[device]
+fn slow<R: Real>(u: Conserved<R>, rate: R, dt: R) -> Conserved<R> {
+    let keep = 1.0 / (1.0 + rate * dt);
+    let kinetic = kinetic_energy(u);
+    let m = u.momentum;
+    Conserved {
+        density: u.density,
+        momentum: [keep * m[0], keep * m[1], keep * m[2]],
+        energy: u.energy - kinetic * (1.0 - keep * keep),
+    }
+}
+
+fn mapping<R: Number>(case: &Case, device: &Device) {
+    let mut twins = Twins::refined::<R>(case, device);
+    let before = twins.same::<R>(1, "at first");
+    twins.clock(1, 0.1);
+    twins.each(|sim| {
+        let map = |rows: LevelRows, mut pool: ResMut<Pool<Fluid>>| {
+            pool.map_cells::<slow>(&rows, &[0.3, 0.1]);
+        };
+        sim.world.run_system_once(map).expect("the system runs");
+    });
+    let after = twins.same::<R>(1, "mapped");
+    assert!(before.iter().zip(&after).any(|(a, b)| a.bits() != b.bits()));
+    twins.same::<R>(0, "left alone");
+}
+
+#[test]
+fn maps_of_cells_are_the_same() {
+    on_all(mapping::<f64>);
+    on_all(mapping::<f32>);
+}

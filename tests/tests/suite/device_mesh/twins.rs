@@ -1,0 +1,348 @@
+//! Two worlds that go through the same changes: one whose field lives on the host, one with it on the emulated device.
+
+use super::rule::Patchwork;
+use bevy_ecs::prelude::*;
+use nestar::device_runtime::Real;
+use nestar::engine::Simulation;
+use nestar::engine::config::MeshSettings;
+use nestar::engine::device::Device;
+use nestar::engine::field::device::{DevicePool, DeviceTopology};
+use nestar::engine::field::{
+    Component, Element, Field, FieldOperations, FieldRegistry, FieldSpec, PhysicalItem, Pool,
+    Storage, TypedPool,
+};
+use nestar::engine::mesh::{Changes, RefineRequests, Topology, regrid};
+use nestar::engine::time::{Clock, LevelClock, Levels, check_faults};
+use nestar::kernels::hydro::{Conserved, eos};
+use nestar::kernels::mesh::prolong::SlopeLimiter;
+use nestar::kernels::mesh::{Boundaries, FaceRule, SELF};
+use nestar::systems::order::Synchronise;
+use nestar_deck::Deck;
+use nestar_tests::random::Random;
+
+pub const COMPONENTS: usize = 6;
+pub const LEVELS: usize = 4;
+pub const ROW: usize = COMPONENTS * 512;
+
+/// Gas with a scalar.
+pub struct Fluid;
+
+impl Field for Fluid {
+    const NAME: &'static str = "fluid";
+    type Cell<R: Real> = Conserved<R>;
+}
+
+/// Precisions that a test runs in.
+pub trait Number: Element {
+    fn storage(pool: TypedPool<Self>) -> Storage;
+}
+
+impl Number for f32 {
+    fn storage(pool: TypedPool<Self>) -> Storage {
+        Storage::Single(pool)
+    }
+}
+
+impl Number for f64 {
+    fn storage(pool: TypedPool<Self>) -> Storage {
+        Storage::Double(pool)
+    }
+}
+
+/// What a test runs on.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// Root cells along each axis.
+    pub cells: [usize; 3],
+    /// Per axis: `p`eriodic, `o`utflow, `r`eflecting or `w` for a rule, on the lower and the upper side.
+    pub faces: [&'static str; 3],
+    pub limiter: SlopeLimiter,
+    pub seed: u64,
+}
+
+impl Case {
+    fn boundaries<R: Real>(&self) -> Boundaries<R> {
+        let face = |axis: usize, side: usize| match self.faces[axis].as_bytes()[side] {
+            b'p' => FaceRule::Periodic,
+            b'o' => FaceRule::Outflow,
+            b'r' => FaceRule::Reflecting,
+            _ => FaceRule::Rule(Box::new(Patchwork)),
+        };
+        Boundaries {
+            faces: std::array::from_fn(|axis| [face(axis, 0), face(axis, 1)]),
+            normal: [2, 4, 8],
+        }
+    }
+
+    fn deck(&self) -> Deck {
+        let axes = self.faces.iter().zip(["x", "y", "z"]).map(|(faces, axis)| {
+            let kind = if faces.starts_with('p') {
+                "periodic"
+            } else {
+                "outflow"
+            };
+            format!("{axis} = \"{kind}\"")
+        });
+        let text = format!(
+            "[domain]\ncells = {:?}\nright_edge = [1.0, 1.5, 0.75]\nboundary = {{ {} }}\n[run]\ndevice = \"cpu\"\n",
+            self.cells,
+            axes.collect::<Vec<_>>().join(", ")
+        );
+        Deck::parse("case.toml", &text).expect("the deck is well formed")
+    }
+}
+
+fn physical<R: Real>(u: &[R]) -> bool {
+    let gas = u.first_chunk().is_some_and(eos::is_physical);
+    gas && u[5..].iter().all(|v| Real::is_finite(*v))
+}
+
+fn spec(limiter: SlopeLimiter) -> FieldSpec {
+    let component = |n: usize| Component {
+        name: format!("c{n}"),
+        units: "1".into(),
+        dimension: [0; 3],
+        long_name: "a component".into(),
+        normal_to: (1..4).contains(&n).then(|| n - 1),
+    };
+    FieldSpec {
+        components: (0..COMPONENTS).map(component).collect(),
+        prolongation: limiter,
+        physical_f32: physical::<f32>,
+        physical_f64: physical::<f64>,
+        physical_device: PhysicalItem {
+            item: eos::is_physical::ITEM,
+            leading: 5,
+        },
+    }
+}
+
+/// The two worlds: host, device.
+pub struct Twins {
+    pub sims: [Simulation; 2],
+    pub device: Device,
+    pub random: Random,
+}
+
+impl Twins {
+    /// Two worlds without patches.
+    pub fn new<R: Number>(case: &Case, device: &Device) -> Self {
+        let sim = |on_device: bool| {
+            let mesh = MeshSettings {
+                max_level: LEVELS - 1,
+                regrid_interval: vec![1; LEVELS],
+            };
+            let mut sim = Simulation::new(case.deck(), mesh).expect("the deck is sound");
+            let (spec, boundaries) = (spec(case.limiter), case.boundaries::<R>());
+            let storage = if on_device {
+                let domain = sim.world.resource::<Topology>().domain;
+                let tables = DeviceTopology::new(device, domain, LEVELS);
+                sim.world
+                    .insert_resource(tables.unwrap_or_else(|e| panic!("{e}")));
+                let pool = DevicePool::new(device, &spec, boundaries, LEVELS);
+                Storage::Device(Box::new(pool.unwrap_or_else(|e| panic!("{e}"))))
+            } else {
+                R::storage(TypedPool::new(&spec, boundaries, LEVELS))
+            };
+            let (restrict, correct) = (Synchronise::Restrict, Synchronise::Correct);
+            sim.register_field::<Fluid>(spec, storage, restrict, correct);
+            sim
+        };
+        Self {
+            sims: [sim(false), sim(true)],
+            device: device.clone(),
+            random: Random::new(case.seed),
+        }
+    }
+
+    /// Two worlds with a few random refinements, filled.
+    pub fn refined<R: Number>(case: &Case, device: &Device) -> Self {
+        let mut twins = Self::new::<R>(case, device);
+        twins.each(|sim| regrid::create_root(&mut sim.world));
+        twins.fill::<R>(0);
+        for (round, rarity) in [1, 3, 2].into_iter().enumerate() {
+            for level in 0..LEVELS - 1 {
+                // the root grid may be one patch, which stays refined
+                twins.regrid(level, if level == 0 && round != 1 { 1 } else { rarity });
+                if !twins.topology().rows(level + 1).is_empty() && round < 2 {
+                    twins.fill::<R>(level + 1);
+                }
+            }
+        }
+        twins
+    }
+
+    /// Does the same to both.
+    pub fn each(&mut self, change: impl Fn(&mut Simulation)) {
+        for sim in &mut self.sims {
+            change(sim);
+            check_faults(&mut sim.world).unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+
+    pub fn topology(&self) -> &Topology {
+        self.sims[0].world.resource::<Topology>()
+    }
+
+    pub fn tables(&self) -> &DeviceTopology {
+        self.sims[1].world.resource::<DeviceTopology>()
+    }
+
+    pub fn pools(&self) -> [&Pool<Fluid>; 2] {
+        [0, 1].map(|n| self.sims[n].world.resource::<Pool<Fluid>>())
+    }
+
+    pub fn operations(&self) -> FieldOperations {
+        let registry = self.sims[0].world.resource::<FieldRegistry>();
+        registry.operations()[0]
+    }
+
+    /// Refines and coarsens one patch in `rarity`, as far as nesting allows, and fills what is new.
+    fn regrid(&mut self, level: usize, rarity: u64) {
+        let rows = self.topology().rows(level).to_vec();
+        // a patch that asks for anything asks for itself and some of its neighbours
+        let sectors = |random: &mut Random| (random.bits() & random.bits()) as u32 | 1 << SELF;
+        let wanted =
+            |random: &mut Random| (random.below(rarity) == 0).then(|| sectors(random) & 0x7ff_ffff);
+        let requests: Vec<Option<u32>> = rows.iter().map(|_| wanted(&mut self.random)).collect();
+        let operations = self.operations();
+        self.each(|sim| {
+            let changes: Changes =
+                sim.world
+                    .resource_scope(|world, mut asked: Mut<RefineRequests>| {
+                        asked.clear(&rows);
+                        for (&row, sectors) in rows.iter().zip(&requests) {
+                            asked.add(row, sectors.unwrap_or(0));
+                        }
+                        asked.decide(world.resource::<Topology>(), level)
+                    });
+            if !changes.refine.is_empty() || !changes.coarsen.is_empty() {
+                regrid::apply(&mut sim.world, level, &changes);
+                (operations.prolong)(&mut sim.world);
+            }
+        });
+    }
+
+    /// A random state: smooth, with jumps, and some cells whose neighbours' interpolation must fail.
+    fn state(&mut self) -> [f64; COMPONENTS] {
+        let random = &mut self.random;
+        let violent = random.below(12) == 0;
+        let density = if violent {
+            1e-3
+        } else {
+            random.between(0.5, 1.5)
+        };
+        let mut u = [0.0; COMPONENTS];
+        let mut kinetic = 0.0;
+        for m in &mut u[1..4] {
+            let v = random.between(-1.0, 1.0) * if violent { 30.0 } else { 1.0 };
+            kinetic += 0.5 * density * v * v;
+            *m = density * v;
+        }
+        u[0] = density;
+        u[4] = kinetic + random.pick(&[1e-3, 0.1, 1.0]);
+        u[5] = density * random.between(0.0, 1.0);
+        u
+    }
+
+    /// Random rows, `[row][component][512]`.
+    pub fn rows<R: Number>(&mut self, rows: usize) -> Vec<R> {
+        let mut values = vec![R::lit(0.0); rows * ROW];
+        for row in values.chunks_exact_mut(ROW) {
+            for cell in 0..512 {
+                for (c, u) in self.state().into_iter().enumerate() {
+                    row[c * 512 + cell] = R::lit(u);
+                }
+            }
+        }
+        values
+    }
+
+    /// Fills the present bank of a level at random.
+    pub fn fill<R: Number>(&mut self, level: usize) {
+        let rows = self.topology().rows(level).to_vec();
+        let values = self.rows::<R>(rows.len());
+        self.each(|sim| {
+            let mut pool = sim.world.resource_mut::<Pool<Fluid>>();
+            pool.store(level, &rows, &values)
+                .expect("the rows are stored");
+        });
+    }
+
+    /// A step of a level of length `dt` to a random state.
+    pub fn step<R: Number>(&mut self, level: usize, dt: f64) {
+        let rows = self.topology().rows(level).to_vec();
+        let time = self.sims[0].world.resource::<Levels>().time(level) + dt;
+        self.each(|sim| {
+            let clock = Clock {
+                time,
+                ..sim.world.resource::<Levels>().clock(level)
+            };
+            sim.world.resource_mut::<Levels>().set(level, clock);
+            let mut pool = sim.world.resource_mut::<Pool<Fluid>>();
+            match &mut pool.storage {
+                Storage::Device(_) => {
+                    pool.commit_on_device(level, time, dt)
+                        .expect("the step stands");
+                }
+                _ => {
+                    pool.commit(level, time, &rows);
+                    if let Some(typed) = R::typed_mut(&mut pool.storage) {
+                        typed.registers.commit(level, dt);
+                    }
+                }
+            }
+        });
+        self.fill::<R>(level);
+    }
+
+    /// Sets the clock that systems read.
+    pub fn clock(&mut self, level: usize, dt: f64) {
+        self.each(|sim| {
+            let cell_width = sim.world.resource::<Topology>().domain.cell_width(level);
+            *sim.world.resource_mut::<LevelClock>() = LevelClock {
+                level,
+                time: 0.0,
+                dt,
+                end: dt,
+                cell_width,
+            };
+        });
+    }
+
+    /// The present state of a level in both worlds is the same; returns it.
+    pub fn same<R: Number>(&self, level: usize, what: &str) -> Vec<R> {
+        let rows = self.topology().rows(level);
+        let [host, device] = self.pools().map(|pool| pool.host::<R>(level, rows));
+        let (host, device) = (host.expect("a copy"), device.expect("a copy"));
+        compare(&host, &device, |n| {
+            let (row, rest) = (rows[n / ROW], n % ROW);
+            format!(
+                "{what}: level {level}, row {row}, component {}, cell {}",
+                rest / 512,
+                rest % 512
+            )
+        });
+        host
+    }
+}
+
+/// Compares bit by bit.
+pub fn compare<R: Number>(host: &[R], device: &[R], place: impl Fn(usize) -> String) {
+    assert_eq!(host.len(), device.len(), "{}", place(0));
+    let differs = |(a, b): (&R, &R)| a.bits() != b.bits();
+    let wrong = host
+        .iter()
+        .zip(device)
+        .filter(|pair| differs(*pair))
+        .count();
+    if let Some(n) = host.iter().zip(device).position(differs) {
+        panic!(
+            "{}: {} on the host, {} on the device; {wrong} of {} values differ",
+            place(n),
+            host[n],
+            device[n],
+            host.len()
+        );
+    }
+}
