@@ -96,7 +96,7 @@ impl Simulation {
         let domain = check_domain(&deck, &settings.domain)?;
         check_mesh(&deck, &domain, settings.mesh.max_level)?;
         check_courant(&deck, &settings.time)?;
-        let device = ComputeDevice::choose(settings.run.device)?;
+        let device = ComputeDevice::choose(settings.run.device, 0)?;
         let levels = settings.mesh.max_level + 1;
         let mut world = World::new();
         if let Some(device) = &device.device {

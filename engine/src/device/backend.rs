@@ -9,6 +9,8 @@ use std::sync::Arc;
 pub(super) trait Backend: Send + Sync {
     /// One line about the device.
     fn describe(&self) -> String;
+    /// What tells the device from all others, if it is a thing of its own.
+    fn identity(&self) -> Option<[u8; 16]>;
     /// What launches may ask for.
     fn limits(&self) -> DeviceLimits;
     /// Memory, free and in total.

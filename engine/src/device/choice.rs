@@ -18,22 +18,28 @@ pub struct ComputeDevice {
 }
 
 impl ComputeDevice {
-    /// Opens what a deck asks for. `auto` is content with the CPU.
+    /// Opens what a deck asks for, of several devices the one with this number. `auto` is content with the CPU.
     ///
     /// # Errors
     /// A device that was asked for by name cannot be opened.
-    pub fn choose(choice: DeviceChoice) -> Result<Self, Error> {
+    pub fn choose(choice: DeviceChoice, number: usize) -> Result<Self, Error> {
+        let open = |kind, name| Self::open(kind, number, name);
         match choice {
-            DeviceChoice::Auto if AUTO_TAKES_A_GPU => Ok(match Device::open(DeviceKind::Cuda) {
-                Ok(device) => Self::on(device),
-                Err(why) => Self {
-                    device: None,
-                    note: Some(why.to_string()),
-                },
-            }),
+            DeviceChoice::Auto if AUTO_TAKES_A_GPU => Ok(Self::welcome(number)),
             DeviceChoice::Auto | DeviceChoice::Cpu => Ok(Self::default()),
-            DeviceChoice::Cuda => Self::open(DeviceKind::Cuda, "cuda"),
-            DeviceChoice::Emulated => Self::open(DeviceKind::Emulated, "emulated"),
+            DeviceChoice::Cuda => open(DeviceKind::Cuda, "cuda"),
+            DeviceChoice::Emulated => open(DeviceKind::Emulated, "emulated"),
+        }
+    }
+
+    /// A GPU if there is one.
+    fn welcome(number: usize) -> Self {
+        match Device::open_numbered(DeviceKind::Cuda, number) {
+            Ok(device) => Self::on(device),
+            Err(why) => Self {
+                device: None,
+                note: Some(why.to_string()),
+            },
         }
     }
 
@@ -44,8 +50,8 @@ impl ComputeDevice {
         }
     }
 
-    fn open(kind: DeviceKind, name: &str) -> Result<Self, Error> {
-        let device = Device::open(kind);
+    fn open(kind: DeviceKind, number: usize, name: &str) -> Result<Self, Error> {
+        let device = Device::open_numbered(kind, number);
         device
             .map(Self::on)
             .map_err(|why| Error::Setup(format!("run.device = \"{name}\": {why}")))

@@ -112,8 +112,17 @@ impl Device {
     /// # Errors
     /// There is no such device, what it needs is not installed or too old, or others have taken it.
     pub fn open(kind: DeviceKind) -> Result<Self, DeviceError> {
+        Self::open_numbered(kind, 0)
+    }
+
+    /// Opens a device of a kind: of several GPUs that `CUDA_VISIBLE_DEVICES` shows the one with this number, from 0, counted
+    /// round. An emulated device has no number.
+    ///
+    /// # Errors
+    /// As [`Device::open`].
+    pub fn open_numbered(kind: DeviceKind, number: usize) -> Result<Self, DeviceError> {
         let backend: Box<dyn Backend> = match kind {
-            DeviceKind::Cuda => Box::new(cuda::Cuda::open()?),
+            DeviceKind::Cuda => Box::new(cuda::Cuda::open(number)?),
             DeviceKind::Emulated => Box::new(emulated::Emulated::open()?),
         };
         Ok(Self(Arc::new(Opened {
@@ -127,6 +136,12 @@ impl Device {
     #[must_use]
     pub fn describe(&self) -> String {
         self.0.backend.describe()
+    }
+
+    /// What tells this device from all others, on any host; none where it is no thing of its own, as an emulated one.
+    #[must_use]
+    pub fn identity(&self) -> Option<[u8; 16]> {
+        self.0.backend.identity()
     }
 
     /// The kind of device.

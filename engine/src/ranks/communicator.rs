@@ -1,6 +1,7 @@
 //! What a transport between ranks offers. All of it moves bytes or exact integers, so that results cannot depend on the
 //! transport or on the number of ranks.
 
+use super::seat::Seat;
 use std::fmt;
 
 /// How values of the ranks become one. All kinds are exact: the order of the ranks does not matter.
@@ -56,7 +57,7 @@ pub trait Pending: Send {
     fn finish(self: Box<Self>) -> Result<Halo, RanksError>;
 }
 
-/// The connection of one rank to all others. All calls but `rank`, `size` and `abort` are collective: every rank makes the
+/// The connection of one rank to all others. All calls but `rank`, `size`, `seat` and `abort` are collective: every rank makes the
 /// same calls in the same order. They are made by one thread at a time, not always by the same one.
 ///
 /// A rank that fails calls [`Communicator::abort`]; the others' calls then fail, or their processes are ended.
@@ -66,6 +67,11 @@ pub trait Communicator: Send + Sync + 'static {
 
     /// Number of ranks.
     fn size(&self) -> usize;
+
+    /// Where this rank sits.
+    fn seat(&self) -> Seat {
+        Seat::shared(self.rank(), self.size())
+    }
 
     /// Combines the values of all ranks, element by element; every rank gets the result and gives as many values.
     ///

@@ -5,10 +5,12 @@
 
 pub mod alone;
 pub mod communicator;
+pub mod seat;
 pub mod threads;
 
 pub use alone::Alone;
 pub use communicator::{Communicator, Halo, Message, Pending, RanksError, Reduction};
+pub use seat::Seat;
 pub use threads::Threads;
 
 use bevy_ecs::prelude::*;

@@ -91,8 +91,8 @@ unsafe impl Send for Gpu {}
 // SAFETY: as above
 unsafe impl Sync for Gpu {}
 
-/// Starts the driver and makes a context on the first GPU that it shows.
-pub(super) fn start() -> Result<Gpu, DeviceError> {
+/// Starts the driver and makes a context on the GPU with this number among those that it shows, counted round.
+pub(super) fn start(number: usize) -> Result<Gpu, DeviceError> {
     let doing = "cannot start CUDA's driver";
     let mut count = 0;
     // SAFETY: no conditions
@@ -107,8 +107,9 @@ pub(super) fn start() -> Result<Gpu, DeviceError> {
                 .into(),
         ));
     }
+    let chosen = (number % count as usize) as i32;
     let (mut device, mut version) = (0, 0);
-    driver!(doing, cuDeviceGet(&mut device, 0))?;
+    driver!(doing, cuDeviceGet(&mut device, chosen))?;
     driver!(doing, cuDriverGetVersion(&mut version))?;
     open(device, version as u32)
 }
@@ -163,6 +164,13 @@ impl Gpu {
         } else {
             "GPU".into()
         }
+    }
+
+    /// What tells the GPU from all others.
+    pub(super) fn identity(&self) -> Option<[u8; 16]> {
+        let mut identity = sys::CUuuid { bytes: [0; 16] };
+        driver!("", cuDeviceGetUuid_v2(&mut identity, self.device)).ok()?;
+        Some(identity.bytes.map(|byte| byte as u8))
     }
 
     /// An attribute.

@@ -51,8 +51,8 @@ struct Times {
 }
 
 impl Cuda {
-    /// Opens the first GPU that the driver shows.
-    pub(super) fn open() -> Result<Self, DeviceError> {
+    /// Opens the GPU with this number among those that the driver shows, counted round.
+    pub(super) fn open(number: usize) -> Result<Self, DeviceError> {
         let missing = |what: &str| Err(DeviceError::Missing(what.into()));
         if !driver::present() {
             return missing("there is no CUDA: its driver (libcuda) is not installed");
@@ -63,14 +63,14 @@ impl Cuda {
                 "CUDA's compiler library (libnvrtc) is not found: install it and set CUDA_HOME or LD_LIBRARY_PATH",
             ),
             // the bindings panic where a function is missing
-            true => catch_unwind(AssertUnwindSafe(Self::start)).unwrap_or_else(|_| {
+            true => catch_unwind(AssertUnwindSafe(|| Self::start(number))).unwrap_or_else(|_| {
                 missing("CUDA's driver is too old: a function of CUDA 12 is missing in it")
             }),
         }
     }
 
-    fn start() -> Result<Self, DeviceError> {
-        let (gpu, compiler) = (driver::start()?, image::version()?);
+    fn start(number: usize) -> Result<Self, DeviceError> {
+        let (gpu, compiler) = (driver::start(number)?, image::version()?);
         let context = Context::open(gpu)?;
         if compiler / 1000 > gpu.version / 1000 {
             return Err(DeviceError::Missing(format!(
@@ -223,6 +223,10 @@ impl Backend for Cuda {
             size(self.memory),
             version(self.context.gpu.version)
         )
+    }
+
+    fn identity(&self) -> Option<[u8; 16]> {
+        self.context.gpu.identity()
     }
 
     fn limits(&self) -> DeviceLimits {

@@ -61,6 +61,10 @@ impl Backend for Emulated {
         )
     }
 
+    fn identity(&self) -> Option<[u8; 16]> {
+        None
+    }
+
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             multiprocessors: rayon::current_num_threads() as u32,

@@ -1,0 +1,39 @@
+//! Where a rank sits: which of the host's devices and cores are its own.
+
+use std::num::NonZero;
+
+/// A rank's place on its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// Number of this rank among those of its host, from 0; it uses the device of this number.
+    pub local: usize,
+    /// Ranks of this host.
+    pub locals: usize,
+    /// Cores for this rank: threads of a run that leaves their number open.
+    pub cores: usize,
+}
+
+impl Seat {
+    /// The place of rank `local` of `locals` that share the cores of this process.
+    #[must_use]
+    pub fn shared(local: usize, locals: usize) -> Self {
+        let cores = Self::process_cores() / locals.max(1);
+        Self {
+            local,
+            locals,
+            cores: cores.max(1),
+        }
+    }
+
+    /// Cores that this process may use.
+    #[must_use]
+    pub fn process_cores() -> usize {
+        std::thread::available_parallelism().map_or(1, NonZero::get)
+    }
+}
+
+impl Default for Seat {
+    fn default() -> Self {
+        Self::shared(0, 1)
+    }
+}
