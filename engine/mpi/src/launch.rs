@@ -1,0 +1,128 @@
+//! The beginning and the end of a rank.
+
+use crate::launcher::Started;
+#[cfg(feature = "mpi")]
+use crate::mail::Mpi;
+use nestar_engine::Error;
+use nestar_engine::ranks::Ranks;
+
+/// Most bytes of one message, unless told otherwise: MPI counts them in 31 bits.
+const LARGEST_MESSAGE: usize = 1 << 30;
+
+/// This process as one of the ranks of a run, or as the only one.
+pub struct Launch {
+    #[cfg(feature = "mpi")]
+    mpi: Option<Mpi>,
+}
+
+/// How ranks ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All ranks are here, and none has failed.
+    Done,
+    /// All ranks are here, and the one with this number is the first that failed.
+    Failed(usize),
+    /// This rank has failed and the others have not noticed: they must be ended.
+    Deserted,
+}
+
+impl Launch {
+    /// Begins: starts MPI where an MPI launcher started this process.
+    ///
+    /// # Errors
+    /// A launcher started several processes, and this program is built without MPI, or MPI cannot be used.
+    pub fn start() -> Result<Self, Error> {
+        Self::with_messages_of(LARGEST_MESSAGE)
+    }
+
+    /// Begins with messages of at most `largest` bytes (1 to 2^31 - 1); longer ones go in pieces.
+    ///
+    /// # Errors
+    /// As [`Launch::start`].
+    pub fn with_messages_of(largest: usize) -> Result<Self, Error> {
+        match Started::read(|name| std::env::var(name).ok()) {
+            Started::Alone => Ok(Self::alone()),
+            started => Self::launched(started, largest),
+        }
+    }
+
+    /// The ranks, for the simulation.
+    #[must_use]
+    pub fn ranks(&self) -> Ranks {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            return Ranks::new(mpi.clone());
+        }
+        Ranks::default()
+    }
+
+    /// Ends: waits for the other ranks and ends MPI, after which no rank may be used. Every rank calls this once, on the
+    /// thread that started, whether it has failed or not. A rank that has failed while others go on waits for a moment only,
+    /// and must then [end all](Launch::end_all).
+    #[must_use]
+    pub fn conclude(&self, failed: bool) -> Verdict {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            let verdict = match mpi.meet_at_end(failed) {
+                None => return Verdict::Deserted,
+                Some(None) => Verdict::Done,
+                Some(Some(rank)) => Verdict::Failed(rank),
+            };
+            mpi.end();
+            return verdict;
+        }
+        if failed {
+            Verdict::Failed(0)
+        } else {
+            Verdict::Done
+        }
+    }
+
+    /// Ends the processes of all ranks by force, with an exit status.
+    pub fn end_all(&self, status: u8) -> ! {
+        #[cfg(feature = "mpi")]
+        if let Some(mpi) = &self.mpi {
+            mpi.end_all(status);
+        }
+        std::process::exit(status.into())
+    }
+
+    /// The MPI library, if one connects the ranks.
+    #[must_use]
+    pub fn library(&self) -> Option<String> {
+        #[cfg(feature = "mpi")]
+        if self.mpi.is_some() {
+            return Some(crate::mpi::library());
+        }
+        None
+    }
+}
+
+#[cfg(feature = "mpi")]
+impl Launch {
+    fn alone() -> Self {
+        Self { mpi: None }
+    }
+
+    fn launched(_: Started, largest: usize) -> Result<Self, Error> {
+        let mpi = Mpi::start(largest).map_err(|why| Error::Setup(format!("MPI: {why}")))?;
+        Ok(Self { mpi: Some(mpi) })
+    }
+}
+
+#[cfg(not(feature = "mpi"))]
+impl Launch {
+    fn alone() -> Self {
+        Self {}
+    }
+
+    fn launched(started: Started, _: usize) -> Result<Self, Error> {
+        match started {
+            Started::Launched { size, .. } if size > 1 => Err(Error::Setup(format!(
+                "an MPI launcher started {size} processes, and this program is built without MPI: build it with\n  \
+                 cargo build --release --features mpi"
+            ))),
+            _ => Ok(Self::alone()),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Which program started this process, read from the environment before MPI is.
+
+/// Variables that say how many processes a launcher started, and which of them this one is.
+const LAUNCHERS: [(&str, &str); 5] = [
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+    ("PMI_SIZE", "PMI_RANK"),
+    ("PALS_SIZE", "PALS_RANKID"),
+    ("FLUX_JOB_SIZE", "FLUX_TASK_RANK"),
+    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+];
+/// A variable of every launcher that speaks PMIx; the number of processes is not in the environment.
+const PMIX: &str = "PMIX_RANK";
+/// `1`: start MPI in any case; `0`: never. For launchers that are not known here.
+const CHOICE: &str = "NESTAR_MPI";
+
+/// What the environment says about the start of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Started {
+    /// By hand: the only process.
+    Alone,
+    /// By a launcher, as one of `size` processes; 0: their number is not known yet.
+    Launched {
+        /// Processes.
+        size: usize,
+        /// Which of them this one is.
+        rank: usize,
+    },
+}
+
+impl Started {
+    /// Reads the environment through `variable`.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let number = |name: &str| variable(name).and_then(|text| text.trim().parse().ok());
+        match variable(CHOICE).as_deref() {
+            Some("0") => return Self::Alone,
+            Some("1") => return Self::Launched { size: 0, rank: 0 },
+            _ => {}
+        }
+        let known = LAUNCHERS.iter().find_map(|(size, rank)| {
+            let (size, rank) = (number(size)?, number(rank)?);
+            // a batch script is a step of one task of its own
+            (size > 1).then_some(Self::Launched { size, rank })
+        });
+        let unsized_rank = || number(PMIX).map(|rank| Self::Launched { size: 0, rank });
+        known.or_else(unsized_rank).unwrap_or(Self::Alone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Started;
+
+    fn read(variables: &[(&str, &str)]) -> Started {
+        let find = |name: &str| variables.iter().find(|(n, _)| *n == name);
+        Started::read(|name| find(name).map(|(_, value)| (*value).to_string()))
+    }
+
+    #[test]
+    fn launchers_are_known_by_their_variables() {
+        let two = Started::Launched { size: 2, rank: 1 };
+        assert_eq!(read(&[]), Started::Alone);
+        assert_eq!(read(&[("PMI_SIZE", "2"), ("PMI_RANK", "1")]), two);
+        let open = [("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_RANK", "1")];
+        assert_eq!(read(&open), two);
+        let slurm = [("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_PROCID", "1")];
+        assert_eq!(read(&slurm), two);
+        assert_eq!(
+            read(&[("PMIX_RANK", "3")]),
+            Started::Launched { size: 0, rank: 3 }
+        );
+    }
+
+    #[test]
+    fn a_batch_script_and_a_single_process_are_alone() {
+        let script = [("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_PROCID", "0")];
+        assert_eq!(read(&script), Started::Alone);
+        assert_eq!(
+            read(&[("PMI_SIZE", "1"), ("PMI_RANK", "0")]),
+            Started::Alone
+        );
+    }
+
+    #[test]
+    fn the_environment_may_decide() {
+        let unknown = Started::Launched { size: 0, rank: 0 };
+        assert_eq!(read(&[("NESTAR_MPI", "1")]), unknown);
+        let off = [("NESTAR_MPI", "0"), ("PMI_SIZE", "2"), ("PMI_RANK", "1")];
+        assert_eq!(read(&off), Started::Alone);
+    }
+}

@@ -1,0 +1,280 @@
+//! The connection of a rank to all others, by MPI.
+
+use crate::mpi::{self, Comm, Operation, Transfer};
+use crate::patience::Patience;
+use crate::seat;
+use nestar_engine::ranks::{Communicator, Halo, Message, Pending, RanksError, Reduction, Seat};
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Tag of messages of known lengths.
+const KNOWN: i32 = 1;
+/// Tags of messages that nobody expects; two, so that those of the next exchange are told from those of this one.
+const SURPRISE: i32 = 2;
+/// How long a rank that failed waits for the others to end as well, before it ends them.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// All ranks of an MPI job, as seen by one of them.
+#[derive(Clone)]
+pub struct Mpi(Arc<State>);
+
+struct State {
+    rank: usize,
+    size: usize,
+    seat: Seat,
+    /// What a run sends.
+    run: Comm,
+    /// How ranks end: apart from what a run may leave unfinished.
+    end: Comm,
+    /// Exchanges so far.
+    exchanges: AtomicI32,
+}
+
+impl Mpi {
+    /// Starts MPI. Messages above `largest` bytes go in pieces.
+    ///
+    /// # Errors
+    /// The library cannot be used.
+    pub fn start(largest: usize) -> Result<Self, String> {
+        let world = mpi::start(largest)?;
+        let mut state = State {
+            rank: world.rank(),
+            size: world.size(),
+            seat: Seat::default(),
+            run: world.duplicate(),
+            end: world.duplicate(),
+            exchanges: AtomicI32::new(0),
+        };
+        let host = world.host();
+        let cores = host.gather(seat::cores().to_vec(), &vec![seat::BYTES; host.size()]);
+        let cores = wait_for(cores, Patience::new(true));
+        state.seat = seat::seat(host.rank(), host.size(), &cores);
+        Ok(Self(Arc::new(state)))
+    }
+
+    /// The first rank that failed, once all ranks are here. Where this rank has failed and others go on, `None` after a while.
+    pub fn meet_at_end(&self, failed: bool) -> Option<Option<usize>> {
+        let (state, none) = (&*self.0, self.0.size);
+        let own = if failed { state.rank } else { none };
+        let mut first = state.end.reduce(vec![own as u64], Operation::Min);
+        // where several ranks fail by themselves, most likely one of them speaks for all
+        let late = Duration::from_millis(20) * state.rank.min(50) as u32;
+        let (start, mut patience) = (Instant::now(), self.patience());
+        while !first.is_done() {
+            if failed && start.elapsed() > GRACE + late {
+                return None;
+            }
+            patience.wait();
+        }
+        let first = first.take()[0] as usize;
+        Some((first < none).then_some(first))
+    }
+
+    /// Ends MPI. No call may follow; the thread that started it calls this.
+    pub fn end(&self) {
+        mpi::end();
+    }
+
+    /// Ends all ranks with an exit status, by force.
+    pub fn end_all(&self, status: u8) -> ! {
+        mpi::abort(status)
+    }
+
+    /// A rank that shares its core with others leaves it at once.
+    fn patience(&self) -> Patience {
+        let Seat { locals, .. } = self.0.seat;
+        Patience::new(locals > Seat::process_cores())
+    }
+
+    /// What every rank gave, where it is too much for one call of MPI.
+    fn gather_by_halo(&self, bytes: &[u8], lengths: &[usize]) -> Result<Vec<Vec<u8>>, RanksError> {
+        let mut halo = Halo::default();
+        let others = (0..self.0.size).filter(|peer| *peer != self.0.rank);
+        for peer in others {
+            let (own, room) = (bytes.to_vec(), vec![0; lengths[peer]]);
+            halo.sends.push(Message { peer, bytes: own });
+            halo.receives.push(Message { peer, bytes: room });
+        }
+        let halo = self.start(halo)?.finish()?;
+        let mut all: Vec<Vec<u8>> = halo.receives.into_iter().map(|m| m.bytes).collect();
+        all.insert(self.0.rank, bytes.to_vec());
+        Ok(all)
+    }
+
+    fn wait<T>(&self, transfer: Transfer<T>) -> Vec<T> {
+        wait_for(transfer, self.patience())
+    }
+}
+
+fn wait_for<T>(mut transfer: Transfer<T>, mut patience: Patience) -> Vec<T> {
+    while !transfer.is_done() {
+        patience.wait();
+    }
+    transfer.take()
+}
+
+impl Communicator for Mpi {
+    fn rank(&self) -> usize {
+        self.0.rank
+    }
+
+    fn size(&self) -> usize {
+        self.0.size
+    }
+
+    fn seat(&self) -> Seat {
+        self.0.seat
+    }
+
+    fn reduce(&self, reduction: Reduction, values: &mut [u64]) -> Result<(), RanksError> {
+        let operation = match reduction {
+            Reduction::Min => Operation::Min,
+            Reduction::Max => Operation::Max,
+            Reduction::Sum => Operation::Sum,
+            Reduction::Or => Operation::Or,
+        };
+        let result = self.wait(self.0.run.reduce(values.to_vec(), operation));
+        values.copy_from_slice(&result);
+        Ok(())
+    }
+
+    fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, RanksError> {
+        let State { run, size, .. } = *self.0;
+        let length = (bytes.len() as u64).to_le_bytes().to_vec();
+        let lengths = self.wait(run.gather(length, &vec![8; size]));
+        let lengths: Vec<usize> = lengths.chunks_exact(8).map(number).collect();
+        if lengths.iter().sum::<usize>() > run.largest() {
+            return self.gather_by_halo(bytes, &lengths);
+        }
+        let all = self.wait(run.gather(bytes.to_vec(), &lengths));
+        let mut rest = all.as_slice();
+        let part = |&length: &usize| rest.split_off(..length).unwrap_or_default().to_vec();
+        Ok(lengths.iter().map(part).collect())
+    }
+
+    fn exchange(&self, sends: Vec<Message>) -> Result<Vec<Message>, RanksError> {
+        Ok(Exchange::start(&self.0, sends).finish(self.patience()))
+    }
+
+    fn start(&self, halo: Halo) -> Result<Box<dyn Pending>, RanksError> {
+        let run = self.0.run;
+        let receive = |m: Message| (m.peer, run.receive(m.bytes, m.peer, KNOWN));
+        // first the room, so that nothing that arrives has to be stored elsewhere
+        let receives = halo.receives.into_iter().map(receive).collect();
+        let send = |m: Message| (m.peer, run.send(m.bytes, m.peer, KNOWN));
+        Ok(Box::new(UnderWay {
+            receives,
+            sends: halo.sends.into_iter().map(send).collect(),
+            patience: self.patience(),
+        }))
+    }
+
+    fn broadcast(&self, root: usize, bytes: &mut Vec<u8>) -> Result<(), RanksError> {
+        let run = self.0.run;
+        let length = (bytes.len() as u64).to_le_bytes().to_vec();
+        let length = number(&self.wait(run.broadcast(length, root)));
+        let mut given = std::mem::take(bytes);
+        given.resize(length, 0);
+        let pieces = given.chunks(run.largest());
+        let pieces = pieces.map(|piece| self.wait(run.broadcast(piece.to_vec(), root)));
+        *bytes = pieces.flatten().collect();
+        Ok(())
+    }
+
+    fn barrier(&self) -> Result<(), RanksError> {
+        self.wait(self.0.run.barrier());
+        Ok(())
+    }
+
+    fn abort(&self, message: &str) {
+        let State { rank, size, .. } = *self.0;
+        // there is nobody to tell if that fails
+        let _ = writeln!(std::io::stderr(), "error: rank {rank} of {size}: {message}");
+        self.end_all(1)
+    }
+}
+
+/// A number as it is sent.
+fn number(bytes: &[u8]) -> usize {
+    let bytes = bytes.try_into().unwrap_or_default();
+    u64::from_le_bytes(bytes) as usize
+}
+
+/// Messages of known lengths under way, with their peers.
+struct UnderWay {
+    receives: Vec<(usize, Transfer<u8>)>,
+    sends: Vec<(usize, Transfer<u8>)>,
+    patience: Patience,
+}
+
+impl Pending for UnderWay {
+    fn finish(self: Box<Self>) -> Result<Halo, RanksError> {
+        let patience = self.patience;
+        let finish = |(peer, transfer)| Message {
+            peer,
+            bytes: wait_for(transfer, patience),
+        };
+        Ok(Halo {
+            receives: self.receives.into_iter().map(finish).collect(),
+            sends: self.sends.into_iter().map(finish).collect(),
+        })
+    }
+}
+
+/// Messages to ranks that do not expect them, without a word to all others: a send ends when its receiver has found the
+/// message, a rank whose sends have ended joins a barrier, and when that ends there is nothing left to be found (Hoefler,
+/// Siebert & Lumsdaine 2010, doi:10.1145/1693453.1693476, algorithm 2).
+struct Exchange {
+    run: Comm,
+    tag: i32,
+    sends: Vec<Transfer<u8>>,
+    /// Pieces in the order of their sending, by peer.
+    found: BTreeMap<usize, Vec<Transfer<u8>>>,
+}
+
+impl Exchange {
+    fn start(state: &State, sends: Vec<Message>) -> Self {
+        let (run, number) = (state.run, state.exchanges.fetch_add(1, Ordering::Relaxed));
+        let tag = SURPRISE + (number & 1);
+        let sends = sends.into_iter().filter(|m| !m.bytes.is_empty());
+        let send = |m: Message| run.surprise(m.bytes, m.peer, tag);
+        Self {
+            run,
+            tag,
+            sends: sends.map(send).collect(),
+            found: BTreeMap::new(),
+        }
+    }
+
+    fn finish(mut self, mut patience: Patience) -> Vec<Message> {
+        let mut barrier: Option<Transfer<u8>> = None;
+        loop {
+            if let Some((peer, piece)) = self.run.arrived(self.tag) {
+                self.found.entry(peer).or_default().push(piece);
+                continue;
+            }
+            let ended = match &mut barrier {
+                Some(barrier) => barrier.is_done(),
+                None if self.sends.iter_mut().all(Transfer::is_done) => {
+                    barrier = Some(self.run.barrier());
+                    false
+                }
+                None => false,
+            };
+            if ended {
+                break;
+            }
+            patience.wait();
+        }
+        let whole = |(peer, pieces): (usize, Vec<Transfer<u8>>)| {
+            let mut pieces = pieces.into_iter().map(|piece| wait_for(piece, patience));
+            let mut bytes = pieces.next().unwrap_or_default();
+            pieces.for_each(|piece| bytes.extend(piece));
+            Message { peer, bytes }
+        };
+        self.found.into_iter().map(whole).collect()
+    }
+}

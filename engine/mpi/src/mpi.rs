@@ -1,0 +1,390 @@
+//! MPI: the only file that names it. Every call returns at once and waiting is done by asking again: so calls of several
+//! threads need only come one at a time, and a rank that waits can leave its core to one that works.
+
+use ::mpi::Threading;
+use ::mpi::ffi;
+use std::ffi::c_int;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// MPI calls come one at a time (`MPI_THREAD_SERIALIZED`).
+static CALLS: Mutex<()> = Mutex::new(());
+
+/// Calls MPI. Errors do not come back: MPI ends the program with a message of its own, as its standard says.
+macro_rules! mpi {
+    ($call:ident($($argument:expr),* $(,)?)) => {{
+        let _one = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: MPI runs, no other call does, and pointers lead to memory of the sizes told: live during the call for
+        // what it returns, and kept by a `Transfer` until its end for what it sends and receives
+        let code = unsafe { ffi::$call($($argument),*) };
+        assert_eq!(code, 0, concat!(stringify!($call), " failed"));
+    }};
+}
+
+/// Starts MPI for this process; the communicator of all ranks. Longer messages than `largest` bytes (below 2^31, as MPI
+/// counts them in 31 bits) go in pieces.
+///
+/// # Errors
+/// MPI runs already, or its library does not let several threads call it.
+pub fn start(largest: usize) -> Result<Comm, String> {
+    let started = ::mpi::initialize_with_threading(Threading::Serialized);
+    let (universe, threading) = started.ok_or("MPI was started before")?;
+    // MPI ends by `end`: a value that is dropped somewhere would end it too early, or on the wrong thread
+    std::mem::forget(universe);
+    if threading < Threading::Serialized {
+        return Err(format!(
+            "this MPI library allows calls by the main thread only ({threading:?}), and the run calls it from its threads: \
+             load a library built with thread support (MPI_THREAD_SERIALIZED)"
+        ));
+    }
+    Ok(Comm {
+        // SAFETY: a constant of the library
+        raw: unsafe { ffi::RSMPI_COMM_WORLD },
+        largest,
+    })
+}
+
+/// Ends MPI; no call may follow. Called by the thread that started it.
+pub fn end() {
+    mpi!(MPI_Finalize());
+}
+
+/// Ends all ranks with an exit status, by force.
+pub fn abort(status: u8) -> ! {
+    // SAFETY: a constant of the library
+    let world = unsafe { ffi::RSMPI_COMM_WORLD };
+    mpi!(MPI_Abort(world, c_int::from(status)));
+    std::process::exit(status.into())
+}
+
+/// Name and version of the library.
+pub fn library() -> String {
+    let text = ::mpi::environment::library_version().unwrap_or_default();
+    let line = text.lines().next().unwrap_or_default();
+    line.trim_end_matches(['\0', ',', ' ']).replace('\t', " ")
+}
+
+/// How values are combined.
+#[derive(Clone, Copy)]
+pub enum Operation {
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+    /// The sum, modulo 2^64.
+    Sum,
+    /// Bitwise or.
+    Or,
+}
+
+impl Operation {
+    fn raw(self) -> ffi::MPI_Op {
+        // SAFETY: constants of the library
+        unsafe {
+            match self {
+                Self::Min => ffi::RSMPI_MIN,
+                Self::Max => ffi::RSMPI_MAX,
+                Self::Sum => ffi::RSMPI_SUM,
+                Self::Or => ffi::RSMPI_BOR,
+            }
+        }
+    }
+}
+
+/// Ranks that can talk. Handles are never freed: they last as long as MPI.
+#[derive(Clone, Copy)]
+pub struct Comm {
+    raw: ffi::MPI_Comm,
+    largest: usize,
+}
+
+// SAFETY: a handle that all threads may use, one call at a time
+unsafe impl Send for Comm {}
+// SAFETY: as above
+unsafe impl Sync for Comm {}
+
+/// Data under way, owned until it has left or arrived.
+pub struct Transfer<T> {
+    requests: Vec<ffi::MPI_Request>,
+    /// What goes out, where it is not `values`.
+    given: Vec<T>,
+    values: Vec<T>,
+    /// Where the parts of the ranks lie in `values`, where they differ.
+    lengths: Vec<c_int>,
+    starts: Vec<c_int>,
+}
+
+// SAFETY: handles that all threads may use, one call at a time
+unsafe impl<T: Send> Send for Transfer<T> {}
+
+impl<T> Transfer<T> {
+    fn new(given: Vec<T>, values: Vec<T>) -> Self {
+        Self {
+            requests: Vec::with_capacity(1),
+            given,
+            values,
+            lengths: Vec::new(),
+            starts: Vec::new(),
+        }
+    }
+
+    /// Room for one more request.
+    fn request(&mut self) -> *mut ffi::MPI_Request {
+        // SAFETY: a constant of the library
+        self.requests.push(unsafe { ffi::RSMPI_REQUEST_NULL });
+        let last = self.requests.len() - 1;
+        &mut self.requests[last]
+    }
+
+    /// Whether all has left and arrived.
+    pub fn is_done(&mut self) -> bool {
+        let mut done = 1;
+        if !self.requests.is_empty() {
+            mpi!(MPI_Testall(
+                self.requests.len() as c_int,
+                self.requests.as_mut_ptr(),
+                &mut done,
+                ffi::RSMPI_STATUSES_IGNORE
+            ));
+            if done != 0 {
+                self.requests.clear();
+            }
+        }
+        done != 0
+    }
+
+    /// The data, received or to be used again.
+    ///
+    /// # Panics
+    /// If it is still under way.
+    pub fn take(mut self) -> Vec<T> {
+        assert!(self.requests.is_empty(), "the data is still under way");
+        std::mem::take(&mut self.values)
+    }
+}
+
+impl<T> Drop for Transfer<T> {
+    fn drop(&mut self) {
+        if !self.requests.is_empty() {
+            // MPI still reads or writes the memory
+            std::mem::forget(std::mem::take(&mut self.given));
+            std::mem::forget(std::mem::take(&mut self.values));
+            std::mem::forget(std::mem::take(&mut self.lengths));
+            std::mem::forget(std::mem::take(&mut self.starts));
+        }
+    }
+}
+
+impl Comm {
+    /// This rank.
+    pub fn rank(self) -> usize {
+        let mut rank = 0;
+        mpi!(MPI_Comm_rank(self.raw, &mut rank));
+        rank as usize
+    }
+
+    /// Number of ranks.
+    pub fn size(self) -> usize {
+        let mut size = 0;
+        mpi!(MPI_Comm_size(self.raw, &mut size));
+        size as usize
+    }
+
+    /// Most bytes of one message.
+    pub fn largest(self) -> usize {
+        self.largest
+    }
+
+    /// The same ranks, with messages of their own. Blocks until all ranks call it.
+    pub fn duplicate(self) -> Self {
+        let mut other = self.raw;
+        mpi!(MPI_Comm_dup(self.raw, &mut other));
+        Self {
+            raw: other,
+            largest: self.largest,
+        }
+    }
+
+    /// The ranks of this host. Blocks until all ranks call it.
+    pub fn host(self) -> Self {
+        let mut other = self.raw;
+        mpi!(MPI_Comm_split_type(
+            self.raw,
+            ffi::RSMPI_COMM_TYPE_SHARED,
+            0,
+            ffi::RSMPI_INFO_NULL,
+            &mut other
+        ));
+        Self {
+            raw: other,
+            largest: self.largest,
+        }
+    }
+
+    /// Sends bytes to a receiver that knows how many.
+    pub fn send(self, bytes: Vec<u8>, peer: usize, tag: i32) -> Transfer<u8> {
+        let mut transfer = Transfer::new(Vec::new(), bytes);
+        let whole = transfer.values.as_ptr();
+        for piece in pieces(transfer.values.len(), self.largest) {
+            let (start, length) = (whole.wrapping_add(piece.start), piece.len() as c_int);
+            let (to, request) = (peer as c_int, transfer.request());
+            mpi!(MPI_Isend(
+                start.cast(),
+                length,
+                ffi::RSMPI_UINT8_T,
+                to,
+                tag,
+                self.raw,
+                request
+            ));
+        }
+        transfer
+    }
+
+    /// Sends bytes to a receiver that does not expect them; the transfer ends when the receiver's `arrived` has found them.
+    pub fn surprise(self, bytes: Vec<u8>, peer: usize, tag: i32) -> Transfer<u8> {
+        let mut transfer = Transfer::new(Vec::new(), bytes);
+        let whole = transfer.values.as_ptr();
+        for piece in pieces(transfer.values.len(), self.largest) {
+            let (start, length) = (whole.wrapping_add(piece.start), piece.len() as c_int);
+            let (to, request) = (peer as c_int, transfer.request());
+            mpi!(MPI_Issend(
+                start.cast(),
+                length,
+                ffi::RSMPI_UINT8_T,
+                to,
+                tag,
+                self.raw,
+                request
+            ));
+        }
+        transfer
+    }
+
+    /// Receives as many bytes as `bytes` holds.
+    pub fn receive(self, bytes: Vec<u8>, peer: usize, tag: i32) -> Transfer<u8> {
+        let mut transfer = Transfer::new(Vec::new(), bytes);
+        let whole = transfer.values.as_mut_ptr();
+        for piece in pieces(transfer.values.len(), self.largest) {
+            let (start, length) = (whole.wrapping_add(piece.start), piece.len() as c_int);
+            let (from, request) = (peer as c_int, transfer.request());
+            mpi!(MPI_Irecv(
+                start.cast(),
+                length,
+                ffi::RSMPI_UINT8_T,
+                from,
+                tag,
+                self.raw,
+                request
+            ));
+        }
+        transfer
+    }
+
+    /// Starts receiving a piece that has arrived unexpected: its sender and its bytes. Pieces of a sender come in order.
+    pub fn arrived(self, tag: i32) -> Option<(usize, Transfer<u8>)> {
+        // SAFETY: plain data, and a constant of the library
+        let (mut status, mut message): (ffi::MPI_Status, _) =
+            unsafe { (std::mem::zeroed(), ffi::RSMPI_MESSAGE_NULL) };
+        let (mut found, mut length) = (0, 0);
+        // SAFETY: a constant of the library
+        let anybody = unsafe { ffi::RSMPI_ANY_SOURCE };
+        mpi!(MPI_Improbe(
+            anybody,
+            tag,
+            self.raw,
+            &mut found,
+            &mut message,
+            &mut status
+        ));
+        if found == 0 {
+            return None;
+        }
+        mpi!(MPI_Get_count(&status, ffi::RSMPI_UINT8_T, &mut length));
+        let mut transfer = Transfer::new(Vec::new(), vec![0; length as usize]);
+        let (start, request) = (transfer.values.as_mut_ptr(), transfer.request());
+        mpi!(MPI_Imrecv(
+            start.cast(),
+            length,
+            ffi::RSMPI_UINT8_T,
+            &mut message,
+            request
+        ));
+        Some((status.MPI_SOURCE as usize, transfer))
+    }
+
+    /// Combines the values of all ranks.
+    pub fn reduce(self, values: Vec<u64>, operation: Operation) -> Transfer<u64> {
+        let result = vec![0; values.len()];
+        let mut transfer = Transfer::new(values, result);
+        let (given, result) = (transfer.given.as_ptr(), transfer.values.as_mut_ptr());
+        let (length, request) = (transfer.values.len() as c_int, transfer.request());
+        mpi!(MPI_Iallreduce(
+            given.cast(),
+            result.cast(),
+            length,
+            ffi::RSMPI_UINT64_T,
+            operation.raw(),
+            self.raw,
+            request
+        ));
+        transfer
+    }
+
+    /// What all ranks give, one behind the other: `lengths` bytes each, fewer than 2^31 together.
+    pub fn gather(self, bytes: Vec<u8>, lengths: &[usize]) -> Transfer<u8> {
+        let all = vec![0; lengths.iter().sum()];
+        let mut transfer = Transfer::new(bytes, all);
+        let mut start = 0;
+        for &length in lengths {
+            transfer.lengths.push(length as c_int);
+            transfer.starts.push(start);
+            start += length as c_int;
+        }
+        let (given, length) = (transfer.given.as_ptr(), transfer.given.len() as c_int);
+        let (lengths, starts) = (transfer.lengths.as_ptr(), transfer.starts.as_ptr());
+        let (all, request) = (transfer.values.as_mut_ptr(), transfer.request());
+        mpi!(MPI_Iallgatherv(
+            given.cast(),
+            length,
+            ffi::RSMPI_UINT8_T,
+            all.cast(),
+            lengths,
+            starts,
+            ffi::RSMPI_UINT8_T,
+            self.raw,
+            request
+        ));
+        transfer
+    }
+
+    /// The bytes of rank `root` for all; all give room for as many, below 2^31.
+    pub fn broadcast(self, bytes: Vec<u8>, root: usize) -> Transfer<u8> {
+        let mut transfer = Transfer::new(Vec::new(), bytes);
+        let (start, length) = (transfer.values.as_mut_ptr(), transfer.values.len());
+        let (root, request) = (root as c_int, transfer.request());
+        mpi!(MPI_Ibcast(
+            start.cast(),
+            length as c_int,
+            ffi::RSMPI_UINT8_T,
+            root,
+            self.raw,
+            request
+        ));
+        transfer
+    }
+
+    /// Done when all ranks have called it.
+    pub fn barrier(self) -> Transfer<u8> {
+        let mut transfer = Transfer::new(Vec::new(), Vec::new());
+        let request = transfer.request();
+        mpi!(MPI_Ibarrier(self.raw, request));
+        transfer
+    }
+}
+
+/// Stretches of at most `largest` bytes of `length`.
+fn pieces(length: usize, largest: usize) -> impl Iterator<Item = Range<usize>> {
+    let starts = (0..length).step_by(largest);
+    starts.map(move |start| start..length.min(start + largest))
+}

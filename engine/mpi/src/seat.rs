@@ -1,0 +1,68 @@
+//! Which cores a rank may use, and which of them others of the same host may use too.
+
+use nestar_engine::ranks::Seat;
+
+/// Length of a set of cores: one bit each, as the system counts them.
+pub const BYTES: usize = 512;
+
+/// The cores that this process may use; none where the system does not tell.
+pub fn cores() -> [u8; BYTES] {
+    let mut set = [0; BYTES];
+    fill(&mut set);
+    set
+}
+
+#[cfg(target_os = "linux")]
+fn fill(set: &mut [u8; BYTES]) {
+    // SAFETY: the system writes at most the bytes told; a failure leaves the set empty
+    unsafe { libc::sched_getaffinity(0, BYTES, set.as_mut_ptr().cast()) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn fill(_: &mut [u8; BYTES]) {}
+
+/// The seat of rank `local` of the `locals` of a host, from the sets of cores of all of them. Launchers may bind ranks to cores
+/// of their own, or leave all cores to all ranks, which then share them.
+pub fn seat(local: usize, locals: usize, sets: &[u8]) -> Seat {
+    let sets: Vec<&[u8]> = sets.chunks_exact(BYTES).collect();
+    let shares = |a: &[u8], b: &[u8]| a.iter().zip(b).any(|(a, b)| a & b != 0);
+    let sharing = match sets.get(local) {
+        Some(own) if shares(own, own) => sets.iter().filter(|set| shares(own, set)).count(),
+        _ => locals,
+    };
+    Seat {
+        cores: Seat::shared(0, sharing).cores,
+        local,
+        locals,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BYTES, seat};
+    use nestar_engine::ranks::Seat;
+
+    /// A set of cores for each rank.
+    fn sets(firsts: &[u8]) -> Vec<u8> {
+        let set = |&first: &u8| {
+            let mut set = [0; BYTES];
+            set[0] = first;
+            set
+        };
+        firsts.iter().flat_map(set).collect()
+    }
+
+    #[test]
+    fn ranks_share_the_cores_that_they_have_in_common() {
+        let all = Seat::process_cores();
+        let half = (all / 2).max(1);
+        assert_eq!(seat(1, 2, &sets(&[0b1111, 0b1111])).cores, half);
+        assert_eq!(seat(1, 2, &sets(&[0b0011, 0b1100])).cores, all);
+        assert_eq!(seat(0, 3, &sets(&[0b0011, 0b0011, 0b1100])).cores, half);
+    }
+
+    #[test]
+    fn unknown_cores_are_those_of_all() {
+        assert_eq!(seat(0, 4, &sets(&[0; 4])), Seat::shared(0, 4));
+    }
+}
