@@ -1,6 +1,7 @@
 //! Memory that does not suffice for the patches asked for.
 
 use nestar::engine::Error;
+use nestar::engine::device::{Device, DeviceKind};
 use nestar::engine::field::FieldRegistry;
 use nestar::engine::memory::MemoryGuard;
 use nestar::engine::mesh::Topology;
@@ -122,6 +123,29 @@ fn a_capped_run_stays_within_its_memory_and_conserves() {
         let drift = (after[c] - before[c]).abs() / scale[c];
         assert!(drift <= 1e-13, "component {c}: {drift:e}");
     }
+}
+
+/// What fits is counted in the same way everywhere.
+#[test]
+fn a_limit_caps_a_device_and_the_cpu_alike() {
+    if let Err(why) = Device::open(DeviceKind::Emulated) {
+        println!("skipped: {why}");
+        return;
+    }
+    let digest = |device: &str| {
+        let scratch = Scratch::new();
+        let settings = [
+            device,
+            "mesh.flag_buffer=8",
+            "run.memory_limit=13",
+            "run.out_of_memory=cap",
+            "time.max_steps=4",
+            "output.final=true",
+        ];
+        run_into(&scratch.run(), false, BLAST, &settings).unwrap_or_else(|e| panic!("{e}"));
+        digests(&scratch.run())
+    };
+    assert_eq!(digest("run.device=cpu"), digest("run.device=emulated"));
 }
 
 #[test]

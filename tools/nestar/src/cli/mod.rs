@@ -1,5 +1,6 @@
 //! The command line: arguments, exit statuses, and one module per command.
 
+mod bench;
 mod check;
 mod list;
 mod memory;
@@ -70,6 +71,8 @@ enum Command {
     Verify(verify::VerifyArgs),
     /// Draw a field of a snapshot as a PNG file
     Plot(plot::PlotArgs),
+    /// Measure how fast this machine is: cell updates per second of whole programs
+    Bench(bench::BenchArgs),
 }
 
 /// A deck and changes to it.
@@ -174,6 +177,7 @@ fn execute(command: Command) -> Result<u8, Failure> {
         Command::Schema => print(&schema()).map(|()| 0),
         Command::Verify(arguments) => verify::verify(&arguments).map(|()| 0),
         Command::Plot(arguments) => plot::plot(&arguments).map(|()| 0),
+        Command::Bench(arguments) => bench::bench(&arguments).map(|()| 0),
     }
 }
 

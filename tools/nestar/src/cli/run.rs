@@ -145,7 +145,7 @@ fn head(arguments: &RunArgs, sim: &mut engine::Simulation) -> Vec<String> {
 }
 
 /// Where the run computes.
-fn place(compute: &ComputeDevice) -> String {
+pub fn place(compute: &ComputeDevice) -> String {
     let lanes = match LaneChoice::Auto.available() {
         LaneChoice::Avx512 => "AVX-512",
         LaneChoice::Avx2 => "AVX2",

@@ -1,6 +1,7 @@
 //! The command line from outside: exit statuses, messages, files.
 
 mod answers;
+mod bench;
 mod refusals;
 mod runs;
 

@@ -1,0 +1,87 @@
+//! The cases: decks, and how large and how long they are measured where.
+
+use clap::ValueEnum;
+use nestar::engine::device::DeviceKind;
+
+/// A case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Case {
+    /// A hot sphere on a uniform mesh
+    Uniform,
+    /// The same with three levels of refinement that follow the shock
+    Blast,
+    /// Two shear layers with three levels of refinement on them
+    KelvinHelmholtz,
+}
+
+/// What computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The CPU.
+    Cpu,
+    /// A GPU.
+    Gpu,
+    /// Kernels of a GPU on the CPU, which is for tests.
+    Emulated,
+}
+
+impl Kind {
+    /// The kind of a device.
+    pub fn of(kind: DeviceKind) -> Self {
+        match kind {
+            DeviceKind::Cuda => Self::Gpu,
+            DeviceKind::Emulated => Self::Emulated,
+        }
+    }
+}
+
+impl Case {
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::Blast => "blast",
+            Self::KelvinHelmholtz => "kelvin-helmholtz",
+        }
+    }
+
+    /// Text of the deck.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Uniform => include_str!("../../../bench/uniform.toml"),
+            Self::Blast => include_str!("../../../bench/blast.toml"),
+            Self::KelvinHelmholtz => include_str!("../../../bench/kelvin-helmholtz.toml"),
+        }
+    }
+
+    /// Root cells along each axis.
+    pub fn sizes(self, kind: Kind) -> &'static [u32] {
+        match (self, kind) {
+            (Self::Uniform, Kind::Cpu) => &[64, 128],
+            (Self::Uniform, Kind::Gpu) => &[256, 512],
+            (Self::Uniform, Kind::Emulated) => &[32],
+            (_, Kind::Gpu) => &[128],
+            (Self::Blast, Kind::Cpu) => &[32],
+            _ => &[16],
+        }
+    }
+
+    /// Root steps before the clock starts: memory is touched, caches are filled, and every level has been regridded.
+    pub fn warm_up(self) -> u64 {
+        match self {
+            Self::Uniform => 2,
+            _ => 4,
+        }
+    }
+
+    /// Root steps that are timed: with refinement, a multiple of the four between two regrids of the root level.
+    pub fn steps(self, kind: Kind) -> u64 {
+        match (self, kind) {
+            (Self::Uniform, Kind::Gpu) => 50,
+            (Self::Uniform, Kind::Cpu) => 10,
+            (_, Kind::Gpu) => 16,
+            (_, Kind::Cpu) => 8,
+            (_, Kind::Emulated) => 4,
+        }
+    }
+}

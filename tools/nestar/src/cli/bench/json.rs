@@ -1,0 +1,107 @@
+//! The figures for programs.
+//!
+//! `schema` is 1: an object with `schema`, `date`, `program`, `machine`, `device` and `results`, a list with one object a
+//! case. Bytes are bytes, times are seconds, rates are per second; what was not measured is `null`. A change of meaning
+//! raises `schema`; further keys do not.
+
+use super::kernels::Profile;
+use super::measure::Measurement;
+use super::text;
+use nestar::assemble;
+use nestar::engine::device::DeviceCounters;
+use nestar::engine::schedule::Phase;
+use serde_json::{Map, Value, json};
+use std::time::SystemTime;
+
+/// All figures.
+pub fn document(measurements: &[Measurement]) -> Value {
+    let build = assemble::build_info();
+    let (model, memory) = text::machine();
+    let place = measurements.first().map(|m| &m.place);
+    json!({
+        "schema": 1,
+        "date": humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        "program": { "version": build.version, "commit": build.commit, "flags": build.flags },
+        "machine": {
+            "cpu": model,
+            "threads": place.map(|p| p.threads),
+            "memory_bytes": memory,
+        },
+        "device": place.map(|p| p.device.clone()),
+        "note": place.and_then(|p| p.note.clone()),
+        "results": measurements.iter().map(result).collect::<Vec<_>>(),
+    })
+}
+
+fn result(m: &Measurement) -> Value {
+    let run = &m.timed.run;
+    let device = m.timed.device.as_ref();
+    json!({
+        "case": m.case,
+        "root_cells": ([m.cells; 3]),
+        "precision": text::precision(m.precision),
+        "cell_updates_per_second": m.timed.rate(),
+        "cell_updates": run.cell_updates,
+        "wall_seconds": m.timed.wall,
+        "set_up_seconds": m.set_up,
+        "warm_up_steps": m.warm_up,
+        "root_steps": m.steps,
+        "level_steps": run.level_steps,
+        "regrids": run.regrids,
+        "mended_cells": run.mended_cells,
+        "retried_steps": run.retried_steps,
+        "patches": m.patches,
+        "cells": m.all_cells(),
+        "phase_seconds": phases(m),
+        "device_busy_share": m.busy(),
+        "host_share": m.busy().map(|busy| 1.0 - busy),
+        "memory": {
+            "fields_bytes": m.memory.fields,
+            "resident_bytes": m.memory.resident,
+            "device_free_bytes": m.memory.device.map(|d| d.free),
+            "device_total_bytes": m.memory.device.map(|d| d.total),
+        },
+        "traffic": device.map(|device| json!({
+            "per_root_step": traffic(device, m.steps),
+            "per_level_step": traffic(device, run.level_steps),
+        })),
+        "profile": m.profile.as_ref().map(profile),
+    })
+}
+
+fn phases(m: &Measurement) -> Map<String, Value> {
+    let phases = Phase::ALL.into_iter().zip(m.timed.run.seconds);
+    phases
+        .filter(|(phase, _)| *phase != Phase::Initialise)
+        .map(|(phase, seconds)| (format!("{phase:?}").to_lowercase(), json!(seconds)))
+        .collect()
+}
+
+fn traffic(device: &DeviceCounters, steps: u64) -> Value {
+    let per = |count: u64| count as f64 / steps.max(1) as f64;
+    json!({
+        "launches": per(device.launches),
+        "synchronisations": per(device.synchronisations),
+        "bytes_up": per(device.bytes_up),
+        "bytes_down": per(device.bytes_down),
+    })
+}
+
+fn profile(profile: &Profile) -> Value {
+    let kernels = profile.kernels.iter().map(|kernel| {
+        json!({
+            "name": kernel.name,
+            "launches": kernel.launches,
+            "seconds": kernel.seconds,
+            "share": kernel.seconds / profile.seconds(),
+            "cells_per_second": kernel.cells_per_second,
+            "bytes_per_second": kernel.bytes_per_second,
+        })
+    });
+    json!({
+        "wall_seconds": profile.wall,
+        "cell_updates": profile.cell_updates,
+        "device_seconds": profile.seconds(),
+        "kernels": kernels.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,254 @@
+//! Measuring a case: root steps before the clock starts, then timed ones, then timed ones with every kernel timed.
+
+use super::cases::Case;
+use super::kernels::Profile;
+use super::text::precision;
+use nestar::Error;
+use nestar::engine;
+use nestar::engine::config::PrecisionChoice;
+use nestar::engine::device::{ComputeDevice, Device, DeviceCounters, DeviceMemory};
+use nestar::engine::field::FieldRegistry;
+use nestar::engine::mesh::Topology;
+use nestar::engine::patch::CELLS;
+use nestar::engine::run::diagnostics::resident_bytes;
+use nestar::engine::time::RunCounters;
+use nestar_deck::Deck;
+use std::fmt;
+use std::time::Instant;
+
+/// What is measured.
+pub struct Plan {
+    /// The case.
+    pub case: Case,
+    /// Root cells along each axis.
+    pub cells: u32,
+    /// Precision of the fields.
+    pub precision: PrecisionChoice,
+    /// The deck.
+    pub deck: Deck,
+    /// Root steps before the clock starts.
+    pub warm_up: u64,
+    /// Root steps that are timed.
+    pub steps: u64,
+    /// Whether the kernels are timed.
+    pub profile: bool,
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, cells) = (self.case.name(), self.cells);
+        write!(f, "{name} {cells}^3, {}", precision(self.precision))
+    }
+}
+
+/// Where it was measured.
+#[derive(Clone)]
+pub struct Place {
+    /// The device, or `CPU` with its lanes.
+    pub device: String,
+    /// Why no GPU was used, where one would have been welcome.
+    pub note: Option<String>,
+    /// Threads of the CPU.
+    pub threads: usize,
+}
+
+/// A stretch of root steps.
+#[derive(Clone, Default)]
+pub struct Stretch {
+    /// Wall seconds, the device idle at both ends.
+    pub wall: f64,
+    /// What the steps did, and where the host spent its time.
+    pub run: RunCounters,
+    /// What the device did.
+    pub device: Option<DeviceCounters>,
+}
+
+impl Stretch {
+    /// Cell updates per second.
+    pub fn rate(&self) -> f64 {
+        self.run.cell_updates as f64 / self.wall
+    }
+}
+
+/// Memory at the end, bytes.
+pub struct Memory {
+    /// Reserved by the pools of the fields.
+    pub fields: u64,
+    /// Resident memory of this process.
+    pub resident: u64,
+    /// Of the device.
+    pub device: Option<DeviceMemory>,
+}
+
+/// What was measured.
+pub struct Measurement {
+    /// Name of the case.
+    pub case: &'static str,
+    /// Root cells along each axis.
+    pub cells: u32,
+    /// Precision of the fields.
+    pub precision: PrecisionChoice,
+    /// Where.
+    pub place: Place,
+    /// Seconds from the deck to the initial state, compiling included.
+    pub set_up: f64,
+    /// Root steps before the clock started.
+    pub warm_up: u64,
+    /// Root steps that were timed.
+    pub steps: u64,
+    /// The timed steps.
+    pub timed: Stretch,
+    /// Patches per level at the end.
+    pub patches: Vec<usize>,
+    /// Memory at the end.
+    pub memory: Memory,
+    /// The kernels, where they were timed.
+    pub profile: Option<Profile>,
+}
+
+impl Measurement {
+    /// Cells of all levels at the end.
+    pub fn all_cells(&self) -> usize {
+        self.patches.iter().sum::<usize>() * CELLS
+    }
+
+    /// The share of the wall time in which the device is busy, where the kernels were timed: their seconds per cell update
+    /// there, at the rate of the steps here.
+    pub fn busy(&self) -> Option<f64> {
+        let profile = self.profile.as_ref()?;
+        // the two stretches differ a little
+        Some((profile.seconds() / profile.cell_updates as f64 * self.timed.rate()).min(1.0))
+    }
+}
+
+impl Plan {
+    /// Measures.
+    pub fn measure(&self) -> Result<Measurement, Error> {
+        let start = Instant::now();
+        let mut sim = super::initial(&self.deck)?;
+        let set_up = start.elapsed().as_secs_f64();
+        sim.with(|sim| {
+            stretch(sim, self.warm_up)?;
+            let timed = stretch(sim, self.steps)?;
+            let memory = memory(sim)?;
+            let topology = sim.world.resource::<Topology>();
+            let patches = (0..sim.levels()).map(|level| topology.rows(level).len());
+            let patches = patches.collect();
+            let profile = match (self.profile, device(sim)) {
+                (true, Some(device)) => Some(self.profiled(sim, &device)?),
+                _ => None,
+            };
+            Ok(Measurement {
+                case: self.case.name(),
+                cells: self.cells,
+                precision: self.precision,
+                place: place(sim),
+                set_up,
+                warm_up: self.warm_up,
+                steps: self.steps,
+                timed,
+                patches,
+                memory,
+                profile,
+            })
+        })
+    }
+
+    /// As many steps again, with every kernel timed.
+    fn profiled(&self, sim: &mut engine::Simulation, device: &Device) -> Result<Profile, Error> {
+        device.profile(true);
+        let stretch = stretch(sim, self.steps);
+        device.profile(false);
+        let fields = sim.world.resource::<FieldRegistry>().operations();
+        let components = fields
+            .iter()
+            .map(|field| (field.components)(&sim.world).len());
+        let size = match self.precision {
+            PrecisionChoice::Single => size_of::<f32>(),
+            PrecisionChoice::Double => size_of::<f64>(),
+        };
+        Ok(Profile::of(&stretch?, components.sum::<usize>() * size))
+    }
+}
+
+/// The device, if it is not the CPU.
+fn device(sim: &engine::Simulation) -> Option<Device> {
+    sim.world.resource::<ComputeDevice>().device.clone()
+}
+
+fn place(sim: &engine::Simulation) -> Place {
+    let compute = sim.world.resource::<ComputeDevice>();
+    Place {
+        device: super::super::run::place(compute),
+        note: compute.note.clone(),
+        threads: rayon::current_num_threads(),
+    }
+}
+
+fn memory(sim: &engine::Simulation) -> Result<Memory, Error> {
+    let fields = sim.world.resource::<FieldRegistry>().operations();
+    let bytes: usize = fields.iter().map(|field| (field.bytes)(&sim.world)).sum();
+    Ok(Memory {
+        fields: bytes as u64,
+        resident: resident_bytes(),
+        device: device(sim).map(|device| device.memory()).transpose()?,
+    })
+}
+
+/// Takes root steps, each with the conserved totals that a run writes down; the device is idle before and behind them.
+fn stretch(sim: &mut engine::Simulation, steps: u64) -> Result<Stretch, Error> {
+    let device = device(sim);
+    let idle = || device.as_ref().map_or(Ok(()), Device::synchronise);
+    let counters = |sim: &engine::Simulation| sim.world.resource::<RunCounters>().clone();
+    let fields = sim.world.resource::<FieldRegistry>().operations();
+    idle()?;
+    let before = counters(sim);
+    let device_before = device.as_ref().map(Device::counters);
+    let start = Instant::now();
+    for _ in 0..steps {
+        sim.root_step(sim.settings.time.end)?;
+        for field in &fields {
+            (field.totals)(&sim.world)?;
+        }
+    }
+    idle()?;
+    let wall = start.elapsed().as_secs_f64();
+    let after = device.as_ref().map(Device::counters);
+    Ok(Stretch {
+        wall,
+        run: run_since(&counters(sim), &before),
+        device: after
+            .zip(device_before)
+            .map(|(now, then)| device_since(&now, &then)),
+    })
+}
+
+fn run_since(now: &RunCounters, then: &RunCounters) -> RunCounters {
+    RunCounters {
+        cell_updates: now.cell_updates - then.cell_updates,
+        level_steps: now.level_steps - then.level_steps,
+        regrids: now.regrids - then.regrids,
+        retried_steps: now.retried_steps - then.retried_steps,
+        mended_cells: now.mended_cells - then.mended_cells,
+        seconds: std::array::from_fn(|phase| now.seconds[phase] - then.seconds[phase]),
+    }
+}
+
+fn device_since(now: &DeviceCounters, then: &DeviceCounters) -> DeviceCounters {
+    let kernels = now.kernels.iter().map(|kernel| {
+        let mut kernel = kernel.clone();
+        if let Some(then) = then.kernels.iter().find(|then| then.name == kernel.name) {
+            kernel.launches -= then.launches;
+            kernel.timed -= then.timed;
+            kernel.seconds -= then.seconds;
+        }
+        kernel
+    });
+    DeviceCounters {
+        launches: now.launches - then.launches,
+        synchronisations: now.synchronisations - then.synchronisations,
+        bytes_up: now.bytes_up - then.bytes_up,
+        bytes_down: now.bytes_down - then.bytes_down,
+        kernels: kernels.filter(|kernel| kernel.launches > 0).collect(),
+    }
+}

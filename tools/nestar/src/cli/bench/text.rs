@@ -1,0 +1,192 @@
+//! The figures for people.
+
+use super::kernels::Profile;
+use super::measure::{Measurement, Place};
+use crate::cli::memory::shown;
+use nestar::assemble;
+use nestar::engine::config::PrecisionChoice;
+use nestar::engine::device::DeviceCounters;
+use nestar::engine::schedule::Phase;
+use std::fmt::Write as _;
+
+/// The word of a deck for a precision.
+pub fn precision(precision: PrecisionChoice) -> &'static str {
+    match precision {
+        PrecisionChoice::Single => "single",
+        PrecisionChoice::Double => "double",
+    }
+}
+
+/// Model of the CPU and memory of the machine, as far as the system says.
+pub fn machine() -> (Option<String>, Option<u64>) {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("model name"));
+    let model = line.and_then(|line| line.split_once(':'));
+    let model = model.map(|(_, name)| name.trim().to_string());
+    (model, nestar::engine::memory::machine::total())
+}
+
+/// What runs, and where.
+pub fn head(place: &Place) -> String {
+    let build = assemble::build_info();
+    let (model, memory) = machine();
+    let mut text = format!(
+        "nestar {} ({}, {})\nmachine: {}, {} threads in use, {} of memory\ndevice: {}\n",
+        build.version,
+        build.commit,
+        build.flags,
+        model.as_deref().unwrap_or("unknown CPU"),
+        place.threads,
+        memory.map_or_else(|| "an unknown amount".into(), shown),
+        place.device
+    );
+    if let Some(why) = &place.note {
+        // writing to a string cannot fail
+        let _ = writeln!(text, "no GPU is used: {why}");
+    }
+    text
+}
+
+/// Everything about one case.
+pub fn block(m: &Measurement) -> String {
+    let run = &m.timed.run;
+    let patches: Vec<String> = m.patches.iter().map(usize::to_string).collect();
+    let mut text = format!(
+        "\n{} {}^3, {}: {:.3e} cell updates/s\n",
+        m.case,
+        m.cells,
+        precision(m.precision),
+        m.timed.rate()
+    );
+    let mut line = |name: &str, what: String| {
+        let _ = writeln!(text, "  {name:<10} {what}");
+    };
+    line(
+        "steps",
+        format!(
+            "{} root steps after {}, {} level steps, {} regrids; {:.3e} cell updates in {:.3} s; set-up {:.1} s",
+            m.steps,
+            m.warm_up,
+            run.level_steps,
+            run.regrids,
+            run.cell_updates as f64,
+            m.timed.wall,
+            m.set_up
+        ),
+    );
+    line(
+        "patches",
+        format!("{} ({:.2e} cells)", patches.join(" "), m.all_cells() as f64),
+    );
+    line("time", phases(m));
+    if run.mended_cells + run.retried_steps > 0 {
+        let (cells, steps) = (run.mended_cells, run.retried_steps);
+        line("mended", format!("{cells} cells, {steps} steps retried"));
+    }
+    if let Some(device) = &m.timed.device {
+        line("traffic", traffic(device, m.steps, "root step"));
+        line("", traffic(device, run.level_steps, "level step"));
+    }
+    line("memory", memory(m));
+    if let Some(busy) = m.busy() {
+        let (busy, host) = (100.0 * busy, 100.0 * (1.0 - busy));
+        line("busy", format!("device {busy:.1}%, host alone {host:.1}%"));
+    }
+    if let Some(profile) = &m.profile {
+        text += &kernels(profile);
+    }
+    text
+}
+
+/// The share of each phase in the wall time of the host.
+fn phases(m: &Measurement) -> String {
+    let phases = Phase::ALL.into_iter().zip(m.timed.run.seconds);
+    let phases = phases.filter(|(phase, _)| *phase != Phase::Initialise);
+    let mut rest = m.timed.wall;
+    let mut shares: Vec<String> = Vec::new();
+    for (phase, seconds) in phases {
+        rest -= seconds;
+        let name = format!("{phase:?}").to_lowercase();
+        shares.push(format!("{name} {:.1}%", 100.0 * seconds / m.timed.wall));
+    }
+    let rest = 100.0 * rest.max(0.0) / m.timed.wall;
+    format!("{}, all else {rest:.1}%", shares.join(", "))
+}
+
+fn traffic(device: &DeviceCounters, steps: u64, name: &str) -> String {
+    let per = |count: u64| count as f64 / steps.max(1) as f64;
+    format!(
+        "per {name}: {:.1} launches, {:.1} waits, {} up, {} down",
+        per(device.launches),
+        per(device.synchronisations),
+        shown(per(device.bytes_up) as u64),
+        shown(per(device.bytes_down) as u64)
+    )
+}
+
+fn memory(m: &Measurement) -> String {
+    let mut text = format!(
+        "fields {}, resident {}",
+        shown(m.memory.fields),
+        shown(m.memory.resident)
+    );
+    if let Some(device) = m.memory.device {
+        let used = device.total.saturating_sub(device.free);
+        text += &format!(", device {} of {}", shown(used), shown(device.total));
+    }
+    text
+}
+
+fn kernels(profile: &Profile) -> String {
+    let mut text = format!(
+        "  {:<24} {:>9} {:>12} {:>7} {:>11} {:>9}\n",
+        "kernel", "launches", "total", "share", "cells/s", "GB/s"
+    );
+    let all = profile.seconds();
+    for kernel in &profile.kernels {
+        let cells = kernel.cells_per_second.map(|rate| format!("{rate:.3e}"));
+        let bytes = kernel
+            .bytes_per_second
+            .map(|rate| format!("{:.1}", 1e-9 * rate));
+        let line = format!(
+            "  {:<24} {:>9} {:>9.3} ms {:>6.1}% {:>11} {:>9}",
+            kernel.name,
+            kernel.launches,
+            1e3 * kernel.seconds,
+            100.0 * kernel.seconds / all,
+            cells.unwrap_or_default(),
+            bytes.unwrap_or_default()
+        );
+        text += line.trim_end();
+        text.push('\n');
+    }
+    let wall = 1e3 * profile.wall;
+    text + &format!(
+        "  {:<24} {:>9} {:>9.3} ms of {wall:.3} ms with every launch timed\n",
+        "all",
+        "",
+        1e3 * all
+    )
+}
+
+/// One line a case.
+pub fn table(measurements: &[Measurement]) -> String {
+    let mut text = format!(
+        "\n{:<18} {:>6} {:>9} {:>9} {:>7} {:>9} {:>12}\n",
+        "case", "root", "precision", "cells", "steps", "seconds", "updates/s"
+    );
+    for m in measurements {
+        let _ = writeln!(
+            text,
+            "{:<18} {:>6} {:>9} {:>9.2e} {:>7} {:>9.3} {:>12.3e}",
+            m.case,
+            format!("{}^3", m.cells),
+            precision(m.precision),
+            m.all_cells() as f64,
+            m.steps,
+            m.timed.wall,
+            m.timed.rate()
+        );
+    }
+    text
+}

@@ -1,0 +1,120 @@
+//! `nestar bench`: what it measures and how it is asked.
+
+use crate::Place;
+use serde_json::Value;
+
+/// The figures that `nestar bench` with the given arguments writes.
+fn figures(place: &Place, arguments: &[&str]) -> Value {
+    let outcome = place.nestar(&[&["bench", "--json", "-"][..], arguments].concat());
+    outcome.has_status(0);
+    // nothing but JSON on the standard output
+    serde_json::from_str(&outcome.out).unwrap_or_else(|e| panic!("{e}:\n{}", outcome.out))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+#[test]
+fn every_case_gives_rates_in_both_precisions() {
+    let place = Place::new();
+    let all = figures(&place, &["--device", "cpu", "--cells", "8", "--steps", "1"]);
+    assert_eq!(all["schema"], 1);
+    assert!(all["device"].as_str().is_some_and(|d| d.starts_with("CPU")));
+    let results = all["results"].as_array().expect("a list of results");
+    let names: Vec<(&str, &str)> = results
+        .iter()
+        .map(|r| (r["case"].as_str(), r["precision"].as_str()))
+        .map(|(case, precision)| (case.unwrap_or_default(), precision.unwrap_or_default()))
+        .collect();
+    let cases = ["uniform", "blast", "kelvin-helmholtz"];
+    let wanted = cases.map(|case| [(case, "single"), (case, "double")]);
+    assert_eq!(names, wanted.concat());
+    for result in results {
+        assert!(number(&result["cell_updates_per_second"]) > 0.0, "{result}");
+        let cells = result["patches"].as_array().expect("patches").iter();
+        let cells: f64 = cells.map(|n| 512.0 * number(n)).sum();
+        assert_eq!(number(&result["cells"]), cells);
+        assert!(number(&result["cell_updates"]) >= cells, "{result}");
+        assert!(number(&result["memory"]["fields_bytes"]) > 0.0);
+        let phases = result["phase_seconds"].as_object().expect("phases");
+        let phases: f64 = phases.values().map(number).sum();
+        assert!(phases > 0.0 && phases <= number(&result["wall_seconds"]));
+    }
+    let finest = results[2]["patches"].as_array().expect("patches").len();
+    assert_eq!(finest, 4, "three levels of refinement");
+}
+
+#[test]
+fn a_text_for_people_and_a_file_for_programs_come_together() {
+    let place = Place::new();
+    let arguments =
+        "bench uniform --device cpu --precision single --cells 16 --steps 2 --json figures.json";
+    let outcome = place.nestar(&arguments.split(' ').collect::<Vec<_>>());
+    outcome
+        .has_status(0)
+        .tells(&["measures uniform 16^3, single"]);
+    for text in [
+        "machine: ",
+        "device: CPU, ",
+        "uniform 16^3, single: ",
+        "2 root steps after 2, 2 level steps",
+        "uniform              16^3    single    4.10e3       2 ",
+    ] {
+        assert!(
+            outcome.out.contains(text),
+            "no {text:?} in\n{}",
+            outcome.out
+        );
+    }
+    let file: Value = serde_json::from_str(&place.read("figures.json")).expect("JSON");
+    assert_eq!(file["results"][0]["root_steps"], 2);
+    assert!(!place.0.join("out").exists(), "a benchmark writes no run");
+}
+
+#[test]
+fn a_profile_names_the_kernels_of_a_device() {
+    let place = Place::new();
+    let arguments = "blast --device emulated --precision single --cells 8 --steps 4 --profile --set mesh.max_level=1";
+    let compiler = std::process::Command::new("c++").arg("--version").output();
+    if compiler.is_err() {
+        println!("skipped: there is no C++ compiler");
+        return;
+    }
+    let all = figures(&place, &arguments.split(' ').collect::<Vec<_>>());
+    let result = &all["results"][0];
+    let kernels = result["profile"]["kernels"].as_array().expect("kernels");
+    let step = kernels.iter().find(|k| k["name"] == "fluid_step");
+    let step = step.unwrap_or_else(|| panic!("{result:#}"));
+    assert_eq!(step["launches"], result["level_steps"]);
+    assert!(number(&step["cells_per_second"]) > 0.0 && number(&step["bytes_per_second"]) > 0.0);
+    let shares: f64 = kernels.iter().map(|k| number(&k["share"])).sum();
+    assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+    let traffic = &result["traffic"]["per_level_step"];
+    assert!(number(&traffic["launches"]) >= 1.0 && number(&traffic["bytes_down"]) > 0.0);
+    let busy = number(&result["device_busy_share"]);
+    assert!(busy > 0.0 && busy <= 1.0, "{busy}");
+}
+
+#[test]
+fn what_a_benchmark_is_asked_wrongly_is_told() {
+    let place = Place::new();
+    let cases = [
+        ("uniforn", "a similar value exists: 'uniform'"),
+        ("--cells 12", "it must be a multiple of 8"),
+        ("--steps 0", "--steps"),
+        ("--device gpu", "run.device"),
+        ("--set hydro.gama=1", "did you mean `gamma`?"),
+    ];
+    for (options, text) in cases {
+        let arguments = ["bench"].into_iter().chain(options.split(' '));
+        let outcome = place.nestar(&arguments.collect::<Vec<_>>());
+        outcome.has_status(2).complains(&[text]);
+    }
+    let small = "bench uniform --device cpu --cells 32 --set run.memory_limit=1";
+    let outcome = place.nestar(&small.split(' ').collect::<Vec<_>>());
+    outcome.has_status(1).complains(&[
+        "uniform 32^3, single: too little memory",
+        "--cells with fewer",
+    ]);
+}
