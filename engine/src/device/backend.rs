@@ -5,7 +5,7 @@ use super::{DeviceError, DeviceLimits, DeviceMemory, KernelInfo, Shape};
 use std::sync::Arc;
 
 /// A kind of device. Everything is ordered on one stream: copies, fills and launches take effect in the order of their
-/// calls.
+/// calls; [`Copies`] alone stand beside it.
 pub(super) trait Backend: Send + Sync {
     /// One line about the device.
     fn describe(&self) -> String;
@@ -33,10 +33,29 @@ pub(super) trait Backend: Send + Sync {
     fn zero(&self, to: u64, bytes: usize) -> Result<(), DeviceError>;
     /// Copies on the device; the two do not overlap.
     fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), DeviceError>;
+    /// A second queue, for copies to the host.
+    fn copies(&self) -> Result<Box<dyn Copies>, DeviceError>;
     /// Waits for all work.
     fn synchronise(&self) -> Result<(), DeviceError>;
     /// Compiles a source, or takes the result of an earlier compilation.
     fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn Code>, DeviceError>;
+}
+
+/// A queue of copies to the host beside the stream.
+pub(super) trait Copies: Send + Sync {
+    /// What is queued here from now on comes after all work on the stream so far.
+    fn follow(&self) -> Result<(), DeviceError>;
+    /// Starts a copy of `bytes > 0` from device memory to memory of `allocate_host`. Both ends live until its end, and nobody
+    /// touches `to`.
+    fn start(&self, from: u64, to: *mut u8, bytes: usize) -> Result<Box<dyn Pending>, DeviceError>;
+}
+
+/// A copy of such a queue.
+pub(super) trait Pending: Send + Sync {
+    /// Whether it has ended.
+    fn is_done(&self) -> Result<bool, DeviceError>;
+    /// Waits for its end.
+    fn wait(&self) -> Result<(), DeviceError>;
 }
 
 /// Reserved addresses that memory is mapped to from the front.

@@ -41,25 +41,44 @@ pub struct Buffer<T> {
     device: Device,
     address: u64,
     length: usize,
+    lent: bool,
     elements: PhantomData<fn() -> T>,
 }
 
 impl<T: Pod> Buffer<T> {
     /// `length` zeroed elements.
     pub(super) fn new(device: &Device, length: usize) -> Result<Self, DeviceError> {
-        let mut buffer = Self {
-            device: device.clone(),
-            address: 0,
-            length: 0,
-            elements: PhantomData,
-        };
+        let mut buffer = Self::empty(device);
+        let bytes = bytes_of::<T>(length)?;
+        if bytes > 0 {
+            let backend = device.backend();
+            buffer.address = device.loans().ask(|| backend.allocate(bytes))?;
+            buffer.length = length;
+            backend.zero(buffer.address, bytes)?;
+        }
+        Ok(buffer)
+    }
+
+    /// `length` elements of any value, lent.
+    pub(super) fn lent(device: &Device, length: usize) -> Result<Self, DeviceError> {
+        let mut buffer = Self::empty(device);
         let bytes = bytes_of::<T>(length)?;
         if bytes > 0 {
             buffer.address = device.backend().allocate(bytes)?;
-            buffer.length = length;
-            device.backend().zero(buffer.address, bytes)?;
+            (buffer.length, buffer.lent) = (length, true);
+            device.loans().lend(bytes);
         }
         Ok(buffer)
+    }
+
+    fn empty(device: &Device) -> Self {
+        Self {
+            device: device.clone(),
+            address: 0,
+            length: 0,
+            lent: false,
+            elements: PhantomData,
+        }
     }
 }
 
@@ -94,6 +113,9 @@ impl<T> Drop for Buffer<T> {
         if self.length > 0 {
             self.device.backend().release(self.address, self.bytes());
         }
+        if self.lent {
+            self.device.loans().give_back(self.bytes());
+        }
     }
 }
 
@@ -109,6 +131,7 @@ impl<T> DeviceSlice<T> for Buffer<T> {
 /// Device memory that grows without moving, freed on drop: addresses are reserved at the start, memory is mapped to them
 /// in slabs.
 pub struct Growable<T> {
+    device: Device,
     range: Option<Box<dyn Range>>,
     length: usize,
     most: usize,
@@ -124,6 +147,7 @@ impl<T: Pod> Growable<T> {
             bytes => Some(device.backend().reserve(bytes)?),
         };
         Ok(Self {
+            device: device.clone(),
             range,
             length: 0,
             most,
@@ -144,7 +168,7 @@ impl<T: Pod> Growable<T> {
             Some(range) if length <= most => {
                 let bytes = bytes_of::<T>(length)?;
                 if bytes > range.mapped() {
-                    range.grow(bytes)?;
+                    self.device.loans().ask(|| range.grow(bytes))?;
                 }
             }
             _ => {

@@ -1,7 +1,8 @@
 //! Devices: where kernels run. A GPU through CUDA, or an emulated device that runs the same kernel sources on the CPU.
 //!
 //! A device is memory ([`Buffer`], [`Growable`]), compiled sources ([`Module`], [`Kernel`]) and one stream of work: copies,
-//! fills and launches take effect in the order of their calls, and the host waits only where it reads a number. Sources
+//! fills and launches take effect in the order of their calls, and the host waits only where it reads a number. Large copies
+//! to the host can go on beside the work, through a [`CopyStream`]. Sources
 //! are texts in the language of `nestar_device::LAUNCH`; a kernel takes one parameter, a `#[repr(C)]` structure of plain
 //! data, in which device memory stands as addresses.
 //!
@@ -24,16 +25,19 @@
 mod backend;
 mod cache;
 mod choice;
+mod copies;
 mod counters;
 mod cuda;
 mod emulated;
 mod error;
+mod loans;
 mod memory;
 mod module;
 #[cfg(test)]
 mod tests;
 
 pub use choice::ComputeDevice;
+pub use copies::{CopyStream, Transfer};
 pub use counters::{DeviceCounters, KernelCounters};
 pub use error::DeviceError;
 pub use memory::{Buffer, DeviceSlice, Growable, Pinned};
@@ -42,6 +46,7 @@ pub use module::{Kernel, KernelInfo, Module};
 use backend::Backend;
 use bytemuck::Pod;
 use counters::Tally;
+use loans::Loans;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -104,6 +109,7 @@ struct Opened {
     kind: DeviceKind,
     backend: Box<dyn Backend>,
     tally: Tally,
+    loans: Loans,
 }
 
 impl Device {
@@ -129,6 +135,7 @@ impl Device {
             kind,
             backend,
             tally: Tally::default(),
+            loans: Loans::default(),
         })))
     }
 
@@ -150,12 +157,19 @@ impl Device {
         self.0.kind
     }
 
-    /// Memory, free and in total, in bytes.
+    /// Memory, free and in total, in bytes. What is lent counts as free.
     ///
     /// # Errors
     /// The driver does not tell.
     pub fn memory(&self) -> Result<DeviceMemory, DeviceError> {
-        self.0.backend.memory()
+        // whatever comes back between the two questions must not count twice
+        let lent = self.0.loans.bytes();
+        let DeviceMemory { free, total } = self.0.backend.memory()?;
+        let lent = lent.min(self.0.loans.bytes());
+        Ok(DeviceMemory {
+            free: (free + lent).min(total),
+            total,
+        })
     }
 
     /// What launches may ask for.
@@ -184,6 +198,15 @@ impl Device {
         Buffer::new(self, length)
     }
 
+    /// Device memory of `length` elements of any value for a short while: until it is dropped it counts as free, and who needs
+    /// it waits. Whoever holds it must not ask for memory of the device, nor wait for somebody who does.
+    ///
+    /// # Errors
+    /// The device's memory does not suffice now.
+    pub fn lend<T: Pod>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
+        Buffer::lent(self, length)
+    }
+
     /// Device memory that grows to `most` elements without moving, empty at first.
     ///
     /// # Errors
@@ -198,6 +221,14 @@ impl Device {
     /// The host's memory does not suffice.
     pub fn pinned<T: Pod>(&self, length: usize) -> Result<Pinned<T>, DeviceError> {
         Pinned::new(self, length)
+    }
+
+    /// A second stream, for copies to page-locked memory beside the device's work.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn copy_stream(&self) -> Result<CopyStream, DeviceError> {
+        CopyStream::new(self)
     }
 
     /// Copies `values` to the elements of `to` from `offset` on. On return `values` may be reused.
@@ -349,6 +380,10 @@ impl Device {
 
     fn tally(&self) -> &Tally {
         &self.0.tally
+    }
+
+    fn loans(&self) -> &Loans {
+        &self.0.loans
     }
 }
 

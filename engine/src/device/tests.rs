@@ -80,6 +80,7 @@ fn emulated(folder: &Path) -> Option<Device> {
         kind: DeviceKind::Emulated,
         backend: Box::new(backend),
         tally: Tally::default(),
+        loans: Loans::default(),
     })))
 }
 

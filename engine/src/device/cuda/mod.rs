@@ -1,12 +1,13 @@
 //! The GPU, through CUDA's driver and NVRTC, both of which are loaded at run time: the program starts without them.
 
+mod copies;
 mod driver;
 mod image;
 mod slabs;
 mod staging;
 mod stream;
 
-use super::backend::{Backend, Code, Range};
+use super::backend::{Backend, Code, Copies, Range};
 use super::cache::Cache;
 use super::counters::KernelTally;
 use super::error::size;
@@ -299,6 +300,10 @@ impl Backend for Cuda {
     fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), DeviceError> {
         self.bind()?;
         stream::copy_within(self.context.stream, from, to, bytes)
+    }
+
+    fn copies(&self) -> Result<Box<dyn Copies>, DeviceError> {
+        Ok(Box::new(copies::Beside::open(&self.context)?))
     }
 
     fn synchronise(&self) -> Result<(), DeviceError> {

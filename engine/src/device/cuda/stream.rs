@@ -1,6 +1,6 @@
 //! The queue of work: copies, fills, events, waits. The context must be current on the calling thread.
 
-use super::driver::{Event, Stream, driver, sys};
+use super::driver::{Code, Event, Stream, answer, driver, sys};
 use crate::device::DeviceError;
 
 /// What an event is for.
@@ -8,6 +8,8 @@ use crate::device::DeviceError;
 pub(super) enum Mark {
     /// To wait for.
     Order,
+    /// To wait for in a thread that leaves the processor to others meanwhile.
+    Sleep,
     /// To take times.
     Time,
 }
@@ -79,13 +81,16 @@ pub(super) fn zero(stream: Stream, to: u64, bytes: usize) -> Result<(), DeviceEr
 /// A new event.
 pub(super) fn event(mark: Mark) -> Result<Event, DeviceError> {
     let mut event = std::ptr::null_mut();
+    use sys::CUevent_flags_enum as Flags;
+    let untimed = Flags::CU_EVENT_DISABLE_TIMING as u32;
     let flags = match mark {
-        Mark::Order => sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING,
-        Mark::Time => sys::CUevent_flags_enum::CU_EVENT_DEFAULT,
+        Mark::Order => untimed,
+        Mark::Sleep => untimed | Flags::CU_EVENT_BLOCKING_SYNC as u32,
+        Mark::Time => Flags::CU_EVENT_DEFAULT as u32,
     };
     driver!(
         "cannot make an event of the GPU",
-        cuEventCreate(&mut event, flags as u32)
+        cuEventCreate(&mut event, flags)
     )?;
     Ok(Event(event))
 }
@@ -107,6 +112,23 @@ pub(super) fn record(event: Event, stream: Stream) -> Result<(), DeviceError> {
 /// Waits until all work before an event is done; not at all if it was never recorded.
 pub(super) fn wait_for(event: Event) -> Result<(), DeviceError> {
     driver!("the GPU's work failed", cuEventSynchronize(event.0))
+}
+
+/// Whether all work before an event is done.
+pub(super) fn has_passed(event: Event) -> Result<bool, DeviceError> {
+    // SAFETY: the event is the driver's
+    match unsafe { sys::cuEventQuery(event.0) } {
+        Code::CUDA_ERROR_NOT_READY => Ok(false),
+        code => answer("the GPU's work failed", code).map(|()| true),
+    }
+}
+
+/// Lets what is queued from now on wait for an event of another queue.
+pub(super) fn follow(stream: Stream, event: Event) -> Result<(), DeviceError> {
+    driver!(
+        "cannot order the GPU's work",
+        cuStreamWaitEvent(stream.0, event.0, 0)
+    )
 }
 
 /// Nanoseconds between two events that have passed.

@@ -1,10 +1,11 @@
 //! The emulated device: kernel sources compiled by the C++ compiler and run on the CPU, each block as one thread.
 
 mod compiler;
+mod copies;
 mod library;
 mod pages;
 
-use super::backend::{Backend, Code, Range};
+use super::backend::{Backend, Code, Copies, Range};
 use super::cache::{Cache, Workplace};
 use super::{DeviceError, DeviceLimits, DeviceMemory};
 use compiler::Compiler;
@@ -148,6 +149,10 @@ impl Backend for Emulated {
         // SAFETY: as in `upload`, for both ends
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
         Ok(())
+    }
+
+    fn copies(&self) -> Result<Box<dyn Copies>, DeviceError> {
+        Ok(Box::new(copies::Late))
     }
 
     fn synchronise(&self) -> Result<(), DeviceError> {

@@ -1,0 +1,112 @@
+//! Memory of a device that is given back soon, and those who wait for it.
+
+use super::DeviceError;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What is lent at present.
+#[derive(Debug, Default)]
+struct State {
+    bytes: u64,
+    /// How often memory came back.
+    returns: u64,
+}
+
+/// Memory lent for a while.
+#[derive(Debug, Default)]
+pub(super) struct Loans {
+    state: Mutex<State>,
+    returned: Condvar,
+}
+
+impl Loans {
+    /// The state, also after a panic elsewhere: every change of it is complete in itself.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes that will come back.
+    pub(super) fn bytes(&self) -> u64 {
+        self.lock().bytes
+    }
+
+    /// Notes a loan.
+    pub(super) fn lend(&self, bytes: usize) {
+        self.lock().bytes += bytes as u64;
+    }
+
+    /// Notes that lent memory was freed.
+    pub(super) fn give_back(&self, bytes: usize) {
+        let mut state = self.lock();
+        state.bytes = state.bytes.saturating_sub(bytes as u64);
+        state.returns += 1;
+        self.returned.notify_all();
+    }
+
+    /// Asks for memory. Where it does not suffice and some is lent, waits for that to come back and asks again.
+    pub(super) fn ask<T>(
+        &self,
+        mut attempt: impl FnMut() -> Result<T, DeviceError>,
+    ) -> Result<T, DeviceError> {
+        loop {
+            let before = self.lock().returns;
+            let error = match attempt() {
+                Err(error @ DeviceError::Memory { .. }) => error,
+                answer => return answer,
+            };
+            let mut state = self.lock();
+            while state.returns == before && state.bytes > 0 {
+                let waited = self.returned.wait(state);
+                state = waited.unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.returns == before {
+                return Err(error);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Loans;
+    use crate::device::DeviceError;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    const SHORT: DeviceError = DeviceError::Memory {
+        asked: 2,
+        free: 1,
+        total: 3,
+    };
+
+    #[test]
+    fn who_needs_memory_waits_until_enough_has_come_back() {
+        let (loans, asked) = (Loans::default(), AtomicU32::new(0));
+        loans.lend(10);
+        loans.lend(20);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                loans.ask(|| match asked.fetch_add(1, Ordering::SeqCst) {
+                    0 | 1 => Err(SHORT),
+                    _ => Ok(()),
+                })
+            });
+            for (bytes, attempts) in [(10, 1), (20, 2)] {
+                while asked.load(Ordering::SeqCst) < attempts {
+                    std::thread::yield_now();
+                }
+                assert!(!waiting.is_finished());
+                loans.give_back(bytes);
+            }
+            assert_eq!(waiting.join().expect("no panic"), Ok(()));
+        });
+        assert_eq!((asked.into_inner(), loans.bytes()), (3, 0));
+    }
+
+    #[test]
+    fn without_loans_a_refusal_stands_and_other_errors_always_do() {
+        let loans = Loans::default();
+        assert_eq!(loans.ask(|| Err::<(), _>(SHORT)), Err(SHORT));
+        loans.lend(1);
+        let broken = || DeviceError::Kernel("broken".into());
+        assert_eq!(loans.ask(|| Err::<(), _>(broken())), Err(broken()));
+    }
+}
