@@ -10,11 +10,12 @@ use nestar::kernels::mesh::{GatherScratch, GhostView};
 
 /// Gathers patches with 1 to 4 layers of ghosts into global memory.
 const KERNELS: &str = "
-struct Gathered { mesh::View view; const int* rows; mesh::REAL* blocks; };
+struct Gathered { mesh::View view; const int* rows; mesh::REAL* blocks; mesh::REAL* work; };
 template<int G> RS_FN void gather_to(const Gathered& p) {
   constexpr int N = 8 + 2 * G;
   mesh::REAL* block = p.blocks + (rs::i64)launch::block() * (mesh::COMPONENTS * N * N * N);
-  mesh::gather<G>(block, p.view, p.rows[launch::block()], mesh::Store<N>());
+  mesh::REAL* work = p.work ? p.work + (rs::i64)launch::block() * mesh::INTERPOLATION_WORK<G> : nullptr;
+  mesh::gather<G>(block, p.view, p.rows[launch::block()], mesh::Store<N>(), work);
 }
 KERNEL(gather_1, Gathered) { gather_to<1>(p); }
 KERNEL(gather_2, Gathered) { gather_to<2>(p); }
@@ -28,6 +29,7 @@ struct Gathered {
     view: DeviceView,
     rows: u64,
     blocks: u64,
+    work: u64,
 }
 
 fn on_host<R: Number>(view: &GhostView<R>, rows: &[u32], ghosts: usize) -> Vec<R> {
@@ -49,24 +51,25 @@ fn on_host<R: Number>(view: &GhostView<R>, rows: &[u32], ghosts: usize) -> Vec<R
     blocks
 }
 
-fn on_device<R: Number>(twins: &Twins, level: usize, ghosts: usize) -> Vec<R> {
-    let pool = twins.pools()[1];
-    let source = pool.device().program(&[], &[KERNELS]);
+/// With work space the interpolation is shared out by components.
+fn on_device<R: Number>(twins: &Twins, level: usize, ghosts: usize, shared: bool) -> Vec<R> {
+    let (pool, tables) = (twins.pools()[1], twins.tables());
     let module = twins
         .device
-        .compile("gather", &source)
-        .unwrap_or_else(|e| panic!("{e}"));
-    let kernel = module
-        .kernel(&format!("gather_{ghosts}"))
-        .expect("a kernel");
-    let tables = twins.tables();
+        .compile("gather", &pool.device().program(&[], &[KERNELS]));
+    let kernel = module.and_then(|m| m.kernel(&format!("gather_{ghosts}")));
+    let kernel = kernel.unwrap_or_else(|e| panic!("{e}"));
     let count = tables.count(level);
     let length = count * COMPONENTS * (8 + 2 * ghosts).pow(3);
     let blocks: Buffer<R> = twins.device.buffer(length).expect("memory");
+    let coarse = (4 + 2 * ghosts.div_ceil(2)).pow(3);
+    let work = usize::from(shared) * 4 * COMPONENTS * coarse * count;
+    let work: Buffer<R> = twins.device.buffer(work).expect("memory");
     let parameters = Gathered {
         view: pool.view(tables, twins.topology(), level),
         rows: tables.rows(level),
         blocks: blocks.address(),
+        work: work.address(),
     };
     let shape = Shape {
         blocks: count as u32,
@@ -97,7 +100,7 @@ fn gathering<R: Number>(case: &Case, device: &Device) {
             let view = twins.pools()[0].ghosts::<R>(twins.topology(), level);
             let host = on_host(&view, rows, ghosts);
             let n = 8 + 2 * ghosts;
-            compare(&host, &on_device(&twins, level, ghosts), |at| {
+            let place = |at: usize| {
                 let (block, cell) = (at / (COMPONENTS * n * n * n), at % (n * n * n));
                 let (row, place) = (rows[block], [cell % n, cell / n % n, cell / (n * n)]);
                 let c = at / (n * n * n) % COMPONENTS;
@@ -106,7 +109,10 @@ fn gathering<R: Number>(case: &Case, device: &Device) {
                     "{:?}, level {level}, {ghosts} ghosts, patch {index:?}, component {c}, cell {place:?}",
                     case.faces
                 )
-            });
+            };
+            for shared in [false, true] {
+                compare(&host, &on_device(&twins, level, ghosts, shared), place);
+            }
         }
     }
 }

@@ -1,0 +1,220 @@
+//! The step of a patch on a device against the CPU's, bit for bit, for one periodic patch of random gas.
+
+use nestar::engine::device::{Device, DeviceKind, Shape};
+use nestar::kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
+use nestar::kernels::hydro::{
+    CellMask10, FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver,
+    Reconstruction, Riemann, Scheme,
+};
+use nestar::kernels::mesh::device::{FaceText, FieldText};
+use nestar::kernels::mesh::prolong::SlopeLimiter;
+use nestar::kernels::hydro::eos;
+
+const RATE: [f64; 3] = [0.11, 0.09, 0.13];
+const INVERSE_DX: [f64; 3] = [8.0, 7.0, 9.0];
+
+/// A periodic gas.
+fn field(double: bool, components: usize) -> FieldText {
+    let periodic = || [FaceText::Periodic, FaceText::Periodic];
+    FieldText {
+        double,
+        components,
+        faces: [periodic(), periodic(), periodic()],
+        normal: [2, 4, 8],
+        limiter: SlopeLimiter::MonotonizedCentral,
+        physical: eos::is_physical::ITEM,
+        leading: 5,
+    }
+}
+
+/// A patch of gas with jumps, some of them violent.
+fn random_patch<R: HydroReal>(components: usize, violent: bool) -> Vec<R> {
+    let mut seed = 88172645463325252u64;
+    let mut random = || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        (seed >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let mut row = vec![R::lit(0.0); components * 512];
+    for cell in 0..512 {
+        let density = 0.1 + random();
+        let mut kinetic = 0.0;
+        row[cell] = R::lit(density);
+        for axis in 1..4 {
+            let v = random() - 0.5;
+            kinetic += 0.5 * density * v * v;
+            row[axis * 512 + cell] = R::lit(density * v);
+        }
+        let pressure = if violent && random() < 0.03 { 400.0 } else { 0.2 + random() };
+        row[4 * 512 + cell] = R::lit(pressure / (1.4 - 1.0) + kinetic);
+        for c in 5..components {
+            row[c * 512 + cell] = R::lit(density * random());
+        }
+    }
+    row
+}
+
+struct Case {
+    method: FluidMethod,
+    scalars: usize,
+    mends: bool,
+}
+
+/// New values, signal rate and unphysical cells on the CPU.
+fn on_cpu<R: HydroReal>(case: &Case, row: &[R], mask: Option<&CellMask10>) -> (Vec<R>, R, [u64; 8]) {
+    let solver = PatchSolver::<R>::new(case.method, 1.4, case.scalars, LaneChoice::Auto);
+    let mut scratch = solver.scratch();
+    let (ghosts, components) = (solver.ghosts(), solver.components());
+    let (n, stride) = (8 + 2 * ghosts, scratch.component_stride());
+    let input = scratch.input();
+    for c in 0..components {
+        for cell in 0..n * n * n {
+            let [i, j, k] = [cell % n, cell / n % n, cell / (n * n)].map(|i| (i + 8 - ghosts) % 8);
+            input[c * stride + cell] = row[c * 512 + i + 8 * (j + 8 * k)];
+        }
+    }
+    let mut out = vec![R::lit(0.0); components * 512];
+    let outcome = solver.update(
+        &mut scratch,
+        RATE.map(R::lit),
+        INVERSE_DX.map(R::lit),
+        &mut out,
+        &mut FaceFluxes::default(),
+        mask,
+    );
+    (out, outcome.signal_rate, outcome.unphysical)
+}
+
+/// The same on a device; `first_order`: the patch's own cells to mend.
+fn on_device<R: HydroReal + bytemuck::Pod>(
+    device: &Device,
+    case: &Case,
+    row: &[R],
+    first_order: &[u32; 16],
+) -> (Vec<R>, R, [u64; 8]) {
+    let double = size_of::<R>() == 8;
+    let text = FluidProgram {
+        method: case.method,
+        gamma: 1.4,
+        scalars: case.scalars,
+        double,
+        mends: case.mends,
+        in_shared: false,
+        threads: 576,
+        blocks: 1,
+    };
+    let source =
+        field(double, 5 + case.scalars).program(&text.items(), &[&text.text(), STEP, RATES]);
+    let module = device.compile("fluid-test", &source).unwrap();
+    let kernel = module.kernel("fluid_step").unwrap();
+    let present = device.buffer::<R>(row.len()).unwrap();
+    device.upload(&present, 0, row).unwrap();
+    let next = device.buffer::<R>(row.len()).unwrap();
+    let around = device.buffer::<i32>(28).unwrap();
+    let rows = device.buffer::<i32>(1).unwrap();
+    let rates = device.buffer::<R>(1).unwrap();
+    let unphysical = device.buffer::<u64>(8).unwrap();
+    let flagged = device.buffer::<u32>(16).unwrap();
+    device.upload(&flagged, 0, first_order).unwrap();
+    let stale = device.buffer::<u8>(8).unwrap();
+    let status = device.buffer::<u64>(2).unwrap();
+    let bytes = text.scratch() * text.value_bytes();
+    let scratch = device.buffer::<u64>(bytes / 8 + 1).unwrap();
+    let mut p = [0u64; 37];
+    p[0] = present.address();
+    p[1] = present.address();
+    p[2] = present.address();
+    p[3] = around.address();
+    p[8] = 1f64.to_bits();
+    p[22] = next.address();
+    p[23] = rows.address();
+    p[24] = rates.address();
+    p[25] = unphysical.address();
+    p[26] = if case.mends { flagged.address() } else { 0 };
+    p[27] = stale.address();
+    p[28] = scratch.address();
+    p[29] = status.address();
+    for a in 0..3 {
+        p[30 + a] = RATE[a].to_bits();
+        p[33 + a] = INVERSE_DX[a].to_bits();
+    }
+    p[36] = 1;
+    let shape = Shape {
+        blocks: 1,
+        threads: 576,
+        shared: 0,
+    };
+    device.launch(&kernel, shape, &p).unwrap();
+    let mut out = vec![R::lit(0.0); row.len()];
+    device.download(&next, 0, &mut out).unwrap();
+    let mut rate = [R::lit(0.0)];
+    device.download(&rates, 0, &mut rate).unwrap();
+    let mut mask = [0; 8];
+    device.download(&unphysical, 0, &mut mask).unwrap();
+    (out, rate[0], mask)
+}
+
+fn compare<R: HydroReal + bytemuck::Pod>(device: &Device, case: &Case) {
+    let violent = case.mends;
+    let row = random_patch::<R>(5 + case.scalars, violent);
+    let (mut mask, mut first_order) = (CellMask10::new(), [0u32; 16]);
+    if case.mends {
+        for cell in [0usize, 63, 77, 200, 448, 511] {
+            first_order[cell / 32] |= 1 << (cell % 32);
+            let at = [cell % 8, cell / 8 % 8, cell / 64].map(|i| i as i32);
+            // the patch is its own neighbour
+            for face in 0..7usize {
+                let mut ghost = at;
+                if face < 6 {
+                    ghost[face / 2] += if face % 2 == 0 { -8 } else { 8 };
+                }
+                if ghost.iter().all(|i| (-1..=8).contains(i)) {
+                    mask.set(ghost[0], ghost[1], ghost[2]);
+                }
+            }
+        }
+    }
+    let wanted = on_cpu(case, &row, case.mends.then_some(&mask));
+    let found = on_device(device, case, &row, &first_order);
+    let method = case.method;
+    assert_eq!(found.2, wanted.2, "unphysical cells: {method:?}");
+    assert_eq!(found.1.bits(), wanted.1.bits(), "signal rate: {method:?}");
+    let same = |(a, b): (&R, &R)| a.bits() == b.bits() || (a != a && b != b);
+    let differ = found.0.iter().zip(&wanted.0).filter(|pair| !same(*pair)).count();
+    assert_eq!(differ, 0, "of {} values differ: {method:?}", wanted.0.len());
+}
+
+/// Every scheme, reconstruction, limiter and Riemann solver occurs, with and without scalars and mended cells.
+#[test]
+fn a_step_on_the_device_has_the_bits_of_the_cpu() {
+    let Ok(device) = Device::open(DeviceKind::Emulated) else {
+        println!("skipped: there is no C++ compiler on this machine");
+        return;
+    };
+    use Reconstruction::{Plm, Ppm};
+    use Scheme::{MusclHancock, VanLeer};
+    let cases = [
+        (MusclHancock, Plm, Limiter::MonotonizedCentral, Riemann::Hllc, 0, false),
+        (MusclHancock, Plm, Limiter::VanAlbada, Riemann::Hlle, 2, true),
+        (MusclHancock, Ppm, Limiter::VanLeer, Riemann::Exact, 1, false),
+        (VanLeer, Plm, Limiter::Minmod, Riemann::Hllc, 1, true),
+        (VanLeer, Ppm, Limiter::MonotonizedCentral, Riemann::Hllc, 0, false),
+    ];
+    for (scheme, reconstruction, limiter, riemann, scalars, mends) in cases {
+        let method = FluidMethod {
+            scheme,
+            reconstruction,
+            limiter,
+            riemann,
+            ..FluidMethod::default()
+        };
+        let case = Case {
+            method,
+            scalars,
+            mends,
+        };
+        compare::<f32>(&device, &case);
+        compare::<f64>(&device, &case);
+    }
+}

@@ -1,0 +1,147 @@
+//! Whole runs on a device against the CPU's, by the digests of their snapshots. The device is the emulated one: the kernels
+//! themselves, compiled by the C++ compiler.
+
+use nestar::engine::device::{ComputeDevice, Device, DeviceKind};
+use nestar::engine::run::{RunOptions, Silent};
+use nestar::prelude::*;
+use nestar_tests::decks::{BLAST, SYMMETRIC};
+use nestar_tests::runs::{digests, run_into};
+use nestar_tests::{Scratch, build};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Whether kernels can be compiled here.
+fn emulation() -> bool {
+    let opened = Device::open(DeviceKind::Emulated);
+    if let Err(why) = &opened {
+        println!("skipped: {why}");
+    }
+    opened.is_ok()
+}
+
+/// Snapshots at the start, at every second root step and at the end.
+const OUTPUT: [&str; 3] = ["output.initial=true", "output.final=true", "output.steps=2"];
+
+fn with<'a>(settings: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [&OUTPUT[..], settings, more].concat()
+}
+
+/// Digests of the snapshots of `text` on both kinds of device.
+fn agree(text: &str, settings: &[&str]) {
+    if !emulation() {
+        return;
+    }
+    let [cpu, device] = ["run.device=cpu", "run.device=emulated"].map(|device| {
+        let scratch = Scratch::new();
+        run_into(&scratch.run(), false, text, &with(settings, &[device]))
+            .unwrap_or_else(|e| panic!("{device}: {e}"));
+        digests(&scratch.run())
+    });
+    assert!(cpu.len() > 2, "{cpu:?}");
+    assert_eq!(cpu, device, "{settings:?}");
+}
+
+#[test]
+fn an_adaptive_blast_with_a_scalar_has_the_bits_of_the_cpu() {
+    agree(BLAST, &["time.max_steps=5"]);
+    agree(BLAST, &["time.max_steps=4", "run.precision=single", "time.levels=halved"]);
+}
+
+#[test]
+fn walls_and_odd_domains_have_the_bits_of_the_cpu() {
+    let odd = [
+        "time.max_steps=4",
+        "domain.cells=[8, 24, 16]",
+        "domain.right_edge=[0.5, 1.5, 0.5]",
+        "domain.boundary={ x = [\"reflecting\", \"outflow\"], y = \"diode\", z = \"periodic\" }",
+    ];
+    agree(SYMMETRIC, &odd);
+}
+
+/// Gas torn apart and blown up so hard that a high-order step overshoots: cells are mended and steps retried.
+#[test]
+fn mended_and_retried_steps_have_the_bits_of_the_cpu() {
+    let hard = [
+        "initial.density=if((x-0.5)^2 + (y-0.5)^2 + (z-0.5)^2 < 0.05, 10, 0.01)",
+        "initial.pressure=if((x-0.5)^2 + (y-0.5)^2 + (z-0.5)^2 < 0.002, 1e4, 1e-4)",
+        "initial.velocity_x=if(x < 0.5, -20, 20)",
+        "initial.velocity_y=if(y < 0.3, -15, 15)",
+        "hydro.reconstruction=ppm",
+        "time.courant=0.9",
+        "time.max_steps=6",
+    ];
+    agree(BLAST, &hard);
+    agree(BLAST, &[&hard[..], &["hydro.scheme=vl", "initial.pressure=if(r < 0.3, 100, 1)", "run.precision=single"]].concat());
+}
+
+/// A run begun on the CPU goes on on a device, and the other way round.
+#[test]
+fn a_run_may_change_its_device() {
+    if !emulation() {
+        return;
+    }
+    let whole = Scratch::new();
+    let all = with(&["time.max_steps=6"], &["run.device=cpu"]);
+    run_into(&whole.run(), false, BLAST, &all).unwrap_or_else(|e| panic!("{e}"));
+    let wanted = digests(&whole.run()).pop();
+    for [first, then] in [["cpu", "emulated"], ["emulated", "cpu"]] {
+        let scratch = Scratch::new();
+        for (device, steps, resume) in [(first, 3, false), (then, 6, true)] {
+            let settings = [format!("time.max_steps={steps}"), format!("run.device={device}")];
+            let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+            run_into(&scratch.run(), resume, BLAST, &with(&settings, &[]))
+                .unwrap_or_else(|e| panic!("{e}"));
+        }
+        let found = digests(&scratch.run()).pop();
+        let digest = |last: &Option<(String, String)>| last.as_ref().map(|(_, d)| d.clone());
+        assert_eq!(digest(&found), digest(&wanted), "{first}, then {then}");
+    }
+}
+
+/// Linear drag, of a user's own.
+#[device]
+fn drag<R: Real>(u: Conserved<R>, rate: R, dt: R) -> Conserved<R> {
+    let keep = exp(-rate * dt);
+    let kinetic = kinetic_energy(u);
+    let mut v = u;
+    v.momentum = [keep * u.momentum[0], keep * u.momentum[1], keep * u.momentum[2]];
+    v.energy = u.energy - kinetic * (1.0 - keep * keep);
+    v
+}
+
+struct Drag;
+
+impl Plugin for Drag {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        let system = |clock: Res<LevelClock>, rows: LevelRows, mut gas: ResMut<Pool<Gas>>| {
+            gas.map_cells::<drag>(&rows, &[10.0, clock.dt]);
+        };
+        sim.systems_in(Advance::Sources, system);
+        Ok(())
+    }
+}
+
+/// A source term of a user's own runs where the pool lives, with no text for the device written.
+#[test]
+fn a_users_source_term_has_the_bits_of_the_cpu() {
+    if !emulation() {
+        return;
+    }
+    let [cpu, device] = ["run.device=cpu", "run.device=emulated"].map(|device| {
+        let scratch = Scratch::new();
+        let sim = build(BLAST, &with(&["time.max_steps=3"], &[device]));
+        let mut sim = sim.add(Drag).unwrap_or_else(|e| panic!("{e}"));
+        let on_device = sim.engine().world.resource::<ComputeDevice>().device.is_some();
+        assert_eq!(on_device, device.ends_with("emulated"));
+        sim.run_with(RunOptions {
+            output: Some(scratch.run()),
+            resume: false,
+            stop: Arc::new(AtomicBool::new(false)),
+            observer: Box::new(Silent),
+            build: nestar::assemble::build_info(),
+        })
+        .unwrap_or_else(|e| panic!("{device}: {e}"));
+        digests(&scratch.run())
+    });
+    assert_eq!(cpu, device);
+}
