@@ -13,6 +13,7 @@ use crate::memory::{self, MemoryGuard};
 use crate::mesh::hilbert::bits_for;
 use crate::mesh::{Domain, NewRows, RefineRequests, Topology, audit, regrid};
 use crate::patch::PATCH;
+use crate::ranks::Ranks;
 use crate::schedule::{Phase, Schedules, StepSet};
 use crate::time::driver::{DriverSettings, Fault, FaultBox, RunCounters};
 use crate::time::limits::LevelSteps;
@@ -84,7 +85,15 @@ impl Simulation {
     ///
     /// # Errors
     /// What is wrong with the deck.
-    pub fn new(mut deck: Deck, mesh: MeshSettings) -> Result<Self, Error> {
+    pub fn new(deck: Deck, mesh: MeshSettings) -> Result<Self, Error> {
+        Self::with_ranks(deck, mesh, Ranks::default())
+    }
+
+    /// As [`Simulation::new`], for one of the ranks that share the simulation; it computes on the device that its seat names.
+    ///
+    /// # Errors
+    /// As [`Simulation::new`].
+    pub fn with_ranks(mut deck: Deck, mesh: MeshSettings, ranks: Ranks) -> Result<Self, Error> {
         let settings = Settings {
             domain: deck.table("domain")?,
             time: deck.table("time")?,
@@ -96,7 +105,7 @@ impl Simulation {
         let domain = check_domain(&deck, &settings.domain)?;
         check_mesh(&deck, &domain, settings.mesh.max_level)?;
         check_courant(&deck, &settings.time)?;
-        let device = ComputeDevice::choose(settings.run.device, 0)?;
+        let device = ComputeDevice::choose(settings.run.device, ranks.communicator().seat().local)?;
         let levels = settings.mesh.max_level + 1;
         let mut world = World::new();
         if let Some(device) = &device.device {
@@ -117,6 +126,7 @@ impl Simulation {
         world.insert_resource(MemoryGuard::default());
         world.insert_resource(Fault::default());
         world.insert_resource(FaultBox::default());
+        world.insert_resource(ranks);
         world.insert_resource(settings.clone());
         let driver = Driver::new(Schedules::default(), driver_settings(&settings));
         Ok(Self {

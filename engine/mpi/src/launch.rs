@@ -20,8 +20,13 @@ pub struct Launch {
 pub enum Verdict {
     /// All ranks are here, and none has failed.
     Done,
-    /// All ranks are here, and the one with this number is the first that failed.
-    Failed(usize),
+    /// All ranks are here, and some have failed.
+    Failed {
+        /// The first of them.
+        rank: usize,
+        /// Whether all have.
+        all: bool,
+    },
     /// This rank has failed and the others have not noticed: they must be ended.
     Deserted,
 }
@@ -63,18 +68,15 @@ impl Launch {
     pub fn conclude(&self, failed: bool) -> Verdict {
         #[cfg(feature = "mpi")]
         if let Some(mpi) = &self.mpi {
-            let verdict = match mpi.meet_at_end(failed) {
-                None => return Verdict::Deserted,
-                Some(None) => Verdict::Done,
-                Some(Some(rank)) => Verdict::Failed(rank),
-            };
-            mpi.end();
+            let verdict = mpi.meet_at_end(failed);
+            if verdict != Verdict::Deserted {
+                mpi.end();
+            }
             return verdict;
         }
-        if failed {
-            Verdict::Failed(0)
-        } else {
-            Verdict::Done
+        match failed {
+            true => Verdict::Failed { rank: 0, all: true },
+            false => Verdict::Done,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The connection of a rank to all others, by MPI.
 
+use crate::launch::Verdict;
 use crate::mpi::{self, Comm, Operation, Transfer};
 use crate::patience::Patience;
 use crate::seat;
@@ -55,22 +56,30 @@ impl Mpi {
         Ok(Self(Arc::new(state)))
     }
 
-    /// The first rank that failed, once all ranks are here. Where this rank has failed and others go on, `None` after a while.
-    pub fn meet_at_end(&self, failed: bool) -> Option<Option<usize>> {
-        let (state, none) = (&*self.0, self.0.size);
-        let own = if failed { state.rank } else { none };
-        let mut first = state.end.reduce(vec![own as u64], Operation::Min);
-        // where several ranks fail by themselves, most likely one of them speaks for all
+    /// What became of all ranks, once they are here; `Deserted` where this rank has failed and others do not come for a while.
+    pub fn meet_at_end(&self, failed: bool) -> Verdict {
+        let state = &*self.0;
+        let none = state.size as u64;
+        let own = if failed { state.rank as u64 } else { none };
+        let mut all = state
+            .end
+            .reduce(vec![own, u64::from(failed)], Operation::Min);
+        // where several ranks fail by themselves, the first most likely speaks for all
         let late = Duration::from_millis(20) * state.rank.min(50) as u32;
         let (start, mut patience) = (Instant::now(), self.patience());
-        while !first.is_done() {
+        while !all.is_done() {
             if failed && start.elapsed() > GRACE + late {
-                return None;
+                return Verdict::Deserted;
             }
             patience.wait();
         }
-        let first = first.take()[0] as usize;
-        Some((first < none).then_some(first))
+        match all.take()[..] {
+            [first, all] if first < none => Verdict::Failed {
+                rank: first as usize,
+                all: all != 0,
+            },
+            _ => Verdict::Done,
+        }
     }
 
     /// Ends MPI. No call may follow; the thread that started it calls this.

@@ -25,6 +25,17 @@ impl Seat {
         }
     }
 
+    /// Cores of the host, whether this process may use them or not.
+    #[must_use]
+    pub fn host_cores() -> usize {
+        let listed = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let cores = listed
+            .lines()
+            .filter(|l| l.starts_with("processor"))
+            .count();
+        cores.max(Self::process_cores())
+    }
+
     /// Cores that this process may use.
     #[must_use]
     pub fn process_cores() -> usize {

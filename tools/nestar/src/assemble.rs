@@ -2,6 +2,7 @@
 
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine::config::{BoundaryKind, DomainConfig, RootConfig};
+use nestar_engine::ranks::Ranks;
 use nestar_engine::run::{BuildInfo, RunOptions, RunSummary, Silent};
 use nestar_engine::{Error, Plugin};
 use nestar_scenarios::{InitialCondition, Scenario};
@@ -31,11 +32,24 @@ impl Simulation {
     ///
     /// # Errors
     /// As [`Simulation::from_deck`].
-    pub fn new(mut deck: Deck) -> Result<Self, Error> {
+    pub fn new(deck: Deck) -> Result<Self, Error> {
+        Self::with_ranks(deck, Ranks::default())
+    }
+
+    /// As [`Simulation::new`], for one of the ranks that share the simulation. Where the deck leaves the number of threads
+    /// open, the ranks of a host share its cores.
+    ///
+    /// # Errors
+    /// As [`Simulation::from_deck`].
+    pub fn with_ranks(mut deck: Deck, ranks: Ranks) -> Result<Self, Error> {
         let root: RootConfig = deck.root()?;
         let run: nestar_engine::config::RunConfig = deck.table("run")?;
+        let threads = match run.threads {
+            0 => ranks.communicator().seat().cores,
+            threads => threads as usize,
+        };
         let threads = rayon::ThreadPoolBuilder::new()
-            .num_threads(run.threads as usize)
+            .num_threads(threads)
             .thread_name(|n| format!("nestar-{n}"))
             .build()
             .map_err(|e| {
@@ -44,7 +58,7 @@ impl Simulation {
                     run.threads
                 ))
             })?;
-        let inner = threads.install(|| assemble(deck, root))?;
+        let inner = threads.install(|| assemble(deck, root, ranks))?;
         Ok(Self { inner, threads })
     }
 
@@ -99,10 +113,14 @@ impl Simulation {
     }
 }
 
-fn assemble(mut deck: Deck, root: RootConfig) -> Result<nestar_engine::Simulation, Error> {
+fn assemble(
+    mut deck: Deck,
+    root: RootConfig,
+    ranks: Ranks,
+) -> Result<nestar_engine::Simulation, Error> {
     let mesh: MeshConfig = deck.table("mesh")?;
     let settings = mesh.settings(&deck)?;
-    let mut sim = nestar_engine::Simulation::new(deck, settings)?;
+    let mut sim = nestar_engine::Simulation::with_ranks(deck, settings, ranks)?;
     order::configure(&mut sim);
     sim.add(Hydro {
         prolongation: mesh.prolongation.into(),

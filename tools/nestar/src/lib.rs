@@ -10,6 +10,7 @@ pub mod prelude;
 pub use nestar_device as device_runtime;
 pub use nestar_engine as engine;
 pub use nestar_kernels as kernels;
+pub use nestar_mpi as mpi;
 pub use nestar_scenarios as scenarios;
 pub use nestar_snapshot as snapshot;
 pub use nestar_systems as systems;

@@ -6,6 +6,7 @@ mod list;
 mod memory;
 mod plot;
 mod progress;
+mod ranks;
 mod run;
 mod snapshot;
 mod verify;
@@ -33,9 +34,9 @@ Exit status:
   0  done
   1  the run failed; its latest complete snapshot is usable
   2  the deck or the arguments are wrong
-  3  the run was interrupted by SIGINT or SIGTERM, or memory did not suffice for further patches; it wrote a snapshot and
-     can be resumed by `nestar run DECK --resume`
-A second signal ends the program at once with status 130 or 143.";
+  3  the run was interrupted by SIGINT, SIGTERM or SIGUSR1, or memory did not suffice for further patches; it wrote a
+     snapshot and can be resumed by `nestar run DECK --resume`
+A second SIGINT or SIGTERM ends the program at once with status 130 or 143.";
 
 /// Adaptive mesh refinement for astrophysical fluids.
 #[derive(Parser)]
@@ -111,6 +112,13 @@ impl Failure {
             message: message.to_string(),
         }
     }
+
+    /// Says why, unless somebody else does.
+    fn tell(&self) {
+        if !self.message.is_empty() {
+            say(&format!("error: {}", self.message));
+        }
+    }
 }
 
 impl From<DeckError> for Failure {
@@ -152,23 +160,27 @@ impl From<PlotError> for Failure {
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
     let command = Cli::parse().command;
-    // the panic itself has been printed when it arrives here
-    let fault = "this is a fault of the program, please report it with the deck";
-    let result = std::panic::catch_unwind(AssertUnwindSafe(|| execute(command)))
-        .unwrap_or_else(|_| Err(Failure::new(FAILED, fault)));
-    match result {
+    match guarded(|| execute(command)) {
         Ok(status) => status.into(),
         Err(failure) => {
-            say(&format!("error: {}", failure.message));
+            failure.tell();
             failure.status.into()
         }
     }
 }
 
+/// Work whose panics are failures like others.
+fn guarded(work: impl FnOnce() -> Result<u8, Failure>) -> Result<u8, Failure> {
+    // the panic itself has been printed when it arrives here
+    let fault = "this is a fault of the program, please report it with the deck";
+    std::panic::catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(Failure::new(FAILED, fault)))
+}
+
 /// The exit status of a command.
 fn execute(command: Command) -> Result<u8, Failure> {
     match command {
-        Command::Run(arguments) => run::run(&arguments),
+        Command::Run(arguments) => ranks::run(&arguments),
         Command::Check(arguments) => check::check(&arguments).map(|()| 0),
         Command::List(arguments) => print(&list::text(&arguments)).map(|()| 0),
         Command::Order(arguments) => check::order(&arguments).map(|()| 0),

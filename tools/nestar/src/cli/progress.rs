@@ -30,6 +30,7 @@ struct Log {
     append: bool,
     file: Option<File>,
     waiting: String,
+    /// Whether there is none, or none any more.
     failed: bool,
 }
 
@@ -48,8 +49,8 @@ pub struct Reporter(Arc<Mutex<Report>>);
 pub struct ReportOptions {
     /// Whether the screen stays empty.
     pub quiet: bool,
-    /// The log file.
-    pub log: PathBuf,
+    /// The log file, if one is written.
+    pub log: Option<PathBuf>,
     /// Whether the log is continued.
     pub append: bool,
     /// Root steps after which the run ends; 0: no limit.
@@ -67,11 +68,11 @@ impl Reporter {
             Screen::Lines(None)
         };
         let log = Log {
-            path: options.log,
+            failed: options.log.is_none(),
+            path: options.log.unwrap_or_default(),
             append: options.append,
             file: None,
             waiting: String::new(),
-            failed: false,
         };
         Self(Arc::new(Mutex::new(Report {
             screen,
@@ -149,6 +150,9 @@ impl Report {
 
 impl Log {
     fn line(&mut self, text: &str) {
+        if self.failed {
+            return;
+        }
         self.waiting.push_str(text);
         self.waiting.push('\n');
         if self.file.is_some() {

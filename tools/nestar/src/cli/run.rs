@@ -1,17 +1,18 @@
 //! `nestar run`.
 
 use super::progress::{ReportOptions, Reporter};
-use super::{DeckArgs, FAILED, Failure, INTERRUPTED, memory};
+use super::{DeckArgs, FAILED, Failure, INTERRUPTED, memory, ranks};
 use clap::Args;
 use nestar::engine::Error;
 use nestar::engine::device::ComputeDevice;
 use nestar::engine::memory::{Holder, Shortage};
+use nestar::engine::ranks::{Ranks, RanksError};
 use nestar::engine::run::{RunOptions, RunSummary};
 use nestar::engine::schedule::Phase;
 use nestar::engine::time::RunCounters;
 use nestar::kernels::hydro::LaneChoice;
 use nestar::{Simulation, assemble, engine};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -66,26 +67,36 @@ fn toml_text(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// Runs a deck; the exit status.
-pub fn run(arguments: &RunArgs) -> Result<u8, Failure> {
-    let mut sim = Simulation::new(arguments.deck.read(&arguments.changes())?)?;
+impl From<RanksError> for Failure {
+    fn from(error: RanksError) -> Self {
+        Self::new(FAILED, error)
+    }
+}
+
+/// Runs a deck as one of the ranks, of which the first reports; the exit status. `library` is what connects them.
+pub fn run(arguments: &RunArgs, ranks: &Ranks, library: Option<&str>) -> Result<u8, Failure> {
+    let deck = arguments.deck.read(&arguments.changes())?;
+    let mut sim = Simulation::with_ranks(deck, ranks.clone())?;
     let settings = sim.engine().settings.clone();
     let directory = arguments
         .output
         .clone()
         .unwrap_or_else(|| settings.output.directory.into());
+    let speaks = ranks.rank() == 0;
+    let log = arguments.log.clone();
     let reporter = Reporter::new(ReportOptions {
-        quiet: arguments.quiet,
-        log: arguments
-            .log
-            .clone()
-            .unwrap_or_else(|| directory.join("run.log")),
+        quiet: arguments.quiet || !speaks,
+        log: speaks.then(|| log.unwrap_or_else(|| directory.join("run.log"))),
         append: arguments.resume,
         max_steps: settings.time.max_steps,
     });
     let head = sim.with(|sim| head(arguments, sim));
     head.iter().for_each(|line| reporter.tell(line));
-    let stop = stop_on_signals(&reporter)?;
+    if !ranks.are_alone() {
+        let lines = together(ranks, library, sim.engine())?;
+        lines.iter().for_each(|line| reporter.tell(line));
+    }
+    let stop = stop_on_signals(&reporter, ranks)?;
     let result = sim.run_with(RunOptions {
         output: Some(directory),
         resume: arguments.resume,
@@ -142,6 +153,33 @@ fn head(arguments: &RunArgs, sim: &mut engine::Simulation) -> Vec<String> {
     ];
     lines.extend(note.map(|why| format!("no GPU is used: {why}")));
     lines
+}
+
+/// What a run of several ranks has to say about them; every rank calls this.
+fn together(
+    ranks: &Ranks,
+    library: Option<&str>,
+    sim: &engine::Simulation,
+) -> Result<Vec<String>, RanksError> {
+    let compute = sim.world.resource::<ComputeDevice>();
+    let device = compute.device.as_ref();
+    let seat = ranks.communicator().seat();
+    let mut lines = vec![format!(
+        "ranks: {}, {} on this host, connected by {}",
+        ranks.size(),
+        seat.locals,
+        library.unwrap_or("threads")
+    )];
+    lines.extend(ranks::shared_gpus(
+        ranks,
+        device.and_then(|d| d.identity()),
+    )?);
+    let bound =
+        device.is_none() && seat.cores == 1 && seat.locals < engine::ranks::Seat::host_cores();
+    lines.extend(bound.then(|| {
+        "warning: ranks are bound to one core each: bind them to several, or none, for more threads (docs/cluster.md)".into()
+    }));
+    Ok(lines)
 }
 
 /// Where the run computes.
@@ -236,13 +274,18 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// A flag that SIGINT and SIGTERM raise; a second signal ends the program. SIGHUP is left alone, so that `nohup` works.
-fn stop_on_signals(reporter: &Reporter) -> Result<Arc<AtomicBool>, Failure> {
+/// A flag that SIGINT, SIGTERM and SIGUSR1 raise; a second SIGINT or SIGTERM ends the program, unless it is one of several
+/// ranks: launchers send a signal on to processes that have it already. SIGHUP is left alone, so that `nohup` works.
+fn stop_on_signals(reporter: &Reporter, ranks: &Ranks) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    let alone = ranks.are_alone();
+    for signal in [SIGINT, SIGTERM, SIGUSR1] {
+        let ends = alone && signal != SIGUSR1;
         // in this order: the first signal finds the flag down
-        flag::register_conditional_shutdown(signal, 128 + signal, stop.clone())
-            .and_then(|_| flag::register(signal, stop.clone()))
+        let shutdown = || flag::register_conditional_shutdown(signal, 128 + signal, stop.clone());
+        let registered = if ends { shutdown().map(|_| ()) } else { Ok(()) };
+        registered
+            .and_then(|()| flag::register(signal, stop.clone()))
             .map_err(|e| Failure::new(FAILED, format!("cannot watch for signals: {e}")))?;
     }
     let (raised, reporter) = (stop.clone(), reporter.clone());
@@ -251,9 +294,14 @@ fn stop_on_signals(reporter: &Reporter) -> Result<Arc<AtomicBool>, Failure> {
         while !raised.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(100));
         }
-        reporter.tell(
-            "stops after this root step and writes a snapshot; a second signal stops at once",
-        );
+        let again = if alone {
+            "; a second signal stops at once"
+        } else {
+            ""
+        };
+        reporter.tell(&format!(
+            "stops after this root step and writes a snapshot{again}"
+        ));
     });
     Ok(stop)
 }
