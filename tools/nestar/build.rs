@@ -12,7 +12,7 @@ fn main() {
 }
 
 /// What the program is made of, from the root of the checkout.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "Cargo.toml",
     "Cargo.lock",
     "kernels",
@@ -20,6 +20,7 @@ const SOURCES: [&str; 8] = [
     "systems",
     "scenarios",
     "tools/nestar/src",
+    "tools/nestar/bench",
     "tools/plot/src",
 ];
 

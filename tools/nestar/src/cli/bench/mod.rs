@@ -172,7 +172,7 @@ fn plans(arguments: &BenchArgs) -> Result<Vec<Plan>, Failure> {
 fn kind(arguments: &BenchArgs) -> Result<Kind, Failure> {
     let mut deck = deck(arguments, Case::Uniform, 8, PrecisionChoice::Single)?;
     let run: RunConfig = deck.table("run")?;
-    let chosen = ComputeDevice::choose(run.device).map_err(|error| {
+    let chosen = ComputeDevice::choose(run.device, 0).map_err(|error| {
         let mut failure = Failure::from(error);
         failure.message += "\nto measure the CPU: --device cpu";
         failure
