@@ -173,15 +173,8 @@ fn fill_patch<R: Element>(
         rule,
     } = fill;
     let level = topology.level(row).ok_or("a free row cannot be filled")?;
-    let domain = &topology.domain;
-    let block = Block {
-        n: PATCH,
-        origin: topology.origin(row),
-        domain_cells: domain.cells(level),
-        left_edge: domain.left_edge,
-        right_edge: domain.right_edge,
-    };
-    let width = domain.cell_width(level);
+    let width = topology.domain.cell_width(level);
+    let block = block_of(topology, row, level);
     let samples = rule.places.len().pow(3);
     let mut columns = sample_points(&block, width, rule, model.scalars.len());
     columns.level = level;
@@ -201,6 +194,17 @@ fn fill_patch<R: Element>(
         check_stored(out, cell, physical, &columns, cell * samples)?;
     }
     Ok(())
+}
+
+fn block_of(topology: &Topology, row: u32, level: usize) -> Block {
+    let domain = &topology.domain;
+    Block {
+        n: PATCH,
+        origin: topology.origin(row),
+        domain_cells: domain.cells(level),
+        left_edge: domain.left_edge,
+        right_edge: domain.right_edge,
+    }
 }
 
 /// Whether a cell is still physical in the run's precision: a pressure can drown in the round-off of the total energy.
