@@ -29,6 +29,8 @@ pub const METHODS: &[Method] = &[
     method("abs", "Num", 0),
     method("min", "Num", 1),
     method("max", "Num", 1),
+    method("lesser", "Num", 1),
+    method("greater", "Num", 1),
     method("clamp", "Num", 2),
     method("powi", "Lane", 1),
     method("copysign", "Lane", 1),

@@ -53,6 +53,18 @@ pub trait Num: Copy {
     fn max(self, o: Self) -> Self {
         Self::select(self.gt(o), self, o)
     }
+    /// The smaller of two numbers where it does not matter which of two zeros comes back, nor whether a NaN in one of them
+    /// is passed on: one instruction on a GPU, where [`Num::min`] takes two. The bits of what is made of it must depend on
+    /// neither.
+    #[inline(always)]
+    fn lesser(self, o: Self) -> Self {
+        self.min(o)
+    }
+    /// The larger of two numbers, as [`Num::lesser`].
+    #[inline(always)]
+    fn greater(self, o: Self) -> Self {
+        self.max(o)
+    }
     /// `lo` below `lo`, `hi` above `hi`, else the number itself (a NaN too).
     #[inline(always)]
     fn clamp(self, lo: Self, hi: Self) -> Self {

@@ -3,7 +3,8 @@
 //! A limiter takes the one-sided differences `a` (towards the cell below) and `b` (towards the cell above) and gives
 //! *half* the limited difference across the cell, which is what the edge values need. All are symmetric in `a` and `b`
 //! and odd, bit for bit, which keeps mirrored flows mirrored. None forms a product of two differences alone: in single
-//! precision such a product underflows for differences below 1e-19 and would turn the slope off.
+//! precision such a product underflows for differences below 1e-19 and would turn the slope off. The comparisons with zero at
+//! the end take every zero and every NaN to +0, so that those before need not tell them apart.
 use nestar_device::{Lane, device};
 
 /// Selector of [`half_slope`]: minmod with a parameter.
@@ -21,8 +22,8 @@ pub const MONOTONIZED_CENTRAL: u32 = 3;
 pub fn half_minmod<R: Lane>(a: R, b: R, theta: R) -> R {
     let half_theta = 0.5 * theta;
     let centred = 0.25 * (a + b);
-    let rising = (half_theta * a.min(b)).min(centred);
-    let falling = (half_theta * a.max(b)).max(centred);
+    let rising = (half_theta * a.lesser(b)).lesser(centred);
+    let falling = (half_theta * a.greater(b)).greater(centred);
     rising.max(0.0) + falling.min(0.0)
 }
 
@@ -30,8 +31,8 @@ pub fn half_minmod<R: Lane>(a: R, b: R, theta: R) -> R {
 #[device]
 pub fn half_monotonized_central<R: Lane>(a: R, b: R) -> R {
     let centred = 0.25 * (a + b);
-    let rising = a.min(b).min(centred);
-    let falling = a.max(b).max(centred);
+    let rising = a.lesser(b).lesser(centred);
+    let falling = a.greater(b).greater(centred);
     rising.max(0.0) + falling.min(0.0)
 }
 

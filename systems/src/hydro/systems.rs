@@ -5,6 +5,7 @@ use super::mending;
 use super::solver::{GasReal, GasSolver, HydroSolver, ThreadScratch};
 use crate::fields::Gas;
 use bevy_ecs::prelude::*;
+use nestar_engine::Error;
 use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::field::{Pool, Precision};
 use nestar_engine::mesh::Topology;
@@ -102,6 +103,7 @@ pub fn fluid(
     match step {
         Ok(mended) => counters.mended_cells += mended,
         Err(StepFailure::Rejected(why)) => verdict.rejected = Some(why),
+        Err(StepFailure::Faulty(why)) => fault.0 = Some(Error::Setup(why)),
         Err(StepFailure::Device(error)) => fault.0 = Some(error.into()),
     }
 }

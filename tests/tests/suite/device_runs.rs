@@ -44,7 +44,14 @@ fn agree(text: &str, settings: &[&str]) {
 #[test]
 fn an_adaptive_blast_with_a_scalar_has_the_bits_of_the_cpu() {
     agree(BLAST, &["time.max_steps=5"]);
-    agree(BLAST, &["time.max_steps=4", "run.precision=single", "time.levels=halved"]);
+    agree(
+        BLAST,
+        &[
+            "time.max_steps=4",
+            "run.precision=single",
+            "time.levels=halved",
+        ],
+    );
 }
 
 #[test]
@@ -71,7 +78,18 @@ fn mended_and_retried_steps_have_the_bits_of_the_cpu() {
         "time.max_steps=6",
     ];
     agree(BLAST, &hard);
-    agree(BLAST, &[&hard[..], &["hydro.scheme=vl", "initial.pressure=if(r < 0.3, 100, 1)", "run.precision=single"]].concat());
+    agree(
+        BLAST,
+        &[
+            &hard[..],
+            &[
+                "hydro.scheme=vl",
+                "initial.pressure=if(r < 0.3, 100, 1)",
+                "run.precision=single",
+            ],
+        ]
+        .concat(),
+    );
 }
 
 /// A run begun on the CPU goes on on a device, and the other way round.
@@ -87,7 +105,10 @@ fn a_run_may_change_its_device() {
     for [first, then] in [["cpu", "emulated"], ["emulated", "cpu"]] {
         let scratch = Scratch::new();
         for (device, steps, resume) in [(first, 3, false), (then, 6, true)] {
-            let settings = [format!("time.max_steps={steps}"), format!("run.device={device}")];
+            let settings = [
+                format!("time.max_steps={steps}"),
+                format!("run.device={device}"),
+            ];
             let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
             run_into(&scratch.run(), resume, BLAST, &with(&settings, &[]))
                 .unwrap_or_else(|e| panic!("{e}"));
@@ -98,13 +119,46 @@ fn a_run_may_change_its_device() {
     }
 }
 
+/// A formula of an inflow face that is undefined is named with its place, as on the CPU.
+#[test]
+fn an_undefined_inflow_stops_the_run_with_the_message_of_the_cpu() {
+    if !emulation() {
+        return;
+    }
+    let [cpu, device] = ["run.device=cpu", "run.device=emulated"].map(|device| {
+        let scratch = Scratch::new();
+        let inflow = [
+            "domain.boundary={ x = [\"inflow\", \"outflow\"], y = \"periodic\", z = \"periodic\" }",
+            "inflow.x_lower.density=1 + t",
+            "inflow.x_lower.pressure=sqrt(0.004 - t)",
+            "mesh.max_level=0",
+            "run.threads=1",
+        ];
+        let settings = with(&inflow, &[device]);
+        match run_into(&scratch.run(), false, SYMMETRIC, &settings) {
+            Ok(_) => panic!("the run ended well"),
+            Err(error) => error.to_string(),
+        }
+    });
+    assert!(cpu.contains("inflow.x_lower"), "{cpu}");
+    assert_eq!(
+        cpu.split(" at ").next(),
+        device.split(" at ").next(),
+        "{cpu}\n{device}"
+    );
+}
+
 /// Linear drag, of a user's own.
 #[device]
 fn drag<R: Real>(u: Conserved<R>, rate: R, dt: R) -> Conserved<R> {
     let keep = exp(-rate * dt);
     let kinetic = kinetic_energy(u);
     let mut v = u;
-    v.momentum = [keep * u.momentum[0], keep * u.momentum[1], keep * u.momentum[2]];
+    v.momentum = [
+        keep * u.momentum[0],
+        keep * u.momentum[1],
+        keep * u.momentum[2],
+    ];
     v.energy = u.energy - kinetic * (1.0 - keep * keep);
     v
 }
@@ -131,7 +185,12 @@ fn a_users_source_term_has_the_bits_of_the_cpu() {
         let scratch = Scratch::new();
         let sim = build(BLAST, &with(&["time.max_steps=3"], &[device]));
         let mut sim = sim.add(Drag).unwrap_or_else(|e| panic!("{e}"));
-        let on_device = sim.engine().world.resource::<ComputeDevice>().device.is_some();
+        let on_device = sim
+            .engine()
+            .world
+            .resource::<ComputeDevice>()
+            .device
+            .is_some();
         assert_eq!(on_device, device.ends_with("emulated"));
         sim.run_with(RunOptions {
             output: Some(scratch.run()),

@@ -7,13 +7,14 @@ use crate::{Lane, device};
 /// so that a scheme built on it keeps the mirror and rotation symmetries of its data exactly. A NaN gives NaN.
 #[device]
 pub fn sum3<R: Lane>(a: R, b: R, c: R) -> R {
-    // `a.min(b)` with `b.max(a)` exchanges a pair whole: equal zeros and NaN are neither lost nor doubled
-    let low = a.min(b);
-    let high = b.max(a);
-    let middle = high.min(c);
-    let largest = c.max(high);
-    let smallest = low.min(middle);
-    let median = middle.max(low);
+    // `a.min(b)` with `b.max(a)` exchanges a pair whole, also where either may return either zero and pass on a NaN or not:
+    // equal zeros are neither lost nor doubled, a NaN stays
+    let low = a.lesser(b);
+    let high = b.greater(a);
+    let middle = high.lesser(c);
+    let largest = c.greater(high);
+    let smallest = low.lesser(middle);
+    let median = middle.greater(low);
     (smallest + largest) + median
 }
 
@@ -23,14 +24,14 @@ pub fn sum3<R: Lane>(a: R, b: R, c: R) -> R {
 /// Symmetric and odd like [`sum3`]. The two middle values need not be told apart, since they are only added.
 #[device]
 pub fn sum4<R: Lane>(a: R, b: R, c: R, d: R) -> R {
-    let low_1 = a.min(b);
-    let high_1 = b.max(a);
-    let low_2 = c.min(d);
-    let high_2 = d.max(c);
-    let smallest = low_1.min(low_2);
-    let middle_1 = low_2.max(low_1);
-    let middle_2 = high_1.min(high_2);
-    let largest = high_2.max(high_1);
+    let low_1 = a.lesser(b);
+    let high_1 = b.greater(a);
+    let low_2 = c.lesser(d);
+    let high_2 = d.greater(c);
+    let smallest = low_1.lesser(low_2);
+    let middle_1 = low_2.greater(low_1);
+    let middle_2 = high_1.lesser(high_2);
+    let largest = high_2.greater(high_1);
     (smallest + largest) + (middle_1 + middle_2)
 }
 

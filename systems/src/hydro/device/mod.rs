@@ -25,6 +25,8 @@ pub(super) type StepResult<T> = Result<T, StepFailure>;
 pub(super) enum StepFailure {
     /// Its result is unphysical.
     Rejected(String),
+    /// A boundary rule of the deck has no sensible state to give.
+    Faulty(String),
     /// The device failed.
     Device(DeviceError),
 }
@@ -197,6 +199,9 @@ impl GasDevice {
         self.device.fill_zero(&self.status, 0..1)?;
         self.step.launch(&self.device, &parameters)?;
         let status = self.status()?;
+        if let Some(message) = pool.device().fault()? {
+            return Err(StepFailure::Faulty(message));
+        }
         let mended = if status.unphysical > 0 {
             self.mend(parameters, clock, topology, pool)?
         } else {
