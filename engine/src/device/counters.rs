@@ -30,6 +30,10 @@ pub struct KernelCounters {
     pub timed: u64,
     /// Seconds that the timed launches took on the device.
     pub seconds: f64,
+    /// Cells that all launches worked on, as far as the launchers told.
+    pub cells: u64,
+    /// Bytes that all launches had to read and write at least, as far as the launchers told.
+    pub bytes: u64,
 }
 
 /// Counters of one kernel name, shared by all its handles.
@@ -38,9 +42,17 @@ pub(super) struct KernelTally {
     launches: AtomicU64,
     timed: AtomicU64,
     nanoseconds: AtomicU64,
+    cells: AtomicU64,
+    bytes: AtomicU64,
 }
 
 impl KernelTally {
+    /// Adds what a launch works on.
+    pub(super) fn works_on(&self, cells: u64, bytes: u64) {
+        self.cells.fetch_add(cells, Relaxed);
+        self.bytes.fetch_add(bytes, Relaxed);
+    }
+
     /// Adds the time of one launch.
     pub(super) fn took(&self, nanoseconds: u64) {
         self.timed.fetch_add(1, Relaxed);
@@ -99,6 +111,8 @@ impl Tally {
             launches: tally.launches.load(Relaxed),
             timed: tally.timed.load(Relaxed),
             seconds: tally.nanoseconds.load(Relaxed) as f64 * 1e-9,
+            cells: tally.cells.load(Relaxed),
+            bytes: tally.bytes.load(Relaxed),
         };
         DeviceCounters {
             launches: self.launches.load(Relaxed),

@@ -81,6 +81,11 @@ impl Kernel {
         self.0.function.resident(threads, shared)
     }
 
+    /// Tells what a launch works on, for the counters: cells, and the bytes that it has to read and write at least.
+    pub fn works_on(&self, cells: usize, bytes: usize) {
+        self.0.tally.works_on(cells as u64, bytes as u64);
+    }
+
     pub(super) fn tally(&self) -> &Arc<KernelTally> {
         &self.0.tally
     }

@@ -10,6 +10,7 @@ use nestar_engine::field::device::{DevicePool, DeviceTopology, DeviceView};
 use nestar_engine::field::{Pool, Precision};
 use nestar_engine::mesh::Topology;
 use nestar_engine::time::LevelClock;
+use nestar_kernels::CELLS;
 use nestar_kernels::criteria::device::{CELL, FLAGS, THREADS};
 use nestar_kernels::mesh::fault_place;
 
@@ -113,6 +114,7 @@ impl DeviceCriteria {
         }
         self.device.fill_zero(&self.found, 0..FAULT_WORDS)?;
         let view = pool.view(tables, topology, clock.level);
+        self.kernel.works_on(count * CELLS, 0);
         self.launch(view, level(clock, buffer), tables.rows(clock.level), count)?;
         self.words.resize(FAULT_WORDS + count, 0);
         self.device.download(&self.found, 0, &mut self.words)?;

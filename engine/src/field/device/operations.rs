@@ -4,6 +4,7 @@ use super::parameters::{DeviceView, ProlongParameters, RestrictParameters};
 use super::{DevicePool, DeviceTopology, shape};
 use crate::device::DeviceError;
 use crate::time::LevelClock;
+use nestar_kernels::CELLS;
 
 impl DevicePool {
     /// Follows a change of `level`'s patches: storage and registers.
@@ -32,7 +33,12 @@ impl DevicePool {
             stale: self.stale(),
         };
         self.changed(level);
-        let shape = shape(tables.new_count(), 64);
+        let rows = tables.new_count();
+        let shape = shape(rows, 64);
+        // an eighth of a coarse row makes a fine one
+        self.kernels
+            .prolong
+            .works_on(rows * CELLS, rows * self.row_bytes() * 9 / 8);
         self.device
             .launch(&self.kernels.prolong, shape, &parameters)
     }
@@ -56,6 +62,9 @@ impl DevicePool {
             stale: self.stale(),
         };
         self.changed(level);
+        self.kernels
+            .restrict
+            .works_on(octets * CELLS, 9 * octets * self.row_bytes());
         self.device
             .launch(&self.kernels.restrict, shape(octets, 128), &parameters)
     }

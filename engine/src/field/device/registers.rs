@@ -195,6 +195,8 @@ impl DeviceRegisters {
             begun: i32::from(begun),
             reserved: 0,
         };
+        // three stores are read or written, and one of them twice
+        self.commit.works_on(0, 4 * count * self.value_bytes);
         self.device.launch(
             &self.commit,
             shape(count.div_ceil(COMMIT_PER_BLOCK), 256),

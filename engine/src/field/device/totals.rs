@@ -4,6 +4,7 @@ use super::parameters::TotalsParameters;
 use super::{DevicePool, DeviceTopology, shape};
 use crate::device::DeviceError;
 use crate::field::totals::pairwise;
+use nestar_kernels::CELLS;
 
 /// Most halvings that are left to the host.
 const DEPTH: u32 = 10;
@@ -34,6 +35,9 @@ impl DevicePool {
             count: count as i32,
             depth: depth as i32,
         };
+        self.kernels
+            .sum_patches
+            .works_on(count * CELLS, count * self.row_bytes());
         self.device
             .launch(&self.kernels.sum_patches, shape(count, 64), &parameters)?;
         self.device

@@ -11,6 +11,7 @@ use nestar_engine::field::device::{DevicePool, DeviceTopology};
 use nestar_engine::field::{Pool, Precision};
 use nestar_engine::mesh::Topology;
 use nestar_engine::time::LevelClock;
+use nestar_kernels::CELLS;
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
 use parameters::{RateParameters, Status, StepParameters};
 
@@ -197,6 +198,9 @@ impl GasDevice {
         self.grow(topology.capacity())?;
         let parameters = self.parameters(clock, topology, tables, pool);
         self.device.fill_zero(&self.status, 0..1)?;
+        let rows = parameters.count as usize;
+        let row = pool.components() * CELLS * self.program.value_bytes();
+        self.step.kernel.works_on(rows * CELLS, 2 * rows * row);
         self.step.launch(&self.device, &parameters)?;
         let status = self.status()?;
         if let Some(message) = pool.device().fault()? {

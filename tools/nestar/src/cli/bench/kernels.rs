@@ -3,9 +3,6 @@
 use super::measure::Stretch;
 use nestar::engine::device::KernelCounters;
 
-/// Kernels that read and write all values of every cell of a level, once a launch.
-const READS_AND_WRITES_ALL: &[&str] = &["fluid_step"];
-
 /// The kernels in a stretch of steps in which each was timed.
 pub struct Profile {
     /// Wall seconds of the stretch; timing makes launches slower.
@@ -24,20 +21,20 @@ pub struct KernelTime {
     pub launches: u64,
     /// Seconds on the device.
     pub seconds: f64,
-    /// Cells per second, for kernels launched once for every step of a level: they work on all its cells.
+    /// Cells per second, where it is known how many it worked on.
     pub cells_per_second: Option<f64>,
-    /// Bytes per second that the values of the cells make, read and written once, for kernels that do no less.
+    /// Bytes per second, of those that it had to read and write at least, where that is known.
     pub bytes_per_second: Option<f64>,
 }
 
 impl Profile {
-    /// The kernels of `stretch`; `cell_bytes` is what the values of a cell take.
-    pub fn of(stretch: &Stretch, cell_bytes: usize) -> Self {
+    /// The kernels of `stretch`.
+    pub fn of(stretch: &Stretch) -> Self {
         let device = stretch.device.iter();
         let mut kernels: Vec<KernelTime> = device
             .flat_map(|device| &device.kernels)
             .filter(|kernel| kernel.timed > 0)
-            .map(|kernel| KernelTime::of(kernel, stretch, cell_bytes))
+            .map(KernelTime::of)
             .collect();
         kernels.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         Self {
@@ -54,19 +51,18 @@ impl Profile {
 }
 
 impl KernelTime {
-    fn of(kernel: &KernelCounters, stretch: &Stretch, cell_bytes: usize) -> Self {
-        let steps = stretch.run.level_steps + stretch.run.retried_steps;
-        let all = kernel.timed == steps && stretch.run.retried_steps == 0 && kernel.seconds > 0.0;
-        let rate = all.then(|| stretch.run.cell_updates as f64 / kernel.seconds);
-        let known = READS_AND_WRITES_ALL.contains(&kernel.name.as_str());
+    fn of(kernel: &KernelCounters) -> Self {
+        let complete = kernel.timed == kernel.launches && kernel.seconds > 0.0;
+        let rate = |amount: u64| {
+            let known = complete && amount > 0;
+            known.then(|| amount as f64 / kernel.seconds)
+        };
         Self {
             name: kernel.name.clone(),
             launches: kernel.timed,
             seconds: kernel.seconds,
-            cells_per_second: rate,
-            bytes_per_second: rate
-                .filter(|_| known)
-                .map(|rate| 2.0 * rate * cell_bytes as f64),
+            cells_per_second: rate(kernel.cells),
+            bytes_per_second: rate(kernel.bytes),
         }
     }
 }

@@ -159,15 +159,7 @@ impl Plan {
         device.profile(true);
         let stretch = stretch(sim, self.steps);
         device.profile(false);
-        let fields = sim.world.resource::<FieldRegistry>().operations();
-        let components = fields
-            .iter()
-            .map(|field| (field.components)(&sim.world).len());
-        let size = match self.precision {
-            PrecisionChoice::Single => size_of::<f32>(),
-            PrecisionChoice::Double => size_of::<f64>(),
-        };
-        Ok(Profile::of(&stretch?, components.sum::<usize>() * size))
+        Ok(Profile::of(&stretch?))
     }
 }
 
@@ -241,6 +233,8 @@ fn device_since(now: &DeviceCounters, then: &DeviceCounters) -> DeviceCounters {
             kernel.launches -= then.launches;
             kernel.timed -= then.timed;
             kernel.seconds -= then.seconds;
+            kernel.cells -= then.cells;
+            kernel.bytes -= then.bytes;
         }
         kernel
     });
