@@ -26,6 +26,40 @@ pub fn hilbert_key(index: [u32; 3], bits: u32) -> u64 {
     })
 }
 
+/// The point at position `key` along the curve of `2^bits` points an axis: the inverse of [`hilbert_key`].
+#[must_use]
+pub fn hilbert_index(key: u64, bits: u32) -> [u32; 3] {
+    let mut x = [0u32; 3];
+    for b in 0..bits {
+        for (a, coordinate) in x.iter_mut().enumerate() {
+            *coordinate |= ((key >> (3 * b + 2 - a as u32) & 1) as u32) << b;
+        }
+    }
+    // Gray decode
+    let t = x[2] >> 1;
+    x[2] ^= x[1];
+    x[1] ^= x[0];
+    x[0] ^= t;
+    entangle(&mut x, bits);
+    x
+}
+
+/// Redoes the excess rotations, from the lowest bit up: the inverse of [`untangle`].
+fn entangle(x: &mut [u32; 3], bits: u32) {
+    for b in 1..bits {
+        let low = (1u32 << b) - 1;
+        for i in (0..3).rev() {
+            if x[i] >> b & 1 == 1 {
+                x[0] ^= low;
+            } else {
+                let t = (x[0] ^ x[i]) & low;
+                x[0] ^= t;
+                x[i] ^= t;
+            }
+        }
+    }
+}
+
 /// Undoes the excess rotations, from the highest bit down.
 fn untangle(x: &mut [u32; 3], bits: u32) {
     for b in (1..bits).rev() {
@@ -76,6 +110,17 @@ mod tests {
                 assert_eq!(distance, 1, "{a:?} and {b:?} are consecutive");
             }
         }
+    }
+
+    #[test]
+    fn points_are_found_from_their_keys() {
+        for bits in 0..=4u32 {
+            for key in 0..1u64 << (3 * bits) {
+                assert_eq!(hilbert_key(hilbert_index(key, bits), bits), key);
+            }
+        }
+        let point = [1_234_567, 7, 2_000_001];
+        assert_eq!(hilbert_index(hilbert_key(point, 21), 21), point);
     }
 
     #[test]

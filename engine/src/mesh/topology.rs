@@ -3,8 +3,12 @@
 use super::hilbert::{bits_for, hilbert_key};
 use bevy_ecs::prelude::*;
 use nestar_kernels::PATCH;
-use nestar_kernels::mesh::{COARSER, OUTSIDE, SELF};
+use nestar_kernels::mesh::{COARSER, MISSING, OUTSIDE, SELF};
 use rayon::prelude::*;
+use shared::{LEAF, Sharing};
+
+mod links;
+pub mod shared;
 
 /// The box that the root grid fills.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +44,7 @@ impl Domain {
     }
 }
 
-/// Topology of the whole hierarchy. Tables are indexed by row; a row belongs to one patch of any level.
+/// Topology of the whole hierarchy, or of this rank's part. Tables are indexed by row; a row belongs to one patch of any level.
 ///
 /// Memory: 176 bytes a row.
 #[derive(Resource)]
@@ -57,6 +61,8 @@ pub struct Topology {
     entity: Vec<Entity>,
     levels: Vec<Vec<u32>>,
     free_octets: Vec<u32>,
+    /// What a rank among several knows besides.
+    sharing: Option<Box<Sharing>>,
 }
 
 impl Topology {
@@ -74,6 +80,7 @@ impl Topology {
             entity: Vec::new(),
             levels: vec![Vec::new(); max_level + 1],
             free_octets: Vec::new(),
+            sharing: None,
         }
     }
 
@@ -97,25 +104,23 @@ impl Topology {
         patches.next_multiple_of(8)
     }
 
-    /// Rows of `level` in Hilbert order; empty beyond the finest level.
+    /// Rows of this rank's patches of `level` in Hilbert order; empty beyond the finest level.
     #[must_use]
     pub fn rows(&self, level: usize) -> &[u32] {
         self.levels.get(level).map_or(&[], Vec::as_slice)
     }
 
-    /// Finest level that has patches.
+    /// Finest level that has patches, on any rank.
     #[must_use]
     pub fn finest(&self) -> usize {
-        self.levels
-            .iter()
-            .rposition(|rows| !rows.is_empty())
-            .unwrap_or(0)
+        let used = |&level: &usize| self.count(level) > 0;
+        (0..=self.max_level).rev().find(used).unwrap_or(0)
     }
 
-    /// Patches of all levels.
+    /// Patches of all levels and ranks.
     #[must_use]
     pub fn patches(&self) -> usize {
-        self.levels.iter().map(Vec::len).sum()
+        (0..=self.max_level).map(|level| self.count(level)).sum()
     }
 
     /// Level of a row, `None` for a free row.
@@ -130,13 +135,13 @@ impl Topology {
         self.index[row as usize]
     }
 
-    /// Row of the parent.
+    /// Row of the parent, if it is held here.
     #[must_use]
     pub fn parent(&self, row: u32) -> Option<u32> {
         u32::try_from(self.parent[row as usize]).ok()
     }
 
-    /// First of the eight consecutive rows of the children, ordered by their sides as bits z y x.
+    /// First of the eight consecutive rows of the children, ordered by their sides as bits z y x, if they are held here.
     #[must_use]
     pub fn first_child(&self, row: u32) -> Option<u32> {
         u32::try_from(self.first_child[row as usize]).ok()
@@ -145,7 +150,7 @@ impl Topology {
     /// Whether a patch has no children.
     #[must_use]
     pub fn is_leaf(&self, row: u32) -> bool {
-        self.first_child[row as usize] < 0
+        self.first_child[row as usize] == LEAF
     }
 
     /// The 27 neighbours (rows or codes), the patch itself in the middle; see `nestar_kernels::mesh`.
@@ -166,7 +171,7 @@ impl Topology {
         &self.neighbours
     }
 
-    /// All parents, by row; -1 on level 0.
+    /// All parents, by row; -1 on level 0, [`MISSING`] where they are not held.
     #[must_use]
     pub fn parent_table(&self) -> &[i32] {
         &self.parent
@@ -223,7 +228,7 @@ impl Topology {
     }
 
     /// Makes the root grid; returns its rows, in Hilbert order.
-    pub(super) fn create_root(&mut self) -> Vec<u32> {
+    pub(crate) fn create_root(&mut self) -> Vec<u32> {
         let root = self.domain.root;
         let bits = bits_for(root, 0);
         let mut places = Vec::with_capacity((root[0] * root[1] * root[2]) as usize);
@@ -275,8 +280,7 @@ impl Topology {
     }
 
     /// Gives `row` eight children; returns the first of their rows. The caller relinks the finer level.
-    pub(super) fn create_children(&mut self, row: u32) -> u32 {
-        debug_assert!(self.is_leaf(row));
+    pub(crate) fn create_children(&mut self, row: u32) -> u32 {
         let first = self.take_octet();
         let level = self.level[row as usize] as usize + 1;
         let index = self.index(row);
@@ -289,7 +293,7 @@ impl Topology {
     }
 
     /// Removes the children of `row`; returns the first of their rows, now free. The caller relinks the finer level.
-    pub(super) fn remove_children(&mut self, row: u32) -> u32 {
+    pub(crate) fn remove_children(&mut self, row: u32) -> u32 {
         let first = self.first_child[row as usize];
         debug_assert!(first >= 0);
         for c in 0..8 {
@@ -306,7 +310,7 @@ impl Topology {
     }
 
     /// Rebuilds the row list and the neighbour tables of `level` (1 or finer) from those of its parents.
-    pub(super) fn relink(&mut self, level: usize) {
+    pub(crate) fn relink(&mut self, level: usize) {
         let bits = bits_for(self.domain.root, level);
         let octets: Vec<[u32; 8]> = self.levels[level - 1]
             .par_iter()
@@ -348,7 +352,8 @@ impl Topology {
                 return parent;
             }
             match self.first_child[parent as usize] {
-                first if first < 0 => COARSER,
+                LEAF => COARSER,
+                MISSING => MISSING,
                 first => {
                     let child = place.map(|p| p.rem_euclid(2));
                     first + child[0] + 2 * child[1] + 4 * child[2]

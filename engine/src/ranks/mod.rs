@@ -4,12 +4,20 @@
 //! collective call is met by all ranks in the same order. With one rank every call is trivial and nothing is allocated.
 
 pub mod alone;
+pub mod build;
 pub mod communicator;
+pub mod plan;
+mod reach;
 pub mod seat;
 pub mod threads;
 
+#[cfg(test)]
+mod tests;
+
 pub use alone::Alone;
+pub use build::Shares;
 pub use communicator::{Communicator, Halo, Message, Pending, RanksError, Reduction};
+pub use plan::Plan;
 pub use seat::Seat;
 pub use threads::Threads;
 

@@ -142,7 +142,7 @@ KERNEL(mesh_assign_coarse, mesh::Assign) {
     if (n >= p.count) continue;
     const rs::i64 row = p.rows[n];
     int bits = 0;
-    for (int f = 0; f < 6 && p.first_child[row] < 0; ++f) {
+    for (int f = 0; f < 6 && p.first_child[row] == LEAF; ++f) {
       const int beyond = p.neighbours[row * AROUND + face_direction(f)];
       bits |= (beyond >= 0 && p.first_child[beyond] >= 0) << f;
     }

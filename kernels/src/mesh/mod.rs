@@ -39,6 +39,8 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
 pub const COARSER: i32 = -1;
 /// Code in a neighbour table: outside a non-periodic face of the domain.
 pub const OUTSIDE: i32 = -2;
+/// Code in the tables of a rank that does not hold the whole hierarchy: there is a patch, but not here. No kernel meets it.
+pub const MISSING: i32 = -3;
 /// Position of the patch itself in a table of 27.
 pub const SELF: usize = 13;
 

@@ -43,7 +43,7 @@ KERNEL(mesh_sum_patches, mesh::Totals) {
   using namespace mesh;
   SHARED double lanes[8 * COMPONENTS];
   const int n = launch::block(), row = p.rows[n];
-  const bool leaf = p.first_child[row] < 0;
+  const bool leaf = p.first_child[row] == LEAF;
   const REAL* values = row_of(p.level, row);
   EACH(item, 8 * COMPONENTS) {
     double sum = 0.0;

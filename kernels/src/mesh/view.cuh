@@ -9,6 +9,8 @@ using field::COMPONENTS;
 constexpr int PATCH = 8, CELLS = 512, FACE = 64, QUARTER = 16;
 // Codes of neighbour tables, as in mod.rs.
 constexpr int COARSER = -1, OUTSIDE = -2, SELF = 13;
+// First child of a patch that has none.
+constexpr int LEAF = -1;
 // A row of the neighbour table: 27 neighbours, then which codes occur among them.
 constexpr int AROUND = 28, HAS_COARSER = 1, HAS_OUTSIDE = 2;
 

@@ -1,0 +1,343 @@
+//! One rank's part of a hierarchy that several ranks share: its own patches, and copies of those that they touch.
+//!
+//! Rows come by octets: the eight children of a patch, or the eight places of the root grid with a common half index. An
+//! octet is held whole as soon as one of its patches is needed; of the root grid it may belong to several ranks.
+
+use super::{MISSING, Topology};
+use crate::mesh::cuts::RootCurve;
+use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
+use crate::mesh::{Changes, Cuts};
+use bevy_ecs::prelude::*;
+
+/// `first_child` of a patch without children.
+pub(super) const LEAF: i32 = -1;
+
+/// Eight places with a common half index; a mask has bit `z y x` for each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Octet {
+    /// Key of the parent, or of the half index: the keys of the eight without their last three bits.
+    pub key: u64,
+    /// First of its eight rows.
+    pub first: u32,
+    /// Patches that this rank owns.
+    pub owned: u8,
+    /// Patches of other ranks of whose values this rank keeps copies.
+    pub copied: u8,
+}
+
+impl Octet {
+    /// The rows of the patches of `mask`.
+    pub fn rows(&self, mask: u8) -> impl Iterator<Item = u32> + use<> {
+        let first = self.first;
+        (0..8)
+            .filter(move |c| mask >> c & 1 == 1)
+            .map(move |c| first + c)
+    }
+}
+
+/// What makes a topology a part of a shared one.
+pub(super) struct Sharing {
+    rank: usize,
+    cuts: Cuts,
+    pub(super) levels: Vec<SharedLevel>,
+    /// Per row: the rank that owns the patch.
+    owner: Vec<u32>,
+    /// Entities whose patches are gone, or belong to another rank now.
+    orphans: Vec<Entity>,
+}
+
+#[derive(Default)]
+pub(super) struct SharedLevel {
+    /// What is held of the level, by key.
+    pub(super) octets: Vec<Octet>,
+    /// Rows of the copies, octet by octet.
+    copies: Vec<u32>,
+    /// Patches of all ranks.
+    count: usize,
+}
+
+impl Topology {
+    /// Makes an empty hierarchy the part that `rank` has of one that is cut by `cuts`.
+    pub fn share(&mut self, rank: usize, cuts: Cuts) {
+        self.sharing = Some(Box::new(Sharing {
+            rank,
+            cuts,
+            levels: (0..=self.max_level)
+                .map(|_| SharedLevel::default())
+                .collect(),
+            owner: Vec::new(),
+            orphans: Vec::new(),
+        }));
+    }
+
+    /// Whether other ranks own parts of the hierarchy.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.sharing.is_some()
+    }
+
+    /// Where the levels are cut.
+    ///
+    /// # Panics
+    /// If the hierarchy is not shared.
+    #[must_use]
+    pub fn cuts(&self) -> &Cuts {
+        &self.sharing().cuts
+    }
+
+    /// Cuts `level` anew; what is held follows when the caller says so.
+    pub(crate) fn cut(&mut self, level: usize, starts: Vec<u64>) {
+        self.sharing_mut().cuts.set(level, starts);
+    }
+
+    fn sharing(&self) -> &Sharing {
+        self.sharing.as_ref().expect("the hierarchy is shared")
+    }
+
+    fn sharing_mut(&mut self) -> &mut Sharing {
+        self.sharing.as_mut().expect("the hierarchy is shared")
+    }
+
+    /// This rank.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.sharing.as_ref().map_or(0, |sharing| sharing.rank)
+    }
+
+    /// Patches of `level` on all ranks.
+    #[must_use]
+    pub fn count(&self, level: usize) -> usize {
+        match &self.sharing {
+            None => self.rows(level).len(),
+            Some(sharing) => sharing.levels.get(level).map_or(0, |level| level.count),
+        }
+    }
+
+    pub(crate) fn set_count(&mut self, level: usize, count: usize) {
+        self.sharing_mut().levels[level].count = count;
+    }
+
+    /// Rows of the copies that this rank keeps of others' patches of `level`; empty on one rank.
+    #[must_use]
+    pub fn copies(&self, level: usize) -> &[u32] {
+        let level = self.sharing.as_ref().and_then(|s| s.levels.get(level));
+        level.map_or(&[], |level| &level.copies)
+    }
+
+    /// What is held of `level`, by key; empty on one rank.
+    #[must_use]
+    pub fn octets(&self, level: usize) -> &[Octet] {
+        let level = self.sharing.as_ref().and_then(|s| s.levels.get(level));
+        level.map_or(&[], |level| &level.octets)
+    }
+
+    /// The octet with `key`, if it is held.
+    #[must_use]
+    pub fn octet(&self, level: usize, key: u64) -> Option<&Octet> {
+        let octets = self.octets(level);
+        let found = octets.binary_search_by_key(&key, |octet| octet.key);
+        found.ok().map(|n| &octets[n])
+    }
+
+    /// The rank that owns the patch of a row in use.
+    #[must_use]
+    pub fn owner(&self, row: u32) -> usize {
+        let sharing = self.sharing.as_ref();
+        sharing.map_or(0, |sharing| sharing.owner[row as usize] as usize)
+    }
+
+    /// Whether this rank owns the patch of a row in use.
+    #[must_use]
+    pub fn is_owned(&self, row: u32) -> bool {
+        let sharing = self.sharing.as_ref();
+        sharing.is_none_or(|s| s.owner[row as usize] as usize == s.rank)
+    }
+
+    /// Key of the patch at `index` of `level`.
+    #[must_use]
+    pub fn key_at(&self, level: usize, index: [i32; 3]) -> u64 {
+        hilbert_key(index.map(|i| i as u32), bits_for(self.domain.root, level))
+    }
+
+    /// Half index of the octet with `key` of `level`: its parent's index.
+    #[must_use]
+    pub fn octet_place(&self, level: usize, key: u64) -> [i32; 3] {
+        hilbert_index(key, bits_for(self.domain.root, level) - 1).map(|i| i as i32)
+    }
+
+    /// The place `step` patches away from `index` on `level`; `None` outside the domain.
+    #[must_use]
+    pub fn place_beside(&self, level: usize, index: [i32; 3], step: [i32; 3]) -> Option<[i32; 3]> {
+        let mut place = [0; 3];
+        for a in 0..3 {
+            let patches = self.domain.root[a] << level;
+            let i = index[a] + step[a];
+            if !self.domain.periodic[a] && !(0..patches).contains(&i) {
+                return None;
+            }
+            place[a] = i.rem_euclid(patches);
+        }
+        Some(place)
+    }
+
+    /// The row held for the patch at `index` of `level`, copied or not.
+    #[must_use]
+    pub fn find(&self, level: usize, index: [i32; 3]) -> Option<u32> {
+        let half = index.map(|i| (i >> 1) as u32);
+        let key = hilbert_key(half, bits_for(self.domain.root, level) - 1);
+        let octet = self.octet(level, key)?;
+        let row = octet.first + side(index);
+        (self.level[row as usize] >= 0).then_some(row)
+    }
+
+    /// The root patches that this rank owns: octets with masks, by key.
+    pub(crate) fn own_root(&self) -> Vec<(u64, u8)> {
+        let root = self.domain.root;
+        let bits = bits_for(root, 0);
+        let mut parts: Vec<(u64, u8)> = Vec::new();
+        let own = self.cuts().keys(0, self.rank());
+        RootCurve { root, bits }.each(&own, &mut |key| {
+            let bit = 1 << side(hilbert_index(key, bits).map(|i| i as i32));
+            match parts.last_mut() {
+                Some((last, mask)) if *last == key >> 3 => *mask |= bit,
+                _ => parts.push((key >> 3, bit)),
+            }
+        });
+        parts
+    }
+
+    /// Enters changes of own patches: whether they have children, which the caller makes or removes.
+    pub(crate) fn mark(&mut self, changes: &Changes) {
+        for &row in &changes.refine {
+            debug_assert!(self.is_leaf(row));
+            self.first_child[row as usize] = MISSING;
+        }
+        for &row in &changes.coarsen {
+            debug_assert!(!self.is_leaf(row));
+            self.first_child[row as usize] = LEAF;
+        }
+    }
+
+    /// Takes the entities whose patches are gone, or belong to another rank now.
+    pub(crate) fn take_orphans(&mut self) -> Vec<Entity> {
+        std::mem::take(&mut self.sharing_mut().orphans)
+    }
+
+    /// Holds `octets` of `level`, ascending by key, and nothing else; rows of octets that stay are kept, `first` is given.
+    /// Patches that are new here count as leaves. The caller links the level.
+    pub(crate) fn hold(&mut self, level: usize, mut octets: Vec<Octet>) {
+        let old = std::mem::take(&mut self.sharing_mut().levels[level].octets);
+        let mut kept = old.iter().peekable();
+        for octet in &mut octets {
+            octet.first = u32::MAX;
+            while let Some(gone) = kept.next_if(|old| old.key < octet.key) {
+                self.release(gone.first);
+            }
+            if let Some(same) = kept.next_if(|old| old.key == octet.key) {
+                octet.first = same.first;
+            }
+        }
+        for gone in kept {
+            self.release(gone.first);
+        }
+        for octet in &mut octets {
+            if octet.first == u32::MAX {
+                octet.first = self.take_octet();
+                self.settle(level, octet);
+            }
+            self.assign(level, octet);
+        }
+        self.list(level, octets);
+    }
+
+    fn release(&mut self, first: u32) {
+        for row in first..first + 8 {
+            self.level[row as usize] = -1;
+            self.disown(row);
+        }
+        self.free_octets.push(first / 8);
+    }
+
+    /// Gives up the entity of a row.
+    fn disown(&mut self, row: u32) {
+        let entity = std::mem::replace(&mut self.entity[row as usize], Entity::PLACEHOLDER);
+        if entity != Entity::PLACEHOLDER {
+            self.sharing_mut().orphans.push(entity);
+        }
+    }
+
+    /// Fills the rows of a new octet.
+    fn settle(&mut self, level: usize, octet: &Octet) {
+        let half = self.octet_place(level, octet.key);
+        for c in 0..8 {
+            let index = std::array::from_fn(|a| 2 * half[a] + (c >> a & 1));
+            let row = octet.first + c as u32;
+            // an octet of the root grid may stick out of the domain
+            if (0..3).all(|a| index[a] < self.domain.root[a] << level) {
+                self.occupy(row, level, index, MISSING);
+            }
+            self.neighbours[row as usize] = [MISSING; 27];
+        }
+    }
+
+    /// Notes who owns the patches of an octet.
+    fn assign(&mut self, level: usize, octet: &Octet) {
+        let capacity = self.capacity();
+        self.sharing_mut().owner.resize(capacity, 0);
+        for row in octet.rows(u8::MAX) {
+            if self.level[row as usize] < 0 {
+                continue;
+            }
+            // the children of a patch stay together
+            let key = if level == 0 {
+                self.key(row)
+            } else {
+                octet.key << 3
+            };
+            let sharing = self.sharing_mut();
+            let owner = sharing.cuts.owner(level, key);
+            sharing.owner[row as usize] = owner as u32;
+            if owner != sharing.rank {
+                self.disown(row);
+            }
+        }
+    }
+
+    /// Lists own patches in Hilbert order, and copies.
+    fn list(&mut self, level: usize, octets: Vec<Octet>) {
+        let bits = bits_for(self.domain.root, level);
+        let mut rows = Vec::new();
+        for octet in octets.iter().filter(|octet| octet.owned != 0) {
+            let ordered = self.ordered_octet(octet.first, bits);
+            let owned = |row: &u32| octet.owned >> (row - octet.first) & 1 == 1;
+            rows.extend(ordered.into_iter().filter(owned));
+        }
+        self.levels[level] = rows;
+        let shared = &mut self.sharing_mut().levels[level];
+        shared.copies.clear();
+        let copies = octets.iter().flat_map(|octet| octet.rows(octet.copied));
+        shared.copies.extend(copies);
+        shared.octets = octets;
+    }
+
+    /// Notes which patches of `mask` in an octet have children anywhere, by the bits of `refined`.
+    pub(crate) fn set_refined(&mut self, octet: &Octet, mask: u8, refined: u8) {
+        for row in octet.rows(mask) {
+            let has = refined >> (row - octet.first) & 1 == 1;
+            self.first_child[row as usize] = if has { MISSING } else { LEAF };
+        }
+    }
+
+    /// Which patches of an octet have children anywhere.
+    #[must_use]
+    pub fn refined(&self, octet: &Octet) -> u8 {
+        let has = |c: u32| u8::from(self.first_child[(octet.first + c) as usize] != LEAF) << c;
+        (0..8).map(has).sum()
+    }
+}
+
+/// Which of the eight of its octet a patch is, as bits z y x.
+#[must_use]
+pub fn side(index: [i32; 3]) -> u32 {
+    (index[0] & 1 | (index[1] & 1) << 1 | (index[2] & 1) << 2) as u32
+}

@@ -1,0 +1,389 @@
+//! Building and rebuilding a rank's part of the hierarchy: everybody decides about its own patches, and asks the owners of
+//! the others that it touches.
+
+use super::communicator::{Communicator, Message, RanksError, Reduction};
+use super::plan::Plan;
+use super::reach::{Part, below, beside, beyond_faces, joined};
+use crate::mesh::topology::shared::Octet;
+use crate::mesh::{Changes, Cuts, Topology};
+use bevy_ecs::prelude::*;
+
+/// What a rank knows about the copies it keeps, level by level.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct Shares {
+    /// Rows whose values go from owners to copies.
+    pub copies: Vec<Plan>,
+    /// Rows of the level, averages of children that another rank owns, that go from the children's rank to the owner.
+    pub averages: Vec<Plan>,
+    /// Others' patches that the own ones need, whatever the finer level is like.
+    touched: Vec<Vec<Part>>,
+    /// Whether owned values of the level have changed since the copies were made.
+    pub(super) stale: Vec<bool>,
+}
+
+/// Own octets of a level, ascending by key, and which of them are new in the hierarchy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proposal {
+    /// The octets, each with whether it is new.
+    pub octets: Vec<(u64, bool)>,
+    /// Whether the level was cut anew.
+    pub cut: bool,
+}
+
+/// The root grid: own patches, copies, tables.
+///
+/// # Errors
+/// Another rank has failed, or the transport has.
+pub fn root(
+    topology: &mut Topology,
+    ranks: &dyn Communicator,
+    shares: &mut Shares,
+) -> Result<(), RanksError> {
+    let levels = topology.max_level + 1;
+    *shares = Shares {
+        copies: vec![Plan::default(); levels],
+        averages: vec![Plan::default(); levels],
+        touched: vec![Vec::new(); levels],
+        stale: vec![true; levels],
+    };
+    let cuts = Cuts::new(topology.domain.root, ranks.size(), levels);
+    topology.share(ranks.rank(), cuts);
+    let owned = topology.own_root();
+    topology.set_count(
+        0,
+        topology.domain.root.iter().map(|&n| n as usize).product(),
+    );
+    shares.touched[0] = beside(topology, 0, &owned);
+    hold(topology, 0, &owned, &shares.touched[0]);
+    topology.link_families(0);
+    topology.link_owned(0);
+    shares.copies[0] = negotiate(topology, ranks, 0)?;
+    Ok(())
+}
+
+/// Tells the owners of the children about `changes` of `level`'s own patches, and cuts the finer level anew where its parts
+/// differ by more than `imbalance` (the largest over the mean). Nothing is rebuilt yet, but the patches changed are marked.
+///
+/// # Errors
+/// As [`root`].
+pub fn propose(
+    topology: &mut Topology,
+    ranks: &dyn Communicator,
+    level: usize,
+    changes: &Changes,
+    imbalance: f64,
+) -> Result<Proposal, RanksError> {
+    topology.mark(changes);
+    let mut new = changes.refine.iter().peekable();
+    let parents: Vec<(u64, bool)> = topology
+        .rows(level)
+        .iter()
+        .filter(|&&row| !topology.is_leaf(row))
+        .map(|row| (topology.key(*row), new.next_if_eq(&row).is_some()))
+        .collect();
+    let cut = balance(topology, ranks, level + 1, &parents, imbalance)?;
+    let mut messages: Vec<Message> = Vec::new();
+    for (key, new) in parents {
+        let peer = topology.cuts().owner(level + 1, key << 3);
+        if messages.last().is_none_or(|last| last.peer != peer) {
+            let bytes = Vec::new();
+            messages.push(Message { peer, bytes });
+        }
+        if let Some(last) = messages.last_mut() {
+            last.bytes.extend((key << 1 | u64::from(new)).to_le_bytes());
+        }
+    }
+    // the stretches of the ranks follow each other, so that what comes is in order
+    let received = ranks.exchange(messages)?;
+    let words = received
+        .iter()
+        .flat_map(|message| message.bytes.as_chunks().0);
+    let octets = words.map(|&word| u64::from_le_bytes(word));
+    let octets = octets.map(|word| (word >> 1, word & 1 == 1)).collect();
+    Ok(Proposal { octets, cut })
+}
+
+/// Cuts `level` anew if its octets, of which this rank knows those of its `parents`, are shared out badly; whether it did.
+fn balance(
+    topology: &mut Topology,
+    ranks: &dyn Communicator,
+    level: usize,
+    parents: &[(u64, bool)],
+    imbalance: f64,
+) -> Result<bool, RanksError> {
+    let size = ranks.size();
+    // by rank: octets under the present cuts, then parents
+    let mut counts = vec![0u64; 2 * size];
+    for (key, _) in parents {
+        counts[topology.cuts().owner(level, key << 3)] += 1;
+    }
+    counts[size + ranks.rank()] = parents.len() as u64;
+    ranks.reduce(Reduction::Sum, &mut counts)?;
+    let (octets, parents_of) = counts.split_at(size);
+    let total: u64 = octets.iter().sum();
+    let most = octets.iter().copied().max().unwrap_or(0);
+    let fresh = topology.count(level) == 0;
+    topology.set_count(level, 8 * total as usize);
+    // no cut does better than whole octets
+    let best = total.div_ceil(size as u64);
+    if total == 0 || (!fresh && most as f64 <= imbalance * best as f64) {
+        return Ok(false);
+    }
+    let before: u64 = parents_of[..ranks.rank()].iter().sum();
+    let mut starts = vec![0u64; size];
+    for (rank, start) in starts.iter_mut().enumerate().skip(1) {
+        let at = (total * rank as u64 / size as u64).checked_sub(before);
+        let parent = at.and_then(|at| parents.get(at as usize));
+        *start = parent.map_or(0, |(key, _)| key << 3);
+    }
+    ranks.reduce(Reduction::Max, &mut starts)?;
+    let differs = topology.cuts().starts(level) != starts;
+    topology.cut(level, starts);
+    Ok(differs)
+}
+
+/// Rebuilds the level finer than `level` as proposed, and what hangs on it; `refined` tells which patches of own octets that
+/// come from other ranks have children, by the octets' keys.
+///
+/// # Errors
+/// As [`root`].
+pub fn rebuild(
+    topology: &mut Topology,
+    ranks: &dyn Communicator,
+    shares: &mut Shares,
+    level: usize,
+    proposal: &Proposal,
+    refined: &[(u64, u8)],
+) -> Result<(), RanksError> {
+    let fine = level + 1;
+    let owned: Vec<Part> = proposal
+        .octets
+        .iter()
+        .map(|&(key, _)| (key, u8::MAX))
+        .collect();
+    // what the new octets stand on
+    let wanted: Vec<Octet> = owned.iter().map(|&part| octet(part)).collect();
+    copy(
+        topology,
+        ranks,
+        shares,
+        level,
+        below(topology, level, &wanted),
+    )?;
+    // the new level itself
+    hold(topology, fine, &owned, &[]);
+    for &(key, mask) in refined {
+        if let Some(&octet) = topology.octet(fine, key) {
+            topology.set_refined(&octet, octet.owned, mask);
+        }
+    }
+    topology.link_families(fine);
+    topology.link_copies(level);
+    touch(topology, shares, fine, &owned);
+    let standing = finer_octets(topology, fine);
+    copy(
+        topology,
+        ranks,
+        shares,
+        fine,
+        below(topology, fine, &standing),
+    )?;
+    topology.link_families(fine);
+    topology.link_owned(fine);
+    topology.link_families(fine + 1);
+    topology.link_copies(fine);
+    if proposal.cut && fine < topology.max_level {
+        follow_cut(topology, ranks, shares, fine + 1)?;
+    }
+    for level in level..(fine + 1).min(topology.max_level) {
+        shares.averages[level] = averages(topology, level);
+    }
+    Ok(())
+}
+
+/// The level finer than one that was cut anew: its patches stay, but other copies are needed.
+fn follow_cut(
+    topology: &mut Topology,
+    ranks: &dyn Communicator,
+    shares: &mut Shares,
+    level: usize,
+) -> Result<(), RanksError> {
+    let owned = owned_parts(topology, level);
+    touch(topology, shares, level, &owned);
+    let standing = finer_octets(topology, level);
+    copy(
+        topology,
+        ranks,
+        shares,
+        level,
+        below(topology, level, &standing),
+    )?;
+    topology.link_families(level);
+    topology.link_owned(level);
+    topology.link_families(level + 1);
+    topology.link_copies(level);
+    Ok(())
+}
+
+fn octet((key, owned): Part) -> Octet {
+    Octet {
+        key,
+        first: 0,
+        owned,
+        copied: 0,
+    }
+}
+
+fn owned_parts(topology: &Topology, level: usize) -> Vec<Part> {
+    let octets = topology.octets(level).iter();
+    let owned = octets.filter(|octet| octet.owned != 0);
+    owned.map(|octet| (octet.key, octet.owned)).collect()
+}
+
+fn finer_octets(topology: &Topology, level: usize) -> Vec<Octet> {
+    topology.octets(level + 1).to_vec()
+}
+
+/// Notes what the own patches of `level` touch.
+fn touch(topology: &Topology, shares: &mut Shares, level: usize, owned: &[Part]) {
+    let mut touched = beside(topology, level, owned);
+    touched.extend(beyond_faces(topology, level));
+    shares.touched[level] = joined(touched);
+}
+
+/// Holds what `level` touches and `more`, and makes the plan for it.
+fn copy(
+    topology: &mut Topology,
+    ranks: &dyn Communicator,
+    shares: &mut Shares,
+    level: usize,
+    more: Vec<Part>,
+) -> Result<(), RanksError> {
+    let owned = owned_parts(topology, level);
+    let mut copied = more;
+    copied.extend(&shares.touched[level]);
+    hold(topology, level, &owned, &joined(copied));
+    shares.copies[level] = negotiate(topology, ranks, level)?;
+    shares.stale[level] = true;
+    topology.link_families(level + 1);
+    Ok(())
+}
+
+fn hold(topology: &mut Topology, level: usize, owned: &[Part], copied: &[Part]) {
+    let mut octets: Vec<Octet> = owned.iter().map(|&part| octet(part)).collect();
+    let more = copied.iter().map(|&(key, copied)| Octet {
+        copied,
+        ..octet((key, 0))
+    });
+    octets.extend(more);
+    octets.sort_unstable_by_key(|octet| octet.key);
+    octets.dedup_by(|next, kept| {
+        let same = next.key == kept.key;
+        if same {
+            kept.owned |= next.owned;
+            kept.copied |= next.copied;
+        }
+        same
+    });
+    topology.hold(level, octets);
+}
+
+/// Bytes of a request: the octet's key and the patches asked for.
+const REQUEST: usize = 9;
+
+/// Asks the owners for what is copied of `level`: they note what to send, and say which patches have children.
+fn negotiate(
+    topology: &mut Topology,
+    ranks: &dyn Communicator,
+    level: usize,
+) -> Result<Plan, RanksError> {
+    let mut plan = Plan::default();
+    let mut requests: Vec<Vec<(Octet, u8)>> = vec![Vec::new(); ranks.size()];
+    for octet in topology
+        .octets(level)
+        .iter()
+        .filter(|octet| octet.copied != 0)
+    {
+        for row in octet.rows(octet.copied) {
+            let (owner, bit) = (topology.owner(row), 1u8 << (row - octet.first));
+            plan.receive(owner, row);
+            match requests[owner].last_mut() {
+                Some((last, mask)) if last.key == octet.key => *mask |= bit,
+                _ => requests[owner].push((*octet, bit)),
+            }
+        }
+    }
+    let asked = requests
+        .iter()
+        .enumerate()
+        .filter(|(_, list)| !list.is_empty());
+    let message = |(peer, list): (usize, &Vec<(Octet, u8)>)| {
+        let entry =
+            |(octet, mask): &(Octet, u8)| octet.key.to_le_bytes().into_iter().chain([*mask]);
+        let bytes = list.iter().flat_map(entry).collect();
+        Message { peer, bytes }
+    };
+    let received = ranks.exchange(asked.map(message).collect())?;
+    let mut answers = Vec::with_capacity(received.len());
+    for request in received {
+        answers.push(answer(topology, level, &request, &mut plan)?);
+    }
+    for answer in ranks.exchange(answers)? {
+        for ((octet, mask), refined) in requests[answer.peer].iter().zip(&answer.bytes) {
+            topology.set_refined(octet, *mask, *refined);
+        }
+    }
+    Ok(plan)
+}
+
+/// Enters one rank's request into the plan; the answer has a byte an octet.
+fn answer(
+    topology: &Topology,
+    level: usize,
+    request: &Message,
+    plan: &mut Plan,
+) -> Result<Message, RanksError> {
+    let mut bytes = Vec::with_capacity(request.bytes.len() / REQUEST);
+    for entry in request.bytes.as_chunks::<REQUEST>().0 {
+        let [key @ .., mask] = *entry;
+        let octet = topology.octet(level, u64::from_le_bytes(key));
+        let octet = octet
+            .filter(|octet| octet.owned & mask == mask)
+            .ok_or_else(|| {
+                RanksError::Transport(format!(
+                    "rank {} asks rank {} for patches of level {level} that are not there",
+                    request.peer,
+                    topology.rank()
+                ))
+            })?;
+        for row in octet.rows(mask) {
+            plan.send(request.peer, row);
+        }
+        bytes.push(topology.refined(octet));
+    }
+    let peer = request.peer;
+    Ok(Message { peer, bytes })
+}
+
+/// Who sends whom the averages of the children of `level`'s patches.
+fn averages(topology: &Topology, level: usize) -> Plan {
+    let mut plan = Plan::default();
+    for octet in topology
+        .octets(level + 1)
+        .iter()
+        .filter(|octet| octet.owned != 0)
+    {
+        if let Some(parent) = topology.parent(octet.first)
+            && !topology.is_owned(parent)
+        {
+            plan.send(topology.owner(parent), parent);
+        }
+    }
+    for &row in topology.rows(level) {
+        let owner = topology.cuts().owner(level + 1, topology.key(row) << 3);
+        if !topology.is_leaf(row) && owner != topology.rank() {
+            plan.receive(owner, row);
+        }
+    }
+    plan
+}
