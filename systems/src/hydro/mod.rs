@@ -92,51 +92,47 @@ fn is_physical<R: nestar_device::Real>(u: &[R]) -> bool {
         && scalars.iter().all(|v| nestar_device::Real::is_finite(*v))
 }
 
-fn spec(scalars: &[String], prolongation: SlopeLimiter) -> FieldSpec {
-    let component = |name: &str, units: &str, dimension, long_name: &str, normal_to| Component {
-        name: name.into(),
+/// Unit and powers of (length, mass, time) of what a component is.
+type Unit = (&'static str, [i32; 3]);
+
+const DENSITY: Unit = ("mass/length**3", [-3, 1, 0]);
+const MOMENTUM: Unit = ("mass/(length**2*time)", [-2, 1, -1]);
+const ENERGY: Unit = ("mass/(length*time**2)", [-1, 1, -2]);
+
+fn component(
+    name: String,
+    (units, dimension): Unit,
+    long_name: String,
+    normal_to: Option<usize>,
+) -> Component {
+    Component {
+        name,
         units: units.into(),
         dimension,
-        long_name: long_name.into(),
+        long_name,
         normal_to,
+    }
+}
+
+fn spec(scalars: &[String], prolongation: SlopeLimiter) -> FieldSpec {
+    let momentum = |(axis, name): (usize, &str)| {
+        let long_name = format!("momentum density along {name}");
+        component(format!("momentum_{name}"), MOMENTUM, long_name, Some(axis))
     };
-    let density = ("mass/length**3", [-3, 1, 0]);
+    let scalar = |name: &String| {
+        let long_name = format!("mass density of the passive scalar {name}");
+        component(format!("scalar_{name}"), DENSITY, long_name, None)
+    };
+    let energy = "total energy density (thermal and kinetic)".into();
     let mut components = vec![component(
-        "density",
-        density.0,
-        density.1,
-        "mass density",
+        "density".into(),
+        DENSITY,
+        "mass density".into(),
         None,
     )];
-    for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
-        let long_name = format!("momentum density along {name}");
-        let units = "mass/(length**2*time)";
-        components.push(component(
-            &format!("momentum_{name}"),
-            units,
-            [-2, 1, -1],
-            &long_name,
-            Some(axis),
-        ));
-    }
-    let energy = "total energy density (thermal and kinetic)";
-    components.push(component(
-        "energy",
-        "mass/(length*time**2)",
-        [-1, 1, -2],
-        energy,
-        None,
-    ));
-    for name in scalars {
-        let long_name = format!("mass density of the passive scalar {name}");
-        components.push(component(
-            &format!("scalar_{name}"),
-            density.0,
-            density.1,
-            &long_name,
-            None,
-        ));
-    }
+    components.extend(["x", "y", "z"].into_iter().enumerate().map(momentum));
+    components.push(component("energy".into(), ENERGY, energy, None));
+    components.extend(scalars.iter().map(scalar));
     FieldSpec {
         components,
         prolongation,
