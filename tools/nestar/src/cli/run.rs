@@ -222,6 +222,16 @@ fn where_the_time_went(sim: &engine::Simulation, wall: f64) -> String {
             counters.mended_cells, counters.retried_steps
         );
     }
+    if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
+        let counters = device.counters();
+        text += &format!(
+            "\nbetween host and device: {} up, {} down; {} launches, {} waits",
+            memory::shown(counters.bytes_up),
+            memory::shown(counters.bytes_down),
+            counters.launches,
+            counters.synchronisations
+        );
+    }
     text
 }
 
