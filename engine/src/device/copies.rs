@@ -65,6 +65,16 @@ impl CopyStream {
     }
 }
 
+impl Device {
+    /// A second stream, for copies to page-locked memory beside the device's work.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn copy_stream(&self) -> Result<CopyStream, DeviceError> {
+        CopyStream::new(self)
+    }
+}
+
 /// A copy under way, with both its ends. Dropping it waits.
 pub struct Transfer<T: Pod> {
     /// The copy, until its end is known.

@@ -1,6 +1,7 @@
 //! Memory of a device that is given back soon, and those who wait for it.
 
-use super::DeviceError;
+use super::{Buffer, Device, DeviceError, DeviceMemory};
+use bytemuck::Pod;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What is lent at present.
@@ -62,6 +63,32 @@ impl Loans {
                 return Err(error);
             }
         }
+    }
+}
+
+impl Device {
+    /// Device memory of `length` elements of any value for a short while: until it is dropped it counts as free, and who needs
+    /// it waits. Whoever holds it must not ask for memory of the device, nor wait for somebody who does.
+    ///
+    /// # Errors
+    /// The device's memory does not suffice now.
+    pub fn lend<T: Pod>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
+        Buffer::lent(self, length)
+    }
+
+    /// Memory, free and in total, in bytes. What is lent counts as free.
+    ///
+    /// # Errors
+    /// The driver does not tell.
+    pub fn memory(&self) -> Result<DeviceMemory, DeviceError> {
+        // whatever comes back between the two questions must not count twice
+        let lent = self.0.loans.bytes();
+        let DeviceMemory { free, total } = self.0.backend.memory()?;
+        let lent = lent.min(self.0.loans.bytes());
+        Ok(DeviceMemory {
+            free: (free + lent).min(total),
+            total,
+        })
     }
 }
 

@@ -157,21 +157,6 @@ impl Device {
         self.0.kind
     }
 
-    /// Memory, free and in total, in bytes. What is lent counts as free.
-    ///
-    /// # Errors
-    /// The driver does not tell.
-    pub fn memory(&self) -> Result<DeviceMemory, DeviceError> {
-        // whatever comes back between the two questions must not count twice
-        let lent = self.0.loans.bytes();
-        let DeviceMemory { free, total } = self.0.backend.memory()?;
-        let lent = lent.min(self.0.loans.bytes());
-        Ok(DeviceMemory {
-            free: (free + lent).min(total),
-            total,
-        })
-    }
-
     /// What launches may ask for.
     #[must_use]
     pub fn limits(&self) -> DeviceLimits {
@@ -198,15 +183,6 @@ impl Device {
         Buffer::new(self, length)
     }
 
-    /// Device memory of `length` elements of any value for a short while: until it is dropped it counts as free, and who needs
-    /// it waits. Whoever holds it must not ask for memory of the device, nor wait for somebody who does.
-    ///
-    /// # Errors
-    /// The device's memory does not suffice now.
-    pub fn lend<T: Pod>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
-        Buffer::lent(self, length)
-    }
-
     /// Device memory that grows to `most` elements without moving, empty at first.
     ///
     /// # Errors
@@ -221,14 +197,6 @@ impl Device {
     /// The host's memory does not suffice.
     pub fn pinned<T: Pod>(&self, length: usize) -> Result<Pinned<T>, DeviceError> {
         Pinned::new(self, length)
-    }
-
-    /// A second stream, for copies to page-locked memory beside the device's work.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn copy_stream(&self) -> Result<CopyStream, DeviceError> {
-        CopyStream::new(self)
     }
 
     /// Copies `values` to the elements of `to` from `offset` on. On return `values` may be reused.
