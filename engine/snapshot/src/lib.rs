@@ -31,7 +31,7 @@ pub use header::{
 };
 pub use queue::Done;
 pub use reader::{Snapshot, latest};
-pub use store::Plan;
+pub use store::{Plan, SHARD_PATCHES};
 pub use summary::summary;
 pub use uniform::{UniformArray, read_uniform};
 pub use values::Values;

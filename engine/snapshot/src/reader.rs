@@ -2,7 +2,7 @@
 
 use crate::files::{self, SNAPSHOTS};
 use crate::header::{FORMAT_VERSION, ORIGIN};
-use crate::store::is_structural;
+use crate::store::{is_structural, sharding};
 use crate::zarr::Decoder;
 use crate::{Attributes, DataType, FieldHeader, LEAF, LevelHeader, Result, SnapshotError, Values};
 use serde_json::{Map, Value};
@@ -233,6 +233,11 @@ impl Snapshot {
             })?;
         let decoder = Decoder::open(&self.path, &format!("level_{level}/{array}"), document)?;
         Ok((decoder, entry.header.patches))
+    }
+
+    /// Patches of a whole shard of a level of `patches` patches: what is best read at a time.
+    pub fn shard_patches(patches: usize) -> usize {
+        sharding(patches as u64).0 as usize
     }
 
     /// All values of an array: shape `[patch]` and the field's own shape.

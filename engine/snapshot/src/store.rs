@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Most patches in one shard (4 MiB of f64 cells).
-const SHARD_PATCHES: u64 = 1024;
+pub const SHARD_PATCHES: u64 = 1024;
 /// Patches of an inner chunk (128 KiB of f64 cells): the least that a reader decodes.
 const INNER_PATCHES: u64 = 32;
 
@@ -37,7 +37,7 @@ pub struct Plan {
 }
 
 /// Patches of a shard and of an inner chunk for a level of `patches`: shards of equal size, so that little is padded.
-fn sharding(patches: u64) -> (u64, u64) {
+pub(crate) fn sharding(patches: u64) -> (u64, u64) {
     let inner = patches.clamp(1, INNER_PATCHES);
     let shards = patches.div_ceil(SHARD_PATCHES).max(1);
     let shard = patches.div_ceil(shards).div_ceil(inner).max(1) * inner;

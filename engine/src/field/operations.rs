@@ -1,7 +1,7 @@
 //! What the engine does with any field, derived from its declaration: growth, prolongation, restriction, flux correction.
 
 use super::Component;
-use super::device::DeviceTopology;
+use super::device::{DeviceTopology, Packing};
 use super::pool::{Element, Field, Pool, Storage};
 use crate::device::DeviceError;
 use crate::mesh::{NewRows, Topology};
@@ -35,6 +35,8 @@ pub struct FieldOperations {
     pub bytes: fn(&World) -> usize,
     /// Values of one component in some rows of a level, `[row][8][8][8]`.
     pub extract: fn(&World, usize, usize, &[u32]) -> Result<Values, DeviceError>,
+    /// Where the field lives on a device: starts to pack the present state of rows of a level there.
+    pub pack: fn(&World, usize, &Packing) -> Result<(), DeviceError>,
     /// Flux corrections that a device has left out since the run began here.
     pub skipped_on_device: fn(&World) -> Result<u64, DeviceError>,
     /// Sets the values of one component in some rows of a level, and the level's time.
@@ -56,6 +58,7 @@ impl FieldRegistry {
             totals: super::totals::totals::<F>,
             bytes: |world| world.resource::<Pool<F>>().bytes(),
             extract: super::transfer::extract::<F>,
+            pack: super::transfer::pack::<F>,
             load: super::transfer::load::<F>,
             skipped_on_device: |world| match &world.resource::<Pool<F>>().storage {
                 Storage::Device(pool) => pool.skipped(),

@@ -1,6 +1,7 @@
 //! Values out of and into pools, for snapshots.
 
 use super::Precision;
+use super::device::Packing;
 use super::pool::{Element, Field, Pool, Storage};
 use crate::device::DeviceError;
 use crate::time::Levels;
@@ -38,6 +39,16 @@ fn copy<F: Field, R: Element>(
         out.copy_from_slice(&present.row(row)[c * CELLS..(c + 1) * CELLS]);
     });
     Ok(out)
+}
+
+/// Starts to pack the present state of rows of a level on the device.
+pub(super) fn pack<F: Field>(
+    world: &World,
+    level: usize,
+    packing: &Packing,
+) -> Result<(), DeviceError> {
+    let pool = world.resource::<Pool<F>>();
+    pool.device().pack_groups(pool.current(level), packing)
 }
 
 /// Sets component `c` in some rows of a level from `[row][8][8][8]`; values in the other precision are converted.

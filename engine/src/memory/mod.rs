@@ -160,6 +160,13 @@ pub fn room(world: &World) -> Option<Room> {
     limit.into_iter().chain(found).min_by_key(|room| room.bytes)
 }
 
+/// Bytes that the fields and tables of the present patches leave of the room they may take.
+#[must_use]
+pub fn spare(world: &World) -> u64 {
+    let taken = needed(world, world.resource::<Topology>().capacity());
+    room(world).map_or(u64::MAX, |room| room.bytes.saturating_sub(taken))
+}
+
 /// Memory where the fields live, free or taken by them.
 fn found(world: &World) -> (Option<u64>, Holder) {
     match &world.resource::<ComputeDevice>().device {

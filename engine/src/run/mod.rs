@@ -1,6 +1,7 @@
 //! A run from the initial or a restored state to the end: root steps, snapshots, diagnostics.
 
 pub mod diagnostics;
+mod drain;
 pub mod lock;
 pub mod output;
 pub mod provenance;

@@ -1,8 +1,10 @@
 //! Snapshots: when they are due, and how they leave while the run goes on.
 
 use super::diagnostics::Diagnostics;
+use super::drain::{self, Departure, Drain, Ring};
 use super::provenance::{self, BuildInfo, write_whole};
 use super::restart::{self, Restored};
+use crate::device::ComputeDevice;
 use crate::error::Error;
 use crate::field::{Component, FieldOperations, FieldRegistry};
 use crate::mesh::Topology;
@@ -12,11 +14,21 @@ use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// A snapshot on its way.
+enum Writing {
+    /// The run has handed over all of it.
+    Storing(store::Finishing),
+    /// It still leaves the device.
+    Draining(Drain),
+}
+
 /// The snapshots of a run.
 pub struct Output {
     directory: PathBuf,
     number: u32,
-    writing: Option<store::Finishing>,
+    writing: Option<Writing>,
+    /// What the next snapshot of a device leaves through.
+    ring: Option<Ring>,
     /// Simulation time and step of the latest snapshot.
     latest: Option<(f64, u64)>,
     latest_wall: Instant,
@@ -46,6 +58,7 @@ impl Output {
             directory: directory.to_path_buf(),
             number: restored.map_or(0, |r| r.number + 1),
             writing: None,
+            ring: None,
             latest: restored.map(|_| (clock.time, clock.steps)),
             latest_wall: Instant::now(),
             next_time: f64::INFINITY,
@@ -99,7 +112,8 @@ impl Output {
         by_time || by_steps || by_wall
     }
 
-    /// Hands the present state to the writing thread. Waits for the snapshot before it, and where the queue is full.
+    /// Sends the present state off to be written. Waits for the snapshot before it and, unless a device keeps a copy, where the
+    /// queue is full.
     ///
     /// # Errors
     /// A full disk, a missing directory, and the like; no half-written snapshot stays under its final name.
@@ -115,10 +129,9 @@ impl Output {
             queue_bytes: queue_bytes(sim, &fields),
         };
         let attributes = attributes(sim, diagnostics)?;
-        let mut writer = store::SnapshotWriter::begin(&target, &attributes, &levels(sim, &fields))
+        let writer = store::SnapshotWriter::begin(&target, &attributes, &levels(sim, &fields))
             .map_err(snapshot_error)?;
-        push_all(sim, &fields, &mut writer)?;
-        self.writing = Some(writer.finish().map_err(snapshot_error)?);
+        self.writing = Some(self.send(sim, &fields, writer)?);
         self.number += 1;
         self.latest = Some((clock.time, clock.steps));
         self.latest_wall = Instant::now();
@@ -127,17 +140,35 @@ impl Output {
         Ok(())
     }
 
-    /// Reports an error of the writing thread as soon as there is one.
+    fn send(
+        &mut self,
+        sim: &Simulation,
+        fields: &[FieldOperations],
+        mut writer: store::SnapshotWriter,
+    ) -> Result<Writing, Error> {
+        if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
+            match drain::depart(sim, device, fields, writer, &mut self.ring)? {
+                Departure::Draining(drain) => return Ok(Writing::Draining(drain)),
+                Departure::Done(filled) => writer = filled,
+            }
+        } else {
+            push_all(sim, fields, &mut writer)?;
+        }
+        let storing = writer.finish().map_err(snapshot_error)?;
+        Ok(Writing::Storing(storing))
+    }
+
+    /// Reports an error of the threads that write as soon as there is one.
     ///
     /// # Errors
     /// As [`Output::snapshot`].
     pub fn poll(&mut self) -> Result<(), Error> {
-        if let Some(writing) = &self.writing
-            && writing.poll().map_err(snapshot_error)?.is_some()
-        {
-            self.writing = None;
-        }
-        Ok(())
+        let over = match &self.writing {
+            Some(Writing::Storing(storing)) => storing.poll().map_err(snapshot_error)?.is_some(),
+            Some(Writing::Draining(drain)) => drain.is_over(),
+            None => false,
+        };
+        if over { self.wait() } else { Ok(()) }
     }
 
     /// Waits for the snapshot that is being written.
@@ -146,20 +177,29 @@ impl Output {
     /// As [`Output::snapshot`].
     pub fn wait(&mut self) -> Result<(), Error> {
         match self.writing.take() {
-            Some(writing) => writing.wait().map(|_| ()).map_err(snapshot_error),
+            Some(Writing::Storing(storing)) => storing.wait().map(|_| ()).map_err(snapshot_error),
+            Some(Writing::Draining(drain)) => {
+                let (ring, result) = drain.wait();
+                self.ring = ring;
+                result
+            }
             None => Ok(()),
         }
     }
 }
 
 /// Memory that values may wait in: what the deck allows, but no more than a quarter of the pools (or 8 MiB), so that a
-/// snapshot does not double the memory of a large run.
+/// snapshot does not double the memory of a large run; less what values take on their way from a device.
 fn queue_bytes(sim: &Simulation, fields: &[FieldOperations]) -> usize {
     let pools: usize = fields.iter().map(|field| (field.bytes)(&sim.world)).sum();
-    ((sim.settings.output.buffer as usize) << 20).min((pools / 4).max(8 << 20))
+    let most = ((sim.settings.output.buffer as usize) << 20).min((pools / 4).max(8 << 20));
+    match &sim.world.resource::<ComputeDevice>().device {
+        Some(_) => most.saturating_sub(drain::held(sim)).max(1),
+        None => most,
+    }
 }
 
-fn snapshot_error(error: store::SnapshotError) -> Error {
+pub(super) fn snapshot_error(error: store::SnapshotError) -> Error {
     Error::Snapshot(error.to_string())
 }
 
@@ -293,16 +333,9 @@ fn push_all(
                     .push(level as u8, name, (n * shard) as u64, values)
                     .map_err(snapshot_error)
             };
-            let origins = rows.iter().flat_map(|&row| topology.origin(row)).collect();
-            push(store::ORIGIN, store::Values::I32(origins))?;
-            push(
-                store::LEAF,
-                store::Values::U8(
-                    rows.iter()
-                        .map(|&row| u8::from(topology.is_leaf(row)))
-                        .collect(),
-                ),
-            )?;
+            for (name, values) in drain::structure(topology, rows) {
+                push(name, values)?;
+            }
             for field in fields {
                 for (c, component) in (field.components)(&sim.world).iter().enumerate() {
                     push(

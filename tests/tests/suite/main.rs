@@ -6,6 +6,7 @@ mod decks;
 mod determinism;
 mod device_fluid;
 mod device_mesh;
+mod device_output;
 mod device_runs;
 mod hierarchy;
 mod memory;

@@ -11,6 +11,7 @@ mod transfer;
 
 pub use parameters::{DeviceView, RegisterView};
 pub use topology::DeviceTopology;
+pub use transfer::Packing;
 
 use super::{Element, FieldSpec, Precision};
 use crate::Error;

@@ -153,6 +153,8 @@ pub(super) struct TransferParameters {
     pub stale: u64,
     pub first: i32,
     pub count: i32,
+    pub group: i32,
+    pub total: i32,
 }
 
 /// The twin of `mesh::Map`.

@@ -26,6 +26,21 @@ impl Staging {
     }
 }
 
+/// Rows of a level on their way into contiguous memory of the device, `[group][component][row][8][8][8]`.
+#[derive(Clone, Debug)]
+pub struct Packing {
+    /// The components.
+    pub components: Range<usize>,
+    /// Address of the rows' numbers on the device, 32 bits each; all of them exist.
+    pub rows: u64,
+    /// How many rows.
+    pub count: usize,
+    /// Rows of a group, at least 1; the last group may have fewer.
+    pub group: usize,
+    /// Address of the memory.
+    pub to: u64,
+}
+
 impl DevicePool {
     /// Copies the components `components` of `rows` of bank `bank` to the host, `[row][component][8][8][8]`.
     ///
@@ -53,6 +68,34 @@ impl DevicePool {
                 .download(&staging.values, 0, bytemuck::cast_slice_mut::<R, u8>(out))
         })?;
         Ok(out)
+    }
+
+    /// Starts to pack rows of bank `bank` as `packing` says; what comes next on the device's stream finds them there.
+    ///
+    /// # Errors
+    /// The device fails.
+    ///
+    /// # Panics
+    /// If a component does not exist.
+    pub(in crate::field) fn pack_groups(
+        &self,
+        bank: usize,
+        packing: &Packing,
+    ) -> Result<(), DeviceError> {
+        let components = &packing.components;
+        assert!(components.end <= self.components, "{components:?}");
+        let parameters = TransferParameters {
+            level: self.bank(bank),
+            packed: packing.to,
+            rows: packing.rows,
+            stale: self.stale(),
+            first: components.start as i32,
+            count: components.len() as i32,
+            group: packing.group as i32,
+            total: packing.count as i32,
+        };
+        let shape = shape(packing.count, 256);
+        self.device.launch(&self.kernels.pack, shape, &parameters)
     }
 
     /// Sets the components `components` of `rows` of bank `bank` from `[row][component][8][8][8]`. The caller counts the
@@ -135,6 +178,8 @@ impl DevicePool {
                 stale: self.stale(),
                 first: 0,
                 count: (length / CELLS) as i32,
+                group: 1,
+                total: rows.len() as i32,
             };
             work(staging, n * most, rows, parameters)?;
         }

@@ -1,0 +1,148 @@
+//! What a snapshot takes from a device, and in which order.
+
+use super::Sink;
+use crate::error::Error;
+use crate::field::{FieldOperations, Precision};
+use crate::mesh::Topology;
+use crate::simulation::Simulation;
+use nestar_kernels::CELLS;
+use nestar_snapshot::Values;
+
+/// Everything that leaves with a snapshot, as it stood when the snapshot was taken, except the fields' values themselves.
+pub(super) struct Freight {
+    /// The rows of all levels, in the order of the snapshot.
+    pub rows: Vec<u32>,
+    /// Every field on every level.
+    pub blocks: Vec<Block>,
+    /// Names of the arrays, `[field][component]`.
+    pub names: Vec<Vec<String>>,
+    /// Precision of all fields.
+    pub precision: Precision,
+    /// Bytes of the values of all fields.
+    pub bytes: usize,
+    /// Shards of the arrays that describe the patches: level, name, first patch, values.
+    structure: Vec<(usize, &'static str, usize, Values)>,
+}
+
+/// A field on a level; in a copy on the device its values stand as `[shard][component][patch][8][8][8]`.
+pub(super) struct Block {
+    pub level: usize,
+    pub field: usize,
+    /// Where the level's rows begin in [`Freight::rows`].
+    pub row: usize,
+    pub patches: usize,
+    /// Patches of a whole shard.
+    pub shard: usize,
+    /// Where the block begins in the copy, bytes.
+    pub offset: usize,
+}
+
+/// One shard of one component.
+pub(super) struct Piece {
+    pub level: usize,
+    pub field: usize,
+    pub component: usize,
+    /// First patch, counted on the level.
+    pub first: usize,
+    pub patches: usize,
+    /// Where its rows begin in [`Freight::rows`].
+    pub row: usize,
+    /// Where it begins in the copy, bytes.
+    pub offset: usize,
+}
+
+impl Freight {
+    /// The present state of all levels.
+    pub fn of(sim: &Simulation, fields: &[FieldOperations], sink: &impl Sink) -> Self {
+        let topology = sim.world.resource::<Topology>();
+        let names = |field: &FieldOperations| {
+            let components = (field.components)(&sim.world).into_iter();
+            components.map(|component| component.name).collect()
+        };
+        let mut freight = Self {
+            rows: Vec::with_capacity(topology.patches()),
+            blocks: Vec::new(),
+            names: fields.iter().map(names).collect(),
+            precision: sim.precision(),
+            bytes: 0,
+            structure: Vec::new(),
+        };
+        for level in 0..=topology.finest() {
+            freight.add(topology, level, sink.shard(level));
+        }
+        freight
+    }
+
+    fn add(&mut self, topology: &Topology, level: usize, shard: usize) {
+        let rows = topology.rows(level);
+        for (n, rows) in rows.chunks(shard).enumerate() {
+            for (name, values) in super::structure(topology, rows) {
+                self.structure.push((level, name, n * shard, values));
+            }
+        }
+        for (field, names) in self.names.iter().enumerate() {
+            self.blocks.push(Block {
+                level,
+                field,
+                row: self.rows.len(),
+                patches: rows.len(),
+                shard,
+                offset: self.bytes,
+            });
+            self.bytes += rows.len() * names.len() * patch_bytes(self.precision);
+        }
+        self.rows.extend_from_slice(rows);
+    }
+
+    /// Bytes of a piece.
+    pub fn bytes_of(&self, piece: &Piece) -> usize {
+        piece.patches * patch_bytes(self.precision)
+    }
+
+    /// Bytes of the largest piece.
+    pub fn largest(&self) -> usize {
+        let patches = self
+            .blocks
+            .iter()
+            .map(|block| block.patches.min(block.shard));
+        patches.max().unwrap_or(0) * patch_bytes(self.precision)
+    }
+
+    /// All pieces, in the order in which they leave.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
+        let patch = patch_bytes(self.precision);
+        self.blocks.iter().flat_map(move |block| {
+            let components = self.names[block.field].len();
+            let shards = (0..block.patches).step_by(block.shard);
+            shards.flat_map(move |first| {
+                let patches = block.shard.min(block.patches - first);
+                (0..components).map(move |component| Piece {
+                    level: block.level,
+                    field: block.field,
+                    component,
+                    first,
+                    patches,
+                    row: block.row + first,
+                    offset: block.offset + (first * components + component * patches) * patch,
+                })
+            })
+        })
+    }
+
+    /// Hands over what describes the patches.
+    pub fn push_structure(&mut self, sink: &mut impl Sink) -> Result<(), Error> {
+        for (level, name, first, values) in self.structure.drain(..) {
+            sink.push(level, name, first, values)?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of one component of a patch.
+pub(super) fn patch_bytes(precision: Precision) -> usize {
+    CELLS
+        * match precision {
+            Precision::Single => 4,
+            Precision::Double => 8,
+        }
+}

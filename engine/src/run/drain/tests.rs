@@ -1,0 +1,342 @@
+//! Snapshots that leave a device while the run goes on.
+
+use super::{Departure, Drain, Ring, Sink, depart};
+use crate::config::MeshSettings;
+use crate::device::{ComputeDevice, Device, DeviceKind};
+use crate::error::Error;
+use crate::field::device::DevicePool;
+use crate::field::{
+    Component, Element, Field, FieldRegistry, FieldSpec, PhysicalItem, Pool, Precision, Storage,
+};
+use crate::mesh::nesting::Changes;
+use crate::mesh::{Topology, regrid};
+use crate::simulation::Simulation;
+use nestar_deck::Deck;
+use nestar_device::{Real, device};
+use nestar_kernels::CELLS;
+use nestar_kernels::mesh::cell::CellState;
+use nestar_kernels::mesh::prolong::SlopeLimiter;
+use nestar_kernels::mesh::{Boundaries, FaceRule};
+use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values};
+use std::sync::{Arc, Mutex};
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// One component, as functions would see it.
+#[derive(Clone, Copy)]
+struct Grain<R>(R);
+
+impl<R: Real> CellState<R> for Grain<R> {
+    fn read(row: &[R], cell: usize) -> Self {
+        Self(row[cell])
+    }
+
+    fn write(self, row: &mut [R], cell: usize) {
+        row[cell] = self.0;
+    }
+}
+
+struct Dust;
+
+impl Field for Dust {
+    const NAME: &'static str = "dust";
+    type Cell<R: Real> = Grain<R>;
+}
+
+/// Whether a state is physical.
+#[device]
+fn sound<R: Real>(u: &[R; 1]) -> bool {
+    u[0] > -1.0
+}
+
+fn spec() -> FieldSpec {
+    let component = |name: &str| Component {
+        name: name.into(),
+        units: "1".into(),
+        dimension: [0; 3],
+        long_name: "a component".into(),
+        normal_to: None,
+    };
+    FieldSpec {
+        components: NAMES.map(component).to_vec(),
+        prolongation: SlopeLimiter::Minmod,
+        physical_f32: |u| u.first_chunk().is_some_and(sound),
+        physical_f64: |u| u.first_chunk().is_some_and(sound),
+        physical_device: PhysicalItem {
+            item: sound::ITEM,
+            leading: 1,
+        },
+    }
+}
+
+/// Values of a level that nobody takes for those of another time.
+fn values<R: Element>(rows: usize, level: usize, time: usize) -> Vec<R> {
+    let seed = 0.125 * (level + 7 * time) as f64;
+    let numbers = 0..rows * NAMES.len() * CELLS;
+    numbers
+        .map(|n| R::lit(seed + (n % 100_003) as f64))
+        .collect()
+}
+
+/// Gives all cells the values of a time.
+fn fill<R: Element>(sim: &mut Simulation, time: usize) {
+    for level in 0..2 {
+        let rows = sim.world.resource::<Topology>().rows(level).to_vec();
+        let values = values::<R>(rows.len(), level, time);
+        let mut pool = sim.world.resource_mut::<Pool<Dust>>();
+        let stored = pool.store(level, &rows, &values);
+        stored.unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+/// A run on the device `kind` with two levels of more than one shard each, at time 1; none where there is no such device.
+fn run<R: Element>(kind: DeviceKind, settings: &str) -> Option<(Simulation, Device)> {
+    if let Err(why) = Device::open(kind) {
+        println!("skipped: {why}");
+        return None;
+    }
+    let single = R::PRECISION == Precision::Single;
+    let text = format!(
+        "[domain]\ncells = [88, 80, 80]\n[run]\ndevice = \"{}\"\nprecision = \"{}\"\n{settings}",
+        if kind == DeviceKind::Cuda {
+            "cuda"
+        } else {
+            "emulated"
+        },
+        if single { "single" } else { "double" },
+    );
+    let deck = Deck::parse("drain", &text).unwrap_or_else(|e| panic!("{e}"));
+    let mesh = MeshSettings {
+        max_level: 1,
+        regrid_interval: vec![1; 2],
+    };
+    let mut sim = Simulation::new(deck, mesh).unwrap_or_else(|e| panic!("{e}"));
+    let device = sim.world.resource::<ComputeDevice>().device.clone()?;
+    let boundaries = Boundaries::<R> {
+        faces: [const { [FaceRule::Periodic, FaceRule::Periodic] }; 3],
+        normal: [0; 3],
+    };
+    let pool = DevicePool::new(&device, &spec(), boundaries, 2).unwrap_or_else(|e| panic!("{e}"));
+    let pool = Pool::<Dust>::new(spec(), Storage::Device(Box::new(pool)), 2);
+    sim.world.insert_resource(pool);
+    sim.world.resource_mut::<FieldRegistry>().register::<Dust>();
+    regrid::create_root(&mut sim.world);
+    let changes = Changes {
+        refine: sim.world.resource::<Topology>().rows(0)[..140].to_vec(),
+        coarsen: Vec::new(),
+    };
+    regrid::apply(&mut sim.world, 0, &changes);
+    fill::<R>(&mut sim, 1);
+    Some((sim, device))
+}
+
+/// A shard: level, array, first patch, values.
+type Shard = (usize, String, usize, Values);
+
+/// Keeps what it is given; takes nothing while its gate is locked.
+struct Store {
+    shards: [usize; 2],
+    gate: Arc<Mutex<()>>,
+    got: Arc<Mutex<Vec<Shard>>>,
+    /// Shards after which it fails.
+    most: usize,
+}
+
+impl Store {
+    fn of(sim: &Simulation) -> Self {
+        let topology = sim.world.resource::<Topology>();
+        Self {
+            shards: [0, 1].map(|level| Snapshot::shard_patches(topology.rows(level).len())),
+            gate: Arc::default(),
+            got: Arc::default(),
+            most: usize::MAX,
+        }
+    }
+}
+
+impl Sink for Store {
+    fn shard(&self, level: usize) -> usize {
+        self.shards[level]
+    }
+
+    fn push(
+        &mut self,
+        level: usize,
+        array: &str,
+        first: usize,
+        values: Values,
+    ) -> Result<(), Error> {
+        drop(self.gate.lock());
+        let mut got = self.got.lock().expect("no panic");
+        if got.len() >= self.most {
+            return Err(Error::Snapshot("the disk is full".into()));
+        }
+        got.push((level, array.into(), first, values));
+        Ok(())
+    }
+
+    fn complete(self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Sends the present state off.
+fn send(
+    sim: &Simulation,
+    device: &Device,
+    store: Store,
+    ring: &mut Option<Ring>,
+) -> Departure<Store> {
+    let fields = sim.world.resource::<FieldRegistry>().operations();
+    depart(sim, device, &fields, store, ring).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// What drains, where the device has room for a copy.
+fn draining(departure: Departure<Store>) -> Drain {
+    match departure {
+        Departure::Draining(drain) => drain,
+        Departure::Done(_) => panic!("there is room for a copy"),
+    }
+}
+
+/// What has arrived is the whole state of `time` with `patches` patches on the levels.
+fn check<R: Element>(got: &[Shard], patches: [usize; 2], time: usize) {
+    let shard = patches.map(Snapshot::shard_patches);
+    let mut expected = 0;
+    for level in 0..2 {
+        let values = values::<R>(patches[level], level, time);
+        for first in (0..patches[level]).step_by(shard[level]) {
+            let rows = first..patches[level].min(first + shard[level]);
+            for (c, name) in NAMES.into_iter().chain([ORIGIN, LEAF]).enumerate() {
+                let mut found = got
+                    .iter()
+                    .filter(|s| (s.0, &*s.1, s.2) == (level, name, first));
+                let (Some(found), None) = (found.next(), found.next()) else {
+                    panic!("level {level}, {name}, {first}: not there, or more than once")
+                };
+                expected += 1;
+                if c < NAMES.len() {
+                    let cells = |row: usize| (row * NAMES.len() + c) * CELLS..;
+                    let wanted = rows.clone().flat_map(|row| &values[cells(row)][..CELLS]);
+                    let bytes: Vec<u8> = wanted.flat_map(bytemuck::bytes_of).copied().collect();
+                    assert!(found.3.bytes() == bytes, "level {level}, {name}, {first}");
+                }
+            }
+        }
+    }
+    assert_eq!(got.len(), expected);
+}
+
+fn patches(sim: &Simulation) -> [usize; 2] {
+    [0, 1].map(|level| sim.world.resource::<Topology>().rows(level).len())
+}
+
+const KINDS: [DeviceKind; 2] = [DeviceKind::Emulated, DeviceKind::Cuda];
+
+fn state_of_its_own_time<R: Element>() {
+    for kind in KINDS {
+        let Some((mut sim, device)) = run::<R>(kind, "") else {
+            continue;
+        };
+        let (store, mut ring) = (Store::of(&sim), None);
+        let (gate, got, before) = (store.gate.clone(), store.got.clone(), patches(&sim));
+        let closed = gate.lock().expect("no panic");
+        let drain = draining(send(&sim, &device, store, &mut ring));
+        let taken = sim.world.resource::<Topology>().rows(0)[..140].to_vec();
+        let changes = Changes {
+            refine: Vec::new(),
+            coarsen: taken,
+        };
+        // the run goes on while nothing of the snapshot has arrived
+        for time in 2..5 {
+            fill::<R>(&mut sim, time);
+        }
+        regrid::apply(&mut sim.world, 0, &changes);
+        fill::<R>(&mut sim, 5);
+        assert!(got.lock().expect("no panic").is_empty() && !drain.is_over());
+        drop(closed);
+        let (kept, result) = drain.wait();
+        result.unwrap_or_else(|e| panic!("{e}"));
+        check::<R>(&got.lock().expect("no panic"), before, 1);
+        // the next one takes the same way
+        let (store, mut ring) = (Store::of(&sim), kept);
+        assert!(ring.is_some());
+        let got = store.got.clone();
+        let (_, result) = draining(send(&sim, &device, store, &mut ring)).wait();
+        result.unwrap_or_else(|e| panic!("{e}"));
+        check::<R>(&got.lock().expect("no panic"), patches(&sim), 5);
+    }
+}
+
+#[test]
+fn a_snapshot_holds_the_state_of_its_own_time_while_the_run_goes_on() {
+    state_of_its_own_time::<f64>();
+    state_of_its_own_time::<f32>();
+}
+
+#[test]
+fn without_room_for_a_copy_the_state_leaves_piece_by_piece() {
+    for kind in KINDS {
+        for (buffer, buffers) in [(64, 4), (1, 2)] {
+            // the fields take 55 MiB, a copy of the present state 27 MiB
+            let settings = format!("memory_limit = 60\n[output]\nbuffer = {buffer}\n");
+            let Some((mut sim, device)) = run::<f64>(kind, &settings) else {
+                continue;
+            };
+            let mut ring = None;
+            for time in 1..3 {
+                fill::<f64>(&mut sim, time);
+                let Departure::Done(store) = send(&sim, &device, Store::of(&sim), &mut ring) else {
+                    panic!("there is no room for a copy");
+                };
+                check::<f64>(&store.got.lock().expect("no panic"), patches(&sim), time);
+                assert_eq!(ring.as_ref().map(Ring::len), Some(buffers));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sink_that_fails_ends_the_drain_and_frees_the_device() {
+    for kind in KINDS {
+        let Some((sim, device)) = run::<f64>(kind, "") else {
+            continue;
+        };
+        for most in [0, 5, 9] {
+            let store = Store {
+                most,
+                ..Store::of(&sim)
+            };
+            let (ring, result) = draining(send(&sim, &device, store, &mut None)).wait();
+            let error = result.expect_err("the sink is full").to_string();
+            assert!(error.contains("disk is full") && ring.is_none(), "{error}");
+            let free = |device: &Device| device.memory().expect("numbers").free;
+            assert!(device.lend::<u8>(1 << 20).is_ok() && free(&device) > 0);
+        }
+        let limited = run::<f64>(kind, "memory_limit = 60\n");
+        let Some((sim, device)) = limited else {
+            continue;
+        };
+        let store = Store {
+            most: 9,
+            ..Store::of(&sim)
+        };
+        let fields = sim.world.resource::<FieldRegistry>().operations();
+        let failed = depart(&sim, &device, &fields, store, &mut None).map(|_| ());
+        assert!(failed.is_err_and(|e| e.to_string().contains("disk is full")));
+    }
+}
+
+#[test]
+fn dropping_a_drain_waits_for_it() {
+    let Some((sim, device)) = run::<f64>(DeviceKind::Emulated, "") else {
+        return;
+    };
+    let store = Store::of(&sim);
+    let (got, patches) = (store.got.clone(), patches(&sim));
+    let drain = draining(send(&sim, &device, store, &mut None));
+    // the fields, and all else of the run, may go before
+    drop((sim, device));
+    drop(drain);
+    check::<f64>(&got.lock().expect("no panic"), patches, 1);
+}

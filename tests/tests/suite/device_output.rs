@@ -1,0 +1,148 @@
+//! Snapshots of a run on a device: as a copy that leaves beside the next steps, or piece by piece where the copy has no room.
+
+use nestar::engine::Error;
+use nestar::engine::device::{ComputeDevice, Device, DeviceKind};
+use nestar::engine::run::{Observer, Progress, RunOptions, RunSummary};
+use nestar_tests::decks::BLAST;
+use nestar_tests::runs::{digests, run_into};
+use nestar_tests::{Scratch, build};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const STEPS: usize = 4;
+
+/// A snapshot at the start and at every root step, with as little memory to wait in as may be.
+const OUTPUT: [&str; 4] = [
+    "output.initial=true",
+    "output.steps=1",
+    "output.buffer=1",
+    "time.max_steps=4",
+];
+
+/// Whether kernels can be compiled here.
+fn emulation() -> bool {
+    let opened = Device::open(DeviceKind::Emulated);
+    if let Err(why) = &opened {
+        println!("skipped: {why}");
+    }
+    opened.is_ok()
+}
+
+/// What happens to the run beside its steps.
+struct Events {
+    /// Step after which it is asked to stop.
+    stop_after: u64,
+    stop: Arc<AtomicBool>,
+    /// Step after which there is no place for snapshots any more, and the directory.
+    spoil_after: u64,
+    directory: PathBuf,
+}
+
+impl Observer for Events {
+    fn note(&mut self, _: &str) {}
+    fn step(&mut self, progress: &Progress) {
+        if progress.step >= self.stop_after {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        let snapshots = self.directory.join("snapshots");
+        if progress.step == self.spoil_after {
+            std::fs::rename(&snapshots, self.directory.join("kept")).expect("a folder moves");
+            std::fs::write(&snapshots, "no folder").expect("a file in its place");
+        }
+    }
+}
+
+/// Runs on the emulated device; how it went, and how often rows were packed.
+fn run(
+    directory: &Path,
+    settings: &[&str],
+    [stop_after, spoil_after]: [u64; 2],
+) -> (Result<RunSummary, Error>, u64) {
+    let settings = [&OUTPUT[..], &["run.device=emulated"], settings].concat();
+    let mut sim = build(BLAST, &settings);
+    let stop = Arc::new(AtomicBool::new(false));
+    let result = sim.run_with(RunOptions {
+        output: Some(directory.to_path_buf()),
+        resume: false,
+        stop: stop.clone(),
+        observer: Box::new(Events {
+            stop_after,
+            stop,
+            spoil_after,
+            directory: directory.to_path_buf(),
+        }),
+        build: nestar::assemble::build_info(),
+    });
+    let world = &sim.engine().world;
+    let device = world.resource::<ComputeDevice>().device.clone();
+    let kernels = device.expect("a device").counters().kernels;
+    let packs = kernels.iter().find(|kernel| kernel.name == "mesh_pack");
+    (result, packs.map_or(0, |kernel| kernel.launches))
+}
+
+const NEVER: [u64; 2] = [u64::MAX; 2];
+
+#[test]
+fn snapshots_have_the_bits_of_the_cpu_either_way() {
+    if !emulation() {
+        return;
+    }
+    // the fields take all of it: there is no room for a copy
+    let full = ["run.memory_limit=13", "run.out_of_memory=cap"];
+    for precision in ["run.precision=double", "run.precision=single"] {
+        let packs = [&[][..], &full].map(|limits| {
+            let settings = [limits, &["mesh.flag_buffer=8", precision]].concat();
+            let (cpu, device) = (Scratch::new(), Scratch::new());
+            let on_cpu = [&OUTPUT[..], &["run.device=cpu"], &settings].concat();
+            run_into(&cpu.run(), false, BLAST, &on_cpu).unwrap_or_else(|e| panic!("{e}"));
+            let (result, packs) = run(&device.run(), &settings, NEVER);
+            result.unwrap_or_else(|e| panic!("{e}"));
+            let wanted = digests(&cpu.run());
+            assert_eq!(wanted.len(), STEPS + 1);
+            assert_eq!(digests(&device.run()), wanted, "{settings:?}");
+            packs
+        });
+        let copies = (1 + STEPS as u64) * 3;
+        assert_eq!(packs[0], copies, "a copy packs every level once");
+        if precision.ends_with("double") {
+            assert_eq!(packs[1], 6 * copies, "a piece is one component");
+        }
+    }
+}
+
+#[test]
+fn a_stopped_run_keeps_the_snapshot_that_was_leaving() {
+    if !emulation() {
+        return;
+    }
+    let (whole, stopped) = (Scratch::new(), Scratch::new());
+    run(&whole.run(), &[], NEVER)
+        .0
+        .unwrap_or_else(|e| panic!("{e}"));
+    let (result, _) = run(&stopped.run(), &[], [2, u64::MAX]);
+    let summary = result.unwrap_or_else(|e| panic!("{e}"));
+    assert!(summary.interrupted && summary.step == 2, "{summary:?}");
+    assert_eq!(digests(&stopped.run()), digests(&whole.run())[..3]);
+    let settings = [&OUTPUT[..], &["run.device=emulated"]].concat();
+    run_into(&stopped.run(), true, BLAST, &settings).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(digests(&stopped.run()), digests(&whole.run()));
+}
+
+#[test]
+fn a_disk_that_takes_no_more_ends_the_run() {
+    if !emulation() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (result, _) = run(&scratch.run(), &[], [u64::MAX, 2]);
+    let error = result
+        .expect_err("there is no place for snapshots")
+        .to_string();
+    assert!(error.contains("snapshots"), "{error}");
+    let kept = scratch.run().join("kept");
+    let whole = |path: &PathBuf| path.extension().is_some_and(|e| e == "zarr");
+    let entries = std::fs::read_dir(kept).expect("the folder is there");
+    let entries = entries.map(|entry| entry.expect("readable").path());
+    assert!(entries.filter(whole).count() >= 1);
+}
