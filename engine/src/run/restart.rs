@@ -1,8 +1,8 @@
 //! Continuing a run from a snapshot, bit for bit.
 
 use crate::error::Error;
-use crate::field::FieldRegistry;
 use crate::field::operations::{SkippedCorrections, skipped_corrections};
+use crate::field::{FieldOperations, FieldRegistry};
 use crate::memory;
 use crate::mesh::nesting::{Changes, RefineRequests};
 use crate::mesh::{Topology, regrid};
@@ -12,6 +12,7 @@ use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// What was restored.
@@ -320,28 +321,58 @@ fn refine_as(sim: &mut Simulation, snapshot: &Snapshot, level: usize) -> Result<
     check_faults(&mut sim.world)
 }
 
+/// A shard of a component of a level.
+struct Part {
+    field: FieldOperations,
+    component: usize,
+    name: String,
+    rows: Range<usize>,
+}
+
+/// The shards of the components of a level of `patches` patches.
+fn parts(sim: &Simulation, patches: usize) -> Vec<Part> {
+    let (fields, shard) = (
+        sim.world.resource::<FieldRegistry>().operations(),
+        Snapshot::shard_patches(patches),
+    );
+    let mut parts = Vec::new();
+    for first in (0..patches).step_by(shard) {
+        for field in &fields {
+            let components = (field.components)(&sim.world).into_iter().enumerate();
+            parts.extend(components.map(|(c, component)| Part {
+                field: *field,
+                component: c,
+                name: component.name,
+                rows: first..patches.min(first + shard),
+            }));
+        }
+    }
+    parts
+}
+
+/// Sets the fields of a level, shard by shard, so that memory is bounded; while one is stored the next is read.
 fn load_level(sim: &mut Simulation, snapshot: &Snapshot, level: usize) -> Result<(), Error> {
     let rows = sim.world.resource::<Topology>().rows(level).to_vec();
-    let fields = sim.world.resource::<FieldRegistry>().operations();
-    for field in fields {
-        for (c, component) in (field.components)(&sim.world).iter().enumerate() {
-            let wrong = |e: String| {
-                Error::Snapshot(format!(
-                    "{}: level {level}, {}: {e}",
-                    snapshot.path().display(),
-                    component.name
-                ))
-            };
-            // a thousand patches at a time bound the memory
-            for (n, rows) in rows.chunks(1024).enumerate() {
-                let first = 1024 * n as u64;
-                let range = first..first + rows.len() as u64;
-                let values = snapshot
-                    .read_patches(level as u8, &component.name, range)
-                    .map_err(|e| wrong(e.to_string()))?;
-                (field.load)(&mut sim.world, level, c, rows, &values).map_err(wrong)?;
-            }
-        }
+    let parts = parts(sim, rows.len());
+    let wrong = |part: &Part, e: String| {
+        let path = snapshot.path().display();
+        Error::Snapshot(format!("{path}: level {level}, {}: {e}", part.name))
+    };
+    let read = |part: &Part| {
+        let range = part.rows.start as u64..part.rows.end as u64;
+        let values = snapshot.read_patches(level as u8, &part.name, range);
+        values.map_err(|e| wrong(part, e.to_string()))
+    };
+    let mut values = parts.first().map(read);
+    for (n, part) in parts.iter().enumerate() {
+        let Some(present) = values.take().transpose()? else {
+            break;
+        };
+        let rows = &rows[part.rows.clone()];
+        let store = || (part.field.load)(&mut sim.world, level, part.component, rows, &present);
+        let (next, stored) = rayon::join(|| parts.get(n + 1).map(read), store);
+        stored.map_err(|e| wrong(part, e))?;
+        values = next;
     }
     Ok(())
 }
