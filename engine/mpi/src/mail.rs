@@ -1,7 +1,7 @@
 //! The connection of a rank to all others, by MPI.
 
 use crate::launch::Verdict;
-use crate::mpi::{self, Comm, Operation, Transfer};
+use crate::mpi::{Comm, Operation, Transfer, abort, finalise, start};
 use crate::patience::Patience;
 use crate::seat;
 use nestar_engine::ranks::{Communicator, Halo, Message, Pending, RanksError, Reduction, Seat};
@@ -40,7 +40,7 @@ impl Mpi {
     /// # Errors
     /// The library cannot be used.
     pub fn start(largest: usize) -> Result<Self, String> {
-        let world = mpi::start(largest)?;
+        let world = start(largest)?;
         let mut state = State {
             rank: world.rank(),
             size: world.size(),
@@ -84,12 +84,12 @@ impl Mpi {
 
     /// Ends MPI. No call may follow; the thread that started it calls this.
     pub fn end(&self) {
-        mpi::end();
+        finalise();
     }
 
     /// Ends all ranks with an exit status, by force.
     pub fn end_all(&self, status: u8) -> ! {
-        mpi::abort(status)
+        abort(status)
     }
 
     /// A rank that shares its core with others leaves it at once.

@@ -29,7 +29,7 @@ macro_rules! mpi {
 pub fn start(largest: usize) -> Result<Comm, String> {
     let started = ::mpi::initialize_with_threading(Threading::Serialized);
     let (universe, threading) = started.ok_or("MPI was started before")?;
-    // MPI ends by `end`: a value that is dropped somewhere would end it too early, or on the wrong thread
+    // MPI ends by `finalise`: a value that is dropped somewhere would end it too early, or on the wrong thread
     std::mem::forget(universe);
     if threading < Threading::Serialized {
         return Err(format!(
@@ -45,7 +45,7 @@ pub fn start(largest: usize) -> Result<Comm, String> {
 }
 
 /// Ends MPI; no call may follow. Called by the thread that started it.
-pub fn end() {
+pub fn finalise() {
     mpi!(MPI_Finalize());
 }
 

@@ -287,3 +287,19 @@ fn bytes_of<T>(length: usize) -> Result<usize, DeviceError> {
         .filter(|&bytes| bytes <= isize::MAX as usize)
         .ok_or_else(|| DeviceError::Range(format!("{length} elements are more than addresses")))
 }
+
+/// Address of element `offset`, if `length` elements follow it.
+pub(super) fn place<T: Pod>(
+    memory: &impl DeviceSlice<T>,
+    offset: usize,
+    length: usize,
+) -> Result<u64, DeviceError> {
+    let end = offset.checked_add(length);
+    if end.is_none_or(|end| end > memory.len()) {
+        return Err(DeviceError::Range(format!(
+            "{length} elements from {offset} on reach beyond the {} of the device memory",
+            memory.len()
+        )));
+    }
+    Ok(memory.address() + (offset * size_of::<T>()) as u64)
+}

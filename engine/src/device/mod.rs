@@ -40,6 +40,7 @@ pub use choice::ComputeDevice;
 pub use copies::{CopyStream, Transfer};
 pub use counters::{DeviceCounters, KernelCounters};
 pub use error::DeviceError;
+use memory::place;
 pub use memory::{Buffer, DeviceSlice, Growable, Pinned};
 pub use module::{Kernel, KernelInfo, Module};
 
@@ -359,20 +360,4 @@ impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Device").field(&self.describe()).finish()
     }
-}
-
-/// Address of element `offset`, if `length` elements follow it.
-fn place<T: Pod>(
-    memory: &impl DeviceSlice<T>,
-    offset: usize,
-    length: usize,
-) -> Result<u64, DeviceError> {
-    let end = offset.checked_add(length);
-    if end.is_none_or(|end| end > memory.len()) {
-        return Err(DeviceError::Range(format!(
-            "{length} elements from {offset} on reach beyond the {} of the device memory",
-            memory.len()
-        )));
-    }
-    Ok(memory.address() + (offset * size_of::<T>()) as u64)
 }

@@ -4,6 +4,7 @@
 mod bench;
 mod layers;
 mod python;
+mod ranks;
 mod steps;
 
 use std::path::{Path, PathBuf};
@@ -13,7 +14,8 @@ const USAGE: &str = "\
 cargo xtask COMMAND
 
   check            every step below except bench and order, each timed; all failures are reported
-  test [ARGS…]     prepares what the tests need, then cargo test --release --workspace [ARGS…]
+  test [ARGS…]     prepares what the tests need, then cargo test --release --workspace [ARGS…]; without ARGS, ranks as well
+  ranks [ARGS…]    prepares an MPI, then the tests of ranks that it connects
   fmt              formatting (cargo fmt --check)
   layers           the house rules of ARCHITECTURE.md: who may name whom
   clippy           lints for all targets, then the numerics lints for product code
@@ -45,7 +47,7 @@ fn main() -> ExitCode {
         print!("{USAGE}");
         return ExitCode::SUCCESS;
     }
-    if !rest.is_empty() && command != "test" {
+    if !rest.is_empty() && !["test", "ranks"].contains(&command.as_str()) {
         eprintln!("error: `cargo xtask {command}` takes no arguments\n\n{USAGE}");
         return ExitCode::from(2);
     }
@@ -71,6 +73,7 @@ fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
     Some(match command {
         "check" => steps::check(root),
         "test" => steps::test(root, rest),
+        "ranks" => ranks::test(root, rest),
         "fmt" => steps::format(root),
         "layers" => layers::run(root),
         "clippy" => steps::clippy(root),

@@ -19,18 +19,22 @@ pub fn prepare(root: &Path) -> Result<PathBuf, String> {
         let missing = || format!("{VARIABLE} names {}, which is no file", given.display());
         return given.is_file().then(|| given.clone()).ok_or_else(missing);
     }
-    let folder = target_directory(root).join("python");
-    let interpreter = folder.join("bin/python");
     let requirements = root.join(REQUIREMENTS);
     let text = std::fs::read_to_string(&requirements);
     let packages = packages(&text.map_err(|e| format!("{}: {e}", requirements.display()))?);
+    environment(&target_directory(root).join("python"), &packages)
+}
+
+/// Makes a Python environment unless it is there with the same packages, one a line; its interpreter.
+pub fn environment(folder: &Path, packages: &str) -> Result<PathBuf, String> {
+    let interpreter = folder.join("bin/python");
     let stamp = folder.join(STAMP);
     if interpreter.exists() && std::fs::read_to_string(&stamp).is_ok_and(|s| s == packages) {
         return Ok(interpreter);
     }
     eprintln!("preparing {} (once)", folder.display());
-    create(&folder)?;
-    install(&interpreter, &packages)?;
+    create(folder)?;
+    install(&interpreter, packages)?;
     std::fs::write(&stamp, packages).map_err(|e| format!("{}: {e}", stamp.display()))?;
     Ok(interpreter)
 }

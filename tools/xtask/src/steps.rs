@@ -1,5 +1,5 @@
 //! The steps: each runs one or two programs, shows their output and says how it ended.
-use crate::{Outcome, layers, python};
+use crate::{Outcome, layers, python, ranks};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -56,6 +56,14 @@ pub fn check(root: &Path) -> Outcome {
 
 /// The contributor's test command. Without a usable Python the tests that need it print why they were skipped.
 pub fn test(root: &Path, arguments: &[String]) -> Outcome {
+    // first, so that the closing lines are those of all other tests
+    let connected = match arguments {
+        [] => ranks::test(root, &[]),
+        _ => Outcome::Passed,
+    };
+    if let Outcome::Skipped(why) = &connected {
+        println!("note: tests of ranks are skipped: {why}");
+    }
     let mut command = cargo(
         root,
         &["test", "--release", "--workspace", "--no-fail-fast"],
@@ -67,7 +75,10 @@ pub fn test(root: &Path, arguments: &[String]) -> Outcome {
         }
         Err(why) => println!("note: tests that need Python are skipped: {why}"),
     }
-    execute(command)
+    match (execute(command), connected) {
+        (Outcome::Passed, Outcome::Failed(why)) => Outcome::Failed(why),
+        (all, _) => all,
+    }
 }
 
 /// Formatting of every crate.
@@ -75,46 +86,25 @@ pub fn format(root: &Path) -> Outcome {
     execute(cargo(root, &["fmt", "--all", "--check"]))
 }
 
-/// All warnings of clippy for all targets; then, for product code only (neither tests nor pictures), the banned float methods and the length of
-/// functions: a test may compare with the platform's `exp`, a kernel may not call it.
+/// All warnings of clippy for all targets, then for what builds with MPI only; then, for product code only (neither tests nor
+/// pictures), the banned float methods and the length of functions: a test may compare with the platform's `exp`, a kernel
+/// may not call it.
 pub fn clippy(root: &Path) -> Outcome {
-    let everything = execute(cargo(
-        root,
-        &[
-            "clippy",
-            "--release",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ],
-    ));
-    if !matches!(everything, Outcome::Passed) {
-        return everything;
+    let everything = "clippy --release --workspace --all-targets -- -D warnings";
+    let everything: Vec<&str> = everything.split(' ').collect();
+    let product = "clippy --release --workspace --no-deps --exclude nestar-plot --exclude nestar-tests --lib --bins \
+                   -- -A clippy::all -D clippy::disallowed_methods -D clippy::too_many_lines";
+    let product: Vec<&str> = product.split(' ').collect();
+    match execute(cargo(root, &everything)) {
+        Outcome::Passed => {}
+        other => return other,
     }
-    let product = [
-        "clippy",
-        "--release",
-        "--workspace",
-        "--no-deps",
-        "--exclude",
-        "nestar-plot",
-        "--exclude",
-        "nestar-tests",
-        "--lib",
-        "--bins",
-        "--",
-    ];
-    let lints = [
-        "-A",
-        "clippy::all",
-        "-D",
-        "clippy::disallowed_methods",
-        "-D",
-        "clippy::too_many_lines",
-    ];
-    let mut command = cargo(root, &[&product[..], &lints[..]].concat());
+    match ranks::clippy(root) {
+        Outcome::Passed => {}
+        Outcome::Skipped(why) => println!("note: code that needs MPI is not linted: {why}"),
+        other => return other,
+    }
+    let mut command = cargo(root, &product);
     command.env("CLIPPY_CONF_DIR", root.join(NUMERICS_LINTS));
     execute(command)
 }

@@ -105,23 +105,27 @@ pub fn run(arguments: &RunArgs, ranks: &Ranks, library: Option<&str>) -> Result<
         build: assemble::build_info(),
     });
     reporter.finish();
-    match result {
-        Ok(summary) => {
-            reporter.tell(&where_the_time_went(sim.engine(), summary.wall));
-            reporter.tell(&tail(&summary));
-            Ok(if summary.interrupted { INTERRUPTED } else { 0 })
-        }
-        Err(error) => {
-            reporter.log(&format!("error: {error}"));
-            let hint = match &error {
-                Error::Memory(shortage) if shortage.resumable => with_more_memory(shortage),
-                _ => String::new(),
-            };
-            let mut failure = Failure::from(error);
-            failure.message += &hint;
-            Err(failure)
-        }
+    if let Ok(summary) = &result {
+        reporter.tell(&where_the_time_went(sim.engine(), summary.wall));
+        reporter.tell(&tail(summary));
     }
+    status(result, &reporter)
+}
+
+/// The exit status of a run that has ended.
+fn status(result: Result<RunSummary, Error>, reporter: &Reporter) -> Result<u8, Failure> {
+    let error = match result {
+        Ok(summary) => return Ok(if summary.interrupted { INTERRUPTED } else { 0 }),
+        Err(error) => error,
+    };
+    reporter.log(&format!("error: {error}"));
+    let hint = match &error {
+        Error::Memory(shortage) if shortage.resumable => with_more_memory(shortage),
+        _ => String::new(),
+    };
+    let mut failure = Failure::from(error);
+    failure.message += &hint;
+    Err(failure)
 }
 
 /// The first lines of a run: what runs, where, with how much memory.

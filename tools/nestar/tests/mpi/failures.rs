@@ -1,0 +1,66 @@
+//! One message, one status, and no rank left behind.
+
+use crate::Case;
+use crate::launcher::{Launcher, Outcome};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_nestar");
+
+/// The tests.
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("failures::a_mistake_in_the_deck_is_told_once", mistake),
+        Case::new("failures::a_rank_that_fails_by_itself_ends_all", deserter),
+    ]
+}
+
+/// A directory with the deck `deck.toml`, removed at the end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str, deck: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("nestar-mpi-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary directory");
+        std::fs::write(path.join("deck.toml"), deck).expect("a file in it");
+        Self(path)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn ends_soon(outcome: &Outcome) {
+    assert!(outcome.time < Duration::from_secs(30), "{:?}", outcome.time);
+}
+
+fn mistake(launcher: &Launcher) {
+    let place = Place::new("mistake", "[domain]\ncels = [8, 8, 8]\n");
+    let outcome = launcher.run(&place.0, 3, PROGRAM, &["run", "deck.toml"]);
+    outcome
+        .has_status(2)
+        .complains(&["deck.toml", "cels", "cells"]);
+    assert!(!outcome.err.contains("rank 0"), "{}", outcome.err);
+    ends_soon(&outcome);
+}
+
+/// The last rank finds no deck while the others wait for it.
+fn deserter(launcher: &Launcher) {
+    let place = Place::new(
+        "deserter",
+        "[initial]\ndensity = \"1\"\npressure = \"1\"\n[time]\nmax_steps = 1\n",
+    );
+    let run = |ranks, deck| {
+        [
+            "-n", ranks, PROGRAM, "run", deck, "--quiet", "--device", "cpu",
+        ]
+    };
+    let arguments = [&run("2", "deck.toml")[..], &[":"], &run("1", "none.toml")].concat();
+    let outcome = launcher.start(&place.0, &arguments);
+    outcome.complains(&["error: rank 2 of 3: ", "none.toml"]);
+    assert_ne!(outcome.status, Some(0));
+    ends_soon(&outcome);
+}

@@ -1,0 +1,75 @@
+//! Ranks connected by MPI. The program starts itself through an MPI launcher, as one test per case and number of ranks.
+//!
+//! The launcher is `mpiexec`, or what `NESTAR_MPIEXEC` names; `cargo xtask test` installs one where there is none.
+
+mod failures;
+mod launcher;
+mod transport;
+
+use launcher::Launcher;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// A test: its name and what it does.
+struct Case {
+    name: String,
+    work: Box<dyn Fn(&Launcher)>,
+}
+
+impl Case {
+    fn new(name: impl Into<String>, work: impl Fn(&Launcher) + 'static) -> Self {
+        Self {
+            name: name.into(),
+            work: Box::new(work),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(["--rank", case]) = arguments
+        .first_chunk()
+        .map(|w: &[String; 2]| w.each_ref().map(String::as_str))
+    {
+        return transport::rank(case);
+    }
+    let cases: Vec<Case> = transport::cases()
+        .into_iter()
+        .chain(failures::cases())
+        .collect();
+    // as the standard harness takes them: words that names contain, and options that do not matter here
+    let words: Vec<&String> = arguments
+        .iter()
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let wanted = |case: &&Case| words.is_empty() || words.iter().any(|w| case.name.contains(*w));
+    let chosen: Vec<&Case> = cases.iter().filter(wanted).collect();
+    if arguments.iter().any(|word| word == "--list") {
+        chosen
+            .iter()
+            .for_each(|case| println!("{}: test", case.name));
+        return ExitCode::SUCCESS;
+    }
+    println!("\nrunning {} tests", chosen.len());
+    let (launcher, start) = (Launcher::find(), Instant::now());
+    let passed = chosen.iter().filter(|case| passes(case, &launcher)).count();
+    let failed = chosen.len() - passed;
+    println!(
+        "\ntest result: {}. {passed} passed; {failed} failed; 0 ignored; 0 measured; {} filtered out; finished in {:.2}s\n",
+        if failed == 0 { "ok" } else { "FAILED" },
+        cases.len() - chosen.len(),
+        start.elapsed().as_secs_f64()
+    );
+    ExitCode::from(u8::from(failed > 0) * 101)
+}
+
+fn passes(case: &Case, launcher: &Launcher) -> bool {
+    let work = std::panic::AssertUnwindSafe(|| (case.work)(launcher));
+    let passed = std::panic::catch_unwind(work).is_ok();
+    println!(
+        "test {} ... {}",
+        case.name,
+        if passed { "ok" } else { "FAILED" }
+    );
+    passed
+}

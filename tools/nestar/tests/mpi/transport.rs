@@ -1,0 +1,171 @@
+//! The communicator: what arrives is what was sent. Every rank can tell what all others send, as contents are functions of
+//! the call, the sender and the receiver.
+
+use crate::{Case, Launcher};
+use nestar::engine::ranks::{Communicator, Halo, Message, Reduction};
+use nestar::mpi::{Launch, Verdict};
+use std::process::ExitCode;
+
+/// Rounds of calls.
+const ROUNDS: u64 = 60;
+/// Message lengths that make most messages go in pieces.
+const SHORT: usize = 100;
+
+/// The tests.
+pub fn cases() -> Vec<Case> {
+    let case = |ranks: usize, messages: &'static str| {
+        let name = format!("transport::{messages}_messages_between_{ranks}_ranks");
+        Case::new(name, move |launcher: &Launcher| {
+            let program = std::env::current_exe().expect("this program has a path");
+            let program = program.to_str().expect("a path of plain letters");
+            let here = std::env::temp_dir();
+            let outcome = launcher.run(&here, ranks, program, &["--rank", messages]);
+            outcome.has_status(0);
+            let count = outcome.out.matches("all arrived").count();
+            assert_eq!(count, ranks, "{}\n{}", outcome.out, outcome.err);
+        })
+    };
+    let ranks = [1, 2, 3, 4].into_iter();
+    ranks
+        .flat_map(|n| [case(n, "whole"), case(n, "divided")])
+        .collect()
+}
+
+/// What one rank does.
+pub fn rank(case: &str) -> ExitCode {
+    let launch = match case {
+        "divided" => Launch::with_messages_of(SHORT),
+        _ => Launch::start(),
+    };
+    let launch = launch.unwrap_or_else(|e| panic!("{e}"));
+    let ranks = launch.ranks();
+    // as in a run, calls come from a thread that did not start MPI
+    let talk = std::thread::scope(|scope| scope.spawn(|| talk(ranks.communicator())).join());
+    match launch.conclude(talk.is_err()) {
+        Verdict::Done => println!("all arrived"),
+        Verdict::Failed { .. } => return ExitCode::FAILURE,
+        Verdict::Deserted => launch.end_all(1),
+    }
+    ExitCode::SUCCESS
+}
+
+fn talk(ranks: &dyn Communicator) {
+    assert!(ranks.rank() < ranks.size());
+    let seat = ranks.seat();
+    assert_eq!(
+        (seat.local, seat.locals),
+        (ranks.rank(), ranks.size()),
+        "one host"
+    );
+    for round in 0..ROUNDS {
+        reductions(ranks, round);
+        gathers(ranks, round);
+        exchanges(ranks, round);
+        halos(ranks, round);
+        broadcasts(ranks, round);
+    }
+    ranks.barrier().unwrap();
+}
+
+/// A number that follows from others.
+fn mixed(numbers: [u64; 4]) -> u64 {
+    numbers.iter().fold(0x9e37_79b9_7f4a_7c15, |state, number| {
+        let state = (state ^ number).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        state ^ (state >> 29)
+    })
+}
+
+/// A message that follows from its call, its sender and its receiver: a third are empty.
+fn content(call: u64, round: u64, from: usize, to: usize) -> Vec<u8> {
+    let seed = mixed([call, round, from as u64, to as u64]);
+    let length = match seed % 3 {
+        0 => 0,
+        // whole multiples of the shorter messages as well
+        1 => SHORT * (seed % 7) as usize,
+        _ => (seed >> 8) as usize % 5000,
+    };
+    (0..length as u64)
+        .map(|n| mixed([seed, n, 0, 0]) as u8)
+        .collect()
+}
+
+fn reductions(ranks: &dyn Communicator, round: u64) {
+    let value = |rank: usize| mixed([1, round, rank as u64, 0]);
+    for operation in [
+        Reduction::Min,
+        Reduction::Max,
+        Reduction::Sum,
+        Reduction::Or,
+    ] {
+        let mut values = [value(ranks.rank()), round];
+        ranks.reduce(operation, &mut values).unwrap();
+        let all = (0..ranks.size()).map(|rank| [value(rank), round]);
+        let combined = all.reduce(|a, b| [0, 1].map(|n| operation.combine(a[n], b[n])));
+        assert_eq!(Some(values), combined, "{operation:?}");
+    }
+}
+
+fn gathers(ranks: &dyn Communicator, round: u64) {
+    let all = ranks
+        .all_gather(&content(2, round, ranks.rank(), 0))
+        .unwrap();
+    let expected: Vec<_> = (0..ranks.size())
+        .map(|rank| content(2, round, rank, 0))
+        .collect();
+    assert_eq!(all, expected);
+}
+
+fn exchanges(ranks: &dyn Communicator, round: u64) {
+    let me = ranks.rank();
+    let message = |from: usize, to: usize, peer: usize| Message {
+        peer,
+        bytes: content(3, round, from, to),
+    };
+    let sends = (0..ranks.size())
+        .map(|peer| message(me, peer, peer))
+        .collect();
+    let mut received = ranks.exchange(sends).unwrap();
+    // these may be left out
+    received.retain(|m| !m.bytes.is_empty());
+    let all = (0..ranks.size()).map(|peer| message(peer, me, peer));
+    let expected: Vec<_> = all.filter(|m| !m.bytes.is_empty()).collect();
+    assert_eq!(received, expected);
+}
+
+/// Two sets of messages under way, with other calls in between, that end in either order.
+fn halos(ranks: &dyn Communicator, round: u64) {
+    let me = ranks.rank();
+    let others: Vec<usize> = (0..ranks.size()).filter(|&peer| peer != me).collect();
+    let halo = |call: u64| {
+        let message = |peer: usize, bytes: Vec<u8>| Message { peer, bytes };
+        let send = |&peer: &usize| message(peer, content(call, round, me, peer));
+        let receive = |&peer: &usize| message(peer, vec![0; content(call, round, peer, me).len()]);
+        ranks.start(Halo {
+            sends: others.iter().map(send).collect(),
+            receives: others.iter().map(receive).collect(),
+        })
+    };
+    let mut under_way = vec![(4, halo(4).unwrap()), (5, halo(5).unwrap())];
+    reductions(ranks, round);
+    exchanges(ranks, round);
+    if round.is_multiple_of(2) {
+        under_way.reverse();
+    }
+    for (call, pending) in under_way {
+        let halo = pending.finish().unwrap();
+        for message in &halo.receives {
+            assert_eq!(message.bytes, content(call, round, message.peer, me));
+        }
+        for message in &halo.sends {
+            assert_eq!(message.bytes, content(call, round, me, message.peer));
+        }
+    }
+}
+
+fn broadcasts(ranks: &dyn Communicator, round: u64) {
+    for root in 0..ranks.size() {
+        let mut bytes = content(6, round, ranks.rank(), 0);
+        ranks.broadcast(root, &mut bytes).unwrap();
+        assert_eq!(bytes, content(6, round, root, 0));
+    }
+}
