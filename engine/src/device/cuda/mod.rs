@@ -249,7 +249,8 @@ impl Backend for Cuda {
     fn release(&self, address: u64, _bytes: usize) {
         // of failures there is nobody to tell
         let _ = self.bind();
-        let _ = self.context.wait();
+        // times of launches are left to the thread that launches
+        let _ = stream::wait(self.context.stream);
         slabs::free(address);
     }
 
