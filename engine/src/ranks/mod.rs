@@ -6,6 +6,7 @@
 pub mod alone;
 pub mod build;
 pub mod communicator;
+pub mod forecast;
 pub mod plan;
 mod reach;
 pub mod seat;

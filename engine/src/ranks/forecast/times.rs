@@ -1,0 +1,142 @@
+//! Bytes and seconds of a forecast, on a machine that few numbers describe.
+
+use super::{Flow, Forecast, Traffic};
+use nestar_kernels::PATCH;
+
+/// Cells of a patch.
+const CELLS: u64 = (PATCH * PATCH * PATCH) as u64;
+/// Numbers that all ranks agree on in a step of a level: its limit, that of the next finer level, and whether it stands.
+const AGREEMENTS: f64 = 3.0;
+
+/// How large things are, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// The state of a patch, all fields.
+    pub row: u64,
+    /// The fluxes through a face of a fine patch, all fields.
+    pub face: u64,
+    /// Memory of a row that is held: both banks and the tables.
+    pub held: u64,
+}
+
+/// The machine of one rank, and what connects it to the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Machine {
+    /// Cells that a rank updates in a second.
+    pub rate: f64,
+    /// Seconds that a message takes before its first byte.
+    pub latency: f64,
+    /// Bytes a second into a rank, and out of it.
+    pub bandwidth: f64,
+}
+
+/// What a rank sends or receives in one step of a level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelTraffic {
+    /// Messages.
+    pub messages: u64,
+    /// Bytes, rows being sent whole.
+    pub bytes: u64,
+    /// Bytes, of copies only the cells needed being sent.
+    pub needed: u64,
+}
+
+/// Seconds of a root step with all that happens in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Times {
+    /// If all ranks had equal parts and nothing had to be sent.
+    pub ideal: f64,
+    /// If nothing had to be sent: the ranks wait for each other in every step of a level.
+    pub balanced: f64,
+    /// If messages travel while cells are updated.
+    pub overlapped: f64,
+    /// If messages travel while nothing else happens.
+    pub waiting: f64,
+}
+
+impl Times {
+    /// The share of a time that the ideal one is.
+    #[must_use]
+    pub fn efficiency(&self, time: f64) -> f64 {
+        self.ideal / time
+    }
+}
+
+impl Forecast {
+    /// How often copies of `level` are brought up to date in one of its steps: behind it, and where a finer level exists
+    /// behind their synchronisation as well.
+    #[must_use]
+    pub fn exchanges(&self, level: usize) -> u64 {
+        1 + u64::from(level + 1 < self.levels)
+    }
+
+    /// What `rank` sends and receives in one step of `level`.
+    #[must_use]
+    pub fn traffic(&self, rank: usize, level: usize, sizes: &Sizes) -> [LevelTraffic; 2] {
+        let load = self.load(rank, level);
+        let times = self.exchanges(level);
+        let sides: [fn(&Traffic) -> &Flow; 2] = [|t| &t.sent, |t| &t.received];
+        sides.map(|side| {
+            let (halo, averages, fluxes) =
+                (side(&load.halo), side(&load.averages), side(&load.fluxes));
+            let rest = averages.items * sizes.row + fluxes.items * sizes.face;
+            LevelTraffic {
+                messages: times * halo.messages + averages.messages + fluxes.messages,
+                bytes: times * halo.items * sizes.row + rest,
+                needed: times * halo.cells * (sizes.row / CELLS) + rest,
+            }
+        })
+    }
+
+    /// Bytes of memory that `rank` needs for its rows.
+    #[must_use]
+    pub fn memory(&self, rank: usize, sizes: &Sizes) -> u64 {
+        self.rank(rank)
+            .iter()
+            .map(|load| load.held * sizes.held)
+            .sum()
+    }
+
+    /// The time of a root step, level `l` taking `2^l` steps in it; `needed`: only cells that are needed are sent.
+    #[must_use]
+    pub fn times(&self, sizes: &Sizes, machine: &Machine, needed: bool) -> Times {
+        let mut times = Times::default();
+        for level in 0..self.levels {
+            self.add_level(level, sizes, machine, needed, &mut times);
+        }
+        times
+    }
+
+    fn add_level(
+        &self,
+        level: usize,
+        sizes: &Sizes,
+        machine: &Machine,
+        needed: bool,
+        times: &mut Times,
+    ) {
+        let steps = (1u64 << level) as f64;
+        let stages = self.ranks.next_power_of_two().trailing_zeros();
+        let agreement = AGREEMENTS * f64::from(stages) * machine.latency;
+        let (mut all, mut most, mut overlapped, mut waiting) = (0.0, 0.0f64, 0.0f64, 0.0f64);
+        for rank in 0..self.ranks {
+            let computing = (self.load(rank, level).patches * CELLS) as f64 / machine.rate;
+            let [sent, received] = self.traffic(rank, level, sizes);
+            let messages = sent.messages.max(received.messages) as f64;
+            let bytes = if needed {
+                sent.needed.max(received.needed)
+            } else {
+                sent.bytes.max(received.bytes)
+            };
+            let sending = messages * machine.latency + bytes as f64 / machine.bandwidth;
+            all += computing;
+            most = most.max(computing);
+            overlapped = overlapped.max(computing.max(sending));
+            waiting = waiting.max(computing + sending);
+        }
+        times.ideal += steps * all / self.ranks as f64;
+        times.balanced += steps * most;
+        times.overlapped += steps * (overlapped + agreement);
+        times.waiting += steps * (waiting + agreement);
+    }
+}
