@@ -7,7 +7,7 @@ use nestar::engine::mesh::Topology;
 use nestar::engine::patch::CELLS;
 
 /// Banks of every row: before and after the level's step.
-const BANKS: usize = 2;
+pub const BANKS: usize = 2;
 
 /// Bytes of one patch in the pools of all fields.
 pub fn patch_bytes(sim: &Simulation) -> u64 {

@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod list;
 mod memory;
+mod plan;
 mod plot;
 mod progress;
 mod ranks;
@@ -70,6 +71,8 @@ enum Command {
     Schema,
     /// Run decks, made small, on two devices and tell whether the results agree in every bit
     Verify(verify::VerifyArgs),
+    /// Forecast a run on many ranks, without running it: parts, copies, messages, memory, efficiency
+    Plan(plan::PlanArgs),
     /// Draw a field of a snapshot as a PNG file
     Plot(plot::PlotArgs),
     /// Measure how fast this machine is: cell updates per second of whole programs
@@ -188,6 +191,7 @@ fn execute(command: Command) -> Result<u8, Failure> {
         Command::Digest(arguments) => snapshot::digest(&arguments).map(|()| 0),
         Command::Schema => print(&schema()).map(|()| 0),
         Command::Verify(arguments) => verify::verify(&arguments).map(|()| 0),
+        Command::Plan(arguments) => plan::plan(&arguments).map(|()| 0),
         Command::Plot(arguments) => plot::plot(&arguments).map(|()| 0),
         Command::Bench(arguments) => bench::bench(&arguments).map(|()| 0),
     }

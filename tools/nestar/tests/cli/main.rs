@@ -2,6 +2,7 @@
 
 mod answers;
 mod bench;
+mod plan;
 mod refusals;
 mod runs;
 

@@ -1,0 +1,129 @@
+//! `nestar plan`: what it counts and what it refuses.
+
+use crate::{BLAST, Place};
+use serde_json::Value;
+
+/// The plans that `nestar plan` with the given arguments writes.
+fn plans(place: &Place, arguments: &[&str]) -> Value {
+    let outcome = place.nestar(&[&["plan", "deck.toml", "--json", "-"][..], arguments].concat());
+    outcome.has_status(0);
+    // nothing but JSON on the standard output
+    serde_json::from_str(&outcome.out).unwrap_or_else(|e| panic!("{e}:\n{}", outcome.out))
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("{value}"))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+#[test]
+fn the_parts_of_the_ranks_make_up_the_whole() {
+    let place = Place::with(BLAST);
+    let all = plans(&place, &["--ranks", "1,3,4096"]);
+    assert_eq!(all["schema"], 1);
+    let patches: Vec<f64> = list(&all["hierarchy"]["patches"])
+        .iter()
+        .map(number)
+        .collect();
+    assert_eq!((patches.len(), patches[0]), (2, 8.0));
+    for (plan, ranks) in list(&all["plans"]).iter().zip([1, 3, 4096]) {
+        assert_eq!(plan["ranks"], ranks);
+        let parts = list(&plan["by_rank"]);
+        assert_eq!(parts.len(), ranks);
+        for (level, patches) in patches.iter().enumerate() {
+            let sum = |of: &dyn Fn(&Value) -> f64| -> f64 {
+                parts.iter().map(|part| of(&part["levels"][level])).sum()
+            };
+            assert_eq!(sum(&|part| number(&part["patches"])), *patches);
+            for key in ["messages", "bytes", "needed_bytes"] {
+                let [sent, received] =
+                    ["sent", "received"].map(|side| sum(&|part| number(&part[side][key])));
+                assert_eq!(sent, received, "{key} of level {level} on {ranks} ranks");
+                assert_eq!(sent > 0.0, ranks > 1);
+            }
+        }
+        let efficiency = number(&plan["efficiency"]["whole_rows"]["waiting"]);
+        assert!(efficiency > 0.0 && efficiency <= 1.0);
+        assert!(number(&plan["imbalance"]) >= 1.0);
+        assert!(number(&plan["memory_bytes"]["most"]) > 0.0);
+    }
+    assert_eq!(all["plans"][0]["efficiency"]["whole_rows"]["waiting"], 1.0);
+}
+
+#[test]
+fn a_snapshot_is_planned_for_without_its_fields() {
+    let place = Place::with(BLAST);
+    place
+        .nestar(&["run", "deck.toml", "--set", "time.max_steps=2"])
+        .has_status(0);
+    let (initial, stored) = ("run/snapshots/000000.zarr", "run");
+    let built = plans(&place, &["--ranks", "2,5"]);
+    let read = plans(&place, &["--ranks", "2,5", "--snapshot", initial]);
+    assert_eq!(built["plans"], read["plans"]);
+    let coarse = [
+        "--ranks",
+        "2",
+        "--snapshot",
+        stored,
+        "--set",
+        "mesh.max_level=0",
+    ];
+    assert_eq!(
+        list(&plans(&place, &coarse)["hierarchy"]["patches"]).len(),
+        2
+    );
+    let other = [
+        "plan",
+        "deck.toml",
+        "--ranks",
+        "2",
+        "--snapshot",
+        stored,
+        "--set",
+        "domain.cells=[32,16,16]",
+    ];
+    place
+        .nestar(&other)
+        .has_status(2)
+        .complains(&["the root grid has [16, 16, 16] cells, that of the deck [32, 16, 16]"]);
+}
+
+#[test]
+fn a_table_and_a_file_come_together() {
+    let place = Place::with(BLAST);
+    let outcome = place.nestar(&[
+        "plan",
+        "deck.toml",
+        "--ranks",
+        "4",
+        "--network",
+        "1",
+        "--latency",
+        "0",
+        "--json",
+        "plan.json",
+    ]);
+    outcome.has_status(0);
+    for text in [
+        "initial hierarchy",
+        "4 ranks",
+        "level 1: patches",
+        "neighbour ranks",
+        "parallel efficiency",
+    ] {
+        assert!(
+            outcome.out.contains(text),
+            "no {text:?} in\n{}",
+            outcome.out
+        );
+    }
+    let file: Value = serde_json::from_str(&place.read("plan.json")).expect("JSON");
+    assert_eq!(number(&file["machine"]["bytes_per_second"]), 1e9);
+    for wrong in ["--ranks=0", "--network=0", "--latency=-1", "--layers=9"] {
+        let arguments = ["plan", "deck.toml", "--ranks", "4", wrong];
+        assert_eq!(place.nestar(&arguments).status, Some(2), "{wrong}");
+    }
+}
