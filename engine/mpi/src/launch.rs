@@ -4,6 +4,8 @@ use crate::launcher::Started;
 #[cfg(feature = "mpi")]
 use crate::mail::Mpi;
 use nestar_engine::Error;
+#[cfg(feature = "mpi")]
+use nestar_engine::ranks::Communicator as _;
 use nestar_engine::ranks::Ranks;
 
 /// Most bytes of one message, unless told otherwise: MPI counts them in 31 bits.
@@ -106,9 +108,19 @@ impl Launch {
         Self { mpi: None }
     }
 
-    fn launched(_: Started, largest: usize) -> Result<Self, Error> {
+    fn launched(started: Started, largest: usize) -> Result<Self, Error> {
         let mpi = Mpi::start(largest).map_err(|why| Error::Setup(format!("MPI: {why}")))?;
-        Ok(Self { mpi: Some(mpi) })
+        match (started, mpi.size()) {
+            // each would run by itself, over the files of all others
+            (Started::Launched { size, rank }, 1) if size > 1 => {
+                mpi.end();
+                Err(Error::Setup(format!(
+                    "the launcher started {size} processes, but MPI connects 1 (this is process {rank}): use the launcher of \
+                     the MPI library, or `srun --mpi=pmix` or `--mpi=pmi2` (docs/cluster.md)"
+                )))
+            }
+            _ => Ok(Self { mpi: Some(mpi) }),
+        }
     }
 }
 

@@ -118,7 +118,13 @@ pub struct Transfer<T> {
 unsafe impl<T: Send> Send for Transfer<T> {}
 
 impl<T> Transfer<T> {
-    fn new(given: Vec<T>, values: Vec<T>) -> Self {
+    fn new(mut given: Vec<T>, mut values: Vec<T>) -> Self {
+        // an empty vector may lie at address 1, which is how a library says `MPI_IN_PLACE`
+        for buffer in [&mut given, &mut values] {
+            if buffer.capacity() == 0 {
+                buffer.reserve(1);
+            }
+        }
         Self {
             requests: Vec::with_capacity(1),
             given,

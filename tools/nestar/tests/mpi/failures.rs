@@ -3,14 +3,29 @@
 use crate::Case;
 use crate::launcher::{Launcher, Outcome};
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_nestar");
+
+/// Gas at rest, for one step.
+const REST: &str = "
+[initial]
+density  = \"1\"
+pressure = \"1\"
+
+[time]
+max_steps = 1
+";
 
 /// The tests.
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("failures::a_mistake_in_the_deck_is_told_once", mistake),
+        Case::new(
+            "failures::ranks_that_mpi_does_not_connect_do_not_run",
+            strangers,
+        ),
         Case::new("failures::a_rank_that_fails_by_itself_ends_all", deserter),
     ]
 }
@@ -47,12 +62,24 @@ fn mistake(launcher: &Launcher) {
     ends_soon(&outcome);
 }
 
+/// A launcher that the MPI library does not understand leaves every process alone.
+fn strangers(_: &Launcher) {
+    let place = Place::new("strangers", REST);
+    let mut command = Command::new(PROGRAM);
+    command.current_dir(&place.0).args(["run", "deck.toml"]);
+    command.envs([("FLUX_JOB_SIZE", "2"), ("FLUX_TASK_RANK", "1")]);
+    let output = command.output().expect("the program starts");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("started 2 processes, but MPI connects 1"),
+        "{message}"
+    );
+}
+
 /// The last rank finds no deck while the others wait for it.
 fn deserter(launcher: &Launcher) {
-    let place = Place::new(
-        "deserter",
-        "[initial]\ndensity = \"1\"\npressure = \"1\"\n[time]\nmax_steps = 1\n",
-    );
+    let place = Place::new("deserter", REST);
     let run = |ranks, deck| {
         [
             "-n", ranks, PROGRAM, "run", deck, "--quiet", "--device", "cpu",

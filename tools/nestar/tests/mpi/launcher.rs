@@ -109,7 +109,7 @@ impl Outcome {
         let errors: Vec<&str> = self
             .err
             .lines()
-            .filter(|l| l.starts_with("error: "))
+            .filter(|l| l.trim_start().starts_with("error: "))
             .collect();
         assert_eq!(errors.len(), 1, "{}", self.err);
         for text in texts {
