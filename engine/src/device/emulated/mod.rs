@@ -49,8 +49,12 @@ impl Emulated {
         })?;
         let contents = std::fs::read(&built)
             .map_err(|e| DeviceError::failed(format!("cannot read {}", built.display()), e))?;
+        // a folder from which nothing may be run is as good as one that cannot be written
         let stored = self.cache.store(file, &contents);
-        Library::load(&stored.unwrap_or(built))
+        match stored.and_then(|path| Library::load(&path).ok()) {
+            Some(library) => Ok(library),
+            None => Library::load(&built),
+        }
     }
 }
 
