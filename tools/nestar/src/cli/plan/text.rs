@@ -137,9 +137,9 @@ fn bytes(value: f64) -> String {
     shown(value as u64)
 }
 
-/// All numbers of ranks, a line each.
-fn table(subject: &Subject, forecasts: &[Forecast]) -> String {
-    let mut text = format!(
+/// What stands above the lines of [`table`].
+fn heading() -> String {
+    format!(
         "\nparallel efficiency, messages under way while cells are updated (overlap) or not (wait)\n\n\
          {:>7} {:>10} {:>11} {:>9} {:>19} {:>19}\n{:>7} {:>10} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
         "",
@@ -156,7 +156,12 @@ fn table(subject: &Subject, forecasts: &[Forecast]) -> String {
         "wait",
         "overlap",
         "wait"
-    );
+    )
+}
+
+/// All numbers of ranks, a line each.
+fn table(subject: &Subject, forecasts: &[Forecast]) -> String {
+    let mut text = heading();
     for forecast in forecasts {
         let ranks = forecast.ranks;
         let weight = Spread::of(ranks, |rank| forecast.weight(rank));
