@@ -266,6 +266,10 @@ pub struct RunConfig {
     pub memory_limit: u64,
     /// What happens when the patches asked for would take more.
     pub out_of_memory: OutOfMemory,
+    /// Where several ranks share a run: the largest number of patches of a level on one rank, over the mean, that is let be;
+    /// beyond it patches move between the ranks.
+    #[schemars(range(min = 1.0))]
+    pub imbalance: f64,
 }
 
 impl Default for RunConfig {
@@ -277,6 +281,7 @@ impl Default for RunConfig {
             audit: false,
             memory_limit: 0,
             out_of_memory: OutOfMemory::Stop,
+            imbalance: 1.05,
         }
     }
 }

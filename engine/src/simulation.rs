@@ -11,9 +11,9 @@ use crate::field::operations::{SkippedCorrections, correct, restrict};
 use crate::field::{Field, FieldRegistry, FieldSpec, Pool, Precision, Storage};
 use crate::memory::{self, MemoryGuard};
 use crate::mesh::hilbert::bits_for;
-use crate::mesh::{Domain, NewRows, RefineRequests, Topology, audit, regrid};
+use crate::mesh::{Changes, Domain, NewRows, RefineRequests, Topology, audit, regrid};
 use crate::patch::PATCH;
-use crate::ranks::Ranks;
+use crate::ranks::{Ranks, Shares};
 use crate::schedule::{Phase, Schedules, StepSet};
 use crate::time::driver::{DriverSettings, Fault, FaultBox, RunCounters};
 use crate::time::limits::LevelSteps;
@@ -127,6 +127,7 @@ impl Simulation {
         world.insert_resource(Fault::default());
         world.insert_resource(FaultBox::default());
         world.insert_resource(ranks);
+        world.insert_resource(Shares::default());
         world.insert_resource(settings.clone());
         let driver = Driver::new(Schedules::default(), driver_settings(&settings));
         Ok(Self {
@@ -252,20 +253,15 @@ impl Simulation {
     fn refine_once(&mut self) -> Result<bool, Error> {
         let mut changed = false;
         for level in 0..self.settings.mesh.max_level {
-            if self.world.resource::<Topology>().rows(level).is_empty() {
+            if self.world.resource::<Topology>().count(level) == 0 {
                 break;
             }
             self.driver.flag(&mut self.world, level)?;
-            let mut changes =
-                self.world
-                    .resource_scope(|world, mut requests: Mut<RefineRequests>| {
-                        requests.decide(world.resource::<Topology>(), level)
-                    });
-            changes.coarsen.clear();
-            memory::restrain(&mut self.world, level, &mut changes).map_err(Error::Memory)?;
-            if changes.refine.is_empty() {
+            let clear = |changes: &mut Changes| changes.coarsen.clear();
+            let Some(changes) = regrid::changes(&mut self.world, level, clear)? else {
                 continue;
-            }
+            };
+            let changes = changes.map_err(Error::Memory)?;
             regrid::apply(&mut self.world, level, &changes);
             check_faults(&mut self.world)?;
             self.driver

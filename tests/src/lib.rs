@@ -6,6 +6,7 @@ pub mod golden;
 pub mod norms;
 pub mod probe;
 pub mod random;
+pub mod ranks;
 pub mod runs;
 pub mod state;
 

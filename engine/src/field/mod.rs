@@ -8,6 +8,7 @@ pub mod registers;
 pub mod slab;
 pub mod totals;
 pub mod transfer;
+mod travel;
 
 pub use map::LevelRows;
 pub use operations::{FieldOperations, FieldRegistry};

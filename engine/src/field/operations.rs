@@ -4,7 +4,10 @@ use super::Component;
 use super::device::{DeviceTopology, Packing};
 use super::pool::{Element, Field, Pool, Storage};
 use crate::device::DeviceError;
+use crate::error::Error;
 use crate::mesh::{NewRows, Topology};
+use crate::ranks::Ranks;
+use crate::ranks::faces::Face;
 use crate::time::{FaultBox, LevelClock};
 use crate::with_storage;
 use bevy_ecs::prelude::*;
@@ -18,6 +21,15 @@ use rayon::prelude::*;
 /// Sets the values of one component in some rows of a level: world, level, component, rows, values.
 pub type Load = fn(&mut World, usize, usize, &[u32], &Values) -> Result<(), String>;
 
+/// Adds rows of a level to a message: world, level, rows, message.
+pub type Pack = fn(&World, usize, &[u32], &mut Vec<u8>) -> Result<(), DeviceError>;
+/// Sets rows of a level from a message: world, level, rows, bytes.
+pub type Unpack = fn(&mut World, usize, &[u32], &[u8]) -> Result<(), DeviceError>;
+/// Adds registers of faces to a message: world, coarse level, faces, message.
+pub type PackFaces = fn(&World, usize, &[Face], &mut Vec<u8>) -> Result<(), DeviceError>;
+/// Sets registers of faces from a message: world, coarse level, faces, bytes.
+pub type UnpackFaces = fn(&mut World, usize, &[Face], &[u8]) -> Result<(), DeviceError>;
+
 /// The engine's operations on one registered field.
 #[derive(Clone, Copy)]
 pub struct FieldOperations {
@@ -30,7 +42,7 @@ pub struct FieldOperations {
     /// The field's components.
     pub components: fn(&World) -> Vec<Component>,
     /// Per component: the sum over all leaf cells of value times volume.
-    pub totals: fn(&World) -> Result<Vec<f64>, DeviceError>,
+    pub totals: fn(&World) -> Result<Vec<f64>, Error>,
     /// Bytes reserved.
     pub bytes: fn(&World) -> usize,
     /// Values of one component in some rows of a level, `[row][8][8][8]`.
@@ -41,6 +53,18 @@ pub struct FieldOperations {
     pub skipped_on_device: fn(&World) -> Result<u64, DeviceError>,
     /// Sets the values of one component in some rows of a level, and the level's time.
     pub load: Load,
+    /// Bytes of a row on its way to another rank.
+    pub row_bytes: fn(&World) -> usize,
+    /// Adds the present state of some rows of a level.
+    pub pack_rows: Pack,
+    /// Sets the present state of some rows of a level from what [`FieldOperations::pack_rows`] gave.
+    pub unpack_rows: Unpack,
+    /// Bytes of the fine flux register of a face.
+    pub face_bytes: fn(&World) -> usize,
+    /// Adds the fine flux registers of some faces between a level and the finer one.
+    pub pack_faces: PackFaces,
+    /// Sets the fine flux registers of some faces between a level and the finer one.
+    pub unpack_faces: UnpackFaces,
 }
 
 /// The registered fields.
@@ -60,6 +84,12 @@ impl FieldRegistry {
             extract: super::transfer::extract::<F>,
             pack: super::transfer::pack::<F>,
             load: super::transfer::load::<F>,
+            row_bytes: super::travel::row_bytes::<F>,
+            pack_rows: super::travel::pack::<F>,
+            unpack_rows: super::travel::unpack::<F>,
+            face_bytes: super::travel::face_bytes::<F>,
+            pack_faces: super::travel::pack_faces::<F>,
+            unpack_faces: super::travel::unpack_faces::<F>,
             skipped_on_device: |world| match &world.resource::<Pool<F>>().storage {
                 Storage::Device(pool) => pool.skipped(),
                 _ => Ok(0),
@@ -95,7 +125,7 @@ fn follow<F: Field>(world: &mut World, level: usize, rows: &[u32]) {
             typed => for pair in level.saturating_sub(1)..=level {
                 typed.registers.rebuild(topology, pair);
             },
-            device => _ = faults.check(device.follow(tables(world), level)));
+            device => _ = faults.check(device.follow(tables(world), topology, level)));
     });
 }
 
@@ -154,8 +184,15 @@ pub fn restrict<F: Field>(
 fn restrict_level<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology, level: usize) {
     let (coarse, fine) = (pool.present::<R>(level), pool.present::<R>(level + 1));
     let physical = pool.typed::<R>().physical();
-    topology.rows(level).par_iter().for_each(|&row| {
-        if let Some(first) = topology.first_child(row) {
+    // where another rank has the parent its copy takes the averages, and travels afterwards
+    let rows = topology
+        .rows(level)
+        .par_iter()
+        .chain(topology.copies(level));
+    rows.for_each(|&row| {
+        if let Some(first) = topology.first_child(row)
+            && topology.is_owned(first)
+        {
             // SAFETY: each coarse row is written by one task; fine rows are only read.
             unsafe { restrict_octet(&coarse, row, &fine, first, physical) };
         }
@@ -171,17 +208,17 @@ fn restrict_level<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology,
 #[derive(Resource, Default)]
 pub struct SkippedCorrections(pub u64);
 
-/// Corrections left out because they would have made a cell unphysical, since the start of the run, on the host and on a
-/// device, for which this waits.
+/// Corrections left out because they would have made a cell unphysical, since the start of the run, on all ranks, on the host
+/// and on devices, for which this waits. All ranks call it.
 ///
 /// # Errors
-/// The device fails.
-pub fn skipped_corrections(world: &World) -> Result<u64, DeviceError> {
+/// The device fails; another rank has failed.
+pub fn skipped_corrections(world: &World) -> Result<u64, Error> {
     let mut skipped = world.resource::<SkippedCorrections>().0;
     for field in &world.resource::<FieldRegistry>().0 {
         skipped += (field.skipped_on_device)(world)?;
     }
-    Ok(skipped)
+    Ok(world.resource::<Ranks>().sum(skipped)?)
 }
 
 /// Step `Synchronise: Correct`: cells beside a coarse-fine face take the fine fluxes in place of the coarse one.

@@ -5,6 +5,7 @@
 
 use crate::mesh::Topology;
 use crate::parallel::SharedCells;
+use crate::ranks::faces::{Face, remote_faces};
 use nestar_device::Real;
 use nestar_kernels::mesh::fluxes::{FACE, FineFlux, QUARTER};
 use nestar_kernels::mesh::{COARSER, face_direction};
@@ -18,7 +19,8 @@ struct Pair<R> {
     coarse: Vec<(u32, u8)>,
     /// The rows of `coarse`, each with its range of slots.
     corrected: Vec<(u32, std::ops::Range<usize>)>,
-    /// Patches of level `l + 1` with a coarser neighbour: (row, face).
+    /// Patches of level `l + 1` with a coarser neighbour: (row, face). Behind the own ones those of other ranks that touch own
+    /// leaf patches of level `l`.
     fine: Vec<(u32, u8)>,
     /// Coarse fluxes of the latest step, `[slot][component][8][8]`.
     coarse_flux: SharedCells<R>,
@@ -105,6 +107,10 @@ impl<R: Real> Registers<R> {
             list_faces(topology, row, &mut pair.fine, &mut self.fine_slot, |n| {
                 n == COARSER
             });
+        }
+        for (row, face) in remote_faces(topology, level) {
+            self.fine_slot[row as usize][face as usize] = pair.fine.len() as u32;
+            pair.fine.push((row, face));
         }
         let fine_values = pair.fine.len() * self.components * QUARTER;
         for (values, length) in [
@@ -238,6 +244,43 @@ impl<R: Real> Registers<R> {
                 }
             }
         })
+    }
+}
+
+impl<R: Real + bytemuck::Pod> Registers<R> {
+    /// Adds the fine-side registers of `faces` between `level` and `level + 1` to a message: reference and change.
+    pub(super) fn pack(&self, level: usize, faces: &[Face], out: &mut Vec<u8>) {
+        for &(row, face) in faces {
+            let range = self.fine_range(row, face);
+            let pair = &self.pairs[level];
+            for values in [&pair.reference, &pair.change] {
+                // SAFETY: registers are written during `Advance` only, never while the levels synchronise.
+                let values = unsafe { values.slice(range.clone()) };
+                out.extend_from_slice(bytemuck::cast_slice(values));
+            }
+        }
+    }
+
+    /// Sets the fine-side registers of `faces` from what [`Registers::pack`] gave.
+    pub(super) fn unpack(&mut self, level: usize, faces: &[Face], bytes: &[u8]) {
+        let length = self.components * QUARTER * size_of::<R>();
+        let mut parts = bytes.chunks_exact(length);
+        for &(row, face) in faces {
+            let range = self.fine_range(row, face);
+            let pair = &mut self.pairs[level];
+            for values in [&mut pair.reference, &mut pair.change] {
+                let values = &mut values.as_mut_slice()[range.clone()];
+                if let Some(part) = parts.next() {
+                    bytemuck::cast_slice_mut(values).copy_from_slice(part);
+                }
+            }
+        }
+    }
+
+    fn fine_range(&self, row: u32, face: u8) -> std::ops::Range<usize> {
+        let length = self.components * QUARTER;
+        let slot = self.fine_slot[row as usize][face as usize] as usize;
+        slot * length..(slot + 1) * length
     }
 }
 

@@ -8,6 +8,7 @@ use crate::field::FieldRegistry;
 use crate::mesh::Topology;
 use crate::mesh::nesting::Changes;
 use crate::patch::CELLS;
+use crate::ranks::{Ranks, RanksError, Reduction};
 use crate::run::diagnostics::resident_bytes;
 use crate::simulation::Settings;
 use bevy_ecs::prelude::*;
@@ -227,6 +228,46 @@ pub fn restrain(world: &mut World, level: usize, changes: &mut Changes) -> Resul
     guard.capped += (wanted - changes.refine.len()) as u64;
     guard.first_cap.get_or_insert(shortage);
     Ok(())
+}
+
+/// The largest shortage of the ranks, which all of them take for theirs.
+///
+/// # Errors
+/// Another rank has failed, or the transport has.
+pub fn agreed(ranks: &Ranks, own: Option<Shortage>) -> Result<Option<Shortage>, RanksError> {
+    if ranks.are_alone() {
+        return Ok(own);
+    }
+    let holders = [Holder::Limit, Holder::Machine, Holder::Device];
+    let code = |s: &Shortage| {
+        holders
+            .iter()
+            .position(|&h| h == s.room.holder)
+            .unwrap_or(0) as u64
+    };
+    let numbers = |s: &Shortage| {
+        [
+            1,
+            s.needed,
+            s.room.bytes,
+            code(s),
+            s.level as u64,
+            s.patches,
+        ]
+    };
+    let mut largest = own.as_ref().map_or([0; 6], numbers);
+    ranks.communicator().reduce(Reduction::Max, &mut largest)?;
+    let [any, needed, bytes, holder, level, patches] = largest;
+    Ok((any > 0).then(|| Shortage {
+        needed,
+        room: Room {
+            bytes,
+            holder: holders[holder as usize],
+        },
+        level: level as usize,
+        patches,
+        resumable: false,
+    }))
 }
 
 /// A number of bytes for people.

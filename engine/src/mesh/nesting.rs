@@ -7,6 +7,7 @@
 
 use super::Topology;
 use super::topology::offset;
+use super::topology::shared::Octet;
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::{COARSER, direction};
 use rayon::prelude::*;
@@ -58,6 +59,52 @@ impl RefineRequests {
         self.sectors[row as usize] |= sectors;
     }
 
+    /// The sectors that patch `row` asks for.
+    pub(crate) fn sectors(&self, row: u32) -> u32 {
+        self.sectors[row as usize]
+    }
+
+    /// Sets the sectors that the copy `row` of another rank's patch asks for.
+    pub(crate) fn replace(&mut self, row: u32, sectors: u32) {
+        self.sectors[row as usize] = sectors;
+    }
+
+    pub(crate) fn is_required(&self, row: u32) -> bool {
+        get(&self.required[row as usize])
+    }
+
+    /// Adds another rank's mark.
+    pub(crate) fn require_if(&self, row: u32, marked: bool) {
+        if marked {
+            set(&self.required[row as usize], true);
+        }
+    }
+
+    pub(crate) fn is_wished(&self, row: u32) -> bool {
+        get(&self.wished[row as usize])
+    }
+
+    /// Adds another rank's mark.
+    pub(crate) fn wish_if(&self, row: u32, marked: bool) {
+        if marked {
+            set(&self.wished[row as usize], true);
+        }
+    }
+
+    /// Which patches of an octet a finer patch needs refined, as bits z y x.
+    pub(crate) fn wished(&self, octet: &Octet) -> u8 {
+        let marked = octet.rows(u8::MAX).filter(|&row| self.is_wished(row));
+        marked.map(|row| 1 << (row - octet.first)).sum()
+    }
+
+    /// Restores what [`RefineRequests::wished`] gave.
+    pub(crate) fn set_wished(&self, octet: &Octet, wished: u8) {
+        for row in octet.rows(u8::MAX) {
+            let marked = wished >> (row - octet.first) & 1 == 1;
+            set(&self.wished[row as usize], marked);
+        }
+    }
+
     /// The patches of `level`, as positions in its Hilbert order, that a finer patch needs refined: kept in snapshots, since
     /// the next regrid of the level still honours them.
     #[must_use]
@@ -99,15 +146,25 @@ impl RefineRequests {
         }
     }
 
-    /// Decides how to change the children of `level`'s patches.
+    /// Decides how to change the children of `level`'s patches, where one rank has them all.
     pub fn decide(&mut self, topology: &Topology, level: usize) -> Changes {
-        let finer_exists = !topology.rows(level + 1).is_empty();
+        self.prepare(topology, level);
+        self.choose(topology, level)
+    }
+
+    /// Marks which children must stay, and forgets what was wished of the coarser level.
+    pub(crate) fn prepare(&self, topology: &Topology, level: usize) {
         self.require(topology, level);
-        if level > 0 {
-            for &row in topology.rows(level - 1) {
+        if let Some(below) = level.checked_sub(1) {
+            for &row in topology.rows(below).iter().chain(topology.copies(below)) {
                 set(&self.wished[row as usize], false);
             }
         }
+    }
+
+    /// Decides about `level`'s own patches once all marks stand; those passed down to the coarser level are set here.
+    pub(crate) fn choose(&self, topology: &Topology, level: usize) -> Changes {
+        let finer_exists = topology.count(level + 1) > 0;
         let may_refine = level < topology.max_level;
         let decide = |&row: &u32| {
             let wanted = self.wanted(topology, row, finer_exists);
@@ -136,7 +193,7 @@ impl RefineRequests {
 
     /// Finds the patches of `level` whose children must stay because a refined child is among them or touches them.
     fn require(&self, topology: &Topology, level: usize) {
-        for &row in topology.rows(level) {
+        for &row in topology.rows(level).iter().chain(topology.copies(level)) {
             set(&self.required[row as usize], false);
         }
         let fine = topology.rows(level + 1).par_iter().with_min_len(1024);
@@ -166,7 +223,7 @@ fn nestable(topology: &Topology, row: u32) -> bool {
 }
 
 /// The patch of the next coarser level that covers the place of neighbour `d` of `row`.
-fn coarse_neighbour(topology: &Topology, row: u32, d: usize) -> Option<u32> {
+pub(crate) fn coarse_neighbour(topology: &Topology, row: u32, d: usize) -> Option<u32> {
     let parent = topology.parent(row)?;
     let index = topology.index(row);
     let step = offset(d);

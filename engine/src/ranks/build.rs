@@ -2,6 +2,7 @@
 //! the others that it touches.
 
 use super::communicator::{Communicator, Message, RanksError, Reduction};
+use super::faces::FacePlan;
 use super::plan::Plan;
 use super::reach::{Part, below, beside, beyond_faces, joined};
 use crate::mesh::topology::shared::Octet;
@@ -15,6 +16,8 @@ pub struct Shares {
     pub copies: Vec<Plan>,
     /// Rows of the level, averages of children that another rank owns, that go from the children's rank to the owner.
     pub averages: Vec<Plan>,
+    /// Faces between the level and the finer one whose fluxes go to another rank.
+    pub faces: Vec<FacePlan>,
     /// Others' patches that the own ones need, whatever the finer level is like.
     touched: Vec<Vec<Part>>,
     /// Whether owned values of the level have changed since the copies were made.
@@ -43,6 +46,7 @@ pub fn root(
     *shares = Shares {
         copies: vec![Plan::default(); levels],
         averages: vec![Plan::default(); levels],
+        faces: vec![FacePlan::default(); levels],
         touched: vec![Vec::new(); levels],
         stale: vec![true; levels],
     };

@@ -6,9 +6,14 @@
 pub mod alone;
 pub mod build;
 pub mod communicator;
+pub mod exchange;
+pub mod faces;
 pub mod forecast;
+pub mod nesting;
+mod others;
 pub mod plan;
 mod reach;
+pub(crate) mod regrid;
 pub mod seat;
 pub mod threads;
 
@@ -18,6 +23,7 @@ mod tests;
 pub use alone::Alone;
 pub use build::Shares;
 pub use communicator::{Communicator, Halo, Message, Pending, RanksError, Reduction};
+pub use others::OtherRanks;
 pub use plan::Plan;
 pub use seat::Seat;
 pub use threads::Threads;

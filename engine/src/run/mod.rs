@@ -261,7 +261,7 @@ impl Simulation {
             dt: report.dt,
             limiter: report.limiter,
             patches: (0..=self.settings.mesh.max_level)
-                .map(|level| topology.rows(level).len())
+                .map(|level| topology.count(level))
                 .collect(),
             capped: self.world.resource::<MemoryGuard>().capped,
             rate,

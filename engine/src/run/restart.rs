@@ -6,6 +6,7 @@ use crate::field::{FieldOperations, FieldRegistry};
 use crate::memory;
 use crate::mesh::nesting::{Changes, RefineRequests};
 use crate::mesh::{Topology, regrid};
+use crate::ranks::Ranks;
 use crate::simulation::Simulation;
 use crate::time::{Clock, Levels, RunCounters, check_faults};
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
@@ -382,7 +383,10 @@ fn restore_rest(sim: &mut Simulation, state: &State) {
     counters.cell_updates = state.cell_updates;
     counters.retried_steps = state.retried_steps;
     counters.mended_cells = state.mended_cells;
-    sim.world.resource_mut::<SkippedCorrections>().0 = state.skipped_corrections;
+    // a sum over the ranks
+    if sim.world.resource::<Ranks>().rank() == 0 {
+        sim.world.resource_mut::<SkippedCorrections>().0 = state.skipped_corrections;
+    }
     sim.world.resource_scope(
         |world, mut requests: bevy_ecs::prelude::Mut<RefineRequests>| {
             for (level, positions) in state.wishes.iter().enumerate() {

@@ -6,12 +6,13 @@ use crate::device::DeviceError;
 use crate::error::Error;
 use crate::memory::MemoryGuard;
 use crate::mesh::{RefineRequests, Topology, audit};
+use crate::ranks::{Ranks, exchange};
 use crate::schedule::{Phase, Schedules};
 use bevy_ecs::prelude::*;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// Whether the step being tried stands. Systems before the verdict write to the next bank only, so that a rejected step
+/// Whether the step being tried stands; where several ranks share a run, on all of them alike. Systems before the verdict write to the next bank only, so that a rejected step
 /// leaves no trace.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct StepVerdict {
@@ -82,7 +83,7 @@ pub fn check_faults(world: &mut World) -> Result<(), Error> {
 /// Counters of a run.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct RunCounters {
-    /// Cells advanced, every level's steps counted.
+    /// Cells advanced on all ranks, every level's steps counted.
     pub cell_updates: u64,
     /// Steps of all levels.
     pub level_steps: u64,
@@ -90,7 +91,7 @@ pub struct RunCounters {
     pub regrids: u64,
     /// Steps taken again with a smaller length.
     pub retried_steps: u64,
-    /// Cells mended with first-order fluxes.
+    /// Cells mended with first-order fluxes, on all ranks.
     pub mended_cells: u64,
     /// Wall seconds per phase, in the order of [`Phase::ALL`].
     pub seconds: [f64; 6],
@@ -181,10 +182,13 @@ impl Driver {
             end,
             cell_width,
         };
+        exchange::before(world, phase, level)?;
         self.schedules.get(phase).run(world);
+        check_faults(world)?;
+        exchange::after(world, phase, level)?;
         world.resource_mut::<RunCounters>().seconds[phase as usize] +=
             start.elapsed().as_secs_f64();
-        check_faults(world)
+        Ok(())
     }
 
     /// One step of the root level, and of all finer levels up to its end, but not beyond `until`.
@@ -218,12 +222,12 @@ impl Driver {
         chosen: ChosenStep,
     ) -> Result<ChosenStep, Error> {
         let (taken, end) = self.try_step(world, level, until, chosen)?;
-        let updated = world.resource::<Topology>().rows(level).len() * crate::patch::CELLS;
+        let updated = world.resource::<Topology>().count(level) * crate::patch::CELLS;
         let mut counters = world.resource_mut::<RunCounters>();
         counters.cell_updates += updated as u64;
         counters.level_steps += 1;
         world.resource_mut::<Levels>().advance(level, taken.dt, end);
-        if !world.resource::<Topology>().rows(level + 1).is_empty() {
+        if world.resource::<Topology>().count(level + 1) > 0 {
             self.advance(world, level + 1, end)?;
             self.run_phase(world, Phase::Synchronise, level, taken.dt)?;
         }
@@ -315,6 +319,8 @@ impl Driver {
                 .resource_mut::<StepLimits>()
                 .propose("max_step", self.settings.max_step);
         }
+        let ranks = world.resource::<Ranks>().clone();
+        world.resource_mut::<StepLimits>().agree(&ranks)?;
         match world.resource::<StepLimits>().smallest() {
             Some((name, dt)) if dt > 0.0 => Ok((name, dt)),
             Some((name, dt)) => Err(Error::StepLimit {
@@ -366,9 +372,9 @@ impl Driver {
         let limit = self.limit(world, level)?;
         // the finer level is in step with this one: its limit now says better than its latest step, which was cut to meet
         // this level, how long its next one will be
-        let finer = match world.resource::<Topology>().rows(level + 1).is_empty() {
-            true => None,
-            false => Some(self.limit(world, level + 1)?.1),
+        let finer = match world.resource::<Topology>().count(level + 1) {
+            0 => None,
+            _ => Some(self.limit(world, level + 1)?.1),
         };
         Ok(synchronised(
             limit,

@@ -1,34 +1,76 @@
 //! Limits of a level's time step, and how neighbouring levels are brought into step.
 
+use crate::ranks::{Ranks, RanksError, Reduction};
 use bevy_ecs::prelude::*;
 
 /// The limits proposed for the step of the level at hand. Systems of the `Limit` schedule fill it.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct StepLimits {
-    smallest: Option<(&'static str, f64)>,
+    proposals: Vec<(&'static str, f64)>,
+    /// Working space of the agreement between ranks.
+    bits: Vec<u64>,
 }
 
 impl StepLimits {
     /// Forgets all proposals.
     pub fn clear(&mut self) {
-        self.smallest = None;
+        self.proposals.clear();
     }
 
-    /// Proposes that the step be at most `dt`; `name` is what the run log shows.
+    /// Proposes that the step be at most `dt`; `name` is what the run log shows. Where several ranks share a run, all of them
+    /// propose the same limits in the same order, each for its own patches (infinity if it has none).
     pub fn propose(&mut self, name: &'static str, dt: f64) {
-        // a NaN limit must not vanish: it wins and stops the run with a clear message
-        if self
-            .smallest
-            .is_none_or(|(_, least)| dt < least || dt.is_nan())
-        {
-            self.smallest = Some((name, dt));
-        }
+        self.proposals.push((name, dt));
     }
 
-    /// The smallest proposal and who made it.
+    /// The smallest proposal and who made it first.
     #[must_use]
     pub fn smallest(&self) -> Option<(&'static str, f64)> {
-        self.smallest
+        // a NaN limit must not vanish: it wins and stops the run with a clear message
+        let smaller = |least: (&'static str, f64), next: (&'static str, f64)| {
+            let wins = next.1 < least.1 || (next.1.is_nan() && !least.1.is_nan());
+            if wins { next } else { least }
+        };
+        self.proposals.iter().copied().reduce(smaller)
+    }
+
+    /// Makes every proposal the smallest that any rank has made.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport has.
+    pub fn agree(&mut self, ranks: &Ranks) -> Result<(), RanksError> {
+        if ranks.are_alone() {
+            return Ok(());
+        }
+        self.bits.clear();
+        self.bits
+            .extend(self.proposals.iter().map(|(_, dt)| ordered(*dt)));
+        ranks
+            .communicator()
+            .reduce(Reduction::Min, &mut self.bits)?;
+        for ((_, dt), bits) in self.proposals.iter_mut().zip(&self.bits) {
+            *dt = restored(*bits);
+        }
+        Ok(())
+    }
+}
+
+/// Bits in the order of the numbers; NaN comes first, so that it is not lost in a minimum.
+fn ordered(value: f64) -> u64 {
+    let bits = value.to_bits();
+    match bits >> 63 {
+        _ if value.is_nan() => 0,
+        0 => bits | 1 << 63,
+        _ => !bits,
+    }
+}
+
+/// The number that [`ordered`] was given.
+fn restored(bits: u64) -> f64 {
+    match bits >> 63 {
+        _ if bits == 0 => f64::NAN,
+        0 => f64::from_bits(!bits),
+        _ => f64::from_bits(bits & !(1 << 63)),
     }
 }
 
@@ -158,6 +200,27 @@ mod tests {
         );
         let step = synchronised(("courant", 1.0), 10.0, Some(0.4), 0.1, 0.1);
         assert_eq!(step.dt, 1.0, "too far to help");
+    }
+
+    #[test]
+    fn bits_keep_the_order_of_numbers() {
+        let numbers = [
+            f64::NEG_INFINITY,
+            -2.0,
+            -0.0,
+            0.0,
+            1e-300,
+            1.0,
+            3.0,
+            f64::INFINITY,
+        ];
+        let bits = numbers.map(ordered);
+        assert!(bits.is_sorted());
+        assert_eq!(
+            bits.map(restored).map(f64::to_bits),
+            numbers.map(f64::to_bits)
+        );
+        assert!(ordered(f64::NAN) < bits[0] && restored(ordered(-f64::NAN)).is_nan());
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub const FLUXES: &str = include_str!("fluxes.cu");
 pub const TOTALS: &str = include_str!("totals.cu");
 /// Rows into and out of contiguous memory.
 pub const TRANSFER: &str = include_str!("transfer.cu");
+/// Fine-side flux registers into and out of contiguous memory.
+pub const FACES: &str = include_str!("faces.cu");
 /// Maps of one cell; what [`map_text`] gives follows.
 pub const MAP: &str = include_str!("map.cu");
 /// Topology tables; needs no field.

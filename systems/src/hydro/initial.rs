@@ -131,7 +131,7 @@ pub fn fill_new(
 }
 
 /// Rows that are filled on the host before they go to the pool.
-const ROWS_AT_A_TIME: usize = 1024;
+const ROWS_AT_A_TIME: usize = 256;
 
 /// What filling a patch needs.
 struct Fill<'a> {

@@ -1,9 +1,11 @@
 //! Mending unphysical cells: first-order fluxes for the cell and its neighbours' matching faces (Schive et al. 2018,
 //! section 2.2, step ii), and a report when that does not help.
 
+use super::device::{StepFailure, StepResult};
 use super::solver::{GasReal, GasSolver};
 use super::systems::LevelStep;
 use nestar_engine::mesh::Topology;
+use nestar_engine::ranks::OtherRanks;
 use nestar_kernels::CELLS;
 use nestar_kernels::hydro::CellMask10;
 use nestar_kernels::mesh::face_direction;
@@ -20,15 +22,17 @@ pub(super) fn mend<R: GasReal>(
     step: &LevelStep<R>,
     topology: &Topology,
     solver: &mut GasSolver<R>,
-) -> Result<u64, String> {
+    others: &OtherRanks,
+) -> StepResult<u64> {
     let rows = topology.rows(step.level);
     for &row in rows {
         solver.first_order[row as usize] = [0; 8];
     }
     for _ in 0..ROUNDS {
-        if !collect(rows, solver) {
-            return Ok(count(rows, solver));
+        if !others.any(collect(rows, solver))? {
+            return Ok(others.sum(count(rows, solver))?);
         }
+        share(step.level, solver, others)?;
         let touched: Vec<u32> = rows
             .iter()
             .copied()
@@ -42,11 +46,30 @@ pub(super) fn mend<R: GasReal>(
             unsafe { step.advance(solver, &mut scratch, row, Some(&mask)) };
         });
     }
-    if collect(rows, solver) {
-        Err(report(step, topology, solver))
+    if others.any(collect(rows, solver))? {
+        let report = others.first_message(report(step, topology, solver))?;
+        Err(StepFailure::Rejected(report.unwrap_or_default()))
     } else {
-        Ok(count(rows, solver))
+        Ok(others.sum(count(rows, solver))?)
     }
+}
+
+/// Tells other ranks which cells beside theirs take first-order fluxes.
+fn share<R: GasReal>(
+    level: usize,
+    solver: &mut GasSolver<R>,
+    others: &OtherRanks,
+) -> StepResult<()> {
+    if others.are_none() {
+        return Ok(());
+    }
+    let mut received = Vec::new();
+    let mask = |row: u32| solver.first_order[row as usize];
+    others.forward(level, mask, |row, mask| received.push((row, mask)))?;
+    for (row, mask) in received {
+        solver.first_order[row as usize] = mask;
+    }
+    Ok(())
 }
 
 /// Adds the cells that are unphysical now to the first-order ones; whether there are any.
@@ -107,16 +130,14 @@ fn report<R: GasReal>(
     step: &LevelStep<R>,
     topology: &Topology,
     solver: &mut GasSolver<R>,
-) -> String {
+) -> Option<String> {
     let unphysical = solver.unphysical.as_mut_slice();
     let found = topology.rows(step.level).iter().find_map(|&row| {
         let words = unphysical[row as usize];
         let k = words.iter().position(|&word| word != 0)?;
         Some((row, k * 64 + words[k].trailing_zeros() as usize))
     });
-    let Some((row, cell)) = found else {
-        return "no cell is left to name".into();
-    };
+    let (row, cell) = found?;
     let state = |values: &[R]| -> Vec<f64> {
         values
             .iter()
@@ -125,13 +146,9 @@ fn report<R: GasReal>(
             .map(|v| v.to_f64())
             .collect()
     };
-    describe(
-        topology,
-        row,
-        cell,
-        &state(step.pool.present::<R>(step.level).row(row)),
-        &state(step.pool.next::<R>(step.level).row(row)),
-    )
+    let before = state(step.pool.present::<R>(step.level).row(row));
+    let after = state(step.pool.next::<R>(step.level).row(row));
+    Some(describe(topology, row, cell, &before, &after))
 }
 
 /// What became of a cell that could not be mended.

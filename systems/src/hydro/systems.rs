@@ -1,6 +1,6 @@
 //! The systems of the gas: the Courant limit and the step of a level.
 
-use super::device::StepFailure;
+use super::device::{StepFailure, StepResult};
 use super::mending;
 use super::solver::{GasReal, GasSolver, HydroSolver, ThreadScratch};
 use crate::fields::Gas;
@@ -9,6 +9,7 @@ use nestar_engine::Error;
 use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::field::{Pool, Precision};
 use nestar_engine::mesh::Topology;
+use nestar_engine::ranks::OtherRanks;
 use nestar_engine::time::{Fault, LevelClock, RunCounters, StepLimits, StepVerdict};
 use nestar_kernels::hydro::{CellMask10, FaceFluxes, PatchOutcome};
 use nestar_kernels::mesh::fluxes::{FACE, average_fine};
@@ -90,21 +91,23 @@ pub fn fluid(
     mut counters: ResMut<RunCounters>,
     tables: Option<Res<DeviceTopology>>,
     mut fault: ResMut<Fault>,
+    others: OtherRanks,
 ) {
     let step = if let (HydroSolver::Device(solver), Some(tables)) = (&mut *solver, tables) {
-        solver.advance(&clock, &topology, &tables, &mut pool)
+        solver.advance(&clock, &topology, &tables, &mut pool, &others)
     } else {
-        let step = match pool.precision() {
-            Precision::Single => fluid_level::<f32>(&clock, &topology, &mut pool, &mut solver),
-            Precision::Double => fluid_level::<f64>(&clock, &topology, &mut pool, &mut solver),
+        let advance = match pool.precision() {
+            Precision::Single => fluid_level::<f32>,
+            Precision::Double => fluid_level::<f64>,
         };
-        step.map_err(StepFailure::Rejected)
+        advance(&clock, &topology, &mut pool, &mut solver, &others)
     };
     match step {
         Ok(mended) => counters.mended_cells += mended,
         Err(StepFailure::Rejected(why)) => verdict.rejected = Some(why),
         Err(StepFailure::Faulty(why)) => fault.0 = Some(Error::Setup(why)),
         Err(StepFailure::Device(error)) => fault.0 = Some(error.into()),
+        Err(StepFailure::Ranks(error)) => fault.0 = Some(error.into()),
     }
 }
 
@@ -195,8 +198,11 @@ fn fluid_level<R: GasReal>(
     topology: &Topology,
     pool: &mut Pool<Gas>,
     solver: &mut HydroSolver,
-) -> Result<u64, String> {
-    let solver = R::of(solver).ok_or("the gas solver and the pool differ in precision")?;
+    others: &OtherRanks,
+) -> StepResult<u64> {
+    let solver = R::of(solver).ok_or_else(|| {
+        StepFailure::Faulty("the gas solver and the pool differ in precision".into())
+    })?;
     solver.grow(topology.capacity());
     let rows = topology.rows(clock.level);
     let step = LevelStep::<R>::new(clock, topology, pool);
@@ -208,8 +214,8 @@ fn fluid_level<R: GasReal>(
             unsafe { step.advance(solver, &mut scratch, row, None) }.any
         })
         .reduce(|| false, |a, b| a | b);
-    let mended = if unphysical {
-        mending::mend(&step, topology, solver)?
+    let mended = if others.any(unphysical)? {
+        mending::mend(&step, topology, solver, others)?
     } else {
         0
     };

@@ -12,6 +12,7 @@ mod hierarchy;
 mod memory;
 mod mending;
 mod order;
+mod ranks;
 mod restart;
 mod schemes;
 mod symmetry;

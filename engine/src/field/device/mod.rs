@@ -1,5 +1,6 @@
 //! A field on a device: its banks, its flux registers, and the engine's operations as kernels.
 
+mod faces;
 mod map;
 mod operations;
 mod parameters;
@@ -19,7 +20,7 @@ use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module, Shape
 use nestar_device::Item;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::device::{
-    FLUXES, FaceText, FieldText, PROLONG, RESTRICT, TOTALS, TRANSFER,
+    FACES, FLUXES, FaceText, FieldText, PROLONG, RESTRICT, TOTALS, TRANSFER,
 };
 use nestar_kernels::mesh::{Boundaries, FaceRule, RuleText};
 use registers::DeviceRegisters;
@@ -46,6 +47,8 @@ struct Kernels {
     sum_nodes: Kernel,
     pack: Kernel,
     unpack: Kernel,
+    pack_faces: Kernel,
+    unpack_faces: Kernel,
 }
 
 impl Kernels {
@@ -57,6 +60,8 @@ impl Kernels {
             sum_nodes: module.kernel("mesh_sum_nodes")?,
             pack: module.kernel("mesh_pack")?,
             unpack: module.kernel("mesh_unpack")?,
+            pack_faces: module.kernel("mesh_pack_faces")?,
+            unpack_faces: module.kernel("mesh_unpack_faces")?,
         })
     }
 }
@@ -95,7 +100,7 @@ impl DevicePool {
         levels: usize,
     ) -> Result<Self, Error> {
         let text = field_text(spec, &boundaries)?;
-        let source = text.program(&[], &[PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER]);
+        let source = text.program(&[], &[PROLONG, RESTRICT, FLUXES, FACES, TOTALS, TRANSFER]);
         let module = device.compile("mesh", &source)?;
         let (components, value_bytes) = (spec.components.len(), size_of::<R>());
         let row_bytes = components * CELLS * value_bytes;

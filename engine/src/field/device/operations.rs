@@ -3,6 +3,7 @@
 use super::parameters::{DeviceView, ProlongParameters, RestrictParameters};
 use super::{DevicePool, DeviceTopology, shape};
 use crate::device::DeviceError;
+use crate::mesh::Topology;
 use crate::time::LevelClock;
 use nestar_kernels::CELLS;
 
@@ -11,11 +12,12 @@ impl DevicePool {
     pub(in crate::field) fn follow(
         &mut self,
         tables: &DeviceTopology,
+        topology: &Topology,
         level: usize,
     ) -> Result<(), DeviceError> {
         self.grow(tables.capacity())?;
         self.changed(level);
-        self.registers.follow(tables, level)
+        self.registers.follow(tables, topology, level)
     }
 
     /// Fills the new rows of `level` by interpolation; `view` gathers on that level, whose present bank is `bank`.

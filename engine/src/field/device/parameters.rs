@@ -98,6 +98,19 @@ pub(super) struct AssignParameters {
     pub clear: i32,
 }
 
+/// The twin of `mesh::Faces`.
+#[derive(Clone, Copy, Zeroable, Pod)]
+#[repr(C)]
+pub(super) struct FacesParameters {
+    pub faces: u64,
+    pub fine_slot: u64,
+    pub reference: u64,
+    pub change: u64,
+    pub packed: u64,
+    pub first: i32,
+    pub count: i32,
+}
+
 /// The twin of `mesh::Commit`.
 #[derive(Clone, Copy, Zeroable, Pod)]
 #[repr(C)]

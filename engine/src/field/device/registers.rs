@@ -1,10 +1,14 @@
 //! Flux registers on the device, with the meaning of [`Registers`](crate::field::Registers); slots are mere storage.
 
+use super::faces::number;
 use super::parameters::{
-    AssignParameters, CommitParameters, CorrectParameters, RegisterCounts, RegisterView,
+    AssignParameters, CommitParameters, CorrectParameters, FacesParameters, RegisterCounts,
+    RegisterView,
 };
 use super::{DeviceTopology, shape};
 use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module};
+use crate::mesh::Topology;
+use crate::ranks::faces::remote_faces;
 use crate::time::LevelClock;
 use bytemuck::Pod;
 use nestar_kernels::mesh::device::{COMMIT_PER_BLOCK, PATCHES_PER_BLOCK};
@@ -40,6 +44,7 @@ pub(super) struct DeviceRegisters {
     assign_fine: Kernel,
     commit: Kernel,
     correct: Kernel,
+    give_slots: Kernel,
 }
 
 impl DeviceRegisters {
@@ -74,6 +79,7 @@ impl DeviceRegisters {
             assign_fine: module.kernel("mesh_assign_fine")?,
             commit: module.kernel("mesh_commit")?,
             correct: module.kernel("mesh_correct")?,
+            give_slots: module.kernel("mesh_give_slots")?,
         })
     }
 
@@ -96,6 +102,7 @@ impl DeviceRegisters {
     pub(super) fn follow(
         &mut self,
         tables: &DeviceTopology,
+        topology: &Topology,
         level: usize,
     ) -> Result<(), DeviceError> {
         let pairs = level.saturating_sub(1)..level + 1;
@@ -106,10 +113,48 @@ impl DeviceRegisters {
         let mut counts = vec![RegisterCounts::default(); pairs.len()];
         self.device
             .download(&self.counts, pairs.start, &mut counts)?;
-        for (pair, counts) in pairs.zip(counts) {
+        for (pair, mut counts) in pairs.zip(counts) {
+            counts.fine += self.add_remote(topology, pair, counts.fine)?;
             self.provide(pair, counts)?;
         }
         Ok(())
+    }
+
+    /// Gives the faces of other ranks' fine patches that touch own patches of `pair` the slots from `first` on; their number.
+    fn add_remote(&self, topology: &Topology, pair: usize, first: u32) -> Result<u32, DeviceError> {
+        let faces: Vec<u32> = remote_faces(topology, pair)
+            .map(|face| number(&face))
+            .collect();
+        if faces.is_empty() {
+            return Ok(0);
+        }
+        let listed = self.device.buffer::<u32>(faces.len())?;
+        self.device.upload(&listed, 0, &faces)?;
+        let parameters = FacesParameters {
+            faces: listed.address(),
+            first: first as i32,
+            count: faces.len() as i32,
+            ..self.faces(pair)
+        };
+        self.device
+            .launch(&self.give_slots, shape(1, 256), &parameters)?;
+        // the list must outlive the launch
+        self.device.synchronise()?;
+        Ok(faces.len() as u32)
+    }
+
+    /// The fine-side registers between `level` and the finer one; the faces are left open.
+    pub(super) fn faces(&self, level: usize) -> FacesParameters {
+        let pair = &self.pairs[level];
+        FacesParameters {
+            faces: 0,
+            fine_slot: self.fine_slot.address(),
+            reference: pair.reference.address(),
+            change: pair.change.address(),
+            packed: 0,
+            first: 0,
+            count: 0,
+        }
     }
 
     /// Gives the faces between `pair` and `pair + 1` their slots, and counts them.

@@ -177,6 +177,9 @@ impl DeviceTopology {
         self.first_child.grow(capacity)?;
         self.index.grow(4 * capacity)?;
         self.new_rows.upload(&self.device, new)?;
+        if topology.is_shared() {
+            return self.upload_all(topology);
+        }
         self.levels[level].upload(&self.device, topology.rows(level))?;
         if level == 0 {
             self.upload_root(topology)
@@ -199,6 +202,26 @@ impl DeviceTopology {
         self.device.upload(&self.index, 0, &index)?;
         self.device.upload(&self.parent, 0, &none)?;
         self.device.upload(&self.first_child, 0, &none)
+    }
+
+    /// A rank's part of a shared hierarchy, of which a change can touch several levels.
+    fn upload_all(&mut self, topology: &Topology) -> Result<(), DeviceError> {
+        for (level, list) in self.levels.iter_mut().enumerate() {
+            list.upload(&self.device, topology.rows(level))?;
+        }
+        let rows = 0..topology.capacity() as u32;
+        let neighbours: Vec<i32> = rows.clone().flat_map(|row| around(topology, row)).collect();
+        let index = rows.flat_map(|row| {
+            let [x, y, z] = topology.index(row);
+            [x, y, z, topology.level(row).unwrap_or(0) as i32]
+        });
+        let index: Vec<i32> = index.collect();
+        self.device.upload(&self.neighbours, 0, &neighbours)?;
+        self.device.upload(&self.index, 0, &index)?;
+        self.device
+            .upload(&self.parent, 0, topology.parent_table())?;
+        self.device
+            .upload(&self.first_child, 0, topology.first_child_table())
     }
 
     /// Tells the parents their children and the children everything else.

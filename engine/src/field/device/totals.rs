@@ -10,6 +10,34 @@ use nestar_kernels::CELLS;
 const DEPTH: u32 = 10;
 
 impl DevicePool {
+    /// Sums of the cells of `level`'s leaf patches, `[patch][component]`, 0 for others; `bank` is the level's present one.
+    pub(in crate::field) fn patch_sums(
+        &self,
+        tables: &DeviceTopology,
+        level: usize,
+        bank: usize,
+    ) -> Result<Vec<f64>, DeviceError> {
+        let count = tables.count(level);
+        let mut values = vec![0.0; count * self.components];
+        if count == 0 {
+            return Ok(values);
+        }
+        let sums = self.device.buffer::<f64>(values.len())?;
+        let parameters = TotalsParameters {
+            level: self.bank(bank),
+            rows: tables.rows(level),
+            first_child: tables.first_child(),
+            sums: sums.address(),
+            nodes: 0,
+            count: count as i32,
+            depth: 0,
+        };
+        self.device
+            .launch(&self.kernels.sum_patches, shape(count, 64), &parameters)?;
+        self.device.download(&sums, 0, &mut values)?;
+        Ok(values)
+    }
+
     /// Per component, the sum of the cells of `level`'s leaf patches; `bank` is the level's present one.
     pub(in crate::field) fn level_sums(
         &self,

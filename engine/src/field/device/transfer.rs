@@ -14,7 +14,7 @@ const CHUNK: usize = 16 << 20;
 /// Packed rows on their way.
 pub(super) struct Staging {
     rows: Buffer<u32>,
-    values: Buffer<u8>,
+    pub(super) values: Buffer<u8>,
 }
 
 impl Staging {
@@ -155,7 +155,7 @@ impl DevicePool {
 
     /// Calls `work` with the staging memory, in which the list of rows stands, for as many rows at a time as it holds:
     /// their position, the rows, and parameters that lack bank and first component.
-    fn in_chunks(
+    pub(super) fn in_chunks(
         &self,
         rows: &[u32],
         length: usize,

@@ -218,6 +218,16 @@ impl Topology {
         }
     }
 
+    /// All first children, by row; [`LEAF`] or [`MISSING`] where there are none, or not here.
+    pub(crate) fn first_child_table(&self) -> &[i32] {
+        &self.first_child
+    }
+
+    /// The eight rows of an octet of `level` in Hilbert order.
+    pub(crate) fn in_order(&self, level: usize, first: u32) -> [u32; 8] {
+        self.ordered_octet(first, bits_for(self.domain.root, level))
+    }
+
     /// Takes the entities whose patches are gone, or belong to another rank now.
     pub(crate) fn take_orphans(&mut self) -> Vec<Entity> {
         std::mem::take(&mut self.sharing_mut().orphans)

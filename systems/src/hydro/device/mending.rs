@@ -7,8 +7,13 @@ use crate::fields::Gas;
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::field::Pool;
 use nestar_engine::mesh::Topology;
+use nestar_engine::ranks::OtherRanks;
 use nestar_engine::time::LevelClock;
 use nestar_kernels::hydro::solver::device::{FluidProgram, STEP};
+use std::collections::BTreeMap;
+
+/// Words of a patch's mask of cells.
+const WORDS: usize = 16;
 
 impl GasDevice {
     /// Repeats the update with first-order fluxes at unphysical cells until there are none; the number of mended cells.
@@ -18,6 +23,7 @@ impl GasDevice {
         clock: &LevelClock,
         topology: &Topology,
         pool: &Pool<Gas>,
+        others: &OtherRanks,
     ) -> StepResult<u64> {
         if self.mend.is_none() {
             self.mend = Some(self.compile_mending(pool)?);
@@ -28,20 +34,43 @@ impl GasDevice {
         };
         for round in 0..=ROUNDS {
             let found = self.collect(&parameters, round == 0)?;
-            if found.unphysical == 0 {
-                return Ok(u64::from(found.first_order));
+            if !others.any(found.unphysical > 0)? {
+                return Ok(others.sum(u64::from(found.first_order))?);
             }
+            self.share_first_order(clock.level, others)?;
             if round < ROUNDS
                 && let Some(mend) = &self.mend
             {
                 mend.launch(&self.device, &parameters)?;
             }
         }
-        Err(StepFailure::Rejected(self.report(
-            clock.level,
-            topology,
-            pool,
-        )?))
+        let report = self.report(clock.level, topology, pool)?;
+        let report = others.first_message(report)?.unwrap_or_default();
+        Err(StepFailure::Rejected(report))
+    }
+
+    /// Tells other ranks which cells beside theirs take first-order fluxes.
+    fn share_first_order(&self, level: usize, others: &OtherRanks) -> StepResult<()> {
+        if others.are_none() {
+            return Ok(());
+        }
+        let mut sent = BTreeMap::new();
+        for row in others.sent(level) {
+            let mut words = [0u32; WORDS];
+            self.device
+                .download(&self.first_order, WORDS * row as usize, &mut words)?;
+            sent.insert(row, words);
+        }
+        let mut received = Vec::new();
+        let words = |row: u32| sent[&row];
+        others.forward(level, words, |row, words: [u32; WORDS]| {
+            received.push((row, words))
+        })?;
+        for (row, words) in received {
+            self.device
+                .upload(&self.first_order, WORDS * row as usize, &words)?;
+        }
+        Ok(())
     }
 
     fn compile_mending(&self, pool: &Pool<Gas>) -> Result<StepKernel, DeviceError> {
@@ -84,20 +113,20 @@ impl GasDevice {
         level: usize,
         topology: &Topology,
         pool: &Pool<Gas>,
-    ) -> Result<String, DeviceError> {
-        let mut words = vec![0u32; 16 * topology.capacity()];
+    ) -> Result<Option<String>, DeviceError> {
+        let mut words = vec![0u32; WORDS * topology.capacity()];
         self.device.download(&self.unphysical, 0, &mut words)?;
         let found = topology.rows(level).iter().find_map(|&row| {
-            let words = &words[16 * row as usize..][..16];
+            let words = &words[WORDS * row as usize..][..WORDS];
             let n = words.iter().position(|&word| word != 0)?;
             Some((row, n * 32 + words[n].trailing_zeros() as usize))
         });
         let Some((row, cell)) = found else {
-            return Ok("no cell is left to name".into());
+            return Ok(None);
         };
         let bank = pool.current(level);
         let before = pool.device().cell(bank, row, cell)?;
         let after = pool.device().cell(1 - bank, row, cell)?;
-        Ok(describe(topology, row, cell, &before, &after))
+        Ok(Some(describe(topology, row, cell, &before, &after)))
     }
 }

@@ -10,6 +10,7 @@ use nestar_engine::device::{Buffer, Device, DeviceError, DeviceLimits, Growable,
 use nestar_engine::field::device::{DevicePool, DeviceTopology};
 use nestar_engine::field::{Pool, Precision};
 use nestar_engine::mesh::Topology;
+use nestar_engine::ranks::{OtherRanks, RanksError};
 use nestar_engine::time::LevelClock;
 use nestar_kernels::CELLS;
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
@@ -30,11 +31,19 @@ pub(super) enum StepFailure {
     Faulty(String),
     /// The device failed.
     Device(DeviceError),
+    /// Another rank failed.
+    Ranks(RanksError),
 }
 
 impl From<DeviceError> for StepFailure {
     fn from(error: DeviceError) -> Self {
         Self::Device(error)
+    }
+}
+
+impl From<RanksError> for StepFailure {
+    fn from(error: RanksError) -> Self {
+        Self::Ranks(error)
     }
 }
 
@@ -194,6 +203,7 @@ impl GasDevice {
         topology: &Topology,
         tables: &DeviceTopology,
         pool: &mut Pool<Gas>,
+        others: &OtherRanks,
     ) -> StepResult<u64> {
         self.grow(topology.capacity())?;
         let parameters = self.parameters(clock, topology, tables, pool);
@@ -206,8 +216,8 @@ impl GasDevice {
         if let Some(message) = pool.device().fault()? {
             return Err(StepFailure::Faulty(message));
         }
-        let mended = if status.unphysical > 0 {
-            self.mend(parameters, clock, topology, pool)?
+        let mended = if others.any(status.unphysical > 0)? {
+            self.mend(parameters, clock, topology, pool, others)?
         } else {
             0
         };

@@ -1,0 +1,87 @@
+//! Fine flux registers on their way between ranks.
+
+use super::parameters::FacesParameters;
+use super::transfer::Staging;
+use super::{DevicePool, shape};
+use crate::device::DeviceError;
+use crate::field::Precision;
+use crate::ranks::faces::Face;
+use nestar_device::Real;
+use nestar_kernels::mesh::fluxes::QUARTER;
+
+/// A face's place in the tables of slots.
+pub(super) fn number(&(row, face): &Face) -> u32 {
+    6 * row + u32::from(face)
+}
+
+impl DevicePool {
+    /// Adds the fine-side registers of `faces` between `level` and the finer one to a message: reference and change.
+    pub(in crate::field) fn pack_faces(
+        &self,
+        level: usize,
+        faces: &[Face],
+        out: &mut Vec<u8>,
+    ) -> Result<(), DeviceError> {
+        match self.precision {
+            Precision::Single => self.pack_faces_of::<f32>(level, faces, out),
+            Precision::Double => self.pack_faces_of::<f64>(level, faces, out),
+        }
+    }
+
+    fn pack_faces_of<R: Real + bytemuck::Pod>(
+        &self,
+        level: usize,
+        faces: &[Face],
+        out: &mut Vec<u8>,
+    ) -> Result<(), DeviceError> {
+        let length = 2 * self.components * QUARTER;
+        let mut values = vec![R::lit(0.0); faces.len() * length];
+        self.each_faces(level, faces, |staging, first, parameters| {
+            let shape = shape(parameters.count as usize, 64);
+            self.device
+                .launch(&self.kernels.pack_faces, shape, &parameters)?;
+            let part = &mut values[first * length..][..parameters.count as usize * length];
+            self.device
+                .download(&staging.values, 0, bytemuck::cast_slice_mut::<R, u8>(part))
+        })?;
+        out.extend_from_slice(bytemuck::cast_slice(&values));
+        Ok(())
+    }
+
+    /// Sets the fine-side registers of `faces` from what [`DevicePool::pack_faces`] gave.
+    pub(in crate::field) fn unpack_faces(
+        &self,
+        level: usize,
+        faces: &[Face],
+        bytes: &[u8],
+    ) -> Result<(), DeviceError> {
+        let length = 2 * self.components * QUARTER * self.value_bytes();
+        self.each_faces(level, faces, |staging, first, parameters| {
+            let part = &bytes[first * length..][..parameters.count as usize * length];
+            self.device.upload(&staging.values, 0, part)?;
+            let shape = shape(parameters.count as usize, 64);
+            self.device
+                .launch(&self.kernels.unpack_faces, shape, &parameters)
+        })
+    }
+
+    /// Calls `work` with the staging memory, in which the list of faces stands, for as many faces at a time as it holds.
+    fn each_faces(
+        &self,
+        level: usize,
+        faces: &[Face],
+        mut work: impl FnMut(&Staging, usize, FacesParameters) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let numbers: Vec<u32> = faces.iter().map(number).collect();
+        let length = 2 * self.components * QUARTER;
+        self.in_chunks(&numbers, length, |staging, first, numbers, transfer| {
+            let parameters = FacesParameters {
+                faces: transfer.rows,
+                packed: transfer.packed,
+                count: numbers.len() as i32,
+                ..self.registers.faces(level)
+            };
+            work(staging, first, parameters)
+        })
+    }
+}

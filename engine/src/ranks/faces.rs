@@ -1,0 +1,83 @@
+//! Coarse-fine faces whose two sides belong to different ranks.
+
+use crate::mesh::Topology;
+use crate::mesh::nesting::coarse_neighbour;
+use nestar_kernels::mesh::{COARSER, face_direction};
+
+/// A face of a fine patch: its row, and the face (x-, x+, y-, y+, z-, z+).
+pub type Face = (u32, u8);
+
+/// Faces by the other rank, in the order that both sides know.
+type PeerFaces = Vec<(usize, Vec<Face>)>;
+
+/// The faces of fine patches whose fluxes travel from the fine patch's rank to the coarse one's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FacePlan {
+    /// Faces of own fine patches.
+    pub sends: PeerFaces,
+    /// Faces of others' fine patches, of which the rows are held.
+    pub receives: PeerFaces,
+}
+
+/// The faces between `level` and the finer one that lie between two ranks.
+#[must_use]
+pub fn between_ranks(topology: &Topology, level: usize) -> FacePlan {
+    let mut sends = Vec::new();
+    for &row in topology.rows(level + 1) {
+        for face in 0..6 {
+            let d = face_direction(face);
+            if topology.neighbours(row)[d] == COARSER
+                && let Some(coarse) = coarse_neighbour(topology, row, d)
+                && !topology.is_owned(coarse)
+            {
+                sends.push((topology.owner(coarse), (row, face as u8)));
+            }
+        }
+    }
+    let remote = remote_faces(topology, level);
+    let receives = remote.map(|face| (topology.owner(face.0), face)).collect();
+    FacePlan {
+        sends: by_peer(topology, sends),
+        receives: by_peer(topology, receives),
+    }
+}
+
+/// The faces of others' fine patches that touch own leaf patches of `level`.
+pub fn remote_faces(topology: &Topology, level: usize) -> impl Iterator<Item = Face> {
+    let rows = if topology.is_shared() {
+        topology.rows(level)
+    } else {
+        &[]
+    };
+    let leaves = rows.iter().filter(|&&row| topology.is_leaf(row));
+    let faces = leaves.flat_map(|&row| (0..6).map(move |face| (row, face)));
+    faces.flat_map(move |(row, face)| {
+        let beyond = u32::try_from(topology.neighbours(row)[face_direction(face)]).ok();
+        let first = beyond.and_then(|beyond| topology.first_child(beyond));
+        let first = first.filter(|&first| !topology.is_owned(first));
+        let children = first.into_iter().flat_map(move |first| {
+            // beyond a lower face stands the neighbour's upper half
+            let near = 1 - face as u32 % 2;
+            let touching = (0..8).filter(move |child| child >> (face / 2) & 1 == near);
+            touching.map(move |child| first + child)
+        });
+        children.map(move |row| (row, face as u8 ^ 1))
+    })
+}
+
+/// Sorts faces by rank, then along the Hilbert curve.
+fn by_peer(topology: &Topology, faces: Vec<(usize, Face)>) -> PeerFaces {
+    let mut keyed: Vec<_> = faces
+        .into_iter()
+        .map(|(peer, (row, face))| (peer, topology.key(row), face, row))
+        .collect();
+    keyed.sort_unstable();
+    let mut lists: PeerFaces = Vec::new();
+    for (peer, _, face, row) in keyed {
+        match lists.last_mut() {
+            Some((last, list)) if *last == peer => list.push((row, face)),
+            _ => lists.push((peer, vec![(row, face)])),
+        }
+    }
+    lists
+}

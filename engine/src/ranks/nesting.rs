@@ -1,0 +1,43 @@
+//! Deciding about a shared level: what flagged cells reach, and what nesting needs, also across the borders of ranks.
+
+use super::Ranks;
+use super::build::Shares;
+use crate::error::Error;
+use crate::mesh::{Changes, RefineRequests, Topology};
+use bevy_ecs::prelude::*;
+
+/// Decides how to change the children of `level`'s own patches.
+///
+/// # Errors
+/// Another rank has failed, or the transport has.
+pub fn decide(world: &mut World, level: usize) -> Result<Changes, Error> {
+    world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
+        let topology = world.resource::<Topology>();
+        if !topology.is_shared() {
+            return Ok(requests.decide(topology, level));
+        }
+        let ranks = world.resource::<Ranks>();
+        let ranks = ranks.communicator();
+        let shares = world.resource::<Shares>();
+        let mut received = Vec::with_capacity(shares.copies[level].received());
+        let sectors = |row| requests.sectors(row);
+        shares.copies[level]
+            .forward(ranks, sectors, |row, sectors| received.push((row, sectors)))?;
+        for (row, sectors) in received {
+            requests.replace(row, sectors);
+        }
+        requests.prepare(topology, level);
+        let back = shares.copies[level].reversed();
+        let marks = |row: u32| u8::from(requests.is_required(row));
+        back.forward(ranks, marks, |row, mark| {
+            requests.require_if(row, mark != 0)
+        })?;
+        let changes = requests.choose(topology, level);
+        if let Some(below) = level.checked_sub(1) {
+            let back = shares.copies[below].reversed();
+            let marks = |row: u32| u8::from(requests.is_wished(row));
+            back.forward(ranks, marks, |row, mark| requests.wish_if(row, mark != 0))?;
+        }
+        Ok(changes)
+    })
+}

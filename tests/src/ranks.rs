@@ -1,0 +1,67 @@
+//! One simulation over several ranks, which are threads of the test.
+
+use crate::decks::deck;
+use crate::{State, Stepper};
+use nestar::Simulation;
+use nestar::engine::ranks::{Ranks, Threads};
+
+/// Ends the other ranks when the one that holds it panics.
+struct Guard(Ranks);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.communicator().abort("a rank of the test panicked");
+        }
+    }
+}
+
+/// Builds the initial state of a deck on `size` ranks and calls `work` on each; what it returns, by rank.
+///
+/// # Panics
+/// If the deck is wrong, or `work` panics on any rank.
+pub fn on_ranks<T: Send>(
+    size: usize,
+    text: &str,
+    settings: &[&str],
+    work: impl Fn(&mut Stepper) -> T + Sync,
+) -> Vec<T> {
+    std::thread::scope(|scope| {
+        let start = |threads: Threads| {
+            let work = &work;
+            scope.spawn(move || {
+                let ranks = Ranks::new(threads);
+                let _guard = Guard(ranks.clone());
+                let sim = Simulation::with_ranks(deck(text, settings), ranks);
+                let mut stepper = Stepper::of(sim.unwrap_or_else(|e| panic!("{e}")));
+                work(&mut stepper)
+            })
+        };
+        let started: Vec<_> = Threads::connect(size).into_iter().map(start).collect();
+        let ended = started.into_iter().map(|thread| thread.join());
+        ended
+            .map(|result| result.expect("no rank panics"))
+            .collect()
+    })
+}
+
+/// The state of all ranks together.
+///
+/// # Panics
+/// If a patch is on two ranks, or the ranks' clocks differ.
+#[must_use]
+pub fn joined(states: Vec<State>) -> State {
+    let mut states = states.into_iter();
+    let mut all = states.next().expect("there is a rank");
+    for state in states {
+        assert_eq!(all.clocks, state.clocks);
+        all.components = all.components.max(state.components);
+        for (level, patches) in all.levels.iter_mut().zip(state.levels) {
+            for (index, patch) in patches {
+                let twin = level.insert(index, patch);
+                assert!(twin.is_none(), "the patch {index:?} is on two ranks");
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,173 @@
+//! One simulation over several ranks gives the bits of one rank.
+
+use nestar::engine::field::operations::skipped_corrections;
+use nestar::engine::mesh::Topology;
+use nestar_tests::decks::{BLAST, SYMMETRIC};
+use nestar_tests::norms::totals;
+use nestar_tests::random::Random;
+use nestar_tests::ranks::{joined, on_ranks};
+use nestar_tests::{State, Stepper};
+
+/// Where a run stands after some steps, as one rank sees it.
+struct End {
+    state: State,
+    /// What must be the same on all ranks: the counters and totals of the run.
+    common: (Vec<u64>, Vec<u64>),
+    /// Own patches.
+    patches: usize,
+}
+
+fn end(stepper: &mut Stepper, steps: usize) -> End {
+    stepper.steps(steps);
+    let counters = stepper.counters();
+    let counts = vec![
+        counters.cell_updates,
+        counters.level_steps,
+        counters.regrids,
+        counters.retried_steps,
+        counters.mended_cells,
+        stepper
+            .0
+            .with(|s| skipped_corrections(&s.world))
+            .expect("the ranks add up"),
+    ];
+    let sums = stepper.0.with(|s| totals(s));
+    let state = stepper.state();
+    End {
+        patches: state.counts().iter().sum(),
+        state,
+        common: (counts, sums.into_iter().map(f64::to_bits).collect()),
+    }
+}
+
+/// Compares runs on `sizes` ranks with one of a single rank; returns the ends of the largest.
+fn same(text: &str, settings: &[&str], steps: usize, sizes: &[usize]) -> Vec<End> {
+    let alone = end(&mut Stepper::new(text, settings), steps);
+    let mut last = Vec::new();
+    for &size in sizes {
+        let mut ends = on_ranks(size, text, settings, |stepper| end(stepper, steps));
+        for end in &ends {
+            assert_eq!(end.common, alone.common, "{size} ranks, {settings:?}");
+        }
+        let states = ends.iter().map(|end| end.state.clone()).collect();
+        if let Some(difference) = alone.state.difference(&joined(states)) {
+            panic!("{size} ranks, {settings:?}: {difference}");
+        }
+        std::mem::swap(&mut last, &mut ends);
+    }
+    last
+}
+
+const UNIFORM: &[&str] = &["mesh.max_level=0", "domain.cells=[32,32,32]"];
+
+#[test]
+fn a_uniform_blast_is_the_same_on_any_number_of_ranks() {
+    same(BLAST, UNIFORM, 3, &[1, 2, 3, 4, 7, 8]);
+}
+
+#[test]
+fn an_adaptive_blast_is_the_same_on_any_number_of_ranks() {
+    same(BLAST, &[], 4, &[1, 2, 3, 4, 7, 8]);
+}
+
+#[test]
+fn levels_in_step_are_the_same_on_several_ranks() {
+    same(
+        BLAST,
+        &["time.levels=halved", "run.precision=single"],
+        4,
+        &[3],
+    );
+    same(
+        BLAST,
+        &["time.levels=shared", "mesh.regrid_interval=1"],
+        4,
+        &[4],
+    );
+}
+
+#[test]
+fn walls_and_odd_root_grids_are_the_same_on_several_ranks() {
+    let walls =
+        "domain.boundary={ x = [\"outflow\", \"reflecting\"], y = \"periodic\", z = \"diode\" }";
+    let odd = ["domain.cells=[24,8,40]", walls, "hydro.scheme=vl"];
+    same(BLAST, &odd, 4, &[2, 5]);
+    same(SYMMETRIC, &["run.precision=single"], 4, &[3, 8]);
+}
+
+#[test]
+fn deep_hierarchies_are_the_same_on_several_ranks() {
+    let deep = [
+        "mesh.max_level=3",
+        "mesh.regrid_interval=1",
+        "run.imbalance=1.0",
+    ];
+    same(BLAST, &deep, 2, &[2, 5]);
+}
+
+#[test]
+fn mended_and_retried_steps_are_the_same_on_several_ranks() {
+    let hard = [
+        "initial.density=if((x-0.5)^2 + (y-0.5)^2 + (z-0.5)^2 < 0.05, 10, 0.01)",
+        "initial.pressure=if((x-0.5)^2 + (y-0.5)^2 + (z-0.5)^2 < 0.002, 1e4, 1e-4)",
+        "initial.velocity_x=if(x < 0.5, -20, 20)",
+        "initial.velocity_y=if(y < 0.3, -15, 15)",
+        "hydro.reconstruction=ppm",
+        "time.courant=0.9",
+    ];
+    let ends = same(BLAST, &hard, 5, &[3, 8]);
+    assert!(ends[0].common.0[4] > 0, "the case is too easy");
+}
+
+#[test]
+fn random_refinement_is_the_same_on_several_ranks() {
+    let mut random = Random::new(11);
+    for _ in 0..4 {
+        let mut sphere = |level: u32| {
+            let [x, y, z] = [0; 3].map(|_| random.between(0.0, 1.0));
+            let radius = random.between(0.05, 0.3);
+            format!(
+                "{{ criterion = \"sphere\", centre = [{x}, {y}, {z}], radius = {radius}, level = {level} }}"
+            )
+        };
+        let spheres = [sphere(1), sphere(2), sphere(3)].join(", ");
+        let refine = format!(
+            "mesh.refine=[{spheres}, {{ criterion = \"gradient\", field = \"density\", threshold = 0.3 }}]"
+        );
+        let size = 2 + random.below(6) as usize;
+        same(BLAST, &["mesh.max_level=3", &refine], 2, &[size]);
+    }
+}
+
+#[test]
+fn patches_are_shared_out_and_follow_the_flow() {
+    let ends = same(BLAST, &["domain.cells=[32,32,32]"], 3, &[4]);
+    let patches: Vec<usize> = ends.iter().map(|end| end.patches).collect();
+    let (most, all) = (
+        patches.iter().max().copied().unwrap_or(0),
+        patches.iter().sum::<usize>(),
+    );
+    assert!(4 * most <= all + all / 5, "{patches:?}");
+}
+
+/// A rank holds its part and what that touches, not the whole hierarchy.
+#[test]
+fn a_rank_holds_little_more_than_its_part() {
+    let settings = ["mesh.max_level=0", "domain.cells=[128,128,128]"];
+    let held = on_ranks(8, BLAST, &settings, |stepper| {
+        let topology = stepper.0.engine().world.resource::<Topology>();
+        (
+            topology.rows(0).len(),
+            topology.copies(0).len(),
+            topology.capacity(),
+        )
+    });
+    for (own, copies, rows) in held {
+        assert_eq!(own, 512);
+        // a cube of 8^3 patches has 10^3 - 8^3 around it
+        assert!(
+            copies <= 488 && rows <= 1000 + 728,
+            "{copies} copies, {rows} rows"
+        );
+    }
+}
