@@ -4,6 +4,8 @@
 
 mod failures;
 mod launcher;
+mod role;
+mod runs;
 mod transport;
 
 use launcher::Launcher;
@@ -27,16 +29,11 @@ impl Case {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(["--rank", case]) = arguments
-        .first_chunk()
-        .map(|w: &[String; 2]| w.each_ref().map(String::as_str))
-    {
-        return transport::rank(case);
+    if let Some(status) = role::of(&arguments) {
+        return status;
     }
-    let cases: Vec<Case> = transport::cases()
-        .into_iter()
-        .chain(failures::cases())
-        .collect();
+    let topics = [transport::cases(), failures::cases(), runs::cases()];
+    let cases: Vec<Case> = topics.into_iter().flatten().collect();
     // as the standard harness takes them: words that names contain, and options that do not matter here
     let words: Vec<&String> = arguments
         .iter()

@@ -1,55 +1,33 @@
 //! The communicator: what arrives is what was sent. Every rank can tell what all others send, as contents are functions of
 //! the call, the sender and the receiver.
 
-use crate::{Case, Launcher};
+use crate::{Case, Launcher, role};
 use nestar::engine::ranks::{Communicator, Halo, Message, Reduction};
-use nestar::mpi::{Launch, Verdict};
-use std::process::ExitCode;
 
 /// Rounds of calls.
 const ROUNDS: u64 = 60;
 /// Message lengths that make most messages go in pieces.
-const SHORT: usize = 100;
+pub const SHORT: usize = 100;
+
+/// The case with such messages.
+pub const DIVIDED: &str = "divided";
 
 /// The tests.
 pub fn cases() -> Vec<Case> {
     let case = |ranks: usize, messages: &'static str| {
         let name = format!("transport::{messages}_messages_between_{ranks}_ranks");
         Case::new(name, move |launcher: &Launcher| {
-            let program = std::env::current_exe().expect("this program has a path");
-            let program = program.to_str().expect("a path of plain letters");
-            let here = std::env::temp_dir();
-            let outcome = launcher.run(&here, ranks, program, &["--rank", messages]);
-            outcome.has_status(0);
-            let count = outcome.out.matches("all arrived").count();
-            assert_eq!(count, ranks, "{}\n{}", outcome.out, outcome.err);
+            role::play(launcher, ranks, "talk", messages);
         })
     };
     let ranks = [1, 2, 3, 4].into_iter();
     ranks
-        .flat_map(|n| [case(n, "whole"), case(n, "divided")])
+        .flat_map(|n| [case(n, "whole"), case(n, DIVIDED)])
         .collect()
 }
 
-/// What one rank does.
-pub fn rank(case: &str) -> ExitCode {
-    let launch = match case {
-        "divided" => Launch::with_messages_of(SHORT),
-        _ => Launch::start(),
-    };
-    let launch = launch.unwrap_or_else(|e| panic!("{e}"));
-    let ranks = launch.ranks();
-    // as in a run, calls come from a thread that did not start MPI
-    let talk = std::thread::scope(|scope| scope.spawn(|| talk(ranks.communicator())).join());
-    match launch.conclude(talk.is_err()) {
-        Verdict::Done => println!("all arrived"),
-        Verdict::Failed { .. } => return ExitCode::FAILURE,
-        Verdict::Deserted => launch.end_all(1),
-    }
-    ExitCode::SUCCESS
-}
-
-fn talk(ranks: &dyn Communicator) {
+/// What one rank says and hears.
+pub fn talk(ranks: &dyn Communicator) {
     assert!(ranks.rank() < ranks.size());
     let seat = ranks.seat();
     assert_eq!(

@@ -1,0 +1,52 @@
+//! This program as one of the ranks of a test.
+
+use crate::launcher::{Launcher, Outcome};
+use crate::{runs, transport};
+use nestar::mpi::{Launch, Verdict};
+use std::process::ExitCode;
+
+/// The first argument of a rank; its role and the particulars of the role follow.
+const RANK: &str = "--rank";
+/// What a rank says at its good end.
+const DONE: &str = "done";
+
+/// Starts this program as `size` ranks, which all must come to a good end.
+pub fn play(launcher: &Launcher, size: usize, role: &str, particulars: &str) -> Outcome {
+    let program = std::env::current_exe().expect("this program has a path");
+    let program = program.to_str().expect("a path of plain letters");
+    let arguments = [RANK, role, particulars];
+    let outcome = launcher.run(&std::env::temp_dir(), size, program, &arguments);
+    outcome.has_status(0);
+    let done = outcome.out.lines().filter(|line| *line == DONE).count();
+    assert_eq!(done, size, "{}\n{}", outcome.out, outcome.err);
+    outcome
+}
+
+/// Plays the role that the arguments name, if they do.
+pub fn of(arguments: &[String]) -> Option<ExitCode> {
+    match arguments {
+        [rank, role, particulars] if rank == RANK => Some(rank_of(role, particulars)),
+        _ => None,
+    }
+}
+
+fn rank_of(role: &str, particulars: &str) -> ExitCode {
+    let launch = match particulars {
+        transport::DIVIDED => Launch::with_messages_of(transport::SHORT),
+        _ => Launch::start(),
+    };
+    let launch = launch.unwrap_or_else(|e| panic!("{e}"));
+    let ranks = launch.ranks();
+    let work = || match role {
+        "talk" => transport::talk(ranks.communicator()),
+        _ => runs::run(&ranks, particulars),
+    };
+    // as in a run, calls come from a thread that did not start MPI
+    let ended = std::thread::scope(|scope| scope.spawn(work).join());
+    match launch.conclude(ended.is_err()) {
+        Verdict::Done => println!("{DONE}"),
+        Verdict::Failed { .. } => return ExitCode::FAILURE,
+        Verdict::Deserted => launch.end_all(1),
+    }
+    ExitCode::SUCCESS
+}
