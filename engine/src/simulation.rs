@@ -223,8 +223,7 @@ impl Simulation {
         check_faults(&mut self.world)?;
         self.driver
             .run_phase(&mut self.world, Phase::Initialise, 0, 0.0)?;
-        // a finer level's wishes can change a coarser one: each pass can only refine, so the loop ends
-        while self.refine_once()? {}
+        self.refine_fully()?;
         for level in (0..self.world.resource::<Topology>().finest()).rev() {
             self.driver
                 .run_phase(&mut self.world, Phase::Synchronise, level, 0.0)?;
@@ -247,6 +246,31 @@ impl Simulation {
     fn require_room_for_root(&self) -> Result<(), Error> {
         let rows = self.world.resource::<Topology>().root_rows();
         memory::shortage(&self.world, rows, 0, rows).map_or(Ok(()), |s| Err(Error::Memory(s)))
+    }
+
+    /// Flags and refines until nothing changes any more. A pass hands the wishes of fine levels down by one level, where the
+    /// next pass can grant them; each pass can only refine, so the loop ends.
+    fn refine_fully(&mut self) -> Result<(), Error> {
+        let mut before = self.wishes();
+        loop {
+            let changed = self.refine_once()?;
+            let now = self.wishes();
+            let unsettled = changed || now != before;
+            if !self.world.resource::<Ranks>().any(unsettled)? {
+                return Ok(());
+            }
+            before = now;
+        }
+    }
+
+    /// The patches of every level that finer ones need refined.
+    fn wishes(&self) -> Vec<Vec<u32>> {
+        let topology = self.world.resource::<Topology>();
+        let requests = self.world.resource::<RefineRequests>();
+        let levels = 0..self.settings.mesh.max_level;
+        levels
+            .map(|level| requests.wishes(topology, level))
+            .collect()
     }
 
     /// Flags and refines every level once; whether anything changed.

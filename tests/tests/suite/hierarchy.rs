@@ -365,3 +365,15 @@ fn coarse_ghosts_are_interpolated_in_time() {
         assert!((weight - expected).abs() < 1e-12, "{found:?}");
     }
 }
+
+/// A point that asks for the finest of six levels gets it at the start, although each level between has to be made by wishes
+/// that are handed down level by level.
+#[test]
+fn a_point_is_refined_to_the_finest_level_at_the_start() {
+    let point = "mesh.refine=[{criterion=\"sphere\",centre=[0.31,0.47,0.71],radius=0.000001}]";
+    for buffer in ["mesh.flag_buffer=0", "mesh.flag_buffer=1"] {
+        let mut stepper = Stepper::new(STILL, &["mesh.max_level=6", point, buffer]);
+        let topology = stepper.0.engine().world.resource::<Topology>();
+        assert_eq!(topology.finest(), 6, "{buffer}");
+    }
+}
