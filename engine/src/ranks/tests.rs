@@ -63,7 +63,7 @@ fn random_changes(topology: &Topology, level: usize, seed: i32) -> Changes {
             None if lot < 45 && !around.contains(&COARSER) => changes.refine.push(row),
             Some(first) if lot > 60 => {
                 let mut children = first..first + 8;
-                if !children.any(|child| topology.neighbours(child).iter().any(|n| refined(n))) {
+                if !children.any(|child| topology.neighbours(child).iter().any(&refined)) {
                     changes.coarsen.push(row);
                 }
             }
@@ -147,7 +147,7 @@ impl Part {
             let half = self.topology.octet_place(finer, key);
             let bit = |c: i32| {
                 let place = std::array::from_fn(|a| 2 * half[a] + (c >> a & 1));
-                u8::from(step.after[&(finer, place)] == false) << c
+                u8::from(!step.after[&(finer, place)]) << c
             };
             (0..8).map(bit).sum()
         };
