@@ -12,7 +12,7 @@ mod mail;
 mod mpi;
 #[cfg(feature = "mpi")]
 mod patience;
-#[cfg(feature = "mpi")]
+#[cfg(any(feature = "mpi", test))]
 mod seat;
 
 pub use launch::{Launch, Verdict};

@@ -60,8 +60,10 @@ pub fn abort(status: u8) -> ! {
 /// Name and version of the library.
 pub fn library() -> String {
     let text = ::mpi::environment::library_version().unwrap_or_default();
-    let line = text.lines().next().unwrap_or_default();
-    line.trim_end_matches(['\0', ',', ' ']).replace('\t', " ")
+    // what follows says how the library was built
+    let name = text.split([',', '\n', '\0']).next().unwrap_or_default();
+    let words: Vec<&str> = name.split_whitespace().collect();
+    words.join(" ")
 }
 
 /// How values are combined.

@@ -39,7 +39,7 @@ pub fn seat(local: usize, locals: usize, sets: &[u8]) -> Seat {
 
 #[cfg(test)]
 mod tests {
-    use super::{BYTES, seat};
+    use super::{BYTES, cores, seat};
     use nestar_engine::ranks::Seat;
 
     /// A set of cores for each rank.
@@ -59,6 +59,13 @@ mod tests {
         assert_eq!(seat(1, 2, &sets(&[0b1111, 0b1111])).cores, half);
         assert_eq!(seat(1, 2, &sets(&[0b0011, 0b1100])).cores, all);
         assert_eq!(seat(0, 3, &sets(&[0b0011, 0b0011, 0b1100])).cores, half);
+    }
+
+    #[test]
+    fn the_system_tells_as_many_cores_as_there_are_threads() {
+        let told: u32 = cores().iter().map(|byte| byte.count_ones()).sum();
+        // a control group may grant less time than the cores have
+        assert!(told == 0 || told as usize >= Seat::process_cores());
     }
 
     #[test]
