@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Whether kernels can be compiled here.
-fn emulation() -> bool {
+pub fn emulation() -> bool {
     let opened = Device::open(DeviceKind::Emulated);
     if let Err(why) = &opened {
         println!("skipped: {why}");
