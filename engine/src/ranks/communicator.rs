@@ -57,7 +57,7 @@ pub trait Pending: Send {
     fn finish(self: Box<Self>) -> Result<Halo, RanksError>;
 }
 
-/// The connection of one rank to all others. All calls but `rank`, `size`, `seat` and `abort` are collective: every rank makes the
+/// The connection of one rank to all others. All calls but `rank`, `size`, `seat`, `abort` and `failure` are collective: every rank makes the
 /// same calls in the same order. They are made by one thread at a time, not always by the same one.
 ///
 /// A rank that fails calls [`Communicator::abort`]; the others' calls then fail, or their processes are ended.
@@ -113,6 +113,12 @@ pub trait Communicator: Send + Sync + 'static {
 
     /// This rank cannot go on: all ranks end soon, and one of them says why. Returns only where ranks share a process.
     fn abort(&self, message: &str);
+
+    /// The failure of a rank, if one has called [`Communicator::abort`] and the ranks share a process. Never waits; any thread
+    /// may ask.
+    fn failure(&self) -> Option<RanksError> {
+        None
+    }
 }
 
 /// Why ranks cannot go on together.

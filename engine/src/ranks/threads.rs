@@ -88,6 +88,17 @@ impl Threads {
     }
 }
 
+impl State {
+    /// The failure that came first.
+    fn failure(&self) -> Option<RanksError> {
+        let (rank, message) = self.failed.as_ref()?;
+        Some(RanksError::Stopped {
+            rank: *rank,
+            message: message.clone(),
+        })
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         // a rank that panicked holding the lock has left plain values behind
@@ -104,11 +115,8 @@ impl Shared {
             if ready(&mut state) {
                 return Ok(state);
             }
-            if let Some((rank, message)) = &state.failed {
-                return Err(RanksError::Stopped {
-                    rank: *rank,
-                    message: message.clone(),
-                });
+            if let Some(failure) = state.failure() {
+                return Err(failure);
             }
             let woken = self.changed.wait(state);
             state = woken.unwrap_or_else(PoisonError::into_inner);
@@ -200,6 +208,10 @@ impl Communicator for Threads {
         let failure = (self.rank, message.to_string());
         self.shared.lock().failed.get_or_insert(failure);
         self.shared.changed.notify_all();
+    }
+
+    fn failure(&self) -> Option<RanksError> {
+        self.shared.lock().failure()
     }
 }
 
