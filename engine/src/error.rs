@@ -117,7 +117,10 @@ impl From<crate::mesh::AuditError> for Error {
 
 impl From<crate::device::DeviceError> for Error {
     fn from(e: crate::device::DeviceError) -> Self {
-        Self::Device(e)
+        match e {
+            crate::device::DeviceError::Ranks(e) => Self::Ranks(e),
+            e => Self::Device(e),
+        }
     }
 }
 

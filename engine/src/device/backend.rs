@@ -1,7 +1,7 @@
 //! What a kind of device implements: memory in bytes, copies, compilation, launches.
 
 use super::counters::KernelTally;
-use super::{DeviceError, DeviceLimits, DeviceMemory, KernelInfo, Shape};
+use super::{Carrier, DeviceError, DeviceLimits, DeviceMemory, KernelInfo, LinkId, Shape};
 use std::sync::Arc;
 
 /// A kind of device. Everything is ordered on one stream: copies, fills and launches take effect in the order of their
@@ -39,6 +39,28 @@ pub(super) trait Backend: Send + Sync {
     fn synchronise(&self) -> Result<(), DeviceError>;
     /// Compiles a source, or takes the result of an earlier compilation.
     fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn Code>, DeviceError>;
+
+    /// What direct links are made by, with its version.
+    fn link_library(&self) -> Result<String, DeviceError> {
+        Err(no_links())
+    }
+    /// An identity for a new link.
+    fn link_id(&self) -> Result<[u8; LinkId::BYTES], DeviceError> {
+        Err(no_links())
+    }
+    /// Joins the devices of other ranks, as rank `_rank` of `_size`.
+    fn join(
+        &self,
+        _id: &[u8; LinkId::BYTES],
+        _rank: usize,
+        _size: usize,
+    ) -> Result<Arc<dyn Carrier>, DeviceError> {
+        Err(no_links())
+    }
+}
+
+fn no_links() -> DeviceError {
+    DeviceError::Missing("an emulated device has no link of its own to others".into())
 }
 
 /// A queue of copies to the host beside the stream.

@@ -1,5 +1,6 @@
 //! What can go wrong with a device.
 
+use crate::ranks::RanksError;
 use std::fmt;
 use std::path::Path;
 
@@ -37,6 +38,8 @@ pub enum DeviceError {
         /// The answer.
         why: String,
     },
+    /// The ranks cannot go on together, as a link by their messages has found.
+    Ranks(RanksError),
 }
 
 impl fmt::Display for DeviceError {
@@ -56,11 +59,18 @@ impl fmt::Display for DeviceError {
                 write!(f, "the kernels \"{name}\" do not compile:\n{log}")
             }
             Self::Failed { doing, why } => write!(f, "{doing}: {why}"),
+            Self::Ranks(why) => why.fmt(f),
         }
     }
 }
 
 impl std::error::Error for DeviceError {}
+
+impl From<RanksError> for DeviceError {
+    fn from(e: RanksError) -> Self {
+        Self::Ranks(e)
+    }
+}
 
 impl DeviceError {
     /// A refusal while `doing` something.

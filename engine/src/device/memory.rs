@@ -3,8 +3,10 @@
 use super::backend::Range;
 use super::{Device, DeviceError};
 use bytemuck::Pod;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Device memory that copies read and write.
 pub trait DeviceSlice<T> {
@@ -146,6 +148,9 @@ impl<T: Pod> Growable<T> {
             0 => None,
             bytes => Some(device.backend().reserve(bytes)?),
         };
+        if let Some(range) = &range {
+            device.reserved().add(range.address(), bytes);
+        }
         Ok(Self {
             device: device.clone(),
             range,
@@ -214,12 +219,45 @@ impl<T> Growable<T> {
     }
 }
 
+impl<T> Drop for Growable<T> {
+    fn drop(&mut self) {
+        if let Some(range) = &self.range {
+            self.device.reserved().remove(range.address());
+        }
+    }
+}
+
 impl<T> DeviceSlice<T> for Growable<T> {
     fn address(&self) -> u64 {
         Growable::address(self)
     }
     fn len(&self) -> usize {
         self.length
+    }
+}
+
+/// The reserved addresses of a device: where each range begins, and its bytes.
+#[derive(Debug, Default)]
+pub(super) struct Reserved(Mutex<BTreeMap<u64, usize>>);
+
+impl Reserved {
+    /// Whether an address lies in memory that grows.
+    pub(super) fn holds(&self, address: u64) -> bool {
+        let ranges = self.lock();
+        let before = ranges.range(..=address).next_back();
+        before.is_some_and(|(start, bytes)| address - start < *bytes as u64)
+    }
+
+    fn add(&self, address: u64, bytes: usize) {
+        self.lock().insert(address, bytes);
+    }
+
+    fn remove(&self, address: u64) {
+        self.lock().remove(&address);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

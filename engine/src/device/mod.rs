@@ -30,6 +30,7 @@ mod counters;
 mod cuda;
 mod emulated;
 mod error;
+mod link;
 mod loans;
 mod memory;
 mod module;
@@ -40,7 +41,8 @@ pub use choice::ComputeDevice;
 pub use copies::{CopyStream, Transfer};
 pub use counters::{DeviceCounters, KernelCounters};
 pub use error::DeviceError;
-use memory::place;
+pub(crate) use link::{Carrier, Fetched, HostWay};
+pub use link::{DeviceLink, LinkCounters, LinkId, Parcel};
 pub use memory::{Buffer, DeviceSlice, Growable, Pinned};
 pub use module::{Kernel, KernelInfo, Module};
 
@@ -48,6 +50,7 @@ use backend::Backend;
 use bytemuck::Pod;
 use counters::Tally;
 use loans::Loans;
+use memory::{Reserved, place};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -111,6 +114,7 @@ struct Opened {
     backend: Box<dyn Backend>,
     tally: Tally,
     loans: Loans,
+    reserved: Reserved,
 }
 
 impl Device {
@@ -137,6 +141,7 @@ impl Device {
             backend,
             tally: Tally::default(),
             loans: Loans::default(),
+            reserved: Reserved::default(),
         })))
     }
 
@@ -353,6 +358,10 @@ impl Device {
 
     fn loans(&self) -> &Loans {
         &self.0.loans
+    }
+
+    fn reserved(&self) -> &Reserved {
+        &self.0.reserved
     }
 }
 

@@ -81,6 +81,7 @@ fn emulated(folder: &Path) -> Option<Device> {
         backend: Box::new(backend),
         tally: Tally::default(),
         loans: Loans::default(),
+        reserved: Reserved::default(),
     })))
 }
 

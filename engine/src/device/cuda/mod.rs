@@ -3,6 +3,8 @@
 mod copies;
 mod driver;
 mod image;
+mod link;
+mod nccl;
 mod slabs;
 mod staging;
 mod stream;
@@ -11,9 +13,10 @@ use super::backend::{Backend, Code, Copies, Range};
 use super::cache::Cache;
 use super::counters::KernelTally;
 use super::error::size;
-use super::{DeviceError, DeviceLimits, DeviceMemory};
+use super::{Carrier, DeviceError, DeviceLimits, DeviceMemory, LinkId};
 use driver::{Attribute, Event, Gpu, Stream};
 use image::Loaded;
+use link::Link;
 use slabs::Slabs;
 use staging::Staging;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -333,5 +336,23 @@ impl Backend for Cuda {
         })?;
         self.cache.store(&file, &binary);
         Ok(Arc::new(Loaded::load(&self.context, &binary)?))
+    }
+
+    fn link_library(&self) -> Result<String, DeviceError> {
+        nccl::library().map(nccl::Nccl::name)
+    }
+
+    fn link_id(&self) -> Result<[u8; LinkId::BYTES], DeviceError> {
+        self.bind()?;
+        nccl::library()?.id()
+    }
+
+    fn join(
+        &self,
+        id: &[u8; LinkId::BYTES],
+        rank: usize,
+        size: usize,
+    ) -> Result<Arc<dyn Carrier>, DeviceError> {
+        Ok(Arc::new(Link::join(&self.context, id, rank, size)?))
     }
 }

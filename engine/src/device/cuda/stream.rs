@@ -25,6 +25,17 @@ pub(super) fn open() -> Result<Stream, DeviceError> {
     Ok(Stream(stream))
 }
 
+/// A new queue whose work goes before that of others.
+pub(super) fn open_urgent() -> Result<Stream, DeviceError> {
+    let doing = "cannot make a queue of the GPU";
+    let (mut least, mut most) = (0, 0);
+    driver!(doing, cuCtxGetStreamPriorityRange(&mut least, &mut most))?;
+    let mut stream = std::ptr::null_mut();
+    let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
+    driver!(doing, cuStreamCreateWithPriority(&mut stream, flags, most))?;
+    Ok(Stream(stream))
+}
+
 /// Ends a queue.
 pub(super) fn close(stream: Stream) {
     // there is nobody to tell
@@ -34,6 +45,15 @@ pub(super) fn close(stream: Stream) {
 /// Waits for all work.
 pub(super) fn wait(stream: Stream) -> Result<(), DeviceError> {
     driver!("the GPU's work failed", cuStreamSynchronize(stream.0))
+}
+
+/// Whether all work is done.
+pub(super) fn is_idle(stream: Stream) -> Result<bool, DeviceError> {
+    // SAFETY: the stream is the driver's
+    match unsafe { sys::cuStreamQuery(stream.0) } {
+        Code::CUDA_ERROR_NOT_READY => Ok(false),
+        code => answer("the GPU's work failed", code).map(|()| true),
+    }
 }
 
 /// Copies to the GPU from page-locked memory, which stays as it is until the copy has ended.

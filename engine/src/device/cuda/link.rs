@@ -1,0 +1,337 @@
+//! Links between GPUs by NCCL, on a queue beside the one that works.
+//!
+//! Whatever waits for other ranks (joining, the first exchange with a peer, leaving) is done by a thread of its own, so that
+//! this rank can give up. A later exchange only queues work.
+
+use super::driver::{Event, Gpu, Stream};
+use super::nccl::{Communicator, Nccl, Queue, library};
+use super::stream::{self, Mark};
+use super::{Context, lock, slabs};
+use crate::device::{Carrier, DeviceError, LinkId, Parcel};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long a rank waits until all others have joined and data have arrived.
+const JOINING: Duration = Duration::from_secs(60);
+/// How long a rank waits for a peer in the first exchange with it.
+const MEETING: Duration = Duration::from_secs(600);
+/// How long the end of a link may take.
+const LEAVING: Duration = Duration::from_secs(2);
+/// Bytes that show whether data arrive.
+const TRIAL: usize = 64 << 10;
+
+/// A GPU's link to the GPUs of other ranks.
+pub(super) struct Link {
+    context: Arc<Context>,
+    nccl: &'static Nccl,
+    stream: Stream,
+    /// Behind the work that an exchange follows.
+    ready: Event,
+    stopped: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// None once it was given up.
+    communicator: Option<Communicator>,
+    /// Ways that something has gone before: the peer, and whether it was the receiver.
+    ways: BTreeSet<(usize, bool)>,
+    /// The ends of exchanges that are not finished.
+    under_way: VecDeque<Event>,
+    spare: Vec<Event>,
+}
+
+impl Link {
+    /// Joins other ranks and makes sure that data arrive.
+    pub(super) fn join(
+        context: &Arc<Context>,
+        id: &[u8; LinkId::BYTES],
+        rank: usize,
+        size: usize,
+    ) -> Result<Self, DeviceError> {
+        let (nccl, until) = (library()?, Instant::now() + JOINING);
+        let link = Self::open(context, nccl)?;
+        let id = *id;
+        let join = move || nccl.join(id, rank, size);
+        let joined = patiently(context.gpu, JOINING, &link.stopped, join).unwrap_or_else(|| {
+            let seconds = JOINING.as_secs();
+            let why = format!("not all ranks have come within {seconds} seconds");
+            Err(DeviceError::failed("NCCL cannot connect the GPUs", why))
+        });
+        lock(&link.state).communicator = Some(joined?);
+        let tried = match size {
+            1 => Ok(()),
+            _ => link.try_ring(rank, size, until),
+        };
+        // others may wait for this rank no longer, and nothing is to wait for them
+        tried.inspect_err(|_| link.stop())?;
+        Ok(link)
+    }
+
+    fn open(context: &Arc<Context>, nccl: &'static Nccl) -> Result<Self, DeviceError> {
+        context.gpu.bind()?;
+        let ready = stream::event(Mark::Order)?;
+        let stream = stream::open_urgent().inspect_err(|_| stream::drop_event(ready))?;
+        Ok(Self {
+            context: context.clone(),
+            nccl,
+            stream,
+            ready,
+            stopped: AtomicBool::new(false),
+            state: Mutex::default(),
+        })
+    }
+
+    /// Sends something to the next rank and looks at what comes from the one before.
+    fn try_ring(&self, rank: usize, size: usize, until: Instant) -> Result<(), DeviceError> {
+        let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
+        let content = |rank: usize| -> Vec<u8> {
+            let byte = |n: usize| (n * 31 + (n >> 8) + rank * 17) as u8;
+            (0..TRIAL).map(byte).collect()
+        };
+        let memory = slabs::allocate(2 * TRIAL)?;
+        let memory = memory.ok_or_else(|| self.context.out_of_memory(2 * TRIAL))?;
+        let result = self.ring(next, before, memory, &content(rank), until);
+        // the memory of something that does not end is not to be waited for
+        if self.is_done() != Ok(false) {
+            slabs::free(memory);
+        }
+        if result? != content(before) {
+            let why = format!("what comes from rank {before} is not what it has sent");
+            return Err(DeviceError::failed("the link between the GPUs", why));
+        }
+        Ok(())
+    }
+
+    /// One exchange along a ring, by memory for two parcels; what has come.
+    fn ring(
+        &self,
+        next: usize,
+        before: usize,
+        memory: u64,
+        content: &[u8],
+        until: Instant,
+    ) -> Result<Vec<u8>, DeviceError> {
+        let main = self.context.stream;
+        let parcel = |peer, address| Parcel {
+            peer,
+            address,
+            bytes: TRIAL,
+        };
+        let arrival = memory + TRIAL as u64;
+        lock(&self.context.staging).upload(main, memory, content)?;
+        self.context.zero(arrival, TRIAL)?;
+        let left = || until.saturating_duration_since(Instant::now());
+        self.exchange(&[parcel(next, memory)], &[parcel(before, arrival)], left())?;
+        while !self.is_done()? {
+            if left().is_zero() {
+                let why = format!("nothing comes from rank {before}");
+                return Err(DeviceError::failed("the link between the GPUs", why));
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        self.finish()?;
+        let mut found = vec![0; TRIAL];
+        lock(&self.context.staging).download(main, arrival, &mut found)?;
+        Ok(found)
+    }
+
+    /// Queues an exchange behind the work so far; peers never met before have so long to come.
+    fn exchange(
+        &self,
+        sends: &[Parcel],
+        receives: &[Parcel],
+        patience: Duration,
+    ) -> Result<(), DeviceError> {
+        self.context.gpu.bind()?;
+        let mut state = lock(&self.state);
+        let state = &mut *state;
+        let communicator = self.usable(state)?;
+        stream::record(self.ready, self.context.stream)?;
+        stream::follow(self.stream, self.ready)?;
+        let spare = state.spare.pop();
+        let done = spare.map_or_else(|| stream::event(Mark::Order), Ok)?;
+        state.under_way.push_back(done);
+        let queued = self.queue(state, communicator, sends, receives, patience);
+        queued
+            .and_then(|()| stream::record(done, self.stream))
+            .inspect_err(|_| self.give_up(state))
+    }
+
+    /// Queues parcels, in a thread of its own where NCCL will wait for peers.
+    fn queue(
+        &self,
+        state: &mut State,
+        communicator: Communicator,
+        sends: &[Parcel],
+        receives: &[Parcel],
+        patience: Duration,
+    ) -> Result<(), DeviceError> {
+        let (nccl, queue) = (self.nccl, Queue(self.stream.0.cast()));
+        let ways = |parcels: &[Parcel], out| -> Vec<(usize, bool)> {
+            let full = parcels.iter().filter(|parcel| parcel.bytes > 0);
+            full.map(|parcel| (parcel.peer, out)).collect()
+        };
+        let ways = [ways(sends, true), ways(receives, false)].concat();
+        if ways.iter().all(|way| state.ways.contains(way)) {
+            return nccl.exchange(communicator, queue, sends, receives);
+        }
+        let (sends, receives) = (sends.to_vec(), receives.to_vec());
+        let call = move || nccl.exchange(communicator, queue, &sends, &receives);
+        let queued = patiently(self.context.gpu, patience, &self.stopped, call);
+        state.ways.extend(ways);
+        queued.unwrap_or_else(|| {
+            // the thread that waits has the communicator for good
+            state.communicator = None;
+            let why = "another rank does not take part";
+            Err(DeviceError::failed("the link between the GPUs", why))
+        })
+    }
+
+    fn usable(&self, state: &State) -> Result<Communicator, DeviceError> {
+        let stopped = self.stopped.load(Ordering::SeqCst);
+        let communicator = state.communicator.filter(|_| !stopped);
+        communicator.ok_or_else(|| {
+            DeviceError::failed(
+                "the link between the GPUs",
+                "it was given up after a failure",
+            )
+        })
+    }
+
+    /// Ends whatever is under way.
+    fn give_up(&self, state: &mut State) {
+        self.stopped.store(true, Ordering::SeqCst);
+        if let Some(communicator) = state.communicator.take() {
+            let nccl = self.nccl;
+            self.leave(move || nccl.abandon(communicator));
+        }
+    }
+
+    /// Makes a call that ends NCCL's part of the link.
+    fn leave(&self, call: impl FnOnce() + Send + 'static) {
+        let never = AtomicBool::new(false);
+        let call = || {
+            call();
+            Ok(())
+        };
+        // there is nobody to tell
+        let _ = patiently(self.context.gpu, LEAVING, &never, call);
+    }
+
+    /// Whether all that was queued has ended, within a moment.
+    fn comes_to_rest(&self) -> bool {
+        let until = Instant::now() + LEAVING;
+        loop {
+            match stream::is_idle(self.stream) {
+                Ok(false) if Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                answer => return answer == Ok(true),
+            }
+        }
+    }
+}
+
+impl Carrier for Link {
+    fn describe(&self) -> String {
+        format!("{} from GPU to GPU", self.nccl.name())
+    }
+
+    fn start(&self, sends: &[Parcel], receives: &[Parcel]) -> Result<(), DeviceError> {
+        self.exchange(sends, receives, MEETING)
+    }
+
+    fn finish(&self) -> Result<(), DeviceError> {
+        self.context.gpu.bind()?;
+        let mut state = lock(&self.state);
+        self.usable(&state)?;
+        if let Some(done) = state.under_way.pop_front() {
+            stream::follow(self.context.stream, done)?;
+            // the queue waits for the mark as it is now
+            state.spare.push(done);
+        }
+        Ok(())
+    }
+
+    fn is_done(&self) -> Result<bool, DeviceError> {
+        self.context.gpu.bind()?;
+        stream::is_idle(self.stream)
+    }
+
+    fn check(&self) -> Result<(), DeviceError> {
+        // who holds the state finds failures by itself
+        match self.state.try_lock() {
+            Ok(state) => self.nccl.check(self.usable(&state)?),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn stop(&self) {
+        // ends the patience of whoever holds the state
+        self.stopped.store(true, Ordering::SeqCst);
+        self.give_up(&mut lock(&self.state));
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // of failures there is nobody to tell
+        let _ = self.context.gpu.bind();
+        let mut state = std::mem::take(&mut *lock(&self.state));
+        let healthy = !self.stopped.load(Ordering::SeqCst)
+            && !std::thread::panicking()
+            && state.under_way.is_empty()
+            && self.comes_to_rest();
+        let (nccl, communicator) = (self.nccl, state.communicator.take());
+        match communicator {
+            Some(communicator) if healthy => self.leave(move || nccl.leave(communicator)),
+            Some(communicator) => self.leave(move || nccl.abandon(communicator)),
+            None => {}
+        }
+        let events = state.under_way.iter().chain(&state.spare);
+        events
+            .chain([&self.ready])
+            .copied()
+            .for_each(stream::drop_event);
+        stream::close(self.stream);
+    }
+}
+
+/// Makes a call that may wait for other ranks, in a thread of its own. None if it has not returned after `limit`, or by the
+/// time that `stopped` is set: it then goes on unheard.
+fn patiently<T: Send + 'static>(
+    gpu: Gpu,
+    limit: Duration,
+    stopped: &AtomicBool,
+    call: impl FnOnce() -> Result<T, DeviceError> + Send + 'static,
+) -> Option<Result<T, DeviceError>> {
+    let until = Instant::now() + limit;
+    let (sender, receiver) = channel();
+    let work = move || {
+        let answer = gpu.bind().and_then(|()| call());
+        // whoever waited may have gone
+        let _ = sender.send(answer);
+    };
+    let started = std::thread::Builder::new().name("link".into()).spawn(work);
+    if let Err(why) = started {
+        return Some(Err(DeviceError::failed("cannot start a thread", why)));
+    }
+    loop {
+        match receiver.recv_timeout(Duration::from_millis(10)) {
+            Ok(answer) => return Some(answer),
+            Err(RecvTimeoutError::Disconnected) => {
+                let why = "the call broke off";
+                return Some(Err(DeviceError::failed("the link between the GPUs", why)));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if stopped.load(Ordering::SeqCst) || Instant::now() > until {
+            return None;
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! NCCL, which moves data between GPUs. Its functions are looked up here, at run time: it is mostly installed under the one
+//! name `libnccl.so.2`, and a function that an old version lacks is to be an answer, not a panic.
+
+use crate::device::{DeviceError, LinkId, Parcel};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// An answer of NCCL.
+type Code = c_int;
+const SUCCESS: Code = 0;
+/// What was asked for goes on in the background.
+const IN_PROGRESS: Code = 7;
+/// The type of the elements that travel: unsigned 8-bit integers.
+const BYTES: c_int = 1;
+
+/// By what the ranks of a communicator find each other, as NCCL has it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Id([u8; LinkId::BYTES]);
+
+/// A rank's part of a communicator: a handle of NCCL.
+#[derive(Clone, Copy)]
+pub(super) struct Communicator(*mut c_void);
+
+// SAFETY: a communicator belongs to no thread; its holder sees to it that calls come one after the other
+unsafe impl Send for Communicator {}
+
+/// A queue of work as NCCL takes it.
+#[derive(Clone, Copy)]
+pub(super) struct Queue(pub(super) *mut c_void);
+
+// SAFETY: the driver's handles may be used from all threads
+unsafe impl Send for Queue {}
+
+/// A table of functions, found by name.
+macro_rules! functions {
+    ($($name:ident = $symbol:literal ($($argument:ty),*) -> $answer:ty;)*) => {
+        struct Functions {
+            $($name: unsafe extern "C" fn($($argument),*) -> $answer,)*
+        }
+
+        impl Functions {
+            fn find(library: *mut c_void) -> Result<Self, String> {
+                Ok(Self {
+                    // SAFETY: functions of these names have these signatures in every version of NCCL
+                    $($name: unsafe {
+                        std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> $answer>(
+                            symbol(library, $symbol)?,
+                        )
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    get_version = c"ncclGetVersion" (*mut c_int) -> Code;
+    get_unique_id = c"ncclGetUniqueId" (*mut Id) -> Code;
+    get_error_string = c"ncclGetErrorString" (Code) -> *const c_char;
+    get_last_error = c"ncclGetLastError" (*mut c_void) -> *const c_char;
+    init_rank = c"ncclCommInitRank" (*mut *mut c_void, c_int, Id, c_int) -> Code;
+    destroy = c"ncclCommDestroy" (*mut c_void) -> Code;
+    abort = c"ncclCommAbort" (*mut c_void) -> Code;
+    get_async_error = c"ncclCommGetAsyncError" (*mut c_void, *mut Code) -> Code;
+    group_start = c"ncclGroupStart" () -> Code;
+    group_end = c"ncclGroupEnd" () -> Code;
+    send = c"ncclSend" (*const c_void, usize, c_int, c_int, *mut c_void, *mut c_void) -> Code;
+    receive = c"ncclRecv" (*mut c_void, usize, c_int, c_int, *mut c_void, *mut c_void) -> Code;
+}
+
+/// The library, loaded.
+pub(super) struct Nccl {
+    functions: Functions,
+    version: c_int,
+}
+
+/// NCCL, if it is installed.
+pub(super) fn library() -> Result<&'static Nccl, DeviceError> {
+    static LIBRARY: OnceLock<Result<Nccl, String>> = OnceLock::new();
+    let library = LIBRARY.get_or_init(Nccl::load);
+    library
+        .as_ref()
+        .map_err(|why| DeviceError::Missing(why.clone()))
+}
+
+/// Where the library may be, in the order of trial.
+fn places() -> Vec<String> {
+    let names = ["libnccl.so.2", "libnccl.so"];
+    let set = ["NCCL_HOME", "CUDA_HOME", "CUDA_PATH"].map(|name| std::env::var(name).ok());
+    let usual = ["/usr/local/cuda", "/opt/cuda"].map(|folder| Some(folder.to_string()));
+    let folders = set.into_iter().chain(usual).flatten();
+    let folders = folders.filter(|folder| !folder.is_empty());
+    let within = folders.flat_map(|f| ["lib", "lib64"].map(|lib| format!("{f}/{lib}/")));
+    let prefixes = std::iter::once(String::new()).chain(within);
+    prefixes
+        .flat_map(|prefix| names.map(|name| format!("{prefix}{name}")))
+        .collect()
+}
+
+fn symbol(library: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
+    // SAFETY: the library is open
+    let address = unsafe { libc::dlsym(library, name.as_ptr()) };
+    if address.is_null() {
+        let name = name.to_string_lossy();
+        return Err(format!(
+            "the version of NCCL that is installed is too old: it has no {name}"
+        ));
+    }
+    Ok(address)
+}
+
+impl Nccl {
+    fn load() -> Result<Self, String> {
+        let open = |place: String| {
+            let name = CString::new(place).ok()?;
+            // SAFETY: the library runs nothing of ours when it is loaded; it stays loaded
+            let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+            (!library.is_null()).then_some(library)
+        };
+        let library = places().into_iter().find_map(open).ok_or(
+            "NCCL (libnccl.so.2) is not found: install it and set NCCL_HOME or LD_LIBRARY_PATH",
+        )?;
+        let functions = Functions::find(library)?;
+        let mut version = 0;
+        // SAFETY: the number goes to a live variable
+        let code = unsafe { (functions.get_version)(&mut version) };
+        match code {
+            SUCCESS => Ok(Self { functions, version }),
+            code => Err(format!("NCCL does not tell its version: error {code}")),
+        }
+    }
+
+    /// `NCCL 2.27.5`.
+    pub(super) fn name(&self) -> String {
+        let number = self.version;
+        let (major, minor) = (number / 10_000, number / 100 % 100);
+        format!("NCCL {major}.{minor}.{}", number % 100)
+    }
+
+    /// An identity for a new communicator; this process answers those who look for it.
+    pub(super) fn id(&self) -> Result<[u8; LinkId::BYTES], DeviceError> {
+        let mut id = Id([0; LinkId::BYTES]);
+        // SAFETY: the identity goes to a live variable of NCCL's size
+        let code = unsafe { (self.functions.get_unique_id)(&mut id) };
+        self.answer("NCCL makes no identity", code, None)?;
+        Ok(id.0)
+    }
+
+    /// Joins a communicator with the GPU whose context is current. Waits for all other ranks.
+    pub(super) fn join(
+        &self,
+        id: [u8; LinkId::BYTES],
+        rank: usize,
+        size: usize,
+    ) -> Result<Communicator, DeviceError> {
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: the handle goes to a live variable, the identity was made by NCCL
+        let code =
+            unsafe { (self.functions.init_rank)(&mut raw, size as c_int, Id(id), rank as c_int) };
+        let communicator = Communicator(raw);
+        match raw.is_null() {
+            true => self.answer("NCCL cannot connect the GPUs", code, None)?,
+            false => self.settle("NCCL cannot connect the GPUs", code, communicator)?,
+        }
+        Ok(communicator)
+    }
+
+    /// Queues an exchange of parcels. Waits for those peers with which there was none before.
+    pub(super) fn exchange(
+        &self,
+        communicator: Communicator,
+        queue: Queue,
+        sends: &[Parcel],
+        receives: &[Parcel],
+    ) -> Result<(), DeviceError> {
+        let doing = "NCCL cannot exchange data";
+        // SAFETY: no conditions
+        let started = unsafe { (self.functions.group_start)() };
+        self.answer(doing, started, Some(communicator))?;
+        let queued = self.parcels(communicator, queue, sends, receives);
+        // SAFETY: a group was started on this thread
+        let ended = unsafe { (self.functions.group_end)() };
+        self.answer(doing, queued, Some(communicator))?;
+        self.settle(doing, ended, communicator)
+    }
+
+    /// Puts parcels into a group; the first answer that is no success.
+    fn parcels(
+        &self,
+        Communicator(raw): Communicator,
+        Queue(queue): Queue,
+        sends: &[Parcel],
+        receives: &[Parcel],
+    ) -> Code {
+        let (send, receive) = (self.functions.send, self.functions.receive);
+        for parcel in sends.iter().filter(|parcel| parcel.bytes > 0) {
+            let (from, peer) = (parcel.address as *const c_void, parcel.peer as c_int);
+            // SAFETY: who starts an exchange holds so much memory of the GPU there until it has ended
+            let code = unsafe { send(from, parcel.bytes, BYTES, peer, raw, queue) };
+            if code != SUCCESS {
+                return code;
+            }
+        }
+        for parcel in receives.iter().filter(|parcel| parcel.bytes > 0) {
+            let (to, peer) = (parcel.address as *mut c_void, parcel.peer as c_int);
+            // SAFETY: as above
+            let code = unsafe { receive(to, parcel.bytes, BYTES, peer, raw, queue) };
+            if code != SUCCESS {
+                return code;
+            }
+        }
+        SUCCESS
+    }
+
+    /// What has gone wrong in the background.
+    pub(super) fn check(&self, communicator: Communicator) -> Result<(), DeviceError> {
+        match self.state(communicator) {
+            IN_PROGRESS => Ok(()),
+            code => self.answer("the link between the GPUs failed", code, Some(communicator)),
+        }
+    }
+
+    /// Leaves a communicator whose work has ended. Waits for the other ranks of this host.
+    pub(super) fn leave(&self, communicator: Communicator) {
+        // SAFETY: the communicator is NCCL's, and nobody uses it after this; there is nobody to tell of failures
+        unsafe { (self.functions.destroy)(communicator.0) };
+    }
+
+    /// Leaves a communicator whatever is under way there: it ends.
+    pub(super) fn abandon(&self, communicator: Communicator) {
+        // SAFETY: as in `leave`
+        unsafe { (self.functions.abort)(communicator.0) };
+    }
+
+    /// Waits for what NCCL does in the background, where its environment says that it shall.
+    fn settle(&self, doing: &str, mut code: Code, of: Communicator) -> Result<(), DeviceError> {
+        while code == IN_PROGRESS {
+            std::thread::sleep(Duration::from_micros(50));
+            code = self.state(of);
+        }
+        self.answer(doing, code, Some(of))
+    }
+
+    fn state(&self, communicator: Communicator) -> Code {
+        let mut state = SUCCESS;
+        // SAFETY: the communicator is NCCL's, the state goes to a live variable
+        let code = unsafe { (self.functions.get_async_error)(communicator.0, &mut state) };
+        if code == SUCCESS { state } else { code }
+    }
+
+    fn answer(&self, doing: &str, code: Code, of: Option<Communicator>) -> Result<(), DeviceError> {
+        if code == SUCCESS {
+            return Ok(());
+        }
+        let of = of.map_or(std::ptr::null_mut(), |communicator| communicator.0);
+        // SAFETY: NCCL's texts stay, or nothing is there
+        let (kind, why) = unsafe {
+            let kind = text((self.functions.get_error_string)(code));
+            (kind, text((self.functions.get_last_error)(of)))
+        };
+        let mut words = format!("{} (error {code})", kind.trim());
+        if !why.trim().is_empty() {
+            words = format!("{words}: {}", why.trim());
+        }
+        Err(DeviceError::failed(doing, words))
+    }
+}
+
+/// A text that ends with 0, or none.
+///
+/// # Safety
+/// Where there is a text, it stands for as long as this call.
+unsafe fn text(words: *const c_char) -> String {
+    if words.is_null() {
+        return String::new();
+    }
+    // SAFETY: as the caller says
+    unsafe { CStr::from_ptr(words) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::library;
+
+    #[test]
+    fn the_library_is_loaded_or_said_to_be_missing() {
+        match library() {
+            Ok(nccl) => {
+                let name = nccl.name();
+                println!("{name}");
+                assert!(name.starts_with("NCCL 2."), "{name}");
+            }
+            Err(why) => {
+                println!("skipped: {why}");
+                assert!(why.to_string().contains("NCCL"), "{why}");
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Links between the devices of several ranks, over which halos travel without a stop.
+//!
+//! [`Device::join`] connects GPUs directly, through NCCL: over NVLink or PCIe inside a host, over the network between hosts.
+//! [`connect`](crate::ranks::link::connect) chooses for all ranks together and has a way through the hosts where there is no
+//! direct one.
+
+mod host;
+
+pub(crate) use host::{Fetched, HostWay};
+
+use super::{Buffer, Device, DeviceError, place};
+use bytemuck::Pod;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// By what the devices of a link find each other: one rank makes it, all ranks join with the same bytes, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkId([u8; LinkId::BYTES]);
+
+impl LinkId {
+    /// Length in bytes.
+    pub const BYTES: usize = 128;
+
+    /// An identity for a link that `device` will belong to.
+    ///
+    /// # Errors
+    /// The device has no direct links, or what they need is not installed.
+    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        device.backend().link_id().map(Self)
+    }
+
+    /// The bytes that the other ranks get.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The identity that another rank made; none where there are not [`LinkId::BYTES`] bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+}
+
+/// Device memory whose content goes to another rank's device, or comes from there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parcel {
+    /// The other rank.
+    pub peer: usize,
+    /// Address of the first byte, in a [`Buffer`].
+    pub address: u64,
+    /// Bytes; of a parcel without content nothing is sent.
+    pub bytes: usize,
+}
+
+impl Parcel {
+    /// The elements `elements` of `memory`.
+    ///
+    /// # Errors
+    /// Elements beyond the end.
+    pub fn of<T: Pod>(
+        peer: usize,
+        memory: &Buffer<T>,
+        elements: Range<usize>,
+    ) -> Result<Self, DeviceError> {
+        Ok(Self {
+            peer,
+            address: place(memory, elements.start, elements.len())?,
+            bytes: elements.len() * size_of::<T>(),
+        })
+    }
+}
+
+/// What has travelled over a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Exchanges started.
+    pub exchanges: u64,
+    /// Bytes sent.
+    pub bytes_sent: u64,
+    /// Bytes received.
+    pub bytes_received: u64,
+}
+
+/// How parcels travel.
+pub(crate) trait Carrier: Send + Sync {
+    /// The way they take, for people.
+    fn describe(&self) -> String;
+    /// Starts an exchange after the work that the device has been given so far.
+    fn start(&self, sends: &[Parcel], receives: &[Parcel]) -> Result<(), DeviceError>;
+    /// Lets what the device is given from now on wait for the oldest exchange that was not finished.
+    fn finish(&self) -> Result<(), DeviceError>;
+    /// Whether all that was started has left and arrived.
+    fn is_done(&self) -> Result<bool, DeviceError>;
+    /// Whether something has gone wrong since; callable by any thread.
+    fn check(&self) -> Result<(), DeviceError>;
+    /// Gives up: what is under way ends at once and leaves any values, later calls fail. Callable by any thread.
+    fn stop(&self);
+}
+
+/// The link of one rank's device with those of all other ranks. All ranks start the same exchanges in the same order.
+pub struct DeviceLink {
+    device: Device,
+    carrier: Arc<dyn Carrier>,
+    rank: usize,
+    size: usize,
+    under_way: AtomicUsize,
+    exchanges: AtomicU64,
+    bytes_sent: AtomicU64,
+    bytes_received: AtomicU64,
+}
+
+impl DeviceLink {
+    /// The link of rank `rank` of `size` that `carrier` makes.
+    pub(crate) fn new(
+        device: &Device,
+        carrier: Arc<dyn Carrier>,
+        rank: usize,
+        size: usize,
+    ) -> Self {
+        Self {
+            device: device.clone(),
+            carrier,
+            rank,
+            size,
+            under_way: AtomicUsize::new(0),
+            exchanges: AtomicU64::new(0),
+            bytes_sent: AtomicU64::new(0),
+            bytes_received: AtomicU64::new(0),
+        }
+    }
+
+    /// One line for people: the way that parcels take.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        self.carrier.describe()
+    }
+
+    /// Starts an exchange: `sends` are read and `receives` written after all work that the device has been given so far,
+    /// beside what it is given from now on. The parcels for a peer arrive in the order of its parcels from here, each with as
+    /// many bytes. What is under way must neither be changed nor read nor freed before [`DeviceLink::finish`], and until then
+    /// the device should not be asked for memory. The host does not wait, except in the first exchange with a peer, until that
+    /// has come as well.
+    ///
+    /// # Errors
+    /// A parcel for oneself, for nobody, or in memory that grows; another rank or the connection has failed.
+    pub fn start(&self, sends: &[Parcel], receives: &[Parcel]) -> Result<(), DeviceError> {
+        for parcel in sends.iter().chain(receives) {
+            self.check(parcel)?;
+        }
+        self.carrier.start(sends, receives)?;
+        let bytes = |parcels: &[Parcel]| parcels.iter().map(|p| p.bytes as u64).sum();
+        self.under_way.fetch_add(1, Relaxed);
+        self.exchanges.fetch_add(1, Relaxed);
+        self.bytes_sent.fetch_add(bytes(sends), Relaxed);
+        self.bytes_received.fetch_add(bytes(receives), Relaxed);
+        Ok(())
+    }
+
+    /// Finishes the oldest exchange that was not: what the device is given from now on finds the values there. The host does
+    /// not wait where the link is direct.
+    ///
+    /// # Errors
+    /// No exchange is under way; another rank or the connection has failed.
+    pub fn finish(&self) -> Result<(), DeviceError> {
+        let less = |n: usize| n.checked_sub(1);
+        if self.under_way.fetch_update(Relaxed, Relaxed, less).is_err() {
+            return Err(DeviceError::Range("no exchange is under way".into()));
+        }
+        self.carrier.finish()
+    }
+
+    /// Whether all parcels of all exchanges have left and arrived; on the way through the hosts they do when an exchange is
+    /// finished.
+    ///
+    /// # Errors
+    /// Another rank or the connection has failed.
+    pub fn is_done(&self) -> Result<bool, DeviceError> {
+        self.carrier.is_done()
+    }
+
+    /// Gives the link up because this rank cannot go on: what is under way here ends at once and leaves any values, and later
+    /// exchanges fail.
+    pub fn stop(&self) {
+        self.carrier.stop();
+    }
+
+    /// What has travelled so far.
+    #[must_use]
+    pub fn counters(&self) -> LinkCounters {
+        LinkCounters {
+            exchanges: self.exchanges.load(Relaxed),
+            bytes_sent: self.bytes_sent.load(Relaxed),
+            bytes_received: self.bytes_received.load(Relaxed),
+        }
+    }
+
+    /// How the parcels travel.
+    pub(crate) fn carrier(&self) -> Arc<dyn Carrier> {
+        self.carrier.clone()
+    }
+
+    fn check(&self, parcel: &Parcel) -> Result<(), DeviceError> {
+        let Parcel { peer, address, .. } = *parcel;
+        if peer == self.rank || peer >= self.size {
+            return Err(DeviceError::Range(format!(
+                "rank {} of {} cannot exchange parcels with rank {peer}",
+                self.rank, self.size
+            )));
+        }
+        // another GPU of this process writes right into such memory, and mapped memory is not open to it
+        if self.device.reserved().holds(address) {
+            return Err(DeviceError::Range(
+                "parcels have to be in memory that does not grow".into(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for DeviceLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rank, size, .. } = self;
+        let text = format!("{}, rank {rank} of {size}", self.describe());
+        f.debug_tuple("DeviceLink").field(&text).finish()
+    }
+}
+
+impl Device {
+    /// What direct links of this device are made by, with its version: all ranks of a link need the same.
+    ///
+    /// # Errors
+    /// The device has no direct links, or what they need is not installed.
+    pub fn link_library(&self) -> Result<String, DeviceError> {
+        self.backend().link_library()
+    }
+
+    /// Joins this device, as that of rank `rank` of `size`, with those of all other ranks, no two of which are the same. Waits
+    /// for the others, a minute at most, and makes sure that data arrive. Several devices of one process join in a thread
+    /// each.
+    ///
+    /// # Errors
+    /// The device has no direct links, or what they need is not installed; other ranks do not come, or data do not arrive.
+    pub fn join(&self, id: &LinkId, rank: usize, size: usize) -> Result<DeviceLink, DeviceError> {
+        if rank >= size {
+            let why = format!("there is no rank {rank} of {size}");
+            return Err(DeviceError::Range(why));
+        }
+        let carrier = self.backend().join(&id.0, rank, size)?;
+        Ok(DeviceLink::new(self, carrier, rank, size))
+    }
+}
