@@ -5,7 +5,7 @@
 //!   while t[level] < until:
 //!     Limit        every registered limit of the level's time step; the smallest wins, synchronised with parent and child
 //!                  (Schive et al. 2018, sec. 2.1)
-//!     Advance      1 Exchange   copies of remote patches
+//!     Advance      1 Exchange   what plugins need of other ranks' patches
 //!                  2 Predict    kick and drift of particles
 //!                  3 Fluid      gas from the present bank to the next; a rejected step is tried again from here
 //!                  4 Deposit    particle mass onto the mesh
@@ -19,6 +19,10 @@
 //!     Flag         1 Criteria   cells that want refinement, with their buffers
 //!     Regrid       1 Refine     nest, refine and remove patches of level + 1, fill the new ones
 //! ```
+//!
+//! Where several ranks share a run, the driver has the engine's own exchanges done between the schedules
+//! (`nestar_engine::ranks::exchange`): copies of others' patches before `Advance`, `Synchronise` and `Flag`, fine fluxes before
+//! and averages of children behind `Synchronise`. The set `Exchange` is for what plugins exchange besides.
 //!
 //! `Initialise` fills new patches while the initial hierarchy is built. Systems before the verdict of `Fluid` write to the
 //! next bank only; the fluid and those behind it run only if the step stands.
@@ -60,7 +64,7 @@ sets! {
 sets! {
     /// Sets of the phase `Advance`, in order.
     Advance, Advance:
-    /// Copies of remote patches.
+    /// What plugins need of other ranks' patches besides the engine's own exchanges.
     Exchange,
     /// Kick and drift of particles.
     Predict,
