@@ -251,26 +251,20 @@ impl Simulation {
     /// Flags and refines until nothing changes any more. A pass hands the wishes of fine levels down by one level, where the
     /// next pass can grant them; each pass can only refine, so the loop ends.
     fn refine_fully(&mut self) -> Result<(), Error> {
-        let mut before = self.wishes();
+        let wishes = |world: &World| {
+            let topology = world.resource::<Topology>();
+            world.resource::<RefineRequests>().all_wishes(topology)
+        };
+        let mut before = wishes(&self.world);
         loop {
             let changed = self.refine_once()?;
-            let now = self.wishes();
+            let now = wishes(&self.world);
             let unsettled = changed || now != before;
             if !self.world.resource::<Ranks>().any(unsettled)? {
                 return Ok(());
             }
             before = now;
         }
-    }
-
-    /// The patches of every level that finer ones need refined.
-    fn wishes(&self) -> Vec<Vec<u32>> {
-        let topology = self.world.resource::<Topology>();
-        let requests = self.world.resource::<RefineRequests>();
-        let levels = 0..self.settings.mesh.max_level;
-        levels
-            .map(|level| requests.wishes(topology, level))
-            .collect()
     }
 
     /// Flags and refines every level once; whether anything changed.

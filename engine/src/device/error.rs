@@ -1,5 +1,6 @@
 //! What can go wrong with a device.
 
+use crate::memory::shown;
 use crate::ranks::RanksError;
 use std::fmt;
 use std::path::Path;
@@ -51,9 +52,9 @@ impl fmt::Display for DeviceError {
             Self::Memory { asked, free, total } => write!(
                 f,
                 "the device's memory does not suffice: {} asked for, {} of {} free",
-                size(*asked),
-                size(*free),
-                size(*total)
+                shown(*asked),
+                shown(*free),
+                shown(*total)
             ),
             Self::Compile { name, log } => {
                 write!(f, "the kernels \"{name}\" do not compile:\n{log}")
@@ -90,17 +91,5 @@ impl DeviceError {
             },
             (error, _) => error,
         }
-    }
-}
-
-/// A number of bytes with its unit.
-pub(super) fn size(bytes: u64) -> String {
-    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    match units.into_iter().find(|(_, shift)| bytes >> shift >= 1) {
-        Some((unit, shift)) => {
-            let tenths = (u128::from(bytes) * 10) >> shift;
-            format!("{}.{} {unit}", tenths / 10, tenths % 10)
-        }
-        None => format!("{bytes} B"),
     }
 }

@@ -115,6 +115,13 @@ impl RefineRequests {
             .collect()
     }
 
+    /// [`RefineRequests::wishes`] of every level that has patches.
+    #[must_use]
+    pub fn all_wishes(&self, topology: &Topology) -> Vec<Vec<u32>> {
+        let levels = 0..=topology.finest();
+        levels.map(|level| self.wishes(topology, level)).collect()
+    }
+
     /// Restores what [`RefineRequests::wishes`] gave.
     pub fn set_wishes(&mut self, topology: &Topology, level: usize, positions: &[u32]) {
         for &n in positions {

@@ -89,9 +89,7 @@ pub fn state(sim: &Simulation, initial_totals: &[f64]) -> Result<Map<String, Val
         retried_steps: counters.retried_steps,
         mended_cells: counters.mended_cells,
         skipped_corrections: skipped_corrections(world)?,
-        wishes: (0..=topology.finest())
-            .map(|level| requests.wishes(topology, level))
-            .collect(),
+        wishes: requests.all_wishes(topology),
     };
     Ok(match serde_json::to_value(state) {
         Ok(Value::Object(map)) => map,

@@ -12,8 +12,8 @@ mod stream;
 use super::backend::{Backend, Code, Copies, Range};
 use super::cache::Cache;
 use super::counters::KernelTally;
-use super::error::size;
 use super::{Carrier, DeviceError, DeviceLimits, DeviceMemory, LinkId};
+use crate::memory::shown;
 use driver::{Attribute, Event, Gpu, Stream};
 use image::Loaded;
 use link::Link;
@@ -224,7 +224,7 @@ impl Backend for Cuda {
             "{} ({} multiprocessors, {}, driver {})",
             self.name,
             self.limits.multiprocessors,
-            size(self.memory),
+            shown(self.memory),
             version(self.context.gpu.version)
         )
     }

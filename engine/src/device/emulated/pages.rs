@@ -2,7 +2,7 @@
 
 use crate::device::DeviceError;
 use crate::device::backend::Range;
-use crate::device::error::size;
+use crate::memory::shown;
 use std::ffi::c_void;
 
 /// Reserved pages; those in use can be read and written, and are zero at first.
@@ -35,7 +35,7 @@ impl Pages {
             )
         };
         if address == libc::MAP_FAILED {
-            let doing = format!("cannot reserve {}", size(bytes as u64));
+            let doing = format!("cannot reserve {}", shown(bytes as u64));
             return Err(DeviceError::failed(doing, std::io::Error::last_os_error()));
         }
         Ok(Self {
@@ -61,7 +61,7 @@ impl Range for Pages {
         let answer =
             unsafe { libc::mprotect(self.address, mapped, libc::PROT_READ | libc::PROT_WRITE) };
         if answer != 0 {
-            let doing = format!("cannot map {}", size(mapped as u64));
+            let doing = format!("cannot map {}", shown(mapped as u64));
             return Err(DeviceError::failed(doing, std::io::Error::last_os_error()));
         }
         self.mapped = mapped;

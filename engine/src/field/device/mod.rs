@@ -198,13 +198,6 @@ impl DevicePool {
         self.components * CELLS * self.value_bytes()
     }
 
-    /// Bytes that `rows` rows take, flux registers and topology apart.
-    #[must_use]
-    pub fn bytes_for(&self, rows: usize) -> usize {
-        // two banks, two tables of slots, the mark of changed rows
-        rows * (2 * self.row_bytes() + 2 * 24 + 1)
-    }
-
     /// Bytes of device memory in use.
     #[must_use]
     pub fn bytes(&self) -> usize {
