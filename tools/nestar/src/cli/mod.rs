@@ -183,7 +183,9 @@ fn guarded(work: impl FnOnce() -> Result<u8, Failure>) -> Result<u8, Failure> {
 /// The exit status of a command.
 fn execute(command: Command) -> Result<u8, Failure> {
     match command {
-        Command::Run(arguments) => ranks::run(&arguments),
+        Command::Run(arguments) => ranks::each(arguments.ranks, |ranks, library| {
+            run::run(&arguments, ranks, library)
+        }),
         Command::Check(arguments) => check::check(&arguments).map(|()| 0),
         Command::List(arguments) => print(&list::text(&arguments)).map(|()| 0),
         Command::Order(arguments) => check::order(&arguments).map(|()| 0),

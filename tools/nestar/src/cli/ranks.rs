@@ -1,16 +1,44 @@
-//! A run as one of the ranks that an MPI launcher started: one of them speaks, and all end together.
+//! A command as one or as several ranks, which an MPI launcher started or which are threads of this process: one of them
+//! speaks, and all end together.
 
-use super::run::{self, RunArgs};
-use super::{FAILED, Failure, guarded};
-use nestar::engine::ranks::{Ranks, RanksError};
+use super::{FAILED, Failure, WRONG, guarded};
+use clap::Args;
+use nestar::engine::ranks::{Ranks, RanksError, Threads};
 use nestar::mpi::{Launch, Verdict};
 
-/// Runs a deck as one of the ranks, or as the only one; the exit status.
-pub fn run(arguments: &RunArgs) -> Result<u8, Failure> {
+/// How many ranks a command makes of its own process.
+#[derive(Args, Clone, Copy)]
+pub struct RanksArgs {
+    /// Ranks, as threads of this process: each takes a GPU, or its share of the cores. Across hosts an MPI launcher starts them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    ranks: Option<u16>,
+}
+
+/// Does `work` as every rank of this process: as the one that an MPI launcher started, as all that the arguments ask for, or
+/// as the only one; the exit status. `work` is told what connects the ranks.
+pub fn each<W>(arguments: RanksArgs, work: W) -> Result<u8, Failure>
+where
+    W: Fn(&Ranks, &str) -> Result<u8, Failure> + Sync,
+{
     let launch = Launch::start()?;
+    match arguments.ranks.map_or(1, usize::from) {
+        1 => launched(&launch, work),
+        size if launch.ranks().are_alone() => as_threads(size, &work),
+        _ => launched(&launch, |_, _| {
+            let why = "--ranks makes ranks of one process, but an MPI launcher has started several: leave it out";
+            Err(Failure::new(WRONG, why))
+        }),
+    }
+}
+
+/// Does `work` as the rank that a launcher started, or as the only one.
+fn launched<W>(launch: &Launch, work: W) -> Result<u8, Failure>
+where
+    W: Fn(&Ranks, &str) -> Result<u8, Failure>,
+{
     let ranks = launch.ranks();
-    let library = launch.library();
-    let result = guarded(|| run::run(arguments, &ranks, library.as_deref()));
+    let library = launch.library().unwrap_or_default();
+    let result = guarded(|| work(&ranks, &library));
     let named = |failure: Failure| failure.of_rank(ranks.rank(), ranks.size());
     match (launch.conclude(result.is_err()), result) {
         (Verdict::Done, result) => result,
@@ -23,6 +51,48 @@ pub fn run(arguments: &RunArgs) -> Result<u8, Failure> {
             failure.tell();
             launch.end_all(failure.status)
         }
+    }
+}
+
+/// Does `work` as `size` ranks, each a thread.
+fn as_threads<W>(size: usize, work: &W) -> Result<u8, Failure>
+where
+    W: Fn(&Ranks, &str) -> Result<u8, Failure> + Sync,
+{
+    let ranks: Vec<Ranks> = Threads::connect(size).into_iter().map(Ranks::new).collect();
+    let as_thread = |ranks: &Ranks| {
+        let result = guarded(|| work(ranks, "threads"));
+        if let Err(failure) = &result {
+            ranks.communicator().abort(&failure.message);
+        }
+        result
+    };
+    let ended = std::thread::scope(|scope| {
+        let start = |ranks| scope.spawn(move || as_thread(ranks));
+        let started: Vec<_> = ranks.iter().map(start).collect();
+        let gone = |_| Err(Failure::new(FAILED, "its thread is gone"));
+        let ended = started.into_iter().map(|t| t.join().unwrap_or_else(gone));
+        ended.collect()
+    });
+    first_cause(ended, ranks[0].communicator().failure())
+}
+
+/// The exit status of ranks that have ended, or the failure of the one that the others only follow.
+fn first_cause(
+    ended: Vec<Result<u8, Failure>>,
+    failure: Option<RanksError>,
+) -> Result<u8, Failure> {
+    let size = ended.len();
+    let first = match failure {
+        Some(RanksError::Stopped { rank, .. }) => rank,
+        _ => 0,
+    };
+    let words = |result: &Result<u8, Failure>| result.as_ref().err().map(|f| f.message.clone());
+    let same = ended.iter().all(|one| words(one) == words(&ended[0]));
+    match ended.into_iter().nth(first) {
+        Some(Err(failure)) if !same => Err(failure.of_rank(first, size)),
+        Some(result) => result,
+        None => Err(Failure::new(FAILED, "no rank was started")),
     }
 }
 
@@ -63,7 +133,7 @@ pub fn shared_gpus(ranks: &Ranks, own: Option<[u8; 16]>) -> Result<Option<String
 
 #[cfg(test)]
 mod tests {
-    use super::{Failure, shared_gpus};
+    use super::{Failure, as_threads, shared_gpus};
     use nestar::engine::ranks::{Ranks, Threads};
 
     #[test]
@@ -82,6 +152,22 @@ mod tests {
         assert_eq!(told([Some(1), Some(2), Some(1)]), [true; 3]);
         assert_eq!(told([Some(1), Some(2), Some(3)]), [false; 3]);
         assert_eq!(told([None; 3]), [false; 3]);
+    }
+
+    #[test]
+    fn threads_end_together_with_the_message_of_the_one_that_failed() {
+        let status = |failing: &[usize]| {
+            let work = |ranks: &Ranks, _: &str| {
+                if failing.contains(&ranks.rank()) {
+                    return Err(Failure::new(7, "why"));
+                }
+                ranks.any(false).map_err(Failure::from).map(|_| 3)
+            };
+            as_threads(3, &work).map_err(|failure| (failure.status, failure.message))
+        };
+        assert_eq!(status(&[]), Ok(3));
+        assert_eq!(status(&[1]), Err((7, "rank 1 of 3: why".into())));
+        assert_eq!(status(&[0, 1, 2]), Err((7, "why".into())));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `nestar run`.
 
 use super::progress::{ReportOptions, Reporter};
-use super::{DeckArgs, FAILED, Failure, INTERRUPTED, WRONG, memory, ranks};
+use super::ranks::{self, RanksArgs};
+use super::{DeckArgs, FAILED, Failure, INTERRUPTED, WRONG, memory};
 use clap::Args;
 use nestar::engine::Error;
 use nestar::engine::device::ComputeDevice;
@@ -24,6 +25,8 @@ use std::time::Duration;
 pub struct RunArgs {
     #[command(flatten)]
     deck: DeckArgs,
+    #[command(flatten)]
+    pub ranks: RanksArgs,
     /// Directory of the run, in place of output.directory; an earlier run in it is moved aside
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -74,7 +77,7 @@ impl From<RanksError> for Failure {
 }
 
 /// Runs a deck as one of the ranks, of which the first reports; the exit status. `library` is what connects them.
-pub fn run(arguments: &RunArgs, ranks: &Ranks, library: Option<&str>) -> Result<u8, Failure> {
+pub fn run(arguments: &RunArgs, ranks: &Ranks, library: &str) -> Result<u8, Failure> {
     let deck = arguments.deck.read(&arguments.changes())?;
     let mut sim = Simulation::with_ranks(deck, ranks.clone())?;
     let settings = sim.engine().settings.clone();
@@ -176,17 +179,16 @@ fn head(arguments: &RunArgs, sim: &mut engine::Simulation) -> Vec<String> {
 /// What a run of several ranks has to say about them; every rank calls this.
 fn together(
     ranks: &Ranks,
-    library: Option<&str>,
+    library: &str,
     sim: &engine::Simulation,
 ) -> Result<Vec<String>, RanksError> {
     let compute = sim.world.resource::<ComputeDevice>();
     let device = compute.device.as_ref();
     let seat = ranks.communicator().seat();
     let mut lines = vec![format!(
-        "ranks: {}, {} on this host, connected by {}",
+        "ranks: {}, {} on this host, connected by {library}",
         ranks.size(),
-        seat.locals,
-        library.unwrap_or("threads")
+        seat.locals
     )];
     lines.extend(ranks::shared_gpus(
         ranks,
