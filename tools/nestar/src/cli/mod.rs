@@ -195,7 +195,9 @@ fn execute(command: Command) -> Result<u8, Failure> {
         Command::Verify(arguments) => verify::verify(&arguments).map(|()| 0),
         Command::Plan(arguments) => plan::plan(&arguments).map(|()| 0),
         Command::Plot(arguments) => plot::plot(&arguments).map(|()| 0),
-        Command::Bench(arguments) => bench::bench(&arguments).map(|()| 0),
+        Command::Bench(arguments) => ranks::each(arguments.ranks, |ranks, library| {
+            bench::bench(&arguments, ranks, library).map(|()| 0)
+        }),
     }
 }
 

@@ -45,6 +45,24 @@ fn every_case_gives_rates_in_both_precisions() {
     assert_eq!(finest, 4, "three levels of refinement");
 }
 
+/// Two ranks do the work of one: a box that is twice as long, with as many patches as on one rank.
+#[test]
+fn ranks_measure_one_simulation_together() {
+    let place = Place::new();
+    let long = "blast --device cpu --precision single --steps 1 --set domain.cells=[16,8,8] --set domain.right_edge=[2,1,1]";
+    let measure = |ranks: &'static str| {
+        let ranks = ["--ranks", ranks].into_iter();
+        figures(&place, &long.split(' ').chain(ranks).collect::<Vec<_>>())
+    };
+    let [alone, both] = ["1", "2"].map(measure);
+    assert_eq!((&alone["ranks"], &both["ranks"]), (&1.into(), &2.into()));
+    let [alone, both] = [&alone, &both].map(|all| &all["results"][0]);
+    assert_eq!(both["root_cells"], serde_json::json!([16, 8, 8]));
+    for same in ["patches", "cell_updates", "level_steps"] {
+        assert_eq!(alone[same], both[same], "{same}");
+    }
+}
+
 #[test]
 fn a_text_for_people_and_a_file_for_programs_come_together() {
     let place = Place::new();
@@ -59,7 +77,7 @@ fn a_text_for_people_and_a_file_for_programs_come_together() {
         "device: CPU, ",
         "uniform 16^3, single: ",
         "2 root steps after 2, 2 level steps",
-        "uniform              16^3    single    4.10e3       2 ",
+        "uniform                    16^3    single    4.10e3       2 ",
     ] {
         assert!(
             outcome.out.contains(text),

@@ -28,6 +28,7 @@ pub fn document(measurements: &[Measurement]) -> Value {
             "memory_bytes": memory,
         },
         "device": place.map(|p| p.device.clone()),
+        "ranks": place.map(|p| p.ranks),
         "note": place.and_then(|p| p.note.clone()),
         "results": measurements.iter().map(result).collect::<Vec<_>>(),
     })
@@ -38,7 +39,7 @@ fn result(m: &Measurement) -> Value {
     let device = m.timed.device.as_ref();
     json!({
         "case": m.case,
-        "root_cells": ([m.cells; 3]),
+        "root_cells": m.cells,
         "precision": text::precision(m.precision),
         "cell_updates_per_second": m.timed.rate(),
         "cell_updates": run.cell_updates,

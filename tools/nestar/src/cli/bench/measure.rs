@@ -2,7 +2,7 @@
 
 use super::cases::Case;
 use super::kernels::Profile;
-use super::text::precision;
+use super::text::{precision, root};
 use nestar::Error;
 use nestar::engine;
 use nestar::engine::config::PrecisionChoice;
@@ -10,6 +10,7 @@ use nestar::engine::device::{ComputeDevice, Device, DeviceCounters, DeviceMemory
 use nestar::engine::field::FieldRegistry;
 use nestar::engine::mesh::Topology;
 use nestar::engine::patch::CELLS;
+use nestar::engine::ranks::Ranks;
 use nestar::engine::run::diagnostics::resident_bytes;
 use nestar::engine::time::RunCounters;
 use nestar_deck::Deck;
@@ -21,7 +22,7 @@ pub struct Plan {
     /// The case.
     pub case: Case,
     /// Root cells along each axis.
-    pub cells: u32,
+    pub cells: [u32; 3],
     /// Precision of the fields.
     pub precision: PrecisionChoice,
     /// The deck.
@@ -36,8 +37,8 @@ pub struct Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, cells) = (self.case.name(), self.cells);
-        write!(f, "{name} {cells}^3, {}", precision(self.precision))
+        let (name, root) = (self.case.name(), root(self.cells));
+        write!(f, "{name} {root}, {}", precision(self.precision))
     }
 }
 
@@ -48,8 +49,12 @@ pub struct Place {
     pub device: String,
     /// Why no GPU was used, where one would have been welcome.
     pub note: Option<String>,
-    /// Threads of the CPU.
+    /// Threads of the CPU, of a rank.
     pub threads: usize,
+    /// Ranks.
+    pub ranks: usize,
+    /// What connects them.
+    pub library: String,
 }
 
 /// A stretch of root steps.
@@ -72,11 +77,11 @@ impl Stretch {
 
 /// Memory at the end, bytes.
 pub struct Memory {
-    /// Reserved by the pools of the fields.
+    /// Reserved by the pools of the fields, of all ranks.
     pub fields: u64,
     /// Resident memory of this process.
     pub resident: u64,
-    /// Of the device.
+    /// Of the device of the first rank.
     pub device: Option<DeviceMemory>,
 }
 
@@ -85,7 +90,7 @@ pub struct Measurement {
     /// Name of the case.
     pub case: &'static str,
     /// Root cells along each axis.
-    pub cells: u32,
+    pub cells: [u32; 3],
     /// Precision of the fields.
     pub precision: PrecisionChoice,
     /// Where.
@@ -122,17 +127,17 @@ impl Measurement {
 }
 
 impl Plan {
-    /// Measures.
-    pub fn measure(&self) -> Result<Measurement, Error> {
+    /// Measures, as one of the ranks, which `library` connects.
+    pub fn measure(&self, ranks: &Ranks, library: &str) -> Result<Measurement, Error> {
         let start = Instant::now();
-        let mut sim = super::initial(&self.deck)?;
+        let mut sim = super::initial(&self.deck, ranks)?;
         let set_up = start.elapsed().as_secs_f64();
         sim.with(|sim| {
             stretch(sim, self.warm_up)?;
             let timed = stretch(sim, self.steps)?;
             let memory = memory(sim)?;
             let topology = sim.world.resource::<Topology>();
-            let patches = (0..sim.levels()).map(|level| topology.rows(level).len());
+            let patches = (0..sim.levels()).map(|level| topology.count(level));
             let patches = patches.collect();
             let profile = match (self.profile, device(sim)) {
                 (true, Some(device)) => Some(self.profiled(sim, &device)?),
@@ -142,7 +147,7 @@ impl Plan {
                 case: self.case.name(),
                 cells: self.cells,
                 precision: self.precision,
-                place: place(sim),
+                place: place(sim, library),
                 set_up,
                 warm_up: self.warm_up,
                 steps: self.steps,
@@ -168,12 +173,14 @@ fn device(sim: &engine::Simulation) -> Option<Device> {
     sim.world.resource::<ComputeDevice>().device.clone()
 }
 
-fn place(sim: &engine::Simulation) -> Place {
+fn place(sim: &engine::Simulation, library: &str) -> Place {
     let compute = sim.world.resource::<ComputeDevice>();
     Place {
         device: super::super::run::place(compute),
         note: compute.note.clone(),
         threads: rayon::current_num_threads(),
+        ranks: sim.world.resource::<Ranks>().size(),
+        library: library.into(),
     }
 }
 
@@ -181,16 +188,21 @@ fn memory(sim: &engine::Simulation) -> Result<Memory, Error> {
     let fields = sim.world.resource::<FieldRegistry>().operations();
     let bytes: usize = fields.iter().map(|field| (field.bytes)(&sim.world)).sum();
     Ok(Memory {
-        fields: bytes as u64,
+        fields: sim.world.resource::<Ranks>().sum(bytes as u64)?,
         resident: resident_bytes(),
         device: device(sim).map(|device| device.memory()).transpose()?,
     })
 }
 
-/// Takes root steps, each with the conserved totals that a run writes down; the device is idle before and behind them.
+/// Takes root steps, each with the conserved totals that a run writes down; before and behind them the device is idle, and the
+/// ranks wait for each other.
 fn stretch(sim: &mut engine::Simulation, steps: u64) -> Result<Stretch, Error> {
     let device = device(sim);
-    let idle = || device.as_ref().map_or(Ok(()), Device::synchronise);
+    let ranks = sim.world.resource::<Ranks>().clone();
+    let idle = || -> Result<(), Error> {
+        device.as_ref().map_or(Ok(()), Device::synchronise)?;
+        Ok(ranks.communicator().barrier()?)
+    };
     let counters = |sim: &engine::Simulation| sim.world.resource::<RunCounters>().clone();
     let fields = sim.world.resource::<FieldRegistry>().operations();
     idle()?;

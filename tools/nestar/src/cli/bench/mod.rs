@@ -6,13 +6,15 @@ mod kernels;
 mod measure;
 mod text;
 
+use super::ranks::RanksArgs;
 use super::{FAILED, Failure, print, say};
 use cases::{Case, Kind};
 use clap::{Args, ValueEnum};
 use measure::{Measurement, Plan};
 use nestar::assemble;
-use nestar::engine::config::{PrecisionChoice, RunConfig};
+use nestar::engine::config::{DomainConfig, PrecisionChoice, RunConfig};
 use nestar::engine::device::ComputeDevice;
+use nestar::engine::ranks::Ranks;
 use nestar::{Error, Simulation};
 use nestar_deck::Deck;
 use std::path::PathBuf;
@@ -23,6 +25,8 @@ pub struct BenchArgs {
     /// Cases; all of them if none is named
     #[arg(value_enum, value_name = "CASE")]
     cases: Vec<Case>,
+    #[command(flatten)]
+    pub ranks: RanksArgs,
     /// Device: auto, cpu, cuda or emulated
     #[arg(long, default_value = "auto")]
     device: String,
@@ -78,20 +82,23 @@ fn cells(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Measures the cases asked for.
-pub fn bench(arguments: &BenchArgs) -> Result<(), Failure> {
-    let plans = plans(arguments)?;
-    let quiet = arguments
-        .json
-        .as_ref()
-        .is_some_and(|path| path.as_os_str() == "-");
+/// Measures the cases asked for as one of the ranks, which `library` connects; the first one tells.
+pub fn bench(arguments: &BenchArgs, ranks: &Ranks, library: &str) -> Result<(), Failure> {
+    let plans = plans(arguments, ranks)?;
+    let speaks = ranks.rank() == 0;
+    let to_standard_output = |path: &PathBuf| path.as_os_str() == "-";
+    let quiet = !speaks || arguments.json.as_ref().is_some_and(to_standard_output);
     let mut measurements = Vec::with_capacity(plans.len());
     for plan in &plans {
-        say(&format!("measures {plan} …"));
-        let measured = match plan.measure() {
+        if speaks {
+            say(&format!("measures {plan} …"));
+        }
+        let measured = match plan.measure(ranks, library) {
             // a size that nobody asked for is no reason to go without the others
             Err(error @ Error::Memory(_)) if arguments.cells.is_none() && plans.len() > 1 => {
-                say(&format!("left out: {}", refused(plan, error).message));
+                if speaks {
+                    say(&format!("left out: {}", refused(plan, error).message));
+                }
                 continue;
             }
             measured => measured.map_err(|error| refused(plan, error))?,
@@ -110,7 +117,10 @@ pub fn bench(arguments: &BenchArgs) -> Result<(), Failure> {
     if !quiet {
         print(&text::table(&measurements))?;
     }
-    write_json(arguments, &measurements)
+    match speaks {
+        true => write_json(arguments, &measurements),
+        false => Ok(()),
+    }
 }
 
 /// A case that cannot be measured, and which option helps.
@@ -137,12 +147,12 @@ fn write_json(arguments: &BenchArgs, measurements: &[Measurement]) -> Result<(),
 }
 
 /// Every case with every size and precision asked for. The decks are checked before anything is measured.
-fn plans(arguments: &BenchArgs) -> Result<Vec<Plan>, Failure> {
+fn plans(arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<Plan>, Failure> {
     let cases = match arguments.cases.is_empty() {
         true => Case::value_variants(),
         false => &arguments.cases[..],
     };
-    let kind = kind(arguments)?;
+    let kind = kind(arguments, ranks)?;
     let mut plans = Vec::new();
     for &case in cases {
         let sizes = match &arguments.cells {
@@ -155,7 +165,7 @@ fn plans(arguments: &BenchArgs) -> Result<Vec<Plan>, Failure> {
                 assemble::check(&deck)?;
                 plans.push(Plan {
                     case,
-                    cells,
+                    cells: deck.clone().table::<DomainConfig>("domain")?.cells,
                     precision,
                     deck,
                     warm_up: case.warm_up(),
@@ -169,10 +179,11 @@ fn plans(arguments: &BenchArgs) -> Result<Vec<Plan>, Failure> {
 }
 
 /// The kind of device that the arguments lead to.
-fn kind(arguments: &BenchArgs) -> Result<Kind, Failure> {
+fn kind(arguments: &BenchArgs, ranks: &Ranks) -> Result<Kind, Failure> {
     let mut deck = deck(arguments, Case::Uniform, 8, PrecisionChoice::Single)?;
     let run: RunConfig = deck.table("run")?;
-    let chosen = ComputeDevice::choose(run.device, 0).map_err(|error| {
+    let seat = ranks.communicator().seat();
+    let chosen = ComputeDevice::choose(run.device, seat.local).map_err(|error| {
         let mut failure = Failure::from(error);
         failure.message += "\nto measure the CPU: --device cpu";
         failure
@@ -201,9 +212,9 @@ fn deck(
     Ok(deck)
 }
 
-/// A simulation of a plan, with its initial state.
-fn initial(deck: &Deck) -> Result<Simulation, Error> {
-    let mut sim = Simulation::new(deck.clone())?;
+/// One rank's part of the simulation of a plan, with its initial state.
+fn initial(deck: &Deck, ranks: &Ranks) -> Result<Simulation, Error> {
+    let mut sim = Simulation::with_ranks(deck.clone(), ranks.clone())?;
     sim.with(|sim| sim.ready().and_then(|()| sim.initialise()))?;
     Ok(sim)
 }

@@ -17,6 +17,16 @@ pub fn precision(precision: PrecisionChoice) -> &'static str {
     }
 }
 
+/// A root grid as people write it.
+pub fn root(cells: [u32; 3]) -> String {
+    let [x, y, z] = cells;
+    if x == y && y == z {
+        format!("{x}^3")
+    } else {
+        format!("{x}x{y}x{z}")
+    }
+}
+
 /// Model of the CPU and memory of the machine, as far as the system says.
 pub fn machine() -> (Option<String>, Option<u64>) {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -40,6 +50,14 @@ pub fn head(place: &Place) -> String {
         memory.map_or_else(|| "an unknown amount".into(), shown),
         place.device
     );
+    if place.ranks > 1 {
+        // writing to a string cannot fail
+        let _ = writeln!(
+            text,
+            "ranks: {}, connected by {}",
+            place.ranks, place.library
+        );
+    }
     if let Some(why) = &place.note {
         // writing to a string cannot fail
         let _ = writeln!(text, "no GPU is used: {why}");
@@ -52,9 +70,9 @@ pub fn block(m: &Measurement) -> String {
     let run = &m.timed.run;
     let patches: Vec<String> = m.patches.iter().map(usize::to_string).collect();
     let mut text = format!(
-        "\n{} {}^3, {}: {:.3e} cell updates/s\n",
+        "\n{} {}, {}: {:.3e} cell updates/s\n",
         m.case,
-        m.cells,
+        root(m.cells),
         precision(m.precision),
         m.timed.rate()
     );
@@ -172,15 +190,15 @@ fn kernels(profile: &Profile) -> String {
 /// One line a case.
 pub fn table(measurements: &[Measurement]) -> String {
     let mut text = format!(
-        "\n{:<18} {:>6} {:>9} {:>9} {:>7} {:>9} {:>12}\n",
+        "\n{:<18} {:>12} {:>9} {:>9} {:>7} {:>9} {:>12}\n",
         "case", "root", "precision", "cells", "steps", "seconds", "updates/s"
     );
     for m in measurements {
         let _ = writeln!(
             text,
-            "{:<18} {:>6} {:>9} {:>9.2e} {:>7} {:>9.3} {:>12.3e}",
+            "{:<18} {:>12} {:>9} {:>9.2e} {:>7} {:>9.3} {:>12.3e}",
             m.case,
-            format!("{}^3", m.cells),
+            root(m.cells),
             precision(m.precision),
             m.all_cells() as f64,
             m.steps,
