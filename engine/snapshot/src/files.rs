@@ -41,18 +41,6 @@ pub(crate) fn sync(path: &Path) -> Result<()> {
         .map_err(|error| SnapshotError::io("sync", path, &error))
 }
 
-/// Syncs everything below `directory` and the directory itself, leaves first.
-pub(crate) fn sync_tree(directory: &Path) -> Result<()> {
-    for entry in entries(directory)? {
-        if entry.is_dir() {
-            sync_tree(&entry)?;
-        } else {
-            sync(&entry)?;
-        }
-    }
-    sync(directory)
-}
-
 /// Bytes of all files below `path`.
 pub(crate) fn tree_bytes(path: &Path) -> Result<u64> {
     let mut bytes = 0;

@@ -4,7 +4,7 @@
 //! refinement level (`level_0`, …) with its [`LevelHeader`], and in it one array per field, whose first dimension is
 //! the patch, in the same order in all arrays. Every level has the arrays [`ORIGIN`] and [`LEAF`].
 //!
-//! * [`SnapshotWriter`] writes one while the run goes on; [`Plan`] has its steps one by one, for several processes.
+//! * [`SnapshotWriter`] writes one while the run goes on, alone or as one of several writers; [`Plan`] has its steps one by one.
 //! * [`Snapshot`] reads one; [`latest`] finds the newest of a run.
 //! * [`digest`] names the content in 64 hexadecimal digits, [`summary`] describes it for people.
 //! * [`read_uniform`] reads initial states that anyone wrote as Zarr arrays on a uniform grid.
@@ -19,6 +19,7 @@ mod store;
 mod summary;
 mod uniform;
 mod values;
+mod worker;
 mod writer;
 mod zarr;
 
@@ -35,4 +36,4 @@ pub use store::{Plan, SHARD_PATCHES};
 pub use summary::summary;
 pub use uniform::{UniformArray, read_uniform};
 pub use values::Values;
-pub use writer::{Finishing, SnapshotWriter, Target};
+pub use writer::{Finishing, Role, SnapshotWriter, Stopper, Target};

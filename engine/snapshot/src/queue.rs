@@ -24,8 +24,10 @@ pub(crate) enum Job {
         first_patch: u64,
         values: Values,
     },
-    /// All shards are there: publish.
+    /// All shards are there: sync them.
     Finish,
+    /// The shards of all writers are on the disk: give the snapshot its name.
+    Publish,
     /// Forget the snapshot.
     Abort,
 }
@@ -37,7 +39,26 @@ pub(crate) type Outcome = Result<Option<Done>>;
 struct State {
     jobs: VecDeque<Job>,
     bytes: usize,
+    /// Whether nothing is taken any more.
+    stopped: bool,
+    /// Whether all shards are on the disk.
+    synced: bool,
     outcome: Option<Outcome>,
+}
+
+impl State {
+    fn is_over(&self) -> bool {
+        self.stopped || self.outcome.is_some()
+    }
+
+    fn is_synced(&self) -> Result<bool> {
+        match &self.outcome {
+            Some(Ok(Some(_))) => Ok(true),
+            Some(Ok(None)) => Err(aborted()),
+            Some(Err(error)) => Err(error.clone()),
+            None => Ok(self.synced),
+        }
+    }
 }
 
 /// Jobs in order, at most `capacity` bytes of values (or one shard, if that is larger).
@@ -72,11 +93,12 @@ impl Queue {
     pub fn push(&self, array: usize, first_patch: u64, values: Values) -> Result<()> {
         let bytes = values.bytes().len();
         let mut state = self.lock();
-        while state.outcome.is_none() && state.bytes > 0 && state.bytes + bytes > self.capacity {
+        while !state.is_over() && state.bytes > 0 && state.bytes + bytes > self.capacity {
             state = self.wait(state);
         }
-        if let Some(outcome) = &state.outcome {
-            return Err(outcome.clone().err().unwrap_or_else(ended_early));
+        if state.is_over() {
+            let outcome = state.outcome.clone().and_then(Result::err);
+            return Err(outcome.unwrap_or_else(ended_early));
         }
         state.bytes += bytes;
         state.jobs.push_back(Job::Shard {
@@ -88,13 +110,18 @@ impl Queue {
         Ok(())
     }
 
-    /// Adds the last job; an abort drops what is waiting.
-    pub fn push_last(&self, job: Job) {
+    /// Adds a job that takes no memory.
+    pub fn push_order(&self, job: Job) {
+        self.lock().jobs.push_back(job);
+        self.changed.notify_all();
+    }
+
+    /// Drops what is waiting, and ends the thread after its present job.
+    pub fn stop(&self) {
         let mut state = self.lock();
-        if matches!(job, Job::Abort) {
-            state.jobs.clear();
-        }
-        state.jobs.push_back(job);
+        state.stopped = true;
+        state.jobs.clear();
+        state.jobs.push_back(Job::Abort);
         self.changed.notify_all();
     }
 
@@ -116,6 +143,12 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// Reports that all shards are on the disk.
+    pub fn synced(&self) {
+        self.lock().synced = true;
+        self.changed.notify_all();
+    }
+
     /// Reports how the thread ended.
     pub fn end(&self, outcome: Outcome) {
         let mut state = self.lock();
@@ -127,6 +160,20 @@ impl Queue {
     /// How the thread ended, or `None` while it works.
     pub fn outcome(&self) -> Option<Outcome> {
         self.lock().outcome.clone()
+    }
+
+    /// Whether all shards are on the disk.
+    pub fn is_synced(&self) -> Result<bool> {
+        self.lock().is_synced()
+    }
+
+    /// Waits until all shards are on the disk.
+    pub fn wait_until_synced(&self) -> Result<()> {
+        let mut state = self.lock();
+        while !state.is_synced()? {
+            state = self.wait(state);
+        }
+        Ok(())
     }
 
     /// Waits for the thread to end.
@@ -144,6 +191,11 @@ impl Queue {
 /// The error of a push after the end.
 fn ended_early() -> SnapshotError {
     SnapshotError::Request("the snapshot has ended: nothing more can be written to it".to_string())
+}
+
+/// The error of waiting for a snapshot that will not be.
+pub(crate) fn aborted() -> SnapshotError {
+    SnapshotError::Request("the snapshot was aborted".to_string())
 }
 
 #[cfg(test)]
@@ -195,6 +247,22 @@ mod tests {
             );
         });
         assert_eq!(queue.push(0, 2, shard()), Err(failure));
+    }
+
+    #[test]
+    fn a_waiting_push_hears_of_the_stop() {
+        let queue = Queue::new(100);
+        queue.push(0, 0, shard()).unwrap();
+        push_beside(&queue, |pushed| {
+            queue.stop();
+            assert!(
+                pushed
+                    .recv_timeout(Duration::from_secs(10))
+                    .unwrap()
+                    .is_err()
+            );
+            assert!(matches!(queue.pop(), Job::Abort));
+        });
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A snapshot on disk: its plan, its metadata, its shards, its publication.
 //!
-//! The three steps are separate so that several processes can write one snapshot: one calls [`Plan::create`], all call
-//! [`Plan::store_shard`] for disjoint shards, and one calls [`Plan::publish`] when every shard is there.
+//! The steps are separate so that several processes can write one snapshot: one calls [`Plan::create`], all call
+//! [`Plan::store_shard`] and [`Plan::sync_shard`] for disjoint shards, and one calls [`Plan::publish`] when every shard is there.
 
 use crate::files;
 use crate::header::{FORMAT_VERSION, LEAF, ORIGIN, PATCH_SIZE};
@@ -9,7 +9,7 @@ use crate::zarr::{Encoder, Layout};
 use crate::{Attributes, FieldHeader, Level, Result, SnapshotError, Values};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Most patches in one shard (4 MiB of f64 cells).
 pub const SHARD_PATCHES: u64 = 1024;
@@ -212,19 +212,33 @@ impl Plan {
     ) -> Result<u64> {
         let index = self.find(level, array)?;
         self.check(index, first_patch, values)?;
-        let (_, array) = &self.arrays[index];
-        let bytes = array
-            .encoder
-            .encode(values)
-            .map_err(SnapshotError::Request)?;
-        files::write(
-            &directory.join(array.encoder.shard_path(first_patch / array.shard)),
-            &bytes,
-        )
+        let encoder = &self.arrays[index].1.encoder;
+        let bytes = encoder.encode(values).map_err(SnapshotError::Request)?;
+        files::write(&self.shard_file(directory, index, first_patch), &bytes)
     }
 
-    /// Writes the root's metadata with the consolidated metadata of all arrays, syncs every file and directory of
-    /// `partial`, and renames it to `complete`; returns the bytes written.
+    /// Syncs a stored shard to the disk. Only who has stored it can do that: another host may know nothing of its bytes yet.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Io`].
+    pub fn sync_shard(
+        &self,
+        directory: &Path,
+        level: u8,
+        array: &str,
+        first_patch: u64,
+    ) -> Result<()> {
+        let index = self.find(level, array)?;
+        files::sync(&self.shard_file(directory, index, first_patch))
+    }
+
+    fn shard_file(&self, directory: &Path, index: usize, first_patch: u64) -> PathBuf {
+        let (_, array) = &self.arrays[index];
+        directory.join(array.encoder.shard_path(first_patch / array.shard))
+    }
+
+    /// Writes the root's metadata with the consolidated metadata of all arrays, syncs all metadata and directories of
+    /// `partial`, whose shards are synced already, and renames it to `complete`; returns the bytes written.
     ///
     /// # Errors
     /// [`SnapshotError::Io`]; [`SnapshotError::Exists`] where `complete` is there and `replace` is not asked for.
@@ -234,7 +248,12 @@ impl Plan {
         root["consolidated_metadata"] =
             json!({"kind": "inline", "must_understand": false, "metadata": documents});
         let bytes = files::write(&partial.join("zarr.json"), root.to_string().as_bytes())?;
-        files::sync_tree(partial)?;
+        // arrays before the levels that they stand in
+        let groups = self.documents.keys().rev().map(|path| partial.join(path));
+        for group in groups.chain([partial.to_path_buf()]) {
+            files::sync(&group.join("zarr.json"))?;
+            files::sync(&group)?;
+        }
         files::publish(partial, complete, replace)?;
         Ok(bytes)
     }

@@ -1,10 +1,11 @@
 //! Writing a snapshot while the run goes on.
 
 use crate::files::{self, SNAPSHOTS};
-use crate::queue::{Done, Job, Outcome, Queue};
-use crate::store::Plan;
+use crate::queue::{Done, Job, Queue, aborted};
+use crate::store::{Plan, PlannedArray};
+use crate::worker::Worker;
 use crate::{Attributes, Level, Result, SnapshotError, Values};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -23,19 +24,53 @@ pub struct Target {
     pub queue_bytes: usize,
 }
 
-/// A snapshot under construction.
+/// What a writer does beside storing shards, where several write one snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// There is no other writer: makes the snapshot's directories and names it when it is whole.
+    Only,
+    /// Makes the directories, and names the snapshot when it is told to ([`Finishing::publish`]).
+    Leader,
+    /// Finds the directories there.
+    Follower,
+}
+
+/// A snapshot under construction, or one writer's share of it.
 ///
 /// Values go through a bounded queue to a background thread that compresses and stores them under a temporary name;
-/// [`SnapshotWriter::finish`] lets that thread sync and rename it. Dropping an unfinished writer removes what was written.
+/// [`SnapshotWriter::finish`] lets that thread sync them and, if the writer is the only one, rename it. Dropping an unfinished
+/// writer removes what was written, unless that is the leader's business.
 pub struct SnapshotWriter {
     plan: Arc<Plan>,
-    pushed: Vec<Vec<bool>>,
+    /// By array: the shards that are this writer's.
+    pushed: Vec<Pushed>,
+    role: Role,
     thread: Thread,
 }
 
-/// A snapshot that is complete from the caller's side and becomes durable in the background. Dropping it waits.
+/// Consecutive shards of an array, of which some were pushed.
+struct Pushed {
+    first: u64,
+    done: Vec<bool>,
+}
+
+/// A snapshot, or one writer's share, that is complete from the caller's side and becomes durable in the background. Dropping it
+/// waits, but a leader that was not told to publish drops the snapshot.
 pub struct Finishing {
     thread: Thread,
+    /// Whether the snapshot gets its name when this is asked for it.
+    unnamed: bool,
+}
+
+/// Ends a writer from another thread: what it has not stored yet is dropped, and its pushes fail.
+#[derive(Clone)]
+pub struct Stopper(Arc<Queue>);
+
+impl Stopper {
+    /// Ends the writer.
+    pub fn stop(&self) {
+        self.0.stop();
+    }
 }
 
 /// The background thread and the queue to it.
@@ -53,14 +88,31 @@ impl Drop for Thread {
     }
 }
 
-/// What the background thread works on.
-struct Worker {
-    plan: Arc<Plan>,
-    queue: Arc<Queue>,
-    partial: PathBuf,
-    complete: PathBuf,
-    replace: bool,
-    begun: Instant,
+impl Target {
+    /// Makes room for a snapshot under its temporary name.
+    fn clear(&self) -> Result<()> {
+        let snapshots = self.directory.join(SNAPSHOTS);
+        if !snapshots.is_dir() {
+            files::create_directory(&snapshots)?;
+            files::sync(&self.directory)?;
+        }
+        let complete = self.complete();
+        if complete.exists() && !self.replace {
+            return Err(SnapshotError::Exists { path: complete });
+        }
+        files::remove_tree(&self.partial())
+    }
+
+    fn complete(&self) -> PathBuf {
+        let snapshots = self.directory.join(SNAPSHOTS);
+        snapshots.join(files::complete_name(self.number))
+    }
+
+    fn partial(&self) -> PathBuf {
+        let name = files::complete_name(self.number);
+        let snapshots = self.directory.join(SNAPSHOTS);
+        snapshots.join(format!(".{name}.partial"))
+    }
 }
 
 impl SnapshotWriter {
@@ -70,40 +122,68 @@ impl SnapshotWriter {
     /// [`SnapshotError::Io`] (the run's directory is missing, no permission), [`SnapshotError::Exists`],
     /// [`SnapshotError::Request`] for headers that the format has no room for.
     pub fn begin(target: &Target, attributes: &Attributes, levels: &[Level]) -> Result<Self> {
-        let plan = Arc::new(Plan::new(attributes, levels)?);
-        let snapshots = target.directory.join(SNAPSHOTS);
-        if !snapshots.is_dir() {
-            files::create_directory(&snapshots)?;
-            files::sync(&target.directory)?;
-        }
-        let name = files::complete_name(target.number);
-        let complete = snapshots.join(&name);
-        if complete.exists() && !target.replace {
-            return Err(SnapshotError::Exists { path: complete });
-        }
-        let partial = snapshots.join(format!(".{name}.partial"));
-        files::remove_tree(&partial)?;
-        let shards = |array: &crate::store::PlannedArray| {
-            vec![false; array.patches.div_ceil(array.shard) as usize]
+        let plan = Plan::new(attributes, levels)?;
+        let all = |level: &Level| {
+            let shard = plan.shard_patches(level.header.level) as u64;
+            0..level.header.patches.div_ceil(shard)
         };
-        let pushed = plan.arrays.iter().map(|(_, array)| shards(array)).collect();
+        let shards: Vec<Range<u64>> = levels.iter().map(all).collect();
+        Self::with_plan(target, plan, Role::Only, levels, &shards)
+    }
+
+    /// Begins a writer's share of a snapshot, by level the numbers of the shards that it stores. Others store the other shards:
+    /// the followers begin when the leader has begun, and the leader publishes when all writers have synced their shards. All
+    /// give the same headers; of the attributes those of the leader count.
+    ///
+    /// # Errors
+    /// As [`SnapshotWriter::begin`].
+    pub fn begin_share(
+        target: &Target,
+        attributes: &Attributes,
+        levels: &[Level],
+        role: Role,
+        shards: &[Range<u64>],
+    ) -> Result<Self> {
+        let plan = Plan::new(attributes, levels)?;
+        Self::with_plan(target, plan, role, levels, shards)
+    }
+
+    fn with_plan(
+        target: &Target,
+        plan: Plan,
+        role: Role,
+        levels: &[Level],
+        shards: &[Range<u64>],
+    ) -> Result<Self> {
+        if role != Role::Follower {
+            target.clear()?;
+        }
+        let plan = Arc::new(plan);
+        let pushed = |(number, _): &(u8, PlannedArray)| {
+            let level = levels.iter().position(|l| l.header.level == *number);
+            let shards = level.and_then(|n| shards.get(n)).cloned();
+            let shards = shards.unwrap_or_default();
+            let done = vec![false; shards.clone().count()];
+            let first = shards.start;
+            Pushed { first, done }
+        };
+        let pushed = plan.arrays.iter().map(pushed).collect();
         let queue = Arc::new(Queue::new(target.queue_bytes));
         let worker = Worker {
             plan: plan.clone(),
             queue: queue.clone(),
-            partial,
-            complete,
+            partial: target.partial(),
+            complete: target.complete(),
+            role,
             replace: target.replace,
             begun: Instant::now(),
         };
-        let handle = worker.start()?;
+        let handle = Some(worker.start()?);
         Ok(Self {
             plan,
             pushed,
-            thread: Thread {
-                queue,
-                handle: Some(handle),
-            },
+            role,
+            thread: Thread { queue, handle },
         })
     }
 
@@ -112,48 +192,57 @@ impl SnapshotWriter {
         self.plan.shard_patches(level)
     }
 
+    /// What ends this writer from another thread, also when it is finishing.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.thread.queue.clone())
+    }
+
     /// Hands one shard over: the values of the patches from `first_patch` (a multiple of
     /// [`SnapshotWriter::shard_patches`]) up to a whole shard or the end of the level, in row-major order. Waits while
     /// the queue is full.
     ///
     /// # Errors
     /// The background thread's error as soon as it has one; [`SnapshotError::Request`] for values that are not one
-    /// shard, or a shard given twice.
+    /// shard, a shard given twice or one of another writer.
     pub fn push(&mut self, level: u8, array: &str, first_patch: u64, values: Values) -> Result<()> {
         let index = self.plan.find(level, array)?;
         self.plan.check(index, first_patch, &values)?;
-        let shard =
-            &mut self.pushed[index][(first_patch / self.plan.arrays[index].1.shard) as usize];
-        if std::mem::replace(shard, true) {
-            let text = format!(
-                "level {level}, array {array:?}: the shard at patch {first_patch} was pushed before"
-            );
-            return Err(SnapshotError::Request(text));
-        }
-        self.thread.queue.push(index, first_patch, values)
+        let number = first_patch / self.plan.arrays[index].1.shard;
+        let pushed = &mut self.pushed[index];
+        let place = number.checked_sub(pushed.first);
+        let shard = place.and_then(|n| pushed.done.get_mut(n as usize));
+        let fault = match shard.map(|done| std::mem::replace(done, true)) {
+            Some(false) => return self.thread.queue.push(index, first_patch, values),
+            Some(true) => "was pushed before",
+            None => "is another writer's",
+        };
+        let text =
+            format!("level {level}, array {array:?}: the shard at patch {first_patch} {fault}");
+        Err(SnapshotError::Request(text))
     }
 
-    /// Declares the snapshot whole and lets the background thread make it durable under its final name.
+    /// Declares this writer's shards whole and lets the background thread make them durable; if it is the only writer, under
+    /// the snapshot's final name.
     ///
     /// # Errors
     /// [`SnapshotError::Request`] if a shard is missing; the snapshot is then dropped.
     pub fn finish(mut self) -> Result<Finishing> {
         for ((level, array), pushed) in self.plan.arrays.iter().zip(&self.pushed) {
-            if let Some(shard) = pushed.iter().position(|done| !done) {
+            if let Some(place) = pushed.done.iter().position(|done| !done) {
                 let text = format!(
-                    "level {level}, array {:?}: shard {shard} was never pushed",
-                    array.header.name
+                    "level {level}, array {:?}: shard {} was never pushed",
+                    array.header.name,
+                    pushed.first + place as u64
                 );
                 return Err(SnapshotError::Request(text));
             }
         }
-        self.thread.queue.push_last(Job::Finish);
+        self.thread.queue.push_order(Job::Finish);
         let handle = self.thread.handle.take();
+        let queue = self.thread.queue.clone();
         Ok(Finishing {
-            thread: Thread {
-                queue: self.thread.queue.clone(),
-                handle,
-            },
+            thread: Thread { queue, handle },
+            unnamed: self.role == Role::Leader,
         })
     }
 }
@@ -161,13 +250,13 @@ impl SnapshotWriter {
 impl Drop for SnapshotWriter {
     fn drop(&mut self) {
         if self.thread.handle.is_some() {
-            self.thread.queue.push_last(Job::Abort);
+            self.thread.queue.stop();
         }
     }
 }
 
 impl Finishing {
-    /// The finished snapshot, or `None` while the thread works.
+    /// The finished snapshot (of a follower: its share), or `None` while the thread works, or a leader waits to be told.
     ///
     /// # Errors
     /// The background thread's error; the temporary directory is gone then.
@@ -175,80 +264,45 @@ impl Finishing {
         self.thread.queue.outcome().unwrap_or(Ok(None))
     }
 
-    /// Waits for the finished snapshot.
+    /// Whether all of this writer's shards are on the disk; of an only writer: whether the snapshot has its name.
     ///
     /// # Errors
     /// As [`Finishing::poll`].
-    pub fn wait(self) -> Result<Done> {
+    pub fn is_synced(&self) -> Result<bool> {
+        self.thread.queue.is_synced()
+    }
+
+    /// Waits until [`Finishing::is_synced`].
+    ///
+    /// # Errors
+    /// As [`Finishing::poll`].
+    pub fn wait_until_synced(&self) -> Result<()> {
+        self.thread.queue.wait_until_synced()
+    }
+
+    /// Tells the leader that all writers have synced their shards: its thread gives the snapshot its name. Of others it asks
+    /// nothing.
+    pub fn publish(&mut self) {
+        if std::mem::take(&mut self.unnamed) {
+            self.thread.queue.push_order(Job::Publish);
+        }
+    }
+
+    /// Waits for the finished snapshot; a leader publishes it first.
+    ///
+    /// # Errors
+    /// As [`Finishing::poll`].
+    pub fn wait(mut self) -> Result<Done> {
+        self.publish();
         let done = self.thread.queue.wait_for_outcome()?;
-        done.ok_or_else(|| SnapshotError::Request("the snapshot was aborted".to_string()))
+        done.ok_or_else(aborted)
     }
 }
 
-impl Worker {
-    /// Creates the temporary directory in the caller's thread, so that a missing permission shows at once, and starts.
-    fn start(self) -> Result<JoinHandle<()>> {
-        let created = self
-            .plan
-            .create(&self.partial)
-            .inspect_err(|_| self.clean())?;
-        let partial = self.partial.clone();
-        std::thread::Builder::new()
-            .name("nestar-snapshot".to_string())
-            .spawn(move || self.run(created))
-            .map_err(|error| SnapshotError::io("start the thread that writes", &partial, &error))
-    }
-
-    /// Serves the queue and reports the outcome, a panic included: the run must not wait for ever.
-    fn run(&self, created: u64) {
-        let served = catch_unwind(AssertUnwindSafe(|| self.serve(created)));
-        let panicked = |_| {
-            Err(SnapshotError::Request(
-                "the thread that writes snapshots panicked".to_string(),
-            ))
-        };
-        let outcome = served.unwrap_or_else(panicked);
-        if !matches!(outcome, Ok(Some(_))) {
-            self.clean();
+impl Drop for Finishing {
+    fn drop(&mut self) {
+        if self.unnamed {
+            self.thread.queue.stop();
         }
-        self.queue.end(outcome);
-    }
-
-    /// Stores shards until the snapshot is finished or aborted.
-    fn serve(&self, created: u64) -> Outcome {
-        let mut bytes = created;
-        loop {
-            match self.queue.pop() {
-                Job::Shard {
-                    array,
-                    first_patch,
-                    values,
-                } => {
-                    let (level, planned) = &self.plan.arrays[array];
-                    let name = &planned.header.name;
-                    bytes +=
-                        self.plan
-                            .store_shard(&self.partial, *level, name, first_patch, &values)?;
-                    self.queue.stored(values.bytes().len());
-                }
-                Job::Finish => {
-                    bytes += self
-                        .plan
-                        .publish(&self.partial, &self.complete, self.replace)?;
-                    let seconds = self.begun.elapsed().as_secs_f64();
-                    return Ok(Some(Done {
-                        path: self.complete.clone(),
-                        bytes,
-                        seconds,
-                    }));
-                }
-                Job::Abort => return Ok(None),
-            }
-        }
-    }
-
-    /// Removes the temporary directory; a failure here must not hide the error that led to it.
-    fn clean(&self) {
-        let _ = files::remove_tree(&self.partial);
     }
 }

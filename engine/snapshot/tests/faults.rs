@@ -332,33 +332,3 @@ fn a_missing_array_or_level_lists_what_is_there() {
     assert!(text(snapshot.read(0, "denisty")).contains("density, energy"));
     assert!(text(snapshot.read(1, "density")).contains("it has level 0"));
 }
-
-#[test]
-fn processes_that_write_disjoint_shards_make_the_same_snapshot() {
-    let folder = Folder::new();
-    let levels = levels();
-    let single = write(&folder.target(0), &attributes(), &levels);
-    let (partial, complete) = (folder.0.join("partial"), folder.0.join("000001.zarr"));
-    let plan = || Plan::new(&attributes(), &levels).unwrap();
-    plan().create(&partial).unwrap();
-    std::thread::scope(|scope| {
-        for rank in 0..2 {
-            let (plan, partial, levels) = (plan(), &partial, &levels);
-            scope.spawn(move || {
-                let shard = plan.shard_patches(0);
-                for name in [ORIGIN, LEAF, "density", "energy", "magnetic_x_face"] {
-                    let all = array(&levels[0], name);
-                    let row = all.len() / 2500;
-                    for first in (rank * shard..2500).step_by(2 * shard) {
-                        let part = common::part(&all, first * row, (first + shard).min(2500) * row);
-                        plan.store_shard(partial, 0, name, first as u64, &part)
-                            .unwrap();
-                    }
-                }
-            });
-        }
-    });
-    plan().publish(&partial, &complete, false).unwrap();
-    let shared = Snapshot::open(&complete).unwrap();
-    assert_eq!(digest(&shared).unwrap(), digest(&single).unwrap());
-}

@@ -1,0 +1,112 @@
+//! The thread that compresses and stores.
+
+use crate::queue::{Done, Job, Outcome, Queue};
+use crate::store::Plan;
+use crate::writer::Role;
+use crate::{Result, SnapshotError, files};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+/// What the background thread works on.
+pub(crate) struct Worker {
+    pub plan: Arc<Plan>,
+    pub queue: Arc<Queue>,
+    pub partial: PathBuf,
+    pub complete: PathBuf,
+    pub role: Role,
+    pub replace: bool,
+    pub begun: Instant,
+}
+
+impl Worker {
+    /// Creates the temporary directory in the caller's thread, so that a missing permission shows at once, and starts.
+    pub fn start(self) -> Result<JoinHandle<()>> {
+        let created = match self.role {
+            Role::Follower => 0,
+            Role::Only | Role::Leader => {
+                let created = self.plan.create(&self.partial);
+                created.inspect_err(|_| self.clean())?
+            }
+        };
+        let partial = self.partial.clone();
+        std::thread::Builder::new()
+            .name("nestar-snapshot".to_string())
+            .spawn(move || self.run(created))
+            .map_err(|error| SnapshotError::io("start the thread that writes", &partial, &error))
+    }
+
+    /// Serves the queue and reports the outcome, a panic included: the run must not wait for ever.
+    fn run(&self, created: u64) {
+        let served = catch_unwind(AssertUnwindSafe(|| self.serve(created)));
+        let panicked = |_| {
+            Err(SnapshotError::Request(
+                "the thread that writes snapshots panicked".to_string(),
+            ))
+        };
+        let outcome = served.unwrap_or_else(panicked);
+        if !matches!(outcome, Ok(Some(_))) {
+            self.clean();
+        }
+        self.queue.end(outcome);
+    }
+
+    /// Stores shards until the snapshot is finished or aborted.
+    fn serve(&self, created: u64) -> Outcome {
+        let (mut bytes, mut stored) = (created, Vec::new());
+        loop {
+            match self.queue.pop() {
+                Job::Shard {
+                    array,
+                    first_patch,
+                    values,
+                } => {
+                    let (level, planned) = &self.plan.arrays[array];
+                    let name = &planned.header.name;
+                    bytes +=
+                        self.plan
+                            .store_shard(&self.partial, *level, name, first_patch, &values)?;
+                    self.queue.stored(values.bytes().len());
+                    stored.push((*level, name, first_patch));
+                }
+                Job::Finish => {
+                    for (level, name, first_patch) in stored.drain(..) {
+                        self.plan
+                            .sync_shard(&self.partial, level, name, first_patch)?;
+                    }
+                    match self.role {
+                        Role::Only => return self.publish(bytes),
+                        Role::Leader => self.queue.synced(),
+                        Role::Follower => return self.done(bytes),
+                    }
+                }
+                Job::Publish => return self.publish(bytes),
+                Job::Abort => return Ok(None),
+            }
+        }
+    }
+
+    fn publish(&self, bytes: u64) -> Outcome {
+        let published = self
+            .plan
+            .publish(&self.partial, &self.complete, self.replace)?;
+        self.done(bytes + published)
+    }
+
+    fn done(&self, bytes: u64) -> Outcome {
+        Ok(Some(Done {
+            path: self.complete.clone(),
+            bytes,
+            seconds: self.begun.elapsed().as_secs_f64(),
+        }))
+    }
+
+    /// Removes the temporary directory, unless another writer does; a failure here must not hide the error that led to it.
+    fn clean(&self) {
+        if self.role != Role::Follower {
+            let _ = files::remove_tree(&self.partial);
+        }
+    }
+}
