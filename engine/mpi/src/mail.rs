@@ -1,10 +1,13 @@
 //! The connection of a rank to all others, by MPI.
 
 use crate::launch::Verdict;
-use crate::mpi::{Comm, Operation, Transfer, abort, finalise, start};
+use crate::mpi::{Comm, Operation, Transfer, abort, finalise, reaches_gpus, start};
 use crate::patience::Patience;
 use crate::seat;
-use nestar_engine::ranks::{Communicator, Halo, Message, Pending, RanksError, Reduction, Seat};
+use nestar_engine::device::{DeviceKind, Parcel};
+use nestar_engine::ranks::{
+    Communicator, Halo, Message, Pending, PendingParcels, RanksError, Reduction, Seat,
+};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -15,6 +18,8 @@ use std::time::{Duration, Instant};
 const KNOWN: i32 = 1;
 /// Tags of messages that nobody expects; two, so that those of the next exchange are told from those of this one.
 const SURPRISE: i32 = 2;
+/// Tag of what lies in the memory of devices.
+const PARCEL: i32 = 4;
 /// How long a rank that failed waits for the others to end as well, before it ends them.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -181,6 +186,35 @@ impl Communicator for Mpi {
         }))
     }
 
+    fn reaches(&self, kind: DeviceKind) -> bool {
+        match kind {
+            DeviceKind::Cuda => reaches_gpus(),
+            // its memory is the host's
+            DeviceKind::Emulated => true,
+        }
+    }
+
+    unsafe fn start_parcels(
+        &self,
+        sends: &[Parcel],
+        receives: &[Parcel],
+    ) -> Result<Box<dyn PendingParcels>, RanksError> {
+        let run = self.0.run;
+        let receive = |p: &Parcel| {
+            // SAFETY: the caller keeps the memory
+            unsafe { run.receive_at(p.address, p.bytes, p.peer, PARCEL) }
+        };
+        let send = |p: &Parcel| {
+            // SAFETY: the caller keeps the memory
+            unsafe { run.send_from(p.address, p.bytes, p.peer, PARCEL) }
+        };
+        let receives = receives.iter().map(receive);
+        Ok(Box::new(ParcelsUnderWay {
+            transfers: receives.chain(sends.iter().map(send)).collect(),
+            patience: self.patience(),
+        }))
+    }
+
     fn broadcast(&self, root: usize, bytes: &mut Vec<u8>) -> Result<(), RanksError> {
         let run = self.0.run;
         let length = (bytes.len() as u64).to_le_bytes().to_vec();
@@ -230,6 +264,21 @@ impl Pending for UnderWay {
             receives: self.receives.into_iter().map(finish).collect(),
             sends: self.sends.into_iter().map(finish).collect(),
         })
+    }
+}
+
+/// Parcels under way.
+struct ParcelsUnderWay {
+    transfers: Vec<Transfer<u8>>,
+    patience: Patience,
+}
+
+impl PendingParcels for ParcelsUnderWay {
+    fn finish(self: Box<Self>) -> Result<(), RanksError> {
+        for transfer in self.transfers {
+            wait_for(transfer, self.patience);
+        }
+        Ok(())
     }
 }
 

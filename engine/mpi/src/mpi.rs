@@ -1,4 +1,4 @@
-//! MPI: the only file that names it. Every call returns at once and waiting is done by asking again: so calls of several
+//! MPI: the only module that names it. Every call returns at once and waiting is done by asking again: so calls of several
 //! threads need only come one at a time, and a rank that waits can leave its core to one that works.
 
 use ::mpi::Threading;
@@ -20,6 +20,12 @@ macro_rules! mpi {
         assert_eq!(code, 0, concat!(stringify!($call), " failed"));
     }};
 }
+
+mod gpus;
+mod transfer;
+
+pub use gpus::reaches_gpus;
+pub use transfer::Transfer;
 
 /// Starts MPI for this process; the communicator of all ranks. Longer messages than `largest` bytes (below 2^31, as MPI
 /// counts them in 31 bits) go in pieces.
@@ -66,6 +72,12 @@ pub fn library() -> String {
     words.join(" ")
 }
 
+/// The type of what is sent.
+fn bytes() -> ffi::MPI_Datatype {
+    // SAFETY: a constant of the library
+    unsafe { ffi::RSMPI_UINT8_T }
+}
+
 /// How values are combined.
 #[derive(Clone, Copy)]
 pub enum Operation {
@@ -104,84 +116,6 @@ pub struct Comm {
 unsafe impl Send for Comm {}
 // SAFETY: as above
 unsafe impl Sync for Comm {}
-
-/// Data under way, owned until it has left or arrived.
-pub struct Transfer<T> {
-    requests: Vec<ffi::MPI_Request>,
-    /// What goes out, where it is not `values`.
-    given: Vec<T>,
-    values: Vec<T>,
-    /// Where the parts of the ranks lie in `values`, where they differ.
-    lengths: Vec<c_int>,
-    starts: Vec<c_int>,
-}
-
-// SAFETY: handles that all threads may use, one call at a time
-unsafe impl<T: Send> Send for Transfer<T> {}
-
-impl<T> Transfer<T> {
-    fn new(mut given: Vec<T>, mut values: Vec<T>) -> Self {
-        // an empty vector may lie at address 1, which is how a library says `MPI_IN_PLACE`
-        for buffer in [&mut given, &mut values] {
-            if buffer.capacity() == 0 {
-                buffer.reserve(1);
-            }
-        }
-        Self {
-            requests: Vec::with_capacity(1),
-            given,
-            values,
-            lengths: Vec::new(),
-            starts: Vec::new(),
-        }
-    }
-
-    /// Room for one more request.
-    fn request(&mut self) -> *mut ffi::MPI_Request {
-        // SAFETY: a constant of the library
-        self.requests.push(unsafe { ffi::RSMPI_REQUEST_NULL });
-        let last = self.requests.len() - 1;
-        &mut self.requests[last]
-    }
-
-    /// Whether all has left and arrived.
-    pub fn is_done(&mut self) -> bool {
-        let mut done = 1;
-        if !self.requests.is_empty() {
-            mpi!(MPI_Testall(
-                self.requests.len() as c_int,
-                self.requests.as_mut_ptr(),
-                &mut done,
-                ffi::RSMPI_STATUSES_IGNORE
-            ));
-            if done != 0 {
-                self.requests.clear();
-            }
-        }
-        done != 0
-    }
-
-    /// The data, received or to be used again.
-    ///
-    /// # Panics
-    /// If it is still under way.
-    pub fn take(mut self) -> Vec<T> {
-        assert!(self.requests.is_empty(), "the data is still under way");
-        std::mem::take(&mut self.values)
-    }
-}
-
-impl<T> Drop for Transfer<T> {
-    fn drop(&mut self) {
-        if !self.requests.is_empty() {
-            // MPI still reads or writes the memory
-            std::mem::forget(std::mem::take(&mut self.given));
-            std::mem::forget(std::mem::take(&mut self.values));
-            std::mem::forget(std::mem::take(&mut self.lengths));
-            std::mem::forget(std::mem::take(&mut self.starts));
-        }
-    }
-}
 
 impl Comm {
     /// This rank.
@@ -232,61 +166,118 @@ impl Comm {
     /// Sends bytes to a receiver that knows how many.
     pub fn send(self, bytes: Vec<u8>, peer: usize, tag: i32) -> Transfer<u8> {
         let mut transfer = Transfer::new(Vec::new(), bytes);
-        let whole = transfer.values.as_ptr();
-        for piece in pieces(transfer.values.len(), self.largest) {
-            let (start, length) = (whole.wrapping_add(piece.start), piece.len() as c_int);
-            let (to, request) = (peer as c_int, transfer.request());
-            mpi!(MPI_Isend(
-                start.cast(),
-                length,
-                ffi::RSMPI_UINT8_T,
-                to,
-                tag,
-                self.raw,
-                request
-            ));
-        }
+        let (from, length) = (transfer.values.as_ptr(), transfer.values.len());
+        self.start_sending(&mut transfer, from, length, peer, tag, false);
         transfer
     }
 
     /// Sends bytes to a receiver that does not expect them; the transfer ends when the receiver's `arrived` has found them.
     pub fn surprise(self, bytes: Vec<u8>, peer: usize, tag: i32) -> Transfer<u8> {
         let mut transfer = Transfer::new(Vec::new(), bytes);
-        let whole = transfer.values.as_ptr();
-        for piece in pieces(transfer.values.len(), self.largest) {
-            let (start, length) = (whole.wrapping_add(piece.start), piece.len() as c_int);
-            let (to, request) = (peer as c_int, transfer.request());
-            mpi!(MPI_Issend(
-                start.cast(),
-                length,
-                ffi::RSMPI_UINT8_T,
-                to,
-                tag,
-                self.raw,
-                request
-            ));
-        }
+        let (from, length) = (transfer.values.as_ptr(), transfer.values.len());
+        self.start_sending(&mut transfer, from, length, peer, tag, true);
         transfer
     }
 
     /// Receives as many bytes as `bytes` holds.
     pub fn receive(self, bytes: Vec<u8>, peer: usize, tag: i32) -> Transfer<u8> {
         let mut transfer = Transfer::new(Vec::new(), bytes);
-        let whole = transfer.values.as_mut_ptr();
-        for piece in pieces(transfer.values.len(), self.largest) {
-            let (start, length) = (whole.wrapping_add(piece.start), piece.len() as c_int);
-            let (from, request) = (peer as c_int, transfer.request());
+        let (to, length) = (transfer.values.as_mut_ptr(), transfer.values.len());
+        self.start_receiving(&mut transfer, to, length, peer, tag);
+        transfer
+    }
+
+    /// Sends `length` bytes from an address, which may be a device's where the library [reaches](reaches_gpus) it.
+    ///
+    /// # Safety
+    /// The memory is there and does not change until the transfer is done.
+    pub unsafe fn send_from(
+        self,
+        address: u64,
+        length: usize,
+        peer: usize,
+        tag: i32,
+    ) -> Transfer<u8> {
+        let mut transfer = Transfer::new(Vec::new(), Vec::new());
+        let from = std::ptr::with_exposed_provenance(address as usize);
+        self.start_sending(&mut transfer, from, length, peer, tag, false);
+        transfer
+    }
+
+    /// Receives `length` bytes at an address, as [`Comm::send_from`].
+    ///
+    /// # Safety
+    /// The memory is there and nobody else uses it until the transfer is done.
+    pub unsafe fn receive_at(
+        self,
+        address: u64,
+        length: usize,
+        peer: usize,
+        tag: i32,
+    ) -> Transfer<u8> {
+        let mut transfer = Transfer::new(Vec::new(), Vec::new());
+        let to = std::ptr::with_exposed_provenance_mut(address as usize);
+        self.start_receiving(&mut transfer, to, length, peer, tag);
+        transfer
+    }
+
+    fn start_sending(
+        self,
+        transfer: &mut Transfer<u8>,
+        from: *const u8,
+        length: usize,
+        peer: usize,
+        tag: i32,
+        until_found: bool,
+    ) {
+        for piece in pieces(length, self.largest) {
+            let (start, length) = (from.wrapping_add(piece.start), piece.len() as c_int);
+            let (to, kind, request) = (peer as c_int, bytes(), transfer.request());
+            if until_found {
+                mpi!(MPI_Issend(
+                    start.cast(),
+                    length,
+                    kind,
+                    to,
+                    tag,
+                    self.raw,
+                    request
+                ));
+            } else {
+                mpi!(MPI_Isend(
+                    start.cast(),
+                    length,
+                    kind,
+                    to,
+                    tag,
+                    self.raw,
+                    request
+                ));
+            }
+        }
+    }
+
+    fn start_receiving(
+        self,
+        transfer: &mut Transfer<u8>,
+        to: *mut u8,
+        length: usize,
+        peer: usize,
+        tag: i32,
+    ) {
+        for piece in pieces(length, self.largest) {
+            let (start, length) = (to.wrapping_add(piece.start), piece.len() as c_int);
+            let (from, kind, request) = (peer as c_int, bytes(), transfer.request());
             mpi!(MPI_Irecv(
                 start.cast(),
                 length,
-                ffi::RSMPI_UINT8_T,
+                kind,
                 from,
                 tag,
                 self.raw,
                 request
             ));
         }
-        transfer
     }
 
     /// Starts receiving a piece that has arrived unexpected: its sender and its bytes. Pieces of a sender come in order.

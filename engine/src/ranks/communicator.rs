@@ -2,6 +2,7 @@
 //! transport or on the number of ranks.
 
 use super::seat::Seat;
+use crate::device::{DeviceKind, Parcel};
 use std::fmt;
 
 /// How values of the ranks become one. All kinds are exact: the order of the ranks does not matter.
@@ -57,7 +58,16 @@ pub trait Pending: Send {
     fn finish(self: Box<Self>) -> Result<Halo, RanksError>;
 }
 
-/// The connection of one rank to all others. All calls but `rank`, `size`, `seat`, `abort` and `failure` are collective: every rank makes the
+/// Parcels under way.
+pub trait PendingParcels: Send {
+    /// Waits until all parcels have left and arrived.
+    ///
+    /// # Errors
+    /// As [`Communicator::start`].
+    fn finish(self: Box<Self>) -> Result<(), RanksError>;
+}
+
+/// The connection of one rank to all others. All calls but `rank`, `size`, `seat`, `reaches`, `abort` and `failure` are collective: every rank makes the
 /// same calls in the same order. They are made by one thread at a time, not always by the same one.
 ///
 /// A rank that fails calls [`Communicator::abort`]; the others' calls then fail, or their processes are ended.
@@ -98,6 +108,29 @@ pub trait Communicator: Send + Sync + 'static {
     /// # Errors
     /// As [`Communicator::reduce`].
     fn start(&self, halo: Halo) -> Result<Box<dyn Pending>, RanksError>;
+
+    /// Whether [`Communicator::start_parcels`] takes addresses of such devices.
+    fn reaches(&self, _: DeviceKind) -> bool {
+        false
+    }
+
+    /// Starts sending and receiving what lies in the memory of devices, without a copy in the memory of the host. The parcels
+    /// for a peer arrive in the order of its parcels from here. Other calls may come before their end.
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce`]; a transport that does not [reach](Communicator::reaches) devices.
+    ///
+    /// # Safety
+    /// The memory of the parcels is there until they have left and arrived; until then nobody changes what is sent or uses
+    /// what is received.
+    unsafe fn start_parcels(
+        &self,
+        _: &[Parcel],
+        _: &[Parcel],
+    ) -> Result<Box<dyn PendingParcels>, RanksError> {
+        let why = "this transport does not reach the memory of devices";
+        Err(RanksError::Transport(why.into()))
+    }
 
     /// Every rank gets the bytes of rank `root`.
     ///

@@ -1,18 +1,20 @@
-//! The links between the ranks' devices: one choice for all ranks, GPU to GPU where every rank can, through the hosts and the
-//! ranks' messages otherwise.
+//! The links between the ranks' devices: one choice for all ranks, GPU to GPU where every rank can, by the ranks' messages
+//! where those reach the devices (CUDA-aware MPI), through the hosts otherwise.
 //!
 //! A direct link is watched: where it fails, or where another rank of this process does, whatever waits for data that will
 //! not come ends, and all ranks end with a message. `NESTAR_NCCL=0` in the environment of any rank sends everything through
 //! the hosts.
 
+mod aware;
 mod staged;
 #[cfg(test)]
 mod tests;
 mod watch;
 
 use super::{Ranks, RanksError};
-use crate::device::{Device, DeviceError, DeviceKind, DeviceLink, LinkId};
+use crate::device::{Carrier, Device, DeviceError, DeviceKind, DeviceLink, LinkId};
 use crate::error::Error;
+use aware::Aware;
 use bevy_ecs::prelude::Resource;
 use staged::Staged;
 use std::ops::Deref;
@@ -72,12 +74,21 @@ pub fn connect(ranks: &Ranks, device: &Device) -> Result<Connection, Error> {
         Direct::Unwanted => None,
         Direct::Impossible(why) => Some(why),
     };
-    let staged = Arc::new(Staged::new(ranks, device)?);
+    let carrier: Arc<dyn Carrier> = match reached(ranks, device)? {
+        true => Arc::new(Aware::new(ranks, device)),
+        false => Arc::new(Staged::new(ranks, device)?),
+    };
     Ok(Connection {
         watch: None,
-        link: DeviceLink::new(device, staged, ranks.rank(), ranks.size()),
+        link: DeviceLink::new(device, carrier, ranks.rank(), ranks.size()),
         note,
     })
+}
+
+/// Whether the transport of the ranks reaches the memory of all their devices.
+fn reached(ranks: &Ranks, device: &Device) -> Result<bool, RanksError> {
+    let beyond = !ranks.communicator().reaches(device.kind());
+    Ok(!ranks.are_alone() && !ranks.any(beyond)?)
 }
 
 /// A direct link, if there can be one.

@@ -23,7 +23,9 @@ mod tests;
 
 pub use alone::Alone;
 pub use build::Shares;
-pub use communicator::{Communicator, Halo, Message, Pending, RanksError, Reduction};
+pub use communicator::{
+    Communicator, Halo, Message, Pending, PendingParcels, RanksError, Reduction,
+};
 pub use link::Connection;
 pub use others::OtherRanks;
 pub use plan::Plan;

@@ -2,6 +2,7 @@
 //! the call, the sender and the receiver.
 
 use crate::{Case, Launcher, role};
+use nestar::engine::device::{DeviceKind, Parcel};
 use nestar::engine::ranks::{Communicator, Halo, Message, Reduction};
 
 /// Rounds of calls.
@@ -40,6 +41,7 @@ pub fn talk(ranks: &dyn Communicator) {
         gathers(ranks, round);
         exchanges(ranks, round);
         halos(ranks, round);
+        parcels(ranks, round);
         broadcasts(ranks, round);
     }
     ranks.barrier().unwrap();
@@ -138,6 +140,40 @@ fn halos(ranks: &dyn Communicator, round: u64) {
             assert_eq!(message.bytes, content(call, round, me, message.peer));
         }
     }
+}
+
+/// Two parcels from each to each, in memory as that of an emulated device, with other calls in between.
+fn parcels(ranks: &dyn Communicator, round: u64) {
+    // one rank has nobody to send to, and no MPI
+    assert_eq!(ranks.reaches(DeviceKind::Emulated), ranks.size() > 1);
+    if ranks.size() == 1 {
+        return;
+    }
+    let me = ranks.rank();
+    let others = (0..ranks.size()).filter(|&peer| peer != me);
+    let calls: Vec<(u64, usize)> = others.flat_map(|peer| [(7, peer), (8, peer)]).collect();
+    let content = |(call, peer): (u64, usize), from: usize| {
+        let to = me + peer - from;
+        content(call, round, from, to)
+    };
+    let leaving: Vec<Vec<u8>> = calls.iter().map(|&call| content(call, me)).collect();
+    let expected: Vec<Vec<u8>> = calls.iter().map(|&call| content(call, call.1)).collect();
+    let mut room: Vec<Vec<u8>> = expected.iter().map(|bytes| vec![0; bytes.len()]).collect();
+    let parcel = |(&(_, peer), (pointer, bytes)): (&(u64, usize), (*const u8, usize))| Parcel {
+        peer,
+        address: pointer.expose_provenance() as u64,
+        bytes,
+    };
+    let sends = leaving.iter().map(|bytes| (bytes.as_ptr(), bytes.len()));
+    let sends: Vec<Parcel> = calls.iter().zip(sends).map(parcel).collect();
+    let receives = room.iter_mut();
+    let receives = receives.map(|bytes| (bytes.as_mut_ptr().cast_const(), bytes.len()));
+    let receives: Vec<Parcel> = calls.iter().zip(receives).map(parcel).collect();
+    // SAFETY: the vectors stay as they are until the parcels have left and arrived
+    let pending = unsafe { ranks.start_parcels(&sends, &receives) }.unwrap();
+    halos(ranks, round);
+    pending.finish().unwrap();
+    assert_eq!(room, expected);
 }
 
 fn broadcasts(ranks: &dyn Communicator, round: u64) {

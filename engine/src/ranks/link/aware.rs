@@ -1,0 +1,68 @@
+//! The way by a transport of the ranks that reads and writes the memory of devices itself (CUDA-aware MPI).
+
+use crate::device::{Carrier, Device, DeviceError, Parcel};
+use crate::ranks::{PendingParcels, Ranks};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A link by the ranks' transport.
+pub(super) struct Aware {
+    ranks: Ranks,
+    device: Device,
+    under_way: Mutex<VecDeque<Box<dyn PendingParcels>>>,
+}
+
+impl Aware {
+    pub(super) fn new(ranks: &Ranks, device: &Device) -> Self {
+        Self {
+            ranks: ranks.clone(),
+            device: device.clone(),
+            under_way: Mutex::default(),
+        }
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, VecDeque<Box<dyn PendingParcels>>> {
+        // a thread that panicked has left whole exchanges behind
+        self.under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Carrier for Aware {
+    fn describe(&self) -> String {
+        "by the ranks' messages from device to device".into()
+    }
+
+    fn start(&self, sends: &[Parcel], receives: &[Parcel]) -> Result<(), DeviceError> {
+        let full = |parcels: &[Parcel]| -> Vec<Parcel> {
+            let full = parcels.iter().filter(|parcel| parcel.bytes > 0);
+            full.copied().collect()
+        };
+        // the transport knows nothing of the device's work: what is sent must be there
+        self.device.synchronise()?;
+        let communicator = self.ranks.communicator();
+        // SAFETY: memory of the device, which the caller of the link keeps and leaves alone until the exchange is finished
+        let started = unsafe { communicator.start_parcels(&full(sends), &full(receives)) }?;
+        self.under_way().push_back(started);
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<(), DeviceError> {
+        let oldest = self.under_way().pop_front();
+        Ok(oldest.map_or(Ok(()), PendingParcels::finish)?)
+    }
+
+    fn is_done(&self) -> Result<bool, DeviceError> {
+        Ok(self.under_way().is_empty())
+    }
+
+    fn check(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn stop(&self) {
+        // the transport may still use the memory: what is under way stays until the ranks end
+        self.under_way().drain(..).for_each(std::mem::forget);
+    }
+}
