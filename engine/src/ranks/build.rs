@@ -4,10 +4,11 @@
 use super::communicator::{Communicator, Message, RanksError, Reduction};
 use super::faces::FacePlan;
 use super::plan::Plan;
-use super::reach::{Part, below, beside, beyond_faces, joined};
+use super::reach::{Part, below, beside, beside_root, beyond_faces, joined};
 use crate::mesh::topology::shared::Octet;
 use crate::mesh::{Changes, Cuts, Topology};
 use bevy_ecs::prelude::*;
+use rayon::prelude::*;
 
 /// What a rank knows about the copies it keeps, level by level.
 #[derive(Resource, Clone, Debug, Default)]
@@ -57,7 +58,7 @@ pub fn root(
         0,
         topology.domain.root.iter().map(|&n| n as usize).product(),
     );
-    shares.touched[0] = beside(topology, 0, &owned);
+    shares.touched[0] = beside_root(topology, &owned);
     hold(topology, 0, &owned, &shares.touched[0]);
     topology.link_families(0);
     topology.link_owned(0);
@@ -78,13 +79,7 @@ pub fn propose(
     imbalance: f64,
 ) -> Result<Proposal, RanksError> {
     topology.mark(changes);
-    let mut new = changes.refine.iter().peekable();
-    let parents: Vec<(u64, bool)> = topology
-        .rows(level)
-        .iter()
-        .filter(|&&row| !topology.is_leaf(row))
-        .map(|row| (topology.key(*row), new.next_if_eq(&row).is_some()))
-        .collect();
+    let parents = parents(topology, level, changes);
     let cut = balance(topology, ranks, level + 1, &parents, imbalance)?;
     let mut messages: Vec<Message> = Vec::new();
     for (key, new) in parents {
@@ -105,6 +100,19 @@ pub fn propose(
     let octets = words.map(|&word| u64::from_le_bytes(word));
     let octets = octets.map(|word| (word >> 1, word & 1 == 1)).collect();
     Ok(Proposal { octets, cut })
+}
+
+/// Keys of the own patches of `level` with children, ascending, and whether the children are new.
+fn parents(topology: &Topology, level: usize, changes: &Changes) -> Vec<(u64, bool)> {
+    let rows = topology.rows(level).par_iter().with_min_len(1024);
+    let refined = rows.filter(|&&row| !topology.is_leaf(row));
+    let keyed: Vec<(u64, u32)> = refined.map(|&row| (topology.key(row), row)).collect();
+    let mut new = changes.refine.iter().peekable();
+    let mut is_new = |row: u32| new.next_if(|&&new| new == row).is_some();
+    keyed
+        .into_iter()
+        .map(|(key, row)| (key, is_new(row)))
+        .collect()
 }
 
 /// Cuts `level` anew if its octets, of which this rank knows those of its `parents`, are shared out badly; whether it did.
@@ -183,7 +191,7 @@ pub fn rebuild(
     }
     topology.link_families(fine);
     topology.link_copies(level);
-    touch(topology, shares, fine, &owned);
+    touch(topology, shares, fine);
     let standing = finer_octets(topology, fine);
     copy(
         topology,
@@ -212,8 +220,7 @@ fn follow_cut(
     shares: &mut Shares,
     level: usize,
 ) -> Result<(), RanksError> {
-    let owned = owned_parts(topology, level);
-    touch(topology, shares, level, &owned);
+    touch(topology, shares, level);
     let standing = finer_octets(topology, level);
     copy(
         topology,
@@ -249,8 +256,8 @@ fn finer_octets(topology: &Topology, level: usize) -> Vec<Octet> {
 }
 
 /// Notes what the own patches of `level` touch.
-fn touch(topology: &Topology, shares: &mut Shares, level: usize, owned: &[Part]) {
-    let mut touched = beside(topology, level, owned);
+fn touch(topology: &Topology, shares: &mut Shares, level: usize) {
+    let mut touched = beside(topology, level);
     touched.extend(beyond_faces(topology, level));
     shares.touched[level] = joined(touched);
 }
@@ -280,7 +287,8 @@ fn hold(topology: &mut Topology, level: usize, owned: &[Part], copied: &[Part]) 
         ..octet((key, 0))
     });
     octets.extend(more);
-    octets.sort_unstable_by_key(|octet| octet.key);
+    // two ascending runs: the stable sort merges them
+    octets.sort_by_key(|octet| octet.key);
     octets.dedup_by(|next, kept| {
         let same = next.key == kept.key;
         if same {
@@ -384,10 +392,12 @@ fn averages(topology: &Topology, level: usize) -> Plan {
         }
     }
     for &row in topology.rows(level) {
-        let owner = topology.cuts().owner(level + 1, topology.key(row) << 3);
-        if !topology.is_leaf(row) && owner != topology.rank() {
-            plan.receive(owner, row);
+        let first = topology.first_child(row);
+        if topology.is_leaf(row) || first.is_some_and(|first| topology.is_owned(first)) {
+            continue;
         }
+        let owner = topology.cuts().owner(level + 1, topology.key(row) << 3);
+        plan.receive(owner, row);
     }
     plan
 }

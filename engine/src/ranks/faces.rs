@@ -3,6 +3,7 @@
 use crate::mesh::Topology;
 use crate::mesh::nesting::coarse_neighbour;
 use nestar_kernels::mesh::{COARSER, face_direction};
+use rayon::prelude::*;
 
 /// A face of a fine patch: its row, and the face (x-, x+, y-, y+, z-, z+).
 pub type Face = (u32, u8);
@@ -22,18 +23,19 @@ pub struct FacePlan {
 /// The faces between `level` and the finer one that lie between two ranks.
 #[must_use]
 pub fn between_ranks(topology: &Topology, level: usize) -> FacePlan {
-    let mut sends = Vec::new();
-    for &row in topology.rows(level + 1) {
-        for face in 0..6 {
+    let outside = |&row: &u32| {
+        (0..6).filter_map(move |face| {
             let d = face_direction(face);
-            if topology.neighbours(row)[d] == COARSER
-                && let Some(coarse) = coarse_neighbour(topology, row, d)
-                && !topology.is_owned(coarse)
-            {
-                sends.push((topology.owner(coarse), (row, face as u8)));
+            if topology.neighbours(row)[d] != COARSER {
+                return None;
             }
-        }
-    }
+            let coarse = coarse_neighbour(topology, row, d)?;
+            let sent = (topology.owner(coarse), (row, face as u8));
+            (!topology.is_owned(coarse)).then_some(sent)
+        })
+    };
+    let rows = topology.rows(level + 1).par_iter().with_min_len(1024);
+    let sends = rows.flat_map_iter(outside).collect();
     let remote = remote_faces(topology, level);
     let receives = remote.map(|face| (topology.owner(face.0), face)).collect();
     FacePlan {
@@ -49,9 +51,10 @@ pub fn remote_faces(topology: &Topology, level: usize) -> impl Iterator<Item = F
     } else {
         &[]
     };
-    let leaves = rows.iter().filter(|&&row| topology.is_leaf(row));
-    let faces = leaves.flat_map(|&row| (0..6).map(move |face| (row, face)));
-    faces.flat_map(move |(row, face)| {
+    let leaves = rows.par_iter().with_min_len(1024);
+    let leaves = leaves.filter(|&&row| topology.is_leaf(row));
+    let faces = leaves.flat_map_iter(|&row| (0..6).map(move |face| (row, face)));
+    let touching = faces.flat_map_iter(|(row, face)| {
         let beyond = u32::try_from(topology.neighbours(row)[face_direction(face)]).ok();
         let first = beyond.and_then(|beyond| topology.first_child(beyond));
         let first = first.filter(|&first| !topology.is_owned(first));
@@ -62,7 +65,8 @@ pub fn remote_faces(topology: &Topology, level: usize) -> impl Iterator<Item = F
             touching.map(move |child| first + child)
         });
         children.map(move |row| (row, face as u8 ^ 1))
-    })
+    });
+    touching.collect::<Vec<_>>().into_iter()
 }
 
 /// Sorts faces by rank, then along the Hilbert curve.

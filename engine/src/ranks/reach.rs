@@ -3,6 +3,7 @@
 use crate::mesh::Topology;
 use crate::mesh::topology::offset;
 use crate::mesh::topology::shared::{Octet, side};
+use nestar_kernels::mesh::{SELF, face_direction};
 use rayon::prelude::*;
 
 /// Patches of an octet: its key, and the eight as bits z y x.
@@ -21,57 +22,67 @@ pub(super) fn joined(mut parts: Vec<Part>) -> Vec<Part> {
     parts
 }
 
-/// Others' patches of `level` that the own patches of `owned` have among their 26 neighbours. Needs the families of
-/// `level`, and whether the patches around the parents have children.
-pub(super) fn beside(topology: &Topology, level: usize, owned: &[Part]) -> Vec<Part> {
-    let touched = |&part: &Part| {
-        let mut found = Vec::new();
-        if level == 0 {
-            beside_root(topology, part, &mut found);
-        } else {
-            beside_octet(topology, level, part.0, &mut found);
-        }
-        found
+/// Others' patches of the root grid that those of `owned` have among their 26 neighbours.
+pub(super) fn beside_root(topology: &Topology, owned: &[Part]) -> Vec<Part> {
+    let touched = |&(key, mask): &Part| {
+        let half = topology.octet_place(0, key);
+        let own = (0..8).filter(move |c| mask >> c & 1 == 1);
+        own.flat_map(move |c| {
+            let index = std::array::from_fn(|a| 2 * half[a] + (c >> a & 1));
+            around(topology, 0, index, None)
+        })
     };
     joined(owned.par_iter().flat_map_iter(touched).collect())
 }
 
-fn beside_root(topology: &Topology, (key, mask): Part, found: &mut Vec<Part>) {
-    let half = topology.octet_place(0, key);
-    for c in (0..8).filter(|c| mask >> c & 1 == 1) {
-        let index = std::array::from_fn(|a| 2 * half[a] + (c >> a & 1));
-        around(topology, 0, index, found);
-    }
-}
-
-/// Adds those of the 27 places around `index` that others own.
-fn around(topology: &Topology, level: usize, index: [i32; 3], found: &mut Vec<Part>) {
-    for d in 0..27 {
-        let Some(place) = topology.place_beside(level, index, offset(d)) else {
-            continue;
-        };
+/// Others' patches among the 27 at and around `index` of `level`; `row` is the one held there, if any. Its neighbours are
+/// believed where they prove true: they may be of a time before the latest change.
+fn around(
+    topology: &Topology,
+    level: usize,
+    index: [i32; 3],
+    row: Option<u32>,
+) -> impl Iterator<Item = Part> {
+    let own = move |d: usize, place: [i32; 3]| {
+        let next = row.and_then(|row| u32::try_from(topology.neighbours(row)[d]).ok());
+        let there =
+            |&next: &u32| topology.level(next) == Some(level) && topology.index(next) == place;
+        next.filter(there)
+            .is_some_and(|next| topology.is_owned(next))
+    };
+    (0..27).filter_map(move |d| {
+        let place = topology.place_beside(level, index, offset(d))?;
+        if own(d, place) {
+            return None;
+        }
         let key = topology.key_at(level, place);
-        if topology.cuts().owner(level, key) != topology.rank() {
-            found.push((key >> 3, 1 << side(place)));
-        }
-    }
+        let owner = topology.cuts().owner(level, key);
+        (owner != topology.rank()).then(|| (key >> 3, 1 << side(place)))
+    })
 }
 
-fn beside_octet(topology: &Topology, level: usize, key: u64, found: &mut Vec<Part>) {
-    let parent = topology.octet_place(level, key);
-    for d in (0..27).filter(|&d| d != nestar_kernels::mesh::SELF) {
-        let step = offset(d);
-        let Some(place) = topology.place_beside(level - 1, parent, step) else {
-            continue;
-        };
-        let key = topology.key_at(level - 1, place);
-        let refined = topology
-            .find(level - 1, place)
-            .is_some_and(|row| !topology.is_leaf(row));
-        if refined && topology.cuts().owner(level, key << 3) != topology.rank() {
-            found.push((key, facing(step)));
-        }
-    }
+/// Others' patches of `level`, 1 or finer, that the own ones have among their 26 neighbours. Needs the families of `level` and
+/// the neighbours of the parents.
+pub(super) fn beside(topology: &Topology, level: usize) -> Vec<Part> {
+    let touched = |octet: &Octet| {
+        let parent = topology.parent(octet.first).filter(|_| octet.owned != 0);
+        let around = parent.map(|parent| *topology.neighbours(parent));
+        let directions = (0..27).filter(|&d| d != SELF);
+        let beside = directions.filter_map(move |d| {
+            let next = u32::try_from(around?[d]).ok()?;
+            others_children(topology, next).map(|key| (key, facing(offset(d))))
+        });
+        beside
+    };
+    let octets = topology.octets(level).par_iter().with_min_len(64);
+    joined(octets.flat_map_iter(touched).collect())
+}
+
+/// The key of the octet below the patch of `row`, if there is one and another rank owns it. What is own is always held.
+fn others_children(topology: &Topology, row: u32) -> Option<u64> {
+    let first = topology.first_child(row);
+    let own = first.is_some_and(|first| topology.is_owned(first));
+    (!own && !topology.is_leaf(row)).then(|| topology.key(row))
 }
 
 /// The children of a patch that touch what it lies `step` away from.
@@ -83,14 +94,18 @@ fn facing(step: [i32; 3]) -> u8 {
 /// Others' patches of `level` among the parents of the own octets of the finer level and what surrounds those.
 pub(super) fn below(topology: &Topology, level: usize, finer: &[Octet]) -> Vec<Part> {
     let touched = |octet: &Octet| {
-        let mut found = Vec::new();
-        if octet.owned != 0 {
-            let parent = topology.octet_place(level + 1, octet.key);
-            around(topology, level, parent, &mut found);
-        }
-        found
+        let parent = topology.octet_place(level + 1, octet.key);
+        let held = topology.octet(level, octet.key >> 3);
+        around(
+            topology,
+            level,
+            parent,
+            held.map(|held| held.first + side(parent)),
+        )
     };
-    joined(finer.par_iter().flat_map_iter(touched).collect())
+    let finer = finer.par_iter().with_min_len(64);
+    let own = finer.filter(|octet| octet.owned != 0);
+    joined(own.flat_map_iter(touched).collect())
 }
 
 /// Others' octets of `level` beside the faces of own leaf patches of the coarser level: no values, only registers.
@@ -101,14 +116,10 @@ pub(super) fn beyond_faces(topology: &Topology, level: usize) -> Vec<Part> {
     let touched = |&row: &u32| {
         let around = topology.neighbours(row);
         let leaf = topology.is_leaf(row);
-        let beyond = (0..6).filter_map(move |face| {
-            let next = u32::try_from(around[nestar_kernels::mesh::face_direction(face)]);
-            next.ok().filter(|&next| leaf && !topology.is_leaf(next))
-        });
-        beyond.filter_map(|next| {
-            let key = topology.key(next);
-            let owner = topology.cuts().owner(level, key << 3);
-            (owner != topology.rank()).then_some((key, 0))
+        let faces = (0..6).filter(move |_| leaf);
+        faces.filter_map(move |face| {
+            let next = u32::try_from(around[face_direction(face)]).ok()?;
+            others_children(topology, next).map(|key| (key, 0))
         })
     };
     let rows = topology.rows(coarser).par_iter().with_min_len(1024);

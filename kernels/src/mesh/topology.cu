@@ -3,6 +3,8 @@
 namespace topology {
 
 constexpr int COARSER = -1, OUTSIDE = -2, SELF = 13, AROUND = 28, HAS_COARSER = 1, HAS_OUTSIDE = 2;
+// Entries of a row of all tables: neighbours with their codes, parent, first child, index with level.
+constexpr int WORDS = AROUND + 6;
 // Patches a block works on.
 constexpr int CHUNK = 256;
 
@@ -27,6 +29,18 @@ struct Set {
   int count;
 };
 
+// The twin of `ScatterParameters`.
+struct Scatter {
+  const int* rows;   // [count], distinct
+  const int* words;  // [count][WORDS]
+  int* neighbours;   // [row][AROUND]
+  int* parent;       // [row]
+  int* first_child;  // [row]
+  int* index;        // [row][4]
+  int count;
+  int reserved;
+};
+
 // The twin of `LinkParameters`.
 struct Link {
   const int* rows;  // [count]
@@ -37,6 +51,14 @@ struct Link {
   int count;
   int reserved;
 };
+
+// Where word w of a row stands.
+RS_FN int* place(const Scatter& p, rs::i64 row, int w) {
+  if (w < AROUND) return p.neighbours + row * AROUND + w;
+  if (w == AROUND) return p.parent + row;
+  if (w == AROUND + 1) return p.first_child + row;
+  return p.index + row * 4 + (w - AROUND - 2);
+}
 
 // The neighbour in direction d of a patch on the sides `index & 1` of its parent.
 RS_FN int neighbour(const Link& p, const int* around, const int* index, int row, int d) {
@@ -58,6 +80,16 @@ KERNEL(topology_set, topology::Set) {
     if (n >= p.count) continue;
     for (int w = 0; w < p.width; ++w)
       p.table[(rs::i64)p.rows[n] * p.width + w] = p.values[(rs::i64)n * p.width + w];
+  }
+}
+
+// Writes rows of all tables.
+KERNEL(topology_scatter, topology::Scatter) {
+  using namespace topology;
+  // neighbouring threads take neighbouring words
+  EACH(i, CHUNK * WORDS) {
+    const int n = launch::block() * CHUNK + i / WORDS, w = i % WORDS;
+    if (n < p.count) *place(p, p.rows[n], w) = p.words[(rs::i64)n * WORDS + w];
   }
 }
 

@@ -15,5 +15,6 @@ mod order;
 mod ranks;
 mod restart;
 mod schemes;
+mod shares;
 mod symmetry;
 mod waves;

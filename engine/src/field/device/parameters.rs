@@ -217,3 +217,17 @@ pub(super) struct LinkParameters {
     pub count: i32,
     pub reserved: i32,
 }
+
+/// The twin of `topology::Scatter`.
+#[derive(Clone, Copy, Zeroable, Pod)]
+#[repr(C)]
+pub(super) struct ScatterParameters {
+    pub rows: u64,
+    pub words: u64,
+    pub neighbours: u64,
+    pub parent: u64,
+    pub first_child: u64,
+    pub index: u64,
+    pub count: i32,
+    pub reserved: i32,
+}

@@ -1,24 +1,29 @@
 //! The topology tables on the device: what kernels of all fields read.
 
-use super::parameters::{AdoptParameters, LinkParameters, SetParameters};
+mod mirror;
+
+use super::parameters::{AdoptParameters, LinkParameters, ScatterParameters, SetParameters};
 use super::shape;
 use crate::device::{Device, DeviceError, Growable, Kernel};
 use crate::mesh::{Domain, Topology};
 use bevy_ecs::prelude::*;
 use bytemuck::Pod;
+use mirror::{Mirror, WORDS};
 use nestar_device::{LAUNCH, PRELUDE};
 use nestar_kernels::mesh::device::{PATCHES_PER_BLOCK, TOPOLOGY};
-use nestar_kernels::mesh::{COARSER, OUTSIDE};
 
 /// Entries of a row of the neighbour table: 27 neighbours, then which codes occur among them.
 const AROUND: usize = 28;
 /// Bytes of a row of all tables.
-const ROW_BYTES: u64 = 4 * (AROUND as u64 + 6);
+const ROW_BYTES: u64 = 4 * WORDS as u64;
+/// Most rows that are written at once: 4.5 MB.
+const ROWS_AT_ONCE: usize = 1 << 15;
 
 /// Per row: neighbours, parent, first child and index; per level: its rows in Hilbert order. The host's [`Topology`] decides
-/// them; of a change only the lists of the level concerned travel, the tables are made on the device.
+/// them. On one rank only the lists of the level that changed travel, and the device makes the tables; of a hierarchy that
+/// ranks share, where a change of one level reaches others, just the rows travel that differ.
 ///
-/// Memory: 140 bytes a row.
+/// Memory: 140 bytes a row; where ranks share the hierarchy, as much on the host.
 #[derive(Resource)]
 pub struct DeviceTopology {
     device: Device,
@@ -31,6 +36,10 @@ pub struct DeviceTopology {
     new_rows: List,
     parents: List,
     children: List,
+    changed: List,
+    words: Growable<i32>,
+    mirror: Mirror,
+    scatter: Kernel,
     set: Kernel,
     adopt: Kernel,
     link: Kernel,
@@ -78,6 +87,10 @@ impl DeviceTopology {
             new_rows: list()?,
             parents: list()?,
             children: list()?,
+            changed: List::new(device, ROWS_AT_ONCE)?,
+            words: device.growable(WORDS * ROWS_AT_ONCE)?,
+            mirror: Mirror::default(),
+            scatter: module.kernel("topology_scatter")?,
             set: module.kernel("topology_set")?,
             adopt: module.kernel("topology_adopt")?,
             link: module.kernel("topology_link")?,
@@ -99,16 +112,15 @@ impl DeviceTopology {
     /// Bytes reserved.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let lists = self
-            .levels
-            .iter()
-            .chain([&self.new_rows, &self.parents, &self.children]);
+        let others = [&self.new_rows, &self.parents, &self.children, &self.changed];
+        let lists = self.levels.iter().chain(others);
         let lists: usize = lists.map(|list| list.memory.bytes()).sum();
         let tables = [
             &self.neighbours,
             &self.parent,
             &self.first_child,
             &self.index,
+            &self.words,
         ];
         lists + tables.iter().map(|table| table.bytes()).sum::<usize>()
     }
@@ -177,51 +189,50 @@ impl DeviceTopology {
         self.first_child.grow(capacity)?;
         self.index.grow(4 * capacity)?;
         self.new_rows.upload(&self.device, new)?;
-        if topology.is_shared() {
-            return self.upload_all(topology);
+        if topology.is_shared() || level == 0 {
+            return self.follow(topology);
         }
         self.levels[level].upload(&self.device, topology.rows(level))?;
-        if level == 0 {
-            self.upload_root(topology)
-        } else {
-            self.relink(topology, level)
-        }
+        self.relink(topology, level)
     }
 
-    /// The root grid, whose rows are the first ones.
-    fn upload_root(&self, topology: &Topology) -> Result<(), DeviceError> {
-        let rows = topology.capacity() as u32;
-        let neighbours: Vec<i32> = (0..rows).flat_map(|row| around(topology, row)).collect();
-        let index = (0..rows).flat_map(|row| {
-            let [x, y, z] = topology.index(row);
-            [x, y, z, 0]
-        });
-        let index: Vec<i32> = index.collect();
-        let none = vec![-1; rows as usize];
-        self.device.upload(&self.neighbours, 0, &neighbours)?;
-        self.device.upload(&self.index, 0, &index)?;
-        self.device.upload(&self.parent, 0, &none)?;
-        self.device.upload(&self.first_child, 0, &none)
-    }
-
-    /// A rank's part of a shared hierarchy, of which a change can touch several levels.
-    fn upload_all(&mut self, topology: &Topology) -> Result<(), DeviceError> {
+    /// Writes all that differs from what was written last.
+    fn follow(&mut self, topology: &Topology) -> Result<(), DeviceError> {
         for (level, list) in self.levels.iter_mut().enumerate() {
-            list.upload(&self.device, topology.rows(level))?;
+            let rows = topology.rows(level);
+            if self.mirror.follow_list(level, rows) {
+                list.upload(&self.device, rows)?;
+            }
         }
-        let rows = 0..topology.capacity() as u32;
-        let neighbours: Vec<i32> = rows.clone().flat_map(|row| around(topology, row)).collect();
-        let index = rows.flat_map(|row| {
-            let [x, y, z] = topology.index(row);
-            [x, y, z, topology.level(row).unwrap_or(0) as i32]
-        });
-        let index: Vec<i32> = index.collect();
-        self.device.upload(&self.neighbours, 0, &neighbours)?;
-        self.device.upload(&self.index, 0, &index)?;
+        let changed = self.mirror.follow(topology);
+        for rows in changed.chunks(ROWS_AT_ONCE) {
+            self.write(rows)?;
+        }
+        if !topology.is_shared() {
+            // from here on the device makes the tables
+            self.mirror = Mirror::default();
+        }
+        Ok(())
+    }
+
+    /// Writes the tables of some rows.
+    fn write(&mut self, rows: &[u32]) -> Result<(), DeviceError> {
+        let words = self.mirror.words(rows);
+        self.changed.upload(&self.device, rows)?;
+        self.words.grow(WORDS * rows.len())?;
+        self.device.upload(&self.words, 0, words.as_flattened())?;
+        let scatter = ScatterParameters {
+            rows: self.changed.memory.address(),
+            words: self.words.address(),
+            neighbours: self.neighbours(),
+            parent: self.parent(),
+            first_child: self.first_child(),
+            index: self.index(),
+            count: rows.len() as i32,
+            reserved: 0,
+        };
         self.device
-            .upload(&self.parent, 0, topology.parent_table())?;
-        self.device
-            .upload(&self.first_child, 0, topology.first_child_table())
+            .launch(&self.scatter, patches(rows.len()), &scatter)
     }
 
     /// Tells the parents their children and the children everything else.
@@ -296,14 +307,4 @@ impl DeviceTopology {
 /// A launch over `count` patches.
 fn patches(count: usize) -> crate::device::Shape {
     shape(count.div_ceil(PATCHES_PER_BLOCK), PATCHES_PER_BLOCK as u32)
-}
-
-/// A row of the device's neighbour table.
-fn around(topology: &Topology, row: u32) -> [i32; AROUND] {
-    let neighbours = topology.neighbours(row);
-    let mut around = [0; AROUND];
-    around[..27].copy_from_slice(neighbours);
-    let has = |code, bit| if neighbours.contains(&code) { bit } else { 0 };
-    around[27] = has(COARSER, 1) | has(OUTSIDE, 2);
-    around
 }

@@ -1,6 +1,6 @@
 //! The links between the patches that a rank holds: families and neighbours.
 
-use super::shared::{LEAF, side};
+use super::shared::{LEAF, Octet, side};
 use super::{MISSING, Table, Topology, offset};
 use nestar_kernels::mesh::{COARSER, OUTSIDE, SELF};
 use rayon::prelude::*;
@@ -20,14 +20,17 @@ impl Topology {
                 }
             }
         }
+        let below = level.checked_sub(1).map(|below| &sharing.levels[below]);
+        let parents = below.map_or(&[][..], |below| &below.octets);
+        // both lists ascend
+        let mut n = 0;
         for octet in &sharing.levels[level].octets {
-            let parents = level
-                .checked_sub(1)
-                .map(|below| &sharing.levels[below].octets);
-            let parent = parents.and_then(|octets| {
-                let found = octets.binary_search_by_key(&(octet.key >> 3), |octet| octet.key);
+            let key = octet.key >> 3;
+            n += parents[n..].iter().take_while(|p| p.key < key).count();
+            let parent = parents.get(n).filter(|parents| parents.key == key);
+            let parent = parent.map(|parents| {
                 let place = self.index[octet.first as usize].map(|i| i >> 1);
-                found.ok().map(|n| octets[n].first + side(place))
+                parents.first + side(place)
             });
             // children that are about to go are none any more
             if let Some(parent) = parent.filter(|&row| !self.is_leaf(row)) {
@@ -61,14 +64,15 @@ impl Topology {
 
     /// Fills the neighbour tables of the copies of `level` that are parents of own patches.
     pub(crate) fn link_copies(&mut self, level: usize) {
-        for n in 0..self.octets(level + 1).len() {
-            let octet = self.octets(level + 1)[n];
-            let Ok(parent) = u32::try_from(self.parent[octet.first as usize]) else {
-                continue;
-            };
-            if octet.owned != 0 && !self.is_owned(parent) {
-                self.neighbours[parent as usize] = self.neighbours_from_places(level, parent);
-            }
+        let copied_parent = |octet: &Octet| {
+            let parent = u32::try_from(self.parent[octet.first as usize]).ok();
+            parent.filter(|&parent| octet.owned != 0 && !self.is_owned(parent))
+        };
+        let octets = self.octets(level + 1).par_iter().with_min_len(64);
+        let parents = octets.filter_map(copied_parent);
+        let linked = parents.map(|row| (row, self.neighbours_from_places(level, row)));
+        for (row, around) in linked.collect::<Vec<_>>() {
+            self.neighbours[row as usize] = around;
         }
     }
 

@@ -8,6 +8,7 @@ use crate::mesh::cuts::RootCurve;
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
 use crate::mesh::{Changes, Cuts};
 use bevy_ecs::prelude::*;
+use rayon::prelude::*;
 
 /// `first_child` of a patch without children.
 pub(super) const LEAF: i32 = -1;
@@ -172,10 +173,13 @@ impl Topology {
         for a in 0..3 {
             let patches = self.domain.root[a] << level;
             let i = index[a] + step[a];
-            if !self.domain.periodic[a] && !(0..patches).contains(&i) {
+            place[a] = if (0..patches).contains(&i) {
+                i
+            } else if self.domain.periodic[a] {
+                i.rem_euclid(patches)
+            } else {
                 return None;
-            }
-            place[a] = i.rem_euclid(patches);
+            };
         }
         Some(place)
     }
@@ -257,7 +261,16 @@ impl Topology {
             }
             self.assign(level, octet);
         }
-        self.list(level, octets);
+        let shared = &mut self.sharing_mut().levels[level];
+        shared.copies.clear();
+        let copies = octets.iter().flat_map(|octet| octet.rows(octet.copied));
+        shared.copies.extend(copies);
+        // rows that stay keep their order
+        let same = owned(&old).eq(owned(&octets));
+        shared.octets = octets;
+        if !same {
+            self.list(level);
+        }
     }
 
     fn release(&mut self, first: u32) {
@@ -293,19 +306,16 @@ impl Topology {
     /// Notes who owns the patches of an octet.
     fn assign(&mut self, level: usize, octet: &Octet) {
         let capacity = self.capacity();
-        self.sharing_mut().owner.resize(capacity, 0);
+        let sharing = self.sharing_mut();
+        sharing.owner.resize(capacity, 0);
+        // the children of a patch stay together
+        let one = (level > 0).then(|| sharing.cuts.owner(level, octet.key << 3));
         for row in octet.rows(u8::MAX) {
             if self.level[row as usize] < 0 {
                 continue;
             }
-            // the children of a patch stay together
-            let key = if level == 0 {
-                self.key(row)
-            } else {
-                octet.key << 3
-            };
+            let owner = one.unwrap_or_else(|| self.cuts().owner(level, self.key(row)));
             let sharing = self.sharing_mut();
-            let owner = sharing.cuts.owner(level, key);
             sharing.owner[row as usize] = owner as u32;
             if owner != sharing.rank {
                 self.disown(row);
@@ -313,21 +323,16 @@ impl Topology {
         }
     }
 
-    /// Lists own patches in Hilbert order, and copies.
-    fn list(&mut self, level: usize, octets: Vec<Octet>) {
+    /// Lists the own patches of `level` in Hilbert order.
+    fn list(&mut self, level: usize) {
         let bits = bits_for(self.domain.root, level);
-        let mut rows = Vec::new();
-        for octet in octets.iter().filter(|octet| octet.owned != 0) {
-            let ordered = self.ordered_octet(octet.first, bits);
+        let octets = self.octets(level).par_iter().with_min_len(256);
+        let rows = octets.flat_map_iter(|octet| {
+            let ordered = (octet.owned != 0).then(|| self.ordered_octet(octet.first, bits));
             let owned = |row: &u32| octet.owned >> (row - octet.first) & 1 == 1;
-            rows.extend(ordered.into_iter().filter(owned));
-        }
-        self.levels[level] = rows;
-        let shared = &mut self.sharing_mut().levels[level];
-        shared.copies.clear();
-        let copies = octets.iter().flat_map(|octet| octet.rows(octet.copied));
-        shared.copies.extend(copies);
-        shared.octets = octets;
+            ordered.into_iter().flatten().filter(owned)
+        });
+        self.levels[level] = rows.collect();
     }
 
     /// Notes which patches of `mask` in an octet have children anywhere, by the bits of `refined`.
@@ -344,6 +349,12 @@ impl Topology {
         let has = |c: u32| u8::from(self.first_child[(octet.first + c) as usize] != LEAF) << c;
         (0..8).map(has).sum()
     }
+}
+
+/// The octets with own patches, and which those are.
+fn owned(octets: &[Octet]) -> impl Iterator<Item = (u64, u8)> {
+    let owned = octets.iter().filter(|octet| octet.owned != 0);
+    owned.map(|octet| (octet.key, octet.owned))
 }
 
 /// Which of the eight of its octet a patch is, as bits z y x.

@@ -1,0 +1,255 @@
+//! Times what the host does when ranks regrid a hierarchy that they share: a refined shell grows, and each regrid follows it.
+//!
+//! `cargo run --release -p nestar-engine --example shared_regrid -- [ROOT] [RANKS] [THREADS]`: root patches along an axis,
+//! ranks (threads of this process), and threads of a rank. Printed are the seconds that the slowest rank takes, the
+//! least of several regrids.
+
+use nestar_engine::device::{Device, DeviceKind};
+use nestar_engine::field::device::DeviceTopology;
+use nestar_engine::mesh::{Changes, Domain, Topology};
+use nestar_engine::ranks::build::{Shares, propose, rebuild, root};
+use nestar_engine::ranks::faces::between_ranks;
+use nestar_engine::ranks::{Ranks, RanksError, Threads};
+
+use std::sync::LazyLock;
+use std::time::Instant;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+const MAX_LEVEL: usize = 2;
+/// Half the width of the refined shell, in patches of the level: wide enough to nest.
+const WIDTH: f64 = 4.0;
+/// Regrids of every level that are timed.
+const ROUNDS: usize = 8;
+/// What is timed.
+const PARTS: [&str; 4] = ["propose", "rebuild", "faces", "device tables"];
+
+/// Seconds: of the processor where a rank has a single thread, so that others do not count, of the clock otherwise.
+fn now(single: bool) -> f64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let text = match single {
+        true => std::fs::read_to_string("/proc/thread-self/schedstat").ok(),
+        false => None,
+    };
+    let nanoseconds = text.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    nanoseconds.map_or_else(|| START.elapsed().as_secs_f64(), |ns| 1e-9 * ns)
+}
+
+/// One rank with its seconds.
+struct Part {
+    topology: Topology,
+    shares: Shares,
+    ranks: Ranks,
+    tables: Option<DeviceTopology>,
+    seconds: Vec<[f64; 4]>,
+}
+
+/// Whether the shell of this radius, in units of the box, wants a patch refined.
+fn wanted(topology: &Topology, level: usize, row: u32, radius: f64) -> bool {
+    let across = f64::from(topology.domain.root[0] << level);
+    let centre = topology
+        .index(row)
+        .map(|i| (f64::from(i) + 0.5) / across - 0.5);
+    let distance = centre.iter().map(|x| x * x).sum::<f64>().sqrt();
+    (distance - radius).abs() * across < WIDTH
+}
+
+impl Part {
+    fn new(domain: Domain, ranks: Ranks) -> Result<Self, Failure> {
+        let mut topology = Topology::new(domain, MAX_LEVEL);
+        let mut shares = Shares::default();
+        root(&mut topology, ranks.communicator(), &mut shares)?;
+        let device = Device::open(DeviceKind::Emulated).ok();
+        let tables = device.map(|device| DeviceTopology::new(&device, domain, MAX_LEVEL + 1));
+        let tables = tables.transpose()?;
+        Ok(Self {
+            topology,
+            shares,
+            ranks,
+            tables,
+            seconds: Vec::new(),
+        })
+    }
+
+    fn changes(&self, level: usize, radius: f64) -> Changes {
+        let mut changes = Changes::default();
+        for &row in self.topology.rows(level) {
+            match (
+                wanted(&self.topology, level, row, radius),
+                self.topology.is_leaf(row),
+            ) {
+                (true, true) => changes.refine.push(row),
+                (false, false) => changes.coarsen.push(row),
+                _ => {}
+            }
+        }
+        changes
+    }
+
+    /// Own octets of the level that have moved bring their leaves along in a run; here the shell of before says which.
+    fn refined(&self, octets: &[(u64, bool)], fine: usize, radius: f64) -> Vec<(u64, u8)> {
+        let across = f64::from(self.topology.domain.root[0] << fine);
+        let mask = |key: u64| {
+            let half = self.topology.octet_place(fine, key);
+            let wanted = |c: i32| {
+                let at = |a: usize| (f64::from(2 * half[a] + (c >> a & 1)) + 0.5) / across - 0.5;
+                let distance = (0..3).map(|a| at(a) * at(a)).sum::<f64>().sqrt();
+                fine < MAX_LEVEL && (distance - radius).abs() * across < WIDTH
+            };
+            (0..8).map(|c| u8::from(wanted(c)) << c).sum()
+        };
+        let old = octets.iter().filter(|(_, new)| !new);
+        old.map(|&(key, _)| (key, mask(key))).collect()
+    }
+
+    fn regrid(&mut self, level: usize, [radius, finer]: [f64; 2]) -> Result<(), Failure> {
+        let changes = self.changes(level, radius);
+        let ranks = self.ranks.clone();
+        let ranks = ranks.communicator();
+        ranks.barrier()?;
+        let single = rayon::current_num_threads() == 1;
+        let mut times = vec![now(single)];
+        let proposal = propose(&mut self.topology, ranks, level, &changes, 1.05)?;
+        times.push(now(single));
+        let refined = match proposal.cut {
+            true => self.refined(&proposal.octets, level + 1, finer),
+            false => Vec::new(),
+        };
+        let begin = now(single);
+        let (topology, shares) = (&mut self.topology, &mut self.shares);
+        rebuild(topology, ranks, shares, level, &proposal, &refined)?;
+        let rebuilt = now(single) - begin;
+        times.push(now(single));
+        for level in level..MAX_LEVEL.min(level + 2) {
+            self.shares.faces[level] = between_ranks(&self.topology, level);
+        }
+        times.push(now(single));
+        if let Some(tables) = &mut self.tables {
+            tables.update(&self.topology, level + 1, &[])?;
+        }
+        times.push(now(single));
+        let mut seconds = [0.0; 4];
+        for (part, pair) in seconds.iter_mut().zip(times.windows(2)) {
+            *part = pair[1] - pair[0];
+        }
+        seconds[1] = rebuilt;
+        self.seconds.push(seconds);
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<(), Failure> {
+        // fast beginning: every level once, from coarse to fine
+        let mut radius = 0.3;
+        for level in 0..MAX_LEVEL {
+            self.regrid(level, [radius; 2])?;
+        }
+        self.seconds.clear();
+        let step = 0.3 / f64::from(self.topology.domain.root[0] << MAX_LEVEL);
+        for _ in 0..ROUNDS {
+            let before = radius;
+            radius += step;
+            for level in (0..MAX_LEVEL).rev() {
+                let finer = if level + 1 == MAX_LEVEL {
+                    before
+                } else {
+                    radius
+                };
+                self.regrid(level, [radius, finer])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The slowest rank's seconds of each regrid.
+    fn slowest(&self) -> Result<Vec<[f64; 4]>, RanksError> {
+        let words: Vec<u8> = self
+            .seconds
+            .iter()
+            .flatten()
+            .flat_map(|s| s.to_le_bytes())
+            .collect();
+        let all = self.ranks.communicator().all_gather(&words)?;
+        let mut slowest = vec![[0.0f64; 4]; self.seconds.len()];
+        for bytes in all {
+            let words = bytes
+                .as_chunks()
+                .0
+                .iter()
+                .map(|&word| f64::from_le_bytes(word));
+            for (most, seconds) in slowest.iter_mut().flatten().zip(words) {
+                *most = most.max(seconds);
+            }
+        }
+        Ok(slowest)
+    }
+
+    fn report(&self) -> Result<(), Failure> {
+        let slowest = self.slowest()?;
+        if self.ranks.rank() > 0 {
+            return Ok(());
+        }
+        let own: Vec<usize> = (0..=MAX_LEVEL)
+            .map(|level| self.topology.rows(level).len())
+            .collect();
+        let held = self.topology.capacity();
+        println!("rank 0: own patches {own:?}, rows {held}");
+        for level in (0..MAX_LEVEL).rev() {
+            let of_level = slowest
+                .iter()
+                .skip(MAX_LEVEL - 1 - level)
+                .step_by(MAX_LEVEL);
+            let of_level: Vec<[f64; 4]> = of_level.copied().collect();
+            let least = |part: usize| {
+                let seconds = of_level.iter().map(|seconds| seconds[part]);
+                format!(
+                    "{} {:.4}",
+                    PARTS[part],
+                    seconds.fold(f64::INFINITY, f64::min)
+                )
+            };
+            let parts: Vec<String> = (0..PARTS.len()).map(least).collect();
+            println!("regrid of level {level}: {}", parts.join(", "));
+        }
+        Ok(())
+    }
+}
+
+/// One rank on a pool of its own.
+fn work(domain: Domain, ranks: Threads, threads: usize) -> Result<(), String> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|e| e.to_string())?;
+    let ranks = Ranks::new(ranks);
+    let result = pool.install(|| {
+        let mut part = Part::new(domain, ranks.clone())?;
+        part.run()?;
+        part.report()
+    });
+    result.map_err(|error: Failure| {
+        ranks.communicator().abort(&error.to_string());
+        error.to_string()
+    })
+}
+
+fn main() -> Result<(), String> {
+    let numbers: Result<Vec<usize>, _> =
+        std::env::args().skip(1).map(|word| word.parse()).collect();
+    let numbers = numbers.map_err(|e| format!("ROOT, RANKS and THREADS are numbers: {e}"))?;
+    let [root, ranks, threads] = [(0, 22), (1, 2), (2, 1)]
+        .map(|(n, default): (usize, usize)| numbers.get(n).copied().unwrap_or(default));
+    let domain = Domain {
+        root: [root as i32; 3],
+        left_edge: [0.0; 3],
+        right_edge: [1.0; 3],
+        periodic: [true; 3],
+    };
+    std::thread::scope(|scope| {
+        let started: Vec<_> = Threads::connect(ranks)
+            .into_iter()
+            .map(|rank| scope.spawn(move || work(domain, rank, threads)))
+            .collect();
+        let results = started.into_iter().map(|thread| thread.join());
+        results
+            .map(|result| result.map_err(|_| "a rank panicked".to_string())?)
+            .collect()
+    })
+}

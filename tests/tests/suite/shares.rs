@@ -1,0 +1,77 @@
+//! What ranks hold of a hierarchy that they share: tables on devices.
+
+use nestar::engine::field::device::DeviceTopology;
+use nestar::engine::mesh::Topology;
+use nestar::kernels::mesh::{COARSER, OUTSIDE};
+use nestar_tests::Stepper;
+use nestar_tests::ranks::on_ranks;
+
+/// Gas at rest, refined in a ball that flies through the box: every regrid moves patches, and now and then their owners.
+const FLYING: &str = r#"
+scenario = "formula"
+[initial]
+density = "1"
+pressure = "1"
+[domain]
+cells = [32, 32, 32]
+[time]
+end = 10.0
+max_step = 0.002
+[mesh]
+max_level = 2
+regrid_interval = 1
+flag_buffer = 0
+[[mesh.refine]]
+criterion = "formula"
+when = "(x - 0.2 - 20*t)^2 + (y - 0.4 - 10*t)^2 + (z - 0.5)^2 < 0.03"
+"#;
+
+/// The tables on the device are the host's, for every row held; how many there are.
+fn same_tables(stepper: &mut Stepper) -> usize {
+    let world = &stepper.0.engine().world;
+    let topology = world.resource::<Topology>();
+    let tables = world.resource::<DeviceTopology>();
+    for level in 0..=topology.max_level {
+        assert_eq!(tables.count(level), topology.rows(level).len());
+    }
+    let used = |row: &u32| topology.level(*row).is_some();
+    let rows: Vec<u32> = (0..topology.capacity() as u32).filter(used).collect();
+    for &row in &rows {
+        let neighbours = topology.neighbours(row);
+        let codes =
+            i32::from(neighbours.contains(&COARSER)) + 2 * i32::from(neighbours.contains(&OUTSIDE));
+        let [x, y, z] = topology.index(row);
+        let level = topology.level(row).expect("the row is in use") as i32;
+        let (around, parent, child, index) = tables.row(row).expect("the device gives its tables");
+        assert_eq!(around[..27], neighbours[..], "row {row} of level {level}");
+        assert_eq!(around[27], codes, "row {row} of level {level}");
+        assert_eq!(parent, topology.parent_table()[row as usize]);
+        assert_eq!(u32::try_from(child).ok(), topology.first_child(row));
+        assert_eq!(child == -1, topology.is_leaf(row));
+        assert_eq!(index, [x, y, z, level]);
+    }
+    rows.len()
+}
+
+#[test]
+fn tables_on_devices_follow_the_ranks() {
+    if !crate::device_runs::emulation() {
+        return;
+    }
+    for (size, walls) in [
+        (2, "domain.boundary=periodic"),
+        (3, "domain.boundary=outflow"),
+    ] {
+        let settings = ["run.device=emulated", "run.imbalance=1.0", walls];
+        let held = on_ranks(size, FLYING, &settings, |stepper| {
+            let mut held = vec![same_tables(stepper)];
+            for _ in 0..6 {
+                stepper.steps(1);
+                held.push(same_tables(stepper));
+            }
+            held
+        });
+        let changes = |held: &Vec<usize>| held.windows(2).any(|pair| pair[0] != pair[1]);
+        assert!(held.iter().any(changes), "nothing has moved: {held:?}");
+    }
+}
