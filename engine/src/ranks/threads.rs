@@ -1,6 +1,7 @@
 //! Ranks as threads of one process: for several devices of one host, and for tests.
 
 use super::communicator::{Communicator, Halo, Message, Pending, RanksError, Reduction};
+use super::seat::Seat;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -10,9 +11,17 @@ pub struct Threads {
     shared: Arc<Shared>,
 }
 
+/// How often a rank that waits looks before it sleeps: ranks meet several times a level step, and to be woken takes longer
+/// than most others are late.
+const LOOKS: u32 = 100;
+/// Moments between two looks.
+const BETWEEN_LOOKS: u32 = 30;
+
 /// What the ranks share.
 struct Shared {
     size: usize,
+    /// Looks before a sleep: none where a rank that looks could keep the core from another.
+    looks: u32,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -45,8 +54,10 @@ impl Threads {
             given: (0..size).map(|_| None).collect(),
             ..State::default()
         };
+        let spacious = Seat::process_cores() >= 2 * size;
         let shared = Arc::new(Shared {
             size,
+            looks: if spacious { LOOKS } else { 0 },
             state: Mutex::new(state),
             changed: Condvar::new(),
         });
@@ -110,6 +121,7 @@ impl Shared {
         &self,
         ready: impl Fn(&mut State) -> bool,
     ) -> Result<MutexGuard<'_, State>, RanksError> {
+        let mut looks = self.looks;
         let mut state = self.lock();
         loop {
             if ready(&mut state) {
@@ -118,8 +130,15 @@ impl Shared {
             if let Some(failure) = state.failure() {
                 return Err(failure);
             }
-            let woken = self.changed.wait(state);
-            state = woken.unwrap_or_else(PoisonError::into_inner);
+            if looks > 0 {
+                looks -= 1;
+                drop(state);
+                (0..BETWEEN_LOOKS).for_each(|_| std::hint::spin_loop());
+                state = self.lock();
+            } else {
+                let woken = self.changed.wait(state);
+                state = woken.unwrap_or_else(PoisonError::into_inner);
+            }
         }
     }
 }
