@@ -49,7 +49,8 @@ fn every_case_gives_rates_in_both_precisions() {
 #[test]
 fn ranks_measure_one_simulation_together() {
     let place = Place::new();
-    let long = "blast --device cpu --precision single --steps 1 --set domain.cells=[16,8,8] --set domain.right_edge=[2,1,1]";
+    let long = "blast --device cpu --precision single --steps 1 --set domain.cells=[16,8,8] \
+                --set domain.right_edge=[2,1,1] --set mesh.refine[0].threshold=0.7";
     let measure = |ranks: &'static str| {
         let ranks = ["--ranks", ranks].into_iter();
         figures(&place, &long.split(' ').chain(ranks).collect::<Vec<_>>())

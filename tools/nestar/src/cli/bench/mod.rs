@@ -152,7 +152,7 @@ fn plans(arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<Plan>, Failure> {
         true => Case::value_variants(),
         false => &arguments.cases[..],
     };
-    let kind = kind(arguments, ranks)?;
+    let kind = kind(arguments, cases[0], ranks)?;
     let mut plans = Vec::new();
     for &case in cases {
         let sizes = match &arguments.cells {
@@ -179,8 +179,8 @@ fn plans(arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<Plan>, Failure> {
 }
 
 /// The kind of device that the arguments lead to.
-fn kind(arguments: &BenchArgs, ranks: &Ranks) -> Result<Kind, Failure> {
-    let mut deck = deck(arguments, Case::Uniform, 8, PrecisionChoice::Single)?;
+fn kind(arguments: &BenchArgs, case: Case, ranks: &Ranks) -> Result<Kind, Failure> {
+    let mut deck = deck(arguments, case, 8, PrecisionChoice::Single)?;
     let run: RunConfig = deck.table("run")?;
     let seat = ranks.communicator().seat();
     let chosen = ComputeDevice::choose(run.device, seat.local).map_err(|error| {
