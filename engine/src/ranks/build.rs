@@ -1,7 +1,8 @@
 //! Building and rebuilding a rank's part of the hierarchy: everybody decides about its own patches, and asks the owners of
 //! the others that it touches.
 
-use super::communicator::{Communicator, Message, RanksError, Reduction};
+use super::balance::{balance, root_work};
+use super::communicator::{Communicator, Message, RanksError};
 use super::faces::FacePlan;
 use super::plan::Plan;
 use super::reach::{Part, below, beside, beside_root, beyond_faces, joined};
@@ -54,10 +55,9 @@ pub fn root(
     let cuts = Cuts::new(topology.domain.root, ranks.size(), levels);
     topology.share(ranks.rank(), cuts);
     let owned = topology.own_root();
-    topology.set_count(
-        0,
-        topology.domain.root.iter().map(|&n| n as usize).product(),
-    );
+    let patches = topology.domain.root.iter().map(|&n| n as usize).product();
+    topology.set_count(0, patches);
+    topology.set_work(0, root_work(patches as u64, ranks.size() as u64));
     shares.touched[0] = beside_root(topology, &owned);
     hold(topology, 0, &owned, &shares.touched[0]);
     topology.link_families(0);
@@ -80,7 +80,8 @@ pub fn propose(
 ) -> Result<Proposal, RanksError> {
     topology.mark(changes);
     let parents = parents(topology, level, changes);
-    let cut = balance(topology, ranks, level + 1, &parents, imbalance)?;
+    let keys: Vec<u64> = parents.iter().map(|(key, _)| *key).collect();
+    let cut = balance(topology, ranks, level + 1, &keys, imbalance)?;
     let mut messages: Vec<Message> = Vec::new();
     for (key, new) in parents {
         let peer = topology.cuts().owner(level + 1, key << 3);
@@ -113,45 +114,6 @@ fn parents(topology: &Topology, level: usize, changes: &Changes) -> Vec<(u64, bo
         .into_iter()
         .map(|(key, row)| (key, is_new(row)))
         .collect()
-}
-
-/// Cuts `level` anew if its octets, of which this rank knows those of its `parents`, are shared out badly; whether it did.
-fn balance(
-    topology: &mut Topology,
-    ranks: &dyn Communicator,
-    level: usize,
-    parents: &[(u64, bool)],
-    imbalance: f64,
-) -> Result<bool, RanksError> {
-    let size = ranks.size();
-    // by rank: octets under the present cuts, then parents
-    let mut counts = vec![0u64; 2 * size];
-    for (key, _) in parents {
-        counts[topology.cuts().owner(level, key << 3)] += 1;
-    }
-    counts[size + ranks.rank()] = parents.len() as u64;
-    ranks.reduce(Reduction::Sum, &mut counts)?;
-    let (octets, parents_of) = counts.split_at(size);
-    let total: u64 = octets.iter().sum();
-    let most = octets.iter().copied().max().unwrap_or(0);
-    let fresh = topology.count(level) == 0;
-    topology.set_count(level, 8 * total as usize);
-    // no cut does better than whole octets
-    let best = total.div_ceil(size as u64);
-    if total == 0 || (!fresh && most as f64 <= imbalance * best as f64) {
-        return Ok(false);
-    }
-    let before: u64 = parents_of[..ranks.rank()].iter().sum();
-    let mut starts = vec![0u64; size];
-    for (rank, start) in starts.iter_mut().enumerate().skip(1) {
-        let at = (total * rank as u64 / size as u64).checked_sub(before);
-        let parent = at.and_then(|at| parents.get(at as usize));
-        *start = parent.map_or(0, |(key, _)| key << 3);
-    }
-    ranks.reduce(Reduction::Max, &mut starts)?;
-    let differs = topology.cuts().starts(level) != starts;
-    topology.cut(level, starts);
-    Ok(differs)
 }
 
 /// Rebuilds the level finer than `level` as proposed, and what hangs on it; `refined` tells which patches of own octets that

@@ -11,8 +11,10 @@ mod tests;
 
 pub use times::{LevelTraffic, Machine, Sizes, Times};
 
-use crate::mesh::{Cuts, Domain, Topology};
+use super::balance::{Starts, work};
+use crate::mesh::{Cuts, Domain, LevelWork, Topology};
 use count::Counter;
+use rayon::prelude::*;
 
 /// What goes into or out of a rank in one exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,6 +101,23 @@ impl Forecast {
         &self.loads[rank * self.levels..][..self.levels]
     }
 
+    /// What the busiest ranks have above the mean, as a share of it, over the steps of a root step: ranks wait for each other in
+    /// every step of a level.
+    #[must_use]
+    pub fn imbalance(&self) -> f64 {
+        let mut work = LevelWork::default();
+        for level in 0..self.levels {
+            let patches = |rank: usize| self.load(rank, level).patches;
+            let busiest = (0..self.ranks).map(patches).max().unwrap_or(0);
+            let all: u64 = (0..self.ranks).map(patches).sum();
+            work.add(LevelWork {
+                all: all << level,
+                busiest: busiest << level,
+            });
+        }
+        work.imbalance(self.ranks)
+    }
+
     /// Patches of `rank` weighted by the steps that their levels take in a root step.
     #[must_use]
     pub fn weight(&self, rank: usize) -> u64 {
@@ -112,16 +131,12 @@ impl Forecast {
 pub fn cuts(topology: &Topology, ranks: usize) -> Cuts {
     let mut cuts = Cuts::new(topology.domain.root, ranks, topology.max_level + 1);
     for level in 1..=topology.finest() {
-        let coarser = topology.rows(level - 1).iter();
-        let parents: Vec<u32> = coarser
-            .copied()
-            .filter(|&row| !topology.is_leaf(row))
-            .collect();
-        let start = |rank: usize| match rank {
-            0 => 0,
-            _ => topology.key(parents[parents.len() * rank / ranks]) << 3,
-        };
-        cuts.set(level, (0..ranks).map(start).collect());
+        let coarser = topology.rows(level - 1).par_iter().with_min_len(1024);
+        let refined = coarser.filter(|&&row| !topology.is_leaf(row));
+        let parents: Vec<u64> = refined.map(|&row| topology.key(row)).collect();
+        let work = work(parents.iter().copied());
+        let starts = Starts::new(&parents, &work, 0, work.iter().sum(), ranks);
+        cuts.set(level, starts.keys);
     }
     cuts
 }

@@ -4,6 +4,7 @@
 //! collective call is met by all ranks in the same order. With one rank every call is trivial and nothing is allocated.
 
 pub mod alone;
+mod balance;
 pub mod build;
 pub mod communicator;
 pub mod exchange;

@@ -5,7 +5,8 @@ use super::restart::Restored;
 use crate::error::Error;
 use crate::field::FieldRegistry;
 use crate::field::operations::skipped_corrections;
-use crate::mesh::Topology;
+use crate::mesh::{LevelWork, Topology};
+use crate::ranks::Ranks;
 use crate::schedule::Phase;
 use crate::simulation::Simulation;
 use crate::time::RunCounters;
@@ -23,6 +24,8 @@ pub struct Diagnostics {
     path: PathBuf,
     /// Conserved totals at the start of the simulation, component by component.
     pub initial: Vec<f64>,
+    /// Work up to the row before.
+    work: LevelWork,
 }
 
 impl Diagnostics {
@@ -57,6 +60,7 @@ impl Diagnostics {
             file,
             path,
             initial,
+            work: sim.world.resource::<RunCounters>().work,
         })
     }
 
@@ -89,15 +93,18 @@ impl Diagnostics {
             };
             let _ = write!(line, ",{total:e},{:e}", (total - initial) / scale);
         }
+        let work = counters.work.since(self.work);
+        self.work = counters.work;
         let _ = write!(
             line,
-            ",{:e},{},{},{},{},{}",
+            ",{:e},{},{},{},{},{},{}",
             progress.rate,
             resident_bytes(),
             counters.mended_cells,
             counters.retried_steps,
             skipped_corrections(&sim.world)?,
             progress.capped,
+            work.imbalance(sim.world.resource::<Ranks>().size()),
         );
         for seconds in counters.seconds {
             let _ = write!(line, ",{seconds:.6}");
@@ -146,6 +153,7 @@ fn header(sim: &Simulation) -> String {
         "retried_steps",
         "skipped_corrections",
         "capped_patches",
+        "imbalance",
     ];
     names.extend(counters.map(String::from));
     names

@@ -5,7 +5,8 @@ use super::{LevelClock, Levels, StepLimits};
 use crate::device::DeviceError;
 use crate::error::Error;
 use crate::memory::MemoryGuard;
-use crate::mesh::{RefineRequests, Topology, audit};
+use crate::mesh::{LevelWork, RefineRequests, Topology, audit};
+use crate::patch::CELLS;
 use crate::ranks::{Ranks, exchange};
 use crate::schedule::{Phase, Schedules};
 use bevy_ecs::prelude::*;
@@ -85,6 +86,8 @@ pub fn check_faults(world: &mut World) -> Result<(), Error> {
 pub struct RunCounters {
     /// Cells advanced on all ranks, every level's steps counted.
     pub cell_updates: u64,
+    /// Work of all steps, as the ranks share it.
+    pub work: LevelWork,
     /// Steps of all levels.
     pub level_steps: u64,
     /// Regrids of all levels.
@@ -222,9 +225,11 @@ impl Driver {
         chosen: ChosenStep,
     ) -> Result<ChosenStep, Error> {
         let (taken, end) = self.try_step(world, level, until, chosen)?;
-        let updated = world.resource::<Topology>().count(level) * crate::patch::CELLS;
+        let topology = world.resource::<Topology>();
+        let (updated, work) = (topology.count(level) * CELLS, topology.work(level));
         let mut counters = world.resource_mut::<RunCounters>();
         counters.cell_updates += updated as u64;
+        counters.work.add(work);
         counters.level_steps += 1;
         world.resource_mut::<Levels>().advance(level, taken.dt, end);
         if world.resource::<Topology>().count(level + 1) > 0 {

@@ -1,4 +1,4 @@
-//! What ranks hold of a hierarchy that they share: tables on devices.
+//! What ranks hold of a hierarchy that they share: tables on devices, and parts of the work.
 
 use nestar::engine::field::device::DeviceTopology;
 use nestar::engine::mesh::Topology;
@@ -73,5 +73,50 @@ fn tables_on_devices_follow_the_ranks() {
         });
         let changes = |held: &Vec<usize>| held.windows(2).any(|pair| pair[0] != pair[1]);
         assert!(held.iter().any(changes), "nothing has moved: {held:?}");
+    }
+}
+
+/// Work of each level by the ranks' own patches, and as all ranks know it: of all, and of the busiest.
+#[test]
+fn ranks_know_how_busy_the_busiest_is() {
+    let size = 5;
+    let parts = on_ranks(size, FLYING, &[], |stepper| {
+        let by_step = (0..6).map(|_| {
+            stepper.steps(1);
+            let topology = stepper.0.engine().world.resource::<Topology>();
+            let level = |level| {
+                let work = topology.work(level);
+                (
+                    topology.rows(level).len() as u64 * 512,
+                    [work.all, work.busiest],
+                )
+            };
+            [0, 1, 2].map(level)
+        });
+        by_step.collect::<Vec<_>>()
+    });
+    for step in 0..6 {
+        for level in 0..3 {
+            let own = || parts.iter().map(|part| part[step][level].0);
+            let expected = [own().sum(), own().max().unwrap_or(0)];
+            for part in &parts {
+                assert_eq!(part[step][level].1, expected, "level {level}, step {step}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_imbalance_of_steps_counts_the_busiest_rank_of_each() {
+    let uniform = ["mesh.max_level=0"];
+    for (size, imbalance) in [(1, 0.0), (2, 0.0), (3, 22.0 * 3.0 / 64.0 - 1.0)] {
+        let work = on_ranks(size, FLYING, &uniform, |stepper| {
+            stepper.steps(2);
+            stepper.counters().work
+        });
+        for work in work {
+            assert_eq!(work.all, 2 * 64 * 512);
+            assert_eq!(work.imbalance(size), imbalance, "{size} ranks");
+        }
     }
 }

@@ -6,7 +6,8 @@
 use super::{MISSING, Topology};
 use crate::mesh::cuts::RootCurve;
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
-use crate::mesh::{Changes, Cuts};
+use crate::mesh::{Changes, Cuts, LevelWork};
+use crate::patch::CELLS;
 use bevy_ecs::prelude::*;
 use rayon::prelude::*;
 
@@ -55,6 +56,7 @@ pub(super) struct SharedLevel {
     copies: Vec<u32>,
     /// Patches of all ranks.
     count: usize,
+    work: LevelWork,
 }
 
 impl Topology {
@@ -116,6 +118,23 @@ impl Topology {
 
     pub(crate) fn set_count(&mut self, level: usize, count: usize) {
         self.sharing_mut().levels[level].count = count;
+    }
+
+    /// Work of a step of `level`.
+    #[must_use]
+    pub fn work(&self, level: usize) -> LevelWork {
+        let level_of = |sharing: &Sharing| sharing.levels.get(level).map(|level| level.work);
+        match &self.sharing {
+            None => {
+                let all = (self.rows(level).len() * CELLS) as u64;
+                LevelWork { all, busiest: all }
+            }
+            Some(sharing) => level_of(sharing).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn set_work(&mut self, level: usize, work: LevelWork) {
+        self.sharing_mut().levels[level].work = work;
     }
 
     /// Rows of the copies that this rank keeps of others' patches of `level`; empty on one rank.

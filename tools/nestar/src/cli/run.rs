@@ -236,6 +236,14 @@ fn where_the_time_went(sim: &engine::Simulation, wall: f64) -> String {
         shares.join(", "),
         share(rest.max(0.0))
     );
+    let ranks = sim.world.resource::<Ranks>();
+    if !ranks.are_alone() {
+        let imbalance = counters.work.imbalance(ranks.size());
+        text += &format!(
+            "\nimbalance: the busiest rank of each step had {:.1}% more cells than the mean",
+            100.0 * imbalance
+        );
+    }
     if counters.mended_cells + counters.retried_steps > 0 {
         text += &format!(
             "\nmended with first-order fluxes: {} cells; taken again with a smaller step: {} steps",

@@ -230,6 +230,7 @@ fn stretch(sim: &mut engine::Simulation, steps: u64) -> Result<Stretch, Error> {
 fn run_since(now: &RunCounters, then: &RunCounters) -> RunCounters {
     RunCounters {
         cell_updates: now.cell_updates - then.cell_updates,
+        work: now.work.since(then.work),
         level_steps: now.level_steps - then.level_steps,
         regrids: now.regrids - then.regrids,
         retried_steps: now.retried_steps - then.retried_steps,

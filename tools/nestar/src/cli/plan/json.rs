@@ -42,6 +42,7 @@ fn plan(subject: &Subject, forecast: &Forecast) -> Value {
     json!({
         "ranks": ranks,
         "imbalance": Spread::of(ranks, |rank| forecast.weight(rank)).imbalance(),
+        "imbalance_of_steps": forecast.imbalance(),
         "efficiency": {
             "without_messages": rows.efficiency(rows.balanced),
             "whole_rows": efficiency(&rows),

@@ -149,7 +149,7 @@ fn heading() -> String {
         "whole rows",
         "cells needed",
         "ranks",
-        "most/mean",
+        "of steps",
         "most",
         "no sends",
         "overlap",
@@ -164,7 +164,6 @@ fn table(subject: &Subject, forecasts: &[Forecast]) -> String {
     let mut text = heading();
     for forecast in forecasts {
         let ranks = forecast.ranks;
-        let weight = Spread::of(ranks, |rank| forecast.weight(rank));
         let memory = Spread::of(ranks, |rank| forecast.memory(rank, &subject.sizes));
         let [rows, needed] =
             [false, true].map(|needed| forecast.times(&subject.sizes, &subject.machine, needed));
@@ -179,8 +178,8 @@ fn table(subject: &Subject, forecasts: &[Forecast]) -> String {
         // writing to a string cannot fail
         let _ = writeln!(
             text,
-            "{ranks:>7} {:>10.3} {:>11} {none:>9} {overlap:>9} {wait:>9} {less:>9} {least:>9}",
-            weight.imbalance().unwrap_or(1.0),
+            "{ranks:>7} {:>9.1}% {:>11} {none:>9} {overlap:>9} {wait:>9} {less:>9} {least:>9}",
+            100.0 * forecast.imbalance(),
             bytes(memory.most)
         );
     }

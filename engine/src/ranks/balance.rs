@@ -1,0 +1,175 @@
+//! Sharing levels out: how much work octets are, and cuts that give every rank as much of it. Octets are kept whole.
+
+use super::communicator::{Communicator, RanksError, Reduction};
+use crate::mesh::{LevelWork, Topology};
+use crate::patch::CELLS;
+
+/// Work of an octet whose patches hold nothing but cells.
+const BARE: u64 = 8 * CELLS as u64;
+
+/// The work of octets, by their parents' keys, in one step of their level, counted in cells: the one place that weighs.
+pub(super) fn work(octets: impl ExactSizeIterator<Item = u64>) -> Vec<u64> {
+    octets.map(|_| BARE).collect()
+}
+
+/// The work of a root grid of `patches` patches, which is cut by patches.
+pub(super) fn root_work(patches: u64, ranks: u64) -> LevelWork {
+    LevelWork {
+        all: patches * CELLS as u64,
+        busiest: patches.div_ceil(ranks) * CELLS as u64,
+    }
+}
+
+/// Where the stretches of ranks begin that the octets of one rank decide about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Starts {
+    /// By rank: the first key of its stretch; 0 where other octets decide.
+    pub keys: Vec<u64>,
+    /// By rank: the work before its stretch.
+    pub before: Vec<u64>,
+}
+
+impl Starts {
+    /// Shares `total` work out to `ranks` ranks, as far as the octets given decide about it: children of `parents`, keys that
+    /// ascend, with their work, which follow on `before`. A rank's stretch begins with the octet in which its part of the work
+    /// begins.
+    pub fn new(parents: &[u64], work: &[u64], before: u64, total: u64, ranks: usize) -> Self {
+        let mut starts = Self {
+            keys: vec![0; ranks],
+            before: vec![0; ranks],
+        };
+        let (mut rank, mut at) = (1, before);
+        let target = |rank: usize| (u128::from(total) * rank as u128 / ranks as u128) as u64;
+        while rank < ranks && target(rank) < before {
+            rank += 1;
+        }
+        for (key, work) in parents.iter().zip(work) {
+            while rank < ranks && target(rank) < at + work {
+                (starts.keys[rank], starts.before[rank]) = (key << 3, at);
+                rank += 1;
+            }
+            at += work;
+        }
+        starts
+    }
+
+    /// The most work of a rank.
+    pub fn busiest(&self, total: u64) -> u64 {
+        let ends = self.before.iter().skip(1).chain([&total]);
+        let parts = self.before.iter().zip(ends).map(|(start, end)| end - start);
+        parts.max().unwrap_or(total)
+    }
+}
+
+/// Cuts `level` anew if its octets, of which this rank knows those of its `parents`, are shared out badly: if the busiest rank
+/// has more than `imbalance` times the work that whole octets allow. Whether the cuts are others now.
+///
+/// # Errors
+/// Another rank has failed, or the transport has.
+pub(super) fn balance(
+    topology: &mut Topology,
+    ranks: &dyn Communicator,
+    level: usize,
+    parents: &[u64],
+    imbalance: f64,
+) -> Result<bool, RanksError> {
+    let size = ranks.size();
+    let work = work(parents.iter().copied());
+    // by rank: work under the present cuts, then that of the parents' octets; the number of octets
+    let mut sums = vec![0u64; 2 * size + 1];
+    for (key, work) in parents.iter().zip(&work) {
+        sums[topology.cuts().owner(level, key << 3)] += work;
+    }
+    sums[size + ranks.rank()] = work.iter().sum();
+    sums[2 * size] = parents.len() as u64;
+    ranks.reduce(Reduction::Sum, &mut sums)?;
+    let all: u64 = sums[..size].iter().sum();
+    let busiest = sums[..size].iter().copied().max().unwrap_or(0);
+    let fresh = topology.count(level) == 0;
+    topology.set_count(level, 8 * sums[2 * size] as usize);
+    topology.set_work(level, LevelWork { all, busiest });
+    let best = all.div_ceil(size as u64).next_multiple_of(BARE);
+    if all == 0 || (!fresh && busiest as f64 <= imbalance * best as f64) {
+        return Ok(false);
+    }
+    let before = sums[size..size + ranks.rank()].iter().sum();
+    let own = Starts::new(parents, &work, before, all, size);
+    let mut words = [own.keys, own.before].concat();
+    ranks.reduce(Reduction::Max, &mut words)?;
+    let before = words.split_off(size);
+    let starts = Starts {
+        keys: words,
+        before,
+    };
+    let busiest = starts.busiest(all);
+    topology.set_work(level, LevelWork { all, busiest });
+    let differs = topology.cuts().starts(level) != starts.keys;
+    topology.cut(level, starts.keys);
+    Ok(differs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BARE, Starts};
+    use crate::mesh::LevelWork;
+
+    #[test]
+    fn equal_octets_are_cut_into_parts_that_differ_by_one() {
+        let parents: Vec<u64> = (10..21).collect();
+        let work = vec![BARE; 11];
+        let starts = Starts::new(&parents, &work, 0, 11 * BARE, 4);
+        // 11 octets, parts that begin at 0, 2.75, 5.5 and 8.25
+        assert_eq!(starts.keys, [0, 12 << 3, 15 << 3, 18 << 3]);
+        assert_eq!(starts.before, [0, 2 * BARE, 5 * BARE, 8 * BARE]);
+        assert_eq!(starts.busiest(11 * BARE), 3 * BARE);
+        assert!(
+            starts.keys.iter().all(|key| key % 8 == 0),
+            "octets are whole"
+        );
+    }
+
+    #[test]
+    fn heavy_octets_weigh_more_and_parts_of_ranks_add_up() {
+        let (parents, work) = ([0, 1, 2, 3, 4, 5], [1, 1, 6, 1, 1, 2]);
+        let whole = Starts::new(&parents, &work, 0, 12, 3);
+        // the parts begin at 4, in the heavy octet, and at 8
+        assert_eq!(
+            (&whole.keys[..], &whole.before[..]),
+            (&[0, 16, 24][..], &[0, 2, 8][..])
+        );
+        assert_eq!(whole.busiest(12), 6);
+        // two ranks that know some octets each say the same together
+        let first = Starts::new(&parents[..3], &work[..3], 0, 12, 3);
+        let second = Starts::new(&parents[3..], &work[3..], 8, 12, 3);
+        assert_eq!(first.keys, [0, 16, 0]);
+        assert_eq!(
+            (second.keys, second.before),
+            (vec![0, 0, 24], vec![0, 0, 8])
+        );
+    }
+
+    #[test]
+    fn more_ranks_than_octets_leave_some_without() {
+        let starts = Starts::new(&[7], &[BARE], 0, BARE, 3);
+        assert_eq!(starts.keys, [0, 56, 56]);
+        assert_eq!(starts.busiest(BARE), BARE);
+    }
+
+    #[test]
+    fn the_imbalance_is_what_the_busiest_has_above_the_mean() {
+        let mut work = LevelWork::default();
+        assert_eq!(work.imbalance(4), 0.0);
+        // a coarse step and two fine ones
+        work.add(LevelWork { all: 8, busiest: 3 });
+        work.add(LevelWork {
+            all: 12,
+            busiest: 3,
+        });
+        work.add(LevelWork {
+            all: 12,
+            busiest: 4,
+        });
+        assert_eq!(work.imbalance(4), 0.25);
+        assert_eq!(LevelWork { all: 5, busiest: 5 }.imbalance(1), 0.0);
+    }
+}
