@@ -13,7 +13,7 @@ use crate::memory::{self, MemoryGuard};
 use crate::mesh::hilbert::bits_for;
 use crate::mesh::{Changes, Domain, NewRows, RefineRequests, Topology, audit, regrid};
 use crate::patch::PATCH;
-use crate::ranks::{Ranks, Shares};
+use crate::ranks::{Halos, Ranks, Shares};
 use crate::schedule::{Phase, Schedules, StepSet};
 use crate::time::driver::{DriverSettings, Fault, FaultBox, RunCounters};
 use crate::time::limits::LevelSteps;
@@ -128,6 +128,7 @@ impl Simulation {
         world.insert_resource(FaultBox::default());
         world.insert_resource(ranks);
         world.insert_resource(Shares::default());
+        world.insert_resource(Halos::default());
         world.insert_resource(settings.clone());
         let driver = Driver::new(Schedules::default(), driver_settings(&settings));
         Ok(Self {

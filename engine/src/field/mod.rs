@@ -3,12 +3,13 @@
 pub mod device;
 pub mod map;
 pub mod operations;
+pub mod pieces;
 pub mod pool;
 pub mod registers;
 pub mod slab;
 pub mod totals;
 pub mod transfer;
-mod travel;
+pub(crate) mod travel;
 
 pub use map::LevelRows;
 pub use operations::{FieldOperations, FieldRegistry};

@@ -1,8 +1,9 @@
 //! What the engine does with any field, derived from its declaration: growth, prolongation, restriction, flux correction.
 
-use super::Component;
 use super::device::{DeviceTopology, Packing};
+use super::pieces::{Delivery, OnDevice, Packed, Piece};
 use super::pool::{Element, Field, Pool, Storage};
+use super::{Component, travel};
 use crate::device::DeviceError;
 use crate::error::Error;
 use crate::mesh::{NewRows, Topology};
@@ -21,14 +22,12 @@ use rayon::prelude::*;
 /// Sets the values of one component in some rows of a level: world, level, component, rows, values.
 pub type Load = fn(&mut World, usize, usize, &[u32], &Values) -> Result<(), String>;
 
-/// Adds rows of a level to a message: world, level, rows, message.
-pub type Pack = fn(&World, usize, &[u32], &mut Vec<u8>) -> Result<(), DeviceError>;
-/// Sets rows of a level from a message: world, level, rows, bytes.
-pub type Unpack = fn(&mut World, usize, &[u32], &[u8]) -> Result<(), DeviceError>;
-/// Adds registers of faces to a message: world, coarse level, faces, message.
-pub type PackFaces = fn(&World, usize, &[Face], &mut Vec<u8>) -> Result<(), DeviceError>;
-/// Sets registers of faces from a message: world, coarse level, faces, bytes.
-pub type UnpackFaces = fn(&mut World, usize, &[Face], &[u8]) -> Result<(), DeviceError>;
+/// Packs pieces of rows of a level that follow each other: world, level, pieces, the field's place, memory from the first on.
+pub type Pack = fn(&World, usize, &[Piece], Packed, &mut [u8]) -> Result<(), DeviceError>;
+/// Packs registers of faces: world, coarse level, faces, the field's place, memory.
+pub type PackFaces = fn(&World, usize, &[Face], Packed, &mut [u8]) -> Result<(), DeviceError>;
+/// Sets registers of faces: world, coarse level, faces, the field's place, memory.
+pub type UnpackFaces = fn(&mut World, usize, &[Face], Packed, &[u8]) -> Result<(), DeviceError>;
 
 /// The engine's operations on one registered field.
 #[derive(Clone, Copy)]
@@ -53,18 +52,25 @@ pub struct FieldOperations {
     pub skipped_on_device: fn(&World) -> Result<u64, DeviceError>,
     /// Sets the values of one component in some rows of a level, and the level's time.
     pub load: Load,
-    /// Bytes of a row on its way to another rank.
-    pub row_bytes: fn(&World) -> usize,
-    /// Adds the present state of some rows of a level.
-    pub pack_rows: Pack,
-    /// Sets the present state of some rows of a level from what [`FieldOperations::pack_rows`] gave.
-    pub unpack_rows: Unpack,
-    /// Bytes of the fine flux register of a face.
-    pub face_bytes: fn(&World) -> usize,
-    /// Adds the fine flux registers of some faces between a level and the finer one.
+    /// Whether the system that steps the field lets its copies of other ranks' patches settle by itself, by
+    /// [`OtherRanks::settle`](crate::ranks::OtherRanks::settle).
+    pub settles_in_step: bool,
+    /// Bytes of a cell, all components.
+    pub cell_bytes: fn(&World) -> usize,
+    /// Packs the present state of pieces of rows in memory of the host.
+    pub pack_pieces: Pack,
+    /// Where the field lives on a device: starts to pack pieces there.
+    pub pack_pieces_there: fn(&World, usize, &OnDevice) -> Result<(), DeviceError>,
+    /// Sets pieces of rows of a level in the present state.
+    pub unpack_pieces: fn(&mut World, usize, &Delivery) -> Result<(), DeviceError>,
+    /// Packs the fine flux registers of some faces between a level and the finer one in memory of the host.
     pub pack_faces: PackFaces,
     /// Sets the fine flux registers of some faces between a level and the finer one.
     pub unpack_faces: UnpackFaces,
+    /// As [`FieldOperations::pack_faces`] in memory of the device.
+    pub pack_faces_there: fn(&World, usize, &OnDevice) -> Result<(), DeviceError>,
+    /// As [`FieldOperations::unpack_faces`] from memory of the device.
+    pub unpack_faces_there: fn(&mut World, usize, &OnDevice) -> Result<(), DeviceError>,
 }
 
 /// The registered fields.
@@ -84,17 +90,32 @@ impl FieldRegistry {
             extract: super::transfer::extract::<F>,
             pack: super::transfer::pack::<F>,
             load: super::transfer::load::<F>,
-            row_bytes: super::travel::row_bytes::<F>,
-            pack_rows: super::travel::pack::<F>,
-            unpack_rows: super::travel::unpack::<F>,
-            face_bytes: super::travel::face_bytes::<F>,
-            pack_faces: super::travel::pack_faces::<F>,
-            unpack_faces: super::travel::unpack_faces::<F>,
+            settles_in_step: false,
+            cell_bytes: travel::cell_bytes::<F>,
+            pack_pieces: travel::pack::<F>,
+            pack_pieces_there: travel::pack_there::<F>,
+            unpack_pieces: |world, level, delivery| {
+                travel::unpack(&mut world.resource_mut::<Pool<F>>(), level, delivery)
+            },
+            pack_faces: travel::pack_faces::<F>,
+            unpack_faces: travel::unpack_faces::<F>,
+            pack_faces_there: travel::pack_faces_there::<F>,
+            unpack_faces_there: travel::unpack_faces_there::<F>,
             skipped_on_device: |world| match &world.resource::<Pool<F>>().storage {
                 Storage::Device(pool) => pool.skipped(),
                 _ => Ok(0),
             },
         });
+    }
+
+    /// Leaves it to the system that steps field `F` to let the copies of other ranks' patches settle, so that it can work on
+    /// patches that need none while they travel. It has to call
+    /// [`OtherRanks::settle`](crate::ranks::OtherRanks::settle) before it reads any; nothing before it in `Advance` may read
+    /// them.
+    pub fn settle_in_step<F: Field>(&mut self) {
+        for field in self.0.iter_mut().filter(|field| field.name == F::NAME) {
+            field.settles_in_step = true;
+        }
     }
 
     /// The operations of all fields, in the order of registration.

@@ -1,6 +1,7 @@
-//! Values on their way between ranks: rows of pools and fine flux registers, as bytes.
+//! Values on their way between ranks: pieces of rows and fine flux registers, packed in the memory of the host or of the device.
 
 use super::Precision;
+use super::pieces::{Delivery, OnDevice, Packed, Piece};
 use super::pool::{Element, Field, Pool, Storage};
 use crate::device::DeviceError;
 use crate::ranks::faces::Face;
@@ -8,118 +9,214 @@ use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::fluxes::QUARTER;
 
-fn value_bytes<F: Field>(pool: &Pool<F>) -> usize {
-    match pool.precision() {
+/// Values of a component in the fine flux register of a face: reference and change.
+pub(crate) const REGISTER: usize = 2 * QUARTER;
+
+/// Bytes of a cell.
+pub(super) fn cell_bytes<F: Field>(world: &World) -> usize {
+    width(world.resource::<Pool<F>>())
+}
+
+fn width<F: Field>(pool: &Pool<F>) -> usize {
+    let value = match pool.precision() {
         Precision::Single => size_of::<f32>(),
         Precision::Double => size_of::<f64>(),
-    }
+    };
+    pool.components() * value
 }
 
-/// Bytes of a row.
-pub(super) fn row_bytes<F: Field>(world: &World) -> usize {
-    let pool = world.resource::<Pool<F>>();
-    pool.components() * CELLS * value_bytes(pool)
-}
-
-/// Adds the present state of `rows` of `level` to `out`.
+/// Packs the present state of pieces of rows of `level` that follow each other into `out`, which begins with the first.
 pub(super) fn pack<F: Field>(
     world: &World,
     level: usize,
-    rows: &[u32],
-    out: &mut Vec<u8>,
+    pieces: &[Piece],
+    packed: Packed,
+    out: &mut [u8],
 ) -> Result<(), DeviceError> {
     let pool = world.resource::<Pool<F>>();
     match pool.precision() {
-        Precision::Single => pack_rows::<F, f32>(pool, level, rows, out),
-        Precision::Double => pack_rows::<F, f64>(pool, level, rows, out),
+        Precision::Single => pack_of::<F, f32>(pool, level, pieces, packed, out),
+        Precision::Double => pack_of::<F, f64>(pool, level, pieces, packed, out),
     }
 }
 
-fn pack_rows<F: Field, R: Element>(
+fn pack_of<F: Field, R: Element>(
     pool: &Pool<F>,
     level: usize,
-    rows: &[u32],
-    out: &mut Vec<u8>,
+    pieces: &[Piece],
+    packed: Packed,
+    out: &mut [u8],
 ) -> Result<(), DeviceError> {
+    let base = pieces.first().map_or(0, |piece| piece.before);
+    let place = |piece: &Piece| start(piece, base, packed);
     if let Storage::Device(device) = &pool.storage {
-        let values = device.pack::<R>(pool.current(level), 0..pool.components(), rows)?;
-        out.extend_from_slice(bytemuck::cast_slice(&values));
+        let values: Vec<R> =
+            device.pack(pool.current(level), 0..pool.components(), &rows(pieces))?;
+        let length = pool.components() * CELLS;
+        for (piece, row) in pieces.iter().zip(values.chunks_exact(length)) {
+            put(row, piece, &mut out[place(piece)..]);
+        }
         return Ok(());
     }
     let present = pool.present::<R>(level);
-    for &row in rows {
-        out.extend_from_slice(bytemuck::cast_slice(present.row(row)));
+    for piece in pieces {
+        put(present.row(piece.row), piece, &mut out[place(piece)..]);
     }
     Ok(())
 }
 
-/// Sets the present state of `rows` of `level`.
-pub(super) fn unpack<F: Field>(
-    world: &mut World,
-    level: usize,
-    rows: &[u32],
-    bytes: &[u8],
-) -> Result<(), DeviceError> {
-    let mut pool = world.resource_mut::<Pool<F>>();
-    match pool.precision() {
-        Precision::Single => unpack_rows::<F, f32>(&mut pool, level, rows, bytes),
-        Precision::Double => unpack_rows::<F, f64>(&mut pool, level, rows, bytes),
+/// Where a piece's values of a field begin, in bytes behind those of the piece before which `base` cells stand.
+fn start(piece: &Piece, base: u64, packed: Packed) -> usize {
+    (piece.before - base) as usize * packed.width + piece.cells() * packed.first
+}
+
+fn rows(pieces: &[Piece]) -> Vec<u32> {
+    pieces.iter().map(|piece| piece.row).collect()
+}
+
+/// Packs the cells of a piece of `row` at the front of `out`.
+fn put<R: Element>(row: &[R], piece: &Piece, out: &mut [u8]) {
+    let mut to = 0;
+    for component in row.chunks_exact(CELLS) {
+        for (first, length) in piece.stretches() {
+            let bytes: &[u8] = bytemuck::cast_slice(&component[first..first + length]);
+            out[to..to + bytes.len()].copy_from_slice(bytes);
+            to += bytes.len();
+        }
     }
 }
 
-fn unpack_rows<F: Field, R: Element>(
+/// The inverse of [`put`].
+fn take<R: Element>(row: &mut [R], piece: &Piece, bytes: &[u8]) {
+    let mut from = 0;
+    for component in row.chunks_exact_mut(CELLS) {
+        for (first, length) in piece.stretches() {
+            let to = bytemuck::cast_slice_mut::<R, u8>(&mut component[first..first + length]);
+            to.copy_from_slice(&bytes[from..from + to.len()]);
+            from += to.len();
+        }
+    }
+}
+
+/// Sets pieces of rows of `level` in the present state.
+pub(crate) fn unpack<F: Field>(
     pool: &mut Pool<F>,
     level: usize,
-    rows: &[u32],
+    delivery: &Delivery,
+) -> Result<(), DeviceError> {
+    match *delivery {
+        Delivery::There { pieces, owned } => {
+            let bank = pool.current(level);
+            pool.device_mut().unpack_pieces(level, bank, &pieces, owned)
+        }
+        Delivery::Here {
+            pieces,
+            packed,
+            bytes,
+        } => match pool.precision() {
+            Precision::Single => unpack_of::<F, f32>(pool, level, pieces, packed, bytes),
+            Precision::Double => unpack_of::<F, f64>(pool, level, pieces, packed, bytes),
+        },
+    }
+}
+
+fn unpack_of<F: Field, R: Element>(
+    pool: &mut Pool<F>,
+    level: usize,
+    pieces: &[Piece],
+    packed: Packed,
     bytes: &[u8],
 ) -> Result<(), DeviceError> {
+    let base = pieces.first().map_or(0, |piece| piece.before);
+    let values = |piece: &Piece| &bytes[start(piece, base, packed)..];
     if matches!(pool.storage, Storage::Device(_)) {
-        // a message need not lie at a multiple of the value's size
-        return pool.store::<R>(level, rows, &bytemuck::pod_collect_to_vec(bytes));
+        let (rows, length) = (rows(pieces), pool.components() * CELLS);
+        // what is not of the piece stays as it is
+        let mut state = pool.host::<R>(level, &rows)?;
+        for (piece, row) in pieces.iter().zip(state.chunks_exact_mut(length)) {
+            take(row, piece, values(piece));
+        }
+        return pool.store(level, &rows, &state);
     }
-    let length = pool.components() * CELLS * size_of::<R>();
     let present = pool.present::<R>(level);
-    for (&row, bytes) in rows.iter().zip(bytes.chunks_exact(length)) {
+    for piece in pieces {
         // SAFETY: the pool is borrowed alone, and the slice of one row is gone before the next.
-        let out = unsafe { present.row_mut(row) };
-        bytemuck::cast_slice_mut(out).copy_from_slice(bytes);
+        take(unsafe { present.row_mut(piece.row) }, piece, values(piece));
     }
-    pool.touch(rows);
+    pool.touch(&rows(pieces));
     Ok(())
 }
 
-/// Bytes of the fine flux register of a face: reference and change.
-pub(super) fn face_bytes<F: Field>(world: &World) -> usize {
+/// Starts to pack pieces of rows of `level` in memory of the device on which the field lives.
+pub(super) fn pack_there<F: Field>(
+    world: &World,
+    level: usize,
+    pieces: &OnDevice,
+) -> Result<(), DeviceError> {
     let pool = world.resource::<Pool<F>>();
-    2 * pool.components() * QUARTER * value_bytes(pool)
+    pool.device().pack_pieces(pool.current(level), pieces)
 }
 
-/// Adds the fine flux registers of `faces` between `level` and the finer one.
+/// Packs the fine flux registers of `faces` between `level` and the finer one into `out`, `[face][field][2][component][4][4]`.
 pub(super) fn pack_faces<F: Field>(
     world: &World,
     level: usize,
     faces: &[Face],
-    out: &mut Vec<u8>,
+    packed: Packed,
+    out: &mut [u8],
 ) -> Result<(), DeviceError> {
-    match &world.resource::<Pool<F>>().storage {
-        Storage::Single(typed) => typed.registers.pack(level, faces, out),
-        Storage::Double(typed) => typed.registers.pack(level, faces, out),
-        Storage::Device(device) => return device.pack_faces(level, faces, out),
+    let pool = world.resource::<Pool<F>>();
+    let own = width(pool) * REGISTER;
+    let mut values = Vec::with_capacity(faces.len() * own);
+    match &pool.storage {
+        Storage::Single(typed) => typed.registers.pack(level, faces, &mut values),
+        Storage::Double(typed) => typed.registers.pack(level, faces, &mut values),
+        Storage::Device(device) => device.pack_faces(level, faces, &mut values)?,
+    }
+    let places = out.chunks_exact_mut(packed.width * REGISTER);
+    for (out, values) in places.zip(values.chunks_exact(own)) {
+        out[packed.first * REGISTER..][..own].copy_from_slice(values);
     }
     Ok(())
 }
 
-/// Sets the fine flux registers of `faces` between `level` and the finer one.
+/// Sets the fine flux registers of `faces` between `level` and the finer one from what [`pack_faces`] gave.
 pub(super) fn unpack_faces<F: Field>(
     world: &mut World,
     level: usize,
     faces: &[Face],
+    packed: Packed,
     bytes: &[u8],
 ) -> Result<(), DeviceError> {
-    match &mut world.resource_mut::<Pool<F>>().storage {
-        Storage::Single(typed) => typed.registers.unpack(level, faces, bytes),
-        Storage::Double(typed) => typed.registers.unpack(level, faces, bytes),
-        Storage::Device(device) => return device.unpack_faces(level, faces, bytes),
+    let mut pool = world.resource_mut::<Pool<F>>();
+    let own = width(&pool) * REGISTER;
+    let parts = bytes.chunks_exact(packed.width * REGISTER);
+    let parts = parts.flat_map(|part| &part[packed.first * REGISTER..][..own]);
+    let bytes: Vec<u8> = parts.copied().collect();
+    match &mut pool.storage {
+        Storage::Single(typed) => typed.registers.unpack(level, faces, &bytes),
+        Storage::Double(typed) => typed.registers.unpack(level, faces, &bytes),
+        Storage::Device(device) => return device.unpack_faces(level, faces, &bytes),
     }
     Ok(())
+}
+
+/// Starts to pack the fine flux registers of faces between `level` and the finer one in memory of the device.
+pub(super) fn pack_faces_there<F: Field>(
+    world: &World,
+    level: usize,
+    faces: &OnDevice,
+) -> Result<(), DeviceError> {
+    let pool = world.resource::<Pool<F>>();
+    pool.device().pack_faces_there(level, faces)
+}
+
+/// Sets the fine flux registers of faces between `level` and the finer one from memory of the device.
+pub(super) fn unpack_faces_there<F: Field>(
+    world: &mut World,
+    level: usize,
+    faces: &OnDevice,
+) -> Result<(), DeviceError> {
+    let mut pool = world.resource_mut::<Pool<F>>();
+    pool.device_mut().unpack_faces_there(level, faces)
 }

@@ -1,16 +1,15 @@
 //! What travels between ranks in the course of a step: values of copies, averages of children, fine fluxes.
 
 use super::build::Shares;
-use super::communicator::{Halo, Message};
-use super::plan::{PeerRows, Plan};
-use super::{Ranks, RanksError};
+use super::halos::{Halos, Kind};
 use crate::error::Error;
 use crate::field::{FieldOperations, FieldRegistry};
 use crate::mesh::Topology;
 use crate::schedule::Phase;
 use bevy_ecs::prelude::*;
 
-/// What others must send before `phase` of `level` runs.
+/// What others must send before `phase` of `level` runs. Before `Advance` the copies of fields that settle in their step are
+/// sent on their way only.
 ///
 /// # Errors
 /// Another rank has failed, or the transport or the device has.
@@ -19,7 +18,8 @@ pub fn before(world: &mut World, phase: Phase, level: usize) -> Result<(), Error
         return Ok(());
     }
     match phase {
-        Phase::Advance | Phase::Flag => {
+        Phase::Advance => start(world, level),
+        Phase::Flag => {
             refresh(world, level)?;
             level
                 .checked_sub(1)
@@ -41,8 +41,11 @@ pub fn after(world: &mut World, phase: Phase, level: usize) -> Result<(), Error>
     if !world.resource::<Topology>().is_shared() {
         return Ok(());
     }
-    if phase == Phase::Synchronise {
-        send_averages(world, level)?;
+    match phase {
+        // what no system has settled
+        Phase::Advance => settle(world)?,
+        Phase::Synchronise => carry(world, &[(level, Kind::Averages)], |_| true)?,
+        _ => {}
     }
     if matches!(
         phase,
@@ -61,106 +64,56 @@ pub fn refresh(world: &mut World, level: usize) -> Result<(), Error> {
     if !world.resource::<Topology>().is_shared() {
         return Ok(());
     }
-    world.resource_scope(|world, mut shares: Mut<Shares>| {
-        if std::mem::take(&mut shares.stale[level]) {
-            send_rows(world, level, &shares.copies[level])?;
+    match take_stale(world, level) {
+        true => carry(world, &[(level, Kind::Copies)], |_| true),
+        false => Ok(()),
+    }
+}
+
+/// Whether copies of `level` are out of date; they count as up to date from now on.
+fn take_stale(world: &mut World, level: usize) -> bool {
+    std::mem::take(&mut world.resource_mut::<Shares>().stale[level])
+}
+
+/// Brings the copies that a step of `level` reads up to date, or on their way.
+fn start(world: &mut World, level: usize) -> Result<(), Error> {
+    let mut levels = Vec::with_capacity(2);
+    for level in [Some(level), level.checked_sub(1)].into_iter().flatten() {
+        if take_stale(world, level) {
+            levels.push((level, Kind::Copies));
         }
-        Ok(())
-    })
-}
-
-/// The averages of children that another rank owns go to the owner of their parent.
-fn send_averages(world: &mut World, level: usize) -> Result<(), Error> {
-    world.resource_scope(|world, shares: Mut<Shares>| {
-        send_rows(world, level, &shares.averages[level])
-    })
-}
-
-/// Sends the present state of the rows of `plan`.
-fn send_rows(world: &mut World, level: usize, plan: &Plan) -> Result<(), Error> {
-    let fields = world.resource::<FieldRegistry>().operations();
-    let bytes: usize = fields.iter().map(|field| (field.row_bytes)(world)).sum();
-    let halo = plan.messages(bytes, |rows, out| pack(world, &fields, level, rows, out))?;
-    let halo = finish(world, halo)?;
-    for (PeerRows { rows, .. }, message) in plan.receives.iter().zip(&halo.receives) {
-        unpack(world, &fields, level, rows, &message.bytes)?;
     }
-    Ok(())
+    carry(world, &levels, |field| !field.settles_in_step)?;
+    let fields = operations(world, |field| field.settles_in_step);
+    world.resource_scope(|world, mut halos: Mut<Halos>| halos.start(world, &levels, &fields))
 }
 
-fn finish(world: &World, halo: Halo) -> Result<Halo, RanksError> {
-    world
-        .resource::<Ranks>()
-        .communicator()
-        .start(halo)?
-        .finish()
+/// Lets everything settle that is under way.
+fn settle(world: &mut World) -> Result<(), Error> {
+    world.resource_scope(|world, mut halos: Mut<Halos>| halos.settle_all(world))
 }
 
-/// Adds the present state of rows of `level` to `out`, field by field.
-pub(super) fn pack(
-    world: &World,
-    fields: &[FieldOperations],
-    level: usize,
-    rows: &[u32],
-    out: &mut Vec<u8>,
-) -> Result<(), Error> {
-    for field in fields {
-        (field.pack_rows)(world, level, rows, out)?;
-    }
-    Ok(())
-}
-
-/// Sets the present state of rows of `level` from what [`pack`] gave.
-pub(super) fn unpack(
+/// Sends the present state of some fields in rows of some levels, and waits for what comes.
+fn carry(
     world: &mut World,
-    fields: &[FieldOperations],
-    level: usize,
-    rows: &[u32],
-    mut bytes: &[u8],
+    levels: &[(usize, Kind)],
+    which: impl Fn(&FieldOperations) -> bool,
 ) -> Result<(), Error> {
-    for field in fields {
-        let own = rows.len() * (field.row_bytes)(world);
-        let Some((values, rest)) = bytes.split_at_checked(own) else {
-            let short = RanksError::Transport("a message with rows is too short".into());
-            return Err(short.into());
-        };
-        (field.unpack_rows)(world, level, rows, values)?;
-        bytes = rest;
-    }
-    Ok(())
+    let fields = operations(world, which);
+    world.resource_scope(|world, mut halos: Mut<Halos>| {
+        halos.start(world, levels, &fields)?;
+        halos.settle_all(world)
+    })
+}
+
+fn operations(world: &World, which: impl Fn(&FieldOperations) -> bool) -> Vec<FieldOperations> {
+    let mut fields = world.resource::<FieldRegistry>().operations();
+    fields.retain(which);
+    fields
 }
 
 /// The fluxes through faces of own fine patches go to the rank that owns the coarse patch of `level` before them.
 fn send_fluxes(world: &mut World, level: usize) -> Result<(), Error> {
-    world.resource_scope(|world, shares: Mut<Shares>| {
-        let fields = world.resource::<FieldRegistry>().operations();
-        let plan = &shares.faces[level];
-        let bytes: usize = fields.iter().map(|field| (field.face_bytes)(world)).sum();
-        let mut halo = Halo::default();
-        for (peer, faces) in &plan.sends {
-            let mut message = Message {
-                peer: *peer,
-                bytes: Vec::with_capacity(faces.len() * bytes),
-            };
-            for field in &fields {
-                (field.pack_faces)(world, level, faces, &mut message.bytes)?;
-            }
-            halo.sends.push(message);
-        }
-        halo.receives
-            .extend(plan.receives.iter().map(|(peer, faces)| Message {
-                peer: *peer,
-                bytes: vec![0; faces.len() * bytes],
-            }));
-        let halo = finish(world, halo)?;
-        for ((_, faces), message) in plan.receives.iter().zip(&halo.receives) {
-            let mut bytes = message.bytes.as_slice();
-            for field in &fields {
-                let (own, rest) = bytes.split_at(faces.len() * (field.face_bytes)(world));
-                (field.unpack_faces)(world, level, faces, own)?;
-                bytes = rest;
-            }
-        }
-        Ok(())
-    })
+    let fields = operations(world, |_| true);
+    world.resource_scope(|world, mut halos: Mut<Halos>| halos.carry_faces(world, level, &fields))
 }

@@ -10,6 +10,7 @@ pub mod communicator;
 pub mod exchange;
 pub mod faces;
 pub mod forecast;
+pub mod halos;
 pub mod link;
 pub mod nesting;
 mod others;
@@ -27,6 +28,7 @@ pub use build::Shares;
 pub use communicator::{
     Communicator, Halo, Message, Pending, PendingParcels, RanksError, Reduction,
 };
+pub use halos::Halos;
 pub use link::Connection;
 pub use others::OtherRanks;
 pub use plan::Plan;

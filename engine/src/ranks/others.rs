@@ -1,8 +1,12 @@
 //! The other ranks, as a system's parameter.
 
-use super::{Ranks, RanksError, Shares};
+use super::halos::Split;
+use super::{Connection, Halos, Ranks, RanksError, Shares};
+use crate::device::DeviceError;
+use crate::field::{Field, Pool};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
+use std::sync::Arc;
 
 /// The ranks that share the level at hand, for systems that need them in the middle of their work. All ranks make the same
 /// calls in the same order; on one rank they do nothing.
@@ -10,6 +14,8 @@ use bevy_ecs::system::SystemParam;
 pub struct OtherRanks<'w> {
     ranks: Res<'w, Ranks>,
     shares: Res<'w, Shares>,
+    halos: ResMut<'w, Halos>,
+    connection: Option<Res<'w, Connection>>,
 }
 
 impl OtherRanks<'_> {
@@ -47,6 +53,26 @@ impl OtherRanks<'_> {
         let all = self.ranks.communicator().all_gather(own.as_bytes())?;
         let first = all.iter().find(|message| !message.is_empty());
         Ok(first.map(|message| String::from_utf8_lossy(message).into_owned()))
+    }
+
+    /// What the step of `level` may begin with while the copies of field `F` are under way, and what is left for the time
+    /// after [`OtherRanks::settle`]; none where nothing is under way, or too little can be done meanwhile.
+    #[must_use]
+    pub fn split<F: Field>(&self, level: usize) -> Option<Arc<Split>> {
+        let under_way = self.halos.are_under_way(F::NAME);
+        let split = under_way.then(|| self.halos.split(level));
+        split.filter(|split| split.is_worth_it())
+    }
+
+    /// Sets the copies of `pool`, if they are under way: the device waits for what comes from other devices, the host for
+    /// messages. The system that steps a field of [`FieldRegistry::settle_in_step`](crate::field::FieldRegistry::settle_in_step)
+    /// calls this before it reads copies, on all ranks.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport or the device has.
+    pub fn settle<F: Field>(&mut self, pool: &mut Pool<F>) -> Result<(), DeviceError> {
+        let link = self.connection.as_ref().map(|connection| &***connection);
+        self.halos.settle(pool, link)
     }
 
     /// Rows of `level` that other ranks keep copies of.

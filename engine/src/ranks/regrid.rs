@@ -2,8 +2,8 @@
 
 use super::build::{self, Proposal, Shares};
 use super::communicator::Message;
-use super::exchange::{pack, unpack};
 use super::faces::between_ranks;
+use super::halos::{self, Arrived, Halos};
 use super::{Ranks, RanksError};
 use crate::error::Error;
 use crate::field::FieldRegistry;
@@ -18,13 +18,15 @@ use bevy_ecs::prelude::*;
 /// Another rank has failed, or the transport has.
 pub(crate) fn create_root(world: &mut World) -> Result<(), Error> {
     let ranks = world.resource::<Ranks>().clone();
+    let levels = world.resource::<Topology>().max_level + 1;
+    halos::prepare(world, levels)?;
     world.resource_scope(|world, mut shares: Mut<Shares>| {
         let mut topology = world.resource_mut::<Topology>();
         build::root(&mut topology, ranks.communicator(), &mut shares)
     })?;
     let rows = world.resource::<Topology>().rows(0).to_vec();
     regrid::enter(world, 0, rows);
-    Ok(())
+    Ok(halos::follow(world, 0..=levels)?)
 }
 
 /// Applies the ranks' `changes` to the patches of `level`; the own children created stand in `NewRows`, unfilled.
@@ -40,17 +42,11 @@ pub(crate) fn apply(world: &mut World, level: usize, changes: &Changes) -> Resul
     let before: Vec<Octet> = own_octets(&topology, fine);
     let proposal = build::propose(&mut topology, communicator, level, changes, imbalance)?;
     let moved = match proposal.cut {
-        true => communicator.exchange(leaving(world, fine, &before)?)?,
-        false => Vec::new(),
+        true => Some(move_octets(world, fine, &before)?),
+        false => None,
     };
-    let moved = moved
-        .iter()
-        .map(Moved::read)
-        .collect::<Result<Vec<_>, _>>()?;
-    let refined: Vec<(u64, u8)> = moved
-        .iter()
-        .flat_map(|m| m.refined.iter().copied())
-        .collect();
+    let octets = moved.as_ref().map_or(&[][..], |moved| &moved.octets);
+    let refined: Vec<(u64, u8)> = octets.iter().map(|o| (o.key, o.refined)).collect();
     world.resource_scope(|world, mut shares: Mut<Shares>| {
         let mut topology = world.resource_mut::<Topology>();
         build::rebuild(
@@ -75,7 +71,10 @@ pub(crate) fn apply(world: &mut World, level: usize, changes: &Changes) -> Resul
         regrid::renew_parents(world, fine);
         regrid::renew_parents(world, fine + 1);
     }
-    moved.iter().try_for_each(|moved| moved.settle(world, fine))
+    if let Some(moved) = moved {
+        moved.settle(world, fine)?;
+    }
+    Ok(halos::follow(world, level..=fine + 1)?)
 }
 
 fn own_octets(topology: &Topology, level: usize) -> Vec<Octet> {
@@ -92,81 +91,99 @@ fn new_rows(topology: &Topology, level: usize, proposal: &Proposal) -> Vec<u32> 
         .collect()
 }
 
-/// Octets on their way from another rank.
-struct Moved<'a> {
-    /// The octets' keys, each with the patches that have children.
-    refined: Vec<(u64, u8)>,
-    /// By octet: the patches that a finer patch needs refined.
-    wished: &'a [u8],
-    /// The present state of all fields, octet by octet.
-    values: &'a [u8],
+/// An octet that has come from another rank.
+struct MovedOctet {
+    key: u64,
+    /// Patches that have children.
+    refined: u8,
+    /// Patches that a finer patch needs refined.
+    wished: u8,
 }
 
-/// Messages with the octets of `before` whose owner is another one now.
-fn leaving(world: &World, level: usize, before: &[Octet]) -> Result<Vec<Message>, Error> {
+/// Octets that have come from other ranks.
+struct Moved {
+    octets: Vec<MovedOctet>,
+    /// The present state of all fields, octet by octet.
+    values: Arrived,
+}
+
+/// Bytes that tell about an octet.
+const OCTET: usize = 10;
+
+/// Sends the octets of `before` whose owner is another one now to their owners; what comes from others.
+fn move_octets(world: &mut World, level: usize, before: &[Octet]) -> Result<Moved, Error> {
+    let (messages, rows) = leaving(world, level, before);
+    let ranks = world.resource::<Ranks>().clone();
+    let received = ranks.communicator().exchange(messages)?;
+    let (mut octets, mut counts) = (Vec::new(), Vec::new());
+    for message in &received {
+        let (entries, rest) = message.bytes.as_chunks::<OCTET>();
+        if !rest.is_empty() {
+            let cut = "a message with patches is cut off";
+            return Err(RanksError::Transport(cut.into()).into());
+        }
+        counts.push((message.peer, 8 * entries.len()));
+        octets.extend(entries.iter().map(|entry| {
+            let [key @ .., refined, wished] = *entry;
+            MovedOctet {
+                key: u64::from_le_bytes(key),
+                refined,
+                wished,
+            }
+        }));
+    }
+    let fields = world.resource::<FieldRegistry>().operations();
+    let values = world.resource_scope(|world, mut halos: Mut<Halos>| {
+        halos.carry_rows(world, level, &rows, &counts, &fields)
+    })?;
+    Ok(Moved { octets, values })
+}
+
+/// Rows by the ranks that get them.
+type RowsByPeer = Vec<(usize, Vec<u32>)>;
+
+/// What tells about the octets of `before` that leave, and their rows.
+fn leaving(world: &World, level: usize, before: &[Octet]) -> (Vec<Message>, RowsByPeer) {
     let topology = world.resource::<Topology>();
     let requests = world.resource::<RefineRequests>();
-    let fields = world.resource::<FieldRegistry>().operations();
     let owner = |octet: &Octet| topology.cuts().owner(level, octet.key << 3);
-    let mut messages = Vec::new();
+    let (mut messages, mut rows) = (Vec::new(), Vec::new());
     // stretches of new owners follow each other
     for octets in before.chunk_by(|a, b| owner(a) == owner(b)) {
         let peer = owner(&octets[0]);
         if peer == topology.rank() {
             continue;
         }
-        let mut bytes = (octets.len() as u64).to_le_bytes().to_vec();
-        bytes.extend(octets.iter().flat_map(|octet| octet.key.to_le_bytes()));
-        bytes.extend(octets.iter().map(|octet| topology.refined(octet)));
-        bytes.extend(octets.iter().map(|octet| requests.wished(octet)));
-        for octet in octets {
-            let rows: Vec<u32> = octet.rows(u8::MAX).collect();
-            pack(world, &fields, level, &rows, &mut bytes)?;
-        }
+        let tell = |octet: &Octet| {
+            let marks = [topology.refined(octet), requests.wished(octet)];
+            octet.key.to_le_bytes().into_iter().chain(marks)
+        };
+        let bytes = octets.iter().flat_map(tell).collect();
         messages.push(Message { peer, bytes });
+        let leave = octets.iter().flat_map(|octet| octet.rows(u8::MAX));
+        rows.push((peer, leave.collect()));
     }
-    Ok(messages)
+    (messages, rows)
 }
 
-impl<'a> Moved<'a> {
-    fn read(message: &'a Message) -> Result<Self, RanksError> {
-        let parts = || {
-            let (count, rest) = message.bytes.split_first_chunk()?;
-            let count = u64::from_le_bytes(*count) as usize;
-            let (keys, rest) = rest.split_at_checked(8 * count)?;
-            let (refined, rest) = rest.split_at_checked(count)?;
-            let (wished, values) = rest.split_at_checked(count)?;
-            let keys = keys
-                .as_chunks()
-                .0
-                .iter()
-                .map(|&key| u64::from_le_bytes(key));
-            let refined = keys.zip(refined.iter().copied()).collect();
-            Some(Self {
-                refined,
-                wished,
-                values,
-            })
-        };
-        parts().ok_or_else(|| RanksError::Transport("a message with patches is too short".into()))
-    }
-
+impl Moved {
     /// Enters the octets that still exist.
     fn settle(&self, world: &mut World, level: usize) -> Result<(), Error> {
-        let fields = world.resource::<FieldRegistry>().operations();
-        let row: usize = fields.iter().map(|field| (field.row_bytes)(world)).sum();
-        let values = self.values.chunks_exact(8 * row);
-        for ((&(key, _), &wished), values) in self.refined.iter().zip(self.wished).zip(values) {
-            let octet = world.resource::<Topology>().octet(level, key).copied();
+        let mut rows = Vec::new();
+        for (n, moved) in self.octets.iter().enumerate() {
+            let topology = world.resource::<Topology>();
+            let octet = topology.octet(level, moved.key).copied();
             let Some(octet) = octet.filter(|octet| octet.owned != 0) else {
                 continue;
             };
             world
                 .resource_mut::<RefineRequests>()
-                .set_wished(&octet, wished);
-            let rows: Vec<u32> = octet.rows(u8::MAX).collect();
-            unpack(world, &fields, level, &rows, values)?;
+                .set_wished(&octet, moved.wished);
+            rows.extend(octet.rows(u8::MAX).zip(8 * n..));
         }
-        Ok(())
+        let fields = world.resource::<FieldRegistry>().operations();
+        world.resource_scope(|world, halos: Mut<Halos>| {
+            halos.unload_rows(world, level, &rows, &self.values, &fields)
+        })
     }
 }

@@ -8,12 +8,17 @@ struct Faces {
   int* fine_slot;    // [row][6]
   REAL* reference;   // [slot][COMPONENTS][4][4]
   REAL* change;      // [slot][COMPONENTS][4][4]
-  REAL* packed;      // [face][2][COMPONENTS][4][4]
+  unsigned char* packed;  // [face][field][2][COMPONENTS][4][4]
+  rs::i64 stride;    // bytes of a face in all fields
+  rs::i64 before;    // bytes of a face in the fields before this one
   int first;         // slot of the first face
   int count;         // faces
 };
 
 constexpr int REGISTER = COMPONENTS * QUARTER;
+
+// Where this field's values of the block's face stand.
+RS_FN REAL* packed_face(const Faces& p) { return (REAL*)(p.packed + launch::block() * p.stride + p.before); }
 
 }  // namespace mesh
 
@@ -25,7 +30,7 @@ KERNEL(mesh_give_slots, mesh::Faces) {
 KERNEL(mesh_pack_faces, mesh::Faces) {
   using namespace mesh;
   const rs::i64 from = (rs::i64)p.fine_slot[p.faces[launch::block()]] * REGISTER;
-  REAL* to = p.packed + (rs::i64)launch::block() * (2 * REGISTER);
+  REAL* to = packed_face(p);
   EACH(i, REGISTER) {
     to[i] = p.reference[from + i];
     to[REGISTER + i] = p.change[from + i];
@@ -35,7 +40,7 @@ KERNEL(mesh_pack_faces, mesh::Faces) {
 KERNEL(mesh_unpack_faces, mesh::Faces) {
   using namespace mesh;
   const rs::i64 to = (rs::i64)p.fine_slot[p.faces[launch::block()]] * REGISTER;
-  const REAL* from = p.packed + (rs::i64)launch::block() * (2 * REGISTER);
+  const REAL* from = packed_face(p);
   EACH(i, REGISTER) {
     p.reference[to + i] = from[i];
     p.change[to + i] = from[REGISTER + i];

@@ -1,4 +1,4 @@
-// Rows into and out of contiguous memory. One block a patch.
+// Rows, and boxes of their cells, into and out of contiguous memory. One block a row or box.
 
 namespace mesh {
 
@@ -26,6 +26,42 @@ RS_FN PackedRow packed_row(const Transfer& p) {
   return {p.packed + ((rs::i64)begin * p.count + place) * CELLS, (rs::i64)width * CELLS};
 }
 
+// A box of a row's cells; the twin of `Piece`.
+struct Piece {
+  rs::i64 before;   // cells of the pieces before it
+  int row;
+  unsigned bounds;  // first cell, then length, along x, y, z: four bits each
+};
+
+// The twin of `PieceParameters`.
+struct Pieces {
+  REAL* level;
+  unsigned char* packed;  // [piece][field][component][cell]
+  const Piece* pieces;    // one a block
+  unsigned char* stale;   // [row]
+  rs::i64 width;          // bytes of a cell in all fields
+  rs::i64 first;          // bytes of a cell in the fields before this one
+};
+
+// The cells of a piece, x running fastest.
+struct Box {
+  int first, x, y, cells;
+
+  RS_MEMBER explicit Box(unsigned bounds)
+      : first((int)(bounds & 7) + PATCH * ((int)(bounds >> 4 & 7) + PATCH * (int)(bounds >> 8 & 7))),
+        x((int)(bounds >> 12 & 15)), y((int)(bounds >> 16 & 15)), cells(x * y * (int)(bounds >> 20 & 15)) {}
+
+  // Cell n of the box, as a cell of the row.
+  RS_MEMBER int cell(int n) const {
+    return cells == CELLS ? n : first + n % x + PATCH * (n / x % y + PATCH * (n / (x * y)));
+  }
+};
+
+// Where this field's values of a piece stand.
+RS_FN REAL* values_of(const Pieces& p, const Piece& piece, const Box& box) {
+  return (REAL*)(p.packed + piece.before * p.width + box.cells * p.first);
+}
+
 }  // namespace mesh
 
 KERNEL(mesh_pack, mesh::Transfer) {
@@ -42,4 +78,23 @@ KERNEL(mesh_unpack, mesh::Transfer) {
   REAL* to = row_of(p.level, row) + p.first * CELLS;
   EACH(i, p.count * CELLS) to[i] = from.values[i / CELLS * from.stride + i % CELLS];
   if (launch::thread() == 0) p.stale[row] = 1;
+}
+
+KERNEL(mesh_pack_pieces, mesh::Pieces) {
+  using namespace mesh;
+  const Piece piece = p.pieces[launch::block()];
+  const Box box(piece.bounds);
+  const REAL* from = row_of(p.level, piece.row);
+  REAL* to = values_of(p, piece, box);
+  EACH(i, COMPONENTS * box.cells) to[i] = from[i / box.cells * CELLS + box.cell(i % box.cells)];
+}
+
+KERNEL(mesh_unpack_pieces, mesh::Pieces) {
+  using namespace mesh;
+  const Piece piece = p.pieces[launch::block()];
+  const Box box(piece.bounds);
+  const REAL* from = values_of(p, piece, box);
+  REAL* to = row_of(p.level, piece.row);
+  EACH(i, COMPONENTS * box.cells) to[i / box.cells * CELLS + box.cell(i % box.cells)] = from[i];
+  if (launch::thread() == 0) p.stale[piece.row] = 1;
 }

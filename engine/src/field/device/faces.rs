@@ -5,12 +5,13 @@ use super::transfer::Staging;
 use super::{DevicePool, shape};
 use crate::device::DeviceError;
 use crate::field::Precision;
+use crate::field::pieces::OnDevice;
+use crate::field::travel::REGISTER;
 use crate::ranks::faces::Face;
 use nestar_device::Real;
-use nestar_kernels::mesh::fluxes::QUARTER;
 
 /// A face's place in the tables of slots.
-pub(super) fn number(&(row, face): &Face) -> u32 {
+pub(crate) fn number(&(row, face): &Face) -> u32 {
     6 * row + u32::from(face)
 }
 
@@ -34,7 +35,7 @@ impl DevicePool {
         faces: &[Face],
         out: &mut Vec<u8>,
     ) -> Result<(), DeviceError> {
-        let length = 2 * self.components * QUARTER;
+        let length = self.components * REGISTER;
         let mut values = vec![R::lit(0.0); faces.len() * length];
         self.each_faces(level, faces, |staging, first, parameters| {
             let shape = shape(parameters.count as usize, 64);
@@ -55,7 +56,7 @@ impl DevicePool {
         faces: &[Face],
         bytes: &[u8],
     ) -> Result<(), DeviceError> {
-        let length = 2 * self.components * QUARTER * self.value_bytes();
+        let length = self.components * REGISTER * self.value_bytes();
         self.each_faces(level, faces, |staging, first, parameters| {
             let part = &bytes[first * length..][..parameters.count as usize * length];
             self.device.upload(&staging.values, 0, part)?;
@@ -63,6 +64,41 @@ impl DevicePool {
             self.device
                 .launch(&self.kernels.unpack_faces, shape, &parameters)
         })
+    }
+
+    /// Starts to pack the fine-side registers of faces between `level` and the finer one.
+    pub(in crate::field) fn pack_faces_there(
+        &self,
+        level: usize,
+        faces: &OnDevice,
+    ) -> Result<(), DeviceError> {
+        let shape = shape(faces.count, 64);
+        let parameters = self.listed(level, faces);
+        self.device
+            .launch(&self.kernels.pack_faces, shape, &parameters)
+    }
+
+    /// Starts to set the fine-side registers of faces between `level` and the finer one.
+    pub(in crate::field) fn unpack_faces_there(
+        &mut self,
+        level: usize,
+        faces: &OnDevice,
+    ) -> Result<(), DeviceError> {
+        let shape = shape(faces.count, 64);
+        let parameters = self.listed(level, faces);
+        self.device
+            .launch(&self.kernels.unpack_faces, shape, &parameters)
+    }
+
+    fn listed(&self, level: usize, faces: &OnDevice) -> FacesParameters {
+        FacesParameters {
+            faces: faces.list,
+            packed: faces.memory,
+            stride: (faces.packed.width * REGISTER) as i64,
+            before: (faces.packed.first * REGISTER) as i64,
+            count: faces.count as i32,
+            ..self.registers.faces(level)
+        }
     }
 
     /// Calls `work` with the staging memory, in which the list of faces stands, for as many faces at a time as it holds.
@@ -73,11 +109,12 @@ impl DevicePool {
         mut work: impl FnMut(&Staging, usize, FacesParameters) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         let numbers: Vec<u32> = faces.iter().map(number).collect();
-        let length = 2 * self.components * QUARTER;
+        let length = self.components * REGISTER;
         self.in_chunks(&numbers, length, |staging, first, numbers, transfer| {
             let parameters = FacesParameters {
                 faces: transfer.rows,
                 packed: transfer.packed,
+                stride: (length * self.value_bytes()) as i64,
                 count: numbers.len() as i32,
                 ..self.registers.faces(level)
             };

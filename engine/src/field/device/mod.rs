@@ -4,12 +4,14 @@ mod faces;
 mod map;
 mod operations;
 mod parameters;
+mod pieces;
 mod pool;
 mod registers;
 mod topology;
 mod totals;
 mod transfer;
 
+pub(crate) use faces::number as face_number;
 pub use parameters::{DeviceView, RegisterView};
 pub use topology::DeviceTopology;
 pub use transfer::Packing;
@@ -47,6 +49,8 @@ struct Kernels {
     sum_nodes: Kernel,
     pack: Kernel,
     unpack: Kernel,
+    pack_pieces: Kernel,
+    unpack_pieces: Kernel,
     pack_faces: Kernel,
     unpack_faces: Kernel,
 }
@@ -60,6 +64,8 @@ impl Kernels {
             sum_nodes: module.kernel("mesh_sum_nodes")?,
             pack: module.kernel("mesh_pack")?,
             unpack: module.kernel("mesh_unpack")?,
+            pack_pieces: module.kernel("mesh_pack_pieces")?,
+            unpack_pieces: module.kernel("mesh_unpack_pieces")?,
             pack_faces: module.kernel("mesh_pack_faces")?,
             unpack_faces: module.kernel("mesh_unpack_faces")?,
         })

@@ -107,6 +107,8 @@ pub(super) struct FacesParameters {
     pub reference: u64,
     pub change: u64,
     pub packed: u64,
+    pub stride: i64,
+    pub before: i64,
     pub first: i32,
     pub count: i32,
 }
@@ -168,6 +170,18 @@ pub(super) struct TransferParameters {
     pub count: i32,
     pub group: i32,
     pub total: i32,
+}
+
+/// The twin of `mesh::Pieces`.
+#[derive(Clone, Copy, Zeroable, Pod)]
+#[repr(C)]
+pub(super) struct PieceParameters {
+    pub level: u64,
+    pub packed: u64,
+    pub pieces: u64,
+    pub stale: u64,
+    pub width: i64,
+    pub first: i64,
 }
 
 /// The twin of `mesh::Map`.

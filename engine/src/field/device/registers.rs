@@ -152,6 +152,8 @@ impl DeviceRegisters {
             reference: pair.reference.address(),
             change: pair.change.address(),
             packed: 0,
+            stride: 0,
+            before: 0,
             first: 0,
             count: 0,
         }

@@ -1,0 +1,98 @@
+//! Fine flux registers on their way to the rank of the coarse patch.
+
+use super::{Halos, add_parcels, connection, packed};
+use crate::error::Error;
+use crate::field::FieldOperations;
+use crate::field::pieces::OnDevice;
+use crate::field::travel::REGISTER;
+use crate::ranks::{Halo, Message, Ranks};
+use bevy_ecs::prelude::*;
+
+impl Halos {
+    /// Sends the fine flux registers of faces between `level` and the finer one to the ranks of the coarse patches.
+    pub(in crate::ranks) fn carry_faces(
+        &mut self,
+        world: &mut World,
+        level: usize,
+        fields: &[FieldOperations],
+    ) -> Result<(), Error> {
+        if self.device.is_some() {
+            self.carry_faces_linked(world, level, fields)
+        } else {
+            self.carry_faces_as_messages(world, level, fields)
+        }
+    }
+
+    fn carry_faces_linked(
+        &mut self,
+        world: &mut World,
+        level: usize,
+        fields: &[FieldOperations],
+    ) -> Result<(), Error> {
+        let (places, width) = packed(world, fields);
+        let route = &self.levels[level].faces;
+        let (outgoing, incoming) = (self.harbour.outgoing(), self.harbour.incoming());
+        for (field, &packed) in fields.iter().zip(&places) {
+            let faces = OnDevice {
+                list: route.sends.list(),
+                count: route.sends.entries.len(),
+                memory: outgoing,
+                packed,
+            };
+            (field.pack_faces_there)(world, level, &faces)?;
+        }
+        let [sends, receives] = &mut self.parcels;
+        sends.clear();
+        receives.clear();
+        add_parcels(&route.sends, outgoing, width, sends);
+        add_parcels(&route.receives, incoming, width, receives);
+        if let Some(link) = connection(world) {
+            link.start(sends, receives)?;
+            link.finish()?;
+        }
+        for (field, &packed) in fields.iter().zip(&places) {
+            let faces = OnDevice {
+                list: route.receives.list(),
+                count: route.receives.entries.len(),
+                memory: incoming,
+                packed,
+            };
+            (field.unpack_faces_there)(world, level, &faces)?;
+        }
+        Ok(())
+    }
+
+    fn carry_faces_as_messages(
+        &self,
+        world: &mut World,
+        level: usize,
+        fields: &[FieldOperations],
+    ) -> Result<(), Error> {
+        let (places, width) = packed(world, fields);
+        let route = &self.levels[level].faces;
+        let mut halo = Halo::default();
+        for stretch in &route.sends.stretches {
+            let mut bytes = vec![0; stretch.entries.len() * REGISTER * width];
+            let faces = &route.sends.entries[stretch.entries.clone()];
+            for (field, &packed) in fields.iter().zip(&places) {
+                (field.pack_faces)(world, level, faces, packed, &mut bytes)?;
+            }
+            let peer = stretch.peer;
+            halo.sends.push(Message { peer, bytes });
+        }
+        let room = route.receives.stretches.iter().map(|stretch| Message {
+            peer: stretch.peer,
+            bytes: vec![0; stretch.entries.len() * REGISTER * width],
+        });
+        halo.receives.extend(room);
+        let ranks = world.resource::<Ranks>().clone();
+        let halo = ranks.communicator().start(halo)?.finish()?;
+        for (stretch, message) in route.receives.stretches.iter().zip(&halo.receives) {
+            let faces = &route.receives.entries[stretch.entries.clone()];
+            for (field, &packed) in fields.iter().zip(&places) {
+                (field.unpack_faces)(world, level, faces, packed, &message.bytes)?;
+            }
+        }
+        Ok(())
+    }
+}

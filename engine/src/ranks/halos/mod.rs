@@ -1,0 +1,237 @@
+//! Copies of other ranks' patches on their way: what travels is listed when the hierarchy changes, on the device as well, and
+//! used until it changes again.
+//!
+//! Where all ranks have a device, values are packed by kernels, go over the [`Connection`] from device to device and are
+//! unpacked by kernels: between changes of the hierarchy nothing is allocated or listed anew, and the host does not wait.
+//! Otherwise they go as messages of the ranks.
+
+mod faces;
+mod lane;
+mod moving;
+mod split;
+mod trip;
+
+pub use split::{Rows, Split};
+
+use super::Ranks;
+use super::build::Shares;
+use super::faces::Face;
+use super::link::{self, Connection};
+use super::plan::{PeerRows, Plan};
+use crate::device::{Buffer, ComputeDevice, Device, DeviceError, Parcel};
+use crate::error::Error;
+use crate::field::pieces::{Packed, Piece};
+use crate::field::{FieldOperations, FieldRegistry};
+use crate::mesh::Topology;
+use bevy_ecs::prelude::*;
+use lane::{Cargo, Lane, Route};
+pub(super) use moving::Arrived;
+use split::Splitting;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+pub(super) use trip::Kind;
+use trip::Trip;
+
+/// What travels between this rank and the others for one level.
+#[derive(Default)]
+struct LevelHalo {
+    copies: Route<Piece>,
+    averages: Route<Piece>,
+    faces: Route<Face>,
+    splitting: Splitting,
+}
+
+/// Memory of the device that parcels leave from and arrive in; one exchange uses it at a time.
+#[derive(Default)]
+struct Harbour {
+    outgoing: Option<Buffer<u8>>,
+    incoming: Option<Buffer<u8>>,
+}
+
+/// What travels between this rank and the others, level by level, and what is under way.
+#[derive(Resource, Default)]
+pub struct Halos {
+    levels: Vec<LevelHalo>,
+    /// This rank's, where all ranks have one.
+    device: Option<Device>,
+    harbour: Harbour,
+    trip: Trip,
+    /// Working space: what goes out and comes in.
+    parcels: [Vec<Parcel>; 2],
+}
+
+/// Prepares exchanges between the ranks: from device to device where all ranks have one. All ranks call this.
+///
+/// # Errors
+/// Another rank has failed; the device fails.
+pub(super) fn prepare(world: &mut World, levels: usize) -> Result<(), Error> {
+    let device = connect(world)?;
+    let levels = (0..levels).map(|_| LevelHalo::default()).collect();
+    world.insert_resource(Halos {
+        levels,
+        device,
+        ..Halos::default()
+    });
+    Ok(())
+}
+
+/// Links the devices of the ranks where all have one; this rank's device then, and the link as [`Connection`] in the world.
+fn connect(world: &mut World) -> Result<Option<Device>, Error> {
+    let ranks = world.resource::<Ranks>().clone();
+    let device = world.get_resource::<ComputeDevice>();
+    let device = device.and_then(|device| device.device.clone());
+    if ranks.any(device.is_none())? {
+        return Ok(None);
+    }
+    if let Some(device) = &device {
+        let connection = link::connect(&ranks, device)?;
+        world.insert_resource(connection);
+    }
+    Ok(device)
+}
+
+/// Lists what travels for `levels` anew, after a change of the hierarchy.
+///
+/// # Errors
+/// The device's memory does not suffice, or it fails.
+pub(super) fn follow(world: &mut World, levels: RangeInclusive<usize>) -> Result<(), DeviceError> {
+    let fields = world.resource::<FieldRegistry>().operations();
+    let (_, width) = packed(world, &fields);
+    world.resource_scope(|world, mut halos: Mut<Halos>| {
+        let (topology, shares) = (world.resource::<Topology>(), world.resource::<Shares>());
+        halos.list(topology, shares, levels)?;
+        halos.make_room_for_levels(width)
+    })
+}
+
+/// Where each field stands in packed memory, and the bytes of a cell in all of them.
+fn packed(world: &World, fields: &[FieldOperations]) -> (Vec<Packed>, usize) {
+    let bytes = |field: &FieldOperations| (field.cell_bytes)(world);
+    let width = fields.iter().map(bytes).sum();
+    let mut before = 0;
+    let places = fields.iter().map(|field| {
+        let first = before;
+        before += bytes(field);
+        Packed { width, first }
+    });
+    (places.collect(), width)
+}
+
+impl Halos {
+    /// The own rows of `level` in two parts.
+    #[must_use]
+    pub fn split(&self, level: usize) -> Arc<Split> {
+        let halo = self.levels.get(level);
+        halo.map_or_else(Arc::default, |halo| halo.splitting.split.clone())
+    }
+
+    fn list(
+        &mut self,
+        topology: &Topology,
+        shares: &Shares,
+        levels: RangeInclusive<usize>,
+    ) -> Result<(), DeviceError> {
+        let device = self.device.as_ref();
+        for (level, halo) in self.levels.iter_mut().enumerate() {
+            if !levels.contains(&level) {
+                continue;
+            }
+            list_rows(&mut halo.copies, &shares.copies[level], device)?;
+            list_rows(&mut halo.averages, &shares.averages[level], device)?;
+            let (plan, faces) = (&shares.faces[level], &mut halo.faces);
+            for (lane, lists) in [
+                (&mut faces.sends, &plan.sends),
+                (&mut faces.receives, &plan.receives),
+            ] {
+                let lists = lists.iter().map(|(peer, list)| (*peer, &list[..]));
+                lane.set(device, lists, |face: &Face, _| *face)?;
+            }
+            halo.splitting.follow(topology, level, device)?;
+        }
+        Ok(())
+    }
+
+    /// Makes room for any exchange of any level, of `width` bytes a cell in all fields.
+    fn make_room_for_levels(&mut self, width: usize) -> Result<(), DeviceError> {
+        let most = |values: fn(&LevelHalo) -> [usize; 3]| {
+            let mut below = 0;
+            // the copies of a level and of the one below may travel together
+            let together = self.levels.iter().map(|halo| {
+                let [copies, averages, faces] = values(halo);
+                let both = copies + std::mem::replace(&mut below, copies);
+                both.max(averages).max(faces)
+            });
+            together.max().unwrap_or(0)
+        };
+        let sends = most(|halo| {
+            let rows = [&halo.copies, &halo.averages].map(|route| route.sends.values());
+            [rows[0], rows[1], halo.faces.sends.values()]
+        });
+        let receives = most(|halo| {
+            let rows = [&halo.copies, &halo.averages].map(|route| route.receives.values());
+            [rows[0], rows[1], halo.faces.receives.values()]
+        });
+        self.make_room([sends * width, receives * width])
+    }
+
+    /// Makes room for so many bytes that go out and come in. Nothing may be under way.
+    fn make_room(&mut self, bytes: [usize; 2]) -> Result<(), DeviceError> {
+        let Some(device) = &self.device else {
+            return Ok(());
+        };
+        let Harbour { outgoing, incoming } = &mut self.harbour;
+        for (memory, bytes) in [outgoing, incoming].into_iter().zip(bytes) {
+            if memory.as_ref().map_or(0, Buffer::len) < bytes {
+                // the old one goes first, to make room
+                *memory = None;
+                *memory = Some(device.buffer(bytes + bytes / 8)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Harbour {
+    /// Address of what goes out.
+    fn outgoing(&self) -> u64 {
+        self.outgoing.as_ref().map_or(0, Buffer::address)
+    }
+
+    /// Address of what comes in.
+    fn incoming(&self) -> u64 {
+        self.incoming.as_ref().map_or(0, Buffer::address)
+    }
+}
+
+fn list_rows(
+    route: &mut Route<Piece>,
+    plan: &Plan,
+    device: Option<&Device>,
+) -> Result<(), DeviceError> {
+    for (lane, peers) in [
+        (&mut route.sends, &plan.sends),
+        (&mut route.receives, &plan.receives),
+    ] {
+        let lists = peers
+            .iter()
+            .map(|PeerRows { peer, rows }| (*peer, &rows[..]));
+        lane.set(device, lists, |row: &u32, before| {
+            Piece::whole(*row, before)
+        })?;
+    }
+    Ok(())
+}
+
+/// Adds the parcels of a lane in `memory`, of `width` bytes a cell in all fields.
+fn add_parcels<T: Cargo>(lane: &Lane<T>, memory: u64, width: usize, parcels: &mut Vec<Parcel>) {
+    parcels.extend(lane.stretches.iter().map(|stretch| Parcel {
+        peer: stretch.peer,
+        address: memory + (stretch.values.start * width) as u64,
+        bytes: stretch.values.len() * width,
+    }));
+}
+
+/// The link of the devices.
+fn connection(world: &World) -> Option<&Connection> {
+    world.get_resource::<Connection>()
+}

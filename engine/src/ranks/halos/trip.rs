@@ -1,0 +1,274 @@
+//! Rows under way: started before those who need them begin, settled field by field.
+
+use super::lane::Route;
+use super::{Halos, LevelHalo, add_parcels, connection, packed};
+use crate::device::{DeviceError, DeviceLink};
+use crate::error::Error;
+use crate::field::pieces::{Delivery, OnDevice, Packed, Piece};
+use crate::field::{Field, FieldOperations, Pool, travel};
+use crate::ranks::{Halo, Message, Pending, Ranks};
+use bevy_ecs::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Which rows of a level travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::ranks) enum Kind {
+    /// From owners to copies.
+    Copies,
+    /// Averages of children, to the owners of their parents.
+    Averages,
+}
+
+/// Rows of one level on a trip, with the number of values that go out and come in before them.
+#[derive(Clone, Copy)]
+struct Part {
+    level: usize,
+    kind: Kind,
+    sent_before: usize,
+    received_before: usize,
+}
+
+/// A field on a trip.
+struct Passenger {
+    field: FieldOperations,
+    packed: Packed,
+    settled: bool,
+}
+
+/// Where the values are.
+#[derive(Default)]
+enum State {
+    /// Nothing is under way.
+    #[default]
+    Home,
+    /// On their way as messages.
+    Messages(Mutex<Option<Box<dyn Pending>>>),
+    /// On their way from device to device.
+    Linked,
+    /// Here, as messages.
+    Here(Halo),
+    /// In the memory of the device.
+    There,
+}
+
+/// An exchange of rows.
+#[derive(Default)]
+pub(super) struct Trip {
+    parts: Vec<Part>,
+    passengers: Vec<Passenger>,
+    width: usize,
+    state: State,
+}
+
+impl LevelHalo {
+    fn route(&self, kind: Kind) -> &Route<Piece> {
+        match kind {
+            Kind::Copies => &self.copies,
+            Kind::Averages => &self.averages,
+        }
+    }
+}
+
+impl Halos {
+    /// Sends the present state of `fields` in rows of some levels on its way. Nothing else may be under way.
+    pub(in crate::ranks) fn start(
+        &mut self,
+        world: &World,
+        levels: &[(usize, Kind)],
+        fields: &[FieldOperations],
+    ) -> Result<(), Error> {
+        if levels.is_empty() || fields.is_empty() {
+            return Ok(());
+        }
+        let (places, width) = packed(world, fields);
+        let trip = &mut self.trip;
+        trip.width = width;
+        trip.passengers.clear();
+        let passengers = fields.iter().zip(places).map(|(field, packed)| Passenger {
+            field: *field,
+            packed,
+            settled: false,
+        });
+        trip.passengers.extend(passengers);
+        trip.parts.clear();
+        let (mut sent_before, mut received_before) = (0, 0);
+        for &(level, kind) in levels {
+            trip.parts.push(Part {
+                level,
+                kind,
+                sent_before,
+                received_before,
+            });
+            let route = self.levels[level].route(kind);
+            sent_before += route.sends.values();
+            received_before += route.receives.values();
+        }
+        if self.device.is_some() {
+            self.start_linked(world)
+        } else {
+            self.start_messages(world)
+        }
+    }
+
+    fn start_linked(&mut self, world: &World) -> Result<(), Error> {
+        let [sends, receives] = &mut self.parcels;
+        sends.clear();
+        receives.clear();
+        let trip = &mut self.trip;
+        for part in &trip.parts {
+            let route = self.levels[part.level].route(part.kind);
+            let memory = |start: u64, before: usize| start + (before * trip.width) as u64;
+            let outgoing = memory(self.harbour.outgoing(), part.sent_before);
+            let incoming = memory(self.harbour.incoming(), part.received_before);
+            for passenger in &trip.passengers {
+                let pieces = OnDevice {
+                    list: route.sends.list(),
+                    count: route.sends.entries.len(),
+                    memory: outgoing,
+                    packed: passenger.packed,
+                };
+                (passenger.field.pack_pieces_there)(world, part.level, &pieces)?;
+            }
+            add_parcels(&route.sends, outgoing, trip.width, sends);
+            add_parcels(&route.receives, incoming, trip.width, receives);
+        }
+        if let Some(link) = connection(world) {
+            link.start(sends, receives)?;
+        }
+        trip.state = State::Linked;
+        Ok(())
+    }
+
+    fn start_messages(&mut self, world: &World) -> Result<(), Error> {
+        let trip = &mut self.trip;
+        let mut sends: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+        let mut receives: BTreeMap<usize, usize> = BTreeMap::new();
+        for part in &trip.parts {
+            let route = self.levels[part.level].route(part.kind);
+            for stretch in &route.sends.stretches {
+                let message = sends.entry(stretch.peer).or_default();
+                let start = message.len();
+                message.resize(start + stretch.values.len() * trip.width, 0);
+                let pieces = &route.sends.entries[stretch.entries.clone()];
+                for Passenger { field, packed, .. } in &trip.passengers {
+                    let out = &mut message[start..];
+                    (field.pack_pieces)(world, part.level, pieces, *packed, out)?;
+                }
+            }
+            for stretch in &route.receives.stretches {
+                *receives.entry(stretch.peer).or_default() += stretch.values.len() * trip.width;
+            }
+        }
+        let message = |(peer, bytes)| Message { peer, bytes };
+        let room = |(peer, bytes)| message((peer, vec![0; bytes]));
+        let halo = Halo {
+            sends: sends.into_iter().map(message).collect(),
+            receives: receives.into_iter().map(room).collect(),
+        };
+        let pending = world.resource::<Ranks>().communicator().start(halo)?;
+        trip.state = State::Messages(Mutex::new(Some(pending)));
+        Ok(())
+    }
+
+    /// Whether values of the field `name` are under way.
+    pub(in crate::ranks) fn are_under_way(&self, name: &str) -> bool {
+        let waiting = |p: &Passenger| !p.settled && p.field.name == name;
+        self.trip.passengers.iter().any(waiting)
+    }
+
+    /// Waits for what is under way and sets the copies of `pool`, if they are among it.
+    pub(in crate::ranks) fn settle<F: Field>(
+        &mut self,
+        pool: &mut Pool<F>,
+        link: Option<&DeviceLink>,
+    ) -> Result<(), DeviceError> {
+        for n in 0..self.trip.passengers.len() {
+            let Passenger { field, settled, .. } = &self.trip.passengers[n];
+            if !settled && field.name == F::NAME {
+                self.trip.finish(link)?;
+                self.unload(n, |level, delivery| travel::unpack(pool, level, delivery))?;
+                self.trip.passengers[n].settled = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for what is under way and sets the copies of all fields that have not settled by themselves.
+    pub(in crate::ranks) fn settle_all(&mut self, world: &mut World) -> Result<(), Error> {
+        for n in 0..self.trip.passengers.len() {
+            let Passenger { field, settled, .. } = &self.trip.passengers[n];
+            if !settled {
+                let unpack = field.unpack_pieces;
+                self.trip.finish(connection(world).map(|link| &**link))?;
+                self.unload(n, |level, delivery| unpack(world, level, delivery))?;
+            }
+        }
+        self.trip.passengers.clear();
+        self.trip.state = State::Home;
+        Ok(())
+    }
+
+    /// Gives what has come for a passenger to `unpack`, level by level, as messages peer by peer.
+    fn unload(
+        &self,
+        passenger: usize,
+        mut unpack: impl FnMut(usize, &Delivery) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let trip = &self.trip;
+        let packed = trip.passengers[passenger].packed;
+        let mut read: BTreeMap<usize, usize> = BTreeMap::new();
+        for part in &trip.parts {
+            let lane = &self.levels[part.level].route(part.kind).receives;
+            let State::Here(halo) = &trip.state else {
+                let memory = self.harbour.incoming() + (part.received_before * trip.width) as u64;
+                let pieces = OnDevice {
+                    list: lane.list(),
+                    count: lane.entries.len(),
+                    memory,
+                    packed,
+                };
+                let owned = part.kind == Kind::Averages;
+                unpack(part.level, &Delivery::There { pieces, owned })?;
+                continue;
+            };
+            for stretch in &lane.stretches {
+                let peer = stretch.peer;
+                let found = halo.receives.binary_search_by_key(&peer, |m| m.peer);
+                let message = found.map_or(&[][..], |n| &halo.receives[n].bytes);
+                let next = read.entry(peer).or_default();
+                let start = *next;
+                *next += stretch.values.len() * trip.width;
+                let delivery = Delivery::Here {
+                    pieces: &lane.entries[stretch.entries.clone()],
+                    packed,
+                    bytes: &message[start..*next],
+                };
+                unpack(part.level, &delivery)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Trip {
+    /// Waits for what is under way: the host for messages, the device for what comes over the link.
+    fn finish(&mut self, link: Option<&DeviceLink>) -> Result<(), DeviceError> {
+        match &mut self.state {
+            State::Messages(pending) => {
+                let pending = pending.get_mut().unwrap_or_else(PoisonError::into_inner);
+                if let Some(pending) = pending.take() {
+                    self.state = State::Here(pending.finish()?);
+                }
+            }
+            State::Linked => {
+                if let Some(link) = link {
+                    link.finish()?;
+                }
+                self.state = State::There;
+            }
+            State::Home | State::Here(_) | State::There => {}
+        }
+        Ok(())
+    }
+}
