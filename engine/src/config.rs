@@ -195,7 +195,8 @@ pub struct OutputConfig {
     /// Whether the final state is written.
     #[serde(rename = "final")]
     pub last: bool,
-    /// Most memory that snapshot values wait in while the run goes on; a quarter of the pools if that is less.
+    /// Most memory of a host that snapshot values wait in while the run goes on, which its ranks share; a quarter of the pools if
+    /// that is less.
     #[schemars(range(min = 1, max = 1_048_576), extend("unit" = "MiB"))]
     pub buffer: u32,
 }

@@ -3,7 +3,9 @@
 use crate::decks::deck;
 use crate::{State, Stepper};
 use nestar::Simulation;
+use nestar::engine::Error;
 use nestar::engine::ranks::{Ranks, Threads};
+use nestar::engine::run::{RunOptions, RunSummary};
 
 /// Ends the other ranks when the one that holds it panics.
 struct Guard(Ranks);
@@ -38,6 +40,37 @@ pub fn on_ranks<T: Send>(
             })
         };
         let started: Vec<_> = Threads::connect(size).into_iter().map(start).collect();
+        let ended = started.into_iter().map(|thread| thread.join());
+        ended
+            .map(|result| result.expect("no rank panics"))
+            .collect()
+    })
+}
+
+/// Runs a deck on as many ranks as there are `options`, each with its own; how it went, by rank.
+///
+/// # Panics
+/// If the deck is wrong, or a rank panics.
+pub fn run_on_ranks(
+    text: &str,
+    settings: &[&str],
+    options: Vec<RunOptions>,
+) -> Vec<Result<RunSummary, Error>> {
+    std::thread::scope(|scope| {
+        let connected = Threads::connect(options.len()).into_iter();
+        let start = |(threads, options): (Threads, RunOptions)| {
+            scope.spawn(move || {
+                let ranks = Ranks::new(threads);
+                let _guard = Guard(ranks.clone());
+                let sim = Simulation::with_ranks(deck(text, settings), ranks.clone());
+                let result = sim.unwrap_or_else(|e| panic!("{e}")).run_with(options);
+                if let Err(error) = &result {
+                    ranks.communicator().abort(&error.to_string());
+                }
+                result
+            })
+        };
+        let started: Vec<_> = connected.zip(options).map(start).collect();
         let ended = started.into_iter().map(|thread| thread.join());
         ended
             .map(|result| result.expect("no rank panics"))

@@ -137,13 +137,19 @@ pub fn run_into(
     text: &str,
     settings: &[&str],
 ) -> Result<RunSummary, Error> {
-    crate::build(text, settings).run_with(RunOptions {
+    crate::build(text, settings).run_with(quietly_into(directory, resume))
+}
+
+/// Options of a run into `directory` that nobody watches or stops.
+#[must_use]
+pub fn quietly_into(directory: &Path, resume: bool) -> RunOptions {
+    RunOptions {
         output: Some(directory.to_path_buf()),
         resume,
         stop: Arc::new(AtomicBool::new(false)),
         observer: Box::new(Silent),
         build: nestar::assemble::build_info(),
-    })
+    }
 }
 
 /// The digests of all snapshots of a run, by number.

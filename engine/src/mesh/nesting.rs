@@ -105,8 +105,8 @@ impl RefineRequests {
         }
     }
 
-    /// The patches of `level`, as positions in its Hilbert order, that a finer patch needs refined: kept in snapshots, since
-    /// the next regrid of the level still honours them.
+    /// The own patches of `level`, as positions in [`Topology::rows`], that a finer patch needs refined: kept in snapshots (as
+    /// positions in the whole level), since the next regrid of the level still honours them.
     #[must_use]
     pub fn wishes(&self, topology: &Topology, level: usize) -> Vec<u32> {
         let rows = topology.rows(level).iter().enumerate();

@@ -1,6 +1,7 @@
-//! `diagnostics.csv`: one row per root step, appended and flushed.
+//! `diagnostics.csv`: one row per root step, appended and flushed by the first rank.
 
 use super::Progress;
+use super::agreement::agreed;
 use super::restart::Restored;
 use crate::error::Error;
 use crate::field::FieldRegistry;
@@ -20,7 +21,8 @@ const FILE: &str = "diagnostics.csv";
 
 /// The open file and what drifts are measured against.
 pub struct Diagnostics {
-    file: File,
+    /// None on ranks but the first.
+    file: Option<File>,
     path: PathBuf,
     /// Conserved totals at the start of the simulation, component by component.
     pub initial: Vec<f64>,
@@ -29,29 +31,22 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Creates the file, or continues it behind the row of the restored step.
+    /// Creates the file, or continues it behind the row of the restored step. All ranks call this.
     ///
     /// # Errors
-    /// The file cannot be written; a device fails.
+    /// The file cannot be written; a device fails; another rank has failed.
     pub fn open(
         sim: &Simulation,
         directory: &Path,
         restored: Option<&Restored>,
     ) -> Result<Self, Error> {
         let path = directory.join(FILE);
-        let header = header(sim);
-        let kept = match restored {
-            Some(r) => kept_rows(&path, &header, r.step)?,
-            None => String::new(),
+        let ranks = sim.world.resource::<Ranks>();
+        let file = match ranks.rank() {
+            0 => open(sim, directory, &path, restored).map(Some),
+            _ => Ok(None),
         };
-        let beside = directory.join(format!(".{FILE}.partial"));
-        std::fs::write(&beside, format!("{header}\n{kept}"))
-            .map_err(Error::file("cannot write", &beside))?;
-        std::fs::rename(&beside, &path).map_err(Error::file("cannot write", &path))?;
-        let file = OpenOptions::new()
-            .append(true)
-            .open(&path)
-            .map_err(Error::file("cannot write", &path))?;
+        let file = agreed(ranks, file)?;
         let initial = match restored {
             Some(restored) => restored.initial_totals.clone(),
             None => totals(sim)?,
@@ -64,16 +59,17 @@ impl Diagnostics {
         })
     }
 
-    /// Appends the row of a root step.
+    /// The row of a root step. All ranks call this.
     ///
     /// # Errors
-    /// The file cannot be written; a device fails.
+    /// A device fails; another rank has failed.
     pub fn row(
         &mut self,
         sim: &Simulation,
         progress: &Progress,
+        memory: u64,
         output_seconds: f64,
-    ) -> Result<(), Error> {
+    ) -> Result<String, Error> {
         let counters = sim.world.resource::<RunCounters>();
         let mut line = format!(
             "{},{:e},{:e},{}",
@@ -99,7 +95,7 @@ impl Diagnostics {
             line,
             ",{:e},{},{},{},{},{},{}",
             progress.rate,
-            resident_bytes(),
+            memory,
             counters.mended_cells,
             counters.retried_steps,
             skipped_corrections(&sim.world)?,
@@ -110,13 +106,40 @@ impl Diagnostics {
             let _ = write!(line, ",{seconds:.6}");
         }
         let _ = writeln!(line, ",{output_seconds:.6}");
-        self.file
-            .write_all(line.as_bytes())
-            .map_err(Error::file("cannot write", &self.path))?;
-        self.file
-            .flush()
-            .map_err(Error::file("cannot write", &self.path))
+        Ok(line)
     }
+
+    /// Appends a row; on ranks but the first this does nothing.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn append(&mut self, row: &str) -> Result<(), Error> {
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let written = file.write_all(row.as_bytes()).and_then(|()| file.flush());
+        written.map_err(Error::file("cannot write", &self.path))
+    }
+}
+
+/// Creates the file with the rows up to the restored step.
+fn open(
+    sim: &Simulation,
+    directory: &Path,
+    path: &Path,
+    restored: Option<&Restored>,
+) -> Result<File, Error> {
+    let header = header(sim);
+    let kept = match restored {
+        Some(r) => kept_rows(path, &header, r.step)?,
+        None => String::new(),
+    };
+    let beside = directory.join(format!(".{FILE}.partial"));
+    std::fs::write(&beside, format!("{header}\n{kept}"))
+        .map_err(Error::file("cannot write", &beside))?;
+    std::fs::rename(&beside, path).map_err(Error::file("cannot write", path))?;
+    let file = OpenOptions::new().append(true).open(path);
+    file.map_err(Error::file("cannot write", path))
 }
 
 fn components(sim: &Simulation) -> Vec<crate::field::Component> {

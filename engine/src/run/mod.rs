@@ -1,22 +1,31 @@
 //! A run from the initial or a restored state to the end: root steps, snapshots, diagnostics.
 
+mod agreement;
+mod changes;
 pub mod diagnostics;
+mod directory;
 mod drain;
+mod headers;
+mod layout;
 pub mod lock;
 pub mod output;
 pub mod provenance;
 pub mod restart;
+mod shares;
+mod state;
 
 pub use provenance::BuildInfo;
 
 use crate::error::Error;
 use crate::memory::{MemoryGuard, Shortage};
 use crate::mesh::Topology;
+use crate::ranks::{Ranks, Reduction};
 use crate::simulation::Simulation;
 use crate::time::{Levels, RunCounters, StepReport};
-use diagnostics::Diagnostics;
+use diagnostics::{Diagnostics, resident_bytes};
 use lock::DirectoryLock;
 use output::Output;
+use provenance::Roster;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +37,7 @@ pub struct RunOptions {
     pub output: Option<PathBuf>,
     /// Whether to continue from the latest snapshot in the run's directory.
     pub resume: bool,
-    /// Becomes true when the run is asked to stop (a signal).
+    /// Becomes true when the run is asked to stop (a signal); of several ranks one is enough.
     pub stop: Arc<AtomicBool>,
     /// Told of what happens.
     pub observer: Box<dyn Observer>,
@@ -106,31 +115,43 @@ enum Ending {
 }
 
 impl Simulation {
-    /// Runs to the end (or until asked to stop).
+    /// Runs to the end (or until asked to stop). Of several ranks all call this with the same options, but for `stop`, which any
+    /// of them may raise, and their observers; the first keeps the run's directory, and all write snapshots. The first rank
+    /// tells notes, all tell steps.
     ///
     /// # Errors
     /// Everything that [`Error`] lists; the latest complete snapshot stays usable. Where memory ends the run, it holds the
-    /// present state.
+    /// present state. What goes wrong in the run's directory is the error of all ranks; where a rank fails in the middle of a
+    /// step, the others wait for it until they are ended (`Communicator::abort`, `Launch::conclude`).
     pub fn run(&mut self, mut options: RunOptions) -> Result<RunSummary, Error> {
         self.ready()?;
         let directory = options.output.clone();
         let directory = directory.unwrap_or_else(|| self.settings.output.directory.clone().into());
         let directory = lock::named(&directory)?;
-        let (restored, _lock) = self.prepare(&directory, &mut options)?;
-        let mut output = Output::new(self, &directory, &options.build, restored.as_ref())?;
-        let mut diagnostics = Diagnostics::open(self, &directory, restored.as_ref())?;
+        let roster = Roster::gather(self)?;
+        let (restored, _lock) = self.prepare(&directory, &roster, &mut options)?;
+        let restored = restored.as_ref();
+        let mut output = Output::new(self, &directory, &options.build, &roster, restored)?;
+        let mut diagnostics = Diagnostics::open(self, &directory, restored)?;
         if restored.is_none() && self.settings.output.initial {
             output.snapshot(self, &diagnostics)?;
         }
         let begin = self.world.resource::<Levels>().time(0);
-        let start = Instant::now();
+        let mut course = Course {
+            output: &mut output,
+            diagnostics: &mut diagnostics,
+            begin,
+            start: Instant::now(),
+            in_process: roster.in_process,
+        };
+        let start = course.start;
         let updates = self.world.resource::<RunCounters>().cell_updates;
-        let ending = self.steps(&mut options, &mut output, &mut diagnostics, begin, start)?;
+        let ending = self.steps(&mut options, &mut course)?;
         let wanted = ending != Ending::Done || self.settings.output.last;
         if wanted && !output.is_current(self) {
             output.snapshot(self, &diagnostics)?;
         }
-        output.wait()?;
+        output.settle()?;
         if let Ending::OutOfMemory(shortage) = ending {
             return Err(Error::Memory(shortage));
         }
@@ -145,35 +166,43 @@ impl Simulation {
         })
     }
 
-    /// The initial state, or the restored one; the run's directory is this process's from here on.
+    /// The initial state, or the restored one; the run's directory is this run's from here on.
     fn prepare(
         &mut self,
         directory: &Path,
+        roster: &Roster,
         options: &mut RunOptions,
-    ) -> Result<(Option<restart::Restored>, DirectoryLock), Error> {
-        let lock = DirectoryLock::take(directory)?;
+    ) -> Result<(Option<restart::Restored>, Option<DirectoryLock>), Error> {
+        let ranks = self.world.resource::<Ranks>().clone();
+        let mut note = |text: &str| {
+            if ranks.rank() == 0 {
+                options.observer.note(text);
+            }
+        };
+        let lock = directory::take(&ranks, roster, directory)?;
         if options.resume {
             if let Some(restored) = restart::restore(self, directory)? {
-                let note = format!("continues from {}", restored.path.display());
-                options.observer.note(&note);
+                note(&format!("continues from {}", restored.path.display()));
                 for change in &restored.changes {
-                    let note =
-                        format!("note: the snapshot was written with another setting: {change}");
-                    options.observer.note(&note);
+                    note(&format!(
+                        "note: the snapshot was written with another setting: {change}"
+                    ));
                 }
                 return Ok((Some(restored), lock));
             }
-            let note = format!(
-                "no snapshot in {}: starts from the beginning",
-                directory.display()
-            );
-            options.observer.note(&note);
+            let place = directory.display();
+            note(&format!(
+                "no snapshot in {place}: starts from the beginning"
+            ));
         }
         // an earlier run makes room only when this one is known to start
         self.initialise()?;
-        if let Some(moved) = output::set_aside(directory)? {
-            let note = format!("an earlier run was moved to {}", moved.display());
-            options.observer.note(&note);
+        let moved = match ranks.rank() {
+            0 => directory::set_aside(directory),
+            _ => Ok(None),
+        };
+        if let Some(moved) = agreement::agreed(&ranks, moved)? {
+            note(&format!("an earlier run was moved to {}", moved.display()));
         }
         Ok((None, lock))
     }
@@ -193,79 +222,119 @@ impl Simulation {
             .map_or(Ok(report), |shortage| Err(Error::Memory(shortage)))
     }
 
-    /// Root steps to the end, or to what ends the run before.
-    fn steps(
-        &mut self,
-        options: &mut RunOptions,
-        output: &mut Output,
-        diagnostics: &mut Diagnostics,
-        begin: f64,
-        start: Instant,
-    ) -> Result<Ending, Error> {
+    /// Root steps to the end, or to what ends the run before. The ranks take the same decisions: what they must agree on is
+    /// reduced once a root step.
+    fn steps(&mut self, options: &mut RunOptions, course: &mut Course) -> Result<Ending, Error> {
         let end = self.settings.time.end;
         let most = self.settings.time.max_steps;
-        let mut told = false;
+        let (mut told, mut stepped) = (false, false);
+        let mut usage = Usage::of(self, course.in_process)?;
         loop {
+            let votes = course.output.vote(options.stop.load(Ordering::Relaxed))?;
+            if stepped && (votes.due || course.output.is_due(self)) {
+                course.output.snapshot(self, course.diagnostics)?;
+            }
             if let Some(shortage) = self.world.resource::<MemoryGuard>().shortage.clone() {
                 return Ok(Ending::OutOfMemory(shortage.resumable()));
             }
-            self.tell_of_cap(options, &mut told);
+            if usage.capped > 0 && !std::mem::replace(&mut told, true) {
+                self.tell_of_cap(options)?;
+            }
             let clock = self.world.resource::<Levels>().clock(0);
             if clock.time >= end || (most > 0 && clock.steps >= most) {
                 return Ok(Ending::Done);
             }
-            if options.stop.load(Ordering::Relaxed) {
+            if votes.stop {
                 return Ok(Ending::Interrupted);
             }
             let step_start = Instant::now();
             let before = self.world.resource::<RunCounters>().cell_updates;
-            let until = output.until(end);
+            let until = course.output.until(end);
             let report = self.driver.root_step(&mut self.world, until)?;
             let seconds = step_start.elapsed().as_secs_f64();
             let updates = self.world.resource::<RunCounters>().cell_updates - before;
-            let progress = self.progress(&report, updates as f64 / seconds, end, begin, start);
-            diagnostics.row(self, &progress, output.seconds())?;
+            usage = Usage::of(self, course.in_process)?;
+            let rate = updates as f64 / seconds;
+            let progress = self.progress(&report, rate, usage.capped, course);
+            course.row(self, &progress, usage.memory)?;
             options.observer.step(&progress);
-            output.poll()?;
-            if output.is_due(self) {
-                output.snapshot(self, diagnostics)?;
-            }
+            stepped = true;
         }
     }
 
-    /// Tells once that memory keeps patches from being refined.
-    fn tell_of_cap(&self, options: &mut RunOptions, told: &mut bool) {
-        let guard = self.world.resource::<MemoryGuard>();
-        if let Some(cap) = guard.first_cap.as_ref().filter(|_| !*told) {
-            *told = true;
-            let note = format!("note: goes on with the patches that fit: {}", cap.fact());
+    /// Tells that memory keeps patches of some rank from being refined; all ranks call this.
+    fn tell_of_cap(&self, options: &mut RunOptions) -> Result<(), Error> {
+        let ranks = self.world.resource::<Ranks>();
+        let cap = self.world.resource::<MemoryGuard>().first_cap.as_ref();
+        let own = cap.map_or_else(String::new, Shortage::fact);
+        let all = ranks.communicator().all_gather(own.as_bytes())?;
+        let first = all.iter().find(|fact| !fact.is_empty());
+        if let (Some(fact), 0) = (first, ranks.rank()) {
+            let fact = String::from_utf8_lossy(fact);
+            let note = format!("note: goes on with the patches that fit: {fact}");
             options.observer.note(&note);
         }
+        Ok(())
     }
 
-    fn progress(
-        &self,
-        report: &StepReport,
-        rate: f64,
-        end: f64,
-        begin: f64,
-        start: Instant,
-    ) -> Progress {
+    fn progress(&self, report: &StepReport, rate: f64, capped: u64, course: &Course) -> Progress {
         let clock = self.world.resource::<Levels>().clock(0);
         let topology = self.world.resource::<Topology>();
         Progress {
             step: clock.steps,
             time: clock.time,
-            end,
-            begin,
+            end: self.settings.time.end,
+            begin: course.begin,
             dt: report.dt,
             limiter: report.limiter,
             patches: (0..=self.settings.mesh.max_level)
                 .map(|level| topology.count(level))
                 .collect(),
-            capped: self.world.resource::<MemoryGuard>().capped,
+            capped,
             rate,
-            wall: start.elapsed().as_secs_f64(),
+            wall: course.start.elapsed().as_secs_f64(),
         }
+    }
+}
+
+/// What goes along with the steps of a run.
+struct Course<'a> {
+    output: &'a mut Output,
+    diagnostics: &'a mut Diagnostics,
+    /// Simulation time at which this process began.
+    begin: f64,
+    start: Instant,
+    /// Ranks of this process.
+    in_process: u64,
+}
+
+impl Course<'_> {
+    /// Writes the row of a root step. All ranks call this; whether it could be written is for the next vote.
+    fn row(&mut self, sim: &Simulation, progress: &Progress, memory: u64) -> Result<(), Error> {
+        let seconds = self.output.seconds();
+        let row = self.diagnostics.row(sim, progress, memory, seconds)?;
+        let appended = self.diagnostics.append(&row);
+        self.output.note(appended);
+        Ok(())
+    }
+}
+
+/// What all ranks together take, or had to do without.
+struct Usage {
+    /// Resident memory, bytes.
+    memory: u64,
+    /// Patches that memory kept from being refined so far.
+    capped: u64,
+}
+
+impl Usage {
+    /// The present usage; `in_process` ranks are threads of this process, which share its memory. All ranks call this.
+    fn of(sim: &Simulation, in_process: u64) -> Result<Self, Error> {
+        let capped = sim.world.resource::<MemoryGuard>().capped;
+        let mut sums = [resident_bytes() / in_process.max(1), capped];
+        let ranks = sim.world.resource::<Ranks>().communicator();
+        ranks.reduce(Reduction::Sum, &mut sums)?;
+        let [memory, capped] = sums;
+        Ok(Self { memory, capped })
     }
 }

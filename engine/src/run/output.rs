@@ -1,32 +1,45 @@
 //! Snapshots: when they are due, and how they leave while the run goes on.
+//!
+//! Several ranks write a snapshot together: each stores and syncs its share of the shards by itself. Before the next root step
+//! they learn from each other how far they are; when all shards are on the disk, the first rank gives the snapshot its name.
 
+use super::agreement::{Votes, agreed};
 use super::diagnostics::Diagnostics;
-use super::drain::{self, Departure, Drain, Ring};
-use super::provenance::{self, BuildInfo, write_whole};
-use super::restart::{self, Restored};
+use super::drain::{self, Departure, Drain, Ring, Sink};
+use super::headers::{attributes, levels};
+use super::layout::Layout;
+use super::provenance::{self, BuildInfo, Roster, write_whole};
+use super::restart::Restored;
+use super::shares::{self, Share};
 use crate::device::ComputeDevice;
 use crate::error::Error;
-use crate::field::{Component, FieldOperations, FieldRegistry};
+use crate::field::{FieldOperations, FieldRegistry};
 use crate::mesh::Topology;
-use crate::simulation::{RunFacts, Simulation};
+use crate::ranks::Ranks;
+use crate::simulation::Simulation;
 use crate::time::Levels;
 use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// A snapshot on its way.
+/// This rank's share of a snapshot, on its way.
 enum Writing {
     /// The run has handed over all of it.
     Storing(store::Finishing),
     /// It still leaves the device.
-    Draining(Drain),
+    Draining(Drain<store::Finishing>),
 }
 
 /// The snapshots of a run.
 pub struct Output {
     directory: PathBuf,
+    ranks: Ranks,
     number: u32,
     writing: Option<Writing>,
+    /// What ends `writing` before its time.
+    stopper: Option<store::Stopper>,
+    /// What went wrong here and the other ranks do not know yet.
+    failure: Option<Error>,
     /// What the next snapshot of a device leaves through.
     ring: Option<Ring>,
     /// Simulation time and step of the latest snapshot.
@@ -34,35 +47,43 @@ pub struct Output {
     latest_wall: Instant,
     next_time: f64,
     interval: f64,
+    wall_interval: f64,
     seconds: f64,
 }
 
 impl Output {
-    /// Creates the run's directory with `run.toml` and `provenance.json`, and removes what a killed run left half written.
+    /// Removes what a killed run left half written, and writes `run.toml` and `provenance.json` into the run's directory, which
+    /// is there. All ranks call this.
     ///
     /// # Errors
-    /// The directory cannot be made or written.
+    /// The directory cannot be written.
     pub fn new(
         sim: &Simulation,
         directory: &Path,
         build: &BuildInfo,
+        roster: &Roster,
         restored: Option<&Restored>,
     ) -> Result<Self, Error> {
-        std::fs::create_dir_all(directory)
-            .map_err(Error::file("cannot create the directory", directory))?;
-        store::clean_partials(directory).map_err(snapshot_error)?;
-        write_whole(&directory.join("run.toml"), &sim.deck.resolved())?;
-        provenance::write(sim, build, directory)?;
+        let ranks = sim.world.resource::<Ranks>().clone();
+        let prepared = match ranks.rank() {
+            0 => prepare(sim, directory, build, roster),
+            _ => Ok(()),
+        };
+        agreed(&ranks, prepared)?;
         let clock = sim.world.resource::<Levels>().clock(0);
         let mut output = Self {
             directory: directory.to_path_buf(),
+            ranks,
             number: restored.map_or(0, |r| r.number + 1),
             writing: None,
+            stopper: None,
+            failure: None,
             ring: None,
             latest: restored.map(|_| (clock.time, clock.steps)),
             latest_wall: Instant::now(),
             next_time: f64::INFINITY,
             interval: sim.settings.output.interval,
+            wall_interval: sim.settings.output.wall_interval,
             seconds: 0.0,
         };
         output.schedule(clock.time);
@@ -100,38 +121,110 @@ impl Output {
         self.latest == Some((clock.time, clock.steps))
     }
 
-    /// Whether a snapshot is due now.
+    /// Whether a snapshot is due now by the simulation's time or steps.
     #[must_use]
     pub fn is_due(&self, sim: &Simulation) -> bool {
         let clock = sim.world.resource::<Levels>().clock(0);
-        let settings = &sim.settings.output;
-        let by_time = clock.time >= self.next_time;
-        let by_steps = settings.steps > 0 && clock.steps.is_multiple_of(settings.steps);
-        let by_wall = settings.wall_interval > 0.0
-            && self.latest_wall.elapsed().as_secs_f64() >= settings.wall_interval;
-        by_time || by_steps || by_wall
+        let steps = sim.settings.output.steps;
+        clock.time >= self.next_time || (steps > 0 && clock.steps.is_multiple_of(steps))
+    }
+
+    /// Whether a snapshot is due by the clock on the wall, of which the first rank has the only one.
+    fn is_due_by_wall(&self) -> bool {
+        self.ranks.rank() == 0
+            && self.wall_interval > 0.0
+            && self.latest_wall.elapsed().as_secs_f64() >= self.wall_interval
+    }
+
+    /// Notes what went wrong on this rank; the next vote tells it to all.
+    pub fn note(&mut self, result: Result<(), Error>) {
+        if let Err(error) = result {
+            self.failure.get_or_insert(error);
+        }
+    }
+
+    /// What the ranks make together of `stop`, the clock on the wall and the snapshot on its way, which the first rank gives
+    /// its name where all shares of it are on the disk. All ranks call this once a root step.
+    ///
+    /// # Errors
+    /// What went wrong on any rank, on all of them the same; no half-written snapshot stays under its final name.
+    pub(super) fn vote(&mut self, stop: bool) -> Result<Votes, Error> {
+        let unsynced = !self.is_synced();
+        let own = Votes {
+            stop,
+            due: self.is_due_by_wall(),
+            unsynced,
+            failed: self.failure.is_some(),
+        };
+        let joined = own.joined(&self.ranks)?;
+        if joined.failed {
+            let own = self.failure.take().map_or(Ok(()), Err);
+            self.agree(own)?;
+        }
+        if let (false, Some(Writing::Storing(finishing))) = (joined.unsynced, &mut self.writing) {
+            finishing.publish();
+        }
+        Ok(joined)
+    }
+
+    /// Whether this rank's share of the latest snapshot is on the disk.
+    fn is_synced(&mut self) -> bool {
+        if let Some(Writing::Draining(drain)) = &self.writing
+            && drain.is_over()
+        {
+            let drained = self.drained();
+            self.note(drained);
+        }
+        let Some(Writing::Storing(finishing)) = &self.writing else {
+            return self.writing.is_none();
+        };
+        match finishing
+            .poll()
+            .and_then(|done| Ok((done.is_some(), finishing.is_synced()?)))
+        {
+            Ok((done, synced)) => {
+                if done {
+                    self.writing = None;
+                }
+                synced
+            }
+            Err(error) => {
+                self.note(Err(snapshot_error(error)));
+                false
+            }
+        }
+    }
+
+    /// Waits for the thread that drains a device, if there is one: the share is on the disk then.
+    fn drained(&mut self) -> Result<(), Error> {
+        match self.writing.take() {
+            Some(Writing::Draining(drain)) => {
+                let (ring, stored) = drain.wait();
+                self.ring = ring;
+                self.writing = Some(Writing::Storing(stored?));
+            }
+            other => self.writing = other,
+        }
+        Ok(())
     }
 
     /// Sends the present state off to be written. Waits for the snapshot before it and, unless a device keeps a copy, where the
-    /// queue is full.
+    /// queue is full. All ranks call this.
     ///
     /// # Errors
-    /// A full disk, a missing directory, and the like; no half-written snapshot stays under its final name.
+    /// A full disk, a missing directory, and the like, of this or of another rank; no half-written snapshot stays under its
+    /// final name. Some of it is told by the next vote only.
     pub fn snapshot(&mut self, sim: &Simulation, diagnostics: &Diagnostics) -> Result<(), Error> {
         let start = Instant::now();
-        self.wait()?;
+        self.settle()?;
         let clock = sim.world.resource::<Levels>().clock(0);
         let fields = sim.world.resource::<FieldRegistry>().operations();
-        let target = store::Target {
-            directory: self.directory.clone(),
-            number: self.number,
-            replace: false,
-            queue_bytes: queue_bytes(sim, &fields),
-        };
-        let attributes = attributes(sim, diagnostics)?;
-        let writer = store::SnapshotWriter::begin(&target, &attributes, &levels(sim, &fields))
-            .map_err(snapshot_error)?;
-        self.writing = Some(self.send(sim, &fields, writer)?);
+        let share = self.begin(sim, diagnostics, &fields)?;
+        let sent = share.and_then(|share| self.send(sim, &fields, share));
+        match sent {
+            Ok(writing) => self.writing = Some(writing),
+            Err(error) => self.note(Err(error)),
+        }
         self.number += 1;
         self.latest = Some((clock.time, clock.steps));
         self.latest_wall = Instant::now();
@@ -140,210 +233,150 @@ impl Output {
         Ok(())
     }
 
+    /// Begins this rank's share of a snapshot, for which all ranks meet.
+    fn begin(
+        &mut self,
+        sim: &Simulation,
+        diagnostics: &Diagnostics,
+        fields: &[FieldOperations],
+    ) -> Result<Result<Share, Error>, Error> {
+        let layout = Layout::gather(&sim.world)?;
+        let attributes = attributes(sim, diagnostics, &layout)?;
+        let levels = levels(sim, fields);
+        let parts = shares::parts(&layout);
+        let sent = self.agree(shares::sent(sim, fields, &parts))?;
+        let received = shares::exchanged(sim, fields, &layout, &parts, sent)?;
+        let target = store::Target {
+            directory: self.directory.clone(),
+            number: self.number,
+            replace: false,
+            queue_bytes: queue_bytes(sim, fields, shares::bytes(&received)),
+        };
+        let (role, shards) = (shares::role(&self.ranks), shares::shards(&parts));
+        let begin = || {
+            let begun =
+                store::SnapshotWriter::begin_share(&target, &attributes, &levels, role, &shards);
+            begun.map_err(snapshot_error)
+        };
+        // the others find the directories there
+        let leader = match role {
+            store::Role::Follower => Ok(None),
+            _ => begin().map(Some),
+        };
+        let writer = match self.agree(leader)? {
+            Some(writer) => Ok(writer),
+            None => begin(),
+        };
+        self.stopper = writer.as_ref().ok().map(store::SnapshotWriter::stopper);
+        Ok(writer.map(|writer| Share::new(writer, parts, received)))
+    }
+
     fn send(
         &mut self,
         sim: &Simulation,
         fields: &[FieldOperations],
-        mut writer: store::SnapshotWriter,
+        mut share: Share,
     ) -> Result<Writing, Error> {
         if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
-            match drain::depart(sim, device, fields, writer, &mut self.ring)? {
+            match drain::depart(sim, device, fields, share, &mut self.ring)? {
                 Departure::Draining(drain) => return Ok(Writing::Draining(drain)),
-                Departure::Done(filled) => writer = filled,
+                Departure::Done(filled) => share = filled,
             }
         } else {
-            push_all(sim, fields, &mut writer)?;
+            push_all(sim, fields, &mut share)?;
         }
-        let storing = writer.finish().map_err(snapshot_error)?;
-        Ok(Writing::Storing(storing))
+        Ok(Writing::Storing(share.finish()?))
     }
 
-    /// Reports an error of the threads that write as soon as there is one.
+    /// Waits until the snapshot that is being written has its name. All ranks call this.
     ///
     /// # Errors
-    /// As [`Output::snapshot`].
-    pub fn poll(&mut self) -> Result<(), Error> {
-        let over = match &self.writing {
-            Some(Writing::Storing(storing)) => storing.poll().map_err(snapshot_error)?.is_some(),
-            Some(Writing::Draining(drain)) => drain.is_over(),
-            None => false,
+    /// What went wrong on any rank, on all of them the same.
+    pub fn settle(&mut self) -> Result<(), Error> {
+        let drained = self.drained();
+        self.note(drained);
+        let synced = match &self.writing {
+            Some(Writing::Storing(finishing)) => finishing.wait_until_synced(),
+            _ => Ok(()),
         };
-        if over { self.wait() } else { Ok(()) }
+        self.note(synced.map_err(snapshot_error));
+        let own = self.failure.take().map_or(Ok(()), Err);
+        self.agree(own)?;
+        let named = match self.writing.take() {
+            Some(Writing::Storing(finishing)) => finishing.wait().map(|_| ()),
+            _ => Ok(()),
+        };
+        self.agree(named.map_err(snapshot_error))
     }
 
-    /// Waits for the snapshot that is being written.
-    ///
-    /// # Errors
-    /// As [`Output::snapshot`].
-    pub fn wait(&mut self) -> Result<(), Error> {
-        match self.writing.take() {
-            Some(Writing::Storing(storing)) => storing.wait().map(|_| ()).map_err(snapshot_error),
-            Some(Writing::Draining(drain)) => {
-                let (ring, result) = drain.wait();
-                self.ring = ring;
-                result
-            }
-            None => Ok(()),
+    /// As [`agreed`]; where ranks have failed, the snapshot that is being written goes.
+    fn agree<T>(&mut self, own: Result<T, Error>) -> Result<T, Error> {
+        let result = agreed(&self.ranks, own);
+        if result.is_err() {
+            self.abandon();
+        }
+        result
+    }
+
+    /// Drops the snapshot that is being written. The first rank removes it when nobody writes there any more.
+    fn abandon(&mut self) {
+        if let Some(stopper) = self.stopper.take() {
+            stopper.stop();
+        }
+        self.writing = None;
+        // where ranks are gone, the next run removes what is left
+        if self.ranks.communicator().barrier().is_ok() && self.ranks.rank() == 0 {
+            let _ = store::clean_partials(&self.directory);
         }
     }
 }
 
+/// What the first rank does in the run's directory before the first step.
+fn prepare(
+    sim: &Simulation,
+    directory: &Path,
+    build: &BuildInfo,
+    roster: &Roster,
+) -> Result<(), Error> {
+    store::clean_partials(directory).map_err(snapshot_error)?;
+    write_whole(&directory.join("run.toml"), &sim.deck.resolved())?;
+    provenance::write(sim, build, roster, directory)
+}
+
+/// Memory of the host that values of this rank may wait in: the ranks of a host share what the deck allows.
+pub(super) fn allowance(sim: &Simulation) -> usize {
+    let seat = sim.world.resource::<Ranks>().communicator().seat();
+    ((sim.settings.output.buffer as usize) << 20) / seat.locals.max(1)
+}
+
 /// Memory that values may wait in: what the deck allows, but no more than a quarter of the pools (or 8 MiB), so that a
-/// snapshot does not double the memory of a large run; less what values take on their way from a device.
-fn queue_bytes(sim: &Simulation, fields: &[FieldOperations]) -> usize {
+/// snapshot does not double the memory of a large run; less what values take on their way from a device, and `received` bytes
+/// from other ranks.
+fn queue_bytes(sim: &Simulation, fields: &[FieldOperations], received: usize) -> usize {
     let pools: usize = fields.iter().map(|field| (field.bytes)(&sim.world)).sum();
-    let most = ((sim.settings.output.buffer as usize) << 20).min((pools / 4).max(8 << 20));
-    match &sim.world.resource::<ComputeDevice>().device {
-        Some(_) => most.saturating_sub(drain::held(sim)).max(1),
-        None => most,
-    }
+    let most = allowance(sim).min((pools / 4).max(8 << 20));
+    let held = match &sim.world.resource::<ComputeDevice>().device {
+        Some(_) => drain::held(sim),
+        None => 0,
+    };
+    most.saturating_sub(held + received).max(1)
 }
 
 pub(super) fn snapshot_error(error: store::SnapshotError) -> Error {
     Error::Snapshot(error.to_string())
 }
 
-/// Moves the files of an earlier run, and nothing else, into a folder `earlier.N` of the same directory, so that nothing is
-/// lost; returns that folder.
-///
-/// # Errors
-/// A file cannot be moved.
-pub fn set_aside(directory: &Path) -> Result<Option<PathBuf>, Error> {
-    let latest = store::latest(directory).map_err(snapshot_error)?;
-    if latest.is_none() && !directory.join("diagnostics.csv").exists() {
-        return Ok(None);
-    }
-    let name = |n: u32| directory.join(format!("earlier.{n}"));
-    let free = (1..).map(name).find(|path| !path.exists());
-    let free = free.unwrap_or_else(|| name(0));
-    std::fs::create_dir(&free).map_err(Error::file("cannot create the directory", &free))?;
-    let entries = std::fs::read_dir(directory).map_err(Error::file("cannot list", directory))?;
-    for entry in entries {
-        let entry = entry.map_err(Error::file("cannot list", directory))?;
-        let file = entry.file_name();
-        if file
-            .to_str()
-            .is_some_and(|name| belongs_to_a_run(name, latest.is_some()))
-        {
-            std::fs::rename(entry.path(), free.join(&file))
-                .map_err(Error::file("cannot move aside", entry.path()))?;
-        }
-    }
-    Ok(Some(free))
-}
-
-/// Whether a run writes a file of this name; `snapshots` is a run's if there are snapshots in it.
-fn belongs_to_a_run(name: &str, has_snapshots: bool) -> bool {
-    let numbered = name
-        .strip_prefix("diagnostics.")
-        .and_then(|rest| rest.strip_suffix(".csv"));
-    ["run.toml", "provenance.json", "diagnostics.csv", "run.log"].contains(&name)
-        || numbered.is_some_and(|n| n.parse::<u32>().is_ok())
-        || (name == "snapshots" && has_snapshots)
-}
-
-fn attributes(sim: &Simulation, diagnostics: &Diagnostics) -> Result<store::Attributes, Error> {
-    let settings = &sim.settings;
-    let clock = sim.world.resource::<Levels>().clock(0);
-    let faces = settings.domain.boundary.faces();
-    let boundary: serde_json::Map<String, serde_json::Value> = ["x", "y", "z"]
-        .into_iter()
-        .zip(faces)
-        .map(|(axis, sides)| (axis.to_string(), serde_json::json!(sides)))
-        .collect();
-    Ok(store::Attributes {
-        time: clock.time,
-        step: clock.steps,
-        domain_left_edge: settings.domain.left_edge,
-        domain_right_edge: settings.domain.right_edge,
-        root_cells: settings.domain.cells.map(u64::from),
-        boundary: boundary.into(),
-        precision: match sim.precision() {
-            crate::field::Precision::Single => store::Precision::Single,
-            crate::field::Precision::Double => store::Precision::Double,
-        },
-        units: store::Units {
-            length_cgs: settings.units.length_cgs,
-            mass_cgs: settings.units.mass_cgs,
-            time_cgs: settings.units.time_cgs,
-            name: settings.units.name.clone(),
-        },
-        gamma: sim.world.resource::<RunFacts>().gamma,
-        config: sim.deck.resolved(),
-        restart: restart::state(sim, &diagnostics.initial)?,
-        cosmology: None,
-    })
-}
-
-#[allow(
-    clippy::disallowed_methods,
-    reason = "unit factors are metadata: no run depends on their last bit"
-)]
-fn levels(sim: &Simulation, fields: &[FieldOperations]) -> Vec<store::Level> {
-    let topology = sim.world.resource::<Topology>();
-    let data_type = match sim.precision() {
-        crate::field::Precision::Single => store::DataType::F32,
-        crate::field::Precision::Double => store::DataType::F64,
-    };
-    let units = &sim.settings.units;
-    let header = |component: &Component| {
-        let [length, mass, time] = component.dimension;
-        let factor =
-            units.length_cgs.powi(length) * units.mass_cgs.powi(mass) * units.time_cgs.powi(time);
-        store::FieldHeader::cells(
-            &component.name,
-            data_type,
-            &component.units,
-            factor,
-            &component.long_name,
-        )
-    };
-    let components: Vec<Component> = fields
-        .iter()
-        .flat_map(|field| (field.components)(&sim.world))
-        .collect();
-    (0..=topology.finest())
-        .map(|level| {
-            let clock = sim.world.resource::<Levels>().clock(level);
-            store::Level {
-                header: store::LevelHeader {
-                    level: level as u8,
-                    time: clock.time,
-                    dt: clock.dt,
-                    cell_width: topology.domain.cell_width(level),
-                    patches: topology.rows(level).len() as u64,
-                },
-                fields: components.iter().map(header).collect(),
-            }
-        })
-        .collect()
-}
-
-fn push_all(
-    sim: &Simulation,
-    fields: &[FieldOperations],
-    writer: &mut store::SnapshotWriter,
-) -> Result<(), Error> {
+/// Hands over this rank's share from the memory of the host.
+fn push_all(sim: &Simulation, fields: &[FieldOperations], share: &mut Share) -> Result<(), Error> {
     let topology = sim.world.resource::<Topology>();
     for level in 0..=topology.finest() {
-        let shard = writer.shard_patches(level as u8);
-        for (n, rows) in topology.rows(level).chunks(shard).enumerate() {
-            let mut push = |name: &str, values| {
-                writer
-                    .push(level as u8, name, (n * shard) as u64, values)
-                    .map_err(snapshot_error)
-            };
-            for (name, values) in drain::structure(topology, rows) {
-                push(name, values)?;
-            }
-            for field in fields {
-                for (c, component) in (field.components)(&sim.world).iter().enumerate() {
-                    push(
-                        &component.name,
-                        (field.extract)(&sim.world, level, c, rows)?,
-                    )?;
-                }
-            }
+        let part = share.part(level);
+        let rows = &topology.rows(level)[part.sent..];
+        for (n, rows) in rows.chunks(part.shard).enumerate() {
+            let first = part.first + n * part.shard;
+            shares::arrays(sim, fields, level, rows, |name, values| {
+                share.push(level, name, first, values)
+            })?;
         }
     }
     Ok(())

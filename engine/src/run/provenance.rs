@@ -2,7 +2,9 @@
 
 use crate::device::{ComputeDevice, Device};
 use crate::error::Error;
+use crate::ranks::{Ranks, RanksError};
 use crate::simulation::Simulation;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// The program that runs.
@@ -16,22 +18,75 @@ pub struct BuildInfo {
     pub flags: String,
 }
 
-/// Writes `provenance.json` into the run's directory.
+/// Who runs: by rank, the host and the device.
+#[derive(Clone, Debug, Default)]
+pub struct Roster {
+    /// Names of the hosts.
+    pub hosts: Vec<String>,
+    /// What the ranks compute on.
+    pub devices: Vec<String>,
+    /// Ranks that are threads of this rank's process, this one included.
+    pub in_process: u64,
+}
+
+/// What a rank says of itself.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    host: String,
+    device: String,
+    process: u32,
+}
+
+impl Roster {
+    /// The ranks of a simulation. All of them call this.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport has.
+    pub fn gather(sim: &Simulation) -> Result<Self, RanksError> {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let device = sim.world.resource::<ComputeDevice>().device.as_ref();
+        let own = Entry {
+            host: host.trim().to_string(),
+            device: device.map_or_else(|| "cpu".to_string(), Device::describe),
+            process: std::process::id(),
+        };
+        let bytes = serde_json::to_vec(&own).unwrap_or_default();
+        let ranks = sim.world.resource::<Ranks>().communicator();
+        let read = |bytes: Vec<u8>| serde_json::from_slice::<Entry>(&bytes);
+        let all: Result<Vec<Entry>, _> = ranks.all_gather(&bytes)?.into_iter().map(read).collect();
+        let all = all.map_err(|e| RanksError::Transport(format!("who the ranks are: {e}")))?;
+        let beside = |entry: &&Entry| (&entry.host, entry.process) == (&own.host, own.process);
+        let in_process = all.iter().filter(beside).count() as u64;
+        let (hosts, devices) = all.into_iter().map(|e| (e.host, e.device)).unzip();
+        Ok(Self {
+            hosts,
+            devices,
+            in_process,
+        })
+    }
+}
+
+/// Writes `provenance.json` into the run's directory; `host`, `device` and `threads` are those of the rank that writes.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write(sim: &Simulation, build: &BuildInfo, directory: &Path) -> Result<(), Error> {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let device = sim.world.resource::<ComputeDevice>().device.as_ref();
-    let device = device.map_or_else(|| "cpu".to_string(), Device::describe);
+pub fn write(
+    sim: &Simulation,
+    build: &BuildInfo,
+    roster: &Roster,
+    directory: &Path,
+) -> Result<(), Error> {
+    let rank = sim.world.resource::<Ranks>().rank();
     let provenance = serde_json::json!({
         "program": "nestar",
         "version": build.version,
         "commit": build.commit,
         "build_flags": build.flags,
-        "host": host.trim(),
-        "device": device,
-        "ranks": 1,
+        "host": roster.hosts.get(rank),
+        "device": roster.devices.get(rank),
+        "ranks": roster.hosts.len(),
+        "hosts": roster.hosts,
+        "devices": roster.devices,
         "threads": rayon::current_num_threads(),
         "precision": format!("{:?}", sim.precision()).to_lowercase(),
         "start_time_utc": humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),

@@ -1,18 +1,19 @@
-//! Continuing a run from a snapshot, bit for bit.
+//! Continuing a run from a snapshot, bit for bit, on any number of ranks: every rank reads its own patches.
 
+use super::agreement::agreed;
+use super::changes::changes;
+use super::layout::Layout;
+use super::state::{State, from_hex, restore_clocks, restore_rest};
 use crate::error::Error;
-use crate::field::operations::{SkippedCorrections, skipped_corrections};
 use crate::field::{FieldOperations, FieldRegistry};
 use crate::memory;
-use crate::mesh::nesting::{Changes, RefineRequests};
+use crate::mesh::nesting::Changes;
 use crate::mesh::{Topology, regrid};
 use crate::ranks::Ranks;
 use crate::simulation::Simulation;
-use crate::time::{Clock, Levels, RunCounters, check_faults};
+use crate::time::check_faults;
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::Value;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -30,96 +31,78 @@ pub struct Restored {
     pub changes: Vec<String>,
 }
 
-/// The attribute `restart` of a snapshot; floats as hexadecimal bits, so that they are exact.
-#[derive(Serialize, Deserialize)]
-struct State {
-    clocks: Vec<ClockState>,
-    initial_totals: Vec<String>,
-    cell_updates: u64,
-    retried_steps: u64,
-    mended_cells: u64,
-    skipped_corrections: u64,
-    /// Per level: positions of the patches that a finer patch needs refined.
-    wishes: Vec<Vec<u32>>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct ClockState {
-    time: String,
-    dt: String,
-    steps: u64,
-    since_regrid: u32,
-}
-
-fn hex(value: f64) -> String {
-    format!("{:016x}", value.to_bits())
-}
-
-fn from_hex(text: &str) -> Result<f64, Error> {
-    let bits = u64::from_str_radix(text, 16);
-    bits.map(f64::from_bits).map_err(|_| {
-        Error::Snapshot(format!(
-            "the attribute `restart` holds {text:?}, not 16 hexadecimal digits"
-        ))
-    })
-}
-
-/// The attribute `restart` of the present state.
+/// Restores the latest complete snapshot in the run's directory, of which every rank reads what is its own; `None` if there is
+/// none. All ranks call this; the number of ranks that wrote the snapshot does not matter.
 ///
 /// # Errors
-/// A device fails.
-pub fn state(sim: &Simulation, initial_totals: &[f64]) -> Result<Map<String, Value>, Error> {
-    let world = &sim.world;
-    let (levels, topology) = (world.resource::<Levels>(), world.resource::<Topology>());
-    let counters = world.resource::<RunCounters>();
-    let requests = world.resource::<RefineRequests>();
-    let clock = |level: usize| {
-        let clock = levels.clock(level);
-        ClockState {
-            time: hex(clock.time),
-            dt: hex(clock.dt),
-            steps: clock.steps,
-            since_regrid: clock.since_regrid,
-        }
-    };
-    let state = State {
-        clocks: (0..=topology.max_level).map(clock).collect(),
-        initial_totals: initial_totals.iter().copied().map(hex).collect(),
-        cell_updates: counters.cell_updates,
-        retried_steps: counters.retried_steps,
-        mended_cells: counters.mended_cells,
-        skipped_corrections: skipped_corrections(world)?,
-        wishes: requests.all_wishes(topology),
-    };
-    Ok(match serde_json::to_value(state) {
-        Ok(Value::Object(map)) => map,
-        _ => Map::new(),
-    })
-}
-
-/// Restores the latest complete snapshot in the run's directory; `None` if there is none.
-///
-/// # Errors
-/// The snapshot is damaged, or of a run with another domain.
+/// The snapshot is damaged, or of a run with another domain; another rank has failed.
 pub fn restore(sim: &mut Simulation, directory: &Path) -> Result<Option<Restored>, Error> {
     sim.require_fresh()?;
-    let Some((number, path)) = latest(directory).map_err(|e| Error::Snapshot(e.to_string()))?
-    else {
+    let ranks = sim.world.resource::<Ranks>().clone();
+    let found = match ranks.rank() {
+        0 => latest(directory).map_err(|e| Error::Snapshot(e.to_string())),
+        _ => Ok(None),
+    };
+    // all take the one that the first rank sees
+    let mut told = agreed(&ranks, found)?.map_or_else(Vec::new, |(number, path)| {
+        let below = path.strip_prefix(directory).unwrap_or(&path);
+        [&number.to_le_bytes(), below.as_os_str().as_encoded_bytes()].concat()
+    });
+    ranks.communicator().broadcast(0, &mut told)?;
+    let Some((number, below)) = told.split_first_chunk() else {
         return Ok(None);
     };
-    restore_from(sim, number, path.clone())
-        .map(Some)
-        .map_err(|error| match error {
-            Error::Snapshot(why) => Error::Snapshot(format!(
-                "{why}\nto continue from the snapshot before it, move {} away",
-                path.display()
-            )),
-            other => other,
-        })
+    let path = directory.join(String::from_utf8_lossy(below).as_ref());
+    restore_from(sim, &ranks, u32::from_le_bytes(*number), &path).map(Some)
 }
 
-fn restore_from(sim: &mut Simulation, number: u32, path: PathBuf) -> Result<Restored, Error> {
-    let snapshot = Snapshot::open(&path).map_err(|e| Error::Snapshot(e.to_string()))?;
+/// What a rank got of the snapshot at `path`, if all ranks got theirs.
+fn got<T>(ranks: &Ranks, path: &Path, own: Result<T, Error>) -> Result<T, Error> {
+    let advised = own.map_err(|error| match error {
+        Error::Snapshot(why) => Error::Snapshot(format!(
+            "{why}\nto continue from the snapshot before it, move {} away",
+            path.display()
+        )),
+        other => other,
+    });
+    agreed(ranks, advised)
+}
+
+fn restore_from(
+    sim: &mut Simulation,
+    ranks: &Ranks,
+    number: u32,
+    path: &Path,
+) -> Result<Restored, Error> {
+    let (snapshot, state) = got(ranks, path, open(sim, path))?;
+    let finest = snapshot.levels().len().saturating_sub(1);
+    regrid::create_root(&mut sim.world);
+    got(ranks, path, check_faults(&mut sim.world))?;
+    for level in 0..=finest {
+        refine_as(sim, ranks, &snapshot, level)?;
+    }
+    let layout = Layout::gather(&sim.world)?;
+    let loaded = restore_clocks(sim, &state).and_then(|()| {
+        (0..=finest).try_for_each(|level| load_level(sim, &snapshot, &layout, level))
+    });
+    got(ranks, path, loaded)?;
+    restore_rest(sim, &state, &layout);
+    let initial_totals = state.initial_totals.iter().map(|t| from_hex(t));
+    let initial_totals = got(ranks, path, initial_totals.collect())?;
+    let step = snapshot.attributes().step;
+    let changes = changes(&snapshot.attributes().config, &sim.deck.resolved());
+    Ok(Restored {
+        path: path.to_path_buf(),
+        number,
+        step,
+        initial_totals,
+        changes,
+    })
+}
+
+/// Opens the snapshot and checks that it can be continued here; sets the clocks.
+fn open(sim: &mut Simulation, path: &Path) -> Result<(Snapshot, State), Error> {
+    let snapshot = Snapshot::open(path).map_err(|e| Error::Snapshot(e.to_string()))?;
     check_domain(sim, &snapshot)?;
     let restart = Value::Object(snapshot.attributes().restart.clone());
     let state: State = serde_json::from_value(restart).map_err(|e| {
@@ -131,75 +114,7 @@ fn restore_from(sim: &mut Simulation, number: u32, path: PathBuf) -> Result<Rest
     check_state(sim, &snapshot, &state)?;
     require_room(sim, &snapshot)?;
     restore_clocks(sim, &state)?;
-    let finest = snapshot.levels().len().saturating_sub(1);
-    regrid::create_root(&mut sim.world);
-    check_faults(&mut sim.world)?;
-    for level in 0..=finest {
-        refine_as(sim, &snapshot, level)?;
-    }
-    restore_clocks(sim, &state)?;
-    for level in 0..=finest {
-        load_level(sim, &snapshot, level)?;
-    }
-    restore_rest(sim, &state);
-    let initial_totals = state
-        .initial_totals
-        .iter()
-        .map(|t| from_hex(t))
-        .collect::<Result<_, _>>()?;
-    let step = snapshot.attributes().step;
-    let changes = changes(&snapshot.attributes().config, &sim.deck.resolved());
-    Ok(Restored {
-        path,
-        number,
-        step,
-        initial_totals,
-        changes,
-    })
-}
-
-/// The settings in which two resolved decks differ, but for where a run writes and what it runs on.
-fn changes(before: &str, now: &str) -> Vec<String> {
-    let (before, now) = (flat(before), flat(now));
-    let keys: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
-    let shown = |value: Option<&String>| value.cloned().unwrap_or_else(|| "absent".into());
-    keys.into_iter()
-        .filter(|key| {
-            !key.starts_with("output.")
-                && !["run.threads", "run.audit", "run.device"].contains(&key.as_str())
-        })
-        .filter(|key| before.get(*key) != now.get(*key))
-        .map(|key| {
-            format!(
-                "{key} = {} (was {})",
-                shown(now.get(key)),
-                shown(before.get(key))
-            )
-        })
-        .collect()
-}
-
-/// The keys of a deck with their whole path, and their values; none if it is no TOML.
-fn flat(text: &str) -> BTreeMap<String, String> {
-    fn enter(path: &str, value: &toml::Value, out: &mut BTreeMap<String, String>) {
-        let toml::Value::Table(table) = value else {
-            out.insert(path.to_string(), value.to_string());
-            return;
-        };
-        for (key, value) in table {
-            let inner = if path.is_empty() {
-                key.clone()
-            } else {
-                format!("{path}.{key}")
-            };
-            enter(&inner, value, out);
-        }
-    }
-    let mut out = BTreeMap::new();
-    if let Ok(table) = text.parse::<toml::Table>() {
-        enter("", &toml::Value::Table(table), &mut out);
-    }
-    out
+    Ok((snapshot, state))
 }
 
 /// Whether the attribute `restart` fits the rest of the snapshot.
@@ -229,11 +144,16 @@ fn check_state(sim: &Simulation, snapshot: &Snapshot, state: &State) -> Result<(
     )))
 }
 
-/// All patches of the snapshot must fit into memory.
+/// This rank's share of the snapshot's patches must fit into memory.
 fn require_room(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {
-    let finer = snapshot.levels().skip(1);
-    let finer: u64 = finer.map(|level| level.patches).sum();
-    let rows = sim.world.resource::<Topology>().root_rows() + finer as usize;
+    let ranks = sim.world.resource::<Ranks>().size();
+    let root = sim.world.resource::<Topology>().root_rows();
+    let finer = snapshot
+        .levels()
+        .skip(1)
+        .map(|level| level.patches as usize);
+    let share = |patches: usize| patches.div_ceil(ranks).next_multiple_of(8);
+    let rows = share(root) + finer.map(share).sum::<usize>();
     let finest = snapshot.levels().len().saturating_sub(1);
     let shortage = memory::shortage(&sim.world, rows, finest, rows);
     shortage.map_or(Ok(()), |shortage| {
@@ -273,26 +193,49 @@ fn check_domain(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {
     Ok(())
 }
 
-fn restore_clocks(sim: &mut Simulation, state: &State) -> Result<(), Error> {
-    for (level, clock) in state.clocks.iter().enumerate().take(sim.levels()) {
-        let (time, dt) = (from_hex(&clock.time)?, from_hex(&clock.dt)?);
-        let clock = Clock {
-            time,
-            dt,
-            steps: clock.steps,
-            since_regrid: clock.since_regrid,
-        };
-        sim.world.resource_mut::<Levels>().set(level, clock);
+/// Gives the patches of `level` the children that the snapshot shows.
+fn refine_as(
+    sim: &mut Simulation,
+    ranks: &Ranks,
+    snapshot: &Snapshot,
+    level: usize,
+) -> Result<(), Error> {
+    let path = snapshot.path();
+    let layout = Layout::gather(&sim.world)?;
+    let changes = got(ranks, path, refined(sim, snapshot, &layout, level))?;
+    if ranks.any(!changes.refine.is_empty())? {
+        regrid::apply(&mut sim.world, level, &changes);
     }
-    Ok(())
+    got(ranks, path, check_faults(&mut sim.world))
 }
 
-/// Gives the patches of `level` the children that the snapshot shows.
-fn refine_as(sim: &mut Simulation, snapshot: &Snapshot, level: usize) -> Result<(), Error> {
+/// Which of the own patches of `level` have children in the snapshot.
+fn refined(
+    sim: &Simulation,
+    snapshot: &Snapshot,
+    layout: &Layout,
+    level: usize,
+) -> Result<Changes, Error> {
+    let mismatch = || {
+        Error::Snapshot(format!(
+            "{}: the patches of level {level} are not those that the coarser levels announce; the snapshot is damaged",
+            snapshot.path().display()
+        ))
+    };
+    let header = snapshot.levels().nth(level);
+    let announced = if level < layout.levels() {
+        layout.total(level)
+    } else {
+        0
+    };
+    if header.is_none_or(|header| header.patches != announced as u64) || announced == 0 {
+        return Err(mismatch());
+    }
+    let own = layout.own(level);
     let read = |name: &str| {
-        snapshot
-            .read(level as u8, name)
-            .map_err(|e| Error::Snapshot(e.to_string()))
+        let range = own.start as u64..own.end as u64;
+        let values = snapshot.read_patches(level as u8, name, range);
+        values.map_err(|e| Error::Snapshot(e.to_string()))
     };
     let (Values::I32(origins), Values::U8(leaf)) = (read(ORIGIN)?, read(LEAF)?) else {
         return Err(Error::Snapshot(format!(
@@ -304,61 +247,63 @@ fn refine_as(sim: &mut Simulation, snapshot: &Snapshot, level: usize) -> Result<
     let rows = topology.rows(level);
     let places: Vec<i32> = rows.iter().flat_map(|&row| topology.origin(row)).collect();
     if places != origins || leaf.len() != rows.len() {
-        return Err(Error::Snapshot(format!(
-            "{}: the patches of level {level} are not those that the coarser levels announce; the snapshot is damaged",
-            snapshot.path().display()
-        )));
+        return Err(mismatch());
     }
     let refined = rows.iter().zip(&leaf).filter(|(_, leaf)| **leaf == 0);
-    let changes = Changes {
+    Ok(Changes {
         refine: refined.map(|(row, _)| *row).collect(),
         coarsen: Vec::new(),
-    };
-    if !changes.refine.is_empty() {
-        regrid::apply(&mut sim.world, level, &changes);
-    }
-    check_faults(&mut sim.world)
+    })
 }
 
-/// A shard of a component of a level.
+/// This rank's part of a shard of a component of a level.
 struct Part {
     field: FieldOperations,
     component: usize,
     name: String,
-    rows: Range<usize>,
+    /// Patches, counted on the level.
+    patches: Range<usize>,
 }
 
-/// The shards of the components of a level of `patches` patches.
-fn parts(sim: &Simulation, patches: usize) -> Vec<Part> {
-    let (fields, shard) = (
-        sim.world.resource::<FieldRegistry>().operations(),
-        Snapshot::shard_patches(patches),
-    );
+/// The parts of the shards of a level that has `total` patches, `own` of them on this rank.
+fn parts(sim: &Simulation, own: &Range<usize>, total: usize) -> Vec<Part> {
+    let fields = sim.world.resource::<FieldRegistry>().operations();
+    let shard = Snapshot::shard_patches(total);
     let mut parts = Vec::new();
-    for first in (0..patches).step_by(shard) {
+    let mut first = own.start;
+    while first < own.end {
+        let end = (first + 1).next_multiple_of(shard).min(own.end);
         for field in &fields {
             let components = (field.components)(&sim.world).into_iter().enumerate();
             parts.extend(components.map(|(c, component)| Part {
                 field: *field,
                 component: c,
                 name: component.name,
-                rows: first..patches.min(first + shard),
+                patches: first..end,
             }));
         }
+        first = end;
     }
     parts
 }
 
-/// Sets the fields of a level, shard by shard, so that memory is bounded; while one is stored the next is read.
-fn load_level(sim: &mut Simulation, snapshot: &Snapshot, level: usize) -> Result<(), Error> {
+/// Sets the fields of the own patches of a level, shard by shard, so that memory is bounded; while one is stored the next is
+/// read.
+fn load_level(
+    sim: &mut Simulation,
+    snapshot: &Snapshot,
+    layout: &Layout,
+    level: usize,
+) -> Result<(), Error> {
     let rows = sim.world.resource::<Topology>().rows(level).to_vec();
-    let parts = parts(sim, rows.len());
+    let own = layout.own(level);
+    let parts = parts(sim, &own, layout.total(level));
     let wrong = |part: &Part, e: String| {
         let path = snapshot.path().display();
         Error::Snapshot(format!("{path}: level {level}, {}: {e}", part.name))
     };
     let read = |part: &Part| {
-        let range = part.rows.start as u64..part.rows.end as u64;
+        let range = part.patches.start as u64..part.patches.end as u64;
         let values = snapshot.read_patches(level as u8, &part.name, range);
         values.map_err(|e| wrong(part, e.to_string()))
     };
@@ -367,29 +312,11 @@ fn load_level(sim: &mut Simulation, snapshot: &Snapshot, level: usize) -> Result
         let Some(present) = values.take().transpose()? else {
             break;
         };
-        let rows = &rows[part.rows.clone()];
+        let rows = &rows[part.patches.start - own.start..part.patches.end - own.start];
         let store = || (part.field.load)(&mut sim.world, level, part.component, rows, &present);
         let (next, stored) = rayon::join(|| parts.get(n + 1).map(read), store);
         stored.map_err(|e| wrong(part, e))?;
         values = next;
     }
     Ok(())
-}
-
-fn restore_rest(sim: &mut Simulation, state: &State) {
-    let mut counters = sim.world.resource_mut::<RunCounters>();
-    counters.cell_updates = state.cell_updates;
-    counters.retried_steps = state.retried_steps;
-    counters.mended_cells = state.mended_cells;
-    // a sum over the ranks
-    if sim.world.resource::<Ranks>().rank() == 0 {
-        sim.world.resource_mut::<SkippedCorrections>().0 = state.skipped_corrections;
-    }
-    sim.world.resource_scope(
-        |world, mut requests: bevy_ecs::prelude::Mut<RefineRequests>| {
-            for (level, positions) in state.wishes.iter().enumerate() {
-                requests.set_wishes(world.resource::<Topology>(), level, positions);
-            }
-        },
-    );
 }

@@ -14,6 +14,7 @@ mod mending;
 mod order;
 mod ranks;
 mod restart;
+mod rundir;
 mod schemes;
 mod shares;
 mod symmetry;

@@ -7,6 +7,7 @@ use crate::device::{Buffer, CopyStream, Device, Pinned, Transfer};
 use crate::error::Error;
 use crate::field::Precision;
 use crate::mesh::Topology;
+use crate::run::output::allowance;
 use crate::simulation::Simulation;
 use nestar_snapshot::{SHARD_PATCHES, Values};
 use rayon::prelude::*;
@@ -52,7 +53,7 @@ impl Ring {
 
 /// Buffers for pieces of `bytes` bytes within a quarter of what snapshots may take of the host's memory.
 fn buffers(sim: &Simulation, bytes: usize) -> usize {
-    let most = (sim.settings.output.buffer as usize) << 20;
+    let most = allowance(sim);
     (most / 4 / bytes.max(1)).clamp(FEWEST_BUFFERS, MOST_BUFFERS)
 }
 
@@ -60,10 +61,10 @@ fn buffers(sim: &Simulation, bytes: usize) -> usize {
 pub(in crate::run) fn held(sim: &Simulation) -> usize {
     let topology = sim.world.resource::<Topology>();
     let patches = (0..=topology.finest()).map(|level| topology.rows(level).len());
-    let largest = patches.max().unwrap_or(0).min(SHARD_PATCHES as usize);
-    let piece = largest * patch_bytes(sim.precision());
-    // rows, origins and leaves of all patches; the piece that is being handed over
-    17 * topology.patches() + (buffers(sim, piece) + 1) * piece
+    let largest = patches.clone().max().unwrap_or(0);
+    let piece = largest.min(SHARD_PATCHES as usize) * patch_bytes(sim.precision());
+    // rows, origins and leaves of all own patches; the piece that is being handed over
+    17 * patches.sum::<usize>() + (buffers(sim, piece) + 1) * piece
 }
 
 /// Pieces on their way.

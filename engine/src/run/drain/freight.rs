@@ -4,13 +4,15 @@ use super::Sink;
 use crate::error::Error;
 use crate::field::{FieldOperations, Precision};
 use crate::mesh::Topology;
+use crate::run::layout::Part;
+use crate::run::shares::structure;
 use crate::simulation::Simulation;
 use nestar_kernels::CELLS;
 use nestar_snapshot::Values;
 
 /// Everything that leaves with a snapshot, as it stood when the snapshot was taken, except the fields' values themselves.
 pub(super) struct Freight {
-    /// The rows of all levels, in the order of the snapshot.
+    /// The rows of all levels, in the order of the snapshot, but for those of other ranks' shards.
     pub rows: Vec<u32>,
     /// Every field on every level.
     pub blocks: Vec<Block>,
@@ -30,6 +32,8 @@ pub(super) struct Block {
     pub field: usize,
     /// Where the level's rows begin in [`Freight::rows`].
     pub row: usize,
+    /// The first of its patches, counted on the level.
+    pub first: usize,
     pub patches: usize,
     /// Patches of a whole shard.
     pub shard: usize,
@@ -68,16 +72,17 @@ impl Freight {
             structure: Vec::new(),
         };
         for level in 0..=topology.finest() {
-            freight.add(topology, level, sink.shard(level));
+            freight.add(topology, level, sink.part(level));
         }
         freight
     }
 
-    fn add(&mut self, topology: &Topology, level: usize, shard: usize) {
-        let rows = topology.rows(level);
-        for (n, rows) in rows.chunks(shard).enumerate() {
-            for (name, values) in super::structure(topology, rows) {
-                self.structure.push((level, name, n * shard, values));
+    fn add(&mut self, topology: &Topology, level: usize, part: Part) {
+        let rows = &topology.rows(level)[part.sent..];
+        for (n, rows) in rows.chunks(part.shard).enumerate() {
+            let first = part.first + n * part.shard;
+            for (name, values) in structure(topology, rows) {
+                self.structure.push((level, name, first, values));
             }
         }
         for (field, names) in self.names.iter().enumerate() {
@@ -85,8 +90,9 @@ impl Freight {
                 level,
                 field,
                 row: self.rows.len(),
+                first: part.first,
                 patches: rows.len(),
-                shard,
+                shard: part.shard,
                 offset: self.bytes,
             });
             self.bytes += rows.len() * names.len() * patch_bytes(self.precision);
@@ -114,16 +120,16 @@ impl Freight {
         self.blocks.iter().flat_map(move |block| {
             let components = self.names[block.field].len();
             let shards = (0..block.patches).step_by(block.shard);
-            shards.flat_map(move |first| {
-                let patches = block.shard.min(block.patches - first);
+            shards.flat_map(move |begin| {
+                let patches = block.shard.min(block.patches - begin);
                 (0..components).map(move |component| Piece {
                     level: block.level,
                     field: block.field,
                     component,
-                    first,
+                    first: block.first + begin,
                     patches,
-                    row: block.row + first,
-                    offset: block.offset + (first * components + component * patches) * patch,
+                    row: block.row + begin,
+                    offset: block.offset + (begin * components + component * patches) * patch,
                 })
             })
         })
@@ -139,7 +145,7 @@ impl Freight {
 }
 
 /// Bytes of one component of a patch.
-pub(super) fn patch_bytes(precision: Precision) -> usize {
+pub(in crate::run) fn patch_bytes(precision: Precision) -> usize {
     CELLS
         * match precision {
             Precision::Single => 4,

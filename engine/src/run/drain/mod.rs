@@ -8,25 +8,29 @@ mod freight;
 mod tests;
 
 pub(super) use conveyor::{Ring, held};
+pub(super) use freight::patch_bytes;
 
+use super::layout::Part;
 use crate::device::{Buffer, Device, DeviceError};
 use crate::error::Error;
 use crate::field::FieldOperations;
 use crate::field::device::Packing;
 use crate::memory;
-use crate::mesh::Topology;
 use crate::simulation::Simulation;
 use conveyor::Conveyor;
 use freight::Freight;
-use nestar_snapshot::{LEAF, ORIGIN, SnapshotWriter, Values};
+use nestar_snapshot::Values;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// Where the values of a snapshot go.
 pub(super) trait Sink: Send + 'static {
-    /// Patches of a whole shard of a level.
-    fn shard(&self, level: usize) -> usize;
-    /// Takes one shard of an array, from patch `first` of the level on; waits where it has too many.
+    /// What is left when all that was pushed is safe.
+    type Stored: Send + 'static;
+    /// What of a level goes here.
+    fn part(&self, level: usize) -> Part;
+    /// Takes one shard of an array, or as much of it as this rank has, from patch `first` of the level on; waits where it has
+    /// too many.
     fn push(
         &mut self,
         level: usize,
@@ -34,48 +38,16 @@ pub(super) trait Sink: Send + 'static {
         first: usize,
         values: Values,
     ) -> Result<(), Error>;
-    /// Waits until all that was pushed is safe.
-    fn complete(self) -> Result<(), Error>;
-}
-
-impl Sink for SnapshotWriter {
-    fn shard(&self, level: usize) -> usize {
-        self.shard_patches(level as u8)
-    }
-
-    fn push(
-        &mut self,
-        level: usize,
-        array: &str,
-        first: usize,
-        values: Values,
-    ) -> Result<(), Error> {
-        let pushed = SnapshotWriter::push(self, level as u8, array, first as u64, values);
-        pushed.map_err(super::output::snapshot_error)
-    }
-
-    fn complete(self) -> Result<(), Error> {
-        let written = self.finish().and_then(|writing| writing.wait());
-        written.map(|_| ()).map_err(super::output::snapshot_error)
-    }
+    /// Waits until all that was pushed is safe; not for other ranks.
+    fn complete(self) -> Result<Self::Stored, Error>;
 }
 
 /// What has become of a snapshot's values.
-pub(super) enum Departure<S> {
+pub(super) enum Departure<S: Sink> {
     /// A thread brings them to the sink and completes it.
-    Draining(Drain),
+    Draining(Drain<S::Stored>),
     /// All of them are in the sink.
     Done(S),
-}
-
-/// Where patches are and which of them are leaves, in the arrays of a snapshot.
-pub(super) fn structure(topology: &Topology, rows: &[u32]) -> [(&'static str, Values); 2] {
-    let origins = rows.iter().flat_map(|&row| topology.origin(row)).collect();
-    let leaf = |&row: &u32| u8::from(topology.is_leaf(row));
-    [
-        (ORIGIN, Values::I32(origins)),
-        (LEAF, Values::U8(rows.iter().map(leaf).collect())),
-    ]
 }
 
 /// Sends the present state of all levels from the device to `sink`. Later changes of the fields do not touch it. `ring` is
@@ -94,6 +66,9 @@ pub(super) fn depart<S: Sink>(
     ring: &mut Option<Ring>,
 ) -> Result<Departure<S>, Error> {
     let mut freight = Freight::of(sim, fields, &sink);
+    if freight.rows.is_empty() {
+        return Ok(Departure::Done(sink));
+    }
     let mut own = match ring.take() {
         Some(ring) if ring.fits(freight.largest()) => ring,
         _ => Ring::new(sim, device, freight.largest())?,
@@ -174,13 +149,13 @@ fn pass<S: Sink>(
 }
 
 /// A thread that drains a copy on the device. Dropping it waits.
-pub(super) struct Drain(Option<JoinHandle<Drained>>);
+pub(super) struct Drain<T>(Option<JoinHandle<Drained<T>>>);
 
-/// What a draining thread leaves: the ring, unless it broke, and how it went.
-type Drained = (Option<Ring>, Result<(), Error>);
+/// What a draining thread leaves: the ring, unless it broke, and what the sink does.
+type Drained<T> = (Option<Ring>, Result<T, Error>);
 
-impl Drain {
-    fn start<S: Sink>(
+impl<T: Send + 'static> Drain<T> {
+    fn start<S: Sink<Stored = T>>(
         copy: Arc<Buffer<u8>>,
         freight: Freight,
         sink: S,
@@ -202,17 +177,16 @@ impl Drain {
     ///
     /// # Errors
     /// What went wrong.
-    pub(super) fn wait(mut self) -> (Option<Ring>, Result<(), Error>) {
+    pub(super) fn wait(mut self) -> Drained<T> {
         let panicked = || Error::Snapshot("the thread that drains the device panicked".into());
         match self.0.take().map(JoinHandle::join) {
             Some(Ok(drained)) => drained,
-            Some(Err(_)) => (None, Err(panicked())),
-            None => (None, Ok(())),
+            _ => (None, Err(panicked())),
         }
     }
 }
 
-impl Drop for Drain {
+impl<T> Drop for Drain<T> {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
             // of failures there is nobody to tell
@@ -227,7 +201,7 @@ fn drain<S: Sink>(
     mut freight: Freight,
     mut sink: S,
     mut ring: Ring,
-) -> Drained {
+) -> Drained<S::Stored> {
     let moved = freight.push_structure(&mut sink).and_then(|()| {
         let mut conveyor = Conveyor::new(&mut ring, &freight, &mut sink);
         for piece in freight.pieces() {

@@ -1,6 +1,6 @@
 //! Snapshots that leave a device while the run goes on.
 
-use super::{Departure, Drain, Ring, Sink, depart};
+use super::{Departure, Drain, Part, Ring, Sink, depart};
 use crate::config::MeshSettings;
 use crate::device::{ComputeDevice, Device, DeviceKind};
 use crate::error::Error;
@@ -155,8 +155,16 @@ impl Store {
 }
 
 impl Sink for Store {
-    fn shard(&self, level: usize) -> usize {
-        self.shards[level]
+    type Stored = ();
+
+    fn part(&self, level: usize) -> Part {
+        Part {
+            sent: 0,
+            receiver: 0,
+            first: 0,
+            end: usize::MAX,
+            shard: self.shards[level],
+        }
     }
 
     fn push(
@@ -192,7 +200,7 @@ fn send(
 }
 
 /// What drains, where the device has room for a copy.
-fn draining(departure: Departure<Store>) -> Drain {
+fn draining(departure: Departure<Store>) -> Drain<()> {
     match departure {
         Departure::Draining(drain) => drain,
         Departure::Done(_) => panic!("there is room for a copy"),

@@ -2,7 +2,7 @@
 
 use super::progress::{ReportOptions, Reporter};
 use super::ranks::{self, RanksArgs};
-use super::{DeckArgs, FAILED, Failure, INTERRUPTED, WRONG, memory};
+use super::{DeckArgs, FAILED, Failure, INTERRUPTED, memory};
 use clap::Args;
 use nestar::engine::Error;
 use nestar::engine::device::ComputeDevice;
@@ -100,7 +100,6 @@ pub fn run(arguments: &RunArgs, ranks: &Ranks, library: &str) -> Result<u8, Fail
         lines.iter().for_each(|line| reporter.tell(line));
     }
     let stop = stop_on_signals(&reporter, ranks)?;
-    refuse_several(ranks)?;
     let result = sim.run_with(RunOptions {
         output: Some(directory),
         resume: arguments.resume,
@@ -114,19 +113,6 @@ pub fn run(arguments: &RunArgs, ranks: &Ranks, library: &str) -> Result<u8, Fail
         reporter.tell(&tail(summary));
     }
     status(result, &reporter)
-}
-
-/// Ranks advance a simulation together, but would fight over the run's directory.
-fn refuse_several(ranks: &Ranks) -> Result<(), Failure> {
-    if ranks.are_alone() {
-        return Ok(());
-    }
-    let message = format!(
-        "{} ranks cannot write a run's directory together yet: start one rank, or step the simulation \
-         from a program of your own (Simulation::with_ranks)",
-        ranks.size()
-    );
-    Err(Failure::new(WRONG, message))
 }
 
 /// The exit status of a run that has ended.

@@ -1,0 +1,136 @@
+//! What the ranks of a run agree on: whether work went well everywhere, and once a root step whether to stop.
+
+use crate::error::Error;
+use crate::ranks::{Ranks, RanksError, Reduction};
+
+/// First byte of a message about a mistake of the user, which is told as it is.
+const MISTAKE: u8 = 1;
+/// First byte of a message about a failure, which is told with the rank.
+const FAILURE: u8 = 0;
+
+/// What a rank got from work of its own, if all ranks got through with theirs. All ranks call this.
+///
+/// # Errors
+/// That of the first rank that has one, on all ranks the same: they end together, and one of them can tell for all.
+pub(super) fn agreed<T>(ranks: &Ranks, own: Result<T, Error>) -> Result<T, Error> {
+    if ranks.are_alone() {
+        return own;
+    }
+    let failed = match (ranks.any(own.is_err()), own) {
+        (Ok(false), own) => return own,
+        // the others cannot be asked
+        (Err(_), Err(error)) => return Err(error),
+        (Err(error), Ok(_)) => return Err(error.into()),
+        (Ok(true), own) => own.err(),
+    };
+    let own = failed.map_or_else(Vec::new, |error| message(&error));
+    let all = ranks.communicator().all_gather(&own)?;
+    let first = all.iter().enumerate();
+    let first = first.filter_map(|(rank, message)| Some((rank, message.split_first()?)));
+    let Some((rank, (&kind, text))) = first.into_iter().next() else {
+        let why = "a rank has failed without a word";
+        return Err(RanksError::Transport(why.into()).into());
+    };
+    let message = String::from_utf8_lossy(text).into_owned();
+    Err(match kind {
+        MISTAKE => Error::Setup(message),
+        _ => RanksError::Stopped { rank, message }.into(),
+    })
+}
+
+fn message(error: &Error) -> Vec<u8> {
+    let kind = match error {
+        Error::Deck(_) | Error::Setup(_) => MISTAKE,
+        _ => FAILURE,
+    };
+    let mut message = vec![kind];
+    message.extend(error.to_string().into_bytes());
+    message
+}
+
+/// What each rank brings before a root step, and what they make of it together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Votes {
+    /// The run is asked to stop.
+    pub stop: bool,
+    /// A snapshot is due by the clock on the wall.
+    pub due: bool,
+    /// A share of the latest snapshot is not on the disk yet.
+    pub unsynced: bool,
+    /// Something went wrong.
+    pub failed: bool,
+}
+
+impl Votes {
+    /// What any rank says: one number is reduced. All ranks call this.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport has.
+    pub fn joined(self, ranks: &Ranks) -> Result<Self, RanksError> {
+        let flags = [self.stop, self.due, self.unsynced, self.failed];
+        let bits = flags.iter().enumerate();
+        let mut bits = [bits.map(|(n, &flag)| u64::from(flag) << n).sum()];
+        ranks.communicator().reduce(Reduction::Or, &mut bits)?;
+        let flag = |n: u32| bits[0] >> n & 1 == 1;
+        Ok(Self {
+            stop: flag(0),
+            due: flag(1),
+            unsynced: flag(2),
+            failed: flag(3),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ranks::Threads;
+
+    fn on_ranks<T: Send>(size: usize, work: impl Fn(&Ranks) -> T + Sync) -> Vec<T> {
+        std::thread::scope(|scope| {
+            let work = &work;
+            let start = |rank| scope.spawn(move || work(&Ranks::new(rank)));
+            let started: Vec<_> = Threads::connect(size).into_iter().map(start).collect();
+            started.into_iter().map(|t| t.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn all_ranks_get_the_error_of_the_first_that_has_one() {
+        let text = |kind: fn(String) -> Error, failing: &[usize]| {
+            let told = on_ranks(3, |ranks| {
+                let rank = ranks.rank();
+                let own = match failing.contains(&rank) {
+                    true => Err(kind(format!("why {rank}"))),
+                    false => Ok(rank),
+                };
+                agreed(ranks, own).map_err(|error| error.to_string())
+            });
+            assert!(told.iter().all(|one| one.is_ok() || *one == told[0]));
+            told[0].clone()
+        };
+        assert_eq!(text(Error::Snapshot, &[]), Ok(0));
+        let failed = |rank: usize| Err(format!("rank {rank} failed: why {rank}"));
+        assert_eq!(text(Error::Snapshot, &[2]), failed(2));
+        assert_eq!(text(Error::Snapshot, &[0, 1, 2]), failed(0));
+        assert_eq!(text(Error::Setup, &[1, 2]), Err("why 1".into()));
+    }
+
+    #[test]
+    fn a_vote_of_any_rank_counts_for_all() {
+        let joined = on_ranks(3, |ranks| {
+            let own = Votes {
+                stop: ranks.rank() == 1,
+                unsynced: ranks.rank() == 2,
+                ..Votes::default()
+            };
+            own.joined(ranks).unwrap()
+        });
+        let expected = Votes {
+            stop: true,
+            unsynced: true,
+            ..Votes::default()
+        };
+        assert_eq!(joined, [expected; 3]);
+    }
+}

@@ -1,0 +1,134 @@
+//! The run's directory: one run at a time in it, the same for all ranks, and room for what comes.
+
+use super::agreement::agreed;
+use super::lock::DirectoryLock;
+use super::output::snapshot_error;
+use super::provenance::Roster;
+use crate::error::Error;
+use crate::ranks::Ranks;
+use nestar_snapshot as store;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Names of the files by which ranks find out whether they see one directory begin with this.
+const SIGN: &str = ".ranks-";
+/// How long a file may take to become visible on another host.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Takes the directory for a run: the first rank holds the lock, and all others see the same directory. All ranks call this.
+///
+/// # Errors
+/// The directory cannot be made, another run is in it, or a rank does not see it.
+pub(super) fn take(
+    ranks: &Ranks,
+    roster: &Roster,
+    directory: &Path,
+) -> Result<Option<DirectoryLock>, Error> {
+    let lock = match ranks.rank() {
+        0 => DirectoryLock::take(directory).map(Some),
+        _ => Ok(None),
+    };
+    let lock = agreed(ranks, lock)?;
+    if ranks.are_alone() {
+        return Ok(lock);
+    }
+    let sign = match ranks.rank() {
+        0 => put_sign(directory).map(Some),
+        _ => Ok(None),
+    };
+    let sign = agreed(ranks, sign)?;
+    let mut name = sign.clone().unwrap_or_default().into_bytes();
+    ranks.communicator().broadcast(0, &mut name)?;
+    let sees = sees(&directory.join(String::from_utf8_lossy(&name).as_ref()));
+    let seen = match sees {
+        true => Ok(()),
+        false => Err(unseen(ranks.rank(), roster, directory)),
+    };
+    let seen = agreed(ranks, seen);
+    if let Some(sign) = sign {
+        // a sign that stays disturbs nobody, and the next run removes it
+        let _ = std::fs::remove_file(directory.join(sign));
+    }
+    seen.map(|()| lock)
+}
+
+/// Makes a file that no other directory has, and removes what killed runs left of the kind; its name.
+fn put_sign(directory: &Path) -> Result<String, Error> {
+    let entries = std::fs::read_dir(directory).map_err(Error::file("cannot list", directory))?;
+    for entry in entries {
+        let entry = entry.map_err(Error::file("cannot list", directory))?;
+        if entry.file_name().to_string_lossy().starts_with(SIGN) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.map_or(0, |now| now.as_nanos());
+    let name = format!("{SIGN}{}-{now}", std::process::id());
+    let path = directory.join(&name);
+    std::fs::write(&path, "").map_err(Error::file("cannot write", &path))?;
+    Ok(name)
+}
+
+/// Whether a file becomes visible.
+fn sees(path: &Path) -> bool {
+    let start = Instant::now();
+    while !path.exists() {
+        // where there is no directory at all, none will come
+        let patience = path.parent().is_some_and(Path::is_dir);
+        if !patience || start.elapsed() > PATIENCE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    true
+}
+
+fn unseen(rank: usize, roster: &Roster, directory: &Path) -> Error {
+    let host = |rank: usize| roster.hosts.get(rank).map_or("", String::as_str);
+    Error::Setup(format!(
+        "rank {rank} on {} does not see the run's directory {} as rank 0 on {} does: it must lie on a file system that all \
+         hosts share; choose one with --output",
+        host(rank),
+        directory.display(),
+        host(0),
+    ))
+}
+
+/// Moves the files of an earlier run, and nothing else, into a folder `earlier.N` of the same directory, so that nothing is
+/// lost; returns that folder.
+///
+/// # Errors
+/// A file cannot be moved.
+pub fn set_aside(directory: &Path) -> Result<Option<PathBuf>, Error> {
+    let latest = store::latest(directory).map_err(snapshot_error)?;
+    if latest.is_none() && !directory.join("diagnostics.csv").exists() {
+        return Ok(None);
+    }
+    let name = |n: u32| directory.join(format!("earlier.{n}"));
+    let free = (1..).map(name).find(|path| !path.exists());
+    let free = free.unwrap_or_else(|| name(0));
+    std::fs::create_dir(&free).map_err(Error::file("cannot create the directory", &free))?;
+    let entries = std::fs::read_dir(directory).map_err(Error::file("cannot list", directory))?;
+    for entry in entries {
+        let entry = entry.map_err(Error::file("cannot list", directory))?;
+        let file = entry.file_name();
+        if file
+            .to_str()
+            .is_some_and(|name| belongs_to_a_run(name, latest.is_some()))
+        {
+            std::fs::rename(entry.path(), free.join(&file))
+                .map_err(Error::file("cannot move aside", entry.path()))?;
+        }
+    }
+    Ok(Some(free))
+}
+
+/// Whether a run writes a file of this name; `snapshots` is a run's if there are snapshots in it.
+fn belongs_to_a_run(name: &str, has_snapshots: bool) -> bool {
+    let numbered = name
+        .strip_prefix("diagnostics.")
+        .and_then(|rest| rest.strip_suffix(".csv"));
+    ["run.toml", "provenance.json", "diagnostics.csv", "run.log"].contains(&name)
+        || numbered.is_some_and(|n| n.parse::<u32>().is_ok())
+        || (name == "snapshots" && has_snapshots)
+}

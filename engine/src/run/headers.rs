@@ -1,0 +1,97 @@
+//! What a snapshot says about itself and its levels.
+
+use super::diagnostics::Diagnostics;
+use super::layout::Layout;
+use super::state::state;
+use crate::error::Error;
+use crate::field::{Component, FieldOperations};
+use crate::mesh::Topology;
+use crate::simulation::{RunFacts, Simulation};
+use crate::time::Levels;
+use nestar_snapshot as store;
+
+/// The attributes of a snapshot of the present state. All ranks call this; those of the first rank are whole.
+///
+/// # Errors
+/// A device fails; another rank has failed.
+pub(super) fn attributes(
+    sim: &Simulation,
+    diagnostics: &Diagnostics,
+    layout: &Layout,
+) -> Result<store::Attributes, Error> {
+    let settings = &sim.settings;
+    let clock = sim.world.resource::<Levels>().clock(0);
+    let faces = settings.domain.boundary.faces();
+    let boundary: serde_json::Map<String, serde_json::Value> = ["x", "y", "z"]
+        .into_iter()
+        .zip(faces)
+        .map(|(axis, sides)| (axis.to_string(), serde_json::json!(sides)))
+        .collect();
+    Ok(store::Attributes {
+        time: clock.time,
+        step: clock.steps,
+        domain_left_edge: settings.domain.left_edge,
+        domain_right_edge: settings.domain.right_edge,
+        root_cells: settings.domain.cells.map(u64::from),
+        boundary: boundary.into(),
+        precision: match sim.precision() {
+            crate::field::Precision::Single => store::Precision::Single,
+            crate::field::Precision::Double => store::Precision::Double,
+        },
+        units: store::Units {
+            length_cgs: settings.units.length_cgs,
+            mass_cgs: settings.units.mass_cgs,
+            time_cgs: settings.units.time_cgs,
+            name: settings.units.name.clone(),
+        },
+        gamma: sim.world.resource::<RunFacts>().gamma,
+        config: sim.deck.resolved(),
+        restart: state(sim, &diagnostics.initial, layout)?,
+        cosmology: None,
+    })
+}
+
+/// The levels of a snapshot of the present state.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "unit factors are metadata: no run depends on their last bit"
+)]
+pub(super) fn levels(sim: &Simulation, fields: &[FieldOperations]) -> Vec<store::Level> {
+    let topology = sim.world.resource::<Topology>();
+    let data_type = match sim.precision() {
+        crate::field::Precision::Single => store::DataType::F32,
+        crate::field::Precision::Double => store::DataType::F64,
+    };
+    let units = &sim.settings.units;
+    let header = |component: &Component| {
+        let [length, mass, time] = component.dimension;
+        let factor =
+            units.length_cgs.powi(length) * units.mass_cgs.powi(mass) * units.time_cgs.powi(time);
+        store::FieldHeader::cells(
+            &component.name,
+            data_type,
+            &component.units,
+            factor,
+            &component.long_name,
+        )
+    };
+    let components: Vec<Component> = fields
+        .iter()
+        .flat_map(|field| (field.components)(&sim.world))
+        .collect();
+    (0..=topology.finest())
+        .map(|level| {
+            let clock = sim.world.resource::<Levels>().clock(level);
+            store::Level {
+                header: store::LevelHeader {
+                    level: level as u8,
+                    time: clock.time,
+                    dt: clock.dt,
+                    cell_width: topology.domain.cell_width(level),
+                    patches: topology.count(level) as u64,
+                },
+                fields: components.iter().map(header).collect(),
+            }
+        })
+        .collect()
+}

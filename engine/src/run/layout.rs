@@ -1,0 +1,191 @@
+//! Where the ranks' patches stand in the order of their levels, and which shards of a snapshot each rank stores.
+//!
+//! A rank's patches are a stretch of the level's Hilbert curve, and the stretches of the ranks follow each other. A shard is
+//! stored by the rank that has its first patch; ranks with later patches of it send them there.
+
+use crate::error::Error;
+use crate::mesh::Topology;
+use crate::ranks::Ranks;
+use bevy_ecs::prelude::*;
+use std::ops::Range;
+
+/// The patches of all ranks: 8 bytes a rank and level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    rank: usize,
+    /// `[level][rank]`: the number of the first patch, and behind the last rank that of all patches.
+    firsts: Vec<Vec<usize>>,
+}
+
+impl Layout {
+    /// The present layout. All ranks call this.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport has.
+    pub fn gather(world: &World) -> Result<Self, Error> {
+        let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
+        let levels = 0..=topology.finest();
+        let own: Vec<u64> = levels.map(|l| topology.rows(l).len() as u64).collect();
+        let all = ranks
+            .communicator()
+            .all_gather(bytemuck::cast_slice(&own))?;
+        let counts: Vec<Vec<u64>> = all
+            .iter()
+            .map(|bytes| bytemuck::pod_collect_to_vec(bytes))
+            .collect();
+        Ok(Self::new(ranks.rank(), &counts))
+    }
+
+    /// The layout of `counts[rank][level]` patches, seen by `rank`.
+    fn new(rank: usize, counts: &[Vec<u64>]) -> Self {
+        let level = |level: usize| {
+            let mut firsts = vec![0];
+            for counts in counts {
+                let before = firsts[firsts.len() - 1];
+                firsts.push(before + counts[level] as usize);
+            }
+            firsts
+        };
+        Self {
+            rank,
+            firsts: (0..counts[rank].len()).map(level).collect(),
+        }
+    }
+
+    /// Number of levels.
+    pub fn levels(&self) -> usize {
+        self.firsts.len()
+    }
+
+    /// Own patches of a level.
+    pub fn own(&self, level: usize) -> Range<usize> {
+        self.of(level, self.rank)
+    }
+
+    /// Patches of a level that `rank` has.
+    fn of(&self, level: usize, rank: usize) -> Range<usize> {
+        self.firsts[level][rank]..self.firsts[level][rank + 1]
+    }
+
+    /// Patches of a level on all ranks.
+    pub fn total(&self, level: usize) -> usize {
+        self.firsts[level].last().copied().unwrap_or(0)
+    }
+
+    /// The rank that has a patch of a level.
+    fn holder(&self, level: usize, patch: usize) -> usize {
+        self.firsts[level].partition_point(|&first| first <= patch) - 1
+    }
+
+    /// What falls to this rank where a level has shards of `shard` patches.
+    pub fn part(&self, level: usize, shard: usize) -> Part {
+        let own = self.own(level);
+        let sent = self.sent_by(level, shard, self.rank);
+        Part {
+            sent: sent.as_ref().map_or(0, |(_, patches)| patches.len()),
+            receiver: sent.map_or(self.rank, |(receiver, _)| receiver),
+            first: own.start.next_multiple_of(shard).min(own.end),
+            end: own.end,
+            shard,
+        }
+    }
+
+    /// The patches of a level that `rank` sends elsewhere, and where to.
+    fn sent_by(&self, level: usize, shard: usize, rank: usize) -> Option<(usize, Range<usize>)> {
+        let own = self.of(level, rank);
+        let sent = own.start..own.start.next_multiple_of(shard).min(own.end);
+        let begin = own.start / shard * shard;
+        (!sent.is_empty()).then(|| (self.holder(level, begin), sent))
+    }
+
+    /// The patches of a level that `peer` sends to this rank.
+    pub fn received_from(&self, level: usize, shard: usize, peer: usize) -> usize {
+        let sent = self.sent_by(level, shard, peer);
+        let mine = sent.filter(|(receiver, _)| *receiver == self.rank);
+        mine.map_or(0, |(_, patches)| patches.len())
+    }
+}
+
+/// What falls to a rank of the shards of a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Own patches at the beginning that belong to a shard of another rank.
+    pub sent: usize,
+    /// That rank.
+    pub receiver: usize,
+    /// The first of the other own patches, counted on the level: the first shard begins there.
+    pub first: usize,
+    /// The end of the own patches, counted on the level; patches of the last shard behind it come from others.
+    pub end: usize,
+    /// Patches of a whole shard.
+    pub shard: usize,
+}
+
+impl Part {
+    /// Numbers of the shards that this rank stores.
+    pub fn shards(&self) -> Range<u64> {
+        let numbers = self.first.div_ceil(self.shard)..self.end.div_ceil(self.shard);
+        match self.first < self.end {
+            true => numbers.start as u64..numbers.end as u64,
+            false => 0..0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every patch comes into one shard, through one rank.
+    fn check(counts: &[u64], shard: usize) {
+        let all: Vec<Vec<u64>> = counts.iter().map(|&count| vec![count]).collect();
+        let total = counts.iter().sum::<u64>() as usize;
+        let layouts = (0..counts.len()).map(|rank| Layout::new(rank, &all));
+        let mut stored = Vec::new();
+        let mut sent = vec![0; counts.len()];
+        let mut received = vec![0; counts.len()];
+        for (rank, layout) in layouts.enumerate() {
+            let part = layout.part(0, shard);
+            let own = layout.own(0);
+            assert_eq!(layout.total(0), total);
+            assert_eq!(part.sent + (part.end - part.first), own.len(), "{part:?}");
+            sent[part.receiver] += part.sent;
+            received[rank] = (0..counts.len())
+                .map(|peer| layout.received_from(0, shard, peer))
+                .sum();
+            let shards = part.shards();
+            for number in shards.clone() {
+                let first = number as usize * shard;
+                assert!(own.contains(&first));
+                stored.push(first);
+            }
+            let last = shards.end as usize * shard;
+            let missing = match shards.is_empty() {
+                true => 0,
+                false => last.min(total) - part.end,
+            };
+            assert_eq!(received[rank], missing, "{counts:?} {shard} rank {rank}");
+        }
+        assert_eq!(sent, received);
+        let expected: Vec<usize> = (0..total).step_by(shard).collect();
+        assert_eq!(stored, expected, "{counts:?} {shard}");
+    }
+
+    #[test]
+    fn every_shard_is_stored_once_and_whole() {
+        for counts in [
+            &[5][..],
+            &[0, 5, 0],
+            &[4, 4],
+            &[1, 1, 1, 1, 1],
+            &[0, 0, 0, 9],
+            &[3, 0, 2, 8, 1, 0],
+            &[9, 0, 0],
+            &[0, 0],
+        ] {
+            for shard in [1, 2, 3, 4, 8, 100] {
+                check(counts, shard);
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! A rank's share of a snapshot: the shards that it stores, with the patches of them that other ranks have.
+
+use super::drain::Sink;
+use super::layout::{Layout, Part};
+use super::output::snapshot_error;
+use crate::error::Error;
+use crate::field::FieldOperations;
+use crate::mesh::Topology;
+use crate::ranks::{Message, Ranks, RanksError};
+use crate::simulation::Simulation;
+use nestar_snapshot::{Finishing, LEAF, ORIGIN, Role, SnapshotWriter, Values};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Patches that others have sent, as bytes, by level and array.
+pub(super) type Received = BTreeMap<(usize, String), Vec<u8>>;
+
+/// Writes a rank's share: a sink for its own patches, which adds those that came from others.
+pub(super) struct Share {
+    writer: SnapshotWriter,
+    parts: Vec<Part>,
+    received: Received,
+}
+
+impl Share {
+    /// A share of which `writer` stores the shards.
+    pub fn new(writer: SnapshotWriter, parts: Vec<Part>, received: Received) -> Self {
+        Self {
+            writer,
+            parts,
+            received,
+        }
+    }
+
+    /// Declares the share whole: it becomes durable in the background.
+    ///
+    /// # Errors
+    /// A shard is missing.
+    pub fn finish(self) -> Result<Finishing, Error> {
+        self.writer.finish().map_err(snapshot_error)
+    }
+}
+
+impl Sink for Share {
+    type Stored = Finishing;
+
+    fn part(&self, level: usize) -> Part {
+        self.parts[level]
+    }
+
+    fn push(
+        &mut self,
+        level: usize,
+        array: &str,
+        first: usize,
+        mut values: Values,
+    ) -> Result<(), Error> {
+        let part = &self.parts[level];
+        if first + part.shard > part.end
+            && let Some(rest) = self.received.remove(&(level, array.to_string()))
+        {
+            append(&mut values, &rest);
+        }
+        let pushed = self.writer.push(level as u8, array, first as u64, values);
+        pushed.map_err(snapshot_error)
+    }
+
+    fn complete(self) -> Result<Finishing, Error> {
+        let finishing = self.finish()?;
+        finishing.wait_until_synced().map_err(snapshot_error)?;
+        Ok(finishing)
+    }
+}
+
+fn append(values: &mut Values, bytes: &[u8]) {
+    fn elements<T: bytemuck::Pod>(bytes: &[u8]) -> Vec<T> {
+        bytemuck::pod_collect_to_vec(bytes)
+    }
+    match values {
+        Values::F32(values) => values.extend(elements::<f32>(bytes)),
+        Values::F64(values) => values.extend(elements::<f64>(bytes)),
+        Values::I32(values) => values.extend(elements::<i32>(bytes)),
+        Values::U8(values) => values.extend(bytes),
+        Values::U64(values) => values.extend(elements::<u64>(bytes)),
+    }
+}
+
+/// What rank `rank` is among the writers of a snapshot.
+pub(super) fn role(ranks: &Ranks) -> Role {
+    match (ranks.are_alone(), ranks.rank()) {
+        (true, _) => Role::Only,
+        (false, 0) => Role::Leader,
+        (false, _) => Role::Follower,
+    }
+}
+
+/// By level, what falls to this rank of the shards of a snapshot.
+pub(super) fn parts(layout: &Layout) -> Vec<Part> {
+    let part = |level: usize| {
+        let shard = nestar_snapshot::Snapshot::shard_patches(layout.total(level));
+        layout.part(level, shard)
+    };
+    (0..layout.levels()).map(part).collect()
+}
+
+/// By level, the numbers of the shards that this rank stores.
+pub(super) fn shards(parts: &[Part]) -> Vec<Range<u64>> {
+    parts.iter().map(Part::shards).collect()
+}
+
+/// The arrays of some rows of a level, in the order of a snapshot: what describes the patches, then the fields.
+pub(super) fn arrays(
+    sim: &Simulation,
+    fields: &[FieldOperations],
+    level: usize,
+    rows: &[u32],
+    mut visit: impl FnMut(&str, Values) -> Result<(), Error>,
+) -> Result<(), Error> {
+    for (name, values) in structure(sim.world.resource::<Topology>(), rows) {
+        visit(name, values)?;
+    }
+    for field in fields {
+        for (c, component) in (field.components)(&sim.world).iter().enumerate() {
+            visit(
+                &component.name,
+                (field.extract)(&sim.world, level, c, rows)?,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Where patches are and which of them are leaves, in the arrays of a snapshot.
+pub(super) fn structure(topology: &Topology, rows: &[u32]) -> [(&'static str, Values); 2] {
+    let origins = rows.iter().flat_map(|&row| topology.origin(row)).collect();
+    let leaf = |&row: &u32| u8::from(topology.is_leaf(row));
+    [
+        (ORIGIN, Values::I32(origins)),
+        (LEAF, Values::U8(rows.iter().map(leaf).collect())),
+    ]
+}
+
+/// The patches of others' shards, for each receiver all levels and arrays one behind the other: less than a shard of every
+/// array.
+///
+/// # Errors
+/// The device fails.
+pub(super) fn sent(
+    sim: &Simulation,
+    fields: &[FieldOperations],
+    parts: &[Part],
+) -> Result<Vec<Message>, Error> {
+    let topology = sim.world.resource::<Topology>();
+    let mut messages: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+    for (level, part) in parts.iter().enumerate() {
+        if part.sent == 0 {
+            continue;
+        }
+        let message = messages.entry(part.receiver).or_default();
+        let rows = &topology.rows(level)[..part.sent];
+        arrays(sim, fields, level, rows, |_, values| {
+            message.extend_from_slice(values.bytes());
+            Ok(())
+        })?;
+    }
+    let message = |(peer, bytes)| Message { peer, bytes };
+    Ok(messages.into_iter().map(message).collect())
+}
+
+/// Sends the patches of others' shards there; what others have of the own ones, by level and array.
+///
+/// # Errors
+/// Another rank has failed, or messages do not fit.
+pub(super) fn exchanged(
+    sim: &Simulation,
+    fields: &[FieldOperations],
+    layout: &Layout,
+    parts: &[Part],
+    messages: Vec<Message>,
+) -> Result<Received, Error> {
+    let ranks = sim.world.resource::<Ranks>();
+    let mut received = Received::new();
+    if ranks.are_alone() {
+        return Ok(received);
+    }
+    // in the order of the ranks, which is that of the patches
+    for message in ranks.communicator().exchange(messages)? {
+        let mut bytes = message.bytes.as_slice();
+        for (level, part) in parts.iter().enumerate() {
+            let patches = layout.received_from(level, part.shard, message.peer);
+            for (name, patch_bytes) in sizes(sim, fields) {
+                let values = bytes.split_off(..patches * patch_bytes);
+                let values = values.ok_or_else(|| short(message.peer))?;
+                received
+                    .entry((level, name))
+                    .or_default()
+                    .extend_from_slice(values);
+            }
+        }
+        if !bytes.is_empty() {
+            return Err(short(message.peer));
+        }
+    }
+    Ok(received)
+}
+
+fn short(peer: usize) -> Error {
+    let why = format!("the patches that rank {peer} sends for a snapshot have a wrong length");
+    RanksError::Transport(why).into()
+}
+
+/// The arrays with their bytes a patch.
+fn sizes(sim: &Simulation, fields: &[FieldOperations]) -> Vec<(String, usize)> {
+    let cells = super::drain::patch_bytes(sim.precision());
+    let structure = [(ORIGIN.to_string(), 12), (LEAF.to_string(), 1)];
+    let components = fields
+        .iter()
+        .flat_map(|field| (field.components)(&sim.world));
+    structure
+        .into_iter()
+        .chain(components.map(|component| (component.name, cells)))
+        .collect()
+}
+
+/// Bytes of what has come from others.
+pub(super) fn bytes(received: &Received) -> usize {
+    received.values().map(Vec::len).sum()
+}

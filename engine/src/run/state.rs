@@ -1,0 +1,155 @@
+//! What a run needs beside the fields to continue bit for bit: clocks, counters, wishes.
+
+use super::layout::Layout;
+use crate::error::Error;
+use crate::field::operations::{SkippedCorrections, skipped_corrections};
+use crate::mesh::Topology;
+use crate::mesh::nesting::RefineRequests;
+use crate::ranks::{Message, Ranks, RanksError};
+use crate::simulation::Simulation;
+use crate::time::{Clock, Levels, RunCounters};
+use bevy_ecs::prelude::World;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The attribute `restart` of a snapshot; floats as hexadecimal bits, so that they are exact.
+#[derive(Serialize, Deserialize)]
+pub(super) struct State {
+    pub clocks: Vec<ClockState>,
+    pub initial_totals: Vec<String>,
+    cell_updates: u64,
+    retried_steps: u64,
+    mended_cells: u64,
+    skipped_corrections: u64,
+    /// Per level: positions, in the order of the whole level, of the patches that a finer patch needs refined.
+    wishes: Vec<Vec<u32>>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct ClockState {
+    pub time: String,
+    dt: String,
+    steps: u64,
+    since_regrid: u32,
+}
+
+fn hex(value: f64) -> String {
+    format!("{:016x}", value.to_bits())
+}
+
+pub(super) fn from_hex(text: &str) -> Result<f64, Error> {
+    let bits = u64::from_str_radix(text, 16);
+    bits.map(f64::from_bits).map_err(|_| {
+        Error::Snapshot(format!(
+            "the attribute `restart` holds {text:?}, not 16 hexadecimal digits"
+        ))
+    })
+}
+
+/// The attribute `restart` of the present state. All ranks call this; that of the first rank is whole.
+///
+/// # Errors
+/// A device fails; another rank has failed.
+pub(super) fn state(
+    sim: &Simulation,
+    initial_totals: &[f64],
+    layout: &Layout,
+) -> Result<Map<String, Value>, Error> {
+    let world = &sim.world;
+    let (levels, topology) = (world.resource::<Levels>(), world.resource::<Topology>());
+    let counters = world.resource::<RunCounters>();
+    let clock = |level: usize| {
+        let clock = levels.clock(level);
+        ClockState {
+            time: hex(clock.time),
+            dt: hex(clock.dt),
+            steps: clock.steps,
+            since_regrid: clock.since_regrid,
+        }
+    };
+    let state = State {
+        clocks: (0..=topology.max_level).map(clock).collect(),
+        initial_totals: initial_totals.iter().copied().map(hex).collect(),
+        cell_updates: counters.cell_updates,
+        retried_steps: counters.retried_steps,
+        mended_cells: counters.mended_cells,
+        skipped_corrections: skipped_corrections(world)?,
+        wishes: wishes(world, layout)?,
+    };
+    Ok(match serde_json::to_value(state) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    })
+}
+
+/// The wishes of all levels, by positions in the whole level: those of all ranks on the first.
+fn wishes(world: &World, layout: &Layout) -> Result<Vec<Vec<u32>>, Error> {
+    let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
+    let mut wishes = world.resource::<RefineRequests>().all_wishes(topology);
+    for (level, positions) in wishes.iter_mut().enumerate() {
+        let first = layout.own(level).start as u32;
+        positions.iter_mut().for_each(|position| *position += first);
+    }
+    let mut messages = Vec::new();
+    if ranks.rank() > 0 {
+        let level = |positions: &Vec<u32>| [&[positions.len() as u32], &positions[..]].concat();
+        let words: Vec<u32> = wishes.iter().flat_map(level).collect();
+        let bytes = bytemuck::cast_slice(&words).to_vec();
+        messages.push(Message { peer: 0, bytes });
+    }
+    if ranks.are_alone() {
+        return Ok(wishes);
+    }
+    // in the order of the ranks, which is that of the patches
+    for message in ranks.communicator().exchange(messages)? {
+        let words: Vec<u32> = bytemuck::pod_collect_to_vec(&message.bytes);
+        let mut rest = words.as_slice();
+        for positions in &mut wishes {
+            let count = rest.split_off_first().copied().unwrap_or(0);
+            let theirs = rest.split_off(..count as usize);
+            positions.extend(theirs.ok_or_else(|| {
+                RanksError::Transport(format!("rank {} sends too few wishes", message.peer))
+            })?);
+        }
+    }
+    Ok(wishes)
+}
+
+/// Sets the clocks of all levels.
+pub(super) fn restore_clocks(sim: &mut Simulation, state: &State) -> Result<(), Error> {
+    for (level, clock) in state.clocks.iter().enumerate().take(sim.levels()) {
+        let (time, dt) = (from_hex(&clock.time)?, from_hex(&clock.dt)?);
+        let clock = Clock {
+            time,
+            dt,
+            steps: clock.steps,
+            since_regrid: clock.since_regrid,
+        };
+        sim.world.resource_mut::<Levels>().set(level, clock);
+    }
+    Ok(())
+}
+
+/// Restores counters and wishes, of which each rank takes what is its own.
+pub(super) fn restore_rest(sim: &mut Simulation, state: &State, layout: &Layout) {
+    let mut counters = sim.world.resource_mut::<RunCounters>();
+    counters.cell_updates = state.cell_updates;
+    counters.retried_steps = state.retried_steps;
+    counters.mended_cells = state.mended_cells;
+    // a sum over the ranks
+    if sim.world.resource::<Ranks>().rank() == 0 {
+        sim.world.resource_mut::<SkippedCorrections>().0 = state.skipped_corrections;
+    }
+    sim.world.resource_scope(
+        |world, mut requests: bevy_ecs::prelude::Mut<RefineRequests>| {
+            let levels = state.wishes.iter().enumerate().take(layout.levels());
+            for (level, wishes) in levels {
+                let own = layout.own(level);
+                let wishes = wishes.iter().map(|&position| position as usize);
+                let wishes = wishes.filter(|position| own.contains(position));
+                let positions: Vec<u32> = wishes.map(|n| (n - own.start) as u32).collect();
+                requests.set_wishes(world.resource::<Topology>(), level, &positions);
+            }
+        },
+    );
+}
