@@ -19,7 +19,7 @@ use device::GasDevice;
 use nestar_engine::device::ComputeDevice;
 use nestar_engine::field::device::DevicePool;
 use nestar_engine::field::{
-    Component, Element, FieldSpec, PhysicalItem, Precision, Storage, TypedPool,
+    Component, Element, FieldRegistry, FieldSpec, PhysicalItem, Precision, Storage, TypedPool,
 };
 use nestar_engine::simulation::RunFacts;
 use nestar_engine::{Error, Plugin, Simulation};
@@ -63,6 +63,10 @@ impl Plugin for Hydro {
         });
         sim.world.insert_resource(model);
         sim.register_field::<Gas>(spec, storage, Synchronise::Restrict, Synchronise::Correct);
+        // its step works on the interior while copies travel
+        sim.world
+            .resource_mut::<FieldRegistry>()
+            .settle_in_step::<Gas>();
         sim.systems_in(Limit::Propose, systems::courant);
         sim.systems_in(Advance::Fluid, systems::fluid);
         Ok(())

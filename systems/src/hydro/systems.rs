@@ -91,16 +91,16 @@ pub fn fluid(
     mut counters: ResMut<RunCounters>,
     tables: Option<Res<DeviceTopology>>,
     mut fault: ResMut<Fault>,
-    others: OtherRanks,
+    mut others: OtherRanks,
 ) {
     let step = if let (HydroSolver::Device(solver), Some(tables)) = (&mut *solver, tables) {
-        solver.advance(&clock, &topology, &tables, &mut pool, &others)
+        solver.advance(&clock, &topology, &tables, &mut pool, &mut others)
     } else {
         let advance = match pool.precision() {
             Precision::Single => fluid_level::<f32>,
             Precision::Double => fluid_level::<f64>,
         };
-        advance(&clock, &topology, &mut pool, &mut solver, &others)
+        advance(&clock, &topology, &mut pool, &mut solver, &mut others)
     };
     match step {
         Ok(mended) => counters.mended_cells += mended,
@@ -129,6 +129,16 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
             view: pool.ghosts::<R>(topology, clock.level),
             pool,
         }
+    }
+
+    /// Advances patches, each once; whether a cell came out unphysical.
+    fn advance_all(&self, solver: &GasSolver<R>, rows: &[u32]) -> bool {
+        let advance = |&row: &u32| {
+            let mut scratch = solver.scratch.get();
+            // SAFETY: the rows are distinct.
+            unsafe { self.advance(solver, &mut scratch, row, None) }.any
+        };
+        rows.par_iter().map(advance).reduce(|| false, |a, b| a | b)
     }
 
     /// Advances one patch into the next bank, with its registers.
@@ -198,22 +208,23 @@ fn fluid_level<R: GasReal>(
     topology: &Topology,
     pool: &mut Pool<Gas>,
     solver: &mut HydroSolver,
-    others: &OtherRanks,
+    others: &mut OtherRanks,
 ) -> StepResult<u64> {
     let solver = R::of(solver).ok_or_else(|| {
         StepFailure::Faulty("the gas solver and the pool differ in precision".into())
     })?;
     solver.grow(topology.capacity());
     let rows = topology.rows(clock.level);
+    let mut unphysical = false;
+    let split = others.split::<Gas>(clock.level);
+    if let Some(split) = &split {
+        let step = LevelStep::<R>::new(clock, topology, pool);
+        unphysical = step.advance_all(solver, &split.interior.rows);
+    }
+    others.settle(pool)?;
     let step = LevelStep::<R>::new(clock, topology, pool);
-    let unphysical = rows
-        .par_iter()
-        .map(|&row| {
-            let mut scratch = solver.scratch.get();
-            // SAFETY: the rows are distinct.
-            unsafe { step.advance(solver, &mut scratch, row, None) }.any
-        })
-        .reduce(|| false, |a, b| a | b);
+    let left = split.as_ref().map_or(rows, |split| &split.border.rows);
+    unphysical |= step.advance_all(solver, left);
     let mended = if others.any(unphysical)? {
         mending::mend(&step, topology, solver, others)?
     } else {

@@ -203,15 +203,24 @@ impl GasDevice {
         topology: &Topology,
         tables: &DeviceTopology,
         pool: &mut Pool<Gas>,
-        others: &OtherRanks,
+        others: &mut OtherRanks,
     ) -> StepResult<u64> {
-        self.grow(topology.capacity())?;
+        if self.rates.len() < topology.capacity() {
+            // no memory is asked for while copies are under way
+            others.settle(pool)?;
+            self.grow(topology.capacity())?;
+        }
         let parameters = self.parameters(clock, topology, tables, pool);
         self.device.fill_zero(&self.status, 0..1)?;
-        let rows = parameters.count as usize;
-        let row = pool.components() * CELLS * self.program.value_bytes();
-        self.step.kernel.works_on(rows * CELLS, 2 * rows * row);
-        self.step.launch(&self.device, &parameters)?;
+        let split = others.split::<Gas>(clock.level);
+        if let Some(split) = &split {
+            self.step_rows(&parameters.on(&split.interior), pool)?;
+        }
+        others.settle(pool)?;
+        match &split {
+            Some(split) => self.step_rows(&parameters.on(&split.border), pool)?,
+            None => self.step_rows(&parameters, pool)?,
+        }
         let status = self.status()?;
         if let Some(message) = pool.device().fault()? {
             return Err(StepFailure::Faulty(message));
@@ -226,6 +235,14 @@ impl GasDevice {
         self.known[clock.level] =
             (mended == 0).then(|| (pool.device().changes(clock.level), self.rate_of(status)));
         Ok(mended)
+    }
+
+    /// Starts the step of the rows that `parameters` lists.
+    fn step_rows(&self, parameters: &StepParameters, pool: &Pool<Gas>) -> Result<(), DeviceError> {
+        let rows = parameters.count as usize;
+        let row = pool.components() * CELLS * self.program.value_bytes();
+        self.step.kernel.works_on(rows * CELLS, 2 * rows * row);
+        self.step.launch(&self.device, parameters)
     }
 
     fn parameters(

@@ -2,6 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use nestar_engine::field::device::{DeviceView, RegisterView};
+use nestar_engine::ranks::halos::Rows;
 
 /// Parameters of the kernel `fluid_step`; addresses of device memory are bare numbers.
 #[derive(Clone, Copy, Zeroable, Pod)]
@@ -21,6 +22,17 @@ pub(super) struct StepParameters {
     pub inverse_dx: [f64; 3],
     pub count: i32,
     pub reserved: i32,
+}
+
+impl StepParameters {
+    /// The same for a part of the level.
+    pub fn on(&self, rows: &Rows) -> Self {
+        Self {
+            rows: rows.there,
+            count: rows.rows.len() as i32,
+            ..*self
+        }
+    }
 }
 
 /// Parameters of the kernel `signal_rates`.
