@@ -245,7 +245,8 @@ pub enum PrecisionChoice {
 pub enum OutOfMemory {
     /// The run ends with a snapshot from which it can be continued.
     Stop,
-    /// The run goes on with the patches that fit; reproducible where run.memory_limit says how many do.
+    /// The run goes on with the patches that fit. Reproducible, on any number of ranks, where run.memory_limit says how many
+    /// do; what machines and devices have is neither the same everywhere nor foreseen exactly.
     Cap,
 }
 
@@ -262,7 +263,9 @@ pub struct RunConfig {
     pub threads: u32,
     /// Whether every regrid is followed by a check of the whole hierarchy.
     pub audit: bool,
-    /// Most memory for the fields and their tables, on the device where there is one; 0: all that is there.
+    /// Most memory for the fields and their tables, on the device where there is one; 0: all that is there. Where several ranks
+    /// share a run, of all of them together, every patch counted once whoever keeps copies of it: a limit means the same on any
+    /// number of ranks. What each rank's machine or device has is looked after besides.
     #[schemars(range(min = 0, max = 1_099_511_627_776_u64), extend("unit" = "MiB"))]
     pub memory_limit: u64,
     /// What happens when the patches asked for would take more.

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::field::device::DeviceTopology;
 use crate::field::operations::{SkippedCorrections, correct, restrict};
 use crate::field::{Field, FieldRegistry, FieldSpec, Pool, Precision, Storage};
-use crate::memory::{self, MemoryGuard};
+use crate::memory::{self, MemoryGuard, Sharers};
 use crate::mesh::hilbert::bits_for;
 use crate::mesh::{Changes, Domain, NewRows, RefineRequests, Topology, audit, regrid};
 use crate::patch::PATCH;
@@ -108,6 +108,7 @@ impl Simulation {
         let device = ComputeDevice::choose(settings.run.device, ranks.communicator().seat().local)?;
         let levels = settings.mesh.max_level + 1;
         let mut world = World::new();
+        world.insert_resource(Sharers::find(&ranks, device.device.as_ref())?);
         if let Some(device) = &device.device {
             world.insert_resource(DeviceTopology::new(device, domain, levels)?);
         }
@@ -246,7 +247,7 @@ impl Simulation {
     /// The root grid must fit into memory, whatever `run.out_of_memory` says.
     fn require_room_for_root(&self) -> Result<(), Error> {
         let rows = self.world.resource::<Topology>().root_rows();
-        memory::shortage(&self.world, rows, 0, rows).map_or(Ok(()), |s| Err(Error::Memory(s)))
+        memory::shortage(&self.world, rows, 0)?.map_or(Ok(()), |s| Err(Error::Memory(s)))
     }
 
     /// Flags and refines until nothing changes any more. A pass hands the wishes of fine levels down by one level, where the

@@ -44,6 +44,8 @@ pub struct FieldOperations {
     pub totals: fn(&World) -> Result<Vec<f64>, Error>,
     /// Bytes reserved.
     pub bytes: fn(&World) -> usize,
+    /// Bytes of the flux registers, on a device as on the host.
+    pub register_bytes: fn(&World) -> usize,
     /// Values of one component in some rows of a level, `[row][8][8][8]`.
     pub extract: fn(&World, usize, usize, &[u32]) -> Result<Values, DeviceError>,
     /// Where the field lives on a device: starts to pack the present state of rows of a level there.
@@ -87,6 +89,7 @@ impl FieldRegistry {
             components: |world| world.resource::<Pool<F>>().spec.components.clone(),
             totals: super::totals::totals::<F>,
             bytes: |world| world.resource::<Pool<F>>().bytes(),
+            register_bytes: |world| world.resource::<Pool<F>>().register_bytes(),
             extract: super::transfer::extract::<F>,
             pack: super::transfer::pack::<F>,
             load: super::transfer::load::<F>,

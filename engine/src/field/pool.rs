@@ -163,6 +163,14 @@ impl<F: Field> Pool<F> {
             device => device.bytes())
     }
 
+    /// Bytes of the flux registers.
+    #[must_use]
+    pub fn register_bytes(&self) -> usize {
+        with_storage!(&self.storage,
+            pool => pool.registers.bytes(),
+            device => device.register_bytes())
+    }
+
     /// Grows to `rows` rows.
     ///
     /// # Errors

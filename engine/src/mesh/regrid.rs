@@ -5,7 +5,7 @@ use super::topology::Topology;
 use crate::error::Error;
 use crate::field::FieldRegistry;
 use crate::field::device::DeviceTopology;
-use crate::memory::{self, MemoryGuard, Shortage};
+use crate::memory::{self, MemoryGuard, Verdict};
 use crate::patch::{Level, Owner, Parent, PatchIndex, PatchRow};
 use crate::ranks::{self, Ranks};
 use crate::time::{Fault, FaultBox, Levels};
@@ -199,19 +199,8 @@ pub(crate) fn changes(
     world: &mut World,
     level: usize,
     edit: impl FnOnce(&mut Changes),
-) -> Result<Option<Result<Changes, Shortage>>, Error> {
+) -> Result<Verdict, Error> {
     let mut changes = ranks::nesting::decide(world, level)?;
     edit(&mut changes);
-    let ranks = world.resource::<Ranks>().clone();
-    let any = |changes: &Changes| !(changes.refine.is_empty() && changes.coarsen.is_empty());
-    if !ranks.any(any(&changes))? {
-        return Ok(None);
-    }
-    let short = memory::restrain(world, level, &mut changes).err();
-    if let Some(shortage) = memory::agreed(&ranks, short)? {
-        return Ok(Some(Err(shortage)));
-    }
-    // under a cap nothing may be left
-    let some = ranks.any(any(&changes))?;
-    Ok(some.then_some(Ok(changes)))
+    Ok(memory::restrain(world, level, changes)?)
 }

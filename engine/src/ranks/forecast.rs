@@ -82,11 +82,20 @@ impl Forecast {
     #[must_use]
     pub fn new(topology: &Topology, ranks: usize, layers: u32) -> Self {
         assert!(ranks > 0, "one rank at least");
+        Self::with_cuts(topology, &cuts(topology, ranks), layers)
+    }
+
+    /// As [`Forecast::new`], cut by `cuts`: in a run they stay as long as the balance lets them.
+    ///
+    /// # Panics
+    /// If `topology` is one rank's part of a shared hierarchy.
+    #[must_use]
+    pub fn with_cuts(topology: &Topology, cuts: &Cuts, layers: u32) -> Self {
         assert!(
             !topology.is_shared(),
             "a forecast needs the whole hierarchy"
         );
-        Counter::new(topology, &cuts(topology, ranks), layers).count()
+        Counter::new(topology, cuts, layers).count()
     }
 
     /// What `rank` has of `level`.

@@ -155,7 +155,7 @@ fn require_room(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {
     let share = |patches: usize| patches.div_ceil(ranks).next_multiple_of(8);
     let rows = share(root) + finer.map(share).sum::<usize>();
     let finest = snapshot.levels().len().saturating_sub(1);
-    let shortage = memory::shortage(&sim.world, rows, finest, rows);
+    let shortage = memory::shortage(&sim.world, rows, finest)?;
     shortage.map_or(Ok(()), |shortage| {
         let why = format!("{}: {}", snapshot.path().display(), shortage.fact());
         Err(Error::Snapshot(format!("{why}; take {}", shortage.more())))

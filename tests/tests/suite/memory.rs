@@ -3,10 +3,11 @@
 use nestar::engine::Error;
 use nestar::engine::device::{Device, DeviceKind};
 use nestar::engine::field::FieldRegistry;
-use nestar::engine::memory::MemoryGuard;
+use nestar::engine::memory::{Demand, MemoryGuard};
 use nestar::engine::mesh::Topology;
 use nestar_tests::decks::BLAST;
 use nestar_tests::norms::{magnitudes, totals};
+use nestar_tests::ranks::{joined, on_ranks};
 use nestar_tests::runs::{digests, run_into};
 use nestar_tests::{Scratch, Stepper};
 
@@ -122,6 +123,74 @@ fn a_capped_run_stays_within_its_memory_and_conserves() {
     for c in 0..before.len() {
         let drift = (after[c] - before[c]).abs() / scale[c];
         assert!(drift <= 1e-13, "component {c}: {drift:e}");
+    }
+}
+
+/// The first patches along the curve are those that fit, whoever owns them.
+#[test]
+fn a_limit_caps_any_number_of_ranks_alike() {
+    let settings = [
+        "mesh.flag_buffer=8",
+        "run.memory_limit=13",
+        "run.out_of_memory=cap",
+        "mesh.regrid_interval=1",
+    ];
+    let mut alone = Stepper::new(BLAST, &settings);
+    alone.steps(4);
+    let capped = |stepper: &mut Stepper| {
+        let world = &stepper.0.engine().world;
+        world.resource::<MemoryGuard>().capped
+    };
+    assert!(capped(&mut alone) > 0, "the case is too easy");
+    assert_eq!(patches(&mut alone), 256, "all that fits is used");
+    for size in [2, 3, 8] {
+        let ends = on_ranks(size, BLAST, &settings, |stepper| {
+            stepper.steps(4);
+            (stepper.state(), capped(stepper))
+        });
+        let (states, counts): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
+        assert_eq!(counts, vec![capped(&mut alone); size]);
+        let difference = alone.state().difference(&joined(states));
+        assert!(difference.is_none(), "{size} ranks: {difference:?}");
+    }
+}
+
+fn first_refusal(stepper: &mut Stepper) -> String {
+    let refusals = (0..8).filter_map(|_| stepper.try_step().err());
+    refusals.map(|e| e.to_string()).next().unwrap_or_default()
+}
+
+#[test]
+fn ranks_stop_together_for_the_same_shortage() {
+    let alone = first_refusal(&mut Stepper::new(LATE, &["run.memory_limit=6"]));
+    assert!(alone.contains("256 new patches of level 1"), "{alone}");
+    for size in [2, 5] {
+        let refusals = on_ranks(size, LATE, &["run.memory_limit=6"], |stepper| {
+            first_refusal(stepper)
+        });
+        assert_eq!(refusals, vec![alone.clone(); size]);
+    }
+}
+
+/// What is foreseen of a rank's rows is what it holds then, or a little more.
+#[test]
+fn rows_of_ranks_are_foreseen() {
+    for size in [1, 2, 4] {
+        let rows = on_ranks(size, LATE, &["domain.cells=[64,64,64]"], |stepper| {
+            stepper.steps(3);
+            let foreseen = Demand::new(&stepper.0.engine().world, 0, 0).rows(256);
+            stepper.steps(1);
+            let topology = stepper.0.engine().world.resource::<Topology>();
+            (topology.count(1), foreseen, topology.capacity())
+        });
+        for (fine, foreseen, held) in rows {
+            assert_eq!(fine, 8 * 256);
+            assert!(held <= foreseen, "{size} ranks: {held} of {foreseen} rows");
+            assert!(
+                foreseen <= 2 * held,
+                "{size} ranks: {held} of {foreseen} rows"
+            );
+        }
     }
 }
 

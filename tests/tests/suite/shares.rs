@@ -1,7 +1,10 @@
-//! What ranks hold of a hierarchy that they share: tables on devices, and parts of the work.
+//! What ranks hold of a hierarchy that they share: tables on devices, parts of the work, and
+//! what `nestar plan` says of both.
 
 use nestar::engine::field::device::DeviceTopology;
-use nestar::engine::mesh::Topology;
+use nestar::engine::mesh::{Cuts, Topology};
+use nestar::engine::ranks::Shares;
+use nestar::engine::ranks::forecast::{Flow, Forecast, Load};
 use nestar::kernels::mesh::{COARSER, OUTSIDE};
 use nestar_tests::Stepper;
 use nestar_tests::ranks::on_ranks;
@@ -118,5 +121,67 @@ fn the_imbalance_of_steps_counts_the_busiest_rank_of_each() {
             assert_eq!(work.all, 2 * 64 * 512);
             assert_eq!(work.imbalance(size), imbalance, "{size} ranks");
         }
+    }
+}
+
+/// What a rank has: where the levels are cut, and by level what a forecast tells, with the flux faces that come in.
+fn held(stepper: &mut Stepper) -> (Cuts, Vec<Load>) {
+    let world = &stepper.0.engine().world;
+    let (topology, shares) = (world.resource::<Topology>(), world.resource::<Shares>());
+    let flow = |messages: usize, items: usize| Flow {
+        messages: messages as u64,
+        items: items as u64,
+        cells: 0,
+    };
+    let load = |level: usize| {
+        let mut load = Load {
+            patches: topology.rows(level).len() as u64,
+            held: 8 * topology.octets(level).len() as u64,
+            ..Load::default()
+        };
+        let plans = [&shares.copies[level], &shares.averages[level]];
+        for (traffic, plan) in [&mut load.halo, &mut load.averages].into_iter().zip(plans) {
+            traffic.sent = flow(plan.sends.len(), plan.sent());
+            traffic.received = flow(plan.receives.len(), plan.received());
+        }
+        let faces = &shares.faces[level];
+        let count = |lists: &[(usize, Vec<_>)]| lists.iter().map(|(_, faces)| faces.len()).sum();
+        load.fluxes.sent = flow(faces.sends.len(), count(&faces.sends));
+        load.fluxes.received = flow(faces.receives.len(), count(&faces.receives));
+        load
+    };
+    let loads = (0..=topology.finest()).map(load).collect();
+    (topology.cuts().clone(), loads)
+}
+
+/// Counts of rows and faces, without the cells that are needed of them.
+fn counted(load: &Load) -> Load {
+    let mut load = *load;
+    for traffic in [&mut load.halo, &mut load.averages, &mut load.fluxes] {
+        (traffic.sent.cells, traffic.received.cells) = (0, 0);
+    }
+    load
+}
+
+#[test]
+fn a_forecast_is_what_ranks_of_a_run_have() {
+    let mut alone = Stepper::new(FLYING, &[]);
+    alone.steps(5);
+    for size in [2, 3, 8] {
+        let ranks = on_ranks(size, FLYING, &[], |stepper| held(stepper.steps(5)));
+        let topology = alone.0.engine().world.resource::<Topology>();
+        assert_eq!(topology.finest(), 2);
+        let forecast = Forecast::with_cuts(topology, &ranks[0].0, 3);
+        for (rank, (cuts, loads)) in ranks.iter().enumerate() {
+            assert_eq!(cuts, &ranks[0].0, "all ranks have the same cuts");
+            let foretold: Vec<Load> = forecast.rank(rank).iter().map(counted).collect();
+            assert_eq!(&foretold, loads, "rank {rank} of {size}");
+        }
+        // the ranks are as busy as the run says
+        let imbalance = forecast.imbalance();
+        assert!(
+            (0.0..0.3).contains(&imbalance),
+            "{imbalance} on {size} ranks"
+        );
     }
 }

@@ -171,6 +171,12 @@ impl DevicePool {
         self.banks[bank].address()
     }
 
+    /// Bytes of the flux registers.
+    #[must_use]
+    pub fn register_bytes(&self) -> usize {
+        self.registers.bytes()
+    }
+
     /// Address of the bytes, one a row, that say whether a row has changed since somebody cleared them.
     #[must_use]
     pub fn stale(&self) -> u64 {

@@ -1,0 +1,240 @@
+//! Decisions about patches that do not fit: the same on all ranks.
+
+use super::demand::{Demand, needed, part_of, whole_rows};
+use super::room::{found, limit};
+use super::{Holder, MemoryGuard, Room, Shortage};
+use crate::config::OutOfMemory;
+use crate::mesh::{Changes, Topology};
+use crate::ranks::{Ranks, RanksError, Reduction};
+use crate::simulation::Settings;
+use bevy_ecs::prelude::*;
+
+/// What of a level's changes fits: nothing to do, a shortage that forbids it, or the changes that are made.
+pub type Verdict = Option<Result<Changes, Shortage>>;
+
+/// Keeps the changes of `level`'s patches within memory, as `run.out_of_memory` says: what does not fit is a shortage, or is
+/// not refined. All ranks call this, each with the changes of its own patches, which ascend along the Hilbert curve; they take
+/// the same decision. `None`: no rank changes anything.
+///
+/// `run.memory_limit` counts every patch of the run once, and the first patches along the curve are those that fit: the number of
+/// ranks makes no difference. What machines and devices have is foreseen rank by rank.
+///
+/// # Errors
+/// Another rank has failed, or the transport has.
+pub fn restrain(
+    world: &mut World,
+    level: usize,
+    mut changes: Changes,
+) -> Result<Verdict, RanksError> {
+    let ranks = world.resource::<Ranks>().clone();
+    let mut counts = [changes.refine.len() as u64, changes.coarsen.len() as u64];
+    ranks.communicator().reduce(Reduction::Sum, &mut counts)?;
+    let [refined, coarsened] = counts;
+    if refined + coarsened == 0 {
+        return Ok(None);
+    }
+    let own = fitting(world, level, refined, coarsened);
+    let (most, shortage) = agreed(&ranks, own, refined)?;
+    let Some(shortage) = shortage else {
+        return Ok(Some(Ok(changes)));
+    };
+    if world.resource::<Settings>().run.out_of_memory == OutOfMemory::Stop {
+        return Ok(Some(Err(shortage)));
+    }
+    let before = patches_before(&ranks, changes.refine.len())?;
+    let rest = most.saturating_sub(before) as usize;
+    changes.refine.truncate(rest);
+    let mut guard = world.resource_mut::<MemoryGuard>();
+    guard.capped += refined - most;
+    guard.first_cap.get_or_insert(shortage);
+    Ok((most + coarsened > 0).then_some(Ok(changes)))
+}
+
+/// How many of `refined` octets fit as far as this rank knows, and why not more.
+fn fitting(world: &World, level: usize, refined: u64, coarsened: u64) -> (u64, Option<Shortage>) {
+    let topology = world.resource::<Topology>();
+    let shortage = |needed, room, rank| Shortage {
+        needed,
+        room,
+        level: level + 1,
+        patches: 8 * refined,
+        rank,
+        resumable: false,
+    };
+    let mut result = (refined, None);
+    let whole = |octets| needed(world, whole_rows(topology, octets, coarsened));
+    if let Some(room) = limit(world) {
+        // a hierarchy that does not grow always fits
+        let fits = |octets| octets <= coarsened || whole(octets) <= room.bytes;
+        let most = largest(refined, fits);
+        if most < refined {
+            result = (most, Some(shortage(whole(refined), room, None)));
+        }
+    }
+    let demand = Demand::new(world, level, coarsened);
+    let held = topology.capacity();
+    // rows that are there need no memory: the machine is asked only where there are too few
+    if demand.rows(result.0) > held
+        && let Some(room) = found(world)
+    {
+        let fits = |octets| demand.rows(octets) <= held || demand.bytes(octets) <= room.bytes;
+        let most = largest(result.0, fits);
+        if most < result.0 {
+            let rank = topology.is_shared().then(|| topology.rank());
+            result = (most, Some(shortage(demand.bytes(refined), room, rank)));
+        }
+    }
+    result
+}
+
+/// The largest number up to `most` that fits, if 0 does and what is below a number that fits does.
+fn largest(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
+    if fits(most) {
+        return most;
+    }
+    let (mut low, mut high) = (0, most);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        match fits(middle) {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    low
+}
+
+/// What fits on all ranks, and the shortage of the first rank on which no more does.
+fn agreed(
+    ranks: &Ranks,
+    (own, shortage): (u64, Option<Shortage>),
+    wanted: u64,
+) -> Result<(u64, Option<Shortage>), RanksError> {
+    let mut most = [own];
+    ranks.communicator().reduce(Reduction::Min, &mut most)?;
+    let [most] = most;
+    if most == wanted {
+        return Ok((most, None));
+    }
+    let shortage = shortage.filter(|_| own == most);
+    Ok((most, first(ranks, shortage)?))
+}
+
+/// The shortage of the first rank that has one, on all ranks.
+fn first(ranks: &Ranks, own: Option<Shortage>) -> Result<Option<Shortage>, RanksError> {
+    let communicator = ranks.communicator();
+    let mut teller = [own.as_ref().map_or(u64::MAX, |_| ranks.rank() as u64)];
+    communicator.reduce(Reduction::Min, &mut teller)?;
+    let [teller] = teller;
+    if teller == u64::MAX || ranks.are_alone() {
+        return Ok(own);
+    }
+    let mut bytes = own.as_ref().map_or_else(Vec::new, to_bytes);
+    communicator.broadcast(teller as usize, &mut bytes)?;
+    let shortage = from_bytes(&bytes);
+    let broken = || RanksError::Transport("a shortage of memory is told wrongly".into());
+    shortage.map(Some).ok_or_else(broken)
+}
+
+const HOLDERS: [Holder; 3] = [Holder::Limit, Holder::Machine, Holder::Device];
+
+fn to_bytes(shortage: &Shortage) -> Vec<u8> {
+    let holder = HOLDERS.iter().position(|h| *h == shortage.room.holder);
+    let words = [
+        shortage.needed,
+        shortage.room.bytes,
+        holder.unwrap_or(0) as u64,
+        shortage.level as u64,
+        shortage.patches,
+        shortage.rank.map_or(u64::MAX, |rank| rank as u64),
+    ];
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn from_bytes(bytes: &[u8]) -> Option<Shortage> {
+    let words = bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|&word| u64::from_le_bytes(word));
+    let words: Vec<u64> = words.collect();
+    let [needed, bytes, holder, level, patches, rank] = words[..] else {
+        return None;
+    };
+    Some(Shortage {
+        needed,
+        room: Room {
+            bytes,
+            holder: *HOLDERS.get(holder as usize)?,
+        },
+        level: level as usize,
+        patches,
+        rank: (rank != u64::MAX).then_some(rank as usize),
+        resumable: false,
+    })
+}
+
+/// Patches that the ranks before this one want to refine. The stretches of the ranks follow each other along the curve.
+fn patches_before(ranks: &Ranks, own: usize) -> Result<u64, RanksError> {
+    let all = ranks
+        .communicator()
+        .all_gather(&(own as u64).to_le_bytes())?;
+    let numbers = all[..ranks.rank()].iter().filter_map(|bytes| {
+        let word = bytes.as_slice().try_into().ok()?;
+        Some(u64::from_le_bytes(word))
+    });
+    Ok(numbers.sum())
+}
+
+/// Why a hierarchy of `rows` rows in all, down to `level`, cannot be had, if so. All ranks call this and get the same answer.
+///
+/// # Errors
+/// Another rank has failed, or the transport has.
+pub fn shortage(world: &World, rows: usize, level: usize) -> Result<Option<Shortage>, RanksError> {
+    let ranks = world.resource::<Ranks>();
+    let rank = (!ranks.are_alone()).then(|| ranks.rank());
+    let part = needed(world, part_of(rows, ranks.size()));
+    let lacks = |needed, room: Option<Room>, rank| {
+        let room = room.filter(|room| room.bytes < needed)?;
+        Some(Shortage {
+            needed,
+            room,
+            level,
+            patches: rows as u64,
+            rank,
+            resumable: false,
+        })
+    };
+    let own = lacks(needed(world, rows), limit(world), None);
+    first(ranks, own.or_else(|| lacks(part, found(world), rank)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{from_bytes, largest, to_bytes};
+    use crate::memory::{Holder, Room, Shortage};
+
+    #[test]
+    fn the_largest_that_fits_is_found() {
+        for limit in 0..9 {
+            assert_eq!(largest(8, |n| n <= limit), limit.min(8));
+        }
+        assert_eq!(largest(5, |_| false), 0);
+        assert_eq!(largest(0, |_| false), 0);
+    }
+
+    #[test]
+    fn a_shortage_travels() {
+        for (holder, rank) in [(Holder::Limit, None), (Holder::Device, Some(7))] {
+            let shortage = Shortage {
+                needed: 1 << 40,
+                room: Room { bytes: 3, holder },
+                level: 2,
+                patches: 64,
+                rank,
+                resumable: false,
+            };
+            assert_eq!(from_bytes(&to_bytes(&shortage)), Some(shortage));
+        }
+        assert_eq!(from_bytes(&[0; 8]), None);
+    }
+}

@@ -1,0 +1,98 @@
+//! How much memory there is, and who shares it.
+
+use super::demand::{TABLES, needed, whole_rows};
+use super::{Holder, Room, machine};
+use crate::device::{ComputeDevice, Device};
+use crate::field::FieldRegistry;
+use crate::field::device::DeviceTopology;
+use crate::mesh::Topology;
+use crate::ranks::{Ranks, RanksError};
+use crate::simulation::Settings;
+use bevy_ecs::prelude::*;
+
+/// The share of the memory found that is left to all else, such as snapshots on their way: one part in so many.
+const RESERVE: u64 = 16;
+
+/// Ranks that take their memory from the same place as this one, itself included: from a GPU, or from a host.
+#[derive(Resource, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharers(pub u64);
+
+impl Default for Sharers {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl Sharers {
+    /// Finds who shares the memory of `device`, or of the host where there is none. All ranks call this.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport has.
+    pub fn find(ranks: &Ranks, device: Option<&Device>) -> Result<Self, RanksError> {
+        if ranks.are_alone() {
+            return Ok(Self(1));
+        }
+        let own = device.and_then(Device::identity);
+        let words = own.map_or_else(Vec::new, |identity| identity.to_vec());
+        let all = ranks.communicator().all_gather(&words)?;
+        let sharers = match own {
+            // an emulated device lives in the host's memory
+            None => ranks.communicator().seat().locals,
+            Some(_) => all.iter().filter(|other| **other == words).count(),
+        };
+        Ok(Self(sharers.max(1) as u64))
+    }
+}
+
+/// What `run.memory_limit` says.
+pub(super) fn limit(world: &World) -> Option<Room> {
+    let limit = world.resource::<Settings>().run.memory_limit;
+    (limit > 0).then_some(Room {
+        bytes: limit << 20,
+        holder: Holder::Limit,
+    })
+}
+
+/// Memory that the fields and tables of this rank may take, what they take already included; `None` where nobody says.
+pub(super) fn found(world: &World) -> Option<Room> {
+    let sharers = world.resource::<Sharers>().0;
+    let (free, holder) = match &world.resource::<ComputeDevice>().device {
+        // a device that does not tell is asked again when the memory is taken
+        Some(device) => (device.memory().ok().map(|m| m.free), Holder::Device),
+        None => (machine::free(), Holder::Machine),
+    };
+    let all = free? / sharers + taken(world);
+    Some(Room {
+        bytes: all - all / RESERVE,
+        holder,
+    })
+}
+
+/// Bytes that fields, registers and tables of this rank take where the fields live.
+fn taken(world: &World) -> u64 {
+    let fields = world.resource::<FieldRegistry>().operations();
+    let banks: usize = fields.iter().map(|field| (field.bytes)(world)).sum();
+    let more = match world.get_resource::<DeviceTopology>() {
+        // what a device has for a field includes its registers
+        Some(tables) => tables.bytes() as u64,
+        None => {
+            let registers: usize = fields.iter().map(|f| (f.register_bytes)(world)).sum();
+            registers as u64 + world.resource::<Topology>().capacity() as u64 * TABLES
+        }
+    };
+    banks as u64 + more
+}
+
+/// Bytes that the fields and tables of the present patches leave of the room they may take.
+#[must_use]
+pub fn spare(world: &World) -> u64 {
+    let topology = world.resource::<Topology>();
+    let rows = match topology.is_shared() {
+        true => whole_rows(topology, 0, 0),
+        false => topology.capacity(),
+    };
+    let ranks = world.resource::<Ranks>().size() as u64;
+    let limit = limit(world).map(|room| room.bytes.saturating_sub(needed(world, rows)) / ranks);
+    let found = found(world).map(|room| room.bytes.saturating_sub(taken(world)));
+    limit.into_iter().chain(found).min().unwrap_or(u64::MAX)
+}
