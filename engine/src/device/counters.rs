@@ -11,6 +11,8 @@ pub struct DeviceCounters {
     pub launches: u64,
     /// Times the host waited for the device.
     pub synchronisations: u64,
+    /// Times that memory was asked for.
+    pub allocations: u64,
     /// Bytes copied from the host to the device.
     pub bytes_up: u64,
     /// Bytes copied from the device to the host.
@@ -58,6 +60,16 @@ impl KernelTally {
         self.timed.fetch_add(1, Relaxed);
         self.nanoseconds.fetch_add(nanoseconds, Relaxed);
     }
+
+    /// How often a time was taken.
+    pub(super) fn timed(&self) -> u64 {
+        self.timed.load(Relaxed)
+    }
+
+    /// All times together, seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        self.nanoseconds.load(Relaxed) as f64 * 1e-9
+    }
 }
 
 /// Counters of a device.
@@ -65,6 +77,7 @@ impl KernelTally {
 pub(super) struct Tally {
     launches: AtomicU64,
     synchronisations: AtomicU64,
+    allocations: AtomicU64,
     bytes_up: AtomicU64,
     bytes_down: AtomicU64,
     profiling: AtomicBool,
@@ -79,6 +92,10 @@ impl Tally {
 
     pub(super) fn synchronised(&self) {
         self.synchronisations.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn allocated(&self) {
+        self.allocations.fetch_add(1, Relaxed);
     }
 
     pub(super) fn uploaded(&self, bytes: usize) {
@@ -109,14 +126,15 @@ impl Tally {
         let kernel = |(name, tally): (&String, &Arc<KernelTally>)| KernelCounters {
             name: name.clone(),
             launches: tally.launches.load(Relaxed),
-            timed: tally.timed.load(Relaxed),
-            seconds: tally.nanoseconds.load(Relaxed) as f64 * 1e-9,
+            timed: tally.timed(),
+            seconds: tally.seconds(),
             cells: tally.cells.load(Relaxed),
             bytes: tally.bytes.load(Relaxed),
         };
         DeviceCounters {
             launches: self.launches.load(Relaxed),
             synchronisations: self.synchronisations.load(Relaxed),
+            allocations: self.allocations.load(Relaxed),
             bytes_up: self.bytes_up.load(Relaxed),
             bytes_down: self.bytes_down.load(Relaxed),
             kernels: kernels.iter().map(kernel).collect(),

@@ -14,6 +14,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
 
 /// By what the devices of a link find each other: one rank makes it, all ranks join with the same bytes, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +74,8 @@ impl Parcel {
     }
 }
 
-/// What has travelled over a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What has travelled between ranks, and how long it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkCounters {
     /// Exchanges started.
     pub exchanges: u64,
@@ -82,6 +83,21 @@ pub struct LinkCounters {
     pub bytes_sent: u64,
     /// Bytes received.
     pub bytes_received: u64,
+    /// Seconds that the host has waited in order to finish exchanges.
+    pub waited: f64,
+    /// What a direct link has measured.
+    pub times: LinkTimes,
+}
+
+/// Times of exchanges on the device, taken while it is profiled; complete up to its last wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LinkTimes {
+    /// Exchanges timed.
+    pub timed: u64,
+    /// Seconds from the moment that this rank was ready until all parcels had left and arrived: others may have come late.
+    pub seconds: f64,
+    /// Seconds of these in which the device had nothing else to do.
+    pub exposed: f64,
 }
 
 /// How parcels travel.
@@ -92,6 +108,12 @@ pub(crate) trait Carrier: Send + Sync {
     fn start(&self, sends: &[Parcel], receives: &[Parcel]) -> Result<(), DeviceError>;
     /// Lets what the device is given from now on wait for the oldest exchange that was not finished.
     fn finish(&self) -> Result<(), DeviceError>;
+    /// Whether exchanges are timed from the next one on.
+    fn profile(&self, _on: bool) {}
+    /// Times taken so far.
+    fn times(&self) -> LinkTimes {
+        LinkTimes::default()
+    }
     /// Whether all that was started has left and arrived.
     fn is_done(&self) -> Result<bool, DeviceError>;
     /// Whether something has gone wrong since; callable by any thread.
@@ -110,6 +132,8 @@ pub struct DeviceLink {
     exchanges: AtomicU64,
     bytes_sent: AtomicU64,
     bytes_received: AtomicU64,
+    /// Nanoseconds.
+    waited: AtomicU64,
 }
 
 impl DeviceLink {
@@ -129,6 +153,7 @@ impl DeviceLink {
             exchanges: AtomicU64::new(0),
             bytes_sent: AtomicU64::new(0),
             bytes_received: AtomicU64::new(0),
+            waited: AtomicU64::new(0),
         }
     }
 
@@ -150,6 +175,7 @@ impl DeviceLink {
         for parcel in sends.iter().chain(receives) {
             self.check(parcel)?;
         }
+        self.carrier.profile(self.device.tally().profiling());
         self.carrier.start(sends, receives)?;
         let bytes = |parcels: &[Parcel]| parcels.iter().map(|p| p.bytes as u64).sum();
         self.under_way.fetch_add(1, Relaxed);
@@ -169,7 +195,11 @@ impl DeviceLink {
         if self.under_way.fetch_update(Relaxed, Relaxed, less).is_err() {
             return Err(DeviceError::Range("no exchange is under way".into()));
         }
-        self.carrier.finish()
+        let start = Instant::now();
+        let finished = self.carrier.finish();
+        let waited = start.elapsed().as_nanos() as u64;
+        self.waited.fetch_add(waited, Relaxed);
+        finished
     }
 
     /// Whether all parcels of all exchanges have left and arrived; on the way through the hosts they do when an exchange is
@@ -194,6 +224,8 @@ impl DeviceLink {
             exchanges: self.exchanges.load(Relaxed),
             bytes_sent: self.bytes_sent.load(Relaxed),
             bytes_received: self.bytes_received.load(Relaxed),
+            waited: self.waited.load(Relaxed) as f64 * 1e-9,
+            times: self.carrier.times(),
         }
     }
 

@@ -54,6 +54,7 @@ impl<T: Pod> Buffer<T> {
         let bytes = bytes_of::<T>(length)?;
         if bytes > 0 {
             let backend = device.backend();
+            device.tally().allocated();
             buffer.address = device.loans().ask(|| backend.allocate(bytes))?;
             buffer.length = length;
             backend.zero(buffer.address, bytes)?;
@@ -173,6 +174,7 @@ impl<T: Pod> Growable<T> {
             Some(range) if length <= most => {
                 let bytes = bytes_of::<T>(length)?;
                 if bytes > range.mapped() {
+                    self.device.tally().allocated();
                     self.device.loans().ask(|| range.grow(bytes))?;
                 }
             }

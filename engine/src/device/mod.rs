@@ -42,7 +42,7 @@ pub use copies::{CopyStream, Transfer};
 pub use counters::{DeviceCounters, KernelCounters};
 pub use error::DeviceError;
 pub(crate) use link::{Carrier, Fetched, HostWay};
-pub use link::{DeviceLink, LinkCounters, LinkId, Parcel};
+pub use link::{DeviceLink, LinkCounters, LinkId, LinkTimes, Parcel};
 pub use memory::{Buffer, DeviceSlice, Growable, Pinned};
 pub use module::{Kernel, KernelInfo, Module};
 

@@ -59,9 +59,14 @@ impl OtherRanks<'_> {
     /// after [`OtherRanks::settle`]; none where nothing is under way, or too little can be done meanwhile.
     #[must_use]
     pub fn split<F: Field>(&self, level: usize) -> Option<Arc<Split>> {
-        let under_way = self.halos.are_under_way(F::NAME);
-        let split = under_way.then(|| self.halos.split(level));
+        let level = self.under_way::<F>().next().map(|_| level);
+        let split = level.map(|level| self.halos.split(level));
         split.filter(|split| split.is_worth_it())
+    }
+
+    /// Levels of which copies of field `F` are under way: until [`OtherRanks::settle`] they hold any values.
+    pub fn under_way<F: Field>(&self) -> impl Iterator<Item = usize> {
+        self.halos.under_way(F::NAME)
     }
 
     /// Sets the copies of `pool`, if they are under way: the device waits for what comes from other devices, the host for

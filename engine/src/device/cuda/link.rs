@@ -7,7 +7,8 @@ use super::driver::{Event, Gpu, Stream};
 use super::nccl::{Communicator, Nccl, Queue, library};
 use super::stream::{self, Mark};
 use super::{Context, lock, slabs};
-use crate::device::{Carrier, DeviceError, LinkId, Parcel};
+use crate::device::counters::KernelTally;
+use crate::device::{Carrier, DeviceError, LinkId, LinkTimes, Parcel};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -31,7 +32,19 @@ pub(super) struct Link {
     /// Behind the work that an exchange follows.
     ready: Event,
     stopped: AtomicBool,
+    profiled: AtomicBool,
+    /// Times of exchanges, and how long the work has waited for them.
+    seconds: Arc<KernelTally>,
+    exposed: Arc<KernelTally>,
     state: Mutex<State>,
+}
+
+/// An exchange that is not finished.
+struct Exchange {
+    /// Behind it.
+    done: Event,
+    /// Where it is timed: before and behind it.
+    times: Option<[Event; 2]>,
 }
 
 #[derive(Default)]
@@ -40,8 +53,7 @@ struct State {
     communicator: Option<Communicator>,
     /// Ways that something has gone before: the peer, and whether it was the receiver.
     ways: BTreeSet<(usize, bool)>,
-    /// The ends of exchanges that are not finished.
-    under_way: VecDeque<Event>,
+    under_way: VecDeque<Exchange>,
     spare: Vec<Event>,
 }
 
@@ -82,6 +94,9 @@ impl Link {
             stream,
             ready,
             stopped: AtomicBool::new(false),
+            profiled: AtomicBool::new(false),
+            seconds: Arc::default(),
+            exposed: Arc::default(),
             state: Mutex::default(),
         })
     }
@@ -155,11 +170,19 @@ impl Link {
         stream::follow(self.stream, self.ready)?;
         let spare = state.spare.pop();
         let done = spare.map_or_else(|| stream::event(Mark::Order), Ok)?;
-        state.under_way.push_back(done);
-        let queued = self.queue(state, communicator, sends, receives, patience);
-        queued
-            .and_then(|()| stream::record(done, self.stream))
-            .inspect_err(|_| self.give_up(state))
+        let profiled = self.profiled.load(Ordering::Relaxed);
+        let start = profiled.then(|| self.context.mark_on(self.stream));
+        let queued = start.transpose().and_then(|start| {
+            self.queue(state, communicator, sends, receives, patience)?;
+            let end = start
+                .map(|_| self.context.mark_on(self.stream))
+                .transpose()?;
+            stream::record(done, self.stream)?;
+            Ok(start.zip(end).map(|(start, end)| [start, end]))
+        });
+        let times = queued.as_ref().ok().copied().flatten();
+        state.under_way.push_back(Exchange { done, times });
+        queued.map(|_| ()).inspect_err(|_| self.give_up(state))
     }
 
     /// Queues parcels, in a thread of its own where NCCL will wait for peers.
@@ -250,12 +273,32 @@ impl Carrier for Link {
         self.context.gpu.bind()?;
         let mut state = lock(&self.state);
         self.usable(&state)?;
-        if let Some(done) = state.under_way.pop_front() {
-            stream::follow(self.context.stream, done)?;
-            // the queue waits for the mark as it is now
-            state.spare.push(done);
+        let Some(Exchange { done, times }) = state.under_way.pop_front() else {
+            return Ok(());
+        };
+        let (context, main) = (&self.context, self.context.stream);
+        let before = times.map(|_| context.mark_on(main)).transpose()?;
+        stream::follow(main, done)?;
+        // the queue waits for the mark as it is now
+        state.spare.push(done);
+        if let (Some([start, end]), Some(before)) = (times, before) {
+            let behind = context.mark_on(main)?;
+            context.time(start, end, self.seconds.clone())?;
+            context.time(before, behind, self.exposed.clone())?;
         }
         Ok(())
+    }
+
+    fn profile(&self, on: bool) {
+        self.profiled.store(on, Ordering::Relaxed);
+    }
+
+    fn times(&self) -> LinkTimes {
+        LinkTimes {
+            timed: self.seconds.timed(),
+            seconds: self.seconds.seconds(),
+            exposed: self.exposed.seconds(),
+        }
     }
 
     fn is_done(&self) -> Result<bool, DeviceError> {
@@ -293,10 +336,11 @@ impl Drop for Link {
             Some(communicator) => self.leave(move || nccl.abandon(communicator)),
             None => {}
         }
-        let events = state.under_way.iter().chain(&state.spare);
+        let exchanges = state.under_way.iter();
+        let events = exchanges.flat_map(|one| one.times.into_iter().flatten().chain([one.done]));
         events
-            .chain([&self.ready])
-            .copied()
+            .chain(state.spare.iter().copied())
+            .chain([self.ready])
             .for_each(stream::drop_event);
         stream::close(self.stream);
     }

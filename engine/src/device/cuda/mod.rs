@@ -173,9 +173,14 @@ impl Context {
 
     /// An event behind the work so far.
     fn mark(&self) -> Result<Event, DeviceError> {
+        self.mark_on(self.stream)
+    }
+
+    /// An event, to take times, behind what was queued on a stream so far.
+    fn mark_on(&self, stream: Stream) -> Result<Event, DeviceError> {
         let spare = lock(&self.times).spare.pop();
         let event = spare.map_or_else(|| stream::event(Mark::Time), Ok)?;
-        stream::record(event, self.stream)?;
+        stream::record(event, stream)?;
         Ok(event)
     }
 

@@ -63,7 +63,7 @@ impl Halos {
     }
 
     fn carry_faces_as_messages(
-        &self,
+        &mut self,
         world: &mut World,
         level: usize,
         fields: &[FieldOperations],
@@ -86,7 +86,8 @@ impl Halos {
         });
         halo.receives.extend(room);
         let ranks = world.resource::<Ranks>().clone();
-        let halo = ranks.communicator().start(halo)?.finish()?;
+        self.trip.count(&halo);
+        let halo = self.trip.wait(ranks.communicator().start(halo)?)?;
         for (stretch, message) in route.receives.stretches.iter().zip(&halo.receives) {
             let faces = &route.receives.entries[stretch.entries.clone()];
             for (field, &packed) in fields.iter().zip(&places) {

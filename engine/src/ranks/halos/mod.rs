@@ -18,7 +18,7 @@ use super::build::Shares;
 use super::faces::Face;
 use super::link::{self, Connection};
 use super::plan::{PeerRows, Plan};
-use crate::device::{Buffer, ComputeDevice, Device, DeviceError, Parcel};
+use crate::device::{Buffer, ComputeDevice, Device, DeviceError, LinkCounters, Parcel};
 use crate::error::Error;
 use crate::field::pieces::{Packed, Piece};
 use crate::field::{FieldOperations, FieldRegistry};
@@ -123,6 +123,12 @@ impl Halos {
     pub fn split(&self, level: usize) -> Arc<Split> {
         let halo = self.levels.get(level);
         halo.map_or_else(Arc::default, |halo| halo.splitting.split.clone())
+    }
+
+    /// What has travelled so far, but for the patches that went to another rank for good where they went as messages.
+    #[must_use]
+    pub fn counters(&self, connection: Option<&Connection>) -> LinkCounters {
+        connection.map_or(self.trip.counters, |connection| connection.counters())
     }
 
     fn list(

@@ -2,14 +2,15 @@
 
 use super::lane::Route;
 use super::{Halos, LevelHalo, add_parcels, connection, packed};
-use crate::device::{DeviceError, DeviceLink};
+use crate::device::{DeviceError, DeviceLink, LinkCounters};
 use crate::error::Error;
 use crate::field::pieces::{Delivery, OnDevice, Packed, Piece};
 use crate::field::{Field, FieldOperations, Pool, travel};
-use crate::ranks::{Halo, Message, Pending, Ranks};
+use crate::ranks::{Halo, Message, Pending, Ranks, RanksError};
 use bevy_ecs::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 /// Which rows of a level travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,7 @@ pub(super) struct Trip {
     passengers: Vec<Passenger>,
     width: usize,
     state: State,
+    pub counters: LinkCounters,
 }
 
 impl LevelHalo {
@@ -166,15 +168,18 @@ impl Halos {
             sends: sends.into_iter().map(message).collect(),
             receives: receives.into_iter().map(room).collect(),
         };
+        trip.count(&halo);
         let pending = world.resource::<Ranks>().communicator().start(halo)?;
         trip.state = State::Messages(Mutex::new(Some(pending)));
         Ok(())
     }
 
-    /// Whether values of the field `name` are under way.
-    pub(in crate::ranks) fn are_under_way(&self, name: &str) -> bool {
+    /// Levels of which copies of the field `name` are under way.
+    pub(in crate::ranks) fn under_way(&self, name: &str) -> impl Iterator<Item = usize> {
         let waiting = |p: &Passenger| !p.settled && p.field.name == name;
-        self.trip.passengers.iter().any(waiting)
+        let any = self.trip.passengers.iter().any(waiting);
+        let parts = self.trip.parts.iter().filter(move |_| any);
+        parts.map(|part| part.level)
     }
 
     /// Waits for what is under way and sets the copies of `pool`, if they are among it.
@@ -252,13 +257,30 @@ impl Halos {
 }
 
 impl Trip {
+    /// Counts messages that leave.
+    pub fn count(&mut self, halo: &Halo) {
+        let bytes =
+            |messages: &[Message]| -> u64 { messages.iter().map(|m| m.bytes.len() as u64).sum() };
+        self.counters.exchanges += 1;
+        self.counters.bytes_sent += bytes(&halo.sends);
+        self.counters.bytes_received += bytes(&halo.receives);
+    }
+
+    /// Waits for messages.
+    pub fn wait(&mut self, pending: Box<dyn Pending>) -> Result<Halo, RanksError> {
+        let start = Instant::now();
+        let halo = pending.finish();
+        self.counters.waited += start.elapsed().as_secs_f64();
+        halo
+    }
+
     /// Waits for what is under way: the host for messages, the device for what comes over the link.
     fn finish(&mut self, link: Option<&DeviceLink>) -> Result<(), DeviceError> {
         match &mut self.state {
             State::Messages(pending) => {
                 let pending = pending.get_mut().unwrap_or_else(PoisonError::into_inner);
                 if let Some(pending) = pending.take() {
-                    self.state = State::Here(pending.finish()?);
+                    self.state = State::Here(self.wait(pending)?);
                 }
             }
             State::Linked => {
