@@ -247,9 +247,8 @@ fn main() -> Result<(), String> {
             .into_iter()
             .map(|rank| scope.spawn(move || work(domain, rank, threads)))
             .collect();
-        let results = started.into_iter().map(|thread| thread.join());
-        results
-            .map(|result| result.map_err(|_| "a rank panicked".to_string())?)
-            .collect()
+        let ended = started.into_iter().map(|thread| thread.join());
+        let mut results = ended.collect::<Vec<_>>().into_iter();
+        results.try_for_each(|result| result.map_err(|_| "a rank panicked".to_string())?)
     })
 }

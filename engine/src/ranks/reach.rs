@@ -68,11 +68,10 @@ pub(super) fn beside(topology: &Topology, level: usize) -> Vec<Part> {
         let parent = topology.parent(octet.first).filter(|_| octet.owned != 0);
         let around = parent.map(|parent| *topology.neighbours(parent));
         let directions = (0..27).filter(|&d| d != SELF);
-        let beside = directions.filter_map(move |d| {
+        directions.filter_map(move |d| {
             let next = u32::try_from(around?[d]).ok()?;
             others_children(topology, next).map(|key| (key, facing(offset(d))))
-        });
-        beside
+        })
     };
     let octets = topology.octets(level).par_iter().with_min_len(64);
     joined(octets.flat_map_iter(touched).collect())

@@ -139,15 +139,10 @@ fn subject(arguments: &PlanArgs) -> Result<Subject, Failure> {
 fn sizes(sim: &engine::Simulation) -> Sizes {
     let patch = memory::patch_bytes(sim);
     let fields = sim.world.resource::<FieldRegistry>().operations();
-    let components: usize = fields
-        .iter()
-        .map(|field| (field.components)(&sim.world).len())
-        .sum();
-    let row = patch / memory::BANKS as u64;
-    let value = row / (components * engine::patch::CELLS) as u64;
+    let cell: usize = fields.iter().map(|f| (f.cell_bytes)(&sim.world)).sum();
     Sizes {
-        row,
-        face: FACE * components as u64 * value,
+        row: (cell * engine::patch::CELLS) as u64,
+        face: FACE * cell as u64,
         held: patch + TABLES,
     }
 }
