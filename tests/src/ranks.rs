@@ -28,14 +28,26 @@ pub fn on_ranks<T: Send>(
     settings: &[&str],
     work: impl Fn(&mut Stepper) -> T + Sync,
 ) -> Vec<T> {
+    let build = |ranks: Ranks| Simulation::with_ranks(deck(text, settings), ranks);
+    on_ranks_of(size, build, work)
+}
+
+/// As [`on_ranks`], of simulations that `build` makes.
+///
+/// # Panics
+/// If `build` fails or `work` panics on any rank.
+pub fn on_ranks_of<T: Send>(
+    size: usize,
+    build: impl Fn(Ranks) -> Result<Simulation, Error> + Sync,
+    work: impl Fn(&mut Stepper) -> T + Sync,
+) -> Vec<T> {
     std::thread::scope(|scope| {
         let start = |threads: Threads| {
-            let work = &work;
+            let (build, work) = (&build, &work);
             scope.spawn(move || {
                 let ranks = Ranks::new(threads);
                 let _guard = Guard(ranks.clone());
-                let sim = Simulation::with_ranks(deck(text, settings), ranks);
-                let mut stepper = Stepper::of(sim.unwrap_or_else(|e| panic!("{e}")));
+                let mut stepper = Stepper::of(build(ranks).unwrap_or_else(|e| panic!("{e}")));
                 work(&mut stepper)
             })
         };

@@ -52,7 +52,9 @@ struct Harbour {
 #[derive(Resource, Default)]
 pub struct Halos {
     levels: Vec<LevelHalo>,
-    /// This rank's, where all ranks have one.
+    /// This rank's, if it has one.
+    own_device: Option<Device>,
+    /// The same, where all ranks have one.
     device: Option<Device>,
     harbour: Harbour,
     trip: Trip,
@@ -65,21 +67,22 @@ pub struct Halos {
 /// # Errors
 /// Another rank has failed; the device fails.
 pub(super) fn prepare(world: &mut World, levels: usize) -> Result<(), Error> {
-    let device = connect(world)?;
+    let own_device = world.get_resource::<ComputeDevice>();
+    let own_device = own_device.and_then(|device| device.device.clone());
+    let device = connect(world, own_device.clone())?;
     let levels = (0..levels).map(|_| LevelHalo::default()).collect();
     world.insert_resource(Halos {
         levels,
+        own_device,
         device,
         ..Halos::default()
     });
     Ok(())
 }
 
-/// Links the devices of the ranks where all have one; this rank's device then, and the link as [`Connection`] in the world.
-fn connect(world: &mut World) -> Result<Option<Device>, Error> {
+/// Links the devices of the ranks where all have one; this rank's `device` then, and the link as [`Connection`] in the world.
+fn connect(world: &mut World, device: Option<Device>) -> Result<Option<Device>, Error> {
     let ranks = world.resource::<Ranks>().clone();
-    let device = world.get_resource::<ComputeDevice>();
-    let device = device.and_then(|device| device.device.clone());
     if ranks.any(device.is_none())? {
         return Ok(None);
     }
@@ -152,7 +155,8 @@ impl Halos {
                 let lists = lists.iter().map(|(peer, list)| (*peer, &list[..]));
                 lane.set(device, lists, |face: &Face, _| *face)?;
             }
-            halo.splitting.follow(topology, level, device)?;
+            halo.splitting
+                .follow(topology, level, self.own_device.as_ref())?;
         }
         Ok(())
     }
