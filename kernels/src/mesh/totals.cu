@@ -8,9 +8,10 @@ struct Totals {
   const int* rows;         // [count], in Hilbert order
   const int* first_child;  // [row]
   double* sums;            // [count][COMPONENTS]
-  double* nodes;           // [1 << depth][COMPONENTS]
-  int count;
-  int depth;               // halvings that are left to the host
+  double* parts;           // [part][COMPONENTS]
+  int count;               // nodes
+  int reserved;
+  int nodes[64][4];        // stretches of patches: from, to, halvings that are left to the host, first part
 };
 
 // Sum of component c of the patches from..to, by halves; no recursion, since a thread's stack is small.
@@ -60,17 +61,19 @@ KERNEL(mesh_sum_patches, mesh::Totals) {
   launch::barrier();
 }
 
-// Sums the patches of every node `depth` halvings below the level.
-KERNEL(mesh_sum_nodes, mesh::Totals) {
+// Sums the patches of every part: a node is halved as often as the host says, and each half is a part.
+KERNEL(mesh_sum_parts, mesh::Totals) {
   using namespace mesh;
-  const int node = launch::block();
+  const int part = launch::block();
+  int node = p.count - 1;
+  while (p.nodes[node][3] > part) --node;
   EACH(c, COMPONENTS) {
-    int from = 0, to = p.count;
-    for (int d = p.depth - 1; d >= 0; --d) {
+    int from = p.nodes[node][0], to = p.nodes[node][1];
+    for (int d = p.nodes[node][2] - 1; d >= 0; --d) {
       const int middle = from + (to - from) / 2;
-      if (node >> d & 1) from = middle;
+      if ((part - p.nodes[node][3]) >> d & 1) from = middle;
       else to = middle;
     }
-    p.nodes[(rs::i64)node * COMPONENTS + c] = pairwise(p.sums, c, from, to);
+    p.parts[(rs::i64)part * COMPONENTS + c] = pairwise(p.sums, c, from, to);
   }
 }

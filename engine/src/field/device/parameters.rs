@@ -153,10 +153,14 @@ pub(super) struct TotalsParameters {
     pub rows: u64,
     pub first_child: u64,
     pub sums: u64,
-    pub nodes: u64,
+    pub parts: u64,
     pub count: i32,
-    pub depth: i32,
+    pub reserved: i32,
+    pub nodes: [[i32; 4]; MOST_NODES],
 }
+
+/// Most stretches of a level that one rank sums: two for every halving of a level that 31 bits count.
+pub(super) const MOST_NODES: usize = 64;
 
 /// The twin of `mesh::Transfer`.
 #[derive(Clone, Copy, Zeroable, Pod)]

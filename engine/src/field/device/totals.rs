@@ -1,78 +1,81 @@
 //! Conserved totals on the device, in the order of [`crate::field::totals`].
 
-use super::parameters::TotalsParameters;
+use super::parameters::{MOST_NODES, TotalsParameters};
 use super::{DevicePool, DeviceTopology, shape};
 use crate::device::DeviceError;
 use crate::field::totals::pairwise;
 use nestar_kernels::CELLS;
+use std::ops::Range;
 
-/// Most halvings that are left to the host.
+/// Most halvings of a level that are left to the host.
 const DEPTH: u32 = 10;
 
-impl DevicePool {
-    /// Sums of the cells of `level`'s leaf patches, `[patch][component]`, 0 for others; `bank` is the level's present one.
-    pub(in crate::field) fn patch_sums(
-        &self,
-        tables: &DeviceTopology,
-        level: usize,
-        bank: usize,
-    ) -> Result<Vec<f64>, DeviceError> {
-        let count = tables.count(level);
-        let mut values = vec![0.0; count * self.components];
-        if count == 0 {
-            return Ok(values);
-        }
-        let sums = self.device.buffer::<f64>(values.len())?;
-        let parameters = TotalsParameters {
-            level: self.bank(bank),
-            rows: tables.rows(level),
-            first_child: tables.first_child(),
-            sums: sums.address(),
-            nodes: 0,
-            count: count as i32,
-            depth: 0,
-        };
-        self.device
-            .launch(&self.kernels.sum_patches, shape(count, 64), &parameters)?;
-        self.device.download(&sums, 0, &mut values)?;
-        Ok(values)
-    }
+/// A node of the level's tree of halves, as kernels see it: its patches, the halvings that are left to the host, and where
+/// their sums begin.
+type Node = [i32; 4];
 
-    /// Per component, the sum of the cells of `level`'s leaf patches; `bank` is the level's present one.
-    pub(in crate::field) fn level_sums(
+impl DevicePool {
+    /// Sums of the leaf cells of stretches of `level`'s patches, `[node][component]`; `bank` is the level's present one.
+    ///
+    /// # Errors
+    /// The device fails.
+    ///
+    /// # Panics
+    /// If there are more nodes than a tree of halves has.
+    pub(in crate::field) fn node_sums(
         &self,
         tables: &DeviceTopology,
         level: usize,
         bank: usize,
+        nodes: &[Range<usize>],
     ) -> Result<Vec<f64>, DeviceError> {
         let count = tables.count(level);
-        if count == 0 {
-            return Ok(vec![0.0; self.components]);
+        if nodes.is_empty() {
+            return Ok(Vec::new());
         }
-        // every node holds a patch at least, so that the halvings down to the nodes are those of the whole recursion
-        let depth = count.ilog2().min(DEPTH);
-        let nodes = 1usize << depth;
+        let (nodes, parts) = divided(nodes, count);
         let sums = self.device.buffer::<f64>(count * self.components)?;
-        let of_nodes = self.device.buffer::<f64>(nodes * self.components)?;
-        let parameters = TotalsParameters {
+        let of_parts = self.device.buffer::<f64>(parts * self.components)?;
+        let mut parameters = TotalsParameters {
             level: self.bank(bank),
             rows: tables.rows(level),
             first_child: tables.first_child(),
             sums: sums.address(),
-            nodes: of_nodes.address(),
-            count: count as i32,
-            depth: depth as i32,
+            parts: of_parts.address(),
+            count: nodes.len() as i32,
+            reserved: 0,
+            nodes: [[0; 4]; MOST_NODES],
         };
+        parameters.nodes[..nodes.len()].copy_from_slice(&nodes);
         self.kernels
             .sum_patches
             .works_on(count * CELLS, count * self.row_bytes());
         self.device
             .launch(&self.kernels.sum_patches, shape(count, 64), &parameters)?;
         self.device
-            .launch(&self.kernels.sum_nodes, shape(nodes, 32), &parameters)?;
-        let mut values = vec![0.0; nodes * self.components];
-        self.device.download(&of_nodes, 0, &mut values)?;
-        let sum = |c| pairwise(&values, c, self.components, 0, nodes);
-        Ok((0..self.components).map(sum).collect())
+            .launch(&self.kernels.sum_parts, shape(parts, 32), &parameters)?;
+        let mut values = vec![0.0; parts * self.components];
+        self.device.download(&of_parts, 0, &mut values)?;
+        let sum = |&[_, _, depth, first]: &Node, c| {
+            let first = first as usize;
+            pairwise(&values, c, self.components, first, first + (1 << depth))
+        };
+        let of_node = |node| (0..self.components).map(move |c| sum(node, c));
+        Ok(nodes.iter().flat_map(of_node).collect())
     }
+}
+
+/// The nodes, with as many halvings as make parts of a size; and the number of all parts. Every part holds a patch at least,
+/// so that the halvings down to the parts are those of the whole recursion.
+fn divided(nodes: &[Range<usize>], count: usize) -> (Vec<Node>, usize) {
+    let on_device = count.ilog2().saturating_sub(DEPTH);
+    let mut parts = 0;
+    let node = |node: &Range<usize>| {
+        let depth = node.len().ilog2().saturating_sub(on_device);
+        let first = parts;
+        parts += 1 << depth;
+        [node.start as i32, node.end as i32, depth as i32, first]
+    };
+    let nodes = nodes.iter().map(node).collect();
+    (nodes, parts as usize)
 }
