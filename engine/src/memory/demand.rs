@@ -226,14 +226,14 @@ mod tests {
     fn copies_grow_with_the_part_and_end_with_the_level() {
         let now = Octets {
             own: 100,
-            others: 150,
+            others: 250,
         };
         let after = foreseen(now, 420, 4, 20, 1.05);
         assert_eq!(
             after,
             Octets {
                 own: 110,
-                others: 165
+                others: 275
             }
         );
         assert_eq!(foreseen(now, 200, 2, 0, 1.0).others, 100);
