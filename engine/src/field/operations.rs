@@ -54,9 +54,9 @@ pub struct FieldOperations {
     pub skipped_on_device: fn(&World) -> Result<u64, DeviceError>,
     /// Sets the values of one component in some rows of a level, and the level's time.
     pub load: Load,
-    /// Whether the system that steps the field lets its copies of other ranks' patches settle by itself, by
-    /// [`OtherRanks::settle`](crate::ranks::OtherRanks::settle).
-    pub settles_in_step: bool,
+    /// The layers of ghost cells that the system which steps the field reads, if it lets copies of other ranks' patches settle
+    /// by itself, by [`OtherRanks::settle`](crate::ranks::OtherRanks::settle).
+    pub settles_in_step: Option<usize>,
     /// Bytes of a cell, all components.
     pub cell_bytes: fn(&World) -> usize,
     /// Packs the present state of pieces of rows in memory of the host.
@@ -93,7 +93,7 @@ impl FieldRegistry {
             extract: super::transfer::extract::<F>,
             pack: super::transfer::pack::<F>,
             load: super::transfer::load::<F>,
-            settles_in_step: false,
+            settles_in_step: None,
             cell_bytes: travel::cell_bytes::<F>,
             pack_pieces: travel::pack::<F>,
             pack_pieces_there: travel::pack_there::<F>,
@@ -113,11 +113,11 @@ impl FieldRegistry {
 
     /// Leaves it to the system that steps field `F` to let the copies of other ranks' patches settle, so that it can work on
     /// patches that need none while they travel. It has to call
-    /// [`OtherRanks::settle`](crate::ranks::OtherRanks::settle) before it reads any; nothing before it in `Advance` may read
-    /// them.
-    pub fn settle_in_step<F: Field>(&mut self) {
+    /// [`OtherRanks::settle`](crate::ranks::OtherRanks::settle) before it reads any. Nothing else in `Advance` may read them:
+    /// only what a gather with `ghosts` layers of ghost cells reads is sent.
+    pub fn settle_in_step<F: Field>(&mut self, ghosts: usize) {
         for field in self.0.iter_mut().filter(|field| field.name == F::NAME) {
-            field.settles_in_step = true;
+            field.settles_in_step = Some(ghosts);
         }
     }
 

@@ -26,7 +26,7 @@ pub fn before(world: &mut World, phase: Phase, level: usize) -> Result<(), Error
                 .map_or(Ok(()), |below| refresh(world, below))
         }
         Phase::Synchronise => {
-            refresh(world, level)?;
+            refresh_parents(world, level)?;
             send_fluxes(world, level)
         }
         Phase::Initialise | Phase::Limit | Phase::Regrid => Ok(()),
@@ -64,10 +64,17 @@ pub fn refresh(world: &mut World, level: usize) -> Result<(), Error> {
     if !world.resource::<Topology>().is_shared() {
         return Ok(());
     }
-    match take_stale(world, level) {
+    let stale = take_stale(world, level);
+    let partial = world.resource_mut::<Halos>().replace_partial(level, false);
+    match stale || partial {
         true => carry(world, &[(level, Kind::Copies)], |_| true),
         false => Ok(()),
     }
+}
+
+/// Brings the copies up to date whose children this rank owns: where an average is unphysical, a cell keeps its state.
+fn refresh_parents(world: &mut World, level: usize) -> Result<(), Error> {
+    carry(world, &[(level, Kind::Parents)], |_| true)
 }
 
 /// Whether copies of `level` are out of date; they count as up to date from now on.
@@ -77,15 +84,20 @@ fn take_stale(world: &mut World, level: usize) -> bool {
 
 /// Brings the copies that a step of `level` reads up to date, or on their way.
 fn start(world: &mut World, level: usize) -> Result<(), Error> {
-    let mut levels = Vec::with_capacity(2);
-    for level in [Some(level), level.checked_sub(1)].into_iter().flatten() {
-        if take_stale(world, level) {
-            levels.push((level, Kind::Copies));
+    let mut stale = Vec::with_capacity(2);
+    stale.extend([Some(level), level.checked_sub(1)].into_iter().flatten());
+    stale.retain(|&level| take_stale(world, level));
+    let of = |kind| stale.iter().map(|&level| (level, kind)).collect::<Vec<_>>();
+    carry(world, &of(Kind::Copies), |field| {
+        field.settles_in_step.is_none()
+    })?;
+    let fields = operations(world, |field| field.settles_in_step.is_some());
+    world.resource_scope(|world, mut halos: Mut<Halos>| {
+        for &level in &stale {
+            halos.replace_partial(level, !fields.is_empty());
         }
-    }
-    carry(world, &levels, |field| !field.settles_in_step)?;
-    let fields = operations(world, |field| field.settles_in_step);
-    world.resource_scope(|world, mut halos: Mut<Halos>| halos.start(world, &levels, &fields))
+        halos.start(world, &of(Kind::Layers), &fields)
+    })
 }
 
 /// Lets everything settle that is under way.

@@ -26,7 +26,7 @@ pub(crate) fn create_root(world: &mut World) -> Result<(), Error> {
     })?;
     let rows = world.resource::<Topology>().rows(0).to_vec();
     regrid::enter(world, 0, rows);
-    Ok(halos::follow(world, 0..=levels)?)
+    halos::follow(world, 0..=levels)
 }
 
 /// Applies the ranks' `changes` to the patches of `level`; the own children created stand in `NewRows`, unfilled.
@@ -74,7 +74,7 @@ pub(crate) fn apply(world: &mut World, level: usize, changes: &Changes) -> Resul
     if let Some(moved) = moved {
         moved.settle(world, fine)?;
     }
-    Ok(halos::follow(world, level..=fine + 1)?)
+    halos::follow(world, level..=fine + 1)
 }
 
 fn own_octets(topology: &Topology, level: usize) -> Vec<Octet> {

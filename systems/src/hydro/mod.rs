@@ -66,7 +66,7 @@ impl Plugin for Hydro {
         // its step works on the interior while copies travel
         sim.world
             .resource_mut::<FieldRegistry>()
-            .settle_in_step::<Gas>();
+            .settle_in_step::<Gas>(config.method().ghosts());
         sim.systems_in(Limit::Propose, systems::courant);
         sim.systems_in(Advance::Fluid, systems::fluid);
         Ok(())

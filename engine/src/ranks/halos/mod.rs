@@ -7,6 +7,7 @@
 
 mod faces;
 mod lane;
+mod layers;
 mod moving;
 mod split;
 mod trip;
@@ -36,9 +37,12 @@ use trip::Trip;
 #[derive(Default)]
 struct LevelHalo {
     copies: Route<Piece>,
+    layers: Route<Piece>,
     averages: Route<Piece>,
     faces: Route<Face>,
     splitting: Splitting,
+    /// Whether only the layers of the copies are up to date.
+    partial: bool,
 }
 
 /// Memory of the device that parcels leave from and arrive in; one exchange uses it at a time.
@@ -95,15 +99,20 @@ fn connect(world: &mut World, device: Option<Device>) -> Result<Option<Device>, 
 
 /// Lists what travels for `levels` anew, after a change of the hierarchy.
 ///
+/// All ranks call this.
+///
 /// # Errors
-/// The device's memory does not suffice, or it fails.
-pub(super) fn follow(world: &mut World, levels: RangeInclusive<usize>) -> Result<(), DeviceError> {
+/// The device's memory does not suffice, or it fails; another rank has failed.
+pub(super) fn follow(world: &mut World, levels: RangeInclusive<usize>) -> Result<(), Error> {
     let fields = world.resource::<FieldRegistry>().operations();
     let (_, width) = packed(world, &fields);
+    let ghosts = fields
+        .iter()
+        .filter_map(|field| field.settles_in_step)
+        .max();
     world.resource_scope(|world, mut halos: Mut<Halos>| {
-        let (topology, shares) = (world.resource::<Topology>(), world.resource::<Shares>());
-        halos.list(topology, shares, levels)?;
-        halos.make_room_for_levels(width)
+        halos.list(world, levels, ghosts)?;
+        Ok(halos.make_room_for_levels(width)?)
     })
 }
 
@@ -134,12 +143,18 @@ impl Halos {
         connection.map_or(self.trip.counters, |connection| connection.counters())
     }
 
+    /// Whether only the layers of the copies of `level` are up to date that steps read; says what is so from now on.
+    pub(super) fn replace_partial(&mut self, level: usize, partial: bool) -> bool {
+        std::mem::replace(&mut self.levels[level].partial, partial)
+    }
+
     fn list(
         &mut self,
-        topology: &Topology,
-        shares: &Shares,
+        world: &World,
         levels: RangeInclusive<usize>,
-    ) -> Result<(), DeviceError> {
+        ghosts: Option<usize>,
+    ) -> Result<(), Error> {
+        let (topology, shares) = (world.resource::<Topology>(), world.resource::<Shares>());
         let device = self.device.as_ref();
         for (level, halo) in self.levels.iter_mut().enumerate() {
             if !levels.contains(&level) {
@@ -154,6 +169,12 @@ impl Halos {
             ] {
                 let lists = lists.iter().map(|(peer, list)| (*peer, &list[..]));
                 lane.set(device, lists, |face: &Face, _| *face)?;
+            }
+            if let Some(ghosts) = ghosts {
+                let (layers, copies) = (&mut halo.layers, &halo.copies);
+                let read = layers::read(topology, level, ghosts);
+                let ranks = world.resource::<Ranks>();
+                layers::list(layers, copies, &read, device, ranks)?;
             }
             halo.splitting
                 .follow(topology, level, self.own_device.as_ref())?;
@@ -174,12 +195,18 @@ impl Halos {
             together.max().unwrap_or(0)
         };
         let sends = most(|halo| {
-            let rows = [&halo.copies, &halo.averages].map(|route| route.sends.values());
-            [rows[0], rows[1], halo.faces.sends.values()]
+            [
+                halo.copies.sends.values(),
+                halo.averaged(),
+                halo.faces.sends.values(),
+            ]
         });
         let receives = most(|halo| {
-            let rows = [&halo.copies, &halo.averages].map(|route| route.receives.values());
-            [rows[0], rows[1], halo.faces.receives.values()]
+            [
+                halo.copies.receives.values(),
+                halo.averaged(),
+                halo.faces.receives.values(),
+            ]
         });
         self.make_room([sends * width, receives * width])
     }
@@ -198,6 +225,14 @@ impl Halos {
             }
         }
         Ok(())
+    }
+}
+
+impl LevelHalo {
+    /// The most that goes one way of averages, which are sent both ways.
+    fn averaged(&self) -> usize {
+        let Route { sends, receives } = &self.averages;
+        sends.values().max(receives.values())
     }
 }
 

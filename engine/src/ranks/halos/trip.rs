@@ -1,6 +1,6 @@
 //! Rows under way: started before those who need them begin, settled field by field.
 
-use super::lane::Route;
+use super::lane::{Lane, Route};
 use super::{Halos, LevelHalo, add_parcels, connection, packed};
 use crate::device::{DeviceError, DeviceLink, LinkCounters};
 use crate::error::Error;
@@ -17,6 +17,10 @@ use std::time::Instant;
 pub(in crate::ranks) enum Kind {
     /// From owners to copies.
     Copies,
+    /// The same, but only the layers that steps read.
+    Layers,
+    /// From owners to copies whose children the copies' ranks own.
+    Parents,
     /// Averages of children, to the owners of their parents.
     Averages,
 }
@@ -64,11 +68,16 @@ pub(super) struct Trip {
 }
 
 impl LevelHalo {
-    fn route(&self, kind: Kind) -> &Route<Piece> {
-        match kind {
+    /// What goes out and what comes in.
+    fn lanes(&self, kind: Kind) -> [&Lane<Piece>; 2] {
+        let Route { sends, receives } = match kind {
             Kind::Copies => &self.copies,
+            Kind::Layers => &self.layers,
             Kind::Averages => &self.averages,
-        }
+            // the way back of the averages
+            Kind::Parents => return [&self.averages.receives, &self.averages.sends],
+        };
+        [sends, receives]
     }
 }
 
@@ -102,9 +111,9 @@ impl Halos {
                 sent_before,
                 received_before,
             });
-            let route = self.levels[level].route(kind);
-            sent_before += route.sends.values();
-            received_before += route.receives.values();
+            let [out, into] = self.levels[level].lanes(kind);
+            sent_before += out.values();
+            received_before += into.values();
         }
         if self.device.is_some() {
             self.start_linked(world)
@@ -119,21 +128,21 @@ impl Halos {
         receives.clear();
         let trip = &mut self.trip;
         for part in &trip.parts {
-            let route = self.levels[part.level].route(part.kind);
+            let [out, into] = self.levels[part.level].lanes(part.kind);
             let memory = |start: u64, before: usize| start + (before * trip.width) as u64;
             let outgoing = memory(self.harbour.outgoing(), part.sent_before);
             let incoming = memory(self.harbour.incoming(), part.received_before);
             for passenger in &trip.passengers {
                 let pieces = OnDevice {
-                    list: route.sends.list(),
-                    count: route.sends.entries.len(),
+                    list: out.list(),
+                    count: out.entries.len(),
                     memory: outgoing,
                     packed: passenger.packed,
                 };
                 (passenger.field.pack_pieces_there)(world, part.level, &pieces)?;
             }
-            add_parcels(&route.sends, outgoing, trip.width, sends);
-            add_parcels(&route.receives, incoming, trip.width, receives);
+            add_parcels(out, outgoing, trip.width, sends);
+            add_parcels(into, incoming, trip.width, receives);
         }
         if let Some(link) = connection(world) {
             link.start(sends, receives)?;
@@ -147,18 +156,18 @@ impl Halos {
         let mut sends: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
         let mut receives: BTreeMap<usize, usize> = BTreeMap::new();
         for part in &trip.parts {
-            let route = self.levels[part.level].route(part.kind);
-            for stretch in &route.sends.stretches {
+            let [out, into] = self.levels[part.level].lanes(part.kind);
+            for stretch in &out.stretches {
                 let message = sends.entry(stretch.peer).or_default();
                 let start = message.len();
                 message.resize(start + stretch.values.len() * trip.width, 0);
-                let pieces = &route.sends.entries[stretch.entries.clone()];
+                let pieces = &out.entries[stretch.entries.clone()];
                 for Passenger { field, packed, .. } in &trip.passengers {
                     let out = &mut message[start..];
                     (field.pack_pieces)(world, part.level, pieces, *packed, out)?;
                 }
             }
-            for stretch in &route.receives.stretches {
+            for stretch in &into.stretches {
                 *receives.entry(stretch.peer).or_default() += stretch.values.len() * trip.width;
             }
         }
@@ -224,7 +233,7 @@ impl Halos {
         let packed = trip.passengers[passenger].packed;
         let mut read: BTreeMap<usize, usize> = BTreeMap::new();
         for part in &trip.parts {
-            let lane = &self.levels[part.level].route(part.kind).receives;
+            let [_, lane] = self.levels[part.level].lanes(part.kind);
             let State::Here(halo) = &trip.state else {
                 let memory = self.harbour.incoming() + (part.received_before * trip.width) as u64;
                 let pieces = OnDevice {

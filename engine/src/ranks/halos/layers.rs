@@ -1,0 +1,129 @@
+//! What a step reads of a copy: the layers of cells towards the own patches beside it.
+//!
+//! An own patch reads as many layers of a neighbour as its step has ghost cells. Where a neighbour is coarser it interpolates:
+//! of what surrounds its parent it reads the coarse cells under the ghosts and one beside each, of the parent, if that is a
+//! copy, any.
+
+use super::lane::{Lane, Route};
+use crate::device::Device;
+use crate::error::Error;
+use crate::field::pieces::Piece;
+use crate::mesh::Topology;
+use crate::mesh::topology::offset;
+use crate::ranks::{Message, Ranks, RanksError};
+use nestar_kernels::PATCH;
+use nestar_kernels::mesh::SELF;
+use std::collections::BTreeMap;
+
+/// First cell and end along each axis.
+pub(super) type Bounds = [[u32; 2]; 3];
+
+const SIDE: u32 = PATCH as u32;
+const WHOLE: Bounds = [[0, SIDE]; 3];
+
+/// The layers of the copies of `level` that steps with `ghosts` layers of ghost cells read, by row.
+pub(super) fn read(topology: &Topology, level: usize, ghosts: usize) -> BTreeMap<u32, Bounds> {
+    let mut all = BTreeMap::new();
+    for &row in topology.rows(level) {
+        add(&mut all, topology, row, ghosts as u32);
+    }
+    let beneath = ghosts.div_ceil(2) as u32 + 1;
+    let octets = topology.octets(level + 1).iter();
+    for octet in octets.filter(|octet| octet.owned != 0) {
+        if let Some(parent) = topology.parent(octet.first) {
+            add(&mut all, topology, parent, beneath);
+        }
+    }
+    all
+}
+
+/// Adds `depth` layers of the copies around `row` that face it.
+fn add(all: &mut BTreeMap<u32, Bounds>, topology: &Topology, row: u32, depth: u32) {
+    for (d, &beside) in topology.neighbours(row).iter().enumerate() {
+        let Ok(copy) = u32::try_from(beside) else {
+            continue;
+        };
+        if topology.is_owned(copy) {
+            continue;
+        }
+        let facing = if d == SELF { WHOLE } else { facing(d, depth) };
+        let bounds = all.entry(copy).or_insert(facing);
+        for (known, more) in bounds.iter_mut().zip(facing) {
+            *known = [known[0].min(more[0]), known[1].max(more[1])];
+        }
+    }
+}
+
+/// The cells of a neighbour in direction `d` within `depth` of the patch.
+fn facing(d: usize, depth: u32) -> Bounds {
+    let depth = depth.min(SIDE);
+    offset(d).map(|step| match step {
+        -1 => [SIDE - depth, SIDE],
+        1 => [0, depth],
+        _ => [0, SIDE],
+    })
+}
+
+/// Lists what steps `read` of the copies, of which `copies` lists whole rows: who keeps copies tells their owners. All ranks
+/// call this.
+pub(super) fn list(
+    layers: &mut Route<Piece>,
+    copies: &Route<Piece>,
+    read: &BTreeMap<u32, Bounds>,
+    device: Option<&Device>,
+    ranks: &Ranks,
+) -> Result<(), Error> {
+    let wanted = |piece: &Piece| read.get(&piece.row).copied().unwrap_or(WHOLE);
+    let mut own = BTreeMap::new();
+    let mut messages = Vec::new();
+    for stretch in &copies.receives.stretches {
+        let pieces = &copies.receives.entries[stretch.entries.clone()];
+        let list: Vec<Bounds> = pieces.iter().map(wanted).collect();
+        let bytes = list.iter().flatten().flatten().map(|&i| i as u8).collect();
+        let peer = stretch.peer;
+        messages.push(Message { peer, bytes });
+        own.insert(peer, list);
+    }
+    let received = ranks.communicator().exchange(messages)?;
+    let asked: BTreeMap<usize, Vec<Bounds>> = received.iter().map(asked_of).collect();
+    set(&mut layers.receives, &copies.receives, &own, device)?;
+    set(&mut layers.sends, &copies.sends, &asked, device)
+}
+
+/// What a rank asks of its copies here, in the order of the plan.
+fn asked_of(message: &Message) -> (usize, Vec<Bounds>) {
+    let entries = message.bytes.as_chunks::<6>().0.iter();
+    let one =
+        |&[a, b, c, d, e, f]: &[u8; 6]| [[a, b], [c, d], [e, f]].map(|ends| ends.map(u32::from));
+    (message.peer, entries.map(one).collect())
+}
+
+/// Makes the pieces of a lane from its whole rows and what is wanted of them.
+fn set(
+    lane: &mut Lane<Piece>,
+    whole: &Lane<Piece>,
+    wanted: &BTreeMap<usize, Vec<Bounds>>,
+    device: Option<&Device>,
+) -> Result<(), Error> {
+    let mut lists = Vec::with_capacity(whole.stretches.len());
+    for stretch in &whole.stretches {
+        let rows = whole.entries[stretch.entries.clone()].iter();
+        let bounds = wanted.get(&stretch.peer).map_or(&[][..], |list| list);
+        if bounds.len() != rows.len() {
+            let (peer, rows) = (stretch.peer, rows.len());
+            return Err(RanksError::Transport(format!(
+                "rank {peer} tells about {} of {rows} copies",
+                bounds.len()
+            ))
+            .into());
+        }
+        let list: Vec<(u32, Bounds)> = rows.map(|p| p.row).zip(bounds.iter().copied()).collect();
+        lists.push((stretch.peer, list));
+    }
+    let lists = lists.iter().map(|(peer, list)| (*peer, &list[..]));
+    let piece = |(row, bounds): &(u32, Bounds), before| {
+        let length = bounds.map(|[first, end]| end - first);
+        Piece::part(*row, before, bounds.map(|[first, _]| first), length)
+    };
+    Ok(lane.set(device, lists, piece)?)
+}
