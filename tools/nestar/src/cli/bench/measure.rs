@@ -256,6 +256,7 @@ fn device_since(now: &DeviceCounters, then: &DeviceCounters) -> DeviceCounters {
         synchronisations: now.synchronisations - then.synchronisations,
         bytes_up: now.bytes_up - then.bytes_up,
         bytes_down: now.bytes_down - then.bytes_down,
+        allocations: now.allocations - then.allocations,
         kernels: kernels.filter(|kernel| kernel.launches > 0).collect(),
     }
 }
