@@ -19,7 +19,7 @@ pub use provenance::BuildInfo;
 use crate::error::Error;
 use crate::memory::{MemoryGuard, Shortage};
 use crate::mesh::Topology;
-use crate::ranks::{Ranks, Reduction};
+use crate::ranks::Ranks;
 use crate::simulation::Simulation;
 use crate::time::{Levels, RunCounters, StepReport};
 use diagnostics::{Diagnostics, resident_bytes};
@@ -228,7 +228,6 @@ impl Simulation {
         let end = self.settings.time.end;
         let most = self.settings.time.max_steps;
         let (mut told, mut stepped) = (false, false);
-        let mut usage = Usage::of(self, course.in_process)?;
         loop {
             let votes = course.output.vote(options.stop.load(Ordering::Relaxed))?;
             if stepped && (votes.due || course.output.is_due(self)) {
@@ -237,9 +236,7 @@ impl Simulation {
             if let Some(shortage) = self.world.resource::<MemoryGuard>().shortage.clone() {
                 return Ok(Ending::OutOfMemory(shortage.resumable()));
             }
-            if usage.capped > 0 && !std::mem::replace(&mut told, true) {
-                self.tell_of_cap(options)?;
-            }
+            self.tell_of_cap(options, &mut told);
             let clock = self.world.resource::<Levels>().clock(0);
             if clock.time >= end || (most > 0 && clock.steps >= most) {
                 return Ok(Ending::Done);
@@ -253,31 +250,25 @@ impl Simulation {
             let report = self.driver.root_step(&mut self.world, until)?;
             let seconds = step_start.elapsed().as_secs_f64();
             let updates = self.world.resource::<RunCounters>().cell_updates - before;
-            usage = Usage::of(self, course.in_process)?;
-            let rate = updates as f64 / seconds;
-            let progress = self.progress(&report, rate, usage.capped, course);
-            course.row(self, &progress, usage.memory)?;
+            let progress = self.progress(&report, updates as f64 / seconds, course);
+            course.row(self, &progress)?;
             options.observer.step(&progress);
             stepped = true;
         }
     }
 
-    /// Tells that memory keeps patches of some rank from being refined; all ranks call this.
-    fn tell_of_cap(&self, options: &mut RunOptions) -> Result<(), Error> {
-        let ranks = self.world.resource::<Ranks>();
-        let cap = self.world.resource::<MemoryGuard>().first_cap.as_ref();
-        let own = cap.map_or_else(String::new, Shortage::fact);
-        let all = ranks.communicator().all_gather(own.as_bytes())?;
-        let first = all.iter().find(|fact| !fact.is_empty());
-        if let (Some(fact), 0) = (first, ranks.rank()) {
-            let fact = String::from_utf8_lossy(fact);
-            let note = format!("note: goes on with the patches that fit: {fact}");
+    /// Tells once that memory keeps patches from being refined; the ranks have agreed which.
+    fn tell_of_cap(&self, options: &mut RunOptions, told: &mut bool) {
+        let guard = self.world.resource::<MemoryGuard>();
+        let first = self.world.resource::<Ranks>().rank() == 0;
+        if let Some(cap) = guard.first_cap.as_ref().filter(|_| first && !*told) {
+            *told = true;
+            let note = format!("note: goes on with the patches that fit: {}", cap.fact());
             options.observer.note(&note);
         }
-        Ok(())
     }
 
-    fn progress(&self, report: &StepReport, rate: f64, capped: u64, course: &Course) -> Progress {
+    fn progress(&self, report: &StepReport, rate: f64, course: &Course) -> Progress {
         let clock = self.world.resource::<Levels>().clock(0);
         let topology = self.world.resource::<Topology>();
         Progress {
@@ -290,7 +281,7 @@ impl Simulation {
             patches: (0..=self.settings.mesh.max_level)
                 .map(|level| topology.count(level))
                 .collect(),
-            capped,
+            capped: self.world.resource::<MemoryGuard>().capped,
             rate,
             wall: course.start.elapsed().as_secs_f64(),
         }
@@ -310,31 +301,14 @@ struct Course<'a> {
 
 impl Course<'_> {
     /// Writes the row of a root step. All ranks call this; whether it could be written is for the next vote.
-    fn row(&mut self, sim: &Simulation, progress: &Progress, memory: u64) -> Result<(), Error> {
+    fn row(&mut self, sim: &Simulation, progress: &Progress) -> Result<(), Error> {
+        // ranks that are threads of one process share its memory
+        let own = resident_bytes() / self.in_process.max(1);
+        let memory = sim.world.resource::<Ranks>().sum(own)?;
         let seconds = self.output.seconds();
         let row = self.diagnostics.row(sim, progress, memory, seconds)?;
         let appended = self.diagnostics.append(&row);
         self.output.note(appended);
         Ok(())
-    }
-}
-
-/// What all ranks together take, or had to do without.
-struct Usage {
-    /// Resident memory, bytes.
-    memory: u64,
-    /// Patches that memory kept from being refined so far.
-    capped: u64,
-}
-
-impl Usage {
-    /// The present usage; `in_process` ranks are threads of this process, which share its memory. All ranks call this.
-    fn of(sim: &Simulation, in_process: u64) -> Result<Self, Error> {
-        let capped = sim.world.resource::<MemoryGuard>().capped;
-        let mut sums = [resident_bytes() / in_process.max(1), capped];
-        let ranks = sim.world.resource::<Ranks>().communicator();
-        ranks.reduce(Reduction::Sum, &mut sums)?;
-        let [memory, capped] = sums;
-        Ok(Self { memory, capped })
     }
 }

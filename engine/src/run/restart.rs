@@ -75,6 +75,7 @@ fn restore_from(
     path: &Path,
 ) -> Result<Restored, Error> {
     let (snapshot, state) = got(ranks, path, open(sim, path))?;
+    require_room(sim, &snapshot)?;
     let finest = snapshot.levels().len().saturating_sub(1);
     regrid::create_root(&mut sim.world);
     got(ranks, path, check_faults(&mut sim.world))?;
@@ -112,7 +113,6 @@ fn open(sim: &mut Simulation, path: &Path) -> Result<(Snapshot, State), Error> {
         ))
     })?;
     check_state(sim, &snapshot, &state)?;
-    require_room(sim, &snapshot)?;
     restore_clocks(sim, &state)?;
     Ok((snapshot, state))
 }
@@ -144,16 +144,11 @@ fn check_state(sim: &Simulation, snapshot: &Snapshot, state: &State) -> Result<(
     )))
 }
 
-/// This rank's share of the snapshot's patches must fit into memory.
+/// All patches of the snapshot must fit into the memory of the ranks. All ranks call this.
 fn require_room(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {
-    let ranks = sim.world.resource::<Ranks>().size();
-    let root = sim.world.resource::<Topology>().root_rows();
-    let finer = snapshot
-        .levels()
-        .skip(1)
-        .map(|level| level.patches as usize);
-    let share = |patches: usize| patches.div_ceil(ranks).next_multiple_of(8);
-    let rows = share(root) + finer.map(share).sum::<usize>();
+    let finer = snapshot.levels().skip(1);
+    let finer: u64 = finer.map(|level| level.patches).sum();
+    let rows = sim.world.resource::<Topology>().root_rows() + finer as usize;
     let finest = snapshot.levels().len().saturating_sub(1);
     let shortage = memory::shortage(&sim.world, rows, finest)?;
     shortage.map_or(Ok(()), |shortage| {
