@@ -93,6 +93,35 @@ fn one_digest_for_any_number_of_threads() {
 }
 
 #[test]
+fn ranks_of_one_process_share_a_run_and_go_on_as_others() {
+    let place = Place::with(BLAST);
+    let run = |more: &[&str]| {
+        let outcome = place.nestar(&[&["run", "deck.toml"], more].concat());
+        outcome.has_status(0);
+        outcome
+    };
+    run(&["--output", "alone"]);
+    let short = ["--output", "shared", "--set", "time.max_steps=5"];
+    let first = run(&[&short[..], &["--ranks", "3"]].concat());
+    first.tells(&["ranks: 3, 3 on this host, connected by threads"]);
+    assert_eq!(
+        first.err.matches("done: step 5").count(),
+        1,
+        "{}",
+        first.err
+    );
+    let more = ["--output", "shared", "--resume", "--ranks", "2"];
+    run(&more).tells(&[
+        "continues from shared/snapshots/000001.zarr",
+        "done: step 12",
+    ]);
+    assert_eq!(place.digest("shared"), place.digest("alone"));
+    let log = place.read("shared/run.log");
+    assert_eq!(log.lines().filter(|l| l.starts_with("step ")).count(), 12);
+    assert_eq!(place.read("shared/diagnostics.csv").lines().count(), 13);
+}
+
+#[test]
 fn resuming_where_nothing_is_starts_from_the_beginning_and_says_so() {
     let place = Place::with(BLAST);
     let outcome = place.nestar(&["run", "deck.toml", "--resume", "--set", "time.max_steps=1"]);

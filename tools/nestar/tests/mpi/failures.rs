@@ -2,11 +2,9 @@
 
 use crate::Case;
 use crate::launcher::{Launcher, Outcome};
-use std::path::PathBuf;
+use crate::place::{PROGRAM, Place};
 use std::process::Command;
 use std::time::Duration;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_nestar");
 
 /// Gas at rest, for one step.
 const REST: &str = "
@@ -28,24 +26,6 @@ pub fn cases() -> Vec<Case> {
         ),
         Case::new("failures::a_rank_that_fails_by_itself_ends_all", deserter),
     ]
-}
-
-/// A directory with the deck `deck.toml`, removed at the end.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str, deck: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("nestar-mpi-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary directory");
-        std::fs::write(path.join("deck.toml"), deck).expect("a file in it");
-        Self(path)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 fn ends_soon(outcome: &Outcome) {

@@ -37,8 +37,13 @@ impl Launcher {
         self.start(place, &[&["-n", &ranks, program], arguments].concat())
     }
 
-    /// Runs the launcher with arguments of one's own, in `place`.
+    /// Runs the launcher with arguments of one's own, in `place`, to its end.
     pub fn start(&self, place: &Path, arguments: &[&str]) -> Outcome {
+        self.begin(place, arguments).end()
+    }
+
+    /// Starts the launcher with arguments of one's own, in `place`.
+    pub fn begin(&self, place: &Path, arguments: &[&str]) -> Job {
         let mut command = Command::new(&self.0);
         command
             .current_dir(place)
@@ -60,12 +65,37 @@ impl Launcher {
         let mut child = child.unwrap_or_else(|e| panic!("{}: {e}", self.0.display()));
         let out = collect(child.stdout.take());
         let err = collect(child.stderr.take());
-        let status = wait(&mut child, start);
+        Job {
+            child,
+            out,
+            err,
+            start,
+        }
+    }
+}
+
+/// A job under way.
+pub struct Job {
+    child: Child,
+    out: thread::JoinHandle<String>,
+    err: thread::JoinHandle<String>,
+    start: Instant,
+}
+
+impl Job {
+    /// The launcher's process id.
+    pub fn process(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    /// Waits for the end of the job.
+    pub fn end(mut self) -> Outcome {
+        let status = wait(&mut self.child, self.start);
         Outcome {
             status,
-            out: out.join().unwrap_or_default(),
-            err: err.join().unwrap_or_default(),
-            time: start.elapsed(),
+            out: self.out.join().unwrap_or_default(),
+            err: self.err.join().unwrap_or_default(),
+            time: self.start.elapsed(),
         }
     }
 }

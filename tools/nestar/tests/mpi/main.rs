@@ -2,8 +2,10 @@
 //!
 //! The launcher is `mpiexec`, or what `NESTAR_MPIEXEC` names; `cargo xtask test` installs one where there is none.
 
+mod directory;
 mod failures;
 mod launcher;
+mod place;
 mod role;
 mod runs;
 mod transport;
@@ -32,7 +34,12 @@ fn main() -> ExitCode {
     if let Some(status) = role::of(&arguments) {
         return status;
     }
-    let topics = [transport::cases(), failures::cases(), runs::cases()];
+    let topics = [
+        transport::cases(),
+        failures::cases(),
+        runs::cases(),
+        directory::cases(),
+    ];
     let cases: Vec<Case> = topics.into_iter().flatten().collect();
     // as the standard harness takes them: words that names contain, and options that do not matter here
     let words: Vec<&String> = arguments

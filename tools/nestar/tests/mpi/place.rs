@@ -1,0 +1,79 @@
+//! Directories in which jobs run.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// The program under test.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_nestar");
+
+/// A directory with the deck `deck.toml`, removed at the end.
+pub struct Place(pub PathBuf);
+
+impl Place {
+    pub fn new(name: &str, deck: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("nestar-mpi-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary directory");
+        std::fs::write(path.join("deck.toml"), deck).expect("a file in it");
+        Self(path)
+    }
+
+    /// The digest of the latest snapshot of a run; every snapshot of it can be read.
+    pub fn digest(&self, run: &str) -> String {
+        let mut latest = String::new();
+        for name in self.snapshots(run) {
+            let mut command = Command::new(PROGRAM);
+            command.current_dir(&self.0);
+            command.args(["digest", &format!("{run}/snapshots/{name}")]);
+            let output = command.output().expect("the program starts");
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            latest = said.split_whitespace().next().unwrap_or_default().into();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(latest.len(), 64, "{name}: {said}{errors}");
+        }
+        latest
+    }
+
+    /// Names of the complete snapshots of a run.
+    pub fn snapshots(&self, run: &str) -> Vec<String> {
+        let mut names = self.names(run);
+        names.retain(|name| !name.starts_with('.'));
+        names
+    }
+
+    /// Names of all that lies in a run's folder of snapshots, if there is one.
+    pub fn names(&self, run: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.join(run).join("snapshots"));
+        let entries = entries.into_iter().flatten();
+        let name = |entry: std::io::Result<std::fs::DirEntry>| {
+            let name = entry.expect("an entry").file_name();
+            name.to_string_lossy().into_owned()
+        };
+        let mut names: Vec<String> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+
+    /// Root steps that a run has told of so far.
+    pub fn steps(&self, run: &str) -> usize {
+        let table = self.0.join(run).join("diagnostics.csv");
+        let rows = std::fs::read_to_string(table).map_or(0, |text| text.lines().count());
+        rows.saturating_sub(1)
+    }
+
+    /// Waits until a run has told of some root steps.
+    pub fn wait_for_steps(&self, run: &str, steps: usize) {
+        let start = Instant::now();
+        while self.steps(run) < steps {
+            let patience = start.elapsed() < Duration::from_secs(60);
+            assert!(patience, "waited too long for {steps} root steps");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
