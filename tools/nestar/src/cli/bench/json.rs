@@ -66,7 +66,23 @@ fn result(m: &Measurement) -> Value {
             "per_root_step": traffic(device, m.steps),
             "per_level_step": traffic(device, run.level_steps),
         })),
+        "imbalance": run.work.imbalance(m.place.ranks),
+        "halos": halos(m),
         "profile": m.profile.as_ref().map(profile),
+    })
+}
+
+/// What the first rank and others sent each other; none where it is alone.
+fn halos(m: &Measurement) -> Option<Value> {
+    let halos = &m.timed.halos;
+    (m.place.ranks > 1).then(|| {
+        json!({
+            "way": m.place.link,
+            "exchanges": halos.exchanges,
+            "bytes_sent": halos.bytes_sent,
+            "bytes_received": halos.bytes_received,
+            "waited_seconds": halos.waited,
+        })
     })
 }
 
@@ -83,6 +99,7 @@ fn traffic(device: &DeviceCounters, steps: u64) -> Value {
     json!({
         "launches": per(device.launches),
         "synchronisations": per(device.synchronisations),
+        "allocations": per(device.allocations),
         "bytes_up": per(device.bytes_up),
         "bytes_down": per(device.bytes_down),
     })
@@ -103,6 +120,8 @@ fn profile(profile: &Profile) -> Value {
         "wall_seconds": profile.wall,
         "cell_updates": profile.cell_updates,
         "device_seconds": profile.seconds(),
+        "halo_seconds": profile.link.seconds,
+        "exposed_halo_seconds": profile.link.exposed,
         "kernels": kernels.collect::<Vec<_>>(),
     })
 }

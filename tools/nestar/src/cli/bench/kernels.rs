@@ -1,7 +1,7 @@
 //! What each kernel of a device took.
 
 use super::measure::Stretch;
-use nestar::engine::device::KernelCounters;
+use nestar::engine::device::{KernelCounters, LinkTimes};
 
 /// The kernels in a stretch of steps in which each was timed.
 pub struct Profile {
@@ -11,6 +11,8 @@ pub struct Profile {
     pub cell_updates: u64,
     /// The kernels, the longest first.
     pub kernels: Vec<KernelTime>,
+    /// Times of the exchanges over a direct link.
+    pub link: LinkTimes,
 }
 
 /// A kernel.
@@ -41,6 +43,7 @@ impl Profile {
             wall: stretch.wall,
             cell_updates: stretch.run.cell_updates,
             kernels,
+            link: stretch.halos.times,
         }
     }
 

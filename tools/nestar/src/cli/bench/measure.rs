@@ -6,11 +6,13 @@ use super::text::{precision, root};
 use nestar::Error;
 use nestar::engine;
 use nestar::engine::config::PrecisionChoice;
-use nestar::engine::device::{ComputeDevice, Device, DeviceCounters, DeviceMemory};
+use nestar::engine::device::{
+    ComputeDevice, Device, DeviceCounters, DeviceMemory, LinkCounters, LinkTimes,
+};
 use nestar::engine::field::FieldRegistry;
 use nestar::engine::mesh::Topology;
 use nestar::engine::patch::CELLS;
-use nestar::engine::ranks::Ranks;
+use nestar::engine::ranks::{Connection, Halos, Ranks};
 use nestar::engine::run::diagnostics::resident_bytes;
 use nestar::engine::time::RunCounters;
 use nestar_deck::Deck;
@@ -55,6 +57,8 @@ pub struct Place {
     pub ranks: usize,
     /// What connects them.
     pub library: String,
+    /// The way of the halos between their devices.
+    pub link: Option<String>,
 }
 
 /// A stretch of root steps.
@@ -66,6 +70,8 @@ pub struct Stretch {
     pub run: RunCounters,
     /// What the device did.
     pub device: Option<DeviceCounters>,
+    /// What this rank and others sent each other.
+    pub halos: LinkCounters,
 }
 
 impl Stretch {
@@ -181,7 +187,17 @@ fn place(sim: &engine::Simulation, library: &str) -> Place {
         threads: rayon::current_num_threads(),
         ranks: sim.world.resource::<Ranks>().size(),
         library: library.into(),
+        link: connection(sim).map(|connection| connection.describe()),
     }
+}
+
+/// The link of this rank's device with those of others.
+fn connection(sim: &engine::Simulation) -> Option<&Connection> {
+    sim.world.get_resource::<Connection>()
+}
+
+fn halos(sim: &engine::Simulation) -> LinkCounters {
+    sim.world.resource::<Halos>().counters(connection(sim))
 }
 
 fn memory(sim: &engine::Simulation) -> Result<Memory, Error> {
@@ -208,6 +224,7 @@ fn stretch(sim: &mut engine::Simulation, steps: u64) -> Result<Stretch, Error> {
     idle()?;
     let before = counters(sim);
     let device_before = device.as_ref().map(Device::counters);
+    let halos_before = halos(sim);
     let start = Instant::now();
     for _ in 0..steps {
         sim.root_step(sim.settings.time.end)?;
@@ -224,7 +241,22 @@ fn stretch(sim: &mut engine::Simulation, steps: u64) -> Result<Stretch, Error> {
         device: after
             .zip(device_before)
             .map(|(now, then)| device_since(&now, &then)),
+        halos: halos_since(&halos(sim), &halos_before),
     })
+}
+
+fn halos_since(now: &LinkCounters, then: &LinkCounters) -> LinkCounters {
+    LinkCounters {
+        exchanges: now.exchanges - then.exchanges,
+        bytes_sent: now.bytes_sent - then.bytes_sent,
+        bytes_received: now.bytes_received - then.bytes_received,
+        waited: now.waited - then.waited,
+        times: LinkTimes {
+            timed: now.times.timed - then.times.timed,
+            seconds: now.times.seconds - then.times.seconds,
+            exposed: now.times.exposed - then.times.exposed,
+        },
+    }
 }
 
 fn run_since(now: &RunCounters, then: &RunCounters) -> RunCounters {
@@ -254,6 +286,7 @@ fn device_since(now: &DeviceCounters, then: &DeviceCounters) -> DeviceCounters {
     DeviceCounters {
         launches: now.launches - then.launches,
         synchronisations: now.synchronisations - then.synchronisations,
+        allocations: now.allocations - then.allocations,
         bytes_up: now.bytes_up - then.bytes_up,
         bytes_down: now.bytes_down - then.bytes_down,
         allocations: now.allocations - then.allocations,

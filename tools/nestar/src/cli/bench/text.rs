@@ -105,15 +105,53 @@ pub fn block(m: &Measurement) -> String {
         line("traffic", traffic(device, m.steps, "root step"));
         line("", traffic(device, run.level_steps, "level step"));
     }
+    if m.place.ranks > 1 {
+        let imbalance = 100.0 * run.work.imbalance(m.place.ranks);
+        line(
+            "ranks",
+            format!("{}, imbalance {imbalance:.2}%", m.place.ranks),
+        );
+        line("halos", halos(m));
+    }
     line("memory", memory(m));
     if let Some(busy) = m.busy() {
         let (busy, host) = (100.0 * busy, 100.0 * (1.0 - busy));
         line("busy", format!("device {busy:.1}%, host alone {host:.1}%"));
     }
     if let Some(profile) = &m.profile {
+        if profile.link.timed > 0 {
+            line("overlap", overlap(profile));
+        }
         text += &kernels(profile);
     }
     text
+}
+
+/// What the first rank and others sent each other.
+fn halos(m: &Measurement) -> String {
+    let halos = &m.timed.halos;
+    let per = |count: u64| count as f64 / m.timed.run.level_steps.max(1) as f64;
+    format!(
+        "per level step: {:.1} exchanges, {} out, {} in; the host waited {:.2}% of the time{}",
+        per(halos.exchanges),
+        shown(per(halos.bytes_sent) as u64),
+        shown(per(halos.bytes_received) as u64),
+        100.0 * halos.waited / m.timed.wall,
+        m.place
+            .link
+            .as_ref()
+            .map_or_else(String::new, |link| format!("; {link}"))
+    )
+}
+
+/// How much of the exchanges passes while the device is at work.
+fn overlap(profile: &Profile) -> String {
+    let share = |seconds: f64| 100.0 * seconds / profile.wall;
+    format!(
+        "halos under way {:.1}% of the time, {:.2}% with nothing else to do",
+        share(profile.link.seconds),
+        share(profile.link.exposed)
+    )
 }
 
 /// The share of each phase in the wall time of the host.
