@@ -286,7 +286,6 @@ fn device_since(now: &DeviceCounters, then: &DeviceCounters) -> DeviceCounters {
     DeviceCounters {
         launches: now.launches - then.launches,
         synchronisations: now.synchronisations - then.synchronisations,
-        allocations: now.allocations - then.allocations,
         bytes_up: now.bytes_up - then.bytes_up,
         bytes_down: now.bytes_down - then.bytes_down,
         allocations: now.allocations - then.allocations,
