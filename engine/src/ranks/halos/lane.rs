@@ -54,7 +54,8 @@ impl<T: Pod> Listed<T> {
         if known < values.len() {
             // the old one goes first, to make room
             self.0 = None;
-            self.0 = Some(device.buffer(values.len() + values.len() / 8)?);
+            // lists are short, and memory is long in coming: a level that grows shall not ask for it at every regrid
+            self.0 = Some(device.buffer(2 * values.len())?);
         }
         match &self.0 {
             Some(buffer) => device.upload(buffer, 0, values),

@@ -13,6 +13,7 @@ use crate::mesh::topology::offset;
 use crate::ranks::{Message, Ranks, RanksError};
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::SELF;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// First cell and end along each axis.
@@ -21,37 +22,56 @@ pub(super) type Bounds = [[u32; 2]; 3];
 const SIDE: u32 = PATCH as u32;
 const WHOLE: Bounds = [[0, SIDE]; 3];
 
-/// The layers of the copies of `level` that steps with `ghosts` layers of ghost cells read, by row.
-pub(super) fn read(topology: &Topology, level: usize, ghosts: usize) -> BTreeMap<u32, Bounds> {
-    let mut all = BTreeMap::new();
-    for &row in topology.rows(level) {
-        add(&mut all, topology, row, ghosts as u32);
+/// What is read of copies, ascending by row.
+pub(super) struct Reads(Vec<(u32, Bounds)>);
+
+impl Reads {
+    /// What is read of `row`; all of it where nothing is known.
+    fn of(&self, row: u32) -> Bounds {
+        let found = self.0.binary_search_by_key(&row, |(row, _)| *row);
+        found.map_or(WHOLE, |at| self.0[at].1)
     }
-    let beneath = ghosts.div_ceil(2) as u32 + 1;
-    let octets = topology.octets(level + 1).iter();
-    for octet in octets.filter(|octet| octet.owned != 0) {
-        if let Some(parent) = topology.parent(octet.first) {
-            add(&mut all, topology, parent, beneath);
-        }
-    }
-    all
 }
 
-/// Adds `depth` layers of the copies around `row` that face it.
-fn add(all: &mut BTreeMap<u32, Bounds>, topology: &Topology, row: u32, depth: u32) {
-    for (d, &beside) in topology.neighbours(row).iter().enumerate() {
-        let Ok(copy) = u32::try_from(beside) else {
-            continue;
+/// The layers of the copies of `level` that steps with `ghosts` layers of ghost cells read.
+pub(super) fn read(topology: &Topology, level: usize, ghosts: usize) -> Reads {
+    let beneath = ghosts.div_ceil(2) + 1;
+    let rows = topology.rows(level).par_iter().with_min_len(512);
+    let beside = rows.flat_map_iter(|&row| facing_copies(topology, row, ghosts));
+    let octets = topology.octets(level + 1).par_iter().with_min_len(512);
+    let parents = octets.filter(|octet| octet.owned != 0);
+    let parents = parents.filter_map(|octet| topology.parent(octet.first));
+    let around = parents.flat_map_iter(|row| facing_copies(topology, row, beneath));
+    let mut all: Vec<(u32, Bounds)> = beside.chain(around).collect();
+    all.par_sort_unstable_by_key(|(row, _)| *row);
+    all.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            let ends = |[a, b]: [[u32; 2]; 2]| [a[0].min(b[0]), a[1].max(b[1])];
+            kept.1 = [0, 1, 2].map(|axis| ends([kept.1[axis], next.1[axis]]));
+        }
+        same
+    });
+    Reads(all)
+}
+
+/// The copies around `row`, and `depth` layers of each that face it.
+fn facing_copies(
+    topology: &Topology,
+    row: u32,
+    depth: usize,
+) -> impl Iterator<Item = (u32, Bounds)> {
+    let around = topology.neighbours(row).iter().enumerate();
+    around.filter_map(move |(d, &beside)| {
+        let copy = u32::try_from(beside).ok();
+        let copy = copy.filter(|&copy| !topology.is_owned(copy))?;
+        let bounds = if d == SELF {
+            WHOLE
+        } else {
+            facing(d, depth as u32)
         };
-        if topology.is_owned(copy) {
-            continue;
-        }
-        let facing = if d == SELF { WHOLE } else { facing(d, depth) };
-        let bounds = all.entry(copy).or_insert(facing);
-        for (known, more) in bounds.iter_mut().zip(facing) {
-            *known = [known[0].min(more[0]), known[1].max(more[1])];
-        }
-    }
+        Some((copy, bounds))
+    })
 }
 
 /// The cells of a neighbour in direction `d` within `depth` of the patch.
@@ -69,11 +89,11 @@ fn facing(d: usize, depth: u32) -> Bounds {
 pub(super) fn list(
     layers: &mut Route<Piece>,
     copies: &Route<Piece>,
-    read: &BTreeMap<u32, Bounds>,
+    read: &Reads,
     device: Option<&Device>,
     ranks: &Ranks,
 ) -> Result<(), Error> {
-    let wanted = |piece: &Piece| read.get(&piece.row).copied().unwrap_or(WHOLE);
+    let wanted = |piece: &Piece| read.of(piece.row);
     let mut own = BTreeMap::new();
     let mut messages = Vec::new();
     for stretch in &copies.receives.stretches {
