@@ -90,6 +90,8 @@ pub struct DevicePool {
     maps: BTreeMap<String, Kernel>,
     changes: Vec<u64>,
     staging: Mutex<Option<Staging>>,
+    /// Working space of the totals, kept since memory is long in coming.
+    sums: Mutex<Option<Buffer<f64>>>,
     rows: usize,
     most_rows: usize,
 }
@@ -130,6 +132,7 @@ impl DevicePool {
             maps: BTreeMap::new(),
             changes: vec![0; levels],
             staging: Mutex::new(None),
+            sums: Mutex::new(None),
             rows: 0,
             most_rows,
         })

@@ -2,10 +2,11 @@
 
 use super::parameters::{MOST_NODES, TotalsParameters};
 use super::{DevicePool, DeviceTopology, shape};
-use crate::device::DeviceError;
+use crate::device::{Buffer, DeviceError};
 use crate::field::totals::pairwise;
 use nestar_kernels::CELLS;
 use std::ops::Range;
+use std::sync::PoisonError;
 
 /// Most halvings of a level that are left to the host.
 const DEPTH: u32 = 10;
@@ -34,14 +35,15 @@ impl DevicePool {
             return Ok(Vec::new());
         }
         let (nodes, parts) = divided(nodes, count);
-        let sums = self.device.buffer::<f64>(count * self.components)?;
-        let of_parts = self.device.buffer::<f64>(parts * self.components)?;
+        let (of_patches, of_parts) = (count * self.components, parts * self.components);
+        let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let sums = self.space(&mut sums, of_patches + of_parts)?;
         let mut parameters = TotalsParameters {
             level: self.bank(bank),
             rows: tables.rows(level),
             first_child: tables.first_child(),
             sums: sums.address(),
-            parts: of_parts.address(),
+            parts: sums.address() + (of_patches * size_of::<f64>()) as u64,
             count: nodes.len() as i32,
             reserved: 0,
             nodes: [[0; 4]; MOST_NODES],
@@ -54,14 +56,31 @@ impl DevicePool {
             .launch(&self.kernels.sum_patches, shape(count, 64), &parameters)?;
         self.device
             .launch(&self.kernels.sum_parts, shape(parts, 32), &parameters)?;
-        let mut values = vec![0.0; parts * self.components];
-        self.device.download(&of_parts, 0, &mut values)?;
+        let mut values = vec![0.0; of_parts];
+        self.device.download(sums, of_patches, &mut values)?;
         let sum = |&[_, _, depth, first]: &Node, c| {
             let first = first as usize;
             pairwise(&values, c, self.components, first, first + (1 << depth))
         };
         let of_node = |node| (0..self.components).map(move |c| sum(node, c));
         Ok(nodes.iter().flat_map(of_node).collect())
+    }
+
+    /// Memory for so many sums.
+    fn space<'a>(
+        &self,
+        known: &'a mut Option<Buffer<f64>>,
+        length: usize,
+    ) -> Result<&'a Buffer<f64>, DeviceError> {
+        let space = match known.take() {
+            Some(space) if space.len() >= length => space,
+            small => {
+                // the old one goes first, to make room
+                drop(small);
+                self.device.buffer(length + length / 4)?
+            }
+        };
+        Ok(known.insert(space))
     }
 }
 
