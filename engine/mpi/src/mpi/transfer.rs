@@ -1,7 +1,6 @@
 //! What is on its way, kept until MPI needs it no more.
 
-use super::CALLS;
-use ::mpi::ffi;
+use super::{CALLS, ffi};
 use std::ffi::c_int;
 use std::sync::PoisonError;
 
