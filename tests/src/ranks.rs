@@ -1,6 +1,6 @@
 //! One simulation over several ranks, which are threads of the test.
 
-use crate::decks::deck;
+use crate::decks::{Deck, deck};
 use crate::{State, Stepper};
 use nestar::Simulation;
 use nestar::engine::Error;
@@ -68,13 +68,25 @@ pub fn run_on_ranks(
     settings: &[&str],
     options: Vec<RunOptions>,
 ) -> Vec<Result<RunSummary, Error>> {
+    run_decks_on_ranks(|_| deck(text, settings), options)
+}
+
+/// As [`run_on_ranks`], with a deck for each rank.
+///
+/// # Panics
+/// If a deck is wrong, or a rank panics.
+pub fn run_decks_on_ranks(
+    deck_of: impl Fn(usize) -> Deck + Sync,
+    options: Vec<RunOptions>,
+) -> Vec<Result<RunSummary, Error>> {
     std::thread::scope(|scope| {
         let connected = Threads::connect(options.len()).into_iter();
+        let deck_of = &deck_of;
         let start = |(threads, options): (Threads, RunOptions)| {
             scope.spawn(move || {
                 let ranks = Ranks::new(threads);
                 let _guard = Guard(ranks.clone());
-                let sim = Simulation::with_ranks(deck(text, settings), ranks.clone());
+                let sim = Simulation::with_ranks(deck_of(ranks.rank()), ranks.clone());
                 let result = sim.unwrap_or_else(|e| panic!("{e}")).run_with(options);
                 if let Err(error) = &result {
                     ranks.communicator().abort(&error.to_string());

@@ -12,7 +12,7 @@ const FAILURE: u8 = 0;
 ///
 /// # Errors
 /// That of the first rank that has one, on all ranks the same: they end together, and one of them can tell for all.
-pub(super) fn agreed<T>(ranks: &Ranks, own: Result<T, Error>) -> Result<T, Error> {
+pub(crate) fn agreed<T>(ranks: &Ranks, own: Result<T, Error>) -> Result<T, Error> {
     if ranks.are_alone() {
         return own;
     }

@@ -1,24 +1,35 @@
-//! In which settings a continued run differs from the one before.
+//! In which settings two decks differ: of a continued run and the one before, of two ranks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Settings that do not change what a run computes.
+const CHOICES: [&str; 3] = ["run.threads", "run.audit", "run.device"];
+
 /// The settings in which two resolved decks differ, but for where a run writes and what it runs on.
 pub(super) fn changes(before: &str, now: &str) -> Vec<String> {
-    let (before, now) = (flat(before), flat(now));
-    let keys: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    differences(before, now, "was ", |key| {
+        key.starts_with("output.") || CHOICES.contains(&key)
+    })
+}
+
+/// The settings in which a rank's resolved deck differs from that of the first, but for what each may choose by itself. Whether
+/// they see one directory is found out there.
+pub(super) fn between_ranks(first: &str, own: &str) -> Vec<String> {
+    differences(first, own, "rank 0: ", |key| {
+        key == "output.directory" || CHOICES.contains(&key)
+    })
+}
+
+/// The settings in which `other` differs from `first`, each with its value in `first` behind `word`.
+fn differences(first: &str, other: &str, word: &str, skips: impl Fn(&str) -> bool) -> Vec<String> {
+    let (first, other) = (flat(first), flat(other));
+    let keys: BTreeSet<&String> = first.keys().chain(other.keys()).collect();
     let shown = |value: Option<&String>| value.cloned().unwrap_or_else(|| "absent".into());
     keys.into_iter()
-        .filter(|key| {
-            !key.starts_with("output.")
-                && !["run.threads", "run.audit", "run.device"].contains(&key.as_str())
-        })
-        .filter(|key| before.get(*key) != now.get(*key))
+        .filter(|key| !skips(key) && first.get(*key) != other.get(*key))
         .map(|key| {
-            format!(
-                "{key} = {} (was {})",
-                shown(now.get(key)),
-                shown(before.get(key))
-            )
+            let (own, first) = (shown(other.get(key)), shown(first.get(key)));
+            format!("{key} = {own} ({word}{first})")
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! A run from the initial or a restored state to the end: root steps, snapshots, diagnostics.
 
-mod agreement;
+pub(crate) mod agreement;
 mod changes;
 pub mod diagnostics;
 mod directory;
@@ -11,6 +11,7 @@ pub mod lock;
 pub mod output;
 pub mod provenance;
 pub mod restart;
+mod same;
 mod shares;
 mod state;
 
@@ -125,6 +126,7 @@ impl Simulation {
     /// step, the others wait for it until they are ended (`Communicator::abort`, `Launch::conclude`).
     pub fn run(&mut self, mut options: RunOptions) -> Result<RunSummary, Error> {
         self.ready()?;
+        same::require(self, &options)?;
         let directory = options.output.clone();
         let directory = directory.unwrap_or_else(|| self.settings.output.directory.clone().into());
         let directory = lock::named(&directory)?;

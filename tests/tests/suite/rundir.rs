@@ -3,8 +3,8 @@
 use nestar::engine::Error;
 use nestar::engine::run::{Observer, Progress, RunOptions, RunSummary};
 use nestar_tests::Scratch;
-use nestar_tests::decks::BLAST;
-use nestar_tests::ranks::run_on_ranks;
+use nestar_tests::decks::{BLAST, deck};
+use nestar_tests::ranks::{run_decks_on_ranks, run_on_ranks};
 use nestar_tests::runs::{digests, quietly_into, run_into};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -312,6 +312,37 @@ fn a_directory_that_a_rank_does_not_see_is_refused() {
         .map(|entry| entry.expect("readable").file_name())
         .collect();
     assert_eq!(left, [".lock"], "no sign is left");
+}
+
+#[test]
+fn ranks_with_other_decks_are_refused_before_they_touch_the_directory() {
+    let scratch = Scratch::new();
+    let run = |more: [&'static str; 3]| {
+        let options = (0..3).map(|_| quietly_into(&scratch.run(), false));
+        let deck_of = |rank: usize| deck(BLAST, &["time.max_steps=1", more[rank]]);
+        one(run_decks_on_ranks(deck_of, options.collect()))
+    };
+    let error = run(["time.courant=0.4", "time.courant=0.4", "time.courant=0.3"]);
+    let error = error.expect_err("refused");
+    assert!(matches!(error, Error::Setup(_)), "{error}");
+    let error = error.to_string();
+    let told = "rank 2 has another deck than rank 0: time.courant = 0.3 (rank 0: 0.4)";
+    assert!(error.starts_with(told), "{error}");
+    assert!(!scratch.run().exists());
+    // what does not change the result is for each rank to choose
+    run(["run.threads=1", "run.audit=true", "run.threads=2"]).unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn an_unphysical_initial_state_is_told_as_by_one_rank() {
+    let nowhere = Scratch::new();
+    // in one cell, of the last rank
+    let settings = ["initial.density=if(x > 0.97 && y < 0.03 && z < 0.03, -1, 1)"];
+    let alone = run_into(&nowhere.run(), false, BLAST, &settings).expect_err("refused");
+    let error = run(3, &nowhere.run(), false, &settings).expect_err("refused");
+    assert!(matches!(error, Error::Setup(_)), "{error}");
+    assert_eq!(error.to_string(), alone.to_string());
+    assert!(error.to_string().contains("density -1"), "{error}");
 }
 
 #[test]

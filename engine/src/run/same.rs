@@ -1,0 +1,129 @@
+//! What the ranks of a run must have in common: ranks that read other decks would wait for each other in different places, or
+//! compute something that no deck says.
+
+use super::RunOptions;
+use super::agreement::agreed;
+use super::changes::between_ranks;
+use crate::error::Error;
+use crate::ranks::{Ranks, RanksError};
+use crate::simulation::Simulation;
+use serde::{Deserialize, Serialize};
+
+/// Settings that a message names.
+const NAMED: usize = 4;
+
+/// What a rank runs.
+#[derive(Clone, Serialize, Deserialize)]
+struct Errand {
+    program: String,
+    resume: bool,
+    deck: String,
+}
+
+/// Checks that every rank runs what the first one runs. All ranks call this, before anything that a deck decides.
+///
+/// # Errors
+/// What a rank runs instead; another rank has failed.
+pub(super) fn require(sim: &Simulation, options: &RunOptions) -> Result<(), Error> {
+    let ranks = sim.world.resource::<Ranks>();
+    if ranks.are_alone() {
+        return Ok(());
+    }
+    let build = &options.build;
+    let own = Errand {
+        program: format!("{} {}", build.version, build.commit),
+        resume: options.resume,
+        deck: sim.deck.resolved(),
+    };
+    let mut told = serde_json::to_vec(&own).unwrap_or_default();
+    ranks.communicator().broadcast(0, &mut told)?;
+    let first: Errand = serde_json::from_slice(&told)
+        .map_err(|e| RanksError::Transport(format!("what the first rank runs: {e}")))?;
+    let same = own.differs(&first).map_or(Ok(()), |how| {
+        Err(Error::Setup(format!("rank {} {how}", ranks.rank())))
+    });
+    agreed(ranks, same)
+}
+
+impl Errand {
+    /// How this differs from what the first rank runs, if it does.
+    fn differs(&self, first: &Self) -> Option<String> {
+        if self.program != first.program {
+            let (own, first) = (&self.program, &first.program);
+            return Some(format!(
+                "runs version {own} of the program, rank 0 version {first}: start the same on all ranks"
+            ));
+        }
+        if self.resume != first.resume {
+            let word = if self.resume { "resumes" } else { "begins" };
+            return Some(format!(
+                "{word} a run and rank 0 does not: give all ranks the same arguments"
+            ));
+        }
+        let mut settings = between_ranks(&first.deck, &self.deck);
+        let more = settings.len().saturating_sub(NAMED);
+        settings.truncate(NAMED);
+        if more > 0 {
+            settings.push(format!("{more} more"));
+        }
+        let settings = (!settings.is_empty()).then(|| settings.join(", "))?;
+        Some(format!(
+            "has another deck than rank 0: {settings}; give all ranks the same deck and arguments"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Errand;
+
+    fn errand(deck: &str) -> Errand {
+        Errand {
+            program: "1.0 abc".into(),
+            resume: false,
+            deck: deck.into(),
+        }
+    }
+
+    #[test]
+    fn ranks_may_choose_what_they_run_on_and_nothing_else() {
+        let deck = |more: &str| errand(&format!("{more}\n[time]\ncourant = 0.4\nend = 1.0\n"));
+        let first = deck("[run]\nthreads = 1\ndevice = \"cpu\"");
+        assert_eq!(deck("[run]\nthreads = 2").differs(&first), None);
+        let other = errand("[time]\ncourant = 0.3\nend = 1.0\n").differs(&first);
+        let other = other.expect("the decks differ");
+        assert!(
+            other.contains("time.courant = 0.3 (rank 0: 0.4);"),
+            "{other}"
+        );
+        let many = errand("a=1\nb=1\nc=1\nd=1\n").differs(&first);
+        let many = many.expect("the decks differ");
+        assert!(
+            many.contains("a = 1 (rank 0: absent)") && many.contains("2 more"),
+            "{many}"
+        );
+    }
+
+    #[test]
+    fn ranks_run_one_program_and_begin_alike() {
+        let first = errand("");
+        let told = |other: Errand| other.differs(&first).unwrap_or_default();
+        let program = "1.0 def".into();
+        assert!(
+            told(Errand {
+                program,
+                ..first.clone()
+            })
+            .contains("version 1.0 def")
+        );
+        let resume = true;
+        assert!(
+            told(Errand {
+                resume,
+                ..first.clone()
+            })
+            .contains("resumes")
+        );
+        assert_eq!(told(first.clone()), "");
+    }
+}
