@@ -78,7 +78,7 @@ fn restore_from(
     require_room(sim, &snapshot)?;
     let finest = snapshot.levels().len().saturating_sub(1);
     regrid::create_root(&mut sim.world);
-    got(ranks, path, check_faults(&mut sim.world))?;
+    check_faults(&mut sim.world)?;
     for level in 0..=finest {
         refine_as(sim, ranks, &snapshot, level)?;
     }
@@ -201,7 +201,8 @@ fn refine_as(
     if ranks.any(!changes.refine.is_empty())? {
         regrid::apply(&mut sim.world, level, &changes);
     }
-    got(ranks, path, check_faults(&mut sim.world))
+    // a rank that failed while it met the others cannot be asked any more
+    check_faults(&mut sim.world)
 }
 
 /// Which of the own patches of `level` have children in the snapshot.
