@@ -14,6 +14,13 @@ pub struct RanksArgs {
     ranks: Option<u16>,
 }
 
+impl RanksArgs {
+    /// Whether several ranks are threads of this process.
+    pub fn are_several(self) -> bool {
+        self.ranks.is_some_and(|ranks| ranks > 1)
+    }
+}
+
 /// Does `work` as every rank of this process: as the one that an MPI launcher started, as all that the arguments ask for, or
 /// as the only one; the exit status. `work` is told what connects the ranks.
 pub fn each<W>(arguments: RanksArgs, work: W) -> Result<u8, Failure>

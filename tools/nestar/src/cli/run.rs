@@ -99,7 +99,8 @@ pub fn run(arguments: &RunArgs, ranks: &Ranks, library: &str) -> Result<u8, Fail
         let lines = together(ranks, library, sim.engine())?;
         lines.iter().for_each(|line| reporter.tell(line));
     }
-    let stop = stop_on_signals(&reporter, ranks)?;
+    let one_process = ranks.are_alone() || arguments.ranks.are_several();
+    let stop = stop_on_signals(&reporter, one_process)?;
     let result = sim.run_with(RunOptions {
         output: Some(directory),
         resume: arguments.resume,
@@ -298,13 +299,12 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// A flag that SIGINT, SIGTERM and SIGUSR1 raise; a second SIGINT or SIGTERM ends the program, unless it is one of several
-/// ranks: launchers send a signal on to processes that have it already. SIGHUP is left alone, so that `nohup` works.
-fn stop_on_signals(reporter: &Reporter, ranks: &Ranks) -> Result<Arc<AtomicBool>, Failure> {
+/// A flag that SIGINT, SIGTERM and SIGUSR1 raise; a second SIGINT or SIGTERM ends the program, unless a launcher started it as
+/// one of several ranks: launchers send a signal on to processes that have it already. SIGHUP is left alone, so that `nohup` works.
+fn stop_on_signals(reporter: &Reporter, one_process: bool) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    let alone = ranks.are_alone();
     for signal in [SIGINT, SIGTERM, SIGUSR1] {
-        let ends = alone && signal != SIGUSR1;
+        let ends = one_process && signal != SIGUSR1;
         // in this order: the first signal finds the flag down
         let shutdown = || flag::register_conditional_shutdown(signal, 128 + signal, stop.clone());
         let registered = if ends { shutdown().map(|_| ()) } else { Ok(()) };
@@ -318,7 +318,7 @@ fn stop_on_signals(reporter: &Reporter, ranks: &Ranks) -> Result<Arc<AtomicBool>
         while !raised.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(100));
         }
-        let again = if alone {
+        let again = if one_process {
             "; a second signal stops at once"
         } else {
             ""

@@ -249,7 +249,13 @@ fn a_terminated_run_is_resumed_to_the_digest_of_an_uninterrupted_one() {
 
 #[cfg(unix)]
 #[test]
-fn a_second_signal_ends_the_program_at_once() {
+fn a_second_signal_ends_the_program_at_once_also_where_its_threads_are_ranks() {
+    second_signal("1");
+    second_signal("2");
+}
+
+#[cfg(unix)]
+fn second_signal(ranks: &str) {
     // one root step of this takes longer than the test waits between the signals
     let place = Place::with(BLAST);
     let big = [
@@ -259,6 +265,8 @@ fn a_second_signal_ends_the_program_at_once() {
         "mesh.max_level=4",
         "--threads",
         "1",
+        "--ranks",
+        ranks,
     ];
     let mut command = place.command(&big);
     let mut child = command
