@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const KNOWN: i32 = 1;
 /// Tags of messages that nobody expects; two, so that those of the next exchange are told from those of this one.
 const SURPRISE: i32 = 2;
-/// Tag of what lies in the memory of devices.
+/// Tag of what lies in memory that a call's maker keeps.
 const PARCEL: i32 = 4;
 /// How long a rank that failed waits for the others to end as well, before it ends them.
 const GRACE: Duration = Duration::from_secs(1);
@@ -202,15 +202,16 @@ impl Communicator for Mpi {
         let run = self.0.run;
         let receive = |p: &Parcel| {
             // SAFETY: the caller keeps the memory
-            unsafe { run.receive_at(p.address, p.bytes, p.peer, PARCEL) }
+            let transfer = unsafe { run.receive_at(p.address, p.bytes, p.peer, PARCEL) };
+            (*p, transfer)
         };
         let send = |p: &Parcel| {
             // SAFETY: the caller keeps the memory
             unsafe { run.send_from(p.address, p.bytes, p.peer, PARCEL) }
         };
-        let receives = receives.iter().map(receive);
         Ok(Box::new(ParcelsUnderWay {
-            transfers: receives.chain(sends.iter().map(send)).collect(),
+            receives: receives.iter().map(receive).collect(),
+            sends: sends.iter().map(send).collect(),
             patience: self.patience(),
         }))
     }
@@ -267,16 +268,34 @@ impl Pending for UnderWay {
     }
 }
 
-/// Parcels under way.
+/// Parcels under way: those that come with what is expected.
 struct ParcelsUnderWay {
-    transfers: Vec<Transfer<u8>>,
+    receives: Vec<(Parcel, Transfer<u8>)>,
+    sends: Vec<Transfer<u8>>,
     patience: Patience,
 }
 
 impl PendingParcels for ParcelsUnderWay {
-    fn finish(self: Box<Self>) -> Result<(), RanksError> {
-        for transfer in self.transfers {
-            wait_for(transfer, self.patience);
+    fn is_done(&mut self) -> Result<bool, RanksError> {
+        for (parcel, transfer) in &mut self.receives {
+            if !transfer.is_done() {
+                return Ok(false);
+            }
+            let (sent, expected) = (transfer.received(), parcel.bytes);
+            // one that is too long ends the program: MPI has no room for it
+            if sent != expected {
+                return Err(RanksError::Transport(format!(
+                    "rank {} sends a parcel of {sent} bytes where {expected} are expected",
+                    parcel.peer
+                )));
+            }
+        }
+        Ok(self.sends.iter_mut().all(Transfer::is_done))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), RanksError> {
+        while !self.is_done()? {
+            self.patience.wait();
         }
         Ok(())
     }

@@ -204,7 +204,7 @@ impl Comm {
         transfer
     }
 
-    /// Receives `length` bytes at an address, as [`Comm::send_from`].
+    /// Receives `length` bytes at an address, as [`Comm::send_from`], and counts them.
     ///
     /// # Safety
     /// The memory is there and nobody else uses it until the transfer is done.
@@ -218,6 +218,7 @@ impl Comm {
         let mut transfer = Transfer::new(Vec::new(), Vec::new());
         let to = std::ptr::with_exposed_provenance_mut(address as usize);
         self.start_receiving(&mut transfer, to, length, peer, tag);
+        transfer.count();
         transfer
     }
 

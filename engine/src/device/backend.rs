@@ -33,7 +33,7 @@ pub(super) trait Backend: Send + Sync {
     fn zero(&self, to: u64, bytes: usize) -> Result<(), DeviceError>;
     /// Copies on the device; the two do not overlap.
     fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), DeviceError>;
-    /// A second queue, for copies to the host.
+    /// A further queue, for copies to and from the host.
     fn copies(&self) -> Result<Box<dyn Copies>, DeviceError>;
     /// Waits for all work.
     fn synchronise(&self) -> Result<(), DeviceError>;
@@ -63,20 +63,25 @@ fn no_links() -> DeviceError {
     DeviceError::Missing("an emulated device has no link of its own to others".into())
 }
 
-/// A queue of copies to the host beside the stream.
+/// A queue of copies to and from the host beside the stream.
 pub(super) trait Copies: Send + Sync {
     /// What is queued here from now on comes after all work on the stream so far.
     fn follow(&self) -> Result<(), DeviceError>;
     /// Starts a copy of `bytes > 0` from device memory to memory of `allocate_host`. Both ends live until its end, and nobody
     /// touches `to`.
     fn start(&self, from: u64, to: *mut u8, bytes: usize) -> Result<Box<dyn Pending>, DeviceError>;
+    /// Starts a copy of `bytes > 0` from memory of `allocate_host` to device memory. Both ends live until its end; nobody
+    /// changes `from` or uses `to`.
+    fn upload(&self, from: *const u8, to: u64, bytes: usize) -> Result<(), DeviceError>;
+    /// What is put on the stream from now on comes after all that was queued here; the answer ends when that has.
+    fn precede(&self) -> Result<Box<dyn Pending>, DeviceError>;
 }
 
-/// A copy of such a queue.
+/// Copies of such a queue.
 pub(super) trait Pending: Send + Sync {
-    /// Whether it has ended.
+    /// Whether they have ended.
     fn is_done(&self) -> Result<bool, DeviceError>;
-    /// Waits for its end.
+    /// Waits for their end.
     fn wait(&self) -> Result<(), DeviceError>;
 }
 

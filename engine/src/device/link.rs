@@ -6,7 +6,7 @@
 
 mod host;
 
-pub(crate) use host::{Fetched, HostWay};
+pub(crate) use host::{Berth, HostWay};
 
 use super::{Buffer, Device, DeviceError, place};
 use bytemuck::Pod;

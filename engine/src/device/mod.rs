@@ -41,7 +41,7 @@ pub use choice::ComputeDevice;
 pub use copies::{CopyStream, Transfer};
 pub use counters::{DeviceCounters, KernelCounters};
 pub use error::DeviceError;
-pub(crate) use link::{Carrier, Fetched, HostWay};
+pub(crate) use link::{Berth, Carrier, HostWay};
 pub use link::{DeviceLink, LinkCounters, LinkId, LinkTimes, Parcel};
 pub use memory::{Buffer, DeviceSlice, Growable, Pinned};
 pub use module::{Kernel, KernelInfo, Module};

@@ -60,10 +60,16 @@ pub trait Pending: Send {
 
 /// Parcels under way.
 pub trait PendingParcels: Send {
+    /// Whether all parcels have left and arrived. Does not wait for another rank.
+    ///
+    /// # Errors
+    /// As [`PendingParcels::finish`].
+    fn is_done(&mut self) -> Result<bool, RanksError>;
+
     /// Waits until all parcels have left and arrived.
     ///
     /// # Errors
-    /// As [`Communicator::start`].
+    /// As [`Communicator::start`]; a parcel has another size than its receiver expects.
     fn finish(self: Box<Self>) -> Result<(), RanksError>;
 }
 
@@ -109,26 +115,27 @@ pub trait Communicator: Send + Sync + 'static {
     /// As [`Communicator::reduce`].
     fn start(&self, halo: Halo) -> Result<Box<dyn Pending>, RanksError>;
 
-    /// Whether [`Communicator::start_parcels`] takes addresses of such devices.
+    /// Whether [`Communicator::start_parcels`] takes addresses of such devices; those of the host it always does.
     fn reaches(&self, _: DeviceKind) -> bool {
         false
     }
 
-    /// Starts sending and receiving what lies in the memory of devices, without a copy in the memory of the host. The parcels
-    /// for a peer arrive in the order of its parcels from here. Other calls may come before their end.
+    /// Starts sending and receiving what lies in memory of the host, or of devices that it [reaches](Communicator::reaches),
+    /// without another copy where that can be. The parcels for a peer arrive in the order of its parcels from here. Other calls
+    /// may come before their end; several such sets may be under way, and end in any order.
     ///
     /// # Errors
-    /// As [`Communicator::reduce`]; a transport that does not [reach](Communicator::reaches) devices.
+    /// As [`Communicator::reduce`]; there is nobody to send to.
     ///
     /// # Safety
     /// The memory of the parcels is there until they have left and arrived; until then nobody changes what is sent or uses
-    /// what is received.
+    /// what is received. After a failure, or without an end, that may be never.
     unsafe fn start_parcels(
         &self,
         _: &[Parcel],
         _: &[Parcel],
     ) -> Result<Box<dyn PendingParcels>, RanksError> {
-        let why = "this transport does not reach the memory of devices";
+        let why = "there is no other rank to exchange parcels with";
         Err(RanksError::Transport(why.into()))
     }
 

@@ -1,7 +1,13 @@
 //! Ranks as threads of one process: for several devices of one host, and for tests.
 
-use super::communicator::{Communicator, Halo, Message, Pending, RanksError, Reduction};
+mod parcels;
+
+use super::communicator::{
+    Communicator, Halo, Message, Pending, PendingParcels, RanksError, Reduction,
+};
 use super::seat::Seat;
+use crate::device::Parcel;
+use parcels::Parcels;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -26,23 +32,24 @@ struct Shared {
     changed: Condvar,
 }
 
-/// Parcels of one rank in a collective call.
-type Parcels = Vec<Message>;
+/// What one rank gives in a collective call.
+type Gift = Vec<Message>;
 
 #[derive(Default)]
 struct State {
     /// The collective call under way: what each rank has given.
-    given: Vec<Option<Arc<Parcels>>>,
+    given: Vec<Option<Arc<Gift>>>,
     /// Number of the collective call that the next rank to arrive belongs to.
     round: u64,
     /// What all ranks gave in the latest complete call.
-    result: Vec<Arc<Parcels>>,
+    result: Vec<Arc<Gift>>,
     /// Ranks that have not taken the result yet.
     waiting: usize,
     /// Messages of halos by receiver, sender and number.
     mail: BTreeMap<(usize, usize, u64), Vec<u8>>,
     /// Halo messages announced so far, by sender and receiver: sent, and waited for.
     numbers: BTreeMap<(usize, usize), [u64; 2]>,
+    parcels: Parcels,
     failed: Option<(usize, String)>,
 }
 
@@ -68,13 +75,13 @@ impl Threads {
         (0..size).map(rank).collect()
     }
 
-    /// Gives `parcels` and waits for what all ranks give.
-    fn meet(&self, parcels: Parcels) -> Result<Vec<Arc<Parcels>>, RanksError> {
+    /// Gives `gift` and waits for what all ranks give.
+    fn meet(&self, gift: Gift) -> Result<Vec<Arc<Gift>>, RanksError> {
         let shared = &*self.shared;
         // a rank may arrive while others still leave the call before
         let mut state = shared.wait(|state| state.waiting == 0)?;
         let round = state.round;
-        state.given[self.rank] = Some(Arc::new(parcels));
+        state.given[self.rank] = Some(Arc::new(gift));
         if state.given.iter().all(Option::is_some) {
             state.result = state.given.iter_mut().filter_map(Option::take).collect();
             state.waiting = shared.size;
@@ -92,7 +99,7 @@ impl Threads {
         Ok(result)
     }
 
-    fn gather(&self, bytes: &[u8]) -> Result<Vec<Arc<Parcels>>, RanksError> {
+    fn gather(&self, bytes: &[u8]) -> Result<Vec<Arc<Gift>>, RanksError> {
         let bytes = bytes.to_vec();
         let peer = self.rank;
         self.meet(vec![Message { peer, bytes }])
@@ -154,8 +161,8 @@ impl Communicator for Threads {
 
     fn reduce(&self, reduction: Reduction, values: &mut [u64]) -> Result<(), RanksError> {
         let all = self.gather(bytemuck::cast_slice(values))?;
-        for (n, parcels) in all.iter().enumerate() {
-            let given: Vec<u64> = bytemuck::pod_collect_to_vec(&parcels[0].bytes);
+        for (n, gift) in all.iter().enumerate() {
+            let given: Vec<u64> = bytemuck::pod_collect_to_vec(&gift[0].bytes);
             if given.len() != values.len() {
                 return Err(RanksError::Transport(format!(
                     "rank {n} reduces {} values, rank {} {}",
@@ -181,8 +188,8 @@ impl Communicator for Threads {
 
     fn exchange(&self, sends: Vec<Message>) -> Result<Vec<Message>, RanksError> {
         let all = self.meet(sends)?;
-        let to_me = |(peer, parcels): (usize, &Arc<Parcels>)| {
-            let mine = parcels.iter().find(|parcel| parcel.peer == self.rank)?;
+        let to_me = |(peer, gift): (usize, &Arc<Gift>)| {
+            let mine = gift.iter().find(|message| message.peer == self.rank)?;
             let bytes = mine.bytes.clone();
             (!bytes.is_empty()).then_some(Message { peer, bytes })
         };
@@ -210,6 +217,15 @@ impl Communicator for Threads {
             halo,
             expected,
         }))
+    }
+
+    unsafe fn start_parcels(
+        &self,
+        sends: &[Parcel],
+        receives: &[Parcel],
+    ) -> Result<Box<dyn PendingParcels>, RanksError> {
+        let parcels = self.shared.start_parcels(self.rank, sends, receives);
+        Ok(Box::new(parcels))
     }
 
     fn broadcast(&self, root: usize, bytes: &mut Vec<u8>) -> Result<(), RanksError> {

@@ -13,6 +13,9 @@ pub struct Transfer<T> {
     /// Where the parts of the ranks lie in `values`, where they differ.
     pub(super) lengths: Vec<c_int>,
     pub(super) starts: Vec<c_int>,
+    /// What MPI says of each request, where bytes are received.
+    statuses: Vec<ffi::MPI_Status>,
+    received: usize,
 }
 
 // SAFETY: handles that all threads may use, one call at a time
@@ -32,7 +35,21 @@ impl<T> Transfer<T> {
             values,
             lengths: Vec::new(),
             starts: Vec::new(),
+            statuses: Vec::new(),
+            received: 0,
         }
+    }
+
+    /// Lets the bytes that arrive be counted; all requests are there, and receive bytes.
+    pub(super) fn count(&mut self) {
+        // SAFETY: plain data, which MPI overwrites
+        let blank: ffi::MPI_Status = unsafe { std::mem::zeroed() };
+        self.statuses.resize(self.requests.len(), blank);
+    }
+
+    /// Bytes that have arrived, where they are counted.
+    pub fn received(&self) -> usize {
+        self.received
     }
 
     /// Room for one more request.
@@ -47,14 +64,24 @@ impl<T> Transfer<T> {
     pub fn is_done(&mut self) -> bool {
         let mut done = 1;
         if !self.requests.is_empty() {
+            let statuses = match &mut self.statuses[..] {
+                // SAFETY: a constant of the library
+                [] => unsafe { ffi::RSMPI_STATUSES_IGNORE },
+                statuses => statuses.as_mut_ptr(),
+            };
             mpi!(MPI_Testall(
                 self.requests.len() as c_int,
                 self.requests.as_mut_ptr(),
                 &mut done,
-                ffi::RSMPI_STATUSES_IGNORE
+                statuses
             ));
             if done != 0 {
                 self.requests.clear();
+                for status in self.statuses.drain(..) {
+                    let mut length = 0;
+                    mpi!(MPI_Get_count(&status, ffi::RSMPI_UINT8_T, &mut length));
+                    self.received += length as usize;
+                }
             }
         }
         done != 0

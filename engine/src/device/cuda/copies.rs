@@ -1,4 +1,4 @@
-//! Copies to the host on a queue of their own.
+//! Copies to and from the host on a queue of their own.
 
 use super::Context;
 use super::driver::{Event, Stream};
@@ -21,6 +21,20 @@ impl Beside {
             stream: stream::open()?,
         })
     }
+
+    /// A mark to be put behind copies.
+    fn mark(&self) -> Result<Copying, DeviceError> {
+        Ok(Copying {
+            context: self.context.clone(),
+            done: stream::event(Mark::Sleep)?,
+        })
+    }
+
+    /// After a failure: the memory must not go while copies that nobody can wait for are under way.
+    fn settle(&self) {
+        // of further failures there is nobody to tell
+        let _ = stream::wait(self.stream);
+    }
 }
 
 impl Copies for Beside {
@@ -36,19 +50,30 @@ impl Copies for Beside {
 
     fn start(&self, from: u64, to: *mut u8, bytes: usize) -> Result<Box<dyn Pending>, DeviceError> {
         self.context.gpu.bind()?;
-        let copying = Copying {
-            context: self.context.clone(),
-            done: stream::event(Mark::Sleep)?,
-        };
+        let copying = self.mark()?;
         // SAFETY: who starts the copy holds so many bytes there for it alone
         let to = unsafe { std::slice::from_raw_parts_mut(to, bytes) };
         let started = stream::copy_down(self.stream, from, to);
         started
             .and_then(|()| stream::record(copying.done, self.stream))
-            .inspect_err(|_| {
-                // the memory must not go while a copy that nobody can wait for is under way
-                let _ = stream::wait(self.stream);
-            })?;
+            .inspect_err(|_| self.settle())?;
+        Ok(Box::new(copying))
+    }
+
+    fn upload(&self, from: *const u8, to: u64, bytes: usize) -> Result<(), DeviceError> {
+        self.context.gpu.bind()?;
+        // SAFETY: who starts the copy holds so many bytes there, which nobody changes
+        let from = unsafe { std::slice::from_raw_parts(from, bytes) };
+        stream::copy_up(self.stream, to, from).inspect_err(|_| self.settle())
+    }
+
+    fn precede(&self) -> Result<Box<dyn Pending>, DeviceError> {
+        self.context.gpu.bind()?;
+        let copying = self.mark()?;
+        let recorded = stream::record(copying.done, self.stream);
+        recorded
+            .and_then(|()| stream::follow(self.context.stream, copying.done))
+            .inspect_err(|_| self.settle())?;
         Ok(Box::new(copying))
     }
 }
@@ -62,7 +87,7 @@ impl Drop for Beside {
     }
 }
 
-/// A copy on such a queue.
+/// Copies on such a queue, up to a mark.
 struct Copying {
     context: Arc<Context>,
     done: Event,

@@ -156,7 +156,7 @@ impl Backend for Emulated {
     }
 
     fn copies(&self) -> Result<Box<dyn Copies>, DeviceError> {
-        Ok(Box::new(copies::Late))
+        Ok(Box::new(copies::Late::default()))
     }
 
     fn synchronise(&self) -> Result<(), DeviceError> {

@@ -5,102 +5,147 @@ use crate::device::backend::{Copies, Pending};
 use crate::device::{Device, DeviceError, Pinned};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Smallest piece of page-locked memory, bytes.
+/// Smallest page-locked memory, bytes.
 const LEAST: usize = 64 << 10;
+/// Largest piece of a parcel, bytes: while one is on its way between the hosts, others are on theirs to and from the devices.
+const PIECE: usize = 4 << 20;
 
-/// Parcels between a device and page-locked memory, beside the device's work.
+/// Pieces of parcels start at multiples of this, bytes.
+const ALIGNMENT: usize = 64;
+
+/// The way between a device and page-locked memory, both ways beside the device's work and each other.
 pub(crate) struct HostWay {
     device: Device,
-    copies: Box<dyn Copies>,
-    /// Page-locked memory to use again.
-    spare: Mutex<Vec<Pinned<u8>>>,
+    down: Box<dyn Copies>,
+    up: Box<dyn Copies>,
+    /// Places of exchanges that are over, to use again.
+    spare: Mutex<Vec<Berth>>,
 }
 
-/// Parcels on their way to the host, one behind the other. Dropping them waits.
-pub(crate) struct Fetched {
-    parcels: Vec<Parcel>,
-    /// Copies whose end is not known yet.
-    pending: Vec<Box<dyn Pending>>,
+/// The page-locked memory of one exchange. Dropping it waits for copies to the host; copies to the device must have ended.
+#[derive(Default)]
+pub(crate) struct Berth {
+    leaving: Quay,
+    arriving: Quay,
+    /// Copies to the host of what leaves whose end is not known, the last piece first.
+    fetching: Vec<Box<dyn Pending>>,
+    /// Copies to the device of what arrived in the exchange before.
+    delivered: Option<Box<dyn Pending>>,
+}
+
+/// What goes one way, in pieces.
+#[derive(Default)]
+struct Quay {
     memory: Option<Pinned<u8>>,
+    /// Address of the memory.
+    base: usize,
+    pieces: Vec<Piece>,
+}
+
+/// A piece of a parcel.
+#[derive(Clone, Copy)]
+struct Piece {
+    peer: usize,
+    /// Where it is on the device.
+    there: u64,
+    /// Where it is in page-locked memory.
+    here: usize,
+    bytes: usize,
 }
 
 impl HostWay {
     pub(crate) fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(Self {
             device: device.clone(),
-            copies: device.backend().copies()?,
+            down: device.backend().copies()?,
+            up: device.backend().copies()?,
             spare: Mutex::default(),
         })
     }
 
-    /// Starts to bring parcels to the host, after the work that the device has been given so far.
-    pub(crate) fn fetch(&self, parcels: &[Parcel]) -> Result<Fetched, DeviceError> {
-        let bytes = parcels.iter().map(|parcel| parcel.bytes).sum();
-        let mut fetched = Fetched {
-            parcels: parcels.to_vec(),
-            pending: Vec::with_capacity(parcels.len()),
-            memory: None,
-        };
-        if bytes == 0 {
-            return Ok(fetched);
+    /// Starts to bring what leaves to the host, and makes room for what arrives: both after the work that the device has been
+    /// given so far.
+    pub(crate) fn fetch(
+        &self,
+        sends: &[Parcel],
+        receives: &[Parcel],
+    ) -> Result<Berth, DeviceError> {
+        let mut berth = self.spare().pop().unwrap_or_default();
+        // the memory may be exchanged for more
+        berth.settle()?;
+        berth.leaving.prepare(&self.device, sends)?;
+        berth.arriving.prepare(&self.device, receives)?;
+        if !receives.is_empty() {
+            self.up.follow()?;
         }
-        self.copies.follow()?;
-        let memory = fetched.memory.insert(self.memory(bytes)?);
-        let mut start = 0;
-        for parcel in parcels.iter().filter(|parcel| parcel.bytes > 0) {
-            let to = memory[start..start + parcel.bytes].as_mut_ptr();
-            let copy = self.copies.start(parcel.address, to, parcel.bytes)?;
-            fetched.pending.push(copy);
-            start += parcel.bytes;
+        if !sends.is_empty() {
+            self.down.follow()?;
         }
-        self.device.tally().downloaded(bytes);
-        Ok(fetched)
+        for piece in &berth.leaving.pieces {
+            let to = std::ptr::with_exposed_provenance_mut(piece.here);
+            let copy = self.down.start(piece.there, to, piece.bytes)?;
+            berth.fetching.push(copy);
+            self.device.tally().downloaded(piece.bytes);
+        }
+        berth.fetching.reverse();
+        Ok(berth)
     }
 
-    /// Waits for parcels and gives each with its content to `take`.
-    pub(crate) fn unload(
-        &self,
-        mut fetched: Fetched,
-        mut take: impl FnMut(&Parcel, &[u8]),
-    ) -> Result<(), DeviceError> {
-        fetched.wait()?;
-        let memory = fetched.memory.take();
-        let mut rest: &[u8] = memory.as_ref().map_or(&[], |memory| memory);
-        for parcel in &fetched.parcels {
-            let (content, behind) = rest.split_at(parcel.bytes);
-            take(parcel, content);
-            rest = behind;
+    /// Starts to bring a piece that has arrived to the device.
+    pub(crate) fn deliver(&self, berth: &Berth, piece: usize) -> Result<(), DeviceError> {
+        let Piece {
+            there, here, bytes, ..
+        } = berth.arriving.pieces[piece];
+        self.device.tally().uploaded(bytes);
+        let from = std::ptr::with_exposed_provenance(here);
+        self.up.upload(from, there, bytes)
+    }
+
+    /// Lets what the device is given from now on come after what was delivered, all of it.
+    pub(crate) fn conclude(&self, mut berth: Berth) -> Result<(), DeviceError> {
+        if !berth.arriving.pieces.is_empty() {
+            match self.up.precede() {
+                Ok(delivered) => berth.delivered = Some(delivered),
+                Err(why) => {
+                    berth.abandon();
+                    return Err(why);
+                }
+            }
         }
-        self.spare().extend(memory);
+        self.spare().push(berth);
         Ok(())
     }
 
-    /// Sets the content of a parcel, after the work that the device has been given so far.
-    pub(crate) fn deliver(&self, parcel: &Parcel, content: &[u8]) -> Result<(), DeviceError> {
-        if content.is_empty() {
-            return Ok(());
-        }
-        self.device.tally().uploaded(content.len());
-        self.device.backend().upload(parcel.address, content)
-    }
-
-    /// Page-locked memory of at least so many bytes.
-    fn memory(&self, bytes: usize) -> Result<Pinned<u8>, DeviceError> {
-        match self.spare().pop() {
-            Some(memory) if memory.len() >= bytes => Ok(memory),
-            _ => self.device.pinned(bytes.next_power_of_two().max(LEAST)),
-        }
-    }
-
-    fn spare(&self) -> MutexGuard<'_, Vec<Pinned<u8>>> {
+    fn spare(&self) -> MutexGuard<'_, Vec<Berth>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Fetched {
-    fn wait(&mut self) -> Result<(), DeviceError> {
+impl Berth {
+    /// Room in the host's memory for the pieces that arrive, as parcels.
+    pub(crate) fn room(&self) -> impl Iterator<Item = Parcel> {
+        self.arriving.pieces.iter().map(Piece::parcel)
+    }
+
+    /// Waits until the next piece that leaves is in the host's memory; nothing once all have been asked for.
+    pub(crate) fn fetched(&mut self) -> Result<Option<Parcel>, DeviceError> {
+        let Some(copy) = self.fetching.pop() else {
+            return Ok(None);
+        };
+        copy.wait()?;
+        let known = self.leaving.pieces.len() - self.fetching.len();
+        Ok(Some(self.leaving.pieces[known - 1].parcel()))
+    }
+
+    /// Gives the memory up without freeing it, because others may use it still.
+    pub(crate) fn abandon(self) {
+        std::mem::forget(self);
+    }
+
+    /// Waits for all copies.
+    fn settle(&mut self) -> Result<(), DeviceError> {
         let mut result = Ok(());
-        for copy in self.pending.drain(..) {
+        for copy in self.fetching.drain(..).chain(self.delivered.take()) {
             // all of them, so that the memory is free also after a failure
             result = result.and(copy.wait());
         }
@@ -108,9 +153,51 @@ impl Fetched {
     }
 }
 
-impl Drop for Fetched {
+impl Drop for Berth {
     fn drop(&mut self) {
         // of failures there is nobody to tell
-        let _ = self.wait();
+        let _ = self.settle();
+    }
+}
+
+impl Quay {
+    /// Cuts parcels to pieces and finds places for them. Nothing may be under way.
+    fn prepare(&mut self, device: &Device, parcels: &[Parcel]) -> Result<(), DeviceError> {
+        self.pieces.clear();
+        let mut end = 0;
+        for parcel in parcels.iter().filter(|parcel| parcel.bytes > 0) {
+            let number = parcel.bytes.div_ceil(PIECE);
+            let most = parcel.bytes.div_ceil(number);
+            for start in (0..parcel.bytes).step_by(most) {
+                let bytes = most.min(parcel.bytes - start);
+                self.pieces.push(Piece {
+                    peer: parcel.peer,
+                    there: parcel.address + start as u64,
+                    here: end,
+                    bytes,
+                });
+                end = (end + bytes).next_multiple_of(ALIGNMENT);
+            }
+        }
+        if self.memory.as_ref().map_or(0, |memory| memory.len()) < end {
+            // the old one goes first, to make room
+            self.memory = None;
+            let mut memory = device.pinned::<u8>(end.next_power_of_two().max(LEAST))?;
+            self.base = memory.as_mut_ptr().expose_provenance();
+            self.memory = Some(memory);
+        }
+        self.pieces.iter_mut().for_each(|p| p.here += self.base);
+        Ok(())
+    }
+}
+
+impl Piece {
+    /// The piece in the host's memory.
+    fn parcel(&self) -> Parcel {
+        Parcel {
+            peer: self.peer,
+            address: self.here as u64,
+            bytes: self.bytes,
+        }
     }
 }
