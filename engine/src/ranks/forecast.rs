@@ -23,7 +23,7 @@ pub struct Flow {
     pub messages: u64,
     /// Rows; for fluxes, faces of fine patches.
     pub items: u64,
-    /// Cells of the rows that the receiver needs; 0 for fluxes.
+    /// Cells of the rows that the receiver's steps read, of each row a box; 0 for fluxes.
     pub cells: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct Load {
     pub held: u64,
     /// Values of copies, from their owners.
     pub halo: Traffic,
-    /// Averages of children, to the owners of their parents on this level.
+    /// Averages of children, to the owners of their parents on this level; before, those send what the parents are.
     pub averages: Traffic,
     /// Fluxes through faces of the finer level, to the owners of the patches of this level before them.
     pub fluxes: Traffic,
@@ -73,7 +73,7 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Shares `topology`, the whole hierarchy on one rank, out to `ranks` ranks; ghost cells are filled `layers` cells deep.
+    /// Shares `topology`, the whole hierarchy on one rank, out to `ranks` ranks; steps read `layers` layers of ghost cells.
     ///
     /// Time goes with the patches plus the pairs of ranks that touch.
     ///

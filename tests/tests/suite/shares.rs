@@ -1,10 +1,11 @@
 //! What ranks hold of a hierarchy that they share: tables on devices, parts of the work, and
 //! what `nestar plan` says of both.
 
+use nestar::engine::field::FieldRegistry;
 use nestar::engine::field::device::DeviceTopology;
 use nestar::engine::mesh::{Cuts, Topology};
-use nestar::engine::ranks::Shares;
-use nestar::engine::ranks::forecast::{Flow, Forecast, Load};
+use nestar::engine::ranks::forecast::{Flow, Forecast, Load, Sizes};
+use nestar::engine::ranks::{Connection, Halos, Shares};
 use nestar::kernels::mesh::{COARSER, OUTSIDE};
 use nestar_tests::Stepper;
 use nestar_tests::ranks::on_ranks;
@@ -183,5 +184,60 @@ fn a_forecast_is_what_ranks_of_a_run_have() {
             (0.0..0.3).contains(&imbalance),
             "{imbalance} on {size} ranks"
         );
+    }
+}
+
+/// Bytes that a rank has sent and received so far.
+fn travelled(stepper: &mut Stepper) -> [u64; 2] {
+    let world = &stepper.0.engine().world;
+    let counters = world
+        .resource::<Halos>()
+        .counters(world.get_resource::<Connection>());
+    [counters.bytes_sent, counters.bytes_received]
+}
+
+/// The sizes of a deck's fields, all of which settle in their step with as many layers.
+fn sizes(stepper: &mut Stepper) -> (Sizes, u32) {
+    let world = &stepper.0.engine().world;
+    let fields = world.resource::<FieldRegistry>().operations();
+    let cell: usize = fields.iter().map(|field| (field.cell_bytes)(world)).sum();
+    let layers = fields.iter().map(|field| field.settles_in_step);
+    let layers = layers.map(|layers| layers.expect("the field settles in its step"));
+    let sizes = Sizes {
+        row: 512 * cell as u64,
+        layered: cell as u64,
+        face: 32 * cell as u64,
+        held: 0,
+    };
+    (sizes, layers.max().expect("there is a field") as u32)
+}
+
+#[test]
+fn bytes_of_a_forecast_are_those_that_travel() {
+    let (steady, halved) = ("mesh.regrid_interval=100", "time.levels=halved");
+    let mut alone = Stepper::new(FLYING, &[steady, halved]);
+    let (sizes, layers) = sizes(alone.steps(1));
+    let topology = alone.0.engine().world.resource::<Topology>();
+    assert_eq!(topology.finest(), 2);
+    for (size, device) in [(2, "cpu"), (3, "cpu"), (8, "cpu"), (3, "emulated")] {
+        if device == "emulated" && !crate::device_runs::emulation() {
+            continue;
+        }
+        let device = format!("run.device={device}");
+        let ranks = on_ranks(size, FLYING, &[steady, halved, &device], |stepper| {
+            let before = travelled(stepper.steps(2));
+            let after = travelled(stepper.steps(1));
+            assert_eq!(stepper.counters().level_steps, 3 * (1 + 2 + 4));
+            (held(stepper).0, [0, 1].map(|way| after[way] - before[way]))
+        });
+        let forecast = Forecast::with_cuts(topology, &ranks[0].0, layers);
+        for (rank, (_, found)) in ranks.iter().enumerate() {
+            let levels = (0..forecast.levels).map(|level| {
+                let traffic = forecast.traffic(rank, level, &sizes);
+                traffic.map(|way| way.bytes << level)
+            });
+            let foretold = levels.fold([0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
+            assert_eq!(&foretold, found, "rank {rank} of {size}, {device}");
+        }
     }
 }

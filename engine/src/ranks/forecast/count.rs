@@ -3,11 +3,9 @@
 use super::{Flow, Forecast, Load, Traffic};
 use crate::mesh::topology::offset;
 use crate::mesh::{Cuts, Topology};
+use crate::ranks::halos::layers::{cells, facing, join};
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::{SELF, face_direction};
-
-/// One bit a cell of a patch, `[k][j][i]`.
-type Cells = [u64; PATCH];
 
 /// Faces of fine patches that meet one face of a coarse patch.
 const FINE_FACES: u64 = 4;
@@ -22,8 +20,8 @@ pub(super) struct Counter<'a> {
     levels: usize,
     /// Per row: the rank that owns the patch.
     owner: Vec<u32>,
-    /// Per direction of 27: the cells that a neighbour there needs, of the same level and from beside finer patches.
-    near: [[Cells; 27]; 2],
+    /// Layers of cells that a neighbour reads, for its own sake and for that of its children.
+    depths: [u32; 2],
     loads: Vec<Load>,
     /// Pairs (sender, receiver) of the exchange being counted, sender in the upper half.
     pairs: Vec<u64>,
@@ -50,16 +48,13 @@ impl<'a> Counter<'a> {
                 }
             }
         }
-        // two fine cells are a coarse one, and slopes need one more
-        let coarse = layers.div_ceil(2) + 1;
-        let near =
-            [layers, coarse].map(|layers| std::array::from_fn(|d| cells_near(offset(d), layers)));
         Self {
             topology,
             ranks: cuts.ranks(),
             levels,
             owner,
-            near,
+            // two fine cells are a coarse one, and slopes need one more
+            depths: [layers, layers.div_ceil(2) + 1],
             loads: vec![Load::default(); cuts.ranks() * levels],
             pairs: Vec::new(),
             peers: Vec::new(),
@@ -148,16 +143,13 @@ impl<'a> Counter<'a> {
         wanted.sort_unstable();
     }
 
-    /// Cells that one rank needs of a patch.
+    /// Cells of the box that one rank gets of a patch.
     fn needed(&self, wanted: &[(u32, u8, bool)]) -> u64 {
-        let mut all: Cells = [0; PATCH];
-        for &(_, d, finer) in wanted {
-            let near = &self.near[usize::from(finer)][d as usize];
-            all.iter_mut()
-                .zip(near)
-                .for_each(|(all, near)| *all |= near);
-        }
-        all.iter().map(|plane| u64::from(plane.count_ones())).sum()
+        let read = wanted.iter().map(|&(_, d, finer)| {
+            let towards = offset(d.into()).map(|step| -step);
+            facing(towards, self.depths[usize::from(finer)])
+        });
+        read.reduce(join).map_or(0, cells)
     }
 
     /// Ranks that hold the octet of `row` for the registers between it and their leaf patches.
@@ -233,21 +225,4 @@ fn octets(topology: &Topology, level: usize) -> impl Iterator<Item = &[u32]> {
     topology
         .rows(level)
         .chunk_by(move |&a, &b| half(a) == half(b))
-}
-
-/// The cells of a patch within `layers` layers of the side, edge or corner that `step` points to.
-fn cells_near(step: [i32; 3], layers: u32) -> Cells {
-    let layers = (layers as usize).min(PATCH);
-    let near = |a: usize, i: usize| match step[a] {
-        0 => true,
-        1 => i >= PATCH - layers,
-        _ => i < layers,
-    };
-    let bit = |i: usize, j: usize, k: usize| u64::from(near(0, i) && near(1, j) && near(2, k));
-    let row = |j: usize, k: usize| {
-        (0..PATCH)
-            .map(move |i| bit(i, j, k) << (PATCH * j + i))
-            .sum::<u64>()
-    };
-    std::array::from_fn(|k| (0..PATCH).map(|j| row(j, k)).sum())
 }

@@ -13,6 +13,8 @@ const AGREEMENTS: f64 = 3.0;
 pub struct Sizes {
     /// The state of a patch, all fields.
     pub row: u64,
+    /// The state of a cell in the fields that settle in their step: of their copies only layers travel before a step.
+    pub layered: u64,
     /// The fluxes through a face of a fine patch, all fields.
     pub face: u64,
     /// Memory of a row that is held: both banks and the tables.
@@ -35,10 +37,8 @@ pub struct Machine {
 pub struct LevelTraffic {
     /// Messages.
     pub messages: u64,
-    /// Bytes, rows being sent whole.
+    /// Bytes.
     pub bytes: u64,
-    /// Bytes, of copies only the cells needed being sent.
-    pub needed: u64,
 }
 
 /// Seconds of a root step with all that happens in it.
@@ -62,28 +62,42 @@ impl Times {
     }
 }
 
+impl Sizes {
+    /// Exchanges by which copies are brought up to date: one for the fields of which layers travel, one for the others.
+    fn exchanges(&self) -> u64 {
+        u64::from(self.layered > 0) + u64::from(self.row > CELLS * self.layered)
+    }
+}
+
 impl Forecast {
-    /// How often copies of `level` are brought up to date in one of its steps: behind it, and where a finer level exists
-    /// behind their synchronisation as well.
+    /// How often copies of `level` are brought up to date in one of its steps: for its own next step, and where a finer level
+    /// exists for the first step of that as well.
     #[must_use]
     pub fn exchanges(&self, level: usize) -> u64 {
         1 + u64::from(level + 1 < self.levels)
     }
 
-    /// What `rank` sends and receives in one step of `level`.
+    /// What `rank` sends and receives in one step of `level`, but for what criteria and changes of the hierarchy ask for. What
+    /// goes to a rank for two levels at once counts as a message of each.
     #[must_use]
     pub fn traffic(&self, rank: usize, level: usize, sizes: &Sizes) -> [LevelTraffic; 2] {
         let load = self.load(rank, level);
         let times = self.exchanges(level);
         let sides: [fn(&Traffic) -> &Flow; 2] = [|t| &t.sent, |t| &t.received];
-        sides.map(|side| {
+        // what parents are goes the way back of the averages
+        let ways = [(sides[0], sides[1]), (sides[1], sides[0])];
+        ways.map(|(side, parents)| {
             let (halo, averages, fluxes) =
                 (side(&load.halo), side(&load.averages), side(&load.fluxes));
-            let rest = averages.items * sizes.row + fluxes.items * sizes.face;
+            let copies =
+                halo.cells * sizes.layered + halo.items * (sizes.row - CELLS * sizes.layered);
+            let rows = averages.items + parents(&load.averages).items;
             LevelTraffic {
-                messages: times * halo.messages + averages.messages + fluxes.messages,
-                bytes: times * halo.items * sizes.row + rest,
-                needed: times * halo.cells * (sizes.row / CELLS) + rest,
+                messages: times * sizes.exchanges() * halo.messages
+                    + averages.messages
+                    + parents(&load.averages).messages
+                    + fluxes.messages,
+                bytes: times * copies + rows * sizes.row + fluxes.items * sizes.face,
             }
         })
     }
@@ -97,24 +111,17 @@ impl Forecast {
             .sum()
     }
 
-    /// The time of a root step, level `l` taking `2^l` steps in it; `needed`: only cells that are needed are sent.
+    /// The time of a root step, level `l` taking `2^l` steps in it.
     #[must_use]
-    pub fn times(&self, sizes: &Sizes, machine: &Machine, needed: bool) -> Times {
+    pub fn times(&self, sizes: &Sizes, machine: &Machine) -> Times {
         let mut times = Times::default();
         for level in 0..self.levels {
-            self.add_level(level, sizes, machine, needed, &mut times);
+            self.add_level(level, sizes, machine, &mut times);
         }
         times
     }
 
-    fn add_level(
-        &self,
-        level: usize,
-        sizes: &Sizes,
-        machine: &Machine,
-        needed: bool,
-        times: &mut Times,
-    ) {
+    fn add_level(&self, level: usize, sizes: &Sizes, machine: &Machine, times: &mut Times) {
         let steps = (1u64 << level) as f64;
         let stages = self.ranks.next_power_of_two().trailing_zeros();
         let agreement = AGREEMENTS * f64::from(stages) * machine.latency;
@@ -123,11 +130,7 @@ impl Forecast {
             let computing = (self.load(rank, level).patches * CELLS) as f64 / machine.rate;
             let [sent, received] = self.traffic(rank, level, sizes);
             let messages = sent.messages.max(received.messages) as f64;
-            let bytes = if needed {
-                sent.needed.max(received.needed)
-            } else {
-                sent.bytes.max(received.bytes)
-            };
+            let bytes = sent.bytes.max(received.bytes);
             let sending = messages * machine.latency + bytes as f64 / machine.bandwidth;
             all += computing;
             most = most.max(computing);

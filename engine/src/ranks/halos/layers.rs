@@ -12,12 +12,11 @@ use crate::mesh::Topology;
 use crate::mesh::topology::offset;
 use crate::ranks::{Message, Ranks, RanksError};
 use nestar_kernels::PATCH;
-use nestar_kernels::mesh::SELF;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// First cell and end along each axis.
-pub(super) type Bounds = [[u32; 2]; 3];
+pub(in crate::ranks) type Bounds = [[u32; 2]; 3];
 
 const SIDE: u32 = PATCH as u32;
 const WHOLE: Bounds = [[0, SIDE]; 3];
@@ -47,8 +46,7 @@ pub(super) fn read(topology: &Topology, level: usize, ghosts: usize) -> Reads {
     all.dedup_by(|next, kept| {
         let same = next.0 == kept.0;
         if same {
-            let ends = |[a, b]: [[u32; 2]; 2]| [a[0].min(b[0]), a[1].max(b[1])];
-            kept.1 = [0, 1, 2].map(|axis| ends([kept.1[axis], next.1[axis]]));
+            kept.1 = join(kept.1, next.1);
         }
         same
     });
@@ -65,23 +63,29 @@ fn facing_copies(
     around.filter_map(move |(d, &beside)| {
         let copy = u32::try_from(beside).ok();
         let copy = copy.filter(|&copy| !topology.is_owned(copy))?;
-        let bounds = if d == SELF {
-            WHOLE
-        } else {
-            facing(d, depth as u32)
-        };
-        Some((copy, bounds))
+        Some((copy, facing(offset(d), depth as u32)))
     })
 }
 
-/// The cells of a neighbour in direction `d` within `depth` of the patch.
-fn facing(d: usize, depth: u32) -> Bounds {
+/// The cells of a neighbour, `step` patches away, within `depth` of the patch; no step away, all of them.
+pub(in crate::ranks) fn facing(step: [i32; 3], depth: u32) -> Bounds {
     let depth = depth.min(SIDE);
-    offset(d).map(|step| match step {
+    step.map(|step| match step {
         -1 => [SIDE - depth, SIDE],
         1 => [0, depth],
         _ => [0, SIDE],
     })
+}
+
+/// The least box around two.
+pub(in crate::ranks) fn join(a: Bounds, b: Bounds) -> Bounds {
+    std::array::from_fn(|axis| [a[axis][0].min(b[axis][0]), a[axis][1].max(b[axis][1])])
+}
+
+/// Cells of a box.
+pub(in crate::ranks) fn cells(bounds: Bounds) -> u64 {
+    let lengths = bounds.map(|[first, end]| u64::from(end - first));
+    lengths.iter().product()
 }
 
 /// Lists what steps `read` of the copies, of which `copies` lists whole rows: who keeps copies tells their owners. All ranks

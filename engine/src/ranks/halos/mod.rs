@@ -7,7 +7,7 @@
 
 mod faces;
 mod lane;
-mod layers;
+pub(super) mod layers;
 mod moving;
 mod split;
 mod trip;

@@ -8,7 +8,7 @@ use clap::Args;
 use nestar::Simulation;
 use nestar::engine;
 use nestar::engine::Error;
-use nestar::engine::field::FieldRegistry;
+use nestar::engine::field::{FieldOperations, FieldRegistry};
 use nestar::engine::mesh::Topology;
 use nestar::engine::ranks::forecast::{self, Forecast, Machine, Sizes};
 use nestar::snapshot::{LEAF, ORIGIN, Snapshot, SnapshotError, Values};
@@ -45,9 +45,9 @@ pub struct PlanArgs {
     /// Cells that a rank updates in a second: measure yours with `nestar bench`
     #[arg(long, value_name = "CELLS/S", default_value_t = 5e9, value_parser = positive)]
     device_rate: f64,
-    /// Layers of ghost cells that the scheme fills
-    #[arg(long, value_name = "CELLS", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=8))]
-    layers: u32,
+    /// Layers of ghost cells that steps read; left out, those of the deck's scheme
+    #[arg(long, value_name = "CELLS", value_parser = clap::value_parser!(u32).range(1..=8))]
+    layers: Option<u32>,
     /// Write the figures of every rank as JSON; `-`: print them in place of the text
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -102,6 +102,7 @@ fn subject(arguments: &PlanArgs) -> Result<Subject, Failure> {
     let deck = arguments.deck.read(&["run.device=cpu".into()])?;
     let mut sim = Simulation::new(deck)?;
     let sizes = sizes(sim.engine());
+    let layers = arguments.layers.unwrap_or_else(|| layers(sim.engine()));
     let (topology, origin) = match &arguments.snapshot {
         None => {
             say("builds the initial hierarchy …");
@@ -132,19 +133,31 @@ fn subject(arguments: &PlanArgs) -> Result<Subject, Failure> {
         origin,
         sizes,
         machine,
-        layers: arguments.layers,
+        layers,
     })
 }
 
 fn sizes(sim: &engine::Simulation) -> Sizes {
     let patch = memory::patch_bytes(sim);
     let fields = sim.world.resource::<FieldRegistry>().operations();
-    let cell: usize = fields.iter().map(|f| (f.cell_bytes)(&sim.world)).sum();
+    let bytes = |field: &FieldOperations| (field.cell_bytes)(&sim.world);
+    let cell: usize = fields.iter().map(bytes).sum();
+    let layered = fields
+        .iter()
+        .filter(|field| field.settles_in_step.is_some());
     Sizes {
         row: (cell * engine::patch::CELLS) as u64,
+        layered: layered.map(bytes).sum::<usize>() as u64,
         face: FACE * cell as u64,
         held: patch + TABLES,
     }
+}
+
+/// Layers of ghost cells that steps read of the copies that settle in them.
+fn layers(sim: &engine::Simulation) -> u32 {
+    let fields = sim.world.resource::<FieldRegistry>().operations();
+    let ghosts = fields.iter().filter_map(|field| field.settles_in_step);
+    ghosts.max().unwrap_or(0) as u32
 }
 
 /// The hierarchy of a snapshot, from its arrays of places and leaves alone.

@@ -1,13 +1,13 @@
 //! The forecast for programs.
 //!
-//! `schema` is 1: an object with `schema`, `program`, `hierarchy`, `machine` and `plans`, a list with one object a number of
+//! `schema` is 2: an object with `schema`, `program`, `hierarchy`, `machine` and `plans`, a list with one object a number of
 //! ranks. Bytes are bytes, times are seconds, rates are per second. Lists by rank begin with rank 0, lists by level with
 //! level 0; traffic is that of one step of its level. A change of meaning raises `schema`; further keys do not.
 
 use super::{Spread, Subject};
 use nestar::assemble;
 use nestar::engine::patch::CELLS;
-use nestar::engine::ranks::forecast::{Forecast, LevelTraffic, Times, Traffic};
+use nestar::engine::ranks::forecast::{Forecast, LevelTraffic, Traffic};
 use serde_json::{Value, json};
 
 /// All figures.
@@ -16,12 +16,13 @@ pub fn document(subject: &Subject, forecasts: &[Forecast]) -> Value {
     let (topology, machine) = (&subject.topology, &subject.machine);
     let levels = 0..=topology.finest();
     json!({
-        "schema": 1,
+        "schema": 2,
         "program": { "version": build.version, "commit": build.commit, "flags": build.flags },
         "hierarchy": {
             "origin": subject.origin,
             "patches": levels.map(|level| topology.rows(level).len()).collect::<Vec<_>>(),
             "row_bytes": subject.sizes.row,
+            "layered_cell_bytes": subject.sizes.layered,
             "face_bytes": subject.sizes.face,
             "held_row_bytes": subject.sizes.held,
             "layers": subject.layers,
@@ -37,34 +38,26 @@ pub fn document(subject: &Subject, forecasts: &[Forecast]) -> Value {
 
 fn plan(subject: &Subject, forecast: &Forecast) -> Value {
     let ranks = forecast.ranks;
-    let [rows, needed] =
-        [false, true].map(|needed| forecast.times(&subject.sizes, &subject.machine, needed));
+    let times = forecast.times(&subject.sizes, &subject.machine);
     json!({
         "ranks": ranks,
         "imbalance": Spread::of(ranks, |rank| forecast.weight(rank)).imbalance(),
         "imbalance_of_steps": forecast.imbalance(),
         "efficiency": {
-            "without_messages": rows.efficiency(rows.balanced),
-            "whole_rows": efficiency(&rows),
-            "cells_needed": efficiency(&needed),
+            "without_messages": times.efficiency(times.balanced),
+            "overlapped": times.efficiency(times.overlapped),
+            "waiting": times.efficiency(times.waiting),
         },
         "root_step_seconds": {
-            "ideal": rows.ideal,
-            "without_messages": rows.balanced,
-            "whole_rows": { "overlapped": rows.overlapped, "waiting": rows.waiting },
-            "cells_needed": { "overlapped": needed.overlapped, "waiting": needed.waiting },
+            "ideal": times.ideal,
+            "without_messages": times.balanced,
+            "overlapped": times.overlapped,
+            "waiting": times.waiting,
         },
         "neighbours": spread(Spread::of(ranks, |rank| u64::from(forecast.neighbours[rank]))),
         "memory_bytes": spread(Spread::of(ranks, |rank| forecast.memory(rank, &subject.sizes))),
         "levels": (0..forecast.levels).map(|level| by_level(subject, forecast, level)).collect::<Vec<_>>(),
         "by_rank": (0..ranks).map(|rank| by_rank(subject, forecast, rank)).collect::<Vec<_>>(),
-    })
-}
-
-fn efficiency(times: &Times) -> Value {
-    json!({
-        "overlapped": times.efficiency(times.overlapped),
-        "waiting": times.efficiency(times.waiting),
     })
 }
 
@@ -79,7 +72,6 @@ fn by_level(subject: &Subject, forecast: &Forecast, level: usize) -> Value {
         json!({
             "messages": over(&|rank| traffic(rank).messages),
             "bytes": over(&|rank| traffic(rank).bytes),
-            "needed_bytes": over(&|rank| traffic(rank).needed),
         })
     });
     let patches = Spread::of(forecast.ranks, |rank| forecast.load(rank, level).patches);
@@ -120,7 +112,7 @@ fn by_rank(subject: &Subject, forecast: &Forecast, rank: usize) -> Value {
 }
 
 fn total(traffic: LevelTraffic) -> Value {
-    json!({ "messages": traffic.messages, "bytes": traffic.bytes, "needed_bytes": traffic.needed })
+    json!({ "messages": traffic.messages, "bytes": traffic.bytes })
 }
 
 /// One exchange: messages, and the rows or faces in them.

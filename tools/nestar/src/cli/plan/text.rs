@@ -99,14 +99,8 @@ fn level_block(subject: &Subject, forecast: &Forecast, level: usize) -> String {
         );
         row(
             &mut text,
-            &format!("  {name}, whole rows"),
+            &format!("  {name}"),
             spread(&|rank| traffic(rank).bytes),
-            bytes,
-        );
-        row(
-            &mut text,
-            &format!("  {name}, cells needed"),
-            spread(&|rank| traffic(rank).needed),
             bytes,
         );
     }
@@ -141,21 +135,8 @@ fn bytes(value: f64) -> String {
 fn heading() -> String {
     format!(
         "\nparallel efficiency, messages under way while cells are updated (overlap) or not (wait)\n\n\
-         {:>7} {:>10} {:>11} {:>9} {:>19} {:>19}\n{:>7} {:>10} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
-        "",
-        "imbalance",
-        "memory",
-        "",
-        "whole rows",
-        "cells needed",
-        "ranks",
-        "of steps",
-        "most",
-        "no sends",
-        "overlap",
-        "wait",
-        "overlap",
-        "wait"
+         {:>7} {:>10} {:>11}\n{:>7} {:>10} {:>11} {:>9} {:>9} {:>9}\n",
+        "", "imbalance", "memory", "ranks", "of steps", "most", "no sends", "overlap", "wait"
     )
 }
 
@@ -165,20 +146,13 @@ fn table(subject: &Subject, forecasts: &[Forecast]) -> String {
     for forecast in forecasts {
         let ranks = forecast.ranks;
         let memory = Spread::of(ranks, |rank| forecast.memory(rank, &subject.sizes));
-        let [rows, needed] =
-            [false, true].map(|needed| forecast.times(&subject.sizes, &subject.machine, needed));
-        let shares = [
-            rows.balanced,
-            rows.overlapped,
-            rows.waiting,
-            needed.overlapped,
-            needed.waiting,
-        ];
-        let [none, overlap, wait, less, least] = shares.map(|time| percent(&rows, time));
+        let times = forecast.times(&subject.sizes, &subject.machine);
+        let shares = [times.balanced, times.overlapped, times.waiting];
+        let [none, overlap, wait] = shares.map(|time| percent(&times, time));
         // writing to a string cannot fail
         let _ = writeln!(
             text,
-            "{ranks:>7} {:>9.1}% {:>11} {none:>9} {overlap:>9} {wait:>9} {less:>9} {least:>9}",
+            "{ranks:>7} {:>9.1}% {:>11} {none:>9} {overlap:>9} {wait:>9}",
             100.0 * forecast.imbalance(),
             bytes(memory.most)
         );
