@@ -7,8 +7,7 @@ use super::communicator::{
 };
 use super::seat::Seat;
 use crate::device::Parcel;
-use parcels::Parcels;
-use std::collections::BTreeMap;
+use parcels::{Lane, Parcels, ParcelsUnderWay};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// One of several ranks of this process.
@@ -45,10 +44,6 @@ struct State {
     result: Vec<Arc<Gift>>,
     /// Ranks that have not taken the result yet.
     waiting: usize,
-    /// Messages of halos by receiver, sender and number.
-    mail: BTreeMap<(usize, usize, u64), Vec<u8>>,
-    /// Halo messages announced so far, by sender and receiver: sent, and waited for.
-    numbers: BTreeMap<(usize, usize), [u64; 2]>,
     parcels: Parcels,
     failed: Option<(usize, String)>,
 }
@@ -196,27 +191,18 @@ impl Communicator for Threads {
         Ok(all.iter().enumerate().filter_map(to_me).collect())
     }
 
-    fn start(&self, halo: Halo) -> Result<Box<dyn Pending>, RanksError> {
-        let mut state = self.shared.lock();
-        for message in &halo.sends {
-            let number = &mut state.numbers.entry((self.rank, message.peer)).or_default()[0];
-            *number += 1;
-            let key = (message.peer, self.rank, *number);
-            state.mail.insert(key, message.bytes.clone());
-        }
-        let expected = halo.receives.iter().map(|message| {
-            let number = &mut state.numbers.entry((message.peer, self.rank)).or_default()[1];
-            *number += 1;
-            *number
-        });
-        let expected = expected.collect();
-        self.shared.changed.notify_all();
-        Ok(Box::new(UnderWay {
-            rank: self.rank,
-            shared: self.shared.clone(),
-            halo,
-            expected,
-        }))
+    fn start(&self, mut halo: Halo) -> Result<Box<dyn Pending>, RanksError> {
+        let parcel = |message: &mut Message| Parcel {
+            peer: message.peer,
+            address: message.bytes.as_mut_ptr().expose_provenance() as u64,
+            bytes: message.bytes.len(),
+        };
+        let sends: Vec<Parcel> = halo.sends.iter_mut().map(parcel).collect();
+        let receives: Vec<Parcel> = halo.receives.iter_mut().map(parcel).collect();
+        let shared = &self.shared;
+        // the vectors stay as they are until no parcel is under way
+        let parcels = shared.start_parcels(Lane::Messages, self.rank, &sends, &receives);
+        Ok(Box::new(UnderWay { parcels, halo }))
     }
 
     unsafe fn start_parcels(
@@ -224,7 +210,8 @@ impl Communicator for Threads {
         sends: &[Parcel],
         receives: &[Parcel],
     ) -> Result<Box<dyn PendingParcels>, RanksError> {
-        let parcels = self.shared.start_parcels(self.rank, sends, receives);
+        let shared = &self.shared;
+        let parcels = shared.start_parcels(Lane::Parcels, self.rank, sends, receives);
         Ok(Box::new(parcels))
     }
 
@@ -250,33 +237,18 @@ impl Communicator for Threads {
     }
 }
 
-/// Halo messages under way.
+/// Messages under way, which are parcels in the memory of a halo.
 struct UnderWay {
-    rank: usize,
-    shared: Arc<Shared>,
+    // goes first: others may write to the halo's memory until then
+    parcels: ParcelsUnderWay,
     halo: Halo,
-    /// Numbers of the messages to receive.
-    expected: Vec<u64>,
 }
 
 impl Pending for UnderWay {
-    fn finish(mut self: Box<Self>) -> Result<Halo, RanksError> {
-        for (message, number) in self.halo.receives.iter_mut().zip(&self.expected) {
-            let key = (self.rank, message.peer, *number);
-            let mut state = self.shared.wait(|state| state.mail.contains_key(&key))?;
-            let bytes = state.mail.remove(&key).unwrap_or_default();
-            if bytes.len() != message.bytes.len() {
-                return Err(RanksError::Transport(format!(
-                    "rank {} sends {} bytes where rank {} expects {}",
-                    message.peer,
-                    bytes.len(),
-                    self.rank,
-                    message.bytes.len()
-                )));
-            }
-            message.bytes = bytes;
-        }
-        Ok(self.halo)
+    fn finish(self: Box<Self>) -> Result<Halo, RanksError> {
+        let Self { parcels, halo } = *self;
+        Box::new(parcels).finish()?;
+        Ok(halo)
     }
 }
 

@@ -65,6 +65,8 @@ pub(super) struct Trip {
     width: usize,
     state: State,
     pub counters: LinkCounters,
+    /// Memory of messages that are no longer needed.
+    spare: Vec<Vec<u8>>,
 }
 
 impl LevelHalo {
@@ -153,12 +155,18 @@ impl Halos {
 
     fn start_messages(&mut self, world: &World) -> Result<(), Error> {
         let trip = &mut self.trip;
+        let mut spare = std::mem::take(&mut trip.spare);
         let mut sends: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
         let mut receives: BTreeMap<usize, usize> = BTreeMap::new();
         for part in &trip.parts {
             let [out, into] = self.levels[part.level].lanes(part.kind);
             for stretch in &out.stretches {
-                let message = sends.entry(stretch.peer).or_default();
+                let empty = || {
+                    let mut bytes = spare.pop().unwrap_or_default();
+                    bytes.clear();
+                    bytes
+                };
+                let message = sends.entry(stretch.peer).or_insert_with(empty);
                 let start = message.len();
                 message.resize(start + stretch.values.len() * trip.width, 0);
                 let pieces = &out.entries[stretch.entries.clone()];
@@ -172,7 +180,11 @@ impl Halos {
             }
         }
         let message = |(peer, bytes)| Message { peer, bytes };
-        let room = |(peer, bytes)| message((peer, vec![0; bytes]));
+        let room = |(peer, length)| {
+            let mut bytes = spare.pop().unwrap_or_default();
+            bytes.resize(length, 0);
+            message((peer, bytes))
+        };
         let halo = Halo {
             sends: sends.into_iter().map(message).collect(),
             receives: receives.into_iter().map(room).collect(),
@@ -219,7 +231,9 @@ impl Halos {
             }
         }
         self.trip.passengers.clear();
-        self.trip.state = State::Home;
+        if let State::Here(halo) = std::mem::take(&mut self.trip.state) {
+            self.trip.keep(halo);
+        }
         Ok(())
     }
 
@@ -273,6 +287,13 @@ impl Trip {
         self.counters.exchanges += 1;
         self.counters.bytes_sent += bytes(&halo.sends);
         self.counters.bytes_received += bytes(&halo.receives);
+    }
+
+    /// Keeps the memory of messages for later ones.
+    fn keep(&mut self, halo: Halo) {
+        self.spare.clear();
+        let messages = halo.sends.into_iter().chain(halo.receives);
+        self.spare.extend(messages.map(|message| message.bytes));
     }
 
     /// Waits for messages.

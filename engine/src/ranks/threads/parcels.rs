@@ -16,8 +16,20 @@ const LARGE: usize = 1 << 20;
 /// Least share of a thread.
 const SHARE: usize = 256 << 10;
 
-/// Sender, receiver, and number of the parcel among theirs.
-type Name = (usize, usize, u64);
+/// What is counted apart, so that calls of the one kind may come between those of the other anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Lane {
+    /// Messages of halos.
+    Messages,
+    /// Parcels in memory that a call's maker keeps.
+    Parcels,
+}
+
+/// Sender and receiver on a lane.
+type Pair = (Lane, usize, usize);
+
+/// A parcel: its ends, and its number among theirs.
+type Name = (Pair, u64);
 
 /// An end of a parcel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,16 +83,16 @@ impl Passing {
 pub(super) struct Parcels {
     passing: BTreeMap<Name, Passing>,
     /// Parcels told of so far, by sender and receiver: by the one and by the other.
-    numbers: BTreeMap<(usize, usize), [u64; 2]>,
+    numbers: BTreeMap<Pair, [u64; 2]>,
 }
 
 impl Parcels {
     /// Notes an end of the next parcel between two ranks.
-    fn add(&mut self, (sender, receiver): (usize, usize), side: Side, parcel: &Parcel) -> Name {
-        let numbers = self.numbers.entry((sender, receiver)).or_default();
+    fn add(&mut self, pair: Pair, side: Side, parcel: &Parcel) -> Name {
+        let numbers = self.numbers.entry(pair).or_default();
         let number = &mut numbers[side as usize];
         *number += 1;
-        let name = (sender, receiver, *number);
+        let name = (pair, *number);
         let passing = self.passing.entry(name).or_default();
         let &Parcel { address, bytes, .. } = parcel;
         passing.ends[side as usize] = Some(Place { address, bytes });
@@ -121,9 +133,9 @@ impl Shared {
             return state.failure().map_or(Ok(false), Err);
         }
         if let Stage::Refused { sent, expected } = passing.stage {
+            let ((_, sender, receiver), _) = name;
             return Err(RanksError::Transport(format!(
-                "rank {} sends a parcel of {sent} bytes where {expected} are expected by rank {}",
-                name.0, name.1
+                "rank {sender} sends a parcel of {sent} bytes where {expected} are expected by rank {receiver}"
             )));
         }
         if let (Stage::Waiting, [Some(from), Some(to)]) = (passing.stage, passing.ends) {
@@ -155,6 +167,7 @@ impl Shared {
     /// Starts parcels of `rank`.
     pub(super) fn start_parcels(
         self: &Arc<Self>,
+        lane: Lane,
         rank: usize,
         sends: &[Parcel],
         receives: &[Parcel],
@@ -163,11 +176,17 @@ impl Shared {
         let mut waiting = Vec::with_capacity(sends.len() + receives.len());
         for parcel in receives {
             let side = Side::Receiver;
-            waiting.push((state.parcels.add((parcel.peer, rank), side, parcel), side));
+            waiting.push((
+                state.parcels.add((lane, parcel.peer, rank), side, parcel),
+                side,
+            ));
         }
         for parcel in sends {
             let side = Side::Sender;
-            waiting.push((state.parcels.add((rank, parcel.peer), side, parcel), side));
+            waiting.push((
+                state.parcels.add((lane, rank, parcel.peer), side, parcel),
+                side,
+            ));
         }
         self.changed.notify_all();
         drop(state);
