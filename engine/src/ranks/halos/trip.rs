@@ -161,11 +161,7 @@ impl Halos {
         for part in &trip.parts {
             let [out, into] = self.levels[part.level].lanes(part.kind);
             for stretch in &out.stretches {
-                let empty = || {
-                    let mut bytes = spare.pop().unwrap_or_default();
-                    bytes.clear();
-                    bytes
-                };
+                let empty = || sized(spare.pop(), 0);
                 let message = sends.entry(stretch.peer).or_insert_with(empty);
                 let start = message.len();
                 message.resize(start + stretch.values.len() * trip.width, 0);
@@ -180,11 +176,7 @@ impl Halos {
             }
         }
         let message = |(peer, bytes)| Message { peer, bytes };
-        let room = |(peer, length)| {
-            let mut bytes = spare.pop().unwrap_or_default();
-            bytes.resize(length, 0);
-            message((peer, bytes))
-        };
+        let room = |(peer, length)| message((peer, sized(spare.pop(), length)));
         let halo = Halo {
             sends: sends.into_iter().map(message).collect(),
             receives: receives.into_iter().map(room).collect(),
@@ -323,4 +315,11 @@ impl Trip {
         }
         Ok(())
     }
+}
+
+/// Memory of so many bytes of any content, made of what is there.
+fn sized(memory: Option<Vec<u8>>, length: usize) -> Vec<u8> {
+    let mut bytes = memory.unwrap_or_default();
+    bytes.resize(length, 0);
+    bytes
 }
