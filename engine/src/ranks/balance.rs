@@ -53,6 +53,15 @@ impl Starts {
         starts
     }
 
+    /// What all ranks decide together.
+    fn joined(self, ranks: &dyn Communicator) -> Result<Self, RanksError> {
+        let size = self.keys.len();
+        let mut keys = [self.keys, self.before].concat();
+        ranks.reduce(Reduction::Max, &mut keys)?;
+        let before = keys.split_off(size);
+        Ok(Self { keys, before })
+    }
+
     /// The most work of a rank.
     pub fn busiest(&self, total: u64) -> u64 {
         let ends = self.before.iter().skip(1).chain([&total]);
@@ -93,14 +102,7 @@ pub(super) fn balance(
         return Ok(false);
     }
     let before = sums[size..size + ranks.rank()].iter().sum();
-    let own = Starts::new(parents, &work, before, all, size);
-    let mut words = [own.keys, own.before].concat();
-    ranks.reduce(Reduction::Max, &mut words)?;
-    let before = words.split_off(size);
-    let starts = Starts {
-        keys: words,
-        before,
-    };
+    let starts = Starts::new(parents, &work, before, all, size).joined(ranks)?;
     let busiest = starts.busiest(all);
     topology.set_work(level, LevelWork { all, busiest });
     let differs = topology.cuts().starts(level) != starts.keys;

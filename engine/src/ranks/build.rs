@@ -130,20 +130,12 @@ pub fn rebuild(
     refined: &[(u64, u8)],
 ) -> Result<(), RanksError> {
     let fine = level + 1;
-    let owned: Vec<Part> = proposal
-        .octets
-        .iter()
-        .map(|&(key, _)| (key, u8::MAX))
-        .collect();
+    let octets = proposal.octets.iter();
+    let owned: Vec<Part> = octets.map(|&(key, _)| (key, u8::MAX)).collect();
     // what the new octets stand on
     let wanted: Vec<Octet> = owned.iter().map(|&part| octet(part)).collect();
-    copy(
-        topology,
-        ranks,
-        shares,
-        level,
-        below(topology, level, &wanted),
-    )?;
+    let beneath = below(topology, level, &wanted);
+    copy(topology, ranks, shares, level, beneath)?;
     // the new level itself
     hold(topology, fine, &owned, &[]);
     for &(key, mask) in refined {
@@ -153,21 +145,10 @@ pub fn rebuild(
     }
     topology.link_families(fine);
     topology.link_copies(level);
-    touch(topology, shares, fine);
-    let standing = finer_octets(topology, fine);
-    copy(
-        topology,
-        ranks,
-        shares,
-        fine,
-        below(topology, fine, &standing),
-    )?;
-    topology.link_families(fine);
-    topology.link_owned(fine);
-    topology.link_families(fine + 1);
-    topology.link_copies(fine);
+    surround(topology, ranks, shares, fine)?;
     if proposal.cut && fine < topology.max_level {
-        follow_cut(topology, ranks, shares, fine + 1)?;
+        // the patches of the level finer than one that was cut stay, but other copies are needed
+        surround(topology, ranks, shares, fine + 1)?;
     }
     for level in level..(fine + 1).min(topology.max_level) {
         shares.averages[level] = averages(topology, level);
@@ -175,22 +156,16 @@ pub fn rebuild(
     Ok(())
 }
 
-/// The level finer than one that was cut anew: its patches stay, but other copies are needed.
-fn follow_cut(
+/// Holds what the own patches of `level` touch and what the finer ones stand on, and links all that.
+fn surround(
     topology: &mut Topology,
     ranks: &dyn Communicator,
     shares: &mut Shares,
     level: usize,
 ) -> Result<(), RanksError> {
     touch(topology, shares, level);
-    let standing = finer_octets(topology, level);
-    copy(
-        topology,
-        ranks,
-        shares,
-        level,
-        below(topology, level, &standing),
-    )?;
+    let beneath = below(topology, level, topology.octets(level + 1));
+    copy(topology, ranks, shares, level, beneath)?;
     topology.link_families(level);
     topology.link_owned(level);
     topology.link_families(level + 1);
@@ -211,10 +186,6 @@ fn owned_parts(topology: &Topology, level: usize) -> Vec<Part> {
     let octets = topology.octets(level).iter();
     let owned = octets.filter(|octet| octet.owned != 0);
     owned.map(|octet| (octet.key, octet.owned)).collect()
-}
-
-fn finer_octets(topology: &Topology, level: usize) -> Vec<Octet> {
-    topology.octets(level + 1).to_vec()
 }
 
 /// Notes what the own patches of `level` touch.
@@ -265,19 +236,16 @@ fn hold(topology: &mut Topology, level: usize, owned: &[Part], copied: &[Part]) 
 /// Bytes of a request: the octet's key and the patches asked for.
 const REQUEST: usize = 9;
 
-/// Asks the owners for what is copied of `level`: they note what to send, and say which patches have children.
-fn negotiate(
-    topology: &mut Topology,
-    ranks: &dyn Communicator,
+/// By owner, the octets of `level` of which patches are copied, and which; they are entered into the plan.
+fn requests(
+    topology: &Topology,
+    ranks: usize,
     level: usize,
-) -> Result<Plan, RanksError> {
-    let mut plan = Plan::default();
-    let mut requests: Vec<Vec<(Octet, u8)>> = vec![Vec::new(); ranks.size()];
-    for octet in topology
-        .octets(level)
-        .iter()
-        .filter(|octet| octet.copied != 0)
-    {
+    plan: &mut Plan,
+) -> Vec<Vec<(Octet, u8)>> {
+    let mut requests: Vec<Vec<(Octet, u8)>> = vec![Vec::new(); ranks];
+    let octets = topology.octets(level).iter();
+    for octet in octets.filter(|octet| octet.copied != 0) {
         for row in octet.rows(octet.copied) {
             let (owner, bit) = (topology.owner(row), 1u8 << (row - octet.first));
             plan.receive(owner, row);
@@ -287,6 +255,17 @@ fn negotiate(
             }
         }
     }
+    requests
+}
+
+/// Asks the owners for what is copied of `level`: they note what to send, and say which patches have children.
+fn negotiate(
+    topology: &mut Topology,
+    ranks: &dyn Communicator,
+    level: usize,
+) -> Result<Plan, RanksError> {
+    let mut plan = Plan::default();
+    let requests = requests(topology, ranks.size(), level, &mut plan);
     let asked = requests
         .iter()
         .enumerate()

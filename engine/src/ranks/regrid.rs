@@ -47,21 +47,7 @@ pub(crate) fn apply(world: &mut World, level: usize, changes: &Changes) -> Resul
     };
     let octets = moved.as_ref().map_or(&[][..], |moved| &moved.octets);
     let refined: Vec<(u64, u8)> = octets.iter().map(|o| (o.key, o.refined)).collect();
-    world.resource_scope(|world, mut shares: Mut<Shares>| {
-        let mut topology = world.resource_mut::<Topology>();
-        build::rebuild(
-            &mut topology,
-            communicator,
-            &mut shares,
-            level,
-            &proposal,
-            &refined,
-        )?;
-        for level in level..topology.max_level.min(fine + 1) {
-            shares.faces[level] = between_ranks(&topology, level);
-        }
-        Ok::<(), RanksError>(())
-    })?;
+    rebuild(world, &ranks, level, &proposal, &refined)?;
     for entity in world.resource_mut::<Topology>().take_orphans() {
         world.despawn(entity);
     }
@@ -75,6 +61,32 @@ pub(crate) fn apply(world: &mut World, level: usize, changes: &Changes) -> Resul
         moved.settle(world, fine)?;
     }
     halos::follow(world, level..=fine + 1)
+}
+
+/// Rebuilds the children of `level` and what travels for them, as proposed.
+fn rebuild(
+    world: &mut World,
+    ranks: &Ranks,
+    level: usize,
+    proposal: &Proposal,
+    refined: &[(u64, u8)],
+) -> Result<(), RanksError> {
+    let communicator = ranks.communicator();
+    world.resource_scope(|world, mut shares: Mut<Shares>| {
+        let topology = &mut *world.resource_mut::<Topology>();
+        build::rebuild(
+            topology,
+            communicator,
+            &mut shares,
+            level,
+            proposal,
+            refined,
+        )?;
+        for level in level..topology.max_level.min(level + 2) {
+            shares.faces[level] = between_ranks(topology, level);
+        }
+        Ok(())
+    })
 }
 
 fn own_octets(topology: &Topology, level: usize) -> Vec<Octet> {

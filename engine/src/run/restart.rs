@@ -227,18 +227,7 @@ fn refined(
     if header.is_none_or(|header| header.patches != announced as u64) || announced == 0 {
         return Err(mismatch());
     }
-    let own = layout.own(level);
-    let read = |name: &str| {
-        let range = own.start as u64..own.end as u64;
-        let values = snapshot.read_patches(level as u8, name, range);
-        values.map_err(|e| Error::Snapshot(e.to_string()))
-    };
-    let (Values::I32(origins), Values::U8(leaf)) = (read(ORIGIN)?, read(LEAF)?) else {
-        return Err(Error::Snapshot(format!(
-            "{}: level {level}: `origin` or `leaf` has a wrong type",
-            snapshot.path().display()
-        )));
-    };
+    let (origins, leaf) = structure(snapshot, level, layout.own(level))?;
     let topology = sim.world.resource::<Topology>();
     let rows = topology.rows(level);
     let places: Vec<i32> = rows.iter().flat_map(|&row| topology.origin(row)).collect();
@@ -250,6 +239,26 @@ fn refined(
         refine: refined.map(|(row, _)| *row).collect(),
         coarsen: Vec::new(),
     })
+}
+
+/// Where patches of `level` are, three numbers each, and which of them are leaves.
+fn structure(
+    snapshot: &Snapshot,
+    level: usize,
+    patches: Range<usize>,
+) -> Result<(Vec<i32>, Vec<u8>), Error> {
+    let read = |name: &str| {
+        let range = patches.start as u64..patches.end as u64;
+        let values = snapshot.read_patches(level as u8, name, range);
+        values.map_err(|e| Error::Snapshot(e.to_string()))
+    };
+    match (read(ORIGIN)?, read(LEAF)?) {
+        (Values::I32(origins), Values::U8(leaf)) => Ok((origins, leaf)),
+        _ => Err(Error::Snapshot(format!(
+            "{}: level {level}: `origin` or `leaf` has a wrong type",
+            snapshot.path().display()
+        ))),
+    }
 }
 
 /// This rank's part of a shard of a component of a level.

@@ -42,6 +42,18 @@ impl Halos {
             .iter()
             .map(|&(peer, rows)| (peer, &unknown[..rows]));
         into.set(None, lists, whole)?;
+        self.carry_linked(world, level, [&out, &into], fields)?;
+        Ok(Arrived::There)
+    }
+
+    /// The same from device to device: `out` goes, `into` comes, and stays in the harbour.
+    fn carry_linked(
+        &mut self,
+        world: &World,
+        level: usize,
+        [out, into]: [&Lane<Piece>; 2],
+        fields: &[FieldOperations],
+    ) -> Result<(), Error> {
         let (places, width) = packed(world, fields);
         self.make_room([out.values() * width, into.values() * width])?;
         for (field, &packed) in fields.iter().zip(&places) {
@@ -56,13 +68,13 @@ impl Halos {
         let [sends, receives] = &mut self.parcels;
         sends.clear();
         receives.clear();
-        add_parcels(&out, self.harbour.outgoing(), width, sends);
-        add_parcels(&into, self.harbour.incoming(), width, receives);
+        add_parcels(out, self.harbour.outgoing(), width, sends);
+        add_parcels(into, self.harbour.incoming(), width, receives);
         if let Some(link) = connection(world) {
             link.start(sends, receives)?;
             link.finish()?;
         }
-        Ok(Arrived::There)
+        Ok(())
     }
 
     /// Sets rows of `level` from what has come: each row with its place among all that have.
