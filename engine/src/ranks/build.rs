@@ -166,9 +166,7 @@ fn surround(
     touch(topology, shares, level);
     let beneath = below(topology, level, topology.octets(level + 1));
     copy(topology, ranks, shares, level, beneath)?;
-    topology.link_families(level);
     topology.link_owned(level);
-    topology.link_families(level + 1);
     topology.link_copies(level);
     Ok(())
 }
@@ -209,6 +207,8 @@ fn copy(
     hold(topology, level, &owned, &joined(copied));
     shares.copies[level] = negotiate(topology, ranks, level)?;
     shares.stale[level] = true;
+    // octets have come and gone: their parents and their children know nothing of it
+    topology.link_families(level);
     topology.link_families(level + 1);
     Ok(())
 }

@@ -141,6 +141,31 @@ fn random_refinement_is_the_same_on_several_ranks() {
     }
 }
 
+/// A regrid of the finest level changes which copies a rank keeps of the level below: those of coarser patches, whose children
+/// came or went as copies, must know.
+#[test]
+fn copies_that_go_are_nobodys_children() {
+    let settings = [
+        "domain.cells=[24,8,16]",
+        "domain.right_edge=[3,1,2]",
+        "domain.boundary=reflecting",
+        "time.levels=shared",
+        "mesh.max_level=3",
+        "mesh.regrid_interval=1",
+        "mesh.refine=[{ criterion = \"threshold\", field = \"fraction_dye\", threshold = 0.3 }, \
+         { criterion = \"gradient\", field = \"pressure\", threshold = 0.996 }]",
+        "initial.samples=1",
+        "initial.velocity_x=18.4",
+        "initial.velocity_y=-15.2",
+        "initial.velocity_z=4*(1+0.5*sin(6*x))",
+        "initial.density=1+0.3*sin(7*x)*cos(5*y)",
+        "initial.pressure=if((x-0.5)^2+(y-0.5)^2+(z-0.5)^2 < 0.0152, 3, 0.5)",
+        "initial.scalars={ dye = \"if((x-0.45)^2+(y-0.4)^2+(z-0.6)^2 < 0.0304, 1, 0)\" }",
+        "run.imbalance=1.5",
+    ];
+    same(BLAST, &settings, 3, &[4, 9]);
+}
+
 #[test]
 fn patches_are_shared_out_and_follow_the_flow() {
     let ends = same(BLAST, &["domain.cells=[32,32,32]"], 3, &[4]);
