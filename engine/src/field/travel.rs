@@ -8,6 +8,7 @@ use crate::ranks::faces::Face;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::fluxes::QUARTER;
+use rayon::prelude::*;
 
 /// Values of a component in the fine flux register of a face: reference and change.
 pub(crate) const REGISTER: usize = 2 * QUARTER;
@@ -47,22 +48,49 @@ fn pack_of<F: Field, R: Element>(
     packed: Packed,
     out: &mut [u8],
 ) -> Result<(), DeviceError> {
-    let base = pieces.first().map_or(0, |piece| piece.before);
-    let place = |piece: &Piece| start(piece, base, packed);
     if let Storage::Device(device) = &pool.storage {
+        let base = pieces.first().map_or(0, |piece| piece.before);
         let values: Vec<R> =
             device.pack(pool.current(level), 0..pool.components(), &rows(pieces))?;
         let length = pool.components() * CELLS;
         for (piece, row) in pieces.iter().zip(values.chunks_exact(length)) {
-            put(row, piece, &mut out[place(piece)..]);
+            put(row, piece, &mut out[start(piece, base, packed)..]);
         }
         return Ok(());
     }
     let present = pool.present::<R>(level);
-    for piece in pieces {
-        put(present.row(piece.row), piece, &mut out[place(piece)..]);
-    }
+    put_all(pieces, packed, out, &|piece, out| {
+        put(present.row(piece.row), piece, out);
+    });
     Ok(())
+}
+
+/// Pieces that are worth a thread of their own.
+const GRAIN: usize = 32;
+
+/// Calls `put` with each piece and the memory from its place on; `out` begins with the first.
+fn put_all(
+    pieces: &[Piece],
+    packed: Packed,
+    out: &mut [u8],
+    put: &(impl Fn(&Piece, &mut [u8]) + Sync),
+) {
+    let Some(first) = pieces.first() else {
+        return;
+    };
+    if pieces.len() <= GRAIN {
+        let place = |piece| start(piece, first.before, packed);
+        return pieces
+            .iter()
+            .for_each(|piece| put(piece, &mut out[place(piece)..]));
+    }
+    let (low, high) = pieces.split_at(pieces.len() / 2);
+    let half = (high[0].before - first.before) as usize * packed.width;
+    let (low_out, high_out) = out.split_at_mut(half);
+    rayon::join(
+        || put_all(low, packed, low_out, put),
+        || put_all(high, packed, high_out, put),
+    );
 }
 
 /// Where a piece's values of a field begin, in bytes behind those of the piece before which `base` cells stand.
@@ -98,7 +126,7 @@ fn take<R: Element>(row: &mut [R], piece: &Piece, bytes: &[u8]) {
     }
 }
 
-/// Sets pieces of rows of `level` in the present state.
+/// Sets pieces of rows of `level`, of each row at most one, in the present state.
 pub(crate) fn unpack<F: Field>(
     pool: &mut Pool<F>,
     level: usize,
@@ -139,10 +167,10 @@ fn unpack_of<F: Field, R: Element>(
         return pool.store(level, &rows, &state);
     }
     let present = pool.present::<R>(level);
-    for piece in pieces {
-        // SAFETY: the pool is borrowed alone, and the slice of one row is gone before the next.
+    pieces.par_iter().with_min_len(GRAIN).for_each(|piece| {
+        // SAFETY: the pool is borrowed alone, and the pieces are of distinct rows.
         take(unsafe { present.row_mut(piece.row) }, piece, values(piece));
-    }
+    });
     pool.touch(&rows(pieces));
     Ok(())
 }
