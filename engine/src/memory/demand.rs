@@ -185,7 +185,7 @@ fn foreseen(now: Octets, all: u64, ranks: u64, refined: u64, imbalance: f64) -> 
 
 /// Octets around a cube of `octets`.
 fn shell(octets: u64) -> u64 {
-    let width = (octets as f64).cbrt().ceil() as u64;
+    let width = (0..).find(|n: &u64| n.pow(3) >= octets).unwrap_or(0);
     match octets {
         0 => 0,
         _ => (width + 2).pow(3) - width.pow(3),
