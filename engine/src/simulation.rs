@@ -1,5 +1,7 @@
 //! A simulation: the world, its schedules, and the plugins that fill them.
 
+mod checks;
+
 use crate::config::{
     DomainConfig, LevelStepsConfig, MeshSettings, OutputConfig, PrecisionChoice, RunConfig,
     TimeConfig, UnitsConfig,
@@ -10,9 +12,7 @@ use crate::field::device::DeviceTopology;
 use crate::field::operations::{SkippedCorrections, correct, restrict};
 use crate::field::{Field, FieldRegistry, FieldSpec, Pool, Precision, Storage};
 use crate::memory::{self, MemoryGuard, Sharers};
-use crate::mesh::hilbert::bits_for;
 use crate::mesh::{Changes, Domain, NewRows, RefineRequests, Topology, audit, regrid};
-use crate::patch::PATCH;
 use crate::ranks::{Halos, Ranks, Shares};
 use crate::schedule::{Phase, Schedules, StepSet};
 use crate::time::driver::{DriverSettings, Fault, FaultBox, RunCounters};
@@ -21,6 +21,7 @@ use crate::time::{Driver, LevelClock, Levels, StepLimits, StepVerdict, check_fau
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::IntoScheduleConfigs;
 use bevy_ecs::system::ScheduleSystem;
+use checks::{check_courant, check_domain, check_mesh};
 use nestar_deck::{Deck, TableSchema};
 
 /// A piece of physics or of a scenario: registers fields, systems, limits and its table of the deck.
@@ -106,31 +107,7 @@ impl Simulation {
         check_mesh(&deck, &domain, settings.mesh.max_level)?;
         check_courant(&deck, &settings.time)?;
         let device = ComputeDevice::choose(settings.run.device, ranks.communicator().seat().local)?;
-        let levels = settings.mesh.max_level + 1;
-        let mut world = World::new();
-        world.insert_resource(Sharers::find(&ranks, device.device.as_ref())?);
-        if let Some(device) = &device.device {
-            world.insert_resource(DeviceTopology::new(device, domain, levels)?);
-        }
-        world.insert_resource(device);
-        world.insert_resource(Topology::new(domain, settings.mesh.max_level));
-        world.insert_resource(Levels::new(levels, 0.0));
-        world.insert_resource(LevelClock::default());
-        world.insert_resource(StepLimits::default());
-        world.insert_resource(StepVerdict::default());
-        world.insert_resource(RunCounters::default());
-        world.insert_resource(RefineRequests::default());
-        world.insert_resource(NewRows::default());
-        world.insert_resource(FieldRegistry::default());
-        world.insert_resource(SkippedCorrections::default());
-        world.insert_resource(RunFacts::default());
-        world.insert_resource(MemoryGuard::default());
-        world.insert_resource(Fault::default());
-        world.insert_resource(FaultBox::default());
-        world.insert_resource(ranks);
-        world.insert_resource(Shares::default());
-        world.insert_resource(Halos::default());
-        world.insert_resource(settings.clone());
+        let world = empty_world(&settings, domain, device, ranks)?;
         let driver = Driver::new(Schedules::default(), driver_settings(&settings));
         Ok(Self {
             world,
@@ -304,79 +281,39 @@ impl Simulation {
     }
 }
 
-fn check_domain(deck: &Deck, config: &DomainConfig) -> Result<Domain, Error> {
-    let mut root = [0; 3];
-    for a in 0..3 {
-        if !config.cells[a].is_multiple_of(PATCH as u32) {
-            let message = format!(
-                "must be a multiple of {PATCH} along every axis, found {}",
-                config.cells[a]
-            );
-            return Err(deck.error_at(&format!("domain.cells[{a}]"), message).into());
-        }
-        root[a] = (config.cells[a] as usize / PATCH) as i32;
-        let (left, right) = (config.left_edge[a], config.right_edge[a]);
-        if right <= left {
-            let message =
-                format!("must lie above left_edge along every axis, found {right} after {left}");
-            return Err(deck
-                .error_at(&format!("domain.right_edge[{a}]"), message)
-                .into());
-        }
+/// The world before any plugin: no fields, no patches.
+fn empty_world(
+    settings: &Settings,
+    domain: Domain,
+    device: ComputeDevice,
+    ranks: Ranks,
+) -> Result<World, Error> {
+    let levels = settings.mesh.max_level + 1;
+    let mut world = World::new();
+    world.insert_resource(Sharers::find(&ranks, device.device.as_ref())?);
+    if let Some(device) = &device.device {
+        world.insert_resource(DeviceTopology::new(device, domain, levels)?);
     }
-    let mut periodic = [false; 3];
-    for (a, sides) in config.boundary.faces().into_iter().enumerate() {
-        let count = sides
-            .iter()
-            .filter(|&&k| k == crate::config::BoundaryKind::Periodic)
-            .count();
-        if count == 1 {
-            let message = format!(
-                "the {} axis is periodic on one side only",
-                ["x", "y", "z"][a]
-            );
-            return Err(deck.error_at("domain.boundary", message).into());
-        }
-        periodic[a] = count == 2;
-    }
-    Ok(Domain {
-        root,
-        left_edge: config.left_edge,
-        right_edge: config.right_edge,
-        periodic,
-    })
-}
-
-/// The Hilbert curve has 21 bits an axis, and rows are counted in 32 bits.
-fn check_mesh(deck: &Deck, domain: &Domain, max_level: usize) -> Result<(), Error> {
-    let bits = bits_for(domain.root, max_level);
-    if bits > 21 {
-        let message = format!(
-            "the finest level would have more than 2^21 patches along an axis (2^{bits}); \
-             lower mesh.max_level by {} or take a smaller root grid",
-            bits - 21
-        );
-        return Err(deck.error_at("mesh.max_level", message).into());
-    }
-    let patches: i64 = domain.root.iter().map(|&n| i64::from(n)).product();
-    if patches > i64::from(i32::MAX) / 16 {
-        let message = format!("{patches} root patches are more than one process can count");
-        return Err(deck.error_at("domain.cells", message).into());
-    }
-    Ok(())
-}
-
-/// A stretched step must stay stable.
-fn check_courant(deck: &Deck, time: &TimeConfig) -> Result<(), Error> {
-    let largest = time.courant * (1.0 + time.increase);
-    if largest <= 1.0 {
-        return Ok(());
-    }
-    let message = format!(
-        "courant * (1 + increase) must be at most 1, found {largest}: a step may be stretched by time.increase = {}",
-        time.increase
-    );
-    Err(deck.error_at("time.courant", message).into())
+    world.insert_resource(device);
+    world.insert_resource(Topology::new(domain, settings.mesh.max_level));
+    world.insert_resource(Levels::new(levels, 0.0));
+    world.insert_resource(LevelClock::default());
+    world.insert_resource(StepLimits::default());
+    world.insert_resource(StepVerdict::default());
+    world.insert_resource(RunCounters::default());
+    world.insert_resource(RefineRequests::default());
+    world.insert_resource(NewRows::default());
+    world.insert_resource(FieldRegistry::default());
+    world.insert_resource(SkippedCorrections::default());
+    world.insert_resource(RunFacts::default());
+    world.insert_resource(MemoryGuard::default());
+    world.insert_resource(Fault::default());
+    world.insert_resource(FaultBox::default());
+    world.insert_resource(ranks);
+    world.insert_resource(Shares::default());
+    world.insert_resource(Halos::default());
+    world.insert_resource(settings.clone());
+    Ok(world)
 }
 
 fn driver_settings(settings: &Settings) -> DriverSettings {

@@ -67,8 +67,6 @@ pub fn head(place: &Place) -> String {
 
 /// Everything about one case.
 pub fn block(m: &Measurement) -> String {
-    let run = &m.timed.run;
-    let patches: Vec<String> = m.patches.iter().map(usize::to_string).collect();
     let mut text = format!(
         "\n{} {}, {}: {:.3e} cell updates/s\n",
         m.case,
@@ -76,55 +74,62 @@ pub fn block(m: &Measurement) -> String {
         precision(m.precision),
         m.timed.rate()
     );
-    let mut line = |name: &str, what: String| {
+    for (name, what) in facts(m) {
+        // writing to a string cannot fail
         let _ = writeln!(text, "  {name:<10} {what}");
-    };
-    line(
-        "steps",
-        format!(
-            "{} root steps after {}, {} level steps, {} regrids; {:.3e} cell updates in {:.3} s; set-up {:.1} s",
-            m.steps,
-            m.warm_up,
-            run.level_steps,
-            run.regrids,
-            run.cell_updates as f64,
-            m.timed.wall,
-            m.set_up
-        ),
-    );
-    line(
-        "patches",
-        format!("{} ({:.2e} cells)", patches.join(" "), m.all_cells() as f64),
-    );
-    line("time", phases(m));
-    if run.mended_cells + run.retried_steps > 0 {
-        let (cells, steps) = (run.mended_cells, run.retried_steps);
-        line("mended", format!("{cells} cells, {steps} steps retried"));
-    }
-    if let Some(device) = &m.timed.device {
-        line("traffic", traffic(device, m.steps, "root step"));
-        line("", traffic(device, run.level_steps, "level step"));
-    }
-    if m.place.ranks > 1 {
-        let imbalance = 100.0 * run.work.imbalance(m.place.ranks);
-        line(
-            "ranks",
-            format!("{}, imbalance {imbalance:.2}%", m.place.ranks),
-        );
-        line("halos", halos(m));
-    }
-    line("memory", memory(m));
-    if let Some(busy) = m.busy() {
-        let (busy, host) = (100.0 * busy, 100.0 * (1.0 - busy));
-        line("busy", format!("device {busy:.1}%, host alone {host:.1}%"));
     }
     if let Some(profile) = &m.profile {
-        if profile.link.timed > 0 {
-            line("overlap", overlap(profile));
-        }
         text += &kernels(profile);
     }
     text
+}
+
+/// What is known of a case, each with its name.
+fn facts(m: &Measurement) -> Vec<(&'static str, String)> {
+    let run = &m.timed.run;
+    let patches: Vec<String> = m.patches.iter().map(usize::to_string).collect();
+    let patches = format!("{} ({:.2e} cells)", patches.join(" "), m.all_cells() as f64);
+    let mut facts = vec![
+        ("steps", steps(m)),
+        ("patches", patches),
+        ("time", phases(m)),
+    ];
+    if run.mended_cells + run.retried_steps > 0 {
+        let (cells, steps) = (run.mended_cells, run.retried_steps);
+        facts.push(("mended", format!("{cells} cells, {steps} steps retried")));
+    }
+    if let Some(device) = &m.timed.device {
+        facts.push(("traffic", traffic(device, m.steps, "root step")));
+        facts.push(("", traffic(device, run.level_steps, "level step")));
+    }
+    if m.place.ranks > 1 {
+        let imbalance = 100.0 * run.work.imbalance(m.place.ranks);
+        let ranks = format!("{}, imbalance {imbalance:.2}%", m.place.ranks);
+        facts.extend([("ranks", ranks), ("halos", halos(m))]);
+    }
+    facts.push(("memory", memory(m)));
+    if let Some(busy) = m.busy() {
+        let (busy, host) = (100.0 * busy, 100.0 * (1.0 - busy));
+        let busy = format!("device {busy:.1}%, host alone {host:.1}%");
+        facts.push(("busy", busy));
+    }
+    let profile = m.profile.iter().filter(|profile| profile.link.timed > 0);
+    facts.extend(profile.map(|profile| ("overlap", overlap(profile))));
+    facts
+}
+
+fn steps(m: &Measurement) -> String {
+    let run = &m.timed.run;
+    format!(
+        "{} root steps after {}, {} level steps, {} regrids; {:.3e} cell updates in {:.3} s; set-up {:.1} s",
+        m.steps,
+        m.warm_up,
+        run.level_steps,
+        run.regrids,
+        run.cell_updates as f64,
+        m.timed.wall,
+        m.set_up
+    )
 }
 
 /// What the first rank and others sent each other.
