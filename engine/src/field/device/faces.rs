@@ -3,7 +3,7 @@
 use super::parameters::FacesParameters;
 use super::transfer::Staging;
 use super::{DevicePool, shape};
-use crate::device::DeviceError;
+use crate::device::{DeviceError, Kernel};
 use crate::field::Precision;
 use crate::field::pieces::OnDevice;
 use crate::field::travel::REGISTER;
@@ -72,10 +72,7 @@ impl DevicePool {
         level: usize,
         faces: &OnDevice,
     ) -> Result<(), DeviceError> {
-        let shape = shape(faces.count, 64);
-        let parameters = self.listed(level, faces);
-        self.device
-            .launch(&self.kernels.pack_faces, shape, &parameters)
+        self.start_listed(&self.kernels.pack_faces, level, faces)
     }
 
     /// Starts to set the fine-side registers of faces between `level` and the finer one.
@@ -84,21 +81,25 @@ impl DevicePool {
         level: usize,
         faces: &OnDevice,
     ) -> Result<(), DeviceError> {
-        let shape = shape(faces.count, 64);
-        let parameters = self.listed(level, faces);
-        self.device
-            .launch(&self.kernels.unpack_faces, shape, &parameters)
+        self.start_listed(&self.kernels.unpack_faces, level, faces)
     }
 
-    fn listed(&self, level: usize, faces: &OnDevice) -> FacesParameters {
-        FacesParameters {
+    fn start_listed(
+        &self,
+        kernel: &Kernel,
+        level: usize,
+        faces: &OnDevice,
+    ) -> Result<(), DeviceError> {
+        let parameters = FacesParameters {
             faces: faces.list,
             packed: faces.memory,
             stride: (faces.packed.width * REGISTER) as i64,
             before: (faces.packed.first * REGISTER) as i64,
             count: faces.count as i32,
             ..self.registers.faces(level)
-        }
+        };
+        self.device
+            .launch(kernel, shape(faces.count, 64), &parameters)
     }
 
     /// Calls `work` with the staging memory, in which the list of faces stands, for as many faces at a time as it holds.

@@ -3,7 +3,6 @@
 use super::{Halos, add_parcels, connection, packed};
 use crate::error::Error;
 use crate::field::FieldOperations;
-use crate::field::pieces::OnDevice;
 use crate::field::travel::REGISTER;
 use crate::ranks::{Halo, Message, Ranks};
 use bevy_ecs::prelude::*;
@@ -33,12 +32,7 @@ impl Halos {
         let route = &self.levels[level].faces;
         let (outgoing, incoming) = (self.harbour.outgoing(), self.harbour.incoming());
         for (field, &packed) in fields.iter().zip(&places) {
-            let faces = OnDevice {
-                list: route.sends.list(),
-                count: route.sends.entries.len(),
-                memory: outgoing,
-                packed,
-            };
+            let faces = route.sends.on_device(outgoing, packed);
             (field.pack_faces_there)(world, level, &faces)?;
         }
         let [sends, receives] = &mut self.parcels;
@@ -51,12 +45,7 @@ impl Halos {
             link.finish()?;
         }
         for (field, &packed) in fields.iter().zip(&places) {
-            let faces = OnDevice {
-                list: route.receives.list(),
-                count: route.receives.entries.len(),
-                memory: incoming,
-                packed,
-            };
+            let faces = route.receives.on_device(incoming, packed);
             (field.unpack_faces_there)(world, level, &faces)?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::device::{Buffer, Device, DeviceError};
 use crate::field::device::face_number;
-use crate::field::pieces::Piece;
+use crate::field::pieces::{OnDevice, Packed, Piece};
 use crate::field::travel::REGISTER;
 use crate::ranks::faces::Face;
 use bytemuck::Pod;
@@ -128,9 +128,14 @@ impl<T: Cargo> Lane<T> {
         self.there.set(device, &there)
     }
 
-    /// Address of the list on the device.
-    pub fn list(&self) -> u64 {
-        self.there.address()
+    /// The list on the device, for values packed in `memory` there.
+    pub fn on_device(&self, memory: u64, packed: Packed) -> OnDevice {
+        OnDevice {
+            list: self.there.address(),
+            count: self.entries.len(),
+            memory,
+            packed,
+        }
     }
 
     /// Values of a component in all.

@@ -57,12 +57,7 @@ impl Halos {
         let (places, width) = packed(world, fields);
         self.make_room([out.values() * width, into.values() * width])?;
         for (field, &packed) in fields.iter().zip(&places) {
-            let pieces = OnDevice {
-                list: out.list(),
-                count: out.entries.len(),
-                memory: self.harbour.outgoing(),
-                packed,
-            };
+            let pieces = out.on_device(self.harbour.outgoing(), packed);
             (field.pack_pieces_there)(world, level, &pieces)?;
         }
         let [sends, receives] = &mut self.parcels;

@@ -4,7 +4,7 @@ use super::lane::{Lane, Route};
 use super::{Halos, LevelHalo, add_parcels, connection, packed};
 use crate::device::{DeviceError, DeviceLink, LinkCounters};
 use crate::error::Error;
-use crate::field::pieces::{Delivery, OnDevice, Packed, Piece};
+use crate::field::pieces::{Delivery, Packed, Piece};
 use crate::field::{Field, FieldOperations, Pool, travel};
 use crate::ranks::{Halo, Message, Pending, Ranks, RanksError};
 use bevy_ecs::prelude::*;
@@ -135,12 +135,7 @@ impl Halos {
             let outgoing = memory(self.harbour.outgoing(), part.sent_before);
             let incoming = memory(self.harbour.incoming(), part.received_before);
             for passenger in &trip.passengers {
-                let pieces = OnDevice {
-                    list: out.list(),
-                    count: out.entries.len(),
-                    memory: outgoing,
-                    packed: passenger.packed,
-                };
+                let pieces = out.on_device(outgoing, passenger.packed);
                 (passenger.field.pack_pieces_there)(world, part.level, &pieces)?;
             }
             add_parcels(out, outgoing, trip.width, sends);
@@ -242,12 +237,7 @@ impl Halos {
             let [_, lane] = self.levels[part.level].lanes(part.kind);
             let State::Here(halo) = &trip.state else {
                 let memory = self.harbour.incoming() + (part.received_before * trip.width) as u64;
-                let pieces = OnDevice {
-                    list: lane.list(),
-                    count: lane.entries.len(),
-                    memory,
-                    packed,
-                };
+                let pieces = lane.on_device(memory, packed);
                 let owned = part.kind == Kind::Averages;
                 unpack(part.level, &Delivery::There { pieces, owned })?;
                 continue;
