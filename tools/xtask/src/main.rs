@@ -1,6 +1,4 @@
 //! `cargo xtask`: the contributor's commands. Continuous integration runs the same ones.
-//!
-//! Only the standard library is used, so that the helper itself compiles in a second or two.
 mod bench;
 mod layers;
 mod python;

@@ -2,6 +2,7 @@
 use super::Violation;
 use super::manifest::Manifest;
 use super::source::Source;
+use super::{floors, lengths};
 
 /// The rooms of the house, from the ground up: a room may name those before it, never those behind it.
 const ROOMS: [&str; 6] = [
@@ -26,8 +27,12 @@ const NOT_IN_KERNELS: [&str; 9] = [
 ];
 /// Parts of the standard library that kernels do not use.
 const NOT_IN_KERNELS_STD: [&str; 4] = ["fs", "env", "net", "process"];
-/// Parts of identifiers that say physics. The engine is told what it needs by the metadata of fields.
-const PHYSICS: [&str; 9] = [
+/// Words, and parts of identifiers, that say physics. The engine is told what it needs by the metadata of fields.
+const PHYSICS: [&str; 13] = [
+    "gas",
+    "density",
+    "gamma",
+    "courant",
     "hydro",
     "hydrodynamics",
     "gravity",
@@ -52,15 +57,13 @@ pub fn check(manifests: &[Manifest], sources: &[Source]) -> Vec<Violation> {
     engine(sources, &mut found);
     physics(sources, &mut found);
     one_file(manifests, sources, &mut found);
+    floors::check(sources, &mut found);
+    lengths::check(sources, &mut found);
     found
 }
 
 fn report(found: &mut Vec<Violation>, file: &str, line: usize, message: String) {
-    found.push(Violation {
-        file: file.to_string(),
-        line,
-        message,
-    });
+    found.push(Violation::of(file, line, message));
 }
 
 /// The number of the room that a file lies in.
@@ -111,11 +114,12 @@ fn directions(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violat
             .iter()
             .find(|m| m.targets.contains(&source.file))
             .map_or(&source.file, |m| &m.file);
-        for (path, line) in &source.paths {
-            let Some(target) = manifests.iter().find(|m| m.crate_name() == path[0]) else {
+        for path in source.whole_paths() {
+            let name = &path.segments[0];
+            let Some(target) = manifests.iter().find(|m| m.crate_name() == *name) else {
                 continue;
             };
-            direction(&source.file, owner, &target.file, &path[0], *line, found);
+            direction(&source.file, owner, &target.file, name, path.line, found);
         }
     }
 }
@@ -165,7 +169,8 @@ fn kernels(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violation
         file.starts_with("kernels/") && file.contains("/src/") && !file.contains("/src/bin/")
     };
     for source in sources.iter().filter(|s| product(&s.file)) {
-        for (path, line) in &source.paths {
+        for path in source.whole_paths() {
+            let (line, path) = (path.line, &path.segments);
             let standard = path[0] == "std"
                 && path
                     .get(1)
@@ -174,7 +179,7 @@ fn kernels(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violation
                 report(
                     found,
                     &source.file,
-                    *line,
+                    line,
                     format!("`{}` in kernels; {ADVICE}", path.join("::")),
                 );
             }
@@ -182,25 +187,17 @@ fn kernels(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violation
     }
 }
 
-/// The engine names no physics.
+/// The engine names no physics: neither its code nor its strings and comments.
 fn engine(sources: &[Source], found: &mut Vec<Violation>) {
-    for source in sources
-        .iter()
-        .filter(|s| s.file.starts_with("engine/") && s.file.contains("/src/"))
-    {
-        for (word, line) in &source.words {
-            if let Some(part) = parts(word)
-                .into_iter()
-                .find(|p| PHYSICS.contains(&p.as_str()))
-            {
-                report(
-                    found,
-                    &source.file,
-                    *line,
-                    format!(
-                        "`{word}` says `{part}`: the engine names no physics; move it to `systems` or take the name from a field's metadata"
-                    ),
-                );
+    let engine = |s: &&Source| s.file.starts_with("engine/") && s.file.contains("/src/");
+    for source in sources.iter().filter(engine) {
+        for (n, line) in source.lines.iter().enumerate() {
+            let words = line.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+            let parts = words.flat_map(parts);
+            for part in parts.filter(|part| PHYSICS.contains(&part.as_str())) {
+                let advice = "the engine names no physics; move it to `systems` or take the name from a field's metadata";
+                let message = format!("says `{part}`: {advice}");
+                report(found, &source.file, n + 1, message);
             }
         }
     }
@@ -248,7 +245,8 @@ fn physics(sources: &[Source], found: &mut Vec<Violation>) {
         let Some(home) = place.first().filter(|name| plugin(name)) else {
             continue;
         };
-        for (path, line) in &source.paths {
+        for path in source.whole_paths() {
+            let (line, path) = (path.line, &path.segments);
             let Some(other) = named_folder(&place, path).filter(|n| n != home && homes.contains(n))
             else {
                 continue;
@@ -256,7 +254,7 @@ fn physics(sources: &[Source], found: &mut Vec<Violation>) {
             report(
                 found,
                 &source.file,
-                *line,
+                line,
                 format!(
                     "`{home}` names `{other}` (`{}`): physics folders meet in systems/src/fields.rs and order.rs only",
                     path.join("::")
@@ -298,10 +296,9 @@ fn one_file(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violatio
                 .map(|(_, line)| (m.file.clone(), *line))
         });
         let files = sources.iter().filter_map(|s| {
-            s.paths
-                .iter()
-                .find(|(p, _)| belongs(&p[0]))
-                .map(|(_, line)| (s.file.clone(), *line))
+            s.whole_paths()
+                .find(|p| belongs(&p.segments[0]))
+                .map(|p| (s.file.clone(), p.line))
         });
         for places in [crates.collect::<Vec<_>>(), files.collect()] {
             for (file, line) in places.iter().skip(1) {

@@ -1,33 +1,130 @@
-//! A Rust file as the rules see it: identifiers and paths with their lines, without comments, strings and unit tests.
+//! A source file as the rules see it: the paths it names, its functions, its lines; without unit tests.
+use proc_macro2::{Span, TokenStream, TokenTree};
+use std::ops::RangeInclusive;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
 
-/// A Rust file.
+/// A path `a::b::c` in code.
+pub struct Named {
+    /// Its segments; those of `use` groups are joined with what stands before the group.
+    pub segments: Vec<String>,
+    /// From 1.
+    pub line: usize,
+    /// What a `use` does with it.
+    pub import: Option<Import>,
+}
+
+/// A name that `use` brings into a file.
+pub struct Import {
+    /// The name; `*` for all of a module.
+    pub name: String,
+    /// Whether other files see it here.
+    pub public: bool,
+}
+
+/// A function with a body.
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Where it begins.
+    pub line: usize,
+    /// The lines of its body.
+    pub body: RangeInclusive<usize>,
+}
+
+/// A source file: Rust or CUDA.
+#[derive(Default)]
 pub struct Source {
     /// Relative to the workspace, with `/`.
     pub file: String,
-    /// Identifiers outside unit tests.
-    pub words: Vec<(String, usize)>,
-    /// Paths `a::b::c` outside unit tests, groups `a::{b, c}` expanded, and lone names in `use` and `extern crate`.
-    pub paths: Vec<(Vec<String>, usize)>,
+    /// All lines; those of unit tests are empty.
+    pub lines: Vec<String>,
+    /// Every path.
+    pub paths: Vec<Named>,
+    /// Every function.
+    pub functions: Vec<Function>,
+    /// Names of the items that the file defines, exported macros included.
+    pub items: Vec<String>,
+    /// Names of the modules that it declares in files of their own.
+    pub modules: Vec<String>,
+    /// Macros that every module of the crate sees at its root.
+    pub macros: Vec<String>,
 }
 
 impl Source {
-    /// Reads a file's text.
-    pub fn parse(file: &str, text: &str) -> Self {
-        let mut tokens = tokens(text);
+    /// Reads a Rust file's text.
+    ///
+    /// # Errors
+    /// The text is not Rust.
+    pub fn rust(file: &str, text: &str) -> Result<Self, String> {
+        let mut reader = Reader::default();
+        reader.source.file = file.to_string();
         if is_test_file(file) {
-            tokens.clear();
+            return Ok(reader.source);
         }
-        let tokens = without_unit_tests(&tokens);
-        let words = tokens
-            .iter()
-            .filter(|t| t.is_word())
-            .map(|t| (t.text.clone(), t.line))
+        let parsed =
+            syn::parse_file(text).map_err(|e| format!("{file}:{}: {e}", e.span().start().line))?;
+        reader.visit_file(&parsed);
+        let tested = |line: usize| reader.tests.iter().any(|test| test.contains(&line));
+        let lines = text.lines().enumerate();
+        reader.source.lines = lines
+            .map(|(n, line)| if tested(n + 1) { "" } else { line }.to_string())
             .collect();
-        Self {
+        Ok(reader.source)
+    }
+
+    /// Reads a CUDA file's text: a function is what `{` opens behind `)`, outside other functions.
+    pub fn cuda(file: &str, text: &str) -> Self {
+        let mut source = Self {
             file: file.to_string(),
-            words,
-            paths: paths(&tokens),
+            lines: text.lines().map(str::to_string).collect(),
+            ..Self::default()
+        };
+        let (mut depth, mut head, mut open) = (0, String::new(), None);
+        for (n, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            if code.trim_start().starts_with('#') {
+                continue;
+            }
+            for c in code.chars() {
+                match c {
+                    '{' if open.is_none() && head.contains('(') => {
+                        open = Some((depth, n + 1, function_name(&head)));
+                    }
+                    '}' if open.as_ref().is_some_and(|(at, ..)| *at + 1 == depth) => {
+                        let (_, line, name) = open.take().unwrap_or_default();
+                        let body = line + 1..=n;
+                        source.functions.push(Function { name, line, body });
+                    }
+                    _ => {}
+                }
+                match c {
+                    '{' => depth += 1,
+                    '}' => depth -= 1,
+                    _ => {}
+                }
+                match c {
+                    '{' | '}' | ';' => head.clear(),
+                    c => head.push(c),
+                }
+            }
+            head.push(' ');
         }
+        source
+    }
+
+    /// The paths that certainly are paths: in `use`, or of two segments and more.
+    pub fn whole_paths(&self) -> impl Iterator<Item = &Named> {
+        let whole = |path: &&Named| path.import.is_some() || path.segments.len() > 1;
+        self.paths.iter().filter(whole)
+    }
+
+    /// The lines of `range` that hold more than blanks and comments.
+    pub fn code_lines(&self, range: RangeInclusive<usize>) -> usize {
+        let lines = range.filter_map(|line| self.lines.get(line - 1));
+        lines
+            .filter(|line| !line.trim().is_empty() && !line.trim().starts_with("//"))
+            .count()
     }
 }
 
@@ -39,252 +136,234 @@ fn is_test_file(file: &str) -> bool {
         .any(|part| part == "tests" || part == "tests.rs")
 }
 
-#[derive(Clone)]
-struct Token {
-    text: String,
-    line: usize,
+/// The name in the head of a CUDA function: the word before its first parenthesis but those of its attributes.
+fn function_name(head: &str) -> String {
+    let head = head.replace("__launch_bounds__(", "");
+    let before = head.split('(').next().unwrap_or_default();
+    let name = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_'));
+    name.clone()
+        .find(|n| !n.is_empty())
+        .unwrap_or_default()
+        .to_string()
 }
 
-impl Token {
-    fn is_word(&self) -> bool {
-        self.text
-            .starts_with(|c: char| c.is_alphabetic() || c == '_')
-    }
+/// Walks through a file.
+#[derive(Default)]
+struct Reader {
+    source: Source,
+    /// Lines of unit tests.
+    tests: Vec<RangeInclusive<usize>>,
+    /// How many inline modules it is in.
+    inside: usize,
 }
 
-/// Words, `::` and single characters of punctuation.
-fn tokens(text: &str) -> Vec<Token> {
-    let text = blanked(text);
-    let (mut tokens, mut line, mut rest) = (Vec::new(), 1, text.as_str());
-    while let Some(c) = rest.chars().next() {
-        let length = match c {
-            c if c.is_alphanumeric() || c == '_' => rest
-                .find(|c: char| !(c.is_alphanumeric() || c == '_'))
-                .unwrap_or(rest.len()),
-            ':' if rest.starts_with("::") => 2,
-            c => c.len_utf8(),
-        };
-        if c == '\n' {
-            line += 1;
-        }
-        if !c.is_whitespace() {
-            tokens.push(Token {
-                text: rest[..length].to_string(),
+impl Reader {
+    fn path(&mut self, segments: Vec<String>, span: Span, import: Option<Import>) {
+        // what an inline module names through `super` is named by the file
+        let up = segments.iter().take_while(|s| *s == "super").count();
+        let skipped = up.min(self.inside);
+        let segments: Vec<String> = segments.into_iter().skip(skipped).collect();
+        if !segments.is_empty() {
+            let line = span.start().line;
+            self.source.paths.push(Named {
+                segments,
                 line,
+                import,
             });
         }
-        rest = &rest[length..];
     }
-    tokens
-}
 
-/// The text with comments, strings and character literals replaced by blanks; lines stay where they are.
-fn blanked(text: &str) -> String {
-    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
-    while !rest.is_empty() {
-        let skip = literal_or_comment(rest, out.chars().next_back());
-        let length = if skip > 0 {
-            skip
-        } else {
-            rest.chars().next().map_or(1, char::len_utf8)
+    fn imports(&mut self, tree: &syn::UseTree, before: &[String], public: bool) {
+        let with = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
+        match tree {
+            syn::UseTree::Path(path) => self.imports(&path.tree, &with(&path.ident), public),
+            syn::UseTree::Name(name) if name.ident == "self" => {
+                let name = before.last().cloned().unwrap_or_default();
+                self.import(before.to_vec(), name, tree, public);
+            }
+            syn::UseTree::Name(name) => {
+                self.import(with(&name.ident), name.ident.to_string(), tree, public);
+            }
+            syn::UseTree::Rename(name) => {
+                self.import(with(&name.ident), name.rename.to_string(), tree, public);
+            }
+            syn::UseTree::Glob(_) => self.import(before.to_vec(), "*".into(), tree, public),
+            syn::UseTree::Group(group) => {
+                for tree in &group.items {
+                    self.imports(tree, before, public);
+                }
+            }
+        }
+    }
+
+    fn import(&mut self, segments: Vec<String>, name: String, tree: &syn::UseTree, public: bool) {
+        self.path(segments, tree.span(), Some(Import { name, public }));
+    }
+
+    /// Paths in what a macro gets: words that `::` joins.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let (mut path, mut joined) = (Vec::new(), 0);
+        let mut first = Span::call_site();
+        for token in tokens {
+            match &token {
+                TokenTree::Ident(word) if joined == 2 || path.is_empty() => {
+                    if path.is_empty() {
+                        first = word.span();
+                    }
+                    path.push(word.to_string());
+                    joined = 0;
+                    continue;
+                }
+                TokenTree::Punct(mark) if mark.as_char() == ':' && joined < 2 => {
+                    joined += 1;
+                    continue;
+                }
+                _ => {}
+            }
+            self.path(std::mem::take(&mut path), first, None);
+            joined = 0;
+            match token {
+                TokenTree::Group(group) => self.tokens(group.stream()),
+                TokenTree::Ident(word) => {
+                    first = word.span();
+                    path.push(word.to_string());
+                }
+                _ => {}
+            }
+        }
+        self.path(path, first, None);
+    }
+
+    fn function(&mut self, name: &syn::Ident, whole: Span, block: &syn::Block) {
+        let braces = block.brace_token.span;
+        self.source.functions.push(Function {
+            name: name.to_string(),
+            line: whole.start().line,
+            body: braces.open().start().line + 1..=braces.close().start().line - 1,
+        });
+    }
+
+    /// Whether an item with these attributes is a unit test; if so, its lines are left out.
+    fn is_test(&mut self, attributes: &[syn::Attribute], span: Span) -> bool {
+        let test = attributes.iter().any(|a| {
+            a.path().is_ident("cfg")
+                && a.parse_args::<syn::Path>()
+                    .is_ok_and(|p| p.is_ident("test"))
+        });
+        if test {
+            self.tests.push(span.start().line..=span.end().line);
+        }
+        test
+    }
+
+    fn item(&mut self, item: &syn::Item) {
+        use syn::Item::*;
+        let name = match item {
+            Const(i) => &i.ident,
+            Enum(i) => &i.ident,
+            Fn(i) => &i.sig.ident,
+            Static(i) => &i.ident,
+            Struct(i) => &i.ident,
+            Trait(i) => &i.ident,
+            TraitAlias(i) => &i.ident,
+            Type(i) => &i.ident,
+            Union(i) => &i.ident,
+            Mod(i) if i.content.is_some() => &i.ident,
+            Mod(i) => return self.source.modules.push(i.ident.to_string()),
+            Macro(i) => {
+                return self
+                    .source
+                    .macros
+                    .extend(i.ident.iter().map(ToString::to_string));
+            }
+            _ => return,
         };
-        let (piece, after) = rest.split_at(length);
-        if skip > 0 {
-            out.extend(piece.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
-        } else {
-            out.push_str(piece);
-        }
-        rest = after;
-    }
-    out
-}
-
-/// Bytes of the comment, string or character literal at the start of `rest`; 0 where there is none.
-fn literal_or_comment(rest: &str, before: Option<char>) -> usize {
-    let in_word = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    if rest.starts_with("//") {
-        return rest.find('\n').unwrap_or(rest.len());
-    }
-    if rest.starts_with("/*") {
-        return block_comment(rest);
-    }
-    if rest.starts_with('"') {
-        return quoted(rest, '"');
-    }
-    let prefix = rest
-        .find(|c: char| !matches!(c, 'b' | 'c' | 'r'))
-        .unwrap_or(0);
-    if !in_word && prefix > 0 && prefix <= 2 && rest[..prefix].contains('r') {
-        let hashes = rest[prefix..].bytes().take_while(|b| *b == b'#').count();
-        if rest[prefix + hashes..].starts_with('"') {
-            let open = prefix + hashes + 1;
-            let close = format!("\"{}", "#".repeat(hashes));
-            return rest[open..]
-                .find(&close)
-                .map_or(rest.len(), |at| open + at + close.len());
-        }
-    }
-    if rest.starts_with('\'') {
-        character(rest)
-    } else {
-        0
+        self.source.items.push(name.to_string());
     }
 }
 
-/// A nested `/* … */`.
-fn block_comment(rest: &str) -> usize {
-    let (mut depth, mut at) = (0, 0);
-    while at < rest.len() {
-        match &rest.as_bytes()[at..] {
-            [b'/', b'*', ..] => (depth, at) = (depth + 1, at + 2),
-            [b'*', b'/', ..] => (depth, at) = (depth - 1, at + 2),
-            _ => at += 1,
-        }
-        if depth == 0 {
-            return at;
+impl<'a> Visit<'a> for Reader {
+    fn visit_item(&mut self, item: &'a syn::Item) {
+        if !self.is_test(attributes(item), item.span()) {
+            self.item(item);
+            visit::visit_item(self, item);
         }
     }
-    rest.len()
-}
 
-/// A literal between two `mark`s, with escapes.
-fn quoted(rest: &str, mark: char) -> usize {
-    let mut escaped = false;
-    for (at, c) in rest.char_indices().skip(1) {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            c if c == mark => return at + c.len_utf8(),
-            _ => {}
-        }
+    fn visit_item_mod(&mut self, module: &'a syn::ItemMod) {
+        self.inside += 1;
+        visit::visit_item_mod(self, module);
+        self.inside -= 1;
     }
-    rest.len()
-}
 
-/// A character literal; 0 for a lifetime.
-fn character(rest: &str) -> usize {
-    let mut after = rest.chars().skip(1);
-    match (after.next(), after.next()) {
-        (Some('\\'), _) | (Some(_), Some('\'')) => quoted(rest, '\''),
-        _ => 0,
+    fn visit_item_use(&mut self, item: &'a syn::ItemUse) {
+        let public = !matches!(item.vis, syn::Visibility::Inherited);
+        self.imports(&item.tree, &[], public);
     }
-}
 
-/// Leaves out every item behind `#[cfg(test)]`.
-fn without_unit_tests(tokens: &[Token]) -> Vec<Token> {
-    const ATTRIBUTE: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
-    let (mut kept, mut at) = (Vec::with_capacity(tokens.len()), 0);
-    while at < tokens.len() {
-        let matches = tokens.len() >= at + ATTRIBUTE.len()
-            && (0..ATTRIBUTE.len()).all(|i| tokens[at + i].text == ATTRIBUTE[i]);
-        if matches {
-            at = item_end(tokens, at + ATTRIBUTE.len());
-        } else {
-            kept.push(tokens[at].clone());
-            at += 1;
-        }
-    }
-    kept
-}
-
-/// Where the item that starts at `at` ends: behind its `;` or its closing brace.
-fn item_end(tokens: &[Token], mut at: usize) -> usize {
-    let mut depth = 0usize;
-    while at < tokens.len() {
-        match tokens[at].text.as_str() {
-            "{" | "(" | "[" => depth += 1,
-            ")" | "]" => depth = depth.saturating_sub(1),
-            "}" if depth <= 1 => return at + 1,
-            "}" => depth -= 1,
-            ";" if depth == 0 => return at + 1,
-            _ => {}
-        }
-        at += 1;
-    }
-    at
-}
-
-fn paths(tokens: &[Token]) -> Vec<(Vec<String>, usize)> {
-    let (mut found, mut at) = (Vec::new(), 0);
-    while at < tokens.len() {
-        let imports = match tokens[at].text.as_str() {
-            "use" => true,
-            "crate" => at > 0 && tokens[at - 1].text == "extern",
-            _ => false,
+    fn visit_item_extern_crate(&mut self, item: &'a syn::ItemExternCrate) {
+        let name = item.ident.to_string();
+        let import = Import {
+            name: name.clone(),
+            public: false,
         };
-        let continues = at > 1 && follows(tokens, at - 1, "::") && ends_segment(&tokens[at - 2]);
-        if imports {
-            at = tree(tokens, at + 1, &[], &mut found);
-        } else if tokens[at].is_word() && !continues && follows(tokens, at + 1, "::") {
-            at = tree(tokens, at, &[], &mut found);
-        } else {
-            at += 1;
+        self.path(vec![name], item.span(), Some(import));
+    }
+
+    fn visit_path(&mut self, path: &'a syn::Path) {
+        let segments = path.segments.iter().map(|s| s.ident.to_string());
+        self.path(segments.collect(), path.span(), None);
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, macro_: &'a syn::Macro) {
+        self.tokens(macro_.tokens.clone());
+        visit::visit_macro(self, macro_);
+    }
+
+    fn visit_meta_list(&mut self, list: &'a syn::MetaList) {
+        self.tokens(list.tokens.clone());
+    }
+
+    fn visit_item_fn(&mut self, item: &'a syn::ItemFn) {
+        self.function(&item.sig.ident, item.sig.span(), &item.block);
+        visit::visit_item_fn(self, item);
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'a syn::ImplItemFn) {
+        if !self.is_test(&item.attrs, item.span()) {
+            self.function(&item.sig.ident, item.sig.span(), &item.block);
+            visit::visit_impl_item_fn(self, item);
         }
     }
-    found
-}
 
-/// What stands before the `::` inside a path; a path that starts with `::` has something else there.
-fn ends_segment(token: &Token) -> bool {
-    token.text == ">"
-        || (token.is_word() && !matches!(token.text.as_str(), "return" | "in" | "else" | "match"))
-}
-
-fn follows(tokens: &[Token], at: usize, text: &str) -> bool {
-    tokens.get(at).is_some_and(|t| t.text == text)
-}
-
-/// Reads one path or use tree behind `prefix`; where it ends.
-fn tree(
-    tokens: &[Token],
-    mut at: usize,
-    prefix: &[String],
-    found: &mut Vec<(Vec<String>, usize)>,
-) -> usize {
-    let line = tokens.get(at).map_or(0, |t| t.line);
-    let mut path = prefix.to_vec();
-    if follows(tokens, at, "::") {
-        at += 1;
-    }
-    while let Some(token) = tokens.get(at) {
-        if token.text == "{" {
-            return group(tokens, at + 1, &path, found);
+    fn visit_trait_item_fn(&mut self, item: &'a syn::TraitItemFn) {
+        if let Some(block) = &item.default {
+            self.function(&item.sig.ident, item.sig.span(), block);
         }
-        if !token.is_word() {
-            break;
-        }
-        path.push(token.text.clone());
-        at += 1;
-        if !follows(tokens, at, "::") {
-            break;
-        }
-        at += 1;
+        visit::visit_trait_item_fn(self, item);
     }
-    if path.len() > prefix.len() {
-        found.push((path, line));
-    }
-    at
 }
 
-/// Reads `a, b::c, d as e}` behind `prefix`; where it ends.
-fn group(
-    tokens: &[Token],
-    mut at: usize,
-    prefix: &[String],
-    found: &mut Vec<(Vec<String>, usize)>,
-) -> usize {
-    while at < tokens.len() && tokens[at].text != "}" {
-        let end = if tokens[at].is_word() || tokens[at].text == "{" {
-            tree(tokens, at, prefix, found)
-        } else {
-            at + 1
-        };
-        // `as name` gives a name, it names no path
-        at = if follows(tokens, end, "as") {
-            end + 2
-        } else {
-            end
-        };
+/// The attributes of an item of any kind.
+fn attributes(item: &syn::Item) -> &[syn::Attribute] {
+    use syn::Item::*;
+    match item {
+        Const(i) => &i.attrs,
+        Enum(i) => &i.attrs,
+        ExternCrate(i) => &i.attrs,
+        Fn(i) => &i.attrs,
+        ForeignMod(i) => &i.attrs,
+        Impl(i) => &i.attrs,
+        Macro(i) => &i.attrs,
+        Mod(i) => &i.attrs,
+        Static(i) => &i.attrs,
+        Struct(i) => &i.attrs,
+        Trait(i) => &i.attrs,
+        TraitAlias(i) => &i.attrs,
+        Type(i) => &i.attrs,
+        Union(i) => &i.attrs,
+        Use(i) => &i.attrs,
+        _ => &[],
     }
-    at + 1
 }
