@@ -6,9 +6,9 @@
 
 use nestar_engine::device::{Device, DeviceKind};
 use nestar_engine::field::device::DeviceTopology;
+use nestar_engine::mesh::faces::between_ranks;
 use nestar_engine::mesh::{Changes, Domain, Topology};
 use nestar_engine::ranks::build::{Shares, propose, rebuild, root};
-use nestar_engine::ranks::faces::between_ranks;
 use nestar_engine::ranks::{Ranks, RanksError, Threads};
 
 use std::sync::LazyLock;

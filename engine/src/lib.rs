@@ -2,20 +2,15 @@
 //!
 //! Nothing here knows physics: a field is registered with its metadata, and ghost exchange, refinement, restriction, flux
 //! correction, output and restart follow from that.
+//!
+//! The modules are floors: each names those below it only, `mesh <- device <- field <- ranks <- step <- run`, and none is
+//! part of a circle of files (`cargo xtask layers`).
 
-pub mod config;
 pub mod device;
-pub mod error;
 pub mod field;
-pub mod memory;
 pub mod mesh;
-pub mod parallel;
-pub mod patch;
 pub mod ranks;
 pub mod run;
-pub mod schedule;
-pub mod simulation;
-pub mod time;
+pub mod step;
 
-pub use error::Error;
-pub use simulation::{Plugin, Simulation};
+pub use step::{Error, Plugin, Simulation};

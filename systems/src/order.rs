@@ -30,9 +30,7 @@
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::IntoScheduleConfigs;
 use nestar_engine::Simulation;
-use nestar_engine::mesh::regrid;
-use nestar_engine::schedule::{Phase, StepSet};
-use nestar_engine::time::step_stands;
+use nestar_engine::step::{Phase, StepSet, regrid, step_stands};
 
 macro_rules! sets {
     ($(#[$doc:meta])* $name:ident, $phase:ident: $($(#[$set_doc:meta])* $set:ident),+ $(,)?) => {

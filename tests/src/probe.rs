@@ -1,8 +1,7 @@
 //! A plugin that looks at the hierarchy before every step of every level.
 
 use bevy_ecs::prelude::*;
-use nestar::engine::mesh::Topology;
-use nestar::engine::time::LevelClock;
+use nestar::engine::mesh::{LevelClock, Topology};
 use nestar::engine::{Error, Plugin, Simulation};
 use nestar::systems::order::Limit;
 use std::sync::{Arc, Mutex};

@@ -3,8 +3,9 @@
 use crate::state::State;
 use nestar::Simulation;
 use nestar::engine::Error;
+use nestar::engine::mesh::Levels;
 use nestar::engine::run::{RunOptions, RunSummary, Silent};
-use nestar::engine::time::{Levels, RunCounters, StepReport};
+use nestar::engine::step::{RunCounters, StepReport};
 use nestar::snapshot::Snapshot;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -2,8 +2,7 @@
 
 use nestar::engine::Simulation;
 use nestar::engine::field::FieldRegistry;
-use nestar::engine::mesh::{Domain, Topology};
-use nestar::engine::time::{Clock, Levels};
+use nestar::engine::mesh::{Clock, Domain, Levels, Topology};
 use nestar::snapshot::Values;
 use std::collections::BTreeMap;
 

@@ -1,9 +1,24 @@
 //! Which device a run computes on.
 
 use super::{Device, DeviceKind};
-use crate::config::DeviceChoice;
-use crate::error::Error;
+use crate::step::Error;
 use bevy_ecs::prelude::Resource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where the run computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceChoice {
+    /// A GPU where one is found, the CPU otherwise.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// A GPU with CUDA; without one the run does not start.
+    Cuda,
+    /// The GPU's kernels compiled by the C++ compiler and run on the CPU, to test them without a GPU; slower than `cpu`.
+    Emulated,
+}
 
 /// Whether `auto` takes a GPU where there is one.
 const AUTO_TAKES_A_GPU: bool = true;

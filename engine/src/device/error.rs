@@ -1,6 +1,6 @@
 //! What can go wrong with a device.
 
-use crate::memory::shown;
+use crate::device::shown;
 use crate::ranks::RanksError;
 use std::fmt;
 use std::path::Path;

@@ -23,6 +23,7 @@
 //! ```
 
 mod backend;
+mod bytes;
 mod cache;
 mod choice;
 mod copies;
@@ -34,10 +35,12 @@ mod link;
 mod loans;
 mod memory;
 mod module;
+pub mod parallel;
 #[cfg(test)]
 mod tests;
 
-pub use choice::ComputeDevice;
+pub use bytes::shown;
+pub use choice::{ComputeDevice, DeviceChoice};
 pub use copies::{CopyStream, Transfer};
 pub use counters::{DeviceCounters, KernelCounters};
 pub use error::DeviceError;

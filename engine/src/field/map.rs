@@ -2,8 +2,8 @@
 
 use super::device::DeviceTopology;
 use super::pool::{Element, Field, Pool, Storage};
-use crate::mesh::Topology;
-use crate::time::{FaultBox, LevelClock};
+use crate::field::FaultBox;
+use crate::mesh::{LevelClock, Topology};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::MapFn;

@@ -1,8 +1,10 @@
 //! Fields: what a plugin declares, where the values live, and what the engine derives from the declaration.
 
 pub mod device;
+pub mod faults;
 pub mod map;
 pub mod operations;
+pub mod patches;
 pub mod pieces;
 pub mod pool;
 pub mod registers;
@@ -11,6 +13,7 @@ pub mod totals;
 pub mod transfer;
 pub(crate) mod travel;
 
+pub use faults::{FaultBox, Reported};
 pub use map::LevelRows;
 pub use operations::{FieldOperations, FieldRegistry};
 pub use pool::{Element, Field, Pool, Storage, TypedPool};

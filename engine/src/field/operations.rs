@@ -5,11 +5,11 @@ use super::pieces::{Delivery, OnDevice, Packed, Piece};
 use super::pool::{Element, Field, Pool, Storage};
 use super::{Component, travel};
 use crate::device::DeviceError;
-use crate::error::Error;
-use crate::mesh::{NewRows, Topology};
+use crate::field::FaultBox;
+use crate::mesh::faces::Face;
+use crate::mesh::{LevelClock, NewRows, Topology};
 use crate::ranks::Ranks;
-use crate::ranks::faces::Face;
-use crate::time::{FaultBox, LevelClock};
+use crate::step::Error;
 use crate::with_storage;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
@@ -136,7 +136,7 @@ fn tables(world: &World) -> &DeviceTopology {
 fn follow<F: Field>(world: &mut World, level: usize, rows: &[u32]) {
     world.resource_scope(|world, mut pool: Mut<Pool<F>>| {
         let topology = world.resource::<Topology>();
-        let time = world.resource::<crate::time::Levels>().time(level);
+        let time = world.resource::<crate::mesh::Levels>().time(level);
         let faults = world.resource::<FaultBox>();
         if !faults.check(pool.grow(topology.capacity())) {
             return;

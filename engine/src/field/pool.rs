@@ -3,8 +3,8 @@
 use super::device::{DeviceBoundaries, DevicePool};
 use super::{FieldSpec, Precision, Registers, Slabs};
 use crate::device::DeviceError;
+use crate::device::parallel::PerThread;
 use crate::mesh::Topology;
-use crate::parallel::PerThread;
 use bevy_ecs::prelude::*;
 use nestar_device::Real;
 use nestar_kernels::CELLS;

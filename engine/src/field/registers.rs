@@ -3,9 +3,9 @@
 //! A register belongs to one face of one patch and is written by that patch alone; the coarse patch gathers its fine
 //! neighbours' registers when the two levels synchronise.
 
+use crate::device::parallel::SharedCells;
 use crate::mesh::Topology;
-use crate::parallel::SharedCells;
-use crate::ranks::faces::{Face, remote_faces};
+use crate::mesh::faces::{Face, remote_faces};
 use nestar_device::Real;
 use nestar_kernels::mesh::fluxes::{FACE, FineFlux, QUARTER};
 use nestar_kernels::mesh::{COARSER, face_direction};

@@ -2,9 +2,9 @@
 
 use super::device::DeviceTopology;
 use super::pool::{Element, Field, Pool, Storage};
-use crate::error::Error;
 use crate::mesh::Topology;
 use crate::ranks::{Ranks, RanksError};
+use crate::step::Error;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
 use rayon::prelude::*;

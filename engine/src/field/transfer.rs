@@ -4,7 +4,7 @@ use super::Precision;
 use super::device::Packing;
 use super::pool::{Element, Field, Pool, Storage};
 use crate::device::DeviceError;
-use crate::time::Levels;
+use crate::mesh::Levels;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
 use nestar_snapshot::Values;

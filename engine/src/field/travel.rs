@@ -4,7 +4,7 @@ use super::Precision;
 use super::pieces::{Delivery, OnDevice, Packed, Piece};
 use super::pool::{Element, Field, Pool, Storage};
 use crate::device::DeviceError;
-use crate::ranks::faces::Face;
+use crate::mesh::faces::Face;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::fluxes::QUARTER;

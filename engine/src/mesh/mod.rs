@@ -1,16 +1,19 @@
-//! The hierarchy of patches: topology tables, proper nesting, regridding and its audit.
+//! The hierarchy of patches: topology tables, proper nesting and its audit, the clocks of the levels.
 
 pub mod audit;
+mod clock;
 pub mod cuts;
+pub mod faces;
 pub mod hilbert;
 pub mod nesting;
-pub mod regrid;
+pub mod patch;
 pub mod topology;
 mod work;
 
 pub use audit::{AuditError, audit};
+pub use clock::{Clock, LevelClock, Levels};
 pub use cuts::Cuts;
 pub use nesting::{Changes, RefineRequests};
-pub use regrid::NewRows;
+pub use patch::{CELLS, Level, NewRows, Owner, PATCH, Parent, PatchIndex, PatchRow};
 pub use topology::{Domain, Topology};
 pub use work::LevelWork;

@@ -199,7 +199,7 @@ impl Topology {
         self.index(row).map(|i| i * PATCH as i32)
     }
 
-    pub(super) fn set_entity(&mut self, row: u32, entity: Entity) {
+    pub(crate) fn set_entity(&mut self, row: u32, entity: Entity) {
         self.entity[row as usize] = entity;
     }
 

@@ -1,8 +1,7 @@
 //! Sharing levels out: how much work octets are, and cuts that give every rank as much of it. Octets are kept whole.
 
 use super::communicator::{Communicator, RanksError, Reduction};
-use crate::mesh::{LevelWork, Topology};
-use crate::patch::CELLS;
+use crate::mesh::{CELLS, LevelWork, Topology};
 
 /// Work of an octet whose patches hold nothing but cells.
 const BARE: u64 = 8 * CELLS as u64;

@@ -3,9 +3,9 @@
 
 use super::balance::{balance, root_work};
 use super::communicator::{Communicator, Message, RanksError};
-use super::faces::FacePlan;
 use super::plan::Plan;
 use super::reach::{Part, below, beside, beside_root, beyond_faces, joined};
+use crate::mesh::faces::FacePlan;
 use crate::mesh::topology::shared::Octet;
 use crate::mesh::{Changes, Cuts, Topology};
 use bevy_ecs::prelude::*;

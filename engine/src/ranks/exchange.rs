@@ -2,10 +2,9 @@
 
 use super::build::Shares;
 use super::halos::{Halos, Kind};
-use crate::error::Error;
 use crate::field::{FieldOperations, FieldRegistry};
 use crate::mesh::Topology;
-use crate::schedule::Phase;
+use crate::step::{Error, Phase};
 use bevy_ecs::prelude::*;
 
 /// What others must send before `phase` of `level` runs. Before `Advance` the copies of fields that settle in their step are

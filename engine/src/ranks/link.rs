@@ -13,7 +13,7 @@ mod watch;
 
 use super::{Ranks, RanksError};
 use crate::device::{Carrier, Device, DeviceError, DeviceKind, DeviceLink, LinkId};
-use crate::error::Error;
+use crate::step::Error;
 use aware::Aware;
 use bevy_ecs::prelude::Resource;
 use staged::Staged;

@@ -8,7 +8,6 @@ mod balance;
 pub mod build;
 pub mod communicator;
 pub mod exchange;
-pub mod faces;
 pub mod forecast;
 pub mod halos;
 pub mod link;

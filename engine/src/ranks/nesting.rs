@@ -2,8 +2,8 @@
 
 use super::Ranks;
 use super::build::Shares;
-use crate::error::Error;
 use crate::mesh::{Changes, RefineRequests, Topology};
+use crate::step::Error;
 use bevy_ecs::prelude::*;
 
 /// Decides how to change the children of `level`'s own patches.

@@ -2,14 +2,13 @@
 
 use super::build::{self, Proposal, Shares};
 use super::communicator::Message;
-use super::faces::between_ranks;
 use super::halos::{self, Arrived, Halos};
 use super::{Ranks, RanksError};
-use crate::error::Error;
-use crate::field::FieldRegistry;
+use crate::field::{FieldRegistry, patches};
+use crate::mesh::faces::between_ranks;
 use crate::mesh::topology::shared::Octet;
-use crate::mesh::{Changes, RefineRequests, Topology, regrid};
-use crate::simulation::Settings;
+use crate::mesh::{Changes, RefineRequests, Topology};
+use crate::step::{Error, Settings};
 use bevy_ecs::prelude::*;
 
 /// Creates the root grid of the ranks.
@@ -25,7 +24,7 @@ pub(crate) fn create_root(world: &mut World) -> Result<(), Error> {
         build::root(&mut topology, ranks.communicator(), &mut shares)
     })?;
     let rows = world.resource::<Topology>().rows(0).to_vec();
-    regrid::enter(world, 0, rows);
+    patches::enter(world, 0, rows);
     halos::follow(world, 0..=levels)
 }
 
@@ -52,10 +51,10 @@ pub(crate) fn apply(world: &mut World, level: usize, changes: &Changes) -> Resul
         world.despawn(entity);
     }
     let rows = new_rows(world.resource::<Topology>(), fine, &proposal);
-    regrid::enter(world, fine, rows);
+    patches::enter(world, fine, rows);
     if proposal.cut {
-        regrid::renew_parents(world, fine);
-        regrid::renew_parents(world, fine + 1);
+        patches::renew_parents(world, fine);
+        patches::renew_parents(world, fine + 1);
     }
     if let Some(moved) = moved {
         moved.settle(world, fine)?;

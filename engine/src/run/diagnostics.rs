@@ -1,16 +1,13 @@
 //! `diagnostics.csv`: one row per root step, appended and flushed by the first rank.
 
 use super::Progress;
-use super::agreement::agreed;
 use super::restart::Restored;
-use crate::error::Error;
 use crate::field::FieldRegistry;
 use crate::field::operations::skipped_corrections;
 use crate::mesh::{LevelWork, Topology};
 use crate::ranks::Ranks;
-use crate::schedule::Phase;
-use crate::simulation::Simulation;
-use crate::time::RunCounters;
+use crate::step::agreement::agreed;
+use crate::step::{Error, Phase, RunCounters, Simulation};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;

@@ -1,11 +1,11 @@
 //! The run's directory: one run at a time in it, the same for all ranks, and room for what comes.
 
-use super::agreement::agreed;
 use super::lock::DirectoryLock;
 use super::output::snapshot_error;
 use super::provenance::Roster;
-use crate::error::Error;
 use crate::ranks::Ranks;
+use crate::step::Error;
+use crate::step::agreement::agreed;
 use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};

@@ -3,11 +3,9 @@
 use super::diagnostics::Diagnostics;
 use super::layout::Layout;
 use super::state::state;
-use crate::error::Error;
 use crate::field::{Component, FieldOperations};
-use crate::mesh::Topology;
-use crate::simulation::{RunFacts, Simulation};
-use crate::time::Levels;
+use crate::mesh::{Levels, Topology};
+use crate::step::{Error, RunFacts, Simulation};
 use nestar_snapshot as store;
 
 /// The attributes of a snapshot of the present state. All ranks call this; those of the first rank are whole.

@@ -3,9 +3,9 @@
 //! A rank's patches are a stretch of the level's Hilbert curve, and the stretches of the ranks follow each other. A shard is
 //! stored by the rank that has its first patch; ranks with later patches of it send them there.
 
-use crate::error::Error;
 use crate::mesh::Topology;
 use crate::ranks::Ranks;
+use crate::step::Error;
 use bevy_ecs::prelude::*;
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! One process at a time per run directory.
 
-use crate::error::Error;
+use crate::step::Error;
 use std::fs::{File, TryLockError};
 use std::path::{Component, Path, PathBuf};
 

@@ -1,6 +1,5 @@
 //! A run from the initial or a restored state to the end: root steps, snapshots, diagnostics.
 
-pub(crate) mod agreement;
 mod changes;
 pub mod diagnostics;
 mod directory;
@@ -14,15 +13,15 @@ pub mod restart;
 mod same;
 mod shares;
 mod state;
+mod votes;
 
 pub use provenance::BuildInfo;
 
-use crate::error::Error;
-use crate::memory::{MemoryGuard, Shortage};
-use crate::mesh::Topology;
+use crate::mesh::{Levels, Topology};
 use crate::ranks::Ranks;
-use crate::simulation::Simulation;
-use crate::time::{Levels, RunCounters, StepReport};
+use crate::step::agreement::agreed;
+use crate::step::memory::{MemoryGuard, Shortage};
+use crate::step::{Error, RunCounters, Simulation, StepReport};
 use diagnostics::{Diagnostics, resident_bytes};
 use lock::DirectoryLock;
 use output::Output;
@@ -203,7 +202,7 @@ impl Simulation {
             0 => directory::set_aside(directory),
             _ => Ok(None),
         };
-        if let Some(moved) = agreement::agreed(&ranks, moved)? {
+        if let Some(moved) = agreed(&ranks, moved)? {
             note(&format!("an earlier run was moved to {}", moved.display()));
         }
         Ok((None, lock))

@@ -3,7 +3,6 @@
 //! Several ranks write a snapshot together: each stores and syncs its share of the shards by itself. Before the next root step
 //! they learn from each other how far they are; when all shards are on the disk, the first rank gives the snapshot its name.
 
-use super::agreement::{Votes, agreed};
 use super::diagnostics::Diagnostics;
 use super::drain::{self, Departure, Drain, Ring, Sink};
 use super::headers::{attributes, levels};
@@ -11,13 +10,13 @@ use super::layout::Layout;
 use super::provenance::{self, BuildInfo, Roster, write_whole};
 use super::restart::Restored;
 use super::shares::{self, Share};
+use super::votes::Votes;
 use crate::device::ComputeDevice;
-use crate::error::Error;
 use crate::field::{FieldOperations, FieldRegistry};
-use crate::mesh::Topology;
+use crate::mesh::{Levels, Topology};
 use crate::ranks::Ranks;
-use crate::simulation::Simulation;
-use crate::time::Levels;
+use crate::step::agreement::agreed;
+use crate::step::{Error, Simulation};
 use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
 use std::time::Instant;

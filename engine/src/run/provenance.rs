@@ -1,9 +1,8 @@
 //! `provenance.json`: what made a run.
 
 use crate::device::{ComputeDevice, Device};
-use crate::error::Error;
 use crate::ranks::{Ranks, RanksError};
-use crate::simulation::Simulation;
+use crate::step::{Error, Simulation};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

@@ -1,17 +1,14 @@
 //! Continuing a run from a snapshot, bit for bit, on any number of ranks: every rank reads its own patches.
 
-use super::agreement::agreed;
 use super::changes::changes;
 use super::layout::Layout;
 use super::state::{State, from_hex, restore_clocks, restore_rest};
-use crate::error::Error;
 use crate::field::{FieldOperations, FieldRegistry};
-use crate::memory;
+use crate::mesh::Topology;
 use crate::mesh::nesting::Changes;
-use crate::mesh::{Topology, regrid};
 use crate::ranks::Ranks;
-use crate::simulation::Simulation;
-use crate::time::check_faults;
+use crate::step::agreement::agreed;
+use crate::step::{Error, Simulation, check_faults, memory, regrid};
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
 use serde_json::Value;
 use std::ops::Range;

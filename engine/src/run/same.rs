@@ -2,11 +2,10 @@
 //! compute something that no deck says.
 
 use super::RunOptions;
-use super::agreement::agreed;
 use super::changes::between_ranks;
-use crate::error::Error;
 use crate::ranks::{Ranks, RanksError};
-use crate::simulation::Simulation;
+use crate::step::agreement::agreed;
+use crate::step::{Error, Simulation};
 use serde::{Deserialize, Serialize};
 
 /// Settings that a message names.

@@ -3,11 +3,10 @@
 use super::drain::Sink;
 use super::layout::{Layout, Part};
 use super::output::snapshot_error;
-use crate::error::Error;
 use crate::field::FieldOperations;
 use crate::mesh::Topology;
 use crate::ranks::{Message, Ranks, RanksError};
-use crate::simulation::Simulation;
+use crate::step::{Error, Simulation};
 use nestar_snapshot::{Finishing, LEAF, ORIGIN, Role, SnapshotWriter, Values};
 use std::collections::BTreeMap;
 use std::ops::Range;

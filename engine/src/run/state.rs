@@ -1,13 +1,11 @@
 //! What a run needs beside the fields to continue bit for bit: clocks, counters, wishes.
 
 use super::layout::Layout;
-use crate::error::Error;
 use crate::field::operations::{SkippedCorrections, skipped_corrections};
-use crate::mesh::Topology;
 use crate::mesh::nesting::RefineRequests;
+use crate::mesh::{Clock, Levels, Topology};
 use crate::ranks::{Message, Ranks, RanksError};
-use crate::simulation::Simulation;
-use crate::time::{Clock, Levels, RunCounters};
+use crate::step::{Error, RunCounters, Simulation};
 use bevy_ecs::prelude::World;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -6,7 +6,7 @@ use nestar_device::{Real, device};
 use nestar_engine::Error;
 use nestar_engine::field::{Element, Pool, Precision};
 use nestar_engine::mesh::{NewRows, Topology};
-use nestar_engine::time::Fault;
+use nestar_engine::step::Fault;
 use nestar_kernels::mesh::Block;
 use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;

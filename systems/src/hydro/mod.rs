@@ -21,7 +21,7 @@ use nestar_engine::field::device::DevicePool;
 use nestar_engine::field::{
     Component, Element, FieldRegistry, FieldSpec, PhysicalItem, Precision, Storage, TypedPool,
 };
-use nestar_engine::simulation::RunFacts;
+use nestar_engine::step::RunFacts;
 use nestar_engine::{Error, Plugin, Simulation};
 use nestar_kernels::hydro::eos;
 use nestar_kernels::mesh::prolong::SlopeLimiter;

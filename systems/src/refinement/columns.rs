@@ -4,7 +4,7 @@ use crate::fields::{GAS_COMPONENTS, GasModel};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::math::sum3;
 use nestar_device::{Lane, Real, device};
-use nestar_engine::time::FaultBox;
+use nestar_engine::field::FaultBox;
 use nestar_kernels::hydro::eos;
 use nestar_kernels::mesh::Block;
 use nestar_kernels::{CELLS, PATCH};

@@ -1,7 +1,7 @@
 //! The table `[mesh]` and its criteria `[[mesh.refine]]`.
 
 use nestar_deck::{Deck, DeckError};
-use nestar_engine::config::MeshSettings;
+use nestar_engine::step::config::MeshSettings;
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

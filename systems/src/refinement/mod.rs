@@ -10,7 +10,7 @@ pub use config::{Criterion, MeshConfig};
 
 use crate::fields::GasModel;
 use crate::order::Flag;
-use nestar_engine::time::FaultBox;
+use nestar_engine::field::FaultBox;
 use nestar_engine::{Error, Plugin, Simulation};
 use systems::Criteria;
 

@@ -7,11 +7,10 @@ use crate::fields::{Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
 use nestar_engine::device::DeviceError;
+use nestar_engine::device::parallel::{PerThread, SharedCells};
 use nestar_engine::field::device::DeviceTopology;
-use nestar_engine::field::{Element, Pool, Precision, Storage};
-use nestar_engine::mesh::{RefineRequests, Topology};
-use nestar_engine::parallel::{PerThread, SharedCells};
-use nestar_engine::time::{FaultBox, LevelClock};
+use nestar_engine::field::{Element, FaultBox, Pool, Precision, Storage};
+use nestar_engine::mesh::{LevelClock, RefineRequests, Topology};
 use nestar_kernels::PATCH;
 use nestar_kernels::criteria::region::{CellPlaces, meets_box, meets_sphere};
 use nestar_kernels::criteria::{

@@ -11,8 +11,9 @@ use crate::refinement::Refinement;
 use bevy_ecs::system::RunSystemOnce;
 use nestar_deck::Deck;
 use nestar_engine::Simulation;
-use nestar_engine::mesh::Topology;
-use nestar_engine::time::{FaultBox, LevelClock, check_faults};
+use nestar_engine::field::FaultBox;
+use nestar_engine::mesh::{LevelClock, Topology};
+use nestar_engine::step::check_faults;
 
 const BOUNDED: &str = r#"
 [domain]

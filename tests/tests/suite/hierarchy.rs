@@ -2,8 +2,7 @@
 
 use bevy_ecs::prelude::*;
 use nestar::engine::field::Pool;
-use nestar::engine::mesh::{Topology, audit};
-use nestar::engine::time::LevelClock;
+use nestar::engine::mesh::{LevelClock, Topology, audit};
 use nestar::engine::{Error, Plugin, Simulation};
 use nestar::systems::fields::Gas;
 use nestar::systems::order::Advance;

@@ -3,8 +3,8 @@
 use nestar::engine::Error;
 use nestar::engine::device::{Device, DeviceKind};
 use nestar::engine::field::FieldRegistry;
-use nestar::engine::memory::{Demand, MemoryGuard};
 use nestar::engine::mesh::Topology;
+use nestar::engine::step::memory::{Demand, MemoryGuard};
 use nestar_tests::decks::BLAST;
 use nestar_tests::norms::{magnitudes, totals};
 use nestar_tests::ranks::{joined, on_ranks};

@@ -2,9 +2,9 @@
 
 use bevy_ecs::prelude::*;
 use nestar::engine::field::Pool;
-use nestar::engine::mesh::Topology;
+use nestar::engine::mesh::{LevelClock, Levels, Topology};
 use nestar::engine::run::{RunOptions, Silent};
-use nestar::engine::time::{LevelClock, Levels, StepVerdict};
+use nestar::engine::step::StepVerdict;
 use nestar::engine::{Error, Plugin, Simulation};
 use nestar::systems::fields::Gas;
 use nestar::systems::order::Advance;

@@ -1,7 +1,6 @@
 //! The order of a step, and what everything but the physics costs.
 
-use nestar::engine::schedule::Phase;
-use nestar::engine::time::RunCounters;
+use nestar::engine::step::{Phase, RunCounters};
 use nestar_tests::{Stepper, build, decks::BLAST, golden};
 use std::time::Instant;
 

@@ -1,9 +1,9 @@
 //! From a deck to a simulation with all built-in plugins.
 
 use nestar_deck::{Deck, DeckError, TableSchema};
-use nestar_engine::config::{BoundaryKind, DomainConfig, RootConfig};
 use nestar_engine::ranks::Ranks;
 use nestar_engine::run::{BuildInfo, RunOptions, RunSummary, Silent};
+use nestar_engine::step::config::{BoundaryKind, DomainConfig, RootConfig};
 use nestar_engine::{Error, Plugin};
 use nestar_scenarios::{InitialCondition, Scenario};
 use nestar_systems::hydro::boundary::{FACES, InflowConfig};
@@ -43,7 +43,7 @@ impl Simulation {
     /// As [`Simulation::from_deck`].
     pub fn with_ranks(mut deck: Deck, ranks: Ranks) -> Result<Self, Error> {
         let root: RootConfig = deck.root()?;
-        let run: nestar_engine::config::RunConfig = deck.table("run")?;
+        let run: nestar_engine::step::config::RunConfig = deck.table("run")?;
         let threads = match run.threads {
             0 => ranks.communicator().seat().cores,
             threads => threads as usize,
@@ -135,7 +135,7 @@ fn assemble(
 /// The tables of every run.
 fn common_tables() -> Vec<TableSchema> {
     let mut tables = vec![TableSchema::of::<RootConfig>("")];
-    tables.extend(nestar_engine::simulation::tables());
+    tables.extend(nestar_engine::step::tables());
     tables.push(TableSchema::of::<MeshConfig>("mesh"));
     tables.push(TableSchema::of::<HydroConfig>("hydro"));
     tables

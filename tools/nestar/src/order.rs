@@ -2,7 +2,7 @@
 
 use bevy_ecs::schedule::graph::Direction;
 use bevy_ecs::schedule::{NodeId, Schedule, ScheduleGraph, SystemSet};
-use nestar_engine::schedule::Phase;
+use nestar_engine::step::Phase;
 use nestar_engine::{Error, Simulation};
 use std::fmt::Write as _;
 
@@ -173,7 +173,7 @@ mod tests {
             "restrict<Gas>"
         );
         assert_eq!(
-            short("<drag::Drag as nestar_engine::simulation::Plugin>::build::{{closure}}"),
+            short("<drag::Drag as nestar_engine::step::Plugin>::build::{{closure}}"),
             "<Drag as Plugin>::build::{{closure}}"
         );
         assert_eq!(short("a::b::main::{{closure}}"), "main::{{closure}}");

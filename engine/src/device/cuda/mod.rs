@@ -13,7 +13,7 @@ use super::backend::{Backend, Code, Copies, Range};
 use super::cache::Cache;
 use super::counters::KernelTally;
 use super::{Carrier, DeviceError, DeviceLimits, DeviceMemory, LinkId};
-use crate::memory::shown;
+use crate::device::shown;
 use driver::{Attribute, Event, Gpu, Stream};
 use image::Loaded;
 use link::Link;

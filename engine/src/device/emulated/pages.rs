@@ -1,8 +1,7 @@
 //! Addresses reserved from the operating system, with pages behind those in use.
 
-use crate::device::DeviceError;
 use crate::device::backend::Range;
-use crate::memory::shown;
+use crate::device::{DeviceError, shown};
 use std::ffi::c_void;
 
 /// Reserved pages; those in use can be read and written, and are zero at first.

@@ -7,7 +7,7 @@ use crate::device::{DeviceError, Kernel};
 use crate::field::Precision;
 use crate::field::pieces::OnDevice;
 use crate::field::travel::REGISTER;
-use crate::ranks::faces::Face;
+use crate::mesh::faces::Face;
 use nestar_device::Real;
 
 /// A face's place in the tables of slots.

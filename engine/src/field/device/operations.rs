@@ -3,8 +3,7 @@
 use super::parameters::{DeviceView, ProlongParameters, RestrictParameters};
 use super::{DevicePool, DeviceTopology, shape};
 use crate::device::DeviceError;
-use crate::mesh::Topology;
-use crate::time::LevelClock;
+use crate::mesh::{LevelClock, Topology};
 use nestar_kernels::CELLS;
 
 impl DevicePool {

@@ -7,9 +7,8 @@ use super::parameters::{
 };
 use super::{DeviceTopology, shape};
 use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module};
-use crate::mesh::Topology;
-use crate::ranks::faces::remote_faces;
-use crate::time::LevelClock;
+use crate::mesh::faces::remote_faces;
+use crate::mesh::{LevelClock, Topology};
 use bytemuck::Pod;
 use nestar_kernels::mesh::device::{COMMIT_PER_BLOCK, PATCHES_PER_BLOCK};
 use nestar_kernels::mesh::fluxes::{FACE, QUARTER};

@@ -6,8 +6,7 @@
 use super::{MISSING, Topology};
 use crate::mesh::cuts::RootCurve;
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
-use crate::mesh::{Changes, Cuts, LevelWork};
-use crate::patch::CELLS;
+use crate::mesh::{CELLS, Changes, Cuts, LevelWork};
 use bevy_ecs::prelude::*;
 use rayon::prelude::*;
 

@@ -1,10 +1,10 @@
 //! Fine flux registers on their way to the rank of the coarse patch.
 
 use super::{Halos, add_parcels, connection, packed};
-use crate::error::Error;
 use crate::field::FieldOperations;
 use crate::field::travel::REGISTER;
 use crate::ranks::{Halo, Message, Ranks};
+use crate::step::Error;
 use bevy_ecs::prelude::*;
 
 impl Halos {

@@ -4,7 +4,7 @@ use crate::device::{Buffer, Device, DeviceError};
 use crate::field::device::face_number;
 use crate::field::pieces::{OnDevice, Packed, Piece};
 use crate::field::travel::REGISTER;
-use crate::ranks::faces::Face;
+use crate::mesh::faces::Face;
 use bytemuck::Pod;
 use std::ops::Range;
 

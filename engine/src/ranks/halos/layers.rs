@@ -6,11 +6,11 @@
 
 use super::lane::{Lane, Route};
 use crate::device::Device;
-use crate::error::Error;
 use crate::field::pieces::Piece;
 use crate::mesh::Topology;
 use crate::mesh::topology::offset;
 use crate::ranks::{Message, Ranks, RanksError};
+use crate::step::Error;
 use nestar_kernels::PATCH;
 use rayon::prelude::*;
 use std::collections::BTreeMap;

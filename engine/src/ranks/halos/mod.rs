@@ -16,14 +16,14 @@ pub use split::{Rows, Split};
 
 use super::Ranks;
 use super::build::Shares;
-use super::faces::Face;
 use super::link::{self, Connection};
 use super::plan::{PeerRows, Plan};
 use crate::device::{Buffer, ComputeDevice, Device, DeviceError, LinkCounters, Parcel};
-use crate::error::Error;
 use crate::field::pieces::{Packed, Piece};
 use crate::field::{FieldOperations, FieldRegistry};
 use crate::mesh::Topology;
+use crate::mesh::faces::Face;
+use crate::step::Error;
 use bevy_ecs::prelude::*;
 use lane::{Cargo, Lane, Route};
 pub(super) use moving::Arrived;

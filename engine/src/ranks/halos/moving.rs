@@ -2,10 +2,10 @@
 
 use super::lane::Listed;
 use super::{Halos, Lane, add_parcels, connection, packed};
-use crate::error::Error;
 use crate::field::FieldOperations;
 use crate::field::pieces::{Delivery, OnDevice, Piece};
 use crate::ranks::{Message, Ranks};
+use crate::step::Error;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
 

@@ -3,10 +3,10 @@
 use super::lane::{Lane, Route};
 use super::{Halos, LevelHalo, add_parcels, connection, packed};
 use crate::device::{DeviceError, DeviceLink, LinkCounters};
-use crate::error::Error;
 use crate::field::pieces::{Delivery, Packed, Piece};
 use crate::field::{Field, FieldOperations, Pool, travel};
 use crate::ranks::{Halo, Message, Pending, Ranks, RanksError};
+use crate::step::Error;
 use bevy_ecs::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

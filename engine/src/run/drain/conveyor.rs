@@ -4,11 +4,10 @@
 use super::Sink;
 use super::freight::{Freight, Piece, patch_bytes};
 use crate::device::{Buffer, CopyStream, Device, Pinned, Transfer};
-use crate::error::Error;
 use crate::field::Precision;
 use crate::mesh::Topology;
 use crate::run::output::allowance;
-use crate::simulation::Simulation;
+use crate::step::{Error, Simulation};
 use nestar_snapshot::{SHARD_PATCHES, Values};
 use rayon::prelude::*;
 use std::collections::VecDeque;

@@ -1,12 +1,11 @@
 //! What a snapshot takes from a device, and in which order.
 
 use super::Sink;
-use crate::error::Error;
 use crate::field::{FieldOperations, Precision};
 use crate::mesh::Topology;
 use crate::run::layout::Part;
 use crate::run::shares::structure;
-use crate::simulation::Simulation;
+use crate::step::{Error, Simulation};
 use nestar_kernels::CELLS;
 use nestar_snapshot::Values;
 

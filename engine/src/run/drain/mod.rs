@@ -12,11 +12,9 @@ pub(super) use freight::patch_bytes;
 
 use super::layout::Part;
 use crate::device::{Buffer, Device, DeviceError};
-use crate::error::Error;
 use crate::field::FieldOperations;
 use crate::field::device::Packing;
-use crate::memory;
-use crate::simulation::Simulation;
+use crate::step::{Error, Simulation, memory};
 use conveyor::Conveyor;
 use freight::Freight;
 use nestar_snapshot::Values;

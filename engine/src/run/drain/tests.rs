@@ -1,16 +1,15 @@
 //! Snapshots that leave a device while the run goes on.
 
 use super::{Departure, Drain, Part, Ring, Sink, depart};
-use crate::config::MeshSettings;
 use crate::device::{ComputeDevice, Device, DeviceKind};
-use crate::error::Error;
 use crate::field::device::DevicePool;
 use crate::field::{
     Component, Element, Field, FieldRegistry, FieldSpec, PhysicalItem, Pool, Precision, Storage,
 };
+use crate::mesh::Topology;
 use crate::mesh::nesting::Changes;
-use crate::mesh::{Topology, regrid};
-use crate::simulation::Simulation;
+use crate::step::config::MeshSettings;
+use crate::step::{Error, Simulation, regrid};
 use nestar_deck::Deck;
 use nestar_device::{Real, device};
 use nestar_kernels::CELLS;

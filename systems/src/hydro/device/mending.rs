@@ -6,9 +6,8 @@ use super::{GasDevice, StepFailure, StepKernel, StepResult, fits};
 use crate::fields::Gas;
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::field::Pool;
-use nestar_engine::mesh::Topology;
+use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::ranks::OtherRanks;
-use nestar_engine::time::LevelClock;
 use nestar_kernels::hydro::solver::device::{FluidProgram, STEP};
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 use nestar_deck::Deck;
 use nestar_device::Real;
 use nestar_engine::device::{Device, DeviceKind, Shape};
-use nestar_engine::time::FaultBox;
+use nestar_engine::field::FaultBox;
 use nestar_kernels::mesh::{CellRule, GhostCell, RuleText};
 
 const DECK: &str = r#"

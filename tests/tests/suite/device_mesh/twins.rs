@@ -4,15 +4,15 @@ use super::rule::Patchwork;
 use bevy_ecs::prelude::*;
 use nestar::device_runtime::Real;
 use nestar::engine::Simulation;
-use nestar::engine::config::MeshSettings;
 use nestar::engine::device::Device;
 use nestar::engine::field::device::{DevicePool, DeviceTopology};
 use nestar::engine::field::{
     Component, Element, Field, FieldOperations, FieldRegistry, FieldSpec, PhysicalItem, Pool,
     Storage, TypedPool,
 };
-use nestar::engine::mesh::{Changes, RefineRequests, Topology, regrid};
-use nestar::engine::time::{Clock, LevelClock, Levels, check_faults};
+use nestar::engine::mesh::{Changes, Clock, LevelClock, Levels, RefineRequests, Topology};
+use nestar::engine::step::config::MeshSettings;
+use nestar::engine::step::{check_faults, regrid};
 use nestar::kernels::hydro::{Conserved, eos};
 use nestar::kernels::mesh::prolong::SlopeLimiter;
 use nestar::kernels::mesh::{Boundaries, FaceRule, SELF};

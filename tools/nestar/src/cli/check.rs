@@ -3,8 +3,7 @@
 use super::{DeckArgs, Failure, memory, print};
 use nestar::engine::Error;
 use nestar::engine::field::FieldRegistry;
-use nestar::engine::mesh::Topology;
-use nestar::engine::patch::CELLS;
+use nestar::engine::mesh::{CELLS, Topology};
 use nestar::{Simulation, engine, order};
 use std::fmt::Write as _;
 

@@ -1,10 +1,9 @@
 //! How much memory a run takes.
 
 use nestar::engine::Simulation;
+pub use nestar::engine::device::shown;
 use nestar::engine::field::{FieldRegistry, Precision};
-pub use nestar::engine::memory::shown;
-use nestar::engine::mesh::Topology;
-use nestar::engine::patch::CELLS;
+use nestar::engine::mesh::{CELLS, Topology};
 
 /// Banks of every row: before and after the level's step.
 pub const BANKS: usize = 2;

@@ -146,7 +146,7 @@ fn sizes(sim: &engine::Simulation) -> Sizes {
         .iter()
         .filter(|field| field.settles_in_step.is_some());
     Sizes {
-        row: (cell * engine::patch::CELLS) as u64,
+        row: (cell * engine::mesh::CELLS) as u64,
         layered: layered.map(bytes).sum::<usize>() as u64,
         face: FACE * cell as u64,
         held: patch + TABLES,

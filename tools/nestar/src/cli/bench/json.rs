@@ -9,7 +9,7 @@ use super::measure::Measurement;
 use super::text;
 use nestar::assemble;
 use nestar::engine::device::DeviceCounters;
-use nestar::engine::schedule::Phase;
+use nestar::engine::step::Phase;
 use serde_json::{Map, Value, json};
 use std::time::SystemTime;
 

@@ -5,16 +5,15 @@ use super::kernels::Profile;
 use super::text::{precision, root};
 use nestar::Error;
 use nestar::engine;
-use nestar::engine::config::PrecisionChoice;
 use nestar::engine::device::{
     ComputeDevice, Device, DeviceCounters, DeviceMemory, LinkCounters, LinkTimes,
 };
 use nestar::engine::field::FieldRegistry;
-use nestar::engine::mesh::Topology;
-use nestar::engine::patch::CELLS;
+use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::ranks::{Connection, Halos, Ranks};
 use nestar::engine::run::diagnostics::resident_bytes;
-use nestar::engine::time::RunCounters;
+use nestar::engine::step::RunCounters;
+use nestar::engine::step::config::PrecisionChoice;
 use nestar_deck::Deck;
 use std::fmt;
 use std::time::Instant;

@@ -4,9 +4,9 @@ use super::kernels::Profile;
 use super::measure::{Measurement, Place};
 use crate::cli::memory::shown;
 use nestar::assemble;
-use nestar::engine::config::PrecisionChoice;
 use nestar::engine::device::DeviceCounters;
-use nestar::engine::schedule::Phase;
+use nestar::engine::step::Phase;
+use nestar::engine::step::config::PrecisionChoice;
 use std::fmt::Write as _;
 
 /// The word of a deck for a precision.
@@ -33,7 +33,7 @@ pub fn machine() -> (Option<String>, Option<u64>) {
     let line = text.lines().find(|line| line.starts_with("model name"));
     let model = line.and_then(|line| line.split_once(':'));
     let model = model.map(|(_, name)| name.trim().to_string());
-    (model, nestar::engine::memory::machine::total())
+    (model, nestar::engine::step::memory::machine::total())
 }
 
 /// What runs, and where.

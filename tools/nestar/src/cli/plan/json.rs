@@ -6,7 +6,7 @@
 
 use super::{Spread, Subject};
 use nestar::assemble;
-use nestar::engine::patch::CELLS;
+use nestar::engine::mesh::CELLS;
 use nestar::engine::ranks::forecast::{Forecast, LevelTraffic, Traffic};
 use serde_json::{Value, json};
 

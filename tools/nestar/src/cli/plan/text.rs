@@ -2,8 +2,7 @@
 
 use super::{Spread, Subject};
 use crate::cli::memory::shown;
-use nestar::engine::mesh::Topology;
-use nestar::engine::patch::CELLS;
+use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::ranks::forecast::{Forecast, Times};
 use std::fmt::Write as _;
 

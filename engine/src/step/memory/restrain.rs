@@ -3,10 +3,10 @@
 use super::demand::{Demand, needed, part_of, whole_rows};
 use super::room::{found, limit};
 use super::{Holder, MemoryGuard, Room, Shortage};
-use crate::config::OutOfMemory;
 use crate::mesh::{Changes, Topology};
 use crate::ranks::{Ranks, RanksError, Reduction};
-use crate::simulation::Settings;
+use crate::step::Settings;
+use crate::step::config::OutOfMemory;
 use bevy_ecs::prelude::*;
 
 /// What of a level's changes fits: nothing to do, a shortage that forbids it, or the changes that are made.
@@ -211,7 +211,7 @@ pub fn shortage(world: &World, rows: usize, level: usize) -> Result<Option<Short
 #[cfg(test)]
 mod tests {
     use super::{from_bytes, largest, to_bytes};
-    use crate::memory::{Holder, Room, Shortage};
+    use crate::step::memory::{Holder, Room, Shortage};
 
     #[test]
     fn the_largest_that_fits_is_found() {

@@ -1,5 +1,6 @@
 //! The engine's tables of a deck.
 
+use crate::device::DeviceChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -213,20 +214,6 @@ impl Default for OutputConfig {
             buffer: 1024,
         }
     }
-}
-
-/// Where the run computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeviceChoice {
-    /// A GPU where one is found, the CPU otherwise.
-    Auto,
-    /// The CPU.
-    Cpu,
-    /// A GPU with CUDA; without one the run does not start.
-    Cuda,
-    /// The GPU's kernels compiled by the C++ compiler and run on the CPU, to test them without a GPU; slower than `cpu`.
-    Emulated,
 }
 
 /// Floating-point precision.

@@ -7,7 +7,7 @@ use crate::field::FieldRegistry;
 use crate::field::device::DeviceTopology;
 use crate::mesh::Topology;
 use crate::ranks::{Ranks, RanksError};
-use crate::simulation::Settings;
+use crate::step::Settings;
 use bevy_ecs::prelude::*;
 
 /// The share of the memory found that is left to all else, such as snapshots on their way: one part in so many.

@@ -1,7 +1,7 @@
 //! Coarse-fine faces whose two sides belong to different ranks.
 
-use crate::mesh::Topology;
-use crate::mesh::nesting::coarse_neighbour;
+use super::Topology;
+use super::nesting::coarse_neighbour;
 use nestar_kernels::mesh::{COARSER, face_direction};
 use rayon::prelude::*;
 

@@ -1,11 +1,10 @@
 //! What the patches asked for will take: of the whole run by a rule, on a rank by foresight.
 
-use crate::config::PrecisionChoice;
 use crate::field::{FieldOperations, FieldRegistry};
-use crate::mesh::Topology;
-use crate::patch::CELLS;
+use crate::mesh::{CELLS, Topology};
 use crate::ranks::Ranks;
-use crate::simulation::Settings;
+use crate::step::Settings;
+use crate::step::config::PrecisionChoice;
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
 

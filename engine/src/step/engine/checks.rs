@@ -1,10 +1,9 @@
 //! What one table of the deck cannot say by itself: whether its values go together.
 
-use crate::config::{BoundaryKind, DomainConfig, TimeConfig};
-use crate::error::Error;
-use crate::mesh::Domain;
 use crate::mesh::hilbert::bits_for;
-use crate::patch::PATCH;
+use crate::mesh::{Domain, PATCH};
+use crate::step::Error;
+use crate::step::config::{BoundaryKind, DomainConfig, TimeConfig};
 use nestar_deck::Deck;
 
 /// The box that the root grid fills.

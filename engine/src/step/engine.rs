@@ -2,27 +2,25 @@
 
 mod checks;
 
-use crate::config::{
-    DomainConfig, LevelStepsConfig, MeshSettings, OutputConfig, PrecisionChoice, RunConfig,
-    TimeConfig, UnitsConfig,
+use super::config::{LevelStepsConfig, MeshSettings, PrecisionChoice};
+use super::driver::DriverSettings;
+use super::limits::LevelSteps;
+use super::memory::{self, MemoryGuard, Sharers};
+use super::{
+    Driver, Error, Fault, Phase, RunCounters, RunFacts, Schedules, Settings, StepLimits, StepSet,
+    StepVerdict, check_faults, regrid,
 };
 use crate::device::ComputeDevice;
-use crate::error::Error;
 use crate::field::device::DeviceTopology;
 use crate::field::operations::{SkippedCorrections, correct, restrict};
-use crate::field::{Field, FieldRegistry, FieldSpec, Pool, Precision, Storage};
-use crate::memory::{self, MemoryGuard, Sharers};
-use crate::mesh::{Changes, Domain, NewRows, RefineRequests, Topology, audit, regrid};
+use crate::field::{FaultBox, Field, FieldRegistry, FieldSpec, Pool, Precision, Storage};
+use crate::mesh::{Changes, Domain, LevelClock, Levels, NewRows, RefineRequests, Topology, audit};
 use crate::ranks::{Halos, Ranks, Shares};
-use crate::schedule::{Phase, Schedules, StepSet};
-use crate::time::driver::{DriverSettings, Fault, FaultBox, RunCounters};
-use crate::time::limits::LevelSteps;
-use crate::time::{Driver, LevelClock, Levels, StepLimits, StepVerdict, check_faults};
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::IntoScheduleConfigs;
 use bevy_ecs::system::ScheduleSystem;
 use checks::{check_courant, check_domain, check_mesh};
-use nestar_deck::{Deck, TableSchema};
+use nestar_deck::Deck;
 
 /// A piece of physics or of a scenario: registers fields, systems, limits and its table of the deck.
 pub trait Plugin {
@@ -31,30 +29,6 @@ pub trait Plugin {
     /// # Errors
     /// What is wrong with its table of the deck.
     fn build(&self, sim: &mut Simulation) -> Result<(), Error>;
-}
-
-/// The engine's tables of the deck, resolved.
-#[derive(Resource, Clone, Debug)]
-pub struct Settings {
-    /// `[domain]`.
-    pub domain: DomainConfig,
-    /// `[time]`.
-    pub time: TimeConfig,
-    /// `[output]`.
-    pub output: OutputConfig,
-    /// `[run]`.
-    pub run: RunConfig,
-    /// `[units]`.
-    pub units: UnitsConfig,
-    /// What the mesh table asks for.
-    pub mesh: MeshSettings,
-}
-
-/// Facts about the run that go into snapshots beside the fields; set by plugins.
-#[derive(Resource, Clone, Debug, Default)]
-pub struct RunFacts {
-    /// Ratio of specific heats, where the gas has one.
-    pub gamma: Option<f64>,
 }
 
 /// A simulation that is being put together, or running.
@@ -66,18 +40,6 @@ pub struct Simulation {
     /// The engine's settings.
     pub settings: Settings,
     pub(crate) driver: Driver,
-}
-
-/// The engine's tables, for `nestar list` and `nestar schema`.
-#[must_use]
-pub fn tables() -> Vec<TableSchema> {
-    vec![
-        TableSchema::of::<DomainConfig>("domain"),
-        TableSchema::of::<TimeConfig>("time"),
-        TableSchema::of::<OutputConfig>("output"),
-        TableSchema::of::<RunConfig>("run"),
-        TableSchema::of::<UnitsConfig>("units"),
-    ]
 }
 
 impl Simulation {

@@ -1,12 +1,4 @@
-//! Time: the clocks of the levels, the limits of their steps, and the recursion that advances them.
-
-pub mod driver;
-pub mod limits;
-
-pub use driver::{
-    Driver, Fault, FaultBox, RunCounters, StepReport, StepVerdict, check_faults, step_stands,
-};
-pub use limits::StepLimits;
+//! The clocks of the levels.
 
 use bevy_ecs::prelude::*;
 
@@ -67,7 +59,7 @@ impl Levels {
     }
 
     /// A step of `level` of length `dt` that ends at `time` is done.
-    fn advance(&mut self, level: usize, dt: f64, time: f64) {
+    pub(crate) fn advance(&mut self, level: usize, dt: f64, time: f64) {
         let clock = &mut self.clocks[level];
         clock.time = time;
         clock.dt = dt;
@@ -75,7 +67,8 @@ impl Levels {
         clock.since_regrid += 1;
     }
 
-    fn regridded(&mut self, level: usize) {
+    /// The level has been regridded.
+    pub(crate) fn regridded(&mut self, level: usize) {
         self.clocks[level].since_regrid = 0;
     }
 }

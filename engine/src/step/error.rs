@@ -44,7 +44,7 @@ pub enum Error {
     /// A snapshot cannot be read or written.
     Snapshot(String),
     /// The patches asked for do not fit into memory.
-    Memory(crate::memory::Shortage),
+    Memory(crate::step::memory::Shortage),
     /// The device refuses or fails.
     Device(crate::device::DeviceError),
     /// The ranks cannot go on together.

@@ -1,16 +1,11 @@
 //! The recursion over levels: who takes a step when.
 
 use super::limits::{ChosenStep, LevelSteps, clipped, synchronised};
-use super::{LevelClock, Levels, StepLimits};
-use crate::device::DeviceError;
-use crate::error::Error;
-use crate::memory::MemoryGuard;
-use crate::mesh::{LevelWork, RefineRequests, Topology, audit};
-use crate::patch::CELLS;
+use super::memory::MemoryGuard;
+use super::{Error, Phase, Schedules, StepLimits, check_faults};
+use crate::mesh::{CELLS, LevelClock, LevelWork, Levels, RefineRequests, Topology, audit};
 use crate::ranks::{Ranks, exchange};
-use crate::schedule::{Phase, Schedules};
 use bevy_ecs::prelude::*;
-use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// Whether the step being tried stands; where several ranks share a run, on all of them alike. Systems before the verdict write to the next bank only, so that a rejected step
@@ -25,60 +20,6 @@ pub struct StepVerdict {
 #[must_use]
 pub fn step_stands(verdict: Res<StepVerdict>) -> bool {
     verdict.rejected.is_none()
-}
-
-/// A fault that a system met; the run stops behind the schedule in which it was set.
-#[derive(Resource, Default)]
-pub struct Fault(pub Option<Error>);
-
-/// Where tasks that run side by side leave the first fault that they meet, in the user's formulas or of the device; the run
-/// stops behind the schedule.
-#[derive(Resource, Clone, Default)]
-pub struct FaultBox(Arc<OnceLock<Reported>>);
-
-/// What stands in a [`FaultBox`].
-enum Reported {
-    Formula(String),
-    Device(DeviceError),
-}
-
-impl FaultBox {
-    /// Leaves a fault, unless there is one already.
-    pub fn report(&self, message: impl FnOnce() -> String) {
-        self.0.get_or_init(|| Reported::Formula(message()));
-    }
-
-    /// Leaves the device's error, unless there is a fault already; whether there is none.
-    pub fn check(&self, result: Result<(), DeviceError>) -> bool {
-        if let Err(error) = result {
-            self.0.get_or_init(|| Reported::Device(error));
-        }
-        !self.is_full()
-    }
-
-    /// Whether there is a fault.
-    #[must_use]
-    pub fn is_full(&self) -> bool {
-        self.0.get().is_some()
-    }
-
-    fn error(&self) -> Option<Error> {
-        self.0.get().map(|reported| match reported {
-            Reported::Formula(message) => Error::Setup(message.clone()),
-            Reported::Device(error) => error.clone().into(),
-        })
-    }
-}
-
-/// Reports the fault that work on `world` has met, if any.
-///
-/// # Errors
-/// That fault.
-pub fn check_faults(world: &mut World) -> Result<(), Error> {
-    if let Some(error) = world.resource::<FaultBox>().error() {
-        return Err(error);
-    }
-    world.resource_mut::<Fault>().0.take().map_or(Ok(()), Err)
 }
 
 /// Counters of a run.
@@ -190,7 +131,7 @@ impl Driver {
         let met = check_faults(world);
         match phase {
             // a mistake in the deck is told once; systems that make the initial state do not meet those of other ranks
-            Phase::Initialise => crate::run::agreement::agreed(world.resource::<Ranks>(), met)?,
+            Phase::Initialise => super::agreement::agreed(world.resource::<Ranks>(), met)?,
             _ => met?,
         }
         exchange::after(world, phase, level)?;

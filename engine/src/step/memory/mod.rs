@@ -10,6 +10,7 @@ pub use demand::{Demand, needed};
 pub use restrain::{Verdict, restrain, shortage};
 pub use room::{Sharers, spare};
 
+use crate::device::shown;
 use bevy_ecs::prelude::*;
 use std::fmt;
 
@@ -126,35 +127,4 @@ pub struct MemoryGuard {
     pub first_cap: Option<Shortage>,
     /// Under `cap`: patches that were not refined, every regrid counted.
     pub capped: u64,
-}
-
-/// A number of bytes for people.
-#[must_use]
-pub fn shown(bytes: u64) -> String {
-    let mut value = bytes as f64;
-    let mut units = ["B", "KiB", "MiB", "GiB", "TiB"].into_iter();
-    let mut unit = units.next().unwrap_or_default();
-    for larger in units {
-        if value < 1024.0 {
-            break;
-        }
-        value /= 1024.0;
-        unit = larger;
-    }
-    if unit == "B" {
-        format!("{bytes} B")
-    } else {
-        format!("{value:.1} {unit}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn bytes_are_shown_in_the_fitting_unit() {
-        assert_eq!(super::shown(1023), "1023 B");
-        assert_eq!(super::shown(40 << 10), "40.0 KiB");
-        assert_eq!(super::shown(3 << 29), "1.5 GiB");
-        assert_eq!(super::shown(5 << 50), "5120.0 TiB");
-    }
 }

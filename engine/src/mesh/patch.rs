@@ -1,4 +1,4 @@
-//! A patch as an entity: its components, all small. Cell data lives in [`crate::field::Pool`]s, never in a component.
+//! A patch as an entity: its components, all small. Cell data lives in pools of fields, never in a component.
 
 use bevy_ecs::prelude::*;
 
@@ -23,3 +23,12 @@ pub struct Parent(pub Entity);
 /// The rank that advances a patch.
 #[derive(Component, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner(pub u32);
+
+/// The rows that the latest change of the hierarchy created, in Hilbert order of their level.
+#[derive(Resource, Default)]
+pub struct NewRows {
+    /// Level of the new patches.
+    pub level: usize,
+    /// Their rows.
+    pub rows: Vec<u32>,
+}

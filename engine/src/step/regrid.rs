@@ -1,0 +1,101 @@
+//! Changing the hierarchy: entities, tables, pools and registers follow from one list of changes.
+
+use super::memory::{self, MemoryGuard, Verdict};
+use super::{Error, Fault};
+use crate::field::FieldRegistry;
+use crate::field::patches::enter;
+use crate::mesh::{Changes, LevelClock, Topology};
+use crate::ranks::{self, Ranks};
+use bevy_ecs::prelude::*;
+
+/// Creates the root grid: tables, entities and pool rows. The new rows stand in [`NewRows`](crate::mesh::NewRows). What goes wrong stands in [`Fault`].
+pub fn create_root(world: &mut World) {
+    if !world.resource::<Ranks>().are_alone() {
+        let created = ranks::regrid::create_root(world);
+        return report(world, created);
+    }
+    let rows = world.resource_mut::<Topology>().create_root();
+    enter(world, 0, rows);
+}
+
+/// Applies `changes` to the patches of `level`; the children created stand in [`NewRows`](crate::mesh::NewRows), unfilled. Where several ranks share
+/// the hierarchy, all of them call this, each with the changes of its own patches; what goes wrong stands in [`Fault`].
+pub fn apply(world: &mut World, level: usize, changes: &Changes) {
+    if !world.resource::<Ranks>().are_alone() {
+        let applied = ranks::regrid::apply(world, level, changes);
+        return report(world, applied);
+    }
+    for &row in &changes.coarsen {
+        let topology = world.resource::<Topology>();
+        let first = topology
+            .first_child(row)
+            .expect("only refined patches are coarsened");
+        let entities: [Entity; 8] = std::array::from_fn(|c| topology.entity(first + c as u32));
+        world.resource_mut::<Topology>().remove_children(row);
+        for entity in entities {
+            world.despawn(entity);
+        }
+    }
+    let mut topology = world.resource_mut::<Topology>();
+    let mut created = Vec::with_capacity(8 * changes.refine.len());
+    for &row in &changes.refine {
+        let first = topology.create_children(row);
+        created.extend(first..first + 8);
+    }
+    topology.relink(level + 1);
+    created.sort_by_cached_key(|&row| topology.key(row));
+    enter(world, level + 1, created);
+}
+
+/// Leaves an error where the run finds it.
+fn report(world: &mut World, result: Result<(), Error>) {
+    if let Err(error) = result {
+        world.resource_mut::<Fault>().0.get_or_insert(error);
+    }
+}
+
+/// Regrids `level` as its requests say, as far as memory goes, and fills the new patches by interpolation: the step
+/// `Regrid: Refine`.
+pub fn refine(world: &mut World) {
+    let level = world.resource::<LevelClock>().level;
+    let refined = try_refine(world, level);
+    report(world, refined);
+}
+
+fn try_refine(world: &mut World, level: usize) -> Result<(), Error> {
+    let Some(changes) = changes(world, level, |_| ())? else {
+        return Ok(());
+    };
+    let changes = match changes {
+        Ok(changes) => changes,
+        Err(shortage) => {
+            world.resource_mut::<MemoryGuard>().shortage = Some(shortage);
+            return Ok(());
+        }
+    };
+    apply(world, level, &changes);
+    if world.resource::<Fault>().0.is_some() {
+        return Ok(());
+    }
+    // new patches are made from what surrounds their parents
+    ranks::exchange::refresh(world, level)?;
+    let operations = world.resource::<FieldRegistry>().operations();
+    for field in &operations {
+        (field.prolong)(world);
+    }
+    Ok(())
+}
+
+/// What the requests of `level` and memory make of it, once `edit` has seen it; `None` if no rank changes anything.
+///
+/// # Errors
+/// Another rank has failed, or the transport has.
+pub(crate) fn changes(
+    world: &mut World,
+    level: usize,
+    edit: impl FnOnce(&mut Changes),
+) -> Result<Verdict, Error> {
+    let mut changes = ranks::nesting::decide(world, level)?;
+    edit(&mut changes);
+    Ok(memory::restrain(world, level, changes)?)
+}
