@@ -3,6 +3,7 @@
 use crate::state::State;
 use nestar::engine::Simulation;
 use nestar::engine::field::FieldRegistry;
+use nestar::engine::ranks;
 
 /// Conserved totals of all components.
 ///
@@ -13,7 +14,7 @@ pub fn totals(sim: &Simulation) -> Vec<f64> {
     let fields = sim.world.resource::<FieldRegistry>().operations();
     fields
         .iter()
-        .flat_map(|field| (field.totals)(&sim.world).expect("the device adds up"))
+        .flat_map(|field| ranks::totals(&sim.world, field).expect("the device adds up"))
         .collect()
 }
 

@@ -1,7 +1,6 @@
 //! Which device a run computes on.
 
-use super::{Device, DeviceKind};
-use crate::step::Error;
+use super::{Device, DeviceError, DeviceKind};
 use bevy_ecs::prelude::Resource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +36,7 @@ impl ComputeDevice {
     ///
     /// # Errors
     /// A device that was asked for by name cannot be opened.
-    pub fn choose(choice: DeviceChoice, number: usize) -> Result<Self, Error> {
+    pub fn choose(choice: DeviceChoice, number: usize) -> Result<Self, DeviceError> {
         let open = |kind, name| Self::open(kind, number, name);
         match choice {
             DeviceChoice::Auto if AUTO_TAKES_A_GPU => Ok(Self::welcome(number)),
@@ -65,10 +64,10 @@ impl ComputeDevice {
         }
     }
 
-    fn open(kind: DeviceKind, number: usize, name: &str) -> Result<Self, Error> {
+    fn open(kind: DeviceKind, number: usize, name: &str) -> Result<Self, DeviceError> {
         let device = Device::open_numbered(kind, number);
         device
             .map(Self::on)
-            .map_err(|why| Error::Setup(format!("run.device = \"{name}\": {why}")))
+            .map_err(|why| DeviceError::Setup(format!("run.device = \"{name}\": {why}")))
     }
 }

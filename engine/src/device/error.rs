@@ -1,9 +1,9 @@
 //! What can go wrong with a device.
 
 use crate::device::shown;
-use crate::ranks::RanksError;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// An error of a device, in words for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,16 +39,32 @@ pub enum DeviceError {
         /// The answer.
         why: String,
     },
-    /// The ranks cannot go on together, as a link by their messages has found.
-    Ranks(RanksError),
+    /// The deck asks for what the device cannot do.
+    Setup(String),
+    /// What carries messages between devices has failed, with an error of its own.
+    Carrier(CarrierError),
 }
+
+/// The error of a carrier between devices, whatever its kind.
+#[derive(Clone, Debug)]
+pub struct CarrierError(Arc<dyn std::error::Error + Send + Sync>);
+
+impl PartialEq for CarrierError {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_string() == other.0.to_string()
+    }
+}
+
+impl Eq for CarrierError {}
 
 impl fmt::Display for DeviceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing(why) | Self::Busy(why) | Self::Kernel(why) | Self::Range(why) => {
-                f.write_str(why)
-            }
+            Self::Missing(why)
+            | Self::Busy(why)
+            | Self::Kernel(why)
+            | Self::Range(why)
+            | Self::Setup(why) => f.write_str(why),
             Self::Memory { asked, free, total } => write!(
                 f,
                 "the device's memory does not suffice: {} asked for, {} of {} free",
@@ -60,20 +76,28 @@ impl fmt::Display for DeviceError {
                 write!(f, "the kernels \"{name}\" do not compile:\n{log}")
             }
             Self::Failed { doing, why } => write!(f, "{doing}: {why}"),
-            Self::Ranks(why) => why.fmt(f),
+            Self::Carrier(why) => why.0.fmt(f),
         }
     }
 }
 
 impl std::error::Error for DeviceError {}
 
-impl From<RanksError> for DeviceError {
-    fn from(e: RanksError) -> Self {
-        Self::Ranks(e)
-    }
-}
-
 impl DeviceError {
+    /// A carrier's error.
+    pub fn carried(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Carrier(CarrierError(Arc::new(error)))
+    }
+
+    /// The carrier's error, if it is one of type `E`.
+    #[must_use]
+    pub fn as_carried<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        match self {
+            Self::Carrier(error) => error.0.downcast_ref(),
+            _ => None,
+        }
+    }
+
     /// A refusal while `doing` something.
     pub(super) fn failed(doing: impl Into<String>, why: impl fmt::Display) -> Self {
         Self::Failed {

@@ -43,7 +43,7 @@ pub use bytes::shown;
 pub use choice::{ComputeDevice, DeviceChoice};
 pub use copies::{CopyStream, Transfer};
 pub use counters::{DeviceCounters, KernelCounters};
-pub use error::DeviceError;
+pub use error::{CarrierError, DeviceError};
 pub(crate) use link::{Berth, Carrier, HostWay};
 pub use link::{DeviceLink, LinkCounters, LinkId, LinkTimes, Parcel};
 pub use memory::{Buffer, DeviceSlice, Growable, Pinned};

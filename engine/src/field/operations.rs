@@ -8,8 +8,6 @@ use crate::device::DeviceError;
 use crate::field::FaultBox;
 use crate::mesh::faces::Face;
 use crate::mesh::{LevelClock, NewRows, Topology};
-use crate::ranks::Ranks;
-use crate::step::Error;
 use crate::with_storage;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
@@ -18,6 +16,7 @@ use nestar_kernels::mesh::gather::prolong_patch;
 use nestar_kernels::mesh::restrict::restrict_octet;
 use nestar_snapshot::Values;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Sets the values of one component in some rows of a level: world, level, component, rows, values.
 pub type Load = fn(&mut World, usize, usize, &[u32], &Values) -> Result<(), String>;
@@ -28,6 +27,9 @@ pub type Pack = fn(&World, usize, &[Piece], Packed, &mut [u8]) -> Result<(), Dev
 pub type PackFaces = fn(&World, usize, &[Face], Packed, &mut [u8]) -> Result<(), DeviceError>;
 /// Sets registers of faces: world, coarse level, faces, the field's place, memory.
 pub type UnpackFaces = fn(&mut World, usize, &[Face], Packed, &[u8]) -> Result<(), DeviceError>;
+
+/// Sums over stretches of the rows of a level: world, level, stretches.
+pub type NodeSums = fn(&World, usize, &[Range<usize>]) -> Result<Vec<f64>, DeviceError>;
 
 /// The engine's operations on one registered field.
 #[derive(Clone, Copy)]
@@ -40,8 +42,8 @@ pub struct FieldOperations {
     pub prolong: fn(&mut World),
     /// The field's components.
     pub components: fn(&World) -> Vec<Component>,
-    /// Per component: the sum over all leaf cells of value times volume.
-    pub totals: fn(&World) -> Result<Vec<f64>, Error>,
+    /// Sums of the leaf cells of stretches of a level's own patches, `[stretch][component]`.
+    pub node_sums: NodeSums,
     /// Bytes reserved.
     pub bytes: fn(&World) -> usize,
     /// Bytes of the flux registers, on a device as on the host.
@@ -87,7 +89,7 @@ impl FieldRegistry {
             follow: follow::<F>,
             prolong: prolong::<F>,
             components: |world| world.resource::<Pool<F>>().spec.components.clone(),
-            totals: super::totals::totals::<F>,
+            node_sums: super::totals::node_sums::<F>,
             bytes: |world| world.resource::<Pool<F>>().bytes(),
             register_bytes: |world| world.resource::<Pool<F>>().register_bytes(),
             extract: super::transfer::extract::<F>,
@@ -231,19 +233,6 @@ fn restrict_level<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology,
 /// Corrections left out on the host because they would have made a cell unphysical, since the start of the run.
 #[derive(Resource, Default)]
 pub struct SkippedCorrections(pub u64);
-
-/// Corrections left out because they would have made a cell unphysical, since the start of the run, on all ranks, on the host
-/// and on devices, for which this waits. All ranks call it.
-///
-/// # Errors
-/// The device fails; another rank has failed.
-pub fn skipped_corrections(world: &World) -> Result<u64, Error> {
-    let mut skipped = world.resource::<SkippedCorrections>().0;
-    for field in &world.resource::<FieldRegistry>().0 {
-        skipped += (field.skipped_on_device)(world)?;
-    }
-    Ok(world.resource::<Ranks>().sum(skipped)?)
-}
 
 /// Step `Synchronise: Correct`: cells beside a coarse-fine face take the fine fluxes in place of the coarse one.
 pub fn correct<F: Field>(

@@ -1,43 +1,35 @@
-//! Conserved totals, summed in an order that does not depend on threads or rows.
+//! Sums over the cells of patches, in an order that does not depend on threads or rows.
 
 use super::device::DeviceTopology;
 use super::pool::{Element, Field, Pool, Storage};
+use crate::device::DeviceError;
 use crate::mesh::Topology;
-use crate::ranks::{Ranks, RanksError};
-use crate::step::Error;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Per component, the sum over all leaf cells of value times cell volume, in double precision.
+/// Sums of the leaf cells of stretches of a level's own patches, `[node][component]`, in double precision.
 ///
-/// Within a patch eight lanes are summed side by side; the patches of a level are summed pairwise in Hilbert order.
-pub(super) fn totals<F: Field>(world: &World) -> Result<Vec<f64>, Error> {
+/// Within a patch eight lanes are summed side by side; the patches of a stretch are summed pairwise in Hilbert order.
+pub(super) fn node_sums<F: Field>(
+    world: &World,
+    level: usize,
+    nodes: &[Range<usize>],
+) -> Result<Vec<f64>, DeviceError> {
     let pool = world.resource::<Pool<F>>();
     let topology = world.resource::<Topology>();
-    let ranks = world.resource::<Ranks>();
-    let mut totals = vec![0.0; pool.components()];
-    for level in 0..=topology.finest() {
-        let volume = topology.domain.cell_volume(level);
-        let halves = Halves::of(topology.rows(level).len(), pool.components(), ranks)?;
-        let nodes = halves.own_nodes();
-        let own = match &pool.storage {
-            Storage::Single(_) => sum_nodes::<F, f32>(pool, topology, level, &nodes),
-            Storage::Double(_) => sum_nodes::<F, f64>(pool, topology, level, &nodes),
-            Storage::Device(device) => {
-                let tables = world.resource::<DeviceTopology>();
-                device.node_sums(tables, level, pool.current(level), &nodes)?
-            }
-        };
-        for (total, sum) in totals.iter_mut().zip(halves.join(own, ranks)?) {
-            *total += volume * sum;
+    match &pool.storage {
+        Storage::Single(_) => Ok(sum_nodes::<F, f32>(pool, topology, level, nodes)),
+        Storage::Double(_) => Ok(sum_nodes::<F, f64>(pool, topology, level, nodes)),
+        Storage::Device(device) => {
+            let tables = world.resource::<DeviceTopology>();
+            device.node_sums(tables, level, pool.current(level), nodes)
         }
     }
-    Ok(totals)
 }
 
-/// Sums of the leaf cells of stretches of the level's own patches, `[node][component]`.
+/// [`node_sums`] of a pool on the host.
 fn sum_nodes<F: Field, R: Element>(
     pool: &Pool<F>,
     topology: &Topology,
@@ -62,93 +54,6 @@ fn sum_nodes<F: Field, R: Element>(
     nodes.iter().flat_map(of_node).collect()
 }
 
-/// The patches of a level, summed by halves: a tree that is the same however many ranks share the level.
-struct Halves {
-    components: usize,
-    rank: usize,
-    /// Rank `r` has the patches before `ends[r]` that no earlier one has.
-    ends: Vec<usize>,
-}
-
-impl Halves {
-    /// The tree of a level of which this rank has `count` patches.
-    fn of(count: usize, components: usize, ranks: &Ranks) -> Result<Self, RanksError> {
-        let mut halves = Self {
-            components,
-            rank: ranks.rank(),
-            ends: vec![count],
-        };
-        if !ranks.are_alone() {
-            let counts = ranks
-                .communicator()
-                .all_gather(&(count as u64).to_le_bytes())?;
-            let mut end = 0;
-            let mut ends = |count: &Vec<u8>| {
-                end += bytemuck::pod_read_unaligned::<u64>(count) as usize;
-                end
-            };
-            halves.ends = counts.iter().map(&mut ends).collect();
-        }
-        Ok(halves)
-    }
-
-    fn count(&self) -> usize {
-        self.ends.last().copied().unwrap_or(0)
-    }
-
-    /// The largest nodes of the tree that this rank has whole, as stretches of its own patches, in order: at most two for
-    /// every halving.
-    fn own_nodes(&self) -> Vec<Range<usize>> {
-        let before = self.rank.checked_sub(1).map_or(0, |rank| self.ends[rank]);
-        let mut nodes = Vec::new();
-        self.halve(0, self.count(), &mut |owner, from, to| {
-            if owner == self.rank {
-                nodes.push(from - before..to - before);
-            }
-            Vec::new()
-        });
-        nodes
-    }
-
-    /// The sums of the level from those of the own nodes, `[node][component]`.
-    fn join(&self, own: Vec<f64>, ranks: &Ranks) -> Result<Vec<f64>, RanksError> {
-        if self.count() == 0 {
-            return Ok(vec![0.0; self.components]);
-        }
-        if ranks.are_alone() {
-            return Ok(own);
-        }
-        let of_ranks = ranks
-            .communicator()
-            .all_gather(bytemuck::cast_slice(&own))?;
-        let nodes = |bytes: &Vec<u8>| bytemuck::pod_collect_to_vec::<u8, f64>(bytes).into_iter();
-        let mut of_ranks: Vec<_> = of_ranks.iter().map(nodes).collect();
-        Ok(self.halve(0, self.count(), &mut |owner, _, _| {
-            of_ranks[owner].by_ref().take(self.components).collect()
-        }))
-    }
-
-    /// Sums the patches `from..to` by halves, down to nodes that one rank has whole: `node` gives their sums.
-    fn halve(
-        &self,
-        from: usize,
-        to: usize,
-        node: &mut impl FnMut(usize, usize, usize) -> Vec<f64>,
-    ) -> Vec<f64> {
-        if from == to {
-            return Vec::new();
-        }
-        let owner = self.ends.partition_point(|&end| end <= from);
-        if to <= self.ends[owner] {
-            return node(owner, from, to);
-        }
-        let middle = from + (to - from) / 2;
-        let low = self.halve(from, middle, node);
-        let high = self.halve(middle, to, node);
-        low.iter().zip(high).map(|(a, b)| a + b).collect()
-    }
-}
-
 fn sum_cells<R: Element>(values: &[R]) -> f64 {
     let mut lanes = [0.0; 8];
     for chunk in values.chunks_exact(8) {
@@ -161,7 +66,7 @@ fn sum_cells<R: Element>(values: &[R]) -> f64 {
 }
 
 /// Sum of component `c` of the patches `from..to`, by halves.
-pub(super) fn pairwise(sums: &[f64], c: usize, components: usize, from: usize, to: usize) -> f64 {
+pub(crate) fn pairwise(sums: &[f64], c: usize, components: usize, from: usize, to: usize) -> f64 {
     match to - from {
         0 => 0.0,
         1 => sums[from * components + c],
@@ -169,66 +74,5 @@ pub(super) fn pairwise(sums: &[f64], c: usize, components: usize, from: usize, t
             let middle = from + n / 2;
             pairwise(sums, c, components, from, middle) + pairwise(sums, c, components, middle, to)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Halves, pairwise};
-    use crate::ranks::{Ranks, Threads};
-
-    /// Values of which every order of summing gives other bits.
-    fn values(count: usize) -> Vec<f64> {
-        (0..2 * count)
-            .map(|n| 1.0 / (n as f64 + 0.3) + 1e-3)
-            .collect()
-    }
-
-    fn on_ranks(counts: &[usize]) -> Vec<Vec<u64>> {
-        let all = values(counts.iter().sum());
-        std::thread::scope(|scope| {
-            let mut before = 0;
-            let mut started = Vec::new();
-            for (ranks, &count) in Threads::connect(counts.len()).into_iter().zip(counts) {
-                let own = &all[2 * before..2 * (before + count)];
-                before += count;
-                started.push(scope.spawn(move || {
-                    let ranks = Ranks::new(ranks);
-                    let halves = Halves::of(count, 2, &ranks).unwrap();
-                    let nodes = halves.own_nodes();
-                    let sum = |node: &std::ops::Range<usize>| {
-                        [0, 1].map(|c| pairwise(own, c, 2, node.start, node.end))
-                    };
-                    let sums = halves.join(nodes.iter().flat_map(sum).collect(), &ranks);
-                    let sums = sums.unwrap();
-                    sums.into_iter().map(f64::to_bits).collect()
-                }));
-            }
-            started.into_iter().map(|t| t.join().unwrap()).collect()
-        })
-    }
-
-    #[test]
-    fn ranks_sum_in_the_order_of_one() {
-        for counts in [
-            vec![1, 0],
-            vec![5, 11, 3],
-            vec![0, 0, 64, 1],
-            vec![7; 8],
-            vec![100, 1, 0, 333, 2],
-        ] {
-            let count = counts.iter().sum();
-            let all = values(count);
-            let expected = [0, 1].map(|c| pairwise(&all, c, 2, 0, count).to_bits());
-            for sums in on_ranks(&counts) {
-                assert_eq!(sums, expected, "{counts:?}");
-            }
-            let backwards = all.iter().rev().step_by(2).sum::<f64>();
-            assert!(
-                count < 400 || backwards.to_bits() != expected[1],
-                "a weak test"
-            );
-        }
-        assert_eq!(on_ranks(&[0, 0]), vec![vec![0; 2]; 2]);
     }
 }

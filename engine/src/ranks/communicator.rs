@@ -2,7 +2,7 @@
 //! transport or on the number of ranks.
 
 use super::seat::Seat;
-use crate::device::{DeviceKind, Parcel};
+use crate::device::{DeviceError, DeviceKind, Parcel};
 use std::fmt;
 
 /// How values of the ranks become one. All kinds are exact: the order of the ranks does not matter.
@@ -173,6 +173,8 @@ pub enum RanksError {
     },
     /// The transport failed, or messages do not fit together.
     Transport(String),
+    /// The device of this rank refuses or fails.
+    Device(DeviceError),
 }
 
 impl fmt::Display for RanksError {
@@ -180,8 +182,27 @@ impl fmt::Display for RanksError {
         match self {
             Self::Stopped { rank, message } => write!(f, "rank {rank} failed: {message}"),
             Self::Transport(message) => write!(f, "the ranks cannot talk: {message}"),
+            Self::Device(error) => error.fmt(f),
         }
     }
 }
 
 impl std::error::Error for RanksError {}
+
+impl From<DeviceError> for RanksError {
+    fn from(error: DeviceError) -> Self {
+        match error.as_carried::<Self>() {
+            Some(carried) => carried.clone(),
+            None => Self::Device(error),
+        }
+    }
+}
+
+impl From<RanksError> for DeviceError {
+    fn from(error: RanksError) -> Self {
+        match error {
+            RanksError::Device(error) => error,
+            error => Self::carried(error),
+        }
+    }
+}

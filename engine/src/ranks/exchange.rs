@@ -1,10 +1,11 @@
 //! What travels between ranks in the course of a step: values of copies, averages of children, fine fluxes.
 
+use super::RanksError;
 use super::build::Shares;
 use super::halos::{Halos, Kind};
 use crate::field::{FieldOperations, FieldRegistry};
 use crate::mesh::Topology;
-use crate::step::{Error, Phase};
+use crate::step::Phase;
 use bevy_ecs::prelude::*;
 
 /// What others must send before `phase` of `level` runs. Before `Advance` the copies of fields that settle in their step are
@@ -12,7 +13,7 @@ use bevy_ecs::prelude::*;
 ///
 /// # Errors
 /// Another rank has failed, or the transport or the device has.
-pub fn before(world: &mut World, phase: Phase, level: usize) -> Result<(), Error> {
+pub fn before(world: &mut World, phase: Phase, level: usize) -> Result<(), RanksError> {
     if !world.resource::<Topology>().is_shared() {
         return Ok(());
     }
@@ -36,7 +37,7 @@ pub fn before(world: &mut World, phase: Phase, level: usize) -> Result<(), Error
 ///
 /// # Errors
 /// As [`before`].
-pub fn after(world: &mut World, phase: Phase, level: usize) -> Result<(), Error> {
+pub fn after(world: &mut World, phase: Phase, level: usize) -> Result<(), RanksError> {
     if !world.resource::<Topology>().is_shared() {
         return Ok(());
     }
@@ -59,7 +60,7 @@ pub fn after(world: &mut World, phase: Phase, level: usize) -> Result<(), Error>
 ///
 /// # Errors
 /// As [`before`].
-pub fn refresh(world: &mut World, level: usize) -> Result<(), Error> {
+pub fn refresh(world: &mut World, level: usize) -> Result<(), RanksError> {
     if !world.resource::<Topology>().is_shared() {
         return Ok(());
     }
@@ -72,7 +73,7 @@ pub fn refresh(world: &mut World, level: usize) -> Result<(), Error> {
 }
 
 /// Brings the copies up to date whose children this rank owns: where an average is unphysical, a cell keeps its state.
-fn refresh_parents(world: &mut World, level: usize) -> Result<(), Error> {
+fn refresh_parents(world: &mut World, level: usize) -> Result<(), RanksError> {
     carry(world, &[(level, Kind::Parents)], |_| true)
 }
 
@@ -82,7 +83,7 @@ fn take_stale(world: &mut World, level: usize) -> bool {
 }
 
 /// Brings the copies that a step of `level` reads up to date, or on their way.
-fn start(world: &mut World, level: usize) -> Result<(), Error> {
+fn start(world: &mut World, level: usize) -> Result<(), RanksError> {
     let mut stale = Vec::with_capacity(2);
     stale.extend([Some(level), level.checked_sub(1)].into_iter().flatten());
     stale.retain(|&level| take_stale(world, level));
@@ -100,7 +101,7 @@ fn start(world: &mut World, level: usize) -> Result<(), Error> {
 }
 
 /// Lets everything settle that is under way.
-fn settle(world: &mut World) -> Result<(), Error> {
+fn settle(world: &mut World) -> Result<(), RanksError> {
     world.resource_scope(|world, mut halos: Mut<Halos>| halos.settle_all(world))
 }
 
@@ -109,7 +110,7 @@ fn carry(
     world: &mut World,
     levels: &[(usize, Kind)],
     which: impl Fn(&FieldOperations) -> bool,
-) -> Result<(), Error> {
+) -> Result<(), RanksError> {
     let fields = operations(world, which);
     world.resource_scope(|world, mut halos: Mut<Halos>| {
         halos.start(world, levels, &fields)?;
@@ -124,7 +125,7 @@ fn operations(world: &World, which: impl Fn(&FieldOperations) -> bool) -> Vec<Fi
 }
 
 /// The fluxes through faces of own fine patches go to the rank that owns the coarse patch of `level` before them.
-fn send_fluxes(world: &mut World, level: usize) -> Result<(), Error> {
+fn send_fluxes(world: &mut World, level: usize) -> Result<(), RanksError> {
     let fields = operations(world, |_| true);
     world.resource_scope(|world, mut halos: Mut<Halos>| halos.carry_faces(world, level, &fields))
 }

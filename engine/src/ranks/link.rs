@@ -13,7 +13,6 @@ mod watch;
 
 use super::{Ranks, RanksError};
 use crate::device::{Carrier, Device, DeviceError, DeviceKind, DeviceLink, LinkId};
-use crate::step::Error;
 use aware::Aware;
 use bevy_ecs::prelude::Resource;
 use staged::Staged;
@@ -61,7 +60,7 @@ impl Deref for Connection {
 ///
 /// # Errors
 /// Another rank has failed; the device fails.
-pub fn connect(ranks: &Ranks, device: &Device) -> Result<Connection, Error> {
+pub fn connect(ranks: &Ranks, device: &Device) -> Result<Connection, RanksError> {
     let note = match direct(ranks, device)? {
         Direct::Link(link) => {
             let watch = Some(Watch::start(ranks, link.carrier())?);

@@ -18,6 +18,7 @@ mod reach;
 pub(crate) mod regrid;
 pub mod seat;
 pub mod threads;
+mod totals;
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ pub use others::OtherRanks;
 pub use plan::Plan;
 pub use seat::Seat;
 pub use threads::Threads;
+pub use totals::{skipped_corrections, totals};
 
 use bevy_ecs::prelude::*;
 use std::sync::Arc;

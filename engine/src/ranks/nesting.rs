@@ -3,14 +3,14 @@
 use super::Ranks;
 use super::build::Shares;
 use crate::mesh::{Changes, RefineRequests, Topology};
-use crate::step::Error;
+use crate::ranks::RanksError;
 use bevy_ecs::prelude::*;
 
 /// Decides how to change the children of `level`'s own patches.
 ///
 /// # Errors
 /// Another rank has failed, or the transport has.
-pub fn decide(world: &mut World, level: usize) -> Result<Changes, Error> {
+pub fn decide(world: &mut World, level: usize) -> Result<Changes, RanksError> {
     world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
         let topology = world.resource::<Topology>();
         if !topology.is_shared() {

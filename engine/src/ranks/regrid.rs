@@ -8,14 +8,14 @@ use crate::field::{FieldRegistry, patches};
 use crate::mesh::faces::between_ranks;
 use crate::mesh::topology::shared::Octet;
 use crate::mesh::{Changes, RefineRequests, Topology};
-use crate::step::{Error, Settings};
+
 use bevy_ecs::prelude::*;
 
 /// Creates the root grid of the ranks.
 ///
 /// # Errors
 /// Another rank has failed, or the transport has.
-pub(crate) fn create_root(world: &mut World) -> Result<(), Error> {
+pub(crate) fn create_root(world: &mut World) -> Result<(), RanksError> {
     let ranks = world.resource::<Ranks>().clone();
     let levels = world.resource::<Topology>().max_level + 1;
     halos::prepare(world, levels)?;
@@ -28,14 +28,19 @@ pub(crate) fn create_root(world: &mut World) -> Result<(), Error> {
     halos::follow(world, 0..=levels)
 }
 
-/// Applies the ranks' `changes` to the patches of `level`; the own children created stand in `NewRows`, unfilled.
+/// Applies the ranks' `changes` to the patches of `level`, which is cut anew where a rank has more than `imbalance` times its
+/// part; the own children created stand in `NewRows`, unfilled.
 ///
 /// # Errors
 /// Another rank has failed, or the transport or the device has.
-pub(crate) fn apply(world: &mut World, level: usize, changes: &Changes) -> Result<(), Error> {
+pub(crate) fn apply(
+    world: &mut World,
+    level: usize,
+    changes: &Changes,
+    imbalance: f64,
+) -> Result<(), RanksError> {
     let ranks = world.resource::<Ranks>().clone();
     let communicator = ranks.communicator();
-    let imbalance = world.resource::<Settings>().run.imbalance;
     let fine = level + 1;
     let mut topology = world.resource_mut::<Topology>();
     let before: Vec<Octet> = own_octets(&topology, fine);
@@ -122,7 +127,7 @@ struct Moved {
 const OCTET: usize = 10;
 
 /// Sends the octets of `before` whose owner is another one now to their owners; what comes from others.
-fn move_octets(world: &mut World, level: usize, before: &[Octet]) -> Result<Moved, Error> {
+fn move_octets(world: &mut World, level: usize, before: &[Octet]) -> Result<Moved, RanksError> {
     let (messages, rows) = leaving(world, level, before);
     let ranks = world.resource::<Ranks>().clone();
     let received = ranks.communicator().exchange(messages)?;
@@ -131,7 +136,7 @@ fn move_octets(world: &mut World, level: usize, before: &[Octet]) -> Result<Move
         let (entries, rest) = message.bytes.as_chunks::<OCTET>();
         if !rest.is_empty() {
             let cut = "a message with patches is cut off";
-            return Err(RanksError::Transport(cut.into()).into());
+            return Err(RanksError::Transport(cut.into()));
         }
         counts.push((message.peer, 8 * entries.len()));
         octets.extend(entries.iter().map(|entry| {
@@ -179,7 +184,7 @@ fn leaving(world: &World, level: usize, before: &[Octet]) -> (Vec<Message>, Rows
 
 impl Moved {
     /// Enters the octets that still exist.
-    fn settle(&self, world: &mut World, level: usize) -> Result<(), Error> {
+    fn settle(&self, world: &mut World, level: usize) -> Result<(), RanksError> {
         let mut rows = Vec::new();
         for (n, moved) in self.octets.iter().enumerate() {
             let topology = world.resource::<Topology>();

@@ -3,9 +3,8 @@
 use super::Progress;
 use super::restart::Restored;
 use crate::field::FieldRegistry;
-use crate::field::operations::skipped_corrections;
 use crate::mesh::{LevelWork, Topology};
-use crate::ranks::Ranks;
+use crate::ranks::{self, Ranks, skipped_corrections};
 use crate::step::agreement::agreed;
 use crate::step::{Error, Phase, RunCounters, Simulation};
 use std::fmt::Write as _;
@@ -152,7 +151,7 @@ fn totals(sim: &Simulation) -> Result<Vec<f64>, Error> {
     let operations = sim.world.resource::<FieldRegistry>().operations();
     let mut totals = Vec::new();
     for field in &operations {
-        totals.extend((field.totals)(&sim.world)?);
+        totals.extend(ranks::totals(&sim.world, field)?);
     }
     Ok(totals)
 }

@@ -1,10 +1,10 @@
 //! What a run needs beside the fields to continue bit for bit: clocks, counters, wishes.
 
 use super::layout::Layout;
-use crate::field::operations::{SkippedCorrections, skipped_corrections};
+use crate::field::operations::SkippedCorrections;
 use crate::mesh::nesting::RefineRequests;
 use crate::mesh::{Clock, Levels, Topology};
-use crate::ranks::{Message, Ranks, RanksError};
+use crate::ranks::{Message, Ranks, RanksError, skipped_corrections};
 use crate::step::{Error, RunCounters, Simulation};
 use bevy_ecs::prelude::World;
 use serde::{Deserialize, Serialize};

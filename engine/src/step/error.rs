@@ -1,5 +1,9 @@
 //! What can go wrong in a run.
 
+use super::memory::Shortage;
+use crate::device::DeviceError;
+use crate::mesh::AuditError;
+use crate::ranks::RanksError;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -44,13 +48,13 @@ pub enum Error {
     /// A snapshot cannot be read or written.
     Snapshot(String),
     /// The patches asked for do not fit into memory.
-    Memory(crate::step::memory::Shortage),
+    Memory(Shortage),
     /// The device refuses or fails.
-    Device(crate::device::DeviceError),
+    Device(DeviceError),
     /// The ranks cannot go on together.
-    Ranks(crate::ranks::RanksError),
+    Ranks(RanksError),
     /// The hierarchy is inconsistent.
-    Audit(crate::mesh::AuditError),
+    Audit(AuditError),
 }
 
 impl fmt::Display for Error {
@@ -109,24 +113,25 @@ impl From<nestar_deck::DeckError> for Error {
     }
 }
 
-impl From<crate::mesh::AuditError> for Error {
-    fn from(e: crate::mesh::AuditError) -> Self {
+impl From<AuditError> for Error {
+    fn from(e: AuditError) -> Self {
         Self::Audit(e)
     }
 }
 
-impl From<crate::device::DeviceError> for Error {
-    fn from(e: crate::device::DeviceError) -> Self {
-        match e {
-            crate::device::DeviceError::Ranks(e) => Self::Ranks(e),
-            e => Self::Device(e),
-        }
+impl From<DeviceError> for Error {
+    fn from(e: DeviceError) -> Self {
+        RanksError::from(e).into()
     }
 }
 
-impl From<crate::ranks::RanksError> for Error {
-    fn from(e: crate::ranks::RanksError) -> Self {
-        Self::Ranks(e)
+impl From<RanksError> for Error {
+    fn from(e: RanksError) -> Self {
+        match e {
+            RanksError::Device(DeviceError::Setup(why)) => Self::Setup(why),
+            RanksError::Device(e) => Self::Device(e),
+            e => Self::Ranks(e),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Changing the hierarchy: entities, tables, pools and registers follow from one list of changes.
 
 use super::memory::{self, MemoryGuard, Verdict};
-use super::{Error, Fault};
+use super::{Error, Fault, Settings};
 use crate::field::FieldRegistry;
 use crate::field::patches::enter;
 use crate::mesh::{Changes, LevelClock, Topology};
@@ -22,7 +22,8 @@ pub fn create_root(world: &mut World) {
 /// the hierarchy, all of them call this, each with the changes of its own patches; what goes wrong stands in [`Fault`].
 pub fn apply(world: &mut World, level: usize, changes: &Changes) {
     if !world.resource::<Ranks>().are_alone() {
-        let applied = ranks::regrid::apply(world, level, changes);
+        let imbalance = world.resource::<Settings>().run.imbalance;
+        let applied = ranks::regrid::apply(world, level, changes, imbalance);
         return report(world, applied);
     }
     for &row in &changes.coarsen {
@@ -48,9 +49,10 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
 }
 
 /// Leaves an error where the run finds it.
-fn report(world: &mut World, result: Result<(), Error>) {
+fn report(world: &mut World, result: Result<(), impl Into<Error>>) {
     if let Err(error) = result {
-        world.resource_mut::<Fault>().0.get_or_insert(error);
+        let fault = &mut world.resource_mut::<Fault>().0;
+        fault.get_or_insert_with(|| error.into());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Mass, momentum, energy and scalars of a periodic run are conserved to round-off.
 
-use nestar::engine::field::operations::skipped_corrections;
+use nestar::engine::ranks::skipped_corrections;
 use nestar_tests::Stepper;
 use nestar_tests::decks::BLAST;
 use nestar_tests::norms::{magnitudes, totals};

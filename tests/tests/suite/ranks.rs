@@ -1,7 +1,7 @@
 //! One simulation over several ranks gives the bits of one rank.
 
-use nestar::engine::field::operations::skipped_corrections;
 use nestar::engine::mesh::Topology;
+use nestar::engine::ranks::skipped_corrections;
 use nestar_tests::decks::{BLAST, SYMMETRIC};
 use nestar_tests::norms::totals;
 use nestar_tests::random::Random;

@@ -17,7 +17,6 @@ pub use topology::DeviceTopology;
 pub use transfer::Packing;
 
 use super::{Element, FieldSpec, Precision};
-use crate::Error;
 use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module, Shape};
 use nestar_device::Item;
 use nestar_kernels::CELLS;
@@ -106,7 +105,7 @@ impl DevicePool {
         spec: &FieldSpec,
         boundaries: Boundaries<R>,
         levels: usize,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, DeviceError> {
         let text = field_text(spec, &boundaries)?;
         let source = text.program(&[], &[PROLONG, RESTRICT, FLUXES, FACES, TOTALS, TRANSFER]);
         let module = device.compile("mesh", &source)?;
@@ -279,10 +278,10 @@ fn explain<R>(boundaries: &Boundaries<R>, words: &[u32; FAULT_WORDS]) -> Option<
 fn field_text<R: Element>(
     spec: &FieldSpec,
     boundaries: &Boundaries<R>,
-) -> Result<FieldText, Error> {
+) -> Result<FieldText, DeviceError> {
     let faces = FaceText::of(boundaries).map_err(|(axis, side)| {
         let (axis, side) = (["x", "y", "z"][axis], ["lower", "upper"][side]);
-        Error::Setup(format!(
+        DeviceError::Setup(format!(
             "the boundary rule at the {side} {axis} face works on the host only; set run.device = \"cpu\""
         ))
     })?;

@@ -3,8 +3,8 @@
 use super::{Halos, add_parcels, connection, packed};
 use crate::field::FieldOperations;
 use crate::field::travel::REGISTER;
+use crate::ranks::RanksError;
 use crate::ranks::{Halo, Message, Ranks};
-use crate::step::Error;
 use bevy_ecs::prelude::*;
 
 impl Halos {
@@ -14,7 +14,7 @@ impl Halos {
         world: &mut World,
         level: usize,
         fields: &[FieldOperations],
-    ) -> Result<(), Error> {
+    ) -> Result<(), RanksError> {
         if self.device.is_some() {
             self.carry_faces_linked(world, level, fields)
         } else {
@@ -27,7 +27,7 @@ impl Halos {
         world: &mut World,
         level: usize,
         fields: &[FieldOperations],
-    ) -> Result<(), Error> {
+    ) -> Result<(), RanksError> {
         let (places, width) = packed(world, fields);
         let route = &self.levels[level].faces;
         let (outgoing, incoming) = (self.harbour.outgoing(), self.harbour.incoming());
@@ -56,7 +56,7 @@ impl Halos {
         world: &mut World,
         level: usize,
         fields: &[FieldOperations],
-    ) -> Result<(), Error> {
+    ) -> Result<(), RanksError> {
         let (places, width) = packed(world, fields);
         let route = &self.levels[level].faces;
         let mut halo = Halo::default();

@@ -10,7 +10,6 @@ use crate::field::pieces::Piece;
 use crate::mesh::Topology;
 use crate::mesh::topology::offset;
 use crate::ranks::{Message, Ranks, RanksError};
-use crate::step::Error;
 use nestar_kernels::PATCH;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -96,7 +95,7 @@ pub(super) fn list(
     read: &Reads,
     device: Option<&Device>,
     ranks: &Ranks,
-) -> Result<(), Error> {
+) -> Result<(), RanksError> {
     let wanted = |piece: &Piece| read.of(piece.row);
     let mut own = BTreeMap::new();
     let mut messages = Vec::new();
@@ -128,7 +127,7 @@ fn set(
     whole: &Lane<Piece>,
     wanted: &BTreeMap<usize, Vec<Bounds>>,
     device: Option<&Device>,
-) -> Result<(), Error> {
+) -> Result<(), RanksError> {
     let mut lists = Vec::with_capacity(whole.stretches.len());
     for stretch in &whole.stretches {
         let rows = whole.entries[stretch.entries.clone()].iter();
@@ -138,8 +137,7 @@ fn set(
             return Err(RanksError::Transport(format!(
                 "rank {peer} tells about {} of {rows} copies",
                 bounds.len()
-            ))
-            .into());
+            )));
         }
         let list: Vec<(u32, Bounds)> = rows.map(|p| p.row).zip(bounds.iter().copied()).collect();
         lists.push((stretch.peer, list));

@@ -23,7 +23,7 @@ use crate::field::pieces::{Packed, Piece};
 use crate::field::{FieldOperations, FieldRegistry};
 use crate::mesh::Topology;
 use crate::mesh::faces::Face;
-use crate::step::Error;
+use crate::ranks::RanksError;
 use bevy_ecs::prelude::*;
 use lane::{Cargo, Lane, Route};
 pub(super) use moving::Arrived;
@@ -70,7 +70,7 @@ pub struct Halos {
 ///
 /// # Errors
 /// Another rank has failed; the device fails.
-pub(super) fn prepare(world: &mut World, levels: usize) -> Result<(), Error> {
+pub(super) fn prepare(world: &mut World, levels: usize) -> Result<(), RanksError> {
     let own_device = world.get_resource::<ComputeDevice>();
     let own_device = own_device.and_then(|device| device.device.clone());
     let device = connect(world, own_device.clone())?;
@@ -85,7 +85,7 @@ pub(super) fn prepare(world: &mut World, levels: usize) -> Result<(), Error> {
 }
 
 /// Links the devices of the ranks where all have one; this rank's `device` then, and the link as [`Connection`] in the world.
-fn connect(world: &mut World, device: Option<Device>) -> Result<Option<Device>, Error> {
+fn connect(world: &mut World, device: Option<Device>) -> Result<Option<Device>, RanksError> {
     let ranks = world.resource::<Ranks>().clone();
     if ranks.any(device.is_none())? {
         return Ok(None);
@@ -103,7 +103,7 @@ fn connect(world: &mut World, device: Option<Device>) -> Result<Option<Device>, 
 ///
 /// # Errors
 /// The device's memory does not suffice, or it fails; another rank has failed.
-pub(super) fn follow(world: &mut World, levels: RangeInclusive<usize>) -> Result<(), Error> {
+pub(super) fn follow(world: &mut World, levels: RangeInclusive<usize>) -> Result<(), RanksError> {
     let fields = world.resource::<FieldRegistry>().operations();
     let (_, width) = packed(world, &fields);
     let ghosts = fields
@@ -153,7 +153,7 @@ impl Halos {
         world: &World,
         levels: RangeInclusive<usize>,
         ghosts: Option<usize>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), RanksError> {
         let (topology, shares) = (world.resource::<Topology>(), world.resource::<Shares>());
         let device = self.device.as_ref();
         for (level, halo) in self.levels.iter_mut().enumerate() {

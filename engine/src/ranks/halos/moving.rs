@@ -4,8 +4,8 @@ use super::lane::Listed;
 use super::{Halos, Lane, add_parcels, connection, packed};
 use crate::field::FieldOperations;
 use crate::field::pieces::{Delivery, OnDevice, Piece};
+use crate::ranks::RanksError;
 use crate::ranks::{Message, Ranks};
-use crate::step::Error;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
 
@@ -27,7 +27,7 @@ impl Halos {
         sends: &[(usize, Vec<u32>)],
         receives: &[(usize, usize)],
         fields: &[FieldOperations],
-    ) -> Result<Arrived, Error> {
+    ) -> Result<Arrived, RanksError> {
         let whole = |row: &u32, before| Piece::whole(*row, before);
         let mut out = Lane::default();
         let lists = sends.iter().map(|(peer, rows)| (*peer, &rows[..]));
@@ -53,7 +53,7 @@ impl Halos {
         level: usize,
         [out, into]: [&Lane<Piece>; 2],
         fields: &[FieldOperations],
-    ) -> Result<(), Error> {
+    ) -> Result<(), RanksError> {
         let (places, width) = packed(world, fields);
         self.make_room([out.values() * width, into.values() * width])?;
         for (field, &packed) in fields.iter().zip(&places) {
@@ -80,7 +80,7 @@ impl Halos {
         rows: &[(u32, usize)],
         arrived: &Arrived,
         fields: &[FieldOperations],
-    ) -> Result<(), Error> {
+    ) -> Result<(), RanksError> {
         let (places, width) = packed(world, fields);
         let piece = |&(row, place): &(u32, usize)| Piece::whole(row, (CELLS * place) as u64);
         let pieces: Vec<Piece> = rows.iter().map(piece).collect();
@@ -120,7 +120,7 @@ fn messages(
     level: usize,
     out: &Lane<Piece>,
     fields: &[FieldOperations],
-) -> Result<Arrived, Error> {
+) -> Result<Arrived, RanksError> {
     let (places, width) = packed(world, fields);
     let mut sends = Vec::new();
     for stretch in &out.stretches {

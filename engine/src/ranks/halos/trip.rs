@@ -6,7 +6,6 @@ use crate::device::{DeviceError, DeviceLink, LinkCounters};
 use crate::field::pieces::{Delivery, Packed, Piece};
 use crate::field::{Field, FieldOperations, Pool, travel};
 use crate::ranks::{Halo, Message, Pending, Ranks, RanksError};
-use crate::step::Error;
 use bevy_ecs::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -90,7 +89,7 @@ impl Halos {
         world: &World,
         levels: &[(usize, Kind)],
         fields: &[FieldOperations],
-    ) -> Result<(), Error> {
+    ) -> Result<(), RanksError> {
         if levels.is_empty() || fields.is_empty() {
             return Ok(());
         }
@@ -124,7 +123,7 @@ impl Halos {
         }
     }
 
-    fn start_linked(&mut self, world: &World) -> Result<(), Error> {
+    fn start_linked(&mut self, world: &World) -> Result<(), RanksError> {
         let [sends, receives] = &mut self.parcels;
         sends.clear();
         receives.clear();
@@ -148,7 +147,7 @@ impl Halos {
         Ok(())
     }
 
-    fn start_messages(&mut self, world: &World) -> Result<(), Error> {
+    fn start_messages(&mut self, world: &World) -> Result<(), RanksError> {
         let trip = &mut self.trip;
         let mut spare = std::mem::take(&mut trip.spare);
         let mut sends: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
@@ -208,7 +207,7 @@ impl Halos {
     }
 
     /// Waits for what is under way and sets the copies of all fields that have not settled by themselves.
-    pub(in crate::ranks) fn settle_all(&mut self, world: &mut World) -> Result<(), Error> {
+    pub(in crate::ranks) fn settle_all(&mut self, world: &mut World) -> Result<(), RanksError> {
         for n in 0..self.trip.passengers.len() {
             let Passenger { field, settled, .. } = &self.trip.passengers[n];
             if !settled {

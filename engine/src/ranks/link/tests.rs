@@ -217,7 +217,7 @@ fn parcels_of_unequal_sizes_are_an_error_that_names_the_sender() {
             [first, second]
         };
         link.start(&parcels([3, 1]), &parcels([1, 3])).unwrap();
-        let why = Error::from(link.finish().unwrap_err()).to_string();
+        let why = link.finish().unwrap_err().to_string();
         assert!(
             why.contains(&format!("rank {peer} sends a parcel of 3 bytes")),
             "{why}"
@@ -239,7 +239,7 @@ fn a_rank_that_fails_ends_the_exchanges_of_the_others() {
             rank: 1,
             message: "no more".into(),
         };
-        assert_eq!(link.finish(), Err(DeviceError::Ranks(stopped)));
+        assert_eq!(link.finish(), Err(stopped.into()));
     });
 }
 

@@ -6,7 +6,8 @@ use bevy_ecs::system::RunSystemOnce;
 use bytemuck::{Pod, Zeroable};
 use nestar::engine::device::{Buffer, Device, Shape};
 use nestar::engine::field::device::RegisterView;
-use nestar::engine::field::operations::{correct, skipped_corrections};
+use nestar::engine::field::operations::correct;
+use nestar::engine::ranks::skipped_corrections;
 use nestar::kernels::mesh::fluxes::{FACE, QUARTER};
 use std::cell::Cell;
 

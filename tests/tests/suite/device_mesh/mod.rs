@@ -10,6 +10,7 @@ use bevy_ecs::system::RunSystemOnce;
 use nestar::engine::device::{Device, DeviceKind};
 use nestar::engine::field::operations::restrict;
 use nestar::engine::field::{LevelRows, Pool};
+use nestar::engine::ranks::totals;
 use nestar::kernels::mesh::prolong::SlopeLimiter;
 use nestar::kernels::mesh::{COARSER, OUTSIDE};
 use nestar::prelude::{Conserved, Real, ResMut, device, kinetic_energy};
@@ -121,7 +122,7 @@ fn averages_are_the_same() {
 
 fn adding<R: Number>(case: &Case, device: &Device) {
     let twins = Twins::refined::<R>(case, device);
-    let sums = [0, 1].map(|n| (twins.operations().totals)(&twins.sims[n].world));
+    let sums = [0, 1].map(|n| totals(&twins.sims[n].world, &twins.operations()));
     let [host, device] = sums.map(|sums| sums.expect("the device adds up"));
     assert_eq!(host.len(), COMPONENTS);
     for (a, b) in host.iter().zip(&device) {

@@ -10,7 +10,7 @@ use nestar::engine::device::{
 };
 use nestar::engine::field::FieldRegistry;
 use nestar::engine::mesh::{CELLS, Topology};
-use nestar::engine::ranks::{Connection, Halos, Ranks};
+use nestar::engine::ranks::{Connection, Halos, Ranks, totals};
 use nestar::engine::run::diagnostics::resident_bytes;
 use nestar::engine::step::RunCounters;
 use nestar::engine::step::config::PrecisionChoice;
@@ -228,7 +228,7 @@ fn stretch(sim: &mut engine::Simulation, steps: u64) -> Result<Stretch, Error> {
     for _ in 0..steps {
         sim.root_step(sim.settings.time.end)?;
         for field in &fields {
-            (field.totals)(&sim.world)?;
+            totals(&sim.world, field)?;
         }
     }
     idle()?;

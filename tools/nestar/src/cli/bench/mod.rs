@@ -184,7 +184,7 @@ fn kind(arguments: &BenchArgs, case: Case, ranks: &Ranks) -> Result<Kind, Failur
     let run: RunConfig = deck.table("run")?;
     let seat = ranks.communicator().seat();
     let chosen = ComputeDevice::choose(run.device, seat.local).map_err(|error| {
-        let mut failure = Failure::from(error);
+        let mut failure = Failure::from(Error::from(error));
         failure.message += "\nto measure the CPU: --device cpu";
         failure
     })?;
