@@ -3,12 +3,13 @@
 //! A device is memory ([`Buffer`], [`Growable`]), compiled sources ([`Module`], [`Kernel`]) and one stream of work: copies,
 //! fills and launches take effect in the order of their calls, and the host waits only where it reads a number. Large copies
 //! to the host can go on beside the work, through a [`CopyStream`]. Sources
-//! are texts in the language of `nestar_device::LAUNCH`; a kernel takes one parameter, a `#[repr(C)]` structure of plain
-//! data, in which device memory stands as addresses.
+//! are texts in the language of `nestar_device::LAUNCH`; a kernel takes one parameter, a `#[device]` structure, in which
+//! device memory stands as addresses.
 //!
 //! ```no_run
 //! # use nestar_engine::device::{Device, DeviceError, DeviceKind, Shape};
-//! # #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)] #[repr(C)] struct Twice { x: u64, n: i64 }
+//! # use nestar_device::{Address, device};
+//! # #[device] struct Twice { x: Address<f64>, n: i64 }
 //! # fn main() -> Result<(), DeviceError> {
 //! # let source = String::new();
 //! let device = Device::open(DeviceKind::Cuda)?;
@@ -16,7 +17,7 @@
 //! let x = device.buffer::<f64>(1000)?;
 //! device.upload(&x, 0, &[1.0; 1000])?;
 //! let shape = Shape { blocks: 8, threads: 128, shared: 0 };
-//! device.launch(&kernel, shape, &Twice { x: x.address(), n: 1000 })?;
+//! device.launch(&kernel, shape, &Twice { x: x.address().into(), n: 1000 })?;
 //! let mut result = [0.0; 1000];
 //! device.download(&x, 0, &mut result)?;
 //! # Ok(()) }
@@ -54,6 +55,7 @@ use bytemuck::Pod;
 use counters::Tally;
 use loans::Loans;
 use memory::{Reserved, place};
+use nestar_device::Parameter;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -96,6 +98,13 @@ pub struct DeviceLimits {
     /// Compute capability as major and minor number; zeros for an emulated device.
     pub capability: [u32; 2],
 }
+
+/// Most bytes of a launch's parameters.
+const MOST_PARAMETER_BYTES: usize = 4096;
+
+/// Where the parameters of a launch stand.
+#[repr(align(16))]
+struct ParameterMemory([u8; MOST_PARAMETER_BYTES]);
 
 /// How many blocks of which size a launch has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,7 +297,7 @@ impl Device {
     ///
     /// # Errors
     /// A shape beyond the device's limits; parameters of another size than the kernel's; a failure of earlier work.
-    pub fn launch<P: Pod>(
+    pub fn launch<P: Parameter>(
         &self,
         kernel: &Kernel,
         shape: Shape,
@@ -299,7 +308,10 @@ impl Device {
         }
         self.check(kernel, shape)?;
         self.0.tally.launched(kernel.tally());
-        let bytes = bytemuck::bytes_of(parameters);
+        const { assert!(P::BYTES <= MOST_PARAMETER_BYTES, "parameters of a launch") };
+        let mut memory = ParameterMemory([0; MOST_PARAMETER_BYTES]);
+        let bytes = &mut memory.0[..P::BYTES];
+        parameters.write(bytes);
         kernel.launch(shape, bytes, self.0.tally.profiling())
     }
 

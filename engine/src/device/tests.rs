@@ -2,27 +2,23 @@
 
 use super::cache::Cache;
 use super::*;
-use bytemuck::Zeroable;
-use nestar_device::{LAUNCH, program};
+use nestar_device::{Address, LAUNCH, device, program};
 use std::path::{Path, PathBuf};
 
 /// Kernels in the language of launch skeletons.
 const KERNELS: &str = r"
-struct Saxpy { rs::u64 x; rs::u64 y; double a; rs::i64 n; };
-KERNEL(saxpy, Saxpy) {
-  const double* x = (const double*)p.x;
-  double* y = (double*)p.y;
+namespace tests = ::nestar_engine::device::tests;
+KERNEL(saxpy, tests::Saxpy) {
   const rs::i64 share = (p.n + launch::blocks() - 1) / launch::blocks();
   EACH(i, share) {
     const rs::i64 at = launch::block() * share + i;
-    if (at < p.n) y[at] = p.a * x[at] + y[at];
+    if (at < p.n) p.y[at] = p.a * p.x[at] + p.y[at];
   }
 }
-struct Sums { rs::u64 values; rs::u64 sums; rs::u64 largest; rs::i64 length; };
-KERNEL(sums, Sums) {
+KERNEL(sums, tests::Sums) {
   SHARED double total[1];
   double* copy = launch::shared<double>();
-  const double* values = (const double*)p.values + launch::block() * p.length;
+  const double* values = p.values + launch::block() * p.length;
   EACH(i, (int)p.length) copy[i] = values[i];
   launch::barrier();
   if (launch::thread() == 0) {
@@ -31,33 +27,33 @@ KERNEL(sums, Sums) {
   }
   launch::barrier();
   EACH(i, 1) {
-    ((double*)p.sums)[launch::block()] = total[i];
-    launch::store_largest((rs::u64*)p.largest, total[i]);
+    p.sums[launch::block()] = total[i];
+    launch::store_largest(p.largest, total[i]);
   }
 }
 ";
 
-#[repr(C)]
-#[derive(Clone, Copy, Zeroable, Pod)]
+#[device]
+#[derive(Default)]
 struct Saxpy {
-    x: u64,
-    y: u64,
+    x: Address<f64>,
+    y: Address<f64>,
     a: f64,
     n: i64,
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Zeroable, Pod)]
+#[device]
 struct Sums {
-    values: u64,
-    sums: u64,
-    largest: u64,
+    values: Address<f64>,
+    sums: Address<f64>,
+    /// Bits of a number.
+    largest: Address<u64>,
     length: i64,
 }
 
 /// What the tests compile.
 fn source() -> String {
-    format!("{}\n{LAUNCH}\n{KERNELS}", program(&[]))
+    format!("{}\n{LAUNCH}\n{KERNELS}", program(&[Saxpy, Sums]))
 }
 
 /// The devices that this machine has; an emulated one needs a C++ compiler.
@@ -111,8 +107,8 @@ fn growables_keep_their_address_and_their_values() {
                 *y += 1.25 * x;
             }
             let parameters = Saxpy {
-                x: x.address(),
-                y: y.address(),
+                x: x.address().into(),
+                y: y.address().into(),
                 a: 1.25,
                 n: length as i64,
             };
@@ -143,9 +139,9 @@ fn blocks_have_shared_memory_and_atomics() {
         let (sums, largest) = (sums.unwrap(), largest.unwrap());
         device.upload(&memory, 0, &values).unwrap();
         let parameters = Sums {
-            values: memory.address(),
-            sums: sums.address(),
-            largest: largest.address(),
+            values: memory.address().into(),
+            sums: sums.address().into(),
+            largest: largest.address().into(),
             length: length as i64,
         };
         let shared = (length * 8) as u32;
@@ -207,8 +203,8 @@ fn counters_tell_what_was_done() {
         let kernel = module.kernel("saxpy").unwrap();
         let memory = device.buffer::<f64>(100).unwrap();
         let parameters = Saxpy {
-            x: memory.address(),
-            y: memory.address(),
+            x: memory.address().into(),
+            y: memory.address().into(),
             a: 1.0,
             n: 100,
         };
@@ -255,7 +251,7 @@ fn what_does_not_fit_is_refused() {
                 .map(|_| ())
                 .unwrap_err(),
             device
-                .launch(&kernel, shape(1, 1 << 20), &Saxpy::zeroed())
+                .launch(&kernel, shape(1, 1 << 20), &Saxpy::default())
                 .unwrap_err(),
             module.kernel("nothing").map(|_| ()).unwrap_err(),
             device.launch(&kernel, shape(1, 0), &[0u64; 3]).unwrap_err(),

@@ -1,7 +1,7 @@
 //! The companions: same-named items in Rust's other namespace that carry the CUDA C++ text.
 use crate::code::{Code, Part};
 use crate::translate::{self, Generic};
-use crate::{map_fn, paths, pick, rust_side};
+use crate::{map_fn, parameter, paths, pick, rust_side};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Ident, ItemConst, ItemFn, ItemStruct, Path, Visibility};
@@ -45,10 +45,17 @@ struct Text {
     generics: Vec<Generic>,
     prototype: Code,
     body: Code,
+    /// Pieces behind the body.
+    assertion: Option<TokenStream>,
 }
 
 impl Text {
-    fn pieces(&self, code: &Code, runtime: &TokenStream) -> TokenStream {
+    fn pieces(
+        &self,
+        code: &Code,
+        more: Option<&TokenStream>,
+        runtime: &TokenStream,
+    ) -> TokenStream {
         let mut reals = self.generics.iter().filter_map(|g| match g {
             Generic::Real(name) => Some(name.as_str()),
             Generic::Const(_) => None,
@@ -59,13 +66,13 @@ impl Text {
             _ => "",
         };
         let pieces = code.parts.iter().map(|part| piece(part, real, runtime));
-        quote!(&[#(#pieces),*])
+        quote!(&[#(#pieces,)* #more])
     }
 
     /// An expression of type `&'static Item`.
     fn item(&self, kind: &str, name: &Ident, position: Span, runtime: &TokenStream) -> TokenStream {
-        let prototype = self.pieces(&self.prototype, runtime);
-        let body = self.pieces(&self.body, runtime);
+        let prototype = self.pieces(&self.prototype, None, runtime);
+        let body = self.pieces(&self.body, self.assertion.as_ref(), runtime);
         let generics = self.generics.iter().map(|g| match g {
             Generic::Real(name) => quote!(#runtime::Generic::Real(#name)),
             Generic::Const(name) => quote!(#runtime::Generic::Const(#name)),
@@ -123,6 +130,7 @@ pub fn function(f: ItemFn) -> TokenStream {
                 generics: translator.generics.clone(),
                 prototype,
                 body,
+                assertion: None,
             },
             None,
         ),
@@ -168,6 +176,7 @@ pub fn structure(s: ItemStruct) -> TokenStream {
                 generics,
                 prototype,
                 body,
+                assertion: parameter::assertion(&s, &runtime),
             },
             None,
         ),
@@ -183,6 +192,12 @@ pub fn structure(s: ItemStruct) -> TokenStream {
             #vis const #name: &'static #runtime::Item = #item;
         }
     });
-    let pick = error.is_none().then(|| pick::implementation(&s, &runtime));
-    quote!(#s #error #companion #pick)
+    let traits = error.is_none().then(|| {
+        let (pick, parameter) = (
+            pick::implementation(&s, &runtime),
+            parameter::implementations(&s, &runtime),
+        );
+        quote!(#pick #parameter)
+    });
+    quote!(#s #error #companion #traits)
 }

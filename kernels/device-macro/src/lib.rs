@@ -8,6 +8,7 @@ use syn::{Item, spanned::Spanned};
 mod code;
 mod companion;
 mod map_fn;
+mod parameter;
 mod paths;
 mod pick;
 mod rust_side;
@@ -23,7 +24,8 @@ mod translate;
 /// - **Generics**: type parameters bounded by `Real` (one number) or `Lane` (perhaps several, in SIMD lanes); const parameters.
 ///   A structure's type parameters need no bound.
 /// - **Types**: those parameters, `f32`, `f64`, `bool`, `i32`, `u32`, `i64`, `u64`, `usize`, arrays `[T; N]`, tuples of 2 to
-///   4, `#[device]` structures; `&T` and `&mut T` for parameters only.
+///   4, `#[device]` structures; `&T` and `&mut T` for parameters only; `Address<T>` for members of structures that only
+///   launch skeletons read (`Address<u8>`: bytes of any meaning).
 /// - **Literals**: `0.5` is a number of the only type parameter, an `f64` in a function without one and in the argument of
 ///   `R::lit(…)`. An integer whose type only inference knows is refused.
 /// - **Statements**: `let` with destructuring, assignment, `if`, `match` on integers, `for i in a..b`, `while`, `loop`,
@@ -35,6 +37,8 @@ mod translate;
 ///   methods of `f32` and `f64`.
 /// - **Lanes**: with `R: Lane`, an `if` on numbers is a value with an `else`; both branches run and one is selected.
 /// - **Constants**: scalars, and arrays written out in full.
+///
+/// A structure is a `Parameter`: a launch may be given it, or a structure made of it, and the text asserts its size.
 ///
 /// A function `fn f<R: Real>(state: S<R>, p1: R, …) -> S<R>` is launchable as a cell-wise map: its companion type
 /// implements `MapFn`. The attribute works in crates that depend on `nestar-device` or only on `nestar`.

@@ -12,6 +12,8 @@ pub enum Piece {
     Item(&'static Item),
     /// The qualified name of a structure whose generic arguments Rust infers, in a function with the named real type.
     Inferred(&'static Item, &'static str),
+    /// A number that Rust has computed.
+    Number(usize),
 }
 
 /// What an item is.
@@ -117,6 +119,7 @@ impl Item {
                     text.push_str(&item.path());
                     text.push_str(&item.inferred_arguments(real));
                 }
+                Piece::Number(n) => text.push_str(&n.to_string()),
             }
         }
         text
@@ -140,7 +143,7 @@ impl Item {
             .iter()
             .chain(self.body)
             .filter_map(|piece| match piece {
-                Piece::Text(_) => None,
+                Piece::Text(_) | Piece::Number(_) => None,
                 Piece::Item(item) | Piece::Inferred(item, _) => Some(*item),
             })
     }

@@ -32,6 +32,7 @@ mod lane;
 mod map_fn;
 pub mod math;
 mod names;
+mod parameter;
 mod real;
 pub mod simd;
 
@@ -41,4 +42,5 @@ pub use item::{
 pub use lane::{Lane, Mask, Num, Pick};
 pub use map_fn::MapFn;
 pub use nestar_device_macro::device;
+pub use parameter::{Address, Layout, Members, Number, Parameter, Precise};
 pub use real::{Bits, Real};

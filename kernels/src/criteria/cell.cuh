@@ -8,18 +8,10 @@ using mesh::CELLS;
 using mesh::COMPONENTS;
 using mesh::PATCH;
 namespace cell = ::nestar_kernels::criteria::cell;
+typedef ::nestar_kernels::criteria::device::FlagLevel Level;
 
 // A patch with two layers of ghost cells.
 constexpr int GHOSTS = 2, WIDTH = PATCH + 2 * GHOSTS, BLOCK = WIDTH * WIDTH * WIDTH;
-
-// What is the same in all cells of a level; the twin of `FlagLevel`.
-struct Level {
-  double widths[3];  // of a cell
-  double smallest;   // of them
-  double widest;
-  int number;
-  int buffer;        // cells around a flagged one that are refined with it
-};
 
 // A cell of the level: x, y, z count from the domain's lower edges.
 struct Place {
@@ -31,9 +23,7 @@ struct Place {
     return mesh::cell_centre(i, view.domain_cells[axis], view.left[axis], view.right[axis]);
   }
   RS_MEMBER rs::arr<double, 3> centre() const { return rs::arr<double, 3>{{centre(0), centre(1), centre(2)}}; }
-  RS_MEMBER rs::arr<double, 3> widths() const {
-    return rs::arr<double, 3>{{level.widths[0], level.widths[1], level.widths[2]}};
-  }
+  RS_MEMBER rs::arr<double, 3> widths() const { return level.widths; }
   RS_MEMBER double radius() const {
     const rs::arr<double, 3> c = centre();
     return rs::sqrt(::nestar_device::math::sums::sum3<double>(c[0] * c[0], c[1] * c[1], c[2] * c[2]));

@@ -13,17 +13,7 @@ namespace criteria {
 // Values of a block: the fields, and while they are gathered at a wall the state.
 constexpr int VALUES = (field::BOUNDED && COMPONENTS > FIELDS ? COMPONENTS : FIELDS) * BLOCK;
 
-// The twin of `FlagParameters`.
-struct Flags {
-  mesh::View view;
-  Level level;
-  const int* rows;    // [count]
-  unsigned* sectors;  // [count]: the patch and those of its neighbours that want refinement
-  unsigned* fault;    // of a formula, as view.fault
-  REAL* scratch;      // [block][VALUES] where they do not fit into shared memory
-  int count;
-  int reserved;
-};
+typedef ::nestar_kernels::criteria::device::FlagParameters<REAL> Flags;
 
 // The cell of the level with coordinates x, y, z in a patch.
 RS_FN Place place(const Flags& p, int row, int x, int y, int z) {

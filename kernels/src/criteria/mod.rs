@@ -19,6 +19,7 @@ use nestar_device::{Item, Real};
 #[must_use]
 pub fn device_items() -> Vec<&'static Item> {
     vec![
+        device::FlagParameters,
         cell::relative_gradient::ITEM,
         cell::lohner_error::ITEM,
         cell::relative_vorticity::ITEM,

@@ -2,18 +2,7 @@
 
 namespace mesh {
 
-// The twin of `FacesParameters`.
-struct Faces {
-  const int* faces;  // 6 * row + face
-  int* fine_slot;    // [row][6]
-  REAL* reference;   // [slot][COMPONENTS][4][4]
-  REAL* change;      // [slot][COMPONENTS][4][4]
-  unsigned char* packed;  // [face][field][2][COMPONENTS][4][4]
-  rs::i64 stride;    // bytes of a face in all fields
-  rs::i64 before;    // bytes of a face in the fields before this one
-  int first;         // slot of the first face
-  int count;         // faces
-};
+typedef parameters::Faces<REAL> Faces;
 
 constexpr int REGISTER = COMPONENTS * QUARTER;
 

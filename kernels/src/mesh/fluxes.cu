@@ -5,58 +5,13 @@ namespace mesh {
 // Direction in a table of 27 of the neighbour through face f (x-, x+, y-, y+, z-, z+).
 RS_FN int face_direction(int f) { return f < 2 ? 12 + 2 * f : f < 4 ? 10 + 6 * (f - 2) : 4 + 18 * (f - 4); }
 
+typedef parameters::Correct<REAL> Correct;
+
 // Patches that a block lists.
 constexpr int ASSIGN_CHUNK = 256;
 
-// What a pair of levels counts: the twin of `RegisterCounts`.
-struct Counts {
-  unsigned coarse;     // coarse-side registers
-  unsigned corrected;  // patches that have any
-  unsigned fine;       // fine-side registers
-  unsigned reserved;
-};
-
-// The twin of `AssignParameters`.
-struct Assign {
-  const int* rows;         // [count]
-  const int* neighbours;   // [row][AROUND]
-  const int* first_child;  // [row]
-  int* coarse_slot;        // [row][6]
-  int* fine_slot;          // [row][6]
-  int* corrected;          // patches with coarse-side registers, in no order
-  Counts* counts;
-  int count;
-  int clear;               // whether the level has no fine-side registers, being the coarsest
-};
-
-// The twin of `CommitParameters`.
-struct Commit {
-  const REAL* attempt;
-  REAL* reference;
-  REAL* change;
-  double dt;
-  rs::i64 count;  // values
-  int begun;      // whether the coarse step has seen a fine step yet
-  int reserved;
-};
+// Values that a block commits.
 constexpr int COMMIT_CHUNK = 4096;
-
-// The twin of `CorrectParameters`.
-struct Correct {
-  REAL* level;
-  const int* rows;         // one a block
-  const int* neighbours;   // [row][AROUND]
-  const int* first_child;  // [row]
-  const int* coarse_slot;  // [row][6]
-  const int* fine_slot;    // [row][6]
-  const REAL* coarse_flux; // [slot][COMPONENTS][8][8]
-  const REAL* reference;   // [slot][COMPONENTS][4][4]
-  const REAL* change;      // [slot][COMPONENTS][4][4]
-  unsigned char* stale;    // [row]
-  rs::u64* skipped;        // cells that had to go without their correction
-  double dt;
-  double inverse_width[3];
-};
 
 // The slots of the faces of `bits` among `taken`: numbers that nobody else has. Returns how many there are.
 RS_FN int take_slots(int bits, unsigned* taken, int* slots) {
@@ -135,7 +90,7 @@ RS_FN bool correct_cell(const Correct& p, int row, int cell) {
 }  // namespace mesh
 
 // Gives every face of a leaf patch with a refined neighbour a coarse-side register.
-KERNEL(mesh_assign_coarse, mesh::Assign) {
+KERNEL(mesh_assign_coarse, mesh::parameters::Assign) {
   using namespace mesh;
   EACH(i, ASSIGN_CHUNK) {
     const int n = launch::block() * ASSIGN_CHUNK + i;
@@ -153,7 +108,7 @@ KERNEL(mesh_assign_coarse, mesh::Assign) {
 }
 
 // Gives every face of a patch with a coarser neighbour a fine-side register.
-KERNEL(mesh_assign_fine, mesh::Assign) {
+KERNEL(mesh_assign_fine, mesh::parameters::Assign) {
   using namespace mesh;
   EACH(i, ASSIGN_CHUNK) {
     const int n = launch::block() * ASSIGN_CHUNK + i;
@@ -166,7 +121,7 @@ KERNEL(mesh_assign_fine, mesh::Assign) {
 }
 
 // The fluxes of an accepted step count for the coarser level.
-KERNEL(mesh_commit, mesh::Commit) {
+KERNEL(mesh_commit, mesh::parameters::Commit<mesh::REAL>) {
   using namespace mesh;
   EACH(i, COMMIT_CHUNK) {
     const rs::i64 n = (rs::i64)launch::block() * COMMIT_CHUNK + i;

@@ -3,13 +3,7 @@
 
 namespace mesh {
 
-// The twin of `MapParameters`.
-struct Map {
-  REAL* level;
-  const int* rows;       // one a block
-  unsigned char* stale;  // [row]
-  double values[8];      // the function's parameters
-};
+typedef parameters::Map<REAL> Map;
 
 template<int... I> struct Indices {};
 template<int N, int... I> struct IndicesTo : IndicesTo<N - 1, N - 1, I...> {};

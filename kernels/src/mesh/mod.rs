@@ -11,6 +11,7 @@ pub mod cell;
 pub mod device;
 pub mod fluxes;
 pub mod gather;
+pub mod parameters;
 pub mod prolong;
 pub mod restrict;
 pub mod rows;
@@ -23,7 +24,8 @@ pub use rows::Rows;
 /// Every device item of the mesh operations.
 #[must_use]
 pub fn device_items() -> Vec<&'static nestar_device::Item> {
-    vec![
+    let mut items = parameters::items();
+    items.extend([
         prolong::limited_slope::ITEM,
         prolong::monotonic_factor::ITEM,
         prolong::fine_offsets::ITEM,
@@ -32,7 +34,8 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         restrict::mean8::ITEM,
         fluxes::mean4::ITEM,
         fluxes::flux_mismatch::ITEM,
-    ]
+    ]);
+    items
 }
 
 /// Code in a neighbour table: no patch of this level there, a patch of the next coarser level covers the place.

@@ -1,18 +1,6 @@
 // Fills new patches from the coarser level: the twin of prolong_patch in gather.rs. One block a patch.
 
-namespace mesh {
-
-// The twin of `ProlongParameters`.
-struct Prolong {
-  View view;
-  REAL* rows_of_level;  // the bank that `view.level` reads
-  const int* rows;      // one a block
-  unsigned char* stale; // [row]
-};
-
-}  // namespace mesh
-
-KERNEL(mesh_prolong, mesh::Prolong) {
+KERNEL(mesh_prolong, mesh::parameters::Prolong<mesh::REAL>) {
   using namespace mesh;
   const int row = p.rows[launch::block()], parent = p.view.parent[row];
   const int* index = p.view.index + (rs::i64)row * 4;

@@ -1,19 +1,6 @@
 // Averages of fine cells onto coarse ones: the twin of restrict.rs. One block an octet.
 
-namespace mesh {
-
-// The twin of `RestrictParameters`.
-struct Restrict {
-  REAL* coarse;
-  const REAL* fine;
-  const int* rows;       // the fine level's, octet by octet
-  const int* parent;     // [row]
-  unsigned char* stale;  // [row]
-};
-
-}  // namespace mesh
-
-KERNEL(mesh_restrict, mesh::Restrict) {
+KERNEL(mesh_restrict, mesh::parameters::Restrict<mesh::REAL>) {
   using namespace mesh;
   const int first = p.rows[8 * launch::block()] & ~7;
   const int parent = p.parent[first];

@@ -2,55 +2,13 @@
 
 namespace topology {
 
+using namespace ::nestar_kernels::mesh::parameters;
+
 constexpr int COARSER = -1, OUTSIDE = -2, SELF = 13, AROUND = 28, HAS_COARSER = 1, HAS_OUTSIDE = 2;
 // Entries of a row of all tables: neighbours with their codes, parent, first child, index with level.
 constexpr int WORDS = AROUND + 6;
 // Patches a block works on.
 constexpr int CHUNK = 256;
-
-// The twin of `AdoptParameters`.
-struct Adopt {
-  const int* rows;      // [count]: the level's, octet by octet
-  const int* parents;   // [count / 8]
-  const int* children;  // [count]: what becomes of first_child
-  int* parent;          // [row]
-  int* index;           // [row][4]
-  int* first_child;     // [row]
-  int level;
-  int count;
-};
-
-// The twin of `SetParameters`.
-struct Set {
-  const int* rows;    // [count]
-  const int* values;  // [count][width]
-  int* table;         // [row][width]
-  int width;
-  int count;
-};
-
-// The twin of `ScatterParameters`.
-struct Scatter {
-  const int* rows;   // [count], distinct
-  const int* words;  // [count][WORDS]
-  int* neighbours;   // [row][AROUND]
-  int* parent;       // [row]
-  int* first_child;  // [row]
-  int* index;        // [row][4]
-  int count;
-  int reserved;
-};
-
-// The twin of `LinkParameters`.
-struct Link {
-  const int* rows;  // [count]
-  const int* parent;
-  const int* index;
-  const int* first_child;
-  int* neighbours;  // [row][AROUND]
-  int count;
-  int reserved;
-};
 
 // Where word w of a row stands.
 RS_FN int* place(const Scatter& p, rs::i64 row, int w) {

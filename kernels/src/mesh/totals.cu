@@ -2,18 +2,6 @@
 
 namespace mesh {
 
-// The twin of `TotalsParameters`.
-struct Totals {
-  const REAL* level;
-  const int* rows;         // [count], in Hilbert order
-  const int* first_child;  // [row]
-  double* sums;            // [count][COMPONENTS]
-  double* parts;           // [part][COMPONENTS]
-  int count;               // nodes
-  int reserved;
-  int nodes[64][4];        // stretches of patches: from, to, halvings that are left to the host, first part
-};
-
 // Sum of component c of the patches from..to, by halves; no recursion, since a thread's stack is small.
 RS_FN double pairwise(const double* sums, int c, int from, int to) {
   int begin[32], end[32], depth = 0;
@@ -40,7 +28,7 @@ RS_FN double pairwise(const double* sums, int c, int from, int to) {
 }  // namespace mesh
 
 // Sums every leaf patch. One block a patch.
-KERNEL(mesh_sum_patches, mesh::Totals) {
+KERNEL(mesh_sum_patches, mesh::parameters::Totals<mesh::REAL>) {
   using namespace mesh;
   SHARED double lanes[8 * COMPONENTS];
   const int n = launch::block(), row = p.rows[n];
@@ -62,7 +50,7 @@ KERNEL(mesh_sum_patches, mesh::Totals) {
 }
 
 // Sums the patches of every part: a node is halved as often as the host says, and each half is a part.
-KERNEL(mesh_sum_parts, mesh::Totals) {
+KERNEL(mesh_sum_parts, mesh::parameters::Totals<mesh::REAL>) {
   using namespace mesh;
   const int part = launch::block();
   int node = p.count - 1;

@@ -2,17 +2,9 @@
 
 namespace mesh {
 
-// The twin of `TransferParameters`.
-struct Transfer {
-  REAL* level;
-  REAL* packed;          // [group][count][row][512]; the last group may have fewer rows
-  const int* rows;       // one a block
-  unsigned char* stale;  // [row]
-  int first;             // first component
-  int count;             // components
-  int group;             // rows of a group
-  int total;             // rows
-};
+using parameters::Piece;
+typedef parameters::Transfer<REAL> Transfer;
+typedef parameters::Pieces<REAL> Pieces;
 
 // Where a block's row stands in packed memory: its first component, and how far it is to the next.
 struct PackedRow {
@@ -25,23 +17,6 @@ RS_FN PackedRow packed_row(const Transfer& p) {
   const int left = p.total - begin, width = left < p.group ? left : p.group;
   return {p.packed + ((rs::i64)begin * p.count + place) * CELLS, (rs::i64)width * CELLS};
 }
-
-// A box of a row's cells; the twin of `Piece`.
-struct Piece {
-  rs::i64 before;   // cells of the pieces before it
-  int row;
-  unsigned bounds;  // first cell, then length, along x, y, z: four bits each
-};
-
-// The twin of `PieceParameters`.
-struct Pieces {
-  REAL* level;
-  unsigned char* packed;  // [piece][field][component][cell]
-  const Piece* pieces;    // one a block
-  unsigned char* stale;   // [row]
-  rs::i64 width;          // bytes of a cell in all fields
-  rs::i64 first;          // bytes of a cell in the fields before this one
-};
 
 // The cells of a piece, x running fastest.
 struct Box {

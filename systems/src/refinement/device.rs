@@ -4,44 +4,19 @@ use super::columns::BLOCK;
 use super::systems::Compiled;
 use super::text::{CriteriaText, FAULT};
 use crate::fields::{Gas, GasModel};
-use bytemuck::{Pod, Zeroable};
+use nestar_device::Address;
 use nestar_engine::device::{Buffer, Device, DeviceError, Kernel, Shape};
 use nestar_engine::field::device::{DevicePool, DeviceTopology, DeviceView};
 use nestar_engine::field::{Pool, Precision};
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_kernels::CELLS;
-use nestar_kernels::criteria::device::{CELL, FLAGS, THREADS};
+use nestar_kernels::criteria::device::{CELL, FLAGS, FlagLevel, FlagParameters, THREADS};
 use nestar_kernels::mesh::fault_place;
 
 /// Words of a fault, see `launch::leave_fault`.
 const FAULT_WORDS: usize = 9;
 /// Blocks of a multiprocessor where their values are in global memory.
 const BLOCKS_IN_GLOBAL: u32 = 2;
-
-/// What is the same in all cells of a level; the twin of `criteria::Level`.
-#[derive(Clone, Copy, Zeroable, Pod)]
-#[repr(C)]
-struct FlagLevel {
-    widths: [f64; 3],
-    smallest: f64,
-    widest: f64,
-    number: i32,
-    buffer: i32,
-}
-
-/// The twin of `criteria::Flags`; addresses of device memory are bare numbers.
-#[derive(Clone, Copy, Zeroable, Pod)]
-#[repr(C)]
-struct FlagParameters {
-    view: DeviceView,
-    level: FlagLevel,
-    rows: u64,
-    sectors: u64,
-    fault: u64,
-    scratch: u64,
-    count: i32,
-    reserved: i32,
-}
 
 /// The compiled criteria with the memory that they need.
 pub(super) struct DeviceCriteria {
@@ -131,20 +106,20 @@ impl DeviceCriteria {
         count: usize,
     ) -> Result<(), DeviceError> {
         let (blocks, scratch) = match &self.scratch {
-            Some((most, scratch)) => ((*most).min(count as u32), scratch.address()),
-            None => (count as u32, 0),
+            Some((most, scratch)) => ((*most).min(count as u32), scratch.address().into()),
+            None => (count as u32, Address::NONE),
         };
         // faults of rules and of criteria come down with the sectors
-        let fault = self.found.address();
+        let found = self.found.address();
+        let fault = Address::from(found);
         let parameters = FlagParameters {
             view: DeviceView { fault, ..view },
             level,
-            rows,
-            sectors: fault + (FAULT_WORDS * size_of::<u32>()) as u64,
+            rows: rows.into(),
+            sectors: (found + (FAULT_WORDS * size_of::<u32>()) as u64).into(),
             fault,
             scratch,
             count: count as i32,
-            reserved: 0,
         };
         let shape = Shape {
             blocks,

@@ -1,13 +1,15 @@
 //! The step of a patch on a device against the CPU's, bit for bit, for one periodic patch of random gas.
 
+use nestar::device_runtime::Address;
 use nestar::engine::device::{Device, DeviceKind, Shape};
 use nestar::kernels::hydro::eos;
-use nestar::kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
+use nestar::kernels::hydro::solver::device::{FluidProgram, RATES, STEP, StepParameters};
 use nestar::kernels::hydro::{
     CellMask10, FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver,
     Reconstruction, Riemann, Scheme,
 };
 use nestar::kernels::mesh::device::{FaceText, FieldText};
+use nestar::kernels::mesh::parameters::{Registers, View};
 use nestar::kernels::mesh::prolong::SlopeLimiter;
 
 const RATE: [f64; 3] = [0.11, 0.09, 0.13];
@@ -129,25 +131,45 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
     let status = device.buffer::<u64>(2).unwrap();
     let bytes = text.scratch() * text.value_bytes();
     let scratch = device.buffer::<u64>(bytes / 8 + 1).unwrap();
-    let mut p = [0u64; 37];
-    p[0] = present.address();
-    p[1] = present.address();
-    p[2] = present.address();
-    p[3] = around.address();
-    p[8] = 1f64.to_bits();
-    p[22] = next.address();
-    p[23] = rows.address();
-    p[24] = rates.address();
-    p[25] = unphysical.address();
-    p[26] = if case.mends { flagged.address() } else { 0 };
-    p[27] = stale.address();
-    p[28] = scratch.address();
-    p[29] = status.address();
-    for a in 0..3 {
-        p[30 + a] = RATE[a].to_bits();
-        p[33 + a] = INVERSE_DX[a].to_bits();
-    }
-    p[36] = 1;
+    let view = View::<R> {
+        level: present.address().into(),
+        coarse_old: present.address().into(),
+        coarse_new: present.address().into(),
+        neighbours: around.address().into(),
+        parent: Address::NONE,
+        first_child: Address::NONE,
+        index: Address::NONE,
+        fault: Address::NONE,
+        weight: 1.0,
+        time: 0.0,
+        left: [0.0; 3],
+        right: [0.0; 3],
+        domain_cells: [0; 3],
+    };
+    let p = StepParameters {
+        view,
+        registers: Registers {
+            coarse_slot: Address::NONE,
+            fine_slot: Address::NONE,
+            coarse_flux: Address::NONE,
+            attempt: Address::NONE,
+        },
+        next: next.address().into(),
+        rows: rows.address().into(),
+        rates: rates.address().into(),
+        unphysical: unphysical.address().into(),
+        first_order: if case.mends {
+            flagged.address().into()
+        } else {
+            Address::NONE
+        },
+        stale: stale.address().into(),
+        scratch: scratch.address().into(),
+        status: status.address().into(),
+        rate: RATE,
+        inverse_dx: INVERSE_DX,
+        count: 1,
+    };
     let shape = Shape {
         blocks: 1,
         threads: 576,

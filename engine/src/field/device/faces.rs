@@ -1,6 +1,5 @@
 //! Fine flux registers on their way between ranks.
 
-use super::parameters::FacesParameters;
 use super::transfer::Staging;
 use super::{DevicePool, shape};
 use crate::device::{DeviceError, Kernel};
@@ -8,7 +7,8 @@ use crate::field::Precision;
 use crate::field::pieces::OnDevice;
 use crate::field::travel::REGISTER;
 use crate::mesh::faces::Face;
-use nestar_device::Real;
+use nestar_device::{Number, Real};
+use nestar_kernels::mesh::parameters::Faces;
 
 /// A face's place in the tables of slots.
 pub(crate) fn number(&(row, face): &Face) -> u32 {
@@ -90,9 +90,9 @@ impl DevicePool {
         level: usize,
         faces: &OnDevice,
     ) -> Result<(), DeviceError> {
-        let parameters = FacesParameters {
-            faces: faces.list,
-            packed: faces.memory,
+        let parameters = Faces {
+            faces: faces.list.into(),
+            packed: faces.memory.into(),
             stride: (faces.packed.width * REGISTER) as i64,
             before: (faces.packed.first * REGISTER) as i64,
             count: faces.count as i32,
@@ -107,14 +107,14 @@ impl DevicePool {
         &self,
         level: usize,
         faces: &[Face],
-        mut work: impl FnMut(&Staging, usize, FacesParameters) -> Result<(), DeviceError>,
+        mut work: impl FnMut(&Staging, usize, Faces<Number>) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         let numbers: Vec<u32> = faces.iter().map(number).collect();
         let length = self.components * REGISTER;
         self.in_chunks(&numbers, length, |staging, first, numbers, transfer| {
-            let parameters = FacesParameters {
+            let parameters = Faces {
                 faces: transfer.rows,
-                packed: transfer.packed,
+                packed: transfer.packed.number().into(),
                 stride: (length * self.value_bytes()) as i64,
                 count: numbers.len() as i32,
                 ..self.registers.faces(level)

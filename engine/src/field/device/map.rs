@@ -1,10 +1,10 @@
 //! Cell-wise maps on the device.
 
-use super::parameters::MapParameters;
 use super::{DevicePool, DeviceTopology, shape};
 use crate::device::{DeviceError, Kernel};
-use nestar_device::Item;
+use nestar_device::{Item, Number};
 use nestar_kernels::mesh::device::{MAP, map_text};
+use nestar_kernels::mesh::parameters::Map;
 
 impl DevicePool {
     /// Applies the function `item` to every cell of `level`, whose present bank is `bank`. It is compiled at its first use.
@@ -19,10 +19,10 @@ impl DevicePool {
         let kernel = self.map_kernel(item)?;
         let mut values = [0.0; 8];
         values[..parameters.len()].copy_from_slice(parameters);
-        let parameters = MapParameters {
-            level: self.bank(bank),
-            rows: tables.rows(level),
-            stale: self.stale(),
+        let parameters = Map::<Number> {
+            level: self.bank(bank).into(),
+            rows: tables.rows(level).into(),
+            stale: self.stale().into(),
             values,
         };
         self.changed(level);

@@ -3,7 +3,6 @@
 mod faces;
 mod map;
 mod operations;
-mod parameters;
 mod pieces;
 mod pool;
 mod registers;
@@ -12,22 +11,27 @@ mod totals;
 mod transfer;
 
 pub(crate) use faces::number as face_number;
-pub use parameters::{DeviceView, RegisterView};
 pub use topology::DeviceTopology;
 pub use transfer::Packing;
 
 use super::{Element, FieldSpec, Precision};
 use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module, Shape};
-use nestar_device::Item;
+use nestar_device::{Item, Number};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::device::{
     FACES, FLUXES, FaceText, FieldText, PROLONG, RESTRICT, TOTALS, TRANSFER,
 };
+use nestar_kernels::mesh::parameters::{Registers, View};
 use nestar_kernels::mesh::{Boundaries, FaceRule, RuleText};
 use registers::DeviceRegisters;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use transfer::Staging;
+
+/// What a gather on a level reads.
+pub type DeviceView = View<Number>;
+/// Where the fluxes through a level's coarse-fine faces go.
+pub type RegisterView = Registers<Number>;
 
 /// Words of a fault that a kernel leaves, see `launch::leave_fault`.
 const FAULT_WORDS: usize = 9;

@@ -1,10 +1,11 @@
 //! What the engine does with a field, on the device.
 
-use super::parameters::{DeviceView, ProlongParameters, RestrictParameters};
-use super::{DevicePool, DeviceTopology, shape};
+use super::{DevicePool, DeviceTopology, DeviceView, shape};
 use crate::device::DeviceError;
 use crate::mesh::{LevelClock, Topology};
+use nestar_device::Number;
 use nestar_kernels::CELLS;
+use nestar_kernels::mesh::parameters::{Prolong, Restrict};
 
 impl DevicePool {
     /// Follows a change of `level`'s patches: storage and registers.
@@ -27,11 +28,11 @@ impl DevicePool {
         level: usize,
         bank: usize,
     ) -> Result<(), DeviceError> {
-        let parameters = ProlongParameters {
+        let parameters = Prolong {
             view,
-            rows_of_level: self.bank(bank),
-            rows: tables.new_rows(),
-            stale: self.stale(),
+            rows_of_level: self.bank(bank).into(),
+            rows: tables.new_rows().into(),
+            stale: self.stale().into(),
         };
         self.changed(level);
         let rows = tables.new_count();
@@ -55,12 +56,12 @@ impl DevicePool {
         if octets == 0 {
             return Ok(());
         }
-        let parameters = RestrictParameters {
-            coarse: self.bank(banks[0]),
-            fine: self.bank(banks[1]),
-            rows: tables.rows(level + 1),
-            parent: tables.parent(),
-            stale: self.stale(),
+        let parameters = Restrict::<Number> {
+            coarse: self.bank(banks[0]).into(),
+            fine: self.bank(banks[1]).into(),
+            rows: (tables.rows(level + 1)).into(),
+            parent: tables.parent().into(),
+            stale: self.stale().into(),
         };
         self.changed(level);
         self.kernels
@@ -77,8 +78,8 @@ impl DevicePool {
         clock: &LevelClock,
         bank: usize,
     ) -> Result<(), DeviceError> {
-        let addresses = [self.bank(bank), self.stale()];
-        if self.registers.correct(tables, addresses, clock)? {
+        let (bank, stale) = (self.bank(bank).into(), self.stale().into());
+        if self.registers.correct(tables, bank, stale, clock)? {
             self.changed(clock.level);
         }
         Ok(())

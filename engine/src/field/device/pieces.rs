@@ -1,9 +1,10 @@
 //! Pieces of rows into and out of packed memory of the device, on their way between ranks.
 
-use super::parameters::PieceParameters;
 use super::{DevicePool, shape};
 use crate::device::{DeviceError, Kernel};
 use crate::field::pieces::OnDevice;
+use nestar_device::Number;
+use nestar_kernels::mesh::parameters::Pieces;
 
 /// Threads of a block.
 const THREADS: u32 = 256;
@@ -38,11 +39,11 @@ impl DevicePool {
         bank: usize,
         pieces: &OnDevice,
     ) -> Result<(), DeviceError> {
-        let parameters = PieceParameters {
-            level: self.bank(bank),
-            packed: pieces.memory,
-            pieces: pieces.list,
-            stale: self.stale(),
+        let parameters = Pieces::<Number> {
+            level: self.bank(bank).into(),
+            packed: pieces.memory.into(),
+            pieces: pieces.list.into(),
+            stale: self.stale().into(),
             width: pieces.packed.width as i64,
             first: pieces.packed.first as i64,
         };

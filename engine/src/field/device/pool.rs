@@ -42,20 +42,19 @@ impl<F: Field> Pool<F> {
         let time = self.time(level);
         let (old, new, weight) = self.coarse_clock(level, time);
         DeviceView {
-            level: pool.bank(self.current(level)),
-            coarse_old: pool.bank(old),
-            coarse_new: pool.bank(new),
-            neighbours: tables.neighbours(),
-            parent: tables.parent(),
-            first_child: tables.first_child(),
-            index: tables.index(),
-            fault: pool.fault.address(),
+            level: pool.bank(self.current(level)).into(),
+            coarse_old: pool.bank(old).into(),
+            coarse_new: pool.bank(new).into(),
+            neighbours: tables.neighbours().into(),
+            parent: tables.parent().into(),
+            first_child: tables.first_child().into(),
+            index: tables.index().into(),
+            fault: pool.fault.address().into(),
             weight,
             time,
             left: topology.domain.left_edge,
             right: topology.domain.right_edge,
             domain_cells: topology.domain.cells(level),
-            reserved: 0,
         }
     }
 

@@ -1,21 +1,19 @@
 //! Flux registers on the device, with the meaning of [`Registers`](crate::field::Registers); slots are mere storage.
 
 use super::faces::number;
-use super::parameters::{
-    AssignParameters, CommitParameters, CorrectParameters, FacesParameters, RegisterCounts,
-    RegisterView,
-};
-use super::{DeviceTopology, shape};
+use super::{DeviceTopology, RegisterView, shape};
 use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module};
 use crate::mesh::faces::remote_faces;
 use crate::mesh::{LevelClock, Topology};
 use bytemuck::Pod;
+use nestar_device::{Address, Number};
 use nestar_kernels::mesh::device::{COMMIT_PER_BLOCK, PATCHES_PER_BLOCK};
 use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
+use nestar_kernels::mesh::parameters::{Assign, Commit, Correct, Counts, Faces};
 
 /// The registers between level `l` and `l + 1`.
 struct Pair {
-    counts: RegisterCounts,
+    counts: Counts,
     /// Patches with coarse-side registers.
     corrected: Buffer<i32>,
     coarse_flux: Buffer<u8>,
@@ -33,7 +31,7 @@ pub(super) struct DeviceRegisters {
     value_bytes: usize,
     pairs: Vec<Pair>,
     /// `[pair]`.
-    counts: Buffer<RegisterCounts>,
+    counts: Buffer<Counts>,
     /// Corrections left out since the start.
     skipped: Buffer<u64>,
     /// `[row][6]`.
@@ -56,7 +54,7 @@ impl DeviceRegisters {
     ) -> Result<Self, DeviceError> {
         let pair = || -> Result<Pair, DeviceError> {
             Ok(Pair {
-                counts: RegisterCounts::default(),
+                counts: Counts::default(),
                 corrected: device.buffer(0)?,
                 coarse_flux: device.buffer(0)?,
                 reference: device.buffer(0)?,
@@ -109,7 +107,7 @@ impl DeviceRegisters {
         for pair in pairs.clone() {
             self.assign(tables, pair)?;
         }
-        let mut counts = vec![RegisterCounts::default(); pairs.len()];
+        let mut counts = vec![Counts::default(); pairs.len()];
         self.device
             .download(&self.counts, pairs.start, &mut counts)?;
         for (pair, mut counts) in pairs.zip(counts) {
@@ -129,8 +127,8 @@ impl DeviceRegisters {
         }
         let listed = self.device.buffer::<u32>(faces.len())?;
         self.device.upload(&listed, 0, &faces)?;
-        let parameters = FacesParameters {
-            faces: listed.address(),
+        let parameters = Faces {
+            faces: listed.address().into(),
             first: first as i32,
             count: faces.len() as i32,
             ..self.faces(pair)
@@ -143,14 +141,14 @@ impl DeviceRegisters {
     }
 
     /// The fine-side registers between `level` and the finer one; the faces are left open.
-    pub(super) fn faces(&self, level: usize) -> FacesParameters {
+    pub(super) fn faces(&self, level: usize) -> Faces<Number> {
         let pair = &self.pairs[level];
-        FacesParameters {
-            faces: 0,
-            fine_slot: self.fine_slot.address(),
-            reference: pair.reference.address(),
-            change: pair.change.address(),
-            packed: 0,
+        Faces {
+            faces: Address::NONE,
+            fine_slot: self.fine_slot.address().into(),
+            reference: pair.reference.address().into(),
+            change: pair.change.address().into(),
+            packed: Address::NONE,
             stride: 0,
             before: 0,
             first: 0,
@@ -162,24 +160,24 @@ impl DeviceRegisters {
     fn assign(&mut self, tables: &DeviceTopology, pair: usize) -> Result<(), DeviceError> {
         let (coarse, fine) = (tables.count(pair), tables.count(pair + 1));
         make_room(&self.device, &mut self.pairs[pair].corrected, coarse)?;
-        let parameters = AssignParameters {
-            rows: tables.rows(pair),
-            neighbours: tables.neighbours(),
-            first_child: tables.first_child(),
-            coarse_slot: self.coarse_slot.address(),
-            fine_slot: self.fine_slot.address(),
-            corrected: self.pairs[pair].corrected.address(),
-            counts: self.counts.address() + (pair * size_of::<RegisterCounts>()) as u64,
+        let parameters = Assign {
+            rows: tables.rows(pair).into(),
+            neighbours: tables.neighbours().into(),
+            first_child: tables.first_child().into(),
+            coarse_slot: self.coarse_slot.address().into(),
+            fine_slot: self.fine_slot.address().into(),
+            corrected: self.pairs[pair].corrected.address().into(),
+            counts: (self.counts.address() + (pair * size_of::<Counts>()) as u64).into(),
             count: coarse as i32,
-            clear: i32::from(pair == 0),
+            clear: pair == 0,
         };
         self.device
             .launch(&self.assign_coarse, patches(coarse), &parameters)?;
         if fine == 0 {
             return Ok(());
         }
-        let parameters = AssignParameters {
-            rows: tables.rows(pair + 1),
+        let parameters = Assign {
+            rows: tables.rows(pair + 1).into(),
             count: fine as i32,
             ..parameters
         };
@@ -188,7 +186,7 @@ impl DeviceRegisters {
     }
 
     /// Storage for the registers counted, all zero.
-    fn provide(&mut self, pair: usize, counts: RegisterCounts) -> Result<(), DeviceError> {
+    fn provide(&mut self, pair: usize, counts: Counts) -> Result<(), DeviceError> {
         let value = self.components * self.value_bytes;
         let pair = &mut self.pairs[pair];
         pair.counts = counts;
@@ -211,14 +209,14 @@ impl DeviceRegisters {
         let mut view = RegisterView::default();
         let coarse = &self.pairs[level];
         if coarse.counts.coarse > 0 {
-            view.coarse_slot = self.coarse_slot.address();
-            view.coarse_flux = coarse.coarse_flux.address();
+            view.coarse_slot = self.coarse_slot.address().into();
+            view.coarse_flux = coarse.coarse_flux.address().into();
         }
         if let Some(fine) = level.checked_sub(1).map(|below| &self.pairs[below])
             && fine.counts.fine > 0
         {
-            view.fine_slot = self.fine_slot.address();
-            view.attempt = fine.attempt.address();
+            view.fine_slot = self.fine_slot.address().into();
+            view.attempt = fine.attempt.address().into();
         }
         view
     }
@@ -232,14 +230,13 @@ impl DeviceRegisters {
         };
         let begun = std::mem::replace(&mut pair.begun, true);
         let count = pair.counts.fine as usize * QUARTER * self.components;
-        let parameters = CommitParameters {
-            attempt: pair.attempt.address(),
-            reference: pair.reference.address(),
-            change: pair.change.address(),
+        let parameters = Commit::<Number> {
+            attempt: pair.attempt.address().into(),
+            reference: pair.reference.address().into(),
+            change: pair.change.address().into(),
             dt,
             count: count as i64,
-            begun: i32::from(begun),
-            reserved: 0,
+            begun,
         };
         // three stores are read or written, and one of them twice
         self.commit.works_on(0, 4 * count * self.value_bytes);
@@ -254,22 +251,23 @@ impl DeviceRegisters {
     pub(super) fn correct(
         &self,
         tables: &DeviceTopology,
-        [bank, stale]: [u64; 2],
+        level: Address<Number>,
+        stale: Address<u8>,
         clock: &LevelClock,
     ) -> Result<bool, DeviceError> {
         let pair = &self.pairs[clock.level];
-        let parameters = CorrectParameters {
-            level: bank,
-            rows: pair.corrected.address(),
-            neighbours: tables.neighbours(),
-            first_child: tables.first_child(),
-            coarse_slot: self.coarse_slot.address(),
-            fine_slot: self.fine_slot.address(),
-            coarse_flux: pair.coarse_flux.address(),
-            reference: pair.reference.address(),
-            change: pair.change.address(),
+        let parameters = Correct {
+            level,
+            rows: pair.corrected.address().into(),
+            neighbours: tables.neighbours().into(),
+            first_child: tables.first_child().into(),
+            coarse_slot: self.coarse_slot.address().into(),
+            fine_slot: self.fine_slot.address().into(),
+            coarse_flux: pair.coarse_flux.address().into(),
+            reference: pair.reference.address().into(),
+            change: pair.change.address().into(),
             stale,
-            skipped: self.skipped.address(),
+            skipped: self.skipped.address().into(),
             dt: clock.dt,
             inverse_width: clock.cell_width.map(|w| 1.0 / w),
         };

@@ -2,15 +2,15 @@
 
 mod mirror;
 
-use super::parameters::{AdoptParameters, LinkParameters, ScatterParameters, SetParameters};
 use super::shape;
 use crate::device::{Device, DeviceError, Growable, Kernel};
 use crate::mesh::{Domain, Topology};
 use bevy_ecs::prelude::*;
 use bytemuck::Pod;
 use mirror::{Mirror, WORDS};
-use nestar_device::{LAUNCH, PRELUDE};
+use nestar_device::{LAUNCH, program};
 use nestar_kernels::mesh::device::{PATCHES_PER_BLOCK, TOPOLOGY};
+use nestar_kernels::mesh::parameters::{Adopt, Link, Scatter, Set, topology_items};
 
 /// Entries of a row of the neighbour table: 27 neighbours, then which codes occur among them.
 const AROUND: usize = 28;
@@ -72,7 +72,7 @@ impl DeviceTopology {
     /// # Errors
     /// The kernels do not compile; the device refuses.
     pub fn new(device: &Device, domain: Domain, levels: usize) -> Result<Self, DeviceError> {
-        let source = [PRELUDE, LAUNCH, TOPOLOGY].concat();
+        let source = [&program(&topology_items()), LAUNCH, TOPOLOGY].concat();
         let module = device.compile("topology", &source)?;
         let most = (device.memory()?.total / ROW_BYTES).min(i32::MAX as u64 / 8) as usize;
         let list = || List::new(device, most);
@@ -221,15 +221,14 @@ impl DeviceTopology {
         self.changed.upload(&self.device, rows)?;
         self.words.grow(WORDS * rows.len())?;
         self.device.upload(&self.words, 0, words.as_flattened())?;
-        let scatter = ScatterParameters {
-            rows: self.changed.memory.address(),
-            words: self.words.address(),
-            neighbours: self.neighbours(),
-            parent: self.parent(),
-            first_child: self.first_child(),
-            index: self.index(),
+        let scatter = Scatter {
+            rows: self.changed.memory.address().into(),
+            words: self.words.address().into(),
+            neighbours: self.neighbours().into(),
+            parent: self.parent().into(),
+            first_child: self.first_child().into(),
+            index: self.index().into(),
             count: rows.len() as i32,
-            reserved: 0,
         };
         self.device
             .launch(&self.scatter, patches(rows.len()), &scatter)
@@ -243,10 +242,10 @@ impl DeviceTopology {
                 .collect::<Vec<_>>()
         };
         self.children.upload(&self.device, &children(level - 1))?;
-        let set = SetParameters {
-            rows: self.rows(level - 1),
-            values: self.children.memory.address(),
-            table: self.first_child(),
+        let set = Set {
+            rows: self.rows(level - 1).into(),
+            values: self.children.memory.address().into(),
+            table: self.first_child().into(),
             width: 1,
             count: self.children.count as i32,
         };
@@ -263,25 +262,24 @@ impl DeviceTopology {
 
     fn link(&self, level: usize) -> Result<(), DeviceError> {
         let count = self.count(level);
-        let adopt = AdoptParameters {
-            rows: self.rows(level),
-            parents: self.parents.memory.address(),
-            children: self.children.memory.address(),
-            parent: self.parent(),
-            index: self.index(),
-            first_child: self.first_child(),
+        let adopt = Adopt {
+            rows: self.rows(level).into(),
+            parents: self.parents.memory.address().into(),
+            children: self.children.memory.address().into(),
+            parent: self.parent().into(),
+            index: self.index().into(),
+            first_child: self.first_child().into(),
             level: level as i32,
             count: count as i32,
         };
         self.device.launch(&self.adopt, patches(count), &adopt)?;
-        let link = LinkParameters {
-            rows: self.rows(level),
-            parent: self.parent(),
-            index: self.index(),
-            first_child: self.first_child(),
-            neighbours: self.neighbours(),
+        let link = Link {
+            rows: self.rows(level).into(),
+            parent: self.parent().into(),
+            index: self.index().into(),
+            first_child: self.first_child().into(),
+            neighbours: self.neighbours().into(),
             count: count as i32,
-            reserved: 0,
         };
         self.device.launch(&self.link, patches(count), &link)
     }

@@ -1,10 +1,11 @@
 //! Conserved totals on the device, in the order of [`crate::field::totals`].
 
-use super::parameters::{MOST_NODES, TotalsParameters};
 use super::{DevicePool, DeviceTopology, shape};
 use crate::device::{Buffer, DeviceError};
 use crate::field::totals::pairwise;
+use nestar_device::Number;
 use nestar_kernels::CELLS;
+use nestar_kernels::mesh::parameters::{MOST_NODES, Totals};
 use std::ops::Range;
 use std::sync::PoisonError;
 
@@ -38,14 +39,13 @@ impl DevicePool {
         let (of_patches, of_parts) = (count * self.components, parts * self.components);
         let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
         let sums = self.space(&mut sums, of_patches + of_parts)?;
-        let mut parameters = TotalsParameters {
-            level: self.bank(bank),
-            rows: tables.rows(level),
-            first_child: tables.first_child(),
-            sums: sums.address(),
-            parts: sums.address() + (of_patches * size_of::<f64>()) as u64,
+        let mut parameters = Totals::<Number> {
+            level: self.bank(bank).into(),
+            rows: tables.rows(level).into(),
+            first_child: tables.first_child().into(),
+            sums: sums.address().into(),
+            parts: (sums.address() + (of_patches * size_of::<f64>()) as u64).into(),
             count: nodes.len() as i32,
-            reserved: 0,
             nodes: [[0; 4]; MOST_NODES],
         };
         parameters.nodes[..nodes.len()].copy_from_slice(&nodes);

@@ -1,10 +1,11 @@
 //! Rows between the device and the host: the only ways by which a field crosses the bus.
 
-use super::parameters::TransferParameters;
 use super::{DevicePool, shape};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::field::{Element, Precision};
+use nestar_device::{Address, Number};
 use nestar_kernels::CELLS;
+use nestar_kernels::mesh::parameters::Transfer;
 use std::ops::Range;
 use std::sync::PoisonError;
 
@@ -59,7 +60,7 @@ impl DevicePool {
         let length = components.len() * CELLS;
         let mut out = vec![R::lit(0.0); rows.len() * length];
         self.in_chunks(rows, length, |staging, first, rows, mut parameters| {
-            parameters.level = self.bank(bank);
+            parameters.level = self.bank(bank).into();
             parameters.first = components.start as i32;
             let shape = shape(rows.len(), 256);
             self.device.launch(&self.kernels.pack, shape, &parameters)?;
@@ -84,11 +85,11 @@ impl DevicePool {
     ) -> Result<(), DeviceError> {
         let components = &packing.components;
         assert!(components.end <= self.components, "{components:?}");
-        let parameters = TransferParameters {
-            level: self.bank(bank),
-            packed: packing.to,
-            rows: packing.rows,
-            stale: self.stale(),
+        let parameters = Transfer::<Number> {
+            level: self.bank(bank).into(),
+            packed: packing.to.into(),
+            rows: packing.rows.into(),
+            stale: self.stale().into(),
             first: components.start as i32,
             count: components.len() as i32,
             group: packing.group as i32,
@@ -114,7 +115,7 @@ impl DevicePool {
             let values = &values[first * length..(first + rows.len()) * length];
             self.device
                 .upload(&staging.values, 0, bytemuck::cast_slice::<R, u8>(values))?;
-            parameters.level = self.bank(bank);
+            parameters.level = self.bank(bank).into();
             parameters.first = components.start as i32;
             let shape = shape(rows.len(), 256);
             self.device.launch(&self.kernels.unpack, shape, &parameters)
@@ -159,7 +160,7 @@ impl DevicePool {
         &self,
         rows: &[u32],
         length: usize,
-        mut work: impl FnMut(&Staging, usize, &[u32], TransferParameters) -> Result<(), DeviceError>,
+        mut work: impl FnMut(&Staging, usize, &[u32], Transfer<Number>) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         let bytes = length * self.value_bytes();
         let mut guard = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
@@ -171,11 +172,11 @@ impl DevicePool {
         let most = staging.rows.len().min(staging.values.len() / bytes);
         for (n, rows) in rows.chunks(most).enumerate() {
             self.device.upload(&staging.rows, 0, rows)?;
-            let parameters = TransferParameters {
-                level: 0,
-                packed: staging.values.address(),
-                rows: staging.rows.address(),
-                stale: self.stale(),
+            let parameters = Transfer {
+                level: Address::NONE,
+                packed: staging.values.address().into(),
+                rows: staging.rows.address().into(),
+                stale: self.stale().into(),
                 first: 0,
                 count: (length / CELLS) as i32,
                 group: 1,

@@ -67,8 +67,25 @@ impl Translator {
             );
             return self.bad(p, why);
         }
+        if name == "Address" {
+            return self.address(p, &last.arguments);
+        }
         let arguments = self.generic_arguments(&last.arguments);
         Code::of(Part::Type(bare(&p.path))).c(arguments)
+    }
+
+    /// A pointer into a device's memory.
+    fn address(&mut self, p: &TypePath, arguments: &PathArguments) -> Code {
+        let PathArguments::AngleBracketed(a) = arguments else {
+            return self.bad(p, "say of what: `Address<T>`");
+        };
+        match a.args.first() {
+            Some(GenericArgument::Type(Type::Path(t))) if t.path.is_ident("u8") => {
+                text("unsigned char*")
+            }
+            Some(GenericArgument::Type(t)) => self.ty(t).t("*"),
+            _ => self.bad(p, "say of what: `Address<T>`"),
+        }
     }
 
     /// `<A, B>`, or nothing.

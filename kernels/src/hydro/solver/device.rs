@@ -3,8 +3,9 @@
 use crate::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme};
 use crate::hydro::{eos, hancock, limiter, ppm, riemann};
 use crate::mesh::fluxes;
+use crate::mesh::parameters::{Registers, View};
 use crate::{CELLS, PATCH};
-use nestar_device::Item;
+use nestar_device::{Address, Item, device};
 
 /// The step of a patch; needs the text of [`FluidProgram::text`] before it, and the gather before that.
 pub const STEP: &str = include_str!("fluid.cu");
@@ -100,6 +101,9 @@ impl FluidProgram {
     #[must_use]
     pub fn items(&self) -> Vec<&'static Item> {
         vec![
+            StepParameters,
+            RateParameters,
+            CollectParameters,
             eos::primitive_from_conserved::ITEM,
             eos::checked_signal_rate::ITEM,
             hancock::half_step::ITEM,
@@ -124,3 +128,86 @@ fn literal(x: f64) -> String {
 }
 
 const _: () = assert!(CELLS == 512, "masks of cells are sixteen words of 32 bits");
+
+/// What a launch of the step's kernels finds.
+#[device]
+#[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Zeroable, bytemuck::Pod)]
+#[repr(C)]
+pub struct Status {
+    /// Bits of the largest signal rate of the level, in the precision of the run.
+    pub largest_rate: u64,
+    /// Patches (or words of cells, while cells are collected) that hold unphysical cells.
+    pub unphysical: u32,
+    /// Cells that take first-order fluxes.
+    pub first_order: u32,
+}
+
+/// Of the kernel `fluid_step`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct StepParameters<R> {
+    /// Gathers on the level.
+    pub view: View<R>,
+    /// Where fluxes through coarse-fine faces go.
+    pub registers: Registers<R>,
+    /// The bank to write.
+    pub next: Address<R>,
+    /// The rows to advance, `[count]`.
+    pub rows: Address<i32>,
+    /// Largest signal rate, `[row]`.
+    pub rates: Address<R>,
+    /// Cells whose update is unphysical, `[row][16]`: bit 8 j + i of plane k, two words a plane.
+    pub unphysical: Address<u32>,
+    /// The same for cells that take first-order fluxes; nowhere: there are none.
+    pub first_order: Address<u32>,
+    /// `[row]`: cleared, since the rate is that of the new state.
+    pub stale: Address<u8>,
+    /// A block's scratch after the other's, where it is not in shared memory.
+    pub scratch: Address<R>,
+    /// What is found.
+    pub status: Address<Status>,
+    /// dt / dx.
+    pub rate: [f64; 3],
+    /// 1 / dx.
+    pub inverse_dx: [f64; 3],
+    /// Rows.
+    pub count: i32,
+}
+
+/// Of the kernel `signal_rates`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct RateParameters<R> {
+    /// The level's present bank.
+    pub level: Address<R>,
+    /// The level's rows, `[count]`.
+    pub rows: Address<i32>,
+    /// Largest signal rate, `[row]`.
+    pub rates: Address<R>,
+    /// `[row]`: rows whose rate is to be made anew.
+    pub stale: Address<u8>,
+    /// What is found.
+    pub status: Address<Status>,
+    /// 1 / dx.
+    pub inverse_dx: [f64; 3],
+    /// Rows.
+    pub count: i32,
+}
+
+/// Of the kernel `collect_first_order`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct CollectParameters {
+    /// The rows, `[count]`.
+    pub rows: Address<i32>,
+    /// As in [`StepParameters`].
+    pub unphysical: Address<u32>,
+    /// As in [`StepParameters`].
+    pub first_order: Address<u32>,
+    /// What is found.
+    pub status: Address<Status>,
+    /// Rows.
+    pub count: i32,
+    /// Whether to forget earlier first-order cells.
+    pub fresh: bool,
+}

@@ -34,30 +34,7 @@ constexpr int AFTER_EDGES = EDGES_AT + 2 * EDGES;
 constexpr int AFTER_INPUT = COMPONENTS * BLOCK + INPUT_VALUES;
 constexpr int SCRATCH = AFTER_EDGES > AFTER_INPUT ? AFTER_EDGES : AFTER_INPUT;
 
-// What a step finds, for the host: the twin of `Status` in systems/src/hydro/device/status.rs.
-struct Status {
-  rs::u64 largest_rate;         // bits of the largest signal rate of the level
-  unsigned unphysical_patches;  // patches with an unphysical cell
-  unsigned first_order_cells;   // cells that take first-order fluxes
-};
-
-// The twin of `StepParameters`.
-struct Step {
-  mesh::View view;
-  mesh::Registers registers;
-  REAL* next;                   // bank to write
-  const int* rows;              // [count]
-  REAL* rates;                  // [row]
-  unsigned* unphysical;         // [row][16]: bit 8 j + i of plane k, two words a plane
-  const unsigned* first_order;  // the same for cells that take first-order fluxes; null: none
-  unsigned char* stale;         // [row]
-  REAL* scratch;                // a block's after the other, where it is not in shared memory
-  Status* status;
-  double rate[3];               // dt / dx
-  double inverse_dx[3];
-  int count;
-  int reserved;
-};
+typedef ::nestar_kernels::hydro::solver::device::StepParameters<REAL> Step;
 
 // ---- places
 
@@ -73,7 +50,7 @@ template<int D> constexpr int STEP = D == 0 ? 1 : D == 1 ? WIDTH : WIDTH * WIDTH
 
 RS_FN bool inside(int i) { return (unsigned)i < (unsigned)PATCH; }
 
-RS_FN Three three(const double* x) { return Three{{(REAL)x[0], (REAL)x[1], (REAL)x[2]}}; }
+RS_FN Three three(const rs::arr<double, 3>& x) { return Three{{(REAL)x[0], (REAL)x[1], (REAL)x[2]}}; }
 
 // ---- from conserved to primitive variables
 
@@ -444,7 +421,7 @@ RS_FN void conclude(const Step& p, int row, REAL rate, const unsigned* mask) {
     if (rs::to_bits(largest) > *(volatile U*)level) launch::store_largest<REAL>(level, largest);
     unsigned bad = 0;
     for (int n = 0; n < 16; ++n) bad |= mask[n];
-    if (bad) launch::atomic_add(&p.status->unphysical_patches, 1u);
+    if (bad) launch::atomic_add(&p.status->unphysical, 1u);
   }
   launch::barrier();
 }

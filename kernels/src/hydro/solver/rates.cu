@@ -3,30 +3,8 @@
 namespace rates {
 
 using field::REAL;
-using fluid::Status;
+namespace parameters = ::nestar_kernels::hydro::solver::device;
 using mesh::CELLS;
-
-// The twin of `RateParameters`.
-struct Rates {
-  const REAL* level;     // present bank
-  const int* rows;       // [count]
-  REAL* rates;           // [row]
-  unsigned char* stale;  // [row]
-  Status* status;
-  double inverse_dx[3];
-  int count;
-  int reserved;
-};
-
-// The twin of `CollectParameters`.
-struct Collect {
-  const int* rows;             // [count]
-  const unsigned* unphysical;  // [row][16]
-  unsigned* first_order;       // [row][16]
-  Status* status;
-  int count;
-  int fresh;                   // whether to forget earlier first-order cells
-};
 
 // Rows that one block looks after.
 constexpr int ROWS = 16;
@@ -34,7 +12,7 @@ constexpr int ROWS = 16;
 }  // namespace rates
 
 // Makes the signal rates of stale rows anew (infinite where a cell is unphysical) and finds the level's largest.
-KERNEL(signal_rates, rates::Rates) {
+KERNEL(signal_rates, rates::parameters::RateParameters<field::REAL>) {
   using namespace rates;
   const auto inverse_dx = fluid::three(p.inverse_dx);
   const int first = launch::block() * ROWS, last = first + ROWS < p.count ? first + ROWS : p.count;
@@ -64,7 +42,7 @@ KERNEL(signal_rates, rates::Rates) {
 }
 
 // Adds the cells that are unphysical now to those that take first-order fluxes, and counts both.
-KERNEL(collect_first_order, rates::Collect) {
+KERNEL(collect_first_order, rates::parameters::CollectParameters) {
   for (int n = launch::block(); n < p.count; n += launch::blocks()) {
     const int row = p.rows[n];
     EACH(w, 16) {
@@ -73,8 +51,8 @@ KERNEL(collect_first_order, rates::Collect) {
       p.first_order[row * 16 + w] = all;
       unsigned bits = all, cells = 0;
       for (; bits; bits &= bits - 1) ++cells;
-      if (cells) launch::atomic_add(&p.status->first_order_cells, cells);
-      if (bad) launch::atomic_add(&p.status->unphysical_patches, 1u);
+      if (cells) launch::atomic_add(&p.status->first_order, cells);
+      if (bad) launch::atomic_add(&p.status->unphysical, 1u);
     }
   }
 }

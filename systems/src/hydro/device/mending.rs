@@ -1,14 +1,13 @@
 //! Mending unphysical cells on the device; the same rounds as in `hydro/mending.rs`.
 
 use super::super::mending::{ROUNDS, describe};
-use super::parameters::{CollectParameters, Status, StepParameters};
-use super::{GasDevice, StepFailure, StepKernel, StepResult, fits};
+use super::{GasDevice, Step, StepFailure, StepKernel, StepResult, fits};
 use crate::fields::Gas;
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::field::Pool;
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::ranks::OtherRanks;
-use nestar_kernels::hydro::solver::device::{FluidProgram, STEP};
+use nestar_kernels::hydro::solver::device::{CollectParameters, FluidProgram, STEP, Status};
 use std::collections::BTreeMap;
 
 /// Words of a patch's mask of cells.
@@ -18,7 +17,7 @@ impl GasDevice {
     /// Repeats the update with first-order fluxes at unphysical cells until there are none; the number of mended cells.
     pub(super) fn mend(
         &mut self,
-        parameters: StepParameters,
+        parameters: Step,
         clock: &LevelClock,
         topology: &Topology,
         pool: &Pool<Gas>,
@@ -27,8 +26,8 @@ impl GasDevice {
         if self.mend.is_none() {
             self.mend = Some(self.compile_mending(pool)?);
         }
-        let parameters = StepParameters {
-            first_order: self.first_order.address(),
+        let parameters = Step {
+            first_order: self.first_order.address().into(),
             ..parameters
         };
         for round in 0..=ROUNDS {
@@ -87,7 +86,7 @@ impl GasDevice {
     }
 
     /// Adds the cells that are unphysical now to the first-order ones.
-    fn collect(&self, step: &StepParameters, fresh: bool) -> Result<Status, DeviceError> {
+    fn collect(&self, step: &Step, fresh: bool) -> Result<Status, DeviceError> {
         self.device.fill_zero(&self.status, 0..1)?;
         let parameters = CollectParameters {
             rows: step.rows,
@@ -95,7 +94,7 @@ impl GasDevice {
             first_order: step.first_order,
             status: step.status,
             count: step.count,
-            fresh: i32::from(fresh),
+            fresh,
         };
         let shape = Shape {
             blocks: step.count as u32,

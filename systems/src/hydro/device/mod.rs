@@ -1,19 +1,21 @@
 //! The gas on a device: the step of a level and its limit, by kernels that read and write the pool where it lives.
 
 mod mending;
-mod parameters;
 
 use super::HydroConfig;
 use crate::fields::{Gas, GasModel};
+use nestar_device::{Address, Number};
 use nestar_engine::Error;
 use nestar_engine::device::{Buffer, Device, DeviceError, DeviceLimits, Growable, Kernel, Shape};
 use nestar_engine::field::device::{DevicePool, DeviceTopology};
 use nestar_engine::field::{Pool, Precision};
 use nestar_engine::mesh::{LevelClock, Topology};
+use nestar_engine::ranks::halos::Rows;
 use nestar_engine::ranks::{OtherRanks, RanksError};
 use nestar_kernels::CELLS;
-use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
-use parameters::{RateParameters, Status, StepParameters};
+use nestar_kernels::hydro::solver::device::{
+    FluidProgram, RATES, RateParameters, STEP, Status, StepParameters,
+};
 
 /// Threads of a block: a face of each axis for each thread.
 const THREADS: u32 = 576;
@@ -43,6 +45,18 @@ impl From<DeviceError> for StepFailure {
 impl From<RanksError> for StepFailure {
     fn from(error: RanksError) -> Self {
         Self::Ranks(error)
+    }
+}
+
+/// The parameters of the kernel `fluid_step`.
+type Step = StepParameters<Number>;
+
+/// The same for a part of the level.
+fn on(step: &Step, rows: &Rows) -> Step {
+    Step {
+        rows: rows.there.into(),
+        count: rows.rows.len() as i32,
+        ..*step
     }
 }
 
@@ -161,15 +175,14 @@ impl GasDevice {
         self.grow(topology.capacity())?;
         self.device.fill_zero(&self.status, 0..1)?;
         let count = topology.rows(clock.level).len() as u32;
-        let parameters = RateParameters {
-            level: pool.device().bank(pool.current(clock.level)),
-            rows: tables.rows(clock.level),
-            rates: self.rates.address(),
-            stale: pool.device().stale(),
-            status: self.status.address(),
+        let parameters = RateParameters::<Number> {
+            level: pool.device().bank(pool.current(clock.level)).into(),
+            rows: tables.rows(clock.level).into(),
+            rates: self.rates.address().into(),
+            stale: pool.device().stale().into(),
+            status: self.status.address().into(),
             inverse_dx: clock.cell_width.map(|w| 1.0 / w),
             count: count as i32,
-            reserved: 0,
         };
         let shape = Shape {
             blocks: count.div_ceil(ROWS_PER_BLOCK),
@@ -213,11 +226,11 @@ impl GasDevice {
         self.device.fill_zero(&self.status, 0..1)?;
         let split = others.split::<Gas>(clock.level);
         if let Some(split) = &split {
-            self.step_rows(&parameters.on(&split.interior), pool)?;
+            self.step_rows(&on(&parameters, &split.interior), pool)?;
         }
         others.settle(pool)?;
         match &split {
-            Some(split) => self.step_rows(&parameters.on(&split.border), pool)?,
+            Some(split) => self.step_rows(&on(&parameters, &split.border), pool)?,
             None => self.step_rows(&parameters, pool)?,
         }
         let status = self.status()?;
@@ -237,7 +250,7 @@ impl GasDevice {
     }
 
     /// Starts the step of the rows that `parameters` lists.
-    fn step_rows(&self, parameters: &StepParameters, pool: &Pool<Gas>) -> Result<(), DeviceError> {
+    fn step_rows(&self, parameters: &Step, pool: &Pool<Gas>) -> Result<(), DeviceError> {
         let rows = parameters.count as usize;
         let row = pool.components() * CELLS * self.program.value_bytes();
         self.step.kernel.works_on(rows * CELLS, 2 * rows * row);
@@ -250,24 +263,23 @@ impl GasDevice {
         topology: &Topology,
         tables: &DeviceTopology,
         pool: &Pool<Gas>,
-    ) -> StepParameters {
+    ) -> Step {
         let level = clock.level;
         let device_pool = pool.device();
         StepParameters {
             view: pool.view(tables, topology, level),
             registers: device_pool.register_view(level),
-            next: device_pool.bank(1 - pool.current(level)),
-            rows: tables.rows(level),
-            rates: self.rates.address(),
-            unphysical: self.unphysical.address(),
-            first_order: 0,
-            stale: device_pool.stale(),
-            scratch: 0,
-            status: self.status.address(),
+            next: device_pool.bank(1 - pool.current(level)).into(),
+            rows: tables.rows(level).into(),
+            rates: self.rates.address().into(),
+            unphysical: self.unphysical.address().into(),
+            first_order: Address::NONE,
+            stale: device_pool.stale().into(),
+            scratch: Address::NONE,
+            status: self.status.address().into(),
             rate: clock.cell_width.map(|w| clock.dt / w),
             inverse_dx: clock.cell_width.map(|w| 1.0 / w),
             count: topology.rows(level).len() as i32,
-            reserved: 0,
         }
     }
 }
@@ -292,12 +304,12 @@ impl StepKernel {
         })
     }
 
-    fn launch(&self, device: &Device, parameters: &StepParameters) -> Result<(), DeviceError> {
+    fn launch(&self, device: &Device, parameters: &Step) -> Result<(), DeviceError> {
         let mut parameters = *parameters;
         let mut blocks = parameters.count as u32;
         if let Some((most, scratch)) = &self.scratch {
             blocks = blocks.min(*most);
-            parameters.scratch = scratch.address();
+            parameters.scratch = scratch.address().into();
         }
         let shape = Shape {
             blocks,

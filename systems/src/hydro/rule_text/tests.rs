@@ -2,9 +2,9 @@
 
 use super::super::boundary::{Diode, Inflow};
 use crate::fields::GasModel;
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 use nestar_deck::Deck;
-use nestar_device::Real;
+use nestar_device::{Address, Real, device};
 use nestar_engine::device::{Device, DeviceKind, Shape};
 use nestar_engine::field::FaultBox;
 use nestar_kernels::mesh::{CellRule, GhostCell, RuleText};
@@ -37,25 +37,21 @@ fn inflow(table: &str) -> Inflow {
     Inflow::take(&mut deck, table, &model, FaultBox::default()).unwrap()
 }
 
-/// Twin of the kernel's parameters.
-#[repr(C)]
-#[derive(Clone, Copy, Zeroable, Pod)]
-struct Probe {
-    centres: u64,
-    states: u64,
-    walls: u64,
-    fault: u64,
+/// The kernel's parameters.
+#[device]
+struct Probe<R> {
+    centres: Address<f64>,
+    states: Address<R>,
+    walls: Address<i32>,
+    fault: Address<u32>,
     time: f64,
-    cells: u64,
+    cells: i32,
 }
 
 /// Calls both functions of a face for many cells.
 const KERNEL: &str = r"
-struct Probe {
-  const double* centres; field::REAL* states; int* walls; unsigned* fault; double time; rs::u64 cells;
-};
-KERNEL(probe, Probe) {
-  EACH(n, (int)p.cells) {
+KERNEL(probe, PROBE<field::REAL>) {
+  EACH(n, p.cells) {
     p.walls[n] = field::WALL(p.centres + 3 * n, p.time, p.fault);
     if (!p.walls[n]) field::BEYOND(p.centres + 3 * n, p.time, p.states + field::COMPONENTS * n, p.fault);
   }
@@ -70,10 +66,11 @@ fn program<R: Real>(rule: &RuleText, axis: usize, side: usize) -> String {
     };
     format!(
         "{}{}namespace field {{\ntypedef {real} REAL;\nconstexpr int COMPONENTS = {COMPONENTS};\n{}}}\n{}",
-        nestar_device::program(&rule.items),
+        nestar_device::program(&[&rule.items[..], &[Probe]].concat()),
         nestar_device::LAUNCH,
         rule.functions,
         KERNEL
+            .replace("PROBE", &Probe.path())
             .replace("WALL", &format!("wall_{axis}_{side}"))
             .replace("BEYOND", &format!("beyond_{axis}_{side}"))
     )
@@ -113,13 +110,13 @@ fn on_device<R: Real + Pod>(
     );
     device.upload(&places, 0, centres).unwrap();
     device.upload(&values, 0, states).unwrap();
-    let parameters = Probe {
-        centres: places.address(),
-        states: values.address(),
-        walls: walls.address(),
-        fault: fault.address(),
+    let parameters = Probe::<R> {
+        centres: places.address().into(),
+        states: values.address().into(),
+        walls: walls.address().into(),
+        fault: fault.address().into(),
         time: TIME,
-        cells: cells as u64,
+        cells: cells as i32,
     };
     let shape = Shape {
         blocks: 1,

@@ -3,12 +3,12 @@
 use super::on_all;
 use super::twins::{COMPONENTS, Case, Fluid, LEVELS, Number, Twins};
 use bevy_ecs::system::RunSystemOnce;
-use bytemuck::{Pod, Zeroable};
+use nestar::device_runtime::{Address, device};
 use nestar::engine::device::{Buffer, Device, Shape};
-use nestar::engine::field::device::RegisterView;
 use nestar::engine::field::operations::correct;
 use nestar::engine::ranks::skipped_corrections;
 use nestar::kernels::mesh::fluxes::{FACE, QUARTER};
+use nestar::kernels::mesh::parameters::Registers;
 use std::cell::Cell;
 
 /// Values of a face of a patch: as the coarse side, then as the fine side.
@@ -17,8 +17,7 @@ const FINE: usize = COMPONENTS * QUARTER;
 
 /// Puts the fluxes of all faces into the registers.
 const KERNEL: &str = "
-struct Fluxes { mesh::Registers registers; const int* rows; const mesh::REAL* coarse; const mesh::REAL* fine; };
-KERNEL(put_fluxes, Fluxes) {
+KERNEL(put_fluxes, FLUXES<mesh::REAL>) {
   constexpr int COARSE = mesh::COMPONENTS * mesh::FACE, FINE = mesh::COMPONENTS * mesh::QUARTER;
   const int n = launch::block() / 6, face = launch::block() % 6, at = 6 * p.rows[n] + face;
   const int coarse = p.registers.coarse_slot ? p.registers.coarse_slot[at] : -1;
@@ -30,13 +29,12 @@ KERNEL(put_fluxes, Fluxes) {
 }
 ";
 
-#[derive(Clone, Copy, Zeroable, Pod)]
-#[repr(C)]
-struct Fluxes {
-    registers: RegisterView,
-    rows: u64,
-    coarse: u64,
-    fine: u64,
+#[device]
+struct Fluxes<R> {
+    registers: Registers<R>,
+    rows: Address<i32>,
+    coarse: Address<R>,
+    fine: Address<R>,
 }
 
 /// Random fluxes through all faces of a level's patches, `[row][face]`: some steady, a few very large.
@@ -69,7 +67,8 @@ fn put_on_host<R: Number>(twins: &Twins, level: usize, coarse: &[R], fine: &[R])
 
 fn put_on_device<R: Number>(twins: &Twins, level: usize, coarse: &[R], fine: &[R]) {
     let (pool, device) = (twins.pools()[1].device(), &twins.device);
-    let module = device.compile("fluxes", &pool.program(&[], &[KERNEL]));
+    let kernel = KERNEL.replace("FLUXES", &Fluxes.path());
+    let module = device.compile("fluxes", &pool.program(&[Fluxes], &[&kernel]));
     let kernel = module
         .and_then(|m| m.kernel("put_fluxes"))
         .unwrap_or_else(|e| panic!("{e}"));
@@ -81,9 +80,9 @@ fn put_on_device<R: Number>(twins: &Twins, level: usize, coarse: &[R], fine: &[R
     let (coarse, fine) = (upload(coarse), upload(fine));
     let parameters = Fluxes {
         registers: pool.register_view(level),
-        rows: twins.tables().rows(level),
-        coarse: coarse.address(),
-        fine: fine.address(),
+        rows: twins.tables().rows(level).into(),
+        coarse: coarse.address().into(),
+        fine: fine.address().into(),
     };
     let shape = Shape {
         blocks: 6 * twins.tables().count(level) as u32,

@@ -2,15 +2,15 @@
 
 use super::on_all;
 use super::twins::{COMPONENTS, Case, LEVELS, Number, Twins, compare};
-use bytemuck::{Pod, Zeroable};
+use nestar::device_runtime::{Address, device};
 use nestar::engine::device::{Buffer, Device, Shape};
-use nestar::engine::field::device::DeviceView;
 use nestar::kernels::mesh::gather::{Target, gather};
+use nestar::kernels::mesh::parameters::View;
 use nestar::kernels::mesh::{GatherScratch, GhostView};
 
 /// Gathers patches with 1 to 4 layers of ghosts into global memory.
 const KERNELS: &str = "
-struct Gathered { mesh::View view; const int* rows; mesh::REAL* blocks; mesh::REAL* work; };
+typedef GATHERED<mesh::REAL> Gathered;
 template<int G> RS_FN void gather_to(const Gathered& p) {
   constexpr int N = 8 + 2 * G;
   mesh::REAL* block = p.blocks + (rs::i64)launch::block() * (mesh::COMPONENTS * N * N * N);
@@ -23,13 +23,12 @@ KERNEL(gather_3, Gathered) { gather_to<3>(p); }
 KERNEL(gather_4, Gathered) { gather_to<4>(p); }
 ";
 
-#[derive(Clone, Copy, Zeroable, Pod)]
-#[repr(C)]
-struct Gathered {
-    view: DeviceView,
-    rows: u64,
-    blocks: u64,
-    work: u64,
+#[device]
+struct Gathered<R> {
+    view: View<R>,
+    rows: Address<i32>,
+    blocks: Address<R>,
+    work: Address<R>,
 }
 
 fn on_host<R: Number>(view: &GhostView<R>, rows: &[u32], ghosts: usize) -> Vec<R> {
@@ -54,9 +53,9 @@ fn on_host<R: Number>(view: &GhostView<R>, rows: &[u32], ghosts: usize) -> Vec<R
 /// With work space the interpolation is shared out by components.
 fn on_device<R: Number>(twins: &Twins, level: usize, ghosts: usize, shared: bool) -> Vec<R> {
     let (pool, tables) = (twins.pools()[1], twins.tables());
-    let module = twins
-        .device
-        .compile("gather", &pool.device().program(&[], &[KERNELS]));
+    let kernels = KERNELS.replace("GATHERED", &Gathered.path());
+    let source = pool.device().program(&[Gathered], &[&kernels]);
+    let module = twins.device.compile("gather", &source);
     let kernel = module.and_then(|m| m.kernel(&format!("gather_{ghosts}")));
     let kernel = kernel.unwrap_or_else(|e| panic!("{e}"));
     let count = tables.count(level);
@@ -67,9 +66,9 @@ fn on_device<R: Number>(twins: &Twins, level: usize, ghosts: usize, shared: bool
     let work: Buffer<R> = twins.device.buffer(work).expect("memory");
     let parameters = Gathered {
         view: pool.view(tables, twins.topology(), level),
-        rows: tables.rows(level),
-        blocks: blocks.address(),
-        work: work.address(),
+        rows: tables.rows(level).into(),
+        blocks: blocks.address().into(),
+        work: work.address().into(),
     };
     let shape = Shape {
         blocks: count as u32,

@@ -1,0 +1,151 @@
+//! `Parameter` and `Precise`: a structure can be handed to a kernel as it is, and brought to the precision of a field.
+use crate::subset::primitive;
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::{Fields, GenericParam, Ident, Index, ItemStruct, Type};
+
+/// The implementations for a structure with named fields.
+pub fn implementations(s: &ItemStruct, runtime: &TokenStream) -> TokenStream {
+    let Fields::Named(fields) = &s.fields else {
+        return TokenStream::new();
+    };
+    let names: Vec<&Ident> = fields
+        .named
+        .iter()
+        .filter_map(|f| f.ident.as_ref())
+        .collect();
+    let types: Vec<&Type> = fields.named.iter().map(|f| &f.ty).collect();
+    let parameter = parameter(s, &names, &types, runtime);
+    let precise = precise(s, &names, &types, runtime);
+    quote!(#parameter #precise)
+}
+
+fn parameter(
+    s: &ItemStruct,
+    names: &[&Ident],
+    types: &[&Type],
+    runtime: &TokenStream,
+) -> TokenStream {
+    let (name, (generics, arguments, _)) = (&s.ident, s.generics.split_for_impl());
+    let layout = quote!(#runtime::Layout::new()#(.with::<#types>())*);
+    // bounds without a parameter in them would be errors of their own
+    let generic =
+        (!s.generics.params.is_empty()).then(|| quote!(where #(#types: #runtime::Parameter,)*));
+    let whole = in_memory(s).then(|| {
+        quote! {
+            const _: () = assert!(
+                ::core::mem::size_of::<#name>() == <#name as #runtime::Parameter>::BYTES,
+                "the structure has another layout than the device's"
+            );
+        }
+    });
+    quote! {
+        impl #generics #runtime::Parameter for #name #arguments #generic {
+            const BYTES: usize = #layout.bytes();
+            const ALIGNMENT: usize = #layout.alignment();
+            #[inline]
+            #[allow(unused_mut, unused_variables, reason = "a structure may have no fields")]
+            fn write(&self, to: &mut [u8]) {
+                let mut members = #runtime::Members::new(to);
+                #(members.write(&self.#names);)*
+            }
+        }
+        #whole
+    }
+}
+
+/// Whether values of the structure stand in a device's memory as they are: then Rust lays it out as C does.
+fn in_memory(s: &ItemStruct) -> bool {
+    let c = |a: &syn::Attribute| {
+        a.path().is_ident("repr") && a.to_token_stream().to_string().contains("(C)")
+    };
+    s.generics.params.is_empty() && s.attrs.iter().any(c)
+}
+
+fn precise(
+    s: &ItemStruct,
+    names: &[&Ident],
+    types: &[&Type],
+    runtime: &TokenStream,
+) -> TokenStream {
+    let Some(real) = only_type(s) else {
+        return TokenStream::new();
+    };
+    let name = &s.ident;
+    let (of_double, of_real) = match real {
+        Some(_) => (quote!(#name<f64>), quote!(#name<PreciseReal>)),
+        None => (quote!(#name), quote!(#name)),
+    };
+    let members = names.iter().zip(types).map(|(member, ty)| {
+        let value = brought(&quote!(self.#member), ty, runtime);
+        quote!(#member: #value)
+    });
+    quote! {
+        impl #runtime::Precise for #of_double {
+            type In<PreciseReal: #runtime::Real> = #of_real;
+            #[inline]
+            fn precise<PreciseReal: #runtime::Real>(&self) -> #of_real {
+                #name { #(#members,)* }
+            }
+        }
+    }
+}
+
+/// The only type parameter, if any, of a structure without other parameters.
+fn only_type(s: &ItemStruct) -> Option<Option<&Ident>> {
+    let mut parameters = s.generics.params.iter();
+    match (parameters.next(), parameters.next()) {
+        (None, _) => Some(None),
+        (Some(GenericParam::Type(t)), None) => Some(Some(&t.ident)),
+        _ => None,
+    }
+}
+
+/// What the text asserts: that the device's compiler gives the structure as many bytes as [`parameter`] writes.
+pub fn assertion(s: &ItemStruct, runtime: &TokenStream) -> Option<TokenStream> {
+    let name = &s.ident;
+    let one = |rust: TokenStream, cpp: &str| {
+        let text = format!("\nstatic_assert(sizeof({name}{cpp}) == ");
+        quote! {
+            #runtime::Piece::Text(#text),
+            #runtime::Piece::Number(<#rust as #runtime::Parameter>::BYTES),
+            #runtime::Piece::Text(", \"the layout of Rust\");")
+        }
+    };
+    Some(match only_type(s)? {
+        None => one(quote!(#name), ""),
+        Some(_) => {
+            let (single, double) = (
+                one(quote!(#name<f32>), "<float>"),
+                one(quote!(#name<f64>), "<double>"),
+            );
+            quote!(#single, #double)
+        }
+    })
+}
+
+/// The value of a type of the structure in the precision `PreciseReal`.
+fn brought(value: &TokenStream, ty: &Type, runtime: &TokenStream) -> TokenStream {
+    match ty {
+        Type::Array(array) => {
+            let element = brought(&quote!(#value[n]), &array.elem, runtime);
+            quote!(::core::array::from_fn(|n| #element))
+        }
+        Type::Tuple(tuple) => {
+            let elements = tuple.elems.iter().enumerate().map(|(n, ty)| {
+                let n = Index::from(n);
+                brought(&quote!(#value.#n), ty, runtime)
+            });
+            quote!((#(#elements),*))
+        }
+        Type::Path(p) => {
+            let last = p.path.segments.last().map(|s| s.ident.to_string());
+            match last.as_deref() {
+                Some("Address") => quote!(#runtime::Address::from(#value.number())),
+                Some(name) if primitive(name).is_some() => quote!(#value),
+                _ => quote!(#runtime::Precise::precise::<PreciseReal>(&#value)),
+            }
+        }
+        _ => quote!(#value),
+    }
+}

@@ -1,0 +1,211 @@
+//! What kernels take: plain data, laid out as the device's compiler lays it out.
+use crate::Real;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Data that a kernel takes as its parameter, or as a part of it.
+///
+/// [`#[device]`](crate::device) implements it for every structure whose fields have it; the text of the structure asserts
+/// that the device's compiler gives it the same number of bytes.
+pub trait Parameter {
+    /// Bytes that it takes, a multiple of the alignment.
+    const BYTES: usize;
+    /// Its alignment.
+    const ALIGNMENT: usize;
+    /// Writes it to `to`, which has `BYTES` bytes, all zero. Panics if there are fewer.
+    fn write(&self, to: &mut [u8]);
+}
+
+macro_rules! number {
+    ($($t:ty),*) => {$(
+        impl Parameter for $t {
+            const BYTES: usize = size_of::<$t>();
+            const ALIGNMENT: usize = size_of::<$t>();
+            #[inline]
+            fn write(&self, to: &mut [u8]) {
+                to[..Self::BYTES].copy_from_slice(&self.to_ne_bytes());
+            }
+        }
+    )*};
+}
+number!(f32, f64, i32, u32, i64, u64, usize);
+
+impl Parameter for bool {
+    const BYTES: usize = 1;
+    const ALIGNMENT: usize = 1;
+    #[inline]
+    fn write(&self, to: &mut [u8]) {
+        to[0] = u8::from(*self);
+    }
+}
+
+impl<T: Parameter, const N: usize> Parameter for [T; N] {
+    const BYTES: usize = N * T::BYTES;
+    const ALIGNMENT: usize = T::ALIGNMENT;
+    #[inline]
+    fn write(&self, to: &mut [u8]) {
+        for (value, to) in self.iter().zip(to.chunks_exact_mut(T::BYTES)) {
+            value.write(to);
+        }
+    }
+}
+
+macro_rules! tuple {
+    ($($t:ident $n:tt),*) => {
+        impl<$($t: Parameter),*> Parameter for ($($t,)*) {
+            const BYTES: usize = Layout::new()$(.with::<$t>())*.bytes();
+            const ALIGNMENT: usize = Layout::new()$(.with::<$t>())*.alignment();
+            #[inline]
+            fn write(&self, to: &mut [u8]) {
+                let mut members = Members::new(to);
+                $(members.write(&self.$n);)*
+            }
+        }
+    };
+}
+tuple!(A 0, B 1);
+tuple!(A 0, B 1, C 2);
+tuple!(A 0, B 1, C 2, D 3);
+
+/// Where values of type `T` begin in a device's memory, or nowhere. In the text it is a pointer to `T`, where `u8` stands for
+/// bytes of any meaning; on the CPU it is a number.
+pub struct Address<T>(u64, PhantomData<fn() -> T>);
+
+impl<T> Address<T> {
+    /// No address.
+    pub const NONE: Self = Self(0, PhantomData);
+
+    /// The number.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl<T> Clone for Address<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Address<T> {}
+
+impl<T> Default for Address<T> {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl<T> fmt::Debug for Address<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+impl<T> From<u64> for Address<T> {
+    fn from(number: u64) -> Self {
+        Self(number, PhantomData)
+    }
+}
+
+impl<T> Parameter for Address<T> {
+    const BYTES: usize = 8;
+    const ALIGNMENT: usize = 8;
+    #[inline]
+    fn write(&self, to: &mut [u8]) {
+        self.0.write(to);
+    }
+}
+
+/// Stands for the precision of a run where the host needs no number of it: `Address<Number>` is the address of values
+/// of which only the text knows the type.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Number;
+
+/// Size and alignment of a structure of C++, member by member.
+#[derive(Clone, Copy)]
+pub struct Layout {
+    end: usize,
+    alignment: usize,
+}
+
+impl Layout {
+    /// A structure without members.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "the default is no constant")]
+    pub const fn new() -> Self {
+        Self {
+            end: 0,
+            alignment: 1,
+        }
+    }
+
+    /// The structure with one member more.
+    #[must_use]
+    pub const fn with<T: Parameter>(self) -> Self {
+        Self {
+            end: self.end.next_multiple_of(T::ALIGNMENT) + T::BYTES,
+            alignment: if T::ALIGNMENT > self.alignment {
+                T::ALIGNMENT
+            } else {
+                self.alignment
+            },
+        }
+    }
+
+    /// Bytes of the structure; one without members has one.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        if self.end == 0 {
+            1
+        } else {
+            self.end.next_multiple_of(self.alignment)
+        }
+    }
+
+    /// Its alignment.
+    #[must_use]
+    pub const fn alignment(self) -> usize {
+        self.alignment
+    }
+}
+
+/// Writes the members of a structure, one after the other.
+pub struct Members<'a> {
+    to: &'a mut [u8],
+    end: usize,
+}
+
+impl<'a> Members<'a> {
+    /// For a structure that stands at `to`.
+    #[must_use]
+    pub fn new(to: &'a mut [u8]) -> Self {
+        Self { to, end: 0 }
+    }
+
+    /// Writes the next member.
+    #[inline]
+    pub fn write<T: Parameter>(&mut self, member: &T) {
+        let from = self.end.next_multiple_of(T::ALIGNMENT);
+        self.end = from + T::BYTES;
+        member.write(&mut self.to[from..self.end]);
+    }
+}
+
+/// Parameters in double precision that a launch brings to the precision of its field.
+///
+/// [`#[device]`](crate::device) implements it for a structure `S<f64>` with one type parameter (members of that type are
+/// rounded, others stay) and for one without any.
+pub trait Precise {
+    /// The same in precision `R`.
+    type In<R: Real>: Sync;
+    /// The parameters in precision `R`.
+    fn precise<R: Real>(&self) -> Self::In<R>;
+}
+
+impl Precise for f64 {
+    type In<R: Real> = R;
+    fn precise<R: Real>(&self) -> R {
+        R::lit(*self)
+    }
+}

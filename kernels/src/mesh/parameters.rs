@@ -1,0 +1,373 @@
+//! What the kernels of the mesh take. The text of these structures is generated; `R` is the type of a field's values, or
+//! [`Number`](nestar_device::Number) where only the text knows it.
+
+use nestar_device::{Address, Item, device};
+
+/// Every structure.
+#[must_use]
+pub fn items() -> Vec<&'static Item> {
+    vec![
+        View, Registers, Prolong, Restrict, Counts, Assign, Faces, Commit, Correct, Totals,
+        Transfer, Pieces, Map,
+    ]
+}
+
+/// Those of the topology.
+#[must_use]
+pub fn topology_items() -> Vec<&'static Item> {
+    vec![Adopt, Set, Link, Scatter]
+}
+
+/// What a gather on a level reads, as [`GhostView`](super::GhostView).
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct View<R> {
+    /// The bank with this level's present state.
+    pub level: Address<R>,
+    /// The bank with the coarser level before its step.
+    pub coarse_old: Address<R>,
+    /// The bank with the coarser level after its step.
+    pub coarse_new: Address<R>,
+    /// Neighbours, `[row][28]`.
+    pub neighbours: Address<i32>,
+    /// Parents, `[row]`.
+    pub parent: Address<i32>,
+    /// First children, `[row]`.
+    pub first_child: Address<i32>,
+    /// Index on the level in patches, and the level, `[row][4]`.
+    pub index: Address<i32>,
+    /// Where a boundary rule leaves a fault: nine words, see `launch::leave_fault`.
+    pub fault: Address<u32>,
+    /// Weight of `coarse_new`, 0 to 1.
+    pub weight: f64,
+    /// Simulation time of the values gathered.
+    pub time: f64,
+    /// Lower edge of the domain, code length.
+    pub left: [f64; 3],
+    /// Upper edge of the domain, code length.
+    pub right: [f64; 3],
+    /// Cells of the domain on this level.
+    pub domain_cells: [i32; 3],
+}
+
+/// Where the fluxes through a level's coarse-fine faces go. There are no slots where the level has no such faces.
+#[device]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Registers<R> {
+    /// `[row][6]`: slot of a face as the coarse side, -1: none.
+    pub coarse_slot: Address<i32>,
+    /// `[row][6]`: slot of a face as the fine side, -1: none.
+    pub fine_slot: Address<i32>,
+    /// `[slot][component][8][8]`.
+    pub coarse_flux: Address<R>,
+    /// `[slot][component][4][4]`.
+    pub attempt: Address<R>,
+}
+
+/// Of the kernel `mesh_prolong`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Prolong<R> {
+    /// Gathers on the level to fill.
+    pub view: View<R>,
+    /// The bank that `view.level` reads.
+    pub rows_of_level: Address<R>,
+    /// The rows to fill, one a block.
+    pub rows: Address<i32>,
+    /// `[row]`: set where a row changes.
+    pub stale: Address<u8>,
+}
+
+/// Of the kernel `mesh_restrict`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Restrict<R> {
+    /// The coarse level's present bank.
+    pub coarse: Address<R>,
+    /// The fine level's.
+    pub fine: Address<R>,
+    /// The fine level's rows, octet by octet.
+    pub rows: Address<i32>,
+    /// Parents, `[row]`.
+    pub parent: Address<i32>,
+    /// `[row]`: set where a row changes.
+    pub stale: Address<u8>,
+}
+
+/// What a pair of levels counts.
+#[device]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Zeroable, bytemuck::Pod)]
+#[repr(C)]
+pub struct Counts {
+    /// Coarse-side registers.
+    pub coarse: u32,
+    /// Patches that have any.
+    pub corrected: u32,
+    /// Fine-side registers.
+    pub fine: u32,
+}
+
+/// Of the kernels `mesh_assign_coarse` and `mesh_assign_fine`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Assign {
+    /// The level's rows, `[count]`.
+    pub rows: Address<i32>,
+    /// Neighbours, `[row][28]`.
+    pub neighbours: Address<i32>,
+    /// First children, `[row]`.
+    pub first_child: Address<i32>,
+    /// `[row][6]`, as in [`Registers`].
+    pub coarse_slot: Address<i32>,
+    /// `[row][6]`.
+    pub fine_slot: Address<i32>,
+    /// Patches with coarse-side registers, in no order.
+    pub corrected: Address<i32>,
+    /// What is counted.
+    pub counts: Address<Counts>,
+    /// Rows.
+    pub count: i32,
+    /// Whether the level has no fine-side registers, being the coarsest.
+    pub clear: bool,
+}
+
+/// Of the kernels that move fine-side registers between processes.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Faces<R> {
+    /// 6 * row + face.
+    pub faces: Address<i32>,
+    /// `[row][6]`, as in [`Registers`].
+    pub fine_slot: Address<i32>,
+    /// `[slot][component][4][4]`: fluxes of the first fine step.
+    pub reference: Address<R>,
+    /// `[slot][component][4][4]`: what later steps differ by, times their lengths.
+    pub change: Address<R>,
+    /// `[face][field][2][component][4][4]`.
+    pub packed: Address<u8>,
+    /// Bytes of a face in all fields.
+    pub stride: i64,
+    /// Bytes of a face in the fields before this one.
+    pub before: i64,
+    /// Slot of the first face.
+    pub first: i32,
+    /// Faces.
+    pub count: i32,
+}
+
+/// Of the kernel `mesh_commit`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Commit<R> {
+    /// `[slot][component][4][4]`: the fluxes of the step.
+    pub attempt: Address<R>,
+    /// As in [`Faces`].
+    pub reference: Address<R>,
+    /// As in [`Faces`].
+    pub change: Address<R>,
+    /// Length of the step.
+    pub dt: f64,
+    /// Values.
+    pub count: i64,
+    /// Whether the coarse step has seen a fine step yet.
+    pub begun: bool,
+}
+
+/// Of the kernel `mesh_correct`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Correct<R> {
+    /// The coarse level's present bank.
+    pub level: Address<R>,
+    /// The rows to correct, one a block.
+    pub rows: Address<i32>,
+    /// Neighbours, `[row][28]`.
+    pub neighbours: Address<i32>,
+    /// First children, `[row]`.
+    pub first_child: Address<i32>,
+    /// As in [`Registers`].
+    pub coarse_slot: Address<i32>,
+    /// As in [`Registers`].
+    pub fine_slot: Address<i32>,
+    /// As in [`Registers`].
+    pub coarse_flux: Address<R>,
+    /// As in [`Faces`].
+    pub reference: Address<R>,
+    /// As in [`Faces`].
+    pub change: Address<R>,
+    /// `[row]`: set where a row changes.
+    pub stale: Address<u8>,
+    /// Cells that had to go without their correction.
+    pub skipped: Address<u64>,
+    /// Length of the coarse step.
+    pub dt: f64,
+    /// 1 / width of a coarse cell.
+    pub inverse_width: [f64; 3],
+}
+
+/// Most stretches of a level that one rank sums: two for every halving of a level that 31 bits count.
+#[device]
+pub const MOST_NODES: usize = 64;
+
+/// Of the kernels `mesh_sum_patches` and `mesh_sum_parts`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Totals<R> {
+    /// The level's present bank.
+    pub level: Address<R>,
+    /// The level's rows in Hilbert order.
+    pub rows: Address<i32>,
+    /// First children, `[row]`.
+    pub first_child: Address<i32>,
+    /// `[patch][component]`.
+    pub sums: Address<f64>,
+    /// `[part][component]`.
+    pub parts: Address<f64>,
+    /// Nodes.
+    pub count: i32,
+    /// Stretches of patches: from, to, halvings that are left to the host, first part.
+    pub nodes: [[i32; 4]; MOST_NODES],
+}
+
+/// Of the kernels `mesh_pack` and `mesh_unpack`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Transfer<R> {
+    /// The bank.
+    pub level: Address<R>,
+    /// `[group][count][row][512]`; the last group may have fewer rows.
+    pub packed: Address<R>,
+    /// The rows, one a block.
+    pub rows: Address<i32>,
+    /// `[row]`: set where a row changes.
+    pub stale: Address<u8>,
+    /// First component.
+    pub first: i32,
+    /// Components.
+    pub count: i32,
+    /// Rows of a group.
+    pub group: i32,
+    /// Rows.
+    pub total: i32,
+}
+
+/// Of the kernels of the topology that give the patches of a level their parents, places and children.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Adopt {
+    /// The level's rows, octet by octet.
+    pub rows: Address<i32>,
+    /// `[count / 8]`.
+    pub parents: Address<i32>,
+    /// `[count]`: what becomes of `first_child`.
+    pub children: Address<i32>,
+    /// Parents, `[row]`.
+    pub parent: Address<i32>,
+    /// Index and level, `[row][4]`.
+    pub index: Address<i32>,
+    /// First children, `[row]`.
+    pub first_child: Address<i32>,
+    /// The level.
+    pub level: i32,
+    /// Rows.
+    pub count: i32,
+}
+
+/// Of the kernel `topology_set`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Set {
+    /// The rows, `[count]`.
+    pub rows: Address<i32>,
+    /// `[count][width]`.
+    pub values: Address<i32>,
+    /// `[row][width]`.
+    pub table: Address<i32>,
+    /// Entries of a row.
+    pub width: i32,
+    /// Rows.
+    pub count: i32,
+}
+
+/// Of the kernel `topology_link`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Link {
+    /// The rows, `[count]`.
+    pub rows: Address<i32>,
+    /// Parents, `[row]`.
+    pub parent: Address<i32>,
+    /// Index and level, `[row][4]`.
+    pub index: Address<i32>,
+    /// First children, `[row]`.
+    pub first_child: Address<i32>,
+    /// Neighbours, `[row][28]`, to be made.
+    pub neighbours: Address<i32>,
+    /// Rows.
+    pub count: i32,
+}
+
+/// Of the kernel `topology_scatter`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Scatter {
+    /// The rows, distinct, `[count]`.
+    pub rows: Address<i32>,
+    /// `[count][34]`: entries of all tables.
+    pub words: Address<i32>,
+    /// Neighbours, `[row][28]`.
+    pub neighbours: Address<i32>,
+    /// Parents, `[row]`.
+    pub parent: Address<i32>,
+    /// First children, `[row]`.
+    pub first_child: Address<i32>,
+    /// Index and level, `[row][4]`.
+    pub index: Address<i32>,
+    /// Rows.
+    pub count: i32,
+}
+
+/// Of the kernel `mesh_map`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Map<R> {
+    /// The level's present bank.
+    pub level: Address<R>,
+    /// The rows, one a block.
+    pub rows: Address<i32>,
+    /// `[row]`: set where a row changes.
+    pub stale: Address<u8>,
+    /// The function's parameters.
+    pub values: [f64; 8],
+}
+
+/// A box of a row's cells on its way between ranks.
+#[device]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Zeroable, bytemuck::Pod)]
+#[repr(C)]
+pub struct Piece {
+    /// Cells of the pieces before it in the packed memory.
+    pub before: u64,
+    /// The row.
+    pub row: u32,
+    /// First cell, then length, along x, y, z: four bits each.
+    pub bounds: u32,
+}
+
+/// Of the kernels `mesh_pack_pieces` and `mesh_unpack_pieces`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Pieces<R> {
+    /// The bank.
+    pub level: Address<R>,
+    /// `[piece][field][component][cell]`.
+    pub packed: Address<u8>,
+    /// The pieces, one a block.
+    pub pieces: Address<Piece>,
+    /// `[row]`: set where a row changes.
+    pub stale: Address<u8>,
+    /// Bytes of a cell in all fields.
+    pub width: i64,
+    /// Bytes of a cell in the fields before this one.
+    pub first: i64,
+}
