@@ -81,8 +81,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         faces: [walls(), [FaceText::Periodic, FaceText::Periodic], walls()],
         normal: [2, 4, 8],
         limiter: SlopeLimiter::MonotonizedCentral,
-        physical: eos::is_physical::ITEM,
-        leading: 5,
+        physical: Some((eos::is_physical::ITEM, 5)),
     };
     let plain = FluidProgram {
         method: FluidMethod::default(),

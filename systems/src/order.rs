@@ -30,6 +30,7 @@
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::IntoScheduleConfigs;
 use nestar_engine::Simulation;
+pub use nestar_engine::step::Synchronise;
 use nestar_engine::step::{Phase, StepSet, regrid, step_stands};
 
 macro_rules! sets {
@@ -78,14 +79,6 @@ sets! {
     Correct,
     /// Source terms.
     Sources,
-}
-sets! {
-    /// Sets of the phase `Synchronise`, in order.
-    Synchronise, Synchronise:
-    /// Averages of children.
-    Restrict,
-    /// Flux correction.
-    Correct,
 }
 sets! {
     /// Sets of the phase `Flag`.

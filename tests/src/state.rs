@@ -149,7 +149,7 @@ fn columns(sim: &Simulation, level: usize) -> Vec<Vec<f64>> {
     let fields = sim.world.resource::<FieldRegistry>().operations();
     let mut columns = Vec::new();
     for field in fields {
-        for c in 0..(field.components)(&sim.world).len() {
+        for c in 0..(field.spec)(&sim.world).components.len() {
             let values = (field.extract)(&sim.world, level, c, rows);
             columns.push(match values.expect("the device gives its rows") {
                 Values::F64(values) => values,

@@ -3,7 +3,7 @@
 use super::device::{DeviceTopology, Packing};
 use super::pieces::{Delivery, OnDevice, Packed, Piece};
 use super::pool::{Element, Field, Pool, Storage};
-use super::{Component, travel};
+use super::{Component, Correct, FieldSpec, Prolong, travel};
 use crate::device::DeviceError;
 use crate::field::FaultBox;
 use crate::mesh::faces::Face;
@@ -40,8 +40,8 @@ pub struct FieldOperations {
     pub follow: fn(&mut World, usize, &[u32]),
     /// Fills the rows of [`NewRows`] from the coarser level.
     pub prolong: fn(&mut World),
-    /// The field's components.
-    pub components: fn(&World) -> Vec<Component>,
+    /// The field's declaration.
+    pub spec: fn(&World) -> &FieldSpec,
     /// Sums of the leaf cells of stretches of a level's own patches, `[stretch][component]`.
     pub node_sums: NodeSums,
     /// Bytes reserved.
@@ -88,7 +88,7 @@ impl FieldRegistry {
             name: F::NAME,
             follow: follow::<F>,
             prolong: prolong::<F>,
-            components: |world| world.resource::<Pool<F>>().spec.components.clone(),
+            spec: |world| &world.resource::<Pool<F>>().spec,
             node_sums: super::totals::node_sums::<F>,
             bytes: |world| world.resource::<Pool<F>>().bytes(),
             register_bytes: |world| world.resource::<Pool<F>>().register_bytes(),
@@ -128,6 +128,22 @@ impl FieldRegistry {
     pub fn operations(&self) -> Vec<FieldOperations> {
         self.0.clone()
     }
+
+    /// The operations of the fields of `world` whose declaration is `wanted`, in the order of registration.
+    #[must_use]
+    pub fn of(world: &World, wanted: impl Fn(&FieldSpec) -> bool) -> Vec<FieldOperations> {
+        let fields = world.resource::<Self>().0.iter();
+        let fields = fields.filter(|field| wanted((field.spec)(world)));
+        fields.copied().collect()
+    }
+
+    /// The components that have totals, in the order of registration.
+    #[must_use]
+    pub fn totalled(world: &World) -> Vec<&Component> {
+        let fields = Self::of(world, |spec| spec.in_totals).into_iter();
+        let components = fields.flat_map(|field| &(field.spec)(world).components);
+        components.collect()
+    }
 }
 
 /// The topology tables on the device.
@@ -147,15 +163,26 @@ fn follow<F: Field>(world: &mut World, level: usize, rows: &[u32]) {
         if pool.time(level) != time || rows.len() == topology.rows(level).len() {
             pool.set_time(level, time);
         }
+        let corrected = pool.spec.correct == Correct::Fluxes;
         with_storage!(&mut pool.storage,
-            typed => for pair in level.saturating_sub(1)..=level {
-                typed.registers.rebuild(topology, pair);
+            typed => if corrected {
+                for pair in level.saturating_sub(1)..=level {
+                    typed.registers.rebuild(topology, pair);
+                }
             },
             device => _ = faults.check(device.follow(tables(world), topology, level)));
     });
 }
 
 fn prolong<F: Field>(world: &mut World) {
+    match world.resource::<Pool<F>>().spec.prolong {
+        Prolong::None => {}
+        Prolong::Own(fill) => fill(world),
+        _ => interpolate::<F>(world),
+    }
+}
+
+fn interpolate<F: Field>(world: &mut World) {
     world.resource_scope(|world, mut pool: Mut<Pool<F>>| {
         let new = world.resource::<NewRows>();
         match pool.storage {

@@ -1,7 +1,7 @@
-//! A field's pool: two banks of rows, a clock per level, and the views that kernels read.
+//! A field's pool: its banks of rows, a clock per level, and the views that kernels read.
 
 use super::device::{DeviceBoundaries, DevicePool};
-use super::{FieldSpec, Precision, Registers, Slabs};
+use super::{Beyond, FieldSpec, Precision, Registers, Slabs};
 use crate::device::DeviceError;
 use crate::device::parallel::PerThread;
 use crate::mesh::Topology;
@@ -9,7 +9,7 @@ use bevy_ecs::prelude::*;
 use nestar_device::Real;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::cell::CellState;
-use nestar_kernels::mesh::{Boundaries, GatherScratch, GhostView, Rows};
+use nestar_kernels::mesh::{Boundaries, FaceRule, GatherScratch, GhostView, Rows};
 use std::marker::PhantomData;
 
 /// A registered field: a marker type that names a pool.
@@ -28,8 +28,12 @@ pub trait Element: Real + bytemuck::Pod {
     fn typed(storage: &Storage) -> Option<&TypedPool<Self>>;
     /// As [`Element::typed`], for changing.
     fn typed_mut(storage: &mut Storage) -> Option<&mut TypedPool<Self>>;
+    /// A pool's storage of this type on the host.
+    fn storage(pool: TypedPool<Self>) -> Storage;
     /// The field's test of physical states.
     fn physical(spec: &FieldSpec) -> fn(&[Self]) -> bool;
+    /// What stands beyond a face of the domain, in this precision.
+    fn face(beyond: Beyond) -> FaceRule<Self>;
     /// The rules of the domain's faces, for a pool on a device.
     fn on_device(boundaries: Boundaries<Self>) -> DeviceBoundaries;
 }
@@ -52,8 +56,20 @@ macro_rules! element {
                     None
                 }
             }
+            fn storage(pool: TypedPool<Self>) -> Storage {
+                Storage::$variant(pool)
+            }
             fn physical(spec: &FieldSpec) -> fn(&[Self]) -> bool {
-                spec.$physical
+                spec.physical
+                    .map_or(|_| true, |physical| physical.$physical)
+            }
+            fn face(beyond: Beyond) -> FaceRule<Self> {
+                match beyond {
+                    Beyond::Periodic => FaceRule::Periodic,
+                    Beyond::Outflow => FaceRule::Outflow,
+                    Beyond::Reflecting => FaceRule::Reflecting,
+                    Beyond::Rule(rule) => FaceRule::Rule(rule),
+                }
             }
             fn on_device(boundaries: Boundaries<Self>) -> DeviceBoundaries {
                 DeviceBoundaries::$variant(boundaries)
@@ -61,12 +77,12 @@ macro_rules! element {
         }
     };
 }
-element!(f32, Single, physical_f32);
-element!(f64, Double, physical_f64);
+element!(f32, Single, single);
+element!(f64, Double, double);
 
-/// The two banks of one precision, and the rules beyond the domain's faces.
+/// The banks of one precision, and the rules beyond the domain's faces.
 pub struct TypedPool<R> {
-    banks: [Slabs<R>; 2],
+    banks: Vec<Slabs<R>>,
     /// Ghost rules at the domain's faces.
     pub boundaries: Boundaries<R>,
     /// Flux registers at coarse-fine faces.
@@ -78,7 +94,7 @@ pub struct TypedPool<R> {
     physical: fn(&[R]) -> bool,
 }
 
-/// A pool's values in the precision chosen in the deck.
+/// A pool's values in the precision and on the device that the deck chooses.
 pub enum Storage {
     /// 32-bit values.
     Single(TypedPool<f32>),
@@ -101,16 +117,17 @@ macro_rules! with_storage {
     };
 }
 
-/// What a level's two banks hold.
+/// What a level's time levels hold.
 #[derive(Clone, Copy, Debug)]
 struct BankClock {
     /// The bank that holds the present state.
     current: usize,
-    /// Simulation time of each bank's values.
+    /// Simulation time of each of the first two banks' values.
     times: [f64; 2],
 }
 
-/// The pool of field `F`: rows `[component][8][8][8]`, one per patch, in two banks (before and after the level's step).
+/// The pool of field `F`: rows `[component][8][8][8]`, one per patch, in as many banks as its declaration says; the first one
+/// or two are time levels (before and after the level's step), the others working space.
 #[derive(Resource)]
 pub struct Pool<F: Field> {
     /// The field's declaration.
@@ -123,7 +140,7 @@ pub struct Pool<F: Field> {
 }
 
 impl<F: Field> Pool<F> {
-    /// An empty pool for `levels` levels. `boundaries` gives the rules for the precision asked for.
+    /// An empty pool for `levels` levels with the storage of the same declaration.
     #[must_use]
     pub fn new(spec: FieldSpec, storage: Storage, levels: usize) -> Self {
         let clock = BankClock {
@@ -155,11 +172,11 @@ impl<F: Field> Pool<F> {
         }
     }
 
-    /// Bytes reserved by both banks; on a device, by all that goes along with them.
+    /// Bytes reserved by all banks; on a device, by all that goes along with them.
     #[must_use]
     pub fn bytes(&self) -> usize {
         with_storage!(&self.storage,
-            pool => pool.banks[0].bytes() + pool.banks[1].bytes(),
+            pool => pool.banks.iter().map(Slabs::bytes).sum(),
             device => device.bytes())
     }
 
@@ -218,22 +235,56 @@ impl<F: Field> Pool<F> {
         self.typed::<R>().banks[self.current(level)].rows()
     }
 
-    /// Rows that a step of `level` writes.
+    /// The bank that a step of `level` writes.
+    ///
+    /// # Panics
+    /// If the field has one time level.
     #[must_use]
-    pub fn next<R: Element>(&self, level: usize) -> Rows<'_, R> {
-        self.typed::<R>().banks[1 - self.current(level)].rows()
+    pub fn next_bank(&self, level: usize) -> usize {
+        assert_eq!(self.spec.time_levels, 2, "time levels of `{}`", F::NAME);
+        1 - self.current(level)
     }
 
-    /// The next bank of `level` becomes the present state, of time `time`; its rows are marked as changed.
+    /// Rows that a step of `level` writes.
+    ///
+    /// # Panics
+    /// If the field has one time level.
+    #[must_use]
+    pub fn next<R: Element>(&self, level: usize) -> Rows<'_, R> {
+        self.typed::<R>().banks[self.next_bank(level)].rows()
+    }
+
+    /// The number, among all banks, of bank `n` of the working space.
+    ///
+    /// # Panics
+    /// If the field has no such bank.
+    #[must_use]
+    pub fn scratch_bank(&self, n: usize) -> usize {
+        let bank = self.spec.time_levels + n;
+        assert!(bank < self.spec.banks, "bank {bank} of `{}`", F::NAME);
+        bank
+    }
+
+    /// Rows of bank `n` of the working space.
+    ///
+    /// # Panics
+    /// If the field has no such bank.
+    #[must_use]
+    pub fn scratch<R: Element>(&self, n: usize) -> Rows<'_, R> {
+        self.typed::<R>().banks[self.scratch_bank(n)].rows()
+    }
+
+    /// A step of `level` to time `time` stands: where the field has two time levels the next bank becomes the present state. The
+    /// rows are marked as changed.
     pub fn commit(&mut self, level: usize, time: f64, rows: &[u32]) {
         self.turn(level, time);
         self.touch(rows);
     }
 
-    /// Exchanges the banks of `level`.
+    /// Exchanges the time levels of `level`.
     pub(super) fn turn(&mut self, level: usize, time: f64) {
         let clock = &mut self.clocks[level];
-        clock.current = 1 - clock.current;
+        clock.current = self.spec.time_levels - 1 - clock.current;
         clock.times[clock.current] = time;
     }
 
@@ -287,7 +338,7 @@ impl<F: Field> Pool<F> {
             edges: [topology.domain.left_edge, topology.domain.right_edge],
             boundaries: &typed.boundaries,
             time,
-            limiter: self.spec.prolongation,
+            limiter: self.spec.prolong.limiter(),
             physical: typed.physical,
         }
     }
@@ -304,7 +355,7 @@ impl<F: Field> Pool<F> {
         let clock = self.clocks[level.saturating_sub(1)];
         let (present, next) = (clock.current, 1 - clock.current);
         let (old, new) = (clock.times[next], clock.times[present]);
-        if level == 0 || time >= new || old >= new {
+        if level == 0 || self.spec.time_levels == 1 || time >= new || old >= new {
             return (present, present, 1.0);
         }
         (next, present, (time - old) / (new - old))
@@ -318,7 +369,7 @@ impl<R: Element> TypedPool<R> {
         let components = spec.components.len();
         let length = components * CELLS;
         Self {
-            banks: [Slabs::new(length), Slabs::new(length)],
+            banks: (0..spec.banks).map(|_| Slabs::new(length)).collect(),
             boundaries,
             registers: Registers::new(components, levels),
             gather_scratch: PerThread::new(|| GatherScratch::new(components)),

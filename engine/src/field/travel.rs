@@ -19,11 +19,7 @@ pub(super) fn cell_bytes<F: Field>(world: &World) -> usize {
 }
 
 fn width<F: Field>(pool: &Pool<F>) -> usize {
-    let value = match pool.precision() {
-        Precision::Single => size_of::<f32>(),
-        Precision::Double => size_of::<f64>(),
-    };
-    pool.components() * value
+    pool.components() * pool.precision().bytes()
 }
 
 /// Packs the present state of pieces of rows of `level` that follow each other into `out`, which begins with the first.

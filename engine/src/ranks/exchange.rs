@@ -3,7 +3,7 @@
 use super::RanksError;
 use super::build::Shares;
 use super::halos::{Halos, Kind};
-use crate::field::{FieldOperations, FieldRegistry};
+use crate::field::{Correct, FieldOperations, FieldRegistry, FieldSpec, Restrict};
 use crate::mesh::Topology;
 use crate::step::Phase;
 use bevy_ecs::prelude::*;
@@ -44,7 +44,7 @@ pub fn after(world: &mut World, phase: Phase, level: usize) -> Result<(), RanksE
     match phase {
         // what no system has settled
         Phase::Advance => settle(world)?,
-        Phase::Synchronise => carry(world, &[(level, Kind::Averages)], |_| true)?,
+        Phase::Synchronise => carry(world, &[(level, Kind::Averages)], |_, spec| averaged(spec))?,
         _ => {}
     }
     if matches!(
@@ -67,14 +67,19 @@ pub fn refresh(world: &mut World, level: usize) -> Result<(), RanksError> {
     let stale = take_stale(world, level);
     let partial = world.resource_mut::<Halos>().replace_partial(level, false);
     match stale || partial {
-        true => carry(world, &[(level, Kind::Copies)], |_| true),
+        true => carry(world, &[(level, Kind::Copies)], |_, spec| spec.is_copied()),
         false => Ok(()),
     }
 }
 
 /// Brings the copies up to date whose children this rank owns: where an average is unphysical, a cell keeps its state.
 fn refresh_parents(world: &mut World, level: usize) -> Result<(), RanksError> {
-    carry(world, &[(level, Kind::Parents)], |_| true)
+    carry(world, &[(level, Kind::Parents)], |_, spec| averaged(spec))
+}
+
+/// Whether children's values go into those of their parents.
+fn averaged(spec: &FieldSpec) -> bool {
+    spec.restrict != Restrict::None
 }
 
 /// Whether copies of `level` are out of date; they count as up to date from now on.
@@ -88,10 +93,10 @@ fn start(world: &mut World, level: usize) -> Result<(), RanksError> {
     stale.extend([Some(level), level.checked_sub(1)].into_iter().flatten());
     stale.retain(|&level| take_stale(world, level));
     let of = |kind| stale.iter().map(|&level| (level, kind)).collect::<Vec<_>>();
-    carry(world, &of(Kind::Copies), |field| {
-        field.settles_in_step.is_none()
+    carry(world, &of(Kind::Copies), |field, spec| {
+        field.settles_in_step.is_none() && spec.is_copied()
     })?;
-    let fields = operations(world, |field| field.settles_in_step.is_some());
+    let fields = operations(world, |field, _| field.settles_in_step.is_some());
     world.resource_scope(|world, mut halos: Mut<Halos>| {
         for &level in &stale {
             halos.replace_partial(level, !fields.is_empty());
@@ -109,7 +114,7 @@ fn settle(world: &mut World) -> Result<(), RanksError> {
 fn carry(
     world: &mut World,
     levels: &[(usize, Kind)],
-    which: impl Fn(&FieldOperations) -> bool,
+    which: impl Fn(&FieldOperations, &FieldSpec) -> bool,
 ) -> Result<(), RanksError> {
     let fields = operations(world, which);
     world.resource_scope(|world, mut halos: Mut<Halos>| {
@@ -118,14 +123,20 @@ fn carry(
     })
 }
 
-fn operations(world: &World, which: impl Fn(&FieldOperations) -> bool) -> Vec<FieldOperations> {
+fn operations(
+    world: &World,
+    which: impl Fn(&FieldOperations, &FieldSpec) -> bool,
+) -> Vec<FieldOperations> {
     let mut fields = world.resource::<FieldRegistry>().operations();
-    fields.retain(which);
+    fields.retain(|field| which(field, (field.spec)(world)));
     fields
 }
 
 /// The fluxes through faces of own fine patches go to the rank that owns the coarse patch of `level` before them.
 fn send_fluxes(world: &mut World, level: usize) -> Result<(), RanksError> {
-    let fields = operations(world, |_| true);
+    let fields = operations(world, |_, spec| spec.correct == Correct::Fluxes);
+    if fields.is_empty() {
+        return Ok(());
+    }
     world.resource_scope(|world, mut halos: Mut<Halos>| halos.carry_faces(world, level, &fields))
 }

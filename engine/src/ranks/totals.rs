@@ -16,7 +16,7 @@ use std::ops::Range;
 pub fn totals(world: &World, field: &FieldOperations) -> Result<Vec<f64>, RanksError> {
     let topology = world.resource::<Topology>();
     let ranks = world.resource::<Ranks>();
-    let components = (field.components)(world).len();
+    let components = (field.spec)(world).components.len();
     let mut totals = vec![0.0; components];
     for level in 0..=topology.finest() {
         let volume = topology.domain.cell_volume(level);

@@ -76,7 +76,9 @@ impl Diagnostics {
             let _ = write!(line, ",{patches}");
         }
         let totals = totals(sim)?;
-        let absolute = components(sim).into_iter().map(|c| c.normal_to.is_some());
+        let absolute = FieldRegistry::totalled(&sim.world)
+            .into_iter()
+            .map(|c| c.normal_to.is_some());
         for ((total, initial), absolute) in totals.iter().zip(&self.initial).zip(absolute) {
             let scale = if absolute || *initial == 0.0 {
                 1.0
@@ -138,17 +140,9 @@ fn open(
     file.map_err(Error::file("cannot write", path))
 }
 
-fn components(sim: &Simulation) -> Vec<crate::field::Component> {
-    let operations = sim.world.resource::<FieldRegistry>().operations();
-    operations
-        .iter()
-        .flat_map(|field| (field.components)(&sim.world))
-        .collect()
-}
-
-/// Conserved totals of all fields, component by component.
+/// Totals of all fields that have them, component by component.
 fn totals(sim: &Simulation) -> Result<Vec<f64>, Error> {
-    let operations = sim.world.resource::<FieldRegistry>().operations();
+    let operations = FieldRegistry::of(&sim.world, |spec| spec.in_totals);
     let mut totals = Vec::new();
     for field in &operations {
         totals.extend(ranks::totals(&sim.world, field)?);
@@ -161,7 +155,7 @@ fn header(sim: &Simulation) -> String {
     names.extend(
         (0..=sim.world.resource::<Topology>().max_level).map(|level| format!("patches_{level}")),
     );
-    for component in components(sim) {
+    for component in FieldRegistry::totalled(&sim.world) {
         names.push(format!("total_{}", component.name));
         names.push(format!("drift_{}", component.name));
     }

@@ -73,9 +73,9 @@ pub(super) fn levels(sim: &Simulation, fields: &[FieldOperations]) -> Vec<store:
             &component.long_name,
         )
     };
-    let components: Vec<Component> = fields
+    let components: Vec<&Component> = fields
         .iter()
-        .flat_map(|field| (field.components)(&sim.world))
+        .flat_map(|field| &(field.spec)(&sim.world).components)
         .collect();
     (0..=topology.finest())
         .map(|level| {
@@ -88,7 +88,7 @@ pub(super) fn levels(sim: &Simulation, fields: &[FieldOperations]) -> Vec<store:
                     cell_width: topology.domain.cell_width(level),
                     patches: topology.count(level) as u64,
                 },
-                fields: components.iter().map(header).collect(),
+                fields: components.iter().copied().map(header).collect(),
             }
         })
         .collect()

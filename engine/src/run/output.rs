@@ -217,7 +217,7 @@ impl Output {
         let start = Instant::now();
         self.settle()?;
         let clock = sim.world.resource::<Levels>().clock(0);
-        let fields = sim.world.resource::<FieldRegistry>().operations();
+        let fields = FieldRegistry::of(&sim.world, |spec| spec.stored);
         let share = self.begin(sim, diagnostics, &fields)?;
         let sent = share.and_then(|share| self.send(sim, &fields, share));
         match sent {

@@ -116,11 +116,7 @@ fn open(sim: &mut Simulation, path: &Path) -> Result<(Snapshot, State), Error> {
 
 /// Whether the attribute `restart` fits the rest of the snapshot.
 fn check_state(sim: &Simulation, snapshot: &Snapshot, state: &State) -> Result<(), Error> {
-    let fields = sim.world.resource::<FieldRegistry>().operations();
-    let components: usize = fields
-        .iter()
-        .map(|field| (field.components)(&sim.world).len())
-        .sum();
+    let components = FieldRegistry::totalled(&sim.world).len();
     let levels = snapshot.levels().len();
     let clocks = state.clocks.iter().take(levels);
     let times: Vec<f64> = clocks
@@ -269,18 +265,18 @@ struct Part {
 
 /// The parts of the shards of a level that has `total` patches, `own` of them on this rank.
 fn parts(sim: &Simulation, own: &Range<usize>, total: usize) -> Vec<Part> {
-    let fields = sim.world.resource::<FieldRegistry>().operations();
+    let fields = FieldRegistry::of(&sim.world, |spec| spec.stored);
     let shard = Snapshot::shard_patches(total);
     let mut parts = Vec::new();
     let mut first = own.start;
     while first < own.end {
         let end = (first + 1).next_multiple_of(shard).min(own.end);
         for field in &fields {
-            let components = (field.components)(&sim.world).into_iter().enumerate();
+            let components = (field.spec)(&sim.world).components.iter().enumerate();
             parts.extend(components.map(|(c, component)| Part {
                 field: *field,
                 component: c,
-                name: component.name,
+                name: component.name.clone(),
                 patches: first..end,
             }));
         }

@@ -119,7 +119,7 @@ pub(super) fn arrays(
         visit(name, values)?;
     }
     for field in fields {
-        for (c, component) in (field.components)(&sim.world).iter().enumerate() {
+        for (c, component) in (field.spec)(&sim.world).components.iter().enumerate() {
             visit(
                 &component.name,
                 (field.extract)(&sim.world, level, c, rows)?,
@@ -214,10 +214,10 @@ fn sizes(sim: &Simulation, fields: &[FieldOperations]) -> Vec<(String, usize)> {
     let structure = [(ORIGIN.to_string(), 12), (LEAF.to_string(), 1)];
     let components = fields
         .iter()
-        .flat_map(|field| (field.components)(&sim.world));
+        .flat_map(|field| &(field.spec)(&sim.world).components);
     structure
         .into_iter()
-        .chain(components.map(|component| (component.name, cells)))
+        .chain(components.map(|component| (component.name.clone(), cells)))
         .collect()
 }
 

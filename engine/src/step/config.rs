@@ -1,6 +1,7 @@
 //! The engine's tables of a deck.
 
 use crate::device::DeviceChoice;
+use crate::field::Beyond;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,17 @@ pub enum BoundaryKind {
     Diode,
     /// A state given by formulas of x, y, z and t.
     Inflow,
+}
+
+/// For fields that have no rules of their own: zero gradient unless the face is periodic or reflecting.
+impl From<BoundaryKind> for Beyond {
+    fn from(kind: BoundaryKind) -> Self {
+        match kind {
+            BoundaryKind::Periodic => Self::Periodic,
+            BoundaryKind::Reflecting => Self::Reflecting,
+            _ => Self::Outflow,
+        }
+    }
 }
 
 /// The two faces of an axis: one word for both, or [lower, upper].

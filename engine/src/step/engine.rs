@@ -8,12 +8,16 @@ use super::limits::LevelSteps;
 use super::memory::{self, MemoryGuard, Sharers};
 use super::{
     Driver, Error, Fault, Phase, RunCounters, RunFacts, Schedules, Settings, StepLimits, StepSet,
-    StepVerdict, check_faults, regrid,
+    StepVerdict, Synchronise, check_faults, regrid,
 };
 use crate::device::ComputeDevice;
-use crate::field::device::DeviceTopology;
+use crate::field::TypedPool;
+use crate::field::device::{DevicePool, DeviceTopology};
 use crate::field::operations::{SkippedCorrections, correct, restrict};
-use crate::field::{FaultBox, Field, FieldRegistry, FieldSpec, Pool, Precision, Storage};
+use crate::field::{
+    Beyond, Correct, Element, FaultBox, Field, FieldRegistry, FieldSpec, Pool, Precision, Restrict,
+    Storage,
+};
 use crate::mesh::{Changes, Domain, LevelClock, Levels, NewRows, RefineRequests, Topology, audit};
 use crate::ranks::{Halos, Ranks, Shares};
 use bevy_ecs::prelude::*;
@@ -21,6 +25,7 @@ use bevy_ecs::schedule::IntoScheduleConfigs;
 use bevy_ecs::system::ScheduleSystem;
 use checks::{check_courant, check_domain, check_mesh};
 use nestar_deck::Deck;
+use nestar_kernels::mesh::Boundaries;
 
 /// A piece of physics or of a scenario: registers fields, systems, limits and its table of the deck.
 pub trait Plugin {
@@ -117,19 +122,49 @@ impl Simulation {
         self.settings.mesh.max_level + 1
     }
 
-    /// Registers field `F`: its pool, and restriction and flux correction in the sets given.
-    pub fn register_field<F: Field>(
-        &mut self,
-        spec: FieldSpec,
-        storage: Storage,
-        restrict_in: impl StepSet,
-        correct_in: impl StepSet,
-    ) {
-        let pool = Pool::<F>::new(spec, storage, self.levels());
+    /// Registers field `F` as `spec` declares it: its pool, in the precision and on the device of the run, and the systems of
+    /// restriction and correction that it asks for.
+    ///
+    /// # Errors
+    /// No pool can be what `spec` says; a boundary rule works on the host only; the device refuses.
+    pub fn register_field<F: Field>(&mut self, spec: FieldSpec) -> Result<(), Error> {
+        spec.check(F::NAME).map_err(Error::Setup)?;
+        let (restrict_by, correct_by) = (spec.restrict, spec.correct);
+        let pool = match self.precision() {
+            Precision::Single => self.pool::<F, f32>(spec)?,
+            Precision::Double => self.pool::<F, f64>(spec)?,
+        };
         self.world.insert_resource(pool);
         self.world.resource_mut::<FieldRegistry>().register::<F>();
-        self.systems_in(restrict_in, restrict::<F>);
-        self.systems_in(correct_in, correct::<F>);
+        if restrict_by == Restrict::Mean {
+            self.systems_in(Synchronise::Restrict, restrict::<F>);
+        }
+        if correct_by == Correct::Fluxes {
+            self.systems_in(Synchronise::Correct, correct::<F>);
+        }
+        Ok(())
+    }
+
+    /// The empty pool of a field.
+    fn pool<F: Field, R: Element>(&self, spec: FieldSpec) -> Result<Pool<F>, Error> {
+        let faces = self.settings.domain.boundary.faces();
+        let beyond = spec.beyond.clone();
+        let beyond = beyond.unwrap_or_else(|| faces.map(|sides| sides.map(Beyond::from)));
+        let boundaries = Boundaries {
+            faces: beyond.map(|sides| sides.map(R::face)),
+            normal: spec.normal_masks(),
+        };
+        let (device, levels) = (
+            &self.world.resource::<ComputeDevice>().device,
+            self.levels(),
+        );
+        let storage = match device {
+            Some(device) => Storage::Device(Box::new(DevicePool::new(
+                device, &spec, boundaries, levels,
+            )?)),
+            None => R::storage(TypedPool::new(&spec, boundaries, levels)),
+        };
+        Ok(Pool::new(spec, storage, levels))
     }
 
     /// Checks that the deck is used up and that the order of all systems is defined.

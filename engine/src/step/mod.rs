@@ -17,5 +17,5 @@ pub use engine::{Plugin, Simulation};
 pub use error::Error;
 pub use faults::{Fault, check_faults};
 pub use limits::StepLimits;
-pub use schedule::{Phase, Schedules, StepSet};
+pub use schedule::{Phase, Schedules, StepSet, Synchronise};
 pub use settings::{RunFacts, Settings, tables};

@@ -41,6 +41,21 @@ pub trait StepSet: SystemSet + Copy {
     fn phase(self) -> Phase;
 }
 
+/// Sets of the phase `Synchronise`, in order; the engine adds systems to them for fields whose declaration asks for it.
+#[derive(SystemSet, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Synchronise {
+    /// Averages of children.
+    Restrict,
+    /// Corrections at coarse-fine faces.
+    Correct,
+}
+
+impl StepSet for Synchronise {
+    fn phase(self) -> Phase {
+        Phase::Synchronise
+    }
+}
+
 /// The systems that one call added to a set. Batches of a set run in the order in which they were added, so that plugins
 /// that touch the same pool have a well-defined order without knowing each other.
 #[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]

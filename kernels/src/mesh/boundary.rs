@@ -2,6 +2,7 @@
 
 use super::{Block, cell_centre};
 use nestar_device::Item;
+use std::sync::Arc;
 
 /// Where a ghost cell lies, for rules that depend on place and time.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +98,7 @@ pub enum FaceRule<R> {
     /// Mirror image; components listed in [`Boundaries::normal`] change sign.
     Reflecting,
     /// A rule for every ghost cell (diode, inflow and users' own).
-    Rule(Box<dyn CellRule<R>>),
+    Rule(Arc<dyn CellRule<R>>),
 }
 
 /// The rules of the six faces and what they need to know of the components.

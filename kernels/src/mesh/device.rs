@@ -96,10 +96,9 @@ pub struct FieldText {
     pub normal: [u64; 3],
     /// Limiter of the interpolation between levels.
     pub limiter: SlopeLimiter,
-    /// A `#[device] fn(&[R; N]) -> bool`: whether the leading N components are physical; the others must be finite.
-    pub physical: &'static Item,
-    /// That N.
-    pub leading: usize,
+    /// A `#[device] fn(&[R; N]) -> bool`: whether the leading N components are physical, and that N; the others must be finite.
+    /// Without it all states are sound.
+    pub physical: Option<(&'static Item, usize)>,
 }
 
 impl FieldText {
@@ -108,7 +107,7 @@ impl FieldText {
     pub fn items(&self) -> Vec<&'static Item> {
         let mut items = super::device_items();
         items.push(nestar_device::math::sum3::ITEM);
-        items.push(self.physical);
+        items.extend(self.physical.map(|(item, _)| item));
         for (_, _, rule) in self.rules() {
             items.extend(&rule.items);
         }
@@ -191,16 +190,18 @@ impl FieldText {
     }
 
     fn physical_text(&self) -> String {
-        let leading: Vec<String> = (0..self.leading).map(|c| format!("u[{c}]")).collect();
+        let Some((item, n)) = self.physical else {
+            return "RS_FN bool physical(const REAL*) { return true; }\n".into();
+        };
+        let leading: Vec<String> = (0..n).map(|c| format!("u[{c}]")).collect();
         format!(
             "RS_FN bool physical(const REAL* u) {{\n\
              \x20 bool finite = true;\n\
              \x20 for (int c = {n}; c < COMPONENTS; ++c) finite = finite && rs::is_finite(u[c]);\n\
              \x20 return finite && ::{}<REAL>(rs::arr<REAL, {n}>{{{{{}}}}});\n\
              }}\n",
-            self.physical.path(),
+            item.path(),
             leading.join(", "),
-            n = self.leading
         )
     }
 

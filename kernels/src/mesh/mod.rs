@@ -28,6 +28,7 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
     items.extend([
         prolong::limited_slope::ITEM,
         prolong::monotonic_factor::ITEM,
+        prolong::unlimited_offsets::ITEM,
         prolong::fine_offsets::ITEM,
         prolong::fine_value::ITEM,
         prolong::between::ITEM,

@@ -3,7 +3,7 @@
 use nestar_device::math::sum3;
 use nestar_device::{Lane, Real, device};
 
-/// Limiters of the prolongation slopes.
+/// Limiters of the slopes between levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlopeLimiter {
     /// The smaller of the two one-sided differences.
@@ -13,6 +13,10 @@ pub enum SlopeLimiter {
     /// Monotonised central difference (van Leer 1977).
     #[default]
     MonotonizedCentral,
+    /// No limiter: the central difference.
+    Central,
+    /// No slope at all.
+    Flat,
 }
 
 impl SlopeLimiter {
@@ -52,26 +56,44 @@ pub fn monotonic_factor<R: Real>(u: R, low: R, high: R, reach: R) -> R {
     if reach > room { room / reach } else { 1.0 }
 }
 
+/// As [`fine_offsets`] by central differences, or 0 where `limiter` is [`SlopeLimiter::Flat`].
+#[device]
+pub fn unlimited_offsets<R: Real>(n: &[R; 6], limiter: u32) -> [R; 3] {
+    if limiter == 3u32 {
+        [
+            0.125 * (n[1] - n[0]),
+            0.125 * (n[3] - n[2]),
+            0.125 * (n[5] - n[4]),
+        ]
+    } else {
+        [0.0, 0.0, 0.0]
+    }
+}
+
 /// The limited slopes of coarse cell `u` from its six neighbours `n` (x-, x+, y-, y+, z-, z+), scaled to be monotonic in
 /// three dimensions and divided by 4: the value of fine cell (±, ±, ±) is `u + sum3(±s0, ±s1, ±s2)`.
 #[device]
 pub fn fine_offsets<R: Real>(u: R, n: &[R; 6], limiter: u32) -> [R; 3] {
-    let sx = 0.25 * limited_slope(u - n[0], n[1] - u, limiter);
-    let sy = 0.25 * limited_slope(u - n[2], n[3] - u, limiter);
-    let sz = 0.25 * limited_slope(u - n[4], n[5] - u, limiter);
-    let low = n[0]
-        .min(n[1])
-        .min(n[2].min(n[3]))
-        .min(n[4].min(n[5]))
-        .min(u);
-    let high = n[0]
-        .max(n[1])
-        .max(n[2].max(n[3]))
-        .max(n[4].max(n[5]))
-        .max(u);
-    let reach = sum3(sx.abs(), sy.abs(), sz.abs());
-    let f = monotonic_factor(u, low, high, reach);
-    [f * sx, f * sy, f * sz]
+    if limiter > 2u32 {
+        unlimited_offsets(n, limiter)
+    } else {
+        let sx = 0.25 * limited_slope(u - n[0], n[1] - u, limiter);
+        let sy = 0.25 * limited_slope(u - n[2], n[3] - u, limiter);
+        let sz = 0.25 * limited_slope(u - n[4], n[5] - u, limiter);
+        let low = n[0]
+            .min(n[1])
+            .min(n[2].min(n[3]))
+            .min(n[4].min(n[5]))
+            .min(u);
+        let high = n[0]
+            .max(n[1])
+            .max(n[2].max(n[3]))
+            .max(n[4].max(n[5]))
+            .max(u);
+        let reach = sum3(sx.abs(), sy.abs(), sz.abs());
+        let f = monotonic_factor(u, low, high, reach);
+        [f * sx, f * sy, f * sz]
+    }
 }
 
 /// Value of the fine cell on side `s` (0 below, 1 above, per axis) of a coarse cell with offsets `o`.

@@ -5,13 +5,14 @@ use super::rule_text::{self, InflowText};
 use crate::fields::{GAS_COMPONENTS, GasModel};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::{Real, device};
-use nestar_engine::field::{FaultBox, FieldSpec};
+use nestar_engine::field::{Beyond, FaultBox};
 use nestar_engine::step::config::BoundaryKind;
 use nestar_engine::{Error, Simulation};
-use nestar_kernels::mesh::{Boundaries, CellRule, FaceRule, GhostCell, RuleText};
+use nestar_kernels::mesh::{CellRule, GhostCell, RuleText};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Names of the faces, as the tables `[inflow.FACE]` spell them.
 pub const FACES: [[&str; 2]; 3] = [
@@ -204,43 +205,34 @@ impl<R: Real> CellRule<R> for Inflow {
 ///
 /// # Errors
 /// A formula of an inflow face is missing or wrong.
-pub fn rules<R: Real>(
-    sim: &mut Simulation,
-    model: &GasModel,
-    spec: &FieldSpec,
-) -> Result<Boundaries<R>, Error> {
+pub fn rules(sim: &mut Simulation, model: &GasModel) -> Result<[[Beyond; 2]; 3], Error> {
     let kinds = sim.settings.domain.boundary.faces();
-    let mut faces = [const { [const { FaceRule::Periodic }; 2] }; 3];
+    let mut faces = [const { [const { Beyond::Periodic }; 2] }; 3];
     for axis in 0..3 {
         for side in 0..2 {
             faces[axis][side] = match kinds[axis][side] {
-                BoundaryKind::Periodic => FaceRule::Periodic,
-                BoundaryKind::Outflow => FaceRule::Outflow,
-                BoundaryKind::Reflecting => FaceRule::Reflecting,
-                BoundaryKind::Diode => FaceRule::Rule(Box::new(Diode)),
+                BoundaryKind::Diode => Beyond::Rule(Arc::new(Diode)),
                 BoundaryKind::Inflow => {
                     let table = format!("inflow.{}", FACES[axis][side]);
                     let faults = sim.world.resource::<FaultBox>().clone();
-                    FaceRule::Rule(Box::new(Inflow::take(
+                    Beyond::Rule(Arc::new(Inflow::take(
                         &mut sim.deck,
                         &table,
                         model,
                         faults,
                     )?))
                 }
+                kind => Beyond::from(kind),
             };
         }
     }
-    Ok(Boundaries {
-        faces,
-        normal: spec.normal_masks(),
-    })
+    Ok(faces)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nestar_kernels::mesh::Block;
+    use nestar_kernels::mesh::{Block, Boundaries, FaceRule};
 
     const DECK: &str = r#"
         [inflow.y_lower]
@@ -253,7 +245,7 @@ mod tests {
     /// A domain that is open below y = 0 as `inflow` says, and has outflow elsewhere.
     fn open_below(inflow: Inflow) -> Boundaries<f64> {
         let mut faces = [const { [const { FaceRule::<f64>::Outflow }; 2] }; 3];
-        faces[1][0] = FaceRule::Rule(Box::new(inflow));
+        faces[1][0] = FaceRule::Rule(Arc::new(inflow));
         Boundaries {
             faces,
             normal: [2, 4, 8],

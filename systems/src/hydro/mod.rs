@@ -14,12 +14,10 @@ pub use config::HydroConfig;
 pub use initial::{InitialState, Primitive, PrimitiveColumns};
 
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
-use crate::order::{Advance, Limit, Synchronise};
+use crate::order::{Advance, Limit};
 use device::GasDevice;
-use nestar_engine::device::ComputeDevice;
-use nestar_engine::field::device::DevicePool;
 use nestar_engine::field::{
-    Component, Element, FieldRegistry, FieldSpec, PhysicalItem, Precision, Storage, TypedPool,
+    Component, Correct, FieldRegistry, FieldSpec, Physical, Pool, Prolong, Storage,
 };
 use nestar_engine::step::RunFacts;
 use nestar_engine::{Error, Plugin, Simulation};
@@ -42,12 +40,14 @@ impl Plugin for Hydro {
             gamma: config.gamma,
             scalars,
         };
-        let storage = match sim.precision() {
-            Precision::Single => storage(sim, &model, &spec, Storage::Single)?,
-            Precision::Double => storage(sim, &model, &spec, Storage::Double)?,
+        let spec = FieldSpec {
+            halo: config.method().ghosts(),
+            beyond: Some(boundary::rules(sim, &model)?),
+            ..spec
         };
+        sim.register_field::<Gas>(spec)?;
         let courant = sim.settings.time.courant;
-        let solver = match &storage {
+        let solver = match &sim.world.resource::<Pool<Gas>>().storage {
             Storage::Device(pool) => HydroSolver::Device(Box::new(GasDevice::new(
                 &config,
                 &model,
@@ -62,7 +62,6 @@ impl Plugin for Hydro {
             gamma: Some(config.gamma),
         });
         sim.world.insert_resource(model);
-        sim.register_field::<Gas>(spec, storage, Synchronise::Restrict, Synchronise::Correct);
         // its step works on the interior while copies travel
         sim.world
             .resource_mut::<FieldRegistry>()
@@ -71,22 +70,6 @@ impl Plugin for Hydro {
         sim.systems_in(Advance::Fluid, systems::fluid);
         Ok(())
     }
-}
-
-/// The empty pool, on the run's device or, as `on_host` makes it, on the host.
-fn storage<R: Element>(
-    sim: &mut Simulation,
-    model: &GasModel,
-    spec: &FieldSpec,
-    on_host: fn(TypedPool<R>) -> Storage,
-) -> Result<Storage, Error> {
-    let rules = boundary::rules::<R>(sim, model, spec)?;
-    let levels = sim.levels();
-    let device = sim.world.resource::<ComputeDevice>().device.clone();
-    Ok(match device {
-        Some(device) => Storage::Device(Box::new(DevicePool::new(&device, spec, rules, levels)?)),
-        None => on_host(TypedPool::new(spec, rules, levels)),
-    })
 }
 
 /// Whether a conserved state has positive density and pressure, and finite values, by the very arithmetic of the solver.
@@ -139,12 +122,17 @@ fn spec(scalars: &[String], prolongation: SlopeLimiter) -> FieldSpec {
     components.extend(scalars.iter().map(scalar));
     FieldSpec {
         components,
-        prolongation,
-        physical_f32: is_physical::<f32>,
-        physical_f64: is_physical::<f64>,
-        physical_device: PhysicalItem {
+        banks: 2,
+        time_levels: 2,
+        prolong: Prolong::Limited(prolongation),
+        correct: Correct::Fluxes,
+        physical: Some(Physical {
+            single: is_physical::<f32>,
+            double: is_physical::<f64>,
             item: eos::is_physical::ITEM,
             leading: GAS_COMPONENTS,
-        },
+        }),
+        in_totals: true,
+        ..FieldSpec::cells(&[])
     }
 }

@@ -24,8 +24,7 @@ fn field(double: bool, components: usize) -> FieldText {
         faces: [periodic(), periodic(), periodic()],
         normal: [2, 4, 8],
         limiter: SlopeLimiter::MonotonizedCentral,
-        physical: eos::is_physical::ITEM,
-        leading: 5,
+        physical: Some((eos::is_physical::ITEM, 5)),
     }
 }
 

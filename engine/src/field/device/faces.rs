@@ -90,13 +90,16 @@ impl DevicePool {
         level: usize,
         faces: &OnDevice,
     ) -> Result<(), DeviceError> {
+        let Some(registers) = self.registers.as_ref().map(|r| r.faces(level)) else {
+            return Ok(());
+        };
         let parameters = Faces {
             faces: faces.list.into(),
             packed: faces.memory.into(),
             stride: (faces.packed.width * REGISTER) as i64,
             before: (faces.packed.first * REGISTER) as i64,
             count: faces.count as i32,
-            ..self.registers.faces(level)
+            ..registers
         };
         self.device
             .launch(kernel, shape(faces.count, 64), &parameters)
@@ -109,6 +112,9 @@ impl DevicePool {
         faces: &[Face],
         mut work: impl FnMut(&Staging, usize, Faces<Number>) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
+        let Some(registers) = self.registers.as_ref().map(|r| r.faces(level)) else {
+            return Ok(());
+        };
         let numbers: Vec<u32> = faces.iter().map(number).collect();
         let length = self.components * REGISTER;
         self.in_chunks(&numbers, length, |staging, first, numbers, transfer| {
@@ -117,7 +123,7 @@ impl DevicePool {
                 packed: transfer.packed.number().into(),
                 stride: (length * self.value_bytes()) as i64,
                 count: numbers.len() as i32,
-                ..self.registers.faces(level)
+                ..registers
             };
             work(staging, first, parameters)
         })

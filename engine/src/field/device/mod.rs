@@ -14,7 +14,7 @@ pub(crate) use faces::number as face_number;
 pub use topology::DeviceTopology;
 pub use transfer::Packing;
 
-use super::{Element, FieldSpec, Precision};
+use super::{Correct, Element, FieldSpec, Precision};
 use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module, Shape};
 use nestar_device::{Item, Number};
 use nestar_kernels::CELLS;
@@ -75,7 +75,7 @@ impl Kernels {
     }
 }
 
-/// A pool's values on a device: two banks of rows `[component][8][8][8]`, each one stretch of addresses that never changes.
+/// A pool's values on a device: banks of rows `[component][8][8][8]`, each one stretch of addresses that never changes.
 ///
 /// Every operation that changes a row sets its byte in `stale`; who keeps values derived from rows clears it. Every operation
 /// that changes a level's rows, or which rows the level has, counts in [`DevicePool::changes`].
@@ -85,10 +85,11 @@ pub struct DevicePool {
     components: usize,
     text: FieldText,
     boundaries: DeviceBoundaries,
-    banks: [Growable<u8>; 2],
+    banks: Vec<Growable<u8>>,
     stale: Growable<u8>,
     fault: Buffer<u32>,
-    registers: DeviceRegisters,
+    /// Where coarse-fine faces are corrected.
+    registers: Option<DeviceRegisters>,
     kernels: Kernels,
     maps: BTreeMap<String, Kernel>,
     changes: Vec<u64>,
@@ -115,7 +116,7 @@ impl DevicePool {
         let module = device.compile("mesh", &source)?;
         let (components, value_bytes) = (spec.components.len(), size_of::<R>());
         let row_bytes = components * CELLS * value_bytes;
-        let fitting = device.memory()?.total as usize / (2 * row_bytes);
+        let fitting = device.memory()?.total as usize / (spec.banks * row_bytes);
         let most_rows = fitting.min(i32::MAX as usize / 8);
         let values = [components, value_bytes];
         Ok(Self {
@@ -124,13 +125,14 @@ impl DevicePool {
             components,
             text,
             boundaries: R::on_device(boundaries),
-            banks: [
-                device.growable(most_rows * row_bytes)?,
-                device.growable(most_rows * row_bytes)?,
-            ],
+            banks: (0..spec.banks)
+                .map(|_| device.growable(most_rows * row_bytes))
+                .collect::<Result<_, _>>()?,
             stale: device.growable(most_rows)?,
             fault: device.buffer(FAULT_WORDS)?,
-            registers: DeviceRegisters::new(device, &module, values, levels, most_rows)?,
+            registers: (spec.correct == Correct::Fluxes)
+                .then(|| DeviceRegisters::new(device, &module, values, levels, most_rows))
+                .transpose()?,
             kernels: Kernels::of(&module)?,
             maps: BTreeMap::new(),
             changes: vec![0; levels],
@@ -171,7 +173,7 @@ impl DevicePool {
         self.most_rows
     }
 
-    /// Address of bank 0 or 1, `[row][component][8][8][8]`.
+    /// Address of a bank, `[row][component][8][8][8]`.
     #[must_use]
     pub fn bank(&self, bank: usize) -> u64 {
         self.banks[bank].address()
@@ -180,7 +182,7 @@ impl DevicePool {
     /// Bytes of the flux registers.
     #[must_use]
     pub fn register_bytes(&self) -> usize {
-        self.registers.bytes()
+        self.registers.as_ref().map_or(0, DeviceRegisters::bytes)
     }
 
     /// Address of the bytes, one a row, that say whether a row has changed since somebody cleared them.
@@ -202,14 +204,12 @@ impl DevicePool {
     /// Where the fluxes through the coarse-fine faces of `level` go.
     #[must_use]
     pub fn register_view(&self, level: usize) -> RegisterView {
-        self.registers.view(level)
+        let registers = self.registers.as_ref();
+        registers.map_or_else(RegisterView::default, |r| r.view(level))
     }
 
     fn value_bytes(&self) -> usize {
-        match self.precision {
-            Precision::Single => 4,
-            Precision::Double => 8,
-        }
+        self.precision.bytes()
     }
 
     fn row_bytes(&self) -> usize {
@@ -219,8 +219,8 @@ impl DevicePool {
     /// Bytes of device memory in use.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let banks = self.banks[0].bytes() + self.banks[1].bytes();
-        banks + self.stale.bytes() + self.registers.bytes()
+        let banks: usize = self.banks.iter().map(Growable::bytes).sum();
+        banks + self.stale.bytes() + self.register_bytes()
     }
 
     /// Grows to `rows` rows.
@@ -234,7 +234,9 @@ impl DevicePool {
                 bank.grow(rows * bytes)?;
             }
             self.stale.grow(rows)?;
-            self.registers.grow(rows)?;
+            if let Some(registers) = &mut self.registers {
+                registers.grow(rows)?;
+            }
             self.rows = rows;
         }
         Ok(())
@@ -294,9 +296,8 @@ fn field_text<R: Element>(
         components: spec.components.len(),
         faces,
         normal: boundaries.normal,
-        limiter: spec.prolongation,
-        physical: spec.physical_device.item,
-        leading: spec.physical_device.leading,
+        limiter: spec.prolong.limiter(),
+        physical: spec.physical.map(|test| (test.item, test.leading)),
     })
 }
 

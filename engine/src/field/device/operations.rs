@@ -1,6 +1,6 @@
 //! What the engine does with a field, on the device.
 
-use super::{DevicePool, DeviceTopology, DeviceView, shape};
+use super::{DevicePool, DeviceRegisters, DeviceTopology, DeviceView, shape};
 use crate::device::DeviceError;
 use crate::mesh::{LevelClock, Topology};
 use nestar_device::Number;
@@ -17,7 +17,10 @@ impl DevicePool {
     ) -> Result<(), DeviceError> {
         self.grow(tables.capacity())?;
         self.changed(level);
-        self.registers.follow(tables, topology, level)
+        match &mut self.registers {
+            Some(registers) => registers.follow(tables, topology, level),
+            None => Ok(()),
+        }
     }
 
     /// Fills the new rows of `level` by interpolation; `view` gathers on that level, whose present bank is `bank`.
@@ -79,7 +82,9 @@ impl DevicePool {
         bank: usize,
     ) -> Result<(), DeviceError> {
         let (bank, stale) = (self.bank(bank).into(), self.stale().into());
-        if self.registers.correct(tables, bank, stale, clock)? {
+        if let Some(registers) = &self.registers
+            && registers.correct(tables, bank, stale, clock)?
+        {
             self.changed(clock.level);
         }
         Ok(())
@@ -88,11 +93,15 @@ impl DevicePool {
     /// A step of `level` of length `dt` stands.
     pub(super) fn commit(&mut self, level: usize, dt: f64) -> Result<(), DeviceError> {
         self.changed(level);
-        self.registers.commit(level, dt)
+        match &mut self.registers {
+            Some(registers) => registers.commit(level, dt),
+            None => Ok(()),
+        }
     }
 
     /// Corrections left out since the start because they would have made a cell unphysical.
     pub(in crate::field) fn skipped(&self) -> Result<u64, DeviceError> {
-        self.registers.skipped()
+        let skipped = self.registers.as_ref().map(DeviceRegisters::skipped);
+        skipped.unwrap_or(Ok(0))
     }
 }

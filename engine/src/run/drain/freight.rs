@@ -59,8 +59,8 @@ impl Freight {
     pub fn of(sim: &Simulation, fields: &[FieldOperations], sink: &impl Sink) -> Self {
         let topology = sim.world.resource::<Topology>();
         let names = |field: &FieldOperations| {
-            let components = (field.components)(&sim.world).into_iter();
-            components.map(|component| component.name).collect()
+            let components = (field.spec)(&sim.world).components.iter();
+            components.map(|component| component.name.clone()).collect()
         };
         let mut freight = Self {
             rows: Vec::with_capacity(topology.patches()),
@@ -145,9 +145,5 @@ impl Freight {
 
 /// Bytes of one component of a patch.
 pub(in crate::run) fn patch_bytes(precision: Precision) -> usize {
-    CELLS
-        * match precision {
-            Precision::Single => 4,
-            Precision::Double => 8,
-        }
+    CELLS * precision.bytes()
 }

@@ -2,20 +2,15 @@
 
 use super::{Departure, Drain, Part, Ring, Sink, depart};
 use crate::device::{ComputeDevice, Device, DeviceKind};
-use crate::field::device::DevicePool;
-use crate::field::{
-    Component, Element, Field, FieldRegistry, FieldSpec, PhysicalItem, Pool, Precision, Storage,
-};
+use crate::field::{Element, Field, FieldRegistry, FieldSpec, Pool, Precision};
 use crate::mesh::Topology;
 use crate::mesh::nesting::Changes;
 use crate::step::config::MeshSettings;
 use crate::step::{Error, Simulation, regrid};
 use nestar_deck::Deck;
-use nestar_device::{Real, device};
+use nestar_device::Real;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::cell::CellState;
-use nestar_kernels::mesh::prolong::SlopeLimiter;
-use nestar_kernels::mesh::{Boundaries, FaceRule};
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values};
 use std::sync::{Arc, Mutex};
 
@@ -40,32 +35,6 @@ struct Dust;
 impl Field for Dust {
     const NAME: &'static str = "dust";
     type Cell<R: Real> = Grain<R>;
-}
-
-/// Whether a state is physical.
-#[device]
-fn sound<R: Real>(u: &[R; 1]) -> bool {
-    u[0] > -1.0
-}
-
-fn spec() -> FieldSpec {
-    let component = |name: &str| Component {
-        name: name.into(),
-        units: "1".into(),
-        dimension: [0; 3],
-        long_name: "a component".into(),
-        normal_to: None,
-    };
-    FieldSpec {
-        components: NAMES.map(component).to_vec(),
-        prolongation: SlopeLimiter::Minmod,
-        physical_f32: |u| u.first_chunk().is_some_and(sound),
-        physical_f64: |u| u.first_chunk().is_some_and(sound),
-        physical_device: PhysicalItem {
-            item: sound::ITEM,
-            leading: 1,
-        },
-    }
 }
 
 /// Values of a level that nobody takes for those of another time.
@@ -111,14 +80,8 @@ fn run<R: Element>(kind: DeviceKind, settings: &str) -> Option<(Simulation, Devi
     };
     let mut sim = Simulation::new(deck, mesh).unwrap_or_else(|e| panic!("{e}"));
     let device = sim.world.resource::<ComputeDevice>().device.clone()?;
-    let boundaries = Boundaries::<R> {
-        faces: [const { [FaceRule::Periodic, FaceRule::Periodic] }; 3],
-        normal: [0; 3],
-    };
-    let pool = DevicePool::new(&device, &spec(), boundaries, 2).unwrap_or_else(|e| panic!("{e}"));
-    let pool = Pool::<Dust>::new(spec(), Storage::Device(Box::new(pool)), 2);
-    sim.world.insert_resource(pool);
-    sim.world.resource_mut::<FieldRegistry>().register::<Dust>();
+    let registered = sim.register_field::<Dust>(FieldSpec::cells(&NAMES));
+    registered.unwrap_or_else(|e| panic!("{e}"));
     regrid::create_root(&mut sim.world);
     let changes = Changes {
         refine: sim.world.resource::<Topology>().rows(0)[..140].to_vec(),

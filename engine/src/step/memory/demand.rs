@@ -1,7 +1,7 @@
 //! What the patches asked for will take: of the whole run by a rule, on a rank by foresight.
 
-use crate::field::{FieldOperations, FieldRegistry};
-use crate::mesh::{CELLS, Topology};
+use crate::field::{Correct, FieldOperations, FieldRegistry, FieldSpec, Precision};
+use crate::mesh::Topology;
 use crate::ranks::Ranks;
 use crate::step::Settings;
 use crate::step::config::PrecisionChoice;
@@ -12,8 +12,6 @@ use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
 pub(super) const TABLES: u64 = 176;
 /// Bytes of a row in what says which faces have registers.
 const SLOTS: u64 = 48;
-/// Banks of every row: before and after the level's step.
-const BANKS: u64 = 2;
 /// Rows that a pool grows by.
 const SLAB: u64 = 128;
 /// Values of a component in the registers of a coarse-fine face: the coarse flux, and for each of four fine faces the first
@@ -22,15 +20,15 @@ const FACE_VALUES: u64 = (FACE + 4 * 3 * QUARTER) as u64;
 /// Most coarse-fine faces that an octet has, and that its coming or going makes.
 const FACES: u64 = 6;
 
-/// Bytes of one value of every component of all fields.
-fn cell_bytes(world: &World) -> u64 {
-    let fields = world.resource::<FieldRegistry>().operations();
-    let components = |field: &FieldOperations| (field.components)(world).len() as u64;
-    let size = match world.resource::<Settings>().run.precision {
-        PrecisionChoice::Single => 4,
-        PrecisionChoice::Double => 8,
+/// The sum of `bytes` of a declaration, in the run's precision, over all fields.
+fn sum_of_fields(world: &World, bytes: impl Fn(&FieldSpec, Precision) -> usize) -> u64 {
+    let precision = match world.resource::<Settings>().run.precision {
+        PrecisionChoice::Single => Precision::Single,
+        PrecisionChoice::Double => Precision::Double,
     };
-    fields.iter().map(components).sum::<u64>() * size
+    let fields = world.resource::<FieldRegistry>().operations();
+    let bytes = |field: &FieldOperations| bytes((field.spec)(world), precision) as u64;
+    fields.iter().map(bytes).sum()
 }
 
 /// Bytes that the fields and the tables take with `rows` rows, by a rule that is the same on every device: a run that a limit
@@ -38,8 +36,8 @@ fn cell_bytes(world: &World) -> u64 {
 #[must_use]
 pub fn needed(world: &World, rows: usize) -> u64 {
     let rows = rows as u64;
-    let values = rows.next_multiple_of(SLAB) * BANKS * CELLS as u64;
-    values * cell_bytes(world) + rows * TABLES
+    let row = sum_of_fields(world, FieldSpec::row_bytes);
+    rows.next_multiple_of(SLAB) * row + rows * TABLES
 }
 
 /// Rows of the whole hierarchy when `refined` patches have got children and `coarsened` have lost theirs, on one rank or on
@@ -145,7 +143,11 @@ impl<'a> Demand<'a> {
     /// What registers will take: each octet that comes or goes makes six coarse-fine faces at most.
     fn register_bytes(&self, refined: u64, rows: usize) -> u64 {
         // buffers are made an eighth longer than they must be
-        let octet = FACES * FACE_VALUES * cell_bytes(self.world) * 9 / 8;
+        let value = sum_of_fields(self.world, |spec, precision| match spec.correct {
+            Correct::Fluxes => spec.components.len() * precision.bytes(),
+            Correct::None => 0,
+        });
+        let octet = FACES * FACE_VALUES * value * 9 / 8;
         let all = rows as u64 / 8 * octet + rows as u64 * SLOTS;
         all.min(self.registers + (refined + self.coarsened) * octet)
     }
@@ -162,7 +164,8 @@ impl<'a> Demand<'a> {
         let most = off.min(all as f64) as u64 + refined + self.coarsened;
         let own = all.div_ceil(self.ranks);
         let octets = most.min(self.now.own) + most.min(own);
-        8 * octets * CELLS as u64 * cell_bytes(self.world)
+        let row = |spec: &FieldSpec, p: Precision| spec.row_values() * p.bytes();
+        8 * octets * sum_of_fields(self.world, row)
     }
 }
 

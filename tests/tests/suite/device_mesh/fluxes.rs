@@ -1,7 +1,7 @@
 //! Flux registers and the correction.
 
 use super::on_all;
-use super::twins::{COMPONENTS, Case, Fluid, LEVELS, Number, Twins};
+use super::twins::{COMPONENTS, Case, Element, Fluid, LEVELS, Twins};
 use bevy_ecs::system::RunSystemOnce;
 use nestar::device_runtime::{Address, device};
 use nestar::engine::device::{Buffer, Device, Shape};
@@ -38,7 +38,7 @@ struct Fluxes<R> {
 }
 
 /// Random fluxes through all faces of a level's patches, `[row][face]`: some steady, a few very large.
-fn fluxes<R: Number>(twins: &mut Twins, level: usize, length: usize) -> Vec<R> {
+fn fluxes<R: Element>(twins: &mut Twins, level: usize, length: usize) -> Vec<R> {
     let faces = 6 * twins.topology().rows(level).len();
     let mut values = Vec::with_capacity(faces * length);
     for _ in 0..faces {
@@ -48,7 +48,7 @@ fn fluxes<R: Number>(twins: &mut Twins, level: usize, length: usize) -> Vec<R> {
     values
 }
 
-fn put_on_host<R: Number>(twins: &Twins, level: usize, coarse: &[R], fine: &[R]) {
+fn put_on_host<R: Element>(twins: &Twins, level: usize, coarse: &[R], fine: &[R]) {
     let registers = &twins.pools()[0].typed::<R>().registers;
     for (n, &row) in twins.topology().rows(level).iter().enumerate() {
         for face in 0..6 {
@@ -65,7 +65,7 @@ fn put_on_host<R: Number>(twins: &Twins, level: usize, coarse: &[R], fine: &[R])
     }
 }
 
-fn put_on_device<R: Number>(twins: &Twins, level: usize, coarse: &[R], fine: &[R]) {
+fn put_on_device<R: Element>(twins: &Twins, level: usize, coarse: &[R], fine: &[R]) {
     let (pool, device) = (twins.pools()[1].device(), &twins.device);
     let kernel = KERNEL.replace("FLUXES", &Fluxes.path());
     let module = device.compile("fluxes", &pool.program(&[Fluxes], &[&kernel]));
@@ -95,7 +95,7 @@ fn put_on_device<R: Number>(twins: &Twins, level: usize, coarse: &[R], fine: &[R
 }
 
 /// A step of `level` with its fluxes, those of the finer levels inside it, and the correction.
-fn advance<R: Number>(twins: &mut Twins, level: usize, dt: f64) {
+fn advance<R: Element>(twins: &mut Twins, level: usize, dt: f64) {
     if twins.topology().rows(level).is_empty() {
         return;
     }
@@ -127,7 +127,7 @@ fn advance<R: Number>(twins: &mut Twins, level: usize, dt: f64) {
 }
 
 /// Returns how many corrections were too large.
-fn correcting<R: Number>(case: &Case, device: &Device) -> u64 {
+fn correcting<R: Element>(case: &Case, device: &Device) -> u64 {
     let mut twins = Twins::refined::<R>(case, device);
     advance::<R>(&mut twins, 0, 0.02);
     let skipped = |n: usize| skipped_corrections(&twins.sims[n].world);

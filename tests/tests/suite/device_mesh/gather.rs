@@ -1,7 +1,7 @@
 //! Ghost cells.
 
 use super::on_all;
-use super::twins::{COMPONENTS, Case, LEVELS, Number, Twins, compare};
+use super::twins::{COMPONENTS, Case, Element, LEVELS, Twins, compare};
 use nestar::device_runtime::{Address, device};
 use nestar::engine::device::{Buffer, Device, Shape};
 use nestar::kernels::mesh::gather::{Target, gather};
@@ -31,7 +31,7 @@ struct Gathered<R> {
     work: Address<R>,
 }
 
-fn on_host<R: Number>(view: &GhostView<R>, rows: &[u32], ghosts: usize) -> Vec<R> {
+fn on_host<R: Element>(view: &GhostView<R>, rows: &[u32], ghosts: usize) -> Vec<R> {
     let stride = (8 + 2 * ghosts).pow(3);
     let mut blocks = vec![R::lit(0.0); rows.len() * COMPONENTS * stride];
     let mut scratch = GatherScratch::new(COMPONENTS);
@@ -51,7 +51,7 @@ fn on_host<R: Number>(view: &GhostView<R>, rows: &[u32], ghosts: usize) -> Vec<R
 }
 
 /// With work space the interpolation is shared out by components.
-fn on_device<R: Number>(twins: &Twins, level: usize, ghosts: usize, shared: bool) -> Vec<R> {
+fn on_device<R: Element>(twins: &Twins, level: usize, ghosts: usize, shared: bool) -> Vec<R> {
     let (pool, tables) = (twins.pools()[1], twins.tables());
     let kernels = KERNELS.replace("GATHERED", &Gathered.path());
     let source = pool.device().program(&[Gathered], &[&kernels]);
@@ -88,7 +88,7 @@ fn on_device<R: Number>(twins: &Twins, level: usize, ghosts: usize, shared: bool
 }
 
 /// Between two steps of the coarser level, so that its ghosts are interpolated in time.
-fn gathering<R: Number>(case: &Case, device: &Device) {
+fn gathering<R: Element>(case: &Case, device: &Device) {
     let mut twins = Twins::refined::<R>(case, device);
     for level in 0..LEVELS {
         twins.step::<R>(level, 0.3 / f64::from(1 << level));

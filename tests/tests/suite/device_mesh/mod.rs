@@ -15,7 +15,7 @@ use nestar::kernels::mesh::prolong::SlopeLimiter;
 use nestar::kernels::mesh::{COARSER, OUTSIDE};
 use nestar::prelude::{Conserved, Real, ResMut, device, kinetic_energy};
 use nestar::snapshot::Values;
-use twins::{COMPONENTS, Case, Fluid, LEVELS, Number, Twins};
+use twins::{COMPONENTS, Case, Element, Fluid, LEVELS, Twins};
 
 /// Boxes, faces and limiters of all kinds.
 const CASES: [Case; 4] = [
@@ -76,7 +76,7 @@ fn same_tables(twins: &Twins) {
     }
 }
 
-fn regridding<R: Number>(case: &Case, device: &Device) {
+fn regridding<R: Element>(case: &Case, device: &Device) {
     let twins = Twins::refined::<R>(case, device);
     let topology = twins.topology();
     assert!(!topology.rows(2).is_empty(), "the case refines twice");
@@ -101,7 +101,7 @@ fn tables_and_new_patches_are_the_same() {
     on_all(regridding::<f32>);
 }
 
-fn averaging<R: Number>(case: &Case, device: &Device) {
+fn averaging<R: Element>(case: &Case, device: &Device) {
     let mut twins = Twins::refined::<R>(case, device);
     for level in (0..LEVELS - 1).rev() {
         twins.clock(level, 0.1);
@@ -120,7 +120,7 @@ fn averages_are_the_same() {
     on_all(averaging::<f32>);
 }
 
-fn adding<R: Number>(case: &Case, device: &Device) {
+fn adding<R: Element>(case: &Case, device: &Device) {
     let twins = Twins::refined::<R>(case, device);
     let sums = [0, 1].map(|n| totals(&twins.sims[n].world, &twins.operations()));
     let [host, device] = sums.map(|sums| sums.expect("the device adds up"));
@@ -136,7 +136,7 @@ fn totals_are_the_same() {
     on_all(adding::<f32>);
 }
 
-fn moving<R: Number>(case: &Case, device: &Device) {
+fn moving<R: Element>(case: &Case, device: &Device) {
     let mut twins = Twins::refined::<R>(case, device);
     let operations = twins.operations();
     let rows = twins.topology().rows(1).to_vec();
@@ -177,7 +177,7 @@ fn slow<R: Real>(u: Conserved<R>, rate: R, dt: R) -> Conserved<R> {
     }
 }
 
-fn mapping<R: Number>(case: &Case, device: &Device) {
+fn mapping<R: Element>(case: &Case, device: &Device) {
     let mut twins = Twins::refined::<R>(case, device);
     let before = twins.same::<R>(1, "at first");
     twins.clock(1, 0.1);

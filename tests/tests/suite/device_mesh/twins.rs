@@ -4,21 +4,22 @@ use super::rule::Patchwork;
 use bevy_ecs::prelude::*;
 use nestar::device_runtime::Real;
 use nestar::engine::Simulation;
-use nestar::engine::device::Device;
-use nestar::engine::field::device::{DevicePool, DeviceTopology};
+use nestar::engine::device::{ComputeDevice, Device};
+pub use nestar::engine::field::Element;
+use nestar::engine::field::device::DeviceTopology;
 use nestar::engine::field::{
-    Component, Element, Field, FieldOperations, FieldRegistry, FieldSpec, PhysicalItem, Pool,
-    Storage, TypedPool,
+    Beyond, Component, Correct, Field, FieldOperations, FieldRegistry, FieldSpec, Physical, Pool,
+    Precision, Prolong, Storage,
 };
 use nestar::engine::mesh::{Changes, Clock, LevelClock, Levels, RefineRequests, Topology};
 use nestar::engine::step::config::MeshSettings;
 use nestar::engine::step::{check_faults, regrid};
 use nestar::kernels::hydro::{Conserved, eos};
+use nestar::kernels::mesh::SELF;
 use nestar::kernels::mesh::prolong::SlopeLimiter;
-use nestar::kernels::mesh::{Boundaries, FaceRule, SELF};
-use nestar::systems::order::Synchronise;
 use nestar_deck::Deck;
 use nestar_tests::random::Random;
+use std::sync::Arc;
 
 pub const COMPONENTS: usize = 6;
 pub const LEVELS: usize = 4;
@@ -30,23 +31,6 @@ pub struct Fluid;
 impl Field for Fluid {
     const NAME: &'static str = "fluid";
     type Cell<R: Real> = Conserved<R>;
-}
-
-/// Precisions that a test runs in.
-pub trait Number: Element {
-    fn storage(pool: TypedPool<Self>) -> Storage;
-}
-
-impl Number for f32 {
-    fn storage(pool: TypedPool<Self>) -> Storage {
-        Storage::Single(pool)
-    }
-}
-
-impl Number for f64 {
-    fn storage(pool: TypedPool<Self>) -> Storage {
-        Storage::Double(pool)
-    }
 }
 
 /// What a test runs on.
@@ -61,20 +45,17 @@ pub struct Case {
 }
 
 impl Case {
-    fn boundaries<R: Real>(&self) -> Boundaries<R> {
+    fn beyond(&self) -> [[Beyond; 2]; 3] {
         let face = |axis: usize, side: usize| match self.faces[axis].as_bytes()[side] {
-            b'p' => FaceRule::Periodic,
-            b'o' => FaceRule::Outflow,
-            b'r' => FaceRule::Reflecting,
-            _ => FaceRule::Rule(Box::new(Patchwork)),
+            b'p' => Beyond::Periodic,
+            b'o' => Beyond::Outflow,
+            b'r' => Beyond::Reflecting,
+            _ => Beyond::Rule(Arc::new(Patchwork)),
         };
-        Boundaries {
-            faces: std::array::from_fn(|axis| [face(axis, 0), face(axis, 1)]),
-            normal: [2, 4, 8],
-        }
+        std::array::from_fn(|axis| [face(axis, 0), face(axis, 1)])
     }
 
-    fn deck(&self) -> Deck {
+    fn deck<R: Element>(&self) -> Deck {
         let axes = self.faces.iter().zip(["x", "y", "z"]).map(|(faces, axis)| {
             let kind = if faces.starts_with('p') {
                 "periodic"
@@ -84,9 +65,13 @@ impl Case {
             format!("{axis} = \"{kind}\"")
         });
         let text = format!(
-            "[domain]\ncells = {:?}\nright_edge = [1.0, 1.5, 0.75]\nboundary = {{ {} }}\n[run]\ndevice = \"cpu\"\n",
+            "[domain]\ncells = {:?}\nright_edge = [1.0, 1.5, 0.75]\nboundary = {{ {} }}\n[run]\ndevice = \"cpu\"\nprecision = \"{}\"\n",
             self.cells,
-            axes.collect::<Vec<_>>().join(", ")
+            axes.collect::<Vec<_>>().join(", "),
+            match R::PRECISION {
+                Precision::Single => "single",
+                Precision::Double => "double",
+            }
         );
         Deck::parse("case.toml", &text).expect("the deck is well formed")
     }
@@ -97,7 +82,7 @@ fn physical<R: Real>(u: &[R]) -> bool {
     gas && u[5..].iter().all(|v| Real::is_finite(*v))
 }
 
-fn spec(limiter: SlopeLimiter) -> FieldSpec {
+fn spec(case: &Case) -> FieldSpec {
     let component = |n: usize| Component {
         name: format!("c{n}"),
         units: "1".into(),
@@ -107,13 +92,18 @@ fn spec(limiter: SlopeLimiter) -> FieldSpec {
     };
     FieldSpec {
         components: (0..COMPONENTS).map(component).collect(),
-        prolongation: limiter,
-        physical_f32: physical::<f32>,
-        physical_f64: physical::<f64>,
-        physical_device: PhysicalItem {
+        banks: 2,
+        time_levels: 2,
+        prolong: Prolong::Limited(case.limiter),
+        correct: Correct::Fluxes,
+        physical: Some(Physical {
+            single: physical::<f32>,
+            double: physical::<f64>,
             item: eos::is_physical::ITEM,
             leading: 5,
-        },
+        }),
+        beyond: Some(case.beyond()),
+        ..FieldSpec::cells(&[])
     }
 }
 
@@ -126,26 +116,22 @@ pub struct Twins {
 
 impl Twins {
     /// Two worlds without patches.
-    pub fn new<R: Number>(case: &Case, device: &Device) -> Self {
+    pub fn new<R: Element>(case: &Case, device: &Device) -> Self {
         let sim = |on_device: bool| {
             let mesh = MeshSettings {
                 max_level: LEVELS - 1,
                 regrid_interval: vec![1; LEVELS],
             };
-            let mut sim = Simulation::new(case.deck(), mesh).expect("the deck is sound");
-            let (spec, boundaries) = (spec(case.limiter), case.boundaries::<R>());
-            let storage = if on_device {
+            let mut sim = Simulation::new(case.deck::<R>(), mesh).expect("the deck is sound");
+            if on_device {
                 let domain = sim.world.resource::<Topology>().domain;
                 let tables = DeviceTopology::new(device, domain, LEVELS);
                 sim.world
                     .insert_resource(tables.unwrap_or_else(|e| panic!("{e}")));
-                let pool = DevicePool::new(device, &spec, boundaries, LEVELS);
-                Storage::Device(Box::new(pool.unwrap_or_else(|e| panic!("{e}"))))
-            } else {
-                R::storage(TypedPool::new(&spec, boundaries, LEVELS))
-            };
-            let (restrict, correct) = (Synchronise::Restrict, Synchronise::Correct);
-            sim.register_field::<Fluid>(spec, storage, restrict, correct);
+                sim.world.resource_mut::<ComputeDevice>().device = Some(device.clone());
+            }
+            let registered = sim.register_field::<Fluid>(spec(case));
+            registered.unwrap_or_else(|e| panic!("{e}"));
             sim
         };
         Self {
@@ -156,7 +142,7 @@ impl Twins {
     }
 
     /// Two worlds with a few random refinements, filled.
-    pub fn refined<R: Number>(case: &Case, device: &Device) -> Self {
+    pub fn refined<R: Element>(case: &Case, device: &Device) -> Self {
         let mut twins = Self::new::<R>(case, device);
         twins.each(|sim| regrid::create_root(&mut sim.world));
         twins.fill::<R>(0);
@@ -246,7 +232,7 @@ impl Twins {
     }
 
     /// Random rows, `[row][component][512]`.
-    pub fn rows<R: Number>(&mut self, rows: usize) -> Vec<R> {
+    pub fn rows<R: Element>(&mut self, rows: usize) -> Vec<R> {
         let mut values = vec![R::lit(0.0); rows * ROW];
         for row in values.chunks_exact_mut(ROW) {
             for cell in 0..512 {
@@ -259,7 +245,7 @@ impl Twins {
     }
 
     /// Fills the present bank of a level at random.
-    pub fn fill<R: Number>(&mut self, level: usize) {
+    pub fn fill<R: Element>(&mut self, level: usize) {
         let rows = self.topology().rows(level).to_vec();
         let values = self.rows::<R>(rows.len());
         self.each(|sim| {
@@ -270,7 +256,7 @@ impl Twins {
     }
 
     /// A step of a level of length `dt` to a random state.
-    pub fn step<R: Number>(&mut self, level: usize, dt: f64) {
+    pub fn step<R: Element>(&mut self, level: usize, dt: f64) {
         let rows = self.topology().rows(level).to_vec();
         let time = self.sims[0].world.resource::<Levels>().time(level) + dt;
         self.each(|sim| {
@@ -311,7 +297,7 @@ impl Twins {
     }
 
     /// The present state of a level in both worlds is the same; returns it.
-    pub fn same<R: Number>(&self, level: usize, what: &str) -> Vec<R> {
+    pub fn same<R: Element>(&self, level: usize, what: &str) -> Vec<R> {
         let rows = self.topology().rows(level);
         let [host, device] = self.pools().map(|pool| pool.host::<R>(level, rows));
         let (host, device) = (host.expect("a copy"), device.expect("a copy"));
@@ -328,7 +314,7 @@ impl Twins {
 }
 
 /// Compares bit by bit.
-pub fn compare<R: Number>(host: &[R], device: &[R], place: impl Fn(usize) -> String) {
+pub fn compare<R: Element>(host: &[R], device: &[R], place: impl Fn(usize) -> String) {
     assert_eq!(host.len(), device.len(), "{}", place(0));
     let differs = |(a, b): (&R, &R)| a.bits() != b.bits();
     let wrong = host

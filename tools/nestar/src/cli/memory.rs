@@ -2,24 +2,14 @@
 
 use nestar::engine::Simulation;
 pub use nestar::engine::device::shown;
-use nestar::engine::field::{FieldRegistry, Precision};
-use nestar::engine::mesh::{CELLS, Topology};
-
-/// Banks of every row: before and after the level's step.
-pub const BANKS: usize = 2;
+use nestar::engine::field::{FieldOperations, FieldRegistry};
+use nestar::engine::mesh::Topology;
 
 /// Bytes of one patch in the pools of all fields.
 pub fn patch_bytes(sim: &Simulation) -> u64 {
     let fields = sim.world.resource::<FieldRegistry>().operations();
-    let components: usize = fields
-        .iter()
-        .map(|field| (field.components)(&sim.world).len())
-        .sum();
-    let size = match sim.precision() {
-        Precision::Single => size_of::<f32>(),
-        Precision::Double => size_of::<f64>(),
-    };
-    (components * CELLS * BANKS * size) as u64
+    let bytes = |field: &FieldOperations| (field.spec)(&sim.world).row_bytes(sim.precision());
+    fields.iter().map(bytes).sum::<usize>() as u64
 }
 
 /// Patches of the root grid.

@@ -99,7 +99,7 @@ fn patches(sim: &nestar::engine::Simulation) -> Vec<[u8; LENGTH]> {
         let rows = topology.rows(level);
         let mut hashers = vec![DefaultHasher::new(); rows.len()];
         for field in sim.world.resource::<FieldRegistry>().operations() {
-            for c in 0..(field.components)(&sim.world).len() {
+            for c in 0..(field.spec)(&sim.world).components.len() {
                 match (field.extract)(&sim.world, level, c, rows).unwrap() {
                     Values::F64(values) => {
                         for (cells, hasher) in values.chunks_exact(512).zip(&mut hashers) {

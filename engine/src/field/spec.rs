@@ -1,0 +1,259 @@
+//! What a plugin declares of a field; the engine derives the rest from it.
+
+use super::Precision;
+use bevy_ecs::world::World;
+use nestar_device::Item;
+use nestar_kernels::CELLS;
+use nestar_kernels::mesh::CellRule;
+use nestar_kernels::mesh::prolong::{MAX_COMPONENTS, SlopeLimiter};
+use std::sync::Arc;
+
+/// What one component of a field is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Component {
+    /// Name of its array in snapshots, for example `momentum_x`.
+    pub name: String,
+    /// Unit in code units, for example `mass/length**3`.
+    pub units: String,
+    /// Powers of (length, mass, time) in the unit.
+    pub dimension: [i32; 3],
+    /// A sentence for people.
+    pub long_name: String,
+    /// The axis whose mirror image changes the component's sign: 0, 1, 2 for a vector's own, `None` for a scalar.
+    pub normal_to: Option<usize>,
+}
+
+impl Component {
+    /// A dimensionless scalar.
+    #[must_use]
+    pub fn scalar(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            units: "1".into(),
+            dimension: [0; 3],
+            long_name: name.into(),
+            normal_to: None,
+        }
+    }
+}
+
+/// How new patches get their values from the coarser level.
+#[derive(Clone, Copy, Debug)]
+pub enum Prolong {
+    /// Linear interpolation with limited slopes, conservative and monotonic.
+    Limited(SlopeLimiter),
+    /// Linear interpolation with central slopes, conservative.
+    Linear,
+    /// The value of the coarse cell.
+    Injection,
+    /// By the plugin itself: new patches and their level stand in [`NewRows`](crate::mesh::NewRows).
+    Own(fn(&mut World)),
+    /// Not at all: what was in the row before stays there.
+    None,
+}
+
+impl Prolong {
+    /// The limiter of interpolations between levels, those of ghost cells included.
+    #[must_use]
+    pub fn limiter(self) -> SlopeLimiter {
+        match self {
+            Self::Limited(limiter) => limiter,
+            Self::Linear => SlopeLimiter::Central,
+            Self::Injection | Self::Own(_) | Self::None => SlopeLimiter::Flat,
+        }
+    }
+}
+
+/// How covered cells get their values from the finer level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restrict {
+    /// The mean of the children's values there.
+    Mean,
+    /// By a system of the plugin's in `Synchronise::Restrict`, which sets the rows
+    /// whose children the rank owns; the engine sends them to the owners of the parents.
+    Own,
+    /// Not at all.
+    None,
+}
+
+/// What happens at coarse-fine faces when the finer level has reached the time of the coarser one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Correct {
+    /// Coarse cells take the fine fluxes in place of their own: the field has flux registers, which its step fills.
+    Fluxes,
+    /// Nothing.
+    None,
+}
+
+/// A test of states, one value per component: interpolation, averaging and correction leave a state as it is where the result
+/// would not pass it.
+#[derive(Clone, Copy, Debug)]
+pub struct Physical {
+    /// The test of `f32` states.
+    pub single: fn(&[f32]) -> bool,
+    /// The test of `f64` states.
+    pub double: fn(&[f64]) -> bool,
+    /// The same on a device: a `#[device] fn(&[R; leading]) -> bool` on the leading components.
+    pub item: &'static Item,
+    /// Number of components that `item` looks at; on a device the others must be finite.
+    pub leading: usize,
+}
+
+/// A rule beyond a face of the domain, in both precisions.
+pub trait BoundaryRule: CellRule<f32> + CellRule<f64> {}
+
+impl<T: CellRule<f32> + CellRule<f64>> BoundaryRule for T {}
+
+/// What stands beyond one face of the domain.
+#[derive(Clone)]
+pub enum Beyond {
+    /// The domain continues at the opposite face.
+    Periodic,
+    /// Zero gradient: the state of the nearest cell.
+    Outflow,
+    /// Mirror image; components normal to the axis change sign.
+    Reflecting,
+    /// A rule for every ghost cell.
+    Rule(Arc<dyn BoundaryRule>),
+}
+
+/// Declaration of a field: everything the engine needs to move it about.
+///
+/// ```
+/// # use nestar_engine::field::FieldSpec;
+/// let potential = FieldSpec { banks: 3, halo: 1, ..FieldSpec::cells(&["potential"]) };
+/// ```
+#[derive(Clone)]
+pub struct FieldSpec {
+    /// Components, in the order of their storage; 1 to 64.
+    pub components: Vec<Component>,
+    /// Banks of every row, at least `time_levels`. Those beyond the time levels are working space of the field's systems: they
+    /// are neither exchanged nor stored nor interpolated.
+    pub banks: usize,
+    /// Banks that hold the state at a time: 1, or 2 for the state before and after a level's step, between which the ghost
+    /// cells of the finer level are interpolated in time.
+    pub time_levels: usize,
+    /// Layers of ghost cells that systems read; 0: other ranks' patches have no copies of the values.
+    pub halo: usize,
+    /// How new patches get their values.
+    pub prolong: Prolong,
+    /// How covered cells get their values.
+    pub restrict: Restrict,
+    /// What happens at coarse-fine faces.
+    pub correct: Correct,
+    /// A test of states; `None`: all are sound.
+    pub physical: Option<Physical>,
+    /// Whether diagnostics list the sums of the components over the domain, and their drifts.
+    pub in_totals: bool,
+    /// Whether snapshots hold the field and a restart reads it; what they do not hold the plugin makes anew.
+    pub stored: bool,
+    /// What stands beyond the faces of the domain, `[axis][side]`; `None`: what the deck says, zero gradient unless a face is
+    /// periodic or reflecting.
+    pub beyond: Option<[[Beyond; 2]; 3]>,
+}
+
+impl FieldSpec {
+    /// A cell-centred field of dimensionless scalars: one bank, no ghost cells, interpolated with limited slopes, averaged, not
+    /// flux-corrected, not in the totals, stored.
+    #[must_use]
+    pub fn cells(names: &[&str]) -> Self {
+        Self {
+            components: names.iter().map(|name| Component::scalar(name)).collect(),
+            banks: 1,
+            time_levels: 1,
+            halo: 0,
+            prolong: Prolong::Limited(SlopeLimiter::MonotonizedCentral),
+            restrict: Restrict::Mean,
+            correct: Correct::None,
+            physical: None,
+            in_totals: false,
+            stored: true,
+            beyond: None,
+        }
+    }
+
+    /// Per axis, the components that change sign under its mirror image, as a bit mask.
+    #[must_use]
+    pub fn normal_masks(&self) -> [u64; 3] {
+        let mut masks = [0; 3];
+        for (c, component) in self.components.iter().enumerate() {
+            if let Some(axis) = component.normal_to {
+                masks[axis] |= 1 << c;
+            }
+        }
+        masks
+    }
+
+    /// Whether ranks keep the values in their copies of others' patches: for ghost cells, or for what surrounds the parents of
+    /// new patches.
+    #[must_use]
+    pub fn is_copied(&self) -> bool {
+        let local = matches!(self.prolong, Prolong::Injection | Prolong::None);
+        self.halo > 0 || !local
+    }
+
+    /// Values of a row of one bank.
+    #[must_use]
+    pub fn row_values(&self) -> usize {
+        self.components.len() * CELLS
+    }
+
+    /// Bytes of a row in all banks.
+    #[must_use]
+    pub fn row_bytes(&self, precision: Precision) -> usize {
+        self.banks * self.row_values() * precision.bytes()
+    }
+
+    /// Refuses what no pool can hold.
+    ///
+    /// # Errors
+    /// What is wrong with the field `name`.
+    pub fn check(&self, name: &str) -> Result<(), String> {
+        let wrong = |why: String| Err(format!("field `{name}`: {why}"));
+        let components = self.components.len();
+        if !(1..=MAX_COMPONENTS).contains(&components) {
+            return wrong(format!(
+                "{components} components; a field has 1 to {MAX_COMPONENTS}"
+            ));
+        }
+        if !(1..=2).contains(&self.time_levels) || self.banks < self.time_levels {
+            let (banks, levels) = (self.banks, self.time_levels);
+            return wrong(format!(
+                "{levels} of {banks} banks are time levels; one or two can be, and not more than there are"
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn specs_that_no_pool_can_hold_are_refused_by_name() {
+        let sound = FieldSpec {
+            banks: 3,
+            time_levels: 2,
+            ..FieldSpec::cells(&["potential"])
+        };
+        assert!(sound.check("potential").is_ok());
+        let refused = |spec: FieldSpec| spec.check("dust").expect_err("refused");
+        let none = FieldSpec::cells(&[]);
+        assert!(refused(none).contains("field `dust`: 0 components"));
+        let banks = FieldSpec {
+            time_levels: 2,
+            ..sound.clone()
+        };
+        assert!(banks.check("x").is_ok());
+        for (banks, time_levels) in [(1, 2), (0, 0), (4, 3)] {
+            let spec = FieldSpec {
+                banks,
+                time_levels,
+                ..sound.clone()
+            };
+            let levels = format!("{time_levels} of {banks} banks");
+            assert!(refused(spec).contains(&levels));
+        }
+    }
+}
