@@ -2,7 +2,7 @@
 
 use crate::launcher::Started;
 #[cfg(feature = "mpi")]
-use crate::mail::Mpi;
+use crate::messages::Mpi;
 use nestar_engine::Error;
 #[cfg(feature = "mpi")]
 use nestar_engine::ranks::Communicator as _;

@@ -4,14 +4,14 @@
 //! `srun`) it is one of several ranks; started alone it is the only one, and no MPI call is made. MPI itself is behind the
 //! feature `mpi`; without it nothing of MPI is needed, and a start as one of several ranks is refused.
 
+#[cfg(feature = "mpi")]
+mod backoff;
 mod launch;
 mod launcher;
 #[cfg(feature = "mpi")]
-mod mail;
+mod messages;
 #[cfg(feature = "mpi")]
 mod mpi;
-#[cfg(feature = "mpi")]
-mod patience;
 #[cfg(any(feature = "mpi", test))]
 mod seat;
 

@@ -3,6 +3,7 @@
 
 use ::mpi::Threading;
 use ::mpi::ffi;
+use nestar_engine::ranks::Memory;
 use std::ffi::c_int;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -163,126 +164,68 @@ impl Comm {
         }
     }
 
-    /// Sends bytes to a receiver that knows how many.
-    pub fn send(self, bytes: Vec<u8>, peer: usize, tag: i32) -> Transfer<u8> {
-        let mut transfer = Transfer::new(Vec::new(), bytes);
-        let (from, length) = (transfer.values.as_ptr(), transfer.values.len());
-        self.start_sending(&mut transfer, from, length, peer, tag, false);
+    /// Sends a message to a receiver that knows how long it is.
+    pub fn send(self, mut memory: Memory, peer: usize, tag: i32) -> Transfer<Memory> {
+        let (from, length) = (memory.address(), memory.len());
+        let mut transfer = Transfer::new(memory);
+        for piece in pieces(length, self.largest) {
+            let (start, length) = (from.wrapping_add(piece.start), piece.len() as c_int);
+            let (to, request) = (peer as c_int, transfer.request());
+            mpi!(MPI_Isend(
+                start.cast(),
+                length,
+                bytes(),
+                to,
+                tag,
+                self.raw,
+                request
+            ));
+        }
         transfer
     }
 
     /// Sends bytes to a receiver that does not expect them; the transfer ends when the receiver's `arrived` has found them.
-    pub fn surprise(self, bytes: Vec<u8>, peer: usize, tag: i32) -> Transfer<u8> {
-        let mut transfer = Transfer::new(Vec::new(), bytes);
-        let (from, length) = (transfer.values.as_ptr(), transfer.values.len());
-        self.start_sending(&mut transfer, from, length, peer, tag, true);
-        transfer
-    }
-
-    /// Receives as many bytes as `bytes` holds.
-    pub fn receive(self, bytes: Vec<u8>, peer: usize, tag: i32) -> Transfer<u8> {
-        let mut transfer = Transfer::new(Vec::new(), bytes);
-        let (to, length) = (transfer.values.as_mut_ptr(), transfer.values.len());
-        self.start_receiving(&mut transfer, to, length, peer, tag);
-        transfer
-    }
-
-    /// Sends `length` bytes from an address, which may be a device's where the library [reaches](reaches_gpus) it.
-    ///
-    /// # Safety
-    /// The memory is there and does not change until the transfer is done.
-    pub unsafe fn send_from(
-        self,
-        address: u64,
-        length: usize,
-        peer: usize,
-        tag: i32,
-    ) -> Transfer<u8> {
-        let mut transfer = Transfer::new(Vec::new(), Vec::new());
-        let from = std::ptr::with_exposed_provenance(address as usize);
-        self.start_sending(&mut transfer, from, length, peer, tag, false);
-        transfer
-    }
-
-    /// Receives `length` bytes at an address, as [`Comm::send_from`], and counts them.
-    ///
-    /// # Safety
-    /// The memory is there and nobody else uses it until the transfer is done.
-    pub unsafe fn receive_at(
-        self,
-        address: u64,
-        length: usize,
-        peer: usize,
-        tag: i32,
-    ) -> Transfer<u8> {
-        let mut transfer = Transfer::new(Vec::new(), Vec::new());
-        let to = std::ptr::with_exposed_provenance_mut(address as usize);
-        self.start_receiving(&mut transfer, to, length, peer, tag);
-        transfer.count();
-        transfer
-    }
-
-    fn start_sending(
-        self,
-        transfer: &mut Transfer<u8>,
-        from: *const u8,
-        length: usize,
-        peer: usize,
-        tag: i32,
-        until_found: bool,
-    ) {
-        for piece in pieces(length, self.largest) {
-            let (start, length) = (from.wrapping_add(piece.start), piece.len() as c_int);
-            let (to, kind, request) = (peer as c_int, bytes(), transfer.request());
-            if until_found {
-                mpi!(MPI_Issend(
-                    start.cast(),
-                    length,
-                    kind,
-                    to,
-                    tag,
-                    self.raw,
-                    request
-                ));
-            } else {
-                mpi!(MPI_Isend(
-                    start.cast(),
-                    length,
-                    kind,
-                    to,
-                    tag,
-                    self.raw,
-                    request
-                ));
-            }
+    pub fn surprise(self, content: Vec<u8>, peer: usize, tag: i32) -> Transfer<Vec<u8>> {
+        let mut transfer = Transfer::new(content);
+        for piece in pieces(transfer.memory().len(), self.largest) {
+            let (start, length) = (transfer.memory()[piece.clone()].as_ptr(), piece.len());
+            let (to, request) = (peer as c_int, transfer.request());
+            mpi!(MPI_Issend(
+                start.cast(),
+                length as c_int,
+                bytes(),
+                to,
+                tag,
+                self.raw,
+                request
+            ));
         }
+        transfer
     }
 
-    fn start_receiving(
-        self,
-        transfer: &mut Transfer<u8>,
-        to: *mut u8,
-        length: usize,
-        peer: usize,
-        tag: i32,
-    ) {
+    /// Receives a message as long as the memory, and counts its bytes.
+    pub fn receive(self, mut memory: Memory, peer: usize, tag: i32) -> Transfer<Memory> {
+        let (to, length) = (memory.address(), memory.len());
+        let mut transfer = Transfer::new(memory);
         for piece in pieces(length, self.largest) {
             let (start, length) = (to.wrapping_add(piece.start), piece.len() as c_int);
-            let (from, kind, request) = (peer as c_int, bytes(), transfer.request());
+            let (from, request) = (peer as c_int, transfer.request());
             mpi!(MPI_Irecv(
                 start.cast(),
                 length,
-                kind,
+                bytes(),
                 from,
                 tag,
                 self.raw,
                 request
             ));
         }
+        transfer.count();
+        transfer
     }
 
     /// Starts receiving a piece that has arrived unexpected: its sender and its bytes. Pieces of a sender come in order.
-    pub fn arrived(self, tag: i32) -> Option<(usize, Transfer<u8>)> {
+    pub fn arrived(self, tag: i32) -> Option<(usize, Transfer<Vec<u8>>)> {
         // SAFETY: plain data, and a constant of the library
         let (mut status, mut message): (ffi::MPI_Status, _) =
             unsafe { (std::mem::zeroed(), ffi::RSMPI_MESSAGE_NULL) };
@@ -301,8 +244,8 @@ impl Comm {
             return None;
         }
         mpi!(MPI_Get_count(&status, ffi::RSMPI_UINT8_T, &mut length));
-        let mut transfer = Transfer::new(Vec::new(), vec![0; length as usize]);
-        let (start, request) = (transfer.values.as_mut_ptr(), transfer.request());
+        let mut transfer = Transfer::new(vec![0u8; length as usize]);
+        let (start, request) = (transfer.memory().as_mut_ptr(), transfer.request());
         mpi!(MPI_Imrecv(
             start.cast(),
             length,
@@ -314,14 +257,16 @@ impl Comm {
     }
 
     /// Combines the values of all ranks.
-    pub fn reduce(self, values: Vec<u64>, operation: Operation) -> Transfer<u64> {
-        let result = vec![0; values.len()];
-        let mut transfer = Transfer::new(values, result);
-        let (given, result) = (transfer.given.as_ptr(), transfer.values.as_mut_ptr());
-        let (length, request) = (transfer.values.len() as c_int, transfer.request());
+    pub fn reduce(self, given: Vec<u64>, operation: Operation) -> Transfer<Reduced> {
+        let combined = solid(vec![0; given.len()]);
+        let given = solid(given);
+        let mut transfer = Transfer::new(Reduced { given, combined });
+        let Reduced { given, combined } = transfer.memory();
+        let (length, given) = (given.len() as c_int, given.as_ptr());
+        let (combined, request) = (combined.as_mut_ptr(), transfer.request());
         mpi!(MPI_Iallreduce(
             given.cast(),
-            result.cast(),
+            combined.cast(),
             length,
             ffi::RSMPI_UINT64_T,
             operation.raw(),
@@ -331,19 +276,23 @@ impl Comm {
         transfer
     }
 
-    /// What all ranks give, one behind the other: `lengths` bytes each, fewer than 2^31 together.
-    pub fn gather(self, bytes: Vec<u8>, lengths: &[usize]) -> Transfer<u8> {
-        let all = vec![0; lengths.iter().sum()];
-        let mut transfer = Transfer::new(bytes, all);
+    /// What all ranks give, one after the other: `lengths` bytes each, fewer than 2^31 together.
+    pub fn gather(self, given: Vec<u8>, lengths: &[usize]) -> Transfer<Gathered> {
         let mut start = 0;
-        for &length in lengths {
-            transfer.lengths.push(length as c_int);
-            transfer.starts.push(start);
+        let mut place = |&length: &usize| {
             start += length as c_int;
-        }
-        let (given, length) = (transfer.given.as_ptr(), transfer.given.len() as c_int);
-        let (lengths, starts) = (transfer.lengths.as_ptr(), transfer.starts.as_ptr());
-        let (all, request) = (transfer.values.as_mut_ptr(), transfer.request());
+            start - length as c_int
+        };
+        let mut transfer = Transfer::new(Gathered {
+            starts: lengths.iter().map(&mut place).collect(),
+            lengths: lengths.iter().map(|&length| length as c_int).collect(),
+            all: solid(vec![0; lengths.iter().sum()]),
+            given: solid(given),
+        });
+        let memory = transfer.memory();
+        let (given, length) = (memory.given.as_ptr(), memory.given.len() as c_int);
+        let (lengths, starts) = (memory.lengths.as_ptr(), memory.starts.as_ptr());
+        let (all, request) = (memory.all.as_mut_ptr(), transfer.request());
         mpi!(MPI_Iallgatherv(
             given.cast(),
             length,
@@ -359,9 +308,9 @@ impl Comm {
     }
 
     /// The bytes of rank `root` for all; all give room for as many, below 2^31.
-    pub fn broadcast(self, bytes: Vec<u8>, root: usize) -> Transfer<u8> {
-        let mut transfer = Transfer::new(Vec::new(), bytes);
-        let (start, length) = (transfer.values.as_mut_ptr(), transfer.values.len());
+    pub fn broadcast(self, bytes: Vec<u8>, root: usize) -> Transfer<Vec<u8>> {
+        let mut transfer = Transfer::new(bytes);
+        let (start, length) = (transfer.memory().as_mut_ptr(), transfer.memory().len());
         let (root, request) = (root as c_int, transfer.request());
         mpi!(MPI_Ibcast(
             start.cast(),
@@ -375,12 +324,37 @@ impl Comm {
     }
 
     /// Done when all ranks have called it.
-    pub fn barrier(self) -> Transfer<u8> {
-        let mut transfer = Transfer::new(Vec::new(), Vec::new());
+    pub fn barrier(self) -> Transfer<()> {
+        let mut transfer = Transfer::new(());
         let request = transfer.request();
         mpi!(MPI_Ibarrier(self.raw, request));
         transfer
     }
+}
+
+/// The memory of a reduction.
+pub struct Reduced {
+    given: Vec<u64>,
+    /// The result.
+    pub combined: Vec<u64>,
+}
+
+/// The memory of a gathering.
+pub struct Gathered {
+    given: Vec<u8>,
+    /// What all ranks gave, one after the other.
+    pub all: Vec<u8>,
+    /// Where the parts of the ranks lie.
+    lengths: Vec<c_int>,
+    starts: Vec<c_int>,
+}
+
+/// A vector with memory: an empty one may lie at address 1, which is how a library says `MPI_IN_PLACE`.
+fn solid<T>(mut values: Vec<T>) -> Vec<T> {
+    if values.capacity() == 0 {
+        values.reserve(1);
+    }
+    values
 }
 
 /// Stretches of at most `largest` bytes of `length`.

@@ -47,16 +47,16 @@ impl LinkId {
 
 /// Device memory whose content goes to another rank's device, or comes from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parcel {
+pub struct Segment {
     /// The other rank.
     pub peer: usize,
     /// Address of the first byte, in a [`Buffer`].
     pub address: u64,
-    /// Bytes; of a parcel without content nothing is sent.
+    /// Bytes; of a segment without content nothing is sent.
     pub bytes: usize,
 }
 
-impl Parcel {
+impl Segment {
     /// The elements `elements` of `memory`.
     ///
     /// # Errors
@@ -94,18 +94,18 @@ pub struct LinkCounters {
 pub struct LinkTimes {
     /// Exchanges timed.
     pub timed: u64,
-    /// Seconds from the moment that this rank was ready until all parcels had left and arrived: others may have come late.
+    /// Seconds from the moment that this rank was ready until all segments had left and arrived: others may have come late.
     pub seconds: f64,
     /// Seconds of these in which the device had nothing else to do.
     pub exposed: f64,
 }
 
-/// How parcels travel.
+/// How segments travel.
 pub(crate) trait Carrier: Send + Sync {
     /// The way they take, for people.
     fn describe(&self) -> String;
     /// Starts an exchange after the work that the device has been given so far.
-    fn start(&self, sends: &[Parcel], receives: &[Parcel]) -> Result<(), DeviceError>;
+    fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError>;
     /// Lets what the device is given from now on wait for the oldest exchange that was not finished.
     fn finish(&self) -> Result<(), DeviceError>;
     /// Whether exchanges are timed from the next one on.
@@ -157,27 +157,27 @@ impl DeviceLink {
         }
     }
 
-    /// One line for people: the way that parcels take.
+    /// One line for people: the way that segments take.
     #[must_use]
     pub fn describe(&self) -> String {
         self.carrier.describe()
     }
 
     /// Starts an exchange: `sends` are read and `receives` written after all work that the device has been given so far,
-    /// beside what it is given from now on. The parcels for a peer arrive in the order of its parcels from here, each with as
+    /// beside what it is given from now on. The segments for a peer arrive in the order of its segments from here, each with as
     /// many bytes. What is under way must neither be changed nor read nor freed before [`DeviceLink::finish`], and until then
     /// the device should not be asked for memory. The host does not wait, except in the first exchange with a peer, until that
     /// has come as well.
     ///
     /// # Errors
-    /// A parcel for oneself, for nobody, or in memory that grows; another rank or the connection has failed.
-    pub fn start(&self, sends: &[Parcel], receives: &[Parcel]) -> Result<(), DeviceError> {
-        for parcel in sends.iter().chain(receives) {
-            self.check(parcel)?;
+    /// A segment for oneself, for nobody, or in memory that grows; another rank or the connection has failed.
+    pub fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
+        for segment in sends.iter().chain(receives) {
+            self.check(segment)?;
         }
         self.carrier.profile(self.device.tally().profiling());
         self.carrier.start(sends, receives)?;
-        let bytes = |parcels: &[Parcel]| parcels.iter().map(|p| p.bytes as u64).sum();
+        let bytes = |segments: &[Segment]| segments.iter().map(|p| p.bytes as u64).sum();
         self.under_way.fetch_add(1, Relaxed);
         self.exchanges.fetch_add(1, Relaxed);
         self.bytes_sent.fetch_add(bytes(sends), Relaxed);
@@ -202,7 +202,7 @@ impl DeviceLink {
         finished
     }
 
-    /// Whether all parcels of all exchanges have left and arrived; on the way through the hosts they do when an exchange is
+    /// Whether all segments of all exchanges have left and arrived; on the way through the hosts they do when an exchange is
     /// finished.
     ///
     /// # Errors
@@ -229,23 +229,23 @@ impl DeviceLink {
         }
     }
 
-    /// How the parcels travel.
+    /// How the segments travel.
     pub(crate) fn carrier(&self) -> Arc<dyn Carrier> {
         self.carrier.clone()
     }
 
-    fn check(&self, parcel: &Parcel) -> Result<(), DeviceError> {
-        let Parcel { peer, address, .. } = *parcel;
+    fn check(&self, segment: &Segment) -> Result<(), DeviceError> {
+        let Segment { peer, address, .. } = *segment;
         if peer == self.rank || peer >= self.size {
             return Err(DeviceError::Range(format!(
-                "rank {} of {} cannot exchange parcels with rank {peer}",
+                "rank {} of {} cannot exchange segments with rank {peer}",
                 self.rank, self.size
             )));
         }
         // another GPU of this process writes right into such memory, and mapped memory is not open to it
         if self.device.reserved().holds(address) {
             return Err(DeviceError::Range(
-                "parcels have to be in memory that does not grow".into(),
+                "segments have to be in memory that does not grow".into(),
             ));
         }
         Ok(())

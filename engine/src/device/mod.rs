@@ -46,7 +46,7 @@ pub use copies::{CopyStream, Transfer};
 pub use counters::{DeviceCounters, KernelCounters};
 pub use error::{CarrierError, DeviceError};
 pub(crate) use link::{Berth, Carrier, HostWay};
-pub use link::{DeviceLink, LinkCounters, LinkId, LinkTimes, Parcel};
+pub use link::{DeviceLink, LinkCounters, LinkId, LinkTimes, Segment};
 pub use memory::{Buffer, DeviceSlice, Growable, Pinned};
 pub use module::{Kernel, KernelInfo, Module};
 

@@ -1,16 +1,22 @@
 //! One rank: nobody to talk to.
 
-use super::communicator::{Communicator, Halo, Message, Pending, RanksError, Reduction};
+use super::communicator::{
+    Communicator, Memory, Message, Messages, Pending, RanksError, Reduction,
+};
 
 /// The only rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alone;
 
 /// Nothing is under way.
-struct Nothing(Halo);
+struct Nothing(Messages<Memory>);
 
 impl Pending for Nothing {
-    fn finish(self: Box<Self>) -> Result<Halo, RanksError> {
+    fn is_done(&mut self) -> Result<bool, RanksError> {
+        Ok(true)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Messages<Memory>, RanksError> {
         Ok(self.0)
     }
 }
@@ -36,8 +42,8 @@ impl Communicator for Alone {
         Ok(sends)
     }
 
-    fn start(&self, halo: Halo) -> Result<Box<dyn Pending>, RanksError> {
-        Ok(Box::new(Nothing(halo)))
+    fn start(&self, messages: Messages<Memory>) -> Result<Box<dyn Pending>, RanksError> {
+        Ok(Box::new(Nothing(messages)))
     }
 
     fn broadcast(&self, _: usize, _: &mut Vec<u8>) -> Result<(), RanksError> {

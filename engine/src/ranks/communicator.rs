@@ -2,7 +2,7 @@
 //! transport or on the number of ranks.
 
 use super::seat::Seat;
-use crate::device::{DeviceError, DeviceKind, Parcel};
+use crate::device::{DeviceError, DeviceKind, Segment};
 use std::fmt;
 
 /// How values of the ranks become one. All kinds are exact: the order of the ranks does not matter.
@@ -31,46 +31,141 @@ impl Reduction {
     }
 }
 
-/// Bytes to or from another rank.
+/// Content that goes to another rank or comes from there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Message {
+pub struct Message<M = Vec<u8>> {
     /// The other rank.
     pub peer: usize,
     /// The content.
-    pub bytes: Vec<u8>,
+    pub bytes: M,
 }
 
-/// Messages whose lengths both sides know: at most one to and one from each peer, none to or from oneself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Halo {
+/// Messages whose lengths both sides know, none to or from oneself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Messages<M = Vec<u8>> {
     /// What goes out.
-    pub sends: Vec<Message>,
+    pub sends: Vec<Message<M>>,
     /// What comes in: as long as it will be, the content is overwritten.
-    pub receives: Vec<Message>,
+    pub receives: Vec<Message<M>>,
 }
 
-/// Messages under way.
+impl<M> Default for Messages<M> {
+    fn default() -> Self {
+        Self {
+            sends: Vec::new(),
+            receives: Vec::new(),
+        }
+    }
+}
+
+impl<M> Messages<M> {
+    /// The same messages with their contents in other hands.
+    pub(super) fn map<N>(self, change: impl Fn(M) -> N + Copy) -> Messages<N> {
+        let change = |messages: Vec<Message<M>>| {
+            let messages = messages.into_iter();
+            let changed = messages.map(|Message { peer, bytes }| Message {
+                peer,
+                bytes: change(bytes),
+            });
+            changed.collect()
+        };
+        Messages {
+            sends: change(self.sends),
+            receives: change(self.receives),
+        }
+    }
+}
+
+/// Memory that an exchange reads or writes, and keeps until it has ended.
+#[derive(Debug)]
+pub struct Memory(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Host(Vec<u8>),
+    /// Owned elsewhere.
+    Borrowed(Segment),
+}
+
+impl Memory {
+    /// Memory that somebody else keeps; the segment's peer does not count.
+    ///
+    /// # Safety
+    /// The memory is there until the exchange has ended, and belongs to the host or to a device that the communicator
+    /// [reaches](Communicator::reaches); until then nobody changes what is sent or uses what is received. After a failure,
+    /// that may be never.
+    #[must_use]
+    pub unsafe fn borrowed(segment: Segment) -> Self {
+        Self(Kind::Borrowed(segment))
+    }
+
+    /// Address of the first byte. It stays when the value is moved.
+    pub fn address(&mut self) -> *mut u8 {
+        match &mut self.0 {
+            Kind::Host(bytes) => bytes.as_mut_ptr(),
+            Kind::Borrowed(segment) => {
+                std::ptr::with_exposed_provenance_mut(segment.address as usize)
+            }
+        }
+    }
+
+    /// Bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Kind::Host(bytes) => bytes.len(),
+            Kind::Borrowed(segment) => segment.bytes,
+        }
+    }
+
+    /// Whether there are no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The content, where it is a vector; nothing where it is memory of another owner.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        match self.0 {
+            Kind::Host(bytes) => bytes,
+            Kind::Borrowed(_) => Vec::new(),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Memory {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Kind::Host(bytes))
+    }
+}
+
+/// An exchange under way. Dropped before its end, it gives up: memory that the transport still uses is never freed.
 pub trait Pending: Send {
+    /// Whether all messages have left and arrived. Does not wait for another rank.
+    ///
+    /// # Errors
+    /// As [`Pending::finish`].
+    fn is_done(&mut self) -> Result<bool, RanksError>;
+
+    /// Waits until all messages have left and arrived; gives the memory back.
+    ///
+    /// # Errors
+    /// As [`Communicator::start`]; a message has another size than its receiver expects.
+    fn finish(self: Box<Self>) -> Result<Messages<Memory>, RanksError>;
+}
+
+/// An exchange of messages in the host's own memory.
+pub struct PendingMessages(Box<dyn Pending>);
+
+impl PendingMessages {
     /// Waits until all messages have left and arrived; gives the buffers back, the received ones filled.
     ///
     /// # Errors
-    /// As [`Communicator::start`].
-    fn finish(self: Box<Self>) -> Result<Halo, RanksError>;
-}
-
-/// Parcels under way.
-pub trait PendingParcels: Send {
-    /// Whether all parcels have left and arrived. Does not wait for another rank.
-    ///
-    /// # Errors
-    /// As [`PendingParcels::finish`].
-    fn is_done(&mut self) -> Result<bool, RanksError>;
-
-    /// Waits until all parcels have left and arrived.
-    ///
-    /// # Errors
-    /// As [`Communicator::start`]; a parcel has another size than its receiver expects.
-    fn finish(self: Box<Self>) -> Result<(), RanksError>;
+    /// As [`Pending::finish`].
+    pub fn finish(self) -> Result<Messages, RanksError> {
+        Ok(self.0.finish()?.map(Memory::into_bytes))
+    }
 }
 
 /// The connection of one rank to all others. All calls but `rank`, `size`, `seat`, `reaches`, `abort` and `failure` are collective: every rank makes the
@@ -108,36 +203,18 @@ pub trait Communicator: Send + Sync + 'static {
     /// As [`Communicator::reduce`].
     fn exchange(&self, sends: Vec<Message>) -> Result<Vec<Message>, RanksError>;
 
-    /// Starts sending and receiving messages of known lengths. Other calls may come before their end; several such sets may
-    /// be under way, and end in any order.
-    ///
-    /// # Errors
-    /// As [`Communicator::reduce`].
-    fn start(&self, halo: Halo) -> Result<Box<dyn Pending>, RanksError>;
-
-    /// Whether [`Communicator::start_parcels`] takes addresses of such devices; those of the host it always does.
+    /// Whether [`Communicator::start`] takes memory of such devices; that of the host it always does.
     fn reaches(&self, _: DeviceKind) -> bool {
         false
     }
 
-    /// Starts sending and receiving what lies in memory of the host, or of devices that it [reaches](Communicator::reaches),
-    /// without another copy where that can be. The parcels for a peer arrive in the order of its parcels from here. Other calls
-    /// may come before their end; several such sets may be under way, and end in any order.
+    /// Starts sending and receiving messages, without another copy where that can be. Those to a peer arrive in the order in
+    /// which they are started, whether in one exchange or in several. Other calls may come before the end; several exchanges
+    /// may be under way, and end in any order.
     ///
     /// # Errors
-    /// As [`Communicator::reduce`]; there is nobody to send to.
-    ///
-    /// # Safety
-    /// The memory of the parcels is there until they have left and arrived; until then nobody changes what is sent or uses
-    /// what is received. After a failure, or without an end, that may be never.
-    unsafe fn start_parcels(
-        &self,
-        _: &[Parcel],
-        _: &[Parcel],
-    ) -> Result<Box<dyn PendingParcels>, RanksError> {
-        let why = "there is no other rank to exchange parcels with";
-        Err(RanksError::Transport(why.into()))
-    }
+    /// As [`Communicator::reduce`].
+    fn start(&self, messages: Messages<Memory>) -> Result<Box<dyn Pending>, RanksError>;
 
     /// Every rank gets the bytes of rank `root`.
     ///
@@ -158,6 +235,16 @@ pub trait Communicator: Send + Sync + 'static {
     /// may ask.
     fn failure(&self) -> Option<RanksError> {
         None
+    }
+}
+
+impl dyn Communicator + '_ {
+    /// Starts an exchange of messages in the host's own memory, as [`Communicator::start`].
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce`].
+    pub fn start_messages(&self, messages: Messages) -> Result<PendingMessages, RanksError> {
+        self.start(messages.map(Memory::from)).map(PendingMessages)
     }
 }
 

@@ -26,7 +26,7 @@ mod tests;
 pub use alone::Alone;
 pub use build::Shares;
 pub use communicator::{
-    Communicator, Halo, Message, Pending, PendingParcels, RanksError, Reduction,
+    Communicator, Memory, Message, Messages, Pending, PendingMessages, RanksError, Reduction,
 };
 pub use halos::Halos;
 pub use link::Connection;

@@ -1,6 +1,6 @@
 //! Which rows travel between this rank and the others.
 
-use super::communicator::{Communicator, Halo, Message, RanksError};
+use super::communicator::{Communicator, Message, Messages, RanksError};
 
 /// Rows of this rank that one other rank sends or receives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,8 +50,8 @@ impl Plan {
         &self,
         bytes: usize,
         mut pack: impl FnMut(&[u32], &mut Vec<u8>) -> Result<(), E>,
-    ) -> Result<Halo, E> {
-        let mut halo = Halo::default();
+    ) -> Result<Messages, E> {
+        let mut halo = Messages::default();
         for PeerRows { peer, rows } in &self.sends {
             let mut message = Message {
                 peer: *peer,
@@ -85,7 +85,7 @@ impl Plan {
             Ok::<(), RanksError>(())
         };
         let halo = self.messages(size_of::<T>(), pack)?;
-        let halo = communicator.start(halo)?.finish()?;
+        let halo = communicator.start_messages(halo)?.finish()?;
         for (PeerRows { rows, .. }, message) in self.receives.iter().zip(&halo.receives) {
             for (&row, value) in rows.iter().zip(message.bytes.chunks_exact(size_of::<T>())) {
                 put(row, bytemuck::pod_read_unaligned(value));

@@ -1,13 +1,12 @@
 //! Ranks as threads of one process: for several devices of one host, and for tests.
 
-mod parcels;
+mod in_flight;
 
 use super::communicator::{
-    Communicator, Halo, Message, Pending, PendingParcels, RanksError, Reduction,
+    Communicator, Memory, Message, Messages, Pending, RanksError, Reduction,
 };
 use super::seat::Seat;
-use crate::device::Parcel;
-use parcels::{Lane, Parcels, ParcelsUnderWay};
+use in_flight::InFlight;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// One of several ranks of this process.
@@ -32,19 +31,19 @@ struct Shared {
 }
 
 /// What one rank gives in a collective call.
-type Gift = Vec<Message>;
+type Given = Vec<Message>;
 
 #[derive(Default)]
 struct State {
     /// The collective call under way: what each rank has given.
-    given: Vec<Option<Arc<Gift>>>,
+    given: Vec<Option<Arc<Given>>>,
     /// Number of the collective call that the next rank to arrive belongs to.
     round: u64,
     /// What all ranks gave in the latest complete call.
-    result: Vec<Arc<Gift>>,
+    result: Vec<Arc<Given>>,
     /// Ranks that have not taken the result yet.
     waiting: usize,
-    parcels: Parcels,
+    in_flight: InFlight,
     failed: Option<(usize, String)>,
 }
 
@@ -70,13 +69,13 @@ impl Threads {
         (0..size).map(rank).collect()
     }
 
-    /// Gives `gift` and waits for what all ranks give.
-    fn meet(&self, gift: Gift) -> Result<Vec<Arc<Gift>>, RanksError> {
+    /// Gives `given` and waits for what all ranks give.
+    fn meet(&self, given: Given) -> Result<Vec<Arc<Given>>, RanksError> {
         let shared = &*self.shared;
         // a rank may arrive while others still leave the call before
         let mut state = shared.wait(|state| state.waiting == 0)?;
         let round = state.round;
-        state.given[self.rank] = Some(Arc::new(gift));
+        state.given[self.rank] = Some(Arc::new(given));
         if state.given.iter().all(Option::is_some) {
             state.result = state.given.iter_mut().filter_map(Option::take).collect();
             state.waiting = shared.size;
@@ -94,7 +93,7 @@ impl Threads {
         Ok(result)
     }
 
-    fn gather(&self, bytes: &[u8]) -> Result<Vec<Arc<Gift>>, RanksError> {
+    fn gather(&self, bytes: &[u8]) -> Result<Vec<Arc<Given>>, RanksError> {
         let bytes = bytes.to_vec();
         let peer = self.rank;
         self.meet(vec![Message { peer, bytes }])
@@ -156,8 +155,8 @@ impl Communicator for Threads {
 
     fn reduce(&self, reduction: Reduction, values: &mut [u64]) -> Result<(), RanksError> {
         let all = self.gather(bytemuck::cast_slice(values))?;
-        for (n, gift) in all.iter().enumerate() {
-            let given: Vec<u64> = bytemuck::pod_collect_to_vec(&gift[0].bytes);
+        for (n, one) in all.iter().enumerate() {
+            let given: Vec<u64> = bytemuck::pod_collect_to_vec(&one[0].bytes);
             if given.len() != values.len() {
                 return Err(RanksError::Transport(format!(
                     "rank {n} reduces {} values, rank {} {}",
@@ -183,36 +182,16 @@ impl Communicator for Threads {
 
     fn exchange(&self, sends: Vec<Message>) -> Result<Vec<Message>, RanksError> {
         let all = self.meet(sends)?;
-        let to_me = |(peer, gift): (usize, &Arc<Gift>)| {
-            let mine = gift.iter().find(|message| message.peer == self.rank)?;
+        let to_me = |(peer, given): (usize, &Arc<Given>)| {
+            let mine = given.iter().find(|message| message.peer == self.rank)?;
             let bytes = mine.bytes.clone();
             (!bytes.is_empty()).then_some(Message { peer, bytes })
         };
         Ok(all.iter().enumerate().filter_map(to_me).collect())
     }
 
-    fn start(&self, mut halo: Halo) -> Result<Box<dyn Pending>, RanksError> {
-        let parcel = |message: &mut Message| Parcel {
-            peer: message.peer,
-            address: message.bytes.as_mut_ptr().expose_provenance() as u64,
-            bytes: message.bytes.len(),
-        };
-        let sends: Vec<Parcel> = halo.sends.iter_mut().map(parcel).collect();
-        let receives: Vec<Parcel> = halo.receives.iter_mut().map(parcel).collect();
-        let shared = &self.shared;
-        // the vectors stay as they are until no parcel is under way
-        let parcels = shared.start_parcels(Lane::Messages, self.rank, &sends, &receives);
-        Ok(Box::new(UnderWay { parcels, halo }))
-    }
-
-    unsafe fn start_parcels(
-        &self,
-        sends: &[Parcel],
-        receives: &[Parcel],
-    ) -> Result<Box<dyn PendingParcels>, RanksError> {
-        let shared = &self.shared;
-        let parcels = shared.start_parcels(Lane::Parcels, self.rank, sends, receives);
-        Ok(Box::new(parcels))
+    fn start(&self, messages: Messages<Memory>) -> Result<Box<dyn Pending>, RanksError> {
+        Ok(Box::new(self.shared.start(self.rank, messages)))
     }
 
     fn broadcast(&self, root: usize, bytes: &mut Vec<u8>) -> Result<(), RanksError> {
@@ -234,21 +213,6 @@ impl Communicator for Threads {
 
     fn failure(&self) -> Option<RanksError> {
         self.shared.lock().failure()
-    }
-}
-
-/// Messages under way, which are parcels in the memory of a halo.
-struct UnderWay {
-    // goes first: others may write to the halo's memory until then
-    parcels: ParcelsUnderWay,
-    halo: Halo,
-}
-
-impl Pending for UnderWay {
-    fn finish(self: Box<Self>) -> Result<Halo, RanksError> {
-        let Self { parcels, halo } = *self;
-        Box::new(parcels).finish()?;
-        Ok(halo)
     }
 }
 
@@ -311,8 +275,9 @@ mod tests {
     #[test]
     fn halos_may_end_in_any_order() {
         on_ranks(3, |ranks| {
+            let communicator: &dyn Communicator = ranks;
             let others: Vec<usize> = (0..3).filter(|&r| r != ranks.rank()).collect();
-            let halo = |n: u8| Halo {
+            let halo = |n: u8| Messages {
                 sends: others
                     .iter()
                     .map(|&peer| Message {
@@ -328,7 +293,8 @@ mod tests {
                     })
                     .collect(),
             };
-            let (first, second) = (ranks.start(halo(1)), ranks.start(halo(2)));
+            let start = |n| communicator.start_messages(halo(n));
+            let (first, second) = (start(1), start(2));
             for (pending, n) in [(second, 2), (first, 1)] {
                 ranks.barrier().unwrap();
                 let halo = pending.unwrap().finish().unwrap();

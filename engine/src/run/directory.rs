@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// Names of the files by which ranks find out whether they see one directory begin with this.
 const SIGN: &str = ".ranks-";
 /// How long a file may take to become visible on another host.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Takes the directory for a run: the first rank holds the lock, and all others see the same directory. All ranks call this.
 ///
@@ -74,8 +74,8 @@ fn sees(path: &Path) -> bool {
     let start = Instant::now();
     while !path.exists() {
         // where there is no directory at all, none will come
-        let patience = path.parent().is_some_and(Path::is_dir);
-        if !patience || start.elapsed() > PATIENCE {
+        let there = path.parent().is_some_and(Path::is_dir);
+        if !there || start.elapsed() > TIMEOUT {
             return false;
         }
         std::thread::sleep(Duration::from_millis(50));

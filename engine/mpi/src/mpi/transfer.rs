@@ -4,40 +4,34 @@ use super::{CALLS, ffi};
 use std::ffi::c_int;
 use std::sync::PoisonError;
 
-/// Data under way, owned until it has left or arrived.
-pub struct Transfer<T> {
+/// Data under way in memory `M`, owned until it has left or arrived.
+pub struct Transfer<M> {
     requests: Vec<ffi::MPI_Request>,
-    /// What goes out, where it is not `values`.
-    pub(super) given: Vec<T>,
-    pub(super) values: Vec<T>,
-    /// Where the parts of the ranks lie in `values`, where they differ.
-    pub(super) lengths: Vec<c_int>,
-    pub(super) starts: Vec<c_int>,
+    /// None once it is taken.
+    memory: Option<M>,
     /// What MPI says of each request, where bytes are received.
     statuses: Vec<ffi::MPI_Status>,
     received: usize,
 }
 
 // SAFETY: handles that all threads may use, one call at a time
-unsafe impl<T: Send> Send for Transfer<T> {}
+unsafe impl<M: Send> Send for Transfer<M> {}
 
-impl<T> Transfer<T> {
-    pub(super) fn new(mut given: Vec<T>, mut values: Vec<T>) -> Self {
-        // an empty vector may lie at address 1, which is how a library says `MPI_IN_PLACE`
-        for buffer in [&mut given, &mut values] {
-            if buffer.capacity() == 0 {
-                buffer.reserve(1);
-            }
-        }
+impl<M> Transfer<M> {
+    pub(super) fn new(memory: M) -> Self {
         Self {
             requests: Vec::with_capacity(1),
-            given,
-            values,
-            lengths: Vec::new(),
-            starts: Vec::new(),
+            memory: Some(memory),
             statuses: Vec::new(),
             received: 0,
         }
+    }
+
+    /// What MPI reads and writes.
+    pub(super) fn memory(&mut self) -> &mut M {
+        self.memory
+            .as_mut()
+            .expect("the memory is here until it is taken")
     }
 
     /// Lets the bytes that arrive be counted; all requests are there, and receive bytes.
@@ -91,20 +85,17 @@ impl<T> Transfer<T> {
     ///
     /// # Panics
     /// If it is still under way.
-    pub fn take(mut self) -> Vec<T> {
+    pub fn take(mut self) -> M {
         assert!(self.requests.is_empty(), "the data is still under way");
-        std::mem::take(&mut self.values)
+        self.memory.take().expect("the memory is taken once")
     }
 }
 
-impl<T> Drop for Transfer<T> {
+impl<M> Drop for Transfer<M> {
     fn drop(&mut self) {
         if !self.requests.is_empty() {
             // MPI still reads or writes the memory
-            std::mem::forget(std::mem::take(&mut self.given));
-            std::mem::forget(std::mem::take(&mut self.values));
-            std::mem::forget(std::mem::take(&mut self.lengths));
-            std::mem::forget(std::mem::take(&mut self.starts));
+            std::mem::forget(self.memory.take());
         }
     }
 }

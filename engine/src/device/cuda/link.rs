@@ -8,7 +8,7 @@ use super::nccl::{Communicator, Nccl, Queue, library};
 use super::stream::{self, Mark};
 use super::{Context, lock, slabs};
 use crate::device::counters::KernelTally;
-use crate::device::{Carrier, DeviceError, LinkId, LinkTimes, Parcel};
+use crate::device::{Carrier, DeviceError, LinkId, LinkTimes, Segment};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -69,7 +69,7 @@ impl Link {
         let link = Self::open(context, nccl)?;
         let id = *id;
         let join = move || nccl.join(id, rank, size);
-        let joined = patiently(context.gpu, JOINING, &link.stopped, join).unwrap_or_else(|| {
+        let joined = with_timeout(context.gpu, JOINING, &link.stopped, join).unwrap_or_else(|| {
             let seconds = JOINING.as_secs();
             let why = format!("not all ranks have come within {seconds} seconds");
             Err(DeviceError::failed("NCCL cannot connect the GPUs", why))
@@ -122,7 +122,7 @@ impl Link {
         Ok(())
     }
 
-    /// One exchange along a ring, by memory for two parcels; what has come.
+    /// One exchange along a ring, by memory for two segments; what has come.
     fn ring(
         &self,
         next: usize,
@@ -132,7 +132,7 @@ impl Link {
         until: Instant,
     ) -> Result<Vec<u8>, DeviceError> {
         let main = self.context.stream;
-        let parcel = |peer, address| Parcel {
+        let segment = |peer, address| Segment {
             peer,
             address,
             bytes: TRIAL,
@@ -141,7 +141,11 @@ impl Link {
         lock(&self.context.staging).upload(main, memory, content)?;
         self.context.zero(arrival, TRIAL)?;
         let left = || until.saturating_duration_since(Instant::now());
-        self.exchange(&[parcel(next, memory)], &[parcel(before, arrival)], left())?;
+        self.exchange(
+            &[segment(next, memory)],
+            &[segment(before, arrival)],
+            left(),
+        )?;
         while !self.is_done()? {
             if left().is_zero() {
                 let why = format!("nothing comes from rank {before}");
@@ -158,9 +162,9 @@ impl Link {
     /// Queues an exchange behind the work so far; peers never met before have so long to come.
     fn exchange(
         &self,
-        sends: &[Parcel],
-        receives: &[Parcel],
-        patience: Duration,
+        sends: &[Segment],
+        receives: &[Segment],
+        timeout: Duration,
     ) -> Result<(), DeviceError> {
         self.context.gpu.bind()?;
         let mut state = lock(&self.state);
@@ -173,7 +177,7 @@ impl Link {
         let profiled = self.profiled.load(Ordering::Relaxed);
         let start = profiled.then(|| self.context.mark_on(self.stream));
         let queued = start.transpose().and_then(|start| {
-            self.queue(state, communicator, sends, receives, patience)?;
+            self.queue(state, communicator, sends, receives, timeout)?;
             let end = start
                 .map(|_| self.context.mark_on(self.stream))
                 .transpose()?;
@@ -185,19 +189,19 @@ impl Link {
         queued.map(|_| ()).inspect_err(|_| self.give_up(state))
     }
 
-    /// Queues parcels, in a thread of its own where NCCL will wait for peers.
+    /// Queues segments, in a thread of its own where NCCL will wait for peers.
     fn queue(
         &self,
         state: &mut State,
         communicator: Communicator,
-        sends: &[Parcel],
-        receives: &[Parcel],
-        patience: Duration,
+        sends: &[Segment],
+        receives: &[Segment],
+        timeout: Duration,
     ) -> Result<(), DeviceError> {
         let (nccl, queue) = (self.nccl, Queue(self.stream.0.cast()));
-        let ways = |parcels: &[Parcel], out| -> Vec<(usize, bool)> {
-            let full = parcels.iter().filter(|parcel| parcel.bytes > 0);
-            full.map(|parcel| (parcel.peer, out)).collect()
+        let ways = |segments: &[Segment], out| -> Vec<(usize, bool)> {
+            let full = segments.iter().filter(|segment| segment.bytes > 0);
+            full.map(|segment| (segment.peer, out)).collect()
         };
         let ways = [ways(sends, true), ways(receives, false)].concat();
         if ways.iter().all(|way| state.ways.contains(way)) {
@@ -205,7 +209,7 @@ impl Link {
         }
         let (sends, receives) = (sends.to_vec(), receives.to_vec());
         let call = move || nccl.exchange(communicator, queue, &sends, &receives);
-        let queued = patiently(self.context.gpu, patience, &self.stopped, call);
+        let queued = with_timeout(self.context.gpu, timeout, &self.stopped, call);
         state.ways.extend(ways);
         queued.unwrap_or_else(|| {
             // the thread that waits has the communicator for good
@@ -243,7 +247,7 @@ impl Link {
             Ok(())
         };
         // there is nobody to tell
-        let _ = patiently(self.context.gpu, LEAVING, &never, call);
+        let _ = with_timeout(self.context.gpu, LEAVING, &never, call);
     }
 
     /// Whether all that was queued has ended, within a moment.
@@ -265,7 +269,7 @@ impl Carrier for Link {
         format!("{} from GPU to GPU", self.nccl.name())
     }
 
-    fn start(&self, sends: &[Parcel], receives: &[Parcel]) -> Result<(), DeviceError> {
+    fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
         self.exchange(sends, receives, MEETING)
     }
 
@@ -315,7 +319,7 @@ impl Carrier for Link {
     }
 
     fn stop(&self) {
-        // ends the patience of whoever holds the state
+        // ends the wait of whoever holds the state
         self.stopped.store(true, Ordering::SeqCst);
         self.give_up(&mut lock(&self.state));
     }
@@ -348,7 +352,7 @@ impl Drop for Link {
 
 /// Makes a call that may wait for other ranks, in a thread of its own. None if it has not returned after `limit`, or by the
 /// time that `stopped` is set: it then goes on unheard.
-fn patiently<T: Send + 'static>(
+fn with_timeout<T: Send + 'static>(
     gpu: Gpu,
     limit: Duration,
     stopped: &AtomicBool,

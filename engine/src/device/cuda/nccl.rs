@@ -1,7 +1,7 @@
 //! NCCL, which moves data between GPUs. Its functions are looked up here, at run time: it is mostly installed under the one
 //! name `libnccl.so.2`, and a function that an old version lacks is to be an answer, not a panic.
 
-use crate::device::{DeviceError, LinkId, Parcel};
+use crate::device::{DeviceError, LinkId, Segment};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -167,46 +167,46 @@ impl Nccl {
         Ok(communicator)
     }
 
-    /// Queues an exchange of parcels. Waits for those peers with which there was none before.
+    /// Queues an exchange of segments. Waits for those peers with which there was none before.
     pub(super) fn exchange(
         &self,
         communicator: Communicator,
         queue: Queue,
-        sends: &[Parcel],
-        receives: &[Parcel],
+        sends: &[Segment],
+        receives: &[Segment],
     ) -> Result<(), DeviceError> {
         let doing = "NCCL cannot exchange data";
         // SAFETY: no conditions
         let started = unsafe { (self.functions.group_start)() };
         self.answer(doing, started, Some(communicator))?;
-        let queued = self.parcels(communicator, queue, sends, receives);
+        let queued = self.segments(communicator, queue, sends, receives);
         // SAFETY: a group was started on this thread
         let ended = unsafe { (self.functions.group_end)() };
         self.answer(doing, queued, Some(communicator))?;
         self.settle(doing, ended, communicator)
     }
 
-    /// Puts parcels into a group; the first answer that is no success.
-    fn parcels(
+    /// Puts segments into a group; the first answer that is no success.
+    fn segments(
         &self,
         Communicator(raw): Communicator,
         Queue(queue): Queue,
-        sends: &[Parcel],
-        receives: &[Parcel],
+        sends: &[Segment],
+        receives: &[Segment],
     ) -> Code {
         let (send, receive) = (self.functions.send, self.functions.receive);
-        for parcel in sends.iter().filter(|parcel| parcel.bytes > 0) {
-            let (from, peer) = (parcel.address as *const c_void, parcel.peer as c_int);
+        for segment in sends.iter().filter(|segment| segment.bytes > 0) {
+            let (from, peer) = (segment.address as *const c_void, segment.peer as c_int);
             // SAFETY: who starts an exchange holds so much memory of the GPU there until it has ended
-            let code = unsafe { send(from, parcel.bytes, BYTES, peer, raw, queue) };
+            let code = unsafe { send(from, segment.bytes, BYTES, peer, raw, queue) };
             if code != SUCCESS {
                 return code;
             }
         }
-        for parcel in receives.iter().filter(|parcel| parcel.bytes > 0) {
-            let (to, peer) = (parcel.address as *mut c_void, parcel.peer as c_int);
+        for segment in receives.iter().filter(|segment| segment.bytes > 0) {
+            let (to, peer) = (segment.address as *mut c_void, segment.peer as c_int);
             // SAFETY: as above
-            let code = unsafe { receive(to, parcel.bytes, BYTES, peer, raw, queue) };
+            let code = unsafe { receive(to, segment.bytes, BYTES, peer, raw, queue) };
             if code != SUCCESS {
                 return code;
             }

@@ -1,16 +1,16 @@
-//! Parcels between a device and its host: half of the way of halos where devices have no direct link.
+//! Segments between a device and its host: half of the way of halos where devices have no direct link.
 
-use super::Parcel;
+use super::Segment;
 use crate::device::backend::{Copies, Pending};
 use crate::device::{Device, DeviceError, Pinned};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Smallest page-locked memory, bytes.
 const LEAST: usize = 64 << 10;
-/// Largest piece of a parcel, bytes: while one is on its way between the hosts, others are on theirs to and from the devices.
+/// Largest piece of a segment, bytes: while one is on its way between the hosts, others are on theirs to and from the devices.
 const PIECE: usize = 4 << 20;
 
-/// Pieces of parcels start at multiples of this, bytes.
+/// Pieces of segments start at multiples of this, bytes.
 const ALIGNMENT: usize = 64;
 
 /// The way between a device and page-locked memory, both ways beside the device's work and each other.
@@ -42,7 +42,7 @@ struct Quay {
     pieces: Vec<Piece>,
 }
 
-/// A piece of a parcel.
+/// A piece of a segment.
 #[derive(Clone, Copy)]
 struct Piece {
     peer: usize,
@@ -67,8 +67,8 @@ impl HostWay {
     /// given so far.
     pub(crate) fn fetch(
         &self,
-        sends: &[Parcel],
-        receives: &[Parcel],
+        sends: &[Segment],
+        receives: &[Segment],
     ) -> Result<Berth, DeviceError> {
         let mut berth = self.spare().pop().unwrap_or_default();
         // the memory may be exchanged for more
@@ -122,19 +122,19 @@ impl HostWay {
 }
 
 impl Berth {
-    /// Room in the host's memory for the pieces that arrive, as parcels.
-    pub(crate) fn room(&self) -> impl Iterator<Item = Parcel> {
-        self.arriving.pieces.iter().map(Piece::parcel)
+    /// Room in the host's memory for the pieces that arrive, as segments.
+    pub(crate) fn room(&self) -> impl Iterator<Item = Segment> {
+        self.arriving.pieces.iter().map(Piece::segment)
     }
 
     /// Waits until the next piece that leaves is in the host's memory; nothing once all have been asked for.
-    pub(crate) fn fetched(&mut self) -> Result<Option<Parcel>, DeviceError> {
+    pub(crate) fn fetched(&mut self) -> Result<Option<Segment>, DeviceError> {
         let Some(copy) = self.fetching.pop() else {
             return Ok(None);
         };
         copy.wait()?;
         let known = self.leaving.pieces.len() - self.fetching.len();
-        Ok(Some(self.leaving.pieces[known - 1].parcel()))
+        Ok(Some(self.leaving.pieces[known - 1].segment()))
     }
 
     /// Gives the memory up without freeing it, because others may use it still.
@@ -161,18 +161,18 @@ impl Drop for Berth {
 }
 
 impl Quay {
-    /// Cuts parcels to pieces and finds places for them. Nothing may be under way.
-    fn prepare(&mut self, device: &Device, parcels: &[Parcel]) -> Result<(), DeviceError> {
+    /// Cuts segments to pieces and finds places for them. Nothing may be under way.
+    fn prepare(&mut self, device: &Device, segments: &[Segment]) -> Result<(), DeviceError> {
         self.pieces.clear();
         let mut end = 0;
-        for parcel in parcels.iter().filter(|parcel| parcel.bytes > 0) {
-            let number = parcel.bytes.div_ceil(PIECE);
-            let most = parcel.bytes.div_ceil(number);
-            for start in (0..parcel.bytes).step_by(most) {
-                let bytes = most.min(parcel.bytes - start);
+        for segment in segments.iter().filter(|segment| segment.bytes > 0) {
+            let number = segment.bytes.div_ceil(PIECE);
+            let most = segment.bytes.div_ceil(number);
+            for start in (0..segment.bytes).step_by(most) {
+                let bytes = most.min(segment.bytes - start);
                 self.pieces.push(Piece {
-                    peer: parcel.peer,
-                    there: parcel.address + start as u64,
+                    peer: segment.peer,
+                    there: segment.address + start as u64,
                     here: end,
                     bytes,
                 });
@@ -193,8 +193,8 @@ impl Quay {
 
 impl Piece {
     /// The piece in the host's memory.
-    fn parcel(&self) -> Parcel {
-        Parcel {
+    fn segment(&self) -> Segment {
+        Segment {
             peer: self.peer,
             address: self.here as u64,
             bytes: self.bytes,

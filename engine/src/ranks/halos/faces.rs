@@ -1,10 +1,9 @@
 //! Fine flux registers on their way to the rank of the coarse patch.
 
-use super::{Halos, add_parcels, connection, packed};
+use super::{Halos, add_segments, connection, packed};
 use crate::field::FieldOperations;
 use crate::field::travel::REGISTER;
-use crate::ranks::RanksError;
-use crate::ranks::{Halo, Message, Ranks};
+use crate::ranks::{Message, Messages, Ranks, RanksError};
 use bevy_ecs::prelude::*;
 
 impl Halos {
@@ -35,11 +34,11 @@ impl Halos {
             let faces = route.sends.on_device(outgoing, packed);
             (field.pack_faces_there)(world, level, &faces)?;
         }
-        let [sends, receives] = &mut self.parcels;
+        let [sends, receives] = &mut self.segments;
         sends.clear();
         receives.clear();
-        add_parcels(&route.sends, outgoing, width, sends);
-        add_parcels(&route.receives, incoming, width, receives);
+        add_segments(&route.sends, outgoing, width, sends);
+        add_segments(&route.receives, incoming, width, receives);
         if let Some(link) = connection(world) {
             link.start(sends, receives)?;
             link.finish()?;
@@ -59,7 +58,7 @@ impl Halos {
     ) -> Result<(), RanksError> {
         let (places, width) = packed(world, fields);
         let route = &self.levels[level].faces;
-        let mut halo = Halo::default();
+        let mut halo = Messages::default();
         for stretch in &route.sends.stretches {
             let mut bytes = vec![0; stretch.entries.len() * REGISTER * width];
             let faces = &route.sends.entries[stretch.entries.clone()];
@@ -76,7 +75,7 @@ impl Halos {
         halo.receives.extend(room);
         let ranks = world.resource::<Ranks>().clone();
         self.trip.count(&halo);
-        let halo = self.trip.wait(ranks.communicator().start(halo)?)?;
+        let halo = self.trip.wait(ranks.communicator().start_messages(halo)?)?;
         for (stretch, message) in route.receives.stretches.iter().zip(&halo.receives) {
             let faces = &route.receives.entries[stretch.entries.clone()];
             for (field, &packed) in fields.iter().zip(&places) {

@@ -18,7 +18,7 @@ use super::Ranks;
 use super::build::Shares;
 use super::link::{self, Connection};
 use super::plan::{PeerRows, Plan};
-use crate::device::{Buffer, ComputeDevice, Device, DeviceError, LinkCounters, Parcel};
+use crate::device::{Buffer, ComputeDevice, Device, DeviceError, LinkCounters, Segment};
 use crate::field::pieces::{Packed, Piece};
 use crate::field::{FieldOperations, FieldRegistry};
 use crate::mesh::Topology;
@@ -45,7 +45,7 @@ struct LevelHalo {
     partial: bool,
 }
 
-/// Memory of the device that parcels leave from and arrive in; one exchange uses it at a time.
+/// Memory of the device that segments leave from and arrive in; one exchange uses it at a time.
 #[derive(Default)]
 struct Harbour {
     outgoing: Option<Buffer<u8>>,
@@ -63,7 +63,7 @@ pub struct Halos {
     harbour: Harbour,
     trip: Trip,
     /// Working space: what goes out and comes in.
-    parcels: [Vec<Parcel>; 2],
+    segments: [Vec<Segment>; 2],
 }
 
 /// Prepares exchanges between the ranks: from device to device where all ranks have one. All ranks call this.
@@ -267,9 +267,9 @@ fn list_rows(
     Ok(())
 }
 
-/// Adds the parcels of a lane in `memory`, of `width` bytes a cell in all fields.
-fn add_parcels<T: Cargo>(lane: &Lane<T>, memory: u64, width: usize, parcels: &mut Vec<Parcel>) {
-    parcels.extend(lane.stretches.iter().map(|stretch| Parcel {
+/// Adds the segments of a lane in `memory`, of `width` bytes a cell in all fields.
+fn add_segments<T: Cargo>(lane: &Lane<T>, memory: u64, width: usize, segments: &mut Vec<Segment>) {
+    segments.extend(lane.stretches.iter().map(|stretch| Segment {
         peer: stretch.peer,
         address: memory + (stretch.values.start * width) as u64,
         bytes: stretch.values.len() * width,

@@ -1,7 +1,7 @@
 //! Rows that go to another rank for good, while the hierarchy changes.
 
 use super::lane::Listed;
-use super::{Halos, Lane, add_parcels, connection, packed};
+use super::{Halos, Lane, add_segments, connection, packed};
 use crate::field::FieldOperations;
 use crate::field::pieces::{Delivery, OnDevice, Piece};
 use crate::ranks::RanksError;
@@ -60,11 +60,11 @@ impl Halos {
             let pieces = out.on_device(self.harbour.outgoing(), packed);
             (field.pack_pieces_there)(world, level, &pieces)?;
         }
-        let [sends, receives] = &mut self.parcels;
+        let [sends, receives] = &mut self.segments;
         sends.clear();
         receives.clear();
-        add_parcels(out, self.harbour.outgoing(), width, sends);
-        add_parcels(into, self.harbour.incoming(), width, receives);
+        add_segments(out, self.harbour.outgoing(), width, sends);
+        add_segments(into, self.harbour.incoming(), width, receives);
         if let Some(link) = connection(world) {
             link.start(sends, receives)?;
             link.finish()?;

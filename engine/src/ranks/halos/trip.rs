@@ -1,11 +1,11 @@
 //! Rows under way: started before those who need them begin, settled field by field.
 
 use super::lane::{Lane, Route};
-use super::{Halos, LevelHalo, add_parcels, connection, packed};
+use super::{Halos, LevelHalo, add_segments, connection, packed};
 use crate::device::{DeviceError, DeviceLink, LinkCounters};
 use crate::field::pieces::{Delivery, Packed, Piece};
 use crate::field::{Field, FieldOperations, Pool, travel};
-use crate::ranks::{Halo, Message, Pending, Ranks, RanksError};
+use crate::ranks::{Message, Messages, PendingMessages, Ranks, RanksError};
 use bevy_ecs::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -47,11 +47,11 @@ enum State {
     #[default]
     Home,
     /// On their way as messages.
-    Messages(Mutex<Option<Box<dyn Pending>>>),
+    Messages(Mutex<Option<PendingMessages>>),
     /// On their way from device to device.
     Linked,
     /// Here, as messages.
-    Here(Halo),
+    Here(Messages),
     /// In the memory of the device.
     There,
 }
@@ -124,7 +124,7 @@ impl Halos {
     }
 
     fn start_linked(&mut self, world: &World) -> Result<(), RanksError> {
-        let [sends, receives] = &mut self.parcels;
+        let [sends, receives] = &mut self.segments;
         sends.clear();
         receives.clear();
         let trip = &mut self.trip;
@@ -137,8 +137,8 @@ impl Halos {
                 let pieces = out.on_device(outgoing, passenger.packed);
                 (passenger.field.pack_pieces_there)(world, part.level, &pieces)?;
             }
-            add_parcels(out, outgoing, trip.width, sends);
-            add_parcels(into, incoming, trip.width, receives);
+            add_segments(out, outgoing, trip.width, sends);
+            add_segments(into, incoming, trip.width, receives);
         }
         if let Some(link) = connection(world) {
             link.start(sends, receives)?;
@@ -171,12 +171,13 @@ impl Halos {
         }
         let message = |(peer, bytes)| Message { peer, bytes };
         let room = |(peer, length)| message((peer, sized(spare.pop(), length)));
-        let halo = Halo {
+        let halo = Messages {
             sends: sends.into_iter().map(message).collect(),
             receives: receives.into_iter().map(room).collect(),
         };
         trip.count(&halo);
-        let pending = world.resource::<Ranks>().communicator().start(halo)?;
+        let communicator = world.resource::<Ranks>().communicator();
+        let pending = communicator.start_messages(halo)?;
         trip.state = State::Messages(Mutex::new(Some(pending)));
         Ok(())
     }
@@ -262,7 +263,7 @@ impl Halos {
 
 impl Trip {
     /// Counts messages that leave.
-    pub fn count(&mut self, halo: &Halo) {
+    pub fn count(&mut self, halo: &Messages) {
         let bytes =
             |messages: &[Message]| -> u64 { messages.iter().map(|m| m.bytes.len() as u64).sum() };
         self.counters.exchanges += 1;
@@ -271,14 +272,14 @@ impl Trip {
     }
 
     /// Keeps the memory of messages for later ones.
-    fn keep(&mut self, halo: Halo) {
+    fn keep(&mut self, halo: Messages) {
         self.spare.clear();
         let messages = halo.sends.into_iter().chain(halo.receives);
         self.spare.extend(messages.map(|message| message.bytes));
     }
 
     /// Waits for messages.
-    pub fn wait(&mut self, pending: Box<dyn Pending>) -> Result<Halo, RanksError> {
+    pub fn wait(&mut self, pending: PendingMessages) -> Result<Messages, RanksError> {
         let start = Instant::now();
         let halo = pending.finish();
         self.counters.waited += start.elapsed().as_secs_f64();

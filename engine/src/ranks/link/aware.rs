@@ -1,7 +1,7 @@
 //! The way by a transport of the ranks that reads and writes the memory of devices itself (CUDA-aware MPI).
 
-use crate::device::{Carrier, Device, DeviceError, Parcel};
-use crate::ranks::{PendingParcels, Ranks};
+use crate::device::{Carrier, Device, DeviceError, Segment};
+use crate::ranks::{Memory, Message, Messages, Pending, Ranks};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(super) struct Aware {
     ranks: Ranks,
     device: Device,
-    under_way: Mutex<VecDeque<Box<dyn PendingParcels>>>,
+    under_way: Mutex<VecDeque<Box<dyn Pending>>>,
 }
 
 impl Aware {
@@ -21,7 +21,7 @@ impl Aware {
         }
     }
 
-    fn under_way(&self) -> MutexGuard<'_, VecDeque<Box<dyn PendingParcels>>> {
+    fn under_way(&self) -> MutexGuard<'_, VecDeque<Box<dyn Pending>>> {
         // a thread that panicked has left whole exchanges behind
         self.under_way
             .lock()
@@ -34,23 +34,29 @@ impl Carrier for Aware {
         "by the ranks' messages from device to device".into()
     }
 
-    fn start(&self, sends: &[Parcel], receives: &[Parcel]) -> Result<(), DeviceError> {
-        let full = |parcels: &[Parcel]| -> Vec<Parcel> {
-            let full = parcels.iter().filter(|parcel| parcel.bytes > 0);
-            full.copied().collect()
-        };
+    fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
         // the transport knows nothing of the device's work: what is sent must be there
         self.device.synchronise()?;
-        let communicator = self.ranks.communicator();
-        // SAFETY: memory of the device, which the caller of the link keeps and leaves alone until the exchange is finished
-        let started = unsafe { communicator.start_parcels(&full(sends), &full(receives)) }?;
+        let messages = |segments: &[Segment]| {
+            let message = |segment: &Segment| Message {
+                peer: segment.peer,
+                // SAFETY: memory of the device, which the caller of the link keeps and leaves alone until the exchange is finished
+                bytes: unsafe { Memory::borrowed(*segment) },
+            };
+            segments.iter().map(message).collect()
+        };
+        let started = self.ranks.communicator().start(Messages {
+            sends: messages(sends),
+            receives: messages(receives),
+        })?;
         self.under_way().push_back(started);
         Ok(())
     }
 
     fn finish(&self) -> Result<(), DeviceError> {
         let oldest = self.under_way().pop_front();
-        Ok(oldest.map_or(Ok(()), PendingParcels::finish)?)
+        oldest.map(Pending::finish).transpose()?;
+        Ok(())
     }
 
     fn is_done(&self) -> Result<bool, DeviceError> {

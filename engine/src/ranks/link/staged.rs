@@ -1,8 +1,8 @@
-//! The way through the hosts: parcels are copied to page-locked memory beside the device's work, travel between the hosts from
+//! The way through the hosts: segments are copied to page-locked memory beside the device's work, travel between the hosts from
 //! there, and are copied to the device beside its work again, piece by piece. An emulated device has no other.
 
-use crate::device::{Berth, Carrier, Device, DeviceError, HostWay, Parcel};
-use crate::ranks::{PendingParcels, Ranks, RanksError};
+use crate::device::{Berth, Carrier, Device, DeviceError, HostWay, Segment};
+use crate::ranks::{Memory, Message, Messages, Pending, Ranks, RanksError};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -60,11 +60,21 @@ impl Staged {
 
     fn start(
         &self,
-        sends: &[Parcel],
-        receives: &[Parcel],
-    ) -> Result<Box<dyn PendingParcels>, RanksError> {
-        // SAFETY: memory of an exchange, which is kept and left alone until all has left and arrived, and if that fails for good
-        unsafe { self.ranks.communicator().start_parcels(sends, receives) }
+        sends: &[Segment],
+        receives: &[Segment],
+    ) -> Result<Box<dyn Pending>, RanksError> {
+        let messages = |segments: &[Segment]| {
+            let message = |segment: &Segment| Message {
+                peer: segment.peer,
+                // SAFETY: memory of an exchange, which is kept and left alone until all has left and arrived, and if that fails for good
+                bytes: unsafe { Memory::borrowed(*segment) },
+            };
+            segments.iter().map(message).collect()
+        };
+        self.ranks.communicator().start(Messages {
+            sends: messages(sends),
+            receives: messages(receives),
+        })
     }
 }
 
@@ -73,7 +83,7 @@ impl Carrier for Staged {
         "through the hosts".into()
     }
 
-    fn start(&self, sends: &[Parcel], receives: &[Parcel]) -> Result<(), DeviceError> {
+    fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
         let berth = self.host.fetch(sends, receives)?;
         self.under_way().push_back(berth);
         Ok(())

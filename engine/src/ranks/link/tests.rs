@@ -4,7 +4,7 @@ mod gpus;
 mod watched;
 
 use super::*;
-use crate::device::{Buffer, Parcel};
+use crate::device::{Buffer, Segment};
 use crate::ranks::Threads;
 
 /// Runs `work` on `size` ranks with a device each; what they return, by rank. None, and a printed reason, without devices.
@@ -33,7 +33,7 @@ fn on_ranks<T: Send>(
     Some(results)
 }
 
-/// Lengths of the parcels from one rank to another in a round; some are empty, most are odd.
+/// Lengths of the segments from one rank to another in a round; some are empty, most are odd.
 fn lengths(from: usize, to: usize, round: usize) -> Vec<usize> {
     let length = |n: usize| (from * 7 + to * 3 + n * 5 + round * 11) % 23 * (1 + 100 * (round % 3));
     (0..(from + 2 * to + round) % 4).map(length).collect()
@@ -44,12 +44,12 @@ fn content(from: usize, to: usize, round: usize, length: usize) -> Vec<u8> {
     (0..length).map(byte).collect()
 }
 
-/// What one rank sends and receives in a round: memory, parcels, and what is to come.
+/// What one rank sends and receives in a round: memory, segments, and what is to come.
 struct Round {
     outgoing: Buffer<u8>,
     incoming: Buffer<u8>,
-    sends: Vec<Parcel>,
-    receives: Vec<Parcel>,
+    sends: Vec<Segment>,
+    receives: Vec<Segment>,
     sent: Vec<u8>,
     expected: Vec<u8>,
 }
@@ -57,16 +57,16 @@ struct Round {
 impl Round {
     fn new(device: &Device, rank: usize, size: usize, round: usize) -> Self {
         let others = || (0..size).filter(move |peer| *peer != rank);
-        let parcels = |memory: &Buffer<u8>, lengths: &dyn Fn(usize) -> Vec<usize>| {
+        let segments = |memory: &Buffer<u8>, lengths: &dyn Fn(usize) -> Vec<usize>| {
             let mut start = 0;
-            let mut parcels = Vec::new();
+            let mut segments = Vec::new();
             for peer in others() {
                 for length in lengths(peer) {
-                    parcels.push(Parcel::of(peer, memory, start..start + length).unwrap());
+                    segments.push(Segment::of(peer, memory, start..start + length).unwrap());
                     start += length;
                 }
             }
-            parcels
+            segments
         };
         let bytes = |ways: &dyn Fn(usize) -> (usize, usize)| -> Vec<u8> {
             let all = others().map(ways);
@@ -80,8 +80,8 @@ impl Round {
         let outgoing = device.buffer(sent.len()).unwrap();
         let incoming = device.buffer(expected.len()).unwrap();
         Self {
-            sends: parcels(&outgoing, &|peer| lengths(rank, peer, round)),
-            receives: parcels(&incoming, &|peer| lengths(peer, rank, round)),
+            sends: segments(&outgoing, &|peer| lengths(rank, peer, round)),
+            receives: segments(&incoming, &|peer| lengths(peer, rank, round)),
             outgoing,
             incoming,
             sent,
@@ -138,7 +138,7 @@ fn exchange(ranks: &Ranks, device: &Device) -> String {
 }
 
 #[test]
-fn parcels_of_odd_sizes_arrive_in_order_on_any_number_of_ranks() {
+fn segments_of_odd_sizes_arrive_in_order_on_any_number_of_ranks() {
     for kind in [DeviceKind::Emulated, DeviceKind::Cuda] {
         for size in [1, 2, 3, 4] {
             for way in on_ranks(kind, size, exchange).unwrap_or_default() {
@@ -159,8 +159,8 @@ fn what_is_sent_is_what_the_work_before_has_left() {
             let values: Vec<u32> = (0..length as u32).map(|n| n + peer as u32).collect();
             for _ in 0..5 {
                 device.upload(&memory, 0, &values).unwrap();
-                let sends = [Parcel::of(peer, &memory, 0..length).unwrap()];
-                let receives = [Parcel::of(peer, &memory, length..2 * length).unwrap()];
+                let sends = [Segment::of(peer, &memory, 0..length).unwrap()];
+                let receives = [Segment::of(peer, &memory, length..2 * length).unwrap()];
                 link.start(&sends, &receives).unwrap();
                 link.finish().unwrap();
                 device.copy(&memory, length, &memory, 0, length).unwrap();
@@ -180,46 +180,49 @@ fn what_is_sent_is_what_the_work_before_has_left() {
 }
 
 #[test]
-fn parcels_that_cannot_travel_are_refused() {
+fn segments_that_cannot_travel_are_refused() {
     on_ranks(DeviceKind::Emulated, 2, |ranks, device| {
         let link = connect(ranks, device).unwrap();
         let peer = 1 - ranks.rank();
         let memory = device.buffer::<u8>(8).unwrap();
         let mut grown = device.growable::<u8>(64).unwrap();
         grown.grow(64).unwrap();
-        let refused = |sends: &[Parcel], words: &str| {
+        let refused = |sends: &[Segment], words: &str| {
             let why = link.start(sends, &[]).unwrap_err().to_string();
             assert!(why.contains(words), "{why}");
         };
-        let parcel = |peer, address| Parcel {
+        let segment = |peer, address| Segment {
             peer,
             address,
             bytes: 4,
         };
-        refused(&[parcel(ranks.rank(), memory.address())], "cannot exchange");
-        refused(&[parcel(2, memory.address())], "cannot exchange");
-        refused(&[parcel(peer, grown.address() + 60)], "not grow");
-        assert!(Parcel::of(peer, &memory, 5..9).is_err());
+        refused(
+            &[segment(ranks.rank(), memory.address())],
+            "cannot exchange",
+        );
+        refused(&[segment(2, memory.address())], "cannot exchange");
+        refused(&[segment(peer, grown.address() + 60)], "not grow");
+        assert!(Segment::of(peer, &memory, 5..9).is_err());
         let why = link.finish().unwrap_err().to_string();
         assert!(why.contains("no exchange"), "{why}");
     });
 }
 
 #[test]
-fn parcels_of_unequal_sizes_are_an_error_that_names_the_sender() {
+fn segments_of_unequal_sizes_are_an_error_that_names_the_sender() {
     on_ranks(DeviceKind::Emulated, 2, |ranks, device| {
         let link = connect(ranks, device).unwrap();
         let peer = 1 - ranks.rank();
         let memory = device.buffer::<u8>(8).unwrap();
-        let parcels = |lengths: [usize; 2]| {
-            let first = Parcel::of(peer, &memory, 0..lengths[0]).unwrap();
-            let second = Parcel::of(peer, &memory, 0..lengths[1]).unwrap();
+        let segments = |lengths: [usize; 2]| {
+            let first = Segment::of(peer, &memory, 0..lengths[0]).unwrap();
+            let second = Segment::of(peer, &memory, 0..lengths[1]).unwrap();
             [first, second]
         };
-        link.start(&parcels([3, 1]), &parcels([1, 3])).unwrap();
+        link.start(&segments([3, 1]), &segments([1, 3])).unwrap();
         let why = link.finish().unwrap_err().to_string();
         assert!(
-            why.contains(&format!("rank {peer} sends a parcel of 3 bytes")),
+            why.contains(&format!("rank {peer} sends a message of 3 bytes")),
             "{why}"
         );
     });
@@ -233,8 +236,8 @@ fn a_rank_that_fails_ends_the_exchanges_of_the_others() {
             return ranks.communicator().abort("no more");
         }
         let memory = device.buffer::<u8>(8).unwrap();
-        let parcel = Parcel::of(1, &memory, 0..8).unwrap();
-        link.start(&[], &[parcel]).unwrap();
+        let segment = Segment::of(1, &memory, 0..8).unwrap();
+        link.start(&[], &[segment]).unwrap();
         let stopped = RanksError::Stopped {
             rank: 1,
             message: "no more".into(),

@@ -2,8 +2,8 @@
 //! the call, the sender and the receiver.
 
 use crate::{Case, Launcher, role};
-use nestar::engine::device::{DeviceKind, Parcel};
-use nestar::engine::ranks::{Communicator, Halo, Message, Reduction};
+use nestar::engine::device::DeviceKind;
+use nestar::engine::ranks::{Communicator, Memory, Message, Messages, Reduction};
 
 /// Rounds of calls.
 const ROUNDS: u64 = 60;
@@ -41,10 +41,10 @@ pub fn talk(ranks: &dyn Communicator) {
         gathers(ranks, round);
         exchanges(ranks, round);
         halos(ranks, round);
-        parcels(ranks, round);
+        questions(ranks, round);
         broadcasts(ranks, round);
     }
-    short_parcels(ranks);
+    short_messages(ranks);
     ranks.barrier().unwrap();
 }
 
@@ -121,7 +121,7 @@ fn halos(ranks: &dyn Communicator, round: u64) {
         let message = |peer: usize, bytes: Vec<u8>| Message { peer, bytes };
         let send = |&peer: &usize| message(peer, content(call, round, me, peer));
         let receive = |&peer: &usize| message(peer, vec![0; content(call, round, peer, me).len()]);
-        ranks.start(Halo {
+        ranks.start_messages(Messages {
             sends: others.iter().map(send).collect(),
             receives: others.iter().map(receive).collect(),
         })
@@ -143,62 +143,55 @@ fn halos(ranks: &dyn Communicator, round: u64) {
     }
 }
 
-/// Two parcels from each to each, in memory as that of an emulated device, with other calls in between.
-fn parcels(ranks: &dyn Communicator, round: u64) {
+/// Two messages from each to each, with other exchanges in between, some ended by asking.
+fn questions(ranks: &dyn Communicator, round: u64) {
     // one rank has nobody to send to, and no MPI
     assert_eq!(ranks.reaches(DeviceKind::Emulated), ranks.size() > 1);
-    if ranks.size() == 1 {
-        return;
-    }
     let me = ranks.rank();
     let others = (0..ranks.size()).filter(|&peer| peer != me);
     let calls: Vec<(u64, usize)> = others.flat_map(|peer| [(7, peer), (8, peer)]).collect();
-    let content = |(call, peer): (u64, usize), from: usize| {
+    let content = |&(call, peer): &(u64, usize), from: usize| {
         let to = me + peer - from;
         content(call, round, from, to)
     };
-    let leaving: Vec<Vec<u8>> = calls.iter().map(|&call| content(call, me)).collect();
-    let expected: Vec<Vec<u8>> = calls.iter().map(|&call| content(call, call.1)).collect();
-    let mut room: Vec<Vec<u8>> = expected.iter().map(|bytes| vec![0; bytes.len()]).collect();
-    let parcel = |(&(_, peer), (pointer, bytes)): (&(u64, usize), (*const u8, usize))| Parcel {
+    let message = |peer: usize, bytes: Vec<u8>| Message {
         peer,
-        address: pointer.expose_provenance() as u64,
-        bytes,
+        bytes: Memory::from(bytes),
     };
-    let sends = leaving.iter().map(|bytes| (bytes.as_ptr(), bytes.len()));
-    let sends: Vec<Parcel> = calls.iter().zip(sends).map(parcel).collect();
-    let receives = room.iter_mut();
-    let receives = receives.map(|bytes| (bytes.as_mut_ptr().cast_const(), bytes.len()));
-    let receives: Vec<Parcel> = calls.iter().zip(receives).map(parcel).collect();
-    // SAFETY: the vectors stay as they are until the parcels have left and arrived
-    let mut pending = unsafe { ranks.start_parcels(&sends, &receives) }.unwrap();
+    let send = |call: &(u64, usize)| message(call.1, content(call, me));
+    let receive = |call: &(u64, usize)| message(call.1, vec![0; content(call, call.1).len()]);
+    let messages = Messages {
+        sends: calls.iter().map(send).collect(),
+        receives: calls.iter().map(receive).collect(),
+    };
+    let mut pending = ranks.start(messages).unwrap();
     halos(ranks, round);
     while round.is_multiple_of(3) && !pending.is_done().unwrap() {
         std::thread::yield_now();
     }
-    pending.finish().unwrap();
-    assert_eq!(room, expected);
+    let messages = pending.finish().unwrap();
+    for (call, message) in calls.iter().zip(messages.receives) {
+        assert_eq!(message.bytes.into_bytes(), content(call, call.1));
+    }
 }
 
-/// A parcel from each to the next, which expects a longer one.
-fn short_parcels(ranks: &dyn Communicator) {
+/// A message from each to the next, which expects a longer one.
+fn short_messages(ranks: &dyn Communicator) {
     let (me, size) = (ranks.rank(), ranks.size());
     if size == 1 {
         return;
     }
     let (next, before) = ((me + 1) % size, (me + size - 1) % size);
-    // kept for good: after a failure MPI may still use them
-    let memory = Box::leak(Box::new([0u8; 8])).as_mut_ptr();
-    let parcel = |peer, start: usize, bytes| Parcel {
+    let message = |peer, length| Message {
         peer,
-        address: memory.wrapping_add(start).expose_provenance() as u64,
-        bytes,
+        bytes: vec![0; length],
     };
-    let (sends, receives) = ([parcel(next, 0, 3)], [parcel(before, 3, 5)]);
-    // SAFETY: as above
-    let pending = unsafe { ranks.start_parcels(&sends, &receives) }.unwrap();
-    let why = pending.finish().unwrap_err().to_string();
-    let words = format!("rank {before} sends a parcel of 3 bytes where 5 are expected");
+    let pending = ranks.start_messages(Messages {
+        sends: vec![message(next, 3)],
+        receives: vec![message(before, 5)],
+    });
+    let why = pending.unwrap().finish().unwrap_err().to_string();
+    let words = format!("rank {before} sends a message of 3 bytes where 5 are expected");
     assert!(why.contains(&words), "{why}");
 }
 

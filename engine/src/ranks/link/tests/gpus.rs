@@ -1,7 +1,7 @@
 //! Direct links, on machines with several GPUs.
 
 use super::on_ranks;
-use crate::device::{Device, DeviceKind, Parcel};
+use crate::device::{Device, DeviceKind, Segment};
 use crate::ranks::link::connect;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -44,8 +44,8 @@ fn gpus_are_linked_directly_where_there_are_several() {
                 (0..length as u64).map(|n| n * 7 + rank as u64).collect()
             };
             device.upload(&out, 0, &values(rank)).unwrap();
-            let sends = [Parcel::of(next, &out, 0..length).unwrap()];
-            let receives = [Parcel::of(before, &back, 0..length).unwrap()];
+            let sends = [Segment::of(next, &out, 0..length).unwrap()];
+            let receives = [Segment::of(before, &back, 0..length).unwrap()];
             let (mut start, times) = (Instant::now(), 20);
             for time in 0..=times {
                 if time == 1 {
@@ -85,14 +85,14 @@ fn a_gpu_does_not_wait_for_a_rank_that_has_failed() {
             return communicator.abort("no more");
         }
         let memory = device.buffer::<u8>(1 << 20).unwrap();
-        let parcel = Parcel::of(1, &memory, 0..1 << 20).unwrap();
+        let segment = Segment::of(1, &memory, 0..1 << 20).unwrap();
         let start = Instant::now();
-        link.start(&[], &[parcel]).unwrap();
+        link.start(&[], &[segment]).unwrap();
         link.finish().unwrap();
         device.synchronise().unwrap();
         assert!(start.elapsed() > Duration::from_millis(200));
         assert!(communicator.barrier().is_err());
-        assert!(link.start(&[], &[parcel]).is_err());
+        assert!(link.start(&[], &[segment]).is_err());
         drop(link);
         assert!(
             start.elapsed() < Duration::from_secs(10),

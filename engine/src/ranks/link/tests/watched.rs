@@ -1,6 +1,6 @@
 //! What the watch over a direct link does.
 
-use crate::device::{Carrier, DeviceError, Parcel};
+use crate::device::{Carrier, DeviceError, Segment};
 use crate::ranks::link::watch::Watch;
 use crate::ranks::{Ranks, RanksError, Threads};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl Carrier for Idle {
     fn describe(&self) -> String {
         "nowhere".into()
     }
-    fn start(&self, _: &[Parcel], _: &[Parcel]) -> Result<(), DeviceError> {
+    fn start(&self, _: &[Segment], _: &[Segment]) -> Result<(), DeviceError> {
         Ok(())
     }
     fn finish(&self) -> Result<(), DeviceError> {

@@ -11,14 +11,14 @@ const SOON: Duration = Duration::from_millis(10);
 /// One sleep.
 const NAP: Duration = Duration::from_micros(20);
 
-/// The patience of one wait: eager at first, then polite to those that need the core.
+/// The backoff of one wait: eager at first, then polite to those that need the core.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct Backoff {
     eager: u32,
     since: Option<Instant>,
 }
 
-impl Patience {
+impl Backoff {
     /// A wait that begins. Where ranks share their cores (`crowded`), the one awaited may need this one.
     pub fn new(crowded: bool) -> Self {
         Self {

@@ -1,12 +1,11 @@
-//! Parcels between ranks of one process. Both ends tell where the content lies and where it goes; whichever rank looks first
+//! InFlight between ranks of one process. Both ends tell where the content lies and where it goes; whichever rank looks first
 //! copies it, so that no rank waits for more than the other's start.
 
 #[cfg(test)]
 mod tests;
 
 use super::Shared;
-use crate::device::Parcel;
-use crate::ranks::{PendingParcels, RanksError};
+use crate::ranks::communicator::{Memory, Messages, Pending, RanksError};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -16,22 +15,13 @@ const LARGE: usize = 1 << 20;
 /// Least share of a thread.
 const SHARE: usize = 256 << 10;
 
-/// What is counted apart, so that calls of the one kind may come between those of the other anywhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Lane {
-    /// Messages of halos.
-    Messages,
-    /// Parcels in memory that a call's maker keeps.
-    Parcels,
-}
+/// Sender and receiver.
+type Pair = (usize, usize);
 
-/// Sender and receiver on a lane.
-type Pair = (Lane, usize, usize);
-
-/// A parcel: its ends, and its number among theirs.
+/// A message: its ends, and its number among theirs.
 type Name = (Pair, u64);
 
-/// An end of a parcel.
+/// An end of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Sender,
@@ -41,11 +31,11 @@ enum Side {
 /// Memory of the host.
 #[derive(Clone, Copy)]
 struct Place {
-    address: u64,
+    address: usize,
     bytes: usize,
 }
 
-/// What became of a parcel.
+/// What became of a message.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Stage {
     /// An end is unknown, or nobody has looked since both are known.
@@ -59,16 +49,16 @@ enum Stage {
     Refused { sent: usize, expected: usize },
 }
 
-/// A parcel that one rank or both know of.
+/// A message that one rank or both know of.
 #[derive(Default)]
-struct Passing {
+struct Transfer {
     /// The sender's and the receiver's end.
     ends: [Option<Place>; 2],
     stage: Stage,
 }
 
-impl Passing {
-    /// Whether a rank that waits for the parcel can go on.
+impl Transfer {
+    /// Whether a rank that waits for the message can go on.
     fn is_ready(&self) -> bool {
         match self.stage {
             Stage::Waiting => self.ends.iter().all(Option::is_some),
@@ -78,28 +68,28 @@ impl Passing {
     }
 }
 
-/// All parcels between ranks.
+/// All messages between ranks.
 #[derive(Default)]
-pub(super) struct Parcels {
-    passing: BTreeMap<Name, Passing>,
-    /// Parcels told of so far, by sender and receiver: by the one and by the other.
+pub(super) struct InFlight {
+    transfers: BTreeMap<Name, Transfer>,
+    /// InFlight told of so far, by sender and receiver: by the one and by the other.
     numbers: BTreeMap<Pair, [u64; 2]>,
 }
 
-impl Parcels {
-    /// Notes an end of the next parcel between two ranks.
-    fn add(&mut self, pair: Pair, side: Side, parcel: &Parcel) -> Name {
+impl InFlight {
+    /// Notes an end of the next message between two ranks.
+    fn add(&mut self, pair: Pair, side: Side, memory: &mut Memory) -> Name {
         let numbers = self.numbers.entry(pair).or_default();
         let number = &mut numbers[side as usize];
         *number += 1;
         let name = (pair, *number);
-        let passing = self.passing.entry(name).or_default();
-        let &Parcel { address, bytes, .. } = parcel;
-        passing.ends[side as usize] = Some(Place { address, bytes });
-        if let [Some(from), Some(to)] = passing.ends
+        let transfer = self.transfers.entry(name).or_default();
+        let (address, bytes) = (memory.address().expose_provenance(), memory.len());
+        transfer.ends[side as usize] = Some(Place { address, bytes });
+        if let [Some(from), Some(to)] = transfer.ends
             && from.bytes != to.bytes
         {
-            passing.stage = Stage::Refused {
+            transfer.stage = Stage::Refused {
                 sent: from.bytes,
                 expected: to.bytes,
             };
@@ -108,101 +98,95 @@ impl Parcels {
     }
 
     fn is_ready(&self, name: &Name) -> bool {
-        self.passing.get(name).is_some_and(Passing::is_ready)
+        self.transfers.get(name).is_some_and(Transfer::is_ready)
     }
 
-    /// Forgets one end of a parcel, and all of it with the other.
+    /// Forgets one end of a message, and all of it with the other.
     fn leave(&mut self, name: &Name, side: Side) {
-        if let Some(passing) = self.passing.get_mut(name) {
-            passing.ends[side as usize] = None;
-            if passing.ends.iter().all(Option::is_none) {
-                self.passing.remove(name);
+        if let Some(transfer) = self.transfers.get_mut(name) {
+            transfer.ends[side as usize] = None;
+            if transfer.ends.iter().all(Option::is_none) {
+                self.transfers.remove(name);
             }
         }
     }
 }
 
 impl Shared {
-    /// Goes on with a parcel; whether it has arrived.
+    /// Goes on with a message; whether it has arrived.
     fn advance(&self, name: &Name, side: Side) -> Result<bool, RanksError> {
         let mut state = self.lock();
-        let Some(passing) = state.parcels.passing.get_mut(name) else {
+        let Some(transfer) = state.in_flight.transfers.get_mut(name) else {
             return Ok(true);
         };
-        if !passing.is_ready() {
+        if !transfer.is_ready() {
             return state.failure().map_or(Ok(false), Err);
         }
-        if let Stage::Refused { sent, expected } = passing.stage {
-            let ((_, sender, receiver), _) = name;
+        if let Stage::Refused { sent, expected } = transfer.stage {
+            let ((sender, receiver), _) = name;
             return Err(RanksError::Transport(format!(
-                "rank {sender} sends a parcel of {sent} bytes where {expected} are expected by rank {receiver}"
+                "rank {sender} sends a message of {sent} bytes where {expected} are expected by rank {receiver}"
             )));
         }
-        if let (Stage::Waiting, [Some(from), Some(to)]) = (passing.stage, passing.ends) {
-            passing.stage = Stage::Copying;
+        if let (Stage::Waiting, [Some(from), Some(to)]) = (transfer.stage, transfer.ends) {
+            transfer.stage = Stage::Copying;
             drop(state);
-            // SAFETY: both ends keep their memory and leave it alone until the parcel is done, and nobody else copies it
+            // SAFETY: both ends keep their memory and leave it alone until the message is done, and nobody else copies it
             unsafe { copy(from, to) };
             state = self.lock();
-            if let Some(passing) = state.parcels.passing.get_mut(name) {
-                passing.stage = Stage::Done;
+            if let Some(transfer) = state.in_flight.transfers.get_mut(name) {
+                transfer.stage = Stage::Done;
             }
             self.changed.notify_all();
         }
-        state.parcels.leave(name, side);
+        state.in_flight.leave(name, side);
         Ok(true)
     }
 
-    /// Gives up one end of a parcel, whose memory nobody touches from then on.
+    /// Gives up one end of a message, whose memory nobody touches from then on.
     fn withdraw(&self, name: &Name, side: Side) {
         let mut state = self.lock();
-        let copying = |passing: &Passing| passing.stage == Stage::Copying;
-        while state.parcels.passing.get(name).is_some_and(copying) {
+        let copying = |transfer: &Transfer| transfer.stage == Stage::Copying;
+        while state.in_flight.transfers.get(name).is_some_and(copying) {
             let woken = self.changed.wait(state);
             state = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        state.parcels.leave(name, side);
+        state.in_flight.leave(name, side);
     }
 
-    /// Starts parcels of `rank`.
-    pub(super) fn start_parcels(
-        self: &Arc<Self>,
-        lane: Lane,
-        rank: usize,
-        sends: &[Parcel],
-        receives: &[Parcel],
-    ) -> ParcelsUnderWay {
+    /// Starts messages of `rank`.
+    pub(super) fn start(self: &Arc<Self>, rank: usize, mut messages: Messages<Memory>) -> UnderWay {
+        let Messages { sends, receives } = &mut messages;
         let mut state = self.lock();
         let mut waiting = Vec::with_capacity(sends.len() + receives.len());
-        for parcel in receives {
-            let side = Side::Receiver;
-            waiting.push((
-                state.parcels.add((lane, parcel.peer, rank), side, parcel),
-                side,
-            ));
+        for message in receives {
+            let pair = (message.peer, rank);
+            let name = state
+                .in_flight
+                .add(pair, Side::Receiver, &mut message.bytes);
+            waiting.push((name, Side::Receiver));
         }
-        for parcel in sends {
-            let side = Side::Sender;
-            waiting.push((
-                state.parcels.add((lane, rank, parcel.peer), side, parcel),
-                side,
-            ));
+        for message in sends {
+            let pair = (rank, message.peer);
+            let name = state.in_flight.add(pair, Side::Sender, &mut message.bytes);
+            waiting.push((name, Side::Sender));
         }
         self.changed.notify_all();
         drop(state);
-        ParcelsUnderWay {
+        UnderWay {
             shared: self.clone(),
             waiting,
+            messages,
         }
     }
 }
 
-/// Copies a parcel.
+/// Copies a message.
 ///
 /// # Safety
 /// Both places are memory of the host that nobody changes, and nobody else uses `to`; they have one size.
 unsafe fn copy(from: Place, to: Place) {
-    let (source, target) = (from.address as usize, to.address as usize);
+    let (source, target) = (from.address, to.address);
     if from.bytes == 0 {
         return;
     }
@@ -221,14 +205,15 @@ unsafe fn copy(from: Place, to: Place) {
     shares.for_each(|(from, to)| to.copy_from_slice(from));
 }
 
-/// Parcels of one rank under way. Dropped, they leave their memory alone.
-pub(super) struct ParcelsUnderWay {
+/// An exchange of one rank under way. Dropped, it leaves its memory alone.
+pub(super) struct UnderWay {
     shared: Arc<Shared>,
-    /// Those that are not known to have arrived.
+    /// Messages that are not known to have arrived.
     waiting: Vec<(Name, Side)>,
+    messages: Messages<Memory>,
 }
 
-impl PendingParcels for ParcelsUnderWay {
+impl Pending for UnderWay {
     fn is_done(&mut self) -> Result<bool, RanksError> {
         let mut failure = Ok(());
         let shared = &self.shared;
@@ -243,17 +228,17 @@ impl PendingParcels for ParcelsUnderWay {
         failure.map(|()| self.waiting.is_empty())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<(), RanksError> {
+    fn finish(mut self: Box<Self>) -> Result<Messages<Memory>, RanksError> {
         while !self.is_done()? {
             let waiting = &self.waiting;
-            let any = |parcels: &Parcels| waiting.iter().any(|(name, _)| parcels.is_ready(name));
-            drop(self.shared.wait(|state| any(&state.parcels))?);
+            let any = |known: &InFlight| waiting.iter().any(|(name, _)| known.is_ready(name));
+            drop(self.shared.wait(|state| any(&state.in_flight))?);
         }
-        Ok(())
+        Ok(std::mem::take(&mut self.messages))
     }
 }
 
-impl Drop for ParcelsUnderWay {
+impl Drop for UnderWay {
     fn drop(&mut self) {
         for (name, side) in &self.waiting {
             self.shared.withdraw(name, *side);

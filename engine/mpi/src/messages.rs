@@ -1,12 +1,12 @@
 //! The connection of a rank to all others, by MPI.
 
+use crate::backoff::Backoff;
 use crate::launch::Verdict;
 use crate::mpi::{Comm, Operation, Transfer, abort, finalise, reaches_gpus, start};
-use crate::patience::Patience;
 use crate::seat;
-use nestar_engine::device::{DeviceKind, Parcel};
+use nestar_engine::device::DeviceKind;
 use nestar_engine::ranks::{
-    Communicator, Halo, Message, Pending, PendingParcels, RanksError, Reduction, Seat,
+    Communicator, Memory, Message, Messages, Pending, RanksError, Reduction, Seat,
 };
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -18,8 +18,6 @@ use std::time::{Duration, Instant};
 const KNOWN: i32 = 1;
 /// Tags of messages that nobody expects; two, so that those of the next exchange are told from those of this one.
 const SURPRISE: i32 = 2;
-/// Tag of what lies in memory that a call's maker keeps.
-const PARCEL: i32 = 4;
 /// How long a rank that failed waits for the others to end as well, before it ends them.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -56,7 +54,7 @@ impl Mpi {
         };
         let host = world.host();
         let cores = host.gather(seat::cores().to_vec(), &vec![seat::BYTES; host.size()]);
-        let cores = wait_for(cores, Patience::new(true));
+        let cores = wait_for(cores, Backoff::new(true)).all;
         state.seat = seat::seat(host.rank(), host.size(), &cores);
         Ok(Self(Arc::new(state)))
     }
@@ -71,14 +69,14 @@ impl Mpi {
             .reduce(vec![own, u64::from(failed)], Operation::Min);
         // where several ranks fail by themselves, the first most likely speaks for all
         let late = Duration::from_millis(20) * state.rank.min(50) as u32;
-        let (start, mut patience) = (Instant::now(), self.patience());
+        let (start, mut backoff) = (Instant::now(), self.backoff());
         while !all.is_done() {
             if failed && start.elapsed() > GRACE + late {
                 return Verdict::Deserted;
             }
-            patience.wait();
+            backoff.wait();
         }
-        match all.take()[..] {
+        match all.take().combined[..] {
             [first, all] if first < none => Verdict::Failed {
                 rank: first as usize,
                 all: all != 0,
@@ -98,34 +96,39 @@ impl Mpi {
     }
 
     /// A rank that shares its core with others leaves it at once.
-    fn patience(&self) -> Patience {
+    fn backoff(&self) -> Backoff {
         let Seat { locals, .. } = self.0.seat;
-        Patience::new(locals > Seat::process_cores())
+        Backoff::new(locals > Seat::process_cores())
     }
 
     /// What every rank gave, where it is too much for one call of MPI.
-    fn gather_by_halo(&self, bytes: &[u8], lengths: &[usize]) -> Result<Vec<Vec<u8>>, RanksError> {
-        let mut halo = Halo::default();
+    fn gather_by_messages(
+        &self,
+        bytes: &[u8],
+        lengths: &[usize],
+    ) -> Result<Vec<Vec<u8>>, RanksError> {
+        let mut halo = Messages::default();
         let others = (0..self.0.size).filter(|peer| *peer != self.0.rank);
         for peer in others {
             let (own, room) = (bytes.to_vec(), vec![0; lengths[peer]]);
             halo.sends.push(Message { peer, bytes: own });
             halo.receives.push(Message { peer, bytes: room });
         }
-        let halo = self.start(halo)?.finish()?;
+        let communicator: &dyn Communicator = self;
+        let halo = communicator.start_messages(halo)?.finish()?;
         let mut all: Vec<Vec<u8>> = halo.receives.into_iter().map(|m| m.bytes).collect();
         all.insert(self.0.rank, bytes.to_vec());
         Ok(all)
     }
 
-    fn wait<T>(&self, transfer: Transfer<T>) -> Vec<T> {
-        wait_for(transfer, self.patience())
+    fn wait<M>(&self, transfer: Transfer<M>) -> M {
+        wait_for(transfer, self.backoff())
     }
 }
 
-fn wait_for<T>(mut transfer: Transfer<T>, mut patience: Patience) -> Vec<T> {
+fn wait_for<M>(mut transfer: Transfer<M>, mut backoff: Backoff) -> M {
     while !transfer.is_done() {
-        patience.wait();
+        backoff.wait();
     }
     transfer.take()
 }
@@ -151,39 +154,26 @@ impl Communicator for Mpi {
             Reduction::Or => Operation::Or,
         };
         let result = self.wait(self.0.run.reduce(values.to_vec(), operation));
-        values.copy_from_slice(&result);
+        values.copy_from_slice(&result.combined);
         Ok(())
     }
 
     fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, RanksError> {
         let State { run, size, .. } = *self.0;
         let length = (bytes.len() as u64).to_le_bytes().to_vec();
-        let lengths = self.wait(run.gather(length, &vec![8; size]));
+        let lengths = self.wait(run.gather(length, &vec![8; size])).all;
         let lengths: Vec<usize> = lengths.chunks_exact(8).map(number).collect();
         if lengths.iter().sum::<usize>() > run.largest() {
-            return self.gather_by_halo(bytes, &lengths);
+            return self.gather_by_messages(bytes, &lengths);
         }
-        let all = self.wait(run.gather(bytes.to_vec(), &lengths));
+        let all = self.wait(run.gather(bytes.to_vec(), &lengths)).all;
         let mut rest = all.as_slice();
         let part = |&length: &usize| rest.split_off(..length).unwrap_or_default().to_vec();
         Ok(lengths.iter().map(part).collect())
     }
 
     fn exchange(&self, sends: Vec<Message>) -> Result<Vec<Message>, RanksError> {
-        Ok(Exchange::start(&self.0, sends).finish(self.patience()))
-    }
-
-    fn start(&self, halo: Halo) -> Result<Box<dyn Pending>, RanksError> {
-        let run = self.0.run;
-        let receive = |m: Message| (m.peer, run.receive(m.bytes, m.peer, KNOWN));
-        // first the room, so that nothing that arrives has to be stored elsewhere
-        let receives = halo.receives.into_iter().map(receive).collect();
-        let send = |m: Message| (m.peer, run.send(m.bytes, m.peer, KNOWN));
-        Ok(Box::new(UnderWay {
-            receives,
-            sends: halo.sends.into_iter().map(send).collect(),
-            patience: self.patience(),
-        }))
+        Ok(Exchange::start(&self.0, sends).finish(self.backoff()))
     }
 
     fn reaches(&self, kind: DeviceKind) -> bool {
@@ -194,25 +184,19 @@ impl Communicator for Mpi {
         }
     }
 
-    unsafe fn start_parcels(
-        &self,
-        sends: &[Parcel],
-        receives: &[Parcel],
-    ) -> Result<Box<dyn PendingParcels>, RanksError> {
+    fn start(&self, messages: Messages<Memory>) -> Result<Box<dyn Pending>, RanksError> {
         let run = self.0.run;
-        let receive = |p: &Parcel| {
-            // SAFETY: the caller keeps the memory
-            let transfer = unsafe { run.receive_at(p.address, p.bytes, p.peer, PARCEL) };
-            (*p, transfer)
+        let receive = |m: Message<Memory>| {
+            let expected = m.bytes.len();
+            (m.peer, expected, run.receive(m.bytes, m.peer, KNOWN))
         };
-        let send = |p: &Parcel| {
-            // SAFETY: the caller keeps the memory
-            unsafe { run.send_from(p.address, p.bytes, p.peer, PARCEL) }
-        };
-        Ok(Box::new(ParcelsUnderWay {
-            receives: receives.iter().map(receive).collect(),
-            sends: sends.iter().map(send).collect(),
-            patience: self.patience(),
+        // first the room, so that nothing that arrives has to be stored elsewhere
+        let receives = messages.receives.into_iter().map(receive).collect();
+        let send = |m: Message<Memory>| (m.peer, run.send(m.bytes, m.peer, KNOWN));
+        Ok(Box::new(UnderWay {
+            receives,
+            sends: messages.sends.into_iter().map(send).collect(),
+            backoff: self.backoff(),
         }))
     }
 
@@ -247,57 +231,47 @@ fn number(bytes: &[u8]) -> usize {
     u64::from_le_bytes(bytes) as usize
 }
 
-/// Messages of known lengths under way, with their peers.
+/// Messages of known lengths under way, with their peers; those that come with what is expected.
 struct UnderWay {
-    receives: Vec<(usize, Transfer<u8>)>,
-    sends: Vec<(usize, Transfer<u8>)>,
-    patience: Patience,
+    receives: Vec<(usize, usize, Transfer<Memory>)>,
+    sends: Vec<(usize, Transfer<Memory>)>,
+    backoff: Backoff,
 }
 
 impl Pending for UnderWay {
-    fn finish(self: Box<Self>) -> Result<Halo, RanksError> {
-        let patience = self.patience;
-        let finish = |(peer, transfer)| Message {
-            peer,
-            bytes: wait_for(transfer, patience),
-        };
-        Ok(Halo {
-            receives: self.receives.into_iter().map(finish).collect(),
-            sends: self.sends.into_iter().map(finish).collect(),
-        })
-    }
-}
-
-/// Parcels under way: those that come with what is expected.
-struct ParcelsUnderWay {
-    receives: Vec<(Parcel, Transfer<u8>)>,
-    sends: Vec<Transfer<u8>>,
-    patience: Patience,
-}
-
-impl PendingParcels for ParcelsUnderWay {
     fn is_done(&mut self) -> Result<bool, RanksError> {
-        for (parcel, transfer) in &mut self.receives {
+        for (peer, expected, transfer) in &mut self.receives {
             if !transfer.is_done() {
                 return Ok(false);
             }
-            let (sent, expected) = (transfer.received(), parcel.bytes);
+            let sent = transfer.received();
             // one that is too long ends the program: MPI has no room for it
-            if sent != expected {
+            if sent != *expected {
                 return Err(RanksError::Transport(format!(
-                    "rank {} sends a parcel of {sent} bytes where {expected} are expected",
-                    parcel.peer
+                    "rank {peer} sends a message of {sent} bytes where {expected} are expected"
                 )));
             }
         }
-        Ok(self.sends.iter_mut().all(Transfer::is_done))
+        Ok(self
+            .sends
+            .iter_mut()
+            .all(|(_, transfer)| transfer.is_done()))
     }
 
-    fn finish(mut self: Box<Self>) -> Result<(), RanksError> {
+    fn finish(mut self: Box<Self>) -> Result<Messages<Memory>, RanksError> {
         while !self.is_done()? {
-            self.patience.wait();
+            self.backoff.wait();
         }
-        Ok(())
+        let message = |(peer, transfer): (usize, Transfer<Memory>)| Message {
+            peer,
+            bytes: transfer.take(),
+        };
+        let receives = self.receives.into_iter();
+        let receives = receives.map(|(peer, _, transfer)| message((peer, transfer)));
+        Ok(Messages {
+            receives: receives.collect(),
+            sends: self.sends.into_iter().map(message).collect(),
+        })
     }
 }
 
@@ -307,9 +281,9 @@ impl PendingParcels for ParcelsUnderWay {
 struct Exchange {
     run: Comm,
     tag: i32,
-    sends: Vec<Transfer<u8>>,
+    sends: Vec<Transfer<Vec<u8>>>,
     /// Pieces in the order of their sending, by peer.
-    found: BTreeMap<usize, Vec<Transfer<u8>>>,
+    found: BTreeMap<usize, Vec<Transfer<Vec<u8>>>>,
 }
 
 impl Exchange {
@@ -326,8 +300,8 @@ impl Exchange {
         }
     }
 
-    fn finish(mut self, mut patience: Patience) -> Vec<Message> {
-        let mut barrier: Option<Transfer<u8>> = None;
+    fn finish(mut self, mut backoff: Backoff) -> Vec<Message> {
+        let mut barrier: Option<Transfer<()>> = None;
         loop {
             if let Some((peer, piece)) = self.run.arrived(self.tag) {
                 self.found.entry(peer).or_default().push(piece);
@@ -344,10 +318,10 @@ impl Exchange {
             if ended {
                 break;
             }
-            patience.wait();
+            backoff.wait();
         }
-        let whole = |(peer, pieces): (usize, Vec<Transfer<u8>>)| {
-            let mut pieces = pieces.into_iter().map(|piece| wait_for(piece, patience));
+        let whole = |(peer, pieces): (usize, Vec<Transfer<Vec<u8>>>)| {
+            let mut pieces = pieces.into_iter().map(|piece| wait_for(piece, backoff));
             let mut bytes = pieces.next().unwrap_or_default();
             pieces.for_each(|piece| bytes.extend(piece));
             Message { peer, bytes }
