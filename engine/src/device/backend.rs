@@ -21,20 +21,16 @@ pub(super) trait Backend: Send + Sync {
     fn release(&self, address: u64, bytes: usize);
     /// Addresses for up to `bytes > 0`, nothing behind them yet.
     fn reserve(&self, bytes: usize) -> Result<Box<dyn Range>, DeviceError>;
-    /// Host memory that copies reach at bus speed; contents unspecified; `bytes > 0`. Aligned to 64 bytes.
+    /// Zeroed host memory that copies reach at bus speed; `bytes > 0`. Aligned to 64 bytes.
     fn allocate_host(&self, bytes: usize) -> Result<*mut u8, DeviceError>;
     /// Frees what `allocate_host` gave.
     fn release_host(&self, pointer: *mut u8, bytes: usize);
-    /// Copies to the device; `from` may be reused on return.
-    fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError>;
-    /// Copies to the host, waiting for all work before it.
-    fn download(&self, from: u64, to: &mut [u8]) -> Result<(), DeviceError>;
     /// Sets bytes to zero.
     fn zero(&self, to: u64, bytes: usize) -> Result<(), DeviceError>;
     /// Copies on the device; the two do not overlap.
     fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), DeviceError>;
-    /// A further queue, for copies to and from the host.
-    fn copies(&self) -> Result<Box<dyn Copies>, DeviceError>;
+    /// Copies to and from the host: on a further queue `beside` the stream, or on the stream itself.
+    fn copies(&self, beside: bool) -> Result<Box<dyn Copies>, DeviceError>;
     /// Waits for all work.
     fn synchronise(&self) -> Result<(), DeviceError>;
     /// Compiles a source, or takes the result of an earlier compilation.
@@ -63,25 +59,28 @@ fn no_links() -> DeviceError {
     DeviceError::Missing("an emulated device has no link of its own to others".into())
 }
 
-/// A queue of copies to and from the host beside the stream.
+/// A queue of copies between device memory and memory of `allocate_host`. Both ends of a copy live until it has ended; until
+/// then nobody changes its source or uses its target.
 pub(super) trait Copies: Send + Sync {
     /// What is queued here from now on comes after all work on the stream so far.
     fn follow(&self) -> Result<(), DeviceError>;
-    /// Starts a copy of `bytes > 0` from device memory to memory of `allocate_host`. Both ends live until its end, and nobody
-    /// touches `to`.
-    fn start(&self, from: u64, to: *mut u8, bytes: usize) -> Result<Box<dyn Pending>, DeviceError>;
-    /// Starts a copy of `bytes > 0` from memory of `allocate_host` to device memory. Both ends live until its end; nobody
-    /// changes `from` or uses `to`.
+    /// Queues a copy of `bytes > 0` to the host.
+    fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), DeviceError>;
+    /// Queues a copy of `bytes > 0` to the device.
     fn upload(&self, from: *const u8, to: u64, bytes: usize) -> Result<(), DeviceError>;
-    /// What is put on the stream from now on comes after all that was queued here; the answer ends when that has.
+    /// A mark behind all that was queued here.
+    fn mark(&self) -> Result<Box<dyn Pending>, DeviceError>;
+    /// As `mark`; what is put on the stream from now on comes after it.
     fn precede(&self) -> Result<Box<dyn Pending>, DeviceError>;
+    /// Waits for all that was queued here.
+    fn wait(&self) -> Result<(), DeviceError>;
 }
 
-/// Copies of such a queue.
+/// A mark in such a queue.
 pub(super) trait Pending: Send + Sync {
-    /// Whether they have ended.
+    /// Whether all before it has ended.
     fn is_done(&self) -> Result<bool, DeviceError>;
-    /// Waits for their end.
+    /// Waits for the end of all before it.
     fn wait(&self) -> Result<(), DeviceError>;
 }
 

@@ -4,10 +4,6 @@
 //! [`connect`](crate::ranks::link::connect) chooses for all ranks together and has a way through the hosts where there is no
 //! direct one.
 
-mod host;
-
-pub(crate) use host::{Berth, HostWay};
-
 use super::{Buffer, Device, DeviceError, place};
 use bytemuck::Pod;
 use std::fmt;

@@ -95,7 +95,7 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::Loans;
-    use crate::device::DeviceError;
+    use crate::device::{Device, DeviceError, DeviceKind};
     use std::sync::atomic::{AtomicU32, Ordering};
 
     const SHORT: DeviceError = DeviceError::Memory {
@@ -135,5 +135,23 @@ mod tests {
         loans.lend(1);
         let broken = || DeviceError::Kernel("broken".into());
         assert_eq!(loans.ask(|| Err::<(), _>(broken())), Err(broken()));
+    }
+
+    #[test]
+    fn lent_memory_counts_as_free() {
+        for kind in [DeviceKind::Emulated, DeviceKind::Cuda] {
+            let Ok(device) = Device::open(kind).inspect_err(|why| println!("skipped: {why}"))
+            else {
+                continue;
+            };
+            let lent = device.lend::<u64>(1 << 20).unwrap();
+            assert_eq!((lent.len(), device.loans().bytes()), (1 << 20, 8 << 20));
+            let memory = device.memory().unwrap();
+            assert!(memory.free >= 8 << 20 && memory.free <= memory.total);
+            // memory that others can use is had at once
+            assert!(device.buffer::<u8>(1 << 10).is_ok());
+            drop(lent);
+            assert_eq!(device.loans().bytes(), 0);
+        }
     }
 }

@@ -1,11 +1,10 @@
-//! Memory of a device: buffers of fixed length, growable ranges with fixed addresses, page-locked host memory.
+//! Memory of a device: buffers of fixed length, growable ranges with fixed addresses.
 
 use super::backend::Range;
 use super::{Device, DeviceError};
 use bytemuck::Pod;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Device memory that copies read and write.
@@ -260,63 +259,6 @@ impl Reserved {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Host memory that copies reach at bus speed, freed on drop.
-pub struct Pinned<T: Pod> {
-    device: Device,
-    pointer: *mut T,
-    length: usize,
-}
-
-// SAFETY: the memory is owned by the value alone, as a Vec's is, and plain data may cross threads
-unsafe impl<T: Pod + Send> Send for Pinned<T> {}
-// SAFETY: shared references give shared slices only
-unsafe impl<T: Pod + Sync> Sync for Pinned<T> {}
-
-impl<T: Pod> Pinned<T> {
-    /// `length` zeroed elements.
-    pub(super) fn new(device: &Device, length: usize) -> Result<Self, DeviceError> {
-        let bytes = bytes_of::<T>(length)?;
-        let mut pointer = std::ptr::NonNull::<T>::dangling().as_ptr();
-        if bytes > 0 {
-            let memory = device.backend().allocate_host(bytes)?;
-            // SAFETY: `memory` holds `bytes` writable bytes
-            unsafe { memory.write_bytes(0, bytes) };
-            pointer = memory.cast();
-        }
-        Ok(Self {
-            device: device.clone(),
-            pointer,
-            length: if bytes > 0 { length } else { 0 },
-        })
-    }
-}
-
-impl<T: Pod> Deref for Pinned<T> {
-    type Target = [T];
-    fn deref(&self) -> &[T] {
-        // SAFETY: `length` initialised elements stand at `pointer`, aligned to 64 bytes, for as long as the value lives
-        unsafe { std::slice::from_raw_parts(self.pointer, self.length) }
-    }
-}
-
-impl<T: Pod> DerefMut for Pinned<T> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`, and the value is borrowed alone
-        unsafe { std::slice::from_raw_parts_mut(self.pointer, self.length) }
-    }
-}
-
-impl<T: Pod> Drop for Pinned<T> {
-    fn drop(&mut self) {
-        if self.length > 0 {
-            let bytes = self.length * size_of::<T>();
-            self.device
-                .backend()
-                .release_host(self.pointer.cast(), bytes);
-        }
     }
 }
 

@@ -1,10 +1,9 @@
 //! Devices: where kernels run. A GPU through CUDA, or an emulated device that runs the same kernel sources on the CPU.
 //!
 //! A device is memory ([`Buffer`], [`Growable`]), compiled sources ([`Module`], [`Kernel`]) and one stream of work: copies,
-//! fills and launches take effect in the order of their calls, and the host waits only where it reads a number. Large copies
-//! to the host can go on beside the work, through a [`CopyStream`]. Sources
-//! are texts in the language of `nestar_device::LAUNCH`; a kernel takes one parameter, a `#[device]` structure, in which
-//! device memory stands as addresses.
+//! fills and launches take effect in the order of their calls, and the host waits only where it reads a number. Copies of
+//! snapshots and of messages go on beside the work. Sources are texts in the language of `nestar_device::LAUNCH`; a kernel
+//! takes one parameter, a `#[device]` structure, in which device memory stands as addresses.
 //!
 //! ```no_run
 //! # use nestar_engine::device::{Device, DeviceError, DeviceKind, Shape};
@@ -27,7 +26,6 @@ mod backend;
 mod bytes;
 mod cache;
 mod choice;
-mod copies;
 mod counters;
 mod cuda;
 mod emulated;
@@ -37,18 +35,19 @@ mod loans;
 mod memory;
 mod module;
 pub mod parallel;
+mod staging;
 #[cfg(test)]
 mod tests;
 
 pub use bytes::shown;
 pub use choice::{ComputeDevice, DeviceChoice};
-pub use copies::{CopyStream, Transfer};
 pub use counters::{DeviceCounters, KernelCounters};
 pub use error::{CarrierError, DeviceError};
-pub(crate) use link::{Berth, Carrier, HostWay};
+pub(crate) use link::Carrier;
 pub use link::{DeviceLink, LinkCounters, LinkId, LinkTimes, Segment};
-pub use memory::{Buffer, DeviceSlice, Growable, Pinned};
+pub use memory::{Buffer, DeviceSlice, Growable};
 pub use module::{Kernel, KernelInfo, Module};
+pub(crate) use staging::{CopyQueue, Download, StagingBuffer, buffer_bytes};
 
 use backend::Backend;
 use bytemuck::Pod;
@@ -56,9 +55,10 @@ use counters::Tally;
 use loans::Loans;
 use memory::{Reserved, place};
 use nestar_device::Parameter;
+use staging::{Ordered, Ring};
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,8 +123,10 @@ pub struct Device(Arc<Opened>);
 
 struct Opened {
     kind: DeviceKind,
-    backend: Box<dyn Backend>,
-    tally: Tally,
+    backend: Arc<dyn Backend>,
+    tally: Arc<Tally>,
+    ring: Arc<Ring>,
+    copies: Mutex<Ordered>,
     loans: Loans,
     reserved: Reserved,
 }
@@ -144,14 +146,23 @@ impl Device {
     /// # Errors
     /// As [`Device::open`].
     pub fn open_numbered(kind: DeviceKind, number: usize) -> Result<Self, DeviceError> {
-        let backend: Box<dyn Backend> = match kind {
-            DeviceKind::Cuda => Box::new(cuda::Cuda::open(number)?),
-            DeviceKind::Emulated => Box::new(emulated::Emulated::open()?),
+        let backend: Arc<dyn Backend> = match kind {
+            DeviceKind::Cuda => Arc::new(cuda::Cuda::open(number)?),
+            DeviceKind::Emulated => Arc::new(emulated::Emulated::open()?),
         };
+        Self::with(kind, backend)
+    }
+
+    fn with(kind: DeviceKind, backend: Arc<dyn Backend>) -> Result<Self, DeviceError> {
+        let tally = Arc::new(Tally::default());
+        let ring = Ring::new(&backend, &tally);
+        let copies = Mutex::new(Ordered::new(&ring)?);
         Ok(Self(Arc::new(Opened {
             kind,
             backend,
-            tally: Tally::default(),
+            tally,
+            ring,
+            copies,
             loans: Loans::default(),
             reserved: Reserved::default(),
         })))
@@ -209,14 +220,6 @@ impl Device {
         Growable::new(self, most)
     }
 
-    /// Page-locked host memory of `length` zeroed elements, which large copies reach without a detour.
-    ///
-    /// # Errors
-    /// The host's memory does not suffice.
-    pub fn pinned<T: Pod>(&self, length: usize) -> Result<Pinned<T>, DeviceError> {
-        Pinned::new(self, length)
-    }
-
     /// Copies `values` to the elements of `to` from `offset` on. On return `values` may be reused.
     ///
     /// # Errors
@@ -232,8 +235,7 @@ impl Device {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.0.tally.uploaded(bytes.len());
-        self.0.backend.upload(address, bytes)
+        self.copies().upload(address, bytes)
     }
 
     /// Copies the elements of `from` from `offset` on to `values`, waiting for all work before.
@@ -251,9 +253,8 @@ impl Device {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.0.tally.downloaded(bytes.len());
-        self.0.tally.synchronised();
-        self.0.backend.download(address, bytes)
+        self.copies().download(address, bytes)?;
+        self.synchronise()
     }
 
     /// Sets the bytes of the elements of `range` to zero.
@@ -365,6 +366,17 @@ impl Device {
 
     fn backend(&self) -> &dyn Backend {
         &*self.0.backend
+    }
+
+    fn ring(&self) -> &Arc<Ring> {
+        &self.0.ring
+    }
+
+    /// Copies in the order of the work, by one thread at a time.
+    fn copies(&self) -> MutexGuard<'_, Ordered> {
+        // every copy is complete in itself, also after a panic elsewhere
+        let copies = self.0.copies.lock();
+        copies.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tally(&self) -> &Tally {

@@ -2,7 +2,7 @@
 //! transport or on the number of ranks.
 
 use super::seat::Seat;
-use crate::device::{DeviceError, DeviceKind, Segment};
+use crate::device::{DeviceError, DeviceKind, Segment, StagingBuffer};
 use std::fmt;
 
 /// How values of the ranks become one. All kinds are exact: the order of the ranks does not matter.
@@ -77,12 +77,12 @@ impl<M> Messages<M> {
 }
 
 /// Memory that an exchange reads or writes, and keeps until it has ended.
-#[derive(Debug)]
 pub struct Memory(Kind);
 
-#[derive(Debug)]
 enum Kind {
     Host(Vec<u8>),
+    /// Page-locked.
+    Staging(StagingBuffer),
     /// Owned elsewhere.
     Borrowed(Segment),
 }
@@ -103,6 +103,7 @@ impl Memory {
     pub fn address(&mut self) -> *mut u8 {
         match &mut self.0 {
             Kind::Host(bytes) => bytes.as_mut_ptr(),
+            Kind::Staging(buffer) => buffer.as_mut_ptr(),
             Kind::Borrowed(segment) => {
                 std::ptr::with_exposed_provenance_mut(segment.address as usize)
             }
@@ -114,6 +115,7 @@ impl Memory {
     pub fn len(&self) -> usize {
         match &self.0 {
             Kind::Host(bytes) => bytes.len(),
+            Kind::Staging(buffer) => buffer.len(),
             Kind::Borrowed(segment) => segment.bytes,
         }
     }
@@ -129,8 +131,22 @@ impl Memory {
     pub fn into_bytes(self) -> Vec<u8> {
         match self.0 {
             Kind::Host(bytes) => bytes,
-            Kind::Borrowed(_) => Vec::new(),
+            Kind::Staging(_) | Kind::Borrowed(_) => Vec::new(),
         }
+    }
+
+    /// The staging buffer, where it is one.
+    pub(crate) fn into_staging(self) -> Option<StagingBuffer> {
+        match self.0 {
+            Kind::Staging(buffer) => Some(buffer),
+            Kind::Host(_) | Kind::Borrowed(_) => None,
+        }
+    }
+}
+
+impl From<StagingBuffer> for Memory {
+    fn from(buffer: StagingBuffer) -> Self {
+        Self(Kind::Staging(buffer))
     }
 }
 

@@ -4,7 +4,7 @@
 //! they learn from each other how far they are; when all shards are on the disk, the first rank gives the snapshot its name.
 
 use super::diagnostics::Diagnostics;
-use super::drain::{self, Departure, Drain, Ring, Sink};
+use super::drain::{self, Departure, Drain, Sink};
 use super::headers::{attributes, levels};
 use super::layout::Layout;
 use super::provenance::{self, BuildInfo, Roster, write_whole};
@@ -39,8 +39,6 @@ pub struct Output {
     stopper: Option<store::Stopper>,
     /// What went wrong here and the other ranks do not know yet.
     failure: Option<Error>,
-    /// What the next snapshot of a device leaves through.
-    ring: Option<Ring>,
     /// Simulation time and step of the latest snapshot.
     latest: Option<(f64, u64)>,
     latest_wall: Instant,
@@ -77,7 +75,6 @@ impl Output {
             writing: None,
             stopper: None,
             failure: None,
-            ring: None,
             latest: restored.map(|_| (clock.time, clock.steps)),
             latest_wall: Instant::now(),
             next_time: f64::INFINITY,
@@ -198,8 +195,7 @@ impl Output {
     fn drained(&mut self) -> Result<(), Error> {
         match self.writing.take() {
             Some(Writing::Draining(drain)) => {
-                let (ring, stored) = drain.wait();
-                self.ring = ring;
+                let stored = drain.wait();
                 self.writing = Some(Writing::Storing(stored?));
             }
             other => self.writing = other,
@@ -277,7 +273,7 @@ impl Output {
         mut share: Share,
     ) -> Result<Writing, Error> {
         if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
-            match drain::depart(sim, device, fields, share, &mut self.ring)? {
+            match drain::depart(sim, device, fields, share)? {
                 Departure::Draining(drain) => return Ok(Writing::Draining(drain)),
                 Departure::Done(filled) => share = filled,
             }

@@ -1,4 +1,4 @@
-//! Copies to and from the host on a queue of their own.
+//! Copies to and from the host.
 
 use super::Context;
 use super::driver::{Event, Stream};
@@ -7,26 +7,23 @@ use crate::device::DeviceError;
 use crate::device::backend::{Copies, Pending};
 use std::sync::Arc;
 
-/// A queue beside the one that works.
-pub(super) struct Beside {
+/// The queue that works, or one beside it.
+pub(super) struct Queue {
     context: Arc<Context>,
     stream: Stream,
+    beside: bool,
 }
 
-impl Beside {
-    pub(super) fn open(context: &Arc<Context>) -> Result<Self, DeviceError> {
+impl Queue {
+    pub(super) fn open(context: &Arc<Context>, beside: bool) -> Result<Self, DeviceError> {
         context.gpu.bind()?;
         Ok(Self {
             context: context.clone(),
-            stream: stream::open()?,
-        })
-    }
-
-    /// A mark to be put behind copies.
-    fn mark(&self) -> Result<Copying, DeviceError> {
-        Ok(Copying {
-            context: self.context.clone(),
-            done: stream::event(Mark::Sleep)?,
+            stream: match beside {
+                true => stream::open()?,
+                false => context.stream,
+            },
+            beside,
         })
     }
 
@@ -37,7 +34,7 @@ impl Beside {
     }
 }
 
-impl Copies for Beside {
+impl Copies for Queue {
     fn follow(&self) -> Result<(), DeviceError> {
         self.context.gpu.bind()?;
         let mark = stream::event(Mark::Order)?;
@@ -48,16 +45,11 @@ impl Copies for Beside {
         followed
     }
 
-    fn start(&self, from: u64, to: *mut u8, bytes: usize) -> Result<Box<dyn Pending>, DeviceError> {
+    fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), DeviceError> {
         self.context.gpu.bind()?;
-        let copying = self.mark()?;
         // SAFETY: who starts the copy holds so many bytes there for it alone
         let to = unsafe { std::slice::from_raw_parts_mut(to, bytes) };
-        let started = stream::copy_down(self.stream, from, to);
-        started
-            .and_then(|()| stream::record(copying.done, self.stream))
-            .inspect_err(|_| self.settle())?;
-        Ok(Box::new(copying))
+        stream::copy_down(self.stream, from, to).inspect_err(|_| self.settle())
     }
 
     fn upload(&self, from: *const u8, to: u64, bytes: usize) -> Result<(), DeviceError> {
@@ -67,23 +59,50 @@ impl Copies for Beside {
         stream::copy_up(self.stream, to, from).inspect_err(|_| self.settle())
     }
 
+    fn mark(&self) -> Result<Box<dyn Pending>, DeviceError> {
+        self.context.gpu.bind()?;
+        // the host waits briefly for what is ordered with the work
+        let kind = if self.beside {
+            Mark::Sleep
+        } else {
+            Mark::Order
+        };
+        let copying = stream::event(kind).map(|done| Copying {
+            context: self.context.clone(),
+            done,
+        });
+        let copying = copying.inspect_err(|_| self.settle())?;
+        stream::record(copying.done, self.stream).inspect_err(|_| self.settle())?;
+        Ok(Box::new(copying))
+    }
+
     fn precede(&self) -> Result<Box<dyn Pending>, DeviceError> {
         self.context.gpu.bind()?;
-        let copying = self.mark()?;
-        let recorded = stream::record(copying.done, self.stream);
-        recorded
-            .and_then(|()| stream::follow(self.context.stream, copying.done))
-            .inspect_err(|_| self.settle())?;
-        Ok(Box::new(copying))
+        if self.beside {
+            let mark = stream::event(Mark::Order).inspect_err(|_| self.settle())?;
+            let recorded = stream::record(mark, self.stream);
+            let followed = recorded.and_then(|()| stream::follow(self.context.stream, mark));
+            // as in `follow`
+            stream::drop_event(mark);
+            followed.inspect_err(|_| self.settle())?;
+        }
+        self.mark()
+    }
+
+    fn wait(&self) -> Result<(), DeviceError> {
+        self.context.gpu.bind()?;
+        stream::wait(self.stream)
     }
 }
 
-impl Drop for Beside {
+impl Drop for Queue {
     fn drop(&mut self) {
         // of failures there is nobody to tell
         let _ = self.context.gpu.bind();
         let _ = stream::wait(self.stream);
-        stream::close(self.stream);
+        if self.beside {
+            stream::close(self.stream);
+        }
     }
 }
 

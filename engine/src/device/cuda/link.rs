@@ -138,7 +138,7 @@ impl Link {
             bytes: TRIAL,
         };
         let arrival = memory + TRIAL as u64;
-        lock(&self.context.staging).upload(main, memory, content)?;
+        stream::copy_up(main, memory, content)?;
         self.context.zero(arrival, TRIAL)?;
         let left = || until.saturating_duration_since(Instant::now());
         self.exchange(
@@ -155,7 +155,8 @@ impl Link {
         }
         self.finish()?;
         let mut found = vec![0; TRIAL];
-        lock(&self.context.staging).download(main, arrival, &mut found)?;
+        stream::copy_down(main, arrival, &mut found)?;
+        stream::wait(main)?;
         Ok(found)
     }
 

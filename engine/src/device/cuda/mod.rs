@@ -6,7 +6,6 @@ mod image;
 mod link;
 mod nccl;
 mod slabs;
-mod staging;
 mod stream;
 
 use super::backend::{Backend, Code, Copies, Range};
@@ -18,7 +17,6 @@ use driver::{Attribute, Event, Gpu, Stream};
 use image::Loaded;
 use link::Link;
 use slabs::Slabs;
-use staging::Staging;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stream::Mark;
@@ -35,15 +33,12 @@ pub(super) struct Cuda {
     /// Version of NVRTC: 1000 * major + 10 * minor.
     compiler: u32,
     cache: Cache,
-    /// Page-locked memory that was given out: address and bytes.
-    pinned: Mutex<Vec<(usize, usize)>>,
 }
 
 /// What everything on the GPU needs, kept alive by all of it.
 struct Context {
     gpu: Gpu,
     stream: Stream,
-    staging: Mutex<Staging>,
     times: Mutex<Times>,
 }
 
@@ -97,16 +92,7 @@ impl Cuda {
             context: Arc::new(context),
             compiler,
             cache: Cache::open(),
-            pinned: Mutex::default(),
         })
-    }
-
-    /// Whether memory of the host is page-locked.
-    fn is_pinned(&self, memory: &[u8]) -> bool {
-        let start = memory.as_ptr() as usize;
-        lock(&self.pinned)
-            .iter()
-            .any(|&(first, bytes)| first <= start && start + memory.len() <= first + bytes)
     }
 
     fn bind(&self) -> Result<(), DeviceError> {
@@ -151,7 +137,6 @@ impl Context {
         Ok(Self {
             gpu,
             stream: stream::open()?,
-            staging: Mutex::default(),
             times: Mutex::default(),
         })
     }
@@ -209,7 +194,6 @@ impl Drop for Context {
         // of failures there is nobody to tell
         let _ = self.gpu.bind();
         let _ = stream::wait(self.stream);
-        *lock(&self.staging) = Staging::default();
         let times = std::mem::take(&mut *lock(&self.times));
         let waiting = times
             .waiting
@@ -268,37 +252,13 @@ impl Backend for Cuda {
 
     fn allocate_host(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
         self.bind()?;
-        let pointer = slabs::allocate_host(bytes)?;
-        lock(&self.pinned).push((pointer as usize, bytes));
-        Ok(pointer)
+        slabs::allocate_host(bytes)
     }
 
     fn release_host(&self, pointer: *mut u8, _bytes: usize) {
-        lock(&self.pinned).retain(|&(first, _)| first != pointer as usize);
         // of failures there is nobody to tell
         let _ = self.bind();
         slabs::free_host(pointer);
-    }
-
-    fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
-        self.bind()?;
-        let stream = self.context.stream;
-        if self.is_pinned(from) {
-            stream::copy_up(stream, to, from)?;
-            return self.context.wait();
-        }
-        lock(&self.context.staging).upload(stream, to, from)
-    }
-
-    fn download(&self, from: u64, to: &mut [u8]) -> Result<(), DeviceError> {
-        self.bind()?;
-        let stream = self.context.stream;
-        if self.is_pinned(to) {
-            stream::copy_down(stream, from, to)?;
-        } else {
-            lock(&self.context.staging).download(stream, from, to)?;
-        }
-        self.context.wait()
     }
 
     fn zero(&self, to: u64, bytes: usize) -> Result<(), DeviceError> {
@@ -311,8 +271,8 @@ impl Backend for Cuda {
         stream::copy_within(self.context.stream, from, to, bytes)
     }
 
-    fn copies(&self) -> Result<Box<dyn Copies>, DeviceError> {
-        Ok(Box::new(copies::Beside::open(&self.context)?))
+    fn copies(&self, beside: bool) -> Result<Box<dyn Copies>, DeviceError> {
+        Ok(Box::new(copies::Queue::open(&self.context, beside)?))
     }
 
     fn synchronise(&self) -> Result<(), DeviceError> {

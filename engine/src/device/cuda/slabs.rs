@@ -163,12 +163,15 @@ pub(super) fn free(address: u64) {
     let _ = driver!("", cuMemFree_v2(address));
 }
 
-/// Page-locked memory of the host.
+/// Zeroed page-locked memory of the host.
 pub(super) fn allocate_host(bytes: usize) -> Result<*mut u8, DeviceError> {
     let mut pointer: *mut c_void = std::ptr::null_mut();
     let doing = "cannot lock memory of the host";
     driver!(doing, cuMemHostAlloc(&mut pointer, bytes, 0))?;
-    Ok(pointer.cast())
+    let first: *mut u8 = pointer.cast();
+    // SAFETY: `bytes` writable bytes stand there
+    unsafe { first.write_bytes(0, bytes) };
+    Ok(first)
 }
 
 /// Frees what [`allocate_host`] gave.

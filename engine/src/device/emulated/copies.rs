@@ -1,14 +1,14 @@
-//! Copies beside the work of an emulated device.
+//! Copies to and from an emulated device, whose memory is the host's.
 
 use crate::device::DeviceError;
 use crate::device::backend::{Copies, Pending};
 use std::sync::{Mutex, PoisonError};
 
-/// Copies take place when somebody asks for their end: so late that a test sees whatever was changed, or read, too early.
-#[derive(Default)]
-pub(super) struct Late {
-    /// Those to the device.
-    up: Mutex<Vec<Copy>>,
+/// A queue of copies. Beside the device's work they take place when somebody asks for their end: so late that a test sees
+/// whatever was changed, or read, too early.
+pub(super) struct HostCopies {
+    late: bool,
+    waiting: Mutex<Vec<Copy>>,
 }
 
 /// A copy to come.
@@ -18,48 +18,73 @@ struct Copy {
     bytes: usize,
 }
 
-impl Copy {
-    fn perform(self) {
-        // SAFETY: who started the copy keeps both ends, of so many bytes, until now
-        unsafe { std::ptr::copy_nonoverlapping(self.from, self.to, self.bytes) };
-    }
-}
-
 // SAFETY: both ends live until the copy's end, and nobody else touches the target
 unsafe impl Send for Copy {}
 
-impl Copies for Late {
+impl HostCopies {
+    pub(super) fn new(late: bool) -> Self {
+        Self {
+            late,
+            waiting: Mutex::default(),
+        }
+    }
+
+    fn add(&self, copy: Copy) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push(copy);
+        if !self.late {
+            perform(&mut waiting);
+        }
+    }
+}
+
+fn perform(copies: &mut Vec<Copy>) {
+    for Copy { from, to, bytes } in copies.drain(..) {
+        // SAFETY: who queued the copy keeps both ends, of so many bytes, until now
+        unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+    }
+}
+
+impl Copies for HostCopies {
     fn follow(&self) -> Result<(), DeviceError> {
         Ok(())
     }
 
-    fn start(&self, from: u64, to: *mut u8, bytes: usize) -> Result<Box<dyn Pending>, DeviceError> {
+    fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), DeviceError> {
         let from = from as *const u8;
-        Ok(Box::new(Mutex::new(Some(Copy { from, to, bytes }))))
+        self.add(Copy { from, to, bytes });
+        Ok(())
     }
 
     fn upload(&self, from: *const u8, to: u64, bytes: usize) -> Result<(), DeviceError> {
         let to = to as *mut u8;
-        let mut up = self.up.lock().unwrap_or_else(PoisonError::into_inner);
-        up.push(Copy { from, to, bytes });
+        self.add(Copy { from, to, bytes });
         Ok(())
     }
 
+    fn mark(&self) -> Result<Box<dyn Pending>, DeviceError> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Box::new(Mutex::new(std::mem::take(&mut *waiting))))
+    }
+
     fn precede(&self) -> Result<Box<dyn Pending>, DeviceError> {
-        let mut up = self.up.lock().unwrap_or_else(PoisonError::into_inner);
-        up.drain(..).for_each(Copy::perform);
-        Ok(Box::new(Mutex::new(None)))
+        let mark = self.mark()?;
+        mark.wait()?;
+        Ok(mark)
+    }
+
+    fn wait(&self) -> Result<(), DeviceError> {
+        self.waiting.wait()
     }
 }
 
-impl Pending for Mutex<Option<Copy>> {
+impl Pending for Mutex<Vec<Copy>> {
     fn is_done(&self) -> Result<bool, DeviceError> {
         self.wait().map(|()| true)
     }
 
     fn wait(&self) -> Result<(), DeviceError> {
-        let copy = self.lock().unwrap_or_else(PoisonError::into_inner).take();
-        copy.into_iter().for_each(Copy::perform);
+        perform(&mut self.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(())
     }
 }

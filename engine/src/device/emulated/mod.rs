@@ -131,32 +131,20 @@ impl Backend for Emulated {
         }
     }
 
-    fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
-        // SAFETY: the caller holds device memory of so many bytes at `to`, which is host memory here
-        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to as *mut u8, from.len()) };
-        Ok(())
-    }
-
-    fn download(&self, from: u64, to: &mut [u8]) -> Result<(), DeviceError> {
-        // SAFETY: as in `upload`
-        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to.as_mut_ptr(), to.len()) };
-        Ok(())
-    }
-
     fn zero(&self, to: u64, bytes: usize) -> Result<(), DeviceError> {
-        // SAFETY: as in `upload`
+        // SAFETY: the caller holds device memory of so many bytes at `to`, which is host memory here
         unsafe { (to as *mut u8).write_bytes(0, bytes) };
         Ok(())
     }
 
     fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), DeviceError> {
-        // SAFETY: as in `upload`, for both ends
+        // SAFETY: as in `zero`, for both ends
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
         Ok(())
     }
 
-    fn copies(&self) -> Result<Box<dyn Copies>, DeviceError> {
-        Ok(Box::new(copies::Late::default()))
+    fn copies(&self, beside: bool) -> Result<Box<dyn Copies>, DeviceError> {
+        Ok(Box::new(copies::HostCopies::new(beside)))
     }
 
     fn synchronise(&self) -> Result<(), DeviceError> {

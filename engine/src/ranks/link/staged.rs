@@ -1,28 +1,41 @@
-//! The way through the hosts: segments are copied to page-locked memory beside the device's work, travel between the hosts from
+//! The way through the hosts: segments are copied to staging buffers beside the device's work, travel between the hosts from
 //! there, and are copied to the device beside its work again, piece by piece. An emulated device has no other.
 
-use crate::device::{Berth, Carrier, Device, DeviceError, HostWay, Segment};
+use crate::device::{Carrier, CopyQueue, Device, DeviceError, Download, Segment, StagingBuffer};
 use crate::ranks::{Memory, Message, Messages, Pending, Ranks, RanksError};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// Largest piece of a segment, bytes: while one is on its way between the hosts, others are on theirs to and from the devices.
+const PIECE: usize = 4 << 20;
+
 /// A link through the hosts.
 pub(super) struct Staged {
     ranks: Ranks,
-    host: HostWay,
-    under_way: Mutex<VecDeque<Berth>>,
+    down: CopyQueue,
+    up: CopyQueue,
+    under_way: Mutex<VecDeque<Exchange>>,
+}
+
+/// An exchange that is not finished.
+struct Exchange {
+    /// What leaves, on its way to the host, by the rank that it goes to.
+    leaving: Vec<(usize, Download)>,
+    /// Where on the device the pieces go that arrive.
+    arriving: Vec<Segment>,
 }
 
 impl Staged {
     pub(super) fn new(ranks: &Ranks, device: &Device) -> Result<Self, DeviceError> {
         Ok(Self {
             ranks: ranks.clone(),
-            host: HostWay::new(device)?,
+            down: device.copy_queue()?,
+            up: device.copy_queue()?,
             under_way: Mutex::default(),
         })
     }
 
-    fn under_way(&self) -> MutexGuard<'_, VecDeque<Berth>> {
+    fn under_way(&self) -> MutexGuard<'_, VecDeque<Exchange>> {
         // a thread that panicked has left whole exchanges behind
         self.under_way
             .lock()
@@ -30,52 +43,77 @@ impl Staged {
     }
 
     /// Sends the pieces of an exchange as they come from the device, and brings to the device what arrives meanwhile and
-    /// behind.
-    fn carry(&self, berth: &mut Berth) -> Result<(), DeviceError> {
+    /// after that.
+    fn carry(&self, Exchange { leaving, arriving }: Exchange) -> Result<(), DeviceError> {
         // first the room, so that nothing that arrives has to be stored elsewhere
-        let room = berth.room().map(|room| self.start(&[], &[room]));
-        let mut receives = room.collect::<Result<VecDeque<_>, _>>()?;
+        let room = |piece: &Segment| {
+            let pending = self.receive(piece.peer, self.up.buffer(piece.bytes)?)?;
+            Ok((piece.address, pending))
+        };
+        let receives = arriving.iter().map(room);
+        let mut receives = receives.collect::<Result<VecDeque<_>, DeviceError>>()?;
+        let any = !receives.is_empty();
         let mut sends = Vec::new();
-        let mut arrived = 0;
-        while let Some(piece) = berth.fetched()? {
-            sends.push(self.start(&[piece], &[])?);
-            while let Some(first) = receives.front_mut()
+        for (peer, piece) in leaving {
+            sends.push(self.send(peer, piece.wait()?)?);
+            while let Some((_, first)) = receives.front_mut()
                 && first.is_done()?
+                && let Some(piece) = receives.pop_front()
             {
-                receives.pop_front();
-                self.host.deliver(berth, arrived)?;
-                arrived += 1;
+                self.deliver(piece)?;
             }
         }
         for piece in receives {
-            piece.finish()?;
-            self.host.deliver(berth, arrived)?;
-            arrived += 1;
+            self.deliver(piece)?;
         }
         for piece in sends {
             piece.finish()?;
         }
+        match any {
+            true => self.up.precede(),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits for a piece and starts to bring it to the device.
+    fn deliver(&self, (address, pending): (u64, Box<dyn Pending>)) -> Result<(), DeviceError> {
+        for message in pending.finish()?.receives {
+            if let Some(buffer) = message.bytes.into_staging() {
+                self.up.upload(buffer, address)?;
+            }
+        }
         Ok(())
     }
 
-    fn start(
-        &self,
-        sends: &[Segment],
-        receives: &[Segment],
-    ) -> Result<Box<dyn Pending>, RanksError> {
-        let messages = |segments: &[Segment]| {
-            let message = |segment: &Segment| Message {
-                peer: segment.peer,
-                // SAFETY: memory of an exchange, which is kept and left alone until all has left and arrived, and if that fails for good
-                bytes: unsafe { Memory::borrowed(*segment) },
-            };
-            segments.iter().map(message).collect()
-        };
+    fn send(&self, peer: usize, piece: StagingBuffer) -> Result<Box<dyn Pending>, RanksError> {
+        let bytes = Memory::from(piece);
         self.ranks.communicator().start(Messages {
-            sends: messages(sends),
-            receives: messages(receives),
+            sends: vec![Message { peer, bytes }],
+            receives: Vec::new(),
         })
     }
+
+    fn receive(&self, peer: usize, room: StagingBuffer) -> Result<Box<dyn Pending>, RanksError> {
+        let bytes = Memory::from(room);
+        self.ranks.communicator().start(Messages {
+            sends: Vec::new(),
+            receives: vec![Message { peer, bytes }],
+        })
+    }
+}
+
+/// Segments with content, cut to equal pieces.
+fn pieces(segments: &[Segment]) -> impl Iterator<Item = Segment> {
+    let full = segments.iter().filter(|segment| segment.bytes > 0);
+    full.flat_map(|segment| {
+        let most = segment.bytes.div_ceil(segment.bytes.div_ceil(PIECE));
+        let starts = (0..segment.bytes).step_by(most);
+        starts.map(move |start| Segment {
+            peer: segment.peer,
+            address: segment.address + start as u64,
+            bytes: most.min(segment.bytes - start),
+        })
+    })
 }
 
 impl Carrier for Staged {
@@ -84,23 +122,28 @@ impl Carrier for Staged {
     }
 
     fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
-        let berth = self.host.fetch(sends, receives)?;
-        self.under_way().push_back(berth);
+        if !receives.is_empty() {
+            self.up.follow()?;
+        }
+        if !sends.is_empty() {
+            self.down.follow()?;
+        }
+        let fetch = |piece: Segment| {
+            let download = self.down.download(piece.address, piece.bytes)?;
+            Ok((piece.peer, download))
+        };
+        let leaving = pieces(sends).map(fetch);
+        let exchange = Exchange {
+            leaving: leaving.collect::<Result<_, DeviceError>>()?,
+            arriving: pieces(receives).collect(),
+        };
+        self.under_way().push_back(exchange);
         Ok(())
     }
 
     fn finish(&self) -> Result<(), DeviceError> {
         let oldest = self.under_way().pop_front();
-        let Some(mut berth) = oldest else {
-            return Ok(());
-        };
-        match self.carry(&mut berth) {
-            Ok(()) => self.host.conclude(berth),
-            Err(why) => {
-                berth.abandon();
-                Err(why)
-            }
-        }
+        oldest.map_or(Ok(()), |exchange| self.carry(exchange))
     }
 
     fn is_done(&self) -> Result<bool, DeviceError> {

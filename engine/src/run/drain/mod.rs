@@ -2,23 +2,22 @@
 //! on at once, and a thread drains the copy beside it. Where it has not, the state leaves piece by piece while the run waits.
 //! Either way the values cross the bus into page-locked memory, and go on from there while the next ones cross.
 
-mod conveyor;
-mod freight;
+mod contents;
+mod pipeline;
 #[cfg(test)]
 mod tests;
 
-pub(super) use conveyor::{Ring, held};
-pub(super) use freight::patch_bytes;
+pub(super) use contents::patch_bytes;
+pub(super) use pipeline::held;
 
 use super::layout::Part;
 use crate::device::{Buffer, Device, DeviceError};
 use crate::field::FieldOperations;
 use crate::field::device::Packing;
 use crate::step::{Error, Simulation, memory};
-use conveyor::Conveyor;
-use freight::Freight;
+use contents::Contents;
 use nestar_snapshot::Values;
-use std::sync::Arc;
+use pipeline::Pipeline;
 use std::thread::JoinHandle;
 
 /// Where the values of a snapshot go.
@@ -48,8 +47,7 @@ pub(super) enum Departure<S: Sink> {
     Done(S),
 }
 
-/// Sends the present state of all levels from the device to `sink`. Later changes of the fields do not touch it. `ring` is
-/// made where there is none, and a thread that drains takes it along.
+/// Sends the present state of all levels from the device to `sink`. Later changes of the fields do not touch it.
 ///
 /// # Errors
 /// The device or the sink fails.
@@ -61,22 +59,17 @@ pub(super) fn depart<S: Sink>(
     device: &Device,
     fields: &[FieldOperations],
     mut sink: S,
-    ring: &mut Option<Ring>,
 ) -> Result<Departure<S>, Error> {
-    let mut freight = Freight::of(sim, fields, &sink);
-    if freight.rows.is_empty() {
+    let mut contents = Contents::of(sim, fields, &sink);
+    if contents.rows.is_empty() {
         return Ok(Departure::Done(sink));
     }
-    let mut own = match ring.take() {
-        Some(ring) if ring.fits(freight.largest()) => ring,
-        _ => Ring::new(sim, device, freight.largest())?,
-    };
-    if let Some(copy) = copy(sim, device, fields, &freight)? {
-        let drain = Drain::start(copy, freight, sink, own)?;
+    let pipeline = Pipeline::new(sim, device, contents.largest())?;
+    if let Some(copy) = copy(sim, device, fields, &contents)? {
+        let drain = Drain::start(copy, contents, sink, pipeline)?;
         return Ok(Departure::Draining(drain));
     }
-    pass(sim, device, fields, &mut freight, &mut sink, &mut own)?;
-    *ring = Some(own);
+    pass(sim, device, fields, &mut contents, &mut sink, pipeline)?;
     Ok(Departure::Done(sink))
 }
 
@@ -85,10 +78,10 @@ fn copy(
     sim: &Simulation,
     device: &Device,
     fields: &[FieldOperations],
-    freight: &Freight,
-) -> Result<Option<Arc<Buffer<u8>>>, Error> {
-    let rows = bytemuck::cast_slice::<u32, u8>(&freight.rows);
-    let bytes = freight.bytes + rows.len();
+    contents: &Contents,
+) -> Result<Option<Buffer<u8>>, Error> {
+    let rows = bytemuck::cast_slice::<u32, u8>(&contents.rows);
+    let bytes = contents.bytes + rows.len();
     if memory::spare(&sim.world) < bytes as u64 {
         return Ok(None);
     }
@@ -97,11 +90,11 @@ fn copy(
         Err(DeviceError::Memory { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    device.upload(&copy, freight.bytes, rows)?;
-    for block in &freight.blocks {
+    device.upload(&copy, contents.bytes, rows)?;
+    for block in &contents.blocks {
         let packing = Packing {
-            components: 0..freight.names[block.field].len(),
-            rows: copy.address() + (freight.bytes + 4 * block.row) as u64,
+            components: 0..contents.names[block.field].len(),
+            rows: copy.address() + (contents.bytes + 4 * block.row) as u64,
             count: block.patches,
             group: block.shard,
             to: copy.address() + block.offset as u64,
@@ -110,7 +103,7 @@ fn copy(
     }
     // so the copy's time counts as the snapshot's, and transfers need not wait for it
     device.synchronise()?;
-    Ok(Some(Arc::new(copy)))
+    Ok(Some(copy))
 }
 
 /// Brings all levels to the sink piece by piece.
@@ -118,19 +111,20 @@ fn pass<S: Sink>(
     sim: &Simulation,
     device: &Device,
     fields: &[FieldOperations],
-    freight: &mut Freight,
+    contents: &mut Contents,
     sink: &mut S,
-    ring: &mut Ring,
+    pipeline: Pipeline,
 ) -> Result<(), Error> {
-    let rows = device.buffer::<u32>(freight.rows.len())?;
-    device.upload(&rows, 0, &freight.rows)?;
-    let slot = || device.buffer::<u8>(freight.largest()).map(Arc::new);
-    let slots: Vec<_> = (0..ring.len()).map(|_| slot()).collect::<Result<_, _>>()?;
-    freight.push_structure(sink)?;
-    let mut conveyor = Conveyor::new(ring, freight, sink);
-    for (n, piece) in freight.pieces().enumerate() {
-        // with a free buffer, the piece that had this slot is through
-        let buffer = conveyor.buffer()?;
+    let rows = device.buffer::<u32>(contents.rows.len())?;
+    device.upload(&rows, 0, &contents.rows)?;
+    let slots = (0..pipeline.depth()).map(|_| device.buffer::<u8>(contents.largest()));
+    let slots: Vec<Buffer<u8>> = slots.collect::<Result<_, _>>()?;
+    // goes before the slots do, after a failure as well: it waits for what leaves them
+    let mut pipeline = pipeline;
+    contents.push_structure(sink)?;
+    for (n, piece) in contents.pieces().enumerate() {
+        // the piece that had this slot is through then
+        pipeline.make_room(contents, sink)?;
         let slot = &slots[n % slots.len()];
         let packing = Packing {
             components: piece.component..piece.component + 1,
@@ -140,28 +134,26 @@ fn pass<S: Sink>(
             to: slot.address(),
         };
         (fields[piece.field].pack)(&sim.world, piece.level, &packing)?;
-        conveyor.follow()?;
-        conveyor.start(piece, slot, 0, buffer)?;
+        let bytes = contents.bytes_of(&piece);
+        pipeline.follow()?;
+        pipeline.start(piece, slot.address(), bytes)?;
     }
-    conveyor.finish()
+    pipeline.finish(contents, sink)
 }
 
 /// A thread that drains a copy on the device. Dropping it waits.
-pub(super) struct Drain<T>(Option<JoinHandle<Drained<T>>>);
-
-/// What a draining thread leaves: the ring, unless it broke, and what the sink does.
-type Drained<T> = (Option<Ring>, Result<T, Error>);
+pub(super) struct Drain<T>(Option<JoinHandle<Result<T, Error>>>);
 
 impl<T: Send + 'static> Drain<T> {
     fn start<S: Sink<Stored = T>>(
-        copy: Arc<Buffer<u8>>,
-        freight: Freight,
+        copy: Buffer<u8>,
+        contents: Contents,
         sink: S,
-        ring: Ring,
+        pipeline: Pipeline,
     ) -> Result<Self, Error> {
         let name = "nestar-drain".to_string();
         let thread = std::thread::Builder::new().name(name);
-        let started = thread.spawn(move || drain(copy, freight, sink, ring));
+        let started = thread.spawn(move || drain(copy, contents, sink, pipeline));
         let failed = |error| Error::Snapshot(format!("cannot start a thread: {error}"));
         Ok(Self(Some(started.map_err(failed)?)))
     }
@@ -171,15 +163,15 @@ impl<T: Send + 'static> Drain<T> {
         self.0.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the thread; gives the ring back.
+    /// Waits for the thread; what the sink has left.
     ///
     /// # Errors
     /// What went wrong.
-    pub(super) fn wait(mut self) -> Drained<T> {
+    pub(super) fn wait(mut self) -> Result<T, Error> {
         let panicked = || Error::Snapshot("the thread that drains the device panicked".into());
         match self.0.take().map(JoinHandle::join) {
             Some(Ok(drained)) => drained,
-            _ => (None, Err(panicked())),
+            _ => Err(panicked()),
         }
     }
 }
@@ -195,24 +187,23 @@ impl<T> Drop for Drain<T> {
 
 /// The draining thread.
 fn drain<S: Sink>(
-    copy: Arc<Buffer<u8>>,
-    mut freight: Freight,
+    copy: Buffer<u8>,
+    mut contents: Contents,
     mut sink: S,
-    mut ring: Ring,
-) -> Drained<S::Stored> {
-    let moved = freight.push_structure(&mut sink).and_then(|()| {
-        let mut conveyor = Conveyor::new(&mut ring, &freight, &mut sink);
-        for piece in freight.pieces() {
-            let buffer = conveyor.buffer()?;
-            let offset = piece.offset;
-            conveyor.start(piece, &copy, offset, buffer)?;
+    mut pipeline: Pipeline,
+) -> Result<S::Stored, Error> {
+    let leave = || {
+        contents.push_structure(&mut sink)?;
+        for piece in contents.pieces() {
+            pipeline.make_room(&contents, &mut sink)?;
+            let (from, bytes) = (piece.offset, contents.bytes_of(&piece));
+            pipeline.start(piece, copy.address() + from as u64, bytes)?;
         }
-        conveyor.finish()
-    });
+        pipeline.finish(&contents, &mut sink)
+    };
+    let left = leave();
     // others may wait for the memory
     drop(copy);
-    match moved {
-        Ok(()) => (Some(ring), sink.complete()),
-        Err(error) => (None, Err(error)),
-    }
+    left?;
+    sink.complete()
 }

@@ -1,7 +1,9 @@
 //! Snapshots that leave a device while the run goes on.
 
-use super::{Departure, Drain, Part, Ring, Sink, depart};
-use crate::device::{ComputeDevice, Device, DeviceKind};
+use super::contents::Contents;
+use super::pipeline::Pipeline;
+use super::{Departure, Drain, Part, Sink, depart};
+use crate::device::{ComputeDevice, Device, DeviceKind, buffer_bytes};
 use crate::field::{Element, Field, FieldRegistry, FieldSpec, Pool, Precision};
 use crate::mesh::Topology;
 use crate::mesh::nesting::Changes;
@@ -151,14 +153,9 @@ impl Sink for Store {
 }
 
 /// Sends the present state off.
-fn send(
-    sim: &Simulation,
-    device: &Device,
-    store: Store,
-    ring: &mut Option<Ring>,
-) -> Departure<Store> {
+fn send(sim: &Simulation, device: &Device, store: Store) -> Departure<Store> {
     let fields = sim.world.resource::<FieldRegistry>().operations();
-    depart(sim, device, &fields, store, ring).unwrap_or_else(|e| panic!("{e}"))
+    depart(sim, device, &fields, store).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// What drains, where the device has room for a copy.
@@ -208,10 +205,10 @@ fn state_of_its_own_time<R: Element>() {
         let Some((mut sim, device)) = run::<R>(kind, "") else {
             continue;
         };
-        let (store, mut ring) = (Store::of(&sim), None);
+        let store = Store::of(&sim);
         let (gate, got, before) = (store.gate.clone(), store.got.clone(), patches(&sim));
         let closed = gate.lock().expect("no panic");
-        let drain = draining(send(&sim, &device, store, &mut ring));
+        let drain = draining(send(&sim, &device, store));
         let taken = sim.world.resource::<Topology>().rows(0)[..140].to_vec();
         let changes = Changes {
             refine: Vec::new(),
@@ -225,16 +222,15 @@ fn state_of_its_own_time<R: Element>() {
         fill::<R>(&mut sim, 5);
         assert!(got.lock().expect("no panic").is_empty() && !drain.is_over());
         drop(closed);
-        let (kept, result) = drain.wait();
-        result.unwrap_or_else(|e| panic!("{e}"));
+        drain.wait().unwrap_or_else(|e| panic!("{e}"));
         check::<R>(&got.lock().expect("no panic"), before, 1);
-        // the next one takes the same way
-        let (store, mut ring) = (Store::of(&sim), kept);
-        assert!(ring.is_some());
+        // the next one finds the page-locked memory there
+        let (store, locked) = (Store::of(&sim), device.staging_bytes());
         let got = store.got.clone();
-        let (_, result) = draining(send(&sim, &device, store, &mut ring)).wait();
+        let result = draining(send(&sim, &device, store)).wait();
         result.unwrap_or_else(|e| panic!("{e}"));
         check::<R>(&got.lock().expect("no panic"), patches(&sim), 5);
+        assert_eq!(device.staging_bytes(), locked);
     }
 }
 
@@ -247,20 +243,26 @@ fn a_snapshot_holds_the_state_of_its_own_time_while_the_run_goes_on() {
 #[test]
 fn without_room_for_a_copy_the_state_leaves_piece_by_piece() {
     for kind in KINDS {
-        for (buffer, buffers) in [(64, 4), (1, 2)] {
+        for (buffer, depth) in [(64, 4), (1, 2)] {
             // the fields take 55 MiB, a copy of the present state 27 MiB
             let settings = format!("memory_limit = 60\n[output]\nbuffer = {buffer}\n");
             let Some((mut sim, device)) = run::<f64>(kind, &settings) else {
                 continue;
             };
-            let mut ring = None;
+            let fields = sim.world.resource::<FieldRegistry>().operations();
+            let contents = Contents::of(&sim, &fields, &Store::of(&sim));
+            let pipeline = Pipeline::new(&sim, &device, contents.largest());
+            assert_eq!(pipeline.map(|one| one.depth()).ok(), Some(depth));
+            let locked = device.staging_bytes();
             for time in 1..3 {
                 fill::<f64>(&mut sim, time);
-                let Departure::Done(store) = send(&sim, &device, Store::of(&sim), &mut ring) else {
+                let Departure::Done(store) = send(&sim, &device, Store::of(&sim)) else {
                     panic!("there is no room for a copy");
                 };
                 check::<f64>(&store.got.lock().expect("no panic"), patches(&sim), time);
-                assert_eq!(ring.as_ref().map(Ring::len), Some(buffers));
+                assert!(
+                    device.staging_bytes() <= locked + depth * buffer_bytes(contents.largest())
+                );
             }
         }
     }
@@ -277,9 +279,9 @@ fn a_sink_that_fails_ends_the_drain_and_frees_the_device() {
                 most,
                 ..Store::of(&sim)
             };
-            let (ring, result) = draining(send(&sim, &device, store, &mut None)).wait();
+            let result = draining(send(&sim, &device, store)).wait();
             let error = result.expect_err("the sink is full").to_string();
-            assert!(error.contains("disk is full") && ring.is_none(), "{error}");
+            assert!(error.contains("disk is full"), "{error}");
             let free = |device: &Device| device.memory().expect("numbers").free;
             assert!(device.lend::<u8>(1 << 20).is_ok() && free(&device) > 0);
         }
@@ -292,7 +294,7 @@ fn a_sink_that_fails_ends_the_drain_and_frees_the_device() {
             ..Store::of(&sim)
         };
         let fields = sim.world.resource::<FieldRegistry>().operations();
-        let failed = depart(&sim, &device, &fields, store, &mut None).map(|_| ());
+        let failed = depart(&sim, &device, &fields, store).map(|_| ());
         assert!(failed.is_err_and(|e| e.to_string().contains("disk is full")));
     }
 }
@@ -304,7 +306,7 @@ fn dropping_a_drain_waits_for_it() {
     };
     let store = Store::of(&sim);
     let (got, patches) = (store.got.clone(), patches(&sim));
-    let drain = draining(send(&sim, &device, store, &mut None));
+    let drain = draining(send(&sim, &device, store));
     // the fields, and all else of the run, may go before
     drop((sim, device));
     drop(drain);

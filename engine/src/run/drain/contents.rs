@@ -10,7 +10,7 @@ use nestar_kernels::CELLS;
 use nestar_snapshot::Values;
 
 /// Everything that leaves with a snapshot, as it stood when the snapshot was taken, except the fields' values themselves.
-pub(super) struct Freight {
+pub(super) struct Contents {
     /// The rows of all levels, in the order of the snapshot, but for those of other ranks' shards.
     pub rows: Vec<u32>,
     /// Every field on every level.
@@ -29,7 +29,7 @@ pub(super) struct Freight {
 pub(super) struct Block {
     pub level: usize,
     pub field: usize,
-    /// Where the level's rows begin in [`Freight::rows`].
+    /// Where the level's rows begin in [`Contents::rows`].
     pub row: usize,
     /// The first of its patches, counted on the level.
     pub first: usize,
@@ -48,13 +48,13 @@ pub(super) struct Piece {
     /// First patch, counted on the level.
     pub first: usize,
     pub patches: usize,
-    /// Where its rows begin in [`Freight::rows`].
+    /// Where its rows begin in [`Contents::rows`].
     pub row: usize,
     /// Where it begins in the copy, bytes.
     pub offset: usize,
 }
 
-impl Freight {
+impl Contents {
     /// The present state of all levels.
     pub fn of(sim: &Simulation, fields: &[FieldOperations], sink: &impl Sink) -> Self {
         let topology = sim.world.resource::<Topology>();
@@ -62,7 +62,7 @@ impl Freight {
             let components = (field.spec)(&sim.world).components.iter();
             components.map(|component| component.name.clone()).collect()
         };
-        let mut freight = Self {
+        let mut contents = Self {
             rows: Vec::with_capacity(topology.patches()),
             blocks: Vec::new(),
             names: fields.iter().map(names).collect(),
@@ -71,9 +71,9 @@ impl Freight {
             structure: Vec::new(),
         };
         for level in 0..=topology.finest() {
-            freight.add(topology, level, sink.part(level));
+            contents.add(topology, level, sink.part(level));
         }
-        freight
+        contents
     }
 
     fn add(&mut self, topology: &Topology, level: usize, part: Part) {
