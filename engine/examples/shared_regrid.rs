@@ -1,7 +1,7 @@
 //! Times what the host does when ranks regrid a hierarchy that they share: a refined shell grows, and each regrid follows it.
 //!
 //! `cargo run --release -p nestar-engine --example shared_regrid -- [ROOT] [RANKS] [THREADS]`: root patches along an axis,
-//! ranks (threads of this process), and threads of a rank. Printed are the seconds that the slowest rank takes, the
+//! ranks (threads of this process; one builds the hierarchy alone, without lists of an exchange), and threads of a rank. Printed are the seconds that the slowest rank takes, the
 //! least of several regrids.
 
 use nestar_engine::device::{Device, DeviceKind};
@@ -58,8 +58,14 @@ impl Part {
     fn new(domain: Domain, ranks: Ranks) -> Result<Self, Failure> {
         let mut topology = Topology::new(domain, MAX_LEVEL);
         let mut shares = Shares::default();
-        root(&mut topology, ranks.communicator(), &mut shares)?;
-        let device = Device::open(DeviceKind::Emulated).ok();
+        if ranks.are_alone() {
+            topology.create_root();
+        } else {
+            root(&mut topology, ranks.communicator(), &mut shares)?;
+        }
+        // alone, a device links its tables itself
+        let emulated = (!ranks.are_alone()).then_some(DeviceKind::Emulated);
+        let device = emulated.and_then(|kind| Device::open(kind).ok());
         let tables = device.map(|device| DeviceTopology::new(&device, domain, MAX_LEVEL + 1));
         let tables = tables.transpose()?;
         Ok(Self {
@@ -109,21 +115,29 @@ impl Part {
         ranks.barrier()?;
         let single = rayon::current_num_threads() == 1;
         let mut times = vec![now(single)];
-        let proposal = propose(&mut self.topology, ranks, level, &changes, 1.05)?;
-        times.push(now(single));
-        let refined = match proposal.cut {
-            true => self.refined(&proposal.octets, level + 1, finer),
-            false => Vec::new(),
-        };
-        let begin = now(single);
-        let (topology, shares) = (&mut self.topology, &mut self.shares);
-        rebuild(topology, ranks, shares, level, &proposal, &refined)?;
-        let rebuilt = now(single) - begin;
-        times.push(now(single));
-        for level in level..MAX_LEVEL.min(level + 2) {
-            self.shares.faces[level] = between_ranks(&self.topology, level);
+        let mut rebuilt = None;
+        if ranks.size() == 1 {
+            times.push(now(single));
+            let topology = &mut self.topology;
+            topology.change(level, &changes.refine, &changes.coarsen);
+            times.extend([now(single); 2]);
+        } else {
+            let proposal = propose(&mut self.topology, ranks, level, &changes, 1.05)?;
+            times.push(now(single));
+            let refined = match proposal.cut {
+                true => self.refined(&proposal.octets, level + 1, finer),
+                false => Vec::new(),
+            };
+            let begin = now(single);
+            let (topology, shares) = (&mut self.topology, &mut self.shares);
+            rebuild(topology, ranks, shares, level, &proposal, &refined)?;
+            rebuilt = Some(now(single) - begin);
+            times.push(now(single));
+            for level in level..MAX_LEVEL.min(level + 2) {
+                self.shares.faces[level] = between_ranks(&self.topology, level);
+            }
+            times.push(now(single));
         }
-        times.push(now(single));
         if let Some(tables) = &mut self.tables {
             tables.update(&self.topology, level + 1, &[])?;
         }
@@ -132,7 +146,7 @@ impl Part {
         for (part, pair) in seconds.iter_mut().zip(times.windows(2)) {
             *part = pair[1] - pair[0];
         }
-        seconds[1] = rebuilt;
+        seconds[1] = rebuilt.unwrap_or(seconds[1]);
         self.seconds.push(seconds);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::hilbert::{bits_for, hilbert_key};
 use bevy_ecs::prelude::*;
 use nestar_kernels::PATCH;
-use nestar_kernels::mesh::{COARSER, MISSING, OUTSIDE, SELF};
+use nestar_kernels::mesh::{MISSING, OUTSIDE};
 use rayon::prelude::*;
 use shared::{LEAF, Sharing};
 
@@ -228,7 +228,7 @@ impl Topology {
     }
 
     /// Makes the root grid; returns its rows, in Hilbert order.
-    pub(crate) fn create_root(&mut self) -> Vec<u32> {
+    pub fn create_root(&mut self) -> Vec<u32> {
         let root = self.domain.root;
         let bits = bits_for(root, 0);
         let mut places = Vec::with_capacity((root[0] * root[1] * root[2]) as usize);
@@ -293,7 +293,7 @@ impl Topology {
     }
 
     /// Removes the children of `row`; returns the first of their rows, now free. The caller relinks the finer level.
-    pub(crate) fn remove_children(&mut self, row: u32) -> u32 {
+    fn remove_children(&mut self, row: u32) -> u32 {
         let first = self.first_child[row as usize];
         debug_assert!(first >= 0);
         for c in 0..8 {
@@ -307,6 +307,22 @@ impl Topology {
         self.first_child[row as usize] = -1;
         self.free_octets.push(first as u32 / 8);
         first as u32
+    }
+
+    /// Gives children to the patches `refine` of `level` and takes those of `coarsen`, where no other rank shares the
+    /// hierarchy; the rows of the new ones in Hilbert order.
+    pub fn change(&mut self, level: usize, refine: &[u32], coarsen: &[u32]) -> Vec<u32> {
+        for &row in coarsen {
+            self.remove_children(row);
+        }
+        let mut created = Vec::with_capacity(8 * refine.len());
+        for &row in refine {
+            let first = self.create_children(row);
+            created.extend(first..first + 8);
+        }
+        self.relink(level + 1);
+        created.sort_by_cached_key(|&row| self.key(row));
+        created
     }
 
     /// Rebuilds the row list and the neighbour tables of `level` (1 or finer) from those of its parents.
@@ -338,28 +354,6 @@ impl Topology {
         });
         octet.sort_unstable();
         octet.map(|(_, row)| row)
-    }
-
-    fn neighbours_from_parent(&self, row: u32, around: &[i32; 27]) -> [i32; 27] {
-        let side = self.index(row).map(|i| i & 1);
-        std::array::from_fn(|d| {
-            if d == SELF {
-                return row as i32;
-            }
-            let place: [i32; 3] = std::array::from_fn(|a| side[a] + offset(d)[a]);
-            let parent = around[nestar_kernels::mesh::direction(place.map(|p| p.div_euclid(2)))];
-            if parent < 0 {
-                return parent;
-            }
-            match self.first_child[parent as usize] {
-                LEAF => COARSER,
-                MISSING => MISSING,
-                first => {
-                    let child = place.map(|p| p.rem_euclid(2));
-                    first + child[0] + 2 * child[1] + 4 * child[2]
-                }
-            }
-        })
     }
 }
 

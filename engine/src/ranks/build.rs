@@ -166,6 +166,7 @@ fn surround(
     touch(topology, shares, level);
     let beneath = below(topology, level, topology.octets(level + 1));
     copy(topology, ranks, shares, level, beneath)?;
+    topology.link_families(level + 1);
     topology.link_owned(level);
     topology.link_copies(level);
     Ok(())
@@ -207,9 +208,8 @@ fn copy(
     hold(topology, level, &owned, &joined(copied));
     shares.copies[level] = negotiate(topology, ranks, level)?;
     shares.stale[level] = true;
-    // octets have come and gone: their parents and their children know nothing of it
+    // octets have come and gone: their parents know nothing of it, and neither do their children until the caller links them
     topology.link_families(level);
-    topology.link_families(level + 1);
     Ok(())
 }
 

@@ -1,10 +1,14 @@
 //! Which patches of others a rank's own patches touch, by places alone.
 
 use crate::mesh::Topology;
+use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
 use crate::mesh::topology::offset;
 use crate::mesh::topology::shared::{Octet, side};
 use nestar_kernels::mesh::{SELF, face_direction};
 use rayon::prelude::*;
+
+/// Parents are looked at in blocks of `2^BLOCK` of them along an axis.
+const BLOCK: u32 = 2;
 
 /// Patches of an octet: its key, and the eight as bits z y x.
 pub(super) type Part = (u64, u8);
@@ -65,7 +69,7 @@ fn around(
 /// the neighbours of the parents.
 pub(super) fn beside(topology: &Topology, level: usize) -> Vec<Part> {
     let touched = |octet: &Octet| {
-        let parent = topology.parent(octet.first).filter(|_| octet.owned != 0);
+        let parent = topology.parent(octet.first);
         let around = parent.map(|parent| *topology.neighbours(parent));
         let directions = (0..27).filter(|&d| d != SELF);
         directions.filter_map(move |d| {
@@ -73,8 +77,52 @@ pub(super) fn beside(topology: &Topology, level: usize) -> Vec<Part> {
             others_children(topology, next).map(|key| (key, facing(offset(d))))
         })
     };
-    let octets = topology.octets(level).par_iter().with_min_len(64);
-    joined(octets.flat_map_iter(touched).collect())
+    let outer = outer(topology, level, topology.octets(level), 1);
+    joined(outer.flat_map_iter(touched).collect())
+}
+
+/// The own among `octets`, whose keys are those of patches of the coarser level, but for those deep inside this rank's part of
+/// `level`: their parents and what surrounds these, refined `finer` times to the patches of `level`, are all its own.
+fn outer<'a>(
+    topology: &'a Topology,
+    level: usize,
+    octets: &'a [Octet],
+    finer: u32,
+) -> impl ParallelIterator<Item = &'a Octet> {
+    let blocks = octets.par_chunk_by(|a, b| a.key >> (3 * BLOCK) == b.key >> (3 * BLOCK));
+    let crossed = blocks.filter(move |block| {
+        let key = block[0].key >> (3 * BLOCK);
+        !is_interior(topology, level, BLOCK + finer, key)
+    });
+    crossed.flat_map_iter(|block| block.iter().filter(|octet| octet.owned != 0))
+}
+
+/// Whether this rank owns all patches of `level` in the block with `key` of `2^bits` patches along an axis, and in the 26
+/// blocks around it.
+pub(super) fn is_interior(topology: &Topology, level: usize, bits: u32, key: u64) -> bool {
+    let Some(finest) = bits_for(topology.domain.root, level).checked_sub(bits) else {
+        return false;
+    };
+    let own = topology.cuts().keys(level, topology.rank());
+    let blocks = topology.domain.root.map(|n| (((n << level) - 1) >> bits) + 1);
+    let index = hilbert_index(key, finest).map(|i| i as i32);
+    (0..27).all(|d| {
+        let step = offset(d);
+        let mut place = [0; 3];
+        for a in 0..3 {
+            place[a] = index[a] + step[a];
+            if !(0..blocks[a]).contains(&place[a]) {
+                if !topology.domain.periodic[a] {
+                    // there are no patches
+                    return true;
+                }
+                place[a] = place[a].rem_euclid(blocks[a]);
+            }
+        }
+        let first = hilbert_key(place.map(|i| i as u32), finest) << (3 * bits);
+        let last = first + ((1 << (3 * bits)) - 1);
+        own.contains(&first) && own.contains(&last)
+    })
 }
 
 /// The key of the octet below the patch of `row`, if there is one and another rank owns it. What is own is always held.
@@ -102,9 +150,8 @@ pub(super) fn below(topology: &Topology, level: usize, finer: &[Octet]) -> Vec<P
             held.map(|held| held.first + side(parent)),
         )
     };
-    let finer = finer.par_iter().with_min_len(64);
-    let own = finer.filter(|octet| octet.owned != 0);
-    joined(own.flat_map_iter(touched).collect())
+    let outer = outer(topology, level, finer, 0);
+    joined(outer.flat_map_iter(touched).collect())
 }
 
 /// Others' octets of `level` beside the faces of own leaf patches of the coarser level: no values, only registers.

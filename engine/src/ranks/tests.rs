@@ -1,9 +1,11 @@
 //! A hierarchy that ranks build together is, patch by patch, the one that a single rank builds.
 
 use super::build::{Shares, propose, rebuild, root};
+use super::reach::is_interior;
 use super::{Communicator, Threads};
+use crate::mesh::hilbert::{bits_for, hilbert_key};
 use crate::mesh::topology::offset;
-use crate::mesh::{Changes, Domain, Topology};
+use crate::mesh::{Changes, Cuts, Domain, Topology};
 use nestar_kernels::mesh::{COARSER, OUTSIDE, face_direction};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,13 +85,7 @@ fn history(domain: Domain, seed: i32) -> Vec<Step> {
             let changes = random_changes(&topology, level, seed + 17 * round);
             let places = |rows: &[u32]| rows.iter().map(|&row| topology.index(row)).collect();
             let (refine, coarsen) = (places(&changes.refine), places(&changes.coarsen));
-            for &row in &changes.coarsen {
-                topology.remove_children(row);
-            }
-            for &row in &changes.refine {
-                topology.create_children(row);
-            }
-            topology.relink(level + 1);
+            topology.change(level, &changes.refine, &changes.coarsen);
             let after = patches(&topology);
             steps.push(Step {
                 level,
@@ -336,4 +332,52 @@ fn odd_root_grids_with_walls_are_shared_too() {
 #[test]
 fn a_bad_balance_may_stand() {
     compare(domain([4, 4, 4], [false, true, false]), 4, 1e9, 3);
+}
+
+#[test]
+fn interior_blocks_touch_no_other_rank() {
+    const LEVEL: usize = 2;
+    for (root, periodic) in [([4; 3], [true; 3]), ([3, 2, 5], [false, true, false])] {
+        let mut interior = [0; 4];
+        for (rank, starts) in [[0, 1], [1, 1], [0, 2], [1, 2]].into_iter().enumerate() {
+            let mut topology = Topology::new(domain(root, periodic), MAX_LEVEL);
+            let mut cuts = Cuts::new(root, 2, MAX_LEVEL + 1);
+            let all = 1 << (3 * bits_for(root, LEVEL));
+            cuts.set(LEVEL, vec![0, starts[1] * all / 3 & !7]);
+            topology.share(starts[0] as usize, cuts);
+            let patches = root.map(|n| n << LEVEL);
+            for bits in 0..4 {
+                let blocks = patches.map(|n| ((n - 1) >> bits) + 1);
+                let places = (0..blocks[0] * blocks[1] * blocks[2]).map(|n| {
+                    let (x, y) = (n % blocks[0], n / blocks[0] % blocks[1]);
+                    [x, y, n / blocks[0] / blocks[1]]
+                });
+                for place in places {
+                    let finest = bits_for(root, LEVEL) - bits;
+                    let key = hilbert_key(place.map(|i| i as u32), finest);
+                    if is_interior(&topology, LEVEL, bits, key) {
+                        interior[rank] += 1;
+                        own_around(&topology, LEVEL, place.map(|i| i << bits), 1 << bits);
+                    }
+                }
+            }
+        }
+        assert!(interior.iter().any(|&blocks| blocks > 0), "{root:?}");
+    }
+}
+
+/// All patches of a cube, and those that touch it, belong to the rank.
+fn own_around(topology: &Topology, level: usize, first: Index, across: i32) {
+    for n in 0..across.pow(3) {
+        let step = [n % across, n / across % across, n / across / across];
+        let index: Index = std::array::from_fn(|a| first[a] + step[a]);
+        if (0..3).any(|a| index[a] >= topology.domain.root[a] << level) {
+            continue;
+        }
+        let places = (0..27).filter_map(|d| topology.place_beside(level, index, offset(d)));
+        for place in places {
+            let owner = topology.cuts().owner(level, topology.key_at(level, place));
+            assert_eq!(owner, topology.rank(), "{place:?} beside {index:?}");
+        }
+    }
 }

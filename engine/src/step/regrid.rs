@@ -26,25 +26,16 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
         let applied = ranks::regrid::apply(world, level, changes, imbalance);
         return report(world, applied);
     }
-    for &row in &changes.coarsen {
-        let topology = world.resource::<Topology>();
-        let first = topology
-            .first_child(row)
-            .expect("only refined patches are coarsened");
-        let entities: [Entity; 8] = std::array::from_fn(|c| topology.entity(first + c as u32));
-        world.resource_mut::<Topology>().remove_children(row);
-        for entity in entities {
-            world.despawn(entity);
-        }
-    }
+    let topology = world.resource::<Topology>();
+    let coarsened = changes.coarsen.iter();
+    let children = coarsened.filter_map(|&row| topology.first_child(row));
+    let rows = children.flat_map(|first| first..first + 8);
+    let gone: Vec<Entity> = rows.map(|row| topology.entity(row)).collect();
     let mut topology = world.resource_mut::<Topology>();
-    let mut created = Vec::with_capacity(8 * changes.refine.len());
-    for &row in &changes.refine {
-        let first = topology.create_children(row);
-        created.extend(first..first + 8);
+    let created = topology.change(level, &changes.refine, &changes.coarsen);
+    for entity in gone {
+        world.despawn(entity);
     }
-    topology.relink(level + 1);
-    created.sort_by_cached_key(|&row| topology.key(row));
     enter(world, level + 1, created);
 }
 

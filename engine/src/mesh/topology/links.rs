@@ -2,7 +2,7 @@
 
 use super::shared::{LEAF, Octet, side};
 use super::{MISSING, Table, Topology, offset};
-use nestar_kernels::mesh::{COARSER, OUTSIDE, SELF};
+use nestar_kernels::mesh::{COARSER, OUTSIDE, SELF, direction};
 use rayon::prelude::*;
 
 impl Topology {
@@ -98,4 +98,46 @@ impl Topology {
             }
         })
     }
+
+    /// The neighbours of a row, from those of its parent.
+    pub(super) fn neighbours_from_parent(&self, row: u32, around: &[i32; 27]) -> [i32; 27] {
+        let i = self.index(row);
+        let kin = &KIN[(i[0] & 1 | (i[1] & 1) << 1 | (i[2] & 1) << 2) as usize];
+        std::array::from_fn(|d| {
+            if d == SELF {
+                return row as i32;
+            }
+            let (beside, child) = kin[d];
+            let parent = around[usize::from(beside)];
+            if parent < 0 {
+                return parent;
+            }
+            match self.first_child[parent as usize] {
+                LEAF => COARSER,
+                MISSING => MISSING,
+                first => first + i32::from(child),
+            }
+        })
+    }
 }
+
+/// By the side of a child (bits z y x) and the direction of a neighbour: in which direction from the child's parent the
+/// neighbour's parent lies, and which of its children the neighbour is.
+const KIN: [[(u8, u8); 27]; 8] = {
+    let mut kin = [[(0, 0); 27]; 8];
+    let mut n = 0;
+    while n < 8 * 27 {
+        let (side, d) = (n / 27, n % 27);
+        let step = offset(d);
+        let (mut parent, mut child, mut a) = ([0; 3], 0, 0);
+        while a < 3 {
+            let place = (side >> a & 1) as i32 + step[a];
+            parent[a] = place.div_euclid(2);
+            child |= (place.rem_euclid(2) as u8) << a;
+            a += 1;
+        }
+        kin[side][d] = (direction(parent) as u8, child);
+        n += 1;
+    }
+    kin
+};

@@ -8,7 +8,6 @@ use crate::mesh::cuts::RootCurve;
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
 use crate::mesh::{CELLS, Changes, Cuts, LevelWork};
 use bevy_ecs::prelude::*;
-use rayon::prelude::*;
 
 /// `first_child` of a patch without children.
 pub(super) const LEAF: i32 = -1;
@@ -276,6 +275,9 @@ impl Topology {
             if octet.first == u32::MAX {
                 octet.first = self.take_octet();
                 self.settle(level, octet);
+            } else if octet.owned == u8::MAX && self.is_owned(octet.first) {
+                // as before
+                continue;
             }
             self.assign(level, octet);
         }
@@ -287,7 +289,7 @@ impl Topology {
         let same = owned(&old).eq(owned(&octets));
         shared.octets = octets;
         if !same {
-            self.list(level);
+            self.list(level, &old);
         }
     }
 
@@ -341,16 +343,28 @@ impl Topology {
         }
     }
 
-    /// Lists the own patches of `level` in Hilbert order.
-    fn list(&mut self, level: usize) {
+    /// Lists the own patches of `level` in Hilbert order; those of `old`, which were listed before, need not be ordered again.
+    fn list(&mut self, level: usize, old: &[Octet]) {
         let bits = bits_for(self.domain.root, level);
-        let octets = self.octets(level).par_iter().with_min_len(256);
-        let rows = octets.flat_map_iter(|octet| {
-            let ordered = (octet.owned != 0).then(|| self.ordered_octet(octet.first, bits));
-            let owned = |row: &u32| octet.owned >> (row - octet.first) & 1 == 1;
-            ordered.into_iter().flatten().filter(owned)
-        });
-        self.levels[level] = rows.collect();
+        let listed = std::mem::take(&mut self.levels[level]);
+        let (mut rows, mut rest) = (Vec::with_capacity(listed.len()), &listed[..]);
+        let mut take = |octet: &Octet| rest.split_off(..octet.owned.count_ones() as usize);
+        let mut known = old.iter().filter(|octet| octet.owned != 0).peekable();
+        for octet in self.octets(level).iter().filter(|octet| octet.owned != 0) {
+            while let Some(gone) = known.next_if(|known| known.key < octet.key) {
+                take(gone);
+            }
+            let same = known.next_if(|known| known.key == octet.key);
+            match same.and_then(|same| Some((same.owned, take(same)?))) {
+                Some((owned, listed)) if owned == octet.owned => rows.extend_from_slice(listed),
+                _ => {
+                    let owned = |row: &u32| octet.owned >> (row - octet.first) & 1 == 1;
+                    let ordered = self.ordered_octet(octet.first, bits);
+                    rows.extend(ordered.into_iter().filter(owned));
+                }
+            }
+        }
+        self.levels[level] = rows;
     }
 
     /// Notes which patches of `mask` in an octet have children anywhere, by the bits of `refined`.
