@@ -6,3 +6,4 @@ pub mod fields;
 pub mod hydro;
 pub mod order;
 pub mod refinement;
+pub mod time;

@@ -123,7 +123,7 @@ impl Deck {
         set(&mut self.root, argument)
     }
 
-    /// Whether the deck has `path`, such as `hydro`, `hydro.gamma` or `mesh.refine[1]`.
+    /// Whether the deck has `path`, such as `run`, `run.threads` or `mesh.refine[1]`.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         steps(path).is_some_and(|path| self.root.find(&path).node.is_some())
@@ -142,7 +142,7 @@ impl Deck {
         self.take(&shape, "", keys, None)
     }
 
-    /// Takes the table at `path` (such as `hydro`, or `mesh.refine[0]`), with defaults for absent keys.
+    /// Takes the table at `path` (such as `run`, or `mesh.refine[0]`), with defaults for absent keys.
     ///
     /// # Errors
     /// Every unknown key, missing key, value of a wrong kind, out of range or not among the allowed words, each with its

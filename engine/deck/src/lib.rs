@@ -10,33 +10,33 @@
 //! use schemars::JsonSchema;
 //! use serde::{Deserialize, Serialize};
 //!
-//! /// Gas dynamics.
+//! /// Waves.
 //! #[derive(Serialize, Deserialize, JsonSchema)]
 //! #[serde(default, deny_unknown_fields)]
-//! struct Hydro {
+//! struct Waves {
 //!     /// Ratio of specific heats.
 //!     #[schemars(range(max = 3.0), extend("exclusiveMinimum" = 1.0))]
-//!     gamma: f64,
+//!     speed: f64,
 //! }
 //!
-//! impl Default for Hydro {
+//! impl Default for Waves {
 //!     fn default() -> Self {
-//!         Hydro { gamma: 5.0 / 3.0 }
+//!         Waves { speed: 5.0 / 3.0 }
 //!     }
 //! }
 //!
-//! let mut deck = Deck::parse("sod.toml", "[hydro]\ngamma = 0.9\n")?;
-//! let error = deck.table::<Hydro>("hydro").err().map(|error| error.to_string());
+//! let mut deck = Deck::parse("sod.toml", "[waves]\nspeed = 0.9\n")?;
+//! let error = deck.table::<Waves>("waves").err().map(|error| error.to_string());
 //! let expected = "\
-//! sod.toml:2:9: `hydro.gamma` must be above 1 and at most 3, found 0.9
-//!  2 | gamma = 0.9
+//! sod.toml:2:9: `waves.speed` must be above 1 and at most 3, found 0.9
+//!  2 | speed = 0.9
 //!    |         ^^^";
 //! assert_eq!(error.as_deref(), Some(expected));
 //!
-//! deck.set("hydro.gamma=1.4")?;
-//! assert_eq!(deck.table::<Hydro>("hydro")?.gamma, 1.4);
+//! deck.set("waves.speed=1.4")?;
+//! assert_eq!(deck.table::<Waves>("waves")?.speed, 1.4);
 //! deck.finish()?;
-//! assert_eq!(deck.resolved(), "[hydro]\ngamma = 1.4\n");
+//! assert_eq!(deck.resolved(), "[waves]\nspeed = 1.4\n");
 //! # Ok::<(), nestar_deck::DeckError>(())
 //! ```
 

@@ -147,7 +147,7 @@ fn child<'a>(entries: &'a mut Vec<Entry>, key: &str, place: &Place) -> &'a mut N
 }
 
 /// Takes the values of overrides that TOML reads as numbers or truth values, but `shape` wants as texts, as they were
-/// written: `--set initial.density=1` gives the formula "1".
+/// written: `--set initial.pressure=1` gives the formula "1".
 pub(crate) fn as_texts(node: &mut Node, shape: &Shape) {
     let bare = matches!(
         node.value,

@@ -16,7 +16,7 @@ const STRETCH: u64 = 1024;
 /// The hash is taken over these bytes, in this order:
 ///
 /// 1. the *encoding* of the object `{format_version, time, step, domain_left_edge, domain_right_edge, root_cells,
-///    boundary, gamma}` of the root's attributes (`gamma` is `null` where there is none);
+///    boundary}` of the root's attributes, with all facts of the run;
 /// 2. for each level, ascending: the *encoding* of `{level, time, cell_width}`; then for each array of the level,
 ///    names ascending bytewise: the *encoding* of `{name, dtype, shape}` (`dtype` as in Zarr, e.g. `"float64"`),
 ///    and the array's elements in row-major order, little-endian.
@@ -31,7 +31,7 @@ const STRETCH: u64 = 1024;
 pub fn digest(snapshot: &Snapshot) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
     let attributes = snapshot.attributes();
-    let root = json!({
+    let mut root = json!({
         "format_version": FORMAT_VERSION,
         "time": attributes.time,
         "step": attributes.step,
@@ -39,8 +39,10 @@ pub fn digest(snapshot: &Snapshot) -> Result<String> {
         "domain_right_edge": attributes.domain_right_edge,
         "root_cells": attributes.root_cells,
         "boundary": attributes.boundary,
-        "gamma": attributes.gamma,
     });
+    for (name, value) in &attributes.facts {
+        root[name] = json!(value);
+    }
     hasher.update(&encode(&root));
     for level in snapshot.levels() {
         let header =

@@ -1,8 +1,9 @@
 //! The plain structs that describe a snapshot: no physics is known here.
 
 use crate::{Result, SnapshotError};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Version of the format that this crate writes, and the newest that it reads.
 pub const FORMAT_VERSION: u64 = 1;
@@ -43,9 +44,9 @@ pub struct Cosmology {
     pub scale_factor: f64,
     /// Hubble constant today in units of 100 km/s/Mpc.
     pub hubble: f64,
-    /// Matter density today in units of the critical density.
+    /// The share of matter in the critical universe today.
     pub omega_matter: f64,
-    /// Dark-energy density today in units of the critical density.
+    /// The share of dark energy in the critical universe today.
     pub omega_lambda: f64,
 }
 
@@ -68,9 +69,9 @@ pub struct Attributes {
     pub precision: Precision,
     /// Code units in cgs.
     pub units: Units,
-    /// Adiabatic index, where the gas has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gamma: Option<f64>,
+    /// Numbers about the run, by name, each an attribute of its own.
+    #[serde(flatten, deserialize_with = "facts")]
+    pub facts: BTreeMap<String, f64>,
     /// The text of the resolved deck.
     pub config: String,
     /// What the program needs besides the fields to continue bit for bit; opaque here. Floats that must be exact
@@ -80,6 +81,21 @@ pub struct Attributes {
     /// The cosmology of a comoving run.
     #[serde(flatten)]
     pub cosmology: Option<Cosmology>,
+}
+
+/// The facts among the attributes of a snapshot's root that have no field of their own: numbers with a fraction or an exponent,
+/// but those of [`Cosmology`].
+fn facts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<BTreeMap<String, f64>, D::Error> {
+    const COSMOLOGY: [&str; 4] = ["scale_factor", "hubble", "omega_matter", "omega_lambda"];
+    let attributes = Map::deserialize(deserializer)?;
+    let facts = attributes
+        .iter()
+        .filter(|(name, value)| value.is_f64() && !COSMOLOGY.contains(&name.as_str()));
+    Ok(facts
+        .filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)))
+        .collect())
 }
 
 /// The attributes of one refinement level.
@@ -156,7 +172,7 @@ pub struct FieldHeader {
     pub units: String,
     /// The value of one code unit of this field in cgs.
     pub cgs_factor: f64,
-    /// A name for people, e.g. `"mass density"`.
+    /// A name for people, e.g. `"momentum along x"`.
     pub long_name: String,
 }
 

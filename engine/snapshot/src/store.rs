@@ -3,10 +3,9 @@
 //! The steps are separate so that several processes can write one snapshot: one calls [`Plan::create`], all call
 //! [`Plan::store_shard`] and [`Plan::sync_shard`] for disjoint shards, and one calls [`Plan::publish`] when every shard is there.
 
-use crate::files;
 use crate::header::{FORMAT_VERSION, LEAF, ORIGIN, PATCH_SIZE};
 use crate::zarr::{Encoder, Layout};
-use crate::{Attributes, FieldHeader, Level, Result, SnapshotError, Values};
+use crate::{Attributes, FieldHeader, Level, Result, SnapshotError, Values, files};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -79,7 +78,9 @@ fn root_attributes(attributes: &Attributes, levels: &[Level]) -> Result<Map<Stri
     finite("domain_right_edge", &attributes.domain_right_edge)?;
     let units = &attributes.units;
     finite("units", &[units.length_cgs, units.mass_cgs, units.time_cgs])?;
-    finite("gamma", &attributes.gamma.map_or([0.0], |gamma| [gamma]))?;
+    for (name, value) in &attributes.facts {
+        finite(name, &[*value])?;
+    }
     let numbers: Vec<u8> = levels.iter().map(|level| level.header.level).collect();
     if !numbers.is_sorted_by(|a, b| a < b) {
         return Err(SnapshotError::Request(format!(

@@ -62,14 +62,15 @@ fn header(snapshot: &Snapshot) -> Result<String> {
     let attributes = snapshot.attributes();
     let megabytes = snapshot.file_bytes()? as f64 / 1e6;
     let precision = format!("{:?}", attributes.precision).to_lowercase();
-    let gamma = attributes
-        .gamma
-        .map_or(String::new(), |gamma| format!(", gamma {gamma}"));
+    let facts = attributes.facts.iter();
+    let facts: String = facts
+        .map(|(name, value)| format!(", {name} {value}"))
+        .collect();
     let [[x0, y0, z0], [x1, y1, z1]] = [attributes.domain_left_edge, attributes.domain_right_edge];
     let [nx, ny, nz] = attributes.root_cells;
     let mut text = format!(
         "{}: {megabytes:.2} MB\n\
-         time {}, step {}, {precision} precision{gamma}\n\
+         time {}, step {}, {precision} precision{facts}\n\
          domain [{x0}, {x1}] x [{y0}, {y1}] x [{z0}, {z1}], {nx} x {ny} x {nz} root cells, units: {}\n",
         snapshot.path().display(),
         attributes.time,

@@ -28,7 +28,7 @@ const CHECKSUM_BYTES: u64 = 4;
 
 /// How one array is stored.
 pub(crate) struct Layout {
-    /// Place in the snapshot, e.g. `level_0/density`.
+    /// Place in the snapshot, e.g. `level_0/pressure`.
     pub path: String,
     /// Element type.
     pub data_type: DataType,

@@ -27,12 +27,25 @@ struct Pair<R> {
     /// Fine fluxes of the first fine step within the coarse one, `[slot][component][4][4]`.
     reference: SharedCells<R>,
     /// Sum over the later fine steps of their length times (flux - reference): exactly 0 where the flux does not change, so
-    /// that a gas at rest stays at rest beside a coarse-fine face.
+    /// that a state at rest stays at rest beside a coarse-fine face.
     change: SharedCells<R>,
     /// The fine fluxes of the step being tried; they count once it is accepted.
     attempt: SharedCells<R>,
     /// Whether the coarse step has seen a fine step yet.
     begun: bool,
+}
+
+impl<R: Real> Pair<R> {
+    /// Makes room for the fluxes of the faces listed; all are zero.
+    fn reset(&mut self, components: usize) {
+        let zero = R::lit(0.0);
+        let fine = self.fine.len() * components * QUARTER;
+        self.coarse_flux
+            .reset(self.coarse.len() * components * FACE, zero);
+        self.reference.reset(fine, zero);
+        self.change.reset(fine, zero);
+        self.attempt.reset(fine, zero);
+    }
 }
 
 /// All flux registers of a field, in one precision.
@@ -112,18 +125,7 @@ impl<R: Real> Registers<R> {
             self.fine_slot[row as usize][face as usize] = pair.fine.len() as u32;
             pair.fine.push((row, face));
         }
-        let fine_values = pair.fine.len() * self.components * QUARTER;
-        for (values, length) in [
-            (
-                &mut pair.coarse_flux,
-                pair.coarse.len() * self.components * FACE,
-            ),
-            (&mut pair.reference, fine_values),
-            (&mut pair.change, fine_values),
-            (&mut pair.attempt, fine_values),
-        ] {
-            values.reset(length, R::lit(0.0));
-        }
+        pair.reset(self.components);
     }
 
     /// Whether face `face` of `row` has a register on either side.

@@ -1,6 +1,7 @@
 //! The hierarchy of patches: topology tables, proper nesting and its audit, the clocks of the levels.
 
 pub mod audit;
+mod changes;
 mod clock;
 pub mod cuts;
 pub mod faces;
@@ -11,9 +12,10 @@ pub mod topology;
 mod work;
 
 pub use audit::{AuditError, audit};
+pub use changes::{Changes, NewRows};
 pub use clock::{Clock, LevelClock, Levels};
 pub use cuts::Cuts;
-pub use nesting::{Changes, RefineRequests};
-pub use patch::{CELLS, Level, NewRows, Owner, PATCH, Parent, PatchIndex, PatchRow};
+pub use nesting::RefineRequests;
+pub use patch::{CELLS, Level, Owner, PATCH, Parent, PatchIndex, PatchRow};
 pub use topology::{Domain, Topology};
 pub use work::LevelWork;

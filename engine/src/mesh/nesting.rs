@@ -5,9 +5,9 @@
 //! refined patch of the finer level touches them. A wish that nesting forbids is passed down to the coarser level, which
 //! grants it when it regrids.
 
-use super::Topology;
 use super::topology::offset;
 use super::topology::shared::Octet;
+use super::{Changes, Topology};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::{COARSER, direction};
 use rayon::prelude::*;
@@ -22,15 +22,6 @@ pub struct RefineRequests {
     wished: Vec<AtomicBool>,
     /// Working space: per row, whether its children must stay.
     required: Vec<AtomicBool>,
-}
-
-/// What a regrid of one level does.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// Rows that get children, in Hilbert order.
-    pub refine: Vec<u32>,
-    /// Rows whose children go, in Hilbert order.
-    pub coarsen: Vec<u32>,
 }
 
 impl RefineRequests {

@@ -23,12 +23,3 @@ pub struct Parent(pub Entity);
 /// The rank that advances a patch.
 #[derive(Component, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner(pub u32);
-
-/// The rows that the latest change of the hierarchy created, in Hilbert order of their level.
-#[derive(Resource, Default)]
-pub struct NewRows {
-    /// Level of the new patches.
-    pub level: usize,
-    /// Their rows.
-    pub rows: Vec<u32>,
-}

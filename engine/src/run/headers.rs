@@ -42,7 +42,7 @@ pub(super) fn attributes(
             time_cgs: settings.units.time_cgs,
             name: settings.units.name.clone(),
         },
-        gamma: sim.world.resource::<RunFacts>().gamma,
+        facts: sim.world.resource::<RunFacts>().0.clone(),
         config: sim.deck.resolved(),
         restart: state(sim, &diagnostics.initial, layout)?,
         cosmology: None,

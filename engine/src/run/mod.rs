@@ -156,15 +156,27 @@ impl Simulation {
         if let Ending::OutOfMemory(shortage) = ending {
             return Err(Error::Memory(shortage));
         }
+        let interrupted = ending == Ending::Interrupted;
+        Ok(self.summary(directory, updates, start, interrupted))
+    }
+
+    /// What a run came to that began at `start` after `updates` updates of cells.
+    fn summary(
+        &self,
+        directory: PathBuf,
+        updates: u64,
+        start: Instant,
+        interrupted: bool,
+    ) -> RunSummary {
         let clock = self.world.resource::<Levels>().clock(0);
-        Ok(RunSummary {
+        RunSummary {
             directory,
             time: clock.time,
             step: clock.steps,
             cell_updates: self.world.resource::<RunCounters>().cell_updates - updates,
             wall: start.elapsed().as_secs_f64(),
-            interrupted: ending == Ending::Interrupted,
-        })
+            interrupted,
+        }
     }
 
     /// The initial state, or the restored one; the run's directory is this run's from here on.

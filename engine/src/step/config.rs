@@ -1,5 +1,6 @@
 //! The engine's tables of a deck.
 
+use super::limits::LevelSteps;
 use crate::device::DeviceChoice;
 use crate::field::Beyond;
 use schemars::JsonSchema;
@@ -130,59 +131,36 @@ impl Default for DomainConfig {
     }
 }
 
-/// How the time steps of the levels relate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LevelStepsConfig {
-    /// Each level takes its own step.
-    Adaptive,
-    /// Each level takes half the step of the level below.
-    Halved,
-    /// All levels take the same step.
-    Shared,
-}
-
-/// Time and time steps.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct TimeConfig {
+/// What the `[time]` table of a deck says to the engine; the table has an owner who may add keys of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimeSettings {
     /// Simulation time at which the run ends.
-    #[schemars(range(min = 0.0), extend("unit" = "time"))]
     pub end: f64,
     /// Most root steps; 0: no limit.
     pub max_steps: u64,
-    /// Courant number of the gas.
-    #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0))]
-    pub courant: f64,
     /// How the steps of the levels relate.
-    pub levels: LevelStepsConfig,
+    pub levels: LevelSteps,
     /// Under `adaptive`: largest relative stretch of a step to meet the coarser level.
-    #[schemars(range(min = 0.0, max = 0.5))]
     pub increase: f64,
     /// Under `adaptive`: largest relative cut of a step that saves the finer level a short one.
-    #[schemars(range(min = 0.0, max = 0.5))]
     pub decrease: f64,
-    /// Longest step of any level; 0: no limit.
-    #[schemars(range(min = 0.0), extend("unit" = "time"))]
+    /// Longest step of any level; may be infinite.
     pub max_step: f64,
     /// Factor of a step that is taken again because cells came out unphysical.
-    #[schemars(range(min = 0.1, max = 0.95))]
     pub retry_factor: f64,
     /// How often a step is taken again before the run stops.
-    #[schemars(range(min = 0, max = 100))]
     pub retries: u32,
 }
 
-impl Default for TimeConfig {
+impl Default for TimeSettings {
     fn default() -> Self {
         Self {
             end: 1.0,
             max_steps: 0,
-            courant: 0.4,
-            levels: LevelStepsConfig::Adaptive,
+            levels: LevelSteps::Adaptive,
             increase: 0.1,
             decrease: 0.1,
-            max_step: 0.0,
+            max_step: f64::INFINITY,
             retry_factor: 0.8,
             retries: 10,
         }

@@ -1,5 +1,6 @@
 //! The recursion over levels: who takes a step when.
 
+use super::config::TimeSettings;
 use super::limits::{ChosenStep, LevelSteps, clipped, synchronised};
 use super::memory::MemoryGuard;
 use super::{Error, Phase, Schedules, StepLimits, check_faults};
@@ -53,20 +54,10 @@ pub struct StepReport {
 /// Settings of the recursion.
 #[derive(Clone, Debug)]
 pub struct DriverSettings {
-    /// How the levels' steps relate.
-    pub steps: LevelSteps,
-    /// Largest relative stretch of a step to meet the coarser level.
-    pub increase: f64,
-    /// Largest relative cut of a step to suit the finer level.
-    pub decrease: f64,
-    /// Longest step of any level.
-    pub max_step: f64,
+    /// Steps and their limits.
+    pub time: TimeSettings,
     /// Steps between two regrids, per level.
     pub regrid_interval: Vec<u32>,
-    /// Factor of a retried step.
-    pub retry_factor: f64,
-    /// Most retries of one step.
-    pub retries: u32,
     /// Whether every regrid is followed by a check of the hierarchy.
     pub audit: bool,
 }
@@ -209,7 +200,7 @@ impl Driver {
     ) -> Result<(ChosenStep, f64), Error> {
         let time = world.resource::<Levels>().time(level);
         let mut step = chosen;
-        for _ in 0..=self.settings.retries {
+        for _ in 0..=self.settings.time.retries {
             let end = if step.meets { until } else { time + step.dt };
             if end <= time {
                 let (name, dt) = (step.limiter, step.dt);
@@ -226,7 +217,7 @@ impl Driver {
                 return Ok((step, end));
             }
             world.resource_mut::<RunCounters>().retried_steps += 1;
-            let dt = step.dt * self.settings.retry_factor;
+            let dt = step.dt * self.settings.time.retry_factor;
             step = ChosenStep {
                 dt,
                 limiter: "retry",
@@ -234,7 +225,7 @@ impl Driver {
             };
         }
         let why = world.resource_mut::<StepVerdict>().rejected.take();
-        let (retries, why) = (self.settings.retries, why.unwrap_or_default());
+        let (retries, why) = (self.settings.time.retries, why.unwrap_or_default());
         Err(Error::Unphysical {
             level,
             time,
@@ -265,10 +256,10 @@ impl Driver {
     fn limit(&mut self, world: &mut World, level: usize) -> Result<(&'static str, f64), Error> {
         world.resource_mut::<StepLimits>().clear();
         self.run_phase(world, Phase::Limit, level, 0.0)?;
-        if self.settings.max_step.is_finite() {
+        if self.settings.time.max_step.is_finite() {
             world
                 .resource_mut::<StepLimits>()
-                .propose("max_step", self.settings.max_step);
+                .propose("max_step", self.settings.time.max_step);
         }
         let ranks = world.resource::<Ranks>().clone();
         world.resource_mut::<StepLimits>().agree(&ranks)?;
@@ -290,13 +281,13 @@ impl Driver {
         world: &mut World,
         until: f64,
     ) -> Result<Option<(f64, &'static str)>, Error> {
-        if self.settings.steps == LevelSteps::Adaptive {
+        if self.settings.time.levels == LevelSteps::Adaptive {
             return Ok(None);
         }
         let mut root: (&'static str, f64) = ("none", f64::INFINITY);
         for level in 0..=world.resource::<Topology>().finest() {
             let (name, dt) = self.limit(world, level)?;
-            let dt = if self.settings.steps == LevelSteps::Halved {
+            let dt = if self.settings.time.levels == LevelSteps::Halved {
                 dt * f64::from(1u32 << level)
             } else {
                 dt
@@ -313,7 +304,7 @@ impl Driver {
     fn choose(&mut self, world: &mut World, level: usize, until: f64) -> Result<ChosenStep, Error> {
         let remaining = until - world.resource::<Levels>().time(level);
         if let Some((root, limiter)) = self.dictated {
-            let parts = if self.settings.steps == LevelSteps::Halved {
+            let parts = if self.settings.time.levels == LevelSteps::Halved {
                 f64::from(1u32 << level)
             } else {
                 1.0
@@ -333,9 +324,10 @@ impl Driver {
             finer,
             // no step is stretched beyond the longest one allowed
             self.settings
+                .time
                 .increase
-                .min(self.settings.max_step / limit.1 - 1.0),
-            self.settings.decrease,
+                .min(self.settings.time.max_step / limit.1 - 1.0),
+            self.settings.time.decrease,
         ))
     }
 }

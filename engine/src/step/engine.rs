@@ -2,9 +2,8 @@
 
 mod checks;
 
-use super::config::{LevelStepsConfig, MeshSettings, PrecisionChoice};
+use super::config::{MeshSettings, PrecisionChoice, TimeSettings};
 use super::driver::DriverSettings;
-use super::limits::LevelSteps;
 use super::memory::{self, MemoryGuard, Sharers};
 use super::{
     Driver, Error, Fault, Phase, RunCounters, RunFacts, Schedules, Settings, StepLimits, StepSet,
@@ -23,7 +22,7 @@ use crate::ranks::{Halos, Ranks, Shares};
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::IntoScheduleConfigs;
 use bevy_ecs::system::ScheduleSystem;
-use checks::{check_courant, check_domain, check_mesh};
+use checks::{check_domain, check_mesh};
 use nestar_deck::Deck;
 use nestar_kernels::mesh::Boundaries;
 
@@ -48,23 +47,30 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Reads the engine's tables of `deck`; `mesh` comes from the owner of the mesh table. The caller runs everything
+    /// Reads the engine's tables of `deck`; `mesh` comes from the owner of the mesh table, times are the defaults. The caller runs everything
     /// that follows inside the thread pool that the run is to use.
     ///
     /// # Errors
     /// What is wrong with the deck.
     pub fn new(deck: Deck, mesh: MeshSettings) -> Result<Self, Error> {
-        Self::with_ranks(deck, mesh, Ranks::default())
+        let time = |_: &mut Deck| Ok(TimeSettings::default());
+        Self::with_ranks(deck, mesh, time, Ranks::default())
     }
 
-    /// As [`Simulation::new`], for one of the ranks that share the simulation; it computes on the device that its seat names.
+    /// As [`Simulation::new`], for one of the ranks that share the simulation; it computes on the device that its seat names. The owner
+    /// of the time table reads that by `time`.
     ///
     /// # Errors
     /// As [`Simulation::new`].
-    pub fn with_ranks(mut deck: Deck, mesh: MeshSettings, ranks: Ranks) -> Result<Self, Error> {
+    pub fn with_ranks(
+        mut deck: Deck,
+        mesh: MeshSettings,
+        time: impl FnOnce(&mut Deck) -> Result<TimeSettings, Error>,
+        ranks: Ranks,
+    ) -> Result<Self, Error> {
         let settings = Settings {
             domain: deck.table("domain")?,
-            time: deck.table("time")?,
+            time: time(&mut deck)?,
             output: deck.table("output")?,
             run: deck.table("run")?,
             units: deck.table("units")?,
@@ -72,7 +78,6 @@ impl Simulation {
         };
         let domain = check_domain(&deck, &settings.domain)?;
         check_mesh(&deck, &domain, settings.mesh.max_level)?;
-        check_courant(&deck, &settings.time)?;
         let device = ComputeDevice::choose(settings.run.device, ranks.communicator().seat().local)?;
         let world = empty_world(&settings, domain, device, ranks)?;
         let driver = Driver::new(Schedules::default(), driver_settings(&settings));
@@ -315,21 +320,8 @@ fn empty_world(
 
 fn driver_settings(settings: &Settings) -> DriverSettings {
     DriverSettings {
-        steps: match settings.time.levels {
-            LevelStepsConfig::Adaptive => LevelSteps::Adaptive,
-            LevelStepsConfig::Halved => LevelSteps::Halved,
-            LevelStepsConfig::Shared => LevelSteps::Shared,
-        },
-        increase: settings.time.increase,
-        decrease: settings.time.decrease,
-        max_step: if settings.time.max_step > 0.0 {
-            settings.time.max_step
-        } else {
-            f64::INFINITY
-        },
+        time: settings.time.clone(),
         regrid_interval: settings.mesh.regrid_interval.clone(),
-        retry_factor: settings.time.retry_factor,
-        retries: settings.time.retries,
         audit: settings.run.audit,
     }
 }

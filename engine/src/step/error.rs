@@ -69,29 +69,17 @@ impl fmt::Display for Error {
                 why,
             } => write!(
                 f,
-                "level {level} at time {time:.6e}: the gas stays unphysical after {retries} smaller steps: {why}\n\
-                 try a smaller time.courant, hydro.riemann = \"hlle\", hydro.limiter = \"minmod\" or more resolution"
+                "level {level} at time {time:.6e}: the state stays unphysical after {retries} smaller steps: {why}"
             ),
             Self::StepLimit {
                 level,
                 time,
                 name,
                 dt,
-            } if *dt > 0.0 => write!(
-                f,
-                "level {level} at time {time:.6e}: the step of {dt:e} that the limit \"{name}\" sets is too small to advance the \
-                 time; look for extreme velocities or temperatures in the latest snapshot"
-            ),
-            Self::StepLimit {
-                level,
-                time,
-                name,
-                dt,
-            } => write!(
-                f,
-                "level {level} at time {time:.6e}: the limit \"{name}\" proposes a time step of {dt:e}, which is not positive; \
-                 look for cells without a finite sound speed in the latest snapshot"
-            ),
+            } => {
+                write!(f, "level {level} at time {time:.6e}: ")?;
+                step_limit(f, name, *dt)
+            }
             Self::File {
                 doing,
                 path,
@@ -103,6 +91,22 @@ impl fmt::Display for Error {
             Self::Audit(e) => e.fmt(f),
         }
     }
+}
+
+/// Why the step of length `dt` that the limit `name` proposes cannot be taken.
+fn step_limit(f: &mut fmt::Formatter<'_>, name: &str, dt: f64) -> fmt::Result {
+    if dt > 0.0 {
+        return write!(
+            f,
+            "the step of {dt:e} that the limit \"{name}\" sets is too small to advance the time; look for extreme values in \
+             the latest snapshot"
+        );
+    }
+    write!(
+        f,
+        "the limit \"{name}\" proposes a time step of {dt:e}, which is not positive; look for cells without a finite signal \
+         speed in the latest snapshot"
+    )
 }
 
 impl std::error::Error for Error {}

@@ -2,6 +2,8 @@
 
 use crate::ranks::{Ranks, RanksError, Reduction};
 use bevy_ecs::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The limits proposed for the step of the level at hand. Systems of the `Limit` schedule fill it.
 #[derive(Resource, Clone, Debug, Default)]
@@ -74,8 +76,9 @@ fn restored(bits: u64) -> f64 {
     }
 }
 
-/// How the steps of the levels relate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How the time steps of the levels relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum LevelSteps {
     /// Each level takes its own step.
     Adaptive,

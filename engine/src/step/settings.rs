@@ -1,8 +1,11 @@
 //! The engine's tables of the deck, and facts that go into snapshots.
 
-use super::config::{DomainConfig, MeshSettings, OutputConfig, RunConfig, TimeConfig, UnitsConfig};
+use super::config::{
+    DomainConfig, MeshSettings, OutputConfig, RunConfig, TimeSettings, UnitsConfig,
+};
 use bevy_ecs::prelude::*;
 use nestar_deck::TableSchema;
+use std::collections::BTreeMap;
 
 /// The engine's tables of the deck, resolved.
 #[derive(Resource, Clone, Debug)]
@@ -10,7 +13,7 @@ pub struct Settings {
     /// `[domain]`.
     pub domain: DomainConfig,
     /// `[time]`.
-    pub time: TimeConfig,
+    pub time: TimeSettings,
     /// `[output]`.
     pub output: OutputConfig,
     /// `[run]`.
@@ -21,19 +24,15 @@ pub struct Settings {
     pub mesh: MeshSettings,
 }
 
-/// Facts about the run that go into snapshots beside the fields; set by plugins.
+/// Numbers about the run that go into snapshots beside the fields, by the names of their attributes; set by plugins.
 #[derive(Resource, Clone, Debug, Default)]
-pub struct RunFacts {
-    /// Ratio of specific heats, where the gas has one.
-    pub gamma: Option<f64>,
-}
+pub struct RunFacts(pub BTreeMap<String, f64>);
 
-/// The engine's tables, for `nestar list` and `nestar schema`.
+/// The tables that the engine itself reads, for `nestar list` and `nestar schema`.
 #[must_use]
 pub fn tables() -> Vec<TableSchema> {
     vec![
         TableSchema::of::<DomainConfig>("domain"),
-        TableSchema::of::<TimeConfig>("time"),
         TableSchema::of::<OutputConfig>("output"),
         TableSchema::of::<RunConfig>("run"),
         TableSchema::of::<UnitsConfig>("units"),

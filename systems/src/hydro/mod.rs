@@ -29,6 +29,8 @@ use solver::HydroSolver;
 pub struct Hydro {
     /// Limiter of the interpolation between levels.
     pub prolongation: SlopeLimiter,
+    /// Courant number: the share of a cell that signals cross in a step, above 0 and at most 1.
+    pub courant: f64,
 }
 
 impl Plugin for Hydro {
@@ -46,7 +48,7 @@ impl Plugin for Hydro {
             ..spec
         };
         sim.register_field::<Gas>(spec)?;
-        let courant = sim.settings.time.courant;
+        let courant = self.courant;
         let solver = match &sim.world.resource::<Pool<Gas>>().storage {
             Storage::Device(pool) => HydroSolver::Device(Box::new(GasDevice::new(
                 &config,
@@ -58,9 +60,8 @@ impl Plugin for Hydro {
             _ => HydroSolver::new(&config, &model, sim.precision(), courant),
         };
         sim.world.insert_resource(solver);
-        sim.world.insert_resource(RunFacts {
-            gamma: Some(config.gamma),
-        });
+        let mut facts = sim.world.resource_mut::<RunFacts>();
+        facts.0.insert("gamma".into(), config.gamma);
         sim.world.insert_resource(model);
         // its step works on the interior while copies travel
         sim.world

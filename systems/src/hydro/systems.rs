@@ -16,6 +16,9 @@ use nestar_kernels::mesh::fluxes::{FACE, average_fine};
 use nestar_kernels::mesh::gather::{GhostView, Target, gather};
 use rayon::prelude::*;
 
+/// What helps where a step stays unphysical.
+const ADVICE: &str = "try a smaller time.courant, hydro.riemann = \"hlle\", hydro.limiter = \"minmod\" or more resolution";
+
 /// Limit: no signal crosses more than the Courant number of a cell (Schive et al. 2018, eq. 2, with each axis' own width).
 pub fn courant(
     clock: Res<LevelClock>,
@@ -104,7 +107,7 @@ pub fn fluid(
     };
     match step {
         Ok(mended) => counters.mended_cells += mended,
-        Err(StepFailure::Rejected(why)) => verdict.rejected = Some(why),
+        Err(StepFailure::Rejected(why)) => verdict.rejected = Some(format!("{why}\n{ADVICE}")),
         Err(StepFailure::Faulty(why)) => fault.0 = Some(Error::Setup(why)),
         Err(StepFailure::Device(error)) => fault.0 = Some(error.into()),
         Err(StepFailure::Ranks(error)) => fault.0 = Some(error.into()),

@@ -43,8 +43,6 @@ pressure   = "if(min((x-0.1)^2 + (y-0.05)^2 + (z+0.3)^2, (x-0.3)^2 + (y-0.4)^2 +
 velocity_x = "0.3 + 0.2*cos(9*z)"
 velocity_y = "-0.2 + 0.1*sin(6*z)"
 scalars    = { dye = "if(x < 0.1, 1, 0.25)" }
-[time]
-end = 1
 [run]
 threads = 1
 [mesh]
@@ -87,7 +85,11 @@ fn simulation(domain: &str, precision: &str, device: &str) -> Simulation {
     let mut sim = Simulation::new(deck, settings).unwrap();
     order::configure(&mut sim);
     let prolongation = mesh.prolongation.into();
-    sim.add(Hydro { prolongation }).unwrap();
+    sim.add(Hydro {
+        prolongation,
+        courant: 0.4,
+    })
+    .unwrap();
     sim.add(Refinement { config: mesh }).unwrap();
     let names = sim.world.resource::<GasModel>().scalars.clone();
     let state = StateFormulas::take(&mut sim.deck, "initial", &names).unwrap();

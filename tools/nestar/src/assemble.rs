@@ -10,6 +10,7 @@ use nestar_systems::hydro::boundary::{FACES, InflowConfig};
 use nestar_systems::hydro::{Hydro, HydroConfig};
 use nestar_systems::order;
 use nestar_systems::refinement::{MeshConfig, Refinement};
+use nestar_systems::time::TimeConfig;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -120,10 +121,16 @@ fn assemble(
 ) -> Result<nestar_engine::Simulation, Error> {
     let mesh: MeshConfig = deck.table("mesh")?;
     let settings = mesh.settings(&deck)?;
-    let mut sim = nestar_engine::Simulation::with_ranks(deck, settings, ranks)?;
+    let mut time = TimeConfig::default();
+    let read_time = |deck: &mut Deck| {
+        time = deck.table("time")?;
+        time.settings(deck)
+    };
+    let mut sim = nestar_engine::Simulation::with_ranks(deck, settings, read_time, ranks)?;
     order::configure(&mut sim);
     sim.add(Hydro {
         prolongation: mesh.prolongation.into(),
+        courant: time.courant,
     })?;
     sim.add(Refinement { config: mesh })?;
     sim.add(InitialCondition {
@@ -136,6 +143,8 @@ fn assemble(
 fn common_tables() -> Vec<TableSchema> {
     let mut tables = vec![TableSchema::of::<RootConfig>("")];
     tables.extend(nestar_engine::step::tables());
+    // behind the domain
+    tables.insert(2, TableSchema::of::<TimeConfig>("time"));
     tables.push(TableSchema::of::<MeshConfig>("mesh"));
     tables.push(TableSchema::of::<HydroConfig>("hydro"));
     tables

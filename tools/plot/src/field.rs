@@ -149,7 +149,10 @@ fn candidates(arrays: &[(String, String)], gamma: Option<f64>) -> Vec<Field> {
 impl Field {
     /// The field `name` of the snapshot.
     pub fn new(snapshot: &Snapshot, name: &str) -> Result<Self> {
-        let fields = candidates(&cell_arrays(snapshot), snapshot.attributes().gamma);
+        let fields = candidates(
+            &cell_arrays(snapshot),
+            snapshot.attributes().facts.get("gamma").copied(),
+        );
         let mut known: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
         fields
             .into_iter()

@@ -76,7 +76,7 @@ pub fn attributes() -> Attributes {
             time_cgs: 3.15576e13,
             name: "galactic".into(),
         },
-        gamma: Some(5.0 / 3.0),
+        facts: [("gamma".into(), 5.0 / 3.0)].into(),
         config: "scenario = \"sedov\"\n".into(),
         restart: json!({"dt": "3fb999999999999a", "limiter": "courant"})
             .as_object()

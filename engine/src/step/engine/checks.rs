@@ -3,7 +3,7 @@
 use crate::mesh::hilbert::bits_for;
 use crate::mesh::{Domain, PATCH};
 use crate::step::Error;
-use crate::step::config::{BoundaryKind, DomainConfig, TimeConfig};
+use crate::step::config::{BoundaryKind, DomainConfig};
 use nestar_deck::Deck;
 
 /// The box that the root grid fills.
@@ -72,17 +72,4 @@ pub(super) fn check_mesh(deck: &Deck, domain: &Domain, max_level: usize) -> Resu
         return Err(deck.error_at("domain.cells", message).into());
     }
     Ok(())
-}
-
-/// A stretched step must stay stable.
-pub(super) fn check_courant(deck: &Deck, time: &TimeConfig) -> Result<(), Error> {
-    let largest = time.courant * (1.0 + time.increase);
-    if largest <= 1.0 {
-        return Ok(());
-    }
-    let message = format!(
-        "courant * (1 + increase) must be at most 1, found {largest}: a step may be stretched by time.increase = {}",
-        time.increase
-    );
-    Err(deck.error_at("time.courant", message).into())
 }

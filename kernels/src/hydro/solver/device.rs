@@ -8,7 +8,7 @@ use crate::{CELLS, PATCH};
 use nestar_device::{Address, Item, device};
 
 /// The step of a patch; needs the text of [`FluidProgram::text`] before it, and the gather before that.
-pub const STEP: &str = include_str!("fluid.cu");
+pub const STEP: &str = concat!(include_str!("states.cuh"), include_str!("fluid.cu"));
 /// Signal rates and the collection of cells to mend; follows [`STEP`].
 pub const RATES: &str = include_str!("rates.cu");
 

@@ -201,9 +201,8 @@ pub fn place(compute: &ComputeDevice) -> String {
     }
 }
 
-/// The share of each phase in the wall time, and what had to be repaired.
-fn where_the_time_went(sim: &engine::Simulation, wall: f64) -> String {
-    let counters = sim.world.resource::<RunCounters>();
+/// The share of each phase in the wall time.
+fn shares_of_phases(counters: &RunCounters, wall: f64) -> String {
     let share = |seconds: f64| format!("{:.1}%", 100.0 * seconds / wall);
     // the initial state was made before the clock started
     let phases = Phase::ALL
@@ -217,11 +216,17 @@ fn where_the_time_went(sim: &engine::Simulation, wall: f64) -> String {
             format!("{} {}", format!("{phase:?}").to_lowercase(), share(seconds))
         })
         .collect();
-    let mut text = format!(
+    format!(
         "time went into: {}, snapshots and all else {}",
         shares.join(", "),
         share(rest.max(0.0))
-    );
+    )
+}
+
+/// The share of each phase in the wall time, and what had to be repaired.
+fn where_the_time_went(sim: &engine::Simulation, wall: f64) -> String {
+    let counters = sim.world.resource::<RunCounters>();
+    let mut text = shares_of_phases(counters, wall);
     let ranks = sim.world.resource::<Ranks>();
     if !ranks.are_alone() {
         let imbalance = counters.work.imbalance(ranks.size());

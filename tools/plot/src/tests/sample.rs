@@ -117,7 +117,7 @@ impl Sample {
                 time_cgs: 1.0,
                 name: "dimensionless".into(),
             },
-            gamma: Some(1.4),
+            facts: [("gamma".into(), 1.4)].into(),
             config: String::new(),
             restart: serde_json::Map::new(),
             cosmology: None,

@@ -1,0 +1,226 @@
+// From the cells of a patch on the device to the states at their faces: primitive variables, predictor, reconstruction.
+//
+// Each cell's primitive state, edge states and each face's flux are computed once and handed over in the scratch, which is
+// shared memory, or global memory where the method needs more than there is. The text before this file gives namespace
+// `fluid`: GHOSTS, HALF_STEP, PARABOLIC, LIMITER, RIEMANN, gamma(), theta(), KEEP_INPUT, IN_SHARED, THREADS, MIN_BLOCKS.
+
+namespace fluid {
+
+using field::REAL;
+using mesh::CELLS;
+using mesh::COMPONENTS;
+using mesh::FACE;
+using mesh::PATCH;
+namespace hydro = ::nestar_kernels::hydro;
+typedef rs::arr<REAL, 5> State;
+typedef rs::arr<REAL, 3> Three;
+
+constexpr int GAS = 5;
+// Faces normal to one axis: nine layers of 64.
+constexpr int FACES = (PATCH + 1) * FACE;
+// Layers of ghost cells that the reconstruction reads, the width and the cells of its block.
+constexpr int REACH = HALF_STEP ? GHOSTS : GHOSTS - 1;
+constexpr int WIDTH = PATCH + 2 * REACH;
+constexpr int BLOCK = WIDTH * WIDTH * WIDTH;
+// Width and cells of the block that is gathered.
+constexpr int INPUT_WIDTH = PATCH + 2 * GHOSTS;
+constexpr int INPUT = INPUT_WIDTH * INPUT_WIDTH * INPUT_WIDTH;
+// Values of the scratch: primitive variables; then the states on the lower and on the upper side of all faces, where the
+// conserved input of the van Leer predictor stood, unless first-order fluxes still need that.
+constexpr int EDGES = 3 * GAS * FACES;
+constexpr int INPUT_VALUES = HALF_STEP ? 0 : COMPONENTS * INPUT;
+constexpr int EDGES_AT = COMPONENTS * BLOCK + (KEEP_INPUT ? INPUT_VALUES : 0);
+constexpr int AFTER_EDGES = EDGES_AT + 2 * EDGES;
+constexpr int AFTER_INPUT = COMPONENTS * BLOCK + INPUT_VALUES;
+constexpr int SCRATCH = AFTER_EDGES > AFTER_INPUT ? AFTER_EDGES : AFTER_INPUT;
+
+typedef ::nestar_kernels::hydro::solver::device::StepParameters<REAL> Step;
+
+// ---- places
+
+// Index of the face with coordinate n (0 to 8) along axis D; the other coordinates are a cell's.
+template<int D> RS_FN int face_index(int i, int j, int k) {
+  return D == 0 ? i + 9 * (j + 8 * k) : D == 1 ? i + 8 * (j + 9 * k) : i + 8 * (j + 8 * k);
+}
+// From the lower face of a cell to its upper one.
+template<int D> constexpr int TO_UPPER = D == 0 ? 1 : D == 1 ? 8 : 64;
+// Component of density, normal momentum, the two tangential ones and energy.
+template<int D> RS_FN int component(int v) { return v == 0 ? 0 : v == 4 ? 4 : 1 + (D + v - 1) % 3; }
+template<int D> constexpr int STEP = D == 0 ? 1 : D == 1 ? WIDTH : WIDTH * WIDTH;
+
+RS_FN bool inside(int i) { return (unsigned)i < (unsigned)PATCH; }
+
+RS_FN Three three(const rs::arr<double, 3>& x) { return Three{{(REAL)x[0], (REAL)x[1], (REAL)x[2]}}; }
+
+// ---- from conserved to primitive variables
+
+RS_FN State load5(const REAL* block, int stride, int at) {
+  State u;
+  RS_UNROLL for (int v = 0; v < GAS; ++v) u.d[v] = block[v * stride + at];
+  return u;
+}
+
+// Stores the primitive variables of a gathered cell.
+struct Primitives {
+  RS_MEMBER void operator()(REAL* block, int cell, const REAL* u) const {
+    const State w = hydro::eos::primitive_from_conserved<REAL>(State{{u[0], u[1], u[2], u[3], u[4]}}, gamma());
+    RS_UNROLL for (int v = 0; v < GAS; ++v) block[v * INPUT + cell] = w.d[v];
+    RS_UNROLL for (int c = GAS; c < COMPONENTS; ++c) block[c * INPUT + cell] = u[c] / u[0];
+  }
+};
+
+// Stores the conserved variables of a gathered cell.
+struct Conserved {
+  RS_MEMBER void operator()(REAL* block, int cell, const REAL* u) const {
+    RS_UNROLL for (int c = 0; c < COMPONENTS; ++c) block[c * INPUT + cell] = u[c];
+  }
+};
+
+// ---- fluxes
+
+RS_FN State riemann(const State& l, const State& r) {
+  if constexpr (RIEMANN == 0) return hydro::riemann::hllc::flux_hllc<REAL>(l, r, gamma());
+  else if constexpr (RIEMANN == 1) return hydro::riemann::hlle::flux_hlle<REAL>(l, r, gamma());
+  else return hydro::riemann::exact::flux_exact<REAL>(l, r, gamma());
+}
+
+// A state with its velocity turned so that the normal component comes first.
+template<int D> RS_FN State turned(const State& w) {
+  return State{{w.d[0], w.d[component<D>(1)], w.d[component<D>(2)], w.d[component<D>(3)], w.d[4]}};
+}
+
+// ---- the predictor of the van Leer scheme
+
+RS_FN State input_primitive(const REAL* input, int at) {
+  return hydro::eos::primitive_from_conserved<REAL>(load5(input, INPUT, at), gamma());
+}
+
+// Donor-cell fluxes through the two faces of a cell normal to axis D, in the order of components.
+template<int D>
+RS_FN void donor_fluxes(const REAL* input, int at, const State& here, REAL* below, REAL* above) {
+  constexpr int step = D == 0 ? 1 : D == 1 ? INPUT_WIDTH : INPUT_WIDTH * INPUT_WIDTH;
+  const State mine = turned<D>(here);
+  const State low = riemann(turned<D>(input_primitive(input, at - step)), mine);
+  const State high = riemann(mine, turned<D>(input_primitive(input, at + step)));
+  RS_UNROLL for (int v = 0; v < GAS; ++v) {
+    below[component<D>(v)] = low.d[v];
+    above[component<D>(v)] = high.d[v];
+  }
+  for (int c = GAS; c < COMPONENTS; ++c) {
+    const REAL* x = input + c * INPUT;
+    const REAL mid = x[at] / input[at];
+    below[c] = hydro::riemann::flux_of_scalar<REAL>(low.d[0], x[at - step] / input[at - step], mid);
+    above[c] = hydro::riemann::flux_of_scalar<REAL>(high.d[0], mid, x[at + step] / input[at + step]);
+  }
+}
+
+// Primitive variables of a cell half a step later by donor-cell fluxes; a cell that becomes unphysical keeps what it had.
+RS_FN void predict_cell(const REAL* input, REAL* block, int cell, const Three& half_rate) {
+  const int i = cell % WIDTH, j = cell / WIDTH % WIDTH, k = cell / (WIDTH * WIDTH);
+  if (inside(i - REACH) + inside(j - REACH) + inside(k - REACH) < 2) return;
+  const int at = (i + 1) + INPUT_WIDTH * ((j + 1) + INPUT_WIDTH * (k + 1));
+  const State old = input_primitive(input, at);
+  REAL below[3][COMPONENTS], above[3][COMPONENTS];
+  donor_fluxes<0>(input, at, old, below[0], above[0]);
+  donor_fluxes<1>(input, at, old, below[1], above[1]);
+  donor_fluxes<2>(input, at, old, below[2], above[2]);
+  REAL u[COMPONENTS];
+  RS_UNROLL for (int c = 0; c < COMPONENTS; ++c)
+    u[c] = hydro::hancock::advanced<REAL>(input[c * INPUT + at], Three{{below[0][c], below[1][c], below[2][c]}},
+                                          Three{{above[0][c], above[1][c], above[2][c]}}, half_rate);
+  const State w = hydro::eos::primitive_from_conserved<REAL>(State{{u[0], u[1], u[2], u[3], u[4]}}, gamma());
+  const bool sane = w.d[0] > REAL(0) && w.d[4] > REAL(0);
+  RS_UNROLL for (int v = 0; v < GAS; ++v) block[v * BLOCK + cell] = sane ? w.d[v] : old.d[v];
+  for (int c = GAS; c < COMPONENTS; ++c)
+    block[c * BLOCK + cell] = sane ? u[c] / u[0] : input[c * INPUT + at] / input[at];
+}
+
+// ---- states at the faces of a cell
+
+// Distances from the average to the edges along axis D of one variable.
+template<int D> RS_FN void distances(const REAL* w, int at, REAL& lower, REAL& upper) {
+  constexpr int s = STEP<D>;
+  if constexpr (PARABOLIC) {
+    const State five{{w[at - 2 * s], w[at - s], w[at], w[at + s], w[at + 2 * s]}};
+    const auto edges = hydro::ppm::limited_parabola<REAL, LIMITER>(five, theta());
+    lower = edges._0;
+    upper = edges._1;
+  } else {
+    lower = upper = hydro::limiter::half_slope<REAL, LIMITER>(w[at] - w[at - s], w[at + s] - w[at], theta());
+  }
+}
+
+template<int D> RS_FN void distances5(const REAL* block, int at, State& lower, State& upper) {
+  RS_UNROLL for (int v = 0; v < GAS; ++v) distances<D>(block + v * BLOCK, at, lower.d[v], upper.d[v]);
+}
+
+RS_FN State halves(const State& lower, const State& upper) {
+  if constexpr (PARABOLIC) {
+    State half;
+    RS_UNROLL for (int v = 0; v < GAS; ++v) half.d[v] = REAL(0.5) * (lower.d[v] + upper.d[v]);
+    return half;
+  } else {
+    return lower;
+  }
+}
+
+// Stores the edge states of cell (i, j, k) along axis D: its upper one on the lower side of the face above it, its lower one
+// on the upper side of the face below it.
+template<int D>
+RS_FN void store_edges(REAL* left, REAL* right, int i, int j, int k, const State& w, const State& h,
+                       const State& lower, const State& upper) {
+  const auto both = hydro::hancock::edges<REAL>(w, h, lower, upper);
+  const int n = D == 0 ? i : D == 1 ? j : k, f = face_index<D>(i, j, k);
+  RS_UNROLL for (int v = 0; v < GAS; ++v) {
+    if (n >= 0) right[(D * GAS + v) * FACES + f] = both._0.d[v];
+    if (n < PATCH) left[(D * GAS + v) * FACES + f + TO_UPPER<D>] = both._1.d[v];
+  }
+}
+
+// Edge states of one of the 10^3 cells of the patch and the layer around it.
+RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, const Three& rate) {
+  const int i = cell % 10 - 1, j = cell / 10 % 10 - 1, k = cell / 100 - 1;
+  const bool x = inside(j) && inside(k), y = inside(i) && inside(k), z = inside(i) && inside(j);
+  if (!x && !y && !z) return;
+  const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
+  const State w = load5(block, BLOCK, at);
+  State lower[3], upper[3], h = w;
+  if (HALF_STEP || x) distances5<0>(block, at, lower[0], upper[0]);
+  if (HALF_STEP || y) distances5<1>(block, at, lower[1], upper[1]);
+  if (HALF_STEP || z) distances5<2>(block, at, lower[2], upper[2]);
+  if constexpr (HALF_STEP) {
+    const rs::arr<State, 3> half{{halves(lower[0], upper[0]), halves(lower[1], upper[1]), halves(lower[2], upper[2])}};
+    h = hydro::hancock::half_step<REAL>(w, half, rate, gamma());
+  }
+  if (x) store_edges<0>(left, right, i, j, k, w, h, lower[0], upper[0]);
+  if (y) store_edges<1>(left, right, i, j, k, w, h, lower[1], upper[1]);
+  if (z) store_edges<2>(left, right, i, j, k, w, h, lower[2], upper[2]);
+}
+
+// The same for the concentration of a scalar, with `left` and `right` of one variable an axis.
+RS_FN void scalar_edges(const REAL* block, int c, REAL* left, REAL* right, int cell, const Three& rate) {
+  const int i = cell % 10 - 1, j = cell / 10 % 10 - 1, k = cell / 100 - 1;
+  const bool x = inside(j) && inside(k), y = inside(i) && inside(k), z = inside(i) && inside(j);
+  if (!x && !y && !z) return;
+  const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
+  const REAL* q = block + c * BLOCK;
+  REAL lower[3], upper[3], h = q[at];
+  if (HALF_STEP || x) distances<0>(q, at, lower[0], upper[0]);
+  if (HALF_STEP || y) distances<1>(q, at, lower[1], upper[1]);
+  if (HALF_STEP || z) distances<2>(q, at, lower[2], upper[2]);
+  if constexpr (HALF_STEP) {
+    const Three velocity{{block[BLOCK + at], block[2 * BLOCK + at], block[3 * BLOCK + at]}};
+    Three half;
+    RS_UNROLL for (int d = 0; d < 3; ++d) half.d[d] = PARABOLIC ? REAL(0.5) * (lower[d] + upper[d]) : lower[d];
+    h = hydro::hancock::half_step_scalar<REAL>(h, velocity, half, rate);
+  }
+  const int f[3] = {face_index<0>(i, j, k), face_index<1>(i, j, k), face_index<2>(i, j, k)};
+  const int n[3] = {i, j, k}, to_upper[3] = {TO_UPPER<0>, TO_UPPER<1>, TO_UPPER<2>};
+  const bool wanted[3] = {x, y, z};
+  RS_UNROLL for (int d = 0; d < 3; ++d) {
+    if (wanted[d] && n[d] >= 0) right[d * FACES + f[d]] = h - lower[d];
+    if (wanted[d] && n[d] < PATCH) left[d * FACES + f[d] + to_upper[d]] = h + upper[d];
+  }
+}
+
+}  // namespace fluid
