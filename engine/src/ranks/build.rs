@@ -3,13 +3,14 @@
 
 use super::balance::{balance, root_work};
 use super::communicator::{Communicator, Message, RanksError};
-use super::plan::Plan;
+use super::plan::{PeerRows, Plan};
 use super::reach::{Part, below, beside, beside_root, beyond_faces, joined};
-use crate::mesh::faces::FacePlan;
+use crate::mesh::faces::{FacePlan, between_ranks};
 use crate::mesh::topology::shared::Octet;
 use crate::mesh::{Changes, Cuts, Topology};
 use bevy_ecs::prelude::*;
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// What a rank knows about the copies it keeps, level by level.
 #[derive(Resource, Clone, Debug, Default)]
@@ -35,6 +36,22 @@ pub struct Proposal {
     pub cut: bool,
 }
 
+/// Those who know the patches of which a rank keeps copies.
+pub(super) trait Owners {
+    /// Asks for copies of patches of `level`: of whom, and for which. Enters in `plan` what others ask of this rank; by owner
+    /// and by octet, which of the patches have children.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport has.
+    fn ask(
+        &self,
+        topology: &Topology,
+        level: usize,
+        wanted: &[(usize, Vec<Part>)],
+        plan: &mut Plan,
+    ) -> Result<Vec<Vec<u8>>, RanksError>;
+}
+
 /// The root grid: own patches, copies, tables.
 ///
 /// # Errors
@@ -45,6 +62,24 @@ pub fn root(
     shares: &mut Shares,
 ) -> Result<(), RanksError> {
     let levels = topology.max_level + 1;
+    let cuts = Cuts::new(topology.domain.root, ranks.size(), levels);
+    topology.share(ranks.rank(), Arc::new(cuts));
+    let patches = topology.domain.root.iter().map(|&n| n as usize).product();
+    topology.set_count(0, patches);
+    topology.set_work(0, root_work(patches as u64, ranks.size() as u64));
+    root_part(topology, ranks, shares)
+}
+
+/// A rank's part of the root grid, where the topology knows the cuts.
+///
+/// # Errors
+/// As [`root`].
+pub(super) fn root_part(
+    topology: &mut Topology,
+    owners: &(impl Owners + ?Sized),
+    shares: &mut Shares,
+) -> Result<(), RanksError> {
+    let levels = topology.max_level + 1;
     *shares = Shares {
         copies: vec![Plan::default(); levels],
         averages: vec![Plan::default(); levels],
@@ -52,17 +87,12 @@ pub fn root(
         touched: vec![Vec::new(); levels],
         stale: vec![true; levels],
     };
-    let cuts = Cuts::new(topology.domain.root, ranks.size(), levels);
-    topology.share(ranks.rank(), cuts);
     let owned = topology.own_root();
-    let patches = topology.domain.root.iter().map(|&n| n as usize).product();
-    topology.set_count(0, patches);
-    topology.set_work(0, root_work(patches as u64, ranks.size() as u64));
     shares.touched[0] = beside_root(topology, &owned);
     hold(topology, 0, &owned, &shares.touched[0]);
     topology.link_families(0);
     topology.link_owned(0);
-    shares.copies[0] = negotiate(topology, ranks, 0)?;
+    shares.copies[0] = negotiate(topology, owners, 0)?;
     Ok(())
 }
 
@@ -121,9 +151,9 @@ fn parents(topology: &Topology, level: usize, changes: &Changes) -> Vec<(u64, bo
 ///
 /// # Errors
 /// As [`root`].
-pub fn rebuild(
+pub(super) fn rebuild(
     topology: &mut Topology,
-    ranks: &dyn Communicator,
+    owners: &(impl Owners + ?Sized),
     shares: &mut Shares,
     level: usize,
     proposal: &Proposal,
@@ -135,23 +165,24 @@ pub fn rebuild(
     // what the new octets stand on
     let wanted: Vec<Octet> = owned.iter().map(|&part| octet(part)).collect();
     let beneath = below(topology, level, &wanted);
-    copy(topology, ranks, shares, level, beneath)?;
+    copy(topology, owners, shares, level, beneath)?;
     // the new level itself
     hold(topology, fine, &owned, &[]);
     for &(key, mask) in refined {
         if let Some(&octet) = topology.octet(fine, key) {
-            topology.set_refined(&octet, octet.owned, mask);
+            topology.set_refined(octet.rows(octet.owned), mask);
         }
     }
     topology.link_families(fine);
     topology.link_copies(level);
-    surround(topology, ranks, shares, fine)?;
+    surround(topology, owners, shares, fine)?;
     if proposal.cut && fine < topology.max_level {
         // the patches of the level finer than one that was cut stay, but other copies are needed
-        surround(topology, ranks, shares, fine + 1)?;
+        surround(topology, owners, shares, fine + 1)?;
     }
     for level in level..(fine + 1).min(topology.max_level) {
         shares.averages[level] = averages(topology, level);
+        shares.faces[level] = between_ranks(topology, level);
     }
     Ok(())
 }
@@ -159,13 +190,13 @@ pub fn rebuild(
 /// Holds what the own patches of `level` touch and what the finer ones stand on, and links all that.
 fn surround(
     topology: &mut Topology,
-    ranks: &dyn Communicator,
+    owners: &(impl Owners + ?Sized),
     shares: &mut Shares,
     level: usize,
 ) -> Result<(), RanksError> {
     touch(topology, shares, level);
     let beneath = below(topology, level, topology.octets(level + 1));
-    copy(topology, ranks, shares, level, beneath)?;
+    copy(topology, owners, shares, level, beneath)?;
     topology.link_families(level + 1);
     topology.link_owned(level);
     topology.link_copies(level);
@@ -197,7 +228,7 @@ fn touch(topology: &Topology, shares: &mut Shares, level: usize) {
 /// Holds what `level` touches and `more`, and makes the plan for it.
 fn copy(
     topology: &mut Topology,
-    ranks: &dyn Communicator,
+    owners: &(impl Owners + ?Sized),
     shares: &mut Shares,
     level: usize,
     more: Vec<Part>,
@@ -206,7 +237,7 @@ fn copy(
     let mut copied = more;
     copied.extend(&shares.touched[level]);
     hold(topology, level, &owned, &joined(copied));
-    shares.copies[level] = negotiate(topology, ranks, level)?;
+    shares.copies[level] = negotiate(topology, owners, level)?;
     shares.stale[level] = true;
     // octets have come and gone: their parents know nothing of it, and neither do their children until the caller links them
     topology.link_families(level);
@@ -233,60 +264,64 @@ fn hold(topology: &mut Topology, level: usize, owned: &[Part], copied: &[Part]) 
     topology.hold(level, octets);
 }
 
-/// Bytes of a request: the octet's key and the patches asked for.
-const REQUEST: usize = 9;
-
-/// By owner, the octets of `level` of which patches are copied, and which; they are entered into the plan.
-fn requests(
-    topology: &Topology,
-    ranks: usize,
-    level: usize,
-    plan: &mut Plan,
-) -> Vec<Vec<(Octet, u8)>> {
-    let mut requests: Vec<Vec<(Octet, u8)>> = vec![Vec::new(); ranks];
-    let octets = topology.octets(level).iter();
-    for octet in octets.filter(|octet| octet.copied != 0) {
-        for row in octet.rows(octet.copied) {
-            let (owner, bit) = (topology.owner(row), 1u8 << (row - octet.first));
-            plan.receive(owner, row);
-            match requests[owner].last_mut() {
-                Some((last, mask)) if last.key == octet.key => *mask |= bit,
-                _ => requests[owner].push((*octet, bit)),
-            }
-        }
-    }
-    requests
-}
-
 /// Asks the owners for what is copied of `level`: they note what to send, and say which patches have children.
 fn negotiate(
     topology: &mut Topology,
-    ranks: &dyn Communicator,
+    owners: &(impl Owners + ?Sized),
     level: usize,
 ) -> Result<Plan, RanksError> {
     let mut plan = Plan::default();
-    let requests = requests(topology, ranks.size(), level, &mut plan);
-    let asked = requests
-        .iter()
-        .enumerate()
-        .filter(|(_, list)| !list.is_empty());
-    let message = |(peer, list): (usize, &Vec<(Octet, u8)>)| {
-        let entry =
-            |(octet, mask): &(Octet, u8)| octet.key.to_le_bytes().into_iter().chain([*mask]);
-        let bytes = list.iter().flat_map(entry).collect();
-        Message { peer, bytes }
-    };
-    let received = ranks.exchange(asked.map(message).collect())?;
-    let mut answers = Vec::with_capacity(received.len());
-    for request in received {
-        answers.push(answer(topology, level, &request, &mut plan)?);
+    for octet in topology.octets(level) {
+        for row in octet.rows(octet.copied) {
+            plan.receive(topology.owner(row), row);
+        }
     }
-    for answer in ranks.exchange(answers)? {
-        for ((octet, mask), refined) in requests[answer.peer].iter().zip(&answer.bytes) {
-            topology.set_refined(octet, *mask, *refined);
+    let parts = |rows: &[u32]| (topology.key(rows[0]) >> 3, mask(rows));
+    let wanted = |from: &PeerRows| (from.peer, octets(&from.rows).map(parts).collect());
+    let wanted: Vec<_> = plan.receives.iter().map(wanted).collect();
+    let answers = owners.ask(topology, level, &wanted, &mut plan)?;
+    for (from, refined) in plan.receives.iter().zip(answers) {
+        for (rows, refined) in octets(&from.rows).zip(refined) {
+            topology.set_refined(rows.iter().copied(), refined);
         }
     }
     Ok(plan)
+}
+
+/// Rows by the octets that they are of.
+fn octets(rows: &[u32]) -> impl Iterator<Item = &[u32]> {
+    rows.chunk_by(|a, b| a / 8 == b / 8)
+}
+
+/// The patches of an octet whose `rows` are given, as bits z y x.
+fn mask(rows: &[u32]) -> u8 {
+    rows.iter().map(|row| 1 << (row % 8)).sum()
+}
+
+/// Bytes of a request: the octet's key and the patches asked for.
+const REQUEST: usize = 9;
+
+impl<C: Communicator + ?Sized> Owners for C {
+    fn ask(
+        &self,
+        topology: &Topology,
+        level: usize,
+        wanted: &[(usize, Vec<Part>)],
+        plan: &mut Plan,
+    ) -> Result<Vec<Vec<u8>>, RanksError> {
+        let request = |(peer, parts): &(usize, Vec<Part>)| {
+            let entry = |(key, mask): &Part| key.to_le_bytes().into_iter().chain([*mask]);
+            let bytes = parts.iter().flat_map(entry).collect();
+            Message { peer: *peer, bytes }
+        };
+        let received = self.exchange(wanted.iter().map(request).collect())?;
+        let mut answers = Vec::with_capacity(received.len());
+        for request in received {
+            answers.push(answer(topology, level, &request, plan)?);
+        }
+        let answers = self.exchange(answers)?;
+        Ok(answers.into_iter().map(|answer| answer.bytes).collect())
+    }
 }
 
 /// Enters one rank's request into the plan; the answer has a byte an octet.

@@ -1,34 +1,40 @@
-//! What sharing a hierarchy out to many ranks would be like, counted on one: patches, copies, messages, bytes, times.
+//! What sharing a hierarchy out to many ranks would be like: patches, copies, messages, bytes, times.
 //!
-//! The cuts are those that a run makes, the counts those of the plans that its ranks agree on; one pass over the patches
-//! serves all ranks.
+//! Every rank's part is built as in a run, by the same functions, one process building all parts one after the other. Only
+//! the questions of a rank to the others are answered by the [`Outline`] of the whole hierarchy, and what a rank sends is what
+//! the others receive from it.
 
-mod count;
+mod outline;
 pub mod times;
 
 #[cfg(test)]
 mod tests;
 
+pub use outline::Outline;
 pub use times::{LevelTraffic, Machine, Sizes, Times};
 
-use super::balance::{Starts, work};
-use crate::mesh::{Cuts, Domain, LevelWork, Topology};
-use count::Counter;
+use super::build::Shares;
+use super::halos::layers;
+use crate::mesh::{Cuts, LevelWork, Topology};
 use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What goes into or out of a rank in one exchange.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Flow {
     /// Messages: other ranks at the far end.
     pub messages: u64,
     /// Rows; for fluxes, faces of fine patches.
     pub items: u64,
-    /// Cells of the rows that the receiver's steps read, of each row a box; 0 for fluxes.
+    /// Cells of the rows that the receiver's steps read, of each row a box; 0 for averages and fluxes.
+    #[serde(skip)]
     pub cells: u64,
 }
 
 /// Both directions of one exchange.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
     /// What the rank sends.
     pub sent: Flow,
@@ -37,11 +43,12 @@ pub struct Traffic {
 }
 
 /// A rank's part of a level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Load {
     /// Own patches.
     pub patches: u64,
     /// Rows held: own patches, copies, and what completes their octets.
+    #[serde(rename = "held_rows")]
     pub held: u64,
     /// Values of copies, from their owners.
     pub halo: Traffic,
@@ -73,29 +80,44 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Shares `topology`, the whole hierarchy on one rank, out to `ranks` ranks; steps read `layers` layers of ghost cells.
-    ///
-    /// Time goes with the patches plus the pairs of ranks that touch.
+    /// Shares `outline` out to `ranks` ranks; steps read `layers` layers of ghost cells.
     ///
     /// # Panics
-    /// If there is no rank, or `topology` is one rank's part of a shared hierarchy.
+    /// If there is no rank.
     #[must_use]
-    pub fn new(topology: &Topology, ranks: usize, layers: u32) -> Self {
+    pub fn new(outline: &Outline, ranks: usize, layers: usize) -> Self {
         assert!(ranks > 0, "one rank at least");
-        Self::with_cuts(topology, &cuts(topology, ranks), layers)
+        Self::with_cuts(outline, outline.cuts(ranks), layers)
     }
 
     /// As [`Forecast::new`], cut by `cuts`: in a run they stay as long as the balance lets them.
-    ///
-    /// # Panics
-    /// If `topology` is one rank's part of a shared hierarchy.
     #[must_use]
-    pub fn with_cuts(topology: &Topology, cuts: &Cuts, layers: u32) -> Self {
-        assert!(
-            !topology.is_shared(),
-            "a forecast needs the whole hierarchy"
-        );
-        Counter::new(topology, cuts, layers).count()
+    pub fn with_cuts(outline: &Outline, cuts: Cuts, layers: usize) -> Self {
+        let (ranks, levels) = (cuts.ranks(), outline.levels());
+        let cuts = Arc::new(cuts);
+        let part = |rank| {
+            let (topology, shares) = outline.part(&cuts, rank);
+            let level = |level| Arrivals::of(&topology, &shares, level, layers);
+            (0..levels).map(level).collect()
+        };
+        let parts: Vec<Vec<Arrivals>> = (0..ranks).into_par_iter().map(part).collect();
+        let mut loads: Vec<Load> = parts.iter().flatten().map(|part| part.load).collect();
+        let mut peers = vec![BTreeSet::new(); ranks];
+        for (n, arrivals) in parts.iter().flatten().enumerate() {
+            let (to, level) = (n / levels, n % levels);
+            for &(from, exchange, flow) in &arrivals.flows {
+                exchange(&mut loads[n]).received.add(flow);
+                exchange(&mut loads[from * levels + level]).sent.add(flow);
+                peers[to].insert(from);
+                peers[from].insert(to);
+            }
+        }
+        Self {
+            ranks,
+            levels,
+            neighbours: peers.iter().map(|peers| peers.len() as u32).collect(),
+            loads,
+        }
     }
 
     /// What `rank` has of `level`.
@@ -110,21 +132,32 @@ impl Forecast {
         &self.loads[rank * self.levels..][..self.levels]
     }
 
+    /// The ranks that have patches.
+    #[must_use]
+    pub fn busy(&self) -> Vec<usize> {
+        let busy = |&rank: &usize| self.weight(rank) > 0;
+        (0..self.ranks).filter(busy).collect()
+    }
+
     /// What the busiest ranks have above the mean, as a share of it, over the steps of a root step: ranks wait for each other in
     /// every step of a level.
     #[must_use]
     pub fn imbalance(&self) -> f64 {
         let mut work = LevelWork::default();
         for level in 0..self.levels {
-            let patches = |rank: usize| self.load(rank, level).patches;
-            let busiest = (0..self.ranks).map(patches).max().unwrap_or(0);
-            let all: u64 = (0..self.ranks).map(patches).sum();
+            let patches = || (0..self.ranks).map(|rank| self.load(rank, level).patches);
             work.add(LevelWork {
-                all: all << level,
-                busiest: busiest << level,
+                all: patches().sum::<u64>() << level,
+                busiest: patches().max().unwrap_or(0) << level,
             });
         }
         work.imbalance(self.ranks)
+    }
+
+    /// Rows that `rank` holds.
+    #[must_use]
+    pub fn held(&self, rank: usize) -> u64 {
+        self.rank(rank).iter().map(|load| load.held).sum()
     }
 
     /// Patches of `rank` weighted by the steps that their levels take in a root step.
@@ -135,56 +168,53 @@ impl Forecast {
     }
 }
 
-/// The cuts of a hierarchy whose levels have just been shared out evenly, as [`super::build::propose`] makes them.
-#[must_use]
-pub fn cuts(topology: &Topology, ranks: usize) -> Cuts {
-    let mut cuts = Cuts::new(topology.domain.root, ranks, topology.max_level + 1);
-    for level in 1..=topology.finest() {
-        let coarser = topology.rows(level - 1).par_iter().with_min_len(1024);
-        let refined = coarser.filter(|&&row| !topology.is_leaf(row));
-        let parents: Vec<u64> = refined.map(|&row| topology.key(row)).collect();
-        let work = work(parents.iter().copied());
-        let starts = Starts::new(&parents, &work, 0, work.iter().sum(), ranks);
-        cuts.set(level, starts.keys);
+impl Flow {
+    fn add(&mut self, more: Self) {
+        self.messages += more.messages;
+        self.items += more.items;
+        self.cells += more.cells;
     }
-    cuts
 }
 
-/// The root grid of `domain` without any field, to be refined by [`refine`].
-#[must_use]
-pub fn outline(domain: Domain, max_level: usize) -> Topology {
-    let mut topology = Topology::new(domain, max_level);
-    topology.create_root();
-    topology
+/// Which of a rank's exchanges.
+type Exchange = fn(&mut Load) -> &mut Traffic;
+
+/// A rank's part of a level, and what it receives.
+struct Arrivals {
+    /// Without traffic.
+    load: Load,
+    /// By sender and exchange, a message each.
+    flows: Vec<(usize, Exchange, Flow)>,
 }
 
-/// Gives those patches of `level` children that are no leaves, the patches being in Hilbert order.
-///
-/// # Errors
-/// There is not one flag for every patch of the level; the finest level allowed has children.
-pub fn refine(topology: &mut Topology, level: usize, leaf: &[bool]) -> Result<(), String> {
-    let rows = topology.rows(level).to_vec();
-    if rows.len() != leaf.len() {
-        let (patches, flags) = (rows.len(), leaf.len());
-        return Err(format!("level {level} has {patches} patches, not {flags}"));
+impl Arrivals {
+    fn of(topology: &Topology, shares: &Shares, level: usize, layers: usize) -> Self {
+        let reads = layers::read(topology, level, layers);
+        let mut flows: Vec<(usize, Exchange, Flow)> = Vec::new();
+        let mut add = |from, exchange, items: usize, cells| {
+            let (messages, items) = (1, items as u64);
+            let flow = Flow {
+                messages,
+                items,
+                cells,
+            };
+            flows.push((from, exchange, flow));
+        };
+        for from in &shares.copies[level].receives {
+            let cells = from.rows.iter().map(|&row| reads.cells(row)).sum();
+            add(from.peer, |load| &mut load.halo, from.rows.len(), cells);
+        }
+        for from in &shares.averages[level].receives {
+            add(from.peer, |load| &mut load.averages, from.rows.len(), 0);
+        }
+        for (peer, faces) in &shares.faces[level].receives {
+            add(*peer, |load| &mut load.fluxes, faces.len(), 0);
+        }
+        let load = Load {
+            patches: topology.rows(level).len() as u64,
+            held: 8 * topology.octets(level).len() as u64,
+            ..Load::default()
+        };
+        Self { load, flows }
     }
-    let refined: Vec<u32> = rows
-        .iter()
-        .zip(leaf)
-        .filter(|(_, leaf)| !**leaf)
-        .map(|(row, _)| *row)
-        .collect();
-    if refined.is_empty() {
-        return Ok(());
-    }
-    if level >= topology.max_level {
-        return Err(format!(
-            "level {level} is the finest one allowed, but has children"
-        ));
-    }
-    for row in refined {
-        topology.create_children(row);
-    }
-    topology.relink(level + 1);
-    Ok(())
 }

@@ -5,7 +5,6 @@ use super::communicator::Message;
 use super::halos::{self, Arrived, Halos};
 use super::{Ranks, RanksError};
 use crate::field::{FieldRegistry, patches};
-use crate::mesh::faces::between_ranks;
 use crate::mesh::topology::shared::Octet;
 use crate::mesh::{Changes, RefineRequests, Topology};
 
@@ -75,21 +74,16 @@ fn rebuild(
     proposal: &Proposal,
     refined: &[(u64, u8)],
 ) -> Result<(), RanksError> {
-    let communicator = ranks.communicator();
     world.resource_scope(|world, mut shares: Mut<Shares>| {
         let topology = &mut *world.resource_mut::<Topology>();
         build::rebuild(
             topology,
-            communicator,
+            ranks.communicator(),
             &mut shares,
             level,
             proposal,
             refined,
-        )?;
-        for level in level..topology.max_level.min(level + 2) {
-            shares.faces[level] = between_ranks(topology, level);
-        }
-        Ok(())
+        )
     })
 }
 

@@ -9,9 +9,9 @@ use crate::mesh::{Changes, Cuts, Domain, Topology};
 use nestar_kernels::mesh::{COARSER, OUTSIDE, face_direction};
 use std::collections::{BTreeMap, BTreeSet};
 
-const MAX_LEVEL: usize = 3;
+pub(super) const MAX_LEVEL: usize = 3;
 
-type Index = [i32; 3];
+pub(super) type Index = [i32; 3];
 /// What a patch looks like from outside: whether it has children.
 type Patches = BTreeMap<(usize, Index), bool>;
 
@@ -26,7 +26,7 @@ struct Step {
 }
 
 /// A number that looks random, from 0 to 99.
-fn chance(words: &[i32]) -> u64 {
+pub(super) fn chance(words: &[i32]) -> u64 {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     for &word in words {
         state = (state ^ word as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -35,7 +35,7 @@ fn chance(words: &[i32]) -> u64 {
     state % 100
 }
 
-fn domain(root: Index, periodic: [bool; 3]) -> Domain {
+pub(super) fn domain(root: Index, periodic: [bool; 3]) -> Domain {
     Domain {
         root,
         left_edge: [0.0; 3],

@@ -1,10 +1,9 @@
 //! What ranks hold of a hierarchy that they share: tables on devices, parts of the work, and
 //! what `nestar plan` says of both.
 
-use nestar::engine::field::FieldRegistry;
 use nestar::engine::field::device::DeviceTopology;
 use nestar::engine::mesh::{Cuts, Topology};
-use nestar::engine::ranks::forecast::{Flow, Forecast, Load, Sizes};
+use nestar::engine::ranks::forecast::{Flow, Forecast, Load, Outline, Sizes};
 use nestar::engine::ranks::{Connection, Halos, Shares};
 use nestar::kernels::mesh::{COARSER, OUTSIDE};
 use nestar_tests::Stepper;
@@ -168,11 +167,11 @@ fn counted(load: &Load) -> Load {
 fn a_forecast_is_what_ranks_of_a_run_have() {
     let mut alone = Stepper::new(FLYING, &[]);
     alone.steps(5);
-    for size in [2, 3, 8] {
+    let outline = Outline::of(alone.0.engine().world.resource::<Topology>());
+    assert_eq!(outline.levels(), 3);
+    for size in [2, 3, 7] {
         let ranks = on_ranks(size, FLYING, &[], |stepper| held(stepper.steps(5)));
-        let topology = alone.0.engine().world.resource::<Topology>();
-        assert_eq!(topology.finest(), 2);
-        let forecast = Forecast::with_cuts(topology, &ranks[0].0, 3);
+        let forecast = Forecast::with_cuts(&outline, ranks[0].0.clone(), 3);
         for (rank, (cuts, loads)) in ranks.iter().enumerate() {
             assert_eq!(cuts, &ranks[0].0, "all ranks have the same cuts");
             let foretold: Vec<Load> = forecast.rank(rank).iter().map(counted).collect();
@@ -196,30 +195,16 @@ fn travelled(stepper: &mut Stepper) -> [u64; 2] {
     [counters.bytes_sent, counters.bytes_received]
 }
 
-/// The sizes of a deck's fields, all of which settle in their step with as many layers.
-fn sizes(stepper: &mut Stepper) -> (Sizes, u32) {
-    let world = &stepper.0.engine().world;
-    let fields = world.resource::<FieldRegistry>().operations();
-    let cell: usize = fields.iter().map(|field| (field.cell_bytes)(world)).sum();
-    let layers = fields.iter().map(|field| field.settles_in_step);
-    let layers = layers.map(|layers| layers.expect("the field settles in its step"));
-    let sizes = Sizes {
-        row: 512 * cell as u64,
-        layered: cell as u64,
-        face: 32 * cell as u64,
-        held: 0,
-    };
-    (sizes, layers.max().expect("there is a field") as u32)
-}
-
 #[test]
 fn bytes_of_a_forecast_are_those_that_travel() {
     let (steady, halved) = ("mesh.regrid_interval=100", "time.levels=halved");
     let mut alone = Stepper::new(FLYING, &[steady, halved]);
-    let (sizes, layers) = sizes(alone.steps(1));
-    let topology = alone.0.engine().world.resource::<Topology>();
-    assert_eq!(topology.finest(), 2);
-    for (size, device) in [(2, "cpu"), (3, "cpu"), (8, "cpu"), (3, "emulated")] {
+    alone.steps(1);
+    let world = &alone.0.engine().world;
+    let (sizes, layers) = Sizes::of(world);
+    let outline = Outline::of(world.resource::<Topology>());
+    assert_eq!(outline.levels(), 3);
+    for (size, device) in [(2, "cpu"), (3, "cpu"), (7, "cpu"), (3, "emulated")] {
         if device == "emulated" && !crate::device_runs::emulation() {
             continue;
         }
@@ -230,7 +215,7 @@ fn bytes_of_a_forecast_are_those_that_travel() {
             assert_eq!(stepper.counters().level_steps, 3 * (1 + 2 + 4));
             (held(stepper).0, [0, 1].map(|way| after[way] - before[way]))
         });
-        let forecast = Forecast::with_cuts(topology, &ranks[0].0, layers);
+        let forecast = Forecast::with_cuts(&outline, ranks[0].0.clone(), layers);
         for (rank, (_, found)) in ranks.iter().enumerate() {
             let levels = (0..forecast.levels).map(|level| {
                 let traffic = forecast.traffic(rank, level, &sizes);

@@ -8,6 +8,7 @@ use crate::mesh::cuts::RootCurve;
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
 use crate::mesh::{CELLS, Changes, Cuts, LevelWork};
 use bevy_ecs::prelude::*;
+use std::sync::Arc;
 
 /// `first_child` of a patch without children.
 pub(super) const LEAF: i32 = -1;
@@ -17,7 +18,7 @@ pub(super) const LEAF: i32 = -1;
 pub struct Octet {
     /// Key of the parent, or of the half index: the keys of the eight without their last three bits.
     pub key: u64,
-    /// First of its eight rows.
+    /// First of its eight rows, a multiple of 8.
     pub first: u32,
     /// Patches that this rank owns.
     pub owned: u8,
@@ -38,7 +39,7 @@ impl Octet {
 /// What makes a topology a part of a shared one.
 pub(super) struct Sharing {
     rank: usize,
-    cuts: Cuts,
+    cuts: Arc<Cuts>,
     pub(super) levels: Vec<SharedLevel>,
     /// Per row: the rank that owns the patch.
     owner: Vec<u32>,
@@ -59,7 +60,7 @@ pub(super) struct SharedLevel {
 
 impl Topology {
     /// Makes an empty hierarchy the part that `rank` has of one that is cut by `cuts`.
-    pub fn share(&mut self, rank: usize, cuts: Cuts) {
+    pub fn share(&mut self, rank: usize, cuts: Arc<Cuts>) {
         self.sharing = Some(Box::new(Sharing {
             rank,
             cuts,
@@ -88,7 +89,7 @@ impl Topology {
 
     /// Cuts `level` anew; what is held follows when the caller says so.
     pub(crate) fn cut(&mut self, level: usize, starts: Vec<u64>) {
-        self.sharing_mut().cuts.set(level, starts);
+        Arc::make_mut(&mut self.sharing_mut().cuts).set(level, starts);
     }
 
     fn sharing(&self) -> &Sharing {
@@ -367,10 +368,10 @@ impl Topology {
         self.levels[level] = rows;
     }
 
-    /// Notes which patches of `mask` in an octet have children anywhere, by the bits of `refined`.
-    pub(crate) fn set_refined(&mut self, octet: &Octet, mask: u8, refined: u8) {
-        for row in octet.rows(mask) {
-            let has = refined >> (row - octet.first) & 1 == 1;
+    /// Notes which of the patches of `rows`, all in one octet, have children anywhere, by the octet's bits of `refined`.
+    pub(crate) fn set_refined(&mut self, rows: impl Iterator<Item = u32>, refined: u8) {
+        for row in rows {
+            let has = refined >> (row % 8) & 1 == 1;
             self.first_child[row as usize] = if has { MISSING } else { LEAF };
         }
     }

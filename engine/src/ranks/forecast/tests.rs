@@ -1,46 +1,30 @@
 //! Forecasts against what ranks really build, and against cases that can be counted by hand.
 
-use super::{Forecast, LevelTraffic, Load, Machine, Sizes, cuts, outline, refine};
+use super::{Forecast, LevelTraffic, Load, Machine, Outline, Sizes};
+use crate::mesh::topology::shared::Octet;
 use crate::mesh::{Changes, Domain, Topology};
 use crate::ranks::build::{Shares, propose, rebuild, root};
 use crate::ranks::plan::PeerRows;
+use crate::ranks::tests::{Index, MAX_LEVEL, chance, domain};
 use crate::ranks::{Communicator as _, Threads};
-use nestar_kernels::mesh::{COARSER, face_direction};
+use nestar_kernels::mesh::COARSER;
 use std::collections::BTreeSet;
-
-const MAX_LEVEL: usize = 3;
-
-type Index = [i32; 3];
-
-fn domain(root: Index, periodic: [bool; 3]) -> Domain {
-    Domain {
-        root,
-        left_edge: [0.0; 3],
-        right_edge: [1.0; 3],
-        periodic,
-    }
-}
-
-/// A number that looks random, from 0 to 99.
-fn chance(words: [i32; 5]) -> u64 {
-    let mix = |state: u64, &word: &i32| {
-        let state = (state ^ word as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        state ^ state >> 29
-    };
-    words.iter().fold(0x9e37_79b9_7f4a_7c15, mix) % 100
-}
 
 /// A clumpy hierarchy that is properly nested.
 fn hierarchy(domain: Domain, seed: i32) -> Topology {
-    let mut topology = outline(domain, MAX_LEVEL);
+    let mut topology = Topology::new(domain, MAX_LEVEL);
+    topology.create_root();
     for level in 0..MAX_LEVEL {
-        let leaf = |&row: &u32| {
+        let refined = |&row: &u32| {
             let [x, y, z] = topology.index(row);
             let nested = !topology.neighbours(row).contains(&COARSER);
-            !nested || chance([seed, level as i32, x / 2, y / 2, z / 2]) > 60
+            nested && chance(&[seed, level as i32, x / 2, y / 2, z / 2]) <= 60
         };
-        let leaf: Vec<bool> = topology.rows(level).iter().map(leaf).collect();
-        refine(&mut topology, level, &leaf).unwrap();
+        let rows = topology.rows(level).iter().copied();
+        for row in rows.filter(refined).collect::<Vec<_>>() {
+            topology.create_children(row);
+        }
+        topology.relink(level + 1);
     }
     assert!(topology.count(MAX_LEVEL) > 0, "the finest level is in use");
     topology
@@ -69,32 +53,8 @@ fn build(whole: &Topology, ranks: &Threads) -> (Topology, Shares) {
 
 /// Messages and items of a plan's side.
 fn flow(rows: &[PeerRows]) -> (u64, u64) {
-    (
-        rows.len() as u64,
-        rows.iter().map(|peer| peer.rows.len() as u64).sum(),
-    )
-}
-
-/// Messages with fluxes, and faces in them, that a rank receives for its leaf patches of `level`.
-fn fluxes(topology: &Topology, level: usize) -> (u64, u64) {
-    let (mut peers, mut faces) = (BTreeSet::new(), 0);
-    for &row in topology
-        .rows(level)
-        .iter()
-        .filter(|&&row| topology.is_leaf(row))
-    {
-        for face in 0..6 {
-            let next = topology.neighbours(row)[face_direction(face)];
-            let first = u32::try_from(next)
-                .ok()
-                .and_then(|next| topology.first_child(next));
-            if let Some(first) = first.filter(|&first| !topology.is_owned(first)) {
-                peers.insert(topology.owner(first));
-                faces += 4;
-            }
-        }
-    }
-    (peers.len() as u64, faces)
+    let items = rows.iter().map(|peer| peer.rows.len() as u64).sum();
+    (rows.len() as u64, items)
 }
 
 fn compare(forecast: &Forecast, topology: &Topology, shares: &Shares) {
@@ -106,24 +66,29 @@ fn compare(forecast: &Forecast, topology: &Topology, shares: &Shares) {
         assert_eq!(load.copies(), topology.copies(level).len() as u64);
         assert_eq!(load.held, 8 * topology.octets(level).len() as u64);
         let (copies, averages) = (&shares.copies[level], &shares.averages[level]);
-        for (traffic, plan) in [(&load.halo, copies), (&load.averages, averages)] {
-            assert_eq!(
-                (traffic.sent.messages, traffic.sent.items),
-                flow(&plan.sends)
-            );
+        let faces = &shares.faces[level];
+        let count = |lists: &[(usize, Vec<_>)]| {
+            let faces = lists.iter().map(|(_, faces)| faces.len() as u64).sum();
+            (lists.len() as u64, faces)
+        };
+        for (traffic, [sent, received]) in [
+            (&load.halo, [flow(&copies.sends), flow(&copies.receives)]),
+            (
+                &load.averages,
+                [flow(&averages.sends), flow(&averages.receives)],
+            ),
+            (&load.fluxes, [count(&faces.sends), count(&faces.receives)]),
+        ] {
+            assert_eq!((traffic.sent.messages, traffic.sent.items), sent);
             assert_eq!(
                 (traffic.received.messages, traffic.received.items),
-                flow(&plan.receives)
-            );
-            peers.extend(
-                plan.sends
-                    .iter()
-                    .chain(&plan.receives)
-                    .map(|peer| peer.peer),
+                received
             );
         }
-        let received = (load.fluxes.received.messages, load.fluxes.received.items);
-        assert_eq!(received, fluxes(topology, level));
+        for plan in [copies, averages] {
+            let all = plan.sends.iter().chain(&plan.receives);
+            peers.extend(all.map(|peer| peer.peer));
+        }
     }
     // fluxes come from ranks whose patches are copied anyway
     assert_eq!(forecast.neighbours[rank] as usize, peers.len());
@@ -131,13 +96,15 @@ fn compare(forecast: &Forecast, topology: &Topology, shares: &Shares) {
 
 fn check(domain: Domain, size: usize, seed: i32) {
     let whole = hierarchy(domain, seed);
-    let forecast = Forecast::new(&whole, size, 3);
+    let outline = Outline::of(&whole);
+    let forecast = Forecast::new(&outline, size, 3);
     std::thread::scope(|scope| {
         for ranks in Threads::connect(size) {
-            let (whole, forecast) = (&whole, &forecast);
+            let (whole, outline, forecast) = (&whole, &outline, &forecast);
             scope.spawn(move || {
                 let (topology, shares) = build(whole, &ranks);
-                let same = *topology.cuts() == cuts(whole, size);
+                let same =
+                    topology.cuts().starts(MAX_LEVEL) == outline.cuts(size).starts(MAX_LEVEL);
                 if !same {
                     ranks.abort("the cuts differ");
                 }
@@ -150,42 +117,65 @@ fn check(domain: Domain, size: usize, seed: i32) {
         (0..size).flat_map(|rank| forecast.rank(rank)).map(of).sum()
     };
     assert_eq!(sum(|load| load.patches), whole.patches() as u64);
-    assert_eq!(
-        sum(|load| load.fluxes.sent.items),
-        sum(|load| load.fluxes.received.items)
-    );
-    assert_eq!(
-        sum(|load| load.fluxes.sent.messages),
-        sum(|load| load.fluxes.received.messages)
-    );
-    assert!(sum(|load| load.halo.sent.cells) < 512 * sum(|load| load.halo.sent.items));
+    let (cells, rows) = (sum(|load| load.halo.sent.cells), sum(Load::copies));
+    assert!(cells < 512 * rows || size == 1);
 }
 
 #[test]
 fn counts_are_those_of_the_ranks_plans() {
-    for (size, seed) in [(2, 1), (3, 2), (7, 3), (16, 4)] {
+    for (size, seed) in [(1, 1), (2, 1), (3, 2), (7, 3), (16, 4)] {
         check(domain([4, 4, 4], [true; 3]), size, seed);
     }
     check(domain([5, 3, 4], [false, true, false]), 5, 1);
     check(domain([6, 2, 3], [false; 3]), 3, 1);
 }
 
+/// A part is, octet by octet and patch by patch, what a rank of a run holds.
+#[test]
+fn parts_are_those_of_ranks() {
+    let (size, whole) = (4, hierarchy(domain([4, 4, 4], [true; 3]), 2));
+    let outline = Outline::of(&whole);
+    let cuts = std::sync::Arc::new(outline.cuts(size));
+    std::thread::scope(|scope| {
+        for ranks in Threads::connect(size) {
+            let (whole, outline, cuts) = (&whole, &outline, &cuts);
+            scope.spawn(move || {
+                let (built, _) = build(whole, &ranks);
+                let (part, _) = outline.part(cuts, ranks.rank());
+                let seen = |topology: &Topology, octet: &Octet| {
+                    let copied = octet.rows(octet.owned | octet.copied);
+                    let leaves = copied.map(|row| topology.is_leaf(row)).collect::<Vec<_>>();
+                    (octet.key, octet.owned, octet.copied, leaves)
+                };
+                for level in 0..=MAX_LEVEL {
+                    let [built, part] = [&built, &part].map(|topology| {
+                        let octets = topology.octets(level).iter();
+                        octets
+                            .map(|octet| seen(topology, octet))
+                            .collect::<Vec<_>>()
+                    });
+                    assert!(built == part, "level {level}");
+                }
+            });
+        }
+    });
+}
+
 const SIZES: Sizes = Sizes {
     row: 512 * 5 * 4,
     layered: 5 * 4,
     face: 2 * 16 * 5 * 4,
-    held: 2 * 512 * 5 * 4 + 176,
 };
 
 #[test]
 fn two_patches_side_by_side() {
-    let topology = outline(domain([2, 1, 1], [false; 3]), 0);
-    let forecast = Forecast::new(&topology, 2, 3);
+    let outline = Outline::new(domain([2, 1, 1], [false; 3]));
+    let forecast = Forecast::new(&outline, 2, 3);
     for rank in 0..2 {
         let load = forecast.load(rank, 0);
         assert_eq!((load.patches, load.copies(), load.held), (1, 1, 8));
         assert_eq!(load.halo.received.cells, 3 * 64);
-        assert_eq!(forecast.neighbours[rank], 1);
+        assert_eq!((forecast.neighbours[rank], forecast.held(rank)), (1, 8));
         let [sent, received] = forecast.traffic(rank, 0, &SIZES);
         assert_eq!(sent, received);
         assert_eq!((sent.messages, sent.bytes), (1, 3 * 64 * 20));
@@ -193,7 +183,6 @@ fn two_patches_side_by_side() {
         let layered = SIZES.layered - 4;
         let [mixed, _] = forecast.traffic(rank, 0, &Sizes { layered, ..SIZES });
         assert_eq!((mixed.messages, mixed.bytes), (2, 3 * 64 * 16 + 512 * 4));
-        assert_eq!(forecast.memory(rank, &SIZES), 8 * SIZES.held);
     }
     let machine = Machine {
         rate: 512.0,
@@ -210,29 +199,41 @@ fn two_patches_side_by_side() {
 #[test]
 fn one_rank_sends_nothing_and_more_ranks_than_patches_are_idle() {
     let topology = hierarchy(domain([4, 4, 4], [true; 3]), 1);
-    let alone = Forecast::new(&topology, 1, 3);
+    let outline = Outline::of(&topology);
+    let alone = Forecast::new(&outline, 1, 3);
     for level in 0..alone.levels {
         assert_eq!(alone.load(0, level).patches, topology.count(level) as u64);
+        assert_eq!(outline.patches(level), topology.count(level));
         let nothing = [LevelTraffic::default(); 2];
         assert_eq!(alone.traffic(0, level, &SIZES), nothing);
     }
-    let many = Forecast::new(&topology, 5000, 3);
+    let many = Forecast::new(&outline, 5000, 3);
     let owners = (0..5000).filter(|&rank| many.load(rank, 0).patches > 0);
     assert_eq!(owners.count(), 64);
     assert!((0..5000).any(|rank| many.weight(rank) == 0));
 }
 
 #[test]
-fn flags_that_do_not_fit_are_refused() {
-    let mut topology = outline(domain([2, 2, 2], [true; 3]), 0);
-    assert!(
-        refine(&mut topology, 0, &[true; 7])
-            .unwrap_err()
-            .contains("8 patches, not 7")
-    );
-    assert!(
-        refine(&mut topology, 0, &[false; 8])
-            .unwrap_err()
-            .contains("finest")
-    );
+fn patches_that_do_not_fit_are_refused() {
+    let fresh = || Outline::new(domain([2, 1, 1], [true; 3]));
+    let (left, right) = ([0, 0, 0], [8, 0, 0]);
+    let mut outline = fresh();
+    assert_eq!(outline.refine(&[(left, true), (right, false)]), Ok(()));
+    assert_eq!((outline.levels(), outline.patches(1)), (2, 8));
+    for wrong in [
+        &[(left, false)][..],
+        &[(right, false), (left, false)],
+        &[(left, false), ([16, 0, 0], false)],
+        &[(left, false), ([9, 0, 0], false)],
+        &[(left, false), ([-8, 0, 0], false)],
+    ] {
+        let why = fresh().refine(wrong).expect_err("other patches");
+        assert!(why.contains("level 0 are not those"), "{why}");
+    }
+    // children of the other patch
+    let places = [0, 8].map(|x| [0, 8].map(|y| [0, 8].map(|z| ([x, y, z], true))));
+    let mut children = places.as_flattened().as_flattened().to_vec();
+    let key = |origin: [i32; 3]| crate::mesh::hilbert::hilbert_key(origin.map(|i| i as u32 / 8), 2);
+    children.sort_by_key(|(origin, _)| key(*origin));
+    assert!(outline.refine(&children).is_err());
 }

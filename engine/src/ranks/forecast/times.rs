@@ -1,10 +1,13 @@
 //! Bytes and seconds of a forecast, on a machine that few numbers describe.
 
 use super::{Flow, Forecast, Traffic};
-use nestar_kernels::PATCH;
+use crate::field::travel::REGISTER;
+use crate::field::{FieldOperations, FieldRegistry};
+use bevy_ecs::prelude::*;
+use serde::Serialize;
 
 /// Cells of a patch.
-const CELLS: u64 = (PATCH * PATCH * PATCH) as u64;
+const CELLS: u64 = crate::mesh::CELLS as u64;
 /// Numbers that all ranks agree on in a step of a level: its limit, that of the next finer level, and whether it stands.
 const AGREEMENTS: f64 = 3.0;
 
@@ -17,8 +20,6 @@ pub struct Sizes {
     pub layered: u64,
     /// The fluxes through a face of a fine patch, all fields.
     pub face: u64,
-    /// Memory of a row that is held: both banks and the tables.
-    pub held: u64,
 }
 
 /// The machine of one rank, and what connects it to the others.
@@ -33,7 +34,7 @@ pub struct Machine {
 }
 
 /// What a rank sends or receives in one step of a level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LevelTraffic {
     /// Messages.
     pub messages: u64,
@@ -42,11 +43,12 @@ pub struct LevelTraffic {
 }
 
 /// Seconds of a root step with all that happens in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Times {
     /// If all ranks had equal parts and nothing had to be sent.
     pub ideal: f64,
     /// If nothing had to be sent: the ranks wait for each other in every step of a level.
+    #[serde(rename = "without_messages")]
     pub balanced: f64,
     /// If messages travel while cells are updated.
     pub overlapped: f64,
@@ -63,6 +65,22 @@ impl Times {
 }
 
 impl Sizes {
+    /// Those of the fields of `world`; also the layers of ghost cells that steps read of the copies that settle in them.
+    #[must_use]
+    pub fn of(world: &World) -> (Self, usize) {
+        let fields = world.resource::<FieldRegistry>().operations();
+        let bytes = |field: &FieldOperations| (field.cell_bytes)(world) as u64;
+        let cell: u64 = fields.iter().map(bytes).sum();
+        let layered = || fields.iter().filter(|f| f.settles_in_step.is_some());
+        let sizes = Self {
+            row: CELLS * cell,
+            layered: layered().map(bytes).sum(),
+            face: REGISTER as u64 * cell,
+        };
+        let layers = layered().filter_map(|field| field.settles_in_step).max();
+        (sizes, layers.unwrap_or(0))
+    }
+
     /// Exchanges by which copies are brought up to date: one for the fields of which layers travel, one for the others.
     fn exchanges(&self) -> u64 {
         u64::from(self.layered > 0) + u64::from(self.row > CELLS * self.layered)
@@ -100,15 +118,6 @@ impl Forecast {
                 bytes: times * copies + rows * sizes.row + fluxes.items * sizes.face,
             }
         })
-    }
-
-    /// Bytes of memory that `rank` needs for its rows.
-    #[must_use]
-    pub fn memory(&self, rank: usize, sizes: &Sizes) -> u64 {
-        self.rank(rank)
-            .iter()
-            .map(|load| load.held * sizes.held)
-            .sum()
     }
 
     /// The time of a root step, level `l` taking `2^l` steps in it.

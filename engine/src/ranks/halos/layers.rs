@@ -15,13 +15,13 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// First cell and end along each axis.
-pub(in crate::ranks) type Bounds = [[u32; 2]; 3];
+type Bounds = [[u32; 2]; 3];
 
 const SIDE: u32 = PATCH as u32;
 const WHOLE: Bounds = [[0, SIDE]; 3];
 
 /// What is read of copies, ascending by row.
-pub(super) struct Reads(Vec<(u32, Bounds)>);
+pub(in crate::ranks) struct Reads(Vec<(u32, Bounds)>);
 
 impl Reads {
     /// What is read of `row`; all of it where nothing is known.
@@ -29,10 +29,16 @@ impl Reads {
         let found = self.0.binary_search_by_key(&row, |(row, _)| *row);
         found.map_or(WHOLE, |at| self.0[at].1)
     }
+
+    /// Cells that are read of `row`.
+    pub(in crate::ranks) fn cells(&self, row: u32) -> u64 {
+        let lengths = self.of(row).map(|[first, end]| u64::from(end - first));
+        lengths.iter().product()
+    }
 }
 
 /// The layers of the copies of `level` that steps with `ghosts` layers of ghost cells read.
-pub(super) fn read(topology: &Topology, level: usize, ghosts: usize) -> Reads {
+pub(in crate::ranks) fn read(topology: &Topology, level: usize, ghosts: usize) -> Reads {
     let beneath = ghosts.div_ceil(2) + 1;
     let rows = topology.rows(level).par_iter().with_min_len(512);
     let beside = rows.flat_map_iter(|&row| facing_copies(topology, row, ghosts));
@@ -67,7 +73,7 @@ fn facing_copies(
 }
 
 /// The cells of a neighbour, `step` patches away, within `depth` of the patch; no step away, all of them.
-pub(in crate::ranks) fn facing(step: [i32; 3], depth: u32) -> Bounds {
+fn facing(step: [i32; 3], depth: u32) -> Bounds {
     let depth = depth.min(SIDE);
     step.map(|step| match step {
         -1 => [SIDE - depth, SIDE],
@@ -77,14 +83,8 @@ pub(in crate::ranks) fn facing(step: [i32; 3], depth: u32) -> Bounds {
 }
 
 /// The least box around two.
-pub(in crate::ranks) fn join(a: Bounds, b: Bounds) -> Bounds {
+fn join(a: Bounds, b: Bounds) -> Bounds {
     std::array::from_fn(|axis| [a[axis][0].min(b[axis][0]), a[axis][1].max(b[axis][1])])
-}
-
-/// Cells of a box.
-pub(in crate::ranks) fn cells(bounds: Bounds) -> u64 {
-    let lengths = bounds.map(|[first, end]| u64::from(end - first));
-    lengths.iter().product()
 }
 
 /// Lists what steps `read` of the copies, of which `copies` lists whole rows: who keeps copies tells their owners. All ranks

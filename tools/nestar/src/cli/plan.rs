@@ -1,26 +1,22 @@
-//! `nestar plan`: what a run on many ranks would be like, counted on one.
+//! `nestar plan`: what a run on many ranks would be like, its parts built on one.
 
-mod json;
+mod figures;
 mod text;
 
-use super::{DeckArgs, FAILED, Failure, WRONG, memory, print, say, snapshot};
+use super::{DeckArgs, FAILED, Failure, WRONG, print, say, snapshot};
 use clap::Args;
 use nestar::Simulation;
-use nestar::engine;
-use nestar::engine::Error;
-use nestar::engine::field::{FieldOperations, FieldRegistry};
 use nestar::engine::mesh::Topology;
-use nestar::engine::ranks::forecast::{self, Forecast, Machine, Sizes};
-use nestar::snapshot::{LEAF, ORIGIN, Snapshot, SnapshotError, Values};
+use nestar::engine::ranks::forecast::{Forecast, Machine, Outline, Sizes};
+use nestar::engine::{self, step::memory};
+use nestar::snapshot::{LEAF, ORIGIN, Snapshot, Values};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Most ranks that are planned for.
 const MOST_RANKS: i64 = 1 << 17;
-/// Bytes of a row in the tables of the topology, and of the rank that owns it.
-const TABLES: u64 = 180;
-/// Values of a flux through a face of a fine patch: the first one and its change, 4 x 4 places each.
-const FACE: u64 = 2 * 4 * 4;
+/// Rows of which the memory is taken, to be shared by them: as many as pools have no rest with.
+const MANY_ROWS: usize = 1 << 20;
 /// Wall time after which progress is told.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -55,41 +51,37 @@ pub struct PlanArgs {
 
 /// What all numbers of ranks have in common.
 struct Subject {
-    topology: Topology,
+    outline: Outline,
     /// Where the hierarchy comes from.
     origin: String,
     sizes: Sizes,
+    /// Bytes of memory of a row that is held.
+    held: u64,
     machine: Machine,
-    layers: u32,
+    layers: usize,
 }
 
 /// Plans for all numbers of ranks.
 pub fn plan(arguments: &PlanArgs) -> Result<(), Failure> {
     let subject = subject(arguments)?;
     let mut told = Instant::now();
-    let mut forecasts = Vec::with_capacity(arguments.ranks.len());
-    for &ranks in &arguments.ranks {
+    let forecast = |&ranks: &u32| {
         if told.elapsed() >= PATIENCE {
-            say(&format!("counts for {ranks} ranks …"));
+            say(&format!("builds the parts of {ranks} ranks …"));
             told = Instant::now();
         }
-        forecasts.push(Forecast::new(
-            &subject.topology,
-            ranks as usize,
-            subject.layers,
-        ));
-    }
-    let quiet = arguments
-        .json
-        .as_ref()
-        .is_some_and(|path| path.as_os_str() == "-");
+        Forecast::new(&subject.outline, ranks as usize, subject.layers)
+    };
+    let forecasts: Vec<Forecast> = arguments.ranks.iter().map(forecast).collect();
+    let json = arguments.json.as_ref();
+    let quiet = json.is_some_and(|path| path.as_os_str() == "-");
     if !quiet {
         print(&text::report(&subject, &forecasts))?;
     }
-    let Some(path) = &arguments.json else {
+    let Some(path) = json else {
         return Ok(());
     };
-    let text = format!("{:#}\n", json::document(&subject, &forecasts));
+    let text = format!("{:#}\n", figures::document(&subject, &forecasts));
     if quiet {
         return print(&text);
     }
@@ -101,109 +93,66 @@ fn subject(arguments: &PlanArgs) -> Result<Subject, Failure> {
     // no field is computed with: a device would only be in the way
     let deck = arguments.deck.read(&["run.device=cpu".into()])?;
     let mut sim = Simulation::new(deck)?;
-    let sizes = sizes(sim.engine());
-    let layers = arguments.layers.unwrap_or_else(|| layers(sim.engine()));
-    let (topology, origin) = match &arguments.snapshot {
-        None => {
-            say("builds the initial hierarchy …");
-            let built = sim.with(|sim| {
-                sim.initialise()?;
-                sim.world
-                    .remove_resource::<Topology>()
-                    .ok_or_else(|| Error::Setup("there is no hierarchy".into()))
-            });
-            (built?, "initial hierarchy".to_string())
-        }
+    let world = &sim.engine().world;
+    let (sizes, layers) = Sizes::of(world);
+    let held = memory::needed(world, MANY_ROWS) / MANY_ROWS as u64;
+    let (outline, origin) = match &arguments.snapshot {
+        None => (initial(&mut sim)?, "initial hierarchy".to_string()),
         Some(path) => {
             let snapshot = snapshot::open(path)?;
-            let topology = stored(sim.engine(), &snapshot)?;
-            (
-                topology,
-                format!("hierarchy of {}", snapshot.path().display()),
-            )
+            let origin = format!("hierarchy of {}", snapshot.path().display());
+            (stored(sim.engine(), &snapshot)?, origin)
         }
     };
-    let machine = Machine {
-        rate: arguments.device_rate,
-        latency: 1e-6 * arguments.latency,
-        bandwidth: 1e9 * arguments.network,
-    };
     Ok(Subject {
-        topology,
+        outline,
         origin,
         sizes,
-        machine,
-        layers,
+        held,
+        machine: Machine {
+            rate: arguments.device_rate,
+            latency: 1e-6 * arguments.latency,
+            bandwidth: 1e9 * arguments.network,
+        },
+        layers: arguments.layers.map_or(layers, |layers| layers as usize),
     })
 }
 
-fn sizes(sim: &engine::Simulation) -> Sizes {
-    let patch = memory::patch_bytes(sim);
-    let fields = sim.world.resource::<FieldRegistry>().operations();
-    let bytes = |field: &FieldOperations| (field.cell_bytes)(&sim.world);
-    let cell: usize = fields.iter().map(bytes).sum();
-    let layered = fields
-        .iter()
-        .filter(|field| field.settles_in_step.is_some());
-    Sizes {
-        row: (cell * engine::mesh::CELLS) as u64,
-        layered: layered.map(bytes).sum::<usize>() as u64,
-        face: FACE * cell as u64,
-        held: patch + TABLES,
+/// The hierarchy that a run begins with.
+fn initial(sim: &mut Simulation) -> Result<Outline, Failure> {
+    if sim.engine().levels() == 1 {
+        // the root grid is what it is, whatever the state
+        let domain = sim.engine().world.resource::<Topology>().domain;
+        return Ok(Outline::new(domain));
     }
-}
-
-/// Layers of ghost cells that steps read of the copies that settle in them.
-fn layers(sim: &engine::Simulation) -> u32 {
-    let fields = sim.world.resource::<FieldRegistry>().operations();
-    let ghosts = fields.iter().filter_map(|field| field.settles_in_step);
-    ghosts.max().unwrap_or(0) as u32
+    say("builds the initial hierarchy …");
+    sim.with(engine::Simulation::initialise)?;
+    Ok(Outline::of(sim.engine().world.resource::<Topology>()))
 }
 
 /// The hierarchy of a snapshot, from its arrays of places and leaves alone.
-fn stored(sim: &engine::Simulation, snapshot: &Snapshot) -> Result<Topology, Failure> {
+fn stored(sim: &engine::Simulation, snapshot: &Snapshot) -> Result<Outline, Failure> {
     let domain = sim.world.resource::<Topology>().domain;
-    let path = snapshot.path();
+    let path = snapshot.path().display();
     let cells = domain.cells(0).map(|n| n as u64);
-    if snapshot.attributes().root_cells != cells {
-        let found = snapshot.attributes().root_cells;
-        let message = format!(
-            "{}: the root grid has {found:?} cells, that of the deck {cells:?}",
-            path.display()
-        );
+    let found = snapshot.attributes().root_cells;
+    if found != cells {
+        let message =
+            format!("{path}: the root grid has {found:?} cells, that of the deck {cells:?}");
         return Err(Failure::new(WRONG, message));
     }
-    let levels = snapshot.levels().len();
-    let mut topology = forecast::outline(domain, levels.max(sim.levels()) - 1);
-    for level in 0..levels {
-        let damaged =
-            |why: &str| Failure::new(FAILED, format!("{}: level {level}: {why}", path.display()));
-        let leaf = leaves(snapshot, &topology, level)?;
-        let leaf = leaf
-            .ok_or_else(|| damaged("the patches are not those that the coarser levels announce"))?;
-        forecast::refine(&mut topology, level, &leaf).map_err(|why| damaged(&why))?;
+    let mut outline = Outline::new(domain);
+    for level in 0..snapshot.levels().len() {
+        let read = |name| snapshot.read(level as u8, name);
+        let damaged = |why: &str| Failure::new(FAILED, format!("{path}: level {level}: {why}"));
+        let (Values::I32(origins), Values::U8(leaf)) = (read(ORIGIN)?, read(LEAF)?) else {
+            return Err(damaged("`origin` or `leaf` has a wrong type"));
+        };
+        let origins = origins.as_chunks().0.iter().copied();
+        let patches: Vec<_> = origins.zip(leaf.iter().map(|&leaf| leaf != 0)).collect();
+        outline.refine(&patches).map_err(|why| damaged(&why))?;
     }
-    Ok(topology)
-}
-
-/// Which patches of a level are leaves, unless the patches stored are other ones than those of `topology`.
-fn leaves(
-    snapshot: &Snapshot,
-    topology: &Topology,
-    level: usize,
-) -> Result<Option<Vec<bool>>, SnapshotError> {
-    let origins = snapshot.read(level as u8, ORIGIN)?;
-    let leaf = snapshot.read(level as u8, LEAF)?;
-    let (Values::I32(origins), Values::U8(leaf)) = (origins, leaf) else {
-        return Ok(None);
-    };
-    let places = topology
-        .rows(level)
-        .iter()
-        .flat_map(|&row| topology.origin(row));
-    Ok(places
-        .eq(origins)
-        .then(|| leaf.iter().map(|&leaf| leaf != 0).collect()))
+    Ok(outline)
 }
 
 fn number(text: &str, fits: impl Fn(f64) -> bool, range: &str) -> Result<f64, String> {
@@ -223,46 +172,9 @@ fn not_negative(text: &str) -> Result<f64, String> {
     number(text, |value| value >= 0.0, "at least 0")
 }
 
-/// A figure over all ranks.
-#[derive(Clone, Copy)]
-struct Spread {
-    least: f64,
-    mean: f64,
-    most: f64,
-}
-
-impl Spread {
-    fn of(ranks: usize, figure: impl Fn(usize) -> u64) -> Self {
-        let (mut least, mut most, mut sum) = (u64::MAX, 0, 0);
-        for value in (0..ranks).map(figure) {
-            least = least.min(value);
-            most = most.max(value);
-            sum += value;
-        }
-        Self {
-            least: least as f64,
-            mean: sum as f64 / ranks as f64,
-            most: most as f64,
-        }
-    }
-
-    /// The largest over the mean; `None` where there is nothing.
-    fn imbalance(self) -> Option<f64> {
-        (self.mean > 0.0).then(|| self.most / self.mean)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Spread, positive};
-
-    #[test]
-    fn a_spread_tells_the_imbalance() {
-        let spread = Spread::of(4, |rank| [1, 2, 3, 6][rank]);
-        assert_eq!((spread.least, spread.mean, spread.most), (1.0, 3.0, 6.0));
-        assert_eq!(spread.imbalance(), Some(2.0));
-        assert_eq!(Spread::of(2, |_| 0).imbalance(), None);
-    }
+    use super::positive;
 
     #[test]
     fn rates_are_above_nought() {

@@ -201,57 +201,45 @@ pub fn place(compute: &ComputeDevice) -> String {
     }
 }
 
-/// The share of each phase in the wall time.
-fn shares_of_phases(counters: &RunCounters, wall: f64) -> String {
-    let share = |seconds: f64| format!("{:.1}%", 100.0 * seconds / wall);
-    // the initial state was made before the clock started
-    let phases = Phase::ALL
-        .into_iter()
-        .zip(counters.seconds)
-        .filter(|(phase, _)| *phase != Phase::Initialise);
-    let mut rest = wall;
-    let shares: Vec<String> = phases
-        .map(|(phase, seconds)| {
-            rest -= seconds;
-            format!("{} {}", format!("{phase:?}").to_lowercase(), share(seconds))
-        })
-        .collect();
-    format!(
-        "time went into: {}, snapshots and all else {}",
-        shares.join(", "),
-        share(rest.max(0.0))
-    )
-}
-
 /// The share of each phase in the wall time, and what had to be repaired.
 fn where_the_time_went(sim: &engine::Simulation, wall: f64) -> String {
     let counters = sim.world.resource::<RunCounters>();
-    let mut text = shares_of_phases(counters, wall);
+    let shares = shares_of_phases(counters, wall, "snapshots and all else");
+    let mut lines = vec![format!("time went into: {shares}")];
     let ranks = sim.world.resource::<Ranks>();
     if !ranks.are_alone() {
-        let imbalance = counters.work.imbalance(ranks.size());
-        text += &format!(
-            "\nimbalance: the busiest rank of each step had {:.1}% more cells than the mean",
-            100.0 * imbalance
-        );
+        let imbalance = 100.0 * counters.work.imbalance(ranks.size());
+        lines.push(format!(
+            "imbalance: the busiest rank of each step had {imbalance:.1}% more cells than the mean"
+        ));
     }
-    if counters.mended_cells + counters.retried_steps > 0 {
-        text += &format!(
-            "\nmended with first-order fluxes: {} cells; taken again with a smaller step: {} steps",
-            counters.mended_cells, counters.retried_steps
-        );
+    let (mended, retried) = (counters.mended_cells, counters.retried_steps);
+    if mended + retried > 0 {
+        lines.push(format!(
+            "mended with first-order fluxes: {mended} cells; taken again with a smaller step: {retried} steps"
+        ));
     }
     if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
         let counters = device.counters();
-        text += &format!(
-            "\nbetween host and device: {} up, {} down; {} launches, {} waits",
-            memory::shown(counters.bytes_up),
-            memory::shown(counters.bytes_down),
-            counters.launches,
-            counters.synchronisations
-        );
+        let [up, down] = [counters.bytes_up, counters.bytes_down].map(memory::shown);
+        lines.push(format!(
+            "between host and device: {up} up, {down} down; {} launches, {} waits",
+            counters.launches, counters.synchronisations
+        ));
     }
-    text
+    lines.join("\n")
+}
+
+/// The share of each phase, and of the `rest`, in the wall time; the initial state was made before the clock started.
+pub fn shares_of_phases(counters: &RunCounters, wall: f64, rest: &str) -> String {
+    let phases = Phase::ALL.into_iter().zip(counters.seconds);
+    let phases = phases.filter(|(phase, _)| *phase != Phase::Initialise);
+    let named = |(phase, seconds)| (format!("{phase:?}").to_lowercase(), seconds);
+    let mut shares: Vec<(String, f64)> = phases.map(named).collect();
+    let known: f64 = shares.iter().map(|(_, seconds)| seconds).sum();
+    shares.push((rest.to_string(), (wall - known).max(0.0)));
+    let share = |(name, seconds): &(String, f64)| format!("{name} {:.1}%", 100.0 * seconds / wall);
+    shares.iter().map(share).collect::<Vec<_>>().join(", ")
 }
 
 /// The last line of a run.

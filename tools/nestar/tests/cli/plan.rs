@@ -45,6 +45,10 @@ fn the_parts_of_the_ranks_make_up_the_whole() {
                 assert_eq!(sent > 0.0, ranks > 1);
             }
         }
+        let idle = |part: &&Value| number(&part["cell_updates_per_root_step"]) == 0.0;
+        let empty = parts.iter().filter(idle).count();
+        assert_eq!(plan["empty_ranks"], empty);
+        assert_eq!(empty > 0, ranks == 4096);
         let efficiency = number(&plan["efficiency"]["waiting"]);
         assert!(efficiency > 0.0 && efficiency <= 1.0);
         assert!(number(&plan["imbalance"]) >= 1.0);
@@ -98,7 +102,7 @@ fn a_table_and_a_file_come_together() {
         "plan",
         "deck.toml",
         "--ranks",
-        "4",
+        "4,4096",
         "--network",
         "1",
         "--latency",
@@ -109,7 +113,9 @@ fn a_table_and_a_file_come_together() {
     outcome.has_status(0);
     for text in [
         "initial hierarchy",
-        "4 ranks",
+        "\n4 ranks",
+        "\n4096 ranks",
+        "of them are empty: there are too few patches",
         "level 1: patches",
         "neighbour ranks",
         "parallel efficiency",

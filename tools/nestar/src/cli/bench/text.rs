@@ -3,9 +3,9 @@
 use super::kernels::Profile;
 use super::measure::{Measurement, Place};
 use crate::cli::memory::shown;
+use crate::cli::run::shares_of_phases;
 use nestar::assemble;
 use nestar::engine::device::DeviceCounters;
-use nestar::engine::step::Phase;
 use nestar::engine::step::config::PrecisionChoice;
 use std::fmt::Write as _;
 
@@ -92,7 +92,7 @@ fn facts(m: &Measurement) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("steps", steps(m)),
         ("patches", patches),
-        ("time", phases(m)),
+        ("time", shares_of_phases(run, m.timed.wall, "all else")),
     ];
     if run.mended_cells + run.retried_steps > 0 {
         let (cells, steps) = (run.mended_cells, run.retried_steps);
@@ -157,21 +157,6 @@ fn overlap(profile: &Profile) -> String {
         share(profile.link.seconds),
         share(profile.link.exposed)
     )
-}
-
-/// The share of each phase in the wall time of the host.
-fn phases(m: &Measurement) -> String {
-    let phases = Phase::ALL.into_iter().zip(m.timed.run.seconds);
-    let phases = phases.filter(|(phase, _)| *phase != Phase::Initialise);
-    let mut rest = m.timed.wall;
-    let mut shares: Vec<String> = Vec::new();
-    for (phase, seconds) in phases {
-        rest -= seconds;
-        let name = format!("{phase:?}").to_lowercase();
-        shares.push(format!("{name} {:.1}%", 100.0 * seconds / m.timed.wall));
-    }
-    let rest = 100.0 * rest.max(0.0) / m.timed.wall;
-    format!("{}, all else {rest:.1}%", shares.join(", "))
 }
 
 fn traffic(device: &DeviceCounters, steps: u64, name: &str) -> String {

@@ -1,0 +1,132 @@
+//! The forecast for programs.
+//!
+//! `schema` is 2: an object with `schema`, `program`, `hierarchy`, `machine` and `plans`, a list with one object a number of
+//! ranks. Bytes are bytes, times are seconds, rates are per second. Lists by rank begin with rank 0, lists by level with
+//! level 0; traffic is that of one step of its level. A change of meaning raises `schema`; further keys do not.
+
+use super::Subject;
+use nestar::assemble;
+use nestar::engine::mesh::CELLS;
+use nestar::engine::ranks::forecast::{Forecast, Load};
+use serde_json::{Value, json};
+
+/// All figures.
+pub fn document(subject: &Subject, forecasts: &[Forecast]) -> Value {
+    let build = assemble::build_info();
+    let (outline, sizes, machine) = (&subject.outline, &subject.sizes, &subject.machine);
+    let plan = |forecast: &Forecast| {
+        let ranks: Vec<usize> = (0..forecast.ranks).collect();
+        let mut plan = plan(subject, forecast, &ranks);
+        plan["by_rank"] = ranks
+            .iter()
+            .map(|&rank| by_rank(subject, forecast, rank))
+            .collect();
+        plan
+    };
+    json!({
+        "schema": 2,
+        "program": { "version": build.version, "commit": build.commit, "flags": build.flags },
+        "hierarchy": {
+            "origin": subject.origin,
+            "patches": (0..outline.levels()).map(|level| outline.patches(level)).collect::<Vec<_>>(),
+            "row_bytes": sizes.row,
+            "layered_cell_bytes": sizes.layered,
+            "face_bytes": sizes.face,
+            "held_row_bytes": subject.held,
+            "layers": subject.layers,
+        },
+        "machine": {
+            "cells_per_second": machine.rate,
+            "latency_seconds": machine.latency,
+            "bytes_per_second": machine.bandwidth,
+        },
+        "plans": forecasts.iter().map(plan).collect::<Vec<_>>(),
+    })
+}
+
+/// One number of ranks; least, mean and most are those of `ranks`.
+pub fn plan(subject: &Subject, forecast: &Forecast, ranks: &[usize]) -> Value {
+    let over = |figure: &dyn Fn(usize) -> u64| spread(ranks.iter().map(|&rank| figure(rank)));
+    let times = forecast.times(&subject.sizes, &subject.machine);
+    let updates = over(&|rank| forecast.weight(rank) * CELLS as u64);
+    let level = |level| by_level(subject, forecast, ranks, level);
+    json!({
+        "ranks": forecast.ranks,
+        "empty_ranks": forecast.ranks - forecast.busy().len(),
+        "imbalance": updates["imbalance"],
+        "imbalance_of_steps": forecast.imbalance(),
+        "efficiency": {
+            "without_messages": times.efficiency(times.balanced),
+            "overlapped": times.efficiency(times.overlapped),
+            "waiting": times.efficiency(times.waiting),
+        },
+        "root_step_seconds": times,
+        "cell_updates_per_root_step": updates,
+        "neighbours": over(&|rank| u64::from(forecast.neighbours[rank])),
+        "memory_bytes": over(&|rank| forecast.held(rank) * subject.held),
+        "levels": (0..forecast.levels).map(level).collect::<Vec<_>>(),
+    })
+}
+
+fn by_level(subject: &Subject, forecast: &Forecast, ranks: &[usize], level: usize) -> Value {
+    let over = |figure: &dyn Fn(usize) -> u64| spread(ranks.iter().map(|&rank| figure(rank)));
+    let load = |rank| forecast.load(rank, level);
+    let [sent, received] = [0, 1].map(|side| {
+        let traffic = |rank| forecast.traffic(rank, level, &subject.sizes)[side];
+        json!({
+            "messages": over(&|rank| traffic(rank).messages),
+            "bytes": over(&|rank| traffic(rank).bytes),
+        })
+    });
+    let patches = over(&|rank| load(rank).patches);
+    json!({
+        "level": level,
+        "imbalance": patches["imbalance"],
+        "patches": patches,
+        "cells": over(&|rank| load(rank).patches * CELLS as u64),
+        "copies": over(&|rank| load(rank).copies()),
+        "halo_exchanges": forecast.exchanges(level),
+        "sent": sent,
+        "received": received,
+    })
+}
+
+fn by_rank(subject: &Subject, forecast: &Forecast, rank: usize) -> Value {
+    let levels = forecast.rank(rank).iter().enumerate();
+    let part = |(level, load): (usize, &Load)| {
+        let [sent, received] = forecast.traffic(rank, level, &subject.sizes);
+        let mut part = json!(load);
+        part["cells"] = json!(load.patches * CELLS as u64);
+        part["copies"] = json!(load.copies());
+        (part["sent"], part["received"]) = (json!(sent), json!(received));
+        part
+    };
+    json!({
+        "neighbours": forecast.neighbours[rank],
+        "memory_bytes": forecast.held(rank) * subject.held,
+        "cell_updates_per_root_step": forecast.weight(rank) * CELLS as u64,
+        "levels": levels.map(part).collect::<Vec<_>>(),
+    })
+}
+
+/// A figure over ranks; the imbalance is the largest over the mean, or nothing where all are 0.
+fn spread(values: impl ExactSizeIterator<Item = u64> + Clone) -> Value {
+    let mean = values.clone().sum::<u64>() as f64 / values.len() as f64;
+    let most = values.clone().max().unwrap_or(0) as f64;
+    let imbalance = (mean > 0.0).then(|| most / mean);
+    let least = values.min().unwrap_or(0) as f64;
+    json!({ "least": least, "mean": mean, "most": most, "imbalance": imbalance })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spread;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn a_spread_tells_the_imbalance() {
+        let figure = json!({ "least": 1.0, "mean": 3.0, "most": 6.0, "imbalance": 2.0 });
+        assert_eq!(spread([1, 2, 3, 6].into_iter()), figure);
+        assert_eq!(spread([0, 0].into_iter())["imbalance"], Value::Null);
+    }
+}
