@@ -4,6 +4,7 @@
 use nestar_device::{Item, instantiate_with, math};
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
 use nestar_kernels::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme, eos};
+use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::device::{
     FLUXES, FaceText, FieldText, PROLONG, RESTRICT, TOTALS, TRANSFER,
 };
@@ -78,6 +79,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
     let field = |scalars: usize| FieldText {
         double,
         components: 5 + scalars,
+        centring: Centring::Cell,
         faces: [walls(), [FaceText::Periodic, FaceText::Periodic], walls()],
         normal: [2, 4, 8],
         limiter: SlopeLimiter::MonotonizedCentral,

@@ -79,14 +79,28 @@ pub fn run_decks_on_ranks(
     deck_of: impl Fn(usize) -> Deck + Sync,
     options: Vec<RunOptions>,
 ) -> Vec<Result<RunSummary, Error>> {
+    run_on_ranks_of(
+        |ranks| Simulation::with_ranks(deck_of(ranks.rank()), ranks),
+        options,
+    )
+}
+
+/// As [`run_on_ranks`], of simulations that `build` makes.
+///
+/// # Panics
+/// If `build` fails, or a rank panics.
+pub fn run_on_ranks_of(
+    build: impl Fn(Ranks) -> Result<Simulation, Error> + Sync,
+    options: Vec<RunOptions>,
+) -> Vec<Result<RunSummary, Error>> {
     std::thread::scope(|scope| {
         let connected = Threads::connect(options.len()).into_iter();
-        let deck_of = &deck_of;
+        let build = &build;
         let start = |(threads, options): (Threads, RunOptions)| {
             scope.spawn(move || {
                 let ranks = Ranks::new(threads);
                 let _guard = Guard(ranks.clone());
-                let sim = Simulation::with_ranks(deck_of(ranks.rank()), ranks.clone());
+                let sim = build(ranks.clone());
                 let result = sim.unwrap_or_else(|e| panic!("{e}")).run_with(options);
                 if let Err(error) = &result {
                     ranks.communicator().abort(&error.to_string());

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Cells of a patch.
 pub const CELLS: usize = 512;
 
-/// A patch with its values, `[component][512]`; single precision is widened, which keeps every bit.
+/// A patch with its values, `[component][512]`, or as many values a component as its centring says; single precision is widened, which keeps every bit.
 #[derive(Clone, Debug)]
 pub struct Patch {
     /// Whether it has no children.
@@ -43,7 +43,10 @@ impl State {
         let read = |level: usize| {
             let columns = columns(sim, level);
             let patch = |(n, &row): (usize, &u32)| {
-                let part = |column: &Vec<f64>| column[n * CELLS..(n + 1) * CELLS].to_vec();
+                let part = |column: &Vec<f64>| {
+                    let length = column.len() / topology.rows(level).len();
+                    column[n * length..][..length].to_vec()
+                };
                 let leaf = topology.is_leaf(row);
                 let values = columns.iter().flat_map(part).collect();
                 (topology.index(row), Patch { leaf, values })

@@ -196,6 +196,18 @@ impl FieldHeader {
         }
     }
 
+    /// As [`FieldHeader::cells`] with values on the sides of cells along the axes, x y z, that `staggered` names: a value more
+    /// along each, and dimensions like `x_face` there.
+    #[must_use]
+    pub fn on_sides(self, staggered: [bool; 3]) -> Self {
+        let mut header = self;
+        for (axis, _) in staggered.iter().enumerate().filter(|(_, on)| **on) {
+            header.dimensions[2 - axis].push_str("_face");
+            header.shape[2 - axis] += 1;
+        }
+        header
+    }
+
     /// The array [`ORIGIN`] of every level.
     pub(crate) fn origin() -> Self {
         Self {

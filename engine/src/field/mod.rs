@@ -1,6 +1,7 @@
 //! Fields: what a plugin declares, where the values live, and what the engine derives from the declaration.
 
 pub mod device;
+mod faces;
 pub mod faults;
 pub mod map;
 pub mod operations;

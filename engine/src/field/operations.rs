@@ -3,7 +3,7 @@
 use super::device::{DeviceTopology, Packing};
 use super::pieces::{Delivery, OnDevice, Packed, Piece};
 use super::pool::{Element, Field, Pool, Storage};
-use super::{Component, Correct, FieldSpec, Prolong, travel};
+use super::{Component, Correct, FieldSpec, Prolong, faces, travel};
 use crate::device::DeviceError;
 use crate::field::FaultBox;
 use crate::mesh::faces::Face;
@@ -11,6 +11,7 @@ use crate::mesh::{LevelClock, NewRows, Topology};
 use crate::with_storage;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
+use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::fluxes::{FACE, FineFlux, cell_behind, correction};
 use nestar_kernels::mesh::gather::prolong_patch;
 use nestar_kernels::mesh::restrict::restrict_octet;
@@ -40,6 +41,8 @@ pub struct FieldOperations {
     pub follow: fn(&mut World, usize, &[u32]),
     /// Fills the rows of [`NewRows`] from the coarser level.
     pub prolong: fn(&mut World),
+    /// Where the field lies on faces: gives the values that patches of a level share to one of them, after a restriction.
+    pub share: fn(&mut World, usize),
     /// The field's declaration.
     pub spec: fn(&World) -> &FieldSpec,
     /// Sums of the leaf cells of stretches of a level's own patches, `[stretch][component]`.
@@ -88,6 +91,7 @@ impl FieldRegistry {
             name: F::NAME,
             follow: follow::<F>,
             prolong: prolong::<F>,
+            share: faces::share::<F>,
             spec: |world| &world.resource::<Pool<F>>().spec,
             node_sums: super::totals::node_sums::<F>,
             bytes: |world| world.resource::<Pool<F>>().bytes(),
@@ -199,12 +203,19 @@ fn prolong_on_device<F: Field>(pool: &mut Pool<F>, world: &World, level: usize) 
     if !faults.is_full() {
         let view = pool.view(tables(world), world.resource::<Topology>(), level);
         let bank = pool.current(level);
-        faults.check(pool.device_mut().prolong(tables(world), view, level, bank));
+        let marks = &world.resource::<NewRows>().marks;
+        faults.check(
+            pool.device_mut()
+                .prolong(tables(world), view, [level, bank], marks),
+        );
     }
 }
 
 fn prolong_rows<F: Field, R: Element>(pool: &Pool<F>, world: &World, new: &NewRows) {
     let topology = world.resource::<Topology>();
+    if pool.spec.centring == Centring::Face {
+        return faces::prolong_rows::<F, R>(pool, topology, new);
+    }
     let view = pool.ghosts::<R>(topology, new.level);
     let components = pool.components();
     let scratch = &pool.typed::<R>().gather_scratch;
@@ -236,7 +247,7 @@ pub fn restrict<F: Field>(
 
 fn restrict_level<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology, level: usize) {
     let (coarse, fine) = (pool.present::<R>(level), pool.present::<R>(level + 1));
-    let physical = pool.typed::<R>().physical();
+    let (centring, physical) = (pool.spec.centring, pool.typed::<R>().physical());
     // where another rank has the parent its copy takes the averages, and travels afterwards
     let rows = topology
         .rows(level)
@@ -247,7 +258,7 @@ fn restrict_level<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology,
             && topology.is_owned(first)
         {
             // SAFETY: each coarse row is written by one task; fine rows are only read.
-            unsafe { restrict_octet(&coarse, row, &fine, first, physical) };
+            unsafe { restrict_octet(centring, &coarse, row, &fine, first, physical) };
         }
     });
     for &row in topology.rows(level) {

@@ -9,7 +9,7 @@ use bevy_ecs::prelude::*;
 use nestar_device::Real;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::cell::CellState;
-use nestar_kernels::mesh::{Boundaries, FaceRule, GatherScratch, GhostView, Rows};
+use nestar_kernels::mesh::{Boundaries, Centring, FaceRule, GatherScratch, GhostView, Rows};
 use std::marker::PhantomData;
 
 /// A registered field: a marker type that names a pool.
@@ -126,7 +126,7 @@ struct BankClock {
     times: [f64; 2],
 }
 
-/// The pool of field `F`: rows `[component][8][8][8]`, one per patch, in as many banks as its declaration says; the first one
+/// The pool of field `F`: rows `[component][8][8][8]` (or as its centring says), one per patch, in as many banks as its declaration says; the first one
 /// or two are time levels (before and after the level's step), the others working space.
 #[derive(Resource)]
 pub struct Pool<F: Field> {
@@ -317,12 +317,21 @@ impl<F: Field> Pool<F> {
     }
 
     /// What a gather on `level` reads: the present state, with coarse ghosts interpolated to its time.
+    ///
+    /// # Panics
+    /// If the field is not cell-centred.
     #[must_use]
     pub fn ghosts<'a, R: Element>(
         &'a self,
         topology: &'a Topology,
         level: usize,
     ) -> GhostView<'a, R> {
+        assert_eq!(
+            self.spec.centring,
+            Centring::Cell,
+            "centring of `{}`",
+            F::NAME
+        );
         let typed = self.typed::<R>();
         let time = self.time(level);
         let (coarse_old, coarse_new, weight) = self.coarse_banks::<R>(level, time);
@@ -367,13 +376,14 @@ impl<R: Element> TypedPool<R> {
     #[must_use]
     pub fn new(spec: &FieldSpec, boundaries: Boundaries<R>, levels: usize) -> Self {
         let components = spec.components.len();
-        let length = components * CELLS;
         Self {
-            banks: (0..spec.banks).map(|_| Slabs::new(length)).collect(),
+            banks: (0..spec.banks)
+                .map(|_| Slabs::new(spec.row_values()))
+                .collect(),
             boundaries,
             registers: Registers::new(components, levels),
             gather_scratch: PerThread::new(|| GatherScratch::new(components)),
-            correct_scratch: PerThread::new(|| vec![R::lit(0.0); 3 * length]),
+            correct_scratch: PerThread::new(|| vec![R::lit(0.0); 3 * components * CELLS]),
             physical: R::physical(spec),
         }
     }

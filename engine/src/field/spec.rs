@@ -3,9 +3,8 @@
 use super::Precision;
 use bevy_ecs::world::World;
 use nestar_device::Item;
-use nestar_kernels::CELLS;
-use nestar_kernels::mesh::CellRule;
 use nestar_kernels::mesh::prolong::{MAX_COMPONENTS, SlopeLimiter};
+use nestar_kernels::mesh::{CellRule, Centring};
 use std::sync::Arc;
 
 /// What one component of a field is.
@@ -127,6 +126,9 @@ pub enum Beyond {
 pub struct FieldSpec {
     /// Components, in the order of their storage; 1 to 64.
     pub components: Vec<Component>,
+    /// Where values lie. A field on faces or edges has vectors of three components, x y z; patches that share a face or an edge
+    /// hold a value each.
+    pub centring: Centring,
     /// Banks of every row, at least `time_levels`. Those beyond the time levels are working space of the field's systems: they
     /// are neither exchanged nor stored nor interpolated.
     pub banks: usize,
@@ -159,6 +161,7 @@ impl FieldSpec {
     pub fn cells(names: &[&str]) -> Self {
         Self {
             components: names.iter().map(|name| Component::scalar(name)).collect(),
+            centring: Centring::Cell,
             banks: 1,
             time_levels: 1,
             halo: 0,
@@ -170,6 +173,19 @@ impl FieldSpec {
             stored: true,
             beyond: None,
         }
+    }
+
+    /// A dimensionless vector by its components on faces, otherwise as [`FieldSpec::cells`]: new faces are interpolated with
+    /// limited slopes within coarse faces and by means between them, coarse faces take the mean of four, and values that two
+    /// patches share keep the same bits.
+    #[must_use]
+    pub fn faces(names: [&str; 3]) -> Self {
+        let mut spec = Self::cells(&names);
+        spec.centring = Centring::Face;
+        for (axis, component) in spec.components.iter_mut().enumerate() {
+            component.normal_to = Some(axis);
+        }
+        spec
     }
 
     /// Per axis, the components that change sign under its mirror image, as a bit mask.
@@ -195,7 +211,7 @@ impl FieldSpec {
     /// Values of a row of one bank.
     #[must_use]
     pub fn row_values(&self) -> usize {
-        self.components.len() * CELLS
+        self.components.len() * self.centring.values()
     }
 
     /// Bytes of a row in all banks.
@@ -222,7 +238,23 @@ impl FieldSpec {
                 "{levels} of {banks} banks are time levels; one or two can be, and not more than there are"
             ));
         }
-        Ok(())
+        self.check_centring().or_else(|why| wrong(why.into()))
+    }
+
+    /// What values on faces or edges cannot do.
+    fn check_centring(&self) -> Result<(), &'static str> {
+        let interpolated = !matches!(self.prolong, Prolong::Own(_) | Prolong::None);
+        if self.centring == Centring::Cell {
+            Ok(())
+        } else if !self.components.len().is_multiple_of(3) {
+            Err("values on faces or edges are vectors of three components")
+        } else if self.correct == Correct::Fluxes || self.in_totals || self.physical.is_some() {
+            Err("values on faces or edges have no fluxes, totals or tests of states")
+        } else if self.centring == Centring::Edge && interpolated {
+            Err("values on edges are interpolated by the plugin itself or not at all")
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -255,5 +287,24 @@ mod tests {
             let levels = format!("{time_levels} of {banks} banks");
             assert!(refused(spec).contains(&levels));
         }
+        let face = FieldSpec::faces(["x", "y", "z"]);
+        assert!(face.check("b").is_ok());
+        let totalled = FieldSpec {
+            in_totals: true,
+            ..face.clone()
+        };
+        assert!(refused(totalled).contains("field `dust`: values on faces"));
+        let edges = FieldSpec {
+            centring: Centring::Edge,
+            ..face.clone()
+        };
+        assert!(refused(edges).contains("values on edges are interpolated"));
+        let pair = FieldSpec {
+            centring: Centring::Face,
+            ..FieldSpec::cells(&["x", "y"])
+        };
+        assert!(refused(pair).contains("three components"));
+        assert_eq!((face.row_values(), sound.row_values()), (3 * 576, 512));
+        assert_eq!(sound.row_bytes(Precision::Double), 3 * 512 * 8);
     }
 }

@@ -6,11 +6,10 @@ use super::pool::{Element, Field, Pool, Storage};
 use crate::device::DeviceError;
 use crate::mesh::Levels;
 use bevy_ecs::prelude::*;
-use nestar_kernels::CELLS;
 use nestar_snapshot::Values;
 use rayon::prelude::*;
 
-/// Values of component `c` in some rows of a level, `[row][8][8][8]`.
+/// Values of component `c` in some rows of a level, `[row][k][j][i]`.
 pub(super) fn extract<F: Field>(
     world: &World,
     level: usize,
@@ -33,11 +32,13 @@ fn copy<F: Field, R: Element>(
     if let Storage::Device(device) = &pool.storage {
         return device.pack(pool.current(level), c..c + 1, rows);
     }
-    let present = pool.present::<R>(level);
-    let mut out = vec![R::lit(0.0); rows.len() * CELLS];
-    out.par_chunks_mut(CELLS).zip(rows).for_each(|(out, &row)| {
-        out.copy_from_slice(&present.row(row)[c * CELLS..(c + 1) * CELLS]);
-    });
+    let (present, length) = (pool.present::<R>(level), pool.spec.centring.values());
+    let mut out = vec![R::lit(0.0); rows.len() * length];
+    out.par_chunks_mut(length)
+        .zip(rows)
+        .for_each(|(out, &row)| {
+            out.copy_from_slice(&present.row(row)[c * length..][..length]);
+        });
     Ok(out)
 }
 
@@ -51,7 +52,7 @@ pub(super) fn pack<F: Field>(
     pool.device().pack_groups(pool.current(level), packing)
 }
 
-/// Sets component `c` in some rows of a level from `[row][8][8][8]`; values in the other precision are converted.
+/// Sets component `c` in some rows of a level from `[row][k][j][i]`; values in the other precision are converted.
 pub(super) fn load<F: Field>(
     world: &mut World,
     level: usize,
@@ -61,9 +62,10 @@ pub(super) fn load<F: Field>(
 ) -> Result<(), String> {
     let time = world.resource::<Levels>().time(level);
     let mut pool = world.resource_mut::<Pool<F>>();
-    if values.len() != rows.len() * CELLS {
+    let length = pool.spec.centring.values();
+    if values.len() != rows.len() * length {
         return Err(format!(
-            "{} values for {} patches of {CELLS} cells",
+            "{} values for {} patches of {length}",
             values.len(),
             rows.len()
         ));
@@ -98,13 +100,13 @@ fn put<F: Field, R: Element>(
     if let Storage::Device(device) = &mut pool.storage {
         return device.store(level, bank, c..c + 1, rows, values);
     }
-    let present = pool.present::<R>(level);
+    let (present, length) = (pool.present::<R>(level), pool.spec.centring.values());
     rows.par_iter()
-        .zip(values.par_chunks(CELLS))
+        .zip(values.par_chunks(length))
         .for_each(|(&row, values)| {
             // SAFETY: the rows are distinct.
             let out = unsafe { present.row_mut(row) };
-            out[c * CELLS..(c + 1) * CELLS].copy_from_slice(values);
+            out[c * length..][..length].copy_from_slice(values);
         });
     Ok(())
 }

@@ -18,4 +18,6 @@ pub struct NewRows {
     pub level: usize,
     /// Their rows.
     pub rows: Vec<u32>,
+    /// Per row 1 where the patch is new, those of other ranks included, where a field lies on faces.
+    pub marks: Vec<u8>,
 }

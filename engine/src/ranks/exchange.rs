@@ -1,12 +1,13 @@
 //! What travels between ranks in the course of a step: values of copies, averages of children, fine fluxes.
 
-use super::RanksError;
 use super::build::Shares;
 use super::halos::{Halos, Kind};
+use super::{Ranks, RanksError};
 use crate::field::{Correct, FieldOperations, FieldRegistry, FieldSpec, Restrict};
-use crate::mesh::Topology;
+use crate::mesh::{NewRows, Topology};
 use crate::step::Phase;
 use bevy_ecs::prelude::*;
+use nestar_kernels::mesh::Centring;
 
 /// What others must send before `phase` of `level` runs. Before `Advance` the copies of fields that settle in their step are
 /// sent on their way only.
@@ -70,6 +71,57 @@ pub fn refresh(world: &mut World, level: usize) -> Result<(), RanksError> {
         true => carry(world, &[(level, Kind::Copies)], |_, spec| spec.is_copied()),
         false => Ok(()),
     }
+}
+
+/// Where fields lie on faces: marks the new patches, those of other ranks too, and brings the copies of the others of their
+/// level up to date, whose faces the new ones take.
+///
+/// # Errors
+/// As [`before`].
+pub fn mark_new(world: &mut World) -> Result<(), RanksError> {
+    let on_faces = |spec: &FieldSpec| spec.centring == Centring::Face;
+    if FieldRegistry::of(world, on_faces).is_empty() {
+        return Ok(());
+    }
+    let topology = world.resource::<Topology>();
+    let (shared, mut marks) = (topology.is_shared(), vec![0; topology.capacity()]);
+    let new = world.resource::<NewRows>();
+    new.rows.iter().for_each(|&row| marks[row as usize] = 1);
+    let level = new.level;
+    if shared {
+        let own = marks.clone();
+        let plan = &world.resource::<Shares>().copies[level];
+        let ranks = world.resource::<Ranks>().communicator();
+        plan.forward(
+            ranks,
+            |row| own[row as usize],
+            |row, new| marks[row as usize] = new,
+        )?;
+        carry(world, &[(level, Kind::Copies)], |_, spec| on_faces(spec))?;
+    }
+    world.resource_mut::<NewRows>().marks = marks;
+    Ok(())
+}
+
+/// After a restriction of `level`: gives faces that patches of it share to one of them.
+///
+/// # Errors
+/// As [`before`].
+pub fn share(world: &mut World, level: usize) -> Result<(), RanksError> {
+    let fields = operations(world, |_, spec| {
+        spec.centring == Centring::Face && spec.restrict != Restrict::None
+    });
+    if fields.is_empty() {
+        return Ok(());
+    }
+    refresh(world, level)?;
+    for field in fields {
+        (field.share)(world, level);
+    }
+    if world.resource::<Topology>().is_shared() {
+        world.resource_mut::<Shares>().stale[level] = true;
+    }
+    Ok(())
 }
 
 /// Brings the copies up to date whose children this rank owns: where an average is unphysical, a cell keeps its state.

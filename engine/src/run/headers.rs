@@ -3,7 +3,7 @@
 use super::diagnostics::Diagnostics;
 use super::layout::Layout;
 use super::state::state;
-use crate::field::{Component, FieldOperations};
+use crate::field::{Component, FieldOperations, FieldSpec};
 use crate::mesh::{Levels, Topology};
 use crate::step::{Error, RunFacts, Simulation};
 use nestar_snapshot as store;
@@ -61,7 +61,7 @@ pub(super) fn levels(sim: &Simulation, fields: &[FieldOperations]) -> Vec<store:
         crate::field::Precision::Double => store::DataType::F64,
     };
     let units = &sim.settings.units;
-    let header = |component: &Component| {
+    let header = |(component, staggered): (&Component, [bool; 3])| {
         let [length, mass, time] = component.dimension;
         let factor =
             units.length_cgs.powi(length) * units.mass_cgs.powi(mass) * units.time_cgs.powi(time);
@@ -72,11 +72,10 @@ pub(super) fn levels(sim: &Simulation, fields: &[FieldOperations]) -> Vec<store:
             factor,
             &component.long_name,
         )
+        .on_sides(staggered)
     };
-    let components: Vec<&Component> = fields
-        .iter()
-        .flat_map(|field| &(field.spec)(&sim.world).components)
-        .collect();
+    let components = fields.iter().map(|field| (field.spec)(&sim.world));
+    let components: Vec<(&Component, [bool; 3])> = components.flat_map(on_sides).collect();
     (0..=topology.finest())
         .map(|level| {
             let clock = sim.world.resource::<Levels>().clock(level);
@@ -92,4 +91,11 @@ pub(super) fn levels(sim: &Simulation, fields: &[FieldOperations]) -> Vec<store:
             }
         })
         .collect()
+}
+
+/// The components of a field, each with the axes along which its values lie on the sides of cells.
+fn on_sides(spec: &FieldSpec) -> impl Iterator<Item = (&Component, [bool; 3])> {
+    let staggered = |c| [0, 1, 2].map(|axis| spec.centring.staggered(c, axis) == 1);
+    let components = spec.components.iter().enumerate();
+    components.map(move |(c, component)| (component, staggered(c)))
 }

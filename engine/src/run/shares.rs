@@ -210,14 +210,16 @@ fn short(peer: usize) -> Error {
 
 /// The arrays with their bytes a patch.
 fn sizes(sim: &Simulation, fields: &[FieldOperations]) -> Vec<(String, usize)> {
-    let cells = super::drain::patch_bytes(sim.precision());
     let structure = [(ORIGIN.to_string(), 12), (LEAF.to_string(), 1)];
-    let components = fields
-        .iter()
-        .flat_map(|field| &(field.spec)(&sim.world).components);
+    let of_field = |field: &FieldOperations| {
+        let spec = (field.spec)(&sim.world);
+        let bytes = spec.centring.values() * sim.precision().bytes();
+        let components = spec.components.iter();
+        components.map(move |component| (component.name.clone(), bytes))
+    };
     structure
         .into_iter()
-        .chain(components.map(|component| (component.name.clone(), cells)))
+        .chain(fields.iter().flat_map(of_field))
         .collect()
 }
 

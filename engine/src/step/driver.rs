@@ -126,6 +126,10 @@ impl Driver {
             _ => met?,
         }
         exchange::after(world, phase, level)?;
+        if phase == Phase::Synchronise {
+            exchange::share(world, level)?;
+            check_faults(world)?;
+        }
         world.resource_mut::<RunCounters>().seconds[phase as usize] +=
             start.elapsed().as_secs_f64();
         Ok(())

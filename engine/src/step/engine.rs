@@ -24,7 +24,7 @@ use bevy_ecs::schedule::IntoScheduleConfigs;
 use bevy_ecs::system::ScheduleSystem;
 use checks::{check_domain, check_mesh};
 use nestar_deck::Deck;
-use nestar_kernels::mesh::Boundaries;
+use nestar_kernels::mesh::{Boundaries, Centring};
 
 /// A piece of physics or of a scenario: registers fields, systems, limits and its table of the deck.
 pub trait Plugin {
@@ -134,6 +134,11 @@ impl Simulation {
     /// No pool can be what `spec` says; a boundary rule works on the host only; the device refuses.
     pub fn register_field<F: Field>(&mut self, spec: FieldSpec) -> Result<(), Error> {
         spec.check(F::NAME).map_err(Error::Setup)?;
+        let alone = self.world.resource::<Ranks>().are_alone();
+        if spec.centring != Centring::Cell && !alone {
+            let why = "values on faces or edges are not exchanged between ranks yet; use one rank";
+            return Err(Error::Setup(format!("field `{}`: {why}", F::NAME)));
+        }
         let (restrict_by, correct_by) = (spec.restrict, spec.correct);
         let pool = match self.precision() {
             Precision::Single => self.pool::<F, f32>(spec)?,

@@ -72,6 +72,7 @@ fn try_refine(world: &mut World, level: usize) -> Result<(), Error> {
     }
     // new patches are made from what surrounds their parents
     ranks::exchange::refresh(world, level)?;
+    ranks::exchange::mark_new(world)?;
     let operations = world.resource::<FieldRegistry>().operations();
     for field in &operations {
         (field.prolong)(world);

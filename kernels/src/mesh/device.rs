@@ -1,7 +1,7 @@
 //! The device's side of the mesh: launch skeletons, and the text that tells them about a field.
 
 use super::prolong::SlopeLimiter;
-use super::{Boundaries, FaceRule, RuleText};
+use super::{Boundaries, Centring, FaceRule, RuleText};
 use nestar_device::{Item, LAUNCH};
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ pub const VIEW: &str = include_str!("view.cuh");
 pub const GATHER: &str = include_str!("gather.cuh");
 /// Interpolation into new patches; follows [`GATHER`], as all that stand below.
 pub const PROLONG: &str = include_str!("prolong.cu");
-/// Averages onto the coarser level.
+/// Averages onto the coarser level, and one owner of shared faces.
 pub const RESTRICT: &str = include_str!("restrict.cu");
 /// Flux registers and the correction.
 pub const FLUXES: &str = include_str!("fluxes.cu");
@@ -90,6 +90,8 @@ pub struct FieldText {
     pub double: bool,
     /// Number of components.
     pub components: usize,
+    /// Where values lie.
+    pub centring: Centring,
     /// What stands beyond the domain, `[axis][side]`.
     pub faces: [[FaceText; 2]; 3],
     /// Per axis: the components that change sign under its mirror image, as a bit mask.
@@ -141,7 +143,7 @@ impl FieldText {
     /// The namespace `field`:
     ///
     /// ```text
-    /// typedef … REAL; constexpr int COMPONENTS, LIMITER; constexpr bool BOUNDED
+    /// typedef … REAL; constexpr int COMPONENTS, LIMITER, CENTRING; constexpr bool BOUNDED
     /// int kind(int axis, int side)                                                 // 0 to 3, as FaceRule
     /// rs::u64 normal(int axis)                                                     // bit mask of components
     /// bool physical(const REAL* u)
@@ -158,13 +160,14 @@ impl FieldText {
         let mut text = format!(
             "namespace field {{\n\
              typedef {} REAL;\n\
-             constexpr int COMPONENTS = {}, LIMITER = {};\n\
+             constexpr int COMPONENTS = {}, LIMITER = {}, CENTRING = {};\n\
              constexpr bool BOUNDED = {bounded};\n\
              RS_FN constexpr int kind(int axis, int side) {{ return (int)({kinds:#x}u >> (4 * (2 * axis + side)) & 15u); }}\n\
              RS_FN constexpr rs::u64 normal(int axis) {{ return axis == 0 ? {x:#x}ull : axis == 1 ? {y:#x}ull : {z:#x}ull; }}\n",
             if self.double { "double" } else { "float" },
             self.components,
             self.limiter.code(),
+            self.centring as u32,
         );
         text.push_str(&self.physical_text());
         for (_, _, rule) in self.rules() {

@@ -2,9 +2,6 @@
 
 namespace mesh {
 
-// Direction in a table of 27 of the neighbour through face f (x-, x+, y-, y+, z-, z+).
-RS_FN int face_direction(int f) { return f < 2 ? 12 + 2 * f : f < 4 ? 10 + 6 * (f - 2) : 4 + 18 * (f - 4); }
-
 typedef parameters::Correct<REAL> Correct;
 
 // Patches that a block lists.

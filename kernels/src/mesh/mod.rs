@@ -3,7 +3,8 @@
 //! All of them are gathers: the owner of a patch reads what it needs in a fixed order, nothing is scattered, so the
 //! result does not depend on how patches are spread over threads.
 //!
-//! Layout everywhere: a patch row is `[component][k][j][i]` with `i` (x) fastest, 512 cells a component.
+//! Layout everywhere: a patch row is `[component][k][j][i]` with `i` (x) fastest, 512 cells a component, or as many values as
+//! its [`Centring`] says.
 
 pub mod block;
 pub mod boundary;
@@ -15,11 +16,14 @@ pub mod parameters;
 pub mod prolong;
 pub mod restrict;
 pub mod rows;
+pub mod shape;
+pub mod staggered;
 
 pub use block::{Block, cell_centre};
 pub use boundary::{Boundaries, CellRule, FaceRule, GhostCell, RuleText, fault_place};
 pub use gather::{GatherScratch, GhostView, gather};
 pub use rows::Rows;
+pub use shape::Centring;
 
 /// Every device item of the mesh operations.
 #[must_use]
@@ -33,6 +37,8 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         prolong::fine_value::ITEM,
         prolong::between::ITEM,
         restrict::mean8::ITEM,
+        restrict::mean2::ITEM,
+        staggered::belongs_beyond::ITEM,
         fluxes::mean4::ITEM,
         fluxes::flux_mismatch::ITEM,
     ]);

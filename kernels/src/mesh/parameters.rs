@@ -7,7 +7,7 @@ use nestar_device::{Address, Item, device};
 #[must_use]
 pub fn items() -> Vec<&'static Item> {
     vec![
-        View, Registers, Prolong, Restrict, Counts, Assign, Faces, Commit, Correct, Totals,
+        View, Registers, Prolong, Restrict, Share, Counts, Assign, Faces, Commit, Correct, Totals,
         Transfer, Pieces, Map,
     ]
 }
@@ -74,6 +74,24 @@ pub struct Prolong<R> {
     pub rows_of_level: Address<R>,
     /// The rows to fill, one a block.
     pub rows: Address<i32>,
+    /// `[row]`: set where a row changes.
+    pub stale: Address<u8>,
+    /// `[row]`: whether the patch is new, for values on faces.
+    pub fresh: Address<u8>,
+}
+
+/// Of the kernel `mesh_share`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Share<R> {
+    /// The level's present bank.
+    pub level: Address<R>,
+    /// The level's rows, one a block.
+    pub rows: Address<i32>,
+    /// Neighbours, `[row][28]`.
+    pub neighbours: Address<i32>,
+    /// First children, `[row]`.
+    pub first_child: Address<i32>,
     /// `[row]`: set where a row changes.
     pub stale: Address<u8>,
 }

@@ -1,8 +1,70 @@
-// Fills new patches from the coarser level: the twin of prolong_patch in gather.rs. One block a patch.
+// Fills new patches from the coarser level: the twin of prolong_patch in gather.rs and of prolong_faces in staggered.rs. One
+// block a patch.
 
-KERNEL(mesh_prolong, mesh::parameters::Prolong<mesh::REAL>) {
-  using namespace mesh;
-  const int row = p.rows[launch::block()], parent = p.view.parent[row];
+namespace mesh {
+
+typedef parameters::Prolong<REAL> Prolong;
+
+// Component c at `at`, counted from the parent's first cell: a plane of the parent along the component's axis, a cell of the
+// parent or of the patch beside it along the others. `otherwise` beyond the domain.
+RS_FN REAL coarse_face(const View& v, const int* around, int c, const int* at, REAL otherwise) {
+  int d = SELF, q[3];
+  for (int a = 0, step = 1; a < 3; ++a, step *= 3) {
+    const int beside = a == c % 3 ? 0 : (at[a] >= PATCH) - (at[a] < 0);
+    d += beside * step;
+    q[a] = at[a] - PATCH * beside;
+  }
+  return around[d] < 0 ? otherwise : row_of(v.coarse_new, around[d])[c * VALUES + value_at(c, q[0], q[1], q[2])];
+}
+
+// The fine value of component c at fast, slow of an even plane of `row`, from the coarse plane on which it lies.
+RS_FN REAL fine_face(const View& v, int row, int c, int plane, int fast, int slow) {
+  const int* around = v.neighbours + (rs::i64)v.parent[row] * AROUND;
+  const int axis = c % 3, b = (c + 1) % 3, e = (c + 2) % 3;
+  int at[3];
+  for (int a = 0; a < 3; ++a) at[a] = PATCH / 2 * (v.index[(rs::i64)row * 4 + a] & 1);
+  at[axis] += plane / 2;
+  at[b] += fast / 2;
+  at[e] += slow / 2;
+  const REAL u = coarse_face(v, around, c, at, REAL(0));
+  rs::arr<REAL, 6> near;
+  for (int n = 0; n < 4; ++n) {
+    const int a = n < 2 ? b : e, step = n % 2 ? 1 : -1;
+    at[a] += step;
+    near[n] = coarse_face(v, around, c, at, u);
+    at[a] -= step;
+  }
+  near[4] = near[5] = u;
+  return ::nestar_kernels::mesh::prolong::fine_value<REAL>(u, offsets_of(u, near), fast & 1, slow & 1, 0);
+}
+
+// Fills the faces of a new patch: even planes from the coarse ones or an old patch beyond, then those between.
+RS_FN void prolong_faces(const Prolong& p, int row) {
+  constexpr int EVEN = PATCH / 2 + 1;
+  REAL* out = row_of(p.rows_of_level, row);
+  EACH(n, COMPONENTS * EVEN * FACE) {
+    const int c = n / (EVEN * FACE), plane = 2 * (n / FACE % EVEN), fast = n % PATCH, slow = n / PATCH % PATCH;
+    const int at = c * VALUES + fast * step_along(c, (c + 1) % 3) + slow * step_along(c, (c + 2) % 3);
+    const int along = step_along(c, c % 3);
+    int beyond = -1;
+    if (plane == 0 || plane == PATCH)
+      beyond = p.view.neighbours[(rs::i64)row * AROUND + face_direction(2 * (c % 3) + (plane == PATCH))];
+    if (beyond >= 0 && !p.fresh[beyond]) out[at + plane * along] = row_of(p.view.level, beyond)[at + (PATCH - plane) * along];
+    else out[at + plane * along] = fine_face(p.view, row, c, plane, fast, slow);
+  }
+  launch::barrier();
+  EACH(n, COMPONENTS * (PATCH / 2) * FACE) {
+    const int c = n / (PATCH / 2 * FACE), plane = 2 * (n / FACE % (PATCH / 2)) + 1;
+    const int along = step_along(c, c % 3);
+    REAL* to = out + c * VALUES + plane * along + n % PATCH * step_along(c, (c + 1) % 3) +
+               n / PATCH % PATCH * step_along(c, (c + 2) % 3);
+    *to = ::nestar_kernels::mesh::restrict::mean2<REAL>(to[-along], to[along]);
+  }
+}
+
+// Fills the cells of a new patch.
+RS_FN void prolong_cells(const Prolong& p, int row) {
+  const int parent = p.view.parent[row];
   const int* index = p.view.index + (rs::i64)row * 4;
   REAL* out = row_of(p.rows_of_level, row);
   EACH(item, CELLS / 8) {
@@ -14,5 +76,14 @@ KERNEL(mesh_prolong, mesh::parameters::Prolong<mesh::REAL>) {
       EACH_COMPONENT(c) out[c * CELLS + cell_of(x, y, z)] = u[c];
     });
   }
+}
+
+}  // namespace mesh
+
+KERNEL(mesh_prolong, mesh::Prolong) {
+  using namespace mesh;
+  const int row = p.rows[launch::block()];
+  if constexpr (CENTRING == ON_FACES) prolong_faces(p, row);
+  else prolong_cells(p, row);
   if (launch::thread() == 0) p.stale[row] = 1;
 }

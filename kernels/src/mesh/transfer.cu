@@ -15,7 +15,7 @@ struct PackedRow {
 RS_FN PackedRow packed_row(const Transfer& p) {
   const int place = launch::block() % p.group, begin = launch::block() - place;
   const int left = p.total - begin, width = left < p.group ? left : p.group;
-  return {p.packed + ((rs::i64)begin * p.count + place) * CELLS, (rs::i64)width * CELLS};
+  return {p.packed + ((rs::i64)begin * p.count + place) * VALUES, (rs::i64)width * VALUES};
 }
 
 // The cells of a piece, x running fastest.
@@ -41,17 +41,17 @@ RS_FN REAL* values_of(const Pieces& p, const Piece& piece, const Box& box) {
 
 KERNEL(mesh_pack, mesh::Transfer) {
   using namespace mesh;
-  const REAL* from = row_of(p.level, p.rows[launch::block()]) + p.first * CELLS;
+  const REAL* from = row_of(p.level, p.rows[launch::block()]) + p.first * VALUES;
   const PackedRow to = packed_row(p);
-  EACH(i, p.count * CELLS) to.values[i / CELLS * to.stride + i % CELLS] = from[i];
+  EACH(i, p.count * VALUES) to.values[i / VALUES * to.stride + i % VALUES] = from[i];
 }
 
 KERNEL(mesh_unpack, mesh::Transfer) {
   using namespace mesh;
   const int row = p.rows[launch::block()];
   const PackedRow from = packed_row(p);
-  REAL* to = row_of(p.level, row) + p.first * CELLS;
-  EACH(i, p.count * CELLS) to[i] = from.values[i / CELLS * from.stride + i % CELLS];
+  REAL* to = row_of(p.level, row) + p.first * VALUES;
+  EACH(i, p.count * VALUES) to[i] = from.values[i / VALUES * from.stride + i % VALUES];
   if (launch::thread() == 0) p.stale[row] = 1;
 }
 

@@ -8,6 +8,7 @@ mod device_fluid;
 mod device_mesh;
 mod device_output;
 mod device_runs;
+mod fields;
 mod halos;
 mod hierarchy;
 mod memory;

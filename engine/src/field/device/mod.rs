@@ -17,7 +17,6 @@ pub use transfer::Packing;
 use super::{Correct, Element, FieldSpec, Precision};
 use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module, Shape};
 use nestar_device::{Item, Number};
-use nestar_kernels::CELLS;
 use nestar_kernels::mesh::device::{
     FACES, FLUXES, FaceText, FieldText, PROLONG, RESTRICT, TOTALS, TRANSFER,
 };
@@ -48,6 +47,7 @@ pub enum DeviceBoundaries {
 struct Kernels {
     prolong: Kernel,
     restrict: Kernel,
+    share: Kernel,
     sum_patches: Kernel,
     sum_parts: Kernel,
     pack: Kernel,
@@ -63,6 +63,7 @@ impl Kernels {
         Ok(Self {
             prolong: module.kernel("mesh_prolong")?,
             restrict: module.kernel("mesh_restrict")?,
+            share: module.kernel("mesh_share")?,
             sum_patches: module.kernel("mesh_sum_patches")?,
             sum_parts: module.kernel("mesh_sum_parts")?,
             pack: module.kernel("mesh_pack")?,
@@ -87,6 +88,8 @@ pub struct DevicePool {
     boundaries: DeviceBoundaries,
     banks: Vec<Growable<u8>>,
     stale: Growable<u8>,
+    /// `[row]`: whether the patch is new, for the interpolation of faces under way.
+    fresh: Buffer<u8>,
     fault: Buffer<u32>,
     /// Where coarse-fine faces are corrected.
     registers: Option<DeviceRegisters>,
@@ -115,7 +118,7 @@ impl DevicePool {
         let source = text.program(&[], &[PROLONG, RESTRICT, FLUXES, FACES, TOTALS, TRANSFER]);
         let module = device.compile("mesh", &source)?;
         let (components, value_bytes) = (spec.components.len(), size_of::<R>());
-        let row_bytes = components * CELLS * value_bytes;
+        let row_bytes = spec.row_values() * value_bytes;
         let fitting = device.memory()?.total as usize / (spec.banks * row_bytes);
         let most_rows = fitting.min(i32::MAX as usize / 8);
         let values = [components, value_bytes];
@@ -129,6 +132,7 @@ impl DevicePool {
                 .map(|_| device.growable(most_rows * row_bytes))
                 .collect::<Result<_, _>>()?,
             stale: device.growable(most_rows)?,
+            fresh: device.buffer(0)?,
             fault: device.buffer(FAULT_WORDS)?,
             registers: (spec.correct == Correct::Fluxes)
                 .then(|| DeviceRegisters::new(device, &module, values, levels, most_rows))
@@ -212,8 +216,17 @@ impl DevicePool {
         self.precision.bytes()
     }
 
+    /// Values of a component in a row.
+    fn values(&self) -> usize {
+        self.text.centring.values()
+    }
+
+    fn row_values(&self) -> usize {
+        self.components * self.values()
+    }
+
     fn row_bytes(&self) -> usize {
-        self.components * CELLS * self.value_bytes()
+        self.row_values() * self.value_bytes()
     }
 
     /// Bytes of device memory in use.
@@ -294,6 +307,7 @@ fn field_text<R: Element>(
     Ok(FieldText {
         double: R::PRECISION == Precision::Double,
         components: spec.components.len(),
+        centring: spec.centring,
         faces,
         normal: boundaries.normal,
         limiter: spec.prolong.limiter(),

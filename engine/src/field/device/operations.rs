@@ -5,7 +5,8 @@ use crate::device::DeviceError;
 use crate::mesh::{LevelClock, Topology};
 use nestar_device::Number;
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::parameters::{Prolong, Restrict};
+use nestar_kernels::mesh::Centring;
+use nestar_kernels::mesh::parameters::{Prolong, Restrict, Share};
 
 impl DevicePool {
     /// Follows a change of `level`'s patches: storage and registers.
@@ -23,19 +24,25 @@ impl DevicePool {
         }
     }
 
-    /// Fills the new rows of `level` by interpolation; `view` gathers on that level, whose present bank is `bank`.
+    /// Fills the new rows of `level` by interpolation; `view` gathers on that level, whose present bank is `bank`. For values on
+    /// faces, `marks` says of each row whether it is new.
     pub(in crate::field) fn prolong(
         &mut self,
         tables: &DeviceTopology,
         view: DeviceView,
-        level: usize,
-        bank: usize,
+        [level, bank]: [usize; 2],
+        marks: &[u8],
     ) -> Result<(), DeviceError> {
+        if self.text.centring == Centring::Face {
+            self.fresh = self.device.buffer(marks.len())?;
+            self.device.upload(&self.fresh, 0, marks)?;
+        }
         let parameters = Prolong {
             view,
             rows_of_level: self.bank(bank).into(),
             rows: tables.new_rows().into(),
             stale: self.stale().into(),
+            fresh: self.fresh.address().into(),
         };
         self.changed(level);
         let rows = tables.new_count();
@@ -72,6 +79,25 @@ impl DevicePool {
             .works_on(octets * CELLS, 9 * octets * self.row_bytes());
         self.device
             .launch(&self.kernels.restrict, shape(octets, 128), &parameters)
+    }
+
+    /// Gives the faces that two patches of `level` share to one of them; `bank` is the level's present one.
+    pub(in crate::field) fn share(
+        &mut self,
+        tables: &DeviceTopology,
+        level: usize,
+        bank: usize,
+    ) -> Result<(), DeviceError> {
+        let parameters = Share::<Number> {
+            level: self.bank(bank).into(),
+            rows: tables.rows(level).into(),
+            neighbours: tables.neighbours().into(),
+            first_child: tables.first_child().into(),
+            stale: self.stale().into(),
+        };
+        self.changed(level);
+        let shape = shape(tables.count(level), 64);
+        self.device.launch(&self.kernels.share, shape, &parameters)
     }
 
     /// Cells beside a coarse-fine face take the fine fluxes of the step; `bank` is the level's present one.

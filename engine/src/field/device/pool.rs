@@ -4,7 +4,6 @@ use super::{DevicePool, DeviceTopology, DeviceView};
 use crate::device::DeviceError;
 use crate::field::{Element, Field, Pool, Storage};
 use crate::mesh::Topology;
-use nestar_kernels::CELLS;
 use rayon::prelude::*;
 
 impl<F: Field> Pool<F> {
@@ -111,7 +110,7 @@ impl<F: Field> Pool<F> {
         values: &[R],
     ) -> Result<(), DeviceError> {
         let (bank, components) = (self.current(level), self.components());
-        let length = components * CELLS;
+        let length = self.spec.row_values();
         if let Storage::Device(pool) = &mut self.storage {
             return pool.store(level, bank, 0..components, rows, values);
         }

@@ -57,7 +57,7 @@ impl DevicePool {
         rows: &[u32],
     ) -> Result<Vec<R>, DeviceError> {
         self.check::<R>(&components, rows);
-        let length = components.len() * CELLS;
+        let length = components.len() * self.values();
         let mut out = vec![R::lit(0.0); rows.len() * length];
         self.in_chunks(rows, length, |staging, first, rows, mut parameters| {
             parameters.level = self.bank(bank).into();
@@ -109,7 +109,7 @@ impl DevicePool {
         values: &[R],
     ) -> Result<(), DeviceError> {
         self.check::<R>(&components, rows);
-        let length = components.len() * CELLS;
+        let length = components.len() * self.values();
         assert_eq!(values.len(), rows.len() * length, "values of the rows");
         self.in_chunks(rows, length, |staging, first, rows, mut parameters| {
             let values = &values[first * length..(first + rows.len()) * length];
@@ -178,7 +178,7 @@ impl DevicePool {
                 rows: staging.rows.address().into(),
                 stale: self.stale().into(),
                 first: 0,
-                count: (length / CELLS) as i32,
+                count: length.div_ceil(self.values()) as i32,
                 group: 1,
                 total: rows.len() as i32,
             };

@@ -6,7 +6,6 @@ use crate::mesh::Topology;
 use crate::run::layout::Part;
 use crate::run::shares::structure;
 use crate::step::{Error, Simulation};
-use nestar_kernels::CELLS;
 use nestar_snapshot::Values;
 
 /// Everything that leaves with a snapshot, as it stood when the snapshot was taken, except the fields' values themselves.
@@ -17,6 +16,8 @@ pub(super) struct Contents {
     pub blocks: Vec<Block>,
     /// Names of the arrays, `[field][component]`.
     pub names: Vec<Vec<String>>,
+    /// Bytes of a component of a patch, by field.
+    patch_bytes: Vec<usize>,
     /// Precision of all fields.
     pub precision: Precision,
     /// Bytes of the values of all fields.
@@ -25,7 +26,7 @@ pub(super) struct Contents {
     structure: Vec<(usize, &'static str, usize, Values)>,
 }
 
-/// A field on a level; in a copy on the device its values stand as `[shard][component][patch][8][8][8]`.
+/// A field on a level; in a copy on the device its values stand as `[shard][component][patch][k][j][i]`.
 pub(super) struct Block {
     pub level: usize,
     pub field: usize,
@@ -62,10 +63,14 @@ impl Contents {
             let components = (field.spec)(&sim.world).components.iter();
             components.map(|component| component.name.clone()).collect()
         };
+        let value = sim.precision().bytes();
+        let patch_bytes =
+            |field: &FieldOperations| (field.spec)(&sim.world).centring.values() * value;
         let mut contents = Self {
             rows: Vec::with_capacity(topology.patches()),
             blocks: Vec::new(),
             names: fields.iter().map(names).collect(),
+            patch_bytes: fields.iter().map(patch_bytes).collect(),
             precision: sim.precision(),
             bytes: 0,
             structure: Vec::new(),
@@ -94,29 +99,26 @@ impl Contents {
                 shard: part.shard,
                 offset: self.bytes,
             });
-            self.bytes += rows.len() * names.len() * patch_bytes(self.precision);
+            self.bytes += rows.len() * names.len() * self.patch_bytes[field];
         }
         self.rows.extend_from_slice(rows);
     }
 
     /// Bytes of a piece.
     pub fn bytes_of(&self, piece: &Piece) -> usize {
-        piece.patches * patch_bytes(self.precision)
+        piece.patches * self.patch_bytes[piece.field]
     }
 
     /// Bytes of the largest piece.
     pub fn largest(&self) -> usize {
-        let patches = self
-            .blocks
-            .iter()
-            .map(|block| block.patches.min(block.shard));
-        patches.max().unwrap_or(0) * patch_bytes(self.precision)
+        let bytes = |block: &Block| block.patches.min(block.shard) * self.patch_bytes[block.field];
+        self.blocks.iter().map(bytes).max().unwrap_or(0)
     }
 
     /// All pieces, in the order in which they leave.
     pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
-        let patch = patch_bytes(self.precision);
         self.blocks.iter().flat_map(move |block| {
+            let patch = self.patch_bytes[block.field];
             let components = self.names[block.field].len();
             let shards = (0..block.patches).step_by(block.shard);
             shards.flat_map(move |begin| {
@@ -141,9 +143,4 @@ impl Contents {
         }
         Ok(())
     }
-}
-
-/// Bytes of one component of a patch.
-pub(in crate::run) fn patch_bytes(precision: Precision) -> usize {
-    CELLS * precision.bytes()
 }

@@ -7,7 +7,6 @@ mod pipeline;
 #[cfg(test)]
 mod tests;
 
-pub(super) use contents::patch_bytes;
 pub(super) use pipeline::held;
 
 use super::layout::Part;

@@ -1,0 +1,380 @@
+//! Fields of a plugin that are nothing like the gas: on faces, with banks of their own, stored or made anew.
+
+use nestar::Simulation;
+use nestar::engine::device::{Device, DeviceKind};
+use nestar::engine::field::{
+    Element, Field, FieldSpec, Pool, Precision, Prolong, Restrict, Storage,
+};
+use nestar::engine::mesh::{Domain, Topology};
+use nestar::engine::ranks::Ranks;
+use nestar::engine::run::RunOptions;
+use nestar::kernels::mesh::Centring;
+use nestar::prelude::*;
+use nestar::snapshot::Snapshot;
+use nestar_tests::decks::{BLAST, deck};
+use nestar_tests::ranks::{joined, on_ranks_of, run_on_ranks_of};
+use nestar_tests::runs::{digests, quietly_into};
+use nestar_tests::{Patch, Scratch, State, Stepper};
+use std::collections::BTreeSet;
+
+/// Vectors on faces: x and z any numbers, y the same everywhere.
+struct Flow;
+/// A number that a step makes from two scratch banks.
+struct Wave;
+/// Not stored: what a step leaves for the next one.
+struct Notes;
+
+macro_rules! fields {
+    ($($field:ident $name:literal $components:literal),+) => {
+        $(impl Field for $field {
+            const NAME: &'static str = $name;
+            type Cell<R: Real> = [R; $components];
+        })+
+    };
+}
+fields!(Flow "flow" 3, Wave "wave" 1, Notes "notes" 1);
+
+/// Registers the fields and the systems that fill and change them; the flow only on one rank.
+struct Extras {
+    alone: bool,
+}
+
+impl Plugin for Extras {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        if self.alone {
+            sim.register_field::<Flow>(FieldSpec::faces(["flow_x", "flow_y", "flow_z"]))?;
+            sim.systems_in(Initialise::State, fill_flow);
+            sim.systems_in(Advance::Sources, change_flow);
+        }
+        let wave = FieldSpec::cells(&["wave"]);
+        sim.register_field::<Wave>(FieldSpec {
+            banks: 3,
+            halo: 1,
+            ..wave
+        })?;
+        sim.register_field::<Notes>(FieldSpec {
+            prolong: Prolong::None,
+            restrict: Restrict::None,
+            stored: false,
+            ..FieldSpec::cells(&["notes"])
+        })?;
+        sim.systems_in(Initialise::State, fill);
+        sim.systems_in(Advance::Sources, change);
+        Ok(())
+    }
+}
+
+/// A number in 0..1 that belongs to a place of a level.
+fn number(level: usize, component: usize, place: [i64; 3]) -> f64 {
+    let mut bits = 0x9e37_79b9_7f4a_7c15_u64;
+    for part in [level as i64, component as i64, place[0], place[1], place[2]] {
+        bits = (bits ^ part as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits ^= bits >> 29;
+    }
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// What values of a field may depend on: level, component, place on the level, where the domain's two sides are one.
+type Rule<'a, R> = &'a dyn Fn(usize, [i64; 3], R) -> R;
+
+/// Changes the values of rows of a level, each by its component, its place and itself.
+fn each<F: Field, R: Element>(
+    pool: &mut Pool<F>,
+    topology: &Topology,
+    level: usize,
+    rows: &[u32],
+    rule: Rule<R>,
+) {
+    let centring = pool.spec.centring;
+    let mut values = pool
+        .host::<R>(level, rows)
+        .expect("the device gives its rows");
+    let cells = topology.domain.cells(level);
+    let of_rows = values.chunks_exact_mut(pool.spec.row_values()).zip(rows);
+    for (values, &row) in of_rows {
+        let origin = topology.origin(row);
+        for (c, values) in values.chunks_exact_mut(centring.values()).enumerate() {
+            let [x, y, _] = centring.lengths(c, [8; 3]);
+            for (n, value) in values.iter_mut().enumerate() {
+                let within = [n % x, n / x % y, n / (x * y)];
+                let place = [0, 1, 2].map(|a| (origin[a] + within[a] as i32).rem_euclid(cells[a]));
+                *value = rule(c, place.map(i64::from), *value);
+            }
+        }
+    }
+    pool.store(level, rows, &values)
+        .expect("the device takes its rows");
+}
+
+/// Calls `$of::<R>` for the precision of `$pool`.
+macro_rules! in_precision {
+    ($pool:expr, $of:ident($($argument:expr),+)) => {
+        match $pool.precision() {
+            Precision::Single => $of::<f32>($($argument),+),
+            Precision::Double => $of::<f64>($($argument),+),
+        }
+    };
+}
+
+fn fill_flow(topology: Res<Topology>, clock: Res<LevelClock>, mut flow: ResMut<Pool<Flow>>) {
+    fn of<R: Element>(topology: &Topology, level: usize, flow: &mut Pool<Flow>) {
+        let value = |c: usize, place, _| match c {
+            1 => R::lit(1.0 / 3.0),
+            _ => R::lit(number(level, c, place) - 0.5),
+        };
+        each::<Flow, R>(flow, topology, level, topology.rows(level), &value);
+    }
+    in_precision!(flow, of(&topology, clock.level, &mut flow));
+}
+
+fn change_flow(topology: Res<Topology>, clock: Res<LevelClock>, mut flow: ResMut<Pool<Flow>>) {
+    fn of<R: Element>(topology: &Topology, clock: &LevelClock, flow: &mut Pool<Flow>) {
+        let (level, dt) = (clock.level, R::lit(clock.dt));
+        // a level differs from what the finer one makes of it
+        let value = |c: usize, place, value: R| match c {
+            1 => value,
+            _ => value + dt * R::lit(number(level, c + 3, place) - 0.5),
+        };
+        each::<Flow, R>(flow, topology, level, topology.rows(level), &value);
+    }
+    in_precision!(flow, of(&topology, &clock, &mut flow));
+}
+
+fn fill(topology: Res<Topology>, clock: Res<LevelClock>, mut wave: ResMut<Pool<Wave>>) {
+    fn of<R: Element>(topology: &Topology, level: usize, wave: &mut Pool<Wave>) {
+        let value = |_, place, _| R::lit(number(level, 7, place));
+        each::<Wave, R>(wave, topology, level, topology.rows(level), &value);
+    }
+    in_precision!(wave, of(&topology, clock.level, &mut wave));
+}
+
+fn change(
+    topology: Res<Topology>,
+    clock: Res<LevelClock>,
+    mut wave: ResMut<Pool<Wave>>,
+    mut notes: ResMut<Pool<Notes>>,
+) {
+    in_precision!(wave, change_of(&topology, &clock, &mut wave, &mut notes));
+}
+
+fn change_of<R: Element>(
+    topology: &Topology,
+    clock: &LevelClock,
+    wave: &mut Pool<Wave>,
+    notes: &mut Pool<Notes>,
+) {
+    let (level, dt) = (clock.level, R::lit(clock.dt));
+    let rows = topology.rows(level);
+    if matches!(wave.storage, Storage::Device(_)) {
+        let twice = |_, _, value: R| (value + value) - (value + dt);
+        each::<Wave, R>(wave, topology, level, rows, &twice);
+    } else {
+        let present = wave.present::<R>(level);
+        let scratch = [0, 1].map(|n| wave.scratch::<R>(n));
+        for &row in rows {
+            // SAFETY: rows are set one by one, each in its own bank.
+            let banks = [scratch[0], scratch[1], present].map(|bank| unsafe { bank.row_mut(row) });
+            let [twice, later, present] = banks;
+            for n in 0..present.len() {
+                twice[n] = present[n] + present[n];
+                later[n] = present[n] + dt;
+                present[n] = twice[n] - later[n];
+            }
+        }
+        wave.touch(rows);
+    }
+    each::<Notes, R>(notes, topology, level, rows, &|_, _, value| value + dt);
+}
+
+fn build(settings: &[&str], ranks: Ranks) -> Result<Simulation, Error> {
+    let alone = ranks.are_alone();
+    Simulation::with_ranks(deck(BLAST, settings), ranks)?.add(Extras { alone })
+}
+
+fn stepper(settings: &[&str]) -> Stepper {
+    Stepper::of(build(settings, Ranks::default()).unwrap_or_else(|e| panic!("{e}")))
+}
+
+/// Where the components of the flow begin in the values of a patch: behind the gas and a scalar.
+const FLOW: usize = 6 * 512;
+
+/// Values of a side of a patch: component `axis` of the flow on its first or last plane.
+fn plane(patch: &Patch, axis: usize, upper: bool) -> Vec<u64> {
+    let values = &patch.values[FLOW + axis * 576..][..576];
+    let at = |n: usize| {
+        let mut place = [0; 3];
+        place[axis] = 8 * usize::from(upper);
+        place[(axis + 1) % 3] = n % 8;
+        place[(axis + 2) % 3] = n / 8;
+        values[Centring::Face.index(axis, place)].to_bits()
+    };
+    (0..64).map(at).collect()
+}
+
+/// Patches that share faces hold the same bits there, and the constant is the constant; the number of sides that are shared.
+fn check_faces(state: &State, single: bool) -> usize {
+    let third = if single {
+        f64::from(1.0f32 / 3.0)
+    } else {
+        1.0 / 3.0
+    };
+    let mut shared = 0;
+    for (level, patches) in state.levels.iter().enumerate() {
+        let count = |domain: &Domain, axis: usize| domain.root[axis] << level;
+        for (index, patch) in patches {
+            let y = &patch.values[FLOW + 576..][..576];
+            assert!(
+                y.iter().all(|v| *v == third),
+                "level {level}, {index:?}: the constant"
+            );
+            for axis in 0..3 {
+                let mut beyond = *index;
+                beyond[axis] = (beyond[axis] + 1) % count(&state.domain, axis);
+                if let Some(next) = patches.get(&beyond) {
+                    let same = plane(patch, axis, true) == plane(next, axis, false);
+                    assert!(
+                        same,
+                        "level {level}: {index:?} and {beyond:?} differ along {axis}"
+                    );
+                    shared += 1;
+                }
+            }
+        }
+    }
+    shared
+}
+
+/// Refines and removes patches within few steps.
+const BUSY: &[&str] = &["mesh.regrid_interval=1", "time.courant=0.8"];
+
+/// Steps of the comparisons.
+const STEPS: usize = 3;
+
+#[test]
+fn faces_that_patches_share_keep_the_same_bits_through_refinement_and_removal() {
+    for single in [false, true] {
+        let precision = format!(
+            "run.precision=\"{}\"",
+            if single { "single" } else { "double" }
+        );
+        let mut settings = BUSY.to_vec();
+        settings.push(&precision);
+        let mut stepper = stepper(&settings);
+        let places = |state: &State| -> BTreeSet<(usize, [i32; 3])> {
+            let of_level = |(level, patches): (usize, _)| {
+                let patches: &std::collections::BTreeMap<[i32; 3], Patch> = patches;
+                patches
+                    .keys()
+                    .map(|index| (level, *index))
+                    .collect::<Vec<_>>()
+            };
+            state.levels.iter().enumerate().flat_map(of_level).collect()
+        };
+        let mut before = stepper.state();
+        assert!(check_faces(&before, single) > 0);
+        let (mut made, mut removed) = (0, 0);
+        for _ in 0..6 {
+            let now = stepper.steps(1).state();
+            assert!(check_faces(&now, single) > 0);
+            made += places(&now).difference(&places(&before)).count();
+            removed += places(&before).difference(&places(&now)).count();
+            before = now;
+        }
+        assert!(
+            made > 0 && removed > 0,
+            "{made} patches made, {removed} removed"
+        );
+    }
+}
+
+/// The state without the flow, which a single rank has besides.
+fn without_flow(mut state: State) -> State {
+    for patch in state.levels.iter_mut().flat_map(|level| level.values_mut()) {
+        // registered first, it stands before the others
+        patch.values.drain(FLOW..FLOW + 3 * 576);
+    }
+    state.components = 0;
+    state
+}
+
+#[test]
+fn foreign_fields_are_the_same_on_any_number_of_ranks() {
+    let alone = without_flow(stepper(BUSY).steps(STEPS).state());
+    for size in [2, 4] {
+        let states = on_ranks_of(
+            size,
+            |ranks| build(BUSY, ranks),
+            |stepper| stepper.steps(STEPS).state(),
+        );
+        if let Some(difference) = alone.difference(&joined(states)) {
+            panic!("{size} ranks: {difference}");
+        }
+    }
+}
+
+#[test]
+fn foreign_fields_are_the_same_on_a_device() {
+    if let Err(why) = Device::open(DeviceKind::Emulated) {
+        return println!("skipped: {why}");
+    }
+    for precision in ["run.precision=\"double\"", "run.precision=\"single\""] {
+        let state = |device| {
+            let mut settings = BUSY.to_vec();
+            settings.extend([precision, device]);
+            stepper(&settings).steps(STEPS).state()
+        };
+        let host = state("run.device=\"cpu\"");
+        let device = state("run.device=\"emulated\"");
+        if let Some(difference) = host.difference(&device) {
+            panic!("{precision}: {difference}");
+        }
+    }
+}
+
+/// Runs on `ranks` ranks into a directory.
+fn run(scratch: &Scratch, ranks: usize, resume: bool, settings: &[&str]) {
+    let options = |_| -> RunOptions { quietly_into(&scratch.run(), resume) };
+    let all = [BUSY, &["output.steps=1"], settings].concat();
+    let results = run_on_ranks_of(
+        |ranks| build(&all, ranks),
+        (0..ranks).map(options).collect(),
+    );
+    for result in results {
+        result.unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+/// What a whole run of so many ranks stores.
+fn whole(ranks: usize) -> (Scratch, Vec<(String, String)>) {
+    let scratch = Scratch::new();
+    run(&scratch, ranks, false, &["time.max_steps=4"]);
+    let stored = digests(&scratch.run());
+    assert!(stored.len() > 1, "{stored:?}");
+    (scratch, stored)
+}
+
+#[test]
+fn foreign_fields_are_stored_and_restored_on_any_number_of_ranks() {
+    let (alone, of_one) = whole(1);
+    let (_, of_two) = whole(2);
+    let snapshot = alone.run().join("snapshots/000001.zarr");
+    let snapshot = Snapshot::open(&snapshot).expect("a snapshot");
+    let field = |name: &str| {
+        let field = snapshot.fields(1).into_iter().find(|f| f.name == name);
+        field.map(|field| (field.dimensions.join(" "), field.shape.clone()))
+    };
+    assert_eq!(field("flow_x"), Some(("z y x_face".into(), vec![8, 8, 9])));
+    assert_eq!(field("flow_z"), Some(("z_face y x".into(), vec![9, 8, 8])));
+    assert_eq!(field("wave"), Some(("z y x".into(), vec![8, 8, 8])));
+    assert_eq!(field("notes"), None);
+    for (before, after, expected) in [(1, 1, &of_one), (2, 3, &of_two), (4, 2, &of_two)] {
+        let parts = Scratch::new();
+        run(&parts, before, false, &["time.max_steps=2"]);
+        run(&parts, after, true, &["time.max_steps=4"]);
+        assert_eq!(
+            &digests(&parts.run()),
+            expected,
+            "{before}, then {after} ranks"
+        );
+    }
+}
