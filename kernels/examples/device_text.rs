@@ -2,11 +2,13 @@
 //! kernels, instantiated (`NAME_float.cu` and `NAME_double.cu`), and the launch skeletons of the mesh and of the fluid in
 //! several specialisations.
 use nestar_device::{Item, instantiate_with, math};
+use nestar_kernels::criteria::device::SECTORS;
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
 use nestar_kernels::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme, eos};
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::device::{
-    FLUXES, FaceText, FieldText, PROLONG, RESTRICT, TOTALS, TRANSFER,
+    CELL_FUNCTIONS, FLUXES, FaceText, FieldText, PROLONG, REDUCE, RESTRICT, TOTALS, TRANSFER,
+    function_text,
 };
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use nestar_kernels::{criteria, hydro, mesh};
@@ -68,6 +70,15 @@ fn items() -> [(&'static str, Instances); 4] {
     ]
 }
 
+/// The skeletons for functions of a cell.
+fn cells(field: &FieldText) -> String {
+    let item = hydro::kinetic_energy::ITEM;
+    field.program(
+        &[item],
+        &[CELL_FUNCTIONS, SECTORS, &function_text(item), REDUCE],
+    )
+}
+
 /// Items without const parameters.
 fn plain(items: Vec<&'static Item>) -> Instances {
     items.into_iter().map(|item| (item, &[][..])).collect()
@@ -112,6 +123,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
     let of_mesh = [PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER];
     vec![
         ("skeletons_mesh", field(1).program(&[], &of_mesh)),
+        ("skeletons_cells", cells(&field(1))),
         ("skeletons_fluid", fluid(&plain)),
         ("skeletons_mending", fluid(&other)),
     ]

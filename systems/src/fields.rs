@@ -1,17 +1,13 @@
 //! The vocabulary that plugins share: which fields there are, and how to read a cell of them.
 
 use bevy_ecs::prelude::*;
-use nestar_device::Real;
 use nestar_engine::field::Field;
-use nestar_kernels::hydro::Conserved;
 
 /// Gas: density, momentum x y z, total energy, then the passive scalars (mass densities), per unit volume.
 pub struct Gas;
 
 impl Field for Gas {
     const NAME: &'static str = "gas";
-    /// Functions of a [`Conserved`] state map the gas and leave the scalars alone.
-    type Cell<R: Real> = Conserved<R>;
 }
 
 /// Components of [`Gas`] before the scalars.

@@ -6,4 +6,5 @@ pub mod fields;
 pub mod hydro;
 pub mod order;
 pub mod refinement;
+pub mod register;
 pub mod time;

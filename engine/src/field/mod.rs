@@ -1,13 +1,14 @@
 //! Fields: what a plugin declares, where the values live, and what the engine derives from the declaration.
 
+pub mod cells;
 pub mod device;
 mod faces;
 pub mod faults;
-pub mod map;
 pub mod operations;
 pub mod patches;
 pub mod pieces;
 pub mod pool;
+pub mod reduce;
 pub mod registers;
 pub mod slab;
 pub mod spec;
@@ -15,8 +16,8 @@ pub mod totals;
 pub mod transfer;
 pub(crate) mod travel;
 
+pub use cells::{CellMap, CellMark, CellSource, CellValue, LevelRows};
 pub use faults::{FaultBox, Reported};
-pub use map::LevelRows;
 pub use operations::{FieldOperations, FieldRegistry};
 pub use pool::{Element, Field, Pool, Storage, TypedPool};
 pub use registers::Registers;

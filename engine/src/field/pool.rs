@@ -8,7 +8,6 @@ use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
 use nestar_device::Real;
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::cell::CellState;
 use nestar_kernels::mesh::{Boundaries, Centring, FaceRule, GatherScratch, GhostView, Rows};
 use std::marker::PhantomData;
 
@@ -16,8 +15,6 @@ use std::marker::PhantomData;
 pub trait Field: Send + Sync + 'static {
     /// Name in messages.
     const NAME: &'static str;
-    /// A cell's state, as functions of physics see it; its members in order are the components from 0 on.
-    type Cell<R: Real>: CellState<R>;
 }
 
 /// Floating-point types that a pool may hold.
@@ -392,5 +389,10 @@ impl<R: Element> TypedPool<R> {
     #[must_use]
     pub fn physical(&self) -> fn(&[R]) -> bool {
         self.physical
+    }
+
+    /// The rows of a bank.
+    pub(super) fn bank(&self, bank: usize) -> Rows<'_, R> {
+        self.banks[bank].rows()
     }
 }

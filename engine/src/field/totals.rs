@@ -6,6 +6,7 @@ use crate::device::DeviceError;
 use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
+use nestar_kernels::mesh::order::sum_of_lanes;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -61,8 +62,7 @@ fn sum_cells<R: Element>(values: &[R]) -> f64 {
             *lane += value.to_f64();
         }
     }
-    ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]))
-        + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
+    sum_of_lanes(lanes)
 }
 
 /// Sum of component `c` of the patches `from..to`, by halves.

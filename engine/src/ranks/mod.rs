@@ -6,6 +6,7 @@
 pub mod alone;
 mod balance;
 pub mod build;
+mod columns;
 pub mod communicator;
 pub mod exchange;
 pub mod forecast;
@@ -25,6 +26,7 @@ mod tests;
 
 pub use alone::Alone;
 pub use build::Shares;
+pub use columns::{Columns, Reduce};
 pub use communicator::{
     Communicator, Memory, Message, Messages, Pending, PendingMessages, RanksError, Reduction,
 };

@@ -2,6 +2,7 @@
 
 use super::{Ranks, RanksError};
 use crate::field::operations::SkippedCorrections;
+use crate::field::totals::pairwise;
 use crate::field::{FieldOperations, FieldRegistry};
 use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
@@ -27,6 +28,15 @@ pub fn totals(world: &World, field: &FieldOperations) -> Result<Vec<f64>, RanksE
         }
     }
     Ok(totals)
+}
+
+/// The sum of a number per patch of a level, of which this rank has those of its own patches. All ranks call it.
+pub(super) fn sum_by_halves(of_patches: &[f64], ranks: &Ranks) -> Result<f64, RanksError> {
+    let halves = Halves::of(of_patches.len(), 1, ranks)?;
+    let nodes = halves.own_nodes();
+    let sum = |node: &Range<usize>| pairwise(of_patches, 0, 1, node.start, node.end);
+    let sums = halves.join(nodes.iter().map(sum).collect(), ranks)?;
+    Ok(sums.first().copied().unwrap_or(0.0))
 }
 
 /// Corrections left out because they would have made a cell unphysical, since the start of the run, on all ranks, on the host
@@ -131,8 +141,7 @@ impl Halves {
 
 #[cfg(test)]
 mod tests {
-    use super::Halves;
-    use crate::field::totals::pairwise;
+    use super::{Halves, pairwise};
     use crate::ranks::{Ranks, Threads};
 
     /// Values of which every order of summing gives other bits.

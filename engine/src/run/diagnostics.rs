@@ -4,7 +4,7 @@ use super::Progress;
 use super::restart::Restored;
 use crate::field::FieldRegistry;
 use crate::mesh::{LevelWork, Topology};
-use crate::ranks::{self, Ranks, skipped_corrections};
+use crate::ranks::{self, Columns, Ranks, skipped_corrections};
 use crate::step::agreement::agreed;
 use crate::step::{Error, Phase, RunCounters, Simulation};
 use std::fmt::Write as _;
@@ -87,6 +87,9 @@ impl Diagnostics {
             };
             let _ = write!(line, ",{total:e},{:e}", (total - initial) / scale);
         }
+        for value in sim.world.resource::<Columns>().values(&sim.world)? {
+            let _ = write!(line, ",{value:e}");
+        }
         let work = counters.work.since(self.work);
         self.work = counters.work;
         let _ = write!(
@@ -159,6 +162,8 @@ fn header(sim: &Simulation) -> String {
         names.push(format!("total_{}", component.name));
         names.push(format!("drift_{}", component.name));
     }
+    let columns = sim.world.resource::<Columns>().names();
+    names.extend(columns.map(String::from));
     let counters = [
         "cell_updates_per_second",
         "memory_bytes",

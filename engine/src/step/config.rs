@@ -302,4 +302,6 @@ pub struct MeshSettings {
     pub max_level: usize,
     /// Steps of a level between two regrids, per level.
     pub regrid_interval: Vec<u32>,
+    /// Cells around a flagged cell that are refined with it, 0 to 8, per level that may be refined.
+    pub flag_buffer: Vec<u32>,
 }

@@ -18,7 +18,7 @@ use crate::field::{
     Storage,
 };
 use crate::mesh::{Changes, Domain, LevelClock, Levels, NewRows, RefineRequests, Topology, audit};
-use crate::ranks::{Halos, Ranks, Shares};
+use crate::ranks::{Columns, Halos, Ranks, Shares};
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::IntoScheduleConfigs;
 use bevy_ecs::system::ScheduleSystem;
@@ -312,6 +312,7 @@ fn empty_world(
     world.insert_resource(NewRows::default());
     world.insert_resource(FieldRegistry::default());
     world.insert_resource(SkippedCorrections::default());
+    world.insert_resource(Columns::default());
     world.insert_resource(RunFacts::default());
     world.insert_resource(MemoryGuard::default());
     world.insert_resource(Fault::default());

@@ -1,7 +1,7 @@
 //! The companions: same-named items in Rust's other namespace that carry the CUDA C++ text.
 use crate::code::{Code, Part};
 use crate::translate::{self, Generic};
-use crate::{map_fn, parameter, paths, pick, rust_side};
+use crate::{cell_fn, parameter, paths, pick, rust_side};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Ident, ItemConst, ItemFn, ItemStruct, Path, Visibility};
@@ -146,8 +146,8 @@ pub fn function(f: ItemFn) -> TokenStream {
     let name = &f.sig.ident;
     let item = text.item("Fn", name, f.sig.fn_token.span, &runtime);
     let companion = type_companion(&f.vis, name, item, &runtime);
-    let map = map_fn::implementation(&f, &runtime);
-    quote!(#lints #rust #error #companion #map)
+    let of_cell = cell_fn::implementation(&f, &runtime);
+    quote!(#lints #rust #error #companion #of_cell)
 }
 
 /// A constant and its companion.
@@ -193,11 +193,10 @@ pub fn structure(s: ItemStruct) -> TokenStream {
         }
     });
     let traits = error.is_none().then(|| {
-        let (pick, parameter) = (
-            pick::implementation(&s, &runtime),
-            parameter::implementations(&s, &runtime),
-        );
-        quote!(#pick #parameter)
+        let pick = pick::implementation(&s, &runtime);
+        let parameter = parameter::implementations(&s, &runtime);
+        let state = cell_fn::state(&s, &runtime);
+        quote!(#pick #parameter #state)
     });
     quote!(#s #error #companion #traits)
 }

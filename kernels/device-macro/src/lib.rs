@@ -1,13 +1,13 @@
 //! The attribute `#[device]`: one numerical function, in Rust for the CPU and as CUDA C++ text for the GPU.
 //!
-//! `translate` writes the text, `rust_side` adapts the Rust function, `companion` puts both into the output; `map_fn` and
-//! `pick` add the trait implementations. Users reach the attribute through the crate `nestar-device`.
+//! `translate` writes the text, `rust_side` adapts the Rust function, `companion` puts both into the output; `cell_fn`,
+//! `parameter` and `pick` add the trait implementations. Users reach the attribute through the crate `nestar-device`.
 use proc_macro2::TokenStream;
 use syn::{Item, spanned::Spanned};
 
+mod cell_fn;
 mod code;
 mod companion;
-mod map_fn;
 mod parameter;
 mod paths;
 mod pick;
@@ -40,8 +40,8 @@ mod translate;
 ///
 /// A structure is a `Parameter`: a launch may be given it, or a structure made of it, and the text asserts its size.
 ///
-/// A function `fn f<R: Real>(state: S<R>, p1: R, …) -> S<R>` is launchable as a cell-wise map: its companion type
-/// implements `MapFn`. The attribute works in crates that depend on `nestar-device` or only on `nestar`.
+/// A function `fn f<R: Real>(state: S<R>, at: &Place<R>, p: &P<R>) -> T`, of which `at` and `p` may be left out or numbers take
+/// the place of `p`, can be launched on the cells of a field: its companion type implements `CellFn`. The attribute works in crates that depend on `nestar-device` or only on `nestar`.
 #[proc_macro_attribute]
 pub fn device(
     attribute: proc_macro::TokenStream,

@@ -27,20 +27,20 @@
 // the attribute's output names this crate by its public name, inside the crate too
 extern crate self as nestar_device;
 
+mod cell_fn;
 mod item;
 mod lane;
-mod map_fn;
 pub mod math;
 mod names;
 mod parameter;
 mod real;
 pub mod simd;
 
+pub use cell_fn::{CellFn, CellState, Place};
 pub use item::{
     Generic, Item, Kind, LAUNCH, PRELUDE, Piece, instantiate, instantiate_with, program,
 };
 pub use lane::{Lane, Mask, Num, Pick};
-pub use map_fn::MapFn;
 pub use nestar_device_macro::device;
 pub use parameter::{Address, Layout, Members, Number, Parameter, Precise};
 pub use real::{Bits, Real};

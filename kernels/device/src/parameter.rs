@@ -40,8 +40,9 @@ impl Parameter for bool {
 }
 
 impl<T: Parameter, const N: usize> Parameter for [T; N] {
-    const BYTES: usize = N * T::BYTES;
-    const ALIGNMENT: usize = T::ALIGNMENT;
+    /// As in C++, nothing takes a byte.
+    const BYTES: usize = if N == 0 { 1 } else { N * T::BYTES };
+    const ALIGNMENT: usize = if N == 0 { 1 } else { T::ALIGNMENT };
     #[inline]
     fn write(&self, to: &mut [u8]) {
         for (value, to) in self.iter().zip(to.chunks_exact_mut(T::BYTES)) {
@@ -198,7 +199,7 @@ impl<'a> Members<'a> {
 /// rounded, others stay) and for one without any.
 pub trait Precise {
     /// The same in precision `R`.
-    type In<R: Real>: Sync;
+    type In<R: Real>: Parameter + Sync;
     /// The parameters in precision `R`.
     fn precise<R: Real>(&self) -> Self::In<R>;
 }
@@ -207,5 +208,12 @@ impl Precise for f64 {
     type In<R: Real> = R;
     fn precise<R: Real>(&self) -> R {
         R::lit(*self)
+    }
+}
+
+impl<const N: usize> Precise for [f64; N] {
+    type In<R: Real> = [R; N];
+    fn precise<R: Real>(&self) -> [R; N] {
+        self.map(R::lit)
     }
 }

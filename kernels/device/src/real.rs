@@ -1,11 +1,21 @@
 //! Scalar floating numbers: `f32` and `f64`.
+use crate::cell_fn::CellState;
 use crate::lane::{Lane, Num, scalar_comparison};
+use crate::parameter::Parameter;
 use std::fmt::{Debug, Display, LowerExp};
 use std::ops::Rem;
 
 /// A scalar floating number, with the operations of which each has one defined result on CPU and GPU.
 pub trait Real:
-    Lane<Mask = bool> + PartialOrd + Rem<Output = Self> + Debug + Display + LowerExp + Default
+    Lane<Mask = bool>
+    + PartialOrd
+    + Rem<Output = Self>
+    + Debug
+    + Display
+    + LowerExp
+    + Default
+    + CellState<Self>
+    + Parameter
 {
     /// Distance from 1 to the next larger number.
     const EPSILON: Self;

@@ -5,7 +5,9 @@ use nestar_device::{Address, device};
 
 /// What criteria read of a cell; follows [`GATHER`](crate::mesh::device::GATHER).
 pub const CELL: &str = include_str!("cell.cuh");
-/// The kernel `flag`; follows [`CELL`] and the namespace `criteria` as its head lists it.
+/// Which patches the surroundings of flagged cells reach into.
+pub const SECTORS: &str = include_str!("sectors.cuh");
+/// The kernel `flag`; follows [`CELL`], [`SECTORS`] and the namespace `criteria` as its head lists it.
 pub const FLAGS: &str = include_str!("flags.cu");
 
 /// Threads of a block of the kernel `flag`, at most.

@@ -1,4 +1,4 @@
-// Flags the patches of a level: the twin of flags.rs. Follows cell.cuh and the run's criteria, which are, in namespace
+// Flags the patches of a level: the twin of flags.rs. Follows cell.cuh, sectors.cuh and the run's criteria, which are, in namespace
 // `criteria`:
 //
 //   constexpr int FIELDS                    fields of which criteria read the surroundings of a cell
@@ -20,8 +20,6 @@ RS_FN Place place(const Flags& p, int row, int x, int y, int z) {
   const int* index = p.view.index + (rs::i64)row * 4;
   return Place{p.view, p.level, PATCH * index[0] + x, PATCH * index[1] + y, PATCH * index[2] + z};
 }
-
-RS_FN void set_flag(unsigned* words, int c) { launch::atomic_or(words + c / 32, 1u << (c % 32)); }
 
 // Flags by the criteria that look at one cell.
 RS_FN void flag_own(const Flags& p, int row, unsigned* words) {
@@ -55,25 +53,6 @@ RS_FN void flag_around(const Flags& p, int row, REAL* block, unsigned* words) {
     const int at = x + GHOSTS + WIDTH * (y + GHOSTS + WIDTH * (z + GHOSTS));
     if (around(block, at, place(p, row, x, y, z), p.fault)) set_flag(words, c);
   }
-}
-
-// Which coordinates of a patch, as bits, a box of `buffer` cells to each side reaches from into the sector below (0), the
-// patch (1), and the sector above (2).
-RS_FN unsigned reaching(int side, int buffer) {
-  return side == 0 ? (1u << buffer) - 1 : side == 1 ? 0xffu : 0xffu << (PATCH - buffer) & 0xffu;
-}
-
-// Whether the surroundings of a flagged cell reach into a sector; see buffer_sectors in flags.rs.
-RS_FN bool reaches(const unsigned* words, int sector, int buffer) {
-  const unsigned columns = reaching(sector % 3, buffer) * 0x01010101u;
-  const unsigned rows = reaching(sector / 3 % 3, buffer), planes = reaching(sector / 9, buffer);
-  unsigned touched = 0;
-  for (int w = 0; w < 16; ++w) {
-    if (!(planes >> (w / 2) & 1)) continue;
-    for (int j = 0; j < 4; ++j)
-      if (rows >> (4 * (w % 2) + j) & 1) touched |= words[w] & columns & (0xffu << (8 * j));
-  }
-  return touched != 0;
 }
 
 // `words` are 16 for the flags, bit 8 j + i of plane k in two words a plane, and one for the sectors.

@@ -14,7 +14,7 @@ impl CellFlags {
 
     /// Packs the answers of `row(k, j)` for the cells i = 0..8.
     #[inline(always)]
-    pub(super) fn from_rows(row: impl Fn(usize, usize) -> [bool; PATCH]) -> Self {
+    pub fn from_rows(row: impl Fn(usize, usize) -> [bool; PATCH]) -> Self {
         Self(std::array::from_fn(|k| {
             let mut word = 0;
             for j in 0..PATCH {

@@ -3,7 +3,6 @@
 //! Everything physical is a `#[device]` function, generic over the number or the vector of numbers it works on; [`solver`]
 //! moves data for the CPU. Results do not depend on the vector width, and are exactly symmetric: exchanging axes or
 //! mirroring the input does the same to the output, bit for bit (signs of zeros apart).
-mod cell;
 pub mod eos;
 pub mod hancock;
 pub mod limiter;

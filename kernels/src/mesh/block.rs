@@ -1,5 +1,7 @@
 //! Where a cubic block of cells lies in its level.
 
+use nestar_device::{Place, Real, device};
+
 /// A cubic block of `n`^3 cells cut out of one level's index space, ghost cells included.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
@@ -41,9 +43,55 @@ impl Block {
 /// Centre of cell `i` of `cells` between two edges.
 ///
 /// Written as a weighted mean of the edges, so that mirror-image cells have bitwise mirror-image centres.
+#[device]
 #[must_use]
 pub fn cell_centre(i: i32, cells: i32, left: f64, right: f64) -> f64 {
-    let above = f64::from(2 * i + 1);
-    let below = f64::from(2 * (cells - i) - 1);
-    (above * right + below * left) / f64::from(2 * cells)
+    let above = (2 * i + 1) as f64;
+    let below = (2 * (cells - i) - 1) as f64;
+    (above * right + below * left) / ((2 * cells) as f64)
+}
+
+/// What the places of a level's cells are made of.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct LevelGeometry {
+    /// Lower edge of the domain, code length.
+    pub left: [f64; 3],
+    /// Upper edge of the domain, code length.
+    pub right: [f64; 3],
+    /// Cells of the domain on the level.
+    pub cells: [i32; 3],
+    /// The level.
+    pub level: i32,
+    /// Widths of a cell.
+    pub width: [f64; 3],
+    /// Simulation time.
+    pub time: f64,
+    /// Length of the step.
+    pub dt: f64,
+}
+
+/// The place of cell `cell` (0 to 511) of the patch with index `patch`.
+#[device]
+#[must_use]
+pub fn cell_place<R: Real>(g: &LevelGeometry, patch: [i32; 3], cell: i32) -> Place<R> {
+    let x = 8 * patch[0] + cell % 8;
+    let y = 8 * patch[1] + cell / 8 % 8;
+    let z = 8 * patch[2] + cell / 64;
+    Place {
+        centre: [
+            R::from_f64(cell_centre(x, g.cells[0], g.left[0], g.right[0])),
+            R::from_f64(cell_centre(y, g.cells[1], g.left[1], g.right[1])),
+            R::from_f64(cell_centre(z, g.cells[2], g.left[2], g.right[2])),
+        ],
+        width: [
+            R::from_f64(g.width[0]),
+            R::from_f64(g.width[1]),
+            R::from_f64(g.width[2]),
+        ],
+        index: [x, y, z],
+        level: g.level,
+        time: g.time,
+        dt: R::from_f64(g.dt),
+    }
 }

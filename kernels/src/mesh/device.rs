@@ -21,8 +21,14 @@ pub const TOTALS: &str = include_str!("totals.cu");
 pub const TRANSFER: &str = include_str!("transfer.cu");
 /// Fine-side flux registers into and out of contiguous memory.
 pub const FACES: &str = include_str!("faces.cu");
-/// Maps of one cell; what [`map_text`] gives follows.
+/// Functions of one cell; what [`function_text`] gives follows, then [`MAP`], [`REDUCE`] or [`MARK`].
+pub const CELL_FUNCTIONS: &str = include_str!("cells.cuh");
+/// Maps.
 pub const MAP: &str = include_str!("map.cu");
+/// Reductions.
+pub const REDUCE: &str = include_str!("reduce.cu");
+/// Marks; follows [`SECTORS`](crate::criteria::device::SECTORS).
+pub const MARK: &str = include_str!("mark.cu");
 /// Topology tables; needs no field.
 pub const TOPOLOGY: &str = include_str!("topology.cu");
 
@@ -31,10 +37,14 @@ pub const PATCHES_PER_BLOCK: usize = 256;
 /// Values that a block of `mesh_commit` works on.
 pub const COMMIT_PER_BLOCK: usize = 4096;
 
-/// The kernel `mesh_map` of a function.
+/// The function of a cell that kernels call.
 #[must_use]
-pub fn map_text(item: &Item) -> String {
-    format!("MESH_MAP(::{}<field::REAL>)\n", item.path())
+pub fn function_text(item: &Item) -> String {
+    format!(
+        "namespace cells {{ typedef Function<&::{}<field::REAL>> F; }}
+",
+        item.path()
+    )
 }
 
 /// What stands beyond one face, in the device's language.

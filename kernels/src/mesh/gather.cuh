@@ -28,11 +28,7 @@ template<int N> struct Store {
 
 // ---- beyond the domain
 
-// Centre of cell i of `cells` between two edges, as in block.rs.
-RS_FN double cell_centre(int i, int cells, double left, double right) {
-  const double above = 2 * i + 1, below = 2 * (cells - i) - 1;
-  return (above * right + below * left) / (double)(2 * cells);
-}
+using ::nestar_kernels::mesh::block::cell_centre;
 
 // Centre of the ghost cell `at` beyond a face of `axis`; along the face it is taken into the domain.
 RS_FN void centre_beyond(const View& v, const int* cells, const int* at, int axis, double* centre) {

@@ -8,10 +8,10 @@
 
 pub mod block;
 pub mod boundary;
-pub mod cell;
 pub mod device;
 pub mod fluxes;
 pub mod gather;
+pub mod order;
 pub mod parameters;
 pub mod prolong;
 pub mod restrict;
@@ -30,6 +30,10 @@ pub use shape::Centring;
 pub fn device_items() -> Vec<&'static nestar_device::Item> {
     let mut items = parameters::items();
     items.extend([
+        block::cell_centre::ITEM,
+        block::cell_place::ITEM,
+        order::order_key::ITEM,
+        order::sum_of_lanes::ITEM,
         prolong::limited_slope::ITEM,
         prolong::monotonic_factor::ITEM,
         prolong::unlimited_offsets::ITEM,

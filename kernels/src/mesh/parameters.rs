@@ -1,6 +1,7 @@
 //! What the kernels of the mesh take. The text of these structures is generated; `R` is the type of a field's values, or
 //! [`Number`](nestar_device::Number) where only the text knows it.
 
+use super::block::LevelGeometry;
 use nestar_device::{Address, Item, device};
 
 /// Every structure.
@@ -8,7 +9,7 @@ use nestar_device::{Address, Item, device};
 pub fn items() -> Vec<&'static Item> {
     vec![
         View, Registers, Prolong, Restrict, Share, Counts, Assign, Faces, Commit, Correct, Totals,
-        Transfer, Pieces, Map,
+        Transfer, Pieces, Cells,
     ]
 }
 
@@ -345,18 +346,44 @@ pub struct Scatter {
     pub count: i32,
 }
 
-/// Of the kernel `mesh_map`.
+/// What the kernels for functions of a cell read and write beside the functions' own parameters.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Map<R> {
-    /// The level's present bank.
-    pub level: Address<R>,
-    /// The rows, one a block.
+pub struct CellInput<R> {
+    /// Present banks of the fields that the function reads.
+    pub fields: [Address<R>; 4],
+    /// Components of each.
+    pub components: [i32; 4],
+    /// The level's rows, one a block.
     pub rows: Address<i32>,
-    /// `[row]`: set where a row changes.
+    /// Index on the level in patches, and the level, `[row][4]`.
+    pub index: Address<i32>,
+    /// First children, `[row]`.
+    pub first_child: Address<i32>,
+    /// Of the first field, `[row]`: set where a row changes.
     pub stale: Address<u8>,
-    /// The function's parameters.
-    pub values: [f64; 8],
+    /// The largest key of a value, which begins as 0.
+    pub largest: Address<u64>,
+    /// Sum of each patch, `[block]`.
+    pub sums: Address<f64>,
+    /// The patches around each that want something, `[block]`.
+    pub sectors: Address<u32>,
+    /// What the places of cells are made of.
+    pub geometry: LevelGeometry,
+    /// Cells around a marked one that count too, 0 to 8.
+    pub buffer: i32,
+    /// Whether the largest negative value is wanted.
+    pub negate: bool,
+}
+
+/// Of the kernels for functions of a cell.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Cells<R, P> {
+    /// Fields, rows and results.
+    pub input: CellInput<R>,
+    /// The function's own parameters.
+    pub given: P,
 }
 
 /// A box of a row's cells on its way between ranks.

@@ -42,9 +42,9 @@ KERNEL(mesh_sum_patches, mesh::parameters::Totals<mesh::REAL>) {
   }
   launch::barrier();
   EACH(c, COMPONENTS) {
-    const double* l = lanes + 8 * c;
-    p.sums[(rs::i64)n * COMPONENTS + c] =
-        leaf ? ((l[0] + l[1]) + (l[2] + l[3])) + ((l[4] + l[5]) + (l[6] + l[7])) : 0.0;
+    rs::arr<double, 8> of_cells;
+    for (int n = 0; n < 8; ++n) of_cells[n] = lanes[8 * c + n];
+    p.sums[(rs::i64)n * COMPONENTS + c] = leaf ? ::nestar_kernels::mesh::order::sum_of_lanes(of_cells) : 0.0;
   }
   launch::barrier();
 }

@@ -178,7 +178,7 @@ impl MeshConfig {
             };
             (0..levels).map(value).collect()
         };
-        list("flag_buffer", &self.flag_buffer)?;
+        let flag_buffer = list("flag_buffer", &self.flag_buffer)?;
         let regrid_interval = list("regrid_interval", &self.regrid_interval)?;
         for (n, criterion) in self.refine.iter().enumerate() {
             check_box(deck, n, criterion)?;
@@ -186,6 +186,7 @@ impl MeshConfig {
         Ok(MeshSettings {
             max_level: levels,
             regrid_interval,
+            flag_buffer,
         })
     }
 }

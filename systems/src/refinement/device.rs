@@ -10,7 +10,7 @@ use nestar_engine::field::device::{DevicePool, DeviceTopology, DeviceView};
 use nestar_engine::field::{Pool, Precision};
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_kernels::CELLS;
-use nestar_kernels::criteria::device::{CELL, FLAGS, FlagLevel, FlagParameters, THREADS};
+use nestar_kernels::criteria::device::{CELL, FLAGS, FlagLevel, FlagParameters, SECTORS, THREADS};
 use nestar_kernels::mesh::fault_place;
 
 /// Words of a fault, see `launch::leave_fault`.
@@ -49,7 +49,7 @@ impl DeviceCriteria {
         let limits = device.limits();
         // the flags of a block take a little more
         let in_shared = bytes + 1024 <= limits.shared_per_block as usize;
-        let source = pool.program(&text.items, &[CELL, &text.text(in_shared), FLAGS]);
+        let source = pool.program(&text.items, &[CELL, SECTORS, &text.text(in_shared), FLAGS]);
         let kernel = device.compile("criteria", &source)?.kernel("flag")?;
         let scratch = if in_shared {
             None

@@ -14,6 +14,7 @@ mod hierarchy;
 mod memory;
 mod mending;
 mod order;
+mod plugin;
 mod ranks;
 mod restart;
 mod rundir;

@@ -1,7 +1,7 @@
 //! A field on a device: its banks, its flux registers, and the engine's operations as kernels.
 
+mod cells;
 mod faces;
-mod map;
 mod operations;
 mod pieces;
 mod pool;
@@ -94,7 +94,10 @@ pub struct DevicePool {
     /// Where coarse-fine faces are corrected.
     registers: Option<DeviceRegisters>,
     kernels: Kernels,
-    maps: BTreeMap<String, Kernel>,
+    /// Kernels for functions of a cell, by their name and the function's path.
+    functions: Mutex<BTreeMap<(&'static str, String), Kernel>>,
+    /// Working space of reductions and marks.
+    words: Mutex<Option<Buffer<u64>>>,
     changes: Vec<u64>,
     staging: Mutex<Option<Staging>>,
     /// Working space of the totals, kept since memory is long in coming.
@@ -138,7 +141,8 @@ impl DevicePool {
                 .then(|| DeviceRegisters::new(device, &module, values, levels, most_rows))
                 .transpose()?,
             kernels: Kernels::of(&module)?,
-            maps: BTreeMap::new(),
+            functions: Mutex::new(BTreeMap::new()),
+            words: Mutex::new(None),
             changes: vec![0; levels],
             staging: Mutex::new(None),
             sums: Mutex::new(None),

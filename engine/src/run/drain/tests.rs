@@ -9,33 +9,16 @@ use crate::mesh::{Changes, Topology};
 use crate::step::config::MeshSettings;
 use crate::step::{Error, Simulation, regrid};
 use nestar_deck::Deck;
-use nestar_device::Real;
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::cell::CellState;
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values};
 use std::sync::{Arc, Mutex};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// One component, as functions would see it.
-#[derive(Clone, Copy)]
-struct Grain<R>(R);
-
-impl<R: Real> CellState<R> for Grain<R> {
-    fn read(row: &[R], cell: usize) -> Self {
-        Self(row[cell])
-    }
-
-    fn write(self, row: &mut [R], cell: usize) {
-        row[cell] = self.0;
-    }
-}
-
 struct Dust;
 
 impl Field for Dust {
     const NAME: &'static str = "dust";
-    type Cell<R: Real> = Grain<R>;
 }
 
 /// Values of a level that nobody takes for those of another time.
@@ -78,6 +61,7 @@ fn run<R: Element>(kind: DeviceKind, settings: &str) -> Option<(Simulation, Devi
     let mesh = MeshSettings {
         max_level: 1,
         regrid_interval: vec![1; 2],
+        flag_buffer: vec![0],
     };
     let mut sim = Simulation::new(deck, mesh).unwrap_or_else(|e| panic!("{e}"));
     let device = sim.world.resource::<ComputeDevice>().device.clone()?;

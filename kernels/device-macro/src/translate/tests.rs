@@ -1,7 +1,7 @@
 //! The translation of single constructs, and what is refused with which words and where.
 use super::*;
 use crate::code::Part;
-use crate::{map_fn, rust_side};
+use crate::{cell_fn, rust_side};
 use quote::quote;
 
 /// The text with other items as `<path>`.
@@ -307,26 +307,36 @@ fn branches_of_lanes_may_not_act() {
 
 #[test]
 fn cell_maps_are_known_by_their_signature() {
-    let is_map = |source: &str| {
+    let is_of_cell = |source: &str| {
         let f: ItemFn = syn::parse_str(source).unwrap();
-        !map_fn::implementation(&f, &quote!(rt)).is_empty()
+        !cell_fn::implementation(&f, &quote!(rt)).is_empty()
     };
-    assert!(is_map("fn f<R: Real>(s: a::S<R>, p: R) -> a::S<R> { s }"));
-    assert!(is_map("fn f<R: Lane>(s: [R; 5]) -> [R; 5] { s }"));
-    assert!(is_map(
+    assert!(is_of_cell(
+        "fn f<R: Real>(s: a::S<R>, p: R) -> a::S<R> { s }"
+    ));
+    assert!(is_of_cell("fn f<R: Lane>(s: [R; 5]) -> [R; 5] { s }"));
+    assert!(is_of_cell(
         "fn f<R: Real>(s: R, a: R, b: R, c: R, d: R, e: R, g: R, h: R, i: R) -> R { s }"
     ));
+    assert!(is_of_cell(
+        "fn f<R: Real>(s: (S<R>, [R; 2]), at: &Place<R>, p: &P<R>) -> bool { true }"
+    ));
+    assert!(is_of_cell(
+        "fn f<R: Real>(s: S<R>, at: &Place<R>, p: R) -> R { p }"
+    ));
     for source in [
+        "fn f<R: Real>(s: S<i32>) -> R { s }",
+        "fn f<R: Real>(s: S<R>, p: &P<R>, at: &Place<R>) -> R { s }",
+        "fn f<R: Real>(s: S<R>, p: &mut P<R>) -> R { s }",
         "fn f<R: Real>(s: R, a: R, b: R, c: R, d: R, e: R, g: R, h: R, i: R, j: R) -> R { s }",
         "fn f<R: Real>(s: &S<R>) -> S<R> { *s }",
         "fn f<R: Real>(s: S<R>, n: i32) -> S<R> { s }",
-        "fn f<R: Real>(s: S<R>) -> T<R> { s }",
         "fn f<R: Real>(s: S<R>) { }",
         "fn f<R: Real, const N: usize>(s: [R; N]) -> [R; N] { s }",
         "fn f(s: f64) -> f64 { s }",
         "fn f<R: Real>() -> R { 1.0 }",
     ] {
-        assert!(!is_map(source), "{source}");
+        assert!(!is_of_cell(source), "{source}");
     }
 }
 

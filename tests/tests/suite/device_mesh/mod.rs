@@ -10,10 +10,10 @@ use bevy_ecs::system::RunSystemOnce;
 use nestar::engine::device::{Device, DeviceKind};
 use nestar::engine::field::operations::restrict;
 use nestar::engine::field::{LevelRows, Pool};
-use nestar::engine::ranks::totals;
+use nestar::engine::ranks::{Columns, Reduce, totals};
 use nestar::kernels::mesh::prolong::SlopeLimiter;
 use nestar::kernels::mesh::{COARSER, OUTSIDE};
-use nestar::prelude::{Conserved, Real, ResMut, device, kinetic_energy};
+use nestar::prelude::{Conserved, Place, Real, ResMut, Resource, device, kinetic_energy};
 use nestar::snapshot::Values;
 use twins::{COMPONENTS, Case, Element, Fluid, LEVELS, Twins};
 
@@ -196,4 +196,98 @@ fn mapping<R: Element>(case: &Case, device: &Device) {
 fn maps_of_cells_are_the_same() {
     on_all(mapping::<f64>);
     on_all(mapping::<f32>);
+}
+
+/// What a function may be given: numbers in both precisions, integers, arrays.
+#[device]
+struct Reaction<R> {
+    rates: [R; 2],
+    exact: f64,
+    rounds: i32,
+}
+
+/// Gas with its scalar, at its place.
+#[device]
+#[derive(Clone, Copy)]
+struct Dyed<R: Real> {
+    gas: Conserved<R>,
+    dye: R,
+}
+
+/// Changes the scalar by everything that a function may know.
+#[device]
+fn react<R: Real>(u: Dyed<R>, at: &Place<R>, p: &Reaction<R>) -> Dyed<R> {
+    let mut v = u;
+    for n in 0..p.rounds {
+        v.dye += p.rates[(n % 2) as usize] * at.centre[0] * at.width[1] * at.dt;
+    }
+    v.dye += R::from_f64(p.exact * at.time) * R::from_i32(at.index[2] + at.level);
+    v.gas.energy = u.gas.energy + 0.01 * v.dye * v.dye;
+    v
+}
+
+/// A number of which the sum depends on the order.
+#[device]
+fn energy_of_dye<R: Real>(u: Dyed<R>, at: &Place<R>, scale: R) -> R {
+    scale * u.dye * u.gas.energy / (at.centre[1] + 1.0)
+}
+
+#[device]
+fn dye_above<R: Real>(u: Dyed<R>, p: &Reaction<R>) -> bool {
+    u.dye > p.rates[0] && u.dye < p.rates[1]
+}
+
+const REACTION: Reaction<f64> = Reaction {
+    rates: [0.55, 0.6],
+    exact: 0.1,
+    rounds: 3,
+};
+
+#[derive(Resource, Default)]
+struct Found {
+    smallest: Vec<u64>,
+    sectors: Vec<Vec<u32>>,
+}
+
+fn functions_of_cells<R: Number>(case: &Case, device: &Device) {
+    let mut twins = Twins::refined::<R>(case, device);
+    twins.each(|sim| sim.world.insert_resource(Found::default()));
+    for level in 0..twins::LEVELS {
+        if twins.topology().rows(level).is_empty() {
+            continue;
+        }
+        twins.clock(level, 0.1);
+        twins.each(|sim| {
+            let run = |rows: LevelRows, mut pool: ResMut<Pool<Fluid>>, mut found: ResMut<Found>| {
+                found
+                    .sectors
+                    .push(pool.marked::<dye_above>(&rows, 3, &REACTION));
+                pool.map_cells::<react>(&rows, &REACTION);
+                let smallest = pool.smallest::<energy_of_dye>(&rows, &[0.7]);
+                found.smallest.push(smallest.to_bits());
+            };
+            sim.world.run_system_once(run).expect("the system runs");
+            let mut columns = sim.world.resource_mut::<Columns>();
+            for reduce in [Reduce::Integral, Reduce::Largest] {
+                columns.add::<Fluid, energy_of_dye>("dye", reduce, [0.3]);
+            }
+        });
+        twins.same::<R>(level, "reacted");
+    }
+    let found = twins.sims.each_ref().map(|sim| {
+        let columns = sim.world.resource::<Columns>().values(&sim.world);
+        let columns = columns.unwrap_or_else(|e| panic!("{e}"));
+        let found = sim.world.resource::<Found>();
+        let bits = columns.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+        (found.smallest.clone(), found.sectors.clone(), bits)
+    });
+    assert_eq!(found[0], found[1]);
+    assert!(found[0].1.iter().flatten().any(|&s| s != 0));
+    assert!(found[0].2.iter().all(|&bits| f64::from_bits(bits) > 0.0));
+}
+
+#[test]
+fn functions_of_cells_are_the_same() {
+    on_all(functions_of_cells::<f64>);
+    on_all(functions_of_cells::<f32>);
 }

@@ -14,7 +14,7 @@ use nestar::engine::field::{
 use nestar::engine::mesh::{Changes, Clock, LevelClock, Levels, RefineRequests, Topology};
 use nestar::engine::step::config::MeshSettings;
 use nestar::engine::step::{check_faults, regrid};
-use nestar::kernels::hydro::{Conserved, eos};
+use nestar::kernels::hydro::eos;
 use nestar::kernels::mesh::SELF;
 use nestar::kernels::mesh::prolong::SlopeLimiter;
 use nestar_deck::Deck;
@@ -30,7 +30,6 @@ pub struct Fluid;
 
 impl Field for Fluid {
     const NAME: &'static str = "fluid";
-    type Cell<R: Real> = Conserved<R>;
 }
 
 /// What a test runs on.
@@ -121,6 +120,7 @@ impl Twins {
             let mesh = MeshSettings {
                 max_level: LEVELS - 1,
                 regrid_interval: vec![1; LEVELS],
+                flag_buffer: vec![0; LEVELS],
             };
             let mut sim = Simulation::new(case.deck::<R>(), mesh).expect("the deck is sound");
             if on_device {

@@ -1,0 +1,106 @@
+//! Numbers of the whole state, made of all cells by functions of one cell: the same bits on any number of ranks.
+
+use super::totals::sum_by_halves;
+use super::{Ranks, RanksError, Reduction};
+use crate::field::cells::LevelView;
+use crate::field::device::DeviceTopology;
+use crate::field::{CellValue, Field, Pool};
+use crate::mesh::{LevelClock, Levels, Topology};
+use bevy_ecs::prelude::*;
+use nestar_kernels::mesh::order::{order_key, value_of_key};
+
+/// How the values of cells become one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduce {
+    /// The smallest; NaN if one is NaN.
+    Smallest,
+    /// The largest; NaN if one is NaN.
+    Largest,
+    /// The sum of value times volume.
+    Integral,
+}
+
+/// One number of the whole state.
+type Column = Box<dyn Fn(&World) -> Result<f64, RanksError> + Send + Sync>;
+
+/// Columns that plugins add to `diagnostics.csv`, in the order in which they were added.
+#[derive(Resource, Default)]
+pub struct Columns(Vec<(&'static str, Column)>);
+
+impl Columns {
+    /// Adds a column: `M` of field `F` in all leaf cells, reduced.
+    pub fn add<F: Field, M: CellValue>(
+        &mut self,
+        name: &'static str,
+        reduce: Reduce,
+        parameters: M::Parameters,
+    ) where
+        M::Parameters: Send + Sync,
+    {
+        let column = move |world: &World| of_all_levels::<F, M>(world, reduce, &parameters);
+        self.0.push((name, Box::new(column)));
+    }
+
+    /// Names of the columns.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|(name, _)| *name)
+    }
+
+    /// Values of the columns. All ranks call it.
+    ///
+    /// # Errors
+    /// The device fails; another rank has failed.
+    pub fn values(&self, world: &World) -> Result<Vec<f64>, RanksError> {
+        self.0.iter().map(|(_, column)| column(world)).collect()
+    }
+}
+
+fn of_all_levels<F: Field, M: CellValue>(
+    world: &World,
+    reduce: Reduce,
+    parameters: &M::Parameters,
+) -> Result<f64, RanksError> {
+    let pool = world.resource::<Pool<F>>();
+    let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
+    let (mut sum, mut key) = (0.0, order_key(f64::NEG_INFINITY));
+    for level in 0..=topology.finest() {
+        let view = LevelView {
+            topology,
+            clock: clock_of(world, level),
+            tables: world.get_resource::<DeviceTopology>(),
+        };
+        if reduce == Reduce::Integral {
+            let sums = pool.patch_sums::<M>(&view, parameters)?;
+            sum += topology.domain.cell_volume(level) * sum_by_halves(&sums, ranks)?;
+        } else {
+            let negate = reduce == Reduce::Smallest;
+            key = key.max(pool.largest_key::<M>(&view, negate, parameters)?);
+        }
+    }
+    if reduce == Reduce::Integral {
+        return Ok(sum);
+    }
+    if !ranks.are_alone() {
+        let mut keys = [key];
+        ranks.communicator().reduce(Reduction::Max, &mut keys)?;
+        [key] = keys;
+    }
+    let value = value_of_key(key);
+    Ok(if reduce == Reduce::Smallest {
+        -value
+    } else {
+        value
+    })
+}
+
+/// The clock of a level between two steps.
+fn clock_of(world: &World, level: usize) -> LevelClock {
+    let time = world.resource::<Levels>().time(level);
+    LevelClock {
+        level,
+        time,
+        dt: 0.0,
+        end: time,
+        cell_width: world.resource::<Topology>().domain.cell_width(level),
+    }
+}

@@ -1,0 +1,189 @@
+//! `CellFn` and `CellState`: functions of one cell can be handed to a launch skeleton, and structures of numbers are states.
+use proc_macro2::{Group, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote};
+use syn::{Fields, FnArg, GenericParam, Ident, ItemFn, ItemStruct, ReturnType, Type};
+
+/// More numbers than this are a structure's job.
+const MOST_NUMBERS: usize = 8;
+
+/// A function of one cell, taken apart.
+struct Parts<'a> {
+    real: &'a Ident,
+    state: &'a Type,
+    place: bool,
+    /// What follows: a structure, or so many numbers.
+    given: Result<&'a Type, usize>,
+    result: &'a Type,
+}
+
+/// The implementation of `CellFn` for the companion of `f`, or nothing when the signature is not that of a function of a
+/// cell.
+pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
+    let Some(parts) = parts(f) else {
+        return TokenStream::new();
+    };
+    let (real, state, result) = (parts.real, parts.state, parts.result);
+    let name = &f.sig.ident;
+    let companion = format_ident!("{}", name, span = name.span());
+    let place = parts.place.then(|| quote!(at,));
+    let (parameters, arguments) = match parts.given {
+        Ok(structure) => (in_double(structure.to_token_stream(), real), quote!(p)),
+        Err(numbers) => {
+            let index = 0..numbers;
+            (quote!([f64; #numbers]), quote!(#(p[#index]),*))
+        }
+    };
+    quote! {
+        impl #runtime::CellFn for #companion {
+            type State<#real: #runtime::Real> = #state;
+            type Parameters = #parameters;
+            type Result<#real: #runtime::Real> = #result;
+            const ITEM: &'static #runtime::Item = #companion::ITEM;
+            #[inline(always)]
+            #[allow(unused_variables, reason = "a function need not take its place")]
+            fn call<#real: #runtime::Real>(
+                state: #state,
+                at: &#runtime::Place<#real>,
+                p: &<#parameters as #runtime::Precise>::In<#real>,
+            ) -> #result {
+                #name::<#real>(state, #place #arguments)
+            }
+        }
+    }
+}
+
+fn parts(f: &ItemFn) -> Option<Parts<'_>> {
+    let mut generics = f.sig.generics.params.iter();
+    let (Some(GenericParam::Type(real)), None) = (generics.next(), generics.next()) else {
+        return None;
+    };
+    let ReturnType::Type(_, result) = &f.sig.output else {
+        return None;
+    };
+    let types = f.sig.inputs.iter().map(|input| match input {
+        FnArg::Typed(typed) => Some(&*typed.ty),
+        FnArg::Receiver(_) => None,
+    });
+    let types: Vec<&Type> = types.collect::<Option<_>>()?;
+    let (state, mut rest) = types.split_first()?;
+    let real = &real.ident;
+    let by_value = matches!(state, Type::Path(_) | Type::Tuple(_) | Type::Array(_));
+    if !by_value || !mentions(state.to_token_stream(), real) {
+        return None;
+    }
+    let place = rest.first().is_some_and(|ty| is_place(ty));
+    if place {
+        rest = &rest[1..];
+    }
+    let numbers = rest.len() <= MOST_NUMBERS && rest.iter().all(|ty| is(ty, real));
+    let given = match rest {
+        _ if numbers => Err(rest.len()),
+        [one] => Ok(shared(one)?),
+        _ => return None,
+    };
+    Some(Parts {
+        real,
+        state,
+        place,
+        given,
+        result,
+    })
+}
+
+/// The type behind a shared reference.
+fn shared(ty: &Type) -> Option<&Type> {
+    match ty {
+        Type::Reference(r) if r.mutability.is_none() => Some(&r.elem),
+        _ => None,
+    }
+}
+
+fn is_place(ty: &Type) -> bool {
+    match shared(ty) {
+        Some(Type::Path(p)) => p.path.segments.last().is_some_and(|s| s.ident == "Place"),
+        _ => false,
+    }
+}
+
+fn is(ty: &Type, name: &Ident) -> bool {
+    matches!(ty, Type::Path(p) if p.path.is_ident(name))
+}
+
+/// The type with `f64` for the type parameter.
+fn in_double(tokens: TokenStream, real: &Ident) -> TokenStream {
+    let replace = |token| match token {
+        TokenTree::Ident(i) if i == *real => TokenTree::Ident(Ident::new("f64", i.span())),
+        TokenTree::Group(g) => {
+            TokenTree::Group(Group::new(g.delimiter(), in_double(g.stream(), real)))
+        }
+        other => other,
+    };
+    tokens.into_iter().map(replace).collect()
+}
+
+fn mentions(tokens: TokenStream, name: &Ident) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(i) => i == *name,
+        TokenTree::Group(g) => mentions(g.stream(), name),
+        _ => false,
+    })
+}
+
+/// The implementation of `CellState` for a structure with one type parameter; it is void where a member is no number.
+pub fn state(s: &ItemStruct, runtime: &TokenStream) -> TokenStream {
+    let mut generics = s.generics.params.iter();
+    let (Some(GenericParam::Type(real)), None, Fields::Named(fields)) =
+        (generics.next(), generics.next(), &s.fields)
+    else {
+        return TokenStream::new();
+    };
+    let (name, real) = (&s.ident, &real.ident);
+    let (parameters, arguments, _) = s.generics.split_for_impl();
+    let members = fields.named.iter().filter_map(|f| f.ident.as_ref());
+    let members: Vec<&Ident> = members.collect();
+    let types: Vec<&Type> = fields.named.iter().map(|f| &f.ty).collect();
+    let count = quote!(0 #(+ <#types as #runtime::CellState<#real>>::COUNT)*);
+    let functions = read_and_write(real, &members, &types, runtime);
+    quote! {
+        impl #parameters #runtime::CellState<#real> for #name #arguments
+        where
+            #(#types: #runtime::CellState<#real>,)*
+        {
+            const COMPONENTS: [usize; 4] = [#count, 0, 0, 0];
+            #functions
+        }
+    }
+}
+
+/// The functions of `CellState`: member by member, each from its first number on.
+fn read_and_write(
+    real: &Ident,
+    members: &[&Ident],
+    types: &[&Type],
+    runtime: &TokenStream,
+) -> TokenStream {
+    let first = |n: usize| {
+        let before = &types[..n];
+        quote!(first #(+ <#before as #runtime::CellState<#real>>::COUNT)*)
+    };
+    let firsts: Vec<TokenStream> = (0..types.len()).map(first).collect();
+    quote! {
+            #[inline(always)]
+            fn read(
+                get: &mut impl ::core::ops::FnMut(usize, usize) -> #real,
+                field: usize,
+                first: usize,
+            ) -> Self {
+                Self { #(#members: #runtime::CellState::<#real>::read(get, field, #firsts),)* }
+            }
+            #[inline(always)]
+            fn write(
+                &self,
+                set: &mut impl ::core::ops::FnMut(usize, usize, #real),
+                field: usize,
+                first: usize,
+            ) {
+                #(#runtime::CellState::<#real>::write(&self.#members, set, field, #firsts);)*
+            }
+    }
+}

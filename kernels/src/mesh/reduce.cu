@@ -1,0 +1,30 @@
+// Reductions of a function's values. Extremes do not depend on the order; sums have that of totals.cu.
+
+// The largest value, as `order_key` orders them.
+KERNEL(cells_largest, cells::F::Parameters) {
+  using namespace cells;
+  const int row = p.input.rows[launch::block()];
+  rs::u64 largest = 0;
+  EACH(cell, CELLS) {
+    const double value = (double)F::at(p, row, cell);
+    largest = rs::max(largest, ::nestar_kernels::mesh::order::order_key(p.input.negate ? -value : value));
+  }
+  launch::atomic_max(p.input.largest, largest);
+}
+
+// The sum over every leaf patch.
+KERNEL(cells_sum, cells::F::Parameters) {
+  using namespace cells;
+  SHARED double lanes[8];
+  const int row = p.input.rows[launch::block()];
+  const bool leaf = p.input.first_child[row] == mesh::LEAF;
+  EACH(lane, 8) {
+    double sum = 0.0;
+    for (int line = 0; line < CELLS / 8 && leaf; ++line) sum += (double)F::at(p, row, 8 * line + lane);
+    lanes[lane] = sum;
+  }
+  launch::barrier();
+  EACH(once, 1) p.input.sums[launch::block()] = ::nestar_kernels::mesh::order::sum_of_lanes(
+      rs::arr<double, 8>{{lanes[0], lanes[1], lanes[2], lanes[3], lanes[4], lanes[5], lanes[6], lanes[7]}});
+  launch::barrier();
+}
