@@ -122,7 +122,7 @@ impl Part {
             topology.change(level, &changes.refine, &changes.coarsen);
             times.extend([now(single); 2]);
         } else {
-            let proposal = propose(&mut self.topology, ranks, level, &changes, 1.05)?;
+            let proposal = propose(&mut self.topology, ranks, level, &changes, &[], 1.05)?;
             times.push(now(single));
             let refined = match proposal.cut {
                 true => self.refined(&proposal.octets, level + 1, finer),

@@ -1,10 +1,12 @@
 //! The order of a level step. Nothing that changes the state runs outside it.
 //!
 //! ```text
+//! Ready          the hierarchy was made or restored: what snapshots do not keep is filled, level by level
 //! advance(level, until):
 //!   while t[level] < until:
 //!     Limit        every registered limit of the level's time step; the smallest wins, synchronised with parent and child
 //!                  (Schive et al. 2018, sec. 2.1)
+//!     Split        1 Sources    split sources, half a step (Strang 1968)
 //!     Advance      1 Exchange   what plugins need of other ranks' patches
 //!                  2 Predict    kick and drift of particles
 //!                  3 Fluid      gas from the present bank to the next; a rejected step is tried again from here
@@ -13,11 +15,13 @@
 //!                  6 Couple     gas feels gravity
 //!                  7 Correct    second kick
 //!                  8 Sources    cooling, chemistry, drag, star formation, feedback
+//!     Split        1 Sources    split sources, the other half
 //!     advance(level + 1, t[level])
 //!     Synchronise  1 Restrict   covered cells take the averages of their children
 //!                  2 Correct    cells beside coarse-fine faces take the fine fluxes
 //!     Flag         1 Criteria   cells that want refinement, with their buffers
 //!     Regrid       1 Refine     nest, refine and remove patches of level + 1, fill the new ones
+//!     Aligned      1 Solve      unless t[level] = until > t[0]: work on all levels from this one on, which stand at one time
 //! ```
 //!
 //! Where several ranks share a run, the driver has the engine's own exchanges done between the schedules
@@ -53,6 +57,24 @@ sets! {
     Initialise, Initialise:
     /// The initial condition.
     State,
+}
+sets! {
+    /// Sets of the phase `Ready`.
+    Ready, Ready:
+    /// What follows from the state that snapshots keep.
+    Recompute,
+}
+sets! {
+    /// Sets of the phase `Split`.
+    Split, Split:
+    /// Source terms that are integrated over half a step before and half a step after `Advance`.
+    Sources,
+}
+sets! {
+    /// Sets of the phase `Aligned`.
+    Aligned, Aligned:
+    /// Work that takes several levels at once.
+    Solve,
 }
 sets! {
     /// Sets of the phase `Limit`.
@@ -123,5 +145,8 @@ pub fn configure(sim: &mut Simulation) {
     );
     sim.schedule(Phase::Synchronise)
         .configure_sets((Synchronise::Restrict, Synchronise::Correct).chain());
+    sim.schedule(Phase::Ready).configure_sets(Ready::Recompute);
+    sim.schedule(Phase::Split).configure_sets(Split::Sources);
+    sim.schedule(Phase::Aligned).configure_sets(Aligned::Solve);
     sim.systems_in(Regrid::Refine, regrid::refine);
 }

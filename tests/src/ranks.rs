@@ -1,11 +1,13 @@
 //! One simulation over several ranks, which are threads of the test.
 
-use crate::decks::{Deck, deck};
+use crate::decks::{BLAST, Deck, deck};
+use crate::runs::quietly_into;
 use crate::{State, Stepper};
 use nestar::Simulation;
 use nestar::engine::Error;
 use nestar::engine::ranks::{Ranks, Threads};
 use nestar::engine::run::{RunOptions, RunSummary};
+use std::path::Path;
 
 /// Ends the other ranks when the one that holds it panics.
 struct Guard(Ranks);
@@ -114,6 +116,27 @@ pub fn run_on_ranks_of(
             .map(|result| result.expect("no rank panics"))
             .collect()
     })
+}
+
+/// Runs [`BLAST`] with `settings` into `directory` on `ranks` ranks, with a snapshot at the end; `add` adds plugins.
+///
+/// # Errors
+/// As the engine's run.
+///
+/// # Panics
+/// If the deck is wrong, or a rank panics.
+pub fn run_with(
+    directory: &Path,
+    resume: bool,
+    ranks: usize,
+    settings: &[&str],
+    add: impl Fn(Simulation) -> Result<Simulation, Error> + Sync,
+) -> Result<RunSummary, Error> {
+    let settings = [&["output.final=true"], settings].concat();
+    let build = |ranks: Ranks| add(Simulation::with_ranks(deck(BLAST, &settings), ranks)?);
+    let options = (0..ranks).map(|_| quietly_into(directory, resume));
+    let mut results = run_on_ranks_of(build, options.collect());
+    results.swap_remove(0)
 }
 
 /// The state of all ranks together.

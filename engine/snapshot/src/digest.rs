@@ -20,6 +20,8 @@ const STRETCH: u64 = 1024;
 /// 2. for each level, ascending: the *encoding* of `{level, time, cell_width}`; then for each array of the level,
 ///    names ascending bytewise: the *encoding* of `{name, dtype, shape}` (`dtype` as in Zarr, e.g. `"float64"`),
 ///    and the array's elements in row-major order, little-endian.
+/// 3. for each [part](crate::Part) that the digest covers, paths ascending bytewise: the *encoding* of
+///    `{path, version, length}` and the part's bytes.
 ///
 /// The *encoding* of a JSON value is a tag byte with its content:
 /// `n` null; `t` true; `f` false; `d` any number, as the 8 little-endian bytes of its f64; `s` a string, as its length
@@ -51,6 +53,11 @@ pub fn digest(snapshot: &Snapshot) -> Result<String> {
         for array in snapshot.arrays(level.level)? {
             hash_array(&mut hasher, snapshot, level, array)?;
         }
+    }
+    for part in snapshot.parts().filter(|part| part.in_digest) {
+        let header = json!({"path": part.path, "version": part.version, "length": part.length});
+        hasher.update(&encode(&header));
+        hasher.update(&snapshot.read_part(&part.path)?);
     }
     Ok(hasher.finalize().to_hex().to_string())
 }

@@ -4,6 +4,8 @@
 //! refinement level (`level_0`, …) with its [`LevelHeader`], and in it one array per field, whose first dimension is
 //! the patch, in the same order in all arrays. Every level has the arrays [`ORIGIN`] and [`LEAF`].
 //!
+//! [`Part`]s are bytes beside the fields: the state of plugins, the components of patches.
+//!
 //! * [`SnapshotWriter`] writes one while the run goes on, alone or as one of several writers; [`Plan`] has its steps one by one.
 //! * [`Snapshot`] reads one; [`latest`] finds the newest of a run.
 //! * [`digest`] names the content in 64 hexadecimal digits, [`summary`] describes it for people.
@@ -13,6 +15,7 @@ mod digest;
 mod error;
 mod files;
 mod header;
+mod parts;
 mod queue;
 mod reader;
 mod store;
@@ -30,6 +33,7 @@ pub use header::{
     Attributes, Cosmology, DataType, FORMAT_VERSION, FieldHeader, LEAF, Level, LevelHeader, ORIGIN,
     PATCH_SIZE, Precision, Units,
 };
+pub use parts::{PART_GROUPS, Part, PartHeader};
 pub use queue::Done;
 pub use reader::{Snapshot, latest};
 pub use store::{Plan, SHARD_PATCHES};

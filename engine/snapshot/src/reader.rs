@@ -2,6 +2,7 @@
 
 use crate::files::{self, SNAPSHOTS};
 use crate::header::{FORMAT_VERSION, ORIGIN};
+use crate::parts::{PartHeader, described};
 use crate::store::{is_structural, sharding};
 use crate::zarr::Decoder;
 use crate::{Attributes, DataType, FieldHeader, LEAF, LevelHeader, Result, SnapshotError, Values};
@@ -15,6 +16,8 @@ pub struct Snapshot {
     path: PathBuf,
     attributes: Attributes,
     levels: Vec<LevelEntry>,
+    /// By ascending path, with their metadata documents.
+    pub(crate) parts: Vec<(PartHeader, Value)>,
 }
 
 /// One level: its header and its arrays, sorted by name, with their metadata documents.
@@ -167,6 +170,7 @@ impl Snapshot {
         Ok(Self {
             attributes: parse(path, attributes)?,
             levels: levels.collect::<Result<_>>()?,
+            parts: described(path, documents)?,
             path: path.to_path_buf(),
         })
     }

@@ -5,7 +5,7 @@
 
 use crate::header::{FORMAT_VERSION, LEAF, ORIGIN, PATCH_SIZE};
 use crate::zarr::{Encoder, Layout};
-use crate::{Attributes, FieldHeader, Level, Result, SnapshotError, Values, files};
+use crate::{Attributes, FieldHeader, Level, Part, Result, SnapshotError, Values, files};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,8 @@ pub struct Plan {
     documents: BTreeMap<String, Value>,
     root: Map<String, Value>,
     pub(crate) arrays: Vec<(u8, PlannedArray)>,
+    /// Shards of the parts, by file below the snapshot's directory.
+    parts: BTreeMap<PathBuf, Vec<u8>>,
 }
 
 /// Patches of a shard and of an inner chunk for a level of `patches`: shards of equal size, so that little is padded.
@@ -107,6 +109,7 @@ impl Plan {
             documents: BTreeMap::new(),
             root: root_attributes(attributes, levels)?,
             arrays: Vec::new(),
+            parts: BTreeMap::new(),
         };
         for level in levels {
             plan.add_level(level)?;
@@ -139,6 +142,26 @@ impl Plan {
             }
             self.arrays.push((header.level, array));
         }
+        Ok(())
+    }
+
+    /// Adds a part, which [`Plan::create`] stores.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Request`] for a place that the format has no room for or that is taken.
+    pub fn add_part(&mut self, part: &Part) -> Result<()> {
+        let (document, file, shard) = part.encoded()?;
+        let path = &part.header.path;
+        if let Some((parent, _)) = path.split_once('/') {
+            self.documents
+                .entry(parent.to_string())
+                .or_insert_with(|| group(Map::new()));
+        }
+        if self.documents.insert(path.clone(), document).is_some() {
+            let text = format!("there are two parts {path:?}");
+            return Err(SnapshotError::Request(text));
+        }
+        self.parts.insert(file, shard);
         Ok(())
     }
 
@@ -182,8 +205,8 @@ impl Plan {
         )))
     }
 
-    /// Creates the directories and the metadata of all arrays and levels in `directory`, which must not exist; returns
-    /// the bytes written.
+    /// Creates the directories, the metadata of all arrays and levels and the parts in `directory`, which must not exist;
+    /// returns the bytes written.
     ///
     /// # Errors
     /// [`SnapshotError::Io`].
@@ -194,6 +217,11 @@ impl Plan {
             let place = directory.join(path);
             files::create_directory(&place)?;
             bytes += files::write(&place.join("zarr.json"), document.to_string().as_bytes())?;
+        }
+        for (file, shard) in &self.parts {
+            let place = directory.join(file);
+            bytes += files::write(&place, shard)?;
+            files::sync(&place)?;
         }
         Ok(bytes)
     }

@@ -1,6 +1,6 @@
 //! A description of a snapshot for people.
 
-use crate::{FieldHeader, LEAF, LevelHeader, PATCH_SIZE, Result, Snapshot};
+use crate::{FieldHeader, LEAF, LevelHeader, PATCH_SIZE, PartHeader, Result, Snapshot};
 use std::fmt::Write;
 
 /// Patches that are in memory at a time.
@@ -15,7 +15,8 @@ struct Statistics {
 }
 
 /// A text of several lines: time, step, domain, levels with their patches and cells, and for every field with one
-/// value per cell its unit, least and greatest value and volume integral over the leaf cells (code units).
+/// value per cell its unit, least and greatest value and volume integral over the leaf cells (code units); the parts beside
+/// the fields with their versions and sizes.
 ///
 /// # Errors
 /// As [`Snapshot::read`].
@@ -54,7 +55,19 @@ pub fn summary(snapshot: &Snapshot) -> Result<String> {
             field.name
         );
     }
+    text.extend(snapshot.parts().map(described));
     Ok(text)
+}
+
+/// A line about a part.
+fn described(part: &PartHeader) -> String {
+    let PartHeader {
+        path,
+        version,
+        length,
+        ..
+    } = part;
+    format!("{path}: version {version}, {length} bytes\n")
 }
 
 /// The part of the summary that needs no field.

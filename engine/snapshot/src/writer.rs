@@ -4,7 +4,7 @@ use crate::files::{self, SNAPSHOTS};
 use crate::queue::{Done, Job, Queue, aborted};
 use crate::store::{Plan, PlannedArray};
 use crate::worker::Worker;
-use crate::{Attributes, Level, Result, SnapshotError, Values};
+use crate::{Attributes, Level, Part, Result, SnapshotError, Values};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -133,7 +133,7 @@ impl SnapshotWriter {
 
     /// Begins a writer's share of a snapshot, by level the numbers of the shards that it stores. Others store the other shards:
     /// the followers begin when the leader has begun, and the leader publishes when all writers have synced their shards. All
-    /// give the same headers; of the attributes those of the leader count.
+    /// give the same headers; attributes and parts are the leader's.
     ///
     /// # Errors
     /// As [`SnapshotWriter::begin`].
@@ -141,10 +141,12 @@ impl SnapshotWriter {
         target: &Target,
         attributes: &Attributes,
         levels: &[Level],
+        parts: &[Part],
         role: Role,
         shards: &[Range<u64>],
     ) -> Result<Self> {
-        let plan = Plan::new(attributes, levels)?;
+        let mut plan = Plan::new(attributes, levels)?;
+        parts.iter().try_for_each(|part| plan.add_part(part))?;
         Self::with_plan(target, plan, role, levels, shards)
     }
 

@@ -27,8 +27,15 @@ fn shares(folder: &Folder, levels: &[Level]) -> Vec<SnapshotWriter> {
         (Role::Follower, 3..3),
     ];
     let begin = |(role, shards)| {
-        SnapshotWriter::begin_share(&folder.target(1), &attributes(), levels, role, &[shards])
-            .unwrap()
+        SnapshotWriter::begin_share(
+            &folder.target(1),
+            &attributes(),
+            levels,
+            &[],
+            role,
+            &[shards],
+        )
+        .unwrap()
     };
     shares.into_iter().map(begin).collect()
 }

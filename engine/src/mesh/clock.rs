@@ -19,6 +19,8 @@ pub struct Clock {
     pub steps: u64,
     /// Steps since the level's latest regrid.
     pub since_regrid: u32,
+    /// Time that split sources have reached: `time`, but later after steps that were rejected.
+    pub split: f64,
 }
 
 impl Levels {
@@ -29,6 +31,7 @@ impl Levels {
             clocks: vec![
                 Clock {
                     time,
+                    split: time,
                     ..Clock::default()
                 };
                 levels
@@ -55,16 +58,25 @@ impl Levels {
 
     /// The level gets patches from its parent level: it starts at the parent's time.
     pub fn align_with_parent(&mut self, level: usize) {
-        self.clocks[level].time = self.clocks[level - 1].time;
+        let Clock { time, split, .. } = self.clocks[level - 1];
+        let clock = &mut self.clocks[level];
+        clock.time = time;
+        clock.split = clock.split.max(split);
     }
 
     /// A step of `level` of length `dt` that ends at `time` is done.
     pub(crate) fn advance(&mut self, level: usize, dt: f64, time: f64) {
         let clock = &mut self.clocks[level];
         clock.time = time;
+        clock.split = clock.split.max(time);
         clock.dt = dt;
         clock.steps += 1;
         clock.since_regrid += 1;
+    }
+
+    /// Split sources of `level` have reached `time`.
+    pub(crate) fn split(&mut self, level: usize, time: f64) {
+        self.clocks[level].split = time;
     }
 
     /// The level has been regridded.

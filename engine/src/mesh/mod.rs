@@ -1,21 +1,25 @@
 //! The hierarchy of patches: topology tables, proper nesting and its audit, the clocks of the levels.
 
 pub mod audit;
+pub(crate) mod carried;
 mod changes;
 mod clock;
 pub mod cuts;
 pub mod faces;
 pub mod hilbert;
 pub mod nesting;
+pub mod obeyed;
 pub mod patch;
 pub mod topology;
 mod work;
 
 pub use audit::{AuditError, audit};
+pub use carried::Carried;
 pub use changes::{Changes, NewRows};
 pub use clock::{Clock, LevelClock, Levels};
 pub use cuts::Cuts;
 pub use nesting::RefineRequests;
+pub use obeyed::{Cost, Observed, Pinned};
 pub use patch::{CELLS, Level, Owner, PATCH, Parent, PatchIndex, PatchRow};
 pub use topology::{Domain, Topology};
 pub use work::LevelWork;

@@ -22,6 +22,10 @@ pub struct RefineRequests {
     wished: Vec<AtomicBool>,
     /// Working space: per row, whether its children must stay.
     required: Vec<AtomicBool>,
+    /// Rows of the finer level that stay whatever the criteria say.
+    staying: Vec<u32>,
+    /// Rows of the level that get no children, ascending.
+    closed: Vec<u32>,
 }
 
 impl RefineRequests {
@@ -43,6 +47,13 @@ impl RefineRequests {
         for &row in rows {
             self.sectors[row as usize] = 0;
         }
+    }
+
+    /// Sets what the next decision about a level has to leave: own patches of the finer level that stay, and own patches of the
+    /// level that are not refined.
+    pub(crate) fn pin(&mut self, staying: Vec<u32>, mut closed: Vec<u32>) {
+        closed.sort_unstable();
+        (self.staying, self.closed) = (staying, closed);
     }
 
     /// Adds to the sectors that patch `row` asks for.
@@ -165,7 +176,8 @@ impl RefineRequests {
         let finer_exists = topology.count(level + 1) > 0;
         let may_refine = level < topology.max_level;
         let decide = |&row: &u32| {
-            let wanted = self.wanted(topology, row, finer_exists);
+            let closed = self.closed.binary_search(&row).is_ok();
+            let wanted = !closed && self.wanted(topology, row, finer_exists);
             self.pass_down(topology, row, wanted);
             match topology.is_leaf(row) {
                 true if wanted && may_refine && nestable(topology, row) => Some((row, true)),
@@ -189,10 +201,16 @@ impl RefineRequests {
         }
     }
 
-    /// Finds the patches of `level` whose children must stay because a refined child is among them or touches them.
+    /// Finds the patches of `level` whose children must stay because one of them is pinned, or a refined child is among them or
+    /// touches them.
     fn require(&self, topology: &Topology, level: usize) {
         for &row in topology.rows(level).iter().chain(topology.copies(level)) {
             set(&self.required[row as usize], false);
+        }
+        for &row in &self.staying {
+            if let Some(parent) = topology.parent(row) {
+                set(&self.required[parent as usize], true);
+            }
         }
         let fine = topology.rows(level + 1).par_iter().with_min_len(1024);
         fine.filter(|&&row| !topology.is_leaf(row))

@@ -1,4 +1,9 @@
 //! A patch as an entity: its components, all small. Cell data lives in pools of fields, never in a component.
+//!
+//! Every patch that a rank owns has [`Level`], [`PatchIndex`], [`PatchRow`] and [`Owner`], and [`Parent`] where the parent is on
+//! the same rank. Systems find patches by queries, `Query<(&Level, &PatchIndex, &PatchRow)>`, in any order: what is added up goes
+//! through the rows of [`Topology`](crate::mesh::Topology), which are in Hilbert order. Anyone may attach further components, by
+//! `Commands`; those of [`obeyed`](crate::mesh::obeyed) tell the engine something. Copies of other ranks' patches are no entities.
 
 use bevy_ecs::prelude::*;
 

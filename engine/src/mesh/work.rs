@@ -1,6 +1,6 @@
 //! How work on levels is shared.
 
-/// Work of one or more steps of levels, counted in cells.
+/// Work of one or more steps of levels, in units that are the same on all levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelWork {
     /// Of all ranks.
@@ -30,7 +30,7 @@ impl LevelWork {
     pub fn imbalance(self, ranks: usize) -> f64 {
         match self.all {
             0 => 0.0,
-            all => (self.busiest * ranks as u64) as f64 / all as f64 - 1.0,
+            all => (u128::from(self.busiest) * ranks as u128) as f64 / all as f64 - 1.0,
         }
     }
 }

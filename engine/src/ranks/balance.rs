@@ -1,21 +1,28 @@
 //! Sharing levels out: how much work octets are, and cuts that give every rank as much of it. Octets are kept whole.
 
 use super::communicator::{Communicator, RanksError, Reduction};
-use crate::mesh::{CELLS, LevelWork, Topology};
+use crate::mesh::{Cost, LevelWork, Topology};
 
-/// Work of an octet whose patches hold nothing but cells.
-const BARE: u64 = 8 * CELLS as u64;
+/// Work of an octet of patches without a [`Cost`].
+const PLAIN: u64 = 8 * Cost::ONE;
 
-/// The work of octets, by their parents' keys, in one step of their level, counted in cells: the one place that weighs.
-pub(super) fn work(octets: impl ExactSizeIterator<Item = u64>) -> Vec<u64> {
-    octets.map(|_| BARE).collect()
+/// The work of octets in one step of their level, by their parents' keys; `costs` has those that are not plain. Both ascend.
+pub(super) fn work(parents: impl Iterator<Item = u64>, costs: &[(u64, u64)]) -> Vec<u64> {
+    let mut costs = costs.iter().peekable();
+    let mut work = |key: u64| {
+        while costs.next_if(|(other, _)| *other < key).is_some() {}
+        costs
+            .next_if(|(other, _)| *other == key)
+            .map_or(PLAIN, |(_, work)| *work)
+    };
+    parents.map(&mut work).collect()
 }
 
 /// The work of a root grid of `patches` patches, which is cut by patches.
 pub(super) fn root_work(patches: u64, ranks: u64) -> LevelWork {
     LevelWork {
-        all: patches * CELLS as u64,
-        busiest: patches.div_ceil(ranks) * CELLS as u64,
+        all: patches * Cost::ONE,
+        busiest: patches.div_ceil(ranks) * Cost::ONE,
     }
 }
 
@@ -70,7 +77,8 @@ impl Starts {
 }
 
 /// Cuts `level` anew if its octets, of which this rank knows those of its `parents`, are shared out badly: if the busiest rank
-/// has more than `imbalance` times the work that whole octets allow. Whether the cuts are others now.
+/// has more than `imbalance` times the work that whole plain octets allow. `costs` is the work of octets that are not plain, by
+/// their parents' keys. Whether the cuts are others now.
 ///
 /// # Errors
 /// Another rank has failed, or the transport has.
@@ -79,10 +87,11 @@ pub(super) fn balance(
     ranks: &dyn Communicator,
     level: usize,
     parents: &[u64],
+    costs: &[(u64, u64)],
     imbalance: f64,
 ) -> Result<bool, RanksError> {
     let size = ranks.size();
-    let work = work(parents.iter().copied());
+    let work = work(parents.iter().copied(), costs);
     // by rank: work under the present cuts, then that of the parents' octets; the number of octets
     let mut sums = vec![0u64; 2 * size + 1];
     for (key, work) in parents.iter().zip(&work) {
@@ -96,7 +105,7 @@ pub(super) fn balance(
     let fresh = topology.count(level) == 0;
     topology.set_count(level, 8 * sums[2 * size] as usize);
     topology.set_work(level, LevelWork { all, busiest });
-    let best = all.div_ceil(size as u64).next_multiple_of(BARE);
+    let best = all.div_ceil(size as u64).next_multiple_of(PLAIN);
     if all == 0 || (!fresh && busiest as f64 <= imbalance * best as f64) {
         return Ok(false);
     }
@@ -111,18 +120,18 @@ pub(super) fn balance(
 
 #[cfg(test)]
 mod tests {
-    use super::{BARE, Starts};
+    use super::{PLAIN, Starts, work};
     use crate::mesh::LevelWork;
 
     #[test]
     fn equal_octets_are_cut_into_parts_that_differ_by_one() {
         let parents: Vec<u64> = (10..21).collect();
-        let work = vec![BARE; 11];
-        let starts = Starts::new(&parents, &work, 0, 11 * BARE, 4);
+        let work = vec![PLAIN; 11];
+        let starts = Starts::new(&parents, &work, 0, 11 * PLAIN, 4);
         // 11 octets, parts that begin at 0, 2.75, 5.5 and 8.25
         assert_eq!(starts.keys, [0, 12 << 3, 15 << 3, 18 << 3]);
-        assert_eq!(starts.before, [0, 2 * BARE, 5 * BARE, 8 * BARE]);
-        assert_eq!(starts.busiest(11 * BARE), 3 * BARE);
+        assert_eq!(starts.before, [0, 2 * PLAIN, 5 * PLAIN, 8 * PLAIN]);
+        assert_eq!(starts.busiest(11 * PLAIN), 3 * PLAIN);
         assert!(
             starts.keys.iter().all(|key| key % 8 == 0),
             "octets are whole"
@@ -150,10 +159,18 @@ mod tests {
     }
 
     #[test]
+    fn octets_without_a_cost_are_plain() {
+        let costs = [(1, 5), (3, 7), (4, 9), (9, 1)];
+        let expected = [PLAIN, 7, PLAIN, 1];
+        assert_eq!(work([2, 3, 5, 9].into_iter(), &costs), expected);
+        assert_eq!(work([2, 3].into_iter(), &[]), [PLAIN; 2]);
+    }
+
+    #[test]
     fn more_ranks_than_octets_leave_some_without() {
-        let starts = Starts::new(&[7], &[BARE], 0, BARE, 3);
+        let starts = Starts::new(&[7], &[PLAIN], 0, PLAIN, 3);
         assert_eq!(starts.keys, [0, 56, 56]);
-        assert_eq!(starts.busiest(BARE), BARE);
+        assert_eq!(starts.busiest(PLAIN), PLAIN);
     }
 
     #[test]

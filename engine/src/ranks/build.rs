@@ -97,7 +97,8 @@ pub(super) fn root_part(
 }
 
 /// Tells the owners of the children about `changes` of `level`'s own patches, and cuts the finer level anew where its parts
-/// differ by more than `imbalance` (the largest over the mean). Nothing is rebuilt yet, but the patches changed are marked.
+/// differ by more than `imbalance` (the largest over the mean); `costs` is the work of their octets that are not plain, by the
+/// parents' keys. Nothing is rebuilt yet, but the patches changed are marked.
 ///
 /// # Errors
 /// As [`root`].
@@ -106,12 +107,13 @@ pub fn propose(
     ranks: &dyn Communicator,
     level: usize,
     changes: &Changes,
+    costs: &[(u64, u64)],
     imbalance: f64,
 ) -> Result<Proposal, RanksError> {
     topology.mark(changes);
     let parents = parents(topology, level, changes);
     let keys: Vec<u64> = parents.iter().map(|(key, _)| *key).collect();
-    let cut = balance(topology, ranks, level + 1, &keys, imbalance)?;
+    let cut = balance(topology, ranks, level + 1, &keys, costs, imbalance)?;
     let mut messages: Vec<Message> = Vec::new();
     for (key, new) in parents {
         let peer = topology.cuts().owner(level + 1, key << 3);

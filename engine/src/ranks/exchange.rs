@@ -30,6 +30,15 @@ pub fn before(world: &mut World, phase: Phase, level: usize) -> Result<(), Ranks
             refresh_parents(world, level)?;
             send_fluxes(world, level)
         }
+        Phase::Split => refresh(world, level),
+        Phase::Ready | Phase::Aligned => {
+            let coarsest = level.saturating_sub(usize::from(phase == Phase::Ready));
+            let finest = match phase {
+                Phase::Ready => level,
+                _ => world.resource::<Topology>().finest(),
+            };
+            (coarsest..=finest).try_for_each(|level| refresh(world, level))
+        }
         Phase::Initialise | Phase::Limit | Phase::Regrid => Ok(()),
     }
 }
@@ -48,11 +57,13 @@ pub fn after(world: &mut World, phase: Phase, level: usize) -> Result<(), RanksE
         Phase::Synchronise => carry(world, &[(level, Kind::Averages)], |_, spec| averaged(spec))?,
         _ => {}
     }
-    if matches!(
-        phase,
-        Phase::Initialise | Phase::Advance | Phase::Synchronise
-    ) {
-        world.resource_mut::<Shares>().stale[level] = true;
+    let mut shares = world.resource_mut::<Shares>();
+    match phase {
+        Phase::Initialise | Phase::Ready | Phase::Split | Phase::Advance | Phase::Synchronise => {
+            shares.stale[level] = true;
+        }
+        Phase::Aligned => shares.stale[level..].fill(true),
+        Phase::Limit | Phase::Flag | Phase::Regrid => {}
     }
     Ok(())
 }

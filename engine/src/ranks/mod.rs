@@ -6,6 +6,7 @@
 pub mod alone;
 mod balance;
 pub mod build;
+mod carried;
 mod columns;
 pub mod communicator;
 pub mod exchange;

@@ -2,7 +2,7 @@
 
 use super::Ranks;
 use super::build::Shares;
-use crate::mesh::{Changes, RefineRequests, Topology};
+use crate::mesh::{Changes, Level, PatchRow, Pinned, RefineRequests, Topology};
 use crate::ranks::RanksError;
 use bevy_ecs::prelude::*;
 
@@ -11,7 +11,9 @@ use bevy_ecs::prelude::*;
 /// # Errors
 /// Another rank has failed, or the transport has.
 pub fn decide(world: &mut World, level: usize) -> Result<Changes, RanksError> {
+    let (staying, closed) = pins(world, level);
     world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
+        requests.pin(staying, closed);
         let topology = world.resource::<Topology>();
         if !topology.is_shared() {
             return Ok(requests.decide(topology, level));
@@ -40,4 +42,24 @@ pub fn decide(world: &mut World, level: usize) -> Result<Changes, RanksError> {
         }
         Ok(changes)
     })
+}
+
+/// Own patches of the level finer than `level` that stay, and own patches of `level` that are not refined.
+fn pins(world: &mut World, level: usize) -> (Vec<u32>, Vec<u32>) {
+    let (mut staying, mut closed) = (Vec::new(), Vec::new());
+    let mut patches = world.query::<(&Level, &PatchRow, &Pinned)>();
+    for (at, row, pin) in patches.iter(world) {
+        let at = usize::from(at.0);
+        if at == level + 1 && pin.stays {
+            staying.push(row.0);
+        }
+        if at == level
+            && pin
+                .finest
+                .is_some_and(|finest| usize::from(finest) <= level)
+        {
+            closed.push(row.0);
+        }
+    }
+    (staying, closed)
 }

@@ -3,11 +3,10 @@
 use super::build::{self, Proposal, Shares};
 use super::communicator::Message;
 use super::halos::{self, Arrived, Halos};
-use super::{Ranks, RanksError};
+use super::{Ranks, RanksError, carried};
 use crate::field::{FieldRegistry, patches};
 use crate::mesh::topology::shared::Octet;
 use crate::mesh::{Changes, RefineRequests, Topology};
-
 use bevy_ecs::prelude::*;
 
 /// Creates the root grid of the ranks.
@@ -38,24 +37,72 @@ pub(crate) fn apply(
     changes: &Changes,
     imbalance: f64,
 ) -> Result<(), RanksError> {
+    let before = own_octets(world.resource::<Topology>(), level + 1);
+    let proposal = propose(world, level, &before, changes, imbalance)?;
+    make(world, level, &before, changes, &proposal)
+}
+
+/// Shares the children of `level` out anew where their costs ask for it, though the patches stay the same. Where no plugin has
+/// registered costs this does nothing.
+///
+/// # Errors
+/// As [`apply`].
+pub(crate) fn rebalance(world: &mut World, level: usize, imbalance: f64) -> Result<(), RanksError> {
+    if !world.resource::<Topology>().is_shared() || !carried::has_costs(world) {
+        return Ok(());
+    }
+    let before = own_octets(world.resource::<Topology>(), level + 1);
+    let none = Changes::default();
+    let proposal = propose(world, level, &before, &none, imbalance)?;
+    match proposal.cut {
+        true => make(world, level, &before, &none, &proposal),
+        false => Ok(()),
+    }
+}
+
+fn propose(
+    world: &mut World,
+    level: usize,
+    before: &[Octet],
+    changes: &Changes,
+    imbalance: f64,
+) -> Result<Proposal, RanksError> {
+    let costs = carried::costs(world, level, before, changes)?;
     let ranks = world.resource::<Ranks>().clone();
-    let communicator = ranks.communicator();
-    let fine = level + 1;
-    let mut topology = world.resource_mut::<Topology>();
-    let before: Vec<Octet> = own_octets(&topology, fine);
-    let proposal = build::propose(&mut topology, communicator, level, changes, imbalance)?;
+    let topology = &mut *world.resource_mut::<Topology>();
+    build::propose(
+        topology,
+        ranks.communicator(),
+        level,
+        changes,
+        &costs,
+        imbalance,
+    )
+}
+
+/// Makes the children of `level` what was proposed; `before` are the own octets so far.
+fn make(
+    world: &mut World,
+    level: usize,
+    before: &[Octet],
+    changes: &Changes,
+    proposal: &Proposal,
+) -> Result<(), RanksError> {
+    let (ranks, fine) = (world.resource::<Ranks>().clone(), level + 1);
+    let components = carried::carry(world, level, before, changes)?;
     let moved = match proposal.cut {
-        true => Some(move_octets(world, fine, &before)?),
+        true => Some(move_octets(world, fine, before)?),
         false => None,
     };
     let octets = moved.as_ref().map_or(&[][..], |moved| &moved.octets);
     let refined: Vec<(u64, u8)> = octets.iter().map(|o| (o.key, o.refined)).collect();
-    rebuild(world, &ranks, level, &proposal, &refined)?;
+    rebuild(world, &ranks, level, proposal, &refined)?;
     for entity in world.resource_mut::<Topology>().take_orphans() {
         world.despawn(entity);
     }
-    let rows = new_rows(world.resource::<Topology>(), fine, &proposal);
+    let rows = new_rows(world.resource::<Topology>(), fine, proposal);
     patches::enter(world, fine, rows);
+    carried::attach(world, fine, &components)?;
     if proposal.cut {
         patches::renew_parents(world, fine);
         patches::renew_parents(world, fine + 1);

@@ -134,6 +134,7 @@ impl Part {
             &self.ranks,
             step.level,
             &changes,
+            &[],
             self.imbalance,
         )
         .unwrap();

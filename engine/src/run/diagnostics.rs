@@ -2,15 +2,14 @@
 
 use super::Progress;
 use super::restart::Restored;
+use super::series::Series;
 use crate::field::FieldRegistry;
 use crate::mesh::{LevelWork, Topology};
 use crate::ranks::{self, Columns, Ranks, skipped_corrections};
 use crate::step::agreement::agreed;
 use crate::step::{Error, Phase, RunCounters, Simulation};
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Name of the file in the run's directory.
 const FILE: &str = "diagnostics.csv";
@@ -18,8 +17,7 @@ const FILE: &str = "diagnostics.csv";
 /// The open file and what drifts are measured against.
 pub struct Diagnostics {
     /// None on ranks but the first.
-    file: Option<File>,
-    path: PathBuf,
+    series: Option<Series>,
     /// Conserved totals at the start of the simulation, component by component.
     pub initial: Vec<f64>,
     /// Work up to the row before.
@@ -36,20 +34,19 @@ impl Diagnostics {
         directory: &Path,
         restored: Option<&Restored>,
     ) -> Result<Self, Error> {
-        let path = directory.join(FILE);
         let ranks = sim.world.resource::<Ranks>();
-        let file = match ranks.rank() {
-            0 => open(sim, directory, &path, restored).map(Some),
+        let step = restored.map(|restored| restored.step);
+        let series = match ranks.rank() {
+            0 => Series::open(directory, FILE, &header(sim), step).map(Some),
             _ => Ok(None),
         };
-        let file = agreed(ranks, file)?;
+        let series = agreed(ranks, series)?;
         let initial = match restored {
             Some(restored) => restored.initial_totals.clone(),
             None => totals(sim)?,
         };
         Ok(Self {
-            file,
-            path,
+            series,
             initial,
             work: sim.world.resource::<RunCounters>().work,
         })
@@ -115,32 +112,11 @@ impl Diagnostics {
     /// # Errors
     /// The file cannot be written.
     pub fn append(&mut self, row: &str) -> Result<(), Error> {
-        let Some(file) = &mut self.file else {
-            return Ok(());
-        };
-        let written = file.write_all(row.as_bytes()).and_then(|()| file.flush());
-        written.map_err(Error::file("cannot write", &self.path))
+        match &mut self.series {
+            Some(series) => series.append(row),
+            None => Ok(()),
+        }
     }
-}
-
-/// Creates the file with the rows up to the restored step.
-fn open(
-    sim: &Simulation,
-    directory: &Path,
-    path: &Path,
-    restored: Option<&Restored>,
-) -> Result<File, Error> {
-    let header = header(sim);
-    let kept = match restored {
-        Some(r) => kept_rows(path, &header, r.step)?,
-        None => String::new(),
-    };
-    let beside = directory.join(format!(".{FILE}.partial"));
-    std::fs::write(&beside, format!("{header}\n{kept}"))
-        .map_err(Error::file("cannot write", &beside))?;
-    std::fs::rename(&beside, path).map_err(Error::file("cannot write", path))?;
-    let file = OpenOptions::new().append(true).open(path);
-    file.map_err(Error::file("cannot write", path))
 }
 
 /// Totals of all fields that have them, component by component.
@@ -178,32 +154,6 @@ fn header(sim: &Simulation) -> String {
         .extend(Phase::ALL.map(|phase| format!("seconds_{}", format!("{phase:?}").to_lowercase())));
     names.push("seconds_output".into());
     names.join(",")
-}
-
-/// The rows of an earlier run up to `step`. If its columns were others, that file is kept under another name.
-fn kept_rows(path: &Path, header: &str, step: u64) -> Result<String, Error> {
-    let Ok(text) = std::fs::read_to_string(path) else {
-        return Ok(String::new());
-    };
-    let mut lines = text.lines();
-    if lines.next() != Some(header) {
-        let name = |n: u32| path.with_file_name(format!("diagnostics.{n}.csv"));
-        let free = (1..)
-            .map(name)
-            .find(|path| !path.exists())
-            .unwrap_or_else(|| name(0));
-        std::fs::rename(path, &free).map_err(Error::file("cannot rename", path))?;
-        return Ok(String::new());
-    }
-    // a row that a kill cut short has fewer columns
-    let columns = header.split(',').count();
-    let whole = |line: &str| line.split(',').count() == columns;
-    let number = |line: &str| {
-        let first = line.split(',').next().filter(|_| whole(line));
-        first.and_then(|n| n.parse::<u64>().ok())
-    };
-    let kept = lines.take_while(|line| number(line).is_some_and(|n| n <= step));
-    Ok(kept.map(|line| format!("{line}\n")).collect())
 }
 
 /// Resident memory of this process in bytes; 0 where the system does not say.

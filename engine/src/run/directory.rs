@@ -125,10 +125,15 @@ pub fn set_aside(directory: &Path) -> Result<Option<PathBuf>, Error> {
 
 /// Whether a run writes a file of this name; `snapshots` is a run's if there are snapshots in it.
 fn belongs_to_a_run(name: &str, has_snapshots: bool) -> bool {
-    let numbered = name
-        .strip_prefix("diagnostics.")
-        .and_then(|rest| rest.strip_suffix(".csv"));
-    ["run.toml", "provenance.json", "diagnostics.csv", "run.log"].contains(&name)
-        || numbered.is_some_and(|n| n.parse::<u32>().is_ok())
+    let series = name.strip_suffix(".csv").and_then(|name| {
+        let names = ["diagnostics", "observed"].into_iter();
+        names.filter_map(|series| name.strip_prefix(series)).next()
+    });
+    let numbered = |n: &str| {
+        n.strip_prefix('.')
+            .is_some_and(|n| n.parse::<u32>().is_ok())
+    };
+    ["run.toml", "provenance.json", "run.log"].contains(&name)
+        || series.is_some_and(|n| n.is_empty() || numbered(n))
         || (name == "snapshots" && has_snapshots)
 }

@@ -7,10 +7,13 @@ mod drain;
 mod headers;
 mod layout;
 pub mod lock;
+mod observed;
 pub mod output;
+mod parts;
 pub mod provenance;
 pub mod restart;
 mod same;
+mod series;
 mod shares;
 mod state;
 mod votes;
@@ -24,6 +27,7 @@ use crate::step::memory::{MemoryGuard, Shortage};
 use crate::step::{Error, RunCounters, Simulation, StepReport};
 use diagnostics::{Diagnostics, resident_bytes};
 use lock::DirectoryLock;
+use observed::Observations;
 use output::Output;
 use provenance::Roster;
 use std::path::{Path, PathBuf};
@@ -134,6 +138,7 @@ impl Simulation {
         let restored = restored.as_ref();
         let mut output = Output::new(self, &directory, &options.build, &roster, restored)?;
         let mut diagnostics = Diagnostics::open(self, &directory, restored)?;
+        let observations = Observations::open(self, &directory, restored)?;
         if restored.is_none() && self.settings.output.initial {
             output.snapshot(self, &diagnostics)?;
         }
@@ -141,6 +146,7 @@ impl Simulation {
         let mut course = Course {
             output: &mut output,
             diagnostics: &mut diagnostics,
+            observations,
             begin,
             start: Instant::now(),
             in_process: roster.in_process,
@@ -305,6 +311,7 @@ impl Simulation {
 struct Course<'a> {
     output: &'a mut Output,
     diagnostics: &'a mut Diagnostics,
+    observations: Observations,
     /// Simulation time at which this process began.
     begin: f64,
     start: Instant,
@@ -313,7 +320,7 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
-    /// Writes the row of a root step. All ranks call this; whether it could be written is for the next vote.
+    /// Writes the rows of a root step. All ranks call this; whether it could be written is for the next vote.
     fn row(&mut self, sim: &Simulation, progress: &Progress) -> Result<(), Error> {
         // ranks that are threads of one process share its memory
         let own = resident_bytes() / self.in_process.max(1);
@@ -322,6 +329,8 @@ impl Course<'_> {
         let row = self.diagnostics.row(sim, progress, memory, seconds)?;
         let appended = self.diagnostics.append(&row);
         self.output.note(appended);
+        let observed = self.observations.append(sim, progress)?;
+        self.output.note(observed);
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use super::diagnostics::Diagnostics;
 use super::drain::{self, Departure, Drain, Sink};
 use super::headers::{attributes, levels};
 use super::layout::Layout;
+use super::parts;
 use super::provenance::{self, BuildInfo, Roster, write_whole};
 use super::restart::Restored;
 use super::shares::{self, Share};
@@ -238,19 +239,26 @@ impl Output {
         let layout = Layout::gather(&sim.world)?;
         let attributes = attributes(sim, diagnostics, &layout)?;
         let levels = levels(sim, fields);
-        let parts = shares::parts(&layout);
-        let sent = self.agree(shares::sent(sim, fields, &parts))?;
-        let received = shares::exchanged(sim, fields, &layout, &parts, sent)?;
+        let parts = parts::parts(&sim.world, &layout)?;
+        let own = shares::parts(&layout);
+        let sent = self.agree(shares::sent(sim, fields, &own))?;
+        let received = shares::exchanged(sim, fields, &layout, &own, sent)?;
         let target = store::Target {
             directory: self.directory.clone(),
             number: self.number,
             replace: false,
             queue_bytes: queue_bytes(sim, fields, shares::bytes(&received)),
         };
-        let (role, shards) = (shares::role(&self.ranks), shares::shards(&parts));
+        let (role, shards) = (shares::role(&self.ranks), shares::shards(&own));
         let begin = || {
-            let begun =
-                store::SnapshotWriter::begin_share(&target, &attributes, &levels, role, &shards);
+            let begun = store::SnapshotWriter::begin_share(
+                &target,
+                &attributes,
+                &levels,
+                &parts,
+                role,
+                &shards,
+            );
             begun.map_err(snapshot_error)
         };
         // the others find the directories there
@@ -263,7 +271,7 @@ impl Output {
             None => begin(),
         };
         self.stopper = writer.as_ref().ok().map(store::SnapshotWriter::stopper);
-        Ok(writer.map(|writer| Share::new(writer, parts, received)))
+        Ok(writer.map(|writer| Share::new(writer, own, received)))
     }
 
     fn send(

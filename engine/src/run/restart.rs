@@ -2,6 +2,7 @@
 
 use super::changes::changes;
 use super::layout::Layout;
+use super::parts;
 use super::state::{State, from_hex, restore_clocks, restore_rest};
 use crate::field::{FieldOperations, FieldRegistry};
 use crate::mesh::{Changes, Topology};
@@ -83,7 +84,9 @@ fn restore_from(
         (0..=finest).try_for_each(|level| load_level(sim, &snapshot, &layout, level))
     });
     got(ranks, path, loaded)?;
+    got(ranks, path, parts::restore(sim, &snapshot, &layout))?;
     restore_rest(sim, &state, &layout);
+    sim.driver.complete(&mut sim.world)?;
     let initial_totals = state.initial_totals.iter().map(|t| from_hex(t));
     let initial_totals = got(ranks, path, initial_totals.collect())?;
     let step = snapshot.attributes().step;
@@ -109,6 +112,7 @@ fn open(sim: &mut Simulation, path: &Path) -> Result<(Snapshot, State), Error> {
         ))
     })?;
     check_state(sim, &snapshot, &state)?;
+    parts::check(sim, &snapshot)?;
     restore_clocks(sim, &state)?;
     Ok((snapshot, state))
 }

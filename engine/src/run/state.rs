@@ -29,6 +29,9 @@ pub(super) struct ClockState {
     dt: String,
     steps: u64,
     since_regrid: u32,
+    /// Where split sources are ahead of the level: the time that they have reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    split: Option<String>,
 }
 
 fn hex(value: f64) -> String {
@@ -63,6 +66,7 @@ pub(super) fn state(
             dt: hex(clock.dt),
             steps: clock.steps,
             since_regrid: clock.since_regrid,
+            split: (clock.split != clock.time).then(|| hex(clock.split)),
         }
     };
     let state = State {
@@ -117,11 +121,13 @@ fn wishes(world: &World, layout: &Layout) -> Result<Vec<Vec<u32>>, Error> {
 pub(super) fn restore_clocks(sim: &mut Simulation, state: &State) -> Result<(), Error> {
     for (level, clock) in state.clocks.iter().enumerate().take(sim.levels()) {
         let (time, dt) = (from_hex(&clock.time)?, from_hex(&clock.dt)?);
+        let split = clock.split.as_deref().map_or(Ok(time), from_hex)?;
         let clock = Clock {
             time,
             dt,
             steps: clock.steps,
             since_regrid: clock.since_regrid,
+            split,
         };
         sim.world.resource_mut::<Levels>().set(level, clock);
     }

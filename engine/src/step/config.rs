@@ -251,6 +251,9 @@ pub struct RunConfig {
     /// beyond it patches move between the ranks.
     #[schemars(range(min = 1.0))]
     pub imbalance: f64,
+    /// States of plugins and components of patches that a restart does not take from the snapshot: what no plugin keeps any more
+    /// is dropped, what others keep begins as they make it.
+    pub reset_states: Vec<String>,
 }
 
 impl Default for RunConfig {
@@ -263,6 +266,7 @@ impl Default for RunConfig {
             memory_limit: 0,
             out_of_memory: OutOfMemory::Stop,
             imbalance: 1.05,
+            reset_states: Vec::new(),
         }
     }
 }

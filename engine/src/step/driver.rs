@@ -3,8 +3,8 @@
 use super::config::TimeSettings;
 use super::limits::{ChosenStep, LevelSteps, clipped, synchronised};
 use super::memory::MemoryGuard;
-use super::{Error, Phase, Schedules, StepLimits, check_faults};
-use crate::mesh::{CELLS, LevelClock, LevelWork, Levels, RefineRequests, Topology, audit};
+use super::{Error, Phase, RunCounters, Schedules, StepLimits, check_faults};
+use crate::mesh::{CELLS, LevelClock, Levels, RefineRequests, Topology, audit};
 use crate::ranks::{Ranks, exchange};
 use bevy_ecs::prelude::*;
 use std::time::Instant;
@@ -23,25 +23,6 @@ pub fn step_stands(verdict: Res<StepVerdict>) -> bool {
     verdict.rejected.is_none()
 }
 
-/// Counters of a run.
-#[derive(Resource, Clone, Debug, Default)]
-pub struct RunCounters {
-    /// Cells advanced on all ranks, every level's steps counted.
-    pub cell_updates: u64,
-    /// Work of all steps, as the ranks share it.
-    pub work: LevelWork,
-    /// Steps of all levels.
-    pub level_steps: u64,
-    /// Regrids of all levels.
-    pub regrids: u64,
-    /// Steps taken again with a smaller length.
-    pub retried_steps: u64,
-    /// Cells mended with first-order fluxes, on all ranks.
-    pub mended_cells: u64,
-    /// Wall seconds per phase, in the order of [`Phase::ALL`].
-    pub seconds: [f64; 6],
-}
-
 /// What a root step did.
 #[derive(Clone, Copy, Debug)]
 pub struct StepReport {
@@ -49,6 +30,15 @@ pub struct StepReport {
     pub dt: f64,
     /// What set it.
     pub limiter: &'static str,
+}
+
+/// From when to when systems work on a level.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    pub begin: f64,
+    pub dt: f64,
+    /// Exactly the time that is met, where one is.
+    pub end: f64,
 }
 
 /// Settings of the recursion.
@@ -94,25 +84,25 @@ impl Driver {
         level: usize,
         dt: f64,
     ) -> Result<(), Error> {
-        let end = world.resource::<Levels>().time(level) + dt;
-        self.run_until(world, phase, level, dt, end)
+        let begin = world.resource::<Levels>().time(level);
+        let end = begin + dt;
+        self.run_until(world, phase, level, Span { begin, dt, end })
     }
 
-    /// Runs the schedule of `phase` for a step of `level` that ends at `end`.
-    fn run_until(
+    /// Runs the schedule of `phase` for a step of `level`.
+    pub(super) fn run_until(
         &mut self,
         world: &mut World,
         phase: Phase,
         level: usize,
-        dt: f64,
-        end: f64,
+        step: Span,
     ) -> Result<(), Error> {
         let start = Instant::now();
-        let time = world.resource::<Levels>().time(level);
+        let Span { begin, dt, end } = step;
         let cell_width = world.resource::<Topology>().domain.cell_width(level);
         *world.resource_mut::<LevelClock>() = LevelClock {
             level,
-            time,
+            time: begin,
             dt,
             end,
             cell_width,
@@ -122,7 +112,9 @@ impl Driver {
         let met = check_faults(world);
         match phase {
             // a mistake in the deck is told once; systems that make the initial state do not meet those of other ranks
-            Phase::Initialise => super::agreement::agreed(world.resource::<Ranks>(), met)?,
+            Phase::Initialise | Phase::Ready => {
+                super::agreement::agreed(world.resource::<Ranks>(), met)?
+            }
             _ => met?,
         }
         exchange::after(world, phase, level)?;
@@ -143,6 +135,7 @@ impl Driver {
         self.dictated = self.dictate(world, until)?;
         let chosen = self.choose(world, 0, until)?;
         let taken = self.step(world, 0, until, chosen)?;
+        self.align(world, 0)?;
         Ok(StepReport {
             dt: taken.dt,
             limiter: taken.limiter,
@@ -153,6 +146,10 @@ impl Driver {
         while world.resource::<Levels>().time(level) < until {
             let chosen = self.choose(world, level, until)?;
             self.step(world, level, until, chosen)?;
+            // a level that has met the coarser one is aligned with it later
+            if world.resource::<Levels>().time(level) < until {
+                self.align(world, level)?;
+            }
         }
         Ok(())
     }
@@ -193,8 +190,8 @@ impl Driver {
         Ok(taken)
     }
 
-    /// Runs the phase `Advance`, with a smaller step as long as the result is unphysical; returns the step that stands and
-    /// the time at its end.
+    /// Takes a step of `level`, a smaller one as long as the result is unphysical; returns the step that stands and the time
+    /// at its end.
     fn try_step(
         &mut self,
         world: &mut World,
@@ -215,9 +212,8 @@ impl Driver {
                     dt,
                 });
             }
-            world.resource_mut::<StepVerdict>().rejected = None;
-            self.run_until(world, Phase::Advance, level, step.dt, end)?;
-            if world.resource::<StepVerdict>().rejected.is_none() {
+            let (begin, dt) = (time, step.dt);
+            if self.attempt(world, level, Span { begin, dt, end })? {
                 return Ok((step, end));
             }
             world.resource_mut::<RunCounters>().retried_steps += 1;

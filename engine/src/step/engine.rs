@@ -5,9 +5,10 @@ mod checks;
 use super::config::{MeshSettings, PrecisionChoice, TimeSettings};
 use super::driver::DriverSettings;
 use super::memory::{self, MemoryGuard, Sharers};
+use super::state::{PluginState, StateRegistry};
 use super::{
-    Driver, Error, Fault, Phase, RunCounters, RunFacts, Schedules, Settings, StepLimits, StepSet,
-    StepVerdict, Synchronise, check_faults, regrid,
+    AlignedLevels, Driver, Error, Fault, Phase, RunCounters, RunFacts, Schedules, Settings,
+    StepLimits, StepSet, StepVerdict, Synchronise, check_faults, regrid,
 };
 use crate::device::ComputeDevice;
 use crate::field::TypedPool;
@@ -17,7 +18,10 @@ use crate::field::{
     Beyond, Correct, Element, FaultBox, Field, FieldRegistry, FieldSpec, Pool, Precision, Restrict,
     Storage,
 };
-use crate::mesh::{Changes, Domain, LevelClock, Levels, NewRows, RefineRequests, Topology, audit};
+use crate::mesh::carried::CarriedComponents;
+use crate::mesh::{
+    Carried, Changes, Domain, LevelClock, Levels, NewRows, RefineRequests, Topology, audit,
+};
 use crate::ranks::{Columns, Halos, Ranks, Shares};
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::IntoScheduleConfigs;
@@ -177,6 +181,21 @@ impl Simulation {
         Ok(Pool::new(spec, storage, levels))
     }
 
+    /// Lets the component `C` go with its patches to other ranks, into snapshots and back at a restart.
+    pub fn carried<C: Carried>(&mut self) {
+        self.world.resource_mut::<CarriedComponents>().add::<C>();
+    }
+
+    /// Makes `state` a resource that every snapshot keeps under `name` (letters, digits and `_`), and a restart restores.
+    ///
+    /// # Errors
+    /// Another plugin has the name, or the name does not fit.
+    pub fn state<S: PluginState>(&mut self, name: &str, state: S) -> Result<(), Error> {
+        self.world.resource_mut::<StateRegistry>().add::<S>(name)?;
+        self.world.insert_resource(state);
+        Ok(())
+    }
+
     /// Checks that the deck is used up and that the order of all systems is defined.
     ///
     /// # Errors
@@ -214,6 +233,7 @@ impl Simulation {
             self.driver
                 .run_phase(&mut self.world, Phase::Synchronise, level, 0.0)?;
         }
+        self.driver.complete(&mut self.world)?;
         self.world.insert_resource(RunCounters::default());
         Ok(())
     }
@@ -305,6 +325,7 @@ fn empty_world(
     world.insert_resource(Topology::new(domain, settings.mesh.max_level));
     world.insert_resource(Levels::new(levels, 0.0));
     world.insert_resource(LevelClock::default());
+    world.insert_resource(AlignedLevels::default());
     world.insert_resource(StepLimits::default());
     world.insert_resource(StepVerdict::default());
     world.insert_resource(RunCounters::default());
@@ -314,6 +335,8 @@ fn empty_world(
     world.insert_resource(SkippedCorrections::default());
     world.insert_resource(Columns::default());
     world.insert_resource(RunFacts::default());
+    world.insert_resource(StateRegistry::default());
+    world.insert_resource(CarriedComponents::default());
     world.insert_resource(MemoryGuard::default());
     world.insert_resource(Fault::default());
     world.insert_resource(FaultBox::default());

@@ -4,6 +4,7 @@ use super::memory::{self, MemoryGuard, Verdict};
 use super::{Error, Fault, Settings};
 use crate::field::FieldRegistry;
 use crate::field::patches::enter;
+use crate::mesh::carried::{CarriedComponents, CarriedValues};
 use crate::mesh::{Changes, LevelClock, Topology};
 use crate::ranks::{self, Ranks};
 use bevy_ecs::prelude::*;
@@ -26,6 +27,7 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
         let applied = ranks::regrid::apply(world, level, changes, imbalance);
         return report(world, applied);
     }
+    let inherited = inherited(world, &changes.refine);
     let topology = world.resource::<Topology>();
     let coarsened = changes.coarsen.iter();
     let children = coarsened.filter_map(|&row| topology.first_child(row));
@@ -37,6 +39,27 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
         world.despawn(entity);
     }
     enter(world, level + 1, created);
+    let child = |world: &World, place: u64| {
+        let topology = world.resource::<Topology>();
+        let first = topology.first_child((place >> 3) as u32)?;
+        Some(topology.entity(first + (place & 7) as u32))
+    };
+    let attached = inherited.attach(world, child).map_err(Error::Setup);
+    report(world, attached);
+}
+
+/// What the children of `parents` get of their components, by eight times the parent's row and the child's number.
+fn inherited(world: &World, parents: &[u32]) -> CarriedValues {
+    if world.resource::<CarriedComponents>().kinds().is_empty() {
+        return CarriedValues::default();
+    }
+    let topology = world.resource::<Topology>();
+    let children = |&row: &u32| {
+        let parent = topology.entity(row);
+        (0..8).map(move |child| (u64::from(row) << 3 | child, parent))
+    };
+    let children: Vec<_> = parents.iter().flat_map(children).collect();
+    CarriedValues::of(world, &children, true)
 }
 
 /// Leaves an error where the run finds it.
@@ -57,7 +80,8 @@ pub fn refine(world: &mut World) {
 
 fn try_refine(world: &mut World, level: usize) -> Result<(), Error> {
     let Some(changes) = changes(world, level, |_| ())? else {
-        return Ok(());
+        let imbalance = world.resource::<Settings>().run.imbalance;
+        return Ok(ranks::regrid::rebalance(world, level, imbalance)?);
     };
     let changes = match changes {
         Ok(changes) => changes,

@@ -11,8 +11,15 @@ use bevy_ecs::system::ScheduleSystem;
 pub enum Phase {
     /// Fills new patches from the initial condition.
     Initialise,
+    /// Completes a hierarchy that was made or restored, level by level from the coarsest: fills what snapshots do not keep. What
+    /// they keep it leaves alone, so that a run goes on after a restart as it would have without one.
+    Ready,
     /// Proposes the time step of a level.
     Limit,
+    /// Advances the split sources of a level by half a step, once before and once after `Advance`, while the clock of the level
+    /// says from when to when (Strang 1968). Sources change the state that the step begins with: they are not taken back where
+    /// the step is rejected, but the smaller step then finds them ahead and waits for its own time to pass theirs.
+    Split,
     /// Advances a level by one step.
     Advance,
     /// Brings a level into line with the finer one that has reached its time.
@@ -21,18 +28,26 @@ pub enum Phase {
     Flag,
     /// Changes the patches of the next finer level.
     Regrid,
+    /// Works on all levels that stand at one time, once for each such time: a level, all finer ones, and no coarser one. They are
+    /// synchronised and regridded. Not before the first step, where `Ready` runs.
+    Aligned,
 }
 
 impl Phase {
     /// All phases.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
         Self::Initialise,
+        Self::Ready,
         Self::Limit,
+        Self::Split,
         Self::Advance,
         Self::Synchronise,
         Self::Flag,
         Self::Regrid,
+        Self::Aligned,
     ];
+    /// How many there are.
+    pub const COUNT: usize = Self::ALL.len();
 }
 
 /// A set of one phase; the order of a phase's sets stands in one place.
@@ -67,7 +82,7 @@ struct Batch {
 
 /// The schedules of all phases.
 pub struct Schedules {
-    schedules: [Schedule; 6],
+    schedules: [Schedule; Phase::COUNT],
     batches: Vec<Batch>,
 }
 
@@ -96,6 +111,12 @@ impl Schedules {
     /// The schedule of `phase`.
     pub fn get(&mut self, phase: Phase) -> &mut Schedule {
         &mut self.schedules[phase as usize]
+    }
+
+    /// Whether no system belongs to `phase`.
+    #[must_use]
+    pub fn is_empty(&self, phase: Phase) -> bool {
+        self.schedules[phase as usize].systems_len() == 0
     }
 
     /// Adds systems to a set, behind those that were added to it before.

@@ -6,7 +6,7 @@
 use super::{MISSING, Topology};
 use crate::mesh::cuts::RootCurve;
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
-use crate::mesh::{CELLS, Changes, Cuts, LevelWork};
+use crate::mesh::{Changes, Cost, Cuts, LevelWork};
 use bevy_ecs::prelude::*;
 use std::sync::Arc;
 
@@ -125,7 +125,7 @@ impl Topology {
         let level_of = |sharing: &Sharing| sharing.levels.get(level).map(|level| level.work);
         match &self.sharing {
             None => {
-                let all = (self.rows(level).len() * CELLS) as u64;
+                let all = self.rows(level).len() as u64 * Cost::ONE;
                 LevelWork { all, busiest: all }
             }
             Some(sharing) => level_of(sharing).unwrap_or_default(),

@@ -45,7 +45,7 @@ fn build(whole: &Topology, ranks: &Threads) -> (Topology, Shares) {
                 .collect(),
             coarsen: Vec::new(),
         };
-        let proposal = propose(&mut topology, ranks, level, &changes, 0.0).unwrap();
+        let proposal = propose(&mut topology, ranks, level, &changes, &[], 0.0).unwrap();
         rebuild(&mut topology, ranks, &mut shares, level, &proposal, &[]).unwrap();
     }
     (topology, shares)

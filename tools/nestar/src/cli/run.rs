@@ -233,7 +233,7 @@ fn where_the_time_went(sim: &engine::Simulation, wall: f64) -> String {
 /// The share of each phase, and of the `rest`, in the wall time; the initial state was made before the clock started.
 pub fn shares_of_phases(counters: &RunCounters, wall: f64, rest: &str) -> String {
     let phases = Phase::ALL.into_iter().zip(counters.seconds);
-    let phases = phases.filter(|(phase, _)| *phase != Phase::Initialise);
+    let phases = phases.filter(|(phase, s)| *phase != Phase::Initialise && *s > 0.0);
     let named = |(phase, seconds)| (format!("{phase:?}").to_lowercase(), seconds);
     let mut shares: Vec<(String, f64)> = phases.map(named).collect();
     let known: f64 = shares.iter().map(|(_, seconds)| seconds).sum();

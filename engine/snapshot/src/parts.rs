@@ -1,0 +1,138 @@
+//! Bytes beside the fields that the program needs to continue: the state of plugins, components of patches.
+
+use crate::reader::Snapshot;
+use crate::zarr::{Decoder, Encoder, Layout};
+use crate::{DataType, Result, SnapshotError, Values};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// The groups that hold [`Part`]s.
+pub const PART_GROUPS: [&str; 2] = ["components", "state"];
+
+/// What describes a [`Part`]: the attributes of its array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartHeader {
+    /// Place in the snapshot: one of [`PART_GROUPS`], `/`, and a name of letters, digits and `_`.
+    #[serde(skip)]
+    pub path: String,
+    /// Version of the encoding, which the owner of the bytes counts.
+    pub version: u32,
+    /// Whether the digest covers the bytes; false where they tell how a run computed, not what.
+    pub in_digest: bool,
+    /// Number of bytes.
+    pub length: u64,
+}
+
+/// A named sequence of bytes with the version of its encoding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What describes it.
+    pub header: PartHeader,
+    /// The content, `header.length` bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Part {
+    /// The part at `path`.
+    pub fn new(path: String, version: u32, in_digest: bool, bytes: Vec<u8>) -> Self {
+        let length = bytes.len() as u64;
+        let header = PartHeader {
+            path,
+            version,
+            in_digest,
+            length,
+        };
+        Self { header, bytes }
+    }
+
+    /// Refuses places that the format has no room for.
+    fn validate(&self) -> Result<()> {
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        };
+        match self.header.path.split_once('/') {
+            Some((group, name)) if PART_GROUPS.contains(&group) && is_name(name) => Ok(()),
+            _ => Err(SnapshotError::Request(format!(
+                "part {:?}: its place is one of the groups {PART_GROUPS:?}, `/`, and a name of letters, digits and `_`",
+                self.header.path
+            ))),
+        }
+    }
+
+    /// The array's metadata document, the path of its only shard below the snapshot's directory, and that shard.
+    pub(crate) fn encoded(&self) -> Result<(Value, std::path::PathBuf, Vec<u8>)> {
+        self.validate()?;
+        let attributes = match serde_json::to_value(&self.header) {
+            Ok(Value::Object(map)) => map,
+            _ => Map::new(),
+        };
+        let layout = Layout {
+            path: self.header.path.clone(),
+            data_type: DataType::U8,
+            // an array has no dimension of length 0
+            shape: vec![1, self.header.length.max(1)],
+            shard: 1,
+            inner: 1,
+            dimensions: ["part", "byte"].map(String::from).to_vec(),
+            attributes,
+        };
+        let encode = || {
+            let encoder = Encoder::new(&layout)?;
+            let values = Values::U8(self.bytes.clone());
+            let shard = encoder.encode(&values)?;
+            Ok((encoder.metadata()?, encoder.shard_path(0), shard))
+        };
+        encode().map_err(SnapshotError::Request)
+    }
+}
+
+/// The parts among the documents of a snapshot, by path, each with its document.
+pub(crate) fn described(
+    snapshot: &Path,
+    documents: &Map<String, Value>,
+) -> Result<Vec<(PartHeader, Value)>> {
+    let is_part = |path: &str| {
+        let group = path.split_once('/').map(|(group, _)| group);
+        group.is_some_and(|group| PART_GROUPS.contains(&group))
+    };
+    let part = |(path, document): (&String, &Value)| {
+        let header = PartHeader::deserialize(&document["attributes"]).map_err(|error| {
+            SnapshotError::corrupt(&snapshot.join(path), format!("attributes: {error}"))
+        })?;
+        let path = path.clone();
+        Ok((PartHeader { path, ..header }, document.clone()))
+    };
+    let parts = documents.iter().filter(|(path, _)| is_part(path));
+    let mut parts: Vec<_> = parts.map(part).collect::<Result<_>>()?;
+    parts.sort_by(|a, b| a.0.path.cmp(&b.0.path));
+    Ok(parts)
+}
+
+impl Snapshot {
+    /// The parts, by ascending path.
+    pub fn parts(&self) -> impl Iterator<Item = &PartHeader> {
+        self.parts.iter().map(|(header, _)| header)
+    }
+
+    /// The bytes of the part at `path`.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Missing`], [`SnapshotError::Corrupt`] for a missing, truncated or altered shard.
+    pub fn read_part(&self, path: &str) -> Result<Vec<u8>> {
+        let found = self.parts.iter().find(|(header, _)| header.path == path);
+        let (header, document) = found.ok_or_else(|| SnapshotError::Missing {
+            path: self.path().into(),
+            wanted: format!("part {path:?}"),
+            known: self.parts().map(|header| header.path.clone()).collect(),
+        })?;
+        let values = Decoder::open(self.path(), path, document)?.read(&[0])?;
+        let mut bytes = values.bytes().to_vec();
+        bytes.truncate(header.length as usize);
+        if bytes.len() as u64 == header.length {
+            return Ok(bytes);
+        }
+        let text = format!("it has {} bytes of {}", bytes.len(), header.length);
+        Err(SnapshotError::corrupt(&self.path().join(path), text))
+    }
+}

@@ -1,0 +1,208 @@
+//! `observed.csv`: the values of patches with the component [`Observed`], after every root step.
+
+use super::Progress;
+use super::restart::Restored;
+use super::series::Series;
+use crate::field::FieldRegistry;
+use crate::mesh::carried::{CarriedComponents, decode, encode};
+use crate::mesh::{CELLS, Level, Observed, PATCH, PatchIndex, PatchRow, Topology};
+use crate::ranks::{Message, Ranks, RanksError};
+use crate::step::agreement::agreed;
+use crate::step::{Error, Simulation};
+use bevy_ecs::prelude::World;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Name of the file in the run's directory.
+pub(super) const FILE: &str = "observed.csv";
+/// One value a row; `quantity` is `mean`, `least`, `greatest`, or `cell` for the value of one cell.
+const HEADER: &str = "step,time,name,level,patch_x,patch_y,patch_z,component,quantity,value";
+
+/// The file, where a plugin has registered the component.
+pub(super) struct Observations {
+    registered: bool,
+    /// None on ranks but the first.
+    series: Option<Series>,
+}
+
+/// A patch that is observed here.
+struct Watched {
+    level: usize,
+    key: u64,
+    index: [i32; 3],
+    row: u32,
+    what: Observed,
+}
+
+impl Observations {
+    /// Creates the file, or continues it after the rows of the restored step. All ranks call this.
+    ///
+    /// # Errors
+    /// The file cannot be written; another rank has failed.
+    pub fn open(
+        sim: &Simulation,
+        directory: &Path,
+        restored: Option<&Restored>,
+    ) -> Result<Self, Error> {
+        let registered = sim.world.resource::<CarriedComponents>().has::<Observed>();
+        let mut series = None;
+        if registered {
+            let ranks = sim.world.resource::<Ranks>();
+            let step = restored.map(|restored| restored.step);
+            let opened = match ranks.rank() {
+                0 => Series::open(directory, FILE, HEADER, step).map(Some),
+                _ => Ok(None),
+            };
+            series = agreed(ranks, opened)?;
+        }
+        Ok(Self { registered, series })
+    }
+
+    /// Appends the rows of a root step. All ranks call this; whether they could be written is the inner result.
+    ///
+    /// # Errors
+    /// An observed patch asks for what there is not; a device fails; another rank has failed.
+    pub fn append(
+        &mut self,
+        sim: &Simulation,
+        progress: &Progress,
+    ) -> Result<Result<(), Error>, Error> {
+        if !self.registered {
+            return Ok(Ok(()));
+        }
+        let ranks = sim.world.resource::<Ranks>();
+        let own = watched(&sim.world).into_iter().map(|watched| {
+            let place = (watched.level as u64, watched.key);
+            Ok((place, rows(sim, progress, &watched)?.into_bytes()))
+        });
+        let own: Vec<((u64, u64), Vec<u8>)> = agreed(ranks, own.collect())?;
+        let mut rows = gathered(ranks, own)?;
+        rows.sort();
+        let text = rows.iter().map(|(_, text)| String::from_utf8_lossy(text));
+        let text: String = text.collect();
+        Ok(match &mut self.series {
+            Some(series) => series.append(&text),
+            None => Ok(()),
+        })
+    }
+}
+
+/// Rows by level and key, those of all ranks on the first.
+type Rows = Vec<((u64, u64), Vec<u8>)>;
+
+fn gathered(ranks: &Ranks, own: Rows) -> Result<Rows, RanksError> {
+    if ranks.are_alone() {
+        return Ok(own);
+    }
+    let mut messages = Vec::new();
+    let mut all = own;
+    if ranks.rank() > 0 {
+        let halves = all.iter().flat_map(|((level, key), text)| {
+            [(*level, key.to_le_bytes().to_vec()), (0, text.clone())]
+        });
+        let bytes = encode(&halves.collect::<Vec<_>>());
+        messages.push(Message { peer: 0, bytes });
+    }
+    for message in ranks.communicator().exchange(messages)? {
+        let broken = || RanksError::Transport("a message with observed values is cut off".into());
+        let halves = decode(&message.bytes).ok_or_else(broken)?;
+        for pair in halves.as_chunks::<2>().0 {
+            let [(level, key), (_, text)] = pair;
+            let key = key.as_slice().try_into().map_err(|_| broken())?;
+            all.push(((*level, u64::from_le_bytes(key)), text.clone()));
+        }
+    }
+    Ok(all)
+}
+
+/// The own patches that are observed.
+fn watched(world: &World) -> Vec<Watched> {
+    let topology = world.resource::<Topology>();
+    let Some(mut patches) = world.try_query::<(&Level, &PatchIndex, &PatchRow, &Observed)>() else {
+        return Vec::new();
+    };
+    let patch = |(level, index, row, what): (&Level, &PatchIndex, &PatchRow, &Observed)| Watched {
+        level: usize::from(level.0),
+        key: topology.key(row.0),
+        index: index.0,
+        row: row.0,
+        what: what.clone(),
+    };
+    patches.iter(world).map(patch).collect()
+}
+
+/// The rows of one patch.
+fn rows(sim: &Simulation, progress: &Progress, watched: &Watched) -> Result<String, Error> {
+    let Watched {
+        level, index, what, ..
+    } = watched;
+    let wrong = |why: String| {
+        Error::Setup(format!(
+            "the observed patch {index:?} of level {level}: {why}"
+        ))
+    };
+    let cell = cell(what).map_err(wrong)?;
+    let (mut text, mut known) = (String::new(), Vec::new());
+    for field in sim.world.resource::<FieldRegistry>().operations() {
+        for (c, component) in (field.spec)(&sim.world).components.iter().enumerate() {
+            known.push(component.name.clone());
+            if !what.components.is_empty() && !what.components.contains(&component.name) {
+                continue;
+            }
+            let values = (field.extract)(&sim.world, *level, c, &[watched.row])?.into_f64();
+            let [x, y, z] = index;
+            let (step, time, name) = (progress.step, progress.time, &what.name);
+            for (quantity, value) in quantities(&values, cell) {
+                // writing to a string cannot fail
+                let _ = writeln!(
+                    text,
+                    "{step},{time:e},{name},{level},{x},{y},{z},{},{quantity},{value:e}",
+                    component.name
+                );
+            }
+        }
+    }
+    match what.components.iter().find(|name| !known.contains(name)) {
+        Some(name) => Err(wrong(format!(
+            "there is no component `{name}`, only {known:?}"
+        ))),
+        None => Ok(text),
+    }
+}
+
+/// Where the cell stands among the values of a patch, if it is one cell that is observed; what is wrong with the wish.
+fn cell(what: &Observed) -> Result<Option<usize>, String> {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    if what.name.is_empty() || !what.name.bytes().all(fits) {
+        let name = &what.name;
+        return Err(format!(
+            "its name {name:?} must have letters, digits and `_` only"
+        ));
+    }
+    let Some(cell) = what.cell else {
+        return Ok(None);
+    };
+    let [x, y, z] = cell.map(usize::from);
+    match x.max(y).max(z) < PATCH {
+        true => Ok(Some((z * PATCH + y) * PATCH + x)),
+        false => Err(format!("a patch has no cell {cell:?}")),
+    }
+}
+
+/// What is written of the values of a patch: of one cell, or of all in the order in which they are stored.
+fn quantities(values: &[f64], cell: Option<usize>) -> Vec<(&'static str, f64)> {
+    match cell {
+        Some(cell) => vec![("cell", values[cell])],
+        None => vec![
+            ("mean", values.iter().sum::<f64>() / CELLS as f64),
+            (
+                "least",
+                values.iter().copied().fold(f64::INFINITY, f64::min),
+            ),
+            (
+                "greatest",
+                values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            ),
+        ],
+    }
+}

@@ -1,0 +1,242 @@
+//! What snapshots keep beside the fields: the state of plugins, the components of patches.
+
+use super::layout::Layout;
+use crate::mesh::Topology;
+use crate::mesh::carried::{CarriedComponents, CarriedValues, decode, encode};
+use crate::ranks::{Message, Ranks, RanksError, Reduction};
+use crate::step::state::{StateOperations, StateRegistry};
+use crate::step::{Error, Simulation};
+use bevy_ecs::prelude::{Entity, World};
+use nestar_snapshot::{Part, Snapshot};
+use std::hash::{DefaultHasher, Hasher};
+use std::path::Path;
+
+/// The group of a snapshot that holds the states.
+const STATES: &str = "state/";
+
+/// The group that holds the components of patches.
+const COMPONENTS: &str = "components/";
+
+/// The parts of a snapshot of the present state: those of the first rank are whole. All ranks call this.
+///
+/// # Errors
+/// A state is not the same on all ranks; another rank has failed.
+pub(super) fn parts(world: &World, layout: &Layout) -> Result<Vec<Part>, Error> {
+    let states = world.resource::<StateRegistry>();
+    let part = |(name, state): (&str, StateOperations)| {
+        let path = format!("{STATES}{name}");
+        Part::new(path, state.version, true, (state.save)(world))
+    };
+    let mut parts: Vec<Part> = states.each().map(part).collect();
+    require_alike(world.resource::<Ranks>(), &parts)?;
+    let kinds = world.resource::<CarriedComponents>().kinds();
+    if !kinds.is_empty() {
+        let values = components(world, layout)?.0;
+        let valued = kinds
+            .iter()
+            .zip(values)
+            .filter(|(_, values)| !values.is_empty());
+        parts.extend(valued.map(|(kind, mut values)| {
+            values.sort_unstable();
+            let path = format!("{COMPONENTS}{}", kind.name);
+            Part::new(path, kind.version, kind.in_digest, encode(&values))
+        }));
+    }
+    Ok(parts)
+}
+
+/// A number for each patch of the run: the level in the upper 8 bits, the place along the level's Hilbert curve in the others.
+fn number(level: usize, place: usize) -> u64 {
+    (level as u64) << 56 | place as u64
+}
+
+/// The components of all patches, those of all ranks on the first.
+fn components(world: &World, layout: &Layout) -> Result<CarriedValues, Error> {
+    let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
+    let mut patches = Vec::new();
+    for level in 0..layout.levels() {
+        let rows = layout.own(level).zip(topology.rows(level));
+        patches.extend(rows.map(|(place, &row)| (number(level, place), topology.entity(row))));
+    }
+    let mut values = CarriedValues::of(world, &patches, false);
+    let mut messages = Vec::new();
+    if ranks.rank() > 0 {
+        let bytes = values.to_bytes();
+        messages.push(Message { peer: 0, bytes });
+    }
+    if !ranks.are_alone() {
+        for message in ranks.communicator().exchange(messages)? {
+            let broken = || RanksError::Transport("a message with components is cut off".into());
+            values.append(CarriedValues::from_bytes(&message.bytes).ok_or_else(broken)?);
+        }
+    }
+    Ok(values)
+}
+
+/// Refuses states that a plugin has changed differently on different ranks.
+fn require_alike(ranks: &Ranks, parts: &[Part]) -> Result<(), Error> {
+    let hash = |part: &Part| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&part.bytes);
+        hasher.finish()
+    };
+    let own: Vec<u64> = parts.iter().map(hash).collect();
+    // the largest hash and the complement of the smallest
+    let mut extremes: Vec<u64> = own.iter().flat_map(|&hash| [hash, !hash]).collect();
+    if extremes.is_empty() {
+        return Ok(());
+    }
+    ranks.communicator().reduce(Reduction::Max, &mut extremes)?;
+    let differs = |(_, extremes): &(&Part, &[u64; 2])| extremes[0] != !extremes[1];
+    let found = parts.iter().zip(extremes.as_chunks().0).find(differs);
+    found.map_or(Ok(()), |(part, _)| {
+        Err(Error::Setup(format!(
+            "`{}` is not the same on all ranks: a plugin must change its state alike on all of them",
+            part.header.path
+        )))
+    })
+}
+
+/// What this program keeps: path, version, and whether a snapshot must have it.
+fn kept(world: &World) -> Vec<(String, u32, bool)> {
+    let states = world.resource::<StateRegistry>().each();
+    let states = states.map(|(name, state)| (format!("{STATES}{name}"), state.version, true));
+    let kinds = world.resource::<CarriedComponents>().kinds().iter();
+    let kinds = kinds.map(|kind| (format!("{COMPONENTS}{}", kind.name), kind.version, false));
+    states.chain(kinds).collect()
+}
+
+/// Checks that the parts of the snapshot are those of this program, but for the ones that the deck resets.
+///
+/// # Errors
+/// The first part that is missing here or there, or has another version, and what to do.
+pub(super) fn check(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {
+    let path = snapshot.path();
+    let kept = kept(&sim.world);
+    let reset = &sim.settings.run.reset_states;
+    let is_reset = |part: &str| reset.iter().any(|name| part.ends_with(&format!("/{name}")));
+    for part in snapshot.parts() {
+        let own = kept.iter().find(|(kept, ..)| *kept == part.path);
+        match own.map(|(_, version, _)| *version) {
+            None if !is_reset(&part.path) => return Err(unowned(path, &part.path, part.version)),
+            Some(own) if own != part.version && !is_reset(&part.path) => {
+                return Err(other_version(path, &part.path, part.version, own));
+            }
+            Some(own) if own == part.version && is_reset(&part.path) => {
+                return Err(needless(path, &part.path));
+            }
+            _ => {}
+        }
+    }
+    let lacks = |kept: &str| snapshot.parts().all(|part| part.path != kept);
+    let lacking = kept
+        .iter()
+        .find(|(kept, _, needed)| *needed && lacks(kept) && !is_reset(kept));
+    if let Some((part, ..)) = lacking {
+        return Err(missing(path, part));
+    }
+    let known = |name: &str| {
+        let end = format!("/{name}");
+        let mut stored = snapshot.parts();
+        stored.any(|part| part.path.ends_with(&end)) || kept.iter().any(|(k, ..)| k.ends_with(&end))
+    };
+    let unknown = reset.iter().find(|name| !known(name));
+    unknown.map_or(Ok(()), |name| Err(needless(path, name)))
+}
+
+/// `state/driving` is the state `driving`, and what resets it.
+fn named(part: &str) -> (String, String) {
+    let (group, name) = part.split_once('/').unwrap_or(("state", part));
+    let kind = group.trim_end_matches('s');
+    let way = format!("--set 'run.reset_states=[\"{name}\"]'");
+    (format!("{kind} `{name}`"), way)
+}
+
+fn refused(path: &Path, why: &str) -> Error {
+    Error::Setup(format!("{}: {why}", path.display()))
+}
+
+fn unowned(path: &Path, part: &str, version: u32) -> Error {
+    let (part, way) = named(part);
+    let why = format!(
+        "this snapshot holds the {part} (version {version}), which no plugin of this program keeps; continue with the plugin, or \
+         drop it with {way}"
+    );
+    refused(path, &why)
+}
+
+fn other_version(path: &Path, part: &str, version: u32, own: u32) -> Error {
+    let (part, way) = named(part);
+    let why = format!(
+        "this snapshot holds version {version} of the {part}, this program reads version {own}; continue with the program that \
+         wrote it, or begin anew with {way}"
+    );
+    refused(path, &why)
+}
+
+fn missing(path: &Path, part: &str) -> Error {
+    let (part, way) = named(part);
+    let why = format!(
+        "this snapshot lacks the {part}, which a plugin of this program keeps; continue without the plugin, or begin anew with \
+         {way}"
+    );
+    refused(path, &why)
+}
+
+fn needless(path: &Path, part: &str) -> Error {
+    let (part, _) = named(part);
+    let why = format!(
+        "run.reset_states names the {part}, which this snapshot and this program have alike, or both lack; remove it there"
+    );
+    refused(path, &why)
+}
+
+/// Restores the parts that the snapshot and this program share.
+///
+/// # Errors
+/// A part is damaged, or its owner refuses the bytes.
+pub(super) fn restore(
+    sim: &mut Simulation,
+    snapshot: &Snapshot,
+    layout: &Layout,
+) -> Result<(), Error> {
+    let read = |path: &str, version: u32| {
+        let mut parts = snapshot.parts();
+        let stored = parts.any(|part| part.path == path && part.version == version);
+        let bytes = stored.then(|| snapshot.read_part(path)).transpose();
+        bytes.map_err(|e| Error::Snapshot(e.to_string()))
+    };
+    let wrong = |path: &str, why: String| {
+        let place = snapshot.path().display();
+        Error::Snapshot(format!("{place}: {path}: {why}"))
+    };
+    let states = sim.world.resource::<StateRegistry>().clone();
+    for (name, state) in states.each() {
+        let path = format!("{STATES}{name}");
+        if let Some(bytes) = read(&path, state.version)? {
+            (state.load)(&mut sim.world, &bytes).map_err(|why| wrong(&path, why))?;
+        }
+    }
+    let mut values = CarriedValues::default();
+    for kind in sim.world.resource::<CarriedComponents>().kinds() {
+        let path = format!("{COMPONENTS}{}", kind.name);
+        let bytes = read(&path, kind.version)?.unwrap_or_default();
+        let decoded = decode(&bytes).ok_or_else(|| wrong(&path, "it is cut off".into()));
+        values.0.push(decoded?);
+    }
+    let attached = values.attach(&mut sim.world, |world, number| {
+        entity(world, layout, number)
+    });
+    attached.map_err(|why| wrong(COMPONENTS, why))
+}
+
+/// The entity of the patch with that [`number`], if it is this rank's.
+fn entity(world: &World, layout: &Layout, number: u64) -> Option<Entity> {
+    let (level, place) = ((number >> 56) as usize, (number & ((1 << 56) - 1)) as usize);
+    if level >= layout.levels() || !layout.own(level).contains(&place) {
+        return None;
+    }
+    let topology = world.resource::<Topology>();
+    let row = topology.rows(level)[place - layout.own(level).start];
+    Some(topology.entity(row))
+}

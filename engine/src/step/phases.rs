@@ -1,0 +1,81 @@
+//! Phases beside the steps of single levels. Those without systems cost nothing.
+
+use super::driver::{Driver, Span, StepVerdict};
+use super::{Error, Phase};
+use crate::mesh::{Levels, Topology};
+use bevy_ecs::prelude::*;
+use std::ops::RangeInclusive;
+
+/// The levels that systems of `Aligned` work on: the finest ones, which have all reached one time.
+#[derive(Resource, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AlignedLevels {
+    /// The coarsest of them.
+    pub coarsest: usize,
+    /// The finest level that has patches.
+    pub finest: usize,
+}
+
+impl AlignedLevels {
+    /// The levels, coarsest first.
+    #[must_use]
+    pub fn levels(self) -> RangeInclusive<usize> {
+        self.coarsest..=self.finest
+    }
+}
+
+impl Driver {
+    /// Runs `Ready` on every level, the coarsest first: the hierarchy was made or restored.
+    ///
+    /// # Errors
+    /// A fault that a system has set.
+    pub fn complete(&mut self, world: &mut World) -> Result<(), Error> {
+        if self.schedules.is_empty(Phase::Ready) {
+            return Ok(());
+        }
+        let mut levels = 0..=world.resource::<Topology>().finest();
+        levels.try_for_each(|level| self.run_phase(world, Phase::Ready, level, 0.0))
+    }
+
+    /// Advances the split sources of `level` to `end`, unless they are there: a step that was rejected and is shorter now finds
+    /// them ahead of it.
+    fn split(&mut self, world: &mut World, level: usize, end: f64) -> Result<(), Error> {
+        let begin = world.resource::<Levels>().clock(level).split;
+        if end <= begin || self.schedules.is_empty(Phase::Split) {
+            return Ok(());
+        }
+        let dt = end - begin;
+        self.run_until(world, Phase::Split, level, Span { begin, dt, end })?;
+        world.resource_mut::<Levels>().split(level, end);
+        Ok(())
+    }
+
+    /// Tries a step of `level`, with half of its split sources before and half after it; whether it stands.
+    pub(super) fn attempt(
+        &mut self,
+        world: &mut World,
+        level: usize,
+        step: Span,
+    ) -> Result<bool, Error> {
+        self.split(world, level, step.begin + 0.5 * step.dt)?;
+        world.resource_mut::<StepVerdict>().rejected = None;
+        self.run_until(world, Phase::Advance, level, step)?;
+        let stands = world.resource::<StepVerdict>().rejected.is_none();
+        if stands {
+            self.split(world, level, step.end)?;
+        }
+        Ok(stands)
+    }
+
+    /// Runs `Aligned` on `level` and all finer ones, which have reached one time.
+    pub(super) fn align(&mut self, world: &mut World, level: usize) -> Result<(), Error> {
+        if self.schedules.is_empty(Phase::Aligned) {
+            return Ok(());
+        }
+        let finest = world.resource::<Topology>().finest();
+        *world.resource_mut::<AlignedLevels>() = AlignedLevels {
+            coarsest: level,
+            finest,
+        };
+        self.run_phase(world, Phase::Aligned, level, 0.0)
+    }
+}

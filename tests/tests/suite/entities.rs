@@ -1,0 +1,401 @@
+//! Patches as entities: queries, components that the engine obeys, components that go with their patches.
+
+use nestar::Simulation as Nestar;
+use nestar::engine::Error;
+use nestar::engine::ranks::Ranks;
+use nestar::prelude::*;
+use nestar_tests::decks::{BLAST, deck};
+use nestar_tests::ranks::{joined, on_ranks_of, run_with};
+use nestar_tests::runs::digests;
+use nestar_tests::{Scratch, Stepper};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Compares the patches that a query finds with the tables, before every step of a level.
+#[derive(Clone, Default)]
+struct Census(Arc<Mutex<Vec<usize>>>);
+
+impl Plugin for Census {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        let counts = self.0.clone();
+        sim.systems_in(
+            Limit::Propose,
+            move |clock: Res<LevelClock>,
+                  topology: Res<Topology>,
+                  patches: Query<(Entity, &Level, &PatchIndex, &PatchRow, &Owner)>| {
+                let mut rows = Vec::new();
+                for (entity, level, index, row, owner) in &patches {
+                    if usize::from(level.0) == clock.level {
+                        assert_eq!(topology.index(row.0), index.0);
+                        assert_eq!(topology.entity(row.0), entity);
+                        assert_eq!(topology.rank(), owner.0 as usize);
+                        rows.push(row.0);
+                    }
+                }
+                rows.sort_unstable();
+                let mut listed = topology.rows(clock.level).to_vec();
+                listed.sort_unstable();
+                assert_eq!(rows, listed);
+                counts.lock().expect("the list is whole").push(rows.len());
+            },
+        );
+        Ok(())
+    }
+}
+
+fn on_ranks<T: Send>(
+    ranks: usize,
+    settings: &[&str],
+    add: impl Fn(Nestar) -> Result<Nestar, Error> + Sync,
+    work: impl Fn(&mut Stepper) -> T + Sync,
+) -> Vec<T> {
+    let build = |ranks: Ranks| add(Nestar::with_ranks(deck(BLAST, settings), ranks)?);
+    on_ranks_of(ranks, build, work)
+}
+
+#[test]
+fn a_query_finds_the_patches_of_a_level() {
+    for ranks in [1, 3] {
+        let census = Census::default();
+        on_ranks(
+            ranks,
+            &[],
+            |sim| sim.add(census.clone()),
+            |stepper| {
+                stepper.steps(3);
+            },
+        );
+        let counts = census.0.lock().expect("the list is whole");
+        assert!(counts.len() > 10 * ranks && counts.iter().any(|&count| count > 8));
+    }
+}
+
+/// What is attached to which patches when the hierarchy is ready; on a restart only what the snapshot gives.
+struct Attach<C, F> {
+    attaches: bool,
+    component: F,
+    kind: std::marker::PhantomData<fn() -> C>,
+}
+
+fn attach<C: Carried + Clone, F>(attaches: bool, component: F) -> Attach<C, F>
+where
+    F: Fn(u8, [i32; 3]) -> Option<C> + Clone + Send + Sync + 'static,
+{
+    let kind = std::marker::PhantomData;
+    Attach {
+        attaches,
+        component,
+        kind,
+    }
+}
+
+impl<C: Carried + Clone, F> Plugin for Attach<C, F>
+where
+    F: Fn(u8, [i32; 3]) -> Option<C> + Clone + Send + Sync + 'static,
+{
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.carried::<C>();
+        let (attaches, component) = (self.attaches, self.component.clone());
+        sim.systems_in(
+            Ready::Recompute,
+            move |clock: Res<LevelClock>,
+                  mut commands: Commands,
+                  patches: Query<(Entity, &Level, &PatchIndex)>| {
+                for (entity, level, index) in &patches {
+                    if attaches
+                        && usize::from(level.0) == clock.level
+                        && let Some(component) = component(level.0, index.0)
+                    {
+                        commands.entity(entity).insert(component);
+                    }
+                }
+            },
+        );
+        Ok(())
+    }
+}
+
+/// Refinement that the criteria want at the start only.
+const FADING: [&str; 4] = [
+    "mesh.max_level=1",
+    "mesh.refine=[{ criterion = \"formula\", when = \"x < 0.5 - 1e3*t\" }]",
+    "domain.cells=[32,32,32]",
+    "run.imbalance=1.0",
+];
+
+fn last(directory: &Path) -> String {
+    digests(directory).pop().expect("the run has snapshots").1
+}
+
+fn pins(attaches: bool) -> impl Plugin + Send {
+    attach(attaches, |level, index: [i32; 3]| {
+        (level == 1 && index[1] == 2).then_some(Pinned::STAYS)
+    })
+}
+
+/// Patches of level 1 on all ranks, by their place along y.
+fn along_y(stepper: &mut Stepper) -> Vec<i32> {
+    let topology = stepper.0.engine().world.resource::<Topology>();
+    let mut places: Vec<i32> = topology
+        .rows(1)
+        .iter()
+        .map(|&row| topology.index(row)[1])
+        .collect();
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+#[test]
+fn pinned_patches_stay_refined_and_the_others_go() {
+    let ends = |add: fn(Nestar) -> Result<Nestar, Error>| {
+        on_ranks(1, &FADING, add, |stepper| {
+            let before = along_y(stepper);
+            stepper.steps(3);
+            (before, along_y(stepper))
+        })
+    };
+    let all: Vec<i32> = (0..8).collect();
+    assert_eq!(ends(Ok), [(all.clone(), vec![])]);
+    // octets go and stay whole
+    assert_eq!(ends(|sim| sim.add(pins(true))), [(all, vec![2, 3])]);
+}
+
+#[test]
+fn pins_have_one_digest_on_any_number_of_ranks_and_after_a_restart() {
+    let scratch = Scratch::new();
+    let run = |name: &str, resume: bool, ranks: usize, steps: usize| {
+        let directory = scratch.path().join(name);
+        let steps = format!("time.max_steps={steps}");
+        let settings = [&FADING[..], &[steps.as_str()]].concat();
+        let add = |sim: Nestar| sim.add(pins(!resume));
+        run_with(&directory, resume, ranks, &settings, add).unwrap_or_else(|e| panic!("{e}"));
+        last(&directory)
+    };
+    let alone = run("alone", false, 1, 6);
+    assert_eq!(run("two", false, 2, 6), alone);
+    assert_eq!(run("four", false, 4, 6), alone);
+    for (first, then) in [(1, 4), (4, 2), (2, 1)] {
+        let name = format!("{first}-{then}");
+        run(&name, false, first, 1);
+        assert_eq!(run(&name, true, then, 6), alone, "{name}");
+    }
+}
+
+#[test]
+fn a_closed_region_is_refined_up_to_its_level_only() {
+    let closed = |sim: Nestar| {
+        sim.add(attach(true, |level, index: [i32; 3]| {
+            let finest = Some(1);
+            let stays = false;
+            (index[0] < 1 << level).then_some(Pinned { stays, finest })
+        }))
+    };
+    let end = |stepper: &mut Stepper| {
+        let fine = |stepper: &mut Stepper| {
+            let topology = stepper.0.engine().world.resource::<Topology>();
+            let left = |&&row: &&u32| topology.index(row)[0] < 4;
+            let rows = topology.rows(2);
+            (rows.iter().filter(left).count(), rows.len())
+        };
+        let before = fine(stepper);
+        stepper.steps(4);
+        (before, fine(stepper), stepper.state())
+    };
+    let mut alone = on_ranks(1, &[], closed, end);
+    let (before, after, state) = alone.swap_remove(0);
+    assert!(before.0 > 0, "the criteria refine the region");
+    assert_eq!(after.0, 0);
+    assert!(after.1 > 0, "and what is not closed");
+    let states = on_ranks(3, &[], closed, |stepper| end(stepper).2);
+    assert_eq!(state.difference(&joined(states)), None);
+}
+
+/// A hierarchy that stays as it is, whose patches with small x cost ten times those with large x.
+const STATIC: [&str; 4] = [
+    "mesh.max_level=1",
+    "mesh.refine=[{ criterion = \"sphere\", centre = [0.5, 0.5, 0.5], radius = 0.4, level = 1 }]",
+    "domain.cells=[32,32,32]",
+    "run.imbalance=1.05",
+];
+
+fn cost(level: u8, index: [i32; 3]) -> Option<Cost> {
+    (level == 1 && index[0] < 4).then_some(Cost(10.0))
+}
+
+/// The cost of own patches of level 1 by their place, and by their components.
+fn costs(stepper: &mut Stepper) -> (f64, f64) {
+    let world = &stepper.0.engine().world;
+    let topology = world.resource::<Topology>();
+    let mut sums = (0.0, 0.0);
+    for &row in topology.rows(1) {
+        sums.0 += cost(1, topology.index(row)).map_or(1.0, |cost| cost.0);
+        let own = world.get::<Cost>(topology.entity(row));
+        sums.1 += own.map_or(1.0, |cost| cost.0);
+    }
+    sums
+}
+
+#[test]
+fn costs_move_the_cuts_of_ranks_and_go_with_their_patches() {
+    let costly = |sim: Nestar| sim.add(attach(true, cost));
+    let end = |stepper: &mut Stepper| {
+        stepper.steps(4);
+        (costs(stepper), stepper.state())
+    };
+    let above = |ends: &[((f64, f64), nestar_tests::State)]| {
+        let all: f64 = ends.iter().map(|end| end.0.0).sum();
+        let most = ends.iter().map(|end| end.0.0).fold(0.0, f64::max);
+        most * ends.len() as f64 / all
+    };
+    let plain = on_ranks(4, &STATIC, Ok, end);
+    let shared = on_ranks(4, &STATIC, costly, end);
+    let (plain_above, shared_above) = (above(&plain), above(&shared));
+    assert!(
+        shared_above < 1.2 && plain_above > 1.4,
+        "{shared_above} with costs, {plain_above} without"
+    );
+    for ((by_place, by_component), _) in shared.iter().map(|end| (end.0, ())) {
+        assert_eq!(
+            by_place, by_component,
+            "the components have moved with the patches"
+        );
+    }
+    let state =
+        |ends: Vec<(_, nestar_tests::State)>| joined(ends.into_iter().map(|e| e.1).collect());
+    assert_eq!(state(plain).difference(&state(shared)), None);
+}
+
+#[test]
+fn costs_leave_the_digest_and_come_back_after_a_restart() {
+    let scratch = Scratch::new();
+    let run = |name: &str, resume: bool, ranks: usize, steps: &str, attaches: bool| {
+        let directory = scratch.path().join(name);
+        let settings = [&STATIC[..], &[steps]].concat();
+        let add = |sim: Nestar| sim.add(attach(attaches, cost));
+        run_with(&directory, resume, ranks, &settings, add).unwrap_or_else(|e| panic!("{e}"));
+        last(&directory)
+    };
+    let plain = run("plain", false, 3, "time.max_steps=4", false);
+    assert_eq!(run("costly", false, 3, "time.max_steps=4", true), plain);
+    run("parts", false, 4, "time.max_steps=2", true);
+    assert_eq!(run("parts", true, 3, "time.max_steps=4", false), plain);
+    let imbalance = |name: &str| last_value(&scratch.path().join(name), "imbalance");
+    assert_ne!(imbalance("plain"), imbalance("costly"));
+}
+
+/// The value of a column of `diagnostics.csv` after the last root step.
+fn last_value(directory: &Path, column: &str) -> Option<String> {
+    let text = std::fs::read_to_string(directory.join("diagnostics.csv")).ok()?;
+    let place = text
+        .lines()
+        .next()?
+        .split(',')
+        .position(|name| name == column)?;
+    Some(text.lines().last()?.split(',').nth(place)?.to_string())
+}
+
+#[test]
+fn a_component_that_the_engine_obeys_must_be_registered() {
+    struct Forgotten;
+    impl Plugin for Forgotten {
+        fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+            sim.systems_in(
+                Ready::Recompute,
+                |mut commands: Commands, patches: Query<Entity, With<PatchRow>>| {
+                    for patch in &patches {
+                        commands.entity(patch).insert(Cost(2.0));
+                    }
+                },
+            );
+            Ok(())
+        }
+    }
+    let sim = nestar_tests::build(BLAST, &[]).add(Forgotten);
+    let mut sim = sim.unwrap_or_else(|e| panic!("{e}"));
+    let made = sim.with(|s| s.ready().and_then(|()| s.initialise()));
+    let why = made.expect_err("refused").to_string();
+    assert!(
+        why.contains("`cost`") && why.contains("sim.carried"),
+        "{why}"
+    );
+}
+
+fn observed(attaches: bool) -> impl Plugin + Send {
+    attach(attaches, |level, index: [i32; 3]| match (level, index) {
+        (0, [1, 0, 1]) => Some(Observed {
+            name: "corner".into(),
+            ..Observed::default()
+        }),
+        (1, [1 | 2, 1, 1]) => Some(Observed {
+            name: "centre".into(),
+            components: vec!["density".into()],
+            cell: Some([7, 0, 3]),
+        }),
+        _ => None,
+    })
+}
+
+#[test]
+fn observed_patches_write_their_series_and_continue_it_after_a_restart() {
+    let scratch = Scratch::new();
+    let run = |name: &str, resume: bool, ranks: usize, steps: usize| {
+        let directory = scratch.path().join(name);
+        let steps = format!("time.max_steps={steps}");
+        let add = |sim: Nestar| sim.add(observed(!resume));
+        run_with(&directory, resume, ranks, &[&steps], add).unwrap_or_else(|e| panic!("{e}"));
+        std::fs::read_to_string(directory.join("observed.csv")).expect("there is a series")
+    };
+    let whole = run("whole", false, 1, 5);
+    assert_eq!(run("three", false, 3, 5), whole);
+    let lines: Vec<&str> = whole.lines().collect();
+    // six components with three quantities each, and the cells of two patches
+    assert_eq!(lines.len(), 1 + 5 * (6 * 3 + 2), "{whole}");
+    assert!(lines[1].starts_with("1,") && lines[1].contains(",corner,0,1,0,1,density,mean,"));
+    assert!(whole.contains(",centre,1,2,1,1,density,cell,"));
+    for (first, then) in [(1, 2), (2, 1)] {
+        let name = format!("{first}-{then}");
+        run(&name, false, first, 3);
+        // a run that was killed after its last snapshot has more rows than that, and perhaps half a row
+        let path = scratch.path().join(&name).join("observed.csv");
+        let text = std::fs::read_to_string(&path).expect("there is a series");
+        let more = whole.lines().filter(|line| line.starts_with("4,"));
+        let more: String = more.map(|line| format!("{line}\n")).collect();
+        std::fs::write(&path, format!("{text}{more}5,0.1,cor")).expect("the file is writable");
+        assert_eq!(run(&name, true, then, 5), whole, "{name}");
+    }
+}
+
+#[test]
+fn what_is_observed_must_be_there() {
+    let refused = |what: Observed| {
+        let scratch = Scratch::new();
+        let add = |sim: Nestar| {
+            let what = what.clone();
+            sim.add(attach(true, move |level, _| {
+                (level == 0).then(|| what.clone())
+            }))
+        };
+        let settings = ["time.max_steps=1"];
+        let run = run_with(&scratch.run(), false, 2, &settings, add);
+        run.expect_err("refused").to_string()
+    };
+    let name = || "probe".to_string();
+    let why = refused(Observed {
+        name: name(),
+        components: vec!["densty".into()],
+        cell: None,
+    });
+    assert!(
+        why.contains("no component `densty`") && why.contains("\"density\""),
+        "{why}"
+    );
+    let why = refused(Observed {
+        name: name(),
+        cell: Some([8, 0, 0]),
+        ..Observed::default()
+    });
+    assert!(why.contains("no cell [8, 0, 0]"), "{why}");
+    let why = refused(Observed::default());
+    assert!(why.contains("name"), "{why}");
+}
