@@ -6,7 +6,6 @@
 
 use nestar_engine::device::{Device, DeviceKind};
 use nestar_engine::field::device::DeviceTopology;
-use nestar_engine::mesh::faces::between_ranks;
 use nestar_engine::mesh::{Changes, Domain, Topology};
 use nestar_engine::ranks::build::{Shares, propose, rebuild, root};
 use nestar_engine::ranks::{Ranks, RanksError, Threads};
@@ -22,7 +21,7 @@ const WIDTH: f64 = 4.0;
 /// Regrids of every level that are timed.
 const ROUNDS: usize = 8;
 /// What is timed.
-const PARTS: [&str; 4] = ["propose", "rebuild", "faces", "device tables"];
+const PARTS: [&str; 3] = ["propose", "rebuild", "device tables"];
 
 /// Seconds: of the processor where a rank has a single thread, so that others do not count, of the clock otherwise.
 fn now(single: bool) -> f64 {
@@ -41,7 +40,7 @@ struct Part {
     shares: Shares,
     ranks: Ranks,
     tables: Option<DeviceTopology>,
-    seconds: Vec<[f64; 4]>,
+    seconds: Vec<[f64; 3]>,
 }
 
 /// Whether the shell of this radius, in units of the box, wants a patch refined.
@@ -120,7 +119,7 @@ impl Part {
             times.push(now(single));
             let topology = &mut self.topology;
             topology.change(level, &changes.refine, &changes.coarsen);
-            times.extend([now(single); 2]);
+            times.push(now(single));
         } else {
             let proposal = propose(&mut self.topology, ranks, level, &changes, &[], 1.05)?;
             times.push(now(single));
@@ -133,16 +132,12 @@ impl Part {
             rebuild(topology, ranks, shares, level, &proposal, &refined)?;
             rebuilt = Some(now(single) - begin);
             times.push(now(single));
-            for level in level..MAX_LEVEL.min(level + 2) {
-                self.shares.faces[level] = between_ranks(&self.topology, level);
-            }
-            times.push(now(single));
         }
         if let Some(tables) = &mut self.tables {
             tables.update(&self.topology, level + 1, &[])?;
         }
         times.push(now(single));
-        let mut seconds = [0.0; 4];
+        let mut seconds = [0.0; 3];
         for (part, pair) in seconds.iter_mut().zip(times.windows(2)) {
             *part = pair[1] - pair[0];
         }
@@ -175,7 +170,7 @@ impl Part {
     }
 
     /// The slowest rank's seconds of each regrid.
-    fn slowest(&self) -> Result<Vec<[f64; 4]>, RanksError> {
+    fn slowest(&self) -> Result<Vec<[f64; 3]>, RanksError> {
         let words: Vec<u8> = self
             .seconds
             .iter()
@@ -183,7 +178,7 @@ impl Part {
             .flat_map(|s| s.to_le_bytes())
             .collect();
         let all = self.ranks.communicator().all_gather(&words)?;
-        let mut slowest = vec![[0.0f64; 4]; self.seconds.len()];
+        let mut slowest = vec![[0.0f64; 3]; self.seconds.len()];
         for bytes in all {
             let words = bytes
                 .as_chunks()
@@ -212,7 +207,7 @@ impl Part {
                 .iter()
                 .skip(MAX_LEVEL - 1 - level)
                 .step_by(MAX_LEVEL);
-            let of_level: Vec<[f64; 4]> = of_level.copied().collect();
+            let of_level: Vec<[f64; 3]> = of_level.copied().collect();
             let least = |part: usize| {
                 let seconds = of_level.iter().map(|seconds| seconds[part]);
                 format!(

@@ -37,7 +37,7 @@ pub struct Proposal {
 }
 
 /// Those who know the patches of which a rank keeps copies.
-pub(super) trait Owners {
+pub trait Owners {
     /// Asks for copies of patches of `level`: of whom, and for which. Enters in `plan` what others ask of this rank; by owner
     /// and by octet, which of the patches have children.
     ///
@@ -153,7 +153,7 @@ fn parents(topology: &Topology, level: usize, changes: &Changes) -> Vec<(u64, bo
 ///
 /// # Errors
 /// As [`root`].
-pub(super) fn rebuild(
+pub fn rebuild(
     topology: &mut Topology,
     owners: &(impl Owners + ?Sized),
     shares: &mut Shares,

@@ -104,7 +104,10 @@ pub(super) fn is_interior(topology: &Topology, level: usize, bits: u32, key: u64
         return false;
     };
     let own = topology.cuts().keys(level, topology.rank());
-    let blocks = topology.domain.root.map(|n| (((n << level) - 1) >> bits) + 1);
+    let blocks = topology
+        .domain
+        .root
+        .map(|n| (((n << level) - 1) >> bits) + 1);
     let index = hilbert_index(key, finest).map(|i| i as i32);
     (0..27).all(|d| {
         let step = offset(d);

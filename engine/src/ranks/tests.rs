@@ -344,8 +344,8 @@ fn interior_blocks_touch_no_other_rank() {
             let mut topology = Topology::new(domain(root, periodic), MAX_LEVEL);
             let mut cuts = Cuts::new(root, 2, MAX_LEVEL + 1);
             let all = 1 << (3 * bits_for(root, LEVEL));
-            cuts.set(LEVEL, vec![0, starts[1] * all / 3 & !7]);
-            topology.share(starts[0] as usize, cuts);
+            cuts.set(LEVEL, vec![0, (starts[1] * all / 3) & !7]);
+            topology.share(starts[0] as usize, cuts.into());
             let patches = root.map(|n| n << LEVEL);
             for bits in 0..4 {
                 let blocks = patches.map(|n| ((n - 1) >> bits) + 1);

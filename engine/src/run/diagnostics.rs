@@ -72,18 +72,7 @@ impl Diagnostics {
         for patches in &progress.patches {
             let _ = write!(line, ",{patches}");
         }
-        let totals = totals(sim)?;
-        let absolute = FieldRegistry::totalled(&sim.world)
-            .into_iter()
-            .map(|c| c.normal_to.is_some());
-        for ((total, initial), absolute) in totals.iter().zip(&self.initial).zip(absolute) {
-            let scale = if absolute || *initial == 0.0 {
-                1.0
-            } else {
-                initial.abs()
-            };
-            let _ = write!(line, ",{total:e},{:e}", (total - initial) / scale);
-        }
+        self.write_totals(sim, &mut line)?;
         for value in sim.world.resource::<Columns>().values(&sim.world)? {
             let _ = write!(line, ",{value:e}");
         }
@@ -105,6 +94,21 @@ impl Diagnostics {
         }
         let _ = writeln!(line, ",{output_seconds:.6}");
         Ok(line)
+    }
+
+    /// The totals, each with what it has drifted since the start.
+    fn write_totals(&self, sim: &Simulation, line: &mut String) -> Result<(), Error> {
+        let components = FieldRegistry::totalled(&sim.world).into_iter();
+        let absolute = components.map(|c| c.normal_to.is_some());
+        for ((total, initial), absolute) in totals(sim)?.iter().zip(&self.initial).zip(absolute) {
+            let scale = if absolute || *initial == 0.0 {
+                1.0
+            } else {
+                initial.abs()
+            };
+            let _ = write!(line, ",{total:e},{:e}", (total - initial) / scale);
+        }
+        Ok(())
     }
 
     /// Appends a row; on ranks but the first this does nothing.

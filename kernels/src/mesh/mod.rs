@@ -18,6 +18,7 @@ pub mod restrict;
 pub mod rows;
 pub mod shape;
 pub mod staggered;
+pub mod topology_parameters;
 
 pub use block::{Block, cell_centre};
 pub use boundary::{Boundaries, CellRule, FaceRule, GhostCell, RuleText, fault_place};

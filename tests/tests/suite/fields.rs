@@ -28,7 +28,6 @@ macro_rules! fields {
     ($($field:ident $name:literal $components:literal),+) => {
         $(impl Field for $field {
             const NAME: &'static str = $name;
-            type Cell<R: Real> = [R; $components];
         })+
     };
 }

@@ -10,7 +10,7 @@ use bytemuck::Pod;
 use mirror::{Mirror, WORDS};
 use nestar_device::{LAUNCH, program};
 use nestar_kernels::mesh::device::{PATCHES_PER_BLOCK, TOPOLOGY};
-use nestar_kernels::mesh::parameters::{Adopt, Link, Scatter, Set, topology_items};
+use nestar_kernels::mesh::topology_parameters::{self, Adopt, Link, Scatter, Set};
 
 /// Entries of a row of the neighbour table: 27 neighbours, then which codes occur among them.
 const AROUND: usize = 28;
@@ -72,7 +72,7 @@ impl DeviceTopology {
     /// # Errors
     /// The kernels do not compile; the device refuses.
     pub fn new(device: &Device, domain: Domain, levels: usize) -> Result<Self, DeviceError> {
-        let source = [&program(&topology_items()), LAUNCH, TOPOLOGY].concat();
+        let source = [&program(&topology_parameters::items()), LAUNCH, TOPOLOGY].concat();
         let module = device.compile("topology", &source)?;
         let most = (device.memory()?.total / ROW_BYTES).min(i32::MAX as u64 / 8) as usize;
         let list = || List::new(device, most);

@@ -99,7 +99,7 @@ impl Outline {
     pub fn cuts(&self, ranks: usize) -> Cuts {
         let mut cuts = Cuts::new(self.domain.root, ranks, self.levels());
         for (level, parents) in self.parents.iter().enumerate() {
-            let work = work(parents.iter().copied());
+            let work = work(parents.iter().copied(), &[]);
             let starts = Starts::new(parents, &work, 0, work.iter().sum(), ranks);
             cuts.set(level + 1, starts.keys);
         }

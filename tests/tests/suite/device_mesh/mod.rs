@@ -249,7 +249,7 @@ struct Found {
     sectors: Vec<Vec<u32>>,
 }
 
-fn functions_of_cells<R: Number>(case: &Case, device: &Device) {
+fn functions_of_cells<R: Element>(case: &Case, device: &Device) {
     let mut twins = Twins::refined::<R>(case, device);
     twins.each(|sim| sim.world.insert_resource(Found::default()));
     for level in 0..twins::LEVELS {
