@@ -3,7 +3,7 @@
 use super::device::{DeviceTopology, Packing};
 use super::pieces::{Delivery, OnDevice, Packed, Piece};
 use super::pool::{Element, Field, Pool, Storage};
-use super::{Component, Correct, FieldSpec, Prolong, faces, travel};
+use super::{Component, Correct, FieldSpec, Precision, Prolong, faces, travel};
 use crate::device::DeviceError;
 use crate::field::FaultBox;
 use crate::mesh::faces::Face;
@@ -180,10 +180,23 @@ fn follow<F: Field>(world: &mut World, level: usize, rows: &[u32]) {
 
 fn prolong<F: Field>(world: &mut World) {
     match world.resource::<Pool<F>>().spec.prolong {
-        Prolong::None => {}
+        Prolong::None => clear::<F>(world),
         Prolong::Own(fill) => fill(world),
         _ => interpolate::<F>(world),
     }
+}
+
+/// New rows begin with zeros: what their memory held before depends on the history of this rank.
+fn clear<F: Field>(world: &mut World) {
+    world.resource_scope(|world, mut pool: Mut<Pool<F>>| {
+        let new = world.resource::<NewRows>();
+        let values = new.rows.len() * pool.spec.row_values();
+        let cleared = match pool.precision() {
+            Precision::Single => pool.store(new.level, &new.rows, &vec![0.0f32; values]),
+            Precision::Double => pool.store(new.level, &new.rows, &vec![0.0f64; values]),
+        };
+        world.resource::<FaultBox>().check(cleared);
+    });
 }
 
 fn interpolate<F: Field>(world: &mut World) {

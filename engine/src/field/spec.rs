@@ -47,7 +47,7 @@ pub enum Prolong {
     Injection,
     /// By the plugin itself: new patches and their level stand in [`NewRows`](crate::mesh::NewRows).
     Own(fn(&mut World)),
-    /// Not at all: what was in the row before stays there.
+    /// Not at all: new rows begin with zeros.
     None,
 }
 

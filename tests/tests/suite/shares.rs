@@ -79,6 +79,9 @@ fn tables_on_devices_follow_the_ranks() {
     }
 }
 
+/// Work of a patch without a cost of its own, in units of 1/64 of a cell.
+const PATCH_WORK: u64 = 512 * 64;
+
 /// Work of each level by the ranks' own patches, and as all ranks know it: of all, and of the busiest.
 #[test]
 fn ranks_know_how_busy_the_busiest_is() {
@@ -90,7 +93,7 @@ fn ranks_know_how_busy_the_busiest_is() {
             let level = |level| {
                 let work = topology.work(level);
                 (
-                    topology.rows(level).len() as u64 * 512,
+                    topology.rows(level).len() as u64 * PATCH_WORK,
                     [work.all, work.busiest],
                 )
             };
@@ -118,7 +121,7 @@ fn the_imbalance_of_steps_counts_the_busiest_rank_of_each() {
             stepper.counters().work
         });
         for work in work {
-            assert_eq!(work.all, 2 * 64 * 512);
+            assert_eq!(work.all, 2 * 64 * PATCH_WORK);
             assert_eq!(work.imbalance(size), imbalance, "{size} ranks");
         }
     }
