@@ -266,7 +266,7 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn a_broken_source_is_told_with_its_line() {
     for device in devices() {
-        let source = source().replace("double* y =", "double* y = missing +");
+        let source = source().replace("p.y[at] = ", "p.y[at] = missing + ");
         let line = 1 + source
             .lines()
             .take_while(|l| !l.contains("missing"))

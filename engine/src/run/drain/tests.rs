@@ -65,7 +65,10 @@ fn run<R: Element>(kind: DeviceKind, settings: &str) -> Option<(Simulation, Devi
     };
     let mut sim = Simulation::new(deck, mesh).unwrap_or_else(|e| panic!("{e}"));
     let device = sim.world.resource::<ComputeDevice>().device.clone()?;
-    let registered = sim.register_field::<Dust>(FieldSpec::cells(&NAMES));
+    let registered = sim.register_field::<Dust>(FieldSpec {
+        banks: 2,
+        ..FieldSpec::cells(&NAMES)
+    });
     registered.unwrap_or_else(|e| panic!("{e}"));
     regrid::create_root(&mut sim.world);
     let changes = Changes {
