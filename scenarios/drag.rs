@@ -24,9 +24,9 @@ struct Drag {
 impl Plugin for Drag {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let rate = self.rate;
-        sim.systems_in(
+        sim.system_in(
             Advance::Sources,
-            move |clock: Res<LevelClock>, rows: LevelRows, mut gas: ResMut<Pool<Gas>>| {
+            move |clock: Res<LevelClock>, rows: LevelRows, mut gas: Write<Gas>| {
                 gas.map_cells::<drag>(&rows, &[rate, clock.dt]); // runs where the pool lives
             },
         );

@@ -183,7 +183,7 @@ impl Plugin for InitialCondition {
         };
         let state = (found.make)(sim, found.name)?;
         sim.world.insert_resource(InitialGas(state));
-        sim.systems_in(Initialise::State, fill_new);
+        sim.system_in(Initialise::State, fill_new);
         Ok(())
     }
 }

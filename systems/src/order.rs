@@ -24,9 +24,9 @@
 //!     Aligned      1 Solve      unless t[level] = until > t[0]: work on all levels from this one on, which stand at one time
 //! ```
 //!
-//! Where several ranks share a run, the driver has the engine's own exchanges done between the schedules
-//! (`nestar_engine::ranks::exchange`): copies of others' patches before `Advance`, `Synchronise` and `Flag`, fine fluxes before
-//! and averages of children behind `Synchronise`. The set `Exchange` is for what plugins exchange besides.
+//! A system whose signature reads copies of other ranks' patches has an exchange in front of it, which runs if they are out of
+//! date (`nestar_engine::step::Schedules`); averages and fine fluxes travel between `Restrict` and `Correct`. The set `Exchange` is
+//! for what plugins exchange besides.
 //!
 //! `Initialise` fills new patches while the initial hierarchy is built. Systems before the verdict of `Fluid` write to the
 //! next bank only; the fluid and those behind it run only if the step stands.
@@ -35,6 +35,7 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::IntoScheduleConfigs;
 use nestar_engine::Simulation;
 pub use nestar_engine::step::Synchronise;
+use nestar_engine::step::synchronise::exchange_averages_and_fluxes;
 use nestar_engine::step::{Phase, StepSet, regrid, step_stands};
 
 macro_rules! sets {
@@ -148,5 +149,6 @@ pub fn configure(sim: &mut Simulation) {
     sim.schedule(Phase::Ready).configure_sets(Ready::Recompute);
     sim.schedule(Phase::Split).configure_sets(Split::Sources);
     sim.schedule(Phase::Aligned).configure_sets(Aligned::Solve);
-    sim.systems_in(Regrid::Refine, regrid::refine);
+    sim.system_in(Synchronise::Correct, exchange_averages_and_fluxes);
+    sim.system_in(Regrid::Refine, regrid::refine);
 }

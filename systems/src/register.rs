@@ -3,10 +3,10 @@
 use crate::order::{Flag, Limit};
 use bevy_ecs::prelude::*;
 use nestar_engine::Simulation;
-use nestar_engine::field::{CellMark, CellValue, Field, LevelRows, Pool};
+use nestar_engine::field::{CellMark, CellValue, Field, LevelRows};
 use nestar_engine::mesh::RefineRequests;
 use nestar_engine::ranks::{Columns, Reduce};
-use nestar_engine::step::{Settings, StepLimits};
+use nestar_engine::step::{Read, Settings, StepLimits};
 
 /// What a plugin adds with a `#[device]` function of a cell. The functions read field `F` where it lives; their parameters stay
 /// the same for the whole run (place, time and width come with the cell).
@@ -37,10 +37,10 @@ impl Register for Simulation {
     where
         M::Parameters: Send + Sync,
     {
-        let limit = move |rows: LevelRows, pool: Res<Pool<F>>, mut limits: ResMut<StepLimits>| {
-            limits.propose(name, pool.smallest::<M>(&rows, &parameters));
+        let limit = move |rows: LevelRows, field: Read<F>, mut limits: ResMut<StepLimits>| {
+            limits.propose(name, field.smallest::<M>(&rows, &parameters));
         };
-        self.systems_in(Limit::Propose, limit);
+        self.system_in(Limit::Propose, limit);
     }
 
     fn criterion<F: Field, M: CellMark>(&mut self, parameters: M::Parameters)
@@ -48,16 +48,16 @@ impl Register for Simulation {
         M::Parameters: Send + Sync,
     {
         let flag = move |rows: LevelRows,
-                         pool: Res<Pool<F>>,
+                         field: Read<F>,
                          settings: Res<Settings>,
                          mut requests: ResMut<RefineRequests>| {
             let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
-            let marked = pool.marked::<M>(&rows, buffer, &parameters);
+            let marked = field.marked::<M>(&rows, buffer, &parameters);
             for (&row, sectors) in rows.rows().iter().zip(marked) {
                 requests.add(row, sectors);
             }
         };
-        self.systems_in(Flag::Criteria, flag);
+        self.system_in(Flag::Criteria, flag);
     }
 
     fn column<F: Field, M: CellValue>(

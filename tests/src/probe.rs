@@ -32,7 +32,7 @@ impl Probe {
 impl Plugin for Probe {
     fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
         let (look, found) = (self.look.clone(), self.found.clone());
-        sim.systems_in(
+        sim.system_in(
             Limit::Propose,
             move |clock: Res<LevelClock>, topology: Res<Topology>| {
                 if let Some(wrong) = look(&clock, &topology) {

@@ -211,7 +211,7 @@ pub(super) fn check<M: CellFn>(own: &dyn CellSource, others: &[&dyn CellSource])
 
 impl<F: Field> Pool<F> {
     /// Applies `M` to every cell of the level at hand, covered ones included, where the pool lives. What goes wrong on a
-    /// device stops the run after the schedule.
+    /// device stops the run after the schedule. All ranks call it, also without rows.
     ///
     /// # Panics
     /// If the function reads more components than the field has.
@@ -239,7 +239,7 @@ impl<F: Field> Pool<F> {
                 rows.checked(mapped, ());
             }
         }
-        self.touch(level.rows());
+        self.touch(level.clock.level, level.rows());
     }
 
     fn map_rows<M: CellFn<Result<R>: CellState<R>>, R: Element>(

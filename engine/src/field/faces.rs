@@ -1,9 +1,9 @@
 //! Fields on faces: new patches, and one owner of the values that two patches share.
 
-use super::FaultBox;
+use super::device::DeviceTopology;
 use super::pool::{Element, Field, Pool, Storage};
+use crate::device::DeviceError;
 use crate::mesh::{NewRows, Topology};
-use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::staggered::{FaceView, prolong_faces, share_faces};
 use rayon::prelude::*;
 
@@ -29,17 +29,27 @@ pub(super) fn prolong_rows<F: Field, R: Element>(
 }
 
 /// Gives the faces that two patches of `level` share to one of them: the refined one, of equals the lower; the other takes its
-/// values. Copies of others' patches must be up to date.
-pub(super) fn share<F: Field>(world: &mut World, level: usize) {
-    world.resource_scope(|world, mut pool: Mut<Pool<F>>| match pool.storage {
-        Storage::Single(_) => share_rows::<F, f32>(&mut pool, world.resource(), level),
-        Storage::Double(_) => share_rows::<F, f64>(&mut pool, world.resource(), level),
-        Storage::Device(_) => {
-            let bank = pool.current(level);
-            let shared = pool.device_mut().share(world.resource(), level, bank);
-            world.resource::<FaultBox>().check(shared);
+/// values. Copies of others' patches must be up to date. All ranks call it.
+///
+/// # Errors
+/// The device fails.
+pub(crate) fn share<F: Field>(
+    pool: &mut Pool<F>,
+    topology: &Topology,
+    tables: Option<&DeviceTopology>,
+    level: usize,
+) -> Result<(), DeviceError> {
+    // on all ranks, whether they have such faces or not
+    pool.changed(level);
+    match (&pool.storage, tables) {
+        (Storage::Single(_), _) => share_rows::<F, f32>(pool, topology, level),
+        (Storage::Double(_), _) => share_rows::<F, f64>(pool, topology, level),
+        (Storage::Device(device), Some(tables)) => {
+            return device.share(tables, level, pool.current(level));
         }
-    });
+        (Storage::Device(_), None) => {}
+    }
+    Ok(())
 }
 
 fn share_rows<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology, level: usize) {
@@ -48,7 +58,7 @@ fn share_rows<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology, lev
         let present = pool.present::<R>(level);
         // SAFETY: the pool is borrowed alone, and rows are set one by one.
         if unsafe { share_faces(&present, topology.neighbour_table(), row, refined) } {
-            pool.touch(&[row]);
+            pool.touch(level, &[row]);
         }
     }
 }

@@ -1,46 +1,60 @@
-//! Where systems leave what goes wrong in tasks that run side by side.
+//! Where systems leave what goes wrong.
 
 use crate::device::DeviceError;
 use bevy_ecs::prelude::*;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where tasks that run side by side leave the first fault that they meet, in the user's formulas or of the device; the run
-/// stops behind the schedule.
+/// Where systems, and tasks that run side by side in them, leave the first fault that they meet: no further system runs, and
+/// the run stops after the schedule.
 #[derive(Resource, Clone, Default)]
-pub struct FaultBox(Arc<OnceLock<Reported>>);
+pub struct FaultBox(Arc<Mutex<Option<Reported>>>);
 
 /// What stands in a [`FaultBox`].
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Reported {
     /// A mistake in the user's formulas.
     Formula(String),
     /// The device fails.
     Device(DeviceError),
+    /// What a system has returned.
+    Other(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl FaultBox {
-    /// Leaves a fault, unless there is one already.
+    fn content(&self) -> MutexGuard<'_, Option<Reported>> {
+        // what a thread that panicked has left is whole
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves a mistake in the user's formulas, unless there is a fault already.
     pub fn report(&self, message: impl FnOnce() -> String) {
-        self.0.get_or_init(|| Reported::Formula(message()));
+        self.content()
+            .get_or_insert_with(|| Reported::Formula(message()));
     }
 
     /// Leaves the device's error, unless there is a fault already; whether there is none.
     pub fn check(&self, result: Result<(), DeviceError>) -> bool {
         if let Err(error) = result {
-            self.0.get_or_init(|| Reported::Device(error));
+            self.content().get_or_insert(Reported::Device(error));
         }
         !self.is_full()
+    }
+
+    /// Leaves any error, unless there is a fault already.
+    pub fn fail(&self, error: impl std::error::Error + Send + Sync + 'static) {
+        self.content()
+            .get_or_insert_with(|| Reported::Other(Box::new(error)));
     }
 
     /// Whether there is a fault.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.0.get().is_some()
+        self.content().is_some()
     }
 
-    /// The fault, if there is one.
+    /// Takes the fault out, if there is one.
     #[must_use]
-    pub fn reported(&self) -> Option<&Reported> {
-        self.0.get()
+    pub fn take(&self) -> Option<Reported> {
+        self.content().take()
     }
 }

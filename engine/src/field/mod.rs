@@ -1,8 +1,10 @@
 //! Fields: what a plugin declares, where the values live, and what the engine derives from the declaration.
 
 pub mod cells;
+mod changes;
+pub mod copies;
 pub mod device;
-mod faces;
+pub(crate) mod faces;
 pub mod faults;
 pub mod operations;
 pub mod patches;
@@ -14,7 +16,6 @@ pub mod slab;
 pub mod spec;
 pub mod totals;
 pub mod transfer;
-pub(crate) mod travel;
 
 pub use cells::{CellMap, CellMark, CellSource, CellValue, LevelRows};
 pub use faults::{FaultBox, Reported};

@@ -1,12 +1,11 @@
 //! What the engine does with any field, derived from its declaration: growth, prolongation, restriction, flux correction.
 
+use super::copies::Exchanged;
 use super::device::{DeviceTopology, Packing};
-use super::pieces::{Delivery, OnDevice, Packed, Piece};
 use super::pool::{Element, Field, Pool, Storage};
-use super::{Component, Correct, FieldSpec, Precision, Prolong, faces, travel};
+use super::{Component, Correct, FieldSpec, Precision, Prolong, faces};
 use crate::device::DeviceError;
 use crate::field::FaultBox;
-use crate::mesh::faces::Face;
 use crate::mesh::{LevelClock, NewRows, Topology};
 use crate::with_storage;
 use bevy_ecs::prelude::*;
@@ -22,13 +21,6 @@ use std::ops::Range;
 /// Sets the values of one component in some rows of a level: world, level, component, rows, values.
 pub type Load = fn(&mut World, usize, usize, &[u32], &Values) -> Result<(), String>;
 
-/// Packs pieces of rows of a level that follow each other: world, level, pieces, the field's place, memory from the first on.
-pub type Pack = fn(&World, usize, &[Piece], Packed, &mut [u8]) -> Result<(), DeviceError>;
-/// Packs registers of faces: world, coarse level, faces, the field's place, memory.
-pub type PackFaces = fn(&World, usize, &[Face], Packed, &mut [u8]) -> Result<(), DeviceError>;
-/// Sets registers of faces: world, coarse level, faces, the field's place, memory.
-pub type UnpackFaces = fn(&mut World, usize, &[Face], Packed, &[u8]) -> Result<(), DeviceError>;
-
 /// Sums over stretches of the rows of a level: world, level, stretches.
 pub type NodeSums = fn(&World, usize, &[Range<usize>]) -> Result<Vec<f64>, DeviceError>;
 
@@ -41,8 +33,6 @@ pub struct FieldOperations {
     pub follow: fn(&mut World, usize, &[u32]),
     /// Fills the rows of [`NewRows`] from the coarser level.
     pub prolong: fn(&mut World),
-    /// Where the field lies on faces: gives the values that patches of a level share to one of them, after a restriction.
-    pub share: fn(&mut World, usize),
     /// The field's declaration.
     pub spec: fn(&World) -> &FieldSpec,
     /// Sums of the leaf cells of stretches of a level's own patches, `[stretch][component]`.
@@ -59,25 +49,12 @@ pub struct FieldOperations {
     pub skipped_on_device: fn(&World) -> Result<u64, DeviceError>,
     /// Sets the values of one component in some rows of a level, and the level's time.
     pub load: Load,
-    /// The layers of ghost cells that the system which steps the field reads, if it lets copies of other ranks' patches settle
-    /// by itself, by [`OtherRanks::settle`](crate::ranks::OtherRanks::settle).
-    pub settles_in_step: Option<usize>,
-    /// Bytes of a cell, all components.
-    pub cell_bytes: fn(&World) -> usize,
-    /// Packs the present state of pieces of rows in memory of the host.
-    pub pack_pieces: Pack,
-    /// Where the field lives on a device: starts to pack pieces there.
-    pub pack_pieces_there: fn(&World, usize, &OnDevice) -> Result<(), DeviceError>,
-    /// Sets pieces of rows of a level in the present state.
-    pub unpack_pieces: fn(&mut World, usize, &Delivery) -> Result<(), DeviceError>,
-    /// Packs the fine flux registers of some faces between a level and the finer one in memory of the host.
-    pub pack_faces: PackFaces,
-    /// Sets the fine flux registers of some faces between a level and the finer one.
-    pub unpack_faces: UnpackFaces,
-    /// As [`FieldOperations::pack_faces`] in memory of the device.
-    pub pack_faces_there: fn(&World, usize, &OnDevice) -> Result<(), DeviceError>,
-    /// As [`FieldOperations::unpack_faces`] from memory of the device.
-    pub unpack_faces_there: fn(&mut World, usize, &OnDevice) -> Result<(), DeviceError>,
+    /// The most layers of the copies of other ranks' patches that anything reads.
+    pub depth: usize,
+    /// The field as exchanges between ranks see it.
+    pub exchanged: fn(&World) -> &dyn Exchanged,
+    /// The same, for changing.
+    pub exchanged_mut: fn(&mut World) -> &mut dyn Exchanged,
 }
 
 /// The registered fields.
@@ -91,7 +68,6 @@ impl FieldRegistry {
             name: F::NAME,
             follow: follow::<F>,
             prolong: prolong::<F>,
-            share: faces::share::<F>,
             spec: |world| &world.resource::<Pool<F>>().spec,
             node_sums: super::totals::node_sums::<F>,
             bytes: |world| world.resource::<Pool<F>>().bytes(),
@@ -99,17 +75,10 @@ impl FieldRegistry {
             extract: super::transfer::extract::<F>,
             pack: super::transfer::pack::<F>,
             load: super::transfer::load::<F>,
-            settles_in_step: None,
-            cell_bytes: travel::cell_bytes::<F>,
-            pack_pieces: travel::pack::<F>,
-            pack_pieces_there: travel::pack_there::<F>,
-            unpack_pieces: |world, level, delivery| {
-                travel::unpack(&mut world.resource_mut::<Pool<F>>(), level, delivery)
-            },
-            pack_faces: travel::pack_faces::<F>,
-            unpack_faces: travel::unpack_faces::<F>,
-            pack_faces_there: travel::pack_faces_there::<F>,
-            unpack_faces_there: travel::unpack_faces_there::<F>,
+            // restriction and interpolation into new patches read that many
+            depth: 1,
+            exchanged: |world| world.resource::<Pool<F>>(),
+            exchanged_mut: |world| world.resource_mut::<Pool<F>>().into_inner(),
             skipped_on_device: |world| match &world.resource::<Pool<F>>().storage {
                 Storage::Device(pool) => pool.skipped(),
                 _ => Ok(0),
@@ -117,14 +86,20 @@ impl FieldRegistry {
         });
     }
 
-    /// Leaves it to the system that steps field `F` to let the copies of other ranks' patches settle, so that it can work on
-    /// patches that need none while they travel. It has to call
-    /// [`OtherRanks::settle`](crate::ranks::OtherRanks::settle) before it reads any. Nothing else in `Advance` may read them:
-    /// only what a gather with `ghosts` layers of ghost cells reads is sent.
-    pub fn settle_in_step<F: Field>(&mut self, ghosts: usize) {
-        for field in self.0.iter_mut().filter(|field| field.name == F::NAME) {
-            field.settles_in_step = Some(ghosts);
+    /// Declares that up to `depth` layers of the copies of the field `name` are read.
+    pub(crate) fn reads(&mut self, name: &str, depth: usize) {
+        for field in self.0.iter_mut().filter(|field| field.name == name) {
+            field.depth = field.depth.max(depth);
         }
+    }
+
+    /// The numbers of layers that are read, ascending.
+    #[must_use]
+    pub fn depths(&self) -> Vec<usize> {
+        let mut depths: Vec<usize> = self.0.iter().map(|field| field.depth).collect();
+        depths.sort_unstable();
+        depths.dedup();
+        depths
     }
 
     /// The operations of all fields, in the order of registration.
@@ -163,7 +138,11 @@ fn follow<F: Field>(world: &mut World, level: usize, rows: &[u32]) {
         if !faults.check(pool.grow(topology.capacity())) {
             return;
         }
-        pool.touch(rows);
+        pool.touch(level, rows);
+        // other copies are held than before, and other cells of those that the new patches stand on are read
+        for level in level.saturating_sub(1)..=level {
+            Exchanged::expire(&mut *pool, level);
+        }
         if pool.time(level) != time || rows.len() == topology.rows(level).len() {
             pool.set_time(level, time);
         }
@@ -207,7 +186,7 @@ fn interpolate<F: Field>(world: &mut World) {
             Storage::Double(_) => prolong_rows::<F, f64>(&pool, world, new),
             Storage::Device(_) => prolong_on_device(&mut pool, world, new.level),
         }
-        pool.touch(&new.rows);
+        pool.touch(new.level, &new.rows);
     });
 }
 
@@ -217,10 +196,8 @@ fn prolong_on_device<F: Field>(pool: &mut Pool<F>, world: &World, level: usize) 
         let view = pool.view(tables(world), world.resource::<Topology>(), level);
         let bank = pool.current(level);
         let marks = &world.resource::<NewRows>().marks;
-        faults.check(
-            pool.device_mut()
-                .prolong(tables(world), view, [level, bank], marks),
-        );
+        let device = pool.device_mut();
+        faults.check(device.prolong(tables(world), view, bank, marks));
     }
 }
 
@@ -238,24 +215,30 @@ fn prolong_rows<F: Field, R: Element>(pool: &Pool<F>, world: &World, new: &NewRo
     });
 }
 
-/// Step `Synchronise: Restrict`: covered cells of the level take the averages of their children.
-pub fn restrict<F: Field>(
-    clock: Res<LevelClock>,
-    topology: Res<Topology>,
-    mut pool: ResMut<Pool<F>>,
-    tables: Option<Res<DeviceTopology>>,
-    faults: Res<FaultBox>,
-) {
-    let level = clock.level;
+/// Covered cells of `level` take the averages of their children. All ranks call it.
+///
+/// # Errors
+/// The device fails.
+pub(crate) fn restrict<F: Field>(
+    pool: &mut Pool<F>,
+    topology: &Topology,
+    tables: Option<&DeviceTopology>,
+    level: usize,
+) -> Result<(), DeviceError> {
+    // on all ranks, whether they have covered patches or not
+    pool.expire_present(level);
     match (&pool.storage, tables) {
-        (Storage::Single(_), _) => restrict_level::<F, f32>(&mut pool, &topology, level),
-        (Storage::Double(_), _) => restrict_level::<F, f64>(&mut pool, &topology, level),
-        (Storage::Device(_), Some(tables)) if level < topology.max_level => {
+        (Storage::Single(_), _) => restrict_level::<F, f32>(pool, topology, level),
+        (Storage::Double(_), _) => restrict_level::<F, f64>(pool, topology, level),
+        (Storage::Device(device), Some(tables)) if level < topology.max_level => {
             let banks = [pool.current(level), pool.current(level + 1)];
-            faults.check(pool.device_mut().restrict(&tables, level, banks));
+            if device.restrict(tables, level, banks)? {
+                pool.changed(level);
+            }
         }
         (Storage::Device(_), _) => {}
     }
+    Ok(())
 }
 
 fn restrict_level<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology, level: usize) {
@@ -276,7 +259,7 @@ fn restrict_level<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology,
     });
     for &row in topology.rows(level) {
         if !topology.is_leaf(row) {
-            pool.touch(&[row]);
+            pool.touch(level, &[row]);
         }
     }
 }
@@ -285,26 +268,30 @@ fn restrict_level<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology,
 #[derive(Resource, Default)]
 pub struct SkippedCorrections(pub u64);
 
-/// Step `Synchronise: Correct`: cells beside a coarse-fine face take the fine fluxes in place of the coarse one.
-pub fn correct<F: Field>(
-    clock: Res<LevelClock>,
-    topology: Res<Topology>,
-    mut pool: ResMut<Pool<F>>,
-    mut skipped: ResMut<SkippedCorrections>,
-    tables: Option<Res<DeviceTopology>>,
-    faults: Res<FaultBox>,
-) {
-    skipped.0 += match (&pool.storage, tables) {
-        (Storage::Single(_), _) => correct_level::<F, f32>(&mut pool, &topology, &clock),
-        (Storage::Double(_), _) => correct_level::<F, f64>(&mut pool, &topology, &clock),
-        (Storage::Device(_), Some(tables)) => {
-            let bank = pool.current(clock.level);
-            let device = pool.device_mut();
-            faults.check(device.correct(&tables, &clock, bank));
-            0
+/// Cells beside a coarse-fine face take the fine fluxes in place of the coarse one; returns how many cells on the host had to
+/// go without. All ranks call it.
+///
+/// # Errors
+/// The device fails.
+pub(crate) fn correct<F: Field>(
+    pool: &mut Pool<F>,
+    topology: &Topology,
+    tables: Option<&DeviceTopology>,
+    clock: &LevelClock,
+) -> Result<u64, DeviceError> {
+    // on all ranks, whether they have such cells or not
+    pool.expire_present(clock.level);
+    match (&pool.storage, tables) {
+        (Storage::Single(_), _) => Ok(correct_level::<F, f32>(pool, topology, clock)),
+        (Storage::Double(_), _) => Ok(correct_level::<F, f64>(pool, topology, clock)),
+        (Storage::Device(device), Some(tables)) => {
+            if device.correct(tables, clock, pool.current(clock.level))? {
+                pool.changed(clock.level);
+            }
+            Ok(0)
         }
-        (Storage::Device(_), None) => 0,
-    };
+        (Storage::Device(_), None) => Ok(0),
+    }
 }
 
 fn correct_level<F: Field, R: Element>(

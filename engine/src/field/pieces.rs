@@ -1,7 +1,11 @@
-//! Pieces of rows on their way between ranks: which cells of a row travel, and where they stand in packed memory.
+//! Pieces of rows that go to another rank: which cells of a row, and where they stand in packed memory.
 
 use bytemuck::{Pod, Zeroable};
+use nestar_kernels::mesh::fluxes::QUARTER;
 use nestar_kernels::{CELLS, PATCH};
+
+/// Values of a component in the fine flux register of a face: reference and change.
+pub(crate) const REGISTER: usize = 2 * QUARTER;
 
 /// A box of a row's cells: 16 bytes; the twin of `mesh::Piece`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroable, Pod)]
@@ -16,7 +20,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// A whole row behind `before` cells of other pieces.
+    /// A whole row after `before` cells of other pieces.
     #[must_use]
     pub fn whole(row: u32, before: u64) -> Self {
         Self::part(row, before, [0; 3], [PATCH as u32; 3])
@@ -66,17 +70,7 @@ impl Piece {
     }
 }
 
-/// Where a field stands in packed memory: piece by piece, within each the fields one behind the other,
-/// `[piece][field][component][cell]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Packed {
-    /// Bytes of a cell in all fields that travel.
-    pub width: usize,
-    /// Bytes of a cell in the fields before this one.
-    pub first: usize,
-}
-
-/// Pieces, or faces, packed in memory of the device.
+/// A list of pieces, or of faces, and the values packed by it, both in memory of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct OnDevice {
     /// Address of the list of [`Piece`]s, or of faces' numbers.
@@ -85,55 +79,4 @@ pub struct OnDevice {
     pub count: usize,
     /// Address of the packed memory.
     pub memory: u64,
-    /// Where the field stands in it.
-    pub packed: Packed,
-}
-
-/// What has come of the pieces of a level, for one field.
-#[derive(Clone, Copy, Debug)]
-pub enum Delivery<'a> {
-    /// In memory of the host.
-    Here {
-        /// The pieces; the memory begins with the first.
-        pieces: &'a [Piece],
-        /// Where the field stands in the memory.
-        packed: Packed,
-        /// The memory.
-        bytes: &'a [u8],
-    },
-    /// In memory of the device.
-    There {
-        /// The pieces.
-        pieces: OnDevice,
-        /// Whether this rank owns the rows: the level changes.
-        owned: bool,
-    },
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stretches_cover_the_cells_of_a_piece_in_order() {
-        for first in [[0, 0, 0], [6, 0, 3], [2, 7, 1]] {
-            for length in [[8, 8, 8], [2, 8, 5], [1, 1, 7], [6, 1, 1]] {
-                let length: [u32; 3] = std::array::from_fn(|a| length[a].min(8 - first[a]));
-                let piece = Piece::part(3, 5, first, length);
-                assert_eq!(piece.first().map(|i| i as u32), first);
-                let range = |a: usize| first[a] as usize..(first[a] + length[a]) as usize;
-                let mut expected = Vec::new();
-                for z in range(2) {
-                    for y in range(1) {
-                        expected.extend(range(0).map(|x| x + 8 * (y + 8 * z)));
-                    }
-                }
-                let found = piece
-                    .stretches()
-                    .flat_map(|(start, length)| start..start + length);
-                assert_eq!(found.collect::<Vec<_>>(), expected);
-                assert_eq!(piece.cells(), expected.len());
-            }
-        }
-    }
 }

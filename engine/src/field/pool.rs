@@ -23,8 +23,6 @@ pub trait Element: Real + bytemuck::Pod {
     const PRECISION: Precision;
     /// The pool's typed side, if it holds this type.
     fn typed(storage: &Storage) -> Option<&TypedPool<Self>>;
-    /// As [`Element::typed`], for changing.
-    fn typed_mut(storage: &mut Storage) -> Option<&mut TypedPool<Self>>;
     /// A pool's storage of this type on the host.
     fn storage(pool: TypedPool<Self>) -> Storage;
     /// The field's test of physical states.
@@ -40,13 +38,6 @@ macro_rules! element {
         impl Element for $t {
             const PRECISION: Precision = Precision::$variant;
             fn typed(storage: &Storage) -> Option<&TypedPool<Self>> {
-                if let Storage::$variant(pool) = storage {
-                    Some(pool)
-                } else {
-                    None
-                }
-            }
-            fn typed_mut(storage: &mut Storage) -> Option<&mut TypedPool<Self>> {
                 if let Storage::$variant(pool) = storage {
                     Some(pool)
                 } else {
@@ -115,24 +106,36 @@ macro_rules! with_storage {
 }
 
 /// What a level's time levels hold.
-#[derive(Clone, Copy, Debug)]
-struct BankClock {
+#[derive(Clone, Debug)]
+pub(super) struct BankClock {
     /// The bank that holds the present state.
-    current: usize,
+    pub(super) current: usize,
     /// Simulation time of each of the first two banks' values.
     times: [f64; 2],
+    /// Layers of the copies of other ranks' patches that are up to date, bank by bank. The same on all ranks; a rank alone
+    /// keeps them too, so that a forgotten exchange is found in any run.
+    pub(super) fresh: Vec<usize>,
 }
 
-/// The pool of field `F`: rows `[component][8][8][8]` (or as its centring says), one per patch, in as many banks as its declaration says; the first one
-/// or two are time levels (before and after the level's step), the others working space.
+/// Counts of a level's changes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Changes {
+    pub(super) all: u64,
+    /// The count at the latest change that did not say which rows it concerns.
+    pub(super) of_all_rows: u64,
+}
+
+/// The pool of field `F`: rows `[component][8][8][8]` (or as its centring says), one per patch, in as many banks as its
+/// declaration says; the first one or two are time levels (before and after the level's step), the others working space.
 #[derive(Resource)]
 pub struct Pool<F: Field> {
     /// The field's declaration.
     pub spec: FieldSpec,
     /// The values.
     pub storage: Storage,
-    clocks: Vec<BankClock>,
-    epochs: Vec<u32>,
+    pub(super) clocks: Vec<BankClock>,
+    pub(super) changes: Vec<Changes>,
+    pub(super) epochs: Vec<u32>,
     marker: PhantomData<F>,
 }
 
@@ -143,11 +146,13 @@ impl<F: Field> Pool<F> {
         let clock = BankClock {
             current: 0,
             times: [0.0; 2],
+            fresh: vec![0; spec.banks],
         };
         Self {
             spec,
             storage,
             clocks: vec![clock; levels],
+            changes: vec![Changes::default(); levels],
             epochs: Vec::new(),
             marker: PhantomData,
         }
@@ -222,14 +227,14 @@ impl<F: Field> Pool<F> {
     /// Simulation time of the present state of `level`.
     #[must_use]
     pub fn time(&self, level: usize) -> f64 {
-        let clock = self.clocks[level];
+        let clock = &self.clocks[level];
         clock.times[clock.current]
     }
 
     /// Rows of the present state of `level`.
     #[must_use]
     pub fn present<R: Element>(&self, level: usize) -> Rows<'_, R> {
-        self.typed::<R>().banks[self.current(level)].rows()
+        self.typed::<R>().bank(self.current(level))
     }
 
     /// The bank that a step of `level` writes.
@@ -248,7 +253,7 @@ impl<F: Field> Pool<F> {
     /// If the field has one time level.
     #[must_use]
     pub fn next<R: Element>(&self, level: usize) -> Rows<'_, R> {
-        self.typed::<R>().banks[self.next_bank(level)].rows()
+        self.typed::<R>().bank(self.next_bank(level))
     }
 
     /// The number, among all banks, of bank `n` of the working space.
@@ -268,18 +273,31 @@ impl<F: Field> Pool<F> {
     /// If the field has no such bank.
     #[must_use]
     pub fn scratch<R: Element>(&self, n: usize) -> Rows<'_, R> {
-        self.typed::<R>().banks[self.scratch_bank(n)].rows()
+        self.typed::<R>().bank(self.scratch_bank(n))
     }
 
-    /// A step of `level` to time `time` stands: where the field has two time levels the next bank becomes the present state. The
-    /// rows are marked as changed.
-    pub fn commit(&mut self, level: usize, time: f64, rows: &[u32]) {
+    /// A step of `level` of length `dt` to time `time` stands: where the field has two time levels the next bank becomes the
+    /// present state; `rows` have changed, and their fluxes count. On a device the kernels that wrote the rows have marked them.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn commit(
+        &mut self,
+        level: usize,
+        time: f64,
+        dt: f64,
+        rows: &[u32],
+    ) -> Result<(), DeviceError> {
+        with_storage!(&mut self.storage,
+            typed => typed.registers.commit(level, dt),
+            device => device.commit(level, dt)?);
         self.turn(level, time);
-        self.touch(rows);
+        self.touch(level, rows);
+        Ok(())
     }
 
-    /// Exchanges the time levels of `level`.
-    pub(super) fn turn(&mut self, level: usize, time: f64) {
+    /// Exchanges the time levels of `level`, each with what is known of its copies.
+    fn turn(&mut self, level: usize, time: f64) {
         let clock = &mut self.clocks[level];
         clock.current = self.spec.time_levels - 1 - clock.current;
         clock.times[clock.current] = time;
@@ -287,30 +305,11 @@ impl<F: Field> Pool<F> {
 
     /// Declares the present state of `level` to be of time `time` and drops what its other bank held.
     pub fn set_time(&mut self, level: usize, time: f64) {
-        self.clocks[level].times = [time; 2];
-    }
-
-    /// Marks rows as changed, so that values derived from them are made anew. On a device, kernels that change rows mark them.
-    pub fn touch(&mut self, rows: &[u32]) {
-        for &row in rows {
-            self.epochs[row as usize] = self.epochs[row as usize].wrapping_add(1);
+        let clock = &mut self.clocks[level];
+        clock.times = [time; 2];
+        if self.spec.time_levels == 2 {
+            clock.fresh[1 - clock.current] = 0;
         }
-    }
-
-    /// Marks the rows of `level` that flux corrections change.
-    pub(super) fn touch_corrected(&mut self, level: usize) {
-        let epochs = &mut self.epochs;
-        with_storage!(&self.storage,
-            typed => for (row, _) in typed.registers.corrected(level) {
-                epochs[*row as usize] = epochs[*row as usize].wrapping_add(1);
-            },
-            _device => ());
-    }
-
-    /// Counts the changes of a row; a cached value is good while the count stands.
-    #[must_use]
-    pub fn epoch(&self, row: u32) -> u32 {
-        self.epochs[row as usize]
     }
 
     /// What a gather on `level` reads: the present state, with coarse ghosts interpolated to its time.
@@ -351,14 +350,14 @@ impl<F: Field> Pool<F> {
 
     /// The banks of the level below `level` and the weight of the newer one at `time`.
     fn coarse_banks<R: Element>(&self, level: usize, time: f64) -> (Rows<'_, R>, Rows<'_, R>, f64) {
-        let banks = &self.typed::<R>().banks;
+        let typed = self.typed::<R>();
         let (old, new, weight) = self.coarse_clock(level, time);
-        (banks[old].rows(), banks[new].rows(), weight)
+        (typed.bank(old), typed.bank(new), weight)
     }
 
     /// Which of the two banks hold the level below `level` before and after its step, and the weight of the latter at `time`.
     pub(super) fn coarse_clock(&self, level: usize, time: f64) -> (usize, usize, f64) {
-        let clock = self.clocks[level.saturating_sub(1)];
+        let clock = &self.clocks[level.saturating_sub(1)];
         let (present, next) = (clock.current, 1 - clock.current);
         let (old, new) = (clock.times[next], clock.times[present]);
         if level == 0 || self.spec.time_levels == 1 || time >= new || old >= new {

@@ -250,15 +250,19 @@ impl<R: Real> Registers<R> {
 }
 
 impl<R: Real + bytemuck::Pod> Registers<R> {
-    /// Adds the fine-side registers of `faces` between `level` and `level + 1` to a message: reference and change.
-    pub(super) fn pack(&self, level: usize, faces: &[Face], out: &mut Vec<u8>) {
+    /// Packs the fine-side registers of `faces` between `level` and `level + 1`: reference and change.
+    pub(super) fn pack(&self, level: usize, faces: &[Face], out: &mut [u8]) {
+        let length = self.components * QUARTER * size_of::<R>();
+        let mut parts = out.chunks_exact_mut(length);
         for &(row, face) in faces {
             let range = self.fine_range(row, face);
             let pair = &self.pairs[level];
             for values in [&pair.reference, &pair.change] {
                 // SAFETY: registers are written during `Advance` only, never while the levels synchronise.
                 let values = unsafe { values.slice(range.clone()) };
-                out.extend_from_slice(bytemuck::cast_slice(values));
+                if let Some(part) = parts.next() {
+                    part.copy_from_slice(bytemuck::cast_slice(values));
+                }
             }
         }
     }

@@ -85,7 +85,7 @@ pub(super) fn load<F: Field>(
     };
     stored.map_err(|error| error.to_string())?;
     pool.set_time(level, time);
-    pool.touch(rows);
+    pool.touch(level, rows);
     Ok(())
 }
 
@@ -97,8 +97,8 @@ fn put<F: Field, R: Element>(
     values: &[R],
 ) -> Result<(), DeviceError> {
     let bank = pool.current(level);
-    if let Storage::Device(device) = &mut pool.storage {
-        return device.store(level, bank, c..c + 1, rows, values);
+    if let Storage::Device(device) = &pool.storage {
+        return device.unpack(bank, c..c + 1, rows, values);
     }
     let (present, length) = (pool.present::<R>(level), pool.spec.centring.values());
     rows.par_iter()

@@ -23,8 +23,6 @@ pub struct Shares {
     pub faces: Vec<FacePlan>,
     /// Others' patches that the own ones need, whatever the finer level is like.
     touched: Vec<Vec<Part>>,
-    /// Whether owned values of the level have changed since the copies were made.
-    pub(super) stale: Vec<bool>,
 }
 
 /// Own octets of a level, ascending by key, and which of them are new in the hierarchy.
@@ -85,7 +83,6 @@ pub(super) fn root_part(
         averages: vec![Plan::default(); levels],
         faces: vec![FacePlan::default(); levels],
         touched: vec![Vec::new(); levels],
-        stale: vec![true; levels],
     };
     let owned = topology.own_root();
     shares.touched[0] = beside_root(topology, &owned);
@@ -240,7 +237,6 @@ fn copy(
     copied.extend(&shares.touched[level]);
     hold(topology, level, &owned, &joined(copied));
     shares.copies[level] = negotiate(topology, owners, level)?;
-    shares.stale[level] = true;
     // octets have come and gone: their parents know nothing of it, and neither do their children until the caller links them
     topology.link_families(level);
     Ok(())

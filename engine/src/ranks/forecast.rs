@@ -52,7 +52,7 @@ pub struct Load {
     pub held: u64,
     /// Values of copies, from their owners.
     pub halo: Traffic,
-    /// Averages of children, to the owners of their parents on this level; before, those send what the parents are.
+    /// Averages of children, to the owners of their parents on this level.
     pub averages: Traffic,
     /// Fluxes through faces of the finer level, to the owners of the patches of this level before them.
     pub fluxes: Traffic,

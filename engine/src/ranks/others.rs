@@ -1,9 +1,9 @@
 //! The other ranks, as a system's parameter.
 
-use super::halos::Split;
+use super::halos::{Request, Split, Transport, What};
 use super::{Connection, Halos, Ranks, RanksError, Shares};
 use crate::device::DeviceError;
-use crate::field::{Field, Pool};
+use crate::field::{Field, Pool, copies};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use std::sync::Arc;
@@ -55,29 +55,52 @@ impl OtherRanks<'_> {
         Ok(first.map(|message| String::from_utf8_lossy(message).into_owned()))
     }
 
-    /// What the step of `level` may begin with while the copies of field `F` are under way, and what is left for the time
-    /// after [`OtherRanks::settle`]; none where nothing is under way, or too little can be done meanwhile.
-    #[must_use]
-    pub fn split<F: Field>(&self, level: usize) -> Option<Arc<Split>> {
-        let level = self.under_way::<F>().next().map(|_| level);
-        let split = level.map(|level| self.halos.split(level));
-        split.filter(|split| split.is_worth_it())
-    }
-
-    /// Levels of which copies of field `F` are under way: until [`OtherRanks::settle`] they hold any values.
-    pub fn under_way<F: Field>(&self) -> impl Iterator<Item = usize> {
-        self.halos.under_way(F::NAME)
-    }
-
-    /// Sets the copies of `pool`, if they are under way: the device waits for what comes from other devices, the host for
-    /// messages. The system that steps a field of [`FieldRegistry::settle_in_step`](crate::field::FieldRegistry::settle_in_step)
-    /// calls this before it reads copies, on all ranks.
+    /// Sends `depth` layers of the copies on their way that a gather on `level` reads, those that are out of date. Until
+    /// [`OtherRanks::finish`] copies hold any values; what the step may begin with meanwhile, if that is worth while.
     ///
     /// # Errors
     /// Another rank has failed, or the transport or the device has.
-    pub fn settle<F: Field>(&mut self, pool: &mut Pool<F>) -> Result<(), DeviceError> {
-        let link = self.connection.as_ref().map(|connection| &***connection);
-        self.halos.settle(pool, link)
+    pub fn begin<F: Field>(
+        &mut self,
+        pool: &Pool<F>,
+        level: usize,
+        depth: usize,
+    ) -> Result<Option<Arc<Split>>, DeviceError> {
+        if self.are_none() {
+            return Ok(None);
+        }
+        let what = What::Layers(depth);
+        let stale = copies::stale(pool, level, depth);
+        let requests: Vec<Request> = stale.map(|at| Request { field: 0, at, what }).collect();
+        if requests.is_empty() {
+            return Ok(None);
+        }
+        let transport = Transport {
+            communicator: self.ranks.communicator(),
+            link: self.connection.as_ref().map(|connection| &***connection),
+        };
+        self.halos.begin(&transport, &requests, &[pool])?;
+        Ok(Some(self.halos.split(level)).filter(|split| split.is_worth_it()))
+    }
+
+    /// Ends what [`OtherRanks::begin`] with the same arguments began: copies are up to date. The device waits for what comes
+    /// from other devices, the host for messages.
+    ///
+    /// # Errors
+    /// As [`OtherRanks::begin`].
+    pub fn finish<F: Field>(
+        &mut self,
+        pool: &mut Pool<F>,
+        level: usize,
+        depth: usize,
+    ) -> Result<(), DeviceError> {
+        if self.halos.is_busy() {
+            let link = self.connection.as_ref().map(|connection| &***connection);
+            self.halos.wait(link)?;
+            self.halos.unpack(|_, set| set(pool))?;
+        }
+        copies::refreshed(pool, level, depth);
+        Ok(())
     }
 
     /// Rows of `level` that other ranks keep copies of.

@@ -106,11 +106,21 @@ fn make(
     if proposal.cut {
         patches::renew_parents(world, fine);
         patches::renew_parents(world, fine + 1);
+        expire(world, fine + 1);
     }
     if let Some(moved) = moved {
         moved.settle(world, fine)?;
     }
     halos::follow(world, level..=fine + 1)
+}
+
+/// Declares all copies of `level` out of date.
+fn expire(world: &mut World, level: usize) {
+    if level <= world.resource::<Topology>().max_level {
+        for field in world.resource::<FieldRegistry>().operations() {
+            (field.exchanged_mut)(world).expire(level);
+        }
+    }
 }
 
 /// Rebuilds the children of `level` and what travels for them, as proposed.

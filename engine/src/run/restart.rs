@@ -75,7 +75,7 @@ fn restore_from(
     require_room(sim, &snapshot)?;
     let finest = snapshot.levels().len().saturating_sub(1);
     regrid::create_root(&mut sim.world);
-    check_faults(&mut sim.world)?;
+    check_faults(&sim.world)?;
     for level in 0..=finest {
         refine_as(sim, ranks, &snapshot, level)?;
     }
@@ -198,7 +198,7 @@ fn refine_as(
         regrid::apply(&mut sim.world, level, &changes);
     }
     // a rank that failed while it met the others cannot be asked any more
-    check_faults(&mut sim.world)
+    check_faults(&sim.world)
 }
 
 /// Which of the own patches of `level` have children in the snapshot.

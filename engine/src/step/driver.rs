@@ -5,7 +5,7 @@ use super::limits::{ChosenStep, LevelSteps, clipped, synchronised};
 use super::memory::MemoryGuard;
 use super::{Error, Phase, RunCounters, Schedules, StepLimits, check_faults};
 use crate::mesh::{CELLS, LevelClock, Levels, RefineRequests, Topology, audit};
-use crate::ranks::{Ranks, exchange};
+use crate::ranks::Ranks;
 use bevy_ecs::prelude::*;
 use std::time::Instant;
 
@@ -107,7 +107,6 @@ impl Driver {
             end,
             cell_width,
         };
-        exchange::before(world, phase, level)?;
         self.schedules.get(phase).run(world);
         let met = check_faults(world);
         match phase {
@@ -116,11 +115,6 @@ impl Driver {
                 super::agreement::agreed(world.resource::<Ranks>(), met)?
             }
             _ => met?,
-        }
-        exchange::after(world, phase, level)?;
-        if phase == Phase::Synchronise {
-            exchange::share(world, level)?;
-            check_faults(world)?;
         }
         world.resource_mut::<RunCounters>().seconds[phase as usize] +=
             start.elapsed().as_secs_f64();

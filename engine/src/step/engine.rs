@@ -6,14 +6,15 @@ use super::config::{MeshSettings, PrecisionChoice, TimeSettings};
 use super::driver::DriverSettings;
 use super::memory::{self, MemoryGuard, Sharers};
 use super::state::{PluginState, StateRegistry};
+use super::synchronise::{correct, restrict, share};
 use super::{
-    AlignedLevels, Driver, Error, Fault, Phase, RunCounters, RunFacts, Schedules, Settings,
-    StepLimits, StepSet, StepVerdict, Synchronise, check_faults, regrid,
+    AlignedLevels, Driver, Error, Outcome, Phase, Registered, RunCounters, RunFacts, Schedules,
+    Settings, StepLimits, StepSet, StepVerdict, Synchronise, check_faults, regrid,
 };
 use crate::device::ComputeDevice;
 use crate::field::TypedPool;
 use crate::field::device::{DevicePool, DeviceTopology};
-use crate::field::operations::{SkippedCorrections, correct, restrict};
+use crate::field::operations::SkippedCorrections;
 use crate::field::{
     Beyond, Correct, Element, FaultBox, Field, FieldRegistry, FieldSpec, Pool, Precision, Restrict,
     Storage,
@@ -24,8 +25,6 @@ use crate::mesh::{
 };
 use crate::ranks::{Columns, Halos, Ranks, Shares};
 use bevy_ecs::prelude::*;
-use bevy_ecs::schedule::IntoScheduleConfigs;
-use bevy_ecs::system::ScheduleSystem;
 use checks::{check_domain, check_mesh};
 use nestar_deck::Deck;
 use nestar_kernels::mesh::{Boundaries, Centring};
@@ -102,13 +101,13 @@ impl Simulation {
         Ok(self)
     }
 
-    /// Adds systems to a set of a phase.
-    pub fn systems_in<S: StepSet, M>(
+    /// Adds a system to a set of a phase, with exchanges of the copies that its signature says it reads.
+    pub fn system_in<S: StepSet, O: Outcome, M>(
         &mut self,
         set: S,
-        systems: impl IntoScheduleConfigs<ScheduleSystem, M>,
-    ) {
-        self.driver.schedules.add(set, systems);
+        system: impl IntoSystem<(), O, M>,
+    ) -> Registered<'_> {
+        self.driver.schedules.add(&mut self.world, set, system)
     }
 
     /// The schedule of a phase, for the one place that orders its sets.
@@ -144,6 +143,7 @@ impl Simulation {
             return Err(Error::Setup(format!("field `{}`: {why}", F::NAME)));
         }
         let (restrict_by, correct_by) = (spec.restrict, spec.correct);
+        let shared = spec.centring == Centring::Face && restrict_by != Restrict::None;
         let pool = match self.precision() {
             Precision::Single => self.pool::<F, f32>(spec)?,
             Precision::Double => self.pool::<F, f64>(spec)?,
@@ -151,10 +151,13 @@ impl Simulation {
         self.world.insert_resource(pool);
         self.world.resource_mut::<FieldRegistry>().register::<F>();
         if restrict_by == Restrict::Mean {
-            self.systems_in(Synchronise::Restrict, restrict::<F>);
+            self.system_in(Synchronise::Restrict, restrict::<F>);
         }
         if correct_by == Correct::Fluxes {
-            self.systems_in(Synchronise::Correct, correct::<F>);
+            self.system_in(Synchronise::Correct, correct::<F>);
+        }
+        if shared {
+            self.system_in(Synchronise::Correct, share::<F>);
         }
         Ok(())
     }
@@ -208,6 +211,12 @@ impl Simulation {
             .map_err(Error::Setup)
     }
 
+    /// What the signature of the system `name` of `phase` says about fields, for people.
+    #[must_use]
+    pub fn access(&self, phase: Phase, name: &str) -> String {
+        self.driver.schedules.access(phase, name)
+    }
+
     /// Names of the systems of every phase in the order in which they run.
     #[must_use]
     pub fn order(&self) -> Vec<(Phase, Vec<String>)> {
@@ -225,7 +234,7 @@ impl Simulation {
         self.require_fresh()?;
         self.require_room_for_root()?;
         regrid::create_root(&mut self.world);
-        check_faults(&mut self.world)?;
+        check_faults(&self.world)?;
         self.driver
             .run_phase(&mut self.world, Phase::Initialise, 0, 0.0)?;
         self.refine_fully()?;
@@ -287,7 +296,7 @@ impl Simulation {
             };
             let changes = changes.map_err(Error::Memory)?;
             regrid::apply(&mut self.world, level, &changes);
-            check_faults(&mut self.world)?;
+            check_faults(&self.world)?;
             self.driver
                 .run_phase(&mut self.world, Phase::Initialise, level + 1, 0.0)?;
             changed = true;
@@ -338,7 +347,6 @@ fn empty_world(
     world.insert_resource(StateRegistry::default());
     world.insert_resource(CarriedComponents::default());
     world.insert_resource(MemoryGuard::default());
-    world.insert_resource(Fault::default());
     world.insert_resource(FaultBox::default());
     world.insert_resource(ranks);
     world.insert_resource(Shares::default());

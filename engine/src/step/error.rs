@@ -7,6 +7,68 @@ use crate::ranks::RanksError;
 use std::fmt;
 use std::path::PathBuf;
 
+/// A system reads copies of other ranks' patches in a way that it may not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccessError {
+    /// Fewer layers are up to date than it reads.
+    Stale {
+        /// The field.
+        field: &'static str,
+        /// The level.
+        level: usize,
+        /// Whether it is the bank of the present state.
+        present: bool,
+        /// The system.
+        system: String,
+        /// Layers that it reads.
+        reach: usize,
+        /// Layers that are up to date.
+        fresh: usize,
+    },
+    /// It reads more layers than its signature says.
+    Undeclared {
+        /// The field.
+        field: &'static str,
+        /// The system.
+        system: String,
+        /// Layers that it declares.
+        declared: usize,
+        /// Layers that it reads.
+        reach: usize,
+    },
+}
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stale {
+                field,
+                level,
+                present,
+                system,
+                reach,
+                fresh,
+            } => write!(
+                f,
+                "`{system}` reads {reach} layers of copies of the field `{field}` (level {level}, {} bank), but {fresh} are up to \
+                 date: after the last change of the field call `field.refresh(&mut ranks)?`, with `mut ranks: OtherRanks` among \
+                 the parameters",
+                if *present { "present" } else { "previous" }
+            ),
+            Self::Undeclared {
+                field,
+                system,
+                declared,
+                reach,
+            } => write!(
+                f,
+                "`{system}` reads {reach} layers of copies of the field `{field}` but declares {declared}: write \
+                 `Read<_, {reach}>` or `Write<_, {reach}>` in its signature, or `.depth::<_>({reach})` where it is registered"
+            ),
+        }
+    }
+}
+
 /// An error of the engine. The command line turns it into an exit status: 2 for decks and arguments, 1 otherwise.
 #[derive(Debug)]
 pub enum Error {
@@ -53,6 +115,8 @@ pub enum Error {
     Device(DeviceError),
     /// The ranks cannot go on together.
     Ranks(RanksError),
+    /// A system reads copies that it may not.
+    Access(AccessError),
     /// The hierarchy is inconsistent.
     Audit(AuditError),
 }
@@ -88,6 +152,7 @@ impl fmt::Display for Error {
             Self::Memory(e) => e.fmt(f),
             Self::Device(e) => e.fmt(f),
             Self::Ranks(e) => e.fmt(f),
+            Self::Access(e) => e.fmt(f),
             Self::Audit(e) => e.fmt(f),
         }
     }

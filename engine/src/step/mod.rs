@@ -1,5 +1,6 @@
 //! The order of a run: schedules, limits, the recursion over levels, regrids, the guard of memory, and what puts them together.
 
+pub mod access;
 pub(crate) mod agreement;
 pub mod config;
 mod counters;
@@ -9,19 +10,24 @@ mod error;
 mod faults;
 pub mod limits;
 pub mod memory;
+mod order;
 mod phases;
 pub mod regrid;
 mod schedule;
 mod settings;
 pub(crate) mod state;
+pub mod synchronise;
+mod view;
 
+pub use access::{Read, Write};
 pub use counters::RunCounters;
 pub use driver::{Driver, StepReport, StepVerdict, step_stands};
 pub use engine::{Plugin, Simulation};
-pub use error::Error;
-pub use faults::{Fault, check_faults};
+pub use error::{AccessError, Error};
+pub use faults::check_faults;
 pub use limits::StepLimits;
-pub use phases::AlignedLevels;
-pub use schedule::{Phase, Schedules, StepSet, Synchronise};
+pub use order::{Outcome, Registered, Schedules};
+pub use schedule::{AlignedLevels, Phase, StepSet, Synchronise};
 pub use settings::{RunFacts, Settings, tables};
 pub use state::PluginState;
+pub use view::View;

@@ -1,27 +1,9 @@
 //! Phases beside the steps of single levels. Those without systems cost nothing.
 
 use super::driver::{Driver, Span, StepVerdict};
-use super::{Error, Phase};
+use super::{AlignedLevels, Error, Phase};
 use crate::mesh::{Levels, Topology};
 use bevy_ecs::prelude::*;
-use std::ops::RangeInclusive;
-
-/// The levels that systems of `Aligned` work on: the finest ones, which have all reached one time.
-#[derive(Resource, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AlignedLevels {
-    /// The coarsest of them.
-    pub coarsest: usize,
-    /// The finest level that has patches.
-    pub finest: usize,
-}
-
-impl AlignedLevels {
-    /// The levels, coarsest first.
-    #[must_use]
-    pub fn levels(self) -> RangeInclusive<usize> {
-        self.coarsest..=self.finest
-    }
-}
 
 impl Driver {
     /// Runs `Ready` on every level, the coarsest first: the hierarchy was made or restored.

@@ -1,15 +1,15 @@
 //! Changing the hierarchy: entities, tables, pools and registers follow from one list of changes.
 
 use super::memory::{self, MemoryGuard, Verdict};
-use super::{Error, Fault, Settings};
-use crate::field::FieldRegistry;
+use super::{Error, Settings};
 use crate::field::patches::enter;
+use crate::field::{FaultBox, FieldRegistry, FieldSpec};
 use crate::mesh::carried::{CarriedComponents, CarriedValues};
 use crate::mesh::{Changes, LevelClock, Topology};
 use crate::ranks::{self, Ranks};
 use bevy_ecs::prelude::*;
 
-/// Creates the root grid: tables, entities and pool rows. The new rows stand in [`NewRows`](crate::mesh::NewRows). What goes wrong stands in [`Fault`].
+/// Creates the root grid: tables, entities and pool rows. The new rows stand in [`NewRows`](crate::mesh::NewRows). What goes wrong stands in [`FaultBox`].
 pub fn create_root(world: &mut World) {
     if !world.resource::<Ranks>().are_alone() {
         let created = ranks::regrid::create_root(world);
@@ -20,7 +20,7 @@ pub fn create_root(world: &mut World) {
 }
 
 /// Applies `changes` to the patches of `level`; the children created stand in [`NewRows`](crate::mesh::NewRows), unfilled. Where several ranks share
-/// the hierarchy, all of them call this, each with the changes of its own patches; what goes wrong stands in [`Fault`].
+/// the hierarchy, all of them call this, each with the changes of its own patches; what goes wrong stands in [`FaultBox`].
 pub fn apply(world: &mut World, level: usize, changes: &Changes) {
     if !world.resource::<Ranks>().are_alone() {
         let imbalance = world.resource::<Settings>().run.imbalance;
@@ -65,8 +65,7 @@ fn inherited(world: &World, parents: &[u32]) -> CarriedValues {
 /// Leaves an error where the run finds it.
 fn report(world: &mut World, result: Result<(), impl Into<Error>>) {
     if let Err(error) = result {
-        let fault = &mut world.resource_mut::<Fault>().0;
-        fault.get_or_insert_with(|| error.into());
+        world.resource::<FaultBox>().fail(error.into());
     }
 }
 
@@ -91,13 +90,14 @@ fn try_refine(world: &mut World, level: usize) -> Result<(), Error> {
         }
     };
     apply(world, level, &changes);
-    if world.resource::<Fault>().0.is_some() {
+    if world.resource::<FaultBox>().is_full() {
         return Ok(());
     }
-    // new patches are made from what surrounds their parents
-    ranks::exchange::refresh(world, level)?;
-    ranks::exchange::mark_new(world)?;
     let operations = world.resource::<FieldRegistry>().operations();
+    // new patches are made from what surrounds their parents
+    let copied = FieldRegistry::of(world, FieldSpec::is_copied);
+    ranks::exchange::refresh(world, level, &copied)?;
+    ranks::exchange::mark_new(world)?;
     for field in &operations {
         (field.prolong)(world);
     }

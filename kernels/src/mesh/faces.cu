@@ -6,8 +6,8 @@ typedef parameters::Faces<REAL> Faces;
 
 constexpr int REGISTER = COMPONENTS * QUARTER;
 
-// Where this field's values of the block's face stand.
-RS_FN REAL* packed_face(const Faces& p) { return (REAL*)(p.packed + launch::block() * p.stride + p.before); }
+// Where the values of the block's face stand.
+RS_FN REAL* packed_face(const Faces& p) { return p.packed + (rs::i64)launch::block() * 2 * REGISTER; }
 
 }  // namespace mesh
 

@@ -156,12 +156,8 @@ pub struct Faces<R> {
     pub reference: Address<R>,
     /// `[slot][component][4][4]`: what later steps differ by, times their lengths.
     pub change: Address<R>,
-    /// `[face][field][2][component][4][4]`.
-    pub packed: Address<u8>,
-    /// Bytes of a face in all fields.
-    pub stride: i64,
-    /// Bytes of a face in the fields before this one.
-    pub before: i64,
+    /// `[face][2][component][4][4]`.
+    pub packed: Address<R>,
     /// Slot of the first face.
     pub first: i32,
     /// Faces.
@@ -323,14 +319,10 @@ pub struct Piece {
 pub struct Pieces<R> {
     /// The bank.
     pub level: Address<R>,
-    /// `[piece][field][component][cell]`.
-    pub packed: Address<u8>,
+    /// `[piece][component][cell]`.
+    pub packed: Address<R>,
     /// The pieces, one a block.
     pub pieces: Address<Piece>,
     /// `[row]`: set where a row changes.
     pub stale: Address<u8>,
-    /// Bytes of a cell in all fields.
-    pub width: i64,
-    /// Bytes of a cell in the fields before this one.
-    pub first: i64,
 }

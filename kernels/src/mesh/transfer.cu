@@ -32,10 +32,8 @@ struct Box {
   }
 };
 
-// Where this field's values of a piece stand.
-RS_FN REAL* values_of(const Pieces& p, const Piece& piece, const Box& box) {
-  return (REAL*)(p.packed + piece.before * p.width + box.cells * p.first);
-}
+// Where the values of a piece stand.
+RS_FN REAL* values_of(const Pieces& p, const Piece& piece) { return p.packed + piece.before * COMPONENTS; }
 
 }  // namespace mesh
 
@@ -60,7 +58,7 @@ KERNEL(mesh_pack_pieces, mesh::Pieces) {
   const Piece piece = p.pieces[launch::block()];
   const Box box(piece.bounds);
   const REAL* from = row_of(p.level, piece.row);
-  REAL* to = values_of(p, piece, box);
+  REAL* to = values_of(p, piece);
   EACH(i, COMPONENTS * box.cells) to[i] = from[i / box.cells * CELLS + box.cell(i % box.cells)];
 }
 
@@ -68,7 +66,7 @@ KERNEL(mesh_unpack_pieces, mesh::Pieces) {
   using namespace mesh;
   const Piece piece = p.pieces[launch::block()];
   const Box box(piece.bounds);
-  const REAL* from = values_of(p, piece, box);
+  const REAL* from = values_of(p, piece);
   REAL* to = row_of(p.level, piece.row);
   EACH(i, COMPONENTS * box.cells) to[i / box.cells * CELLS + box.cell(i % box.cells)] = from[i];
   if (launch::thread() == 0) p.stale[piece.row] = 1;

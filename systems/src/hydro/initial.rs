@@ -4,9 +4,9 @@ use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
 use nestar_engine::Error;
-use nestar_engine::field::{Element, Pool, Precision};
+use nestar_engine::field::{Element, Precision};
 use nestar_engine::mesh::{NewRows, Topology};
-use nestar_engine::step::Fault;
+use nestar_engine::step::Write;
 use nestar_kernels::mesh::Block;
 use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
@@ -112,21 +112,17 @@ pub fn fill_new(
     model: Res<GasModel>,
     topology: Res<Topology>,
     new: Res<NewRows>,
-    mut pool: ResMut<Pool<Gas>>,
-    mut fault: ResMut<Fault>,
-) {
+    mut gas: Write<Gas>,
+) -> Result<(), Error> {
     let fill = Fill {
         initial: &*initial.0,
         model: &model,
         topology: &topology,
         rule: Rule::new(initial.0.samples()),
     };
-    let result = match pool.precision() {
-        Precision::Single => fill.rows::<f32>(&new, &mut pool),
-        Precision::Double => fill.rows::<f64>(&new, &mut pool),
-    };
-    if let Err(error) = result {
-        fault.0 = Some(error);
+    match gas.precision() {
+        Precision::Single => fill.rows::<f32>(&new.rows, &mut gas),
+        Precision::Double => fill.rows::<f64>(&new.rows, &mut gas),
     }
 }
 
@@ -142,18 +138,18 @@ struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    fn rows<R: Element>(&self, new: &NewRows, pool: &mut Pool<Gas>) -> Result<(), Error> {
-        let length = pool.components() * CELLS;
-        let physical = pool.physical::<R>();
-        let mut values = vec![R::lit(0.0); new.rows.len().min(ROWS_AT_A_TIME) * length];
-        for rows in new.rows.chunks(ROWS_AT_A_TIME) {
+    fn rows<R: Element>(&self, new: &[u32], gas: &mut Write<Gas>) -> Result<(), Error> {
+        let spec = gas.own().spec();
+        let (length, physical) = (spec.components.len() * CELLS, R::physical(spec));
+        let mut values = vec![R::lit(0.0); new.len().min(ROWS_AT_A_TIME) * length];
+        for rows in new.chunks(ROWS_AT_A_TIME) {
             let values = &mut values[..rows.len() * length];
             let filled = values
                 .par_chunks_mut(length)
                 .zip(rows)
                 .try_for_each(|(out, &row)| fill_patch(self, row, out, physical));
             filled.map_err(Error::Setup)?;
-            pool.store(new.level, rows, values)?;
+            gas.store(rows, values)?;
         }
         Ok(())
     }

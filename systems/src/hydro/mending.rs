@@ -146,8 +146,8 @@ fn report<R: GasReal>(
             .map(|v| v.to_f64())
             .collect()
     };
-    let before = state(step.pool.present::<R>(step.level).row(row));
-    let after = state(step.pool.next::<R>(step.level).row(row));
+    let before = state(step.gas.row(row));
+    let after = state(step.gas.next::<R>().row(row));
     Some(describe(topology, row, cell, &before, &after))
 }
 

@@ -16,9 +16,7 @@ pub use initial::{InitialState, Primitive, PrimitiveColumns};
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use crate::order::{Advance, Limit};
 use device::GasDevice;
-use nestar_engine::field::{
-    Component, Correct, FieldRegistry, FieldSpec, Physical, Pool, Prolong, Storage,
-};
+use nestar_engine::field::{Component, Correct, FieldSpec, Physical, Pool, Prolong, Storage};
 use nestar_engine::step::RunFacts;
 use nestar_engine::{Error, Plugin, Simulation};
 use nestar_kernels::hydro::eos;
@@ -63,12 +61,11 @@ impl Plugin for Hydro {
         let mut facts = sim.world.resource_mut::<RunFacts>();
         facts.0.insert("gamma".into(), config.gamma);
         sim.world.insert_resource(model);
-        // its step works on the interior while copies travel
-        sim.world
-            .resource_mut::<FieldRegistry>()
-            .settle_in_step::<Gas>(config.method().ghosts());
-        sim.systems_in(Limit::Propose, systems::courant);
-        sim.systems_in(Advance::Fluid, systems::fluid);
+        sim.system_in(Limit::Propose, systems::courant);
+        // it works on the interior while copies travel
+        sim.system_in(Advance::Fluid, systems::fluid)
+            .depth::<Gas>(config.method().ghosts())
+            .exchanges_itself::<Gas>();
         Ok(())
     }
 }

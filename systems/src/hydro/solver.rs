@@ -55,9 +55,12 @@ pub struct GasSolver<R: GasReal> {
     /// Courant number.
     pub courant: f64,
     pub(super) scratch: PerThread<ThreadScratch<R>>,
-    /// Per row: the largest signal rate, good while `seen` is the pool's count of changes.
+    /// Per row: the largest signal rate, good while `seen` is the pool's count of its changes and no change since `counts`
+    /// may concern any row of the level.
     pub(super) rates: SharedCells<R>,
     pub(super) seen: Vec<u32>,
+    /// Per level: the pool's count of changes that all of its rows were last looked at with.
+    pub(super) counts: Vec<u64>,
     /// Per row: cells whose latest update came out unphysical.
     pub(super) unphysical: SharedCells<[u64; 8]>,
     /// Per row: cells that take first-order fluxes in the step being mended.
@@ -105,14 +108,18 @@ impl<R: GasReal> GasSolver<R> {
             scratch,
             rates: SharedCells::default(),
             seen: Vec::new(),
+            counts: Vec::new(),
             unphysical: SharedCells::default(),
             first_order: Vec::new(),
             stale: Vec::new(),
         }
     }
 
-    /// Makes room for `rows` rows.
-    pub(super) fn grow(&mut self, rows: usize) {
+    /// Makes room for `rows` rows on levels up to `level`.
+    pub(super) fn grow(&mut self, rows: usize, level: usize) {
+        if self.counts.len() <= level {
+            self.counts.resize(level + 1, 0);
+        }
         if self.seen.len() < rows {
             self.rates.resize(rows, R::lit(0.0));
             // no count of changes is this large: the rate of a new row is out of date

@@ -6,11 +6,11 @@ use super::solver::{GasReal, GasSolver, HydroSolver, ThreadScratch};
 use crate::fields::Gas;
 use bevy_ecs::prelude::*;
 use nestar_engine::Error;
+use nestar_engine::field::Precision;
 use nestar_engine::field::device::DeviceTopology;
-use nestar_engine::field::{Pool, Precision};
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::ranks::OtherRanks;
-use nestar_engine::step::{Fault, RunCounters, StepLimits, StepVerdict};
+use nestar_engine::step::{Read, RunCounters, StepLimits, StepVerdict, View, Write};
 use nestar_kernels::hydro::{CellMask10, FaceFluxes, PatchOutcome};
 use nestar_kernels::mesh::fluxes::{FACE, average_fine};
 use nestar_kernels::mesh::gather::{GhostView, Target, gather};
@@ -23,53 +23,51 @@ const ADVICE: &str = "try a smaller time.courant, hydro.riemann = \"hlle\", hydr
 pub fn courant(
     clock: Res<LevelClock>,
     topology: Res<Topology>,
-    pool: Res<Pool<Gas>>,
+    gas: Read<Gas>,
     mut solver: ResMut<HydroSolver>,
     mut limits: ResMut<StepLimits>,
     tables: Option<Res<DeviceTopology>>,
-    mut fault: ResMut<Fault>,
-) {
+) -> Result<(), Error> {
     if let (HydroSolver::Device(solver), Some(tables)) = (&mut *solver, tables) {
-        match solver.limit(&clock, &topology, &tables, &pool) {
-            Ok(dt) => limits.propose("courant", dt),
-            Err(error) => fault.0 = Some(error.into()),
-        }
-        return;
+        let dt = solver.limit(&clock, &topology, &tables, &gas.own())?;
+        limits.propose("courant", dt);
+        return Ok(());
     }
-    let rate = match pool.precision() {
-        Precision::Single => largest_rate::<f32>(&clock, &topology, &pool, &mut solver),
-        Precision::Double => largest_rate::<f64>(&clock, &topology, &pool, &mut solver),
+    let rate = match gas.precision() {
+        Precision::Single => largest_rate::<f32>(&clock, &topology, &gas.own(), &mut solver),
+        Precision::Double => largest_rate::<f64>(&clock, &topology, &gas.own(), &mut solver),
     };
     if let Some((rate, courant)) = rate {
         limits.propose("courant", courant / rate);
     }
+    Ok(())
 }
 
 /// The largest signal rate of the level, and the Courant number.
 fn largest_rate<R: GasReal>(
     clock: &LevelClock,
     topology: &Topology,
-    pool: &Pool<Gas>,
+    gas: &View<Gas>,
     solver: &mut HydroSolver,
 ) -> Option<(f64, f64)> {
     let solver = R::of(solver)?;
-    solver.grow(topology.capacity());
-    let rows = topology.rows(clock.level);
+    let level = clock.level;
+    solver.grow(topology.capacity(), level);
+    let rows = topology.rows(level);
+    let any = gas.any_row_changed_since(solver.counts[level]);
+    solver.counts[level] = gas.changes();
+    let seen = &solver.seen;
+    let changed = |row: &u32| any || seen[*row as usize] != gas.epoch(*row);
     solver.stale.clear();
-    solver.stale.extend(
-        rows.iter()
-            .copied()
-            .filter(|&row| solver.seen[row as usize] != pool.epoch(row)),
-    );
+    solver.stale.extend(rows.iter().copied().filter(changed));
     let inverse_dx = clock.cell_width.map(|w| R::lit(1.0 / w));
-    let present = pool.present::<R>(clock.level);
     solver.stale.par_iter().for_each(|&row| {
-        let rate = solver.patch.signal_rate(present.row(row), inverse_dx);
+        let rate = solver.patch.signal_rate(gas.row(row), inverse_dx);
         // SAFETY: the rows are distinct.
         unsafe { solver.rates.set(row as usize, rate) };
     });
     for &row in &solver.stale {
-        solver.seen[row as usize] = pool.epoch(row);
+        solver.seen[row as usize] = gas.epoch(row);
     }
     let rates = solver.rates.as_mut_slice();
     let largest = rows.iter().fold(R::lit(0.0), |most, &row| {
@@ -88,30 +86,28 @@ fn largest_rate<R: GasReal>(
 pub fn fluid(
     clock: Res<LevelClock>,
     topology: Res<Topology>,
-    mut pool: ResMut<Pool<Gas>>,
+    mut gas: Write<Gas>,
     mut solver: ResMut<HydroSolver>,
     mut verdict: ResMut<StepVerdict>,
     mut counters: ResMut<RunCounters>,
     tables: Option<Res<DeviceTopology>>,
-    mut fault: ResMut<Fault>,
-    mut others: OtherRanks,
-) {
+    mut ranks: OtherRanks,
+) -> Result<(), Error> {
     let step = if let (HydroSolver::Device(solver), Some(tables)) = (&mut *solver, tables) {
-        solver.advance(&clock, &topology, &tables, &mut pool, &mut others)
+        solver.advance(&clock, &topology, &tables, &mut gas, &mut ranks)
     } else {
-        let advance = match pool.precision() {
+        let advance = match gas.precision() {
             Precision::Single => fluid_level::<f32>,
             Precision::Double => fluid_level::<f64>,
         };
-        advance(&clock, &topology, &mut pool, &mut solver, &mut others)
+        advance(&clock, &topology, &mut gas, &mut solver, &mut ranks)
     };
     match step {
         Ok(mended) => counters.mended_cells += mended,
         Err(StepFailure::Rejected(why)) => verdict.rejected = Some(format!("{why}\n{ADVICE}")),
-        Err(StepFailure::Faulty(why)) => fault.0 = Some(Error::Setup(why)),
-        Err(StepFailure::Device(error)) => fault.0 = Some(error.into()),
-        Err(StepFailure::Ranks(error)) => fault.0 = Some(error.into()),
+        Err(StepFailure::Failed(error)) => return Err(error),
     }
+    Ok(())
 }
 
 /// What the update of any patch of the level needs.
@@ -120,17 +116,17 @@ pub(super) struct LevelStep<'a, R: GasReal> {
     pub rates: [R; 3],
     pub inverse_dx: [R; 3],
     pub view: GhostView<'a, R>,
-    pub pool: &'a Pool<Gas>,
+    pub gas: View<'a, Gas>,
 }
 
 impl<'a, R: GasReal> LevelStep<'a, R> {
-    fn new(clock: &LevelClock, topology: &'a Topology, pool: &'a Pool<Gas>) -> Self {
+    fn new(clock: &LevelClock, gas: View<'a, Gas>) -> Self {
         Self {
             level: clock.level,
             rates: clock.cell_width.map(|w| R::lit(clock.dt / w)),
             inverse_dx: clock.cell_width.map(|w| R::lit(1.0 / w)),
-            view: pool.ghosts::<R>(topology, clock.level),
-            pool,
+            view: gas.ghosts::<R>(),
+            gas,
         }
     }
 
@@ -165,7 +161,7 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
             ghosts,
         };
         gather(&self.view, row, &mut target, &mut scratch.gather);
-        let registers = &self.pool.typed::<R>().registers;
+        let registers = self.gas.registers::<R>();
         let mut faces: [Option<&mut [R]>; 6] = [const { None }; 6];
         for (face, chunk) in scratch
             .faces
@@ -175,7 +171,7 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
             faces[face] = registers.wants(row, face).then_some(chunk);
         }
         // SAFETY: the caller's contract.
-        let out = unsafe { self.pool.next::<R>(self.level).row_mut(row) };
+        let out = unsafe { self.gas.next::<R>().row_mut(row) };
         let mut faces = FaceFluxes(faces);
         let outcome = solver.patch.update(
             &mut scratch.patch,
@@ -209,36 +205,35 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
 fn fluid_level<R: GasReal>(
     clock: &LevelClock,
     topology: &Topology,
-    pool: &mut Pool<Gas>,
+    gas: &mut Write<Gas>,
     solver: &mut HydroSolver,
-    others: &mut OtherRanks,
+    ranks: &mut OtherRanks,
 ) -> StepResult<u64> {
-    let solver = R::of(solver).ok_or_else(|| {
-        StepFailure::Faulty("the gas solver and the pool differ in precision".into())
-    })?;
-    solver.grow(topology.capacity());
-    let rows = topology.rows(clock.level);
+    let differ = || Error::Setup("the gas solver and the pool differ in precision".into());
+    let solver = R::of(solver).ok_or_else(differ)?;
+    let level = clock.level;
+    solver.grow(topology.capacity(), level);
+    let rows = topology.rows(level);
     let mut unphysical = false;
-    let split = others.split::<Gas>(clock.level);
+    let split = gas.begin(ranks)?;
     if let Some(split) = &split {
-        let step = LevelStep::<R>::new(clock, topology, pool);
+        let step = LevelStep::<R>::new(clock, gas.interior(split));
         unphysical = step.advance_all(solver, &split.interior.rows);
     }
-    others.settle(pool)?;
-    let step = LevelStep::<R>::new(clock, topology, pool);
+    gas.finish(ranks)?;
+    let step = LevelStep::<R>::new(clock, gas.get(solver.patch.ghosts())?);
     let left = split.as_ref().map_or(rows, |split| &split.border.rows);
     unphysical |= step.advance_all(solver, left);
-    let mended = if others.any(unphysical)? {
-        mending::mend(&step, topology, solver, others)?
+    let mended = if ranks.any(unphysical)? {
+        mending::mend(&step, topology, solver, ranks)?
     } else {
         0
     };
-    pool.commit(clock.level, clock.end, rows);
-    if let Some(typed) = R::typed_mut(&mut pool.storage) {
-        typed.registers.commit(clock.level, clock.dt);
-    }
+    gas.commit()?;
+    let gas = gas.own();
     for &row in rows {
-        solver.seen[row as usize] = pool.epoch(row);
+        solver.seen[row as usize] = gas.epoch(row);
     }
+    solver.counts[level] = gas.changes();
     Ok(mended)
 }

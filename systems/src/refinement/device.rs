@@ -6,9 +6,10 @@ use super::text::{CriteriaText, FAULT};
 use crate::fields::{Gas, GasModel};
 use nestar_device::Address;
 use nestar_engine::device::{Buffer, Device, DeviceError, Kernel, Shape};
+use nestar_engine::field::Precision;
 use nestar_engine::field::device::{DevicePool, DeviceTopology, DeviceView};
-use nestar_engine::field::{Pool, Precision};
 use nestar_engine::mesh::{LevelClock, Topology};
+use nestar_engine::step::View;
 use nestar_kernels::CELLS;
 use nestar_kernels::criteria::device::{CELL, FLAGS, FlagLevel, FlagParameters, SECTORS, THREADS};
 use nestar_kernels::mesh::fault_place;
@@ -79,7 +80,7 @@ impl DeviceCriteria {
         clock: &LevelClock,
         topology: &Topology,
         tables: &DeviceTopology,
-        pool: &Pool<Gas>,
+        gas: &View<Gas>,
     ) -> Result<(&[u32], Option<String>), DeviceError> {
         let count = topology.rows(clock.level).len();
         if self.found.len() < FAULT_WORDS + count {
@@ -87,14 +88,14 @@ impl DeviceCriteria {
             self.found = self.device.buffer(length)?;
         }
         self.device.fill_zero(&self.found, 0..FAULT_WORDS)?;
-        let view = pool.view(tables, topology, clock.level);
+        let view = gas.on_device();
         self.kernel.works_on(count * CELLS, 0);
         self.launch(view, level(clock, buffer), tables.rows(clock.level), count)?;
         self.words.resize(FAULT_WORDS + count, 0);
         self.device.download(&self.found, 0, &mut self.words)?;
         let (fault, sectors) = self.words.split_at(FAULT_WORDS);
         let fault = fault.first_chunk();
-        let fault = fault.and_then(|fault| explain(fault, list, pool));
+        let fault = fault.and_then(|fault| explain(fault, list, gas.device()));
         Ok((sectors, fault))
     }
 
@@ -168,9 +169,9 @@ fn level(clock: &LevelClock, buffer: usize) -> FlagLevel {
 }
 
 /// The message of a fault: of a criterion's formula or of a rule beyond a face.
-fn explain(fault: &[u32; FAULT_WORDS], list: &[Compiled], pool: &Pool<Gas>) -> Option<String> {
+fn explain(fault: &[u32; FAULT_WORDS], list: &[Compiled], pool: &DevicePool) -> Option<String> {
     let Some(n) = fault[0].checked_sub(FAULT) else {
-        return pool.device().explain(fault);
+        return pool.explain(fault);
     };
     let field = list.get(n as usize)?.field.as_ref()?;
     let (place, time) = fault_place(fault);

@@ -26,7 +26,7 @@ impl Plugin for Refinement {
         let faults = sim.world.resource::<FaultBox>().clone();
         let criteria = Criteria::compile(&self.config, &sim.deck, &model, faults)?;
         sim.world.insert_resource(criteria);
-        sim.systems_in(Flag::Criteria, systems::flag);
+        sim.system_in(Flag::Criteria, systems::flag);
         Ok(())
     }
 }

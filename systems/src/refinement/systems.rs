@@ -6,11 +6,13 @@ use super::device::DeviceCriteria;
 use crate::fields::{Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
+use nestar_engine::Error;
 use nestar_engine::device::DeviceError;
 use nestar_engine::device::parallel::{PerThread, SharedCells};
 use nestar_engine::field::device::DeviceTopology;
-use nestar_engine::field::{Element, FaultBox, Pool, Precision, Storage};
+use nestar_engine::field::{Element, FaultBox, Precision};
 use nestar_engine::mesh::{LevelClock, RefineRequests, Topology};
+use nestar_engine::step::{Read, View};
 use nestar_kernels::PATCH;
 use nestar_kernels::criteria::region::{CellPlaces, meets_box, meets_sphere};
 use nestar_kernels::criteria::{
@@ -135,29 +137,27 @@ pub fn flag(
     clock: Res<LevelClock>,
     topology: Res<Topology>,
     model: Res<GasModel>,
-    pool: Res<Pool<Gas>>,
+    gas: Read<Gas, GHOSTS>,
     mut criteria: ResMut<Criteria>,
     mut requests: ResMut<RefineRequests>,
     tables: Option<Res<DeviceTopology>>,
-) {
+) -> Result<(), Error> {
     let rows = topology.rows(clock.level);
-    if let (Storage::Device(_), Some(tables)) = (&pool.storage, &tables) {
-        let flagged = criteria.flag_on_device(&clock, &topology, tables, &model, &pool);
-        let flagged = flagged.map(|sectors| {
-            for (&row, &sectors) in rows.iter().zip(sectors) {
-                requests.add(row, sectors);
-            }
-        });
-        criteria.faults.check(flagged);
-        return;
+    let view = gas.get(GHOSTS)?;
+    if let (true, Some(tables)) = (view.is_on_device(), &tables) {
+        let sectors = criteria.flag_on_device(&clock, &topology, tables, &model, &view)?;
+        for (&row, &sectors) in rows.iter().zip(sectors) {
+            requests.add(row, sectors);
+        }
+        return Ok(());
     }
-    criteria.make_space(&topology, &pool);
+    criteria.make_space(&topology, view.components(), gas.precision());
     match &criteria.scratch {
         Scratch::Single(scratch) => {
-            flag_rows::<f32>(&criteria, scratch, &clock, &topology, &model, &pool)
+            flag_rows::<f32>(&criteria, scratch, &clock, &topology, &model, &view)
         }
         Scratch::Double(scratch) => {
-            flag_rows::<f64>(&criteria, scratch, &clock, &topology, &model, &pool)
+            flag_rows::<f64>(&criteria, scratch, &clock, &topology, &model, &view)
         }
         Scratch::None => {}
     }
@@ -165,15 +165,15 @@ pub fn flag(
     for &row in rows {
         requests.add(row, sectors[row as usize]);
     }
+    Ok(())
 }
 
 impl Criteria {
     /// Working space for flagging on the host.
-    fn make_space(&mut self, topology: &Topology, pool: &Pool<Gas>) {
+    fn make_space(&mut self, topology: &Topology, components: usize, precision: Precision) {
         self.sectors.resize(topology.capacity(), 0);
         if matches!(self.scratch, Scratch::None) {
-            let components = pool.components();
-            self.scratch = match pool.precision() {
+            self.scratch = match precision {
                 Precision::Single => {
                     Scratch::Single(PerThread::new(|| ThreadScratch::new(components)))
                 }
@@ -191,7 +191,7 @@ impl Criteria {
         topology: &Topology,
         tables: &DeviceTopology,
         model: &GasModel,
-        pool: &Pool<Gas>,
+        gas: &View<Gas>,
     ) -> Result<&[u32], DeviceError> {
         if self.list.is_empty() {
             return Ok(&[]);
@@ -201,12 +201,12 @@ impl Criteria {
             none => none.insert(DeviceCriteria::new(
                 &self.list,
                 model,
-                pool.device(),
+                gas.device(),
                 topology,
             )?),
         };
         let buffer = self.buffer[clock.level];
-        let (sectors, fault) = device.sectors(&self.list, buffer, clock, topology, tables, pool)?;
+        let (sectors, fault) = device.sectors(&self.list, buffer, clock, topology, tables, gas)?;
         if let Some(message) = fault {
             self.faults.report(|| message);
         }
@@ -220,10 +220,10 @@ fn flag_rows<R: Element>(
     clock: &LevelClock,
     topology: &Topology,
     model: &GasModel,
-    pool: &Pool<Gas>,
+    gas: &View<Gas>,
 ) {
-    let view = pool.ghosts::<R>(topology, clock.level);
-    let components = pool.components();
+    let view = gas.ghosts::<R>();
+    let components = gas.components();
     topology.rows(clock.level).par_iter().for_each(|&row| {
         let mut guard = scratch.get();
         let ThreadScratch {

@@ -11,8 +11,9 @@ use crate::refinement::Refinement;
 use bevy_ecs::system::RunSystemOnce;
 use nestar_deck::Deck;
 use nestar_engine::Simulation;
-use nestar_engine::field::FaultBox;
+use nestar_engine::field::{FaultBox, FieldRegistry};
 use nestar_engine::mesh::{LevelClock, Topology};
+use nestar_engine::ranks::exchange::refresh;
 use nestar_engine::step::check_faults;
 
 const BOUNDED: &str = r#"
@@ -94,7 +95,7 @@ fn simulation(domain: &str, precision: &str, device: &str) -> Simulation {
     let names = sim.world.resource::<GasModel>().scalars.clone();
     let state = StateFormulas::take(&mut sim.deck, "initial", &names).unwrap();
     sim.world.insert_resource(InitialGas(Box::new(state)));
-    sim.systems_in(Initialise::State, fill_new);
+    sim.system_in(Initialise::State, fill_new);
     sim.ready().and_then(|()| sim.initialise()).unwrap();
     for _ in 0..2 {
         sim.root_step(1.0).unwrap();
@@ -126,7 +127,9 @@ fn sectors(sim: &mut Simulation, list: &str, level: usize) -> Vec<u32> {
         cell_width,
         ..LevelClock::default()
     });
-    sim.world.run_system_once(flag).unwrap();
+    let fields = sim.world.resource::<FieldRegistry>().operations();
+    refresh(&mut sim.world, level, &fields).unwrap();
+    sim.world.run_system_once(flag).unwrap().unwrap();
     sim.world.resource_mut::<Criteria>().found(&rows)
 }
 
@@ -149,7 +152,7 @@ fn agree(domain: &str, precision: &str, size: usize) {
         let some = found > 0 && found < most;
         assert!(some || list.is_empty(), "{list}: {found} of {most} sectors");
     }
-    check_faults(&mut device.world).unwrap();
+    check_faults(&device.world).unwrap();
 }
 
 #[test]
@@ -195,7 +198,7 @@ fn faults_of_criteria_have_the_hosts_message() {
         let message = |device: &str| {
             let mut sim = simulation(BOUNDED, "double", device);
             sectors(&mut sim, list, 0);
-            check_faults(&mut sim.world).unwrap_err().to_string()
+            check_faults(&sim.world).unwrap_err().to_string()
         };
         let [host, device] = ["cpu", "emulated"].map(message);
         let (words, place) = host.split_once("at (").expect("a place");

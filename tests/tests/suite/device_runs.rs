@@ -167,10 +167,10 @@ struct Drag;
 
 impl Plugin for Drag {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        let system = |clock: Res<LevelClock>, rows: LevelRows, mut gas: ResMut<Pool<Gas>>| {
+        let system = |clock: Res<LevelClock>, rows: LevelRows, mut gas: Write<Gas>| {
             gas.map_cells::<drag>(&rows, &[10.0, clock.dt]);
         };
-        sim.systems_in(Advance::Sources, system);
+        sim.system_in(Advance::Sources, system);
         Ok(())
     }
 }

@@ -18,7 +18,7 @@ struct Census(Arc<Mutex<Vec<usize>>>);
 impl Plugin for Census {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let counts = self.0.clone();
-        sim.systems_in(
+        sim.system_in(
             Limit::Propose,
             move |clock: Res<LevelClock>,
                   topology: Res<Topology>,
@@ -96,7 +96,7 @@ where
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         sim.carried::<C>();
         let (attaches, component) = (self.attaches, self.component.clone());
-        sim.systems_in(
+        sim.system_in(
             Ready::Recompute,
             move |clock: Res<LevelClock>,
                   mut commands: Commands,
@@ -300,7 +300,7 @@ fn a_component_that_the_engine_obeys_must_be_registered() {
     struct Forgotten;
     impl Plugin for Forgotten {
         fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-            sim.systems_in(
+            sim.system_in(
                 Ready::Recompute,
                 |mut commands: Commands, patches: Query<Entity, With<PatchRow>>| {
                     for patch in &patches {

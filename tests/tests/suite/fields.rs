@@ -42,8 +42,8 @@ impl Plugin for Extras {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         if self.alone {
             sim.register_field::<Flow>(FieldSpec::faces(["flow_x", "flow_y", "flow_z"]))?;
-            sim.systems_in(Initialise::State, fill_flow);
-            sim.systems_in(Advance::Sources, change_flow);
+            sim.system_in(Initialise::State, fill_flow);
+            sim.system_in(Advance::Sources, change_flow);
         }
         let wave = FieldSpec::cells(&["wave"]);
         sim.register_field::<Wave>(FieldSpec {
@@ -57,8 +57,8 @@ impl Plugin for Extras {
             stored: false,
             ..FieldSpec::cells(&["notes"])
         })?;
-        sim.systems_in(Initialise::State, fill);
-        sim.systems_in(Advance::Sources, change);
+        sim.system_in(Initialise::State, fill);
+        sim.system_in(Advance::Sources, change);
         Ok(())
     }
 }
@@ -180,7 +180,7 @@ fn change_of<R: Element>(
                 present[n] = twice[n] - later[n];
             }
         }
-        wave.touch(rows);
+        wave.touch(level, rows);
     }
     each::<Notes, R>(notes, topology, level, rows, &|_, _, value| value + dt);
 }

@@ -5,8 +5,10 @@ use bevy_ecs::prelude::*;
 use nestar::Simulation;
 use nestar::engine::device::ComputeDevice;
 use nestar::engine::field::Pool;
+use nestar::engine::field::copies::Exchanged;
+use nestar::engine::mesh::LevelClock;
 use nestar::engine::mesh::Topology;
-use nestar::engine::ranks::{Connection, Halos, OtherRanks, Ranks};
+use nestar::engine::ranks::{Connection, Halos, Ranks};
 use nestar::engine::{Error, Plugin};
 use nestar::systems::fields::Gas;
 use nestar::systems::order::Advance;
@@ -40,12 +42,15 @@ fn compare(expected: &State, found: Vec<State>, what: &str) {
     }
 }
 
-/// Spoils the copies that are under way before the step of the gas begins: who reads one before it has come finds it out.
+/// Spoils the copies that are out of date before the step of the gas begins: who reads one before it has come finds it out.
 struct Spoil;
 
-fn spoil(others: OtherRanks, topology: Res<Topology>, mut gas: ResMut<Pool<Gas>>) {
-    let levels: Vec<usize> = others.under_way::<Gas>().collect();
-    for level in levels {
+fn spoil(clock: Res<LevelClock>, topology: Res<Topology>, mut gas: ResMut<Pool<Gas>>) {
+    let levels = [clock.level.checked_sub(1), Some(clock.level)];
+    for level in levels.into_iter().flatten() {
+        if gas.fresh(gas.present_bank(level)) > 0 {
+            continue;
+        }
         let copies = topology.copies(level);
         let values = vec![f64::NAN; copies.len() * gas.components() * 512];
         gas.store(level, copies, &values)
@@ -55,7 +60,7 @@ fn spoil(others: OtherRanks, topology: Res<Topology>, mut gas: ResMut<Pool<Gas>>
 
 impl Plugin for Spoil {
     fn build(&self, sim: &mut nestar::engine::Simulation) -> Result<(), Error> {
-        sim.systems_in(Advance::Predict, spoil);
+        sim.system_in(Advance::Predict, spoil);
         Ok(())
     }
 }

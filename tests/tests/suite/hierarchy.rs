@@ -1,8 +1,8 @@
 //! The hierarchy of patches: what is refined, what is not, and what holds at all times.
 
 use bevy_ecs::prelude::*;
-use nestar::engine::field::Pool;
-use nestar::engine::mesh::{LevelClock, Topology, audit};
+use nestar::engine::mesh::{Topology, audit};
+use nestar::engine::step::Read;
 use nestar::engine::{Error, Plugin, Simulation};
 use nestar::systems::fields::Gas;
 use nestar::systems::order::Advance;
@@ -333,13 +333,15 @@ struct Weights(Arc<Mutex<Vec<f64>>>);
 impl Plugin for Weights {
     fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
         let list = self.0.clone();
-        sim.systems_in(
+        sim.system_in(
             Advance::Predict,
-            move |clock: Res<LevelClock>, topology: Res<Topology>, pool: Res<Pool<Gas>>| {
-                if clock.level == 1 {
-                    let weight = pool.ghosts::<f64>(&topology, 1).weight;
+            move |gas: Read<Gas, 1>| -> Result<(), Error> {
+                let gas = gas.get(1)?;
+                if gas.level() == 1 {
+                    let weight = gas.ghosts::<f64>().weight;
                     list.lock().expect("the list is whole").push(weight);
                 }
+                Ok(())
             },
         );
         Ok(())

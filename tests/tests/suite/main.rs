@@ -2,6 +2,7 @@
 
 mod analytic;
 mod conservation;
+mod copies;
 mod decks;
 mod determinism;
 mod device_fluid;

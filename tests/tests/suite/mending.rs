@@ -1,10 +1,9 @@
 //! Unphysical cells: mended where that is possible, a clear end where it is not.
 
 use bevy_ecs::prelude::*;
-use nestar::engine::field::Pool;
 use nestar::engine::mesh::{LevelClock, Levels, Topology};
 use nestar::engine::run::{RunOptions, Silent};
-use nestar::engine::step::StepVerdict;
+use nestar::engine::step::{StepVerdict, Write};
 use nestar::engine::{Error, Plugin, Simulation};
 use nestar::systems::fields::Gas;
 use nestar::systems::order::Advance;
@@ -76,14 +75,17 @@ struct Spoil;
 
 impl Plugin for Spoil {
     fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
-        let spoil = |levels: Res<Levels>, topology: Res<Topology>, pool: ResMut<Pool<Gas>>| {
-            if levels.clock(0).steps == 2 {
-                // SAFETY: no other system runs beside this one.
-                let row = unsafe { pool.present::<f64>(0).row_mut(topology.rows(0)[3]) };
-                row[4 * 512 + 77] = -1.0;
+        let spoil = |levels: Res<Levels>, mut gas: Write<Gas>| -> Result<(), Error> {
+            let view = gas.own();
+            if view.level() == 0 && levels.clock(0).steps == 2 {
+                let row = view.rows()[3];
+                let mut values = view.row::<f64>(row).to_vec();
+                values[4 * 512 + 77] = -1.0;
+                gas.store(&[row], &values)?;
             }
+            Ok(())
         };
-        sim.systems_in(Advance::Predict, spoil);
+        sim.system_in(Advance::Predict, spoil);
         Ok(())
     }
 }
@@ -147,7 +149,7 @@ impl Plugin for Refuse {
                     verdict.rejected = Some("a test says no".into());
                 }
             };
-        sim.systems_in(Advance::Predict, refuse);
+        sim.system_in(Advance::Predict, refuse);
         Ok(())
     }
 }

@@ -38,9 +38,9 @@ struct Cooling(Log<(usize, f64, f64)>);
 impl Plugin for Cooling {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let log = self.0.clone();
-        sim.systems_in(
+        sim.system_in(
             Split::Sources,
-            move |clock: Res<LevelClock>, rows: LevelRows, mut gas: ResMut<Pool<Gas>>| {
+            move |clock: Res<LevelClock>, rows: LevelRows, mut gas: Write<Gas>| {
                 let span = (clock.level, clock.time, clock.end);
                 log.lock().expect("the log is whole").push(span);
                 gas.map_cells::<cool>(&rows, &[0.5, clock.dt]);
@@ -142,10 +142,10 @@ struct Watch {
 impl Plugin for Watch {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let Self { ready, aligned } = self.clone();
-        sim.systems_in(Ready::Recompute, move |clock: Res<LevelClock>| {
+        sim.system_in(Ready::Recompute, move |clock: Res<LevelClock>| {
             ready.lock().expect("the log is whole").push(clock.level);
         });
-        sim.systems_in(
+        sim.system_in(
             Aligned::Solve,
             move |levels: Res<AlignedLevels>, clocks: Res<Levels>| {
                 let times = (0..=2).map(|level| clocks.time(level)).collect();

@@ -64,10 +64,10 @@ impl Plugin for Cooling {
         sim.criterion::<Gas, dusty>(dust);
         sim.column::<Gas, internal_energy>("internal_energy", Reduce::Integral, []);
         sim.column::<Gas, cooling_time>("cooling_time", Reduce::Smallest, dust);
-        let source = move |rows: LevelRows, mut gas: ResMut<Pool<Gas>>| {
+        let source = move |rows: LevelRows, mut gas: Write<Gas>| {
             gas.map_cells::<cool>(&rows, &dust);
         };
-        sim.systems_in(Advance::Sources, source);
+        sim.system_in(Advance::Sources, source);
         Ok(())
     }
 }

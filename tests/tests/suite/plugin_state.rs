@@ -42,12 +42,12 @@ struct Heating<const VERSION: u32>;
 impl<const VERSION: u32> Plugin for Heating<VERSION> {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         sim.state("heating_steps", Count::<VERSION>::default())?;
-        sim.systems_in(
+        sim.system_in(
             Advance::Sources,
             |clock: Res<LevelClock>,
              rows: LevelRows,
              mut count: ResMut<Count<VERSION>>,
-             mut gas: ResMut<Pool<Gas>>| {
+             mut gas: Write<Gas>| {
                 count.0 += 1;
                 gas.map_cells::<heat>(&rows, &[count.0 as f64, clock.dt]);
             },
@@ -163,7 +163,7 @@ struct Uneven;
 impl Plugin for Uneven {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         sim.state("uneven", Count::<1>::default())?;
-        sim.systems_in(
+        sim.system_in(
             Advance::Sources,
             |rows: LevelRows, mut count: ResMut<Count<1>>| count.0 += rows.rows().len() as u64,
         );

@@ -1,7 +1,8 @@
 //! The resolved order of a step, as a text that is the same on every machine.
 
 use bevy_ecs::schedule::graph::Direction;
-use bevy_ecs::schedule::{NodeId, Schedule, ScheduleGraph, SystemSet};
+use bevy_ecs::schedule::{NodeId, ScheduleGraph, SystemKey, SystemSet};
+use bevy_ecs::system::ScheduleSystem;
 use nestar_engine::step::Phase;
 use nestar_engine::{Error, Simulation};
 use std::fmt::Write as _;
@@ -21,7 +22,7 @@ pub fn describe(sim: &mut Simulation) -> Result<String, Error> {
     for (phase, sets) in Phase::ALL.into_iter().zip(sets) {
         // writing to a string cannot fail
         let _ = writeln!(text, "{phase:?}");
-        describe_phase(sim.schedule(phase), &sets, &mut text);
+        describe_phase(sim, phase, &sets, &mut text);
     }
     Ok(text)
 }
@@ -34,14 +35,18 @@ struct NamedSet {
     conditions: Vec<String>,
 }
 
-fn describe_phase(schedule: &Schedule, sets: &[NamedSet], text: &mut String) {
-    let graph = schedule.graph();
-    let systems: Vec<(NodeId, String)> = schedule
-        .systems()
-        .into_iter()
-        .flatten()
-        .map(|(key, system)| (NodeId::System(key), short(&system.name().to_string())))
-        .collect();
+fn describe_phase(sim: &mut Simulation, phase: Phase, sets: &[NamedSet], text: &mut String) {
+    let named = |(key, system): (SystemKey, &ScheduleSystem)| {
+        (NodeId::System(key), system.name().to_string())
+    };
+    let systems = sim.schedule(phase).systems().into_iter().flatten();
+    let systems: Vec<(NodeId, String)> = systems.map(named).collect();
+    let line = |(node, name): (NodeId, String)| match sim.access(phase, &name) {
+        access if access.is_empty() => (node, short(&name)),
+        access => (node, format!("{}: {access}", short(&name))),
+    };
+    let systems: Vec<(NodeId, String)> = systems.into_iter().map(line).collect();
+    let graph = sim.schedule(phase).graph();
     for (n, set) in sets.iter().enumerate() {
         let conditions = if set.conditions.is_empty() {
             String::new()

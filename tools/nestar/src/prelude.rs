@@ -11,8 +11,8 @@ pub use nestar_engine::mesh::{
     Carried, Cost, Level, LevelClock, Observed, Owner, Parent, PatchIndex, PatchRow, Pinned,
     Topology,
 };
-pub use nestar_engine::ranks::Reduce;
-pub use nestar_engine::step::{AlignedLevels, StepLimits};
+pub use nestar_engine::ranks::{OtherRanks, Reduce};
+pub use nestar_engine::step::{AlignedLevels, Read, StepLimits, View, Write};
 pub use nestar_engine::{Error, Plugin, PluginState, Simulation as Engine};
 pub use nestar_kernels::hydro::{Conserved, kinetic_energy, pressure};
 pub use nestar_systems::fields::{Gas, GasModel};

@@ -143,7 +143,6 @@ impl<F: Field> Pool<F> {
         others: &[&dyn CellSource],
         given: &M::Parameters,
     ) -> Result<(), DeviceError> {
-        self.device_mut().changed(level.clock.level);
         self.launch_cells::<M>(MAPS, level, others, Order::default(), given)
     }
 

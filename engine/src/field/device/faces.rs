@@ -3,11 +3,9 @@
 use super::transfer::Staging;
 use super::{DevicePool, shape};
 use crate::device::{DeviceError, Kernel};
-use crate::field::Precision;
-use crate::field::pieces::OnDevice;
-use crate::field::travel::REGISTER;
+use crate::field::pieces::{OnDevice, REGISTER};
 use crate::mesh::faces::Face;
-use nestar_device::{Number, Real};
+use nestar_device::Number;
 use nestar_kernels::mesh::parameters::Faces;
 
 /// A face's place in the tables of slots.
@@ -16,37 +14,21 @@ pub(crate) fn number(&(row, face): &Face) -> u32 {
 }
 
 impl DevicePool {
-    /// Adds the fine-side registers of `faces` between `level` and the finer one to a message: reference and change.
+    /// Packs the fine-side registers of `faces` between `level` and the finer one: reference and change.
     pub(in crate::field) fn pack_faces(
         &self,
         level: usize,
         faces: &[Face],
-        out: &mut Vec<u8>,
+        out: &mut [u8],
     ) -> Result<(), DeviceError> {
-        match self.precision {
-            Precision::Single => self.pack_faces_of::<f32>(level, faces, out),
-            Precision::Double => self.pack_faces_of::<f64>(level, faces, out),
-        }
-    }
-
-    fn pack_faces_of<R: Real + bytemuck::Pod>(
-        &self,
-        level: usize,
-        faces: &[Face],
-        out: &mut Vec<u8>,
-    ) -> Result<(), DeviceError> {
-        let length = self.components * REGISTER;
-        let mut values = vec![R::lit(0.0); faces.len() * length];
+        let length = self.components * REGISTER * self.value_bytes();
         self.each_faces(level, faces, |staging, first, parameters| {
             let shape = shape(parameters.count as usize, 64);
             self.device
                 .launch(&self.kernels.pack_faces, shape, &parameters)?;
-            let part = &mut values[first * length..][..parameters.count as usize * length];
-            self.device
-                .download(&staging.values, 0, bytemuck::cast_slice_mut::<R, u8>(part))
-        })?;
-        out.extend_from_slice(bytemuck::cast_slice(&values));
-        Ok(())
+            let part = &mut out[first * length..][..parameters.count as usize * length];
+            self.device.download(&staging.values, 0, part)
+        })
     }
 
     /// Sets the fine-side registers of `faces` from what [`DevicePool::pack_faces`] gave.
@@ -67,7 +49,7 @@ impl DevicePool {
     }
 
     /// Starts to pack the fine-side registers of faces between `level` and the finer one.
-    pub(in crate::field) fn pack_faces_there(
+    pub(in crate::field) fn pack_faces_on_device(
         &self,
         level: usize,
         faces: &OnDevice,
@@ -76,7 +58,7 @@ impl DevicePool {
     }
 
     /// Starts to set the fine-side registers of faces between `level` and the finer one.
-    pub(in crate::field) fn unpack_faces_there(
+    pub(in crate::field) fn unpack_faces_on_device(
         &mut self,
         level: usize,
         faces: &OnDevice,
@@ -96,8 +78,6 @@ impl DevicePool {
         let parameters = Faces {
             faces: faces.list.into(),
             packed: faces.memory.into(),
-            stride: (faces.packed.width * REGISTER) as i64,
-            before: (faces.packed.first * REGISTER) as i64,
             count: faces.count as i32,
             ..registers
         };
@@ -121,7 +101,6 @@ impl DevicePool {
             let parameters = Faces {
                 faces: transfer.rows,
                 packed: transfer.packed.number().into(),
-                stride: (length * self.value_bytes()) as i64,
                 count: numbers.len() as i32,
                 ..registers
             };

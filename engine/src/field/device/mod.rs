@@ -78,8 +78,8 @@ impl Kernels {
 
 /// A pool's values on a device: banks of rows `[component][8][8][8]`, each one stretch of addresses that never changes.
 ///
-/// Every operation that changes a row sets its byte in `stale`; who keeps values derived from rows clears it. Every operation
-/// that changes a level's rows, or which rows the level has, counts in [`DevicePool::changes`].
+/// Every kernel of the engine that changes a row sets its byte in `stale`; who keeps values derived from rows clears it. For
+/// a kernel of one's own that does not, [`Pool::rewritten`](super::Pool::rewritten) stands for all rows.
 pub struct DevicePool {
     device: Device,
     precision: Precision,
@@ -98,7 +98,6 @@ pub struct DevicePool {
     functions: Mutex<BTreeMap<(&'static str, String), Kernel>>,
     /// Working space of reductions and marks.
     words: Mutex<Option<Buffer<u64>>>,
-    changes: Vec<u64>,
     staging: Mutex<Option<Staging>>,
     /// Working space of the totals, kept since memory is long in coming.
     sums: Mutex<Option<Buffer<f64>>>,
@@ -143,7 +142,6 @@ impl DevicePool {
             kernels: Kernels::of(&module)?,
             functions: Mutex::new(BTreeMap::new()),
             words: Mutex::new(None),
-            changes: vec![0; levels],
             staging: Mutex::new(None),
             sums: Mutex::new(None),
             rows: 0,
@@ -197,16 +195,6 @@ impl DevicePool {
     #[must_use]
     pub fn stale(&self) -> u64 {
         self.stale.address()
-    }
-
-    /// Counts the changes of the values or patches of `level`.
-    #[must_use]
-    pub fn changes(&self, level: usize) -> u64 {
-        self.changes[level]
-    }
-
-    fn changed(&mut self, level: usize) {
-        self.changes[level] += 1;
     }
 
     /// Where the fluxes through the coarse-fine faces of `level` go.

@@ -17,20 +17,19 @@ impl DevicePool {
         level: usize,
     ) -> Result<(), DeviceError> {
         self.grow(tables.capacity())?;
-        self.changed(level);
         match &mut self.registers {
             Some(registers) => registers.follow(tables, topology, level),
             None => Ok(()),
         }
     }
 
-    /// Fills the new rows of `level` by interpolation; `view` gathers on that level, whose present bank is `bank`. For values on
-    /// faces, `marks` says of each row whether it is new.
+    /// Fills new rows by interpolation; `view` gathers on their level, whose present bank is `bank`. For values on faces,
+    /// `marks` says of each row whether it is new.
     pub(in crate::field) fn prolong(
         &mut self,
         tables: &DeviceTopology,
         view: DeviceView,
-        [level, bank]: [usize; 2],
+        bank: usize,
         marks: &[u8],
     ) -> Result<(), DeviceError> {
         if self.text.centring == Centring::Face {
@@ -44,7 +43,6 @@ impl DevicePool {
             stale: self.stale().into(),
             fresh: self.fresh.address().into(),
         };
-        self.changed(level);
         let rows = tables.new_count();
         let shape = shape(rows, 64);
         // an eighth of a coarse row makes a fine one
@@ -55,16 +53,17 @@ impl DevicePool {
             .launch(&self.kernels.prolong, shape, &parameters)
     }
 
-    /// Covered cells of `level` take the averages of their children; `banks` are the present ones of both levels.
+    /// Covered cells of `level` take the averages of their children; `banks` are the present ones of both levels. Whether
+    /// there are any.
     pub(in crate::field) fn restrict(
-        &mut self,
+        &self,
         tables: &DeviceTopology,
         level: usize,
         banks: [usize; 2],
-    ) -> Result<(), DeviceError> {
+    ) -> Result<bool, DeviceError> {
         let octets = tables.count(level + 1) / 8;
         if octets == 0 {
-            return Ok(());
+            return Ok(false);
         }
         let parameters = Restrict::<Number> {
             coarse: self.bank(banks[0]).into(),
@@ -73,17 +72,17 @@ impl DevicePool {
             parent: tables.parent().into(),
             stale: self.stale().into(),
         };
-        self.changed(level);
         self.kernels
             .restrict
             .works_on(octets * CELLS, 9 * octets * self.row_bytes());
         self.device
-            .launch(&self.kernels.restrict, shape(octets, 128), &parameters)
+            .launch(&self.kernels.restrict, shape(octets, 128), &parameters)?;
+        Ok(true)
     }
 
     /// Gives the faces that two patches of `level` share to one of them; `bank` is the level's present one.
     pub(in crate::field) fn share(
-        &mut self,
+        &self,
         tables: &DeviceTopology,
         level: usize,
         bank: usize,
@@ -95,30 +94,27 @@ impl DevicePool {
             first_child: tables.first_child().into(),
             stale: self.stale().into(),
         };
-        self.changed(level);
         let shape = shape(tables.count(level), 64);
         self.device.launch(&self.kernels.share, shape, &parameters)
     }
 
-    /// Cells beside a coarse-fine face take the fine fluxes of the step; `bank` is the level's present one.
+    /// Cells beside a coarse-fine face take the fine fluxes of the step; `bank` is the level's present one. Whether there are
+    /// any.
     pub(in crate::field) fn correct(
-        &mut self,
+        &self,
         tables: &DeviceTopology,
         clock: &LevelClock,
         bank: usize,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<bool, DeviceError> {
         let (bank, stale) = (self.bank(bank).into(), self.stale().into());
-        if let Some(registers) = &self.registers
-            && registers.correct(tables, bank, stale, clock)?
-        {
-            self.changed(clock.level);
+        match &self.registers {
+            Some(registers) => registers.correct(tables, bank, stale, clock),
+            None => Ok(false),
         }
-        Ok(())
     }
 
     /// A step of `level` of length `dt` stands.
-    pub(super) fn commit(&mut self, level: usize, dt: f64) -> Result<(), DeviceError> {
-        self.changed(level);
+    pub(in crate::field) fn commit(&mut self, level: usize, dt: f64) -> Result<(), DeviceError> {
         match &mut self.registers {
             Some(registers) => registers.commit(level, dt),
             None => Ok(()),

@@ -19,17 +19,12 @@ impl DevicePool {
         self.move_pieces(&self.kernels.pack_pieces, bank, pieces)
     }
 
-    /// Starts to set pieces of rows of bank `bank`; `owned` rows count as a change of `level`.
+    /// Starts to set pieces of rows of bank `bank`.
     pub(in crate::field) fn unpack_pieces(
         &mut self,
-        level: usize,
         bank: usize,
         pieces: &OnDevice,
-        owned: bool,
     ) -> Result<(), DeviceError> {
-        if owned {
-            self.changed(level);
-        }
         self.move_pieces(&self.kernels.unpack_pieces, bank, pieces)
     }
 
@@ -44,8 +39,6 @@ impl DevicePool {
             packed: pieces.memory.into(),
             pieces: pieces.list.into(),
             stale: self.stale().into(),
-            width: pieces.packed.width as i64,
-            first: pieces.packed.first as i64,
         };
         self.device
             .launch(kernel, shape(pieces.count, THREADS), &parameters)

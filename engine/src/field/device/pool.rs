@@ -57,25 +57,6 @@ impl<F: Field> Pool<F> {
         }
     }
 
-    /// The next bank of `level` becomes the present state, of time `time`, after a step of length `dt`; its fluxes count. Who
-    /// wrote the rows says what is stale.
-    ///
-    /// # Errors
-    /// The device fails.
-    ///
-    /// # Panics
-    /// If the pool lives on the host.
-    pub fn commit_on_device(
-        &mut self,
-        level: usize,
-        time: f64,
-        dt: f64,
-    ) -> Result<(), DeviceError> {
-        self.device_mut().commit(level, dt)?;
-        self.turn(level, time);
-        Ok(())
-    }
-
     /// A copy of the present state of some rows of `level`, `[row][component][8][8][8]`: where the pool lives on a device the
     /// values cross the bus, which the device's counters show.
     ///
@@ -111,8 +92,10 @@ impl<F: Field> Pool<F> {
     ) -> Result<(), DeviceError> {
         let (bank, components) = (self.current(level), self.components());
         let length = self.spec.row_values();
-        if let Storage::Device(pool) = &mut self.storage {
-            return pool.store(level, bank, 0..components, rows, values);
+        if let Storage::Device(pool) = &self.storage {
+            pool.unpack(bank, 0..components, rows, values)?;
+            self.touch(level, rows);
+            return Ok(());
         }
         assert_eq!(values.len(), rows.len() * length, "values of the rows");
         let present = self.present::<R>(level);
@@ -121,7 +104,7 @@ impl<F: Field> Pool<F> {
             // SAFETY: the pool is borrowed alone, and the rows are distinct.
             unsafe { present.row_mut(row) }.copy_from_slice(values);
         });
-        self.touch(rows);
+        self.touch(level, rows);
         Ok(())
     }
 }

@@ -149,8 +149,6 @@ impl DeviceRegisters {
             reference: pair.reference.address().into(),
             change: pair.change.address().into(),
             packed: Address::NONE,
-            stride: 0,
-            before: 0,
             first: 0,
             count: 0,
         }

@@ -99,9 +99,8 @@ impl DevicePool {
         self.device.launch(&self.kernels.pack, shape, &parameters)
     }
 
-    /// Sets the components `components` of `rows` of bank `bank` from `[row][component][8][8][8]`. The caller counts the
-    /// change of the level.
-    fn unpack<R: Element>(
+    /// Sets the components `components` of `rows` of bank `bank` from `[row][component][8][8][8]`.
+    pub(in crate::field) fn unpack<R: Element>(
         &self,
         bank: usize,
         components: Range<usize>,
@@ -120,19 +119,6 @@ impl DevicePool {
             let shape = shape(rows.len(), 256);
             self.device.launch(&self.kernels.unpack, shape, &parameters)
         })
-    }
-
-    /// Sets components of rows of `level`, whose present bank is `bank`, from `[row][component][8][8][8]`.
-    pub(in crate::field) fn store<R: Element>(
-        &mut self,
-        level: usize,
-        bank: usize,
-        components: Range<usize>,
-        rows: &[u32],
-        values: &[R],
-    ) -> Result<(), DeviceError> {
-        self.changed(level);
-        self.unpack(bank, components, rows, values)
     }
 
     /// The state of one cell of a row of bank `bank`, for messages.

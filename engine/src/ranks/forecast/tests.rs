@@ -162,8 +162,7 @@ fn parts_are_those_of_ranks() {
 }
 
 const SIZES: Sizes = Sizes {
-    row: 512 * 5 * 4,
-    layered: 5 * 4,
+    cell: 5 * 4,
     face: 2 * 16 * 5 * 4,
 };
 
@@ -179,10 +178,6 @@ fn two_patches_side_by_side() {
         let [sent, received] = forecast.traffic(rank, 0, &SIZES);
         assert_eq!(sent, received);
         assert_eq!((sent.messages, sent.bytes), (1, 3 * 64 * 20));
-        // a field of four bytes that does not settle in its step goes whole, by itself
-        let layered = SIZES.layered - 4;
-        let [mixed, _] = forecast.traffic(rank, 0, &Sizes { layered, ..SIZES });
-        assert_eq!((mixed.messages, mixed.bytes), (2, 3 * 64 * 16 + 512 * 4));
     }
     let machine = Machine {
         rate: 512.0,

@@ -1,7 +1,7 @@
 //! Bytes and seconds of a forecast, on a machine that few numbers describe.
 
 use super::{Flow, Forecast, Traffic};
-use crate::field::travel::REGISTER;
+use crate::field::pieces::REGISTER;
 use crate::field::{FieldOperations, FieldRegistry};
 use bevy_ecs::prelude::*;
 use serde::Serialize;
@@ -14,10 +14,8 @@ const AGREEMENTS: f64 = 3.0;
 /// How large things are, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// The state of a patch, all fields.
-    pub row: u64,
-    /// The state of a cell in the fields that settle in their step: of their copies only layers travel before a step.
-    pub layered: u64,
+    /// The state of a cell, all fields.
+    pub cell: u64,
     /// The fluxes through a face of a fine patch, all fields.
     pub face: u64,
 }
@@ -65,25 +63,17 @@ impl Times {
 }
 
 impl Sizes {
-    /// Those of the fields of `world`; also the layers of ghost cells that steps read of the copies that settle in them.
+    /// Those of the fields of `world`; also the most layers of copies that are read.
     #[must_use]
     pub fn of(world: &World) -> (Self, usize) {
-        let fields = world.resource::<FieldRegistry>().operations();
-        let bytes = |field: &FieldOperations| (field.cell_bytes)(world) as u64;
-        let cell: u64 = fields.iter().map(bytes).sum();
-        let layered = || fields.iter().filter(|f| f.settles_in_step.is_some());
+        let registry = world.resource::<FieldRegistry>();
+        let bytes = |field: &FieldOperations| (field.exchanged)(world).cell_bytes() as u64;
+        let cell: u64 = registry.operations().iter().map(bytes).sum();
         let sizes = Self {
-            row: CELLS * cell,
-            layered: layered().map(bytes).sum(),
+            cell,
             face: REGISTER as u64 * cell,
         };
-        let layers = layered().filter_map(|field| field.settles_in_step).max();
-        (sizes, layers.unwrap_or(0))
-    }
-
-    /// Exchanges by which copies are brought up to date: one for the fields of which layers travel, one for the others.
-    fn exchanges(&self) -> u64 {
-        u64::from(self.layered > 0) + u64::from(self.row > CELLS * self.layered)
+        (sizes, registry.depths().last().copied().unwrap_or(0))
     }
 }
 
@@ -102,20 +92,13 @@ impl Forecast {
         let load = self.load(rank, level);
         let times = self.exchanges(level);
         let sides: [fn(&Traffic) -> &Flow; 2] = [|t| &t.sent, |t| &t.received];
-        // what parents are goes the way back of the averages
-        let ways = [(sides[0], sides[1]), (sides[1], sides[0])];
-        ways.map(|(side, parents)| {
+        sides.map(|side| {
             let (halo, averages, fluxes) =
                 (side(&load.halo), side(&load.averages), side(&load.fluxes));
-            let copies =
-                halo.cells * sizes.layered + halo.items * (sizes.row - CELLS * sizes.layered);
-            let rows = averages.items + parents(&load.averages).items;
+            let cells = times * halo.cells + CELLS * averages.items;
             LevelTraffic {
-                messages: times * sizes.exchanges() * halo.messages
-                    + averages.messages
-                    + parents(&load.averages).messages
-                    + fluxes.messages,
-                bytes: times * copies + rows * sizes.row + fluxes.items * sizes.face,
+                messages: times * halo.messages + averages.messages + fluxes.messages,
+                bytes: cells * sizes.cell + fluxes.items * sizes.face,
             }
         })
     }

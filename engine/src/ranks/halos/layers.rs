@@ -4,11 +4,12 @@
 //! of what surrounds its parent it reads the coarse cells under the ghosts and one beside each, of the parent, if that is a
 //! copy, any.
 
-use super::lane::{Lane, Route};
+use super::list::{CopyList, Route};
 use crate::device::Device;
 use crate::field::pieces::Piece;
 use crate::mesh::Topology;
 use crate::mesh::topology::offset;
+use crate::ranks::plan::{PeerRows, Plan};
 use crate::ranks::{Message, Ranks, RanksError};
 use nestar_kernels::PATCH;
 use rayon::prelude::*;
@@ -37,7 +38,7 @@ impl Reads {
     }
 }
 
-/// The layers of the copies of `level` that steps with `ghosts` layers of ghost cells read.
+/// The layers of the copies of `level` that gathers of `ghosts` layers of ghost cells read, on that level and on the finer one.
 pub(in crate::ranks) fn read(topology: &Topology, level: usize, ghosts: usize) -> Reads {
     let beneath = ghosts.div_ceil(2) + 1;
     let rows = topology.rows(level).par_iter().with_min_len(512);
@@ -87,65 +88,77 @@ fn join(a: Bounds, b: Bounds) -> Bounds {
     std::array::from_fn(|axis| [a[axis][0].min(b[axis][0]), a[axis][1].max(b[axis][1])])
 }
 
-/// Lists what steps `read` of the copies, of which `copies` lists whole rows: who keeps copies tells their owners. All ranks
+/// Lists what is read of the copies of `plan`, route by route as `reads` says: who keeps copies tells their owners. All ranks
 /// call this.
 pub(super) fn list(
-    layers: &mut Route<Piece>,
-    copies: &Route<Piece>,
-    read: &Reads,
+    routes: &mut [Route<Piece>],
+    plan: &Plan,
+    reads: &[Reads],
     device: Option<&Device>,
     ranks: &Ranks,
 ) -> Result<(), RanksError> {
-    let wanted = |piece: &Piece| read.of(piece.row);
-    let mut own = BTreeMap::new();
+    let mut own: Vec<BTreeMap<usize, Vec<Bounds>>> = vec![BTreeMap::new(); reads.len()];
     let mut messages = Vec::new();
-    for stretch in &copies.receives.stretches {
-        let pieces = &copies.receives.entries[stretch.entries.clone()];
-        let list: Vec<Bounds> = pieces.iter().map(wanted).collect();
-        let bytes = list.iter().flatten().flatten().map(|&i| i as u8).collect();
-        let peer = stretch.peer;
+    for &PeerRows { peer, ref rows } in &plan.receives {
+        let mut bytes = Vec::with_capacity(BOX * rows.len() * reads.len());
+        for (read, own) in reads.iter().zip(&mut own) {
+            let list: Vec<Bounds> = rows.iter().map(|&row| read.of(row)).collect();
+            bytes.extend(list.iter().flatten().flatten().map(|&i| i as u8));
+            own.insert(peer, list);
+        }
         messages.push(Message { peer, bytes });
-        own.insert(peer, list);
     }
     let received = ranks.communicator().exchange(messages)?;
-    let asked: BTreeMap<usize, Vec<Bounds>> = received.iter().map(asked_of).collect();
-    set(&mut layers.receives, &copies.receives, &own, device)?;
-    set(&mut layers.sends, &copies.sends, &asked, device)
+    for (n, (route, own)) in routes.iter_mut().zip(&own).enumerate() {
+        let asked = received
+            .iter()
+            .map(|message| asked_of(message, n, reads.len()));
+        set(&mut route.receives, &plan.receives, own, device)?;
+        set(&mut route.sends, &plan.sends, &asked.collect(), device)?;
+    }
+    Ok(())
 }
 
-/// What a rank asks of its copies here, in the order of the plan.
-fn asked_of(message: &Message) -> (usize, Vec<Bounds>) {
-    let entries = message.bytes.as_chunks::<6>().0.iter();
+/// Bytes of a box in a message.
+const BOX: usize = 6;
+
+/// What a rank asks of its copies here for list `n` of `lists`, in the order of the plan.
+fn asked_of(message: &Message, n: usize, lists: usize) -> (usize, Vec<Bounds>) {
+    let entries = message.bytes.as_chunks::<BOX>().0;
+    let own = entries.len() / lists;
     let one =
-        |&[a, b, c, d, e, f]: &[u8; 6]| [[a, b], [c, d], [e, f]].map(|ends| ends.map(u32::from));
-    (message.peer, entries.map(one).collect())
+        |&[a, b, c, d, e, f]: &[u8; BOX]| [[a, b], [c, d], [e, f]].map(|ends| ends.map(u32::from));
+    (
+        message.peer,
+        entries[n * own..][..own].iter().map(one).collect(),
+    )
 }
 
-/// Makes the pieces of a lane from its whole rows and what is wanted of them.
+/// Makes the pieces of a list from the rows of a plan and what is wanted of them.
 fn set(
-    lane: &mut Lane<Piece>,
-    whole: &Lane<Piece>,
+    list: &mut CopyList<Piece>,
+    plan: &[PeerRows],
     wanted: &BTreeMap<usize, Vec<Bounds>>,
     device: Option<&Device>,
 ) -> Result<(), RanksError> {
-    let mut lists = Vec::with_capacity(whole.stretches.len());
-    for stretch in &whole.stretches {
-        let rows = whole.entries[stretch.entries.clone()].iter();
-        let bounds = wanted.get(&stretch.peer).map_or(&[][..], |list| list);
+    let mut lists = Vec::with_capacity(plan.len());
+    for &PeerRows { peer, ref rows } in plan {
+        let bounds = wanted.get(&peer).map_or(&[][..], |list| list);
         if bounds.len() != rows.len() {
-            let (peer, rows) = (stretch.peer, rows.len());
             return Err(RanksError::Transport(format!(
-                "rank {peer} tells about {} of {rows} copies",
-                bounds.len()
+                "rank {peer} tells about {} of {} copies",
+                bounds.len(),
+                rows.len()
             )));
         }
-        let list: Vec<(u32, Bounds)> = rows.map(|p| p.row).zip(bounds.iter().copied()).collect();
-        lists.push((stretch.peer, list));
+        let rows = rows.iter().copied();
+        let pieces: Vec<(u32, Bounds)> = rows.zip(bounds.iter().copied()).collect();
+        lists.push((peer, pieces));
     }
-    let lists = lists.iter().map(|(peer, list)| (*peer, &list[..]));
+    let lists = lists.iter().map(|(peer, pieces)| (*peer, &pieces[..]));
     let piece = |(row, bounds): &(u32, Bounds), before| {
         let length = bounds.map(|[first, end]| end - first);
         Piece::part(*row, before, bounds.map(|[first, _]| first), length)
     };
-    Ok(lane.set(device, lists, piece)?)
+    Ok(list.set(device, lists, piece)?)
 }

@@ -1,20 +1,20 @@
 //! Rows that go to another rank for good, while the hierarchy changes.
 
-use super::lane::Listed;
-use super::{Halos, Lane, add_segments, connection, packed};
+use super::list::DeviceList;
+use super::{CopyList, Halos, Transport, add_segments};
 use crate::field::FieldOperations;
-use crate::field::pieces::{Delivery, OnDevice, Piece};
-use crate::ranks::RanksError;
-use crate::ranks::{Message, Ranks};
+use crate::field::copies::Exchanged;
+use crate::field::pieces::{OnDevice, Piece};
+use crate::ranks::{Message, Ranks, RanksError};
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
 
-/// Rows that have come, one behind the other.
+/// Rows that have come: field by field, within a field one after the other, rank by rank.
 pub(in crate::ranks) enum Arrived {
-    /// In memory of the host.
-    Here(Vec<u8>),
-    /// In memory of the device, until the next exchange.
-    There,
+    /// In memory of the host, by field.
+    OnHost(Vec<Vec<u8>>),
+    /// In memory of the device, until the next exchange; so many rows.
+    OnDevice(usize),
 }
 
 impl Halos {
@@ -28,44 +28,48 @@ impl Halos {
         receives: &[(usize, usize)],
         fields: &[FieldOperations],
     ) -> Result<Arrived, RanksError> {
+        let fields: Vec<&dyn Exchanged> = fields.iter().map(|f| (f.exchanged)(world)).collect();
         let whole = |row: &u32, before| Piece::whole(*row, before);
-        let mut out = Lane::default();
+        let mut out = CopyList::default();
         let lists = sends.iter().map(|(peer, rows)| (*peer, &rows[..]));
         out.set(self.device.as_ref(), lists, whole)?;
         if self.device.is_none() {
-            return messages(world, level, &out, fields);
+            return messages(world, level, &out, &fields);
         }
         // their rows are not known yet
         let unknown = vec![u32::MAX; receives.iter().map(|(_, rows)| *rows).max().unwrap_or(0)];
-        let mut into = Lane::default();
+        let mut into = CopyList::default();
         let lists = receives
             .iter()
             .map(|&(peer, rows)| (peer, &unknown[..rows]));
         into.set(None, lists, whole)?;
-        self.carry_linked(world, level, [&out, &into], fields)?;
-        Ok(Arrived::There)
+        self.carry_linked(world, level, [&out, &into], &fields)?;
+        Ok(Arrived::OnDevice(into.entries.len()))
     }
 
-    /// The same from device to device: `out` goes, `into` comes, and stays in the harbour.
+    /// The same from device to device: `out` goes, `into` comes, and stays in the buffer.
     fn carry_linked(
         &mut self,
         world: &World,
         level: usize,
-        [out, into]: [&Lane<Piece>; 2],
-        fields: &[FieldOperations],
+        [out, into]: [&CopyList<Piece>; 2],
+        fields: &[&dyn Exchanged],
     ) -> Result<(), RanksError> {
-        let (places, width) = packed(world, fields);
+        let width: usize = fields.iter().map(|field| field.cell_bytes()).sum();
         self.make_room([out.values() * width, into.values() * width])?;
-        for (field, &packed) in fields.iter().zip(&places) {
-            let pieces = out.on_device(self.harbour.outgoing(), packed);
-            (field.pack_pieces_there)(world, level, &pieces)?;
-        }
+        let [mut outgoing, mut incoming] = self.buffers.addresses();
         let [sends, receives] = &mut self.segments;
         sends.clear();
         receives.clear();
-        add_segments(out, self.harbour.outgoing(), width, sends);
-        add_segments(into, self.harbour.incoming(), width, receives);
-        if let Some(link) = connection(world) {
+        for field in fields {
+            let width = field.cell_bytes();
+            field.pack_on_device(field.present_bank(level), &out.on_device(outgoing))?;
+            add_segments(out, outgoing, width, sends);
+            add_segments(into, incoming, width, receives);
+            outgoing += (out.values() * width) as u64;
+            incoming += (into.values() * width) as u64;
+        }
+        if let Some(link) = Transport::of(world).link {
             link.start(sends, receives)?;
             link.finish()?;
         }
@@ -81,34 +85,35 @@ impl Halos {
         arrived: &Arrived,
         fields: &[FieldOperations],
     ) -> Result<(), RanksError> {
-        let (places, width) = packed(world, fields);
         let piece = |&(row, place): &(u32, usize)| Piece::whole(row, (CELLS * place) as u64);
         let pieces: Vec<Piece> = rows.iter().map(piece).collect();
         let Some(first) = pieces.first() else {
             return Ok(());
         };
-        let mut list = Listed::default();
+        let mut list = DeviceList::default();
         if let Some(device) = &self.device {
             list.set(device, &pieces)?;
         }
-        for (field, &packed) in fields.iter().zip(&places) {
-            let delivery = match arrived {
-                Arrived::Here(bytes) => Delivery::Here {
-                    pieces: &pieces,
-                    packed,
-                    bytes: &bytes[first.before as usize * width..],
-                },
-                Arrived::There => Delivery::There {
-                    pieces: OnDevice {
-                        list: list.address(),
-                        count: pieces.len(),
-                        memory: self.harbour.incoming(),
-                        packed,
-                    },
-                    owned: true,
-                },
-            };
-            (field.unpack_pieces)(world, level, &delivery)?;
+        let [_, mut memory] = self.buffers.addresses();
+        for (n, field) in fields.iter().enumerate() {
+            let field = (field.exchanged_mut)(world);
+            let (at, width) = (field.present_bank(level), field.cell_bytes());
+            match arrived {
+                Arrived::OnHost(bytes) => {
+                    let bytes = &bytes[n][first.before as usize * width..];
+                    field.unpack(at, &pieces, bytes, true)?;
+                }
+                Arrived::OnDevice(count) => {
+                    let (list, count_here) = (list.address(), pieces.len());
+                    let pieces = OnDevice {
+                        list,
+                        count: count_here,
+                        memory,
+                    };
+                    field.unpack_on_device(at, &pieces, true)?;
+                    memory += (count * CELLS * width) as u64;
+                }
+            }
         }
         Ok(())
     }
@@ -118,22 +123,33 @@ impl Halos {
 fn messages(
     world: &World,
     level: usize,
-    out: &Lane<Piece>,
-    fields: &[FieldOperations],
+    out: &CopyList<Piece>,
+    fields: &[&dyn Exchanged],
 ) -> Result<Arrived, RanksError> {
-    let (places, width) = packed(world, fields);
+    let width: usize = fields.iter().map(|field| field.cell_bytes()).sum();
     let mut sends = Vec::new();
-    for stretch in &out.stretches {
-        let mut bytes = vec![0; stretch.values.len() * width];
-        let pieces = &out.entries[stretch.entries.clone()];
-        for (field, &packed) in fields.iter().zip(&places) {
-            (field.pack_pieces)(world, level, pieces, packed, &mut bytes)?;
+    for segment in &out.segments {
+        let mut bytes = vec![0; segment.values.len() * width];
+        let mut own = &mut bytes[..];
+        for field in fields {
+            let length = segment.values.len() * field.cell_bytes();
+            let (part, rest) = own.split_at_mut(length);
+            field.pack(field.present_bank(level), out.of(segment), part)?;
+            own = rest;
         }
-        let peer = stretch.peer;
+        let peer = segment.peer;
         sends.push(Message { peer, bytes });
     }
-    let ranks = world.resource::<Ranks>();
-    let received = ranks.communicator().exchange(sends)?;
-    let bytes = received.into_iter().flat_map(|message| message.bytes);
-    Ok(Arrived::Here(bytes.collect()))
+    let received = world.resource::<Ranks>().communicator().exchange(sends)?;
+    let mut arrived = vec![Vec::new(); fields.len()];
+    for message in &received {
+        let cells = message.bytes.len() / width;
+        let mut bytes = &message.bytes[..];
+        for (field, arrived) in fields.iter().zip(&mut arrived) {
+            let (own, rest) = bytes.split_at(cells * field.cell_bytes());
+            arrived.extend_from_slice(own);
+            bytes = rest;
+        }
+    }
+    Ok(Arrived::OnHost(arrived))
 }

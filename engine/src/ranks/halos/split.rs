@@ -1,6 +1,6 @@
 //! Which patches of a level need copies of other ranks' patches in a step, and which do not.
 
-use super::lane::Listed;
+use super::list::DeviceList;
 use crate::device::{Device, DeviceError};
 use crate::mesh::Topology;
 use nestar_kernels::mesh::COARSER;
@@ -37,8 +37,8 @@ impl Split {
 #[derive(Default)]
 pub(super) struct Splitting {
     pub split: Arc<Split>,
-    interior: Listed<u32>,
-    border: Listed<u32>,
+    interior: DeviceList<u32>,
+    border: DeviceList<u32>,
 }
 
 impl Splitting {

@@ -192,6 +192,8 @@ pub struct RateParameters<R> {
     pub inverse_dx: [f64; 3],
     /// Rows.
     pub count: i32,
+    /// Whether rows that are not stale may have changed as well.
+    pub all: i32,
 }
 
 /// Of the kernel `collect_first_order`.

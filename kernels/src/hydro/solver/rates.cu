@@ -11,14 +11,14 @@ constexpr int ROWS = 16;
 
 }  // namespace rates
 
-// Makes the signal rates of stale rows anew (infinite where a cell is unphysical) and finds the level's largest.
+// Makes the signal rates of stale rows, or of all, anew (infinite where a cell is unphysical) and finds the level's largest.
 KERNEL(signal_rates, rates::parameters::RateParameters<field::REAL>) {
   using namespace rates;
   const auto inverse_dx = fluid::three(p.inverse_dx);
   const int first = launch::block() * ROWS, last = first + ROWS < p.count ? first + ROWS : p.count;
   for (int n = first; n < last; ++n) {
     const int row = p.rows[n];
-    if (!p.stale[row]) continue;
+    if (!p.all && !p.stale[row]) continue;
     const REAL* u = mesh::row_of(p.level, row);
     REAL largest = REAL(0);
     EACH(cell, CELLS) {

@@ -4,9 +4,9 @@ use super::super::mending::{ROUNDS, describe};
 use super::{GasDevice, Step, StepFailure, StepKernel, StepResult, fits};
 use crate::fields::Gas;
 use nestar_engine::device::{DeviceError, Shape};
-use nestar_engine::field::Pool;
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::ranks::OtherRanks;
+use nestar_engine::step::View;
 use nestar_kernels::hydro::solver::device::{CollectParameters, FluidProgram, STEP, Status};
 use std::collections::BTreeMap;
 
@@ -20,11 +20,11 @@ impl GasDevice {
         parameters: Step,
         clock: &LevelClock,
         topology: &Topology,
-        pool: &Pool<Gas>,
+        gas: &View<Gas>,
         others: &OtherRanks,
     ) -> StepResult<u64> {
         if self.mend.is_none() {
-            self.mend = Some(self.compile_mending(pool)?);
+            self.mend = Some(self.compile_mending(gas)?);
         }
         let parameters = Step {
             first_order: self.first_order.address().into(),
@@ -42,7 +42,7 @@ impl GasDevice {
                 mend.launch(&self.device, &parameters)?;
             }
         }
-        let report = self.report(clock.level, topology, pool)?;
+        let report = self.report(clock.level, topology, gas)?;
         let report = others.first_message(report)?.unwrap_or_default();
         Err(StepFailure::Rejected(report))
     }
@@ -71,14 +71,14 @@ impl GasDevice {
         Ok(())
     }
 
-    fn compile_mending(&self, pool: &Pool<Gas>) -> Result<StepKernel, DeviceError> {
+    fn compile_mending(&self, gas: &View<Gas>) -> Result<StepKernel, DeviceError> {
         let mut program = FluidProgram {
             mends: true,
             blocks: 1,
             ..self.program
         };
         program.in_shared = fits(&program, &self.device.limits(), 1);
-        let source = pool
+        let source = gas
             .device()
             .program(&program.items(), &[&program.text(), STEP]);
         let module = self.device.compile("mending", &source)?;
@@ -110,7 +110,7 @@ impl GasDevice {
         &self,
         level: usize,
         topology: &Topology,
-        pool: &Pool<Gas>,
+        gas: &View<Gas>,
     ) -> Result<Option<String>, DeviceError> {
         let mut words = vec![0u32; WORDS * topology.capacity()];
         self.device.download(&self.unphysical, 0, &mut words)?;
@@ -122,9 +122,9 @@ impl GasDevice {
         let Some((row, cell)) = found else {
             return Ok(None);
         };
-        let bank = pool.current(level);
-        let before = pool.device().cell(bank, row, cell)?;
-        let after = pool.device().cell(1 - bank, row, cell)?;
+        let [before, after] = gas.banks();
+        let before = gas.device().cell(before, row, cell)?;
+        let after = gas.device().cell(after, row, cell)?;
         Ok(Some(describe(topology, row, cell, &before, &after)))
     }
 }

@@ -7,11 +7,12 @@ use crate::fields::{Gas, GasModel};
 use nestar_device::{Address, Number};
 use nestar_engine::Error;
 use nestar_engine::device::{Buffer, Device, DeviceError, DeviceLimits, Growable, Kernel, Shape};
+use nestar_engine::field::Precision;
 use nestar_engine::field::device::{DevicePool, DeviceTopology};
-use nestar_engine::field::{Pool, Precision};
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::ranks::halos::Rows;
 use nestar_engine::ranks::{OtherRanks, RanksError};
+use nestar_engine::step::{View, Write};
 use nestar_kernels::CELLS;
 use nestar_kernels::hydro::solver::device::{
     FluidProgram, RATES, RateParameters, STEP, Status, StepParameters,
@@ -28,23 +29,25 @@ pub(super) type StepResult<T> = Result<T, StepFailure>;
 pub(super) enum StepFailure {
     /// Its result is unphysical.
     Rejected(String),
-    /// A boundary rule of the deck has no sensible state to give.
-    Faulty(String),
-    /// The device failed.
-    Device(DeviceError),
-    /// Another rank failed.
-    Ranks(RanksError),
+    /// The run cannot go on.
+    Failed(Error),
+}
+
+impl From<Error> for StepFailure {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
 }
 
 impl From<DeviceError> for StepFailure {
     fn from(error: DeviceError) -> Self {
-        Self::Device(error)
+        Self::Failed(error.into())
     }
 }
 
 impl From<RanksError> for StepFailure {
     fn from(error: RanksError) -> Self {
-        Self::Ranks(error)
+        Self::Failed(error.into())
     }
 }
 
@@ -85,8 +88,17 @@ pub struct GasDevice {
     /// Per row: cells that take first-order fluxes in the step being mended.
     first_order: Growable<u32>,
     status: Buffer<Status>,
-    /// Per level: its largest signal rate, and the pool's count of changes of the level for which that holds.
-    known: Vec<Option<(u64, f64)>>,
+    /// What is known of each level.
+    known: Vec<Known>,
+}
+
+/// What is known of a level.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// The pool's count of changes of the level for which the rates of the rows hold that are not marked as changed.
+    changes: u64,
+    /// The largest rate at that count.
+    rate: Option<f64>,
 }
 
 impl GasDevice {
@@ -126,7 +138,7 @@ impl GasDevice {
             unphysical: device.growable(16 * rows)?,
             first_order: device.growable(16 * rows)?,
             status: device.buffer(1)?,
-            known: vec![None; levels],
+            known: vec![Known::default(); levels],
             device,
             program,
             courant,
@@ -152,15 +164,18 @@ impl GasDevice {
         clock: &LevelClock,
         topology: &Topology,
         tables: &DeviceTopology,
-        pool: &Pool<Gas>,
+        gas: &View<Gas>,
     ) -> Result<f64, DeviceError> {
-        let device_pool = pool.device();
-        let changes = device_pool.changes(clock.level);
-        let rate = match self.known[clock.level] {
-            Some((at, rate)) if at == changes => rate,
-            _ => self.renew_rates(clock, topology, tables, pool)?,
+        let changes = gas.changes();
+        let known = self.known[clock.level];
+        let rate = match known.rate.filter(|_| known.changes == changes) {
+            Some(rate) => rate,
+            None => self.renew_rates(clock, topology, tables, gas)?,
         };
-        self.known[clock.level] = Some((changes, rate));
+        self.known[clock.level] = Known {
+            changes,
+            rate: Some(rate),
+        };
         Ok(self.courant / rate)
     }
 
@@ -170,19 +185,20 @@ impl GasDevice {
         clock: &LevelClock,
         topology: &Topology,
         tables: &DeviceTopology,
-        pool: &Pool<Gas>,
+        gas: &View<Gas>,
     ) -> Result<f64, DeviceError> {
         self.grow(topology.capacity())?;
         self.device.fill_zero(&self.status, 0..1)?;
         let count = topology.rows(clock.level).len() as u32;
         let parameters = RateParameters::<Number> {
-            level: pool.device().bank(pool.current(clock.level)).into(),
+            level: gas.device().bank(gas.banks()[0]).into(),
             rows: tables.rows(clock.level).into(),
             rates: self.rates.address().into(),
-            stale: pool.device().stale().into(),
+            stale: gas.device().stale().into(),
             status: self.status.address().into(),
             inverse_dx: clock.cell_width.map(|w| 1.0 / w),
             count: count as i32,
+            all: i32::from(gas.any_row_changed_since(self.known[clock.level].changes)),
         };
         let shape = Shape {
             blocks: count.div_ceil(ROWS_PER_BLOCK),
@@ -214,45 +230,47 @@ impl GasDevice {
         clock: &LevelClock,
         topology: &Topology,
         tables: &DeviceTopology,
-        pool: &mut Pool<Gas>,
-        others: &mut OtherRanks,
+        gas: &mut Write<Gas>,
+        ranks: &mut OtherRanks,
     ) -> StepResult<u64> {
-        if self.rates.len() < topology.capacity() {
-            // no memory is asked for while copies are under way
-            others.settle(pool)?;
-            self.grow(topology.capacity())?;
-        }
-        let parameters = self.parameters(clock, topology, tables, pool);
+        // no memory is asked for while copies are under way
+        self.grow(topology.capacity())?;
+        let split = gas.begin(ranks)?;
         self.device.fill_zero(&self.status, 0..1)?;
-        let split = others.split::<Gas>(clock.level);
         if let Some(split) = &split {
-            self.step_rows(&on(&parameters, &split.interior), pool)?;
+            let view = gas.interior(split);
+            let parameters = self.parameters(clock, topology, tables, &view);
+            self.step_rows(&on(&parameters, &split.interior), &view)?;
         }
-        others.settle(pool)?;
+        gas.finish(ranks)?;
+        let view = gas.get(self.program.method.ghosts())?;
+        let parameters = self.parameters(clock, topology, tables, &view);
         match &split {
-            Some(split) => self.step_rows(&on(&parameters, &split.border), pool)?,
-            None => self.step_rows(&parameters, pool)?,
+            Some(split) => self.step_rows(&on(&parameters, &split.border), &view)?,
+            None => self.step_rows(&parameters, &view)?,
         }
         let status = self.status()?;
-        if let Some(message) = pool.device().fault()? {
-            return Err(StepFailure::Faulty(message));
+        if let Some(message) = view.device().fault()? {
+            return Err(Error::Setup(message).into());
         }
-        let mended = if others.any(status.unphysical > 0)? {
-            self.mend(parameters, clock, topology, pool, others)?
+        let mended = if ranks.any(status.unphysical > 0)? {
+            self.mend(parameters, clock, topology, &view, ranks)?
         } else {
             0
         };
-        pool.commit_on_device(clock.level, clock.end, clock.dt)?;
-        // the rate of a mended level is made from its rows
-        self.known[clock.level] =
-            (mended == 0).then(|| (pool.device().changes(clock.level), self.rate_of(status)));
+        gas.commit()?;
+        self.known[clock.level] = Known {
+            changes: gas.own().changes(),
+            // the rate of a mended level is made from those of its rows
+            rate: (mended == 0).then(|| self.rate_of(status)),
+        };
         Ok(mended)
     }
 
     /// Starts the step of the rows that `parameters` lists.
-    fn step_rows(&self, parameters: &Step, pool: &Pool<Gas>) -> Result<(), DeviceError> {
+    fn step_rows(&self, parameters: &Step, gas: &View<Gas>) -> Result<(), DeviceError> {
         let rows = parameters.count as usize;
-        let row = pool.components() * CELLS * self.program.value_bytes();
+        let row = gas.components() * CELLS * self.program.value_bytes();
         self.step.kernel.works_on(rows * CELLS, 2 * rows * row);
         self.step.launch(&self.device, parameters)
     }
@@ -262,14 +280,14 @@ impl GasDevice {
         clock: &LevelClock,
         topology: &Topology,
         tables: &DeviceTopology,
-        pool: &Pool<Gas>,
+        gas: &View<Gas>,
     ) -> Step {
         let level = clock.level;
-        let device_pool = pool.device();
+        let device_pool = gas.device();
         StepParameters {
-            view: pool.view(tables, topology, level),
+            view: gas.on_device(),
             registers: device_pool.register_view(level),
-            next: device_pool.bank(1 - pool.current(level)).into(),
+            next: device_pool.bank(gas.banks()[1]).into(),
             rows: tables.rows(level).into(),
             rates: self.rates.address().into(),
             unphysical: self.unphysical.address().into(),

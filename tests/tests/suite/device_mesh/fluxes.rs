@@ -5,8 +5,8 @@ use super::twins::{COMPONENTS, Case, Element, Fluid, LEVELS, Twins};
 use bevy_ecs::system::RunSystemOnce;
 use nestar::device_runtime::{Address, device};
 use nestar::engine::device::{Buffer, Device, Shape};
-use nestar::engine::field::operations::correct;
 use nestar::engine::ranks::skipped_corrections;
+use nestar::engine::step::synchronise::correct;
 use nestar::kernels::mesh::fluxes::{FACE, QUARTER};
 use nestar::kernels::mesh::parameters::Registers;
 use std::cell::Cell;
@@ -122,6 +122,7 @@ fn advance<R: Element>(twins: &mut Twins, level: usize, dt: f64) {
         sim.world
             .run_system_once(correct::<Fluid>)
             .expect("the system runs")
+            .expect("the device works");
     });
     twins.same::<R>(level, "corrected");
 }

@@ -8,9 +8,10 @@ mod twins;
 
 use bevy_ecs::system::RunSystemOnce;
 use nestar::engine::device::{Device, DeviceKind};
-use nestar::engine::field::operations::restrict;
 use nestar::engine::field::{LevelRows, Pool};
+use nestar::engine::ranks::exchange::refresh;
 use nestar::engine::ranks::{Columns, Reduce, totals};
+use nestar::engine::step::synchronise::restrict;
 use nestar::kernels::mesh::prolong::SlopeLimiter;
 use nestar::kernels::mesh::{COARSER, OUTSIDE};
 use nestar::prelude::{Conserved, Place, Real, ResMut, Resource, device, kinetic_energy};
@@ -105,10 +106,13 @@ fn averaging<R: Element>(case: &Case, device: &Device) {
     let mut twins = Twins::refined::<R>(case, device);
     for level in (0..LEVELS - 1).rev() {
         twins.clock(level, 0.1);
+        let fields = [twins.operations()];
         twins.each(|sim| {
+            refresh(&mut sim.world, level, &fields).expect("there is no other rank");
             sim.world
                 .run_system_once(restrict::<Fluid>)
                 .expect("the system runs")
+                .expect("copies are up to date");
         });
         twins.same::<R>(level, "averaged");
     }

@@ -9,7 +9,7 @@ pub use nestar::engine::field::Element;
 use nestar::engine::field::device::DeviceTopology;
 use nestar::engine::field::{
     Beyond, Component, Correct, Field, FieldOperations, FieldRegistry, FieldSpec, Physical, Pool,
-    Precision, Prolong, Storage,
+    Precision, Prolong,
 };
 use nestar::engine::mesh::{Changes, Clock, LevelClock, Levels, RefineRequests, Topology};
 use nestar::engine::step::config::MeshSettings;
@@ -162,7 +162,7 @@ impl Twins {
     pub fn each(&mut self, change: impl Fn(&mut Simulation)) {
         for sim in &mut self.sims {
             change(sim);
-            check_faults(&mut sim.world).unwrap_or_else(|e| panic!("{e}"));
+            check_faults(&sim.world).unwrap_or_else(|e| panic!("{e}"));
         }
     }
 
@@ -266,18 +266,8 @@ impl Twins {
             };
             sim.world.resource_mut::<Levels>().set(level, clock);
             let mut pool = sim.world.resource_mut::<Pool<Fluid>>();
-            match &mut pool.storage {
-                Storage::Device(_) => {
-                    pool.commit_on_device(level, time, dt)
-                        .expect("the step stands");
-                }
-                _ => {
-                    pool.commit(level, time, &rows);
-                    if let Some(typed) = R::typed_mut(&mut pool.storage) {
-                        typed.registers.commit(level, dt);
-                    }
-                }
-            }
+            pool.commit(level, time, dt, &rows)
+                .expect("the step stands");
         });
         self.fill::<R>(level);
     }

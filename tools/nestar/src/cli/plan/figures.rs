@@ -29,8 +29,7 @@ pub fn document(subject: &Subject, forecasts: &[Forecast]) -> Value {
         "hierarchy": {
             "origin": subject.origin,
             "patches": (0..outline.levels()).map(|level| outline.patches(level)).collect::<Vec<_>>(),
-            "row_bytes": sizes.row,
-            "layered_cell_bytes": sizes.layered,
+            "cell_bytes": sizes.cell,
             "face_bytes": sizes.face,
             "held_row_bytes": subject.held,
             "layers": subject.layers,

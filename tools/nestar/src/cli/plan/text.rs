@@ -2,6 +2,7 @@
 
 use super::{Subject, figures};
 use nestar::engine::device::shown;
+use nestar::engine::mesh::CELLS;
 use nestar::engine::ranks::forecast::Forecast;
 use serde_json::Value;
 
@@ -37,7 +38,7 @@ fn head(subject: &Subject) -> String {
         subject.origin,
         patches.iter().sum::<usize>(),
         by_level.join(" "),
-        shown(subject.sizes.row),
+        shown(CELLS as u64 * subject.sizes.cell),
         machine.rate,
         machine.bandwidth,
         machine.latency,

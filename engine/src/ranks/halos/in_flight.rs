@@ -1,0 +1,339 @@
+//! An exchange in flight: one message to each peer for all fields, levels and banks that take part.
+
+use super::list::{CopyList, Entry, Route};
+use super::{Halos, LevelHalo, Transport, add_segments};
+use crate::device::{DeviceError, DeviceLink, LinkCounters};
+use crate::field::copies::{BankOf, Exchanged};
+use crate::ranks::{Communicator, Message, Messages, PendingMessages, RanksError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// What of a level is exchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::ranks) enum What {
+    /// From owners to copies: so many layers, as gathers read them.
+    Layers(usize),
+    /// Averages of children, to the owners of their parents.
+    Averages,
+    /// Fine flux registers of faces between the level and the finer one, to the ranks of the coarse patches.
+    Faces,
+}
+
+/// A part of an exchange: one field's values.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::ranks) struct Request {
+    /// The field's place among those of the exchange.
+    pub field: usize,
+    pub at: BankOf,
+    pub what: What,
+}
+
+/// A request under way, with the bytes of those before it.
+#[derive(Clone, Copy)]
+struct Part {
+    request: Request,
+    /// Bytes of a cell.
+    width: usize,
+    sent_before: usize,
+    received_before: usize,
+}
+
+/// Where the values are.
+#[derive(Default)]
+enum State {
+    /// Nothing is under way.
+    #[default]
+    Idle,
+    /// On their way as messages.
+    Messages(Mutex<Option<PendingMessages>>),
+    /// On their way from device to device.
+    Linked,
+    /// Here, as messages.
+    OnHost(Messages),
+    /// In the memory of the device.
+    OnDevice,
+}
+
+/// The exchange in flight; at most one at a time.
+#[derive(Default)]
+pub(super) struct InFlight {
+    parts: Vec<Part>,
+    state: State,
+    pub counters: LinkCounters,
+    /// Memory of messages that are no longer needed.
+    spare: Vec<Vec<u8>>,
+}
+
+/// Does the same for a list of pieces and for one of faces: binds `$route` to the route of `$request`.
+macro_rules! with_route {
+    ($level:expr, $depths:expr, $what:expr, $route:ident => $body:expr) => {
+        match $what {
+            What::Layers(depth) => {
+                let $route = $level.layers($depths, depth);
+                $body
+            }
+            What::Averages => {
+                let $route = &$level.averages;
+                $body
+            }
+            What::Faces => {
+                let $route = &$level.faces;
+                $body
+            }
+        }
+    };
+}
+
+impl LevelHalo {
+    /// What goes out and comes in of as many layers as the list that has at least `depth` of them.
+    fn layers(&self, depths: &[usize], depth: usize) -> &Route<crate::field::pieces::Piece> {
+        let at = depths.partition_point(|&listed| listed < depth);
+        &self.layers[at]
+    }
+}
+
+impl Halos {
+    /// Sends what `requests` ask for on its way. Nothing else may be under way.
+    pub(in crate::ranks) fn begin(
+        &mut self,
+        transport: &Transport,
+        requests: &[Request],
+        fields: &[&dyn Exchanged],
+    ) -> Result<(), DeviceError> {
+        self.in_flight.parts.clear();
+        let (mut sent, mut received) = (0, 0);
+        for &request in requests {
+            let width = fields[request.field].cell_bytes();
+            self.in_flight.parts.push(Part {
+                request,
+                width,
+                sent_before: sent,
+                received_before: received,
+            });
+            let [out, into] = self.values(&request);
+            sent += out * width;
+            received += into * width;
+        }
+        if self.device.is_some() {
+            self.make_room([sent, received])?;
+            self.begin_linked(transport, fields)
+        } else {
+            self.begin_messages(transport, fields)
+        }
+    }
+
+    /// Values of a component that a request sends and receives.
+    fn values(&self, request: &Request) -> [usize; 2] {
+        let level = &self.levels[request.at.level];
+        with_route!(level, &self.depths, request.what, route => {
+            [route.sends.values(), route.receives.values()]
+        })
+    }
+
+    fn begin_linked(
+        &mut self,
+        transport: &Transport,
+        fields: &[&dyn Exchanged],
+    ) -> Result<(), DeviceError> {
+        let [sends, receives] = &mut self.segments;
+        sends.clear();
+        receives.clear();
+        let addresses = self.buffers.addresses();
+        for part in &self.in_flight.parts {
+            let Request { field, at, what } = part.request;
+            let [outgoing, incoming] = part.memory(addresses);
+            with_route!(&self.levels[at.level], &self.depths, what, route => {
+                pack_there(&route.sends, fields[field], at, outgoing)?;
+                add_segments(&route.sends, outgoing, part.width, sends);
+                add_segments(&route.receives, incoming, part.width, receives);
+            });
+        }
+        if let Some(link) = transport.link {
+            link.start(sends, receives)?;
+        }
+        self.in_flight.state = State::Linked;
+        Ok(())
+    }
+
+    fn begin_messages(
+        &mut self,
+        transport: &Transport,
+        fields: &[&dyn Exchanged],
+    ) -> Result<(), DeviceError> {
+        let mut spare = std::mem::take(&mut self.in_flight.spare);
+        let mut sends: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+        let mut receives: BTreeMap<usize, usize> = BTreeMap::new();
+        for part in &self.in_flight.parts {
+            let Request { field, at, what } = part.request;
+            with_route!(&self.levels[at.level], &self.depths, what, route => {
+                for segment in &route.sends.segments {
+                    let empty = || sized(spare.pop(), 0);
+                    let message = sends.entry(segment.peer).or_insert_with(empty);
+                    let start = message.len();
+                    message.resize(start + segment.values.len() * part.width, 0);
+                    let entries = route.sends.of(segment);
+                    Entry::pack(fields[field], at, entries, &mut message[start..])?;
+                }
+                for segment in &route.receives.segments {
+                    let bytes = segment.values.len() * part.width;
+                    *receives.entry(segment.peer).or_default() += bytes;
+                }
+            });
+        }
+        let message = |(peer, bytes)| Message { peer, bytes };
+        let room = |(peer, length)| message((peer, sized(spare.pop(), length)));
+        let messages = Messages {
+            sends: sends.into_iter().map(message).collect(),
+            receives: receives.into_iter().map(room).collect(),
+        };
+        self.in_flight.start(transport.communicator, messages)?;
+        Ok(())
+    }
+
+    /// Waits for what is under way: the host for messages, the device for what comes over the link.
+    pub(in crate::ranks) fn wait(&mut self, link: Option<&DeviceLink>) -> Result<(), DeviceError> {
+        self.in_flight.wait(link)
+    }
+
+    /// Whether something is under way.
+    pub(in crate::ranks) fn is_busy(&self) -> bool {
+        !matches!(self.in_flight.state, State::Idle)
+    }
+
+    /// Sets what has come, after [`Halos::wait`]: `with` gives the field of a place to the work on it.
+    pub(in crate::ranks) fn unpack(
+        &mut self,
+        mut with: impl FnMut(usize, &mut Set) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let state = std::mem::take(&mut self.in_flight.state);
+        let mut read: BTreeMap<usize, usize> = BTreeMap::new();
+        let addresses = self.buffers.addresses();
+        for part in &self.in_flight.parts {
+            let Request { field, at, what } = part.request;
+            let owned = what == What::Averages;
+            with_route!(&self.levels[at.level], &self.depths, what, route => {
+                let list = &route.receives;
+                if let State::OnHost(messages) = &state {
+                    with(field, &mut |field| {
+                        set_from(list, messages, &mut read, part.width, |entries: &[_], bytes: &[u8]| {
+                            Entry::unpack(field, at, entries, bytes, owned)
+                        })
+                    })?;
+                } else {
+                    let [_, incoming] = part.memory(addresses);
+                    with(field, &mut |field| unpack_there(list, field, at, incoming, owned))?;
+                }
+            });
+        }
+        if let State::OnHost(messages) = state {
+            self.in_flight.keep(messages);
+        }
+        Ok(())
+    }
+}
+
+/// Work on a field that takes part in an exchange.
+pub(in crate::ranks) type Set<'a> = dyn FnMut(&mut dyn Exchanged) -> Result<(), DeviceError> + 'a;
+
+fn pack_there<T: Entry>(
+    list: &CopyList<T>,
+    field: &dyn Exchanged,
+    at: BankOf,
+    memory: u64,
+) -> Result<(), DeviceError> {
+    T::pack_there(field, at, &list.on_device(memory))
+}
+
+fn unpack_there<T: Entry>(
+    list: &CopyList<T>,
+    field: &mut dyn Exchanged,
+    at: BankOf,
+    memory: u64,
+    owned: bool,
+) -> Result<(), DeviceError> {
+    T::unpack_there(field, at, &list.on_device(memory), owned)
+}
+
+/// Gives the entries of each peer's segment with their bytes to `set`; `read` holds how far each message has been read.
+fn set_from<T: Entry>(
+    list: &CopyList<T>,
+    messages: &Messages,
+    read: &mut BTreeMap<usize, usize>,
+    width: usize,
+    mut set: impl FnMut(&[T], &[u8]) -> Result<(), DeviceError>,
+) -> Result<(), DeviceError> {
+    for segment in &list.segments {
+        let peer = segment.peer;
+        let found = messages.receives.binary_search_by_key(&peer, |m| m.peer);
+        let message = found.map_or(&[][..], |n| &messages.receives[n].bytes);
+        let next = read.entry(peer).or_default();
+        let start = *next;
+        *next += segment.values.len() * width;
+        set(list.of(segment), &message[start..*next])?;
+    }
+    Ok(())
+}
+
+impl Part {
+    /// Where its values leave from and arrive.
+    fn memory(&self, [outgoing, incoming]: [u64; 2]) -> [u64; 2] {
+        [
+            outgoing + self.sent_before as u64,
+            incoming + self.received_before as u64,
+        ]
+    }
+}
+
+impl InFlight {
+    /// Counts messages and starts them.
+    fn start(
+        &mut self,
+        communicator: &dyn Communicator,
+        messages: Messages,
+    ) -> Result<(), RanksError> {
+        let bytes = |list: &[Message]| -> u64 { list.iter().map(|m| m.bytes.len() as u64).sum() };
+        self.counters.exchanges += 1;
+        self.counters.bytes_sent += bytes(&messages.sends);
+        self.counters.bytes_received += bytes(&messages.receives);
+        let pending = communicator.start_messages(messages)?;
+        self.state = State::Messages(Mutex::new(Some(pending)));
+        Ok(())
+    }
+
+    /// Keeps the memory of messages for later ones.
+    fn keep(&mut self, messages: Messages) {
+        self.spare.clear();
+        let all = messages.sends.into_iter().chain(messages.receives);
+        self.spare.extend(all.map(|message| message.bytes));
+    }
+
+    fn wait(&mut self, link: Option<&DeviceLink>) -> Result<(), DeviceError> {
+        match &mut self.state {
+            State::Messages(pending) => {
+                let pending = pending.get_mut().unwrap_or_else(PoisonError::into_inner);
+                if let Some(pending) = pending.take() {
+                    let start = Instant::now();
+                    let messages = pending.finish();
+                    self.counters.waited += start.elapsed().as_secs_f64();
+                    self.state = State::OnHost(messages?);
+                }
+            }
+            State::Linked => {
+                if let Some(link) = link {
+                    link.finish()?;
+                }
+                self.state = State::OnDevice;
+            }
+            State::Idle | State::OnHost(_) | State::OnDevice => {}
+        }
+        Ok(())
+    }
+}
+
+/// Memory of so many bytes of any content, made of what is there.
+fn sized(memory: Option<Vec<u8>>, length: usize) -> Vec<u8> {
+    let mut bytes = memory.unwrap_or_default();
+    bytes.resize(length, 0);
+    bytes
+}

@@ -1,0 +1,340 @@
+//! What a system's signature says about fields: [`Read`] and [`Write`] state which field and how many layers of the copies of
+//! other ranks' patches. The order puts an exchange in front of who needs one; a read of copies that are out of date is a fault.
+
+use super::view::View;
+use super::{AccessError, Error};
+use crate::device::DeviceError;
+use crate::field::copies::{self, Exchanged};
+use crate::field::device::DeviceTopology;
+use crate::field::{
+    CellMap, CellMark, CellSource, CellValue, Element, Field, LevelRows, Pool, Precision, Storage,
+    faces, operations,
+};
+use crate::mesh::{LevelClock, Topology};
+use crate::ranks::OtherRanks;
+use crate::ranks::halos::Split;
+use bevy_ecs::prelude::*;
+use bevy_ecs::system::{SystemName, SystemParam};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+/// One field in the signature of a system.
+pub(super) struct Declaration {
+    pub field: &'static str,
+    pub writes: bool,
+    /// Layers of copies that the system reads.
+    pub depth: AtomicUsize,
+    /// Whether the system exchanges them itself.
+    pub itself: AtomicBool,
+}
+
+/// Declarations of the system that is being registered.
+#[derive(Resource, Default)]
+pub(super) struct Declarations(pub Vec<Arc<Declaration>>);
+
+/// The state of a handle: what it declares.
+#[doc(hidden)]
+pub struct Declared<F, const DEPTH: usize, const WRITES: bool>(
+    Arc<Declaration>,
+    PhantomData<fn(F)>,
+);
+
+impl<F: Field, const DEPTH: usize, const WRITES: bool> FromWorld for Declared<F, DEPTH, WRITES> {
+    fn from_world(world: &mut World) -> Self {
+        let declaration = Arc::new(Declaration {
+            field: F::NAME,
+            writes: WRITES,
+            depth: AtomicUsize::new(DEPTH),
+            itself: AtomicBool::new(false),
+        });
+        let mut declarations = world.get_resource_or_init::<Declarations>();
+        declarations.0.push(declaration.clone());
+        Self(declaration, PhantomData)
+    }
+}
+
+/// Where a system works.
+#[derive(SystemParam)]
+struct Place<'w> {
+    topology: Res<'w, Topology>,
+    clock: Res<'w, LevelClock>,
+    tables: Option<Res<'w, DeviceTopology>>,
+    name: SystemName,
+}
+
+/// Reads field `F` on the level at hand: own rows, and `DEPTH` layers of the copies of other ranks' patches, those of the level
+/// below included that ghost cells are interpolated from. With a `DEPTH` above 0 the copies are brought up to date before the
+/// system runs.
+#[derive(SystemParam)]
+pub struct Read<'w, 's, F: Field, const DEPTH: usize = 0> {
+    pool: Res<'w, Pool<F>>,
+    place: Place<'w>,
+    declared: Local<'s, Declared<F, DEPTH, false>>,
+}
+
+/// As [`Read`], and writes own rows. A system that changes the field and reads copies again calls [`Write::refresh`] in between,
+/// as often as it needs.
+#[derive(SystemParam)]
+pub struct Write<'w, 's, F: Field, const DEPTH: usize = 0> {
+    pool: ResMut<'w, Pool<F>>,
+    place: Place<'w>,
+    declared: Local<'s, Declared<F, DEPTH, true>>,
+}
+
+/// A view that reaches `reach` layers.
+fn view<'a, F: Field>(pool: &'a Pool<F>, place: &'a Place, reach: usize) -> View<'a, F> {
+    View {
+        pool,
+        topology: &place.topology,
+        tables: place.tables.as_deref(),
+        level: place.clock.level,
+        reach,
+    }
+}
+
+/// A view that reaches `reach` layers, if so many are declared and up to date.
+fn checked<'a, F: Field>(
+    pool: &'a Pool<F>,
+    place: &'a Place,
+    declared: &Declaration,
+    reach: usize,
+) -> Result<View<'a, F>, Error> {
+    let (field, system) = (F::NAME, || place.name.as_str().to_string());
+    let depth = declared.depth.load(Relaxed);
+    if reach > depth {
+        return Err(Error::Access(AccessError::Undeclared {
+            field,
+            system: system(),
+            declared: depth,
+            reach,
+        }));
+    }
+    let level = place.clock.level;
+    let mut stale = copies::stale(pool, level, reach);
+    match stale.next() {
+        Some(at) => Err(Error::Access(AccessError::Stale {
+            field,
+            level: at.level,
+            present: at == Exchanged::present_bank(pool, at.level),
+            system: system(),
+            reach,
+            fresh: pool.fresh(at),
+        })),
+        None => {
+            drop(stale);
+            Ok(view(pool, place, reach))
+        }
+    }
+}
+
+impl<F: Field, const DEPTH: usize> Read<'_, '_, F, DEPTH> {
+    /// The field on the level at hand, with `reach` layers of copies.
+    ///
+    /// # Errors
+    /// The system declares fewer layers, or fewer are up to date.
+    pub fn get(&self, reach: usize) -> Result<View<'_, F>, Error> {
+        checked(&self.pool, &self.place, &self.declared.0, reach)
+    }
+
+    /// The field's own rows.
+    #[must_use]
+    pub fn own(&self) -> View<'_, F> {
+        view(&self.pool, &self.place, 0)
+    }
+
+    /// Precision of the values.
+    #[must_use]
+    pub fn precision(&self) -> Precision {
+        self.pool.precision()
+    }
+
+    /// Layers of copies that the system declares.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.declared.0.depth.load(Relaxed)
+    }
+
+    /// As [`Pool::smallest`].
+    #[must_use]
+    pub fn smallest<M: CellValue>(&self, rows: &LevelRows, parameters: &M::Parameters) -> f64 {
+        self.pool.smallest::<M>(rows, parameters)
+    }
+
+    /// As [`Pool::marked`].
+    #[must_use]
+    pub fn marked<M: CellMark>(
+        &self,
+        rows: &LevelRows,
+        buffer: usize,
+        parameters: &M::Parameters,
+    ) -> Vec<u32> {
+        self.pool.marked::<M>(rows, buffer, parameters)
+    }
+}
+
+impl<F: Field, const DEPTH: usize> CellSource for Read<'_, '_, F, DEPTH> {
+    fn values(&self) -> &Storage {
+        self.pool.values()
+    }
+
+    fn present_bank(&self, level: usize) -> usize {
+        CellSource::present_bank(&*self.pool, level)
+    }
+
+    fn count(&self) -> usize {
+        self.pool.count()
+    }
+}
+
+impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
+    /// As [`Read::get`].
+    ///
+    /// # Errors
+    /// As [`Read::get`].
+    pub fn get(&self, reach: usize) -> Result<View<'_, F>, Error> {
+        checked(&self.pool, &self.place, &self.declared.0, reach)
+    }
+
+    /// As [`Read::own`].
+    #[must_use]
+    pub fn own(&self) -> View<'_, F> {
+        view(&self.pool, &self.place, 0)
+    }
+
+    /// As [`Read::precision`].
+    #[must_use]
+    pub fn precision(&self) -> Precision {
+        self.pool.precision()
+    }
+
+    /// As [`Read::depth`].
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.declared.0.depth.load(Relaxed)
+    }
+
+    /// Brings the declared layers of copies up to date, if they are not. All ranks call it alike.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport or the device has.
+    pub fn refresh(&mut self, ranks: &mut OtherRanks) -> Result<(), Error> {
+        self.begin(ranks)?;
+        self.finish(ranks)
+    }
+
+    /// Starts what [`Write::refresh`] does, for a system that was registered with
+    /// [`exchanges_itself`](super::Registered::exchanges_itself); until [`Write::finish`] it may advance the rows of
+    /// `Split::interior`, if something is under way and that is worth while.
+    ///
+    /// # Errors
+    /// As [`Write::refresh`].
+    pub fn begin(&mut self, ranks: &mut OtherRanks) -> Result<Option<Arc<Split>>, Error> {
+        let (level, depth) = (self.place.clock.level, self.depth());
+        Ok(ranks.begin(&*self.pool, level, depth)?)
+    }
+
+    /// Ends what [`Write::begin`] began.
+    ///
+    /// # Errors
+    /// As [`Write::refresh`].
+    pub fn finish(&mut self, ranks: &mut OtherRanks) -> Result<(), Error> {
+        let (level, depth) = (self.place.clock.level, self.depth());
+        Ok(ranks.finish(&mut *self.pool, level, depth)?)
+    }
+
+    /// The field while copies are under way: good for the rows of `Split::interior` alone, which read none.
+    #[must_use]
+    pub fn interior(&self, _: &Split) -> View<'_, F> {
+        view(&self.pool, &self.place, self.depth())
+    }
+
+    /// Sets the present state of some distinct own rows from `[row][component][8][8][8]`, wherever the field lives. All ranks
+    /// call it, also without rows.
+    ///
+    /// # Errors
+    /// The device fails.
+    ///
+    /// # Panics
+    /// As [`Pool::store`].
+    pub fn store<R: Element>(&mut self, rows: &[u32], values: &[R]) -> Result<(), DeviceError> {
+        self.pool.store(self.place.clock.level, rows, values)
+    }
+
+    /// As [`Pool::map_cells`].
+    pub fn map_cells<M: CellMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
+        self.pool.map_cells::<M>(rows, parameters);
+    }
+
+    /// As [`Pool::map_with`]; handles of other fields are sources too.
+    pub fn map_with<M: CellMap>(
+        &mut self,
+        rows: &LevelRows,
+        others: &[&dyn CellSource],
+        parameters: &M::Parameters,
+    ) {
+        self.pool.map_with::<M>(rows, others, parameters);
+    }
+
+    /// A view for a kernel of one's own that changes the present state of any own rows: what is derived from the level is out
+    /// of date from now on, as are its copies. All ranks call it alike.
+    pub fn change(&mut self) -> View<'_, F> {
+        self.pool.rewritten(self.place.clock.level);
+        view(&self.pool, &self.place, 0)
+    }
+
+    /// Covered cells take the averages of their children.
+    pub(super) fn restrict(&mut self) -> Result<(), Error> {
+        // where an average is unphysical, a cell keeps its state, also in the copy that travels back to the owner
+        self.get(1)?;
+        let Place {
+            topology,
+            tables,
+            clock,
+            ..
+        } = &self.place;
+        let pool = &mut *self.pool;
+        Ok(operations::restrict(
+            pool,
+            topology,
+            tables.as_deref(),
+            clock.level,
+        )?)
+    }
+
+    /// Faces that two patches share go to one of them.
+    pub(super) fn share(&mut self) -> Result<(), Error> {
+        self.get(1)?;
+        let Place {
+            topology,
+            tables,
+            clock,
+            ..
+        } = &self.place;
+        let (pool, tables) = (&mut *self.pool, tables.as_deref());
+        Ok(faces::share(pool, topology, tables, clock.level)?)
+    }
+
+    /// Cells beside coarse-fine faces take the fine fluxes; how many cells on the host had to go without.
+    pub(super) fn correct(&mut self) -> Result<u64, DeviceError> {
+        let Place {
+            topology,
+            tables,
+            clock,
+            ..
+        } = &self.place;
+        operations::correct(&mut *self.pool, topology, tables.as_deref(), clock)
+    }
+
+    /// The step of the level at hand stands: what it wrote becomes the present state, and its fluxes count.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn commit(&mut self) -> Result<(), DeviceError> {
+        let Place {
+            topology, clock, ..
+        } = &self.place;
+        let rows = topology.rows(clock.level);
+        self.pool.commit(clock.level, clock.end, clock.dt, rows)
+    }
+}

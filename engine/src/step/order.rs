@@ -1,0 +1,313 @@
+//! The schedules of all phases: systems in sets, and the exchanges between ranks that their signatures ask for.
+
+use super::access::{Declaration, Declarations};
+use super::faults::no_fault;
+use super::{AlignedLevels, Error, Phase, StepSet};
+use crate::field::{FaultBox, Field, FieldOperations, FieldRegistry};
+use crate::mesh::LevelClock;
+use crate::ranks::{RanksError, exchange};
+use bevy_ecs::prelude::*;
+use bevy_ecs::schedule::{
+    IntoScheduleConfigs, LogLevel, ScheduleBuildSettings, SingleThreadedExecutor,
+};
+use bevy_ecs::system::{BoxedSystem, IntoSystem, PipeSystem, System};
+use std::ops::RangeInclusive;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+
+/// A system with the exchange in front of it. Those of a set run in the order in which they were added, so that plugins that
+/// touch the same field have a well-defined order without knowing each other.
+#[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
+struct Batch {
+    phase: Phase,
+    set: String,
+    number: usize,
+}
+
+/// The system of a batch alone.
+#[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
+struct Alone(Batch);
+
+/// What a system may return: nothing, or an error that stops the run.
+pub trait Outcome: Sized + 'static {
+    /// The system with its outcome looked after.
+    fn looked_after(system: impl System<In = (), Out = Self>) -> BoxedSystem;
+}
+
+impl Outcome for () {
+    fn looked_after(system: impl System<In = (), Out = Self>) -> BoxedSystem {
+        Box::new(system)
+    }
+}
+
+impl<E: Into<Error> + 'static> Outcome for Result<(), E> {
+    fn looked_after(system: impl System<In = (), Out = Self>) -> BoxedSystem {
+        let name = system.name();
+        let leave = |In(outcome): In<Self>, faults: Res<FaultBox>| {
+            if let Err(error) = outcome {
+                faults.fail(error.into());
+            }
+        };
+        Box::new(PipeSystem::new(
+            system,
+            IntoSystem::into_system(leave),
+            name,
+        ))
+    }
+}
+
+/// A field that an exchange brings up to date; set when the order is known.
+type Fields = Arc<OnceLock<Vec<FieldOperations>>>;
+
+/// A system that was added.
+struct Added {
+    batch: Batch,
+    name: String,
+    declared: Vec<Arc<Declaration>>,
+    fields: Fields,
+}
+
+impl Added {
+    /// The fields of which copies must be up to date before it runs.
+    fn needs(&self) -> impl Iterator<Item = &Declaration> {
+        let declared = self.declared.iter().map(|declaration| &**declaration);
+        declared.filter(|d| d.depth.load(Relaxed) > 0 && !d.itself.load(Relaxed))
+    }
+}
+
+/// A system that was registered, for what its signature cannot say.
+pub struct Registered<'a>(&'a mut Added);
+
+impl Registered<'_> {
+    /// The system reads up to `depth` layers of the copies of field `F`, where its signature cannot know how many.
+    ///
+    /// # Panics
+    /// If the signature has no handle of the field.
+    pub fn depth<F: Field>(&mut self, depth: usize) -> &mut Self {
+        self.each(F::NAME, |declaration| {
+            declaration.depth.store(depth, Relaxed)
+        })
+    }
+
+    /// No exchange of field `F` goes in front of the system: it begins and finishes one itself.
+    ///
+    /// # Panics
+    /// If the signature has no handle of the field.
+    pub fn exchanges_itself<F: Field>(&mut self) -> &mut Self {
+        self.each(F::NAME, |declaration| {
+            declaration.itself.store(true, Relaxed)
+        })
+    }
+
+    fn each(&mut self, field: &str, change: impl Fn(&Declaration)) -> &mut Self {
+        let declared = self.0.declared.iter();
+        let of_field: Vec<_> = declared.filter(|d| d.field == field).collect();
+        assert!(
+            !of_field.is_empty(),
+            "`{}` has no `Read` or `Write` of the field `{field}`",
+            self.0.name
+        );
+        of_field.into_iter().for_each(|d| change(d));
+        self
+    }
+}
+
+/// The levels that systems of `phase` work on.
+fn levels(world: &World, phase: Phase) -> RangeInclusive<usize> {
+    let level = world.resource::<LevelClock>().level;
+    match phase {
+        Phase::Aligned => world.resource::<AlignedLevels>().levels(),
+        _ => level..=level,
+    }
+}
+
+/// The schedules of all phases.
+pub struct Schedules {
+    schedules: [Schedule; Phase::COUNT],
+    added: Vec<Added>,
+    built: bool,
+}
+
+impl Default for Schedules {
+    fn default() -> Self {
+        Self {
+            schedules: Phase::ALL.map(new_schedule),
+            added: Vec::new(),
+            built: false,
+        }
+    }
+}
+
+/// Single-threaded, with ambiguous order as an error: parallelism lives inside systems, and a system may wait for other ranks.
+fn new_schedule(phase: Phase) -> Schedule {
+    let mut schedule = Schedule::new(phase);
+    schedule.set_executor(SingleThreadedExecutor::new());
+    schedule.set_build_settings(ScheduleBuildSettings {
+        ambiguity_detection: LogLevel::Error,
+        hierarchy_detection: LogLevel::Error,
+        ..ScheduleBuildSettings::default()
+    });
+    schedule
+}
+
+impl Schedules {
+    /// The schedule of `phase`.
+    pub fn get(&mut self, phase: Phase) -> &mut Schedule {
+        &mut self.schedules[phase as usize]
+    }
+
+    /// Whether no system belongs to `phase`.
+    #[must_use]
+    pub fn is_empty(&self, phase: Phase) -> bool {
+        self.schedules[phase as usize].systems_len() == 0
+    }
+
+    /// Adds a system to a set, after those that were added to it before. It is initialised here, so that what its signature
+    /// declares is known to be its own.
+    pub fn add<S: StepSet, O: Outcome, M>(
+        &mut self,
+        world: &mut World,
+        set: S,
+        system: impl IntoSystem<(), O, M>,
+    ) -> Registered<'_> {
+        let system = IntoSystem::into_system(system);
+        let name = system.name().to_string();
+        let mut system = O::looked_after(system);
+        world.insert_resource(Declarations::default());
+        system.initialize(world);
+        let declared = std::mem::take(&mut world.resource_mut::<Declarations>().0);
+        let (batch, earlier) = self.next_batch(set);
+        let schedule = self.get(set.phase());
+        schedule.configure_sets(batch.clone().in_set(set));
+        schedule.configure_sets(Alone(batch.clone()).in_set(batch.clone()));
+        if let Some(earlier) = earlier {
+            schedule.configure_sets(batch.clone().after(earlier));
+        }
+        schedule.add_systems(system.in_set(Alone(batch.clone())).run_if(no_fault));
+        let fields = Fields::default();
+        let at = self.added.len();
+        self.added.push(Added {
+            batch,
+            name,
+            declared,
+            fields,
+        });
+        Registered(&mut self.added[at])
+    }
+
+    /// A batch after the latest one of a set.
+    fn next_batch<S: StepSet>(&self, set: S) -> (Batch, Option<Batch>) {
+        let (phase, set) = (set.phase(), format!("{set:?}"));
+        let same = |a: &&Added| a.batch.phase == phase && a.batch.set == set;
+        let earlier = self.added.iter().rfind(same).map(|a| a.batch.clone());
+        let number = earlier.as_ref().map_or(0, |b| b.number + 1);
+        (Batch { phase, set, number }, earlier)
+    }
+
+    /// Builds all schedules, so that a wrong order is found before the run: puts an exchange in front of each system that reads
+    /// copies, and finds out what else each can bring up to date with the same messages.
+    ///
+    /// # Errors
+    /// The systems whose order is ambiguous or contradictory, by name.
+    pub fn build(&mut self, world: &mut World) -> Result<(), String> {
+        if !std::mem::replace(&mut self.built, true) {
+            self.insert_exchanges(world);
+        }
+        for phase in Phase::ALL {
+            self.get(phase).initialize(world).map_err(|e| {
+                format!("the systems of the phase {phase:?} have no well-defined order: {e}")
+            })?;
+            self.merge(world.resource::<FieldRegistry>(), phase);
+        }
+        Ok(())
+    }
+
+    fn insert_exchanges(&mut self, world: &mut World) {
+        let mut registry = world.resource_mut::<FieldRegistry>();
+        for declaration in self.added.iter().flat_map(|added| &added.declared) {
+            registry.reads(declaration.field, declaration.depth.load(Relaxed));
+        }
+        for added in &self.added {
+            let names: Vec<&str> = added.needs().map(|need| need.field).collect();
+            if names.is_empty() {
+                continue;
+            }
+            let fields = added.fields.clone();
+            let phase = added.batch.phase;
+            let exchange = move |world: &mut World| -> Result<(), RanksError> {
+                let fields = fields.get().map_or(&[][..], |fields| fields);
+                levels(world, phase).try_for_each(|level| exchange::refresh(world, level, fields))
+            };
+            let name = format!("exchange {}, if stale", names.join(" and "));
+            let system = IntoSystem::into_system(exchange).with_name(name);
+            let (batch, alone) = (added.batch.clone(), Alone(added.batch.clone()));
+            // it writes copies alone, and who reads them comes after an exchange of its own
+            self.schedules[batch.phase as usize].add_systems(
+                Outcome::looked_after(system)
+                    .in_set(batch)
+                    .before(alone)
+                    .run_if(no_fault)
+                    .ambiguous_with_all(),
+            );
+        }
+    }
+
+    /// Lets each exchange of `phase` bring up to date what later ones would, unless the field changes in between.
+    fn merge(&self, registry: &FieldRegistry, phase: Phase) {
+        let mut left: Vec<&Added> = self.added.iter().collect();
+        left.retain(|added| added.batch.phase == phase);
+        let mut take = |name: &String| {
+            let at = left.iter().position(|added| added.name == *name)?;
+            Some(left.remove(at))
+        };
+        let ordered: Vec<&Added> = self.systems(phase).iter().filter_map(&mut take).collect();
+        for (n, added) in ordered.iter().enumerate() {
+            let (mut wanted, mut changed) = (Vec::new(), Vec::new());
+            for later in &ordered[n..] {
+                let needs = later.needs().map(|need| need.field);
+                wanted.extend(needs.filter(|field| !changed.contains(field)));
+                let writes = later.declared.iter().filter(|d| d.writes);
+                changed.extend(writes.map(|d| d.field));
+            }
+            let mut fields = registry.operations();
+            fields.retain(|field| wanted.contains(&field.name));
+            added.fields.get_or_init(|| fields);
+        }
+    }
+
+    /// Names of the systems of `phase` in the order in which they run.
+    #[must_use]
+    pub fn systems(&self, phase: Phase) -> Vec<String> {
+        let names = self.schedules[phase as usize].systems().map(|systems| {
+            systems
+                .map(|(_, system)| system.name().to_string())
+                .collect::<Vec<_>>()
+        });
+        names.unwrap_or_default()
+    }
+
+    /// What the signature of the system `name` of `phase` says about fields, for people.
+    #[must_use]
+    pub fn access(&self, phase: Phase, name: &str) -> String {
+        let mut systems = self.added.iter().filter(|a| a.batch.phase == phase);
+        let Some(added) = systems.find(|a| a.name == name) else {
+            return String::new();
+        };
+        let access = added.declared.iter().map(|d| {
+            let (does, depth) = (
+                if d.writes { "writes" } else { "reads" },
+                d.depth.load(Relaxed),
+            );
+            let itself = if d.itself.load(Relaxed) {
+                ", exchanged inside"
+            } else {
+                ""
+            };
+            match depth {
+                0 => format!("{does} {}", d.field),
+                _ => format!("{does} {} ({depth} layers of copies{itself})", d.field),
+            }
+        });
+        access.collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,133 @@
+//! A field on a level, as a system may see it.
+
+use crate::field::device::{DevicePool, DeviceTopology, DeviceView};
+use crate::field::{Element, Field, FieldSpec, Pool, Registers, Storage};
+use crate::mesh::Topology;
+use nestar_kernels::mesh::{GhostView, Rows};
+
+/// A field on the level at hand, as its reader may see it.
+#[derive(Clone, Copy)]
+pub struct View<'a, F: Field> {
+    pub(super) pool: &'a Pool<F>,
+    pub(super) topology: &'a Topology,
+    pub(super) tables: Option<&'a DeviceTopology>,
+    pub(super) level: usize,
+    /// Layers of copies that may be read.
+    pub(super) reach: usize,
+}
+
+impl<'a, F: Field> View<'a, F> {
+    /// The level.
+    #[must_use]
+    pub fn level(&self) -> usize {
+        self.level
+    }
+
+    /// Its own rows in Hilbert order.
+    #[must_use]
+    pub fn rows(&self) -> &'a [u32] {
+        self.topology.rows(self.level)
+    }
+
+    /// The field's declaration.
+    #[must_use]
+    pub fn spec(&self) -> &'a FieldSpec {
+        &self.pool.spec
+    }
+
+    /// Number of components.
+    #[must_use]
+    pub fn components(&self) -> usize {
+        self.pool.components()
+    }
+
+    /// The present state of an own row, `[component][8][8][8]`, where the field lives on the host.
+    ///
+    /// # Panics
+    /// If the row is a copy of another rank's patch, or the field holds the other precision or lives on a device.
+    #[must_use]
+    pub fn row<R: Element>(&self, row: u32) -> &'a [R] {
+        assert!(
+            !self.topology.is_shared() || self.topology.is_owned(row),
+            "row {row} of the field `{}` is a copy: read it by a gather",
+            F::NAME
+        );
+        self.pool.present::<R>(self.level).row(row)
+    }
+
+    /// What gathers of as many ghost cells read as this view reaches, where the field lives on the host.
+    #[must_use]
+    pub fn ghosts<R: Element>(&self) -> GhostView<'a, R> {
+        self.pool.ghosts::<R>(self.topology, self.level)
+    }
+
+    /// Layers of copies that may be read.
+    #[must_use]
+    pub fn reach(&self) -> usize {
+        self.reach
+    }
+
+    /// Rows that a step of the level writes, where the field lives on the host.
+    #[must_use]
+    pub fn next<R: Element>(&self) -> Rows<'a, R> {
+        self.pool.next::<R>(self.level)
+    }
+
+    /// Flux registers, where the field lives on the host.
+    #[must_use]
+    pub fn registers<R: Element>(&self) -> &'a Registers<R> {
+        &self.pool.typed::<R>().registers
+    }
+
+    /// As [`View::ghosts`] on the device where the field lives.
+    ///
+    /// # Panics
+    /// If the field lives on the host.
+    #[must_use]
+    pub fn on_device(&self) -> DeviceView {
+        let tables = self
+            .tables
+            .expect("a field on a device has its tables there");
+        self.pool.view(tables, self.topology, self.level)
+    }
+
+    /// Whether the field lives on a device.
+    #[must_use]
+    pub fn is_on_device(&self) -> bool {
+        matches!(self.pool.storage, Storage::Device(_))
+    }
+
+    /// The device's side, for kernels of one's own.
+    ///
+    /// # Panics
+    /// If the field lives on the host.
+    #[must_use]
+    pub fn device(&self) -> &'a DevicePool {
+        self.pool.device()
+    }
+
+    /// The banks on the device that hold the present state of the level and what its step writes.
+    #[must_use]
+    pub fn banks(&self) -> [usize; 2] {
+        let present = self.pool.current(self.level);
+        [present, 1 - present]
+    }
+
+    /// Counts the changes of the level, see [`Pool::changes`].
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.pool.changes(self.level)
+    }
+
+    /// Whether a change since then may concern any row, see [`Pool::any_row_changed_since`].
+    #[must_use]
+    pub fn any_row_changed_since(&self, count: u64) -> bool {
+        self.pool.any_row_changed_since(self.level, count)
+    }
+
+    /// Counts the changes of a row on the host, see [`Pool::epoch`].
+    #[must_use]
+    pub fn epoch(&self, row: u32) -> u32 {
+        self.pool.epoch(row)
+    }
+}

@@ -1,0 +1,262 @@
+//! Copies of other ranks' patches in the hands of a user's own physics: always up to date, or a fault.
+
+mod potential;
+mod stencil;
+
+use crate::device_runs::emulation;
+use nestar::device_runtime::{Address, Number};
+use nestar::engine::device::Shape;
+use nestar::engine::field::device::DeviceTopology;
+use nestar::engine::field::{Element, Precision};
+use nestar::engine::ranks::Ranks;
+use nestar::prelude::*;
+use nestar_tests::decks::{BLAST, deck};
+use nestar_tests::ranks::{joined, on_ranks_of};
+use nestar_tests::runs::{digests, quietly_into};
+use nestar_tests::{Scratch, State, Stepper, build};
+use potential::{Gravity, Potential};
+use stencil::{block, cells};
+
+const STEPS: usize = 4;
+
+/// The state after some steps on one rank and on several: the same bits.
+fn same_on_ranks<P: Plugin + Send>(plugin: impl Fn() -> P + Sync, settings: &[&str]) -> State {
+    let sim = build(BLAST, settings).add(plugin());
+    let alone = Stepper::of(sim.unwrap_or_else(|e| panic!("{e}")))
+        .steps(STEPS)
+        .state();
+    for size in [2, 4] {
+        let build =
+            |ranks: Ranks| Simulation::with_ranks(deck(BLAST, settings), ranks)?.add(plugin());
+        let states = on_ranks_of(size, build, |stepper| stepper.steps(STEPS).state());
+        if let Some(difference) = alone.difference(&joined(states)) {
+            panic!("{size} ranks, {settings:?}: {difference}");
+        }
+    }
+    alone
+}
+
+/// A field of a user's own with several sweeps a step and ghost cells between levels.
+#[test]
+fn sweeps_of_an_own_field_are_the_same_on_ranks_and_devices() {
+    for precision in ["run.precision=double", "run.precision=single"] {
+        let gravity = || Gravity { sweeps: 4 };
+        let cpu = same_on_ranks(gravity, &[precision, "run.device=cpu"]);
+        assert!(cpu.counts()[2] > 0, "the case has no levels");
+        if emulation() {
+            let device = same_on_ranks(gravity, &[precision, "run.device=emulated"]);
+            assert_eq!(cpu.difference(&device), None, "{precision}");
+        }
+        let fewer = build(BLAST, &[precision]).add(Gravity { sweeps: 3 });
+        let fewer = Stepper::of(fewer.unwrap_or_else(|e| panic!("{e}")));
+        let fewer = { fewer }.steps(STEPS).state();
+        assert!(cpu.difference(&fewer).is_some(), "the sweeps do nothing");
+    }
+}
+
+#[test]
+fn an_own_field_goes_on_after_a_restart() {
+    let run = |scratch: &Scratch, steps: usize, resume: bool| {
+        let steps = format!("time.max_steps={steps}");
+        let settings = ["output.final=true", "output.steps=2", &steps];
+        let sim = build(BLAST, &settings).add(Gravity { sweeps: 4 });
+        let run = sim.and_then(|mut sim| sim.run_with(quietly_into(&scratch.run(), resume)));
+        run.unwrap_or_else(|e| panic!("{e}"));
+        digests(&scratch.run())
+            .pop()
+            .expect("there is a snapshot")
+            .1
+    };
+    let (whole, parts) = (Scratch::new(), Scratch::new());
+    let expected = run(&whole, 4, false);
+    run(&parts, 2, false);
+    assert_eq!(run(&parts, 4, true), expected);
+}
+
+/// Spreads the scalar after the step of the gas, from neighbour to neighbour.
+struct Spread;
+
+fn spread(mut gas: Write<Gas, 1>) -> Result<(), Error> {
+    match gas.precision() {
+        Precision::Single => spread_in::<f32>(&mut gas),
+        Precision::Double => spread_in::<f64>(&mut gas),
+    }
+}
+
+fn spread_in<R: Element>(gas: &mut Write<Gas, 1>) -> Result<(), Error> {
+    let view = gas.get(1)?;
+    let mut values = Vec::new();
+    let mut scratch = nestar::kernels::mesh::GatherScratch::new(view.components());
+    for &row in view.rows() {
+        let block = block::<R, Gas>(&view, row, &mut scratch);
+        values.extend_from_slice(&view.row::<R>(row)[..5 * 512]);
+        values.extend(cells().map(|at| {
+            let u = |x: usize, y: usize, z: usize| block[5000 + (z * 10 + y) * 10 + x];
+            let [i, j, k] = at.map(|i| i + 1);
+            let sum = (u(i - 1, j, k) + u(i + 1, j, k)) + (u(i, j - 1, k) + u(i, j + 1, k));
+            let sum = sum + (u(i, j, k - 1) + u(i, j, k + 1));
+            u(i, j, k) + (sum - u(i, j, k) * R::lit(6.0)) * R::lit(0.0625)
+        }));
+    }
+    let rows = view.rows().to_vec();
+    Ok(gas.store(&rows, &values)?)
+}
+
+impl Plugin for Spread {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.system_in(Advance::Sources, spread);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_stencil_on_the_gas_after_its_step_is_the_same_on_ranks() {
+    for precision in ["run.precision=double", "run.precision=single"] {
+        same_on_ranks(|| Spread, &[precision]);
+    }
+}
+
+/// Heats the gas: on a device by a kernel that tells nobody which rows it has changed.
+struct Heat;
+
+const HEAT: &str = "
+KERNEL(heat, PARAMETERS<mesh::REAL>) {
+  mesh::REAL* u = mesh::row_of(p.level, p.rows[launch::block()]);
+  EACH(cell, 512) u[4 * 512 + cell] = u[4 * 512 + cell] * mesh::REAL(1.5);
+}
+";
+
+#[device]
+struct Heating<R> {
+    level: Address<R>,
+    rows: Address<i32>,
+}
+
+fn heat(mut gas: Write<Gas>, tables: Option<Res<DeviceTopology>>) -> Result<(), Error> {
+    let view = gas.own();
+    let (Some(tables), true) = (tables, view.is_on_device()) else {
+        let mut values = Vec::new();
+        for &row in view.rows() {
+            values.extend_from_slice(view.row::<f64>(row));
+            let energy = values.len() - 2 * 512..values.len() - 512;
+            values[energy].iter_mut().for_each(|e| *e *= 1.5);
+        }
+        let rows = view.rows().to_vec();
+        return Ok(gas.store(&rows, &values)?);
+    };
+    let view = gas.change();
+    let pool = view.device();
+    let text = HEAT.replace("PARAMETERS", &Heating.path());
+    let source = pool.program(&[Heating], &[&text]);
+    let module = pool.device().compile("heat", &source)?;
+    let parameters = Heating::<Number> {
+        level: pool.bank(view.banks()[0]).into(),
+        rows: tables.rows(view.level()).into(),
+    };
+    let shape = Shape {
+        blocks: view.rows().len() as u32,
+        threads: 64,
+        shared: 0,
+    };
+    let launched = pool
+        .device()
+        .launch(&module.kernel("heat")?, shape, &parameters);
+    Ok(launched?)
+}
+
+impl Plugin for Heat {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.system_in(Advance::Sources, heat);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_kernel_of_ones_own_that_changes_the_gas_changes_the_next_step() {
+    if !emulation() {
+        return;
+    }
+    let [cpu, device] = ["run.device=cpu", "run.device=emulated"].map(|device| {
+        let sim = build(BLAST, &[device]).add(Heat);
+        let mut stepper = Stepper::of(sim.unwrap_or_else(|e| panic!("{e}")));
+        let mut step = || stepper.try_step().unwrap_or_else(|e| panic!("{e}")).dt;
+        let steps = [0; 3].map(|_| step());
+        (steps, stepper.state())
+    });
+    assert_eq!(cpu.0, device.0);
+    assert_eq!(cpu.1.difference(&device.1), None);
+}
+
+/// A system of the potential that is registered as it stands.
+struct Adds<F>(F);
+
+impl<F: Fn(&mut Engine)> Plugin for Adds<F> {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        potential::register(sim)?;
+        (self.0)(sim);
+        Ok(())
+    }
+}
+
+/// Sweeps twice, and forgets that the first sweep has made the copies old.
+fn forgetful(mut potential: Write<Potential, 1>) -> Result<(), Error> {
+    for _ in 0..2 {
+        potential.get(1)?;
+        potential.change();
+    }
+    Ok(())
+}
+
+/// Reads two layers, but declares one.
+fn reaching(potential: Read<Potential, 1>) -> Result<(), Error> {
+    potential.get(2).map(|_| ())
+}
+
+fn message(add: impl Fn(&mut Engine) + Sync) -> String {
+    let sim = build(BLAST, &["mesh.max_level=0"]).add(Adds(&add));
+    let mut stepper = Stepper::of(sim.unwrap_or_else(|e| panic!("{e}")));
+    let error = stepper.try_step().expect_err("a fault");
+    let settings = ["mesh.max_level=0"];
+    let build =
+        |ranks: Ranks| Simulation::with_ranks(deck(BLAST, &settings), ranks)?.add(Adds(&add));
+    let shared = on_ranks_of(2, build, |stepper| stepper.try_step().err());
+    let shared = shared
+        .into_iter()
+        .map(|error| error.expect("a fault").to_string());
+    shared.for_each(|found| assert_eq!(found, error.to_string()));
+    error.to_string()
+}
+
+#[test]
+fn who_reads_stale_copies_is_told_the_field_the_level_and_the_system() {
+    let found = message(|sim| {
+        sim.system_in(Advance::Potential, forgetful);
+    });
+    let words = [
+        "::forgetful`",
+        "1 layers",
+        "`potential`",
+        "level 0, present bank",
+        "0 are up to date",
+        "`field.refresh(&mut ranks)?`",
+    ];
+    for word in words {
+        assert!(found.contains(word), "{found}");
+    }
+}
+
+#[test]
+fn who_reads_deeper_than_declared_is_told_what_to_write() {
+    let found = message(|sim| {
+        sim.system_in(Advance::Potential, reaching);
+    });
+    for word in ["::reaching`", "declares 1", "`potential`", "`Read<_, 2>`"] {
+        assert!(found.contains(word), "{found}");
+    }
+    // registered with as many, it is in order
+    let sim = build(BLAST, &[]).add(Adds(|sim: &mut Engine| {
+        sim.system_in(Advance::Potential, reaching)
+            .depth::<Potential>(2);
+    }));
+    Stepper::of(sim.unwrap_or_else(|e| panic!("{e}"))).steps(2);
+}
