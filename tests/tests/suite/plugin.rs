@@ -58,7 +58,7 @@ impl Plugin for Cooling {
         let dust = Dust {
             rate: 0.4,
             threshold: 1.15,
-            fraction: 0.1,
+            fraction: 1e-3,
         };
         sim.limit::<Gas, cooling_time>("cooling", dust);
         sim.criterion::<Gas, dusty>(dust);
