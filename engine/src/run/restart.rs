@@ -35,6 +35,7 @@ pub struct Restored {
 /// The snapshot is damaged, or of a run with another domain; another rank has failed.
 pub fn restore(sim: &mut Simulation, directory: &Path) -> Result<Option<Restored>, Error> {
     sim.require_fresh()?;
+    sim.build_order()?;
     let ranks = sim.world.resource::<Ranks>().clone();
     let found = match ranks.rank() {
         0 => latest(directory).map_err(|e| Error::Snapshot(e.to_string())),

@@ -205,10 +205,13 @@ impl Simulation {
     /// Unknown keys or tables; an ambiguous order.
     pub fn ready(&mut self) -> Result<(), Error> {
         self.deck.finish()?;
-        self.driver
-            .schedules
-            .build(&mut self.world)
-            .map_err(Error::Setup)
+        self.build_order()
+    }
+
+    /// Puts all systems in order, exchanges among them.
+    pub(crate) fn build_order(&mut self) -> Result<(), Error> {
+        let schedules = &mut self.driver.schedules;
+        schedules.build(&mut self.world).map_err(Error::Setup)
     }
 
     /// What the signature of the system `name` of `phase` says about fields, for people.
@@ -232,6 +235,7 @@ impl Simulation {
     /// that the audit finds.
     pub fn initialise(&mut self) -> Result<(), Error> {
         self.require_fresh()?;
+        self.build_order()?;
         self.require_room_for_root()?;
         regrid::create_root(&mut self.world);
         check_faults(&self.world)?;

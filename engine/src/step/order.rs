@@ -305,6 +305,7 @@ impl Schedules {
             };
             match depth {
                 0 => format!("{does} {}", d.field),
+                1 => format!("{does} {} (1 layer of copies{itself})", d.field),
                 _ => format!("{does} {} ({depth} layers of copies{itself})", d.field),
             }
         });

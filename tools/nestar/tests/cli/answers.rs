@@ -122,8 +122,8 @@ fn the_order_is_printed_with_sets_systems_and_conditions() {
     order.has_status(0);
     for text in [
         "Advance\n  1 Exchange\n  2 Predict\n  3 Fluid",
-        "      fluid\n  4 Deposit  (if step_stands)\n",
-        "  1 Restrict\n      restrict<Gas>\n",
+        "      fluid: writes gas (2 layers of copies, exchanged inside)\n  4 Deposit  (if step_stands)\n",
+        "  1 Restrict\n      exchange gas, if stale\n      restrict<Gas>: writes gas (1 layer of copies)\n",
     ] {
         assert!(order.out.contains(text), "no {text:?} in\n{}", order.out);
     }
