@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""Measures how Nestar scales over the GPUs of one host, and writes the tables of BENCHMARKS.md.
+
+  python3 tools/python/scaling.py measure --nestar target/release/nestar --to scaling.json
+  python3 tools/python/scaling.py write scaling.json BENCHMARKS.md
+
+`measure` needs NVIDIA GPUs and runs on 1, 2, 4, ... of them; it takes a few minutes and keeps every figure that it has after
+each run. `write` replaces the text between the two marks in BENCHMARKS.md. Only the standard library is used.
+"""
+
+import argparse
+import csv
+import datetime
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BENCH = ROOT / "tools/nestar/bench"
+PRECISIONS = ["single", "double"]
+MARKS = "<!-- scaling: begin -->", "<!-- scaling: end -->"
+# Gigabytes a second from GPU to GPU and microseconds a message, for `nestar plan`: NVLink through NCCL, measured alone.
+LINK = ["--network", "250", "--latency", "10"]
+SLAB_STEPS = 8
+TIMEOUT = 240
+
+
+def boxes(n):
+    """By how much the box of a weak run on n ranks is longer along each axis."""
+    return {1: (1, 1, 1), 2: (2, 1, 1), 4: (2, 2, 1), 8: (4, 2, 1)}[n]
+
+
+def extended(n, cells):
+    """Settings that make the box of a case n times as large."""
+    x, y, z = boxes(n)
+    settings = [f"domain.cells=[{x * cells},{y * cells},{z * cells}]", f"domain.right_edge=[{x},{y},{z}]"]
+    return settings if n > 1 else []
+
+
+def layers(n):
+    x, y, _ = boxes(n)
+    sides = [(1, 0.2501), (2, 0.7501)]
+    regions = [f"mesh.refine[{k}].right=[{x}.0,{y}.0,{z}]" for k, z in sides]
+    return extended(n, 128) + (regions if n > 1 else [])
+
+
+# name, case of `nestar bench`, settings for n ranks
+CASES = [
+    ("weak, uniform, 512^3 a GPU", "uniform", lambda n: extended(n, 512)),
+    ("weak, Kelvin-Helmholtz, 3 levels, 9.0e7 cells a GPU", "kelvin-helmholtz", layers),
+    ("strong, uniform 512^3", "uniform", lambda n: []),
+    ("strong, Kelvin-Helmholtz, 9.0e7 cells", "kelvin-helmholtz", lambda n: []),
+    ("strong, adaptive blast, 2e7 cells", "blast", lambda n: []),
+]
+ROOTS = {"uniform": 512, "kelvin-helmholtz": 128, "blast": 128}
+
+
+def pairs(settings):
+    return [word for setting in settings for word in ("--set", setting)]
+
+
+def call(command, environment=None):
+    """Standard output of a command; raises with its words where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, cwd=ROOT, env=environment)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1500:]}")
+    return done.stdout
+
+
+def gpus():
+    return call(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]).strip().splitlines()
+
+
+class Measuring:
+    """Runs things on growing numbers of ranks and keeps what they came to."""
+
+    def __init__(self, nestar, to, most):
+        names = gpus()
+        most = min(most, len(names))
+        self.nestar, self.to = str(pathlib.Path(nestar).resolve()), to
+        self.counts = [n for n in (1, 2, 4, 8) if n <= most]
+        driver = call(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]).split()[0]
+        date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+        version = call([self.nestar, "--version"]).strip()
+        self.found = {"date": date, "gpu": names[0], "driver": driver, "program": version, "counts": self.counts, "failed": []}
+
+    def keep(self, key, value):
+        print(f"{key}: {json.dumps(value)[:300]}", flush=True)
+        self.found[key] = value
+        self.to.write_text(json.dumps(self.found, indent=1))
+
+    def tried(self, key, measure, *arguments):
+        """One figure; a failure is noted beside the others."""
+        start = time.monotonic()
+        try:
+            self.keep(key, measure(*arguments))
+        except (RuntimeError, subprocess.TimeoutExpired, OSError, ValueError, KeyError, IndexError) as error:
+            print(f"{key}: {error}", file=sys.stderr, flush=True)
+            self.found["failed"].append([key, str(error)])
+        print(f"  took {time.monotonic() - start:.1f} s", flush=True)
+
+    def bench(self, case, settings, n, precision, more=()):
+        command = [self.nestar, "bench", case, "--device", "cuda", "--ranks", str(n), "--precision", precision, "--json", "-"]
+        command += ["--cells", str(ROOTS[case])]
+        return json.loads(call(command + pairs(settings) + list(more)))["results"][0]
+
+    def plan(self, case, settings, n, precision, rate):
+        deck = str(BENCH / f"{case}.toml")
+        settings = settings or [f"domain.cells={[ROOTS[case]] * 3}".replace(" ", "")]
+        command = [self.nestar, "plan", deck, "--ranks", str(n), "--device-rate", f"{rate:.6e}", "--json", "-"]
+        plan = json.loads(call(command + LINK + pairs(settings + [f"run.precision={precision}"])))["plans"][0]
+        updates = plan["cell_updates_per_root_step"]["mean"] * n
+        return updates / plan["root_step_seconds"]["overlapped"]
+
+    def cases(self):
+        for name, case, settings in CASES:
+            for precision in PRECISIONS:
+                for n in self.counts:
+                    key = f"{name} | {precision} | {n}"
+                    same = next((k for k in self.found if n == 1 and k.split(" | ")[1:] == [precision, "1"] and self.found[k]["case"] == case), None)
+                    if same:
+                        self.keep(key, self.found[same])
+                        continue
+                    profile = ["--profile"] if precision == "single" else []
+                    self.tried(key, self.bench, case, settings(n), n, precision, profile)
+                    one = self.found.get(f"{name} | {precision} | 1")
+                    if n > 1 and one:
+                        rate = one["cell_updates_per_second"]
+                        self.tried(f"plan | {key}", self.plan, case, settings(n), n, precision, rate)
+
+    def slab(self, n):
+        """Seconds of the phases of the moving slab."""
+        with tempfile.TemporaryDirectory() as folder:
+            deck, out = str(BENCH / "moving-slab.toml"), f"output.directory={folder}/run"
+            call([self.nestar, "run", deck, "--device", "cuda", "--ranks", str(n)] + pairs([out, f"time.max_steps={SLAB_STEPS}"]))
+            rows = list(csv.DictReader(open(f"{folder}/run/diagnostics.csv", encoding="utf-8")))
+        # the first root step touches memory for the first time
+        last, first = rows[-1], rows[-SLAB_STEPS]
+        names = [name for name in last if name.startswith("seconds_")]
+        return {name: float(last[name]) - float(first[name]) for name in names}
+
+    def snapshot(self, n):
+        """Seconds that the final snapshot of 512^3 cells takes."""
+        seconds = []
+        for final in ["false", "true"]:
+            with tempfile.TemporaryDirectory() as folder:
+                settings = [f"output.directory={folder}/run", f"output.final={final}", "domain.cells=[512,512,512]"]
+                start = time.monotonic()
+                call([self.nestar, "run", str(BENCH / "noise.toml"), "--device", "cuda", "--ranks", str(n)] + pairs(settings))
+                seconds.append(time.monotonic() - start)
+        return seconds[1] - seconds[0]
+
+    def digest(self, deck, n, launcher):
+        with tempfile.TemporaryDirectory() as folder:
+            settings = [f"output.directory={folder}/run", "time.max_steps=12", "output.steps=0"]
+            ranks = [] if launcher else ["--ranks", str(n)]
+            call(launcher + [self.nestar, "run", str(ROOT / "scenarios" / deck), "--device", "cuda"] + ranks + pairs(settings))
+            return call([self.nestar, "digest", f"{folder}/run"]).split()[-2:][0]
+
+    def digests(self):
+        for deck in ["blast-adaptive.toml", "double-mach.toml"]:
+            for n in self.counts:
+                self.tried(f"digest | {deck} | {n} | threads", self.digest, deck, n, [])
+            n = self.counts[-1]
+            launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(n)]
+            if n > 1 and self.connects_by_mpi(launcher):
+                self.tried(f"digest | {deck} | {n} | mpi", self.digest, deck, n, launcher)
+
+    def connects_by_mpi(self, launcher):
+        """Whether the program was built with MPI and a launcher is there."""
+        try:
+            return "--ranks" in call(launcher + [self.nestar, "run", "--help"])
+        except (RuntimeError, OSError):
+            return False
+
+    def disk(self):
+        """Bytes a second that one writer brings to the disk that snapshots go to."""
+        with tempfile.TemporaryDirectory() as folder:
+            size, start = 4 << 30, time.monotonic()
+            call(["dd", "if=/dev/zero", f"of={folder}/file", "bs=64M", f"count={size >> 26}", "conv=fsync"])
+            return size / (time.monotonic() - start)
+
+    def all(self, parts):
+        if "cases" in parts:
+            self.cases()
+        for n in self.counts:
+            if "slab" in parts:
+                self.tried(f"slab | {n}", self.slab, n)
+            if "snapshot" in parts:
+                self.tried(f"snapshot | {n}", self.snapshot, n)
+        if "snapshot" in parts:
+            self.tried("disk", self.disk)
+        if "digests" in parts:
+            self.digests()
+
+
+def scientific(value):
+    return f"{value:.3g}" if value < 1000 else f"{value:.3e}".replace("e+", "e").replace("e0", "e")
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head)] + rows
+    return ["| " + " | ".join(str(cell) for cell in line) + " |" for line in lines] + [""]
+
+
+def efficiency(found, name, precision, n):
+    """Rate, efficiency and the forecast's rate of a case on n ranks."""
+    key = f"{name} | {precision} | {n}"
+    rate = found[key]["cell_updates_per_second"]
+    one = found[f"{name} | {precision} | 1"]["cell_updates_per_second"]
+    return rate, rate / (n * one), found.get(f"plan | {key}")
+
+
+def rates(found):
+    rows = []
+    for name, _, _ in CASES:
+        for precision in PRECISIONS:
+            row = [name, precision]
+            for n in found["counts"]:
+                if f"{name} | {precision} | {n}" not in found:
+                    row.append("-")
+                    continue
+                rate, share, plan = efficiency(found, name, precision, n)
+                text = scientific(rate) if n == 1 else f"{scientific(rate)} ({100 * share:.1f}%)"
+                row.append(text + (f", plan {scientific(plan)} ({100 * (plan / rate - 1):+.0f}%)" if plan else ""))
+            rows.append(row)
+    return table(["case", "precision"] + [f"{n} GPU" + "s" * (n > 1) for n in found["counts"]], rows)
+
+
+def halos(found):
+    rows = []
+    for name, _, _ in CASES:
+        for n in found["counts"][1:]:
+            result = found.get(f"{name} | single | {n}")
+            if result is None:
+                continue
+            profile = result["profile"]
+            steps, phases = result["level_steps"], result["phase_seconds"]
+            wall = result["wall_seconds"]
+            regrids = 1e3 * phases["regrid"] / result["regrids"] if result["regrids"] else None
+            rows.append([
+                name, n, f"{result['halos']['bytes_sent'] / steps / 2**20:.2f} MiB",
+                f"{100 * profile['exposed_halo_seconds'] / profile['wall_seconds']:.2f}%",
+                f"{100 * result['halos']['waited_seconds'] / wall:.1f}%", f"{100 * result['imbalance']:.1f}%",
+                f"{100 * phases['advance'] / wall:.0f}%, {100 * phases['flag'] / wall:.1f}%, {100 * phases['regrid'] / wall:.1f}%",
+                f"{regrids:.2f} ms" if regrids is not None else "",
+            ])
+    head = ["case, single precision", "GPUs", "sent a level step", "halos with nothing else to do", "host waits", "imbalance",
+            "advance, flag, regrid", "a regrid"]
+    return table(head, rows)
+
+
+def others(found):
+    rows = []
+    for n in found["counts"]:
+        slab, snapshot = found.get(f"slab | {n}"), found.get(f"snapshot | {n}")
+        first = found.get("snapshot | 1")
+        cells = ["-", "-"] if slab is None else [f"{1e3 * slab['seconds_advance']:.0f} ms", f"{1e3 * slab['seconds_regrid']:.0f} ms"]
+        rate = "-" if snapshot is None else f"{snapshot:.2f} s" + (f" ({first / snapshot:.2f} times)" if first and n > 1 else "")
+        rows.append([n] + cells + [rate])
+    lines = table(["GPUs", f"moving slab, {SLAB_STEPS - 1} root steps: advance", "regrid", "snapshot of 512^3"], rows)
+    digests = {key: value for key, value in found.items() if key.startswith("digest | ")}
+    for deck in sorted({key.split(" | ")[1] for key in digests}):
+        own = {key: value for key, value in digests.items() if key.split(" | ")[1] == deck}
+        ways = ", ".join(" by ".join(key.split(" | ")[2:]) for key in own)
+        verdict = "one digest" if len(set(own.values())) == 1 else f"DIFFERENT digests {own}"
+        lines.append(f"`scenarios/{deck}`, 12 root steps, ranks {ways}: {verdict}.")
+    if "disk" in found:
+        lines.append(f"The disk takes {found['disk'] / 1e9:.1f} GB/s from one writer (`dd`).")
+    lines += [f"Failed: {key}: {why.splitlines()[0]}" for key, why in found["failed"]]
+    return lines
+
+
+def report(found):
+    top = (f"{found['counts'][-1]} {found['gpu']} of one host (driver {found['driver']}), {found['date']}, {found['program']}; "
+           "`python3 tools/python/scaling.py measure`. In brackets: efficiency against one GPU; `plan`: what `nestar plan` "
+           "forecasts from the rate of one GPU.")
+    return "\n".join([top, ""] + rates(found) + halos(found) + others(found))
+
+
+def write(found, path):
+    text = path.read_text(encoding="utf-8")
+    begin, end = (text.index(mark) for mark in MARKS)
+    path.write_text(f"{text[:begin]}{MARKS[0]}\n{report(found)}\n{text[end:]}", encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    measure = commands.add_parser("measure", help="measure on this host")
+    measure.add_argument("--nestar", default=str(ROOT / "target/release/nestar"))
+    measure.add_argument("--to", type=pathlib.Path, default=pathlib.Path("scaling.json"))
+    measure.add_argument("--most", type=int, default=8, help="most GPUs")
+    measure.add_argument("--parts", default="cases,slab,snapshot,digests")
+    writing = commands.add_parser("write", help="write the tables")
+    writing.add_argument("figures", type=pathlib.Path)
+    writing.add_argument("document", type=pathlib.Path)
+    arguments = parser.parse_args()
+    if arguments.command == "measure":
+        Measuring(arguments.nestar, arguments.to, arguments.most).all(arguments.parts.split(","))
+    else:
+        write(json.loads(arguments.figures.read_text()), arguments.document)
+
+
+if __name__ == "__main__":
+    main()
