@@ -1,13 +1,15 @@
 //! Writes CUDA programs into the folder given as argument, for `cargo xtask kernels` to compile: every device item of the
 //! kernels, instantiated (`NAME_float.cu` and `NAME_double.cu`), and the launch skeletons of the mesh and of the fluid in
 //! several specialisations.
-use nestar_device::{Item, instantiate_with, math};
+use nestar_device::{Around, Item, Place, Real, device, instantiate_with, math};
 use nestar_kernels::criteria::device::SECTORS;
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
-use nestar_kernels::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme, eos};
+use nestar_kernels::hydro::{
+    Conserved, FluidMethod, Limiter, Reconstruction, Riemann, Scheme, eos, kinetic_energy,
+};
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::device::{
-    CELL_FUNCTIONS, FLUXES, FaceText, FieldText, PROLONG, REDUCE, RESTRICT, TOTALS, TRANSFER,
+    CELL_FUNCTIONS, FLUXES, FaceText, FieldText, MAP, PROLONG, REDUCE, RESTRICT, TOTALS, TRANSFER,
     function_text,
 };
 use nestar_kernels::mesh::prolong::SlopeLimiter;
@@ -70,12 +72,20 @@ fn items() -> [(&'static str, Instances); 4] {
     ]
 }
 
-/// The skeletons for functions of a cell.
-fn cells(field: &FieldText) -> String {
-    let item = hydro::kinetic_energy::ITEM;
+/// A function of the states around a cell.
+#[device]
+fn smoothed<R: Real>(u: &Around<R, Conserved<R>, 2>, at: &Place<R>, rate: R) -> Conserved<R> {
+    let mut v = u.at(0, 0, 0);
+    v.density += rate * at.dt * (u.at(2, 0, 0).density - u.at(0, -1, 0).density);
+    v
+}
+
+/// Skeletons for functions of cells.
+fn cells(field: &FieldText, item: &'static Item, in_shared: bool, skeleton: &str) -> String {
+    let function = function_text(item, in_shared);
     field.program(
-        &[item],
-        &[CELL_FUNCTIONS, SECTORS, &function_text(item), REDUCE],
+        &[item, Around],
+        &[CELL_FUNCTIONS, SECTORS, &function, skeleton],
     )
 }
 
@@ -123,7 +133,18 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
     let of_mesh = [PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER];
     vec![
         ("skeletons_mesh", field(1).program(&[], &of_mesh)),
-        ("skeletons_cells", cells(&field(1))),
+        (
+            "skeletons_cells",
+            cells(&field(1), kinetic_energy::ITEM, true, REDUCE),
+        ),
+        (
+            "skeletons_around",
+            cells(&field(1), smoothed::ITEM, true, MAP),
+        ),
+        (
+            "skeletons_around_global",
+            cells(&field(1), smoothed::ITEM, false, MAP),
+        ),
         ("skeletons_fluid", fluid(&plain)),
         ("skeletons_mending", fluid(&other)),
     ]

@@ -1,4 +1,4 @@
-//! Functions of a cell as limits of the step, refinement criteria and columns of the diagnostics.
+//! Functions of a cell, or of the states around it, as limits of the step, refinement criteria and columns of the diagnostics.
 
 use crate::order::{Flag, Limit};
 use bevy_ecs::prelude::*;
@@ -40,7 +40,7 @@ impl Register for Simulation {
         let limit = move |rows: LevelRows, field: Read<F>, mut limits: ResMut<StepLimits>| {
             limits.propose(name, field.smallest::<M>(&rows, &parameters));
         };
-        self.system_in(Limit::Propose, limit);
+        self.system_in(Limit::Propose, limit).depth::<F>(M::REACH);
     }
 
     fn criterion<F: Field, M: CellMark>(&mut self, parameters: M::Parameters)
@@ -57,7 +57,7 @@ impl Register for Simulation {
                 requests.add(row, sectors);
             }
         };
-        self.system_in(Flag::Criteria, flag);
+        self.system_in(Flag::Criteria, flag).depth::<F>(M::REACH);
     }
 
     fn column<F: Field, M: CellValue>(
@@ -68,7 +68,6 @@ impl Register for Simulation {
     ) where
         M::Parameters: Send + Sync,
     {
-        let mut columns = self.world.resource_mut::<Columns>();
-        columns.add::<F, M>(name, reduce, parameters);
+        Columns::add::<F, M>(&mut self.world, name, reduce, parameters);
     }
 }

@@ -1,23 +1,25 @@
-//! Functions of one cell on the cells of a level, where the pools live: maps, reductions and marks.
+//! Functions of one cell and of what surrounds it on the cells of a level, where the pools live: maps, reductions and marks.
 //!
 //! A function is a `#[device]` function as [`CellFn`] describes it. It may read several fields, of which the first is the pool
-//! that the skeleton is called on; the others follow in the order of the function's tuple.
+//! that the skeleton is called on; the others follow in the order of the function's tuple. Of the first field it may also read the
+//! states around a cell, those of other ranks' patches and ghost cells between levels and beyond the domain included.
 
 use super::device::DeviceTopology;
 use super::faults::FaultBox;
 use super::pool::{Element, Field, Pool, Storage};
 use crate::device::DeviceError;
+use crate::device::parallel::PerThread;
 use crate::mesh::{LevelClock, Topology};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
-use nestar_device::{CellFn, CellState, Precise};
-use nestar_kernels::CELLS;
-use nestar_kernels::mesh::Rows;
+use nestar_device::{Cell, CellFn, CellState, Place, Precise, Real};
 use nestar_kernels::mesh::block::{LevelGeometry, cell_place};
-use rayon::prelude::*;
+use nestar_kernels::mesh::gather::{MOST_GHOSTS, Target, gather};
+use nestar_kernels::mesh::{GatherScratch, GhostView, Rows};
+use nestar_kernels::{CELLS, PATCH};
 
-/// Fields that a function may read beside the first.
-const OTHERS: usize = 3;
+/// Fields that a function may read.
+const FIELDS: usize = 4;
 
 /// The rows of the level at hand, as a system's parameter.
 #[derive(SystemParam)]
@@ -48,6 +50,20 @@ impl LevelRows<'_> {
             topology: &self.topology,
             clock: *self.clock,
             tables: self.tables.as_deref(),
+        }
+    }
+
+    /// Stops the run after the schedule.
+    pub(crate) fn fail(&self, error: impl std::error::Error + Send + Sync + 'static) {
+        self.faults.fail(error);
+    }
+
+    /// Stops the run after the schedule with the fault of a boundary rule, if a gather of `field` on a device has met one.
+    pub(super) fn check_gathered(&self, field: &Storage) {
+        if let Storage::Device(device) = field
+            && let Some(message) = self.checked(device.fault(), None)
+        {
+            self.faults.report(|| message);
         }
     }
 
@@ -117,7 +133,7 @@ impl<F: Field> CellSource for Pool<F> {
     }
 }
 
-/// A function whose result a map writes: a state of the first field.
+/// A function whose result a map writes: a state of one field.
 pub trait CellMap:
     CellFn<Result<f32>: CellState<f32>> + CellFn<Result<f64>: CellState<f64>>
 {
@@ -138,126 +154,150 @@ pub trait CellMark: CellFn<Result<f32> = bool> + CellFn<Result<f64> = bool> {}
 
 impl<M> CellMark for M where M: CellFn<Result<f32> = bool> + CellFn<Result<f64> = bool> {}
 
-/// What a function reads on the host.
-pub(super) struct Reader<'a, R> {
-    pub own: Rows<'a, R>,
-    others: [Option<Rows<'a, R>>; OTHERS],
-    geometry: LevelGeometry,
-    index: &'a [[i32; 3]],
+/// A function at work on a level.
+pub(super) struct Job<'a, M: CellFn> {
+    pub level: LevelView<'a>,
+    /// The fields behind the first.
+    pub others: &'a [&'a dyn CellSource],
+    /// The cells that are mapped, by the parity of the sum of their indices; `None`: all.
+    pub colour: Option<usize>,
+    pub given: &'a M::Parameters,
 }
 
-impl<'a, R: Element> Reader<'a, R> {
-    pub fn new(
-        own: &'a dyn CellSource,
-        others: &[&'a dyn CellSource],
-        level: &LevelView<'a>,
-    ) -> Self {
-        let rows = |source: &'a dyn CellSource| {
-            let typed = R::typed(source.values()).expect("all fields have one precision and place");
-            typed.bank(source.present_bank(level.clock.level))
-        };
+impl<'a, M: CellFn> Job<'a, M> {
+    /// All cells, and one field only.
+    pub fn new(level: LevelView<'a>, given: &'a M::Parameters) -> Self {
         Self {
-            own: rows(own),
-            others: std::array::from_fn(|n| others.get(n).map(|source| rows(*source))),
-            geometry: level.geometry(),
-            index: level.topology.index_table(),
+            level,
+            others: &[],
+            colour: None,
+            given,
         }
     }
 
-    /// The values of a row in the other fields.
-    pub fn others(&self, row: u32) -> [&'a [R]; OTHERS] {
-        self.others
-            .each_ref()
-            .map(|rows| rows.as_ref().map_or(&[][..], |rows| rows.row(row)))
-    }
-
-    /// The function's result in a cell of a row.
-    #[inline(always)]
-    pub fn call<M: CellFn>(
-        &self,
-        row: u32,
-        own: &[R],
-        others: &[&[R]; OTHERS],
-        cell: usize,
-        given: &<M::Parameters as Precise>::In<R>,
-    ) -> M::Result<R> {
-        let mut get = |field: usize, component: usize| {
-            let values = if field == 0 { own } else { others[field - 1] };
-            values[component * CELLS + cell]
-        };
-        let state = M::State::<R>::read(&mut get, 0, 0);
-        let index = self.index[row as usize];
-        M::call(
-            state,
-            &cell_place(&self.geometry, index, cell as i32),
-            given,
-        )
-    }
-}
-
-/// Whether a function fits to fields.
-pub(super) fn check<M: CellFn>(own: &dyn CellSource, others: &[&dyn CellSource]) {
-    let wanted = M::State::<f64>::COMPONENTS;
-    for (field, wanted) in wanted.into_iter().enumerate() {
-        let source = field.checked_sub(1).map_or(Some(&own), |n| others.get(n));
-        let there = source.map_or(0, |source| source.count());
+    /// Checks that the function fits to the fields.
+    pub fn check(&self, first: &dyn CellSource) {
+        let (wanted, name) = (M::State::<f64>::COMPONENTS, M::ITEM.name);
+        for (field, wanted) in wanted.into_iter().enumerate() {
+            let source = field
+                .checked_sub(1)
+                .map_or(Some(&first), |n| self.others.get(n));
+            let there = source.map_or(0, |source| source.count());
+            assert!(
+                wanted <= there,
+                "{name} reads {wanted} components of field {field}, which has {there}",
+            );
+        }
         assert!(
-            wanted <= there,
-            "{} reads {wanted} components of field {field}, which has {there}",
-            M::ITEM.name
+            M::REACH <= MOST_GHOSTS,
+            "{name} reads {} cells far, {MOST_GHOSTS} are possible",
+            M::REACH
         );
     }
 }
 
-impl<F: Field> Pool<F> {
-    /// Applies `M` to every cell of the level at hand, covered ones included, where the pool lives. What goes wrong on a
-    /// device stops the run after the schedule. All ranks call it, also without rows.
-    ///
-    /// # Panics
-    /// If the function reads more components than the field has.
-    pub fn map_cells<M: CellMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
-        self.map_with::<M>(rows, &[], parameters);
-    }
+/// What a function reads on the host.
+pub(super) struct Reader<'a, M: CellFn, R: Real> {
+    fields: [Option<Rows<'a, R>>; FIELDS],
+    ghosts: Option<(GhostView<'a, R>, &'a PerThread<GatherScratch<R>>)>,
+    components: usize,
+    geometry: LevelGeometry,
+    index: &'a [[i32; 3]],
+    colour: Option<usize>,
+    given: <M::Parameters as Precise>::In<R>,
+}
 
-    /// As [`Pool::map_cells`] for a function that reads the present states of other fields too.
-    ///
-    /// # Panics
-    /// As [`Pool::map_cells`]; if a field lives elsewhere or has the other precision.
-    pub fn map_with<M: CellMap>(
-        &mut self,
-        rows: &LevelRows,
-        others: &[&dyn CellSource],
-        parameters: &M::Parameters,
-    ) {
-        check::<M>(self, others);
-        let level = rows.view();
-        match &self.storage {
-            Storage::Single(_) => self.map_rows::<M, f32>(&level, others, parameters),
-            Storage::Double(_) => self.map_rows::<M, f64>(&level, others, parameters),
-            Storage::Device(_) => {
-                let mapped = self.map_on_device::<M>(&level, others, parameters);
-                rows.checked(mapped, ());
-            }
+impl<'a, M: CellFn, R: Element> Reader<'a, M, R> {
+    pub fn new<F: Field>(first: &'a Pool<F>, job: &Job<'a, M>) -> Self {
+        let (topology, level) = (job.level.topology, job.level.clock.level);
+        let rows = |source: &'a dyn CellSource| {
+            let typed = R::typed(source.values()).expect("all fields have one precision and place");
+            typed.bank(source.present_bank(level))
+        };
+        let gathers = || {
+            let scratch = &first.typed::<R>().gather_scratch;
+            (first.ghosts::<R>(topology, level), scratch)
+        };
+        Self {
+            fields: std::array::from_fn(|n| match n.checked_sub(1) {
+                None => Some(rows(first)),
+                Some(n) => job.others.get(n).map(|source| rows(*source)),
+            }),
+            ghosts: (M::REACH > 0).then(gathers),
+            components: first.components(),
+            geometry: job.level.geometry(),
+            index: topology.index_table(),
+            colour: job.colour,
+            given: job.given.precise::<R>(),
         }
-        self.touch(level.clock.level, level.rows());
     }
 
-    fn map_rows<M: CellFn<Result<R>: CellState<R>>, R: Element>(
-        &self,
-        level: &LevelView,
-        others: &[&dyn CellSource],
-        parameters: &M::Parameters,
-    ) {
-        let reader = Reader::<R>::new(self, others, level);
-        let given = parameters.precise::<R>();
-        level.rows().par_iter().for_each(|&row| {
-            // SAFETY: the pool is borrowed alone, and the rows are distinct.
-            let own = unsafe { reader.own.row_mut(row) };
-            let others = reader.others(row);
-            for cell in 0..CELLS {
-                let result = reader.call::<M>(row, own, &others, cell, &given);
-                result.write(&mut |_, c, value| own[c * CELLS + cell] = value, 0, 0);
+    /// Calls `each` with the cells of a row that are wanted and the function's result there.
+    #[inline(always)]
+    pub fn each(&self, row: u32, block: &mut Vec<R>, mut each: impl FnMut(usize, M::Result<R>)) {
+        self.gather(row, block);
+        let fields = self.fields.each_ref();
+        let fields = fields.map(|rows| rows.as_ref().map_or(&[][..], |rows| rows.row(row)));
+        for cell in 0..CELLS {
+            let colour = (cell ^ cell >> 3 ^ cell >> 6) & 1;
+            if self.colour.is_some_and(|wanted| wanted != colour) {
+                continue;
             }
-        });
+            let at = At {
+                fields: &fields,
+                block,
+                geometry: &self.geometry,
+                index: self.index[row as usize],
+                cell,
+            };
+            each(cell, M::call(&at, &self.given));
+        }
+    }
+
+    /// Fills `block` with the first field around a row, where the function reads that.
+    fn gather(&self, row: u32, block: &mut Vec<R>) {
+        let Some((view, scratch)) = &self.ghosts else {
+            return;
+        };
+        let stride = (PATCH + 2 * M::REACH).pow(3);
+        block.resize(self.components * stride, R::lit(0.0));
+        let mut target = Target {
+            values: block,
+            stride,
+            components: self.components,
+            ghosts: M::REACH,
+        };
+        gather(view, row, &mut target, &mut scratch.get());
+    }
+
+    /// The leading values of a row of the first field.
+    pub fn own(&self, row: u32, length: usize) -> &'a [R] {
+        self.fields[0].map_or(&[], |rows| &rows.row(row)[..length])
+    }
+}
+
+/// A cell on the host.
+struct At<'a, R> {
+    fields: &'a [&'a [R]; FIELDS],
+    block: &'a [R],
+    geometry: &'a LevelGeometry,
+    index: [i32; 3],
+    cell: usize,
+}
+
+impl<R: Real> Cell<R> for At<'_, R> {
+    #[inline(always)]
+    fn value(&self, field: usize, component: usize) -> R {
+        self.fields[field][component * CELLS + self.cell]
+    }
+
+    #[inline(always)]
+    fn around(&self) -> (&[R], usize) {
+        (self.block, self.cell)
+    }
+
+    #[inline(always)]
+    fn place(&self) -> Place<R> {
+        cell_place(self.geometry, self.index, self.cell as i32)
     }
 }

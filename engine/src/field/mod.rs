@@ -6,6 +6,7 @@ pub mod copies;
 pub mod device;
 pub(crate) mod faces;
 pub mod faults;
+pub mod map;
 pub mod operations;
 pub mod patches;
 pub mod pieces;

@@ -77,6 +77,10 @@ pub struct TypedPool<R> {
     pub registers: Registers<R>,
     /// Working space of gathers.
     pub gather_scratch: PerThread<GatherScratch<R>>,
+    /// Results of maps that read the states around cells, row by row; made at the first use.
+    pub(super) results: Slabs<R>,
+    /// Working space of functions of cells: a block with ghost cells, and results in a row.
+    pub(super) cell_scratch: PerThread<[Vec<R>; 2]>,
     /// Working space of the flux correction, `[axis][component][512]`.
     pub(super) correct_scratch: PerThread<Vec<R>>,
     physical: fn(&[R]) -> bool,
@@ -178,7 +182,7 @@ impl<F: Field> Pool<F> {
     #[must_use]
     pub fn bytes(&self) -> usize {
         with_storage!(&self.storage,
-            pool => pool.banks.iter().map(Slabs::bytes).sum(),
+            pool => pool.banks.iter().chain([&pool.results]).map(Slabs::bytes).sum(),
             device => device.bytes())
     }
 
@@ -200,12 +204,6 @@ impl<F: Field> Pool<F> {
             pool => for bank in &mut pool.banks { bank.grow(rows) },
             device => device.grow(rows)?);
         Ok(())
-    }
-
-    /// Whether a state of this field (one value per component) is physical.
-    #[must_use]
-    pub fn physical<R: Element>(&self) -> fn(&[R]) -> bool {
-        R::physical(&self.spec)
     }
 
     /// The typed side.
@@ -379,6 +377,8 @@ impl<R: Element> TypedPool<R> {
             boundaries,
             registers: Registers::new(components, levels),
             gather_scratch: PerThread::new(|| GatherScratch::new(components)),
+            results: Slabs::new(spec.row_values()),
+            cell_scratch: PerThread::new(Default::default),
             correct_scratch: PerThread::new(|| vec![R::lit(0.0); 3 * components * CELLS]),
             physical: R::physical(spec),
         }

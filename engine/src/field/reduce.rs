@@ -1,12 +1,12 @@
 //! Numbers made of all cells by functions of one cell: the same bits on any number of threads and on a device.
 
-use super::cells::{CellMark, CellValue, LevelRows, LevelView, Reader, check};
+use super::cells::{CellMark, CellValue, Job, LevelRows, LevelView, Reader};
 use super::pool::{Element, Field, Pool, Storage};
 use crate::device::DeviceError;
-use nestar_device::{CellFn, Precise};
+use nestar_device::CellFn;
 use nestar_kernels::criteria::{CellFlags, buffer_sectors};
+use nestar_kernels::mesh::fluxes::FACE;
 use nestar_kernels::mesh::order::{order_key, sum_of_lanes, value_of_key};
-use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
 
 impl<F: Field> Pool<F> {
@@ -17,7 +17,9 @@ impl<F: Field> Pool<F> {
     /// If the function reads more components than the field has.
     pub fn smallest<M: CellValue>(&self, rows: &LevelRows, parameters: &M::Parameters) -> f64 {
         let key = self.largest_key::<M>(&rows.view(), true, parameters);
-        -value_of_key(rows.checked(key, 0))
+        let key = rows.checked(key, 0);
+        self.gathered::<M>(rows);
+        -value_of_key(key)
     }
 
     /// The largest key of a value, or of its negative, in the cells of a level, on this rank.
@@ -27,33 +29,29 @@ impl<F: Field> Pool<F> {
         negate: bool,
         parameters: &M::Parameters,
     ) -> Result<u64, DeviceError> {
-        check::<M>(self, &[]);
+        let job = Job::<M>::new(*level, parameters);
+        job.check(self);
         let nothing = order_key(f64::NEG_INFINITY);
         let found = match &self.storage {
-            Storage::Single(_) => self.keys::<M, f32>(level, negate, parameters),
-            Storage::Double(_) => self.keys::<M, f64>(level, negate, parameters),
-            Storage::Device(_) => self.largest_on_device::<M>(level, negate, parameters)?,
+            Storage::Single(_) => self.keys::<M, f32>(&job, negate),
+            Storage::Double(_) => self.keys::<M, f64>(&job, negate),
+            Storage::Device(_) => self.largest_on_device(&job, negate)?,
         };
         Ok(found.max(nothing))
     }
 
-    fn keys<M: CellFn<Result<R> = R>, R: Element>(
-        &self,
-        level: &LevelView,
-        negate: bool,
-        parameters: &M::Parameters,
-    ) -> u64 {
-        let reader = Reader::<R>::new(self, &[], level);
-        let given = parameters.precise::<R>();
+    fn keys<M: CellFn<Result<R> = R>, R: Element>(&self, job: &Job<M>, negate: bool) -> u64 {
+        let reader = Reader::<M, R>::new(self, job);
         let of_row = |&row: &u32| {
-            let (own, others) = (reader.own.row(row), reader.others(row));
-            let key = |cell| {
-                let value = reader.call::<M>(row, own, &others, cell, &given).to_f64();
-                order_key(if negate { -value } else { value })
-            };
-            (0..CELLS).map(key).max().unwrap_or(0)
+            let mut largest = 0;
+            let mut scratch = self.typed::<R>().cell_scratch.get();
+            reader.each(row, &mut scratch[0], |_, value| {
+                let value = value.to_f64();
+                largest = order_key(if negate { -value } else { value }).max(largest);
+            });
+            largest
         };
-        level.rows().par_iter().map(of_row).max().unwrap_or(0)
+        job.level.rows().par_iter().map(of_row).max().unwrap_or(0)
     }
 
     /// Per patch of a level of this rank: the sum over its cells, 0 where it is refined.
@@ -62,34 +60,29 @@ impl<F: Field> Pool<F> {
         level: &LevelView,
         parameters: &M::Parameters,
     ) -> Result<Vec<f64>, DeviceError> {
-        check::<M>(self, &[]);
+        let job = Job::<M>::new(*level, parameters);
+        job.check(self);
         match &self.storage {
-            Storage::Single(_) => Ok(self.sums::<M, f32>(level, parameters)),
-            Storage::Double(_) => Ok(self.sums::<M, f64>(level, parameters)),
-            Storage::Device(_) => self.sums_on_device::<M>(level, parameters),
+            Storage::Single(_) => Ok(self.sums::<M, f32>(&job)),
+            Storage::Double(_) => Ok(self.sums::<M, f64>(&job)),
+            Storage::Device(_) => self.sums_on_device(&job),
         }
     }
 
-    fn sums<M: CellFn<Result<R> = R>, R: Element>(
-        &self,
-        level: &LevelView,
-        parameters: &M::Parameters,
-    ) -> Vec<f64> {
-        let reader = Reader::<R>::new(self, &[], level);
-        let given = parameters.precise::<R>();
+    fn sums<M: CellFn<Result<R> = R>, R: Element>(&self, job: &Job<M>) -> Vec<f64> {
+        let reader = Reader::<M, R>::new(self, job);
         let of_row = |&row: &u32| {
-            if !level.topology.is_leaf(row) {
+            if !job.level.topology.is_leaf(row) {
                 return 0.0;
             }
-            let (own, others) = (reader.own.row(row), reader.others(row));
             let mut lanes = [0.0; 8];
-            for cell in 0..CELLS {
-                let value = reader.call::<M>(row, own, &others, cell, &given);
+            let mut scratch = self.typed::<R>().cell_scratch.get();
+            reader.each(row, &mut scratch[0], |cell, value| {
                 lanes[cell % 8] += value.to_f64();
-            }
+            });
             sum_of_lanes(lanes)
         };
-        level.rows().par_iter().map(of_row).collect()
+        job.level.rows().par_iter().map(of_row).collect()
     }
 
     /// Per patch of the level at hand: which of the 27 patches around it, itself in the middle, come within `buffer` cells (0 to
@@ -103,34 +96,38 @@ impl<F: Field> Pool<F> {
         buffer: usize,
         parameters: &M::Parameters,
     ) -> Vec<u32> {
-        check::<M>(self, &[]);
-        let level = rows.view();
-        match &self.storage {
-            Storage::Single(_) => self.sectors::<M, f32>(&level, buffer, parameters),
-            Storage::Double(_) => self.sectors::<M, f64>(&level, buffer, parameters),
-            Storage::Device(_) => {
-                let marked = self.sectors_on_device::<M>(&level, buffer, parameters);
-                rows.checked(marked, Vec::new())
-            }
-        }
+        let job = Job::<M>::new(rows.view(), parameters);
+        job.check(self);
+        let marked = match &self.storage {
+            Storage::Single(_) => self.sectors::<M, f32>(&job, buffer),
+            Storage::Double(_) => self.sectors::<M, f64>(&job, buffer),
+            Storage::Device(_) => rows.checked(self.sectors_on_device(&job, buffer), Vec::new()),
+        };
+        self.gathered::<M>(rows);
+        marked
     }
 
     fn sectors<M: CellFn<Result<R> = bool>, R: Element>(
         &self,
-        level: &LevelView,
+        job: &Job<M>,
         buffer: usize,
-        parameters: &M::Parameters,
     ) -> Vec<u32> {
-        let reader = Reader::<R>::new(self, &[], level);
-        let given = parameters.precise::<R>();
+        let reader = Reader::<M, R>::new(self, job);
         let of_row = |&row: &u32| {
-            let (own, others) = (reader.own.row(row), reader.others(row));
-            let marked = |cell| reader.call::<M>(row, own, &others, cell, &given);
-            let flags = CellFlags::from_rows(|k, j| {
-                std::array::from_fn(|i| marked(i + PATCH * (j + PATCH * k)))
+            let mut flags = CellFlags::NONE;
+            let mut scratch = self.typed::<R>().cell_scratch.get();
+            reader.each(row, &mut scratch[0], |cell, marked| {
+                flags.0[cell / FACE] |= u64::from(marked) << (cell % FACE);
             });
             buffer_sectors(&flags, buffer)
         };
-        level.rows().par_iter().map(of_row).collect()
+        job.level.rows().par_iter().map(of_row).collect()
+    }
+
+    /// What boundary rules have found wrong on a device stops the run after the schedule.
+    pub(super) fn gathered<M: CellFn>(&self, rows: &LevelRows) {
+        if M::REACH > 0 {
+            rows.check_gathered(&self.storage);
+        }
     }
 }

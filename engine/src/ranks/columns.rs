@@ -1,13 +1,14 @@
 //! Numbers of the whole state, made of all cells by functions of one cell: the same bits on any number of ranks.
 
 use super::totals::sum_by_halves;
-use super::{Ranks, RanksError, Reduction};
+use super::{Ranks, RanksError, Reduction, exchange};
 use crate::field::cells::LevelView;
 use crate::field::device::DeviceTopology;
-use crate::field::{CellValue, Field, Pool};
+use crate::field::{CellValue, Field, FieldRegistry, Pool};
 use crate::mesh::{LevelClock, Levels, Topology};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::order::{order_key, value_of_key};
+use std::sync::Arc;
 
 /// How the values of cells become one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,38 +21,65 @@ pub enum Reduce {
     Integral,
 }
 
+/// What gives a number of the whole state.
+type Value = Arc<dyn Fn(&World) -> Result<f64, RanksError> + Send + Sync>;
+
 /// One number of the whole state.
-type Column = Box<dyn Fn(&World) -> Result<f64, RanksError> + Send + Sync>;
+struct Column {
+    name: &'static str,
+    /// The field whose copies are read, if any are.
+    reads: Option<&'static str>,
+    value: Value,
+}
 
 /// Columns that plugins add to `diagnostics.csv`, in the order in which they were added.
 #[derive(Resource, Default)]
-pub struct Columns(Vec<(&'static str, Column)>);
+pub struct Columns(Vec<Column>);
 
 impl Columns {
-    /// Adds a column: `M` of field `F` in all leaf cells, reduced.
+    /// Adds a column to those of `world`: `M` of field `F` in all leaf cells, reduced.
     pub fn add<F: Field, M: CellValue>(
-        &mut self,
+        world: &mut World,
         name: &'static str,
         reduce: Reduce,
         parameters: M::Parameters,
     ) where
         M::Parameters: Send + Sync,
     {
-        let column = move |world: &World| of_all_levels::<F, M>(world, reduce, &parameters);
-        self.0.push((name, Box::new(column)));
+        let mut fields = world.resource_mut::<FieldRegistry>();
+        fields.reads(F::NAME, M::REACH);
+        let value = move |world: &World| of_all_levels::<F, M>(world, reduce, &parameters);
+        world.resource_mut::<Self>().0.push(Column {
+            name,
+            reads: (M::REACH > 0).then_some(F::NAME),
+            value: Arc::new(value),
+        });
     }
 
     /// Names of the columns.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().map(|(name, _)| *name)
+        self.0.iter().map(|column| column.name)
     }
 
-    /// Values of the columns. All ranks call it.
+    /// Values of the columns; the copies that they read are brought up to date before. All ranks call it.
     ///
     /// # Errors
     /// The device fails; another rank has failed.
-    pub fn values(&self, world: &World) -> Result<Vec<f64>, RanksError> {
-        self.0.iter().map(|(_, column)| column(world)).collect()
+    pub fn values(world: &mut World) -> Result<Vec<f64>, RanksError> {
+        let fields = world.resource::<FieldRegistry>().operations();
+        let columns = world.resource::<Self>().0.iter();
+        let columns: Vec<_> = columns.map(|c| (c.reads, c.value.clone())).collect();
+        let mut values = Vec::with_capacity(columns.len());
+        for (reads, value) in columns {
+            let read = fields.iter().filter(|field| Some(field.name) == reads);
+            for field in read {
+                for level in 0..=world.resource::<Topology>().finest() {
+                    exchange::refresh(world, level, std::slice::from_ref(field))?;
+                }
+            }
+            values.push(value(world)?);
+        }
+        Ok(values)
     }
 }
 

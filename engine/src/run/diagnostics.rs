@@ -58,11 +58,12 @@ impl Diagnostics {
     /// A device fails; another rank has failed.
     pub fn row(
         &mut self,
-        sim: &Simulation,
+        sim: &mut Simulation,
         progress: &Progress,
         memory: u64,
         output_seconds: f64,
     ) -> Result<String, Error> {
+        let columns = Columns::values(&mut sim.world)?;
         let counters = sim.world.resource::<RunCounters>();
         let mut line = format!(
             "{},{:e},{:e},{}",
@@ -73,7 +74,7 @@ impl Diagnostics {
             let _ = write!(line, ",{patches}");
         }
         self.write_totals(sim, &mut line)?;
-        for value in sim.world.resource::<Columns>().values(&sim.world)? {
+        for value in columns {
             let _ = write!(line, ",{value:e}");
         }
         let work = counters.work.since(self.work);

@@ -321,7 +321,7 @@ struct Course<'a> {
 
 impl Course<'_> {
     /// Writes the rows of a root step. All ranks call this; whether it could be written is for the next vote.
-    fn row(&mut self, sim: &Simulation, progress: &Progress) -> Result<(), Error> {
+    fn row(&mut self, sim: &mut Simulation, progress: &Progress) -> Result<(), Error> {
         // ranks that are threads of one process share its memory
         let own = resident_bytes() / self.in_process.max(1);
         let memory = sim.world.resource::<Ranks>().sum(own)?;

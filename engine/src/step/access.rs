@@ -1,15 +1,14 @@
 //! What a system's signature says about fields: [`Read`] and [`Write`] state which field and how many layers of the copies of
 //! other ranks' patches. The order puts an exchange in front of who needs one; a read of copies that are out of date is a fault.
 
+mod cells;
+
 use super::view::View;
 use super::{AccessError, Error};
 use crate::device::DeviceError;
 use crate::field::copies::{self, Exchanged};
 use crate::field::device::DeviceTopology;
-use crate::field::{
-    CellMap, CellMark, CellSource, CellValue, Element, Field, LevelRows, Pool, Precision, Storage,
-    faces, operations,
-};
+use crate::field::{Element, Field, Pool, Precision, faces, operations};
 use crate::mesh::{LevelClock, Topology};
 use crate::ranks::OtherRanks;
 use crate::ranks::halos::Split;
@@ -154,37 +153,6 @@ impl<F: Field, const DEPTH: usize> Read<'_, '_, F, DEPTH> {
     pub fn depth(&self) -> usize {
         self.declared.0.depth.load(Relaxed)
     }
-
-    /// As [`Pool::smallest`].
-    #[must_use]
-    pub fn smallest<M: CellValue>(&self, rows: &LevelRows, parameters: &M::Parameters) -> f64 {
-        self.pool.smallest::<M>(rows, parameters)
-    }
-
-    /// As [`Pool::marked`].
-    #[must_use]
-    pub fn marked<M: CellMark>(
-        &self,
-        rows: &LevelRows,
-        buffer: usize,
-        parameters: &M::Parameters,
-    ) -> Vec<u32> {
-        self.pool.marked::<M>(rows, buffer, parameters)
-    }
-}
-
-impl<F: Field, const DEPTH: usize> CellSource for Read<'_, '_, F, DEPTH> {
-    fn values(&self) -> &Storage {
-        self.pool.values()
-    }
-
-    fn present_bank(&self, level: usize) -> usize {
-        CellSource::present_bank(&*self.pool, level)
-    }
-
-    fn count(&self) -> usize {
-        self.pool.count()
-    }
 }
 
 impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
@@ -259,21 +227,6 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// As [`Pool::store`].
     pub fn store<R: Element>(&mut self, rows: &[u32], values: &[R]) -> Result<(), DeviceError> {
         self.pool.store(self.place.clock.level, rows, values)
-    }
-
-    /// As [`Pool::map_cells`].
-    pub fn map_cells<M: CellMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
-        self.pool.map_cells::<M>(rows, parameters);
-    }
-
-    /// As [`Pool::map_with`]; handles of other fields are sources too.
-    pub fn map_with<M: CellMap>(
-        &mut self,
-        rows: &LevelRows,
-        others: &[&dyn CellSource],
-        parameters: &M::Parameters,
-    ) {
-        self.pool.map_with::<M>(rows, others, parameters);
     }
 
     /// A view for a kernel of one's own that changes the present state of any own rows: what is derived from the level is out

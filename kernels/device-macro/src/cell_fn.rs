@@ -1,7 +1,9 @@
 //! `CellFn` and `CellState`: functions of one cell can be handed to a launch skeleton, and structures of numbers are states.
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
-use syn::{Fields, FnArg, GenericParam, Ident, ItemFn, ItemStruct, ReturnType, Type};
+use syn::{
+    Fields, FnArg, GenericParam, Ident, ItemFn, ItemStruct, PathArguments, ReturnType, Type,
+};
 
 /// More numbers than this are a structure's job.
 const MOST_NUMBERS: usize = 8;
@@ -9,11 +11,56 @@ const MOST_NUMBERS: usize = 8;
 /// A function of one cell, taken apart.
 struct Parts<'a> {
     real: &'a Ident,
-    state: &'a Type,
+    reads: Reads<'a>,
     place: bool,
     /// What follows: a structure, or so many numbers.
     given: Result<&'a Type, usize>,
     result: &'a Type,
+}
+
+/// The states that a function takes.
+enum Reads<'a> {
+    /// Of the cell.
+    Cell(&'a Type),
+    /// Of the first field around the cell, so far; then of others in the cell.
+    Around {
+        state: TokenStream,
+        reach: TokenStream,
+        others: Option<&'a Type>,
+    },
+}
+
+impl Reads<'_> {
+    /// The type of all states, and how far the function reads.
+    fn types(&self) -> (TokenStream, TokenStream) {
+        match self {
+            Self::Cell(state) => (quote!(#state), quote!(0)),
+            Self::Around {
+                state,
+                reach,
+                others,
+            } => {
+                let others = others.map(|others| match others {
+                    Type::Tuple(all) => all.elems.to_token_stream(),
+                    one => one.to_token_stream(),
+                });
+                let all = others.map_or(state.clone(), |others| quote!((#state, #others)));
+                (all, reach.clone())
+            }
+        }
+    }
+
+    /// The arguments, made of `cell`.
+    fn arguments(&self, real: &Ident, runtime: &TokenStream) -> TokenStream {
+        let read = |state: &Type, field: usize| quote!(<#state as #runtime::CellState<#real>>::read(&mut |field, c| cell.value(field, c), #field, 0));
+        match self {
+            Self::Cell(state) => read(state, 0),
+            Self::Around { others, .. } => {
+                let others = others.map(|others| read(others, 1)).into_iter();
+                quote!(&#runtime::Around::new(cell.around()) #(, #others)*)
+            }
+        }
+    }
 }
 
 /// The implementation of `CellFn` for the companion of `f`, or nothing when the signature is not that of a function of a
@@ -22,10 +69,12 @@ pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
     let Some(parts) = parts(f) else {
         return TokenStream::new();
     };
-    let (real, state, result) = (parts.real, parts.state, parts.result);
+    let (real, result) = (parts.real, parts.result);
+    let (state, reach) = parts.reads.types();
+    let states = parts.reads.arguments(real, runtime);
     let name = &f.sig.ident;
     let companion = format_ident!("{}", name, span = name.span());
-    let place = parts.place.then(|| quote!(at,));
+    let place = parts.place.then(|| quote!(&cell.place(),));
     let (parameters, arguments) = match parts.given {
         Ok(structure) => (in_double(structure.to_token_stream(), real), quote!(p)),
         Err(numbers) => {
@@ -39,14 +88,13 @@ pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
             type Parameters = #parameters;
             type Result<#real: #runtime::Real> = #result;
             const ITEM: &'static #runtime::Item = #companion::ITEM;
+            const REACH: usize = #reach;
             #[inline(always)]
-            #[allow(unused_variables, reason = "a function need not take its place")]
             fn call<#real: #runtime::Real>(
-                state: #state,
-                at: &#runtime::Place<#real>,
+                cell: &impl #runtime::Cell<#real>,
                 p: &<#parameters as #runtime::Precise>::In<#real>,
             ) -> #result {
-                #name::<#real>(state, #place #arguments)
+                #name::<#real>(#states, #place #arguments)
             }
         }
     }
@@ -65,12 +113,8 @@ fn parts(f: &ItemFn) -> Option<Parts<'_>> {
         FnArg::Receiver(_) => None,
     });
     let types: Vec<&Type> = types.collect::<Option<_>>()?;
-    let (state, mut rest) = types.split_first()?;
     let real = &real.ident;
-    let by_value = matches!(state, Type::Path(_) | Type::Tuple(_) | Type::Array(_));
-    if !by_value || !mentions(state.to_token_stream(), real) {
-        return None;
-    }
+    let (reads, mut rest) = reads(&types, real)?;
     let place = rest.first().is_some_and(|ty| is_place(ty));
     if place {
         rest = &rest[1..];
@@ -83,11 +127,51 @@ fn parts(f: &ItemFn) -> Option<Parts<'_>> {
     };
     Some(Parts {
         real,
-        state,
+        reads,
         place,
         given,
         result,
     })
+}
+
+/// The states at the front of the parameters, and what follows.
+fn reads<'a, 'b>(types: &'b [&'a Type], real: &'a Ident) -> Option<(Reads<'a>, &'b [&'a Type])> {
+    let (first, mut rest) = types.split_first()?;
+    let Some((state, reach)) = shared(first).and_then(|ty| around(ty, real)) else {
+        return is_state(first, real).then_some((Reads::Cell(first), rest));
+    };
+    let others = rest.first().copied();
+    let others = others.filter(|ty| is_state(ty, real) && !is(ty, real));
+    if others.is_some() {
+        rest = &rest[1..];
+    }
+    let reads = Reads::Around {
+        state,
+        reach,
+        others,
+    };
+    Some((reads, rest))
+}
+
+fn is_state(ty: &Type, real: &Ident) -> bool {
+    let by_value = matches!(ty, Type::Path(_) | Type::Tuple(_) | Type::Array(_));
+    by_value && mentions(ty.to_token_stream(), real)
+}
+
+/// The state and the reach of `Around<R, S, REACH>`.
+fn around(ty: &Type, real: &Ident) -> Option<(TokenStream, TokenStream)> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last().filter(|s| s.ident == "Around")?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else {
+        return None;
+    };
+    let mut arguments = arguments.args.iter().skip(1);
+    let state = arguments.next().map(ToTokens::to_token_stream);
+    let reach = arguments.next().map(ToTokens::to_token_stream);
+    Some((
+        state.unwrap_or_else(|| quote!(#real)),
+        reach.unwrap_or_else(|| quote!(1)),
+    ))
 }
 
 /// The type behind a shared reference.

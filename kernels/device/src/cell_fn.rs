@@ -1,5 +1,6 @@
-//! Functions of one cell, as types.
-use crate::{Item, Precise, Real, device};
+//! Functions of one cell and of what surrounds it, as types.
+use crate::{Generic, Item, Kind, Piece, Precise, Real, device};
+use std::marker::PhantomData;
 
 /// Where a cell is, and when.
 #[device]
@@ -19,19 +20,94 @@ pub struct Place<R> {
     pub dt: R,
 }
 
+/// The states around a cell, which a function takes by reference in place of the cell's state: `&Around<R, S>` for states `S` of a
+/// field (`&Around<R>` where it has one component), `&Around<R, S, 2>` to reach two cells far.
+pub struct Around<'a, R, S = R, const REACH: usize = 1> {
+    /// `[component][n][n][n]` with `n = 8 + 2 * REACH`.
+    block: &'a [R],
+    /// Where the cell stands.
+    cell: usize,
+    state: PhantomData<S>,
+}
+
+impl<'a, R: Copy, S: CellState<R>, const REACH: usize> Around<'a, R, S, REACH> {
+    /// The states around a cell (0 to 511) of a patch, of which the block is `[component][n][n][n]` with `n = 8 + 2 * REACH`.
+    #[inline(always)]
+    pub fn new((block, cell): (&'a [R], usize)) -> Self {
+        let [i, j, k] = [cell % 8, cell / 8 % 8, cell / 64].map(|i| i + REACH);
+        Self {
+            block,
+            cell: i + Self::N * (j + Self::N * k),
+            state: PhantomData,
+        }
+    }
+
+    const N: usize = 8 + 2 * REACH;
+
+    /// The state `i`, `j`, `k` cells from the cell along the three axes, each from `-REACH` to `REACH`.
+    #[inline(always)]
+    pub fn at(&self, i: i32, j: i32, k: i32) -> S {
+        let reach = REACH as i32;
+        debug_assert!([i, j, k].iter().all(|d| (-reach..=reach).contains(d)));
+        let n = Self::N as i32;
+        let cell = (self.cell as i32 + i + n * (j + n * k)) as usize;
+        let stride = Self::N * Self::N * Self::N;
+        S::read(&mut |_, c| self.block[c * stride + cell], 0, 0)
+    }
+}
+
+/// The device's side of [`Around`].
+#[allow(
+    non_upper_case_globals,
+    reason = "the companion of a structure has its name"
+)]
+#[doc(hidden)]
+pub const Around: &Item = &Item {
+    module: module_path!(),
+    name: "Around",
+    file: file!(),
+    line: line!(),
+    kind: Kind::Struct,
+    generics: &[
+        Generic::Real("R"),
+        Generic::Real("S"),
+        Generic::Const("REACH"),
+    ],
+    proto: &[],
+    body: &[Piece::Text(include_str!("around.cuh"))],
+};
+
+/// What a function of a cell is called with.
+pub trait Cell<R> {
+    /// A component of the state of a field in the cell.
+    fn value(&self, field: usize, component: usize) -> R;
+    /// The first field around the cell's patch, as [`Around::new`] takes it, and the cell.
+    fn around(&self) -> (&[R], usize);
+    /// The place of the cell.
+    fn place(&self) -> Place<R>;
+}
+
 /// A function of one cell, as a type:
 ///
 /// ```text
 /// fn f<R: Real>(state: S<R>, at: &Place<R>, p: &P<R>) -> T      // each of `at` and `p` may be left out
 /// fn f<R: Real>(state: S<R>, at: &Place<R>, p1: R, …) -> T      // numbers instead of a structure
+/// fn f<R: Real>(around: &Around<R, S<R>>, other: O<R>, at: &Place<R>, p: &P<R>) -> T
 /// ```
 ///
-/// `S` is a structure of numbers (the leading components of a field), or a tuple of two to four of them, one a field. A map
-/// gives a state or a tuple of states, a reduction a number, a mark a `bool`. [`#[device]`](crate::device) implements the
-/// trait for the companion type `f` of every such function, so that a skeleton can be handed the function as
-/// `pool.map_cells::<f>(…)` and run it on the CPU ([`call`](CellFn::call)) or on a GPU ([`ITEM`](CellFn::ITEM)).
+/// `S` is a structure of numbers (the leading components of a field), or a tuple of two to four of them, one a field. A function
+/// may take the states of the first field [around](Around) the cell instead; then the state `O` of the next field in the cell, or a
+/// tuple of the states of the next ones, may follow. A map gives a state, a reduction a number, a mark a `bool`.
+/// [`#[device]`](crate::device) implements the trait for the companion type `f` of every such function, so that a skeleton can be
+/// handed the function as `pool.map_cells::<f>(…)` and run it on the CPU ([`call`](CellFn::call)) or on a GPU
+/// ([`ITEM`](CellFn::ITEM)).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a `#[device]` function of a cell",
+    label = "not a function of a cell",
+    note = "expected `#[device] fn f<R: Real>(state: S<R>, at: &Place<R>, p: &P<R>) -> T`, or `&Around<R, S<R>>` for the state; `at` and `p` may be left out"
+)]
 pub trait CellFn: 'static {
-    /// The state that the function reads.
+    /// The states that the function reads, field by field.
     type State<R: Real>: CellState<R>;
     /// Its parameters in double precision; numbers are an array.
     type Parameters: Precise;
@@ -39,10 +115,11 @@ pub trait CellFn: 'static {
     type Result<R: Real>;
     /// The CUDA C++ text.
     const ITEM: &'static Item;
+    /// How many cells far the function reads the first field.
+    const REACH: usize;
     /// Calls the function.
     fn call<R: Real>(
-        state: Self::State<R>,
-        at: &Place<R>,
+        cell: &impl Cell<R>,
         p: &<Self::Parameters as Precise>::In<R>,
     ) -> Self::Result<R>;
 }
@@ -97,12 +174,12 @@ macro_rules! tuple {
         impl<R, $($t: CellState<R>),*> CellState<R> for ($($t,)*) {
             const COMPONENTS: [usize; 4] = $counts;
             #[inline(always)]
-            fn read(get: &mut impl FnMut(usize, usize) -> R, _: usize, _: usize) -> Self {
-                ($($t::read(get, $n, 0),)*)
+            fn read(get: &mut impl FnMut(usize, usize) -> R, field: usize, _: usize) -> Self {
+                ($($t::read(get, field + $n, 0),)*)
             }
             #[inline(always)]
-            fn write(&self, set: &mut impl FnMut(usize, usize, R), _: usize, _: usize) {
-                $(self.$n.write(set, $n, 0);)*
+            fn write(&self, set: &mut impl FnMut(usize, usize, R), field: usize, _: usize) {
+                $(self.$n.write(set, field + $n, 0);)*
             }
         }
     };

@@ -36,7 +36,7 @@ mod parameter;
 mod real;
 pub mod simd;
 
-pub use cell_fn::{CellFn, CellState, Place};
+pub use cell_fn::{Around, Cell, CellFn, CellState, Place};
 pub use item::{
     Generic, Item, Kind, LAUNCH, PRELUDE, Piece, instantiate, instantiate_with, program,
 };

@@ -1,5 +1,5 @@
 //! The companions of functions of a cell are launchable: `CellFn` on the CPU and as CUDA text.
-use nestar_device::{CellFn, CellState, Place, Precise, Real, device, program};
+use nestar_device::{Around, Cell, CellFn, CellState, Place, Precise, Real, device, program};
 
 /// A state to map.
 #[device]
@@ -69,18 +69,66 @@ fn scaled<R: Real, const N: usize>(x: [R; N], by: R) -> [R; N] {
     y
 }
 
-/// The result of a function for the state with the numbers `values`, `[field][component]`.
+/// Values around the middle of a patch, linear in the place.
+#[device]
+fn bend<R: Real>(u: &Around<R>, other: [R; 2], at: &Place<R>, rate: R) -> R {
+    u.at(1, 0, 0) + 10.0 * u.at(0, -1, 0) + rate * other[1] * at.dt
+}
+
+/// Momenta two cells away.
+#[device]
+fn far<R: Real>(u: &Around<R, Gas<R>, 2>) -> R {
+    u.at(0, 0, 2).momentum[0] - u.at(-2, 0, 0).momentum[1]
+}
+
+/// A cell whose fields have the values `[field][component]`, amid the block `around`.
+struct At<'a, R>(&'a [&'a [f64]], &'a [R]);
+
+impl<R: Real> Cell<R> for At<'_, R> {
+    fn value(&self, field: usize, component: usize) -> R {
+        R::lit(self.0[field][component])
+    }
+
+    fn around(&self) -> (&[R], usize) {
+        (self.1, 0)
+    }
+
+    fn place(&self) -> Place<R> {
+        Place {
+            centre: [1.0, 2.0, 3.0].map(R::lit),
+            width: [0.25; 3].map(R::lit),
+            index: [0; 3],
+            level: 0,
+            time: 0.0,
+            dt: R::lit(0.5),
+        }
+    }
+}
+
+/// The result of a function in a cell where the fields have the values `[field][component]`.
 fn call<M: CellFn, R: Real>(values: &[&[f64]], parameters: &M::Parameters) -> M::Result<R> {
-    let state = M::State::<R>::read(&mut |field, c| R::lit(values[field][c]), 0, 0);
-    let at = Place {
-        centre: [1.0, 2.0, 3.0].map(R::lit),
-        width: [0.25; 3].map(R::lit),
-        index: [0; 3],
-        level: 0,
-        time: 0.0,
-        dt: R::lit(0.5),
-    };
-    M::call(state, &at, &parameters.precise::<R>())
+    M::call(&At(values, &[]), &parameters.precise::<R>())
+}
+
+#[test]
+fn functions_read_around_a_cell() {
+    let block = |n: usize, count: usize| -> Vec<f64> { (0..n * count).map(|i| i as f64).collect() };
+    let one = block(1000, 1);
+    // the first cell stands one layer from each side
+    let first = 111.0;
+    let bent = bend::call::<f64>(&At(&[&[], &[7.0, 4.0]], &one), &[3.0]);
+    assert_eq!(bent, first + 1.0 + 10.0 * (first - 10.0) + 3.0 * 4.0 * 0.5);
+    let four = block(12 * 12 * 12, 4);
+    let first = 2.0 + 12.0 * (2.0 + 12.0 * 2.0);
+    let away = far::call::<f64>(&At(&[], &four), &[]);
+    assert_eq!(
+        away,
+        (1728.0 + first + 288.0) - (2.0 * 1728.0 + first - 2.0)
+    );
+    assert_eq!((bend::REACH, far::REACH, halve::REACH), (1, 2, 0));
+    assert_eq!(<bend as CellFn>::State::<f64>::COMPONENTS, [1, 2, 0, 0]);
+    let text = program(&[<bend as CellFn>::ITEM]);
+    assert!(text.contains("(u.at(1, 0, 0) + "), "{text}");
 }
 
 fn numbers<S: CellState<R>, R: Real>(state: &S) -> Vec<f64> {

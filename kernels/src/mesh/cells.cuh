@@ -1,5 +1,6 @@
-// Functions of one cell, as `CellFn` describes them, on the cells of patches. Follows view.cuh; the text behind this file
-// names the function as `cells::F`, then come kernels of map.cu, reduce.cu or mark.cu. One block a patch.
+// Functions of one cell, as `CellFn` describes them, on the cells of patches. Follows gather.cuh; the text behind this file
+// names the function as `cells::F` and its surroundings as `cells::around`, then come kernels of map.cu, reduce.cu or mark.cu. A
+// block works on one patch after the other.
 
 namespace cells {
 
@@ -7,30 +8,11 @@ using field::REAL;
 using mesh::CELLS;
 using mesh::PATCH;
 typedef ::nestar_device::cell_fn::Place<REAL> Place;
-
-// What follows the state: the place, then a structure or numbers.
-template<class... A> struct Given { typedef rs::arr<REAL, sizeof...(A)> t; };
-template<class P> struct Given<const P&> { typedef P t; };
-template<> struct Given<const Place&> { typedef rs::arr<REAL, 0> t; };
-template<class P> struct Given<const Place&, const P&> { typedef P t; };
-template<class... A> struct Given<const Place&, REAL, A...> { typedef rs::arr<REAL, 1 + sizeof...(A)> t; };
-
-// An argument: a number, or the place, or the structure.
-template<class A> struct Argument {
-  template<class P> static RS_MEMBER REAL of(const Place&, const P& p, int n) { return p[n]; }
-};
-template<class T> struct Argument<const T&> {
-  template<class P> static RS_MEMBER const P& of(const Place&, const P& p, int) { return p; }
-};
-template<> struct Argument<const Place&> {
-  template<class P> static RS_MEMBER const Place& of(const Place& at, const P&, int) { return at; }
-};
-// Arguments before the first number.
-template<class... A> constexpr int BEFORE = 0;
-template<class... A> constexpr int BEFORE<const Place&, A...> = 1;
+template<class S, int G> using Around = ::nestar_device::cell_fn::Around<REAL, S, G>;
+typedef ::nestar_kernels::mesh::parameters::CellInput<REAL> Input;
 
 // A state of the leading components of field n.
-template<class S, class P> RS_FN S state_of(const P& p, int n, int row, int cell) {
+template<class S> RS_FN S state_of(const Input& p, int n, int row, int cell) {
   constexpr int COUNT = sizeof(S) / sizeof(REAL);
   static_assert(sizeof(S) == COUNT * sizeof(REAL), "a state is made of numbers");
   const REAL* from = p.fields[n] + (rs::i64)row * (p.components[n] * CELLS) + cell;
@@ -40,49 +22,115 @@ template<class S, class P> RS_FN S state_of(const P& p, int n, int row, int cell
   return state;
 }
 
-// The state that a function reads: of one field, or a tuple of several.
-template<class S> struct States {
-  template<class P> static RS_MEMBER S of(const P& p, int row, int cell) { return state_of<S>(p, 0, row, cell); }
+// The states that a function reads in a cell: of field N, or a tuple of those from field N on.
+template<class S, int N> struct States {
+  static RS_MEMBER S of(const Input& p, int row, int cell) { return state_of<S>(p, N, row, cell); }
 };
-template<class A, class B> struct States<rs::tup<A, B>> {
-  template<class P> static RS_MEMBER rs::tup<A, B> of(const P& p, int row, int cell) {
-    return rs::tup<A, B>{state_of<A>(p, 0, row, cell), state_of<B>(p, 1, row, cell)};
+template<class A, class B, int N> struct States<rs::tup<A, B>, N> {
+  static RS_MEMBER rs::tup<A, B> of(const Input& p, int row, int cell) {
+    return rs::tup<A, B>{state_of<A>(p, N, row, cell), state_of<B>(p, N + 1, row, cell)};
   }
 };
-template<class A, class B, class C> struct States<rs::tup<A, B, C>> {
-  template<class P> static RS_MEMBER rs::tup<A, B, C> of(const P& p, int row, int cell) {
-    return rs::tup<A, B, C>{state_of<A>(p, 0, row, cell), state_of<B>(p, 1, row, cell), state_of<C>(p, 2, row, cell)};
+template<class A, class B, class C, int N> struct States<rs::tup<A, B, C>, N> {
+  static RS_MEMBER rs::tup<A, B, C> of(const Input& p, int row, int cell) {
+    return rs::tup<A, B, C>{state_of<A>(p, N, row, cell), state_of<B>(p, N + 1, row, cell), state_of<C>(p, N + 2, row, cell)};
   }
 };
-template<class A, class B, class C, class D> struct States<rs::tup<A, B, C, D>> {
-  template<class P> static RS_MEMBER rs::tup<A, B, C, D> of(const P& p, int row, int cell) {
-    return rs::tup<A, B, C, D>{state_of<A>(p, 0, row, cell), state_of<B>(p, 1, row, cell),
-                               state_of<C>(p, 2, row, cell), state_of<D>(p, 3, row, cell)};
+template<class A, class B, class C, class D, int N> struct States<rs::tup<A, B, C, D>, N> {
+  static RS_MEMBER rs::tup<A, B, C, D> of(const Input& p, int row, int cell) {
+    return rs::tup<A, B, C, D>{state_of<A>(p, N, row, cell), state_of<B>(p, N + 1, row, cell),
+                               state_of<C>(p, N + 2, row, cell), state_of<D>(p, N + 3, row, cell)};
   }
 };
+
+// A cell of a patch whose surroundings stand at `around`, if the function reads them.
+struct Cell {
+  const Input& input;
+  const REAL* around;
+  int row, cell;
+};
+
+RS_FN Place place(const Cell& at) {
+  const int* index = at.input.index + (rs::i64)at.row * 4;
+  return ::nestar_kernels::mesh::block::cell_place<REAL>(at.input.geometry, rs::arr<int, 3>{{index[0], index[1], index[2]}},
+                                                         at.cell);
+}
+
+// The first argument: the state in the cell, or the states around it.
+template<class A> struct First {
+  static constexpr int REACH = 0;
+  static RS_MEMBER A of(const Cell& at) { return States<A, 0>::of(at.input, at.row, at.cell); }
+};
+template<class S, int G> struct First<const Around<S, G>&> {
+  static constexpr int REACH = G;
+  static RS_MEMBER Around<S, G> of(const Cell& at) {
+    constexpr int N = PATCH + 2 * G;
+    const int cell = at.cell;
+    return Around<S, G>{at.around + (cell % 8 + G) + N * (cell / 8 % 8 + G + N * (cell / 64 + G))};
+  }
+};
+
+// Another argument: states of further fields, the place, a structure, or number n.
+template<class A> struct Argument {
+  template<class P> static RS_MEMBER A of(const Cell& at, const P&, int) { return States<A, 1>::of(at.input, at.row, at.cell); }
+};
+template<> struct Argument<REAL> {
+  template<class P> static RS_MEMBER REAL of(const Cell&, const P& p, int n) { return p[n]; }
+};
+template<class T> struct Argument<const T&> {
+  template<class P> static RS_MEMBER const P& of(const Cell&, const P& p, int) { return p; }
+};
+template<> struct Argument<const Place&> {
+  template<class P> static RS_MEMBER Place of(const Cell& at, const P&, int) { return place(at); }
+};
+
+// What follows the states and the place: a structure or numbers; `BEFORE` arguments stand before them.
+template<int N, class... A> struct Given { typedef rs::arr<REAL, sizeof...(A)> t; static constexpr int BEFORE = N; };
+template<int N, class P> struct Given<N, const P&> { typedef P t; static constexpr int BEFORE = N; };
+template<int N, class... A> struct Given<N, REAL, A...> {
+  typedef rs::arr<REAL, 1 + sizeof...(A)> t;
+  static constexpr int BEFORE = N;
+};
+template<int N, class... A> struct Given<N, const Place&, A...> : Given<N + 1, A...> {};
+template<int N> struct Given<N, const Place&> : Given<N + 1> {};
+template<int N, class S, class... A> struct Given<N, S, A...> : Given<N + 1, A...> {};
 
 template<int... I> struct Indices {};
 template<int N, int... I> struct IndicesTo : IndicesTo<N - 1, N - 1, I...> {};
 template<int... I> struct IndicesTo<0, I...> { typedef Indices<I...> t; };
 
-// The place of a cell.
-template<class P> RS_FN Place place(const P& p, int row, int cell) {
-  const int* index = p.index + (rs::i64)row * 4;
-  return ::nestar_kernels::mesh::block::cell_place<REAL>(p.geometry, rs::arr<int, 3>{{index[0], index[1], index[2]}}, cell);
+// The first field with G layers around a patch, `[component][N][N][N]`, in shared memory or in `blocks`; ends with a barrier.
+template<int G, bool IN_SHARED> RS_FN const REAL* surroundings(const Input& p, int row) {
+  if constexpr (G == 0) {
+    return nullptr;
+  } else {
+    constexpr int N = PATCH + 2 * G;
+    REAL* block;
+    // known when compiled: generic addresses cost speed
+    if constexpr (IN_SHARED) block = launch::shared<REAL>();
+    else block = p.blocks + (rs::i64)launch::block() * (mesh::COMPONENTS * N * N * N);
+    launch::barrier();
+    mesh::gather<G>(block, p.view, row, mesh::Store<N>());
+    return block;
+  }
 }
 
 // A function of one cell with its types.
 template<auto F> struct Function;
 template<class T, class S, class... A, T (*F)(S, A...)> struct Function<F> {
+  static constexpr int REACH = First<S>::REACH;
   typedef T Result;
-  typedef typename Given<A...>::t P;
-  typedef ::nestar_kernels::mesh::parameters::Cells<REAL, P> Parameters;
-  template<int... I> static RS_MEMBER T call(const S& state, const Place& at, const P& given, Indices<I...>) {
-    return F(state, Argument<A>::of(at, given, I - BEFORE<A...>)...);
+  typedef Given<0, A...> Rest;
+  typedef ::nestar_kernels::mesh::parameters::Cells<REAL, typename Rest::t> Parameters;
+  template<int... I> static RS_MEMBER T call(const Cell& at, const typename Rest::t& given, Indices<I...>) {
+    return F(First<S>::of(at), Argument<A>::of(at, given, I - Rest::BEFORE)...);
   }
-  static RS_MEMBER T at(const Parameters& p, int row, int cell) {
-    return call(States<S>::of(p.input, row, cell), place(p.input, row, cell), p.given, typename IndicesTo<(int)sizeof...(A)>::t());
+  static RS_MEMBER T at(const Parameters& p, const REAL* around, int row, int cell) {
+    return call(Cell{p.input, around, row, cell}, p.given, typename IndicesTo<(int)sizeof...(A)>::t());
   }
 };
 
 }  // namespace cells
+
+// Every row of the launch that the block looks after, number n.
+#define EACH_ROW(n, input) for (int n = launch::block(); n < (input).count; n += launch::blocks())

@@ -37,12 +37,14 @@ pub const PATCHES_PER_BLOCK: usize = 256;
 /// Values that a block of `mesh_commit` works on.
 pub const COMMIT_PER_BLOCK: usize = 4096;
 
-/// The function of a cell that kernels call.
+/// The function of a cell that kernels call; whether blocks with ghost cells stand in shared memory.
 #[must_use]
-pub fn function_text(item: &Item) -> String {
+pub fn function_text(item: &Item, in_shared: bool) -> String {
     format!(
-        "namespace cells {{ typedef Function<&::{}<field::REAL>> F; }}
-",
+        "namespace cells {{\n\
+         typedef Function<&::{}<field::REAL>> F;\n\
+         RS_FN const REAL* around(const Input& p, int row) {{ return surroundings<F::REACH, {in_shared}>(p, row); }}\n\
+         }}\n",
         item.path()
     )
 }

@@ -56,6 +56,9 @@ impl<R: Real> GatherScratch<R> {
     }
 }
 
+/// Most ghost layers of a block.
+pub const MOST_GHOSTS: usize = 4;
+
 /// A block to fill: `[component][n][n][n]` with `n = 8 + 2*ghosts`, components `stride` values apart.
 pub struct Target<'a, R> {
     /// The values.
@@ -64,7 +67,7 @@ pub struct Target<'a, R> {
     pub stride: usize,
     /// Number of components.
     pub components: usize,
-    /// Ghost layers, 0 to 4.
+    /// Ghost layers, 0 to [`MOST_GHOSTS`].
     pub ghosts: usize,
 }
 

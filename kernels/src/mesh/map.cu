@@ -1,13 +1,31 @@
-// Maps: the first field takes the function's result.
+// Maps: a field takes the function's results.
 
+// Results go to `out`; cells of the other colour keep their state of the first field.
 KERNEL(cells_map, cells::F::Parameters) {
   using namespace cells;
-  const int row = p.input.rows[launch::block()];
-  REAL* own = p.input.fields[0] + (rs::i64)row * (p.input.components[0] * CELLS);
-  EACH(cell, CELLS) {
-    const F::Result result = F::at(p, row, cell);
-    const REAL* member = (const REAL*)&result;
-    RS_UNROLL for (int c = 0; c < (int)(sizeof(result) / sizeof(REAL)); ++c) own[c * CELLS + cell] = member[c];
+  constexpr int COUNT = sizeof(F::Result) / sizeof(REAL);
+  EACH_ROW(n, p.input) {
+    const int row = p.input.rows[n];
+    const REAL* block = around(p.input, row);
+    REAL* out = p.input.out + (rs::i64)row * (p.input.out_components * CELLS);
+    EACH(cell, CELLS) {
+      const int colour = (cell ^ cell >> 3 ^ cell >> 6) & 1;
+      F::Result result;
+      if (p.input.colour < 0 || p.input.colour == colour) result = F::at(p, block, row, cell);
+      else result = state_of<F::Result>(p.input, 0, row, cell);
+      const REAL* member = (const REAL*)&result;
+      RS_UNROLL for (int c = 0; c < COUNT; ++c) out[c * CELLS + cell] = member[c];
+    }
+    if (launch::thread() == 0) p.input.stale[row] = 1;
   }
-  if (launch::thread() == 0) p.input.stale[row] = 1;
+}
+
+// The first field takes the results that stand at `out`.
+KERNEL(cells_take, cells::F::Parameters) {
+  using namespace cells;
+  EACH_ROW(n, p.input) {
+    const int row = p.input.rows[n];
+    const rs::i64 first = (rs::i64)row * (p.input.out_components * CELLS);
+    EACH(value, (int)(sizeof(F::Result) / sizeof(REAL)) * CELLS) p.input.fields[0][first + value] = p.input.out[first + value];
+  }
 }

@@ -268,19 +268,31 @@ pub struct CellInput<R> {
     pub fields: [Address<R>; 4],
     /// Components of each.
     pub components: [i32; 4],
-    /// The level's rows, one a block.
+    /// Gathers of the first field.
+    pub view: View<R>,
+    /// A block with ghost cells for each block of the launch, where they do not fit into shared memory.
+    pub blocks: Address<R>,
+    /// Where a map's results go.
+    pub out: Address<R>,
+    /// Components of a row there.
+    pub out_components: i32,
+    /// The cells that are mapped, by the parity of the sum of their indices; -1: all.
+    pub colour: i32,
+    /// The level's rows.
     pub rows: Address<i32>,
+    /// How many there are.
+    pub count: i32,
     /// Index on the level in patches, and the level, `[row][4]`.
     pub index: Address<i32>,
     /// First children, `[row]`.
     pub first_child: Address<i32>,
-    /// Of the first field, `[row]`: set where a row changes.
+    /// Of the field that a map changes, `[row]`: set where a row changes.
     pub stale: Address<u8>,
     /// The largest key of a value, which begins as 0.
     pub largest: Address<u64>,
-    /// Sum of each patch, `[block]`.
+    /// Sum of each patch, `[count]`.
     pub sums: Address<f64>,
-    /// The patches around each that want something, `[block]`.
+    /// The patches around each that want something, `[count]`.
     pub sectors: Address<u32>,
     /// What the places of cells are made of.
     pub geometry: LevelGeometry,

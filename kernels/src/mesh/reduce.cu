@@ -3,11 +3,14 @@
 // The largest value, as `order_key` orders them.
 KERNEL(cells_largest, cells::F::Parameters) {
   using namespace cells;
-  const int row = p.input.rows[launch::block()];
   rs::u64 largest = 0;
-  EACH(cell, CELLS) {
-    const double value = (double)F::at(p, row, cell);
-    largest = rs::max(largest, ::nestar_kernels::mesh::order::order_key(p.input.negate ? -value : value));
+  EACH_ROW(n, p.input) {
+    const int row = p.input.rows[n];
+    const REAL* block = around(p.input, row);
+    EACH(cell, CELLS) {
+      const double value = (double)F::at(p, block, row, cell);
+      largest = rs::max(largest, ::nestar_kernels::mesh::order::order_key(p.input.negate ? -value : value));
+    }
   }
   launch::atomic_max(p.input.largest, largest);
 }
@@ -16,15 +19,18 @@ KERNEL(cells_largest, cells::F::Parameters) {
 KERNEL(cells_sum, cells::F::Parameters) {
   using namespace cells;
   SHARED double lanes[8];
-  const int row = p.input.rows[launch::block()];
-  const bool leaf = p.input.first_child[row] == mesh::LEAF;
-  EACH(lane, 8) {
-    double sum = 0.0;
-    for (int line = 0; line < CELLS / 8 && leaf; ++line) sum += (double)F::at(p, row, 8 * line + lane);
-    lanes[lane] = sum;
+  EACH_ROW(n, p.input) {
+    const int row = p.input.rows[n];
+    const bool leaf = p.input.first_child[row] == mesh::LEAF;
+    const REAL* block = leaf ? around(p.input, row) : nullptr;
+    EACH(lane, 8) {
+      double sum = 0.0;
+      for (int line = 0; line < CELLS / 8 && leaf; ++line) sum += (double)F::at(p, block, row, 8 * line + lane);
+      lanes[lane] = sum;
+    }
+    launch::barrier();
+    EACH(once, 1) p.input.sums[n] = ::nestar_kernels::mesh::order::sum_of_lanes(
+        rs::arr<double, 8>{{lanes[0], lanes[1], lanes[2], lanes[3], lanes[4], lanes[5], lanes[6], lanes[7]}});
+    launch::barrier();
   }
-  launch::barrier();
-  EACH(once, 1) p.input.sums[launch::block()] = ::nestar_kernels::mesh::order::sum_of_lanes(
-      rs::arr<double, 8>{{lanes[0], lanes[1], lanes[2], lanes[3], lanes[4], lanes[5], lanes[6], lanes[7]}});
-  launch::barrier();
 }

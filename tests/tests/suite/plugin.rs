@@ -76,10 +76,9 @@ impl Plugin for Cooling {
 fn end(stepper: &mut Stepper) -> (State, Vec<u64>, Vec<&'static str>) {
     let step = |_| stepper.try_step().unwrap_or_else(|e| panic!("{e}")).limiter;
     let limiters = (0..3).map(step).collect();
-    let columns = stepper.0.with(|sim| {
-        let columns = sim.world.resource::<Columns>().values(&sim.world);
-        columns.unwrap_or_else(|e| panic!("{e}"))
-    });
+    let columns = stepper
+        .0
+        .with(|sim| Columns::values(&mut sim.world).unwrap_or_else(|e| panic!("{e}")));
     let columns = columns.into_iter().map(f64::to_bits).collect();
     (stepper.state(), columns, limiters)
 }

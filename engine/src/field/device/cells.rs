@@ -1,44 +1,73 @@
 //! Functions of one cell on the device.
 
 use super::{DevicePool, shape};
-use crate::device::{Buffer, DeviceError, Kernel};
-use crate::field::cells::{CellMap, CellMark, CellSource, CellValue, LevelView};
+use crate::device::{Buffer, DeviceError, Kernel, Shape};
+use crate::field::cells::{CellMap, CellMark, CellSource, CellValue, Job};
 use crate::field::{Field, Pool, Precision, Storage};
-use nestar_device::{Address, CellFn, Item, Number, Precise};
-use nestar_kernels::CELLS;
+use nestar_device::{Address, Around, CellFn, Number, Precise};
 use nestar_kernels::criteria::device::SECTORS;
 use nestar_kernels::mesh::device::{CELL_FUNCTIONS, MAP, MARK, REDUCE, function_text};
 use nestar_kernels::mesh::parameters::{CellInput, Cells};
+use nestar_kernels::{CELLS, PATCH};
 use std::sync::PoisonError;
 
 /// Threads of a block.
 const THREADS: u32 = 128;
 
-/// A kernel for functions of a cell: its name and its text.
-type Skeleton = (&'static str, &'static str);
+/// Kernels for functions of a cell: their text and their names.
+type Skeleton = (&'static str, &'static [&'static str]);
 
-const MAPS: Skeleton = ("cells_map", MAP);
-const LARGEST: Skeleton = ("cells_largest", REDUCE);
-const SUMS: Skeleton = ("cells_sum", REDUCE);
-const MARKS: Skeleton = ("cells_mark", MARK);
+const MAPS: Skeleton = (MAP, &["cells_map", "cells_take"]);
+const REDUCTIONS: Skeleton = (REDUCE, &["cells_largest", "cells_sum"]);
+const MARKS: Skeleton = (MARK, &["cells_mark"]);
+
+/// Bytes of shared memory that the skeletons declare themselves, at most.
+const DECLARED: usize = 1024;
+/// Blocks on a multiprocessor where a block gathers into global memory.
+const GATHERING: usize = 4;
 
 impl DevicePool {
-    /// The kernel of a skeleton for a function, compiled at its first use.
-    fn cell_kernel(&self, item: &'static Item, skeleton: Skeleton) -> Result<Kernel, DeviceError> {
-        let (name, text) = skeleton;
-        let key = (name, item.path());
-        let mut known = self
-            .functions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernel) = known.get(&key) {
+    /// Kernel `n` of a skeleton for a function, compiled at its first use.
+    fn cell_kernel<M: CellFn>(
+        &self,
+        (text, names): Skeleton,
+        n: usize,
+    ) -> Result<Kernel, DeviceError> {
+        let known = self.functions.lock();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = known.get(&(names[n], M::ITEM.path())) {
             return Ok(kernel.clone());
         }
-        let texts = [CELL_FUNCTIONS, SECTORS, &function_text(item), text];
-        let source = self.program(&[item], &texts);
-        let kernel = self.device.compile("cells", &source)?.kernel(name)?;
-        known.insert(key, kernel.clone());
-        Ok(kernel)
+        let function = function_text(M::ITEM, self.gathers_in_shared::<M>());
+        let texts = [CELL_FUNCTIONS, SECTORS, &function, text];
+        let module = self
+            .device
+            .compile("cells", &self.program(&[M::ITEM, Around], &texts))?;
+        for &name in names {
+            known.insert((name, M::ITEM.path()), module.kernel(name)?);
+        }
+        Ok(known[&(names[n], M::ITEM.path())].clone())
+    }
+
+    /// Bytes of a block with ghost cells as the function reads it.
+    fn block_bytes<M: CellFn>(&self) -> usize {
+        let cells = (PATCH + 2 * M::REACH).pow(3);
+        let bytes = self.components * cells * self.value_bytes();
+        if M::REACH > 0 { bytes } else { 0 }
+    }
+
+    fn gathers_in_shared<M: CellFn>(&self) -> bool {
+        let room = self.device.limits().shared_per_block as usize;
+        self.block_bytes::<M>() + DECLARED <= room
+    }
+
+    /// Blocks of a launch over so many rows, and how many words each needs to gather.
+    fn blocks<M: CellFn>(&self, rows: usize) -> (usize, usize) {
+        if self.gathers_in_shared::<M>() {
+            return (rows, 0);
+        }
+        let most = GATHERING * self.device.limits().multiprocessors as usize;
+        (rows.min(most), self.block_bytes::<M>().div_ceil(8))
     }
 
     /// Memory of so many words, of which the first is 0.
@@ -61,59 +90,63 @@ impl DevicePool {
     }
 }
 
-/// What a launch is told beside the function's own parameters.
+/// What a launch is told beside the job.
 #[derive(Clone, Copy, Default)]
 struct Order {
     negate: bool,
     buffer: i32,
-    /// Address of words: the largest key; then sums or sectors.
+    /// Address of words: the largest key; then sums or sectors; then blocks.
     words: u64,
+    /// Of a map: where the results go, their rows' components, and the bytes that mark changes.
+    out: u64,
+    out_components: i32,
+    stale: u64,
 }
 
 impl<F: Field> Pool<F> {
-    /// Launches a skeleton over the rows of a level.
+    /// Launches kernel `n` of a skeleton over the rows of a level.
     fn launch_cells<M: CellFn>(
         &self,
         skeleton: Skeleton,
-        level: &LevelView,
-        others: &[&dyn CellSource],
+        n: usize,
+        job: &Job<M>,
         order: Order,
-        given: &M::Parameters,
     ) -> Result<(), DeviceError> {
-        let device = self.device();
-        let kernel = device.cell_kernel(M::ITEM, skeleton)?;
-        let count = level.rows().len();
-        kernel.works_on(count * CELLS, count * device.row_bytes());
-        let input = self.cell_input(level, others, order);
-        let shape = shape(count, THREADS);
-        match device.precision() {
+        let pool = self.device();
+        let kernel = pool.cell_kernel::<M>(skeleton, n)?;
+        let count = job.level.rows().len();
+        kernel.works_on(count * CELLS, count * pool.row_bytes());
+        let (blocks, words) = pool.blocks::<M>(count);
+        let in_shared = if words > 0 {
+            0
+        } else {
+            pool.block_bytes::<M>()
+        };
+        let shape = Shape {
+            shared: in_shared as u32,
+            ..shape(blocks, THREADS)
+        };
+        let input = self.cell_input(job, order);
+        match pool.precision() {
             Precision::Single => {
-                let given = given.precise::<f32>();
-                device
-                    .device
-                    .launch(&kernel, shape, &Cells { input, given })
+                let given = job.given.precise::<f32>();
+                pool.device.launch(&kernel, shape, &Cells { input, given })
             }
             Precision::Double => {
-                let given = given.precise::<f64>();
-                device
-                    .device
-                    .launch(&kernel, shape, &Cells { input, given })
+                let given = job.given.precise::<f64>();
+                pool.device.launch(&kernel, shape, &Cells { input, given })
             }
         }
     }
 
-    fn cell_input(
-        &self,
-        level: &LevelView,
-        others: &[&dyn CellSource],
-        order: Order,
-    ) -> CellInput<Number> {
+    fn cell_input<M: CellFn>(&self, job: &Job<M>, order: Order) -> CellInput<Number> {
+        let level = &job.level;
         let Some(tables) = level.tables else {
             panic!("a pool on a device needs its topology there");
         };
         let number = level.clock.level;
         let (mut fields, mut components) = ([Address::NONE; 4], [0; 4]);
-        let all = std::iter::once(self as &dyn CellSource).chain(others.iter().copied());
+        let all = std::iter::once(self as &dyn CellSource).chain(job.others.iter().copied());
         for (n, source) in all.enumerate() {
             let Storage::Device(pool) = source.values() else {
                 panic!("all fields of a function live on the device");
@@ -121,13 +154,20 @@ impl<F: Field> Pool<F> {
             fields[n] = pool.bank(source.present_bank(number)).into();
             components[n] = source.count() as i32;
         }
+        let count = level.rows().len();
         CellInput {
             fields,
             components,
+            view: self.view(tables, level.topology, number),
+            blocks: (order.words + 8 * (1 + count as u64)).into(),
+            out: order.out.into(),
+            out_components: order.out_components,
+            colour: job.colour.map_or(-1, |colour| colour as i32),
             rows: tables.rows(number).into(),
+            count: count as i32,
             index: tables.index().into(),
             first_child: tables.first_child().into(),
-            stale: self.device().stale().into(),
+            stale: order.stale.into(),
             largest: order.words.into(),
             sums: (order.words + 8).into(),
             sectors: (order.words + 8).into(),
@@ -137,72 +177,118 @@ impl<F: Field> Pool<F> {
         }
     }
 
+    /// As `map_cells`; results of a function of a cell's surroundings wait beside the bank until all are made.
     pub(in crate::field) fn map_on_device<M: CellMap>(
-        &mut self,
-        level: &LevelView,
-        others: &[&dyn CellSource],
-        given: &M::Parameters,
+        &self,
+        job: &Job<M>,
     ) -> Result<(), DeviceError> {
-        self.launch_cells::<M>(MAPS, level, others, Order::default(), given)
+        let pool = self.device();
+        let waits = M::REACH > 0;
+        let out = if waits {
+            pool.results.address()
+        } else {
+            pool.bank(self.current(job.level.clock.level))
+        };
+        self.map_to(self, job, out)?;
+        if !waits {
+            return Ok(());
+        }
+        let order = Order {
+            out,
+            out_components: pool.components() as i32,
+            ..Order::default()
+        };
+        self.launch_cells(MAPS, 1, job, order)
+    }
+
+    /// As `map_of`.
+    pub(in crate::field) fn map_of_on_device<M: CellMap, G: Field>(
+        &self,
+        source: &Pool<G>,
+        job: &Job<M>,
+    ) -> Result<(), DeviceError> {
+        let bank = self.device().bank(self.current(job.level.clock.level));
+        self.map_to(source, job, bank)
+    }
+
+    /// The results of a function whose first field is `source` go to rows of this field that stand at `out`.
+    fn map_to<M: CellMap, G: Field>(
+        &self,
+        source: &Pool<G>,
+        job: &Job<M>,
+        out: u64,
+    ) -> Result<(), DeviceError> {
+        let (pool, rows) = (source.device(), job.level.rows().len());
+        let (blocks, each) = pool.blocks::<M>(rows);
+        let words = (each > 0)
+            .then(|| pool.words(1 + rows + blocks * each))
+            .transpose()?;
+        let order = Order {
+            words: words.as_ref().map_or(0, Buffer::address),
+            out,
+            out_components: self.components() as i32,
+            stale: self.device().stale(),
+            ..Order::default()
+        };
+        source.launch_cells(MAPS, 0, job, order)?;
+        words.into_iter().for_each(|words| pool.give_back(words));
+        Ok(())
     }
 
     pub(in crate::field) fn largest_on_device<M: CellValue>(
         &self,
-        level: &LevelView,
+        job: &Job<M>,
         negate: bool,
-        given: &M::Parameters,
     ) -> Result<u64, DeviceError> {
         let order = Order {
             negate,
             ..Order::default()
         };
-        let found = self.found::<M, u64>(LARGEST, level, order, given, 0, 1)?;
+        let found = self.found::<M, u64>((REDUCTIONS, 0), job, order, 0, 1)?;
         Ok(found.first().copied().unwrap_or(0))
     }
 
     pub(in crate::field) fn sums_on_device<M: CellValue>(
         &self,
-        level: &LevelView,
-        given: &M::Parameters,
+        job: &Job<M>,
     ) -> Result<Vec<f64>, DeviceError> {
-        let count = level.rows().len();
-        self.found::<M, f64>(SUMS, level, Order::default(), given, 1, count)
+        let count = job.level.rows().len();
+        self.found::<M, f64>((REDUCTIONS, 1), job, Order::default(), 1, count)
     }
 
     pub(in crate::field) fn sectors_on_device<M: CellMark>(
         &self,
-        level: &LevelView,
+        job: &Job<M>,
         buffer: usize,
-        given: &M::Parameters,
     ) -> Result<Vec<u32>, DeviceError> {
         let order = Order {
             buffer: buffer as i32,
             ..Order::default()
         };
-        let count = level.rows().len();
-        self.found::<M, u32>(MARKS, level, order, given, 1, count)
+        let count = job.level.rows().len();
+        self.found::<M, u32>((MARKS, 0), job, order, 1, count)
     }
 
-    /// Launches a skeleton and fetches the `count` values that it leaves from word `first` on.
+    /// Launches a kernel of a skeleton and fetches the `count` values that it leaves from word `first` on.
     fn found<M: CellFn, T: bytemuck::Pod>(
         &self,
-        skeleton: Skeleton,
-        level: &LevelView,
+        (skeleton, n): (Skeleton, usize),
+        job: &Job<M>,
         order: Order,
-        given: &M::Parameters,
         first: usize,
         count: usize,
     ) -> Result<Vec<T>, DeviceError> {
-        let device = self.device();
-        let words = device.words(1 + level.rows().len())?;
+        let (pool, rows) = (self.device(), job.level.rows().len());
+        let (blocks, each) = pool.blocks::<M>(rows);
+        let words = pool.words(1 + rows + blocks * each)?;
         let order = Order {
             words: words.address(),
             ..order
         };
-        self.launch_cells::<M>(skeleton, level, &[], order, given)?;
+        self.launch_cells(skeleton, n, job, order)?;
         let mut found = vec![0u64; (count * size_of::<T>()).div_ceil(8)];
-        device.device.download(&words, first, &mut found)?;
-        device.give_back(words);
+        pool.device.download(&words, first, &mut found)?;
+        pool.give_back(words);
         Ok(bytemuck::cast_slice(&found)[..count].to_vec())
     }
 }

@@ -96,7 +96,9 @@ pub struct DevicePool {
     kernels: Kernels,
     /// Kernels for functions of a cell, by their name and the function's path.
     functions: Mutex<BTreeMap<(&'static str, String), Kernel>>,
-    /// Working space of reductions and marks.
+    /// Results of maps that read the states around cells, row by row; made at the first use.
+    results: Growable<u8>,
+    /// Working space of reductions, marks and gathers.
     words: Mutex<Option<Buffer<u64>>>,
     staging: Mutex<Option<Staging>>,
     /// Working space of the totals, kept since memory is long in coming.
@@ -141,6 +143,7 @@ impl DevicePool {
                 .transpose()?,
             kernels: Kernels::of(&module)?,
             functions: Mutex::new(BTreeMap::new()),
+            results: device.growable(most_rows * row_bytes)?,
             words: Mutex::new(None),
             staging: Mutex::new(None),
             sums: Mutex::new(None),
@@ -225,7 +228,12 @@ impl DevicePool {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let banks: usize = self.banks.iter().map(Growable::bytes).sum();
-        banks + self.stale.bytes() + self.register_bytes()
+        banks + self.results.bytes() + self.stale.bytes() + self.register_bytes()
+    }
+
+    /// Makes room for the results of maps in `rows` rows.
+    pub(super) fn provide_results(&mut self, rows: usize) -> Result<(), DeviceError> {
+        self.results.grow(rows * self.row_bytes())
     }
 
     /// Grows to `rows` rows.

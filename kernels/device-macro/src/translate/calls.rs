@@ -10,6 +10,11 @@ const VARIANTS: &[&str] = &["Some", "Ok", "Err"];
 impl Translator {
     pub(super) fn method_call(&mut self, m: &ExprMethodCall) -> Code {
         let name = m.method.to_string();
+        if name == "at" {
+            let (receiver, arguments) =
+                (self.expr(&m.receiver, false), self.expr_list(m.args.iter()));
+            return receiver.t(".at(").c(arguments).t(")");
+        }
         let Some(method) = METHODS.iter().find(|known| known.name == name) else {
             let why = if TRANSCENDENTAL.contains(&name.as_str()) {
                 format!(

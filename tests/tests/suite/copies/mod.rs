@@ -1,13 +1,11 @@
 //! Copies of other ranks' patches in the hands of a user's own physics: always up to date, or a fault.
 
 mod potential;
-mod stencil;
 
 use crate::device_runs::emulation;
 use nestar::device_runtime::{Address, Number};
 use nestar::engine::device::Shape;
 use nestar::engine::field::device::DeviceTopology;
-use nestar::engine::field::{Element, Precision};
 use nestar::engine::ranks::Ranks;
 use nestar::prelude::*;
 use nestar_tests::decks::{BLAST, deck};
@@ -15,7 +13,6 @@ use nestar_tests::ranks::{joined, on_ranks_of};
 use nestar_tests::runs::{digests, quietly_into};
 use nestar_tests::{Scratch, State, Stepper, build};
 use potential::{Gravity, Potential};
-use stencil::{block, cells};
 
 const STEPS: usize = 4;
 
@@ -40,14 +37,14 @@ fn same_on_ranks<P: Plugin + Send>(plugin: impl Fn() -> P + Sync, settings: &[&s
 #[test]
 fn sweeps_of_an_own_field_are_the_same_on_ranks_and_devices() {
     for precision in ["run.precision=double", "run.precision=single"] {
-        let gravity = || Gravity { sweeps: 4 };
+        let gravity = || Gravity { sweeps: 2 };
         let cpu = same_on_ranks(gravity, &[precision, "run.device=cpu"]);
         assert!(cpu.counts()[2] > 0, "the case has no levels");
         if emulation() {
             let device = same_on_ranks(gravity, &[precision, "run.device=emulated"]);
             assert_eq!(cpu.difference(&device), None, "{precision}");
         }
-        let fewer = build(BLAST, &[precision]).add(Gravity { sweeps: 3 });
+        let fewer = build(BLAST, &[precision]).add(Gravity { sweeps: 1 });
         let fewer = Stepper::of(fewer.unwrap_or_else(|e| panic!("{e}")));
         let fewer = { fewer }.steps(STEPS).state();
         assert!(cpu.difference(&fewer).is_some(), "the sweeps do nothing");
@@ -59,7 +56,7 @@ fn an_own_field_goes_on_after_a_restart() {
     let run = |scratch: &Scratch, steps: usize, resume: bool| {
         let steps = format!("time.max_steps={steps}");
         let settings = ["output.final=true", "output.steps=2", &steps];
-        let sim = build(BLAST, &settings).add(Gravity { sweeps: 4 });
+        let sim = build(BLAST, &settings).add(Gravity { sweeps: 2 });
         let run = sim.and_then(|mut sim| sim.run_with(quietly_into(&scratch.run(), resume)));
         run.unwrap_or_else(|e| panic!("{e}"));
         digests(&scratch.run())
@@ -76,30 +73,26 @@ fn an_own_field_goes_on_after_a_restart() {
 /// Spreads the scalar after the step of the gas, from neighbour to neighbour.
 struct Spread;
 
-fn spread(mut gas: Write<Gas, 1>) -> Result<(), Error> {
-    match gas.precision() {
-        Precision::Single => spread_in::<f32>(&mut gas),
-        Precision::Double => spread_in::<f64>(&mut gas),
-    }
+/// Gas with the scalar of the deck.
+#[device]
+#[derive(Clone, Copy)]
+struct Dyed<R: Real> {
+    gas: Conserved<R>,
+    dye: R,
 }
 
-fn spread_in<R: Element>(gas: &mut Write<Gas, 1>) -> Result<(), Error> {
-    let view = gas.get(1)?;
-    let mut values = Vec::new();
-    let mut scratch = nestar::kernels::mesh::GatherScratch::new(view.components());
-    for &row in view.rows() {
-        let block = block::<R, Gas>(&view, row, &mut scratch);
-        values.extend_from_slice(&view.row::<R>(row)[..5 * 512]);
-        values.extend(cells().map(|at| {
-            let u = |x: usize, y: usize, z: usize| block[5000 + (z * 10 + y) * 10 + x];
-            let [i, j, k] = at.map(|i| i + 1);
-            let sum = (u(i - 1, j, k) + u(i + 1, j, k)) + (u(i, j - 1, k) + u(i, j + 1, k));
-            let sum = sum + (u(i, j, k - 1) + u(i, j, k + 1));
-            u(i, j, k) + (sum - u(i, j, k) * R::lit(6.0)) * R::lit(0.0625)
-        }));
-    }
-    let rows = view.rows().to_vec();
-    Ok(gas.store(&rows, &values)?)
+#[device]
+fn diffuse<R: Real>(u: &Around<R, Dyed<R>>) -> Dyed<R> {
+    let mut v = u.at(0, 0, 0);
+    let across =
+        (u.at(-1, 0, 0).dye + u.at(1, 0, 0).dye) + (u.at(0, -1, 0).dye + u.at(0, 1, 0).dye);
+    let sum = across + (u.at(0, 0, -1).dye + u.at(0, 0, 1).dye);
+    v.dye = v.dye + (sum - v.dye * 6.0) * 0.0625;
+    v
+}
+
+fn spread(rows: LevelRows, mut gas: Write<Gas, 1>) {
+    gas.map_cells::<diffuse>(&rows, &[]);
 }
 
 impl Plugin for Spread {
@@ -110,9 +103,18 @@ impl Plugin for Spread {
 }
 
 #[test]
-fn a_stencil_on_the_gas_after_its_step_is_the_same_on_ranks() {
+fn a_stencil_on_the_gas_after_its_step_is_the_same_on_ranks_and_devices() {
     for precision in ["run.precision=double", "run.precision=single"] {
-        same_on_ranks(|| Spread, &[precision]);
+        let cpu = same_on_ranks(|| Spread, &[precision, "run.device=cpu"]);
+        if emulation() {
+            let device = same_on_ranks(|| Spread, &[precision, "run.device=emulated"]);
+            assert_eq!(cpu.difference(&device), None, "{precision}");
+        }
+        let without = Stepper::of(build(BLAST, &[precision])).steps(STEPS).state();
+        assert!(
+            cpu.difference(&without).is_some(),
+            "the stencil does nothing"
+        );
     }
 }
 

@@ -271,16 +271,14 @@ fn functions_of_cells<R: Element>(case: &Case, device: &Device) {
                 found.smallest.push(smallest.to_bits());
             };
             sim.world.run_system_once(run).expect("the system runs");
-            let mut columns = sim.world.resource_mut::<Columns>();
             for reduce in [Reduce::Integral, Reduce::Largest] {
-                columns.add::<Fluid, energy_of_dye>("dye", reduce, [0.3]);
+                Columns::add::<Fluid, energy_of_dye>(&mut sim.world, "dye", reduce, [0.3]);
             }
         });
         twins.same::<R>(level, "reacted");
     }
-    let found = twins.sims.each_ref().map(|sim| {
-        let columns = sim.world.resource::<Columns>().values(&sim.world);
-        let columns = columns.unwrap_or_else(|e| panic!("{e}"));
+    let found = twins.sims.each_mut().map(|sim| {
+        let columns = Columns::values(&mut sim.world).unwrap_or_else(|e| panic!("{e}"));
         let found = sim.world.resource::<Found>();
         let bits = columns.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
         (found.smallest.clone(), found.sectors.clone(), bits)

@@ -1,0 +1,174 @@
+//! Maps: a field takes the results of a function of its cells, or of another field's.
+
+use super::cells::{CellMap, CellSource, Job, LevelRows, Reader};
+use super::pool::{Element, Field, Pool, Storage, TypedPool};
+use crate::device::DeviceError;
+use crate::with_storage;
+use nestar_device::{CellFn, CellState};
+use nestar_kernels::CELLS;
+use nestar_kernels::mesh::Rows;
+use rayon::prelude::*;
+
+impl<F: Field> Pool<F> {
+    /// Every cell of the level at hand, covered ones included, takes the result of `M` there, where the pool lives; all results are
+    /// made of the states before. What goes wrong stops the run after the schedule. All ranks call it, also without rows. The
+    /// copies that a function of a cell's surroundings reads must be up to date.
+    ///
+    /// # Panics
+    /// If the function reads or gives more components than the field has.
+    pub fn map_cells<M: CellMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
+        self.map_with::<M>(rows, &[], parameters);
+    }
+
+    /// As [`Pool::map_cells`] for a function that reads the present states of other fields too.
+    ///
+    /// # Panics
+    /// As [`Pool::map_cells`]; if a field lives elsewhere or has the other precision.
+    pub fn map_with<M: CellMap>(
+        &mut self,
+        rows: &LevelRows,
+        others: &[&dyn CellSource],
+        parameters: &M::Parameters,
+    ) {
+        let job = Job::<M> {
+            others,
+            ..Job::new(rows.view(), parameters)
+        };
+        self.map_own(rows, &job);
+    }
+
+    /// As [`Pool::map_with`] for the cells of which the sum of the indices has the parity `colour`.
+    pub(crate) fn map_colour<M: CellMap>(
+        &mut self,
+        rows: &LevelRows,
+        others: &[&dyn CellSource],
+        colour: usize,
+        parameters: &M::Parameters,
+    ) {
+        let job = Job::<M> {
+            others,
+            colour: Some(colour),
+            ..Job::new(rows.view(), parameters)
+        };
+        self.map_own(rows, &job);
+    }
+
+    /// As [`Pool::map_with`] for a function whose first field is `source`: its further fields are this one, then `others`.
+    ///
+    /// # Panics
+    /// As [`Pool::map_with`]; with more than two `others`.
+    pub fn map_of<M: CellMap, G: Field>(
+        &mut self,
+        rows: &LevelRows,
+        source: &Pool<G>,
+        others: &[&dyn CellSource],
+        parameters: &M::Parameters,
+    ) {
+        let (first, others) = (&*self as &dyn CellSource, others);
+        let all = match *others {
+            [] => [first; 3],
+            [a] => [first, a, a],
+            [a, b] => [first, a, b],
+            _ => panic!("{} reads too many fields", M::ITEM.name),
+        };
+        let job = Job::<M> {
+            others: &all[..=others.len()],
+            ..Job::new(rows.view(), parameters)
+        };
+        self.check_map::<M>(source, &job);
+        let mapped = match &self.storage {
+            Storage::Single(typed) => typed.map(source, &job, self.present(rows.level())),
+            Storage::Double(typed) => typed.map(source, &job, self.present(rows.level())),
+            Storage::Device(_) => self.map_of_on_device(source, &job),
+        };
+        rows.checked(mapped, ());
+        source.gathered::<M>(rows);
+        self.touch(rows.level(), rows.rows());
+    }
+
+    fn map_own<M: CellMap>(&mut self, rows: &LevelRows, job: &Job<M>) {
+        if M::REACH > 0 {
+            let capacity = job.level.topology.capacity();
+            let provided = with_storage!(&mut self.storage,
+                typed => { typed.results.grow(capacity); Ok(()) },
+                device => device.provide_results(capacity));
+            rows.checked(provided, ());
+        }
+        self.check_map::<M>(self, job);
+        let mapped = match &self.storage {
+            Storage::Single(typed) => self.map_rows(typed, job),
+            Storage::Double(typed) => self.map_rows(typed, job),
+            Storage::Device(_) => self.map_on_device(job),
+        };
+        rows.checked(mapped, ());
+        self.gathered::<M>(rows);
+        self.touch(rows.level(), rows.rows());
+    }
+
+    fn check_map<M: CellMap>(&self, first: &dyn CellSource, job: &Job<M>) {
+        job.check(first);
+        let (given, there) = (M::Result::<f64>::COMPONENTS, self.components());
+        assert!(
+            given[0] <= there && given[1] == 0,
+            "{} gives {given:?} components, `{}` has {there}",
+            M::ITEM.name,
+            F::NAME
+        );
+    }
+
+    fn map_rows<M: CellFn<Result<R>: CellState<R>>, R: Element>(
+        &self,
+        typed: &TypedPool<R>,
+        job: &Job<M>,
+    ) -> Result<(), DeviceError> {
+        let present = self.present::<R>(job.level.clock.level);
+        if M::REACH == 0 {
+            return typed.map(self, job, present);
+        }
+        // neighbours read the states before
+        let results = typed.results.rows();
+        typed.map(self, job, results)?;
+        let length = M::Result::<R>::COUNT * CELLS;
+        typed.fill(job.level.rows(), present, |row, _, values| {
+            values.extend_from_slice(&results.row(row)[..length]);
+        });
+        Ok(())
+    }
+}
+
+impl<R: Element> TypedPool<R> {
+    /// Sets the leading values of rows of `to` to the function's results.
+    fn map<F: Field, M: CellFn<Result<R>: CellState<R>>>(
+        &self,
+        first: &Pool<F>,
+        job: &Job<M>,
+        to: Rows<R>,
+    ) -> Result<(), DeviceError> {
+        let reader = Reader::<M, R>::new(first, job);
+        let (colour, length) = (job.colour, M::Result::<R>::COUNT * CELLS);
+        self.fill(job.level.rows(), to, |row, block, values| {
+            match colour {
+                Some(_) => values.extend_from_slice(reader.own(row, length)),
+                None => values.resize(length, R::lit(0.0)),
+            }
+            reader.each(row, block, |cell, result| {
+                result.write(&mut |_, c, value| values[c * CELLS + cell] = value, 0, 0);
+            });
+        });
+        Ok(())
+    }
+
+    /// Sets the leading values of distinct `rows` of `to` to those that `make` leaves in the second working space.
+    fn fill(&self, rows: &[u32], to: Rows<R>, make: impl Fn(u32, &mut Vec<R>, &mut Vec<R>) + Sync) {
+        rows.par_iter().for_each(|&row| {
+            let mut scratch = self.cell_scratch.get();
+            let [block, values] = &mut *scratch;
+            values.clear();
+            make(row, block, values);
+            // SAFETY: the rows are distinct, and what is made of this row of `to` has been read by now: only functions of
+            // cells alone write where they read.
+            let out = unsafe { to.row_mut(row) };
+            out[..values.len()].copy_from_slice(values);
+        });
+    }
+}

@@ -1,0 +1,119 @@
+//! Functions of cells on the fields that a system's signature names.
+
+use super::{Read, Write};
+use crate::field::{CellMap, CellMark, CellSource, CellValue, Field, LevelRows, Pool, Storage};
+use crate::ranks::OtherRanks;
+use crate::step::Error;
+use nestar_device::CellFn;
+
+macro_rules! source {
+    ($handle:ident) => {
+        impl<F: Field, const DEPTH: usize> CellSource for $handle<'_, '_, F, DEPTH> {
+            fn values(&self) -> &Storage {
+                self.pool.values()
+            }
+
+            fn present_bank(&self, level: usize) -> usize {
+                CellSource::present_bank(&*self.pool, level)
+            }
+
+            fn count(&self) -> usize {
+                self.pool.count()
+            }
+        }
+
+        impl<F: Field, const DEPTH: usize> $handle<'_, '_, F, DEPTH> {
+            /// The field, if the layers of copies that `M` reads are declared and up to date; else the run stops after the
+            /// schedule.
+            fn read_by<M: CellFn>(&self, rows: &LevelRows) -> Option<&Pool<F>> {
+                let view = self.get(M::REACH);
+                view.map_err(|error| rows.fail(error))
+                    .ok()
+                    .map(|view| view.pool)
+            }
+
+            /// As [`Pool::smallest`]. A system that reads around cells must declare as many layers of copies.
+            #[must_use]
+            pub fn smallest<M: CellValue>(
+                &self,
+                rows: &LevelRows,
+                parameters: &M::Parameters,
+            ) -> f64 {
+                let pool = self.read_by::<M>(rows);
+                pool.map_or(f64::NAN, |pool| pool.smallest::<M>(rows, parameters))
+            }
+
+            /// As [`Pool::marked`]. A system that reads around cells must declare as many layers of copies.
+            #[must_use]
+            pub fn marked<M: CellMark>(
+                &self,
+                rows: &LevelRows,
+                buffer: usize,
+                parameters: &M::Parameters,
+            ) -> Vec<u32> {
+                let pool = self.read_by::<M>(rows);
+                pool.map_or(Vec::new(), |pool| {
+                    pool.marked::<M>(rows, buffer, parameters)
+                })
+            }
+        }
+    };
+}
+source!(Read);
+source!(Write);
+
+impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
+    /// As [`Pool::map_cells`]. A system whose function reads around cells must declare as many layers of copies.
+    pub fn map_cells<M: CellMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
+        self.map_with::<M>(rows, &[], parameters);
+    }
+
+    /// As [`Pool::map_with`]; handles of other fields are sources too.
+    pub fn map_with<M: CellMap>(
+        &mut self,
+        rows: &LevelRows,
+        others: &[&dyn CellSource],
+        parameters: &M::Parameters,
+    ) {
+        if self.read_by::<M>(rows).is_some() {
+            self.pool.map_with::<M>(rows, others, parameters);
+        }
+    }
+
+    /// As [`Pool::map_of`]: `source`, which the function may read around cells, then this field and `others`.
+    pub fn map_of<M: CellMap, G: Field, const REACH: usize>(
+        &mut self,
+        rows: &LevelRows,
+        source: &Read<G, REACH>,
+        others: &[&dyn CellSource],
+        parameters: &M::Parameters,
+    ) {
+        if let Some(source) = source.read_by::<M>(rows) {
+            self.pool.map_of::<M, G>(rows, source, others, parameters);
+        }
+    }
+
+    /// So many red-black sweeps: first every cell of which the sum of the indices is even takes the result of `M`, then every
+    /// other cell, each time of the states that stand then. Copies are brought up to date in between where they are not.
+    ///
+    /// # Errors
+    /// As [`Write::refresh`].
+    ///
+    /// # Panics
+    /// As [`Pool::map_with`].
+    pub fn sweep<M: CellMap>(
+        &mut self,
+        rows: &LevelRows,
+        ranks: &mut OtherRanks,
+        sweeps: usize,
+        others: &[&dyn CellSource],
+        parameters: &M::Parameters,
+    ) -> Result<(), Error> {
+        for colour in [0, 1].repeat(sweeps) {
+            self.refresh(ranks)?;
+            self.get(M::REACH)?;
+            self.pool.map_colour::<M>(rows, others, colour, parameters);
+        }
+        Ok(())
+    }
+}
