@@ -23,7 +23,7 @@ pub struct FacePlan {
 /// The faces between `level` and the finer one that lie between two ranks.
 #[must_use]
 pub fn between_ranks(topology: &Topology, level: usize) -> FacePlan {
-    let outside = |&row: &u32| {
+    let outside = |row: u32| {
         (0..6).filter_map(move |face| {
             let d = face_direction(face);
             if topology.neighbours(row)[d] != COARSER {
@@ -34,7 +34,8 @@ pub fn between_ranks(topology: &Topology, level: usize) -> FacePlan {
             (!topology.is_owned(coarse)).then_some(sent)
         })
     };
-    let rows = topology.rows(level + 1).par_iter().with_min_len(1024);
+    let near = topology.near_others(level, topology.octets(level + 1), 0);
+    let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
     let sends = rows.flat_map_iter(outside).collect();
     let remote = remote_faces(topology, level);
     let receives = remote.map(|face| (topology.owner(face.0), face)).collect();
@@ -46,14 +47,10 @@ pub fn between_ranks(topology: &Topology, level: usize) -> FacePlan {
 
 /// The faces of others' fine patches that touch own leaf patches of `level`.
 pub fn remote_faces(topology: &Topology, level: usize) -> impl Iterator<Item = Face> {
-    let rows = if topology.is_shared() {
-        topology.rows(level)
-    } else {
-        &[]
-    };
-    let leaves = rows.par_iter().with_min_len(1024);
-    let leaves = leaves.filter(|&&row| topology.is_leaf(row));
-    let faces = leaves.flat_map_iter(|&row| (0..6).map(move |face| (row, face)));
+    let near = topology.near_others(level + 1, topology.octets(level), 2);
+    let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
+    let leaves = rows.filter(|&row| topology.is_leaf(row));
+    let faces = leaves.flat_map_iter(|row| (0..6).map(move |face| (row, face)));
     let touching = faces.flat_map_iter(|(row, face)| {
         let beyond = u32::try_from(topology.neighbours(row)[face_direction(face)]).ok();
         let first = beyond.and_then(|beyond| topology.first_child(beyond));

@@ -7,6 +7,7 @@ use nestar_kernels::mesh::{MISSING, OUTSIDE};
 use rayon::prelude::*;
 use shared::{LEAF, Sharing};
 
+mod border;
 mod links;
 pub mod shared;
 

@@ -354,22 +354,25 @@ fn answer(
 /// Who sends whom the averages of the children of `level`'s patches.
 fn averages(topology: &Topology, level: usize) -> Plan {
     let mut plan = Plan::default();
-    for octet in topology
-        .octets(level + 1)
-        .iter()
-        .filter(|octet| octet.owned != 0)
-    {
-        if let Some(parent) = topology.parent(octet.first)
-            && !topology.is_owned(parent)
-        {
-            plan.send(topology.owner(parent), parent);
-        }
+    let near = topology.near_others(level, topology.octets(level + 1), 0);
+    let parents = near.filter_map(|octet| topology.parent(octet.first));
+    let others = parents.filter(|&parent| !topology.is_owned(parent));
+    for parent in others.collect::<Vec<_>>() {
+        plan.send(topology.owner(parent), parent);
     }
-    for &row in topology.rows(level) {
+    let near = topology.near_others(level + 1, topology.octets(level), 2);
+    let rows = near.flat_map_iter(|octet| {
+        let owned = |row: &u32| octet.owned >> (row - octet.first) & 1 == 1;
+        topology
+            .in_order(level, octet.first)
+            .into_iter()
+            .filter(owned)
+    });
+    let others = rows.filter(|&row| {
         let first = topology.first_child(row);
-        if topology.is_leaf(row) || first.is_some_and(|first| topology.is_owned(first)) {
-            continue;
-        }
+        !topology.is_leaf(row) && !first.is_some_and(|first| topology.is_owned(first))
+    });
+    for row in others.collect::<Vec<_>>() {
         let owner = topology.cuts().owner(level + 1, topology.key(row) << 3);
         plan.receive(owner, row);
     }

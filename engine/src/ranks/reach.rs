@@ -1,14 +1,10 @@
 //! Which patches of others a rank's own patches touch, by places alone.
 
 use crate::mesh::Topology;
-use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
 use crate::mesh::topology::offset;
 use crate::mesh::topology::shared::{Octet, side};
 use nestar_kernels::mesh::{SELF, face_direction};
 use rayon::prelude::*;
-
-/// Parents are looked at in blocks of `2^BLOCK` of them along an axis.
-const BLOCK: u32 = 2;
 
 /// Patches of an octet: its key, and the eight as bits z y x.
 pub(super) type Part = (u64, u8);
@@ -77,55 +73,8 @@ pub(super) fn beside(topology: &Topology, level: usize) -> Vec<Part> {
             others_children(topology, next).map(|key| (key, facing(offset(d))))
         })
     };
-    let outer = outer(topology, level, topology.octets(level), 1);
-    joined(outer.flat_map_iter(touched).collect())
-}
-
-/// The own among `octets`, whose keys are those of patches of the coarser level, but for those deep inside this rank's part of
-/// `level`: their parents and what surrounds these, refined `finer` times to the patches of `level`, are all its own.
-fn outer<'a>(
-    topology: &'a Topology,
-    level: usize,
-    octets: &'a [Octet],
-    finer: u32,
-) -> impl ParallelIterator<Item = &'a Octet> {
-    let blocks = octets.par_chunk_by(|a, b| a.key >> (3 * BLOCK) == b.key >> (3 * BLOCK));
-    let crossed = blocks.filter(move |block| {
-        let key = block[0].key >> (3 * BLOCK);
-        !is_interior(topology, level, BLOCK + finer, key)
-    });
-    crossed.flat_map_iter(|block| block.iter().filter(|octet| octet.owned != 0))
-}
-
-/// Whether this rank owns all patches of `level` in the block with `key` of `2^bits` patches along an axis, and in the 26
-/// blocks around it.
-pub(super) fn is_interior(topology: &Topology, level: usize, bits: u32, key: u64) -> bool {
-    let Some(finest) = bits_for(topology.domain.root, level).checked_sub(bits) else {
-        return false;
-    };
-    let own = topology.cuts().keys(level, topology.rank());
-    let blocks = topology
-        .domain
-        .root
-        .map(|n| (((n << level) - 1) >> bits) + 1);
-    let index = hilbert_index(key, finest).map(|i| i as i32);
-    (0..27).all(|d| {
-        let step = offset(d);
-        let mut place = [0; 3];
-        for a in 0..3 {
-            place[a] = index[a] + step[a];
-            if !(0..blocks[a]).contains(&place[a]) {
-                if !topology.domain.periodic[a] {
-                    // there are no patches
-                    return true;
-                }
-                place[a] = place[a].rem_euclid(blocks[a]);
-            }
-        }
-        let first = hilbert_key(place.map(|i| i as u32), finest) << (3 * bits);
-        let last = first + ((1 << (3 * bits)) - 1);
-        own.contains(&first) && own.contains(&last)
-    })
+    let near = topology.near_others(level, topology.octets(level), 1);
+    joined(near.flat_map_iter(touched).collect())
 }
 
 /// The key of the octet below the patch of `row`, if there is one and another rank owns it. What is own is always held.
@@ -153,8 +102,8 @@ pub(super) fn below(topology: &Topology, level: usize, finer: &[Octet]) -> Vec<P
             held.map(|held| held.first + side(parent)),
         )
     };
-    let outer = outer(topology, level, finer, 0);
-    joined(outer.flat_map_iter(touched).collect())
+    let near = topology.near_others(level, finer, 0);
+    joined(near.flat_map_iter(touched).collect())
 }
 
 /// Others' octets of `level` beside the faces of own leaf patches of the coarser level: no values, only registers.
@@ -162,7 +111,7 @@ pub(super) fn beyond_faces(topology: &Topology, level: usize) -> Vec<Part> {
     let Some(coarser) = level.checked_sub(1) else {
         return Vec::new();
     };
-    let touched = |&row: &u32| {
+    let touched = |row: u32| {
         let around = topology.neighbours(row);
         let leaf = topology.is_leaf(row);
         let faces = (0..6).filter(move |_| leaf);
@@ -171,6 +120,7 @@ pub(super) fn beyond_faces(topology: &Topology, level: usize) -> Vec<Part> {
             others_children(topology, next).map(|key| (key, 0))
         })
     };
-    let rows = topology.rows(coarser).par_iter().with_min_len(1024);
+    let near = topology.near_others(level, topology.octets(coarser), 2);
+    let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
     joined(rows.flat_map_iter(touched).collect())
 }

@@ -1,7 +1,6 @@
 //! A hierarchy that ranks build together is, patch by patch, the one that a single rank builds.
 
 use super::build::{Shares, propose, rebuild, root};
-use super::reach::is_interior;
 use super::{Communicator, Threads};
 use crate::mesh::hilbert::{bits_for, hilbert_key};
 use crate::mesh::topology::offset;
@@ -356,7 +355,7 @@ fn interior_blocks_touch_no_other_rank() {
                 for place in places {
                     let finest = bits_for(root, LEVEL) - bits;
                     let key = hilbert_key(place.map(|i| i as u32), finest);
-                    if is_interior(&topology, LEVEL, bits, key) {
+                    if topology.is_interior(LEVEL, bits, key) {
                         interior[rank] += 1;
                         own_around(&topology, LEVEL, place.map(|i| i << bits), 1 << bits);
                     }

@@ -168,7 +168,8 @@ fn ordered(roots: &[&'static Item]) -> Vec<&'static Item> {
 }
 
 /// A CUDA C++ program with everything that `roots` need: the prelude, constants and structures in dependency order,
-/// prototypes of all functions, bodies. The same roots give the same text.
+/// prototypes of all functions, bodies. The same roots give the same text. What follows it is counted by its lines in the whole
+/// text, so that a compiler does not take it for the Rust source of the last item.
 pub fn program(roots: &[&'static Item]) -> String {
     let order = ordered(roots);
     let (functions, others): (Vec<&Item>, Vec<&Item>) =
@@ -184,6 +185,8 @@ pub fn program(roots: &[&'static Item]) -> String {
         let definition = format!("{} {}", Item::text(item.proto), Item::text(item.body));
         text.push_str(&item.within(&definition));
     }
+    let next = text.lines().count() + 2;
+    let _ = writeln!(text, "#line {next} \"skeletons\"");
     text
 }
 

@@ -1,6 +1,7 @@
 //! From a deck to a simulation with all built-in plugins.
 
 use nestar_deck::{Deck, DeckError, TableSchema};
+use nestar_engine::device::ComputeDevice;
 use nestar_engine::ranks::Ranks;
 use nestar_engine::run::{BuildInfo, RunOptions, RunSummary, Silent};
 use nestar_engine::step::config::{BoundaryKind, DomainConfig, RootConfig};
@@ -45,21 +46,16 @@ impl Simulation {
     pub fn with_ranks(mut deck: Deck, ranks: Ranks) -> Result<Self, Error> {
         let root: RootConfig = deck.root()?;
         let run: nestar_engine::step::config::RunConfig = deck.table("run")?;
-        let threads = match run.threads {
+        let cores = match run.threads {
             0 => ranks.communicator().seat().cores,
             threads => threads as usize,
         };
-        let threads = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|n| format!("nestar-{n}"))
-            .build()
-            .map_err(|e| {
-                Error::Setup(format!(
-                    "cannot start {} threads: {e}; set run.threads",
-                    run.threads
-                ))
-            })?;
+        let mut threads = pool(cores)?;
         let inner = threads.install(|| assemble(deck, root, ranks))?;
+        let has_device = inner.world.resource::<ComputeDevice>().device.is_some();
+        if has_device && run.threads == 0 && cores > THREADS_BESIDE_A_DEVICE {
+            threads = pool(THREADS_BESIDE_A_DEVICE)?;
+        }
         Ok(Self { inner, threads })
     }
 
@@ -112,6 +108,20 @@ impl Simulation {
     pub fn run_with(&mut self, options: RunOptions) -> Result<RunSummary, Error> {
         self.with(|sim| sim.run(options))
     }
+}
+
+/// Most threads of a rank where a device computes, unless the deck says otherwise: what is left to the host are short lists,
+/// and to wake more threads for them takes longer than they save.
+const THREADS_BESIDE_A_DEVICE: usize = 8;
+
+fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    let built = pool.thread_name(|n| format!("nestar-{n}")).build();
+    built.map_err(|e| {
+        Error::Setup(format!(
+            "cannot start {threads} threads: {e}; set run.threads"
+        ))
+    })
 }
 
 fn assemble(

@@ -32,6 +32,8 @@ pub(super) struct DeviceRegisters {
     pairs: Vec<Pair>,
     /// `[pair]`.
     counts: Buffer<Counts>,
+    /// Faces of other ranks' fine patches, while they get their slots.
+    remote: Buffer<u32>,
     /// Corrections left out since the start.
     skipped: Buffer<u64>,
     /// `[row][6]`.
@@ -69,6 +71,7 @@ impl DeviceRegisters {
             value_bytes,
             pairs: (0..levels).map(|_| pair()).collect::<Result<_, _>>()?,
             counts: device.buffer(levels)?,
+            remote: device.buffer(0)?,
             skipped: device.buffer(1)?,
             coarse_slot: device.growable(6 * most_rows)?,
             fine_slot: device.growable(6 * most_rows)?,
@@ -118,25 +121,28 @@ impl DeviceRegisters {
     }
 
     /// Gives the faces of other ranks' fine patches that touch own patches of `pair` the slots from `first` on; their number.
-    fn add_remote(&self, topology: &Topology, pair: usize, first: u32) -> Result<u32, DeviceError> {
+    fn add_remote(
+        &mut self,
+        topology: &Topology,
+        pair: usize,
+        first: u32,
+    ) -> Result<u32, DeviceError> {
         let faces: Vec<u32> = remote_faces(topology, pair)
             .map(|face| number(&face))
             .collect();
         if faces.is_empty() {
             return Ok(0);
         }
-        let listed = self.device.buffer::<u32>(faces.len())?;
-        self.device.upload(&listed, 0, &faces)?;
+        make_room(&self.device, &mut self.remote, faces.len())?;
+        self.device.upload(&self.remote, 0, &faces)?;
         let parameters = Faces {
-            faces: listed.address().into(),
+            faces: self.remote.address().into(),
             first: first as i32,
             count: faces.len() as i32,
             ..self.faces(pair)
         };
         self.device
             .launch(&self.give_slots, shape(1, 256), &parameters)?;
-        // the list must outlive the launch
-        self.device.synchronise()?;
         Ok(faces.len() as u32)
     }
 
@@ -288,7 +294,7 @@ fn patches(count: usize) -> crate::device::Shape {
     shape(count.div_ceil(PATCHES_PER_BLOCK), PATCHES_PER_BLOCK as u32)
 }
 
-/// Replaces a buffer that is too short by one with an eighth to spare; what it held is lost.
+/// Replaces a buffer that is too short by one with half as much to spare, since memory is long in coming; what it held is lost.
 fn make_room<T: Pod>(
     device: &Device,
     buffer: &mut Buffer<T>,
@@ -297,7 +303,7 @@ fn make_room<T: Pod>(
     if buffer.len() < length {
         // the old one goes first, to make room
         *buffer = device.buffer(0)?;
-        *buffer = device.buffer(length + length / 8)?;
+        *buffer = device.buffer(length + length / 2)?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! copy, any.
 
 use super::list::{CopyList, Route};
-use crate::device::Device;
+use crate::device::{Device, DeviceError};
 use crate::field::pieces::Piece;
 use crate::mesh::Topology;
 use crate::mesh::topology::offset;
@@ -41,11 +41,11 @@ impl Reads {
 /// The layers of the copies of `level` that gathers of `ghosts` layers of ghost cells read, on that level and on the finer one.
 pub(in crate::ranks) fn read(topology: &Topology, level: usize, ghosts: usize) -> Reads {
     let beneath = ghosts.div_ceil(2) + 1;
-    let rows = topology.rows(level).par_iter().with_min_len(512);
-    let beside = rows.flat_map_iter(|&row| facing_copies(topology, row, ghosts));
-    let octets = topology.octets(level + 1).par_iter().with_min_len(512);
-    let parents = octets.filter(|octet| octet.owned != 0);
-    let parents = parents.filter_map(|octet| topology.parent(octet.first));
+    let near = topology.near_others(level, topology.octets(level), 1);
+    let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
+    let beside = rows.flat_map_iter(|row| facing_copies(topology, row, ghosts));
+    let near = topology.near_others(level, topology.octets(level + 1), 0);
+    let parents = near.filter_map(|octet| topology.parent(octet.first));
     let around = parents.flat_map_iter(|row| facing_copies(topology, row, beneath));
     let mut all: Vec<(u32, Bounds)> = beside.chain(around).collect();
     all.par_sort_unstable_by_key(|(row, _)| *row);
@@ -88,77 +88,105 @@ fn join(a: Bounds, b: Bounds) -> Bounds {
     std::array::from_fn(|axis| [a[axis][0].min(b[axis][0]), a[axis][1].max(b[axis][1])])
 }
 
-/// Lists what is read of the copies of `plan`, route by route as `reads` says: who keeps copies tells their owners. All ranks
-/// call this.
-pub(super) fn list(
-    routes: &mut [Route<Piece>],
-    plan: &Plan,
-    reads: &[Reads],
-    device: Option<&Device>,
+/// Boxes of the rows of a plan's peers, `[peer][row]`.
+type PeerBoxes = Vec<Vec<Bounds>>;
+
+/// What is read of a level's copies by one list of layers: of others' patches here, and of own ones elsewhere.
+pub(super) struct Asked {
+    receives: PeerBoxes,
+    sends: PeerBoxes,
+}
+
+/// What is read of the copies of several levels, `[level][list]`: who keeps copies tells their owners, all in one message. All
+/// ranks call this.
+pub(super) fn ask(
+    plans: &[Plan],
+    reads: &[Vec<Reads>],
     ranks: &Ranks,
-) -> Result<(), RanksError> {
-    let mut own: Vec<BTreeMap<usize, Vec<Bounds>>> = vec![BTreeMap::new(); reads.len()];
-    let mut messages = Vec::new();
-    for &PeerRows { peer, ref rows } in &plan.receives {
-        let mut bytes = Vec::with_capacity(BOX * rows.len() * reads.len());
-        for (read, own) in reads.iter().zip(&mut own) {
-            let list: Vec<Bounds> = rows.iter().map(|&row| read.of(row)).collect();
-            bytes.extend(list.iter().flatten().flatten().map(|&i| i as u8));
-            own.insert(peer, list);
+) -> Result<Vec<Vec<Asked>>, RanksError> {
+    let wanted = |(plan, reads): (&Plan, &Vec<Reads>)| -> Vec<Asked> {
+        let of =
+            |reads: &Reads, from: &PeerRows| from.rows.iter().map(|&row| reads.of(row)).collect();
+        let asked = |reads| Asked {
+            receives: plan.receives.iter().map(|from| of(reads, from)).collect(),
+            sends: Vec::new(),
+        };
+        reads.iter().map(asked).collect()
+    };
+    let mut asked: Vec<Vec<Asked>> = plans.iter().zip(reads).map(wanted).collect();
+    let mut messages: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+    for (plan, lists) in plans.iter().zip(&asked) {
+        for list in lists {
+            for (from, boxes) in plan.receives.iter().zip(&list.receives) {
+                let ends = boxes.iter().flatten().flatten().map(|&i| i as u8);
+                messages.entry(from.peer).or_default().extend(ends);
+            }
         }
-        messages.push(Message { peer, bytes });
     }
-    let received = ranks.communicator().exchange(messages)?;
-    for (n, (route, own)) in routes.iter_mut().zip(&own).enumerate() {
-        let asked = received
-            .iter()
-            .map(|message| asked_of(message, n, reads.len()));
-        set(&mut route.receives, &plan.receives, own, device)?;
-        set(&mut route.sends, &plan.sends, &asked.collect(), device)?;
+    let messages = messages
+        .into_iter()
+        .map(|(peer, bytes)| Message { peer, bytes });
+    let received = ranks.communicator().exchange(messages.collect())?;
+    let mut left: BTreeMap<usize, &[u8]> =
+        received.iter().map(|m| (m.peer, &m.bytes[..])).collect();
+    for (plan, lists) in plans.iter().zip(&mut asked) {
+        for list in lists {
+            let taken = plan
+                .sends
+                .iter()
+                .map(|to| taken(left.get_mut(&to.peer), to));
+            list.sends = taken.collect::<Result<_, _>>()?;
+        }
     }
-    Ok(())
+    Ok(asked)
 }
 
 /// Bytes of a box in a message.
 const BOX: usize = 6;
 
-/// What a rank asks of its copies here for list `n` of `lists`, in the order of the plan.
-fn asked_of(message: &Message, n: usize, lists: usize) -> (usize, Vec<Bounds>) {
-    let entries = message.bytes.as_chunks::<BOX>().0;
-    let own = entries.len() / lists;
-    let one =
-        |&[a, b, c, d, e, f]: &[u8; BOX]| [[a, b], [c, d], [e, f]].map(|ends| ends.map(u32::from));
-    (
-        message.peer,
-        entries[n * own..][..own].iter().map(one).collect(),
-    )
+/// What a rank asks of the rows that go to it, from the front of its message.
+fn taken(message: Option<&mut &[u8]>, to: &PeerRows) -> Result<Vec<Bounds>, RanksError> {
+    let bytes = message.and_then(|left| left.split_off(..BOX * to.rows.len()));
+    let bytes = bytes.ok_or_else(|| {
+        let (peer, rows) = (to.peer, to.rows.len());
+        RanksError::Transport(format!(
+            "rank {peer} does not tell about all of its {rows} copies"
+        ))
+    })?;
+    let ends = |&[a, b, c, d, e, f]: &[u8; BOX]| [[a, b], [c, d], [e, f]].map(|e| e.map(u32::from));
+    Ok(bytes.as_chunks().0.iter().map(ends).collect())
+}
+
+/// Lists what is read of the copies of `plan`, route by route.
+pub(super) fn list(
+    routes: &mut [Route<Piece>],
+    plan: &Plan,
+    asked: &[Asked],
+    device: Option<&Device>,
+) -> Result<(), DeviceError> {
+    for (route, asked) in routes.iter_mut().zip(asked) {
+        set(&mut route.receives, &plan.receives, &asked.receives, device)?;
+        set(&mut route.sends, &plan.sends, &asked.sends, device)?;
+    }
+    Ok(())
 }
 
 /// Makes the pieces of a list from the rows of a plan and what is wanted of them.
 fn set(
     list: &mut CopyList<Piece>,
     plan: &[PeerRows],
-    wanted: &BTreeMap<usize, Vec<Bounds>>,
+    wanted: &PeerBoxes,
     device: Option<&Device>,
-) -> Result<(), RanksError> {
-    let mut lists = Vec::with_capacity(plan.len());
-    for &PeerRows { peer, ref rows } in plan {
-        let bounds = wanted.get(&peer).map_or(&[][..], |list| list);
-        if bounds.len() != rows.len() {
-            return Err(RanksError::Transport(format!(
-                "rank {peer} tells about {} of {} copies",
-                bounds.len(),
-                rows.len()
-            )));
-        }
-        let rows = rows.iter().copied();
-        let pieces: Vec<(u32, Bounds)> = rows.zip(bounds.iter().copied()).collect();
-        lists.push((peer, pieces));
-    }
+) -> Result<(), DeviceError> {
+    let pieces = |(to, boxes): (&PeerRows, &Vec<Bounds>)| {
+        let rows = to.rows.iter().copied();
+        (to.peer, rows.zip(boxes.iter().copied()).collect())
+    };
+    let lists: Vec<(usize, Vec<(u32, Bounds)>)> = plan.iter().zip(wanted).map(pieces).collect();
     let lists = lists.iter().map(|(peer, pieces)| (*peer, &pieces[..]));
     let piece = |(row, bounds): &(u32, Bounds), before| {
         let length = bounds.map(|[first, end]| end - first);
         Piece::part(*row, before, bounds.map(|[first, _]| first), length)
     };
-    Ok(list.set(device, lists, piece)?)
+    list.set(device, lists, piece)
 }

@@ -151,10 +151,10 @@ impl Halos {
     fn list(&mut self, world: &World, levels: RangeInclusive<usize>) -> Result<(), RanksError> {
         let (topology, shares) = (world.resource::<Topology>(), world.resource::<Shares>());
         let device = self.device.as_ref();
-        for (level, halo) in self.levels.iter_mut().enumerate() {
-            if !levels.contains(&level) {
-                continue;
-            }
+        let levels = *levels.start()..self.levels.len().min(levels.end() + 1);
+        let mut reads = Vec::with_capacity(levels.len());
+        for level in levels.clone() {
+            let halo = &mut self.levels[level];
             list_rows(&mut halo.averages, &shares.averages[level], device)?;
             let (plan, faces) = (&shares.faces[level], &mut halo.faces);
             for (list, faces) in [
@@ -164,19 +164,16 @@ impl Halos {
                 let faces = faces.iter().map(|(peer, faces)| (*peer, &faces[..]));
                 list.set(device, faces, |face: &Face, _| *face)?;
             }
-            halo.layers.resize_with(self.depths.len(), Route::default);
-            let ranks = world.resource::<Ranks>();
-            let reads = self.depths.iter();
-            let reads: Vec<_> = reads.map(|&n| layers::read(topology, level, n)).collect();
-            layers::list(
-                &mut halo.layers,
-                &shares.copies[level],
-                &reads,
-                device,
-                ranks,
-            )?;
             halo.splitting
                 .follow(topology, level, self.own_device.as_ref())?;
+            let read = |&depth: &usize| layers::read(topology, level, depth);
+            reads.push(self.depths.iter().map(read).collect());
+        }
+        let plans = &shares.copies[levels.clone()];
+        let asked = layers::ask(plans, &reads, world.resource::<Ranks>())?;
+        for ((halo, plan), asked) in self.levels[levels].iter_mut().zip(plans).zip(asked) {
+            halo.layers.resize_with(self.depths.len(), Route::default);
+            layers::list(&mut halo.layers, plan, &asked, device)?;
         }
         Ok(())
     }
@@ -218,9 +215,9 @@ impl Halos {
         let Buffers { outgoing, incoming } = &mut self.buffers;
         for (memory, bytes) in [outgoing, incoming].into_iter().zip(bytes) {
             if memory.as_ref().map_or(0, Buffer::len) < bytes {
-                // the old one goes first, to make room
+                // the old one goes first, to make room; memory is long in coming, so there is some to spare
                 *memory = None;
-                *memory = Some(device.buffer(bytes + bytes / 8)?);
+                *memory = Some(device.buffer(bytes + bytes / 2)?);
             }
         }
         Ok(())

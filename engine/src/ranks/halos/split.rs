@@ -49,18 +49,10 @@ impl Splitting {
         level: usize,
         device: Option<&Device>,
     ) -> Result<(), DeviceError> {
-        let rows = topology.rows(level);
-        let needs: Vec<bool> = rows
-            .par_iter()
-            .with_min_len(1024)
-            .map(|&row| needs_copies(topology, row))
-            .collect();
-        let part = |wanted: bool| -> Vec<u32> {
-            let these = rows.iter().zip(&needs);
-            let these = these.filter(|(_, needs)| **needs == wanted);
-            these.map(|(row, _)| *row).collect()
-        };
-        let (interior, border) = (part(false), part(true));
+        let near = near(topology, level);
+        let rows = topology.rows(level).par_iter().with_min_len(1024);
+        let needs = |row: &u32| near[*row as usize / 8] && needs_copies(topology, *row);
+        let (border, interior): (Vec<u32>, Vec<u32>) = rows.copied().partition(needs);
         if let Some(device) = device {
             self.interior.set(device, &interior)?;
             self.border.set(device, &border)?;
@@ -72,6 +64,21 @@ impl Splitting {
         });
         Ok(())
     }
+}
+
+/// By octet, a patch's row over eight: whether its own patches, or their parents, may lie beside copies.
+fn near(topology: &Topology, level: usize) -> Vec<bool> {
+    let mut near = vec![false; topology.capacity() / 8];
+    let octets = topology.octets(level);
+    let mut note = |at: usize, finer: u32| {
+        let these: Vec<_> = topology.near_others(at, octets, finer).collect();
+        these.iter().for_each(|o| near[o.first as usize / 8] = true);
+    };
+    note(level, 1);
+    if let Some(coarser) = level.checked_sub(1) {
+        note(coarser, 0);
+    }
+    near
 }
 
 /// Whether ghost cells of an own patch are made from copies of others' patches.
