@@ -2,6 +2,7 @@
 
 use super::Topology;
 use super::nesting::coarse_neighbour;
+use super::topology::border::Near;
 use nestar_kernels::mesh::{COARSER, face_direction};
 use rayon::prelude::*;
 
@@ -34,7 +35,7 @@ pub fn between_ranks(topology: &Topology, level: usize) -> FacePlan {
             (!topology.is_owned(coarse)).then_some(sent)
         })
     };
-    let near = topology.near_others(level, topology.octets(level + 1), 0);
+    let near = topology.near_others(level + 1, Near::Beneath);
     let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
     let sends = rows.flat_map_iter(outside).collect();
     let remote = remote_faces(topology, level);
@@ -47,7 +48,7 @@ pub fn between_ranks(topology: &Topology, level: usize) -> FacePlan {
 
 /// The faces of others' fine patches that touch own leaf patches of `level`.
 pub fn remote_faces(topology: &Topology, level: usize) -> impl Iterator<Item = Face> {
-    let near = topology.near_others(level + 1, topology.octets(level), 2);
+    let near = topology.near_others(level, Near::Above);
     let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
     let leaves = rows.filter(|&row| topology.is_leaf(row));
     let faces = leaves.flat_map_iter(|row| (0..6).map(move |face| (row, face)));

@@ -7,7 +7,7 @@ use nestar_kernels::mesh::{MISSING, OUTSIDE};
 use rayon::prelude::*;
 use shared::{LEAF, Sharing};
 
-mod border;
+pub(crate) mod border;
 mod links;
 pub mod shared;
 

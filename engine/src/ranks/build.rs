@@ -6,6 +6,7 @@ use super::communicator::{Communicator, Message, RanksError};
 use super::plan::{PeerRows, Plan};
 use super::reach::{Part, below, beside, beside_root, beyond_faces, joined};
 use crate::mesh::faces::{FacePlan, between_ranks};
+use crate::mesh::topology::border::Near;
 use crate::mesh::topology::shared::Octet;
 use crate::mesh::{Changes, Cuts, Topology};
 use bevy_ecs::prelude::*;
@@ -161,12 +162,11 @@ pub fn rebuild(
     let fine = level + 1;
     let octets = proposal.octets.iter();
     let owned: Vec<Part> = octets.map(|&(key, _)| (key, u8::MAX)).collect();
-    // what the new octets stand on
-    let wanted: Vec<Octet> = owned.iter().map(|&part| octet(part)).collect();
-    let beneath = below(topology, level, &wanted);
-    copy(topology, owners, shares, level, beneath)?;
     // the new level itself
     hold(topology, fine, &owned, &[]);
+    // what the new octets stand on
+    let beneath = below(topology, level);
+    copy(topology, owners, shares, level, beneath)?;
     for &(key, mask) in refined {
         if let Some(&octet) = topology.octet(fine, key) {
             topology.set_refined(octet.rows(octet.owned), mask);
@@ -194,21 +194,12 @@ fn surround(
     level: usize,
 ) -> Result<(), RanksError> {
     touch(topology, shares, level);
-    let beneath = below(topology, level, topology.octets(level + 1));
+    let beneath = below(topology, level);
     copy(topology, owners, shares, level, beneath)?;
     topology.link_families(level + 1);
     topology.link_owned(level);
     topology.link_copies(level);
     Ok(())
-}
-
-fn octet((key, owned): Part) -> Octet {
-    Octet {
-        key,
-        first: 0,
-        owned,
-        copied: 0,
-    }
 }
 
 fn owned_parts(topology: &Topology, level: usize) -> Vec<Part> {
@@ -243,12 +234,11 @@ fn copy(
 }
 
 fn hold(topology: &mut Topology, level: usize, owned: &[Part], copied: &[Part]) {
-    let mut octets: Vec<Octet> = owned.iter().map(|&part| octet(part)).collect();
-    let more = copied.iter().map(|&(key, copied)| Octet {
-        copied,
-        ..octet((key, 0))
-    });
-    octets.extend(more);
+    let own = owned.iter().map(|&(key, owned)| Octet::new(key, owned, 0));
+    let copies = copied
+        .iter()
+        .map(|&(key, copied)| Octet::new(key, 0, copied));
+    let mut octets: Vec<Octet> = own.chain(copies).collect();
     // two ascending runs: the stable sort merges them
     octets.sort_by_key(|octet| octet.key);
     octets.dedup_by(|next, kept| {
@@ -354,13 +344,13 @@ fn answer(
 /// Who sends whom the averages of the children of `level`'s patches.
 fn averages(topology: &Topology, level: usize) -> Plan {
     let mut plan = Plan::default();
-    let near = topology.near_others(level, topology.octets(level + 1), 0);
+    let near = topology.near_others(level + 1, Near::Beneath);
     let parents = near.filter_map(|octet| topology.parent(octet.first));
     let others = parents.filter(|&parent| !topology.is_owned(parent));
     for parent in others.collect::<Vec<_>>() {
         plan.send(topology.owner(parent), parent);
     }
-    let near = topology.near_others(level + 1, topology.octets(level), 2);
+    let near = topology.near_others(level, Near::Above);
     let rows = near.flat_map_iter(|octet| {
         let owned = |row: &u32| octet.owned >> (row - octet.first) & 1 == 1;
         topology

@@ -189,7 +189,7 @@ struct Arrivals {
 
 impl Arrivals {
     fn of(topology: &Topology, shares: &Shares, level: usize, layers: usize) -> Self {
-        let reads = layers::read(topology, level, layers);
+        let reads = layers::read(topology, level, &[layers]).swap_remove(0);
         let mut flows: Vec<(usize, Exchange, Flow)> = Vec::new();
         let mut add = |from, exchange, items: usize, cells| {
             let (messages, items) = (1, items as u64);

@@ -1,6 +1,7 @@
 //! Which patches of others a rank's own patches touch, by places alone.
 
 use crate::mesh::Topology;
+use crate::mesh::topology::border::Near;
 use crate::mesh::topology::offset;
 use crate::mesh::topology::shared::{Octet, side};
 use nestar_kernels::mesh::{SELF, face_direction};
@@ -73,7 +74,7 @@ pub(super) fn beside(topology: &Topology, level: usize) -> Vec<Part> {
             others_children(topology, next).map(|key| (key, facing(offset(d))))
         })
     };
-    let near = topology.near_others(level, topology.octets(level), 1);
+    let near = topology.near_others(level, Near::Beside);
     joined(near.flat_map_iter(touched).collect())
 }
 
@@ -91,7 +92,7 @@ fn facing(step: [i32; 3]) -> u8 {
 }
 
 /// Others' patches of `level` among the parents of the own octets of the finer level and what surrounds those.
-pub(super) fn below(topology: &Topology, level: usize, finer: &[Octet]) -> Vec<Part> {
+pub(super) fn below(topology: &Topology, level: usize) -> Vec<Part> {
     let touched = |octet: &Octet| {
         let parent = topology.octet_place(level + 1, octet.key);
         let held = topology.octet(level, octet.key >> 3);
@@ -102,7 +103,7 @@ pub(super) fn below(topology: &Topology, level: usize, finer: &[Octet]) -> Vec<P
             held.map(|held| held.first + side(parent)),
         )
     };
-    let near = topology.near_others(level, finer, 0);
+    let near = topology.near_others(level + 1, Near::Beneath);
     joined(near.flat_map_iter(touched).collect())
 }
 
@@ -120,7 +121,7 @@ pub(super) fn beyond_faces(topology: &Topology, level: usize) -> Vec<Part> {
             others_children(topology, next).map(|key| (key, 0))
         })
     };
-    let near = topology.near_others(level, topology.octets(coarser), 2);
+    let near = topology.near_others(coarser, Near::Above);
     let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
     joined(rows.flat_map_iter(touched).collect())
 }

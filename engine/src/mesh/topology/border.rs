@@ -6,27 +6,62 @@ use super::{Topology, offset};
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
 use rayon::prelude::*;
 
-/// Parents are looked at in blocks of `2^BLOCK` of them along an axis.
+/// Parents are looked at in blocks of `2^BLOCK` of them along an axis: one answer for all of their octets.
 const BLOCK: u32 = 2;
 
+/// Patches that an octet may lie near.
+#[derive(Clone, Copy)]
+pub(crate) enum Near {
+    /// Those of its own level at and around its patches.
+    Beside = 1,
+    /// Those of the coarser level at and around its parent.
+    Beneath = 2,
+    /// The children of what lies at and around its patches.
+    Above = 4,
+}
+
+/// What is known of an octet's surroundings before anybody has looked: anything may be near.
+pub(crate) const UNKNOWN: u8 = u8::MAX;
+
+impl Octet {
+    /// Whether patches of other ranks may be near.
+    pub(crate) fn is_near(&self, patches: Near) -> bool {
+        self.near & patches as u8 != 0
+    }
+}
+
 impl Topology {
-    /// The own among `octets`, whose keys are those of patches of a coarser level, but for those deep inside this rank's part of
-    /// `level`: their parents and what surrounds these, refined `finer` times to the patches of `level`, are all its own.
-    /// In the order of `octets`, which ascend.
-    pub(crate) fn near_others<'a>(
-        &'a self,
+    /// The own octets of `level`, ascending, but for those around which all such patches are this rank's own.
+    pub(crate) fn near_others(
+        &self,
         level: usize,
-        octets: &'a [Octet],
-        finer: u32,
-    ) -> impl ParallelIterator<Item = &'a Octet> {
-        // beyond the finest level there is nobody
-        let octets = if level > self.max_level { &[] } else { octets };
-        let blocks = octets.par_chunk_by(|a, b| a.key >> (3 * BLOCK) == b.key >> (3 * BLOCK));
-        let crossed = blocks.filter(move |block| {
-            let key = block[0].key >> (3 * BLOCK);
-            !self.is_interior(level, BLOCK + finer, key)
-        });
-        crossed.flat_map_iter(|block| block.iter().filter(|octet| octet.owned != 0))
+        patches: Near,
+    ) -> impl ParallelIterator<Item = &Octet> {
+        let octets = self.octets(level).par_iter().with_min_len(256);
+        octets.filter(move |octet| octet.owned != 0 && octet.is_near(patches))
+    }
+
+    /// Looks around the own ones among `octets` of `level`, ascending, of which nothing is known.
+    pub(super) fn look_around(&self, level: usize, octets: &mut [Octet]) {
+        let mut latest = None;
+        let unknown = |octet: &&mut Octet| octet.owned != 0 && octet.near == UNKNOWN;
+        for octet in octets.iter_mut().filter(unknown) {
+            let block = octet.key >> (3 * BLOCK);
+            octet.near = match latest {
+                Some((known, near)) if known == block => near,
+                _ => self.near_block(level, block),
+            };
+            latest = Some((block, octet.near));
+        }
+    }
+
+    /// What is near the octets of a block of `level`.
+    fn near_block(&self, level: usize, block: u64) -> u8 {
+        let above = level < self.max_level && !self.is_interior(level + 1, BLOCK + 2, block);
+        let beneath = level > 0 && !self.is_interior(level - 1, BLOCK, block);
+        let beside = !self.is_interior(level, BLOCK + 1, block);
+        let bit = |is: bool, near: Near| if is { near as u8 } else { 0 };
+        bit(beside, Near::Beside) | bit(beneath, Near::Beneath) | bit(above, Near::Above)
     }
 
     /// Whether this rank owns all patches of `level` in the block with `key` of `2^bits` patches along an axis, and in the 26

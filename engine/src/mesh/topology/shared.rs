@@ -3,6 +3,7 @@
 //! Rows come by octets: the eight children of a patch, or the eight places of the root grid with a common half index. An
 //! octet is held whole as soon as one of its patches is needed; of the root grid it may belong to several ranks.
 
+use super::border::UNKNOWN;
 use super::{MISSING, Topology};
 use crate::mesh::cuts::RootCurve;
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
@@ -24,9 +25,23 @@ pub struct Octet {
     pub owned: u8,
     /// Patches of other ranks of whose values this rank keeps copies.
     pub copied: u8,
+    /// Which patches of other ranks may be near, as bits of [`Near`](super::border::Near); kept for octets with own patches.
+    pub(super) near: u8,
 }
 
 impl Octet {
+    /// An octet of which the patches of `owned` are own ones and those of `copied` copies; it has no rows yet.
+    #[must_use]
+    pub fn new(key: u64, owned: u8, copied: u8) -> Self {
+        Self {
+            key,
+            first: u32::MAX,
+            owned,
+            copied,
+            near: UNKNOWN,
+        }
+    }
+
     /// The rows of the patches of `mask`.
     pub fn rows(&self, mask: u8) -> impl Iterator<Item = u32> + use<> {
         let first = self.first;
@@ -90,6 +105,12 @@ impl Topology {
     /// Cuts `level` anew; what is held follows when the caller says so.
     pub(crate) fn cut(&mut self, level: usize, starts: Vec<u64>) {
         Arc::make_mut(&mut self.sharing_mut().cuts).set(level, starts);
+        for level in level.saturating_sub(1)..(level + 2).min(self.max_level + 1) {
+            let mut octets = std::mem::take(&mut self.sharing_mut().levels[level].octets);
+            octets.iter_mut().for_each(|octet| octet.near = UNKNOWN);
+            self.look_around(level, &mut octets);
+            self.sharing_mut().levels[level].octets = octets;
+        }
     }
 
     fn sharing(&self) -> &Sharing {
@@ -261,12 +282,14 @@ impl Topology {
         let old = std::mem::take(&mut self.sharing_mut().levels[level].octets);
         let mut kept = old.iter().peekable();
         for octet in &mut octets {
-            octet.first = u32::MAX;
             while let Some(gone) = kept.next_if(|old| old.key < octet.key) {
                 self.release(gone.first);
             }
             if let Some(same) = kept.next_if(|old| old.key == octet.key) {
                 octet.first = same.first;
+                if same.owned != 0 {
+                    octet.near = same.near;
+                }
             }
         }
         for gone in kept {
@@ -282,6 +305,7 @@ impl Topology {
             }
             self.assign(level, octet);
         }
+        self.look_around(level, &mut octets);
         let shared = &mut self.sharing_mut().levels[level];
         shared.copies.clear();
         let copies = octets.iter().flat_map(|octet| octet.rows(octet.copied));

@@ -8,6 +8,7 @@ use super::list::{CopyList, Route};
 use crate::device::{Device, DeviceError};
 use crate::field::pieces::Piece;
 use crate::mesh::Topology;
+use crate::mesh::topology::border::Near;
 use crate::mesh::topology::offset;
 use crate::ranks::plan::{PeerRows, Plan};
 use crate::ranks::{Message, Ranks, RanksError};
@@ -38,39 +39,51 @@ impl Reads {
     }
 }
 
-/// The layers of the copies of `level` that gathers of `ghosts` layers of ghost cells read, on that level and on the finer one.
-pub(in crate::ranks) fn read(topology: &Topology, level: usize, ghosts: usize) -> Reads {
-    let beneath = ghosts.div_ceil(2) + 1;
-    let near = topology.near_others(level, topology.octets(level), 1);
+/// The layers of the copies of `level` that gathers of so many layers of ghost cells read, on that level and on the finer one;
+/// depth by depth.
+pub(in crate::ranks) fn read(topology: &Topology, level: usize, depths: &[usize]) -> Vec<Reads> {
+    let near = topology.near_others(level, Near::Beside);
     let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
-    let beside = rows.flat_map_iter(|row| facing_copies(topology, row, ghosts));
-    let near = topology.near_others(level, topology.octets(level + 1), 0);
+    let beside = facing_copies(topology, rows);
+    let near = topology.near_others(level + 1, Near::Beneath);
     let parents = near.filter_map(|octet| topology.parent(octet.first));
-    let around = parents.flat_map_iter(|row| facing_copies(topology, row, beneath));
-    let mut all: Vec<(u32, Bounds)> = beside.chain(around).collect();
-    all.par_sort_unstable_by_key(|(row, _)| *row);
-    all.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
-        if same {
-            kept.1 = join(kept.1, next.1);
-        }
-        same
-    });
-    Reads(all)
+    let around = facing_copies(topology, parents);
+    let read = |&ghosts: &usize| {
+        let boxes = |of: &[(u32, u8)], depth: usize| -> Vec<(u32, Bounds)> {
+            let of = of.iter();
+            of.map(|&(row, d)| (row, facing(offset(usize::from(d)), depth as u32)))
+                .collect()
+        };
+        let mut all = boxes(&beside, ghosts);
+        all.extend(boxes(&around, ghosts.div_ceil(2) + 1));
+        // two ascending runs: the stable sort merges them
+        all.sort_by_key(|(row, _)| *row);
+        all.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 = join(kept.1, next.1);
+            }
+            same
+        });
+        Reads(all)
+    };
+    depths.iter().map(read).collect()
 }
 
-/// The copies around `row`, and `depth` layers of each that face it.
-fn facing_copies(
-    topology: &Topology,
-    row: u32,
-    depth: usize,
-) -> impl Iterator<Item = (u32, Bounds)> {
-    let around = topology.neighbours(row).iter().enumerate();
-    around.filter_map(move |(d, &beside)| {
-        let copy = u32::try_from(beside).ok();
-        let copy = copy.filter(|&copy| !topology.is_owned(copy))?;
-        Some((copy, facing(offset(d), depth as u32)))
-    })
+/// The copies around `rows`, ascending, each with the directions in which it lies.
+fn facing_copies(topology: &Topology, rows: impl ParallelIterator<Item = u32>) -> Vec<(u32, u8)> {
+    let copies = rows.flat_map_iter(|row| {
+        let around = topology.neighbours(row).iter().enumerate();
+        around.filter_map(|(d, &beside)| {
+            let copy = u32::try_from(beside).ok();
+            let copy = copy.filter(|&copy| !topology.is_owned(copy))?;
+            Some((copy, d as u8))
+        })
+    });
+    let mut copies: Vec<(u32, u8)> = copies.collect();
+    copies.par_sort_unstable();
+    copies.dedup();
+    copies
 }
 
 /// The cells of a neighbour, `step` patches away, within `depth` of the patch; no step away, all of them.

@@ -166,8 +166,7 @@ impl Halos {
             }
             halo.splitting
                 .follow(topology, level, self.own_device.as_ref())?;
-            let read = |&depth: &usize| layers::read(topology, level, depth);
-            reads.push(self.depths.iter().map(read).collect());
+            reads.push(layers::read(topology, level, &self.depths));
         }
         let plans = &shares.copies[levels.clone()];
         let asked = layers::ask(plans, &reads, world.resource::<Ranks>())?;

@@ -3,6 +3,7 @@
 use super::list::DeviceList;
 use crate::device::{Device, DeviceError};
 use crate::mesh::Topology;
+use crate::mesh::topology::border::Near;
 use nestar_kernels::mesh::COARSER;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -69,14 +70,9 @@ impl Splitting {
 /// By octet, a patch's row over eight: whether its own patches, or their parents, may lie beside copies.
 fn near(topology: &Topology, level: usize) -> Vec<bool> {
     let mut near = vec![false; topology.capacity() / 8];
-    let octets = topology.octets(level);
-    let mut note = |at: usize, finer: u32| {
-        let these: Vec<_> = topology.near_others(at, octets, finer).collect();
-        these.iter().for_each(|o| near[o.first as usize / 8] = true);
-    };
-    note(level, 1);
-    if let Some(coarser) = level.checked_sub(1) {
-        note(coarser, 0);
+    for octet in topology.octets(level) {
+        let is = octet.is_near(Near::Beside) || octet.is_near(Near::Beneath);
+        near[octet.first as usize / 8] = octet.owned != 0 && is;
     }
     near
 }
