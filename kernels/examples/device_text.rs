@@ -1,16 +1,15 @@
 //! Writes CUDA programs into the folder given as argument, for `cargo xtask kernels` to compile: every device item of the
 //! kernels, instantiated (`NAME_float.cu` and `NAME_double.cu`), and the launch skeletons of the mesh and of the fluid in
 //! several specialisations.
-use nestar_device::{Around, Item, Place, Real, device, instantiate_with, math};
-use nestar_kernels::criteria::device::SECTORS;
+use nestar_device::{Across, Around, Face, Item, Place, Real, device, instantiate_with, math};
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
 use nestar_kernels::hydro::{
     Conserved, FluidMethod, Limiter, Reconstruction, Riemann, Scheme, eos, kinetic_energy,
 };
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::device::{
-    CELL_FUNCTIONS, FLUXES, FaceText, FieldText, MAP, PROLONG, REDUCE, RESTRICT, TOTALS, TRANSFER,
-    function_text,
+    CONSERVE, FLUXES, FaceText, FieldText, Function, MAP, PROLONG, REDUCE, RESTRICT, TAKE, TOTALS,
+    TRANSFER,
 };
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use nestar_kernels::{criteria, hydro, mesh};
@@ -80,13 +79,31 @@ fn smoothed<R: Real>(u: &Around<R, Conserved<R>, 2>, at: &Place<R>, rate: R) -> 
     v
 }
 
-/// Skeletons for functions of cells.
-fn cells(field: &FieldText, item: &'static Item, in_shared: bool, skeleton: &str) -> String {
-    let function = function_text(item, in_shared);
-    field.program(
-        &[item, Around],
-        &[CELL_FUNCTIONS, SECTORS, &function, skeleton],
-    )
+/// A function of the states beside a face.
+#[device]
+fn flowing<R: Real>(u: &Across<R, Conserved<R>>, face: &Face<R>, rate: R) -> Conserved<R> {
+    let mut v = u.at(0);
+    v.energy = rate * (u.at(-1).density - v.density) / face.width;
+    v
+}
+
+/// Skeletons for functions of cells and faces.
+fn cells(field: &FieldText) -> Vec<(&'static str, String)> {
+    let of = |item, reach, fluxes, in_shared, skeleton: &[&str]| {
+        let function = Function {
+            item,
+            reach,
+            fluxes,
+        };
+        field.program(&function.items(), &function.texts(in_shared, skeleton))
+    };
+    let around = |in_shared| of(smoothed::ITEM, 2, 0, in_shared, &[MAP, TAKE]);
+    vec![
+        ("cells", of(kinetic_energy::ITEM, 0, 0, true, &[REDUCE])),
+        ("around", around(true)),
+        ("around_global", around(false)),
+        ("fluxes", of(flowing::ITEM, 1, 5, true, &[CONSERVE, TAKE])),
+    ]
 }
 
 /// Items without const parameters.
@@ -131,21 +148,11 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
     };
     let fluid = |p: &FluidProgram| field(p.scalars).program(&p.items(), &[&p.text(), STEP, RATES]);
     let of_mesh = [PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER];
-    vec![
+    let mut texts = vec![
         ("skeletons_mesh", field(1).program(&[], &of_mesh)),
-        (
-            "skeletons_cells",
-            cells(&field(1), kinetic_energy::ITEM, true, REDUCE),
-        ),
-        (
-            "skeletons_around",
-            cells(&field(1), smoothed::ITEM, true, MAP),
-        ),
-        (
-            "skeletons_around_global",
-            cells(&field(1), smoothed::ITEM, false, MAP),
-        ),
         ("skeletons_fluid", fluid(&plain)),
         ("skeletons_mending", fluid(&other)),
-    ]
+    ];
+    texts.extend(cells(&field(1)));
+    texts
 }

@@ -256,24 +256,40 @@ impl<'a, M: CellFn, R: Element> Reader<'a, M, R> {
 
     /// Fills `block` with the first field around a row, where the function reads that.
     fn gather(&self, row: u32, block: &mut Vec<R>) {
-        let Some((view, scratch)) = &self.ghosts else {
-            return;
-        };
-        let stride = (PATCH + 2 * M::REACH).pow(3);
-        block.resize(self.components * stride, R::lit(0.0));
-        let mut target = Target {
-            values: block,
-            stride,
-            components: self.components,
-            ghosts: M::REACH,
-        };
-        gather(view, row, &mut target, &mut scratch.get());
+        if let Some((view, scratch)) = &self.ghosts {
+            gather_block(
+                view,
+                row,
+                [self.components, M::REACH],
+                block,
+                &mut scratch.get(),
+            );
+        }
     }
 
     /// The leading values of a row of the first field.
     pub fn own(&self, row: u32, length: usize) -> &'a [R] {
         self.fields[0].map_or(&[], |rows| &rows.row(row)[..length])
     }
+}
+
+/// Fills `block` with so many components of a field around a row, in so many layers.
+pub(super) fn gather_block<R: Element>(
+    view: &GhostView<R>,
+    row: u32,
+    [components, ghosts]: [usize; 2],
+    block: &mut Vec<R>,
+    scratch: &mut GatherScratch<R>,
+) {
+    let stride = (PATCH + 2 * ghosts).pow(3);
+    block.resize(components * stride, R::lit(0.0));
+    let mut target = Target {
+        values: block,
+        stride,
+        components,
+        ghosts,
+    };
+    gather(view, row, &mut target, scratch);
 }
 
 /// A cell on the host.

@@ -1,6 +1,6 @@
 //! Maps: a field takes the results of a function of its cells, or of another field's.
 
-use super::cells::{CellMap, CellSource, Job, LevelRows, Reader};
+use super::cells::{CellMap, CellSource, Job, LevelRows, LevelView, Reader};
 use super::pool::{Element, Field, Pool, Storage, TypedPool};
 use crate::device::DeviceError;
 use crate::with_storage;
@@ -88,11 +88,7 @@ impl<F: Field> Pool<F> {
 
     fn map_own<M: CellMap>(&mut self, rows: &LevelRows, job: &Job<M>) {
         if M::REACH > 0 {
-            let capacity = job.level.topology.capacity();
-            let provided = with_storage!(&mut self.storage,
-                typed => { typed.results.grow(capacity); Ok(()) },
-                device => device.provide_results(capacity));
-            rows.checked(provided, ());
+            rows.checked(self.provide_results(&job.level), ());
         }
         self.check_map::<M>(self, job);
         let mapped = match &self.storage {
@@ -128,11 +124,16 @@ impl<F: Field> Pool<F> {
         // neighbours read the states before
         let results = typed.results.rows();
         typed.map(self, job, results)?;
-        let length = M::Result::<R>::COUNT * CELLS;
-        typed.fill(job.level.rows(), present, |row, _, values| {
-            values.extend_from_slice(&results.row(row)[..length]);
-        });
+        typed.take(job.level.rows(), present, M::Result::<R>::COUNT);
         Ok(())
+    }
+
+    /// Makes room for results that must wait until all are made.
+    pub(super) fn provide_results(&mut self, level: &LevelView) -> Result<(), DeviceError> {
+        let rows = level.topology.capacity();
+        with_storage!(&mut self.storage,
+            typed => { typed.results.grow(rows); Ok(()) },
+            device => device.provide_results(rows))
     }
 }
 
@@ -158,8 +159,21 @@ impl<R: Element> TypedPool<R> {
         Ok(())
     }
 
+    /// The results that wait, of so many components, go to distinct `rows` of `to`.
+    pub(super) fn take(&self, rows: &[u32], to: Rows<R>, components: usize) {
+        let results = self.results.rows();
+        self.fill(rows, to, |row, _, values| {
+            values.extend_from_slice(&results.row(row)[..components * CELLS]);
+        });
+    }
+
     /// Sets the leading values of distinct `rows` of `to` to those that `make` leaves in the second working space.
-    fn fill(&self, rows: &[u32], to: Rows<R>, make: impl Fn(u32, &mut Vec<R>, &mut Vec<R>) + Sync) {
+    pub(super) fn fill(
+        &self,
+        rows: &[u32],
+        to: Rows<R>,
+        make: impl Fn(u32, &mut Vec<R>, &mut Vec<R>) + Sync,
+    ) {
         rows.par_iter().for_each(|&row| {
             let mut scratch = self.cell_scratch.get();
             let [block, values] = &mut *scratch;

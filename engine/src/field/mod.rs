@@ -2,6 +2,7 @@
 
 pub mod cells;
 mod changes;
+pub mod conserve;
 pub mod copies;
 pub mod device;
 pub(crate) mod faces;
@@ -19,10 +20,11 @@ pub mod totals;
 pub mod transfer;
 
 pub use cells::{CellMap, CellMark, CellSource, CellValue, LevelRows};
+pub use conserve::FaceMap;
 pub use faults::{FaultBox, Reported};
 pub use operations::{FieldOperations, FieldRegistry};
 pub use pool::{Element, Field, Pool, Storage, TypedPool};
-pub use registers::Registers;
+pub use registers::{FineSide, Registers};
 pub use slab::Slabs;
 pub use spec::{Beyond, BoundaryRule, Component, Correct, FieldSpec, Physical, Prolong, Restrict};
 

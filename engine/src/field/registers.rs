@@ -48,6 +48,15 @@ impl<R: Real> Pair<R> {
     }
 }
 
+/// What a fine-side register of a face holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FineSide {
+    /// The fluxes of the step being tried.
+    Attempt,
+    /// What the steps of the level since the coarser level's step differ by from the first, times their lengths.
+    Change,
+}
+
 /// All flux registers of a field, in one precision.
 pub struct Registers<R> {
     components: usize,
@@ -156,7 +165,7 @@ impl<R: Real> Registers<R> {
         }
     }
 
-    /// The fine-side register of a face of a patch of `level` for the step being tried, `[component][4][4]`.
+    /// A fine-side register of a face of a patch of `level`, `[component][4][4]`.
     ///
     /// # Safety
     /// As [`Registers::coarse_mut`].
@@ -165,17 +174,24 @@ impl<R: Real> Registers<R> {
         clippy::mut_from_ref,
         reason = "patches write their own registers from several threads; exclusivity is the caller's contract"
     )]
-    pub unsafe fn attempt_mut(&self, level: usize, row: u32, face: usize) -> Option<&mut [R]> {
+    pub unsafe fn fine_mut(
+        &self,
+        level: usize,
+        row: u32,
+        face: usize,
+        side: FineSide,
+    ) -> Option<&mut [R]> {
         let length = self.components * QUARTER;
-        match self.fine_slot[row as usize][face] as usize {
-            slot if slot == NONE as usize => None,
+        let slot = self.fine_slot[row as usize][face];
+        (slot != NONE).then(|| {
+            let (pair, slot) = (&self.pairs[level - 1], slot as usize);
+            let values = match side {
+                FineSide::Attempt => &pair.attempt,
+                FineSide::Change => &pair.change,
+            };
             // SAFETY: as above.
-            slot => Some(unsafe {
-                self.pairs[level - 1]
-                    .attempt
-                    .slice_mut(slot * length..(slot + 1) * length)
-            }),
-        }
+            unsafe { values.slice_mut(slot * length..(slot + 1) * length) }
+        })
     }
 
     /// A step of `level` of length `dt` is accepted: its fluxes count for the coarser level, and the finer level starts to

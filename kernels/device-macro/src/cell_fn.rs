@@ -1,4 +1,4 @@
-//! `CellFn` and `CellState`: functions of one cell can be handed to a launch skeleton, and structures of numbers are states.
+//! `CellFn`, `FaceFn` and `CellState`: functions of a cell or a face can be handed to a launch skeleton, and structures of numbers are states.
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{
@@ -23,11 +23,15 @@ enum Reads<'a> {
     /// Of the cell.
     Cell(&'a Type),
     /// Of the first field around the cell, so far; then of others in the cell.
-    Around {
-        state: TokenStream,
-        reach: TokenStream,
-        others: Option<&'a Type>,
-    },
+    Around(Block, Option<&'a Type>),
+    /// Beside a face, so far.
+    Across(Block),
+}
+
+/// The states of `&Around<R, STATE, REACH>` or its like.
+struct Block {
+    state: TokenStream,
+    reach: TokenStream,
 }
 
 impl Reads<'_> {
@@ -35,11 +39,7 @@ impl Reads<'_> {
     fn types(&self) -> (TokenStream, TokenStream) {
         match self {
             Self::Cell(state) => (quote!(#state), quote!(0)),
-            Self::Around {
-                state,
-                reach,
-                others,
-            } => {
+            Self::Around(Block { state, reach }, others) => {
                 let others = others.map(|others| match others {
                     Type::Tuple(all) => all.elems.to_token_stream(),
                     one => one.to_token_stream(),
@@ -47,24 +47,45 @@ impl Reads<'_> {
                 let all = others.map_or(state.clone(), |others| quote!((#state, #others)));
                 (all, reach.clone())
             }
+            Self::Across(Block { state, reach }) => (state.clone(), reach.clone()),
         }
     }
 
-    /// The arguments, made of `cell`.
+    /// The trait, what its `call` is given, and the place made of that.
+    fn given(
+        &self,
+        real: &Ident,
+        runtime: &TokenStream,
+    ) -> (TokenStream, TokenStream, TokenStream) {
+        match self {
+            Self::Across(_) => {
+                let given =
+                    quote!(beside: (&[#real], [usize; 3], usize), face: &#runtime::Face<#real>);
+                (quote!(FaceFn), given, quote!(face,))
+            }
+            _ => {
+                let given = quote!(cell: &impl #runtime::Cell<#real>);
+                (quote!(CellFn), given, quote!(&cell.place(),))
+            }
+        }
+    }
+
+    /// The arguments, made of what `call` is given.
     fn arguments(&self, real: &Ident, runtime: &TokenStream) -> TokenStream {
         let read = |state: &Type, field: usize| quote!(<#state as #runtime::CellState<#real>>::read(&mut |field, c| cell.value(field, c), #field, 0));
         match self {
             Self::Cell(state) => read(state, 0),
-            Self::Around { others, .. } => {
+            Self::Around(_, others) => {
                 let others = others.map(|others| read(others, 1)).into_iter();
                 quote!(&#runtime::Around::new(cell.around()) #(, #others)*)
             }
+            Self::Across(_) => quote!(&#runtime::Across::new(beside)),
         }
     }
 }
 
-/// The implementation of `CellFn` for the companion of `f`, or nothing when the signature is not that of a function of a
-/// cell.
+/// The implementation of `CellFn` or `FaceFn` for the companion of `f`, or nothing when the signature is not that of a function of
+/// a cell or a face.
 pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
     let Some(parts) = parts(f) else {
         return TokenStream::new();
@@ -74,7 +95,8 @@ pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
     let states = parts.reads.arguments(real, runtime);
     let name = &f.sig.ident;
     let companion = format_ident!("{}", name, span = name.span());
-    let place = parts.place.then(|| quote!(&cell.place(),));
+    let (implemented, given, place) = parts.reads.given(real, runtime);
+    let place = parts.place.then_some(place);
     let (parameters, arguments) = match parts.given {
         Ok(structure) => (in_double(structure.to_token_stream(), real), quote!(p)),
         Err(numbers) => {
@@ -83,15 +105,16 @@ pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
         }
     };
     quote! {
-        impl #runtime::CellFn for #companion {
+        impl #runtime::#implemented for #companion {
             type State<#real: #runtime::Real> = #state;
             type Parameters = #parameters;
             type Result<#real: #runtime::Real> = #result;
             const ITEM: &'static #runtime::Item = #companion::ITEM;
             const REACH: usize = #reach;
             #[inline(always)]
+            #[allow(unused_variables, reason = "a function need not take its place")]
             fn call<#real: #runtime::Real>(
-                cell: &impl #runtime::Cell<#real>,
+                #given,
                 p: &<#parameters as #runtime::Precise>::In<#real>,
             ) -> #result {
                 #name::<#real>(#states, #place #arguments)
@@ -115,7 +138,12 @@ fn parts(f: &ItemFn) -> Option<Parts<'_>> {
     let types: Vec<&Type> = types.collect::<Option<_>>()?;
     let real = &real.ident;
     let (reads, mut rest) = reads(&types, real)?;
-    let place = rest.first().is_some_and(|ty| is_place(ty));
+    let place = if matches!(reads, Reads::Across(_)) {
+        "Face"
+    } else {
+        "Place"
+    };
+    let place = rest.first().is_some_and(|ty| named(ty, place));
     if place {
         rest = &rest[1..];
     }
@@ -137,20 +165,19 @@ fn parts(f: &ItemFn) -> Option<Parts<'_>> {
 /// The states at the front of the parameters, and what follows.
 fn reads<'a, 'b>(types: &'b [&'a Type], real: &'a Ident) -> Option<(Reads<'a>, &'b [&'a Type])> {
     let (first, mut rest) = types.split_first()?;
-    let Some((state, reach)) = shared(first).and_then(|ty| around(ty, real)) else {
+    let Some(ty) = shared(first) else {
         return is_state(first, real).then_some((Reads::Cell(first), rest));
     };
+    if let Some(block) = block(ty, "Across", real) {
+        return Some((Reads::Across(block), rest));
+    }
+    let block = block(ty, "Around", real)?;
     let others = rest.first().copied();
     let others = others.filter(|ty| is_state(ty, real) && !is(ty, real));
     if others.is_some() {
         rest = &rest[1..];
     }
-    let reads = Reads::Around {
-        state,
-        reach,
-        others,
-    };
-    Some((reads, rest))
+    Some((Reads::Around(block, others), rest))
 }
 
 fn is_state(ty: &Type, real: &Ident) -> bool {
@@ -158,20 +185,19 @@ fn is_state(ty: &Type, real: &Ident) -> bool {
     by_value && mentions(ty.to_token_stream(), real)
 }
 
-/// The state and the reach of `Around<R, S, REACH>`.
-fn around(ty: &Type, real: &Ident) -> Option<(TokenStream, TokenStream)> {
+/// The state and the reach of `NAME<R, S, REACH>`.
+fn block(ty: &Type, name: &str, real: &Ident) -> Option<Block> {
     let Type::Path(path) = ty else { return None };
-    let last = path.path.segments.last().filter(|s| s.ident == "Around")?;
+    let last = path.path.segments.last().filter(|s| s.ident == name)?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else {
         return None;
     };
     let mut arguments = arguments.args.iter().skip(1);
-    let state = arguments.next().map(ToTokens::to_token_stream);
-    let reach = arguments.next().map(ToTokens::to_token_stream);
-    Some((
-        state.unwrap_or_else(|| quote!(#real)),
-        reach.unwrap_or_else(|| quote!(1)),
-    ))
+    let mut next = || arguments.next().map(ToTokens::to_token_stream);
+    Some(Block {
+        state: next().unwrap_or_else(|| quote!(#real)),
+        reach: next().unwrap_or_else(|| quote!(1)),
+    })
 }
 
 /// The type behind a shared reference.
@@ -182,9 +208,10 @@ fn shared(ty: &Type) -> Option<&Type> {
     }
 }
 
-fn is_place(ty: &Type) -> bool {
+/// Whether it is a shared reference to a type of that name.
+fn named(ty: &Type, name: &str) -> bool {
     match shared(ty) {
-        Some(Type::Path(p)) => p.path.segments.last().is_some_and(|s| s.ident == "Place"),
+        Some(Type::Path(p)) => p.path.segments.last().is_some_and(|s| s.ident == name),
         _ => false,
     }
 }

@@ -49,6 +49,14 @@ fn parameter(
                 let mut members = #runtime::Members::new(to);
                 #(members.write(&self.#names);)*
             }
+            #[inline]
+            #[allow(unused_variables, reason = "a structure may have no fields")]
+            fn bind(
+                &mut self,
+                place: &mut dyn ::core::ops::FnMut(&::std::sync::Arc<[f64]>) -> u64,
+            ) {
+                #(#runtime::Parameter::bind(&mut self.#names, place);)*
+            }
         }
         #whole
     }

@@ -77,6 +77,100 @@ pub const Around: &Item = &Item {
     body: &[Piece::Text(include_str!("around.cuh"))],
 };
 
+/// Where a face is, and when.
+#[device]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Face<R> {
+    /// The cell on its upper side.
+    pub above: Place<R>,
+    /// The axis that it is normal to.
+    pub axis: i32,
+    /// Width of the cells beside it along that axis, code length.
+    pub width: R,
+}
+
+/// The states beside a face, along its axis: `&Across<R, S>` for states `S` of a field (`&Across<R>` where it has one component),
+/// `&Across<R, S, 2>` for two cells on either side.
+pub struct Across<'a, R, S = R, const REACH: usize = 1> {
+    /// As in [`Around`].
+    block: &'a [R],
+    /// Where the cell on the upper side stands.
+    above: usize,
+    /// From a cell to the next along the axis.
+    step: usize,
+    state: PhantomData<S>,
+}
+
+impl<'a, R: Copy, S: CellState<R>, const REACH: usize> Across<'a, R, S, REACH> {
+    /// The states beside a face normal to `axis`: `block` as in [`Around::new`], and the cell on the upper side, which may stand
+    /// one beyond the patch.
+    #[inline(always)]
+    pub fn new((block, [i, j, k], axis): (&'a [R], [usize; 3], usize)) -> Self {
+        let n = 8 + 2 * REACH;
+        Self {
+            block,
+            above: (i + REACH) + n * ((j + REACH) + n * (k + REACH)),
+            step: n.pow(axis as u32),
+            state: PhantomData,
+        }
+    }
+
+    /// The state in cell `n` along the axis, from `-REACH` to `REACH - 1`: -1 is below the face, 0 above it.
+    #[inline(always)]
+    pub fn at(&self, n: i32) -> S {
+        let reach = REACH as i32;
+        debug_assert!((-reach..reach).contains(&n));
+        let cell = (self.above as i32 + n * self.step as i32) as usize;
+        let stride = (8 + 2 * REACH).pow(3);
+        S::read(&mut |_, c| self.block[c * stride + cell], 0, 0)
+    }
+}
+
+/// The device's side of [`Across`].
+#[allow(
+    non_upper_case_globals,
+    reason = "the companion of a structure has its name"
+)]
+#[doc(hidden)]
+pub const Across: &Item = &Item {
+    name: "Across",
+    line: line!(),
+    body: &[Piece::Text(include_str!("across.cuh"))],
+    ..*Around
+};
+
+/// A function of the states beside a face, as a type: the flux density through it, positive along the axis.
+///
+/// ```text
+/// fn f<R: Real>(beside: &Across<R, S<R>>, face: &Face<R>, p: &P<R>) -> T      // each of `face` and `p` may be left out
+/// ```
+///
+/// `T` are the leading components of the field; numbers may take the place of `p`. [`#[device]`](crate::device) implements the
+/// trait as it implements [`CellFn`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a `#[device]` function of a face",
+    label = "not a function of a face",
+    note = "expected `#[device] fn f<R: Real>(beside: &Across<R, S<R>>, face: &Face<R>, p: &P<R>) -> T`; `face` and `p` may be left out"
+)]
+pub trait FaceFn: 'static {
+    /// The states that the function reads.
+    type State<R: Real>: CellState<R>;
+    /// Its parameters in double precision; numbers are an array.
+    type Parameters: Precise;
+    /// Its result.
+    type Result<R: Real>;
+    /// The CUDA C++ text.
+    const ITEM: &'static Item;
+    /// Cells on either side of the face that the function reads.
+    const REACH: usize;
+    /// Calls the function with what [`Across::new`] takes.
+    fn call<R: Real>(
+        beside: (&[R], [usize; 3], usize),
+        face: &Face<R>,
+        p: &<Self::Parameters as Precise>::In<R>,
+    ) -> Self::Result<R>;
+}
+
 /// What a function of a cell is called with.
 pub trait Cell<R> {
     /// A component of the state of a field in the cell.

@@ -35,8 +35,9 @@ mod names;
 mod parameter;
 mod real;
 pub mod simd;
+mod table;
 
-pub use cell_fn::{Around, Cell, CellFn, CellState, Place};
+pub use cell_fn::{Across, Around, Cell, CellFn, CellState, Face, FaceFn, Place};
 pub use item::{
     Generic, Item, Kind, LAUNCH, PRELUDE, Piece, instantiate, instantiate_with, program,
 };
@@ -44,3 +45,4 @@ pub use lane::{Lane, Mask, Num, Pick};
 pub use nestar_device_macro::device;
 pub use parameter::{Address, Layout, Members, Number, Parameter, Precise};
 pub use real::{Bits, Real};
+pub use table::Table;

@@ -2,6 +2,7 @@
 use crate::Real;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// Data that a kernel takes as its parameter, or as a part of it.
 ///
@@ -14,6 +15,9 @@ pub trait Parameter {
     const ALIGNMENT: usize;
     /// Writes it to `to`, which has `BYTES` bytes, all zero. Panics if there are fewer.
     fn write(&self, to: &mut [u8]);
+    /// Tells each [`Table`](crate::Table) in it the address that `place` gives for its values on the device of a launch.
+    #[inline]
+    fn bind(&mut self, _place: &mut dyn FnMut(&Arc<[f64]>) -> u64) {}
 }
 
 macro_rules! number {
@@ -48,6 +52,9 @@ impl<T: Parameter, const N: usize> Parameter for [T; N] {
         for (value, to) in self.iter().zip(to.chunks_exact_mut(T::BYTES)) {
             value.write(to);
         }
+    }
+    fn bind(&mut self, place: &mut dyn FnMut(&Arc<[f64]>) -> u64) {
+        self.iter_mut().for_each(|value| value.bind(place));
     }
 }
 

@@ -1,5 +1,8 @@
 //! The companions of functions of a cell are launchable: `CellFn` on the CPU and as CUDA text.
-use nestar_device::{Around, Cell, CellFn, CellState, Place, Precise, Real, device, program};
+use nestar_device::{
+    Across, Around, Cell, CellFn, CellState, Face, FaceFn, Parameter, Place, Precise, Real, Table,
+    device, program,
+};
 
 /// A state to map.
 #[device]
@@ -79,6 +82,43 @@ fn bend<R: Real>(u: &Around<R>, other: [R; 2], at: &Place<R>, rate: R) -> R {
 #[device]
 fn far<R: Real>(u: &Around<R, Gas<R>, 2>) -> R {
     u.at(0, 0, 2).momentum[0] - u.at(-2, 0, 0).momentum[1]
+}
+
+/// What flows through a face, by a table.
+#[device]
+struct Flow<R> {
+    rates: Table<R>,
+    scale: R,
+}
+
+#[device]
+fn flow<R: Real>(u: &Across<R, [R; 2], 2>, face: &Face<R>, p: &Flow<R>) -> R {
+    p.scale * (u.at(1)[0] - u.at(-2)[0]) / face.width + p.rates.at(face.axis)
+}
+
+#[test]
+fn functions_read_beside_a_face_and_in_tables() {
+    let block: Vec<f32> = (0..2 * 1728).map(|n| n as f32).collect();
+    let given = Flow {
+        rates: Table::new(vec![0.0, 0.1]),
+        scale: 2.0,
+    };
+    let above = At(&[], &[0.0f32]).place();
+    let face = Face {
+        above,
+        axis: 1,
+        width: 0.5,
+    };
+    let mut single = given.precise::<f32>();
+    let flown = <flow as FaceFn>::call((&block, [8, 8, 8], 1), &face, &single);
+    assert_eq!(flown, 2.0 * 36.0 / 0.5 + 0.1f32);
+    assert_eq!(<flow as FaceFn>::REACH, 2);
+    single.bind(&mut |values| values.len() as u64 + 40);
+    let mut bytes = [0; Flow::<f32>::BYTES];
+    single.write(&mut bytes);
+    assert_eq!(bytes[..12], [42, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]);
+    let text = program(&[<flow as FaceFn>::ITEM]);
+    assert!(text.contains("Across<R, rs::arr<R, 2>, 2>& u"), "{text}");
 }
 
 /// A cell whose fields have the values `[field][component]`, amid the block `around`.

@@ -1,4 +1,4 @@
-//! Half-step states, edge states and the conservative update of a cell.
+//! Half-step states, edge states of a cell.
 use nestar_device::math::sum3;
 use nestar_device::{Lane, device};
 
@@ -65,15 +65,4 @@ pub fn edges<R: Lane>(w: &[R; 5], h: &[R; 5], lower: &[R; 5], upper: &[R; 5]) ->
     let below = if sane { low } else { *w };
     let above = if sane { high } else { *w };
     (below, above)
-}
-
-/// A conserved variable after a step: `u - sum_d rate_d (above_d - below_d)` with the flux densities through the cell's
-/// lower and upper faces along each axis and `rate_d = dt / dx_d`.
-#[device]
-pub fn advanced<R: Lane>(u: R, below: &[R; 3], above: &[R; 3], rate: &[R; 3]) -> R {
-    u - sum3(
-        rate[0] * (above[0] - below[0]),
-        rate[1] * (above[1] - below[1]),
-        rate[2] * (above[2] - below[2]),
-    )
 }

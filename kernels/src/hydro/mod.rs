@@ -138,7 +138,6 @@ pub fn device_instances() -> Vec<(&'static Item, &'static [&'static str])> {
         (hancock::half_step::ITEM, NONE),
         (hancock::half_step_scalar::ITEM, NONE),
         (hancock::edges::ITEM, NONE),
-        (hancock::advanced::ITEM, NONE),
         (limiter::half_minmod::ITEM, NONE),
         (limiter::half_monotonized_central::ITEM, NONE),
         (limiter::half_van_leer::ITEM, NONE),

@@ -78,6 +78,14 @@ pub fn cell_place<R: Real>(g: &LevelGeometry, patch: [i32; 3], cell: i32) -> Pla
     let x = 8 * patch[0] + cell % 8;
     let y = 8 * patch[1] + cell / 8 % 8;
     let z = 8 * patch[2] + cell / 64;
+    place_of::<R>(g, [x, y, z])
+}
+
+/// The place of the cell with indices `x`, `y`, `z` on the level.
+#[device]
+#[must_use]
+pub fn place_of<R: Real>(g: &LevelGeometry, at: [i32; 3]) -> Place<R> {
+    let [x, y, z] = at;
     Place {
         centre: [
             R::from_f64(cell_centre(x, g.cells[0], g.left[0], g.right[0])),

@@ -183,25 +183,7 @@ impl<R: Copy + std::ops::Neg<Output = R>> Boundaries<R> {
         state: &mut [R],
         [to, nearest, mirror]: [usize; 3],
     ) {
-        let n = s.block.n;
-        let rule = match &self.faces[s.axis][s.side] {
-            FaceRule::Periodic | FaceRule::Outflow => Applied::Copy,
-            FaceRule::Reflecting => Applied::Wall,
-            FaceRule::Rule(rule) => {
-                let centre = self.centre_beyond(s, [to % n, to / n % n, to / (n * n)]);
-                let cell = GhostCell {
-                    axis: s.axis,
-                    side: s.side,
-                    centre,
-                    time: s.time,
-                };
-                if rule.is_wall(&cell) {
-                    Applied::Wall
-                } else {
-                    Applied::Rule(&**rule, cell)
-                }
-            }
-        };
+        let rule = self.applied(s, to);
         let from = if matches!(rule, Applied::Wall) {
             mirror
         } else {
@@ -223,6 +205,27 @@ impl<R: Copy + std::ops::Neg<Output = R>> Boundaries<R> {
         }
         for c in 0..s.components {
             values[c * s.stride + to] = state[c];
+        }
+    }
+
+    /// What the rule of a face makes of the cell `to` of a block.
+    fn applied(&self, s: &Slab, to: usize) -> Applied<'_, R> {
+        let rule = match &self.faces[s.axis][s.side] {
+            FaceRule::Periodic | FaceRule::Outflow => return Applied::Copy,
+            FaceRule::Reflecting => return Applied::Wall,
+            FaceRule::Rule(rule) => rule,
+        };
+        let n = s.block.n;
+        let cell = GhostCell {
+            axis: s.axis,
+            side: s.side,
+            centre: self.centre_beyond(s, [to % n, to / n % n, to / (n * n)]),
+            time: s.time,
+        };
+        if rule.is_wall(&cell) {
+            Applied::Wall
+        } else {
+            Applied::Rule(&**rule, cell)
         }
     }
 }

@@ -1,6 +1,6 @@
 // Functions of one cell, as `CellFn` describes them, on the cells of patches. Follows gather.cuh; the text behind this file
-// names the function as `cells::F` and its surroundings as `cells::around`, then come kernels of map.cu, reduce.cu or mark.cu. A
-// block works on one patch after the other.
+// names the function as `cells::F` and its surroundings as `cells::around`, then come kernels of map.cu, reduce.cu, mark.cu or
+// conserve.cu. A block works on one patch after the other.
 
 namespace cells {
 
@@ -8,7 +8,9 @@ using field::REAL;
 using mesh::CELLS;
 using mesh::PATCH;
 typedef ::nestar_device::cell_fn::Place<REAL> Place;
+typedef ::nestar_device::cell_fn::Face<REAL> Face;
 template<class S, int G> using Around = ::nestar_device::cell_fn::Around<REAL, S, G>;
+template<class S, int G> using Across = ::nestar_device::cell_fn::Across<REAL, S, G>;
 typedef ::nestar_kernels::mesh::parameters::CellInput<REAL> Input;
 
 // A state of the leading components of field n.
@@ -93,14 +95,17 @@ template<int N, class... A> struct Given<N, REAL, A...> {
 };
 template<int N, class... A> struct Given<N, const Place&, A...> : Given<N + 1, A...> {};
 template<int N> struct Given<N, const Place&> : Given<N + 1> {};
+template<int N, class... A> struct Given<N, const Face&, A...> : Given<N + 1, A...> {};
+template<int N> struct Given<N, const Face&> : Given<N + 1> {};
 template<int N, class S, class... A> struct Given<N, S, A...> : Given<N + 1, A...> {};
 
 template<int... I> struct Indices {};
 template<int N, int... I> struct IndicesTo : IndicesTo<N - 1, N - 1, I...> {};
 template<int... I> struct IndicesTo<0, I...> { typedef Indices<I...> t; };
 
-// The first field with G layers around a patch, `[component][N][N][N]`, in shared memory or in `blocks`; ends with a barrier.
-template<int G, bool IN_SHARED> RS_FN const REAL* surroundings(const Input& p, int row) {
+// The first field with G layers around a patch, `[component][N][N][N]`, in shared memory or in `blocks`, with room for MORE values
+// behind it; ends with a barrier.
+template<int G, int MORE, bool IN_SHARED> RS_FN REAL* surroundings(const Input& p, int row) {
   if constexpr (G == 0) {
     return nullptr;
   } else {
@@ -108,7 +113,7 @@ template<int G, bool IN_SHARED> RS_FN const REAL* surroundings(const Input& p, i
     REAL* block;
     // known when compiled: generic addresses cost speed
     if constexpr (IN_SHARED) block = launch::shared<REAL>();
-    else block = p.blocks + (rs::i64)launch::block() * (mesh::COMPONENTS * N * N * N);
+    else block = p.blocks + (rs::i64)launch::block() * (mesh::COMPONENTS * N * N * N + MORE);
     launch::barrier();
     mesh::gather<G>(block, p.view, row, mesh::Store<N>());
     return block;
@@ -118,7 +123,7 @@ template<int G, bool IN_SHARED> RS_FN const REAL* surroundings(const Input& p, i
 // A function of one cell with its types.
 template<auto F> struct Function;
 template<class T, class S, class... A, T (*F)(S, A...)> struct Function<F> {
-  static constexpr int REACH = First<S>::REACH;
+  static constexpr int REACH = First<S>::REACH, MORE = 0;
   typedef T Result;
   typedef Given<0, A...> Rest;
   typedef ::nestar_kernels::mesh::parameters::Cells<REAL, typename Rest::t> Parameters;

@@ -1,8 +1,11 @@
 //! The device's side of the mesh: launch skeletons, and the text that tells them about a field.
 
+use super::fluxes;
 use super::prolong::SlopeLimiter;
 use super::{Boundaries, Centring, FaceRule, RuleText};
-use nestar_device::{Item, LAUNCH};
+use crate::PATCH;
+use crate::criteria::device::SECTORS;
+use nestar_device::{Across, Around, Face, Item, LAUNCH};
 use std::fmt::Write;
 
 /// What kernels see of a level; follows [`FieldText::text`].
@@ -21,10 +24,19 @@ pub const TOTALS: &str = include_str!("totals.cu");
 pub const TRANSFER: &str = include_str!("transfer.cu");
 /// Fine-side flux registers into and out of contiguous memory.
 pub const FACES: &str = include_str!("faces.cu");
-/// Functions of one cell; what [`function_text`] gives follows, then [`MAP`], [`REDUCE`] or [`MARK`].
+/// Functions of one cell; what [`Function::texts`] says follows, then [`MAP`], [`REDUCE`] or [`MARK`].
 pub const CELL_FUNCTIONS: &str = include_str!("cells.cuh");
 /// Maps.
 pub const MAP: &str = include_str!("map.cu");
+/// Results that waited beside a field go into it; follows [`MAP`] or [`CONSERVE`].
+pub const TAKE: &str = include_str!("take.cu");
+/// Functions of a face; follows [`CELL_FUNCTIONS`], then [`CONSERVE`].
+pub const FACE_FUNCTIONS: &str = concat!(
+    include_str!("patch_faces.cuh"),
+    include_str!("face_functions.cuh")
+);
+/// Changes by fluxes.
+pub const CONSERVE: &str = include_str!("conserve.cu");
 /// Reductions.
 pub const REDUCE: &str = include_str!("reduce.cu");
 /// Marks; follows [`SECTORS`](crate::criteria::device::SECTORS).
@@ -37,16 +49,54 @@ pub const PATCHES_PER_BLOCK: usize = 256;
 /// Values that a block of `mesh_commit` works on.
 pub const COMMIT_PER_BLOCK: usize = 4096;
 
-/// The function of a cell that kernels call; whether blocks with ghost cells stand in shared memory.
-#[must_use]
-pub fn function_text(item: &Item, in_shared: bool) -> String {
-    format!(
-        "namespace cells {{\n\
-         typedef Function<&::{}<field::REAL>> F;\n\
-         RS_FN const REAL* around(const Input& p, int row) {{ return surroundings<F::REACH, {in_shared}>(p, row); }}\n\
-         }}\n",
-        item.path()
-    )
+/// A function of a cell or of a face as kernels call it.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    /// Its text.
+    pub item: &'static Item,
+    /// Layers of ghost cells that it reads.
+    pub reach: usize,
+    /// Components that flow through a face; 0 for a function of a cell.
+    pub fluxes: usize,
+}
+
+impl Function {
+    /// Values of a block with ghost cells of a field, and of what stands behind it; none where the function reads no ghost cells.
+    #[must_use]
+    pub fn block_values(&self, components: usize) -> usize {
+        match self.reach {
+            0 => 0,
+            reach => components * (PATCH + 2 * reach).pow(3) + 3 * self.fluxes * fluxes::FACES,
+        }
+    }
+
+    /// Texts of a skeleton that calls it; whether blocks with ghost cells stand in shared memory.
+    #[must_use]
+    pub fn texts(&self, in_shared: bool, skeleton: &[&str]) -> Vec<String> {
+        let mut texts = vec![CELL_FUNCTIONS, SECTORS];
+        let kind = if self.fluxes == 0 {
+            "Function"
+        } else {
+            texts.push(FACE_FUNCTIONS);
+            "FaceFunction"
+        };
+        let named = format!(
+            "namespace cells {{\n\
+             typedef {kind}<&::{}<field::REAL>> F;\n\
+             RS_FN REAL* around(const Input& p, int row) {{ return surroundings<F::REACH, F::MORE, {in_shared}>(p, row); }}\n\
+             }}\n",
+            self.item.path()
+        );
+        let texts = texts.into_iter().map(String::from);
+        let skeleton = skeleton.iter().map(|text| (*text).to_string());
+        texts.chain([named]).chain(skeleton).collect()
+    }
+
+    /// The items that the texts name.
+    #[must_use]
+    pub fn items(&self) -> [&'static Item; 4] {
+        [self.item, Around, Across, Face]
+    }
 }
 
 /// What stands beyond one face, in the device's language.
@@ -131,12 +181,13 @@ impl FieldText {
     /// A program whose skeletons see levels of this field: the text of `items` and of everything that the gather needs, the
     /// language of skeletons, the namespaces `field` and `mesh`, then the given texts.
     #[must_use]
-    pub fn program(&self, items: &[&'static Item], skeletons: &[&str]) -> String {
+    pub fn program(&self, items: &[&'static Item], skeletons: &[impl AsRef<str>]) -> String {
         let mut roots = self.items();
         roots.extend(items);
         let mut program = nestar_device::program(&roots);
-        let texts = [LAUNCH, &self.text(), VIEW, GATHER];
-        for (n, part) in texts.iter().chain(skeletons).enumerate() {
+        let (text, skeletons) = (self.text(), skeletons.iter().map(AsRef::as_ref));
+        let texts = [LAUNCH, &text, VIEW, GATHER];
+        for (n, part) in texts.into_iter().chain(skeletons).enumerate() {
             // messages of the compiler count lines from here
             let _ = write!(program, "#line 1 \"part {n}\"\n{part}\n");
         }

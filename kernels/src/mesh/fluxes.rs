@@ -1,12 +1,26 @@
 //! Flux registers at coarse-fine faces (Berger & Colella 1989, J. Comput. Phys. 82, 64).
 
 use crate::PATCH;
+use nestar_device::math::sum3;
 use nestar_device::{Lane, Real, device};
 
 /// Values of one face of a patch: 8 x 8.
 pub const FACE: usize = PATCH * PATCH;
 /// Values of one face of a fine patch seen from the coarse side: 4 x 4.
 pub const QUARTER: usize = FACE / 4;
+
+/// Faces of a patch's cells normal to one axis: nine layers of 64.
+pub const FACES: usize = (PATCH + 1) * FACE;
+
+/// Number among the [`FACES`] of `axis` of the lower face of the cell `i`, `j`, `k`; along the axis 8 is the last upper one.
+#[must_use]
+pub fn face_index(axis: usize, [i, j, k]: [usize; 3]) -> usize {
+    match axis {
+        0 => i + 9 * (j + 8 * k),
+        1 => i + 8 * (j + 9 * k),
+        _ => i + 8 * (j + 8 * k),
+    }
+}
 
 /// Mean of four fine face values, the same under every symmetry of the square: `v` = (0,0), (1,0), (0,1), (1,1).
 #[device]
@@ -40,6 +54,17 @@ pub struct FineFlux<'a, R> {
     pub reference: &'a [R],
     /// Sum over the later fine steps of their length times (flux - reference).
     pub change: &'a [R],
+}
+
+/// A conserved variable after a step: `u - sum_d rate_d (above_d - below_d)` with the flux densities through the cell's
+/// lower and upper faces along each axis and `rate_d = dt / dx_d`.
+#[device]
+pub fn advanced<R: Lane>(u: R, below: &[R; 3], above: &[R; 3], rate: &[R; 3]) -> R {
+    u - sum3(
+        rate[0] * (above[0] - below[0]),
+        rate[1] * (above[1] - below[1]),
+        rate[2] * (above[2] - below[2]),
+    )
 }
 
 /// Time-integrated fine minus coarse flux over a coarse step of length `dt`; exactly 0 where both are the same and steady.

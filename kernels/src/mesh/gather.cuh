@@ -247,6 +247,31 @@ RS_FN void slopes_of_component(const View& v, int parent, const int* at, int c, 
   *o = offsets_of(value[0], rs::arr<REAL, 6>{{value[1], value[2], value[3], value[4], value[5], value[6]}});
 }
 
+// State and offsets of the coarse cells, `work[component][4][COUNT]`, a component of a cell a thread.
+template<int G> RS_FN void slopes_shared(const View& v, int row, REAL* work) {
+  typedef CoarseCells<G> Coarse;
+  constexpr int COUNT = Coarse::COUNT;
+  const int parent = v.parent[row];
+  const int* around = v.neighbours + (rs::i64)row * AROUND;
+  EACH(n, COUNT * COMPONENTS) {
+    const int item = n % COUNT, c = n / COUNT;
+    int at[3];
+    if (around[Coarse::place(item, v.index + (rs::i64)row * 4, at)] != COARSER) continue;
+    Offsets o;
+    slopes_of_component(v, parent, at, c, work + 4 * c * COUNT + item, &o);
+    RS_UNROLL for (int a = 0; a < 3; ++a) work[(4 * c + 1 + a) * COUNT + item] = o[a];
+  }
+}
+
+// Fine cell `side` of the coarse cell that stands at `work`; with FLAT the coarse state, by offsets of zero as in `refine_cell`.
+template<int COUNT, bool FLAT> RS_FN void fine_state_shared(const REAL* work, int side, REAL* state) {
+  EACH_COMPONENT(c) {
+    const REAL* w = work + 4 * c * COUNT;
+    const Offsets o = FLAT ? Offsets{{REAL(0), REAL(0), REAL(0)}} : Offsets{{w[COUNT], w[2 * COUNT], w[3 * COUNT]}};
+    state[c] = ::nestar_kernels::mesh::prolong::fine_value<REAL>(w[0], o, side & 1, side >> 1 & 1, side >> 2);
+  }
+}
+
 // The same as `interpolate`, a component of a coarse cell and then a fine cell a thread: a patch has few ghosts to
 // interpolate, and the way to one of them is long. Away from walls only.
 template<int G, class Finish>
@@ -254,18 +279,10 @@ RS_NOINLINE void interpolate_shared(REAL* block, const View& v, int row, Finish 
   typedef CoarseCells<G> Coarse;
   constexpr int COUNT = Coarse::COUNT;
   SHARED unsigned unphysical[(COUNT + 31) / 32];
-  const int parent = v.parent[row];
   const int* around = v.neighbours + (rs::i64)row * AROUND;
   const int* index = v.index + (rs::i64)row * 4;
   EACH(n, (COUNT + 31) / 32) unphysical[n] = 0;
-  EACH(n, COUNT * COMPONENTS) {
-    const int item = n % COUNT, c = n / COUNT;
-    int at[3];
-    if (around[Coarse::place(item, index, at)] != COARSER) continue;
-    Offsets o;
-    slopes_of_component(v, parent, at, c, work + 4 * c * COUNT + item, &o);
-    RS_UNROLL for (int a = 0; a < 3; ++a) work[(4 * c + 1 + a) * COUNT + item] = o[a];
-  }
+  slopes_shared<G>(v, row, work);
   launch::barrier();
   bool any = false;
   EACH(n, COUNT * 8) {
@@ -273,11 +290,7 @@ RS_NOINLINE void interpolate_shared(REAL* block, const View& v, int row, Finish 
     int at[3];
     if (around[Coarse::place(item, index, at)] != COARSER) continue;
     REAL state[COMPONENTS];
-    EACH_COMPONENT(c) {
-      const REAL* w = work + 4 * c * COUNT + item;
-      state[c] = ::nestar_kernels::mesh::prolong::fine_value<REAL>(w[0], Offsets{{w[COUNT], w[2 * COUNT], w[3 * COUNT]}},
-                                                                   side & 1, side >> 1 & 1, side >> 2);
-    }
+    fine_state_shared<COUNT, false>(work + item, side, state);
     if (!field::physical(state)) {
       launch::atomic_or(unphysical + item / 32, 1u << (item % 32));
       any = true;
@@ -286,15 +299,12 @@ RS_NOINLINE void interpolate_shared(REAL* block, const View& v, int row, Finish 
     if (cell >= 0) finish(block, cell, state);
   }
   if (!launch::any_of_block(any)) return;
-  // all eight take the coarse state where one of them is unphysical; offsets of zero, as in `refine_cell`
+  // all eight take the coarse state where one of them is unphysical
   EACH(n, COUNT * 8) {
     const int item = n % COUNT, side = n / COUNT, cell = Coarse::fine(item, side);
     if (cell < 0 || !(unphysical[item / 32] >> item % 32 & 1)) continue;
     REAL state[COMPONENTS];
-    EACH_COMPONENT(c)
-      state[c] = ::nestar_kernels::mesh::prolong::fine_value<REAL>(work[4 * c * COUNT + item],
-                                                                   Offsets{{REAL(0), REAL(0), REAL(0)}}, side & 1,
-                                                                   side >> 1 & 1, side >> 2);
+    fine_state_shared<COUNT, true>(work + item, side, state);
     finish(block, cell, state);
   }
 }

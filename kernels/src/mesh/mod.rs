@@ -33,6 +33,7 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
     items.extend([
         block::cell_centre::ITEM,
         block::cell_place::ITEM,
+        block::place_of::ITEM,
         order::order_key::ITEM,
         order::sum_of_lanes::ITEM,
         prolong::limited_slope::ITEM,
@@ -46,6 +47,7 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         staggered::belongs_beyond::ITEM,
         fluxes::mean4::ITEM,
         fluxes::flux_mismatch::ITEM,
+        fluxes::advanced::ITEM,
     ]);
     items
 }

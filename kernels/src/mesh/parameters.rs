@@ -9,7 +9,7 @@ use nestar_device::{Address, Item, device};
 pub fn items() -> Vec<&'static Item> {
     vec![
         View, Registers, Prolong, Restrict, Share, Counts, Assign, Faces, Commit, Correct, Totals,
-        Transfer, Pieces, Cells,
+        Transfer, Pieces, Cells, Fluxes,
     ]
 }
 
@@ -308,6 +308,24 @@ pub struct CellInput<R> {
 pub struct Cells<R, P> {
     /// Fields, rows and results.
     pub input: CellInput<R>,
+    /// The function's own parameters.
+    pub given: P,
+}
+
+/// Of the kernels for functions of a face.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Fluxes<R, P> {
+    /// Fields, rows and results.
+    pub input: CellInput<R>,
+    /// Where the fluxes go; where they are added, `attempt` is what later steps differ by, times their lengths.
+    pub registers: Registers<R>,
+    /// Length of the step over the width of a cell along each axis.
+    pub rate: [f64; 3],
+    /// Length of the step.
+    pub dt: f64,
+    /// Whether fluxes are added to those that the step has had.
+    pub adds: bool,
     /// The function's own parameters.
     pub given: P,
 }

@@ -6,8 +6,8 @@ use super::solver::{GasReal, GasSolver, HydroSolver, ThreadScratch};
 use crate::fields::Gas;
 use bevy_ecs::prelude::*;
 use nestar_engine::Error;
-use nestar_engine::field::Precision;
 use nestar_engine::field::device::DeviceTopology;
+use nestar_engine::field::{FineSide, Precision};
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::{Read, RunCounters, StepLimits, StepVerdict, View, Write};
@@ -188,7 +188,8 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
                 register.copy_from_slice(flux);
             }
             // SAFETY: the caller's contract.
-            if let Some(register) = unsafe { registers.attempt_mut(self.level, row, face) } {
+            let fine = unsafe { registers.fine_mut(self.level, row, face, FineSide::Attempt) };
+            if let Some(register) = fine {
                 average_fine(register, flux);
             }
         }

@@ -1,6 +1,7 @@
 //! The suite: one program, so that the tests of all topics run side by side.
 
 mod analytic;
+mod conduction;
 mod conservation;
 mod copies;
 mod decks;
@@ -13,6 +14,7 @@ mod entities;
 mod fields;
 mod halos;
 mod hierarchy;
+mod ink;
 mod memory;
 mod mending;
 mod order;

@@ -5,8 +5,8 @@ pub use bevy_ecs::prelude::{
     Commands, Component, Entity, Query, Res, ResMut, Resource, With, Without,
 };
 pub use nestar_device::math::*;
-pub use nestar_device::{Around, Lane, Place, Real, device};
-pub use nestar_engine::field::{LevelRows, Pool};
+pub use nestar_device::{Across, Around, Face, Lane, Place, Real, Table, device};
+pub use nestar_engine::field::{Correct, Field, FieldSpec, LevelRows, Pool};
 pub use nestar_engine::mesh::{
     Carried, Cost, Level, LevelClock, Observed, Owner, Parent, PatchIndex, PatchRow, Pinned,
     Topology,

@@ -1,92 +1,25 @@
-//! Functions of one cell on the device.
+//! Functions of cells and faces on the device.
 
-use super::{DevicePool, shape};
-use crate::device::{Buffer, DeviceError, Kernel, Shape};
-use crate::field::cells::{CellMap, CellMark, CellSource, CellValue, Job};
+use super::functions::Skeleton;
+use crate::device::DeviceError;
+use crate::field::cells::{CellMap, CellMark, CellSource, CellValue, Job, LevelView};
+use crate::field::conserve::{FaceMap, Flow};
 use crate::field::{Field, Pool, Precision, Storage};
-use nestar_device::{Address, Around, CellFn, Number, Precise};
-use nestar_kernels::criteria::device::SECTORS;
-use nestar_kernels::mesh::device::{CELL_FUNCTIONS, MAP, MARK, REDUCE, function_text};
-use nestar_kernels::mesh::parameters::{CellInput, Cells};
-use nestar_kernels::{CELLS, PATCH};
-use std::sync::PoisonError;
+use nestar_device::{Address, CellFn, CellState, Number, Precise};
+use nestar_kernels::mesh::device::{CONSERVE, Function, MAP, MARK, REDUCE, TAKE};
+use nestar_kernels::mesh::parameters::{CellInput, Cells, Fluxes};
 
-/// Threads of a block.
-const THREADS: u32 = 128;
+const MAPS: Skeleton = (&[MAP, TAKE], &["cells_map", "cells_take"]);
+const FLOWS: Skeleton = (&[CONSERVE, TAKE], &["cells_conserve", "cells_take"]);
+const REDUCTIONS: Skeleton = (&[REDUCE], &["cells_largest", "cells_sum"]);
+const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
 
-/// Kernels for functions of a cell: their text and their names.
-type Skeleton = (&'static str, &'static [&'static str]);
-
-const MAPS: Skeleton = (MAP, &["cells_map", "cells_take"]);
-const REDUCTIONS: Skeleton = (REDUCE, &["cells_largest", "cells_sum"]);
-const MARKS: Skeleton = (MARK, &["cells_mark"]);
-
-/// Bytes of shared memory that the skeletons declare themselves, at most.
-const DECLARED: usize = 1024;
-/// Blocks on a multiprocessor where a block gathers into global memory.
-const GATHERING: usize = 4;
-
-impl DevicePool {
-    /// Kernel `n` of a skeleton for a function, compiled at its first use.
-    fn cell_kernel<M: CellFn>(
-        &self,
-        (text, names): Skeleton,
-        n: usize,
-    ) -> Result<Kernel, DeviceError> {
-        let known = self.functions.lock();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernel) = known.get(&(names[n], M::ITEM.path())) {
-            return Ok(kernel.clone());
-        }
-        let function = function_text(M::ITEM, self.gathers_in_shared::<M>());
-        let texts = [CELL_FUNCTIONS, SECTORS, &function, text];
-        let module = self
-            .device
-            .compile("cells", &self.program(&[M::ITEM, Around], &texts))?;
-        for &name in names {
-            known.insert((name, M::ITEM.path()), module.kernel(name)?);
-        }
-        Ok(known[&(names[n], M::ITEM.path())].clone())
-    }
-
-    /// Bytes of a block with ghost cells as the function reads it.
-    fn block_bytes<M: CellFn>(&self) -> usize {
-        let cells = (PATCH + 2 * M::REACH).pow(3);
-        let bytes = self.components * cells * self.value_bytes();
-        if M::REACH > 0 { bytes } else { 0 }
-    }
-
-    fn gathers_in_shared<M: CellFn>(&self) -> bool {
-        let room = self.device.limits().shared_per_block as usize;
-        self.block_bytes::<M>() + DECLARED <= room
-    }
-
-    /// Blocks of a launch over so many rows, and how many words each needs to gather.
-    fn blocks<M: CellFn>(&self, rows: usize) -> (usize, usize) {
-        if self.gathers_in_shared::<M>() {
-            return (rows, 0);
-        }
-        let most = GATHERING * self.device.limits().multiprocessors as usize;
-        (rows.min(most), self.block_bytes::<M>().div_ceil(8))
-    }
-
-    /// Memory of so many words, of which the first is 0.
-    fn words(&self, length: usize) -> Result<Buffer<u64>, DeviceError> {
-        let mut kept = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        let words = match kept.take() {
-            Some(words) if words.len() >= length => words,
-            small => {
-                // the old one goes first, to make room
-                drop(small);
-                self.device.buffer(length + length / 4)?
-            }
-        };
-        self.device.fill_zero(&words, 0..1)?;
-        Ok(words)
-    }
-
-    fn give_back(&self, words: Buffer<u64>) {
-        *self.words.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
+/// A function of a cell.
+fn of_cell<M: CellFn>() -> Function {
+    Function {
+        item: M::ITEM,
+        reach: M::REACH,
+        fluxes: 0,
     }
 }
 
@@ -112,41 +45,35 @@ impl<F: Field> Pool<F> {
         job: &Job<M>,
         order: Order,
     ) -> Result<(), DeviceError> {
-        let pool = self.device();
-        let kernel = pool.cell_kernel::<M>(skeleton, n)?;
-        let count = job.level.rows().len();
-        kernel.works_on(count * CELLS, count * pool.row_bytes());
-        let (blocks, words) = pool.blocks::<M>(count);
-        let in_shared = if words > 0 {
-            0
-        } else {
-            pool.block_bytes::<M>()
-        };
-        let shape = Shape {
-            shared: in_shared as u32,
-            ..shape(blocks, THREADS)
-        };
-        let input = self.cell_input(job, order);
+        let (pool, function) = (self.device(), of_cell::<M>());
+        let kernel = pool.kernel_for(function, skeleton, n)?;
+        let rows = job.level.rows().len();
+        let mut input = self.cell_input(&job.level, job.others, order);
+        input.colour = job.colour.map_or(-1, |colour| colour as i32);
         match pool.precision() {
             Precision::Single => {
                 let given = job.given.precise::<f32>();
-                pool.device.launch(&kernel, shape, &Cells { input, given })
+                pool.start(&kernel, function, rows, &mut Cells { input, given })
             }
             Precision::Double => {
                 let given = job.given.precise::<f64>();
-                pool.device.launch(&kernel, shape, &Cells { input, given })
+                pool.start(&kernel, function, rows, &mut Cells { input, given })
             }
         }
     }
 
-    fn cell_input<M: CellFn>(&self, job: &Job<M>, order: Order) -> CellInput<Number> {
-        let level = &job.level;
+    fn cell_input(
+        &self,
+        level: &LevelView,
+        others: &[&dyn CellSource],
+        order: Order,
+    ) -> CellInput<Number> {
         let Some(tables) = level.tables else {
             panic!("a pool on a device needs its topology there");
         };
         let number = level.clock.level;
         let (mut fields, mut components) = ([Address::NONE; 4], [0; 4]);
-        let all = std::iter::once(self as &dyn CellSource).chain(job.others.iter().copied());
+        let all = std::iter::once(self as &dyn CellSource).chain(others.iter().copied());
         for (n, source) in all.enumerate() {
             let Storage::Device(pool) = source.values() else {
                 panic!("all fields of a function live on the device");
@@ -162,7 +89,7 @@ impl<F: Field> Pool<F> {
             blocks: (order.words + 8 * (1 + count as u64)).into(),
             out: order.out.into(),
             out_components: order.out_components,
-            colour: job.colour.map_or(-1, |colour| colour as i32),
+            colour: -1,
             rows: tables.rows(number).into(),
             count: count as i32,
             index: tables.index().into(),
@@ -219,20 +146,73 @@ impl<F: Field> Pool<F> {
         out: u64,
     ) -> Result<(), DeviceError> {
         let (pool, rows) = (source.device(), job.level.rows().len());
-        let (blocks, each) = pool.blocks::<M>(rows);
-        let words = (each > 0)
-            .then(|| pool.words(1 + rows + blocks * each))
-            .transpose()?;
+        let words = pool.words(of_cell::<M>(), rows)?;
         let order = Order {
-            words: words.as_ref().map_or(0, Buffer::address),
+            words: words.address(),
             out,
             out_components: self.components() as i32,
             stale: self.device().stale(),
             ..Order::default()
         };
         source.launch_cells(MAPS, 0, job, order)?;
-        words.into_iter().for_each(|words| pool.give_back(words));
+        pool.give_back(words);
         Ok(())
+    }
+
+    /// As `fluxes`.
+    pub(in crate::field) fn flow_on_device<M: FaceMap>(
+        &self,
+        flow: &Flow<M>,
+    ) -> Result<(), DeviceError> {
+        let (pool, level) = (self.device(), &flow.level);
+        let function = Function {
+            item: M::ITEM,
+            reach: M::REACH,
+            fluxes: M::Result::<f64>::COUNT,
+        };
+        let rows = level.rows().len();
+        let words = pool.words(function, rows)?;
+        let order = Order {
+            words: words.address(),
+            out: pool.results.address(),
+            out_components: pool.components() as i32,
+            stale: pool.stale(),
+            ..Order::default()
+        };
+        for n in 0..FLOWS.1.len() {
+            let kernel = pool.kernel_for(function, FLOWS, n)?;
+            match pool.precision() {
+                Precision::Single => {
+                    let given = flow.given.precise::<f32>();
+                    let mut parameters = self.flux_parameters(flow, order, given);
+                    pool.start(&kernel, function, rows, &mut parameters)
+                }
+                Precision::Double => {
+                    let given = flow.given.precise::<f64>();
+                    let mut parameters = self.flux_parameters(flow, order, given);
+                    pool.start(&kernel, function, rows, &mut parameters)
+                }
+            }?;
+        }
+        pool.give_back(words);
+        Ok(())
+    }
+
+    fn flux_parameters<M: FaceMap, P>(
+        &self,
+        flow: &Flow<M>,
+        order: Order,
+        given: P,
+    ) -> Fluxes<Number, P> {
+        let clock = &flow.level.clock;
+        Fluxes {
+            input: self.cell_input(&flow.level, &[], order),
+            registers: self.device().flux_view(clock.level, flow.adds),
+            rate: clock.cell_width.map(|width| clock.dt / width),
+            dt: clock.dt,
+            adds: flow.adds,
+            given,
+        }
     }
 
     pub(in crate::field) fn largest_on_device<M: CellValue>(
@@ -279,8 +259,7 @@ impl<F: Field> Pool<F> {
         count: usize,
     ) -> Result<Vec<T>, DeviceError> {
         let (pool, rows) = (self.device(), job.level.rows().len());
-        let (blocks, each) = pool.blocks::<M>(rows);
-        let words = pool.words(1 + rows + blocks * each)?;
+        let words = pool.words(of_cell::<M>(), rows)?;
         let order = Order {
             words: words.address(),
             ..order

@@ -2,6 +2,7 @@
 
 mod cells;
 mod faces;
+mod functions;
 mod operations;
 mod pieces;
 mod pool;
@@ -24,7 +25,7 @@ use nestar_kernels::mesh::parameters::{Registers, View};
 use nestar_kernels::mesh::{Boundaries, FaceRule, RuleText};
 use registers::DeviceRegisters;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use transfer::Staging;
 
 /// What a gather on a level reads.
@@ -42,6 +43,9 @@ pub enum DeviceBoundaries {
     /// 64-bit values.
     Double(Boundaries<f64>),
 }
+
+/// A table, and where its values stand on the device.
+type Placed = (Arc<[f64]>, Buffer<u8>);
 
 /// The engine's kernels for one field.
 struct Kernels {
@@ -94,8 +98,10 @@ pub struct DevicePool {
     /// Where coarse-fine faces are corrected.
     registers: Option<DeviceRegisters>,
     kernels: Kernels,
-    /// Kernels for functions of a cell, by their name and the function's path.
-    functions: Mutex<BTreeMap<(&'static str, String), Kernel>>,
+    /// Kernels for functions of cells and faces, by their skeleton, their name and the function's path.
+    functions: Mutex<BTreeMap<(&'static str, &'static str, String), Kernel>>,
+    /// Tables among the parameters of functions.
+    tables: Mutex<Vec<Placed>>,
     /// Results of maps that read the states around cells, row by row; made at the first use.
     results: Growable<u8>,
     /// Working space of reductions, marks and gathers.
@@ -143,6 +149,7 @@ impl DevicePool {
                 .transpose()?,
             kernels: Kernels::of(&module)?,
             functions: Mutex::new(BTreeMap::new()),
+            tables: Mutex::default(),
             results: device.growable(most_rows * row_bytes)?,
             words: Mutex::new(None),
             staging: Mutex::new(None),
@@ -203,8 +210,13 @@ impl DevicePool {
     /// Where the fluxes through the coarse-fine faces of `level` go.
     #[must_use]
     pub fn register_view(&self, level: usize) -> RegisterView {
+        self.flux_view(level, false)
+    }
+
+    /// The same; or where they are added to those of the step.
+    fn flux_view(&self, level: usize, adds: bool) -> RegisterView {
         let registers = self.registers.as_ref();
-        registers.map_or_else(RegisterView::default, |r| r.view(level))
+        registers.map_or_else(RegisterView::default, |r| r.view(level, adds))
     }
 
     fn value_bytes(&self) -> usize {

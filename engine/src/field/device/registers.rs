@@ -208,8 +208,8 @@ impl DeviceRegisters {
         Ok(())
     }
 
-    /// Where the fluxes of a step of `level` go.
-    pub(super) fn view(&self, level: usize) -> RegisterView {
+    /// Where the fluxes of a step of `level` go; or where they are added, the fine ones to what later steps differ by.
+    pub(super) fn view(&self, level: usize, adds: bool) -> RegisterView {
         let mut view = RegisterView::default();
         let coarse = &self.pairs[level];
         if coarse.counts.coarse > 0 {
@@ -220,7 +220,8 @@ impl DeviceRegisters {
             && fine.counts.fine > 0
         {
             view.fine_slot = self.fine_slot.address().into();
-            view.attempt = fine.attempt.address().into();
+            let values = if adds { &fine.change } else { &fine.attempt };
+            view.attempt = values.address().into();
         }
         view
     }

@@ -1,10 +1,11 @@
 //! Functions of cells on the fields that a system's signature names.
 
 use super::{Read, Write};
-use crate::field::{CellMap, CellMark, CellSource, CellValue, Field, LevelRows, Pool, Storage};
+use crate::field::{
+    CellMap, CellMark, CellSource, CellValue, FaceMap, Field, LevelRows, Pool, Storage,
+};
 use crate::ranks::OtherRanks;
 use crate::step::Error;
-use nestar_device::CellFn;
 
 macro_rules! source {
     ($handle:ident) => {
@@ -23,10 +24,10 @@ macro_rules! source {
         }
 
         impl<F: Field, const DEPTH: usize> $handle<'_, '_, F, DEPTH> {
-            /// The field, if the layers of copies that `M` reads are declared and up to date; else the run stops after the
+            /// The field, if the layers of copies that a function reads are declared and up to date; else the run stops after the
             /// schedule.
-            fn read_by<M: CellFn>(&self, rows: &LevelRows) -> Option<&Pool<F>> {
-                let view = self.get(M::REACH);
+            fn read_by(&self, rows: &LevelRows, reach: usize) -> Option<&Pool<F>> {
+                let view = self.get(reach);
                 view.map_err(|error| rows.fail(error))
                     .ok()
                     .map(|view| view.pool)
@@ -39,7 +40,7 @@ macro_rules! source {
                 rows: &LevelRows,
                 parameters: &M::Parameters,
             ) -> f64 {
-                let pool = self.read_by::<M>(rows);
+                let pool = self.read_by(rows, M::REACH);
                 pool.map_or(f64::NAN, |pool| pool.smallest::<M>(rows, parameters))
             }
 
@@ -51,7 +52,7 @@ macro_rules! source {
                 buffer: usize,
                 parameters: &M::Parameters,
             ) -> Vec<u32> {
-                let pool = self.read_by::<M>(rows);
+                let pool = self.read_by(rows, M::REACH);
                 pool.map_or(Vec::new(), |pool| {
                     pool.marked::<M>(rows, buffer, parameters)
                 })
@@ -75,7 +76,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         others: &[&dyn CellSource],
         parameters: &M::Parameters,
     ) {
-        if self.read_by::<M>(rows).is_some() {
+        if self.read_by(rows, M::REACH).is_some() {
             self.pool.map_with::<M>(rows, others, parameters);
         }
     }
@@ -88,8 +89,15 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         others: &[&dyn CellSource],
         parameters: &M::Parameters,
     ) {
-        if let Some(source) = source.read_by::<M>(rows) {
+        if let Some(source) = source.read_by(rows, M::REACH) {
             self.pool.map_of::<M, G>(rows, source, others, parameters);
+        }
+    }
+
+    /// As [`Pool::fluxes`]. A system must declare as many layers of copies as the function reads.
+    pub fn fluxes<M: FaceMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
+        if self.read_by(rows, M::REACH).is_some() {
+            self.pool.fluxes::<M>(rows, parameters);
         }
     }
 

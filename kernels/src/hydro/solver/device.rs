@@ -8,7 +8,11 @@ use crate::{CELLS, PATCH};
 use nestar_device::{Address, Item, device};
 
 /// The step of a patch; needs the text of [`FluidProgram::text`] before it, and the gather before that.
-pub const STEP: &str = concat!(include_str!("states.cuh"), include_str!("fluid.cu"));
+pub const STEP: &str = concat!(
+    include_str!("../../mesh/patch_faces.cuh"),
+    include_str!("states.cuh"),
+    include_str!("fluid.cu")
+);
 /// Signal rates and the collection of cells to mend; follows [`STEP`].
 pub const RATES: &str = include_str!("rates.cu");
 
@@ -109,7 +113,7 @@ impl FluidProgram {
             hancock::half_step::ITEM,
             hancock::half_step_scalar::ITEM,
             hancock::edges::ITEM,
-            hancock::advanced::ITEM,
+            fluxes::advanced::ITEM,
             limiter::half_slope::ITEM,
             ppm::limited_parabola::ITEM,
             riemann::flux_of_scalar::ITEM,

@@ -67,43 +67,7 @@ RS_FN void scalar_flux(const REAL* block, const REAL* input, int c, const REAL* 
   left[D * FACES + f] = hydro::riemann::flux_of_scalar<REAL>(mass[D * GAS * FACES + f], l, r);
 }
 
-// One component of a cell after the step; `flux` of three axes, `pitch` values apart.
-RS_FN REAL advanced(REAL u, const REAL* flux, int pitch, int cell, const Three& rate) {
-  const int i = cell % 8, j = cell / 8 % 8, k = cell / 64;
-  const REAL* x = flux + face_index<0>(i, j, k);
-  const REAL* y = flux + pitch + face_index<1>(i, j, k);
-  const REAL* z = flux + 2 * pitch + face_index<2>(i, j, k);
-  return hydro::hancock::advanced<REAL>(u, Three{{x[0], y[0], z[0]}},
-                                        Three{{x[TO_UPPER<0>], y[TO_UPPER<1>], z[TO_UPPER<2>]}}, rate);
-}
-
 RS_FN void mark_unphysical(unsigned* mask, int cell) { launch::atomic_or(mask + cell / 32, 1u << (cell % 32)); }
-
-// Value of component plane `flux` (one axis) on face `face` of the patch at place (slow, fast).
-RS_FN REAL on_face(const REAL* flux, int face, int slow, int fast) {
-  const int n = face % 2 * PATCH;
-  const int f = face < 2 ? face_index<0>(n, fast, slow) : face < 4 ? face_index<1>(fast, n, slow) : face_index<2>(fast, slow, n);
-  return flux[f];
-}
-
-// Hands the fluxes of component c through the patch's own faces to its registers.
-RS_FN void store_registers(const mesh::Registers& to, int row, int c, const REAL* flux, int pitch) {
-  if (!to.coarse_slot && !to.fine_slot) return;
-  for (int face = 0; face < 6; ++face) {
-    const int coarse = to.coarse_slot ? to.coarse_slot[row * 6 + face] : -1;
-    const int fine = to.fine_slot ? to.fine_slot[row * 6 + face] : -1;
-    const REAL* of_axis = flux + face / 2 * pitch;
-    if (coarse >= 0)
-      EACH(n, FACE) to.coarse_flux[((rs::i64)coarse * COMPONENTS + c) * FACE + n] = on_face(of_axis, face, n / 8, n % 8);
-    if (fine >= 0) EACH(n, mesh::QUARTER) {
-        const int fast = 2 * (n % 4), slow = 2 * (n / 4);
-        const rs::arr<REAL, 4> four{{on_face(of_axis, face, slow, fast), on_face(of_axis, face, slow, fast + 1),
-                                     on_face(of_axis, face, slow + 1, fast), on_face(of_axis, face, slow + 1, fast + 1)}};
-        to.attempt[((rs::i64)fine * COMPONENTS + c) * mesh::QUARTER + n] =
-            ::nestar_kernels::mesh::fluxes::mean4<REAL>(four);
-      }
-  }
-}
 
 // Collects the cells that take first-order fluxes in a patch and in the layer beyond each of its faces; whether there are any.
 RS_FN bool collect_mended(const Step& p, int row, unsigned* cells) {
@@ -161,7 +125,7 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* flux, const Three& rat
     if (!(signal >= REAL(0))) mark_unphysical(mask, cell);
     largest = rs::max(largest, signal);
   }
-  for (int v = 0; v < GAS; ++v) store_registers(p.registers, row, v, flux + v * FACES, GAS * FACES);
+  for (int v = 0; v < GAS; ++v) mesh::store_registers<false>(p.registers, row, v, flux + v * FACES, GAS * FACES);
   return largest;
 }
 
@@ -184,7 +148,7 @@ RS_FN void advance_scalars(const Step& p, int row, const REAL* block, const REAL
       out[cell] = now;
       if (!(now * REAL(0) == REAL(0))) mark_unphysical(mask, cell);
     }
-    store_registers(p.registers, row, c, lower, FACES);
+    mesh::store_registers<false>(p.registers, row, c, lower, FACES);
   }
 }
 

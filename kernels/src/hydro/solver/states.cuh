@@ -10,14 +10,16 @@ using field::REAL;
 using mesh::CELLS;
 using mesh::COMPONENTS;
 using mesh::FACE;
+using mesh::FACES;
+using mesh::TO_UPPER;
+using mesh::advanced;
+using mesh::face_index;
 using mesh::PATCH;
 namespace hydro = ::nestar_kernels::hydro;
 typedef rs::arr<REAL, 5> State;
 typedef rs::arr<REAL, 3> Three;
 
 constexpr int GAS = 5;
-// Faces normal to one axis: nine layers of 64.
-constexpr int FACES = (PATCH + 1) * FACE;
 // Layers of ghost cells that the reconstruction reads, the width and the cells of its block.
 constexpr int REACH = HALF_STEP ? GHOSTS : GHOSTS - 1;
 constexpr int WIDTH = PATCH + 2 * REACH;
@@ -38,12 +40,6 @@ typedef ::nestar_kernels::hydro::solver::device::StepParameters<REAL> Step;
 
 // ---- places
 
-// Index of the face with coordinate n (0 to 8) along axis D; the other coordinates are a cell's.
-template<int D> RS_FN int face_index(int i, int j, int k) {
-  return D == 0 ? i + 9 * (j + 8 * k) : D == 1 ? i + 8 * (j + 9 * k) : i + 8 * (j + 8 * k);
-}
-// From the lower face of a cell to its upper one.
-template<int D> constexpr int TO_UPPER = D == 0 ? 1 : D == 1 ? 8 : 64;
 // Component of density, normal momentum, the two tangential ones and energy.
 template<int D> RS_FN int component(int v) { return v == 0 ? 0 : v == 4 ? 4 : 1 + (D + v - 1) % 3; }
 template<int D> constexpr int STEP = D == 0 ? 1 : D == 1 ? WIDTH : WIDTH * WIDTH;
@@ -126,7 +122,7 @@ RS_FN void predict_cell(const REAL* input, REAL* block, int cell, const Three& h
   donor_fluxes<2>(input, at, old, below[2], above[2]);
   REAL u[COMPONENTS];
   RS_UNROLL for (int c = 0; c < COMPONENTS; ++c)
-    u[c] = hydro::hancock::advanced<REAL>(input[c * INPUT + at], Three{{below[0][c], below[1][c], below[2][c]}},
+    u[c] = ::nestar_kernels::mesh::fluxes::advanced<REAL>(input[c * INPUT + at], Three{{below[0][c], below[1][c], below[2][c]}},
                                           Three{{above[0][c], above[1][c], above[2][c]}}, half_rate);
   const State w = hydro::eos::primitive_from_conserved<REAL>(State{{u[0], u[1], u[2], u[3], u[4]}}, gamma());
   const bool sane = w.d[0] > REAL(0) && w.d[4] > REAL(0);

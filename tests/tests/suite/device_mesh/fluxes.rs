@@ -5,6 +5,7 @@ use super::twins::{COMPONENTS, Case, Element, Fluid, LEVELS, Twins};
 use bevy_ecs::system::RunSystemOnce;
 use nestar::device_runtime::{Address, device};
 use nestar::engine::device::{Buffer, Device, Shape};
+use nestar::engine::field::FineSide;
 use nestar::engine::ranks::skipped_corrections;
 use nestar::engine::step::synchronise::correct;
 use nestar::kernels::mesh::fluxes::{FACE, QUARTER};
@@ -58,7 +59,8 @@ fn put_on_host<R: Element>(twins: &Twins, level: usize, coarse: &[R], fine: &[R]
                 register.copy_from_slice(&coarse[at * COARSE..(at + 1) * COARSE]);
             }
             // SAFETY: as above.
-            if let Some(register) = unsafe { registers.attempt_mut(level, row, face) } {
+            let attempt = unsafe { registers.fine_mut(level, row, face, FineSide::Attempt) };
+            if let Some(register) = attempt {
                 register.copy_from_slice(&fine[at * FINE..(at + 1) * FINE]);
             }
         }

@@ -235,6 +235,12 @@ fn files_and_functions_are_short() {
         let long = message(&[(file, &"// a\n".repeat(401))]);
         assert!(long.contains("has more than 400 lines"), "{long}");
     }
+    // what a macro is made of heads no function
+    let text = format!(
+        "#define F(a) \\\n  void f(a)\nnamespace a {{\n{}}}\n",
+        body(41)
+    );
+    assert_eq!(messages(&[("kernels/src/a.cuh", &text)]), [""; 0]);
 }
 
 #[test]

@@ -81,9 +81,12 @@ impl Source {
             ..Self::default()
         };
         let (mut depth, mut head, mut open) = (0, String::new(), None);
+        let mut directive = false;
         for (n, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
-            if code.trim_start().starts_with('#') {
+            directive |= code.trim_start().starts_with('#');
+            if directive {
+                directive = code.trim_end().ends_with('\\');
                 continue;
             }
             for c in code.chars() {

@@ -1,6 +1,7 @@
 //! From fluxes to new states, and the judgement of those.
 use super::{bits, largest, load3, load5, rows_at_once, splat, splat3, store5};
-use crate::hydro::{eos, hancock};
+use crate::hydro::eos;
+use crate::mesh::fluxes;
 use crate::{CELLS, PATCH};
 use nestar_device::simd::Simd;
 use nestar_device::{Mask, Num, Real};
@@ -29,7 +30,7 @@ impl<E: Real> Faces<E> {
         unsafe {
             let below = load3(&self.below, p, pitch);
             let above = load3(&self.above, p, pitch);
-            hancock::advanced(u, &below, &above, rates)
+            fluxes::advanced(u, &below, &above, rates)
         }
     }
 }

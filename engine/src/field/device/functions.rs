@@ -1,0 +1,142 @@
+//! Kernels that call a plugin's functions: compiled at their first use, with memory to work in and tables.
+
+use super::{DevicePool, shape};
+use crate::device::{Buffer, DeviceError, Kernel, Shape};
+use crate::field::Precision;
+use nestar_device::Parameter;
+use nestar_kernels::CELLS;
+use nestar_kernels::mesh::device::Function;
+use std::sync::{Arc, PoisonError};
+
+/// Threads of a block.
+const THREADS: u32 = 128;
+
+/// Kernels that call a function: their texts and their names.
+pub(super) type Skeleton = (&'static [&'static str], &'static [&'static str]);
+
+/// Bytes of shared memory that the skeletons declare themselves, at most.
+const DECLARED: usize = 1024;
+/// Blocks on a multiprocessor where a block gathers into global memory.
+const GATHERING: usize = 4;
+
+impl DevicePool {
+    /// Kernel `n` of a skeleton for a function, compiled at its first use.
+    pub(super) fn kernel_for(
+        &self,
+        function: Function,
+        (texts, names): Skeleton,
+        n: usize,
+    ) -> Result<Kernel, DeviceError> {
+        let known = self.functions.lock();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let path = function.item.path();
+        if let Some(kernel) = known.get(&(names[0], names[n], path.clone())) {
+            return Ok(kernel.clone());
+        }
+        let texts = function.texts(self.gathers_in_shared(function), texts);
+        let source = self.text.program(&function.items(), &texts);
+        let module = self.device.compile("cells", &source)?;
+        for &name in names {
+            known.insert((names[0], name, path.clone()), module.kernel(name)?);
+        }
+        Ok(known[&(names[0], names[n], path)].clone())
+    }
+
+    /// Bytes of a block with ghost cells as the function reads it.
+    fn block_bytes(&self, function: Function) -> usize {
+        function.block_values(self.components) * self.value_bytes()
+    }
+
+    fn gathers_in_shared(&self, function: Function) -> bool {
+        let room = self.device.limits().shared_per_block as usize;
+        self.block_bytes(function) + DECLARED <= room
+    }
+
+    /// Blocks of a launch over so many rows, and how many words each needs to gather.
+    fn blocks(&self, function: Function, rows: usize) -> (usize, usize) {
+        if self.gathers_in_shared(function) {
+            return (rows, 0);
+        }
+        let most = GATHERING * self.device.limits().multiprocessors as usize;
+        (rows.min(most), self.block_bytes(function).div_ceil(8))
+    }
+
+    /// Memory for a launch over so many rows: a word, which is 0, one for each row, then blocks.
+    pub(super) fn words(
+        &self,
+        function: Function,
+        rows: usize,
+    ) -> Result<Buffer<u64>, DeviceError> {
+        let (blocks, each) = self.blocks(function, rows);
+        let length = 1 + rows + blocks * each;
+        let mut kept = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = match kept.take() {
+            Some(words) if words.len() >= length => words,
+            small => {
+                // the old one goes first, to make room
+                drop(small);
+                self.device.buffer(length + length / 4)?
+            }
+        };
+        self.device.fill_zero(&words, 0..1)?;
+        Ok(words)
+    }
+
+    pub(super) fn give_back(&self, words: Buffer<u64>) {
+        *self.words.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
+    }
+
+    /// Launches a kernel for a function over so many rows; the tables among the parameters are taken to the device.
+    pub(super) fn start<P: Parameter>(
+        &self,
+        kernel: &Kernel,
+        function: Function,
+        rows: usize,
+        parameters: &mut P,
+    ) -> Result<(), DeviceError> {
+        kernel.works_on(rows * CELLS, rows * self.row_bytes());
+        let (blocks, words) = self.blocks(function, rows);
+        let in_shared = if words > 0 {
+            0
+        } else {
+            self.block_bytes(function)
+        };
+        let shape = Shape {
+            shared: in_shared as u32,
+            ..shape(blocks, THREADS)
+        };
+        let mut failed = None;
+        parameters.bind(&mut |values| {
+            self.place(values).unwrap_or_else(|error| {
+                failed = Some(error);
+                0
+            })
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => self.device.launch(kernel, shape, parameters),
+        }
+    }
+
+    /// Where the values of a table stand on the device, which gets them at the first use.
+    fn place(&self, values: &Arc<[f64]>) -> Result<u64, DeviceError> {
+        let mut placed = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, there)) = placed.iter().find(|(known, _)| Arc::ptr_eq(known, values)) {
+            return Ok(there.address());
+        }
+        // tables that nobody has any more
+        placed.retain(|(known, _)| Arc::strong_count(known) > 1);
+        let bytes = match self.precision {
+            Precision::Single => {
+                let values: Vec<f32> = values.iter().map(|v| *v as f32).collect();
+                bytemuck::cast_slice(&values).to_vec()
+            }
+            Precision::Double => bytemuck::cast_slice(values).to_vec(),
+        };
+        let there = self.device.buffer::<u8>(bytes.len().max(1))?;
+        self.device.upload(&there, 0, &bytes)?;
+        let address = there.address();
+        placed.push((values.clone(), there));
+        Ok(address)
+    }
+}

@@ -1,0 +1,6 @@
+// Values that a run keeps on the device.
+template<class R> struct Table {
+  const R* values;
+  rs::i64 length;
+  template<class I> RS_MEMBER R at(I n) const { return values[n]; }
+};

@@ -1,0 +1,78 @@
+//! Tables among the parameters of functions.
+use crate::{Generic, Item, Kind, Parameter, Piece, Precise, Real};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Values that a `#[device]` function looks up by `table.at(n)`: a member of its structure of parameters. Clones share them; a
+/// device gets them once, and again when another table takes their place.
+#[derive(Clone, Debug)]
+pub struct Table<R> {
+    values: Arc<[f64]>,
+    /// Where they stand on the device of a launch.
+    address: u64,
+    precision: PhantomData<R>,
+}
+
+impl Table<f64> {
+    /// A table of these values.
+    #[must_use]
+    pub fn new(values: impl Into<Arc<[f64]>>) -> Self {
+        Self {
+            values: values.into(),
+            address: 0,
+            precision: PhantomData,
+        }
+    }
+}
+
+impl<R: Real> Table<R> {
+    /// Value `n`, from 0.
+    ///
+    /// # Panics
+    /// If there are not as many (a device reads what stands there).
+    #[inline(always)]
+    #[must_use]
+    pub fn at<I: TryInto<usize>>(&self, n: I) -> R {
+        R::from_f64(self.values[n.try_into().unwrap_or(usize::MAX)])
+    }
+}
+
+impl Precise for Table<f64> {
+    type In<R: Real> = Table<R>;
+    fn precise<R: Real>(&self) -> Table<R> {
+        Table {
+            values: self.values.clone(),
+            address: self.address,
+            precision: PhantomData,
+        }
+    }
+}
+
+impl<R: Sync> Parameter for Table<R> {
+    const BYTES: usize = 16;
+    const ALIGNMENT: usize = 8;
+    fn write(&self, to: &mut [u8]) {
+        self.address.write(to);
+        (self.values.len() as i64).write(&mut to[8..]);
+    }
+    fn bind(&mut self, place: &mut dyn FnMut(&Arc<[f64]>) -> u64) {
+        self.address = place(&self.values);
+    }
+}
+
+/// The device's side of [`Table`].
+#[allow(
+    non_upper_case_globals,
+    reason = "the companion of a structure has its name"
+)]
+#[doc(hidden)]
+pub const Table: &Item = &Item {
+    module: module_path!(),
+    name: "Table",
+    file: file!(),
+    line: line!(),
+    kind: Kind::Struct,
+    generics: &[Generic::Real("R")],
+    proto: &[],
+    body: &[Piece::Text(include_str!("table.cuh"))],
+};
