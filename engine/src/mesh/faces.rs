@@ -2,7 +2,7 @@
 
 use super::Topology;
 use super::nesting::coarse_neighbour;
-use super::topology::border::Near;
+use super::topology::octet::Near;
 use nestar_kernels::mesh::{COARSER, face_direction};
 use rayon::prelude::*;
 

@@ -5,8 +5,8 @@
 //! refined patch of the finer level touches them. A wish that nesting forbids is passed down to the coarser level, which
 //! grants it when it regrids.
 
+use super::topology::octet::Octet;
 use super::topology::offset;
-use super::topology::shared::Octet;
 use super::{Changes, Topology};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::{COARSER, direction};

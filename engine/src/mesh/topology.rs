@@ -9,6 +9,7 @@ use shared::{LEAF, Sharing};
 
 pub(crate) mod border;
 mod links;
+pub(crate) mod octet;
 pub mod shared;
 
 /// The box that the root grid fills.

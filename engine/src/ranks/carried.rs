@@ -4,7 +4,7 @@
 use super::communicator::Message;
 use super::{Ranks, RanksError};
 use crate::mesh::carried::{CarriedComponents, CarriedValues};
-use crate::mesh::topology::shared::Octet;
+use crate::mesh::topology::octet::Octet;
 use crate::mesh::{Changes, Cost, Topology};
 use bevy_ecs::prelude::*;
 use std::collections::BTreeMap;

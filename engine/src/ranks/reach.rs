@@ -1,9 +1,10 @@
 //! Which patches of others a rank's own patches touch, by places alone.
 
 use crate::mesh::Topology;
-use crate::mesh::topology::border::Near;
+use crate::mesh::topology::octet::Near;
+use crate::mesh::topology::octet::Octet;
 use crate::mesh::topology::offset;
-use crate::mesh::topology::shared::{Octet, side};
+use crate::mesh::topology::shared::side;
 use nestar_kernels::mesh::{SELF, face_direction};
 use rayon::prelude::*;
 

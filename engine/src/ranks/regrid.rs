@@ -5,7 +5,7 @@ use super::communicator::Message;
 use super::halos::{self, Arrived, Halos};
 use super::{Ranks, RanksError, carried};
 use crate::field::{FieldRegistry, patches};
-use crate::mesh::topology::shared::Octet;
+use crate::mesh::topology::octet::Octet;
 use crate::mesh::{Changes, RefineRequests, Topology};
 use bevy_ecs::prelude::*;
 

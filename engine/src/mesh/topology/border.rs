@@ -1,34 +1,13 @@
 //! Which of a rank's own octets may touch patches of other ranks, by places alone: lists of what ranks exchange look at no
 //! others, so that they cost as much as the border of a part, not as the part.
 
-use super::shared::Octet;
+use super::octet::{Near, Octet, UNKNOWN};
 use super::{Topology, offset};
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
 use rayon::prelude::*;
 
 /// Parents are looked at in blocks of `2^BLOCK` of them along an axis: one answer for all of their octets.
 const BLOCK: u32 = 2;
-
-/// Patches that an octet may lie near.
-#[derive(Clone, Copy)]
-pub(crate) enum Near {
-    /// Those of its own level at and around its patches.
-    Beside = 1,
-    /// Those of the coarser level at and around its parent.
-    Beneath = 2,
-    /// The children of what lies at and around its patches.
-    Above = 4,
-}
-
-/// What is known of an octet's surroundings before anybody has looked: anything may be near.
-pub(crate) const UNKNOWN: u8 = u8::MAX;
-
-impl Octet {
-    /// Whether patches of other ranks may be near.
-    pub(crate) fn is_near(&self, patches: Near) -> bool {
-        self.near & patches as u8 != 0
-    }
-}
 
 impl Topology {
     /// The own octets of `level`, ascending, but for those around which all such patches are this rank's own.

@@ -1,6 +1,7 @@
 //! The links between the patches that a rank holds: families and neighbours.
 
-use super::shared::{LEAF, Octet, side};
+use super::octet::Octet;
+use super::shared::{LEAF, side};
 use super::{MISSING, Table, Topology, offset};
 use nestar_kernels::mesh::{COARSER, OUTSIDE, SELF, direction};
 use rayon::prelude::*;

@@ -3,7 +3,7 @@
 //! Rows come by octets: the eight children of a patch, or the eight places of the root grid with a common half index. An
 //! octet is held whole as soon as one of its patches is needed; of the root grid it may belong to several ranks.
 
-use super::border::UNKNOWN;
+use super::octet::{Octet, UNKNOWN};
 use super::{MISSING, Topology};
 use crate::mesh::cuts::RootCurve;
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
@@ -13,43 +13,6 @@ use std::sync::Arc;
 
 /// `first_child` of a patch without children.
 pub(super) const LEAF: i32 = -1;
-
-/// Eight places with a common half index; a mask has bit `z y x` for each of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Octet {
-    /// Key of the parent, or of the half index: the keys of the eight without their last three bits.
-    pub key: u64,
-    /// First of its eight rows, a multiple of 8.
-    pub first: u32,
-    /// Patches that this rank owns.
-    pub owned: u8,
-    /// Patches of other ranks of whose values this rank keeps copies.
-    pub copied: u8,
-    /// Which patches of other ranks may be near, as bits of [`Near`](super::border::Near); kept for octets with own patches.
-    pub(super) near: u8,
-}
-
-impl Octet {
-    /// An octet of which the patches of `owned` are own ones and those of `copied` copies; it has no rows yet.
-    #[must_use]
-    pub fn new(key: u64, owned: u8, copied: u8) -> Self {
-        Self {
-            key,
-            first: u32::MAX,
-            owned,
-            copied,
-            near: UNKNOWN,
-        }
-    }
-
-    /// The rows of the patches of `mask`.
-    pub fn rows(&self, mask: u8) -> impl Iterator<Item = u32> + use<> {
-        let first = self.first;
-        (0..8)
-            .filter(move |c| mask >> c & 1 == 1)
-            .map(move |c| first + c)
-    }
-}
 
 /// What makes a topology a part of a shared one.
 pub(super) struct Sharing {

@@ -1,7 +1,8 @@
 //! A whole hierarchy as no more than the places of its patches, and the parts that ranks would have of it.
 
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
-use crate::mesh::topology::shared::{Octet, side};
+use crate::mesh::topology::octet::Octet;
+use crate::mesh::topology::shared::side;
 use crate::mesh::{Cuts, Domain, PATCH, Topology};
 use crate::ranks::RanksError;
 use crate::ranks::balance::{Starts, work};

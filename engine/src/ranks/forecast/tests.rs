@@ -1,7 +1,7 @@
 //! Forecasts against what ranks really build, and against cases that can be counted by hand.
 
 use super::{Forecast, LevelTraffic, Load, Machine, Outline, Sizes};
-use crate::mesh::topology::shared::Octet;
+use crate::mesh::topology::octet::Octet;
 use crate::mesh::{Changes, Domain, Topology};
 use crate::ranks::build::{Shares, propose, rebuild, root};
 use crate::ranks::plan::PeerRows;

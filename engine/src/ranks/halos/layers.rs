@@ -8,7 +8,7 @@ use super::list::{CopyList, Route};
 use crate::device::{Device, DeviceError};
 use crate::field::pieces::Piece;
 use crate::mesh::Topology;
-use crate::mesh::topology::border::Near;
+use crate::mesh::topology::octet::Near;
 use crate::mesh::topology::offset;
 use crate::ranks::plan::{PeerRows, Plan};
 use crate::ranks::{Message, Ranks, RanksError};

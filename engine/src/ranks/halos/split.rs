@@ -3,7 +3,7 @@
 use super::list::DeviceList;
 use crate::device::{Device, DeviceError};
 use crate::mesh::Topology;
-use crate::mesh::topology::border::Near;
+use crate::mesh::topology::octet::Near;
 use nestar_kernels::mesh::COARSER;
 use rayon::prelude::*;
 use std::sync::Arc;
