@@ -7,9 +7,10 @@ use nestar_kernels::hydro::{
     Conserved, FluidMethod, Limiter, Reconstruction, Riemann, Scheme, eos, kinetic_energy,
 };
 use nestar_kernels::mesh::Centring;
+use nestar_kernels::mesh::attempt::{DONE, Outcome, UNFINISHED};
 use nestar_kernels::mesh::device::{
-    CONSERVE, FLUXES, FaceText, FieldText, Function, MAP, PROLONG, REDUCE, RESTRICT, TAKE, TOTALS,
-    TRANSFER,
+    ATTEMPT, CONSERVE, FLUXES, FaceText, FieldText, Function, MAP, PROLONG, REDUCE, RESTRICT, TAKE,
+    TOTALS, TRANSFER,
 };
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use nestar_kernels::{criteria, hydro, mesh};
@@ -87,6 +88,18 @@ fn flowing<R: Real>(u: &Across<R, Conserved<R>>, face: &Face<R>, rate: R) -> Con
     v
 }
 
+/// A function that wants to be called again.
+#[device]
+fn cooled<R: Real>(u: Conserved<R>, rate: R) -> Outcome<Conserved<R>> {
+    let mut v = u;
+    v.energy -= rate;
+    let mut status = DONE;
+    if v.energy > rate {
+        status = UNFINISHED;
+    }
+    Outcome::<Conserved<R>> { state: v, status }
+}
+
 /// Skeletons for functions of cells and faces.
 fn cells(field: &FieldText) -> Vec<(&'static str, String)> {
     let of = |item, reach, fluxes, in_shared, skeleton: &[&str]| {
@@ -102,6 +115,7 @@ fn cells(field: &FieldText) -> Vec<(&'static str, String)> {
         ("cells", of(kinetic_energy::ITEM, 0, 0, true, &[REDUCE])),
         ("around", around(true)),
         ("around_global", around(false)),
+        ("attempts", of(cooled::ITEM, 0, 0, true, &[ATTEMPT])),
         ("fluxes", of(flowing::ITEM, 1, 5, true, &[CONSERVE, TAKE])),
     ]
 }

@@ -254,6 +254,22 @@ impl<'a, M: CellFn, R: Element> Reader<'a, M, R> {
         }
     }
 
+    /// The function's result in a cell of a row of which the first field's values are `own`.
+    #[inline(always)]
+    pub fn call(&self, row: u32, own: &[R], cell: usize) -> M::Result<R> {
+        let fields = self.fields.each_ref();
+        let mut fields = fields.map(|rows| rows.as_ref().map_or(&[][..], |rows| rows.row(row)));
+        fields[0] = own;
+        let at = At {
+            fields: &fields,
+            block: &[],
+            geometry: &self.geometry,
+            index: self.index[row as usize],
+            cell,
+        };
+        M::call(&at, &self.given)
+    }
+
     /// Fills `block` with the first field around a row, where the function reads that.
     fn gather(&self, row: u32, block: &mut Vec<R>) {
         if let Some((view, scratch)) = &self.ghosts {

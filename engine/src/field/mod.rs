@@ -1,5 +1,6 @@
 //! Fields: what a plugin declares, where the values live, and what the engine derives from the declaration.
 
+pub mod attempts;
 pub mod cells;
 mod changes;
 pub mod conserve;
@@ -19,6 +20,7 @@ pub mod spec;
 pub mod totals;
 pub mod transfer;
 
+pub use attempts::CellAttempt;
 pub use cells::{CellMap, CellMark, CellSource, CellValue, LevelRows};
 pub use conserve::FaceMap;
 pub use faults::{FaultBox, Reported};

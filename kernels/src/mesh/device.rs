@@ -37,6 +37,8 @@ pub const FACE_FUNCTIONS: &str = concat!(
 );
 /// Changes by fluxes.
 pub const CONSERVE: &str = include_str!("conserve.cu");
+/// Calls that may fail or want to be repeated.
+pub const ATTEMPT: &str = include_str!("attempt.cu");
 /// Reductions.
 pub const REDUCE: &str = include_str!("reduce.cu");
 /// Marks; follows [`SECTORS`](crate::criteria::device::SECTORS).

@@ -6,6 +6,7 @@
 //! Layout everywhere: a patch row is `[component][k][j][i]` with `i` (x) fastest, 512 cells a component, or as many values as
 //! its [`Centring`] says.
 
+pub mod attempt;
 pub mod block;
 pub mod boundary;
 pub mod device;
@@ -43,6 +44,8 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         prolong::fine_value::ITEM,
         prolong::between::ITEM,
         restrict::mean8::ITEM,
+        attempt::FAILED::ITEM,
+        attempt::UNFINISHED::ITEM,
         restrict::mean2::ITEM,
         staggered::belongs_beyond::ITEM,
         fluxes::mean4::ITEM,

@@ -1,6 +1,7 @@
 //! What the kernels of the mesh take. The text of these structures is generated; `R` is the type of a field's values, or
 //! [`Number`](nestar_device::Number) where only the text knows it.
 
+use super::attempt::Round;
 use super::block::LevelGeometry;
 use nestar_device::{Address, Item, device};
 
@@ -9,7 +10,7 @@ use nestar_device::{Address, Item, device};
 pub fn items() -> Vec<&'static Item> {
     vec![
         View, Registers, Prolong, Restrict, Share, Counts, Assign, Faces, Commit, Correct, Totals,
-        Transfer, Pieces, Cells, Fluxes,
+        Transfer, Pieces, Cells, Fluxes, Round,
     ]
 }
 
@@ -294,6 +295,14 @@ pub struct CellInput<R> {
     pub sums: Address<f64>,
     /// The patches around each that want something, `[count]`.
     pub sectors: Address<u32>,
+    /// The cells that are called, as [`Round`] counts them; none: all.
+    pub list: Address<u32>,
+    /// Those that are unfinished.
+    pub next: Address<u32>,
+    /// What a round of calls leaves.
+    pub round: Address<Round>,
+    /// Cells of the list.
+    pub listed: i32,
     /// What the places of cells are made of.
     pub geometry: LevelGeometry,
     /// Cells around a marked one that count too, 0 to 8.

@@ -1,6 +1,7 @@
 //! The suite: one program, so that the tests of all topics run side by side.
 
 mod analytic;
+mod attempts;
 mod conduction;
 mod conservation;
 mod copies;

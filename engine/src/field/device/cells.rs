@@ -2,15 +2,19 @@
 
 use super::functions::Skeleton;
 use crate::device::DeviceError;
+use crate::field::attempts::{CellAttempt, Left};
 use crate::field::cells::{CellMap, CellMark, CellSource, CellValue, Job, LevelView};
 use crate::field::conserve::{FaceMap, Flow};
 use crate::field::{Field, Pool, Precision, Storage};
 use nestar_device::{Address, CellFn, CellState, Number, Precise};
-use nestar_kernels::mesh::device::{CONSERVE, Function, MAP, MARK, REDUCE, TAKE};
+use nestar_kernels::CELLS;
+use nestar_kernels::mesh::attempt::Round;
+use nestar_kernels::mesh::device::{ATTEMPT, CONSERVE, Function, MAP, MARK, REDUCE, TAKE};
 use nestar_kernels::mesh::parameters::{CellInput, Cells, Fluxes};
 
 const MAPS: Skeleton = (&[MAP, TAKE], &["cells_map", "cells_take"]);
 const FLOWS: Skeleton = (&[CONSERVE, TAKE], &["cells_conserve", "cells_take"]);
+const ATTEMPTS: Skeleton = (&[ATTEMPT], &["cells_attempt"]);
 const REDUCTIONS: Skeleton = (&[REDUCE], &["cells_largest", "cells_sum"]);
 const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
 
@@ -45,11 +49,22 @@ impl<F: Field> Pool<F> {
         job: &Job<M>,
         order: Order,
     ) -> Result<(), DeviceError> {
-        let (pool, function) = (self.device(), of_cell::<M>());
-        let kernel = pool.kernel_for(function, skeleton, n)?;
-        let rows = job.level.rows().len();
         let mut input = self.cell_input(&job.level, job.others, order);
         input.colour = job.colour.map_or(-1, |colour| colour as i32);
+        self.launch_with(skeleton, n, job, job.level.rows().len(), input)
+    }
+
+    /// Launches kernel `n` of a skeleton over so many rows.
+    fn launch_with<M: CellFn>(
+        &self,
+        skeleton: Skeleton,
+        n: usize,
+        job: &Job<M>,
+        rows: usize,
+        input: CellInput<Number>,
+    ) -> Result<(), DeviceError> {
+        let (pool, function) = (self.device(), of_cell::<M>());
+        let kernel = pool.kernel_for(function, skeleton, n)?;
         match pool.precision() {
             Precision::Single => {
                 let given = job.given.precise::<f32>();
@@ -96,6 +111,10 @@ impl<F: Field> Pool<F> {
             first_child: tables.first_child().into(),
             stale: order.stale.into(),
             largest: order.words.into(),
+            list: Address::NONE,
+            next: Address::NONE,
+            round: Address::NONE,
+            listed: 0,
             sums: (order.words + 8).into(),
             sectors: (order.words + 8).into(),
             geometry: level.geometry(),
@@ -157,6 +176,48 @@ impl<F: Field> Pool<F> {
         source.launch_cells(MAPS, 0, job, order)?;
         pool.give_back(words);
         Ok(())
+    }
+
+    /// As `map_attempts`: a round of calls is a launch.
+    pub(in crate::field) fn attempt_on_device<M: CellAttempt>(
+        &self,
+        job: &Job<M>,
+        calls: usize,
+    ) -> Result<Left, DeviceError> {
+        let (pool, device) = (self.device(), &self.device().device);
+        let all = job.level.rows().len() * CELLS;
+        let lists = [device.buffer::<u32>(all)?, device.buffer::<u32>(all)?];
+        let round = device.buffer::<Round>(1)?;
+        let mut input = self.cell_input(&job.level, job.others, Order::default());
+        (input.stale, input.round) = (pool.stale().into(), round.address().into());
+        let mut cells = all;
+        for call in 0..calls {
+            device.fill_zero(&round, 0..1)?;
+            input.next = lists[call % 2].address().into();
+            input.listed = cells as i32;
+            self.launch_with(ATTEMPTS, 0, job, cells.div_ceil(CELLS), input)?;
+            let mut left = [Round::default()];
+            device.download(&round, 0, &mut left)?;
+            if left[0].failed != 0 {
+                let failed = Some((call, u32::MAX - left[0].failed));
+                return Ok(Left {
+                    failed,
+                    ..Left::default()
+                });
+            }
+            cells = left[0].unfinished as usize;
+            if cells == 0 {
+                return Ok(Left::default());
+            }
+            input.list = input.next;
+        }
+        let mut unfinished = vec![0; if calls > 0 { cells } else { 0 }];
+        device.download(&lists[(calls + 1) % 2], 0, &mut unfinished)?;
+        let unfinished = unfinished.into_iter().min();
+        Ok(Left {
+            unfinished,
+            ..Left::default()
+        })
     }
 
     /// As `fluxes`.

@@ -2,7 +2,7 @@
 
 use super::{Read, Write};
 use crate::field::{
-    CellMap, CellMark, CellSource, CellValue, FaceMap, Field, LevelRows, Pool, Storage,
+    CellAttempt, CellMap, CellMark, CellSource, CellValue, FaceMap, Field, LevelRows, Pool, Storage,
 };
 use crate::ranks::OtherRanks;
 use crate::step::Error;
@@ -92,6 +92,16 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         if let Some(source) = source.read_by(rows, M::REACH) {
             self.pool.map_of::<M, G>(rows, source, others, parameters);
         }
+    }
+
+    /// As [`Pool::map_attempts`].
+    pub fn map_attempts<M: CellAttempt>(
+        &mut self,
+        rows: &LevelRows,
+        calls: usize,
+        parameters: &M::Parameters,
+    ) {
+        self.pool.map_attempts::<M>(rows, calls, parameters);
     }
 
     /// As [`Pool::fluxes`]. A system must declare as many layers of copies as the function reads.
