@@ -16,14 +16,17 @@ pub struct Done {
     pub seconds: f64,
 }
 
+/// One shard of the planned array with index `array`.
+pub(crate) struct Shard {
+    pub array: usize,
+    pub first_patch: u64,
+    pub values: Values,
+}
+
 /// What the thread is to do next.
 pub(crate) enum Job {
-    /// Store one shard of the planned array with this index.
-    Shard {
-        array: usize,
-        first_patch: u64,
-        values: Values,
-    },
+    /// Store a shard.
+    Shard(Shard),
     /// All shards are there: sync them.
     Finish,
     /// The shards of all writers are on the disk: give the snapshot its name.
@@ -101,11 +104,11 @@ impl Queue {
             return Err(outcome.unwrap_or_else(ended_early));
         }
         state.bytes += bytes;
-        state.jobs.push_back(Job::Shard {
+        state.jobs.push_back(Job::Shard(Shard {
             array,
             first_patch,
             values,
-        });
+        }));
         self.changed.notify_all();
         Ok(())
     }
@@ -134,6 +137,23 @@ impl Queue {
             }
             state = self.wait(state);
         }
+    }
+
+    /// Takes up to `most` further shards that wait next, without waiting for more.
+    pub fn pop_shards(&self, most: usize) -> Vec<Shard> {
+        let mut state = self.lock();
+        let mut shards = Vec::new();
+        while shards.len() < most {
+            match state.jobs.pop_front() {
+                Some(Job::Shard(shard)) => shards.push(shard),
+                Some(other) => {
+                    state.jobs.push_front(other);
+                    break;
+                }
+                None => break,
+            }
+        }
+        shards
     }
 
     /// Reports that a shard of `bytes` is stored, so that its memory is free.
@@ -200,7 +220,7 @@ pub(crate) fn aborted() -> SnapshotError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Job, Queue};
+    use super::{Job, Queue, Shard};
     use crate::{SnapshotError, Values};
     use std::sync::mpsc;
     use std::time::Duration;
@@ -223,7 +243,10 @@ mod tests {
         let queue = Queue::new(100);
         queue.push(0, 0, shard()).unwrap();
         push_beside(&queue, |pushed| {
-            assert!(matches!(queue.pop(), Job::Shard { first_patch: 0, .. }));
+            assert!(matches!(
+                queue.pop(),
+                Job::Shard(Shard { first_patch: 0, .. })
+            ));
             // Taken by the thread is not stored yet: its memory still counts.
             assert!(pushed.recv_timeout(Duration::from_millis(50)).is_err());
             queue.stored(80);
@@ -263,6 +286,23 @@ mod tests {
             );
             assert!(matches!(queue.pop(), Job::Abort));
         });
+    }
+
+    #[test]
+    fn shards_are_taken_together_up_to_the_next_order() {
+        let queue = Queue::new(1000);
+        for n in 0..3 {
+            queue.push(0, n, shard()).unwrap();
+        }
+        queue.push_order(Job::Finish);
+        let taken = |most| -> Vec<u64> {
+            let shards = queue.pop_shards(most);
+            shards.iter().map(|shard| shard.first_patch).collect()
+        };
+        assert_eq!(taken(2), [0, 1]);
+        assert_eq!(taken(2), [2]);
+        assert!(taken(2).is_empty());
+        assert!(matches!(queue.pop(), Job::Finish));
     }
 
     #[test]

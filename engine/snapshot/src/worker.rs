@@ -1,6 +1,6 @@
 //! The thread that compresses and stores.
 
-use crate::queue::{Done, Job, Outcome, Queue};
+use crate::queue::{Done, Job, Outcome, Queue, Shard};
 use crate::store::Plan;
 use crate::writer::Role;
 use crate::{Result, SnapshotError, files};
@@ -18,6 +18,8 @@ pub(crate) struct Worker {
     pub complete: PathBuf,
     pub role: Role,
     pub replace: bool,
+    /// Shards that are compressed at once.
+    pub threads: usize,
     pub begun: Instant,
 }
 
@@ -58,18 +60,13 @@ impl Worker {
         let (mut bytes, mut stored) = (created, Vec::new());
         loop {
             match self.queue.pop() {
-                Job::Shard {
-                    array,
-                    first_patch,
-                    values,
-                } => {
-                    let (level, planned) = &self.plan.arrays[array];
-                    let name = &planned.header.name;
-                    bytes +=
-                        self.plan
-                            .store_shard(&self.partial, *level, name, first_patch, &values)?;
-                    self.queue.stored(values.bytes().len());
-                    stored.push((*level, name, first_patch));
+                Job::Shard(first) => {
+                    let more = self.queue.pop_shards(self.threads.saturating_sub(1));
+                    bytes += self.store(&first, &more)?;
+                    for shard in std::iter::once(&first).chain(&more) {
+                        let (level, planned) = &self.plan.arrays[shard.array];
+                        stored.push((*level, &planned.header.name, shard.first_patch));
+                    }
                 }
                 Job::Finish => {
                     for (level, name, first_patch) in stored.drain(..) {
@@ -86,6 +83,30 @@ impl Worker {
                 Job::Abort => return Ok(None),
             }
         }
+    }
+
+    /// Stores a shard and, at the same time, others; their bytes on disk.
+    fn store(&self, first: &Shard, more: &[Shard]) -> Result<u64> {
+        let store = |shard: &Shard| {
+            let (level, planned) = &self.plan.arrays[shard.array];
+            let (name, at) = (&planned.header.name, shard.first_patch);
+            let plan = &self.plan;
+            let bytes = plan.store_shard(&self.partial, *level, name, at, &shard.values)?;
+            self.queue.stored(shard.values.bytes().len());
+            Ok(bytes)
+        };
+        std::thread::scope(|scope| {
+            let started: Vec<_> = more.iter().map(|s| scope.spawn(move || store(s))).collect();
+            let own = store(first);
+            let joined = started.into_iter().map(|thread| {
+                let joined = thread.join();
+                joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            let others: Vec<Result<u64>> = joined.collect();
+            others
+                .into_iter()
+                .try_fold(own?, |sum, bytes| Ok(sum + bytes?))
+        })
     }
 
     fn publish(&self, bytes: u64) -> Outcome {

@@ -22,6 +22,8 @@ pub struct Target {
     pub replace: bool,
     /// Bytes of field values that may wait for the background thread (one shard is always admitted).
     pub queue_bytes: usize,
+    /// Shards that are compressed at the same time, at least 1; the files do not depend on it.
+    pub threads: usize,
 }
 
 /// What a writer does beside storing shards, where several write one snapshot.
@@ -178,6 +180,7 @@ impl SnapshotWriter {
             complete: target.complete(),
             role,
             replace: target.replace,
+            threads: target.threads,
             begun: Instant::now(),
         };
         let handle = Some(worker.start()?);

@@ -113,6 +113,7 @@ fn child_that_is_killed_while_writing() {
         number: 4,
         replace: true,
         queue_bytes: 1,
+        threads: 3,
     };
     let levels = levels();
     let mut writer = SnapshotWriter::begin(&target, &attributes(), &levels).unwrap();

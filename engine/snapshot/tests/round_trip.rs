@@ -4,9 +4,10 @@ mod common;
 
 use common::{Folder, array, attributes, level, part, write, write_edited};
 use nestar_snapshot::{
-    Cosmology, DataType, LEAF, Level, ORIGIN, Snapshot, SnapshotWriter, Values, digest, latest,
-    summary,
+    Cosmology, DataType, LEAF, Level, ORIGIN, Snapshot, SnapshotWriter, Target, Values, digest,
+    latest, summary,
 };
+use std::path::{Path, PathBuf};
 
 fn assert_equal(snapshot: &Snapshot, levels: &[Level]) {
     assert!(
@@ -233,4 +234,39 @@ fn a_small_snapshot_is_quick_and_pushes_do_not_wait_for_the_disk() {
     }
     let done = writer.finish().unwrap().wait().unwrap();
     assert!(begun.elapsed().as_secs_f64() < 2.0, "{done:?}");
+}
+
+/// All files below `folder` with their contents, sorted by path.
+fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => found.push((path.clone(), std::fs::read(&path).unwrap())),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn any_number_of_threads_writes_the_same_files() {
+    let levels = [level(0, 3000, DataType::F32), level(1, 24, DataType::F32)];
+    let written = |threads| {
+        let folder = Folder::new();
+        let target = Target {
+            threads,
+            queue_bytes: 1 << 30,
+            ..folder.target(0)
+        };
+        write(&target, &attributes(), &levels);
+        let strip = |(path, bytes): (PathBuf, Vec<u8>)| {
+            (path.strip_prefix(&folder.0).unwrap().to_path_buf(), bytes)
+        };
+        files(&folder.0).into_iter().map(strip).collect::<Vec<_>>()
+    };
+    let alone = written(1);
+    assert!(alone.len() > 10);
+    assert!(alone == written(2) && alone == written(5));
 }

@@ -1,8 +1,65 @@
 //! What a kind of device implements: memory in bytes, copies, compilation, launches.
 
+use super::DeviceError;
+use super::carrier::{Carrier, LinkId};
 use super::counters::KernelTally;
-use super::{Carrier, DeviceError, DeviceLimits, DeviceMemory, KernelInfo, LinkId, Shape};
 use std::sync::Arc;
+
+/// Memory of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceMemory {
+    /// Bytes that nobody uses.
+    pub free: u64,
+    /// Bytes in total.
+    pub total: u64,
+}
+
+/// What launches may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceLimits {
+    /// Multiprocessors; CPU threads of an emulated device.
+    pub multiprocessors: u32,
+    /// Threads of a block.
+    pub threads_per_block: u32,
+    /// Threads of a multiprocessor.
+    pub threads_per_multiprocessor: u32,
+    /// 32-bit registers of a multiprocessor.
+    pub registers_per_multiprocessor: u32,
+    /// Bytes of shared memory of a block, dynamic and declared together.
+    pub shared_per_block: u32,
+    /// Bytes of shared memory of a multiprocessor.
+    pub shared_per_multiprocessor: u32,
+    /// Bytes of shared memory that every block takes beyond its own.
+    pub shared_reserved_per_block: u32,
+    /// Compute capability as major and minor number; zeros for an emulated device.
+    pub capability: [u32; 2],
+}
+
+/// How many blocks of which size a launch has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Blocks; 0: nothing is launched.
+    pub blocks: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared: u32,
+}
+
+/// What the compiler made of a kernel. An emulated kernel knows the size of its parameters only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelInfo {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of local memory of a thread: what does not fit into registers.
+    pub local: u32,
+    /// Bytes of shared memory that the source declares.
+    pub shared: u32,
+    /// Most threads of a block.
+    pub threads: u32,
+    /// Bytes of the parameters, where known.
+    pub parameters: Option<u32>,
+}
 
 /// A kind of device. Everything is ordered on one stream: copies, fills and launches take effect in the order of their
 /// calls; [`Copies`] alone stand beside it.

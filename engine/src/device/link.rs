@@ -4,6 +4,7 @@
 //! [`connect`](crate::ranks::link::connect) chooses for all ranks together and has a way through the hosts where there is no
 //! direct one.
 
+use super::carrier::{Carrier, LinkId, LinkTimes, Segment};
 use super::{Buffer, Device, DeviceError, place};
 use bytemuck::Pod;
 use std::fmt;
@@ -12,14 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
-/// By what the devices of a link find each other: one rank makes it, all ranks join with the same bytes, once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkId([u8; LinkId::BYTES]);
-
 impl LinkId {
-    /// Length in bytes.
-    pub const BYTES: usize = 128;
-
     /// An identity for a link that `device` will belong to.
     ///
     /// # Errors
@@ -27,29 +21,6 @@ impl LinkId {
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         device.backend().link_id().map(Self)
     }
-
-    /// The bytes that the other ranks get.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// The identity that another rank made; none where there are not [`LinkId::BYTES`] bytes.
-    #[must_use]
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok().map(Self)
-    }
-}
-
-/// Device memory whose content goes to another rank's device, or comes from there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// The other rank.
-    pub peer: usize,
-    /// Address of the first byte, in a [`Buffer`].
-    pub address: u64,
-    /// Bytes; of a segment without content nothing is sent.
-    pub bytes: usize,
 }
 
 impl Segment {
@@ -83,39 +54,6 @@ pub struct LinkCounters {
     pub waited: f64,
     /// What a direct link has measured.
     pub times: LinkTimes,
-}
-
-/// Times of exchanges on the device, taken while it is profiled; complete up to its last wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LinkTimes {
-    /// Exchanges timed.
-    pub timed: u64,
-    /// Seconds from the moment that this rank was ready until all segments had left and arrived: others may have come late.
-    pub seconds: f64,
-    /// Seconds of these in which the device had nothing else to do.
-    pub exposed: f64,
-}
-
-/// How segments travel.
-pub(crate) trait Carrier: Send + Sync {
-    /// The way they take, for people.
-    fn describe(&self) -> String;
-    /// Starts an exchange after the work that the device has been given so far.
-    fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError>;
-    /// Lets what the device is given from now on wait for the oldest exchange that was not finished.
-    fn finish(&self) -> Result<(), DeviceError>;
-    /// Whether exchanges are timed from the next one on.
-    fn profile(&self, _on: bool) {}
-    /// Times taken so far.
-    fn times(&self) -> LinkTimes {
-        LinkTimes::default()
-    }
-    /// Whether all that was started has left and arrived.
-    fn is_done(&self) -> Result<bool, DeviceError>;
-    /// Whether something has gone wrong since; callable by any thread.
-    fn check(&self) -> Result<(), DeviceError>;
-    /// Gives up: what is under way ends at once and leaves any values, later calls fail. Callable by any thread.
-    fn stop(&self);
 }
 
 /// The link of one rank's device with those of all other ranks. All ranks start the same exchanges in the same order.

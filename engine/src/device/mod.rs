@@ -25,6 +25,7 @@
 mod backend;
 mod bytes;
 mod cache;
+mod carrier;
 mod choice;
 mod counters;
 mod cuda;
@@ -39,14 +40,16 @@ mod staging;
 #[cfg(test)]
 mod tests;
 
+pub use backend::{DeviceLimits, DeviceMemory, KernelInfo, Shape};
 pub use bytes::shown;
+pub(crate) use carrier::Carrier;
+pub use carrier::{LinkId, LinkTimes, Segment};
 pub use choice::{ComputeDevice, DeviceChoice};
 pub use counters::{DeviceCounters, KernelCounters};
 pub use error::{CarrierError, DeviceError};
-pub(crate) use link::Carrier;
-pub use link::{DeviceLink, LinkCounters, LinkId, LinkTimes, Segment};
+pub use link::{DeviceLink, LinkCounters};
 pub use memory::{Buffer, DeviceSlice, Growable};
-pub use module::{Kernel, KernelInfo, Module};
+pub use module::{Kernel, Module};
 pub(crate) use staging::{CopyQueue, Download, StagingBuffer, buffer_bytes};
 
 use backend::Backend;
@@ -69,53 +72,12 @@ pub enum DeviceKind {
     Emulated,
 }
 
-/// Memory of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceMemory {
-    /// Bytes that nobody uses.
-    pub free: u64,
-    /// Bytes in total.
-    pub total: u64,
-}
-
-/// What launches may ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceLimits {
-    /// Multiprocessors; CPU threads of an emulated device.
-    pub multiprocessors: u32,
-    /// Threads of a block.
-    pub threads_per_block: u32,
-    /// Threads of a multiprocessor.
-    pub threads_per_multiprocessor: u32,
-    /// 32-bit registers of a multiprocessor.
-    pub registers_per_multiprocessor: u32,
-    /// Bytes of shared memory of a block, dynamic and declared together.
-    pub shared_per_block: u32,
-    /// Bytes of shared memory of a multiprocessor.
-    pub shared_per_multiprocessor: u32,
-    /// Bytes of shared memory that every block takes beyond its own.
-    pub shared_reserved_per_block: u32,
-    /// Compute capability as major and minor number; zeros for an emulated device.
-    pub capability: [u32; 2],
-}
-
 /// Most bytes of a launch's parameters.
 const MOST_PARAMETER_BYTES: usize = 4096;
 
 /// Where the parameters of a launch stand.
 #[repr(align(16))]
 struct ParameterMemory([u8; MOST_PARAMETER_BYTES]);
-
-/// How many blocks of which size a launch has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Blocks; 0: nothing is launched.
-    pub blocks: u32,
-    /// Threads of a block.
-    pub threads: u32,
-    /// Bytes of dynamic shared memory of a block.
-    pub shared: u32,
-}
 
 /// A device; clones are the same device.
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 //! Compiled sources and their kernels.
 
-use super::backend::{Code, Function};
+use super::backend::{Code, Function, KernelInfo};
 use super::counters::KernelTally;
 use super::{Device, DeviceError, Shape};
 use std::fmt;
@@ -42,21 +42,6 @@ struct Loaded {
     info: KernelInfo,
     tally: Arc<KernelTally>,
     function: Box<dyn Function>,
-}
-
-/// What the compiler made of a kernel. An emulated kernel knows the size of its parameters only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KernelInfo {
-    /// Registers of a thread.
-    pub registers: u32,
-    /// Bytes of local memory of a thread: what does not fit into registers.
-    pub local: u32,
-    /// Bytes of shared memory that the source declares.
-    pub shared: u32,
-    /// Most threads of a block.
-    pub threads: u32,
-    /// Bytes of the parameters, where known.
-    pub parameters: Option<u32>,
 }
 
 impl Kernel {

@@ -248,6 +248,7 @@ impl Output {
             number: self.number,
             replace: false,
             queue_bytes: queue_bytes(sim, fields, shares::bytes(&received)),
+            threads: store_threads(sim),
         };
         let (role, shards) = (shares::role(&self.ranks), shares::shards(&own));
         let begin = || {
@@ -332,6 +333,12 @@ impl Output {
             let _ = store::clean_partials(&self.directory);
         }
     }
+}
+
+/// Threads of this rank that compress what is written while the run goes on.
+fn store_threads(sim: &Simulation) -> usize {
+    let cores = sim.world.resource::<Ranks>().communicator().seat().cores;
+    (cores / 8).clamp(1, 4)
 }
 
 /// What the first rank does in the run's directory before the first step.

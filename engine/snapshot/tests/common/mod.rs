@@ -34,6 +34,7 @@ impl Folder {
             number,
             replace: false,
             queue_bytes: 1 << 20,
+            threads: 1,
         }
     }
 

@@ -153,6 +153,7 @@ impl Sample {
             number: 0,
             replace: true,
             queue_bytes: 1 << 26,
+            threads: 1,
         };
         let mut writer = SnapshotWriter::begin(&target, &self.attributes(), &levels).unwrap();
         for (level, patches) in mesh.iter().enumerate() {
