@@ -6,7 +6,7 @@ use super::pieces::{OnDevice, Piece};
 use super::pool::{Element, Field, Pool, Storage};
 use crate::device::DeviceError;
 use crate::mesh::faces::Face;
-use nestar_kernels::CELLS;
+use nestar_kernels::mesh::Centring;
 use rayon::prelude::*;
 
 /// A bank of a level.
@@ -20,8 +20,18 @@ pub struct BankOf {
 
 /// A field as exchanges between ranks see it.
 pub trait Exchanged: Send + Sync {
-    /// Bytes of a cell, all components.
-    fn cell_bytes(&self) -> usize;
+    /// Where the values of a row lie.
+    fn centring(&self) -> Centring;
+    /// Bytes of what a piece counts as one value: of a cell, or of a value of each vector.
+    fn value_bytes(&self) -> usize;
+    /// Bytes of a row in one bank.
+    fn row_bytes(&self) -> usize {
+        self.row_values() * self.value_bytes()
+    }
+    /// Values of a row as pieces count them.
+    fn row_values(&self) -> usize {
+        Piece::whole(0, 0).values(self.centring())
+    }
     /// The present bank of `level`.
     fn present_bank(&self, level: usize) -> BankOf;
     /// What a gather of ghost cells on `level` reads: its present bank, and of the level below those that it interpolates.
@@ -34,7 +44,7 @@ pub trait Exchanged: Send + Sync {
     fn expire(&mut self, level: usize);
 
     /// Packs pieces of rows that follow each other into `out`, which begins with the first:
-    /// `[piece][component][cell]`.
+    /// `[piece][component][value]`.
     ///
     /// # Errors
     /// The device fails.
@@ -115,8 +125,12 @@ pub fn refreshed(field: &mut dyn Exchanged, level: usize, depth: usize) {
 }
 
 impl<F: Field> Exchanged for Pool<F> {
-    fn cell_bytes(&self) -> usize {
-        self.components() * self.precision().bytes()
+    fn centring(&self) -> Centring {
+        self.spec.centring
+    }
+
+    fn value_bytes(&self) -> usize {
+        self.components() / self.spec.centring.groups() * self.precision().bytes()
     }
 
     fn present_bank(&self, level: usize) -> BankOf {
@@ -227,21 +241,23 @@ fn pack<F: Field, R: Element>(
     pieces: &[Piece],
     out: &mut [u8],
 ) -> Result<(), DeviceError> {
-    let width = pool.cell_bytes();
+    let (width, centring) = (pool.value_bytes(), pool.spec.centring);
     if let Storage::Device(device) = &pool.storage {
         let values: Vec<R> = device.pack(at.bank, 0..pool.components(), &rows(pieces))?;
-        let length = pool.components() * CELLS;
         let mut out = out;
-        for (piece, row) in pieces.iter().zip(values.chunks_exact(length)) {
-            let (own, rest) = out.split_at_mut(piece.cells() * width);
-            put(row, piece, own);
+        for (piece, row) in pieces
+            .iter()
+            .zip(values.chunks_exact(pool.spec.row_values()))
+        {
+            let (own, rest) = out.split_at_mut(piece.values(centring) * width);
+            put(row, centring, piece, own);
             out = rest;
         }
         return Ok(());
     }
     let from = pool.typed::<R>().bank(at.bank);
     put_all(pieces, width, out, &|piece, out| {
-        put(from.row(piece.row), piece, out);
+        put(from.row(piece.row), centring, piece, out);
     });
     Ok(())
 }
@@ -277,11 +293,11 @@ fn rows(pieces: &[Piece]) -> Vec<u32> {
     pieces.iter().map(|piece| piece.row).collect()
 }
 
-/// Packs the cells of a piece of `row` at the front of `out`.
-fn put<R: Element>(row: &[R], piece: &Piece, out: &mut [u8]) {
+/// Packs the values of a piece of `row` at the front of `out`.
+fn put<R: Element>(row: &[R], centring: Centring, piece: &Piece, out: &mut [u8]) {
     let mut to = 0;
-    for component in row.chunks_exact(CELLS) {
-        for (first, length) in piece.stretches() {
+    for (c, component) in row.chunks_exact(centring.values()).enumerate() {
+        for (first, length) in piece.stretches(centring, c) {
             let bytes: &[u8] = bytemuck::cast_slice(&component[first..first + length]);
             out[to..to + bytes.len()].copy_from_slice(bytes);
             to += bytes.len();
@@ -290,10 +306,10 @@ fn put<R: Element>(row: &[R], piece: &Piece, out: &mut [u8]) {
 }
 
 /// The inverse of [`put`].
-fn take<R: Element>(row: &mut [R], piece: &Piece, bytes: &[u8]) {
+fn take<R: Element>(row: &mut [R], centring: Centring, piece: &Piece, bytes: &[u8]) {
     let mut from = 0;
-    for component in row.chunks_exact_mut(CELLS) {
-        for (first, length) in piece.stretches() {
+    for (c, component) in row.chunks_exact_mut(centring.values()).enumerate() {
+        for (first, length) in piece.stretches(centring, c) {
             let to = bytemuck::cast_slice_mut::<R, u8>(&mut component[first..first + length]);
             to.copy_from_slice(&bytes[from..from + to.len()]);
             from += to.len();
@@ -308,23 +324,28 @@ fn unpack<F: Field, R: Element>(
     rows: &[u32],
     bytes: &[u8],
 ) -> Result<(), DeviceError> {
-    let width = pool.cell_bytes();
+    let (width, centring) = (pool.value_bytes(), pool.spec.centring);
     let base = pieces.first().map_or(0, |piece| piece.before);
     let values = |piece: &Piece| &bytes[(piece.before - base) as usize * width..];
     if let Storage::Device(device) = &pool.storage {
         // what is not of the piece stays as it is
         let all = 0..device.components();
         let mut state: Vec<R> = device.pack(at.bank, all.clone(), rows)?;
-        let length = all.len() * CELLS;
+        let length = pool.spec.row_values();
         for (piece, row) in pieces.iter().zip(state.chunks_exact_mut(length)) {
-            take(row, piece, values(piece));
+            take(row, centring, piece, values(piece));
         }
         return device.unpack(at.bank, all, rows, &state);
     }
     let to = pool.typed::<R>().bank(at.bank);
     pieces.par_iter().with_min_len(GRAIN).for_each(|piece| {
         // SAFETY: the pool is borrowed alone, and the pieces are of distinct rows.
-        take(unsafe { to.row_mut(piece.row) }, piece, values(piece));
+        take(
+            unsafe { to.row_mut(piece.row) },
+            centring,
+            piece,
+            values(piece),
+        );
     });
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! Fields on faces: new patches, and one owner of the values that two patches share.
+//! Fields on faces or edges: new patches, and one owner of the values that patches share.
 
 use super::device::DeviceTopology;
 use super::pool::{Element, Field, Pool, Storage};
 use crate::device::DeviceError;
 use crate::mesh::{NewRows, Topology};
-use nestar_kernels::mesh::staggered::{FaceView, prolong_faces, share_faces};
+use nestar_kernels::mesh::staggered::{FaceView, prolong_faces, share_sides};
 use rayon::prelude::*;
 
 /// Fills new rows of a field on faces from the coarser level and from patches beside them that are not new.
@@ -28,7 +28,7 @@ pub(super) fn prolong_rows<F: Field, R: Element>(
     });
 }
 
-/// Gives the faces that two patches of `level` share to one of them: the refined one, of equals the lower; the other takes its
+/// Gives the values that patches of `level` share to one of them: a refined one, of equals the lowest; the others take its
 /// values. Copies of others' patches must be up to date. All ranks call it.
 ///
 /// # Errors
@@ -39,7 +39,7 @@ pub(crate) fn share<F: Field>(
     tables: Option<&DeviceTopology>,
     level: usize,
 ) -> Result<(), DeviceError> {
-    // on all ranks, whether they have such faces or not
+    // on all ranks, whether they have such values or not
     pool.changed(level);
     match (&pool.storage, tables) {
         (Storage::Single(_), _) => share_rows::<F, f32>(pool, topology, level),
@@ -53,11 +53,12 @@ pub(crate) fn share<F: Field>(
 }
 
 fn share_rows<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology, level: usize) {
+    let (centring, neighbours) = (pool.spec.centring, topology.neighbour_table());
     let refined = |row| !topology.is_leaf(row);
     for &row in topology.rows(level) {
         let present = pool.present::<R>(level);
         // SAFETY: the pool is borrowed alone, and rows are set one by one.
-        if unsafe { share_faces(&present, topology.neighbour_table(), row, refined) } {
+        if unsafe { share_sides(centring, &present, neighbours, row, refined) } {
             pool.touch(level, &[row]);
         }
     }

@@ -24,7 +24,7 @@ pub use attempts::CellAttempt;
 pub use cells::{CellMap, CellMark, CellSource, CellValue, LevelRows};
 pub use conserve::FaceMap;
 pub use faults::{FaultBox, Reported};
-pub use operations::{FieldOperations, FieldRegistry};
+pub use operations::{FieldOperations, FieldRegistry, Layers};
 pub use pool::{Element, Field, Pool, Storage, TypedPool};
 pub use registers::{FineSide, Registers};
 pub use slab::Slabs;

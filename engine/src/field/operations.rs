@@ -57,6 +57,15 @@ pub struct FieldOperations {
     pub exchanged_mut: fn(&mut World) -> &mut dyn Exchanged,
 }
 
+/// What is read of copies: so many layers of cells, with the values on their sides where a field is staggered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layers {
+    /// How many.
+    pub depth: usize,
+    /// Where values lie.
+    pub centring: Centring,
+}
+
 /// The registered fields.
 #[derive(Resource, Default)]
 pub struct FieldRegistry(Vec<FieldOperations>);
@@ -93,13 +102,17 @@ impl FieldRegistry {
         }
     }
 
-    /// The numbers of layers that are read, ascending.
+    /// The layers of copies that are read, ascending.
     #[must_use]
-    pub fn depths(&self) -> Vec<usize> {
-        let mut depths: Vec<usize> = self.0.iter().map(|field| field.depth).collect();
-        depths.sort_unstable();
-        depths.dedup();
-        depths
+    pub fn layers(&self, world: &World) -> Vec<Layers> {
+        let layers = |field: &FieldOperations| Layers {
+            depth: field.depth,
+            centring: (field.spec)(world).centring,
+        };
+        let mut layers: Vec<Layers> = self.0.iter().map(layers).collect();
+        layers.sort_unstable_by_key(|layers| (layers.depth, layers.centring as u8));
+        layers.dedup();
+        layers
     }
 
     /// The operations of all fields, in the order of registration.

@@ -1,17 +1,18 @@
 //! Pieces of rows that go to another rank: which cells of a row, and where they stand in packed memory.
 
 use bytemuck::{Pod, Zeroable};
+use nestar_kernels::PATCH;
+use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::fluxes::QUARTER;
-use nestar_kernels::{CELLS, PATCH};
 
 /// Values of a component in the fine flux register of a face: reference and change.
 pub(crate) const REGISTER: usize = 2 * QUARTER;
 
-/// A box of a row's cells: 16 bytes; the twin of `mesh::Piece`.
+/// A box of a row's cells, with the values on its sides where a field is staggered: 16 bytes; the twin of `mesh::Piece`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroable, Pod)]
 #[repr(C)]
 pub struct Piece {
-    /// Cells of the pieces before it in the packed memory.
+    /// Values of the pieces before it in the packed memory, as [`Piece::values`] counts them.
     pub before: u64,
     /// The row.
     pub row: u32,
@@ -20,7 +21,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// A whole row after `before` cells of other pieces.
+    /// A whole row after `before` values of other pieces.
     #[must_use]
     pub fn whole(row: u32, before: u64) -> Self {
         Self::part(row, before, [0; 3], [PATCH as u32; 3])
@@ -49,23 +50,30 @@ impl Piece {
         [12, 16, 20].map(|shift| (self.bounds >> shift & 15) as usize)
     }
 
-    /// Number of cells.
+    /// Values of one component in each group of components: of a cell field the cells, of a field on faces or edges those of a
+    /// vector.
     #[must_use]
-    pub fn cells(&self) -> usize {
-        self.length().iter().product()
+    pub fn values(&self, centring: Centring) -> usize {
+        let values = |c| centring.lengths(c, self.length()).iter().product::<usize>();
+        (0..centring.groups()).map(values).sum()
     }
 
-    /// The stretches of neighbouring cells that the piece consists of: first cell and length, in the order in which they are
-    /// packed.
-    pub(super) fn stretches(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let ([x, y, z], [along, rows, layers]) = (self.first(), self.length());
-        let whole = self.cells() == CELLS;
+    /// The stretches of neighbouring values of component `c` that the piece consists of: first and length, in the order in which
+    /// they are packed.
+    pub(super) fn stretches(
+        &self,
+        centring: Centring,
+        c: usize,
+    ) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let [along, rows, layers] = centring.lengths(c, self.length());
+        let whole = self.length() == [PATCH; 3];
         let (along, rows, layers) = if whole {
-            (CELLS, 1, 1)
+            (centring.values(), 1, 1)
         } else {
             (along, rows, layers)
         };
-        let start = move |k, j| x + PATCH * (y + j + PATCH * (z + k));
+        let [x, y, z] = self.first();
+        let start = move |k, j| centring.index(c, [x, y + j, z + k]);
         (0..layers).flat_map(move |k| (0..rows).map(move |j| (start(k, j), along)))
     }
 }

@@ -47,20 +47,26 @@ pub fn averages_and_fluxes(world: &mut World, level: usize) -> Result<(), RanksE
         return Ok(());
     }
     let fields = world.resource::<FieldRegistry>().operations();
-    let mut requests = Vec::with_capacity(2 * fields.len());
+    let (mut requests, mut averaged) = (Vec::with_capacity(2 * fields.len()), Vec::new());
     for (field, operations) in fields.iter().enumerate() {
         let at = (operations.exchanged)(world).present_bank(level);
         let spec = (operations.spec)(world);
         if spec.restrict != Restrict::None {
             let what = What::Averages;
             requests.push(Request { field, at, what });
+            averaged.push((field, at));
         }
         if spec.correct == Correct::Fluxes {
             let what = What::Faces;
             requests.push(Request { field, at, what });
         }
     }
-    carry(world, &requests, &fields)
+    carry(world, &requests, &fields)?;
+    // on all ranks, also where no averages have come
+    for (field, at) in averaged {
+        (fields[field].exchanged_mut)(world).set_fresh(at, 0);
+    }
+    Ok(())
 }
 
 /// Where fields lie on faces: marks the new patches, those of other ranks too, and brings the copies of the others of their

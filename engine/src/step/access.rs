@@ -255,7 +255,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         )?)
     }
 
-    /// Faces that two patches share go to one of them.
+    /// Values that patches share go to one of them.
     pub(super) fn share(&mut self) -> Result<(), Error> {
         self.get(1)?;
         let Place {

@@ -137,13 +137,8 @@ impl Simulation {
     /// No pool can be what `spec` says; a boundary rule works on the host only; the device refuses.
     pub fn register_field<F: Field>(&mut self, spec: FieldSpec) -> Result<(), Error> {
         spec.check(F::NAME).map_err(Error::Setup)?;
-        let alone = self.world.resource::<Ranks>().are_alone();
-        if spec.centring != Centring::Cell && !alone {
-            let why = "values on faces or edges are not exchanged between ranks yet; use one rank";
-            return Err(Error::Setup(format!("field `{}`: {why}", F::NAME)));
-        }
         let (restrict_by, correct_by) = (spec.restrict, spec.correct);
-        let shared = spec.centring == Centring::Face && restrict_by != Restrict::None;
+        let shared = spec.centring != Centring::Cell && restrict_by != Restrict::None;
         let pool = match self.precision() {
             Precision::Single => self.pool::<F, f32>(spec)?,
             Precision::Double => self.pool::<F, f64>(spec)?,

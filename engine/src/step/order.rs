@@ -64,6 +64,8 @@ struct Added {
     batch: Batch,
     name: String,
     declared: Vec<Arc<Declaration>>,
+    /// Whether it takes the whole world, so that it may change any field.
+    takes_all: bool,
     fields: Fields,
 }
 
@@ -174,7 +176,7 @@ impl Schedules {
         let name = system.name().to_string();
         let mut system = O::looked_after(system);
         world.insert_resource(Declarations::default());
-        system.initialize(world);
+        let takes_all = system.initialize(world).is_exclusive();
         let declared = std::mem::take(&mut world.resource_mut::<Declarations>().0);
         let (batch, earlier) = self.next_batch(set);
         let schedule = self.get(set.phase());
@@ -190,6 +192,7 @@ impl Schedules {
             batch,
             name,
             declared,
+            takes_all,
             fields,
         });
         Registered(&mut self.added[at])
@@ -263,7 +266,7 @@ impl Schedules {
         let ordered: Vec<&Added> = self.systems(phase).iter().filter_map(&mut take).collect();
         for (n, added) in ordered.iter().enumerate() {
             let (mut wanted, mut changed) = (Vec::new(), Vec::new());
-            for later in &ordered[n..] {
+            for later in ordered[n..].iter().take_while(|later| !later.takes_all) {
                 let needs = later.needs().map(|need| need.field);
                 wanted.extend(needs.filter(|field| !changed.contains(field)));
                 let writes = later.declared.iter().filter(|d| d.writes);

@@ -24,7 +24,7 @@ pub fn exchange_averages_and_fluxes(world: &mut World) -> Result<(), RanksError>
     exchange::averages_and_fluxes(world, level)
 }
 
-/// Faces that two patches share go to one of them: the refined one, of equals the lower.
+/// Values on the sides of patches that several share go to one of them: a refined one, of equals the lowest.
 ///
 /// # Errors
 /// The device fails; the copies are out of date.

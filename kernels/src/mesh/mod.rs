@@ -47,7 +47,7 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         attempt::FAILED::ITEM,
         attempt::UNFINISHED::ITEM,
         restrict::mean2::ITEM,
-        staggered::belongs_beyond::ITEM,
+        staggered::rank_of_sharer::ITEM,
         fluxes::mean4::ITEM,
         fluxes::flux_mismatch::ITEM,
         fluxes::advanced::ITEM,

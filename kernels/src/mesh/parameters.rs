@@ -344,7 +344,7 @@ pub struct Fluxes<R, P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C)]
 pub struct Piece {
-    /// Cells of the pieces before it in the packed memory.
+    /// Values of a vector, or cells, of the pieces before it in the packed memory.
     pub before: u64,
     /// The row.
     pub row: u32,
@@ -358,7 +358,7 @@ pub struct Piece {
 pub struct Pieces<R> {
     /// The bank.
     pub level: Address<R>,
-    /// `[piece][component][cell]`.
+    /// `[piece][component][value]`.
     pub packed: Address<R>,
     /// The pieces, one a block.
     pub pieces: Address<Piece>,

@@ -42,24 +42,57 @@ KERNEL(mesh_restrict, mesh::parameters::Restrict<mesh::REAL>) {
   if (launch::thread() == 0) p.stale[parent] = 1;
 }
 
-// Sets the faces that belong to a patch beyond them to its values: the twin of share_faces in staggered.rs. One block a patch.
-KERNEL(mesh_share, mesh::parameters::Share<mesh::REAL>) {
+namespace mesh {
+
+typedef parameters::Share<REAL> Share;
+
+// Who owns values on the given sides of a patch (-1 lower, 1 upper, 0 between): its row, and the step to it.
+RS_FN int owner_at(const Share& p, int row, const int* sides, int* step) {
+  const int* around = p.neighbours + (rs::i64)row * AROUND;
+  int owner = row;
+  unsigned least = ~0u;
+  for (int bits = 0; bits < 8; ++bits) {
+    const int to[3] = {sides[0] * (bits & 1), sides[1] * (bits >> 1 & 1), sides[2] * (bits >> 2)};
+    const int d = SELF + to[0] + 3 * to[1] + 9 * to[2];
+    if (around[d] < 0) continue;
+    const unsigned rank = ::nestar_kernels::mesh::staggered::rank_of_sharer((unsigned)d, p.first_child[around[d]] != LEAF);
+    if (rank >= least) continue;
+    least = rank;
+    owner = around[d];
+    for (int a = 0; a < 3; ++a) step[a] = to[a];
+  }
+  return owner;
+}
+
+// Takes the values of component c on the given sides from the row at `step`.
+RS_FN void take_sides(REAL* own, const REAL* theirs, int c, const int* sides, const int* step) {
+  int first[3], length[3];
+  for (int a = 0; a < 3; ++a) {
+    if (sides[a] != 0 && !staggered(c, a)) return;
+    first[a] = sides[a] > 0 ? PATCH : sides[a] < 0 ? 0 : staggered(c, a);
+    length[a] = sides[a] != 0 ? 1 : PATCH - first[a];
+  }
+  EACH(n, length[0] * length[1] * length[2]) {
+    int at[3] = {first[0] + n % length[0], first[1] + n / length[0] % length[1], first[2] + n / (length[0] * length[1])};
+    const int to = c * VALUES + value_at(c, at[0], at[1], at[2]);
+    for (int a = 0; a < 3; ++a)
+      if (step[a] != 0) at[a] = PATCH - at[a];
+    own[to] = theirs[c * VALUES + value_at(c, at[0], at[1], at[2])];
+  }
+}
+
+}  // namespace mesh
+
+// Sets the values that belong to a patch beside them to its values: the twin of share_sides in staggered.rs. One block a patch.
+KERNEL(mesh_share, mesh::Share) {
   using namespace mesh;
   const int row = p.rows[launch::block()];
-  REAL* own = row_of(p.level, row);
-  for (int face = 0; face < 6; ++face) {
-    const int axis = face / 2, side = face % 2;
-    const int beyond = p.neighbours[(rs::i64)row * AROUND + face_direction(face)];
-    if (beyond < 0) continue;
-    const bool refined = p.first_child[row] != LEAF, beyond_refined = p.first_child[beyond] != LEAF;
-    if (!::nestar_kernels::mesh::staggered::belongs_beyond((unsigned)side, refined, beyond_refined)) continue;
-    const REAL* theirs = row_of(p.level, beyond);
-    EACH(n, COMPONENTS / 3 * FACE) {
-      const int c = n / FACE * 3 + axis, b = (axis + 1) % 3, e = (axis + 2) % 3;
-      const int at = c * VALUES + n % PATCH * step_along(c, b) + n / PATCH % PATCH * step_along(c, e);
-      const int across = PATCH * step_along(c, axis);
-      own[at + side * across] = theirs[at + (1 - side) * across];
-    }
-    if (launch::thread() == 0) p.stale[row] = 1;
+  for (int d = 0; d < 27; ++d) {
+    const int sides[3] = {d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1};
+    int step[3];
+    const int owner = owner_at(p, row, sides, step);
+    if (step[0] == 0 && step[1] == 0 && step[2] == 0) continue;
+    EACH_COMPONENT(c) take_sides(row_of(p.level, row), row_of(p.level, owner), c, sides, step);
   }
+  if (launch::thread() == 0) p.stale[row] = 1;
 }

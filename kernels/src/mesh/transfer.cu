@@ -18,22 +18,36 @@ RS_FN PackedRow packed_row(const Transfer& p) {
   return {p.packed + ((rs::i64)begin * p.count + place) * VALUES, (rs::i64)width * VALUES};
 }
 
-// The cells of a piece, x running fastest.
+// The values of a piece, vector by vector, component by component, x running fastest.
 struct Box {
-  int first, x, y, cells;
+  int first[3], length[3], all;
 
-  RS_MEMBER explicit Box(unsigned bounds)
-      : first((int)(bounds & 7) + PATCH * ((int)(bounds >> 4 & 7) + PATCH * (int)(bounds >> 8 & 7))),
-        x((int)(bounds >> 12 & 15)), y((int)(bounds >> 16 & 15)), cells(x * y * (int)(bounds >> 20 & 15)) {}
+  RS_MEMBER explicit Box(unsigned bounds) : all(0) {
+    for (int a = 0; a < 3; ++a) {
+      first[a] = (int)(bounds >> 4 * a & 7);
+      length[a] = (int)(bounds >> (12 + 4 * a) & 15);
+    }
+    for (int c = 0; c < GROUPS; ++c) all += count(c);
+  }
 
-  // Cell n of the box, as a cell of the row.
-  RS_MEMBER int cell(int n) const {
-    return cells == CELLS ? n : first + n % x + PATCH * (n / x % y + PATCH * (n / (x * y)));
+  // Values of component c.
+  RS_MEMBER int count(int c) const {
+    return (length[0] + staggered(c, 0)) * (length[1] + staggered(c, 1)) * (length[2] + staggered(c, 2));
+  }
+
+  // Where value i of the piece stands in the row.
+  RS_MEMBER int place(int i) const {
+    if (all == GROUPS * VALUES) return i;
+    int c = i / all * GROUPS, n = i % all;
+    if constexpr (GROUPS > 1)
+      for (; n >= count(c); ++c) n -= count(c);
+    const int x = length[0] + staggered(c, 0), y = length[1] + staggered(c, 1);
+    return c * VALUES + value_at(c, first[0] + n % x, first[1] + n / x % y, first[2] + n / (x * y));
   }
 };
 
 // Where the values of a piece stand.
-RS_FN REAL* values_of(const Pieces& p, const Piece& piece) { return p.packed + piece.before * COMPONENTS; }
+RS_FN REAL* values_of(const Pieces& p, const Piece& piece) { return p.packed + piece.before * (COMPONENTS / GROUPS); }
 
 }  // namespace mesh
 
@@ -59,7 +73,7 @@ KERNEL(mesh_pack_pieces, mesh::Pieces) {
   const Box box(piece.bounds);
   const REAL* from = row_of(p.level, piece.row);
   REAL* to = values_of(p, piece);
-  EACH(i, COMPONENTS * box.cells) to[i] = from[i / box.cells * CELLS + box.cell(i % box.cells)];
+  EACH(i, COMPONENTS / GROUPS * box.all) to[i] = from[box.place(i)];
 }
 
 KERNEL(mesh_unpack_pieces, mesh::Pieces) {
@@ -68,6 +82,6 @@ KERNEL(mesh_unpack_pieces, mesh::Pieces) {
   const Box box(piece.bounds);
   const REAL* from = values_of(p, piece);
   REAL* to = row_of(p.level, piece.row);
-  EACH(i, COMPONENTS * box.cells) to[i / box.cells * CELLS + box.cell(i % box.cells)] = from[i];
+  EACH(i, COMPONENTS / GROUPS * box.all) to[box.place(i)] = from[i];
   if (launch::thread() == 0) p.stale[piece.row] = 1;
 }

@@ -80,7 +80,7 @@ impl DevicePool {
         Ok(true)
     }
 
-    /// Gives the faces that two patches of `level` share to one of them; `bank` is the level's present one.
+    /// Gives the values that patches of `level` share to one of them; `bank` is the level's present one.
     pub(in crate::field) fn share(
         &self,
         tables: &DeviceTopology,

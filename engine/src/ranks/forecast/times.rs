@@ -67,13 +67,18 @@ impl Sizes {
     #[must_use]
     pub fn of(world: &World) -> (Self, usize) {
         let registry = world.resource::<FieldRegistry>();
-        let bytes = |field: &FieldOperations| (field.exchanged)(world).cell_bytes() as u64;
+        // the values on the sides of a patch count with its cells
+        let bytes = |field: &FieldOperations| {
+            let row = (field.exchanged)(world).row_bytes() as u64;
+            row.div_ceil(CELLS)
+        };
         let cell: u64 = registry.operations().iter().map(bytes).sum();
         let sizes = Self {
             cell,
             face: REGISTER as u64 * cell,
         };
-        (sizes, registry.depths().last().copied().unwrap_or(0))
+        let layers = registry.layers(world);
+        (sizes, layers.last().map_or(0, |most| most.depth))
     }
 }
 

@@ -1,10 +1,13 @@
 //! An exchange in flight: one message to each peer for all fields, levels and banks that take part.
 
 use super::list::{CopyList, Entry, Route};
-use super::{Halos, LevelHalo, Transport, add_segments};
+use super::{Halos, Transport, add_segments};
 use crate::device::{DeviceError, DeviceLink, LinkCounters};
+use crate::field::Layers;
 use crate::field::copies::{BankOf, Exchanged};
+use crate::field::pieces::Piece;
 use crate::ranks::{Communicator, Message, Messages, PendingMessages, RanksError};
+use nestar_kernels::mesh::Centring;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -33,7 +36,8 @@ pub(in crate::ranks) struct Request {
 #[derive(Clone, Copy)]
 struct Part {
     request: Request,
-    /// Bytes of a cell.
+    centring: Centring,
+    /// Bytes of a value.
     width: usize,
     sent_before: usize,
     received_before: usize,
@@ -65,32 +69,20 @@ pub(super) struct InFlight {
     spare: Vec<Vec<u8>>,
 }
 
-/// Does the same for a list of pieces and for one of faces: binds `$route` to the route of `$request`.
+/// Does the same for a list of pieces and for one of faces: binds `$route` to what goes out and comes in of `$level`.
 macro_rules! with_route {
-    ($level:expr, $depths:expr, $what:expr, $route:ident => $body:expr) => {
+    ($halos:expr, $level:expr, $centring:expr, $what:expr, $route:ident => $body:expr) => {
         match $what {
-            What::Layers(depth) => {
-                let $route = $level.layers($depths, depth);
-                $body
-            }
-            What::Averages => {
-                let $route = &$level.averages;
-                $body
-            }
             What::Faces => {
-                let $route = &$level.faces;
+                let $route = &$halos.levels[$level].faces;
+                $body
+            }
+            rows => {
+                let $route = $halos.rows($level, $centring, rows);
                 $body
             }
         }
     };
-}
-
-impl LevelHalo {
-    /// What goes out and comes in of as many layers as the list that has at least `depth` of them.
-    fn layers(&self, depths: &[usize], depth: usize) -> &Route<crate::field::pieces::Piece> {
-        let at = depths.partition_point(|&listed| listed < depth);
-        &self.layers[at]
-    }
 }
 
 impl Halos {
@@ -104,14 +96,16 @@ impl Halos {
         self.in_flight.parts.clear();
         let (mut sent, mut received) = (0, 0);
         for &request in requests {
-            let width = fields[request.field].cell_bytes();
+            let field = fields[request.field];
+            let (centring, width) = (field.centring(), field.value_bytes());
             self.in_flight.parts.push(Part {
                 request,
+                centring,
                 width,
                 sent_before: sent,
                 received_before: received,
             });
-            let [out, into] = self.values(&request);
+            let [out, into] = self.values(request.at.level, centring, request.what);
             sent += out * width;
             received += into * width;
         }
@@ -123,10 +117,21 @@ impl Halos {
         }
     }
 
-    /// Values of a component that a request sends and receives.
-    fn values(&self, request: &Request) -> [usize; 2] {
-        let level = &self.levels[request.at.level];
-        with_route!(level, &self.depths, request.what, route => {
+    /// What goes out and comes in of rows of a level: whole ones, or as many layers as the list that has at least so many.
+    fn rows(&self, level: usize, centring: Centring, what: What) -> &Route<Piece> {
+        let halo = &self.levels[level];
+        if let What::Layers(depth) = what {
+            let mut listed = self.listed.iter();
+            let fits = |layers: &Layers| layers.centring == centring && layers.depth >= depth;
+            return &halo.layers[listed.position(fits).expect("depths are declared")];
+        }
+        let mut centrings = self.centrings.iter();
+        &halo.averages[centrings.position(|c| *c == centring).expect("a field's")]
+    }
+
+    /// Values that travel out and in, as pieces count them.
+    pub(super) fn values(&self, level: usize, centring: Centring, what: What) -> [usize; 2] {
+        with_route!(self, level, centring, what, route => {
             [route.sends.values(), route.receives.values()]
         })
     }
@@ -136,22 +141,23 @@ impl Halos {
         transport: &Transport,
         fields: &[&dyn Exchanged],
     ) -> Result<(), DeviceError> {
-        let [sends, receives] = &mut self.segments;
+        let [mut sends, mut receives] = std::mem::take(&mut self.segments);
         sends.clear();
         receives.clear();
         let addresses = self.buffers.addresses();
         for part in &self.in_flight.parts {
             let Request { field, at, what } = part.request;
             let [outgoing, incoming] = part.memory(addresses);
-            with_route!(&self.levels[at.level], &self.depths, what, route => {
+            with_route!(self, at.level, part.centring, what, route => {
                 pack_there(&route.sends, fields[field], at, outgoing)?;
-                add_segments(&route.sends, outgoing, part.width, sends);
-                add_segments(&route.receives, incoming, part.width, receives);
+                add_segments(&route.sends, outgoing, part.width, &mut sends);
+                add_segments(&route.receives, incoming, part.width, &mut receives);
             });
         }
         if let Some(link) = transport.link {
-            link.start(sends, receives)?;
+            link.start(&sends, &receives)?;
         }
+        self.segments = [sends, receives];
         self.in_flight.state = State::Linked;
         Ok(())
     }
@@ -166,7 +172,7 @@ impl Halos {
         let mut receives: BTreeMap<usize, usize> = BTreeMap::new();
         for part in &self.in_flight.parts {
             let Request { field, at, what } = part.request;
-            with_route!(&self.levels[at.level], &self.depths, what, route => {
+            with_route!(self, at.level, part.centring, what, route => {
                 for segment in &route.sends.segments {
                     let empty = || sized(spare.pop(), 0);
                     let message = sends.entry(segment.peer).or_insert_with(empty);
@@ -212,7 +218,7 @@ impl Halos {
         for part in &self.in_flight.parts {
             let Request { field, at, what } = part.request;
             let owned = what == What::Averages;
-            with_route!(&self.levels[at.level], &self.depths, what, route => {
+            with_route!(self, at.level, part.centring, what, route => {
                 let list = &route.receives;
                 if let State::OnHost(messages) = &state {
                     with(field, &mut |field| {

@@ -13,6 +13,7 @@ use crate::mesh::topology::offset;
 use crate::ranks::plan::{PeerRows, Plan};
 use crate::ranks::{Message, Ranks, RanksError};
 use nestar_kernels::PATCH;
+use nestar_kernels::mesh::Centring;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -170,23 +171,23 @@ fn taken(message: Option<&mut &[u8]>, to: &PeerRows) -> Result<Vec<Bounds>, Rank
     Ok(bytes.as_chunks().0.iter().map(ends).collect())
 }
 
-/// Lists what is read of the copies of `plan`, route by route.
+/// Lists what is read of the copies of `plan` in fields of `centring`.
 pub(super) fn list(
-    routes: &mut [Route<Piece>],
+    route: &mut Route<Piece>,
+    centring: Centring,
     plan: &Plan,
-    asked: &[Asked],
+    asked: &Asked,
     device: Option<&Device>,
 ) -> Result<(), DeviceError> {
-    for (route, asked) in routes.iter_mut().zip(asked) {
-        set(&mut route.receives, &plan.receives, &asked.receives, device)?;
-        set(&mut route.sends, &plan.sends, &asked.sends, device)?;
-    }
-    Ok(())
+    let Route { sends, receives } = route;
+    set(receives, centring, &plan.receives, &asked.receives, device)?;
+    set(sends, centring, &plan.sends, &asked.sends, device)
 }
 
 /// Makes the pieces of a list from the rows of a plan and what is wanted of them.
 fn set(
     list: &mut CopyList<Piece>,
+    centring: Centring,
     plan: &[PeerRows],
     wanted: &PeerBoxes,
     device: Option<&Device>,
@@ -201,5 +202,5 @@ fn set(
         let length = bounds.map(|[first, end]| end - first);
         Piece::part(*row, before, bounds.map(|[first, _]| first), length)
     };
-    list.set(device, lists, piece)
+    list.set(device, centring, lists, piece)
 }

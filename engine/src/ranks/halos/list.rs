@@ -6,6 +6,7 @@ use crate::field::device::face_number;
 use crate::field::pieces::{OnDevice, Piece, REGISTER};
 use crate::mesh::faces::Face;
 use bytemuck::Pod;
+use nestar_kernels::mesh::Centring;
 use std::ops::Range;
 
 /// What a list names: values of one field, on the host or on a device.
@@ -14,8 +15,8 @@ pub(in crate::ranks) trait Entry: Copy {
     type OnDevice: Pod;
     /// As such.
     fn on_device(&self) -> Self::OnDevice;
-    /// Values of a component.
-    fn values(&self) -> usize;
+    /// Values of a component in each group of components.
+    fn values(&self, centring: Centring) -> usize;
     /// Packs `entries` of `field`.
     fn pack(
         field: &dyn Exchanged,
@@ -47,8 +48,8 @@ impl Entry for Piece {
     fn on_device(&self) -> Self {
         *self
     }
-    fn values(&self) -> usize {
-        self.cells()
+    fn values(&self, centring: Centring) -> usize {
+        Piece::values(self, centring)
     }
     fn pack(
         field: &dyn Exchanged,
@@ -85,7 +86,7 @@ impl Entry for Face {
     fn on_device(&self) -> u32 {
         face_number(self)
     }
-    fn values(&self) -> usize {
+    fn values(&self, _: Centring) -> usize {
         REGISTER
     }
     fn pack(
@@ -178,10 +179,11 @@ impl<T: Entry> Default for CopyList<T> {
 
 impl<T: Entry> CopyList<T> {
     /// Replaces the content by what goes to or comes from each peer, ascending by peer: `entry` makes an entry of what is
-    /// listed and the number of values before it.
+    /// listed and the number of values before it, in fields of `centring`.
     pub fn set<'a, S: 'a>(
         &mut self,
         device: Option<&Device>,
+        centring: Centring,
         lists: impl Iterator<Item = (usize, &'a [S])>,
         entry: impl Fn(&S, u64) -> T,
     ) -> Result<(), DeviceError> {
@@ -192,7 +194,7 @@ impl<T: Entry> CopyList<T> {
             let (first, start) = (self.entries.len(), values);
             for one in list {
                 let made = entry(one, values as u64);
-                values += made.values();
+                values += made.values(centring);
                 self.entries.push(made);
             }
             self.segments.push(Segment {

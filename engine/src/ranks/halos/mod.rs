@@ -20,8 +20,8 @@ use super::{Communicator, Ranks};
 use crate::device::{
     Buffer, ComputeDevice, Device, DeviceError, DeviceLink, LinkCounters, Segment,
 };
-use crate::field::FieldRegistry;
 use crate::field::pieces::Piece;
+use crate::field::{FieldRegistry, Layers};
 use crate::mesh::Topology;
 use crate::mesh::faces::Face;
 use crate::ranks::RanksError;
@@ -30,6 +30,7 @@ use in_flight::InFlight;
 pub(super) use in_flight::{Request, What};
 use list::{CopyList, Entry, Route};
 pub(super) use moving::Arrived;
+use nestar_kernels::mesh::Centring;
 use split::Splitting;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -37,9 +38,10 @@ use std::sync::Arc;
 /// What travels between this rank and the others for one level.
 #[derive(Default)]
 struct LevelHalo {
-    /// Copies, as many layers as [`Halos::depths`] names.
+    /// Copies, as many layers as [`Halos::listed`] names.
     layers: Vec<Route<Piece>>,
-    averages: Route<Piece>,
+    /// Whole rows, by [`Halos::centrings`].
+    averages: Vec<Route<Piece>>,
     faces: Route<Face>,
     splitting: Splitting,
 }
@@ -55,8 +57,10 @@ struct Buffers {
 #[derive(Resource, Default)]
 pub struct Halos {
     levels: Vec<LevelHalo>,
-    /// Numbers of layers for which there are lists, ascending.
-    depths: Vec<usize>,
+    /// Layers for which there are lists, ascending.
+    listed: Vec<Layers>,
+    /// The centrings among them.
+    centrings: Vec<Centring>,
     /// This rank's, if it has one.
     own_device: Option<Device>,
     /// The same, where all ranks have one.
@@ -92,10 +96,18 @@ pub(super) fn prepare(world: &mut World, levels: usize) -> Result<(), RanksError
     let own_device = own_device.and_then(|device| device.device.clone());
     let device = connect(world, own_device.clone())?;
     let levels = (0..levels).map(|_| LevelHalo::default()).collect();
-    let depths = world.resource::<FieldRegistry>().depths();
+    let registry = world.resource::<FieldRegistry>();
+    let listed = registry.layers(world);
+    let mut centrings: Vec<Centring> = Vec::new();
+    for layers in &listed {
+        if !centrings.contains(&layers.centring) {
+            centrings.push(layers.centring);
+        }
+    }
     world.insert_resource(Halos {
         levels,
-        depths,
+        listed,
+        centrings,
         own_device,
         device,
         ..Halos::default()
@@ -123,14 +135,9 @@ fn connect(world: &mut World, device: Option<Device>) -> Result<Option<Device>, 
 /// # Errors
 /// The device's memory does not suffice, or it fails; another rank has failed.
 pub(super) fn follow(world: &mut World, levels: RangeInclusive<usize>) -> Result<(), RanksError> {
-    let fields = world.resource::<FieldRegistry>().operations();
-    let bytes = fields
-        .iter()
-        .map(|field| (field.exchanged)(world).cell_bytes());
-    let width = bytes.sum();
     world.resource_scope(|world, mut halos: Mut<Halos>| {
         halos.list(world, levels)?;
-        Ok(halos.make_room_for_levels(width)?)
+        Ok(halos.make_room_for_levels(world)?)
     })
 }
 
@@ -152,58 +159,69 @@ impl Halos {
         let (topology, shares) = (world.resource::<Topology>(), world.resource::<Shares>());
         let device = self.device.as_ref();
         let levels = *levels.start()..self.levels.len().min(levels.end() + 1);
+        let mut depths: Vec<usize> = self.listed.iter().map(|layers| layers.depth).collect();
+        depths.dedup();
         let mut reads = Vec::with_capacity(levels.len());
         for level in levels.clone() {
             let halo = &mut self.levels[level];
-            list_rows(&mut halo.averages, &shares.averages[level], device)?;
+            halo.averages
+                .resize_with(self.centrings.len(), Route::default);
+            for (averages, centring) in halo.averages.iter_mut().zip(&self.centrings) {
+                list_rows(averages, *centring, &shares.averages[level], device)?;
+            }
             let (plan, faces) = (&shares.faces[level], &mut halo.faces);
             for (list, faces) in [
                 (&mut faces.sends, &plan.sends),
                 (&mut faces.receives, &plan.receives),
             ] {
                 let faces = faces.iter().map(|(peer, faces)| (*peer, &faces[..]));
-                list.set(device, faces, |face: &Face, _| *face)?;
+                list.set(device, Centring::Cell, faces, |face: &Face, _| *face)?;
             }
             halo.splitting
                 .follow(topology, level, self.own_device.as_ref())?;
-            reads.push(layers::read(topology, level, &self.depths));
+            reads.push(layers::read(topology, level, &depths));
         }
         let plans = &shares.copies[levels.clone()];
         let asked = layers::ask(plans, &reads, world.resource::<Ranks>())?;
         for ((halo, plan), asked) in self.levels[levels].iter_mut().zip(plans).zip(asked) {
-            halo.layers.resize_with(self.depths.len(), Route::default);
-            layers::list(&mut halo.layers, plan, &asked, device)?;
+            halo.layers.resize_with(self.listed.len(), Route::default);
+            for (route, layers) in halo.layers.iter_mut().zip(&self.listed) {
+                let n = depths.partition_point(|&depth| depth < layers.depth);
+                layers::list(route, layers.centring, plan, &asked[n], device)?;
+            }
         }
         Ok(())
     }
 
-    /// Makes room for the usual exchanges of any level, of `width` bytes a cell in all fields: layers of a level and of the
-    /// one below, or averages and fluxes.
-    fn make_room_for_levels(&mut self, width: usize) -> Result<(), DeviceError> {
-        let most = |values: fn(&LevelHalo) -> [usize; 3]| {
-            let mut below = 0;
-            let together = self.levels.iter().map(|halo| {
-                let [copies, averages, faces] = values(halo);
-                let both = copies + std::mem::replace(&mut below, copies);
-                both.max(averages + faces)
-            });
-            together.max().unwrap_or(0)
+    /// Makes room for the usual exchanges of all fields on any level: layers of a level and of the one below, or averages and
+    /// fluxes.
+    fn make_room_for_levels(&mut self, world: &World) -> Result<(), DeviceError> {
+        let fields = world.resource::<FieldRegistry>().operations();
+        let bytes = |level, what| {
+            let mut sum = [0; 2];
+            for operations in &fields {
+                let field = (operations.exchanged)(world);
+                let what = match what {
+                    What::Layers(_) => What::Layers(operations.depth),
+                    other => other,
+                };
+                let values = self.values(level, field.centring(), what);
+                for (sum, values) in sum.iter_mut().zip(values) {
+                    *sum += values * field.value_bytes();
+                }
+            }
+            sum
         };
-        let sends = most(|halo| {
-            [
-                halo.layers.last().map_or(0, |most| most.sends.values()),
-                halo.averages.sends.values(),
-                halo.faces.sends.values(),
-            ]
-        });
-        let receives = most(|halo| {
-            [
-                halo.layers.last().map_or(0, |most| most.receives.values()),
-                halo.averages.receives.values(),
-                halo.faces.receives.values(),
-            ]
-        });
-        self.make_room([sends * width, receives * width])
+        let (mut most, mut below) = ([0; 2], [0; 2]);
+        for level in 0..self.levels.len() {
+            let layers = bytes(level, What::Layers(0));
+            let (averages, faces) = (bytes(level, What::Averages), bytes(level, What::Faces));
+            for side in 0..2 {
+                let both = layers[side] + std::mem::replace(&mut below[side], layers[side]);
+                most[side] = most[side].max(both).max(averages[side] + faces[side]);
+            }
+        }
+        self.make_room(most)
     }
 
     /// Makes room for so many bytes that go out and come in. Nothing may be under way.
@@ -232,6 +250,7 @@ impl Buffers {
 
 fn list_rows(
     route: &mut Route<Piece>,
+    centring: Centring,
     plan: &Plan,
     device: Option<&Device>,
 ) -> Result<(), DeviceError> {
@@ -242,14 +261,14 @@ fn list_rows(
         let lists = peers
             .iter()
             .map(|PeerRows { peer, rows }| (*peer, &rows[..]));
-        list.set(device, lists, |row: &u32, before| {
+        list.set(device, centring, lists, |row: &u32, before| {
             Piece::whole(*row, before)
         })?;
     }
     Ok(())
 }
 
-/// Adds what a list sends or receives in `memory`, of `width` bytes a cell.
+/// Adds what a list sends or receives in `memory`, of `width` bytes a value.
 fn add_segments<T: Entry>(
     list: &CopyList<T>,
     memory: u64,

@@ -1,13 +1,14 @@
 //! Rows that go to another rank for good, while the hierarchy changes.
 
 use super::list::DeviceList;
-use super::{CopyList, Halos, Transport, add_segments};
+use super::{CopyList, Halos, Segment, Transport};
+use crate::device::Device;
 use crate::field::FieldOperations;
 use crate::field::copies::Exchanged;
 use crate::field::pieces::{OnDevice, Piece};
 use crate::ranks::{Message, Ranks, RanksError};
 use bevy_ecs::prelude::*;
-use nestar_kernels::CELLS;
+use nestar_kernels::mesh::Centring;
 
 /// Rows that have come: field by field, within a field one after the other, rank by rank.
 pub(in crate::ranks) enum Arrived {
@@ -29,48 +30,50 @@ impl Halos {
         fields: &[FieldOperations],
     ) -> Result<Arrived, RanksError> {
         let fields: Vec<&dyn Exchanged> = fields.iter().map(|f| (f.exchanged)(world)).collect();
-        let whole = |row: &u32, before| Piece::whole(*row, before);
-        let mut out = CopyList::default();
-        let lists = sends.iter().map(|(peer, rows)| (*peer, &rows[..]));
-        out.set(self.device.as_ref(), lists, whole)?;
         if self.device.is_none() {
-            return messages(world, level, &out, &fields);
+            return messages(world, level, sends, &fields);
         }
-        // their rows are not known yet
-        let unknown = vec![u32::MAX; receives.iter().map(|(_, rows)| *rows).max().unwrap_or(0)];
-        let mut into = CopyList::default();
-        let lists = receives
-            .iter()
-            .map(|&(peer, rows)| (peer, &unknown[..rows]));
-        into.set(None, lists, whole)?;
-        self.carry_linked(world, level, [&out, &into], &fields)?;
-        Ok(Arrived::OnDevice(into.entries.len()))
+        self.carry_linked(world, level, sends, receives, &fields)?;
+        Ok(Arrived::OnDevice(
+            receives.iter().map(|(_, rows)| rows).sum(),
+        ))
     }
 
-    /// The same from device to device: `out` goes, `into` comes, and stays in the buffer.
+    /// The same from device to device: what comes stays in the buffer.
     fn carry_linked(
         &mut self,
         world: &World,
         level: usize,
-        [out, into]: [&CopyList<Piece>; 2],
+        sends: &[(usize, Vec<u32>)],
+        receives: &[(usize, usize)],
         fields: &[&dyn Exchanged],
     ) -> Result<(), RanksError> {
-        let width: usize = fields.iter().map(|field| field.cell_bytes()).sum();
-        self.make_room([out.values() * width, into.values() * width])?;
+        let width: usize = fields.iter().map(|field| field.row_bytes()).sum();
+        let rows = |all: usize, rows: usize| all + rows * width;
+        let out = sends.iter().map(|(_, list)| list.len()).fold(0, rows);
+        let into = receives.iter().map(|(_, count)| *count).fold(0, rows);
+        self.make_room([out, into])?;
         let [mut outgoing, mut incoming] = self.buffers.addresses();
-        let [sends, receives] = &mut self.segments;
-        sends.clear();
-        receives.clear();
+        let [sending, receiving] = &mut self.segments;
+        sending.clear();
+        receiving.clear();
+        // who drops a list waits for the device
+        let mut lists = Vec::new();
         for field in fields {
-            let width = field.cell_bytes();
-            field.pack_on_device(field.present_bank(level), &out.on_device(outgoing))?;
-            add_segments(out, outgoing, width, sends);
-            add_segments(into, incoming, width, receives);
-            outgoing += (out.values() * width) as u64;
-            incoming += (into.values() * width) as u64;
+            let list = whole_rows(sends, field.centring(), self.device.as_ref())?;
+            field.pack_on_device(field.present_bank(level), &list.on_device(outgoing))?;
+            for (peer, rows) in sends {
+                let bytes = rows.len() * field.row_bytes();
+                add(sending, *peer, &mut outgoing, bytes);
+            }
+            for (peer, rows) in receives {
+                let bytes = rows * field.row_bytes();
+                add(receiving, *peer, &mut incoming, bytes);
+            }
+            lists.push(list);
         }
         if let Some(link) = Transport::of(world).link {
-            link.start(sends, receives)?;
+            link.start(sending, receiving)?;
             link.finish()?;
         }
         Ok(())
@@ -85,33 +88,33 @@ impl Halos {
         arrived: &Arrived,
         fields: &[FieldOperations],
     ) -> Result<(), RanksError> {
-        let piece = |&(row, place): &(u32, usize)| Piece::whole(row, (CELLS * place) as u64);
-        let pieces: Vec<Piece> = rows.iter().map(piece).collect();
-        let Some(first) = pieces.first() else {
+        let Some(&(_, first)) = rows.first() else {
             return Ok(());
         };
-        let mut list = DeviceList::default();
-        if let Some(device) = &self.device {
-            list.set(device, &pieces)?;
-        }
         let [_, mut memory] = self.buffers.addresses();
         for (n, field) in fields.iter().enumerate() {
             let field = (field.exchanged_mut)(world);
-            let (at, width) = (field.present_bank(level), field.cell_bytes());
+            let (at, values) = (field.present_bank(level), field.row_values());
+            let piece = |&(row, place): &(u32, usize)| Piece::whole(row, (values * place) as u64);
+            let pieces: Vec<Piece> = rows.iter().map(piece).collect();
             match arrived {
                 Arrived::OnHost(bytes) => {
-                    let bytes = &bytes[n][first.before as usize * width..];
+                    let bytes = &bytes[n][first * field.row_bytes()..];
                     field.unpack(at, &pieces, bytes, true)?;
                 }
-                Arrived::OnDevice(count) => {
-                    let (list, count_here) = (list.address(), pieces.len());
+                Arrived::OnDevice(came) => {
+                    let mut there = DeviceList::default();
+                    if let Some(device) = &self.device {
+                        there.set(device, &pieces)?;
+                    }
+                    let (list, count) = (there.address(), pieces.len());
                     let pieces = OnDevice {
                         list,
-                        count: count_here,
+                        count,
                         memory,
                     };
                     field.unpack_on_device(at, &pieces, true)?;
-                    memory += (count * CELLS * width) as u64;
+                    memory += (came * field.row_bytes()) as u64;
                 }
             }
         }
@@ -119,34 +122,59 @@ impl Halos {
     }
 }
 
+/// Whole rows of fields of `centring`, by peer.
+fn whole_rows(
+    rows: &[(usize, Vec<u32>)],
+    centring: Centring,
+    device: Option<&Device>,
+) -> Result<CopyList<Piece>, RanksError> {
+    let mut list = CopyList::default();
+    let lists = rows.iter().map(|(peer, rows)| (*peer, &rows[..]));
+    let whole = |row: &u32, before| Piece::whole(*row, before);
+    list.set(device, centring, lists, whole)?;
+    Ok(list)
+}
+
+/// Adds `bytes` bytes at `memory` on their way to or from a peer.
+fn add(segments: &mut Vec<Segment>, peer: usize, memory: &mut u64, bytes: usize) {
+    let address = *memory;
+    segments.push(Segment {
+        peer,
+        address,
+        bytes,
+    });
+    *memory += bytes as u64;
+}
+
 /// The same between hosts.
 fn messages(
     world: &World,
     level: usize,
-    out: &CopyList<Piece>,
+    sends: &[(usize, Vec<u32>)],
     fields: &[&dyn Exchanged],
 ) -> Result<Arrived, RanksError> {
-    let width: usize = fields.iter().map(|field| field.cell_bytes()).sum();
-    let mut sends = Vec::new();
-    for segment in &out.segments {
-        let mut bytes = vec![0; segment.values.len() * width];
+    let width: usize = fields.iter().map(|field| field.row_bytes()).sum();
+    let mut messages = Vec::new();
+    for (peer, rows) in sends {
+        let mut bytes = vec![0; rows.len() * width];
         let mut own = &mut bytes[..];
         for field in fields {
-            let length = segment.values.len() * field.cell_bytes();
-            let (part, rest) = own.split_at_mut(length);
-            field.pack(field.present_bank(level), out.of(segment), part)?;
+            let list = whole_rows(&[(*peer, rows.clone())], field.centring(), None)?;
+            let (part, rest) = own.split_at_mut(rows.len() * field.row_bytes());
+            field.pack(field.present_bank(level), &list.entries, part)?;
             own = rest;
         }
-        let peer = segment.peer;
-        sends.push(Message { peer, bytes });
+        let peer = *peer;
+        messages.push(Message { peer, bytes });
     }
-    let received = world.resource::<Ranks>().communicator().exchange(sends)?;
+    let ranks = world.resource::<Ranks>().communicator();
+    let received = ranks.exchange(messages)?;
     let mut arrived = vec![Vec::new(); fields.len()];
     for message in &received {
-        let cells = message.bytes.len() / width;
+        let rows = message.bytes.len() / width;
         let mut bytes = &message.bytes[..];
         for (field, arrived) in fields.iter().zip(&mut arrived) {
-            let (own, rest) = bytes.split_at(cells * field.cell_bytes());
+            let (own, rest) = bytes.split_at(rows * field.row_bytes());
             arrived.extend_from_slice(own);
             bytes = rest;
         }
