@@ -136,7 +136,7 @@ fn memory_over_banks(settings: &[&str]) -> f64 {
     MOST.store(before, Ordering::Relaxed);
     let mut stepper = Stepper::new(DECK, settings);
     stepper.steps(4);
-    let banks = stepper.0.engine().world.resource::<Pool<Gas>>().bytes();
+    let banks = Pool::<Gas>::of(&stepper.0.engine().world).bytes();
     let most = MOST.load(Ordering::Relaxed) - before;
     println!("{settings:?}: {most} bytes in use, {banks} in the banks");
     most as f64 / banks as f64

@@ -216,7 +216,7 @@ impl<'a, M: CellFn, R: Element> Reader<'a, M, R> {
         };
         let gathers = || {
             let scratch = &first.typed::<R>().gather_scratch;
-            (first.ghosts::<R>(topology, level), scratch)
+            (first.ghosts::<R>(topology, level, M::REACH), scratch)
         };
         Self {
             fields: std::array::from_fn(|n| match n.checked_sub(1) {

@@ -2,7 +2,7 @@
 
 use super::copies::Exchanged;
 use super::device::{DeviceTopology, Packing};
-use super::pool::{Element, Field, Pool, Storage};
+use super::pool::{Element, Field, Held, Pool, Storage};
 use super::{Component, Correct, FieldSpec, Precision, Prolong, faces};
 use crate::device::DeviceError;
 use crate::field::FaultBox;
@@ -77,22 +77,28 @@ impl FieldRegistry {
             name: F::NAME,
             follow: follow::<F>,
             prolong: prolong::<F>,
-            spec: |world| &world.resource::<Pool<F>>().spec,
+            spec: |world| &Pool::<F>::of(world).spec,
             node_sums: super::totals::node_sums::<F>,
-            bytes: |world| world.resource::<Pool<F>>().bytes(),
-            register_bytes: |world| world.resource::<Pool<F>>().register_bytes(),
+            bytes: |world| Pool::<F>::of(world).bytes(),
+            register_bytes: |world| Pool::<F>::of(world).register_bytes(),
             extract: super::transfer::extract::<F>,
             pack: super::transfer::pack::<F>,
             load: super::transfer::load::<F>,
             // restriction and interpolation into new patches read that many
             depth: 1,
-            exchanged: |world| world.resource::<Pool<F>>(),
-            exchanged_mut: |world| world.resource_mut::<Pool<F>>().into_inner(),
-            skipped_on_device: |world| match &world.resource::<Pool<F>>().storage {
+            exchanged: |world| Pool::<F>::of(world),
+            exchanged_mut: |world| Pool::<F>::of_mut(world),
+            skipped_on_device: |world| match &Pool::<F>::of(world).storage {
                 Storage::Device(pool) => pool.skipped(),
                 _ => Ok(0),
             },
         });
+    }
+
+    /// Whether there is a field `name`.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|field| field.name == name)
     }
 
     /// Declares that up to `depth` layers of the copies of the field `name` are read.
@@ -144,7 +150,8 @@ fn tables(world: &World) -> &DeviceTopology {
 }
 
 fn follow<F: Field>(world: &mut World, level: usize, rows: &[u32]) {
-    world.resource_scope(|world, mut pool: Mut<Pool<F>>| {
+    world.resource_scope(|world, mut pool: Mut<Held<F>>| {
+        let pool = &mut pool.0;
         let topology = world.resource::<Topology>();
         let time = world.resource::<crate::mesh::Levels>().time(level);
         let faults = world.resource::<FaultBox>();
@@ -154,7 +161,7 @@ fn follow<F: Field>(world: &mut World, level: usize, rows: &[u32]) {
         pool.touch(level, rows);
         // other copies are held than before, and other cells of those that the new patches stand on are read
         for level in level.saturating_sub(1)..=level {
-            Exchanged::expire(&mut *pool, level);
+            Exchanged::expire(pool, level);
         }
         if pool.time(level) != time || rows.len() == topology.rows(level).len() {
             pool.set_time(level, time);
@@ -171,7 +178,7 @@ fn follow<F: Field>(world: &mut World, level: usize, rows: &[u32]) {
 }
 
 fn prolong<F: Field>(world: &mut World) {
-    match world.resource::<Pool<F>>().spec.prolong {
+    match Pool::<F>::of(world).spec.prolong {
         Prolong::None => clear::<F>(world),
         Prolong::Own(fill) => fill(world),
         _ => interpolate::<F>(world),
@@ -180,7 +187,8 @@ fn prolong<F: Field>(world: &mut World) {
 
 /// New rows begin with zeros: what their memory held before depends on the history of this rank.
 fn clear<F: Field>(world: &mut World) {
-    world.resource_scope(|world, mut pool: Mut<Pool<F>>| {
+    world.resource_scope(|world, mut pool: Mut<Held<F>>| {
+        let pool = &mut pool.0;
         let new = world.resource::<NewRows>();
         let values = new.rows.len() * pool.spec.row_values();
         let cleared = match pool.precision() {
@@ -192,12 +200,13 @@ fn clear<F: Field>(world: &mut World) {
 }
 
 fn interpolate<F: Field>(world: &mut World) {
-    world.resource_scope(|world, mut pool: Mut<Pool<F>>| {
+    world.resource_scope(|world, mut pool: Mut<Held<F>>| {
+        let pool = &mut pool.0;
         let new = world.resource::<NewRows>();
         match pool.storage {
-            Storage::Single(_) => prolong_rows::<F, f32>(&pool, world, new),
-            Storage::Double(_) => prolong_rows::<F, f64>(&pool, world, new),
-            Storage::Device(_) => prolong_on_device(&mut pool, world, new.level),
+            Storage::Single(_) => prolong_rows::<F, f32>(pool, world, new),
+            Storage::Double(_) => prolong_rows::<F, f64>(pool, world, new),
+            Storage::Device(_) => prolong_on_device(pool, world, new.level),
         }
         pool.touch(new.level, &new.rows);
     });
@@ -219,7 +228,7 @@ fn prolong_rows<F: Field, R: Element>(pool: &Pool<F>, world: &World, new: &NewRo
     if pool.spec.centring == Centring::Face {
         return faces::prolong_rows::<F, R>(pool, topology, new);
     }
-    let view = pool.ghosts::<R>(topology, new.level);
+    let view = pool.ghosts::<R>(topology, new.level, 1);
     let components = pool.components();
     let scratch = &pool.typed::<R>().gather_scratch;
     new.rows.par_iter().for_each(|&row| {

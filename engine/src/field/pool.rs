@@ -1,7 +1,7 @@
 //! A field's pool: its banks of rows, a clock per level, and the views that kernels read.
 
 use super::device::{DeviceBoundaries, DevicePool};
-use super::{Beyond, FieldSpec, Precision, Registers, Slabs};
+use super::{Beyond, Correct, FieldSpec, Precision, Registers, Slabs};
 use crate::device::DeviceError;
 use crate::device::parallel::PerThread;
 use crate::mesh::Topology;
@@ -131,7 +131,17 @@ pub(super) struct Changes {
 
 /// The pool of field `F`: rows `[component][8][8][8]` (or as its centring says), one per patch, in as many banks as its
 /// declaration says; the first one or two are time levels (before and after the level's step), the others working space.
-#[derive(Resource)]
+///
+/// Systems reach it by [`Read`](crate::step::Read) and [`Write`](crate::step::Write) alone, which know what of the copies of
+/// other ranks' patches is up to date; who has the whole world, by [`Pool::of`].
+///
+/// ```compile_fail,E0277
+/// # use bevy_ecs::prelude::*;
+/// # use nestar_engine::field::{Field, Pool};
+/// # struct Dust;
+/// # impl Field for Dust { const NAME: &'static str = "dust"; }
+/// fn peek(dust: Res<Pool<Dust>>) {}
+/// ```
 pub struct Pool<F: Field> {
     /// The field's declaration.
     pub spec: FieldSpec,
@@ -143,7 +153,29 @@ pub struct Pool<F: Field> {
     marker: PhantomData<F>,
 }
 
+/// The pool as the world keeps it.
+#[derive(Resource)]
+pub(crate) struct Held<F: Field>(pub(crate) Pool<F>);
+
 impl<F: Field> Pool<F> {
+    /// The pool in `world`.
+    ///
+    /// # Panics
+    /// If the field is not registered.
+    #[must_use]
+    pub fn of(world: &World) -> &Self {
+        &world.resource::<Held<F>>().0
+    }
+
+    /// The pool in `world`, for changing.
+    ///
+    /// # Panics
+    /// As [`Pool::of`].
+    #[must_use]
+    pub fn of_mut(world: &mut World) -> &mut Self {
+        &mut world.resource_mut::<Held<F>>().into_inner().0
+    }
+
     /// An empty pool for `levels` levels with the storage of the same declaration.
     #[must_use]
     pub fn new(spec: FieldSpec, storage: Storage, levels: usize) -> Self {
@@ -286,9 +318,11 @@ impl<F: Field> Pool<F> {
         dt: f64,
         rows: &[u32],
     ) -> Result<(), DeviceError> {
-        with_storage!(&mut self.storage,
-            typed => typed.registers.commit(level, dt),
-            device => device.commit(level, dt)?);
+        if self.spec.correct == Correct::Fluxes {
+            with_storage!(&mut self.storage,
+                typed => typed.registers.commit(level, dt),
+                device => device.commit(level, dt)?);
+        }
         self.turn(level, time);
         self.touch(level, rows);
         Ok(())
@@ -310,7 +344,8 @@ impl<F: Field> Pool<F> {
         }
     }
 
-    /// What a gather on `level` reads: the present state, with coarse ghosts interpolated to its time.
+    /// What a gather of up to `reach` layers of ghost cells on `level` reads: the present state, with coarse ghosts interpolated
+    /// to its time.
     ///
     /// # Panics
     /// If the field is not cell-centred.
@@ -319,6 +354,7 @@ impl<F: Field> Pool<F> {
         &'a self,
         topology: &'a Topology,
         level: usize,
+        reach: usize,
     ) -> GhostView<'a, R> {
         assert_eq!(
             self.spec.centring,
@@ -343,6 +379,7 @@ impl<F: Field> Pool<F> {
             time,
             limiter: self.spec.prolong.limiter(),
             physical: typed.physical,
+            reach,
         }
     }
 

@@ -120,7 +120,7 @@ pub enum Beyond {
 ///
 /// ```
 /// # use nestar_engine::field::FieldSpec;
-/// let potential = FieldSpec { banks: 3, halo: 1, ..FieldSpec::cells(&["potential"]) };
+/// let potential = FieldSpec { banks: 3, ..FieldSpec::cells(&["potential"]) };
 /// ```
 #[derive(Clone)]
 pub struct FieldSpec {
@@ -135,8 +135,6 @@ pub struct FieldSpec {
     /// Banks that hold the state at a time: 1, or 2 for the state before and after a level's step, between which the ghost
     /// cells of the finer level are interpolated in time.
     pub time_levels: usize,
-    /// Layers of ghost cells that systems read; 0: other ranks' patches have no copies of the values.
-    pub halo: usize,
     /// How new patches get their values.
     pub prolong: Prolong,
     /// How covered cells get their values.
@@ -155,7 +153,7 @@ pub struct FieldSpec {
 }
 
 impl FieldSpec {
-    /// A cell-centred field of dimensionless scalars: one bank, no ghost cells, interpolated with limited slopes, averaged, not
+    /// A cell-centred field of dimensionless scalars: one bank, interpolated with limited slopes, averaged, not
     /// flux-corrected, not in the totals, stored.
     #[must_use]
     pub fn cells(names: &[&str]) -> Self {
@@ -164,7 +162,6 @@ impl FieldSpec {
             centring: Centring::Cell,
             banks: 1,
             time_levels: 1,
-            halo: 0,
             prolong: Prolong::Limited(SlopeLimiter::MonotonizedCentral),
             restrict: Restrict::Mean,
             correct: Correct::None,
@@ -200,12 +197,10 @@ impl FieldSpec {
         masks
     }
 
-    /// Whether ranks keep the values in their copies of others' patches: for ghost cells, or for what surrounds the parents of
-    /// new patches.
+    /// Whether new patches are made from what surrounds their parents, copies of others' patches included.
     #[must_use]
-    pub fn is_copied(&self) -> bool {
-        let local = matches!(self.prolong, Prolong::Injection | Prolong::None);
-        self.halo > 0 || !local
+    pub fn reads_surroundings(&self) -> bool {
+        !matches!(self.prolong, Prolong::Injection | Prolong::None)
     }
 
     /// Values of a row of one bank.

@@ -18,7 +18,7 @@ pub(super) fn node_sums<F: Field>(
     level: usize,
     nodes: &[Range<usize>],
 ) -> Result<Vec<f64>, DeviceError> {
-    let pool = world.resource::<Pool<F>>();
+    let pool = Pool::<F>::of(world);
     let topology = world.resource::<Topology>();
     match &pool.storage {
         Storage::Single(_) => Ok(sum_nodes::<F, f32>(pool, topology, level, nodes)),

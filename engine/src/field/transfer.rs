@@ -16,7 +16,7 @@ pub(super) fn extract<F: Field>(
     c: usize,
     rows: &[u32],
 ) -> Result<Values, DeviceError> {
-    let pool = world.resource::<Pool<F>>();
+    let pool = Pool::<F>::of(world);
     Ok(match pool.precision() {
         Precision::Single => Values::F32(copy::<F, f32>(pool, level, c, rows)?),
         Precision::Double => Values::F64(copy::<F, f64>(pool, level, c, rows)?),
@@ -48,7 +48,7 @@ pub(super) fn pack<F: Field>(
     level: usize,
     packing: &Packing,
 ) -> Result<(), DeviceError> {
-    let pool = world.resource::<Pool<F>>();
+    let pool = Pool::<F>::of(world);
     pool.device().pack_groups(pool.current(level), packing)
 }
 
@@ -61,7 +61,7 @@ pub(super) fn load<F: Field>(
     values: &Values,
 ) -> Result<(), String> {
     let time = world.resource::<Levels>().time(level);
-    let mut pool = world.resource_mut::<Pool<F>>();
+    let pool = Pool::<F>::of_mut(world);
     let length = pool.spec.centring.values();
     if values.len() != rows.len() * length {
         return Err(format!(
@@ -71,15 +71,15 @@ pub(super) fn load<F: Field>(
         ));
     }
     let stored = match (pool.precision(), values) {
-        (Precision::Single, Values::F32(values)) => put(&mut pool, level, c, rows, values),
-        (Precision::Double, Values::F64(values)) => put(&mut pool, level, c, rows, values),
+        (Precision::Single, Values::F32(values)) => put(pool, level, c, rows, values),
+        (Precision::Double, Values::F64(values)) => put(pool, level, c, rows, values),
         (Precision::Single, Values::F64(values)) => {
             let values: Vec<f32> = values.iter().map(|&v| v as f32).collect();
-            put(&mut pool, level, c, rows, &values)
+            put(pool, level, c, rows, &values)
         }
         (Precision::Double, Values::F32(values)) => {
             let values: Vec<f64> = values.iter().map(|&v| f64::from(v)).collect();
-            put(&mut pool, level, c, rows, &values)
+            put(pool, level, c, rows, &values)
         }
         _ => return Err("the array holds integers".into()),
     };

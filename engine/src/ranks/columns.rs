@@ -88,7 +88,7 @@ fn of_all_levels<F: Field, M: CellValue>(
     reduce: Reduce,
     parameters: &M::Parameters,
 ) -> Result<f64, RanksError> {
-    let pool = world.resource::<Pool<F>>();
+    let pool = Pool::<F>::of(world);
     let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
     let (mut sum, mut key) = (0.0, order_key(f64::NEG_INFINITY));
     for level in 0..=topology.finest() {

@@ -16,7 +16,6 @@ mod same;
 mod series;
 mod shares;
 mod state;
-mod votes;
 
 pub use provenance::BuildInfo;
 

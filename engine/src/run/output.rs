@@ -11,12 +11,11 @@ use super::parts;
 use super::provenance::{self, BuildInfo, Roster, write_whole};
 use super::restart::Restored;
 use super::shares::{self, Share};
-use super::votes::Votes;
 use crate::device::ComputeDevice;
 use crate::field::{FieldOperations, FieldRegistry};
 use crate::mesh::{Levels, Topology};
 use crate::ranks::Ranks;
-use crate::step::agreement::agreed;
+use crate::step::agreement::{agreed, agreed_with};
 use crate::step::{Error, Simulation};
 use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
@@ -28,6 +27,15 @@ enum Writing {
     Storing(store::Finishing),
     /// It still leaves the device.
     Draining(Drain<store::Finishing>),
+}
+
+/// What the ranks say together before a root step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Votes {
+    /// A rank is asked to stop the run.
+    pub stop: bool,
+    /// A snapshot is due by the clock on the wall.
+    pub due: bool,
 }
 
 /// The snapshots of a run.
@@ -146,22 +154,16 @@ impl Output {
     /// # Errors
     /// What went wrong on any rank, on all of them the same; no half-written snapshot stays under its final name.
     pub(super) fn vote(&mut self, stop: bool) -> Result<Votes, Error> {
-        let unsynced = !self.is_synced();
-        let own = Votes {
-            stop,
-            due: self.is_due_by_wall(),
-            unsynced,
-            failed: self.failure.is_some(),
-        };
-        let joined = own.joined(&self.ranks)?;
-        if joined.failed {
-            let own = self.failure.take().map_or(Ok(()), Err);
-            self.agree(own)?;
-        }
-        if let (false, Some(Writing::Storing(finishing))) = (joined.unsynced, &mut self.writing) {
+        let flags = [stop, self.is_due_by_wall(), !self.is_synced()];
+        let flags = flags.into_iter().enumerate();
+        let flags = flags.map(|(n, flag)| u64::from(flag) << n).sum();
+        let own = self.failure.take().map_or(Ok(()), Err);
+        let ((), bits) = self.agree_with(own, flags)?;
+        let [stop, due, unsynced] = [0, 1, 2].map(|n| bits >> n & 1 == 1);
+        if let (false, Some(Writing::Storing(finishing))) = (unsynced, &mut self.writing) {
             finishing.publish();
         }
-        Ok(joined)
+        Ok(Votes { stop, due })
     }
 
     /// Whether this rank's share of the latest snapshot is on the disk.
@@ -315,7 +317,12 @@ impl Output {
 
     /// As [`agreed`]; where ranks have failed, the snapshot that is being written goes.
     fn agree<T>(&mut self, own: Result<T, Error>) -> Result<T, Error> {
-        let result = agreed(&self.ranks, own);
+        self.agree_with(own, 0).map(|(own, _)| own)
+    }
+
+    /// As [`agreed_with`], see [`Output::agree`].
+    fn agree_with<T>(&mut self, own: Result<T, Error>, flags: u64) -> Result<(T, u64), Error> {
+        let result = agreed_with(&self.ranks, own, flags);
         if result.is_err() {
             self.abandon();
         }

@@ -8,6 +8,7 @@ use super::{AccessError, Error};
 use crate::device::DeviceError;
 use crate::field::copies::{self, Exchanged};
 use crate::field::device::DeviceTopology;
+use crate::field::pool::Held;
 use crate::field::{Element, Field, Pool, Precision, faces, operations};
 use crate::mesh::{LevelClock, Topology};
 use crate::ranks::OtherRanks;
@@ -67,7 +68,7 @@ struct Place<'w> {
 /// system runs.
 #[derive(SystemParam)]
 pub struct Read<'w, 's, F: Field, const DEPTH: usize = 0> {
-    pool: Res<'w, Pool<F>>,
+    pool: Res<'w, Held<F>>,
     place: Place<'w>,
     declared: Local<'s, Declared<F, DEPTH, false>>,
 }
@@ -76,7 +77,7 @@ pub struct Read<'w, 's, F: Field, const DEPTH: usize = 0> {
 /// as often as it needs.
 #[derive(SystemParam)]
 pub struct Write<'w, 's, F: Field, const DEPTH: usize = 0> {
-    pool: ResMut<'w, Pool<F>>,
+    pool: ResMut<'w, Held<F>>,
     place: Place<'w>,
     declared: Local<'s, Declared<F, DEPTH, true>>,
 }
@@ -133,19 +134,19 @@ impl<F: Field, const DEPTH: usize> Read<'_, '_, F, DEPTH> {
     /// # Errors
     /// The system declares fewer layers, or fewer are up to date.
     pub fn get(&self, reach: usize) -> Result<View<'_, F>, Error> {
-        checked(&self.pool, &self.place, &self.declared.0, reach)
+        checked(&self.pool.0, &self.place, &self.declared.0, reach)
     }
 
     /// The field's own rows.
     #[must_use]
     pub fn own(&self) -> View<'_, F> {
-        view(&self.pool, &self.place, 0)
+        view(&self.pool.0, &self.place, 0)
     }
 
     /// Precision of the values.
     #[must_use]
     pub fn precision(&self) -> Precision {
-        self.pool.precision()
+        self.pool.0.precision()
     }
 
     /// Layers of copies that the system declares.
@@ -161,19 +162,19 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// # Errors
     /// As [`Read::get`].
     pub fn get(&self, reach: usize) -> Result<View<'_, F>, Error> {
-        checked(&self.pool, &self.place, &self.declared.0, reach)
+        checked(&self.pool.0, &self.place, &self.declared.0, reach)
     }
 
     /// As [`Read::own`].
     #[must_use]
     pub fn own(&self) -> View<'_, F> {
-        view(&self.pool, &self.place, 0)
+        view(&self.pool.0, &self.place, 0)
     }
 
     /// As [`Read::precision`].
     #[must_use]
     pub fn precision(&self) -> Precision {
-        self.pool.precision()
+        self.pool.0.precision()
     }
 
     /// As [`Read::depth`].
@@ -199,7 +200,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// As [`Write::refresh`].
     pub fn begin(&mut self, ranks: &mut OtherRanks) -> Result<Option<Arc<Split>>, Error> {
         let (level, depth) = (self.place.clock.level, self.depth());
-        Ok(ranks.begin(&*self.pool, level, depth)?)
+        Ok(ranks.begin(&self.pool.0, level, depth)?)
     }
 
     /// Ends what [`Write::begin`] began.
@@ -208,13 +209,13 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// As [`Write::refresh`].
     pub fn finish(&mut self, ranks: &mut OtherRanks) -> Result<(), Error> {
         let (level, depth) = (self.place.clock.level, self.depth());
-        Ok(ranks.finish(&mut *self.pool, level, depth)?)
+        Ok(ranks.finish(&mut self.pool.0, level, depth)?)
     }
 
     /// The field while copies are under way: good for the rows of `Split::interior` alone, which read none.
     #[must_use]
     pub fn interior(&self, _: &Split) -> View<'_, F> {
-        view(&self.pool, &self.place, self.depth())
+        view(&self.pool.0, &self.place, self.depth())
     }
 
     /// Sets the present state of some distinct own rows from `[row][component][8][8][8]`, wherever the field lives. All ranks
@@ -226,14 +227,14 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// # Panics
     /// As [`Pool::store`].
     pub fn store<R: Element>(&mut self, rows: &[u32], values: &[R]) -> Result<(), DeviceError> {
-        self.pool.store(self.place.clock.level, rows, values)
+        self.pool.0.store(self.place.clock.level, rows, values)
     }
 
     /// A view for a kernel of one's own that changes the present state of any own rows: what is derived from the level is out
     /// of date from now on, as are its copies. All ranks call it alike.
     pub fn change(&mut self) -> View<'_, F> {
-        self.pool.rewritten(self.place.clock.level);
-        view(&self.pool, &self.place, 0)
+        self.pool.0.rewritten(self.place.clock.level);
+        view(&self.pool.0, &self.place, 0)
     }
 
     /// Covered cells take the averages of their children.
@@ -246,7 +247,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
             clock,
             ..
         } = &self.place;
-        let pool = &mut *self.pool;
+        let pool = &mut self.pool.0;
         Ok(operations::restrict(
             pool,
             topology,
@@ -264,7 +265,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
             clock,
             ..
         } = &self.place;
-        let (pool, tables) = (&mut *self.pool, tables.as_deref());
+        let (pool, tables) = (&mut self.pool.0, tables.as_deref());
         Ok(faces::share(pool, topology, tables, clock.level)?)
     }
 
@@ -276,7 +277,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
             clock,
             ..
         } = &self.place;
-        operations::correct(&mut *self.pool, topology, tables.as_deref(), clock)
+        operations::correct(&mut self.pool.0, topology, tables.as_deref(), clock)
     }
 
     /// The step of the level at hand stands: what it wrote becomes the present state, and its fluxes count.
@@ -288,6 +289,6 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
             topology, clock, ..
         } = &self.place;
         let rows = topology.rows(clock.level);
-        self.pool.commit(clock.level, clock.end, clock.dt, rows)
+        self.pool.0.commit(clock.level, clock.end, clock.dt, rows)
     }
 }

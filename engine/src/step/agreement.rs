@@ -1,27 +1,44 @@
-//! What the ranks of a run agree on: whether work went well everywhere.
+//! What the ranks of a run agree on: whether work went well everywhere, and what else a few bits say.
 
 use super::Error;
-use crate::ranks::{Ranks, RanksError};
+use crate::ranks::{Ranks, RanksError, Reduction};
 
 /// First byte of a message about a mistake of the user, which is told as it is.
 const MISTAKE: u8 = 1;
 /// First byte of a message about a failure, which is told with the rank.
 const FAILURE: u8 = 0;
 
+/// The bit of a rank that has an error.
+const FAILED: u64 = 1 << 63;
+
 /// What a rank got from work of its own, if all ranks got through with theirs. All ranks call this.
 ///
 /// # Errors
 /// That of the first rank that has one, on all ranks the same: they end together, and one of them can tell for all.
 pub(crate) fn agreed<T>(ranks: &Ranks, own: Result<T, Error>) -> Result<T, Error> {
+    agreed_with(ranks, own, 0).map(|(own, _)| own)
+}
+
+/// As [`agreed`], with the bits that any rank sets in `flags`, of which there are 63: one number is reduced.
+///
+/// # Errors
+/// As [`agreed`].
+pub(crate) fn agreed_with<T>(
+    ranks: &Ranks,
+    own: Result<T, Error>,
+    flags: u64,
+) -> Result<(T, u64), Error> {
     if ranks.are_alone() {
-        return own;
+        return own.map(|own| (own, flags));
     }
-    let failed = match (ranks.any(own.is_err()), own) {
-        (Ok(false), own) => return own,
+    let mut bits = [if own.is_err() { FAILED } else { flags }];
+    let reduced = ranks.communicator().reduce(Reduction::Or, &mut bits);
+    let failed = match (reduced, own) {
+        (Ok(()), Ok(own)) if bits[0] & FAILED == 0 => return Ok((own, bits[0])),
+        (Ok(()), own) => own.err(),
         // the others cannot be asked
         (Err(_), Err(error)) => return Err(error),
         (Err(error), Ok(_)) => return Err(error.into()),
-        (Ok(true), own) => own.err(),
     };
     let own = failed.map_or_else(Vec::new, |error| message(&error));
     let all = ranks.communicator().all_gather(&own)?;
@@ -81,5 +98,16 @@ mod tests {
         assert_eq!(text(Error::Snapshot, &[2]), failed(2));
         assert_eq!(text(Error::Snapshot, &[0, 1, 2]), failed(0));
         assert_eq!(text(Error::Setup, &[1, 2]), Err("why 1".into()));
+    }
+
+    #[test]
+    fn a_flag_of_any_rank_counts_for_all() {
+        let joined = on_ranks(3, |ranks| {
+            let (own, bits) =
+                agreed_with(ranks, Ok(ranks.rank()), 1 << (2 * ranks.rank())).unwrap();
+            assert_eq!(own, ranks.rank());
+            bits
+        });
+        assert_eq!(joined, [0b1_0101; 3]);
     }
 }

@@ -108,14 +108,12 @@ impl Driver {
             cell_width,
         };
         self.schedules.get(phase).run(world);
-        let met = check_faults(world);
-        match phase {
-            // a mistake in the deck is told once; systems that make the initial state do not meet those of other ranks
-            Phase::Initialise | Phase::Ready => {
-                super::agreement::agreed(world.resource::<Ranks>(), met)?
-            }
-            _ => met?,
+        let mut met = check_faults(world);
+        // a mistake in the deck is told once; where ranks may wait for this one already, it goes and they are told why
+        if matches!(phase, Phase::Initialise | Phase::Ready) && !self.schedules.exchanges(phase) {
+            met = super::agreement::agreed(world.resource::<Ranks>(), met);
         }
+        met?;
         world.resource_mut::<RunCounters>().seconds[phase as usize] +=
             start.elapsed().as_secs_f64();
         Ok(())

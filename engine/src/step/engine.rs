@@ -15,6 +15,7 @@ use crate::device::ComputeDevice;
 use crate::field::TypedPool;
 use crate::field::device::{DevicePool, DeviceTopology};
 use crate::field::operations::SkippedCorrections;
+use crate::field::pool::Held;
 use crate::field::{
     Beyond, Correct, Element, FaultBox, Field, FieldRegistry, FieldSpec, Pool, Precision, Restrict,
     Storage,
@@ -143,7 +144,7 @@ impl Simulation {
             Precision::Single => self.pool::<F, f32>(spec)?,
             Precision::Double => self.pool::<F, f64>(spec)?,
         };
-        self.world.insert_resource(pool);
+        self.world.insert_resource(Held(pool));
         self.world.resource_mut::<FieldRegistry>().register::<F>();
         if restrict_by == Restrict::Mean {
             self.system_in(Synchronise::Restrict, restrict::<F>);

@@ -4,7 +4,7 @@ use super::access::{Declaration, Declarations};
 use super::faults::no_fault;
 use super::{AlignedLevels, Error, Phase, StepSet};
 use crate::field::{FaultBox, Field, FieldOperations, FieldRegistry};
-use crate::mesh::LevelClock;
+use crate::mesh::{LevelClock, PATCH};
 use crate::ranks::{RanksError, exchange};
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::{
@@ -211,9 +211,10 @@ impl Schedules {
     /// copies, and finds out what else each can bring up to date with the same messages.
     ///
     /// # Errors
-    /// The systems whose order is ambiguous or contradictory, by name.
+    /// The systems whose order is ambiguous or contradictory, or that work on what there is not, by name.
     pub fn build(&mut self, world: &mut World) -> Result<(), String> {
         if !std::mem::replace(&mut self.built, true) {
+            self.check(world.resource::<FieldRegistry>())?;
             self.insert_exchanges(world);
         }
         for phase in Phase::ALL {
@@ -223,6 +224,34 @@ impl Schedules {
             self.merge(world.resource::<FieldRegistry>(), phase);
         }
         Ok(())
+    }
+
+    /// Refuses fields that nobody has registered, and more layers than copies have.
+    fn check(&self, registry: &FieldRegistry) -> Result<(), String> {
+        for added in &self.added {
+            let name = &added.name;
+            for declaration in &added.declared {
+                let (field, depth) = (declaration.field, declaration.depth.load(Relaxed));
+                if !registry.has(field) {
+                    return Err(format!(
+                        "`{name}` works on the field `{field}`, which no plugin registers"
+                    ));
+                }
+                if depth > PATCH {
+                    return Err(format!(
+                        "`{name}` reads {depth} layers of copies of the field `{field}`; a patch has {PATCH}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a system of `phase` reads copies, so that ranks may wait for each other in the middle of it.
+    pub(super) fn exchanges(&self, phase: Phase) -> bool {
+        let reads = |added: &Added| added.declared.iter().any(|d| d.depth.load(Relaxed) > 0);
+        let mut of_phase = self.added.iter().filter(|added| added.batch.phase == phase);
+        of_phase.any(reads)
     }
 
     fn insert_exchanges(&mut self, world: &mut World) {

@@ -95,7 +95,7 @@ fn try_refine(world: &mut World, level: usize) -> Result<(), Error> {
     }
     let operations = world.resource::<FieldRegistry>().operations();
     // new patches are made from what surrounds their parents
-    let copied = FieldRegistry::of(world, FieldSpec::is_copied);
+    let copied = FieldRegistry::of(world, FieldSpec::reads_surroundings);
     ranks::exchange::refresh(world, level, &copied)?;
     ranks::exchange::mark_new(world)?;
     for field in &operations {

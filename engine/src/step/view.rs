@@ -1,5 +1,6 @@
 //! A field on a level, as a system may see it.
 
+use crate::device::DeviceError;
 use crate::field::device::{DevicePool, DeviceTopology, DeviceView};
 use crate::field::{Element, Field, FieldSpec, Pool, Registers, Storage};
 use crate::mesh::Topology;
@@ -47,24 +48,50 @@ impl<'a, F: Field> View<'a, F> {
     /// If the row is a copy of another rank's patch, or the field holds the other precision or lives on a device.
     #[must_use]
     pub fn row<R: Element>(&self, row: u32) -> &'a [R] {
-        assert!(
-            !self.topology.is_shared() || self.topology.is_owned(row),
-            "row {row} of the field `{}` is a copy: read it by a gather",
-            F::NAME
-        );
+        self.require_own(row);
         self.pool.present::<R>(self.level).row(row)
     }
 
-    /// What gathers of as many ghost cells read as this view reaches, where the field lives on the host.
+    /// What gathers of as many ghost cells read as this view reaches, where the field lives on the host. A gather of more panics.
     #[must_use]
     pub fn ghosts<R: Element>(&self) -> GhostView<'a, R> {
-        self.pool.ghosts::<R>(self.topology, self.level)
+        self.pool.ghosts::<R>(self.topology, self.level, self.reach)
+    }
+
+    /// A copy of the present state of some own rows, `[row][component][8][8][8]`: where the field lives on a device the values
+    /// cross the bus, which the device's counters show.
+    ///
+    /// # Errors
+    /// The device fails.
+    ///
+    /// # Panics
+    /// As [`View::row`].
+    pub fn host<R: Element>(&self, rows: &[u32]) -> Result<Vec<R>, DeviceError> {
+        rows.iter().for_each(|&row| self.require_own(row));
+        self.pool.host(self.level, rows)
     }
 
     /// Layers of copies that may be read.
     #[must_use]
     pub fn reach(&self) -> usize {
         self.reach
+    }
+
+    fn require_own(&self, row: u32) {
+        assert!(
+            !self.topology.is_shared() || self.topology.is_owned(row),
+            "row {row} of the field `{}` is a copy: read it by a gather",
+            F::NAME
+        );
+    }
+
+    /// Rows of bank `n` of the working space, where the field lives on the host.
+    ///
+    /// # Panics
+    /// If the field has no such bank, or lives on a device.
+    #[must_use]
+    pub fn scratch<R: Element>(&self, n: usize) -> Rows<'a, R> {
+        self.pool.scratch::<R>(n)
     }
 
     /// Rows that a step of the level writes, where the field lives on the host.

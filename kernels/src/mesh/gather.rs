@@ -33,6 +33,8 @@ pub struct GhostView<'a, R> {
     pub limiter: SlopeLimiter,
     /// Whether a state is physical (guards the interpolation).
     pub physical: fn(&[R]) -> bool,
+    /// Most layers of ghost cells that may be gathered: copies of other ranks' patches hold no more that is up to date.
+    pub reach: usize,
 }
 
 /// Working space of [`gather`]: a coarse block of up to 10^3 cells and one cell's state.
@@ -80,6 +82,11 @@ pub fn gather<R: Real>(
     target: &mut Target<R>,
     scratch: &mut GatherScratch<R>,
 ) {
+    let (ghosts, reach) = (target.ghosts, view.reach);
+    assert!(
+        ghosts <= reach,
+        "a gather of {ghosts} layers of ghost cells where {reach} may be read"
+    );
     let around = &view.neighbours[row as usize];
     copy_neighbours(view, around, target);
     if around.contains(&COARSER) {

@@ -41,13 +41,12 @@ impl Plugin for Hydro {
             scalars,
         };
         let spec = FieldSpec {
-            halo: config.method().ghosts(),
             beyond: Some(boundary::rules(sim, &model)?),
             ..spec
         };
         sim.register_field::<Gas>(spec)?;
         let courant = self.courant;
-        let solver = match &sim.world.resource::<Pool<Gas>>().storage {
+        let solver = match &Pool::<Gas>::of(&sim.world).storage {
             Storage::Device(pool) => HydroSolver::Device(Box::new(GasDevice::new(
                 &config,
                 &model,

@@ -2,9 +2,7 @@
 
 use nestar::Simulation;
 use nestar::engine::device::{Device, DeviceKind};
-use nestar::engine::field::{
-    Element, Field, FieldSpec, Pool, Precision, Prolong, Restrict, Storage,
-};
+use nestar::engine::field::{Element, Field, FieldSpec, Precision, Prolong, Restrict};
 use nestar::engine::mesh::{Domain, Topology};
 use nestar::engine::ranks::Ranks;
 use nestar::engine::run::RunOptions;
@@ -50,11 +48,7 @@ impl Plugin for Extras {
         sim.system_in(Advance::Sources, change_flow);
         sim.system_in(Advance::Sources, change_swirl);
         let wave = FieldSpec::cells(&["wave"]);
-        sim.register_field::<Wave>(FieldSpec {
-            banks: 3,
-            halo: 1,
-            ..wave
-        })?;
+        sim.register_field::<Wave>(FieldSpec { banks: 3, ..wave })?;
         sim.register_field::<Notes>(FieldSpec {
             prolong: Prolong::None,
             restrict: Restrict::None,
@@ -80,21 +74,18 @@ fn number(level: usize, component: usize, place: [i64; 3]) -> f64 {
 /// What values of a field may depend on: level, component, place on the level, where the domain's two sides are one.
 type Rule<'a, R> = &'a dyn Fn(usize, [i64; 3], R) -> R;
 
-/// Changes the values of rows of a level, each by its component, its place and itself.
+/// Changes the values of a level, each by its component, its place and itself.
 fn each<F: Field, R: Element>(
-    pool: &mut Pool<F>,
+    field: &mut Write<F>,
     topology: &Topology,
-    level: usize,
-    rows: &[u32],
     rule: Rule<R>,
-) {
-    let centring = pool.spec.centring;
-    let mut values = pool
-        .host::<R>(level, rows)
-        .expect("the device gives its rows");
+) -> Result<(), Error> {
+    let view = field.own();
+    let (centring, level) = (view.spec().centring, view.level());
+    let (rows, length) = (view.rows().to_vec(), view.spec().row_values());
+    let mut values = view.host::<R>(&rows)?;
     let cells = topology.domain.cells(level);
-    let of_rows = values.chunks_exact_mut(pool.spec.row_values()).zip(rows);
-    for (values, &row) in of_rows {
+    for (values, &row) in values.chunks_exact_mut(length).zip(&rows) {
         let origin = topology.origin(row);
         for (c, values) in values.chunks_exact_mut(centring.values()).enumerate() {
             let [x, y, _] = centring.lengths(c, [8; 3]);
@@ -105,97 +96,114 @@ fn each<F: Field, R: Element>(
             }
         }
     }
-    pool.store(level, rows, &values)
-        .expect("the device takes its rows");
+    Ok(field.store(&rows, &values)?)
 }
 
-/// Calls `$of::<R>` for the precision of `$pool`.
+/// Calls `$of::<R>` for the precision of `$field`.
 macro_rules! in_precision {
-    ($pool:expr, $of:ident($($argument:expr),+)) => {
-        match $pool.precision() {
+    ($field:expr, $of:ident($($argument:expr),+)) => {
+        match $field.precision() {
             Precision::Single => $of::<f32>($($argument),+),
             Precision::Double => $of::<f64>($($argument),+),
         }
     };
 }
 
-fn fill_flow(topology: Res<Topology>, clock: Res<LevelClock>, mut flow: ResMut<Pool<Flow>>) {
-    fn of<R: Element>(topology: &Topology, level: usize, flow: &mut Pool<Flow>) {
+fn fill_flow(topology: Res<Topology>, mut flow: Write<Flow>) -> Result<(), Error> {
+    fn of<R: Element>(topology: &Topology, flow: &mut Write<Flow>) -> Result<(), Error> {
+        let level = flow.own().level();
         let value = |c: usize, place, _| match c {
             1 => R::lit(1.0 / 3.0),
             _ => R::lit(number(level, c, place) - 0.5),
         };
-        each::<Flow, R>(flow, topology, level, topology.rows(level), &value);
+        each::<Flow, R>(flow, topology, &value)
     }
-    in_precision!(flow, of(&topology, clock.level, &mut flow));
+    in_precision!(flow, of(&topology, &mut flow))
 }
 
-fn change_flow(topology: Res<Topology>, clock: Res<LevelClock>, mut flow: ResMut<Pool<Flow>>) {
-    fn of<R: Element>(topology: &Topology, clock: &LevelClock, flow: &mut Pool<Flow>) {
+fn change_flow(
+    topology: Res<Topology>,
+    clock: Res<LevelClock>,
+    mut flow: Write<Flow>,
+) -> Result<(), Error> {
+    fn of<R: Element>(
+        topology: &Topology,
+        clock: &LevelClock,
+        flow: &mut Write<Flow>,
+    ) -> Result<(), Error> {
         let (level, dt) = (clock.level, R::lit(clock.dt));
         // a level differs from what the finer one makes of it
         let value = |c: usize, place, value: R| match c {
             1 => value,
             _ => value + dt * R::lit(number(level, c + 3, place) - 0.5),
         };
-        each::<Flow, R>(flow, topology, level, topology.rows(level), &value);
+        each::<Flow, R>(flow, topology, &value)
     }
-    in_precision!(flow, of(&topology, &clock, &mut flow));
+    in_precision!(flow, of(&topology, &clock, &mut flow))
 }
 
-fn change_swirl(topology: Res<Topology>, clock: Res<LevelClock>, mut swirl: ResMut<Pool<Swirl>>) {
-    fn of<R: Element>(topology: &Topology, clock: &LevelClock, swirl: &mut Pool<Swirl>) {
+fn change_swirl(
+    topology: Res<Topology>,
+    clock: Res<LevelClock>,
+    mut swirl: Write<Swirl>,
+) -> Result<(), Error> {
+    fn of<R: Element>(
+        topology: &Topology,
+        clock: &LevelClock,
+        swirl: &mut Write<Swirl>,
+    ) -> Result<(), Error> {
         let (level, time) = (clock.level, R::lit(clock.time));
         let value = |c: usize, place, _| time + R::lit(number(level, c + 8, place));
-        each::<Swirl, R>(swirl, topology, level, topology.rows(level), &value);
+        each::<Swirl, R>(swirl, topology, &value)
     }
-    in_precision!(swirl, of(&topology, &clock, &mut swirl));
+    in_precision!(swirl, of(&topology, &clock, &mut swirl))
 }
 
-fn fill(topology: Res<Topology>, clock: Res<LevelClock>, mut wave: ResMut<Pool<Wave>>) {
-    fn of<R: Element>(topology: &Topology, level: usize, wave: &mut Pool<Wave>) {
+fn fill(topology: Res<Topology>, mut wave: Write<Wave>) -> Result<(), Error> {
+    fn of<R: Element>(topology: &Topology, wave: &mut Write<Wave>) -> Result<(), Error> {
+        let level = wave.own().level();
         let value = |_, place, _| R::lit(number(level, 7, place));
-        each::<Wave, R>(wave, topology, level, topology.rows(level), &value);
+        each::<Wave, R>(wave, topology, &value)
     }
-    in_precision!(wave, of(&topology, clock.level, &mut wave));
+    in_precision!(wave, of(&topology, &mut wave))
 }
 
 fn change(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
-    mut wave: ResMut<Pool<Wave>>,
-    mut notes: ResMut<Pool<Notes>>,
-) {
-    in_precision!(wave, change_of(&topology, &clock, &mut wave, &mut notes));
+    mut wave: Write<Wave>,
+    mut notes: Write<Notes>,
+) -> Result<(), Error> {
+    in_precision!(wave, change_of(&topology, &clock, &mut wave, &mut notes))
 }
 
 fn change_of<R: Element>(
     topology: &Topology,
     clock: &LevelClock,
-    wave: &mut Pool<Wave>,
-    notes: &mut Pool<Notes>,
-) {
-    let (level, dt) = (clock.level, R::lit(clock.dt));
-    let rows = topology.rows(level);
-    if matches!(wave.storage, Storage::Device(_)) {
+    wave: &mut Write<Wave>,
+    notes: &mut Write<Notes>,
+) -> Result<(), Error> {
+    let dt = R::lit(clock.dt);
+    let view = wave.own();
+    if view.is_on_device() {
         let twice = |_, _, value: R| (value + value) - (value + dt);
-        each::<Wave, R>(wave, topology, level, rows, &twice);
+        each::<Wave, R>(wave, topology, &twice)?;
     } else {
-        let present = wave.present::<R>(level);
-        let scratch = [0, 1].map(|n| wave.scratch::<R>(n));
-        for &row in rows {
+        let scratch = [0, 1].map(|n| view.scratch::<R>(n));
+        let mut values = Vec::new();
+        for &row in view.rows() {
             // SAFETY: rows are set one by one, each in its own bank.
-            let banks = [scratch[0], scratch[1], present].map(|bank| unsafe { bank.row_mut(row) });
-            let [twice, later, present] = banks;
-            for n in 0..present.len() {
-                twice[n] = present[n] + present[n];
-                later[n] = present[n] + dt;
-                present[n] = twice[n] - later[n];
+            let [twice, later] = scratch.map(|bank| unsafe { bank.row_mut(row) });
+            for (n, &present) in view.row::<R>(row).iter().enumerate() {
+                twice[n] = present + present;
+                later[n] = present + dt;
+                values.push(twice[n] - later[n]);
             }
         }
-        wave.touch(level, rows);
+        let rows = view.rows().to_vec();
+        wave.store(&rows, &values)?;
     }
-    each::<Notes, R>(notes, topology, level, rows, &|_, _, value| value + dt);
+    each::<Notes, R>(notes, topology, &|_, _, value| value + dt)
 }
 
 fn build(settings: &[&str], ranks: Ranks) -> Result<Simulation, Error> {

@@ -45,15 +45,16 @@ fn compare(expected: &State, found: Vec<State>, what: &str) {
 /// Spoils the copies that are out of date before the step of the gas begins: who reads one before it has come finds it out.
 struct Spoil;
 
-fn spoil(clock: Res<LevelClock>, topology: Res<Topology>, mut gas: ResMut<Pool<Gas>>) {
-    let levels = [clock.level.checked_sub(1), Some(clock.level)];
-    for level in levels.into_iter().flatten() {
+fn spoil(world: &mut World) {
+    let level = world.resource::<LevelClock>().level;
+    for level in [level.checked_sub(1), Some(level)].into_iter().flatten() {
+        let copies = world.resource::<Topology>().copies(level).to_vec();
+        let gas = Pool::<Gas>::of_mut(world);
         if gas.fresh(gas.present_bank(level)) > 0 {
             continue;
         }
-        let copies = topology.copies(level);
         let values = vec![f64::NAN; copies.len() * gas.components() * 512];
-        gas.store(level, copies, &values)
+        gas.store(level, &copies, &values)
             .expect("the pool takes values");
     }
 }

@@ -23,6 +23,7 @@ mod phases;
 mod plugin;
 mod plugin_state;
 mod ranks;
+mod recomputed;
 mod restart;
 mod rundir;
 mod schemes;

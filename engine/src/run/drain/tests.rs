@@ -35,7 +35,7 @@ fn fill<R: Element>(sim: &mut Simulation, time: usize) {
     for level in 0..2 {
         let rows = sim.world.resource::<Topology>().rows(level).to_vec();
         let values = values::<R>(rows.len(), level, time);
-        let mut pool = sim.world.resource_mut::<Pool<Dust>>();
+        let pool = Pool::<Dust>::of_mut(&mut sim.world);
         let stored = pool.store(level, &rows, &values);
         stored.unwrap_or_else(|e| panic!("{e}"));
     }

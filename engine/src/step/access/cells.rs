@@ -11,15 +11,15 @@ macro_rules! source {
     ($handle:ident) => {
         impl<F: Field, const DEPTH: usize> CellSource for $handle<'_, '_, F, DEPTH> {
             fn values(&self) -> &Storage {
-                self.pool.values()
+                self.pool.0.values()
             }
 
             fn present_bank(&self, level: usize) -> usize {
-                CellSource::present_bank(&*self.pool, level)
+                CellSource::present_bank(&self.pool.0, level)
             }
 
             fn count(&self) -> usize {
-                self.pool.count()
+                self.pool.0.count()
             }
         }
 
@@ -77,7 +77,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         parameters: &M::Parameters,
     ) {
         if self.read_by(rows, M::REACH).is_some() {
-            self.pool.map_with::<M>(rows, others, parameters);
+            self.pool.0.map_with::<M>(rows, others, parameters);
         }
     }
 
@@ -90,7 +90,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         parameters: &M::Parameters,
     ) {
         if let Some(source) = source.read_by(rows, M::REACH) {
-            self.pool.map_of::<M, G>(rows, source, others, parameters);
+            self.pool.0.map_of::<M, G>(rows, source, others, parameters);
         }
     }
 
@@ -107,7 +107,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// As [`Pool::fluxes`]. A system must declare as many layers of copies as the function reads.
     pub fn fluxes<M: FaceMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
         if self.read_by(rows, M::REACH).is_some() {
-            self.pool.fluxes::<M>(rows, parameters);
+            self.pool.0.fluxes::<M>(rows, parameters);
         }
     }
 
@@ -130,7 +130,9 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         for colour in [0, 1].repeat(sweeps) {
             self.refresh(ranks)?;
             self.get(M::REACH)?;
-            self.pool.map_colour::<M>(rows, others, colour, parameters);
+            self.pool
+                .0
+                .map_colour::<M>(rows, others, colour, parameters);
         }
         Ok(())
     }

@@ -5,11 +5,14 @@ mod potential;
 use crate::device_runs::emulation;
 use nestar::device_runtime::{Address, Number};
 use nestar::engine::device::Shape;
+use nestar::engine::field::Field;
 use nestar::engine::field::device::DeviceTopology;
 use nestar::engine::ranks::Ranks;
+use nestar::kernels::mesh::GatherScratch;
+use nestar::kernels::mesh::gather::{Target, gather};
 use nestar::prelude::*;
 use nestar_tests::decks::{BLAST, deck};
-use nestar_tests::ranks::{joined, on_ranks_of};
+use nestar_tests::ranks::{joined, on_ranks_of, run_on_ranks_of};
 use nestar_tests::runs::{digests, quietly_into};
 use nestar_tests::{Scratch, State, Stepper, build};
 use potential::{Gravity, Potential};
@@ -261,4 +264,84 @@ fn who_reads_deeper_than_declared_is_told_what_to_write() {
             .depth::<Potential>(2);
     }));
     Stepper::of(sim.unwrap_or_else(|e| panic!("{e}"))).steps(2);
+}
+
+/// What is wrong with a simulation before its first step.
+fn refused(add: impl Fn(&mut Engine) + Send) -> String {
+    let sim = build(BLAST, &[]).add(Adds(add));
+    let mut sim = sim.unwrap_or_else(|e| panic!("{e}"));
+    sim.with(|sim| sim.ready())
+        .expect_err("refused")
+        .to_string()
+}
+
+/// A field that nobody registers.
+struct Ether;
+
+impl Field for Ether {
+    const NAME: &'static str = "ether";
+}
+
+#[test]
+fn what_no_copy_holds_is_refused_before_the_run() {
+    let deep = refused(|sim| {
+        sim.system_in(Advance::Potential, |_: Read<Potential, 9>| ());
+    });
+    assert!(
+        deep.contains("9 layers of copies of the field `potential`"),
+        "{deep}"
+    );
+    let unknown = refused(|sim| {
+        sim.system_in(Advance::Potential, |_: Read<Ether>| ());
+    });
+    assert!(
+        unknown.contains("`ether`, which no plugin registers"),
+        "{unknown}"
+    );
+}
+
+#[test]
+#[should_panic(expected = "a gather of 1 layers of ghost cells where 0 may be read")]
+fn a_gather_reaches_no_further_than_was_asked_for() {
+    fn reach(potential: Read<Potential, 1>) -> Result<(), Error> {
+        let view = potential.get(0)?;
+        let mut target = Target {
+            values: &mut [0.0; 1000],
+            stride: 1000,
+            components: 1,
+            ghosts: 1,
+        };
+        let (row, mut scratch) = (view.rows()[0], GatherScratch::new(1));
+        gather(&view.ghosts::<f64>(), row, &mut target, &mut scratch);
+        Ok(())
+    }
+    let sim = build(BLAST, &["mesh.max_level=0"]).add(Adds(|sim: &mut Engine| {
+        sim.system_in(Advance::Potential, reach);
+    }));
+    Stepper::of(sim.unwrap_or_else(|e| panic!("{e}"))).steps(1);
+}
+
+/// A rank that fails while the state is made ready ends the others, which wait for its copies.
+#[test]
+fn a_fault_in_front_of_an_exchange_ends_all_ranks() {
+    let fail = |topology: Res<Topology>| match topology.rank() {
+        1 => Err(Error::Setup("the lamp is out".into())),
+        _ => Ok(()),
+    };
+    let read = |potential: Read<Potential, 1>| potential.get(1).map(|_| ());
+    let scratch = Scratch::new();
+    let build = |ranks: Ranks| {
+        Simulation::with_ranks(deck(BLAST, &[]), ranks)?.add(Adds(|sim: &mut Engine| {
+            sim.system_in(Ready::Recompute, fail);
+            sim.system_in(Ready::Recompute, read);
+        }))
+    };
+    let options = (0..3).map(|_| quietly_into(&scratch.run(), false));
+    let ended = run_on_ranks_of(build, options.collect());
+    let told: Vec<String> = ended
+        .into_iter()
+        .map(|e| e.expect_err("a fault").to_string())
+        .collect();
+    let stopped = "rank 1 failed: the lamp is out";
+    assert_eq!(told, [stopped, "the lamp is out", stopped]);
 }

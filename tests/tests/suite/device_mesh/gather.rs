@@ -96,7 +96,7 @@ fn gathering<R: Element>(case: &Case, device: &Device) {
     for level in 0..LEVELS {
         let rows = twins.topology().rows(level);
         for ghosts in 1..=4 {
-            let view = twins.pools()[0].ghosts::<R>(twins.topology(), level);
+            let view = twins.pools()[0].ghosts::<R>(twins.topology(), level, ghosts);
             let host = on_host(&view, rows, ghosts);
             let n = 8 + 2 * ghosts;
             let place = |at: usize| {

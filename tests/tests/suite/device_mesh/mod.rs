@@ -8,13 +8,15 @@ mod twins;
 
 use bevy_ecs::system::RunSystemOnce;
 use nestar::engine::device::{Device, DeviceKind};
-use nestar::engine::field::{LevelRows, Pool};
+use nestar::engine::field::LevelRows;
 use nestar::engine::ranks::exchange::refresh;
 use nestar::engine::ranks::{Columns, Reduce, totals};
 use nestar::engine::step::synchronise::restrict;
 use nestar::kernels::mesh::prolong::SlopeLimiter;
 use nestar::kernels::mesh::{COARSER, OUTSIDE};
-use nestar::prelude::{Conserved, Place, Real, ResMut, Resource, device, kinetic_energy};
+use nestar::prelude::{
+    Conserved, Place, Read, Real, ResMut, Resource, Write, device, kinetic_energy,
+};
 use nestar::snapshot::Values;
 use twins::{COMPONENTS, Case, Element, Fluid, LEVELS, Twins};
 
@@ -186,7 +188,7 @@ fn mapping<R: Element>(case: &Case, device: &Device) {
     let before = twins.same::<R>(1, "at first");
     twins.clock(1, 0.1);
     twins.each(|sim| {
-        let map = |rows: LevelRows, mut pool: ResMut<Pool<Fluid>>| {
+        let map = |rows: LevelRows, mut pool: Write<Fluid>| {
             pool.map_cells::<slow>(&rows, &[0.3, 0.1]);
         };
         sim.world.run_system_once(map).expect("the system runs");
@@ -262,15 +264,20 @@ fn functions_of_cells<R: Element>(case: &Case, device: &Device) {
         }
         twins.clock(level, 0.1);
         twins.each(|sim| {
-            let run = |rows: LevelRows, mut pool: ResMut<Pool<Fluid>>, mut found: ResMut<Found>| {
-                found
-                    .sectors
-                    .push(pool.marked::<dye_above>(&rows, 3, &REACTION));
+            let mark = |rows: LevelRows, pool: Read<Fluid>, mut found: ResMut<Found>| {
+                let sectors = pool.marked::<dye_above>(&rows, 3, &REACTION);
+                found.sectors.push(sectors);
+            };
+            let map = |rows: LevelRows, mut pool: Write<Fluid>| {
                 pool.map_cells::<react>(&rows, &REACTION);
+            };
+            let reduce = |rows: LevelRows, pool: Read<Fluid>, mut found: ResMut<Found>| {
                 let smallest = pool.smallest::<energy_of_dye>(&rows, &[0.7]);
                 found.smallest.push(smallest.to_bits());
             };
-            sim.world.run_system_once(run).expect("the system runs");
+            sim.world.run_system_once(mark).expect("the system runs");
+            sim.world.run_system_once(map).expect("the system runs");
+            sim.world.run_system_once(reduce).expect("the system runs");
             for reduce in [Reduce::Integral, Reduce::Largest] {
                 Columns::add::<Fluid, energy_of_dye>(&mut sim.world, "dye", reduce, [0.3]);
             }

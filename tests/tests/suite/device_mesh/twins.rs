@@ -175,7 +175,7 @@ impl Twins {
     }
 
     pub fn pools(&self) -> [&Pool<Fluid>; 2] {
-        [0, 1].map(|n| self.sims[n].world.resource::<Pool<Fluid>>())
+        [0, 1].map(|n| Pool::of(&self.sims[n].world))
     }
 
     pub fn operations(&self) -> FieldOperations {
@@ -249,7 +249,7 @@ impl Twins {
         let rows = self.topology().rows(level).to_vec();
         let values = self.rows::<R>(rows.len());
         self.each(|sim| {
-            let mut pool = sim.world.resource_mut::<Pool<Fluid>>();
+            let pool = Pool::<Fluid>::of_mut(&mut sim.world);
             pool.store(level, &rows, &values)
                 .expect("the rows are stored");
         });
@@ -265,7 +265,7 @@ impl Twins {
                 ..sim.world.resource::<Levels>().clock(level)
             };
             sim.world.resource_mut::<Levels>().set(level, clock);
-            let mut pool = sim.world.resource_mut::<Pool<Fluid>>();
+            let pool = Pool::<Fluid>::of_mut(&mut sim.world);
             pool.commit(level, time, dt, &rows)
                 .expect("the step stands");
         });
