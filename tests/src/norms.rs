@@ -2,7 +2,7 @@
 
 use crate::state::State;
 use nestar::engine::Simulation;
-use nestar::engine::field::FieldRegistry;
+use nestar::engine::field::Stores;
 use nestar::engine::ranks;
 
 /// Conserved totals of all components.
@@ -11,7 +11,7 @@ use nestar::engine::ranks;
 /// If a device fails.
 #[must_use]
 pub fn totals(sim: &Simulation) -> Vec<f64> {
-    let fields = sim.world.resource::<FieldRegistry>().operations();
+    let fields = sim.world.resource::<Stores>().all();
     fields
         .iter()
         .flat_map(|field| ranks::totals(&sim.world, field).expect("the device adds up"))

@@ -1,7 +1,7 @@
 //! The state of a run as plain values that compare bit by bit.
 
 use nestar::engine::Simulation;
-use nestar::engine::field::FieldRegistry;
+use nestar::engine::field::Stores;
 use nestar::engine::mesh::{Clock, Domain, Levels, Topology};
 use nestar::snapshot::Values;
 use std::collections::BTreeMap;
@@ -149,11 +149,11 @@ impl State {
 /// All components of the patches of `level`, in their Hilbert order.
 fn columns(sim: &Simulation, level: usize) -> Vec<Vec<f64>> {
     let rows = sim.world.resource::<Topology>().rows(level);
-    let fields = sim.world.resource::<FieldRegistry>().operations();
+    let fields = sim.world.resource::<Stores>().all();
     let mut columns = Vec::new();
     for field in fields {
-        for c in 0..(field.spec)(&sim.world).components.len() {
-            let values = (field.extract)(&sim.world, level, c, rows);
+        for c in 0..field.of(&sim.world).spec().components.len() {
+            let values = field.of(&sim.world).save(level, c, rows);
             columns.push(match values.expect("the device gives its rows") {
                 Values::F64(values) => values,
                 Values::F32(values) => values.into_iter().map(f64::from).collect(),

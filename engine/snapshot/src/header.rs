@@ -196,6 +196,20 @@ impl FieldHeader {
         }
     }
 
+    /// As [`FieldHeader::cells`] with rows of `side` cells along each axis; where that is not 8, dimensions like `x_4`.
+    #[must_use]
+    pub fn of_side(self, side: u64) -> Self {
+        let mut header = self;
+        if side != PATCH_SIZE {
+            header
+                .dimensions
+                .iter_mut()
+                .for_each(|name| *name = format!("{name}_{side}"));
+            header.shape = vec![side; 3];
+        }
+        header
+    }
+
     /// As [`FieldHeader::cells`] with values on the sides of cells along the axes, x y z, that `staggered` names: a value more
     /// along each, and dimensions like `x_face` there.
     #[must_use]

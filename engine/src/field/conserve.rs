@@ -163,7 +163,7 @@ impl<R: Element> TypedPool<R> {
         flow: &Flow<M>,
     ) -> Result<(), DeviceError> {
         let (topology, clock) = (flow.level.topology, &flow.level.clock);
-        let view = pool.ghosts::<R>(topology, clock.level);
+        let view = pool.ghosts::<R>(topology, clock.level, M::REACH);
         let rate = clock.cell_width.map(|width| R::lit(clock.dt / width));
         let place = FacePlace {
             geometry: flow.level.geometry(),

@@ -1,136 +1,91 @@
-//! A field as exchanges between ranks see it: how many layers of the copies of other ranks' patches are up to date, and
-//! values into and out of packed memory.
+//! A field's pool as a store: values into and out of packed memory, and what its declaration says else.
 
-use super::Precision;
-use super::pieces::{OnDevice, Piece};
+use super::device::Packing;
+use super::pieces::{OnDevice, Piece, RowShape};
 use super::pool::{Element, Field, Pool, Storage};
+use super::store::{BankOf, Store, Surroundings};
+use super::{FieldSpec, Precision, operations, totals, transfer};
 use crate::device::DeviceError;
+use crate::mesh::NewRows;
 use crate::mesh::faces::Face;
-use nestar_kernels::mesh::Centring;
+use nestar_snapshot::Values;
 use rayon::prelude::*;
+use std::ops::Range;
 
-/// A bank of a level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BankOf {
-    /// The level.
-    pub level: usize,
-    /// The bank.
-    pub bank: usize,
-}
-
-/// A field as exchanges between ranks see it.
-pub trait Exchanged: Send + Sync {
-    /// Where the values of a row lie.
-    fn centring(&self) -> Centring;
-    /// Bytes of what a piece counts as one value: of a cell, or of a value of each vector.
-    fn value_bytes(&self) -> usize;
-    /// Bytes of a row in one bank.
-    fn row_bytes(&self) -> usize {
-        self.row_values() * self.value_bytes()
+impl<F: Field> Store for Pool<F> {
+    fn name(&self) -> &'static str {
+        F::NAME
     }
-    /// Values of a row as pieces count them.
-    fn row_values(&self) -> usize {
-        Piece::whole(0, 0).values(self.centring())
+
+    fn spec(&self) -> &FieldSpec {
+        &self.spec
     }
-    /// The present bank of `level`.
-    fn present_bank(&self, level: usize) -> BankOf;
-    /// What a gather of ghost cells on `level` reads: its present bank, and of the level below those that it interpolates.
-    fn read_by_gather(&self, level: usize) -> [Option<BankOf>; 3];
-    /// Layers of the copies in a bank that are up to date.
-    fn fresh(&self, at: BankOf) -> usize;
-    /// Declares so many layers up to date.
-    fn set_fresh(&mut self, at: BankOf, layers: usize);
-    /// Declares all copies of `level` out of date: there are other ones, or other cells of them are read.
-    fn expire(&mut self, level: usize);
 
-    /// Packs pieces of rows that follow each other into `out`, which begins with the first:
-    /// `[piece][component][value]`.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn pack(&self, at: BankOf, pieces: &[Piece], out: &mut [u8]) -> Result<(), DeviceError>;
-    /// Sets pieces of rows, of each row at most one, from what [`Exchanged::pack`] gave; `owned` rows count as a change of the
-    /// level.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn unpack(
-        &mut self,
-        at: BankOf,
-        pieces: &[Piece],
-        bytes: &[u8],
-        owned: bool,
-    ) -> Result<(), DeviceError>;
-    /// Where the field lives on a device: starts to pack pieces there.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn pack_on_device(&self, at: BankOf, pieces: &OnDevice) -> Result<(), DeviceError>;
-    /// As [`Exchanged::unpack`] on the device where the field lives: starts to set pieces there.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn unpack_on_device(
-        &mut self,
-        at: BankOf,
-        pieces: &OnDevice,
-        owned: bool,
-    ) -> Result<(), DeviceError>;
+    fn precision(&self) -> Precision {
+        Self::precision(self)
+    }
 
-    /// Packs the fine flux registers of `faces` between `level` and the finer one, `[face][2][component][4][4]`.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn pack_faces(&self, level: usize, faces: &[Face], out: &mut [u8]) -> Result<(), DeviceError>;
-    /// Sets the fine flux registers of `faces` from what [`Exchanged::pack_faces`] gave.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn unpack_faces(
+    fn bytes(&self) -> usize {
+        Self::bytes(self)
+    }
+
+    fn register_bytes(&self) -> usize {
+        Self::register_bytes(self)
+    }
+
+    fn follow(
         &mut self,
+        around: &Surroundings,
         level: usize,
-        faces: &[Face],
-        bytes: &[u8],
-    ) -> Result<(), DeviceError>;
-    /// As [`Exchanged::pack_faces`] in memory of the device.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn pack_faces_on_device(&self, level: usize, faces: &OnDevice) -> Result<(), DeviceError>;
-    /// As [`Exchanged::unpack_faces`] from memory of the device.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn unpack_faces_on_device(&mut self, level: usize, faces: &OnDevice)
-    -> Result<(), DeviceError>;
-}
+        new: &[u32],
+    ) -> Result<(), DeviceError> {
+        operations::follow(self, around, level, new)
+    }
 
-/// The banks that a gather on `level` reads and of which fewer than `depth` layers of copies are up to date.
-pub fn stale(
-    field: &dyn Exchanged,
-    level: usize,
-    depth: usize,
-) -> impl Iterator<Item = BankOf> + use<'_> {
-    let read = field.read_by_gather(level).into_iter().flatten();
-    read.filter(move |&at| field.fresh(at) < depth)
-}
+    fn fill(&mut self, around: &Surroundings, new: &NewRows) -> Result<(), DeviceError> {
+        operations::fill(self, around, new)
+    }
 
-/// Declares `depth` layers of all copies that a gather on `level` reads up to date, where not more of them are.
-pub fn refreshed(field: &mut dyn Exchanged, level: usize, depth: usize) {
-    for at in field.read_by_gather(level).into_iter().flatten() {
-        if field.fresh(at) < depth {
-            field.set_fresh(at, depth);
+    fn node_sums(
+        &self,
+        around: &Surroundings,
+        level: usize,
+        nodes: &[Range<usize>],
+    ) -> Result<Vec<f64>, DeviceError> {
+        totals::node_sums(self, around, level, nodes)
+    }
+
+    fn skipped_on_device(&self) -> Result<u64, DeviceError> {
+        match &self.storage {
+            Storage::Device(pool) => pool.skipped(),
+            _ => Ok(0),
         }
     }
-}
 
-impl<F: Field> Exchanged for Pool<F> {
-    fn centring(&self) -> Centring {
-        self.spec.centring
+    fn save(&self, level: usize, component: usize, rows: &[u32]) -> Result<Values, DeviceError> {
+        transfer::save(self, level, component, rows)
     }
 
-    fn value_bytes(&self) -> usize {
-        self.components() / self.spec.centring.groups() * self.precision().bytes()
+    fn load(
+        &mut self,
+        around: &Surroundings,
+        level: usize,
+        component: usize,
+        rows: &[u32],
+        values: &Values,
+    ) -> Result<(), String> {
+        transfer::load(
+            self,
+            around.levels.time(level),
+            level,
+            component,
+            rows,
+            values,
+        )
+    }
+
+    fn save_on_device(&self, level: usize, packing: &Packing) -> Result<(), DeviceError> {
+        self.device().pack_groups(self.current(level), packing)
     }
 
     fn present_bank(&self, level: usize) -> BankOf {
@@ -183,20 +138,20 @@ impl<F: Field> Exchanged for Pool<F> {
         Ok(())
     }
 
-    fn pack_on_device(&self, at: BankOf, pieces: &OnDevice) -> Result<(), DeviceError> {
-        self.device().pack_pieces(at.bank, pieces)
+    fn pack_on_device(&self, at: BankOf, list: &OnDevice<Piece>) -> Result<(), DeviceError> {
+        self.device().pack_pieces(at.bank, list)
     }
 
     fn unpack_on_device(
         &mut self,
         at: BankOf,
-        pieces: &OnDevice,
+        list: &OnDevice<Piece>,
         owned: bool,
     ) -> Result<(), DeviceError> {
         if owned {
             self.changed(at.level);
         }
-        self.device_mut().unpack_pieces(at.bank, pieces)
+        self.device_mut().unpack_pieces(at.bank, list)
     }
 
     fn pack_faces(&self, level: usize, faces: &[Face], out: &mut [u8]) -> Result<(), DeviceError> {
@@ -222,14 +177,18 @@ impl<F: Field> Exchanged for Pool<F> {
         Ok(())
     }
 
-    fn pack_faces_on_device(&self, level: usize, faces: &OnDevice) -> Result<(), DeviceError> {
+    fn pack_faces_on_device(
+        &self,
+        level: usize,
+        faces: &OnDevice<Face>,
+    ) -> Result<(), DeviceError> {
         self.device().pack_faces_on_device(level, faces)
     }
 
     fn unpack_faces_on_device(
         &mut self,
         level: usize,
-        faces: &OnDevice,
+        faces: &OnDevice<Face>,
     ) -> Result<(), DeviceError> {
         self.device_mut().unpack_faces_on_device(level, faces)
     }
@@ -241,7 +200,7 @@ fn pack<F: Field, R: Element>(
     pieces: &[Piece],
     out: &mut [u8],
 ) -> Result<(), DeviceError> {
-    let (width, centring) = (pool.value_bytes(), pool.spec.centring);
+    let (width, shape) = (pool.value_bytes(), pool.spec.shape());
     if let Storage::Device(device) = &pool.storage {
         let values: Vec<R> = device.pack(at.bank, 0..pool.components(), &rows(pieces))?;
         let mut out = out;
@@ -249,15 +208,15 @@ fn pack<F: Field, R: Element>(
             .iter()
             .zip(values.chunks_exact(pool.spec.row_values()))
         {
-            let (own, rest) = out.split_at_mut(piece.values(centring) * width);
-            put(row, centring, piece, own);
+            let (own, rest) = out.split_at_mut(piece.values(shape) * width);
+            put(row, shape, piece, own);
             out = rest;
         }
         return Ok(());
     }
     let from = pool.typed::<R>().bank(at.bank);
     put_all(pieces, width, out, &|piece, out| {
-        put(from.row(piece.row), centring, piece, out);
+        put(from.row(piece.row), shape, piece, out);
     });
     Ok(())
 }
@@ -294,10 +253,10 @@ fn rows(pieces: &[Piece]) -> Vec<u32> {
 }
 
 /// Packs the values of a piece of `row` at the front of `out`.
-fn put<R: Element>(row: &[R], centring: Centring, piece: &Piece, out: &mut [u8]) {
+fn put<R: Element>(row: &[R], shape: RowShape, piece: &Piece, out: &mut [u8]) {
     let mut to = 0;
-    for (c, component) in row.chunks_exact(centring.values()).enumerate() {
-        for (first, length) in piece.stretches(centring, c) {
+    for (c, component) in row.chunks_exact(shape.values()).enumerate() {
+        for (first, length) in piece.stretches(shape, c) {
             let bytes: &[u8] = bytemuck::cast_slice(&component[first..first + length]);
             out[to..to + bytes.len()].copy_from_slice(bytes);
             to += bytes.len();
@@ -306,10 +265,10 @@ fn put<R: Element>(row: &[R], centring: Centring, piece: &Piece, out: &mut [u8])
 }
 
 /// The inverse of [`put`].
-fn take<R: Element>(row: &mut [R], centring: Centring, piece: &Piece, bytes: &[u8]) {
+fn take<R: Element>(row: &mut [R], shape: RowShape, piece: &Piece, bytes: &[u8]) {
     let mut from = 0;
-    for (c, component) in row.chunks_exact_mut(centring.values()).enumerate() {
-        for (first, length) in piece.stretches(centring, c) {
+    for (c, component) in row.chunks_exact_mut(shape.values()).enumerate() {
+        for (first, length) in piece.stretches(shape, c) {
             let to = bytemuck::cast_slice_mut::<R, u8>(&mut component[first..first + length]);
             to.copy_from_slice(&bytes[from..from + to.len()]);
             from += to.len();
@@ -324,7 +283,7 @@ fn unpack<F: Field, R: Element>(
     rows: &[u32],
     bytes: &[u8],
 ) -> Result<(), DeviceError> {
-    let (width, centring) = (pool.value_bytes(), pool.spec.centring);
+    let (width, shape) = (pool.value_bytes(), pool.spec.shape());
     let base = pieces.first().map_or(0, |piece| piece.before);
     let values = |piece: &Piece| &bytes[(piece.before - base) as usize * width..];
     if let Storage::Device(device) = &pool.storage {
@@ -333,7 +292,7 @@ fn unpack<F: Field, R: Element>(
         let mut state: Vec<R> = device.pack(at.bank, all.clone(), rows)?;
         let length = pool.spec.row_values();
         for (piece, row) in pieces.iter().zip(state.chunks_exact_mut(length)) {
-            take(row, centring, piece, values(piece));
+            take(row, shape, piece, values(piece));
         }
         return device.unpack(at.bank, all, rows, &state);
     }
@@ -342,7 +301,7 @@ fn unpack<F: Field, R: Element>(
         // SAFETY: the pool is borrowed alone, and the pieces are of distinct rows.
         take(
             unsafe { to.row_mut(piece.row) },
-            centring,
+            shape,
             piece,
             values(piece),
         );

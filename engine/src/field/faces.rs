@@ -4,7 +4,8 @@ use super::device::DeviceTopology;
 use super::pool::{Element, Field, Pool, Storage};
 use crate::device::DeviceError;
 use crate::mesh::{NewRows, Topology};
-use nestar_kernels::mesh::staggered::{FaceView, prolong_faces, share_sides};
+use nestar_kernels::mesh::sharing::share_sides;
+use nestar_kernels::mesh::staggered::{FaceView, prolong_faces};
 use rayon::prelude::*;
 
 /// Fills new rows of a field on faces from the coarser level and from patches beside them that are not new.

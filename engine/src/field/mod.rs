@@ -3,11 +3,13 @@
 pub mod attempts;
 pub mod cells;
 mod changes;
+mod clocks;
 pub mod conserve;
-pub mod copies;
+mod copies;
 pub mod device;
 pub(crate) mod faces;
 pub mod faults;
+pub(crate) mod held;
 pub mod map;
 pub mod operations;
 pub mod patches;
@@ -17,6 +19,8 @@ pub mod reduce;
 pub mod registers;
 pub mod slab;
 pub mod spec;
+pub mod store;
+mod stores;
 pub mod totals;
 pub mod transfer;
 
@@ -24,11 +28,13 @@ pub use attempts::CellAttempt;
 pub use cells::{CellMap, CellMark, CellSource, CellValue, LevelRows};
 pub use conserve::FaceMap;
 pub use faults::{FaultBox, Reported};
-pub use operations::{FieldOperations, FieldRegistry, Layers};
+pub use pieces::RowShape;
 pub use pool::{Element, Field, Pool, Storage, TypedPool};
 pub use registers::{FineSide, Registers};
 pub use slab::Slabs;
 pub use spec::{Beyond, BoundaryRule, Component, Correct, FieldSpec, Physical, Prolong, Restrict};
+pub use store::{BankOf, Store, Surroundings};
+pub use stores::{Layers, StoreRef, Stores};
 
 /// Floating-point precision of the pools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

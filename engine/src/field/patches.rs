@@ -1,7 +1,7 @@
 //! New patches: they get entities, and everything that is indexed by rows follows the tables.
 
 use super::device::DeviceTopology;
-use super::{FaultBox, FieldRegistry};
+use super::{FaultBox, Stores};
 use crate::mesh::{
     Level, Levels, NewRows, Owner, Parent, PatchIndex, PatchRow, RefineRequests, Topology,
 };
@@ -80,9 +80,9 @@ fn finish(world: &mut World, level: usize, rows: Vec<u32>) {
     if !update_tables(world, level, &rows) {
         return;
     }
-    let operations = world.resource::<FieldRegistry>().operations();
+    let operations = world.resource::<Stores>().all();
     for field in &operations {
-        (field.follow)(world, level, &rows);
+        field.follow(world, level, &rows);
     }
     let mut new = world.resource_mut::<NewRows>();
     new.level = level;

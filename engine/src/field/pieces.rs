@@ -1,5 +1,6 @@
 //! Pieces of rows that go to another rank: which cells of a row, and where they stand in packed memory.
 
+use crate::device::{Device, DeviceSlice};
 use bytemuck::{Pod, Zeroable};
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::Centring;
@@ -7,6 +8,46 @@ use nestar_kernels::mesh::fluxes::QUARTER;
 
 /// Values of a component in the fine flux register of a face: reference and change.
 pub(crate) const REGISTER: usize = 2 * QUARTER;
+
+/// How the rows of a store are cut: what a list of copies must know of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowShape {
+    /// Cells along each axis: 8, or 4, 2, 1 where the values of a patch are coarser.
+    pub side: usize,
+    /// Where values lie.
+    pub centring: Centring,
+}
+
+impl RowShape {
+    /// Values of a component in a row.
+    #[must_use]
+    pub fn values(self) -> usize {
+        self.lengths(0).iter().product()
+    }
+
+    /// Values of a row as pieces count them.
+    #[must_use]
+    pub fn row(self) -> usize {
+        self.centring.groups() * self.values()
+    }
+
+    /// Cells of a patch along an axis in one of a row.
+    #[must_use]
+    pub fn width(self) -> usize {
+        PATCH / self.side
+    }
+
+    /// The cells of a row that hold those from `first` to `end` of a patch.
+    #[must_use]
+    pub fn holding(self, [first, end]: [u32; 2]) -> [u32; 2] {
+        let width = self.width() as u32;
+        [first / width, end.div_ceil(width)]
+    }
+
+    fn lengths(self, c: usize) -> [usize; 3] {
+        self.centring.lengths(c, [self.side; 3])
+    }
+}
 
 /// A box of a row's cells, with the values on its sides where a field is staggered: 16 bytes; the twin of `mesh::Piece`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroable, Pod)]
@@ -23,8 +64,8 @@ pub struct Piece {
 impl Piece {
     /// A whole row after `before` values of other pieces.
     #[must_use]
-    pub fn whole(row: u32, before: u64) -> Self {
-        Self::part(row, before, [0; 3], [PATCH as u32; 3])
+    pub fn whole(row: u32, before: u64, shape: RowShape) -> Self {
+        Self::part(row, before, [0; 3], [shape.side as u32; 3])
     }
 
     /// The cells from `first` on, `length` of them along each axis, of which there is at least one.
@@ -53,38 +94,61 @@ impl Piece {
     /// Values of one component in each group of components: of a cell field the cells, of a field on faces or edges those of a
     /// vector.
     #[must_use]
-    pub fn values(&self, centring: Centring) -> usize {
-        let values = |c| centring.lengths(c, self.length()).iter().product::<usize>();
-        (0..centring.groups()).map(values).sum()
+    pub fn values(&self, shape: RowShape) -> usize {
+        let lengths = |c| shape.centring.lengths(c, self.length());
+        let values = |c| lengths(c).iter().product::<usize>();
+        (0..shape.centring.groups()).map(values).sum()
     }
 
     /// The stretches of neighbouring values of component `c` that the piece consists of: first and length, in the order in which
     /// they are packed.
-    pub(super) fn stretches(
+    pub fn stretches(
         &self,
-        centring: Centring,
+        shape: RowShape,
         c: usize,
     ) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let [along, rows, layers] = centring.lengths(c, self.length());
-        let whole = self.length() == [PATCH; 3];
+        let [along, rows, layers] = shape.centring.lengths(c, self.length());
+        let whole = self.length() == [shape.side; 3];
         let (along, rows, layers) = if whole {
-            (centring.values(), 1, 1)
+            (shape.values(), 1, 1)
         } else {
             (along, rows, layers)
         };
-        let [x, y, z] = self.first();
-        let start = move |k, j| centring.index(c, [x, y + j, z + k]);
+        let ([x, y, z], [width, height, _]) = (self.first(), shape.lengths(c));
+        let start = move |k, j| x + width * (y + j + height * (z + k));
         (0..layers).flat_map(move |k| (0..rows).map(move |j| (start(k, j), along)))
     }
 }
 
 /// A list of pieces, or of faces, and the values packed by it, both in memory of a device.
-#[derive(Clone, Copy, Debug)]
-pub struct OnDevice {
+#[derive(Clone, Copy)]
+pub struct OnDevice<'a, T> {
+    /// The list on the host.
+    pub entries: &'a [T],
+    /// The device.
+    pub device: &'a Device,
     /// Address of the list of [`Piece`]s, or of faces' numbers.
     pub list: u64,
-    /// How many there are.
-    pub count: usize,
     /// Address of the packed memory.
     pub memory: u64,
+}
+
+impl<T> OnDevice<'_, T> {
+    /// So many bytes of the packed memory.
+    pub(super) fn bytes(&self, bytes: usize) -> Stretch {
+        Stretch(self.memory, bytes)
+    }
+}
+
+/// Bytes of a device's memory: address and length.
+pub(super) struct Stretch(pub u64, pub usize);
+
+impl DeviceSlice<u8> for Stretch {
+    fn address(&self) -> u64 {
+        self.0
+    }
+
+    fn len(&self) -> usize {
+        self.1
+    }
 }

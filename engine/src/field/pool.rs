@@ -1,5 +1,6 @@
 //! A field's pool: its banks of rows, a clock per level, and the views that kernels read.
 
+use super::clocks::{BankClock, Changes};
 use super::device::{DeviceBoundaries, DevicePool};
 use super::{Beyond, Correct, FieldSpec, Precision, Registers, Slabs};
 use crate::device::DeviceError;
@@ -109,39 +110,11 @@ macro_rules! with_storage {
     };
 }
 
-/// What a level's time levels hold.
-#[derive(Clone, Debug)]
-pub(super) struct BankClock {
-    /// The bank that holds the present state.
-    pub(super) current: usize,
-    /// Simulation time of each of the first two banks' values.
-    times: [f64; 2],
-    /// Layers of the copies of other ranks' patches that are up to date, bank by bank. The same on all ranks; a rank alone
-    /// keeps them too, so that a forgotten exchange is found in any run.
-    pub(super) fresh: Vec<usize>,
-}
-
-/// Counts of a level's changes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Changes {
-    pub(super) all: u64,
-    /// The count at the latest change that did not say which rows it concerns.
-    pub(super) of_all_rows: u64,
-}
-
 /// The pool of field `F`: rows `[component][8][8][8]` (or as its centring says), one per patch, in as many banks as its
 /// declaration says; the first one or two are time levels (before and after the level's step), the others working space.
 ///
 /// Systems reach it by [`Read`](crate::step::Read) and [`Write`](crate::step::Write) alone, which know what of the copies of
 /// other ranks' patches is up to date; who has the whole world, by [`Pool::of`].
-///
-/// ```compile_fail,E0277
-/// # use bevy_ecs::prelude::*;
-/// # use nestar_engine::field::{Field, Pool};
-/// # struct Dust;
-/// # impl Field for Dust { const NAME: &'static str = "dust"; }
-/// fn peek(dust: Res<Pool<Dust>>) {}
-/// ```
 pub struct Pool<F: Field> {
     /// The field's declaration.
     pub spec: FieldSpec,
@@ -153,29 +126,7 @@ pub struct Pool<F: Field> {
     marker: PhantomData<F>,
 }
 
-/// The pool as the world keeps it.
-#[derive(Resource)]
-pub(crate) struct Held<F: Field>(pub(crate) Pool<F>);
-
 impl<F: Field> Pool<F> {
-    /// The pool in `world`.
-    ///
-    /// # Panics
-    /// If the field is not registered.
-    #[must_use]
-    pub fn of(world: &World) -> &Self {
-        &world.resource::<Held<F>>().0
-    }
-
-    /// The pool in `world`, for changing.
-    ///
-    /// # Panics
-    /// As [`Pool::of`].
-    #[must_use]
-    pub fn of_mut(world: &mut World) -> &mut Self {
-        &mut world.resource_mut::<Held<F>>().into_inner().0
-    }
-
     /// An empty pool for `levels` levels with the storage of the same declaration.
     #[must_use]
     pub fn new(spec: FieldSpec, storage: Storage, levels: usize) -> Self {

@@ -1,8 +1,9 @@
 //! What a plugin declares of a field; the engine derives the rest from it.
 
-use super::Precision;
+use super::{Precision, RowShape};
 use bevy_ecs::world::World;
 use nestar_device::Item;
+use nestar_kernels::PATCH;
 use nestar_kernels::mesh::prolong::{MAX_COMPONENTS, SlopeLimiter};
 use nestar_kernels::mesh::{CellRule, Centring};
 use std::sync::Arc;
@@ -129,6 +130,8 @@ pub struct FieldSpec {
     /// Where values lie. A field on faces or edges has vectors of three components, x y z; patches that share a face or an edge
     /// hold a value each.
     pub centring: Centring,
+    /// Cells of a row along each axis: 8; a plugin's own [`Store`](super::Store) may hold coarser values, 4, 2 or 1.
+    pub side: usize,
     /// Banks of every row, at least `time_levels`. Those beyond the time levels are working space of the field's systems: they
     /// are neither exchanged nor stored nor interpolated.
     pub banks: usize,
@@ -160,6 +163,7 @@ impl FieldSpec {
         Self {
             components: names.iter().map(|name| Component::scalar(name)).collect(),
             centring: Centring::Cell,
+            side: PATCH,
             banks: 1,
             time_levels: 1,
             prolong: Prolong::Limited(SlopeLimiter::MonotonizedCentral),
@@ -203,10 +207,19 @@ impl FieldSpec {
         !matches!(self.prolong, Prolong::Injection | Prolong::None)
     }
 
+    /// How rows are cut.
+    #[must_use]
+    pub fn shape(&self) -> RowShape {
+        RowShape {
+            side: self.side,
+            centring: self.centring,
+        }
+    }
+
     /// Values of a row of one bank.
     #[must_use]
     pub fn row_values(&self) -> usize {
-        self.components.len() * self.centring.values()
+        self.components.len() * self.shape().values()
     }
 
     /// Bytes of a row in all banks.
@@ -231,6 +244,12 @@ impl FieldSpec {
             let (banks, levels) = (self.banks, self.time_levels);
             return wrong(format!(
                 "{levels} of {banks} banks are time levels; one or two can be, and not more than there are"
+            ));
+        }
+        if ![1, 2, 4, PATCH].contains(&self.side) {
+            return wrong(format!(
+                "rows of {} cells along an axis; 1, 2, 4 or 8 can be",
+                self.side
             ));
         }
         self.check_centring().or_else(|why| wrong(why.into()))

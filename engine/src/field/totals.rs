@@ -1,10 +1,9 @@
 //! Sums over the cells of patches, in an order that does not depend on threads or rows.
 
-use super::device::DeviceTopology;
 use super::pool::{Element, Field, Pool, Storage};
+use super::store::Surroundings;
 use crate::device::DeviceError;
 use crate::mesh::Topology;
-use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::order::sum_of_lanes;
 use rayon::prelude::*;
@@ -14,19 +13,19 @@ use std::ops::Range;
 ///
 /// Within a patch eight lanes are summed side by side; the patches of a stretch are summed pairwise in Hilbert order.
 pub(super) fn node_sums<F: Field>(
-    world: &World,
+    pool: &Pool<F>,
+    around: &Surroundings,
     level: usize,
     nodes: &[Range<usize>],
 ) -> Result<Vec<f64>, DeviceError> {
-    let pool = Pool::<F>::of(world);
-    let topology = world.resource::<Topology>();
+    let topology = around.topology;
     match &pool.storage {
         Storage::Single(_) => Ok(sum_nodes::<F, f32>(pool, topology, level, nodes)),
         Storage::Double(_) => Ok(sum_nodes::<F, f64>(pool, topology, level, nodes)),
-        Storage::Device(device) => {
-            let tables = world.resource::<DeviceTopology>();
-            device.node_sums(tables, level, pool.current(level), nodes)
-        }
+        Storage::Device(device) => match around.tables {
+            Some(tables) => device.node_sums(tables, level, pool.current(level), nodes),
+            None => Ok(Vec::new()),
+        },
     }
 }
 

@@ -1,22 +1,18 @@
 //! Values out of and into pools, for snapshots.
 
 use super::Precision;
-use super::device::Packing;
 use super::pool::{Element, Field, Pool, Storage};
 use crate::device::DeviceError;
-use crate::mesh::Levels;
-use bevy_ecs::prelude::*;
 use nestar_snapshot::Values;
 use rayon::prelude::*;
 
 /// Values of component `c` in some rows of a level, `[row][k][j][i]`.
-pub(super) fn extract<F: Field>(
-    world: &World,
+pub(super) fn save<F: Field>(
+    pool: &Pool<F>,
     level: usize,
     c: usize,
     rows: &[u32],
 ) -> Result<Values, DeviceError> {
-    let pool = Pool::<F>::of(world);
     Ok(match pool.precision() {
         Precision::Single => Values::F32(copy::<F, f32>(pool, level, c, rows)?),
         Precision::Double => Values::F64(copy::<F, f64>(pool, level, c, rows)?),
@@ -42,26 +38,15 @@ fn copy<F: Field, R: Element>(
     Ok(out)
 }
 
-/// Starts to pack the present state of rows of a level on the device.
-pub(super) fn pack<F: Field>(
-    world: &World,
-    level: usize,
-    packing: &Packing,
-) -> Result<(), DeviceError> {
-    let pool = Pool::<F>::of(world);
-    pool.device().pack_groups(pool.current(level), packing)
-}
-
-/// Sets component `c` in some rows of a level from `[row][k][j][i]`; values in the other precision are converted.
+/// Sets component `c` in some rows of a level, whose time is `time`, from `[row][k][j][i]`; values in the other precision are converted.
 pub(super) fn load<F: Field>(
-    world: &mut World,
+    pool: &mut Pool<F>,
+    time: f64,
     level: usize,
     c: usize,
     rows: &[u32],
     values: &Values,
 ) -> Result<(), String> {
-    let time = world.resource::<Levels>().time(level);
-    let pool = Pool::<F>::of_mut(world);
     let length = pool.spec.centring.values();
     if values.len() != rows.len() * length {
         return Err(format!(

@@ -4,7 +4,7 @@ use super::totals::sum_by_halves;
 use super::{Ranks, RanksError, Reduction, exchange};
 use crate::field::cells::LevelView;
 use crate::field::device::DeviceTopology;
-use crate::field::{CellValue, Field, FieldRegistry, Pool};
+use crate::field::{CellValue, Field, Pool, Stores};
 use crate::mesh::{LevelClock, Levels, Topology};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::order::{order_key, value_of_key};
@@ -46,7 +46,7 @@ impl Columns {
     ) where
         M::Parameters: Send + Sync,
     {
-        let mut fields = world.resource_mut::<FieldRegistry>();
+        let mut fields = world.resource_mut::<Stores>();
         fields.reads(F::NAME, M::REACH);
         let value = move |world: &World| of_all_levels::<F, M>(world, reduce, &parameters);
         world.resource_mut::<Self>().0.push(Column {
@@ -66,7 +66,7 @@ impl Columns {
     /// # Errors
     /// The device fails; another rank has failed.
     pub fn values(world: &mut World) -> Result<Vec<f64>, RanksError> {
-        let fields = world.resource::<FieldRegistry>().operations();
+        let fields = world.resource::<Stores>().all();
         let columns = world.resource::<Self>().0.iter();
         let columns: Vec<_> = columns.map(|c| (c.reads, c.value.clone())).collect();
         let mut values = Vec::with_capacity(columns.len());

@@ -3,8 +3,8 @@
 use super::build::Shares;
 use super::halos::{Halos, Request, Transport, What};
 use super::{Ranks, RanksError};
-use crate::field::copies::{self, Exchanged};
-use crate::field::{Correct, FieldOperations, FieldRegistry, Restrict};
+use crate::field::store::{self, Store};
+use crate::field::{Correct, Restrict, StoreRef, Stores};
 use crate::mesh::{NewRows, Topology};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::Centring;
@@ -13,16 +13,12 @@ use nestar_kernels::mesh::Centring;
 ///
 /// # Errors
 /// Another rank has failed, or the transport or the device has.
-pub fn refresh(
-    world: &mut World,
-    level: usize,
-    fields: &[FieldOperations],
-) -> Result<(), RanksError> {
+pub fn refresh(world: &mut World, level: usize, fields: &[StoreRef]) -> Result<(), RanksError> {
     if world.resource::<Topology>().is_shared() {
         let mut requests = Vec::new();
         for (n, operations) in fields.iter().enumerate() {
-            let field = (operations.exchanged)(world);
-            let stale = copies::stale(field, level, operations.depth);
+            let field = operations.of(world);
+            let stale = store::stale(field, level, operations.depth);
             requests.extend(stale.map(|at| Request {
                 field: n,
                 at,
@@ -32,7 +28,7 @@ pub fn refresh(
         carry(world, &requests, fields)?;
     }
     for operations in fields {
-        copies::refreshed((operations.exchanged_mut)(world), level, operations.depth);
+        store::refreshed(operations.of_mut(world), level, operations.depth);
     }
     Ok(())
 }
@@ -46,11 +42,11 @@ pub fn averages_and_fluxes(world: &mut World, level: usize) -> Result<(), RanksE
     if !world.resource::<Topology>().is_shared() {
         return Ok(());
     }
-    let fields = world.resource::<FieldRegistry>().operations();
+    let fields = world.resource::<Stores>().all();
     let (mut requests, mut averaged) = (Vec::with_capacity(2 * fields.len()), Vec::new());
     for (field, operations) in fields.iter().enumerate() {
-        let at = (operations.exchanged)(world).present_bank(level);
-        let spec = (operations.spec)(world);
+        let at = operations.of(world).present_bank(level);
+        let spec = operations.of(world).spec();
         if spec.restrict != Restrict::None {
             let what = What::Averages;
             requests.push(Request { field, at, what });
@@ -64,7 +60,7 @@ pub fn averages_and_fluxes(world: &mut World, level: usize) -> Result<(), RanksE
     carry(world, &requests, &fields)?;
     // on all ranks, also where no averages have come
     for (field, at) in averaged {
-        (fields[field].exchanged_mut)(world).set_fresh(at, 0);
+        fields[field].of_mut(world).set_fresh(at, 0);
     }
     Ok(())
 }
@@ -75,7 +71,7 @@ pub fn averages_and_fluxes(world: &mut World, level: usize) -> Result<(), RanksE
 /// # Errors
 /// As [`refresh`].
 pub fn mark_new(world: &mut World) -> Result<(), RanksError> {
-    let on_faces = FieldRegistry::of(world, |spec| spec.centring == Centring::Face);
+    let on_faces = Stores::of(world, |spec| spec.centring == Centring::Face);
     if on_faces.is_empty() {
         return Ok(());
     }
@@ -99,20 +95,16 @@ pub fn mark_new(world: &mut World) -> Result<(), RanksError> {
 }
 
 /// Exchanges what `requests` ask for, and waits for it.
-fn carry(
-    world: &mut World,
-    requests: &[Request],
-    fields: &[FieldOperations],
-) -> Result<(), RanksError> {
+fn carry(world: &mut World, requests: &[Request], fields: &[StoreRef]) -> Result<(), RanksError> {
     if requests.is_empty() {
         return Ok(());
     }
     world.resource_scope(|world, mut halos: Mut<Halos>| {
-        let read: Vec<&dyn Exchanged> = fields.iter().map(|f| (f.exchanged)(world)).collect();
+        let read: Vec<&dyn Store> = fields.iter().map(|f| f.of(world)).collect();
         let transport = Transport::of(world);
         halos.begin(&transport, requests, &read)?;
         halos.wait(transport.link)?;
-        halos.unpack(|n, set| set((fields[n].exchanged_mut)(world)))?;
+        halos.unpack(|n, set| set(fields[n].of_mut(world)))?;
         Ok(())
     })
 }

@@ -3,7 +3,7 @@
 use super::halos::{Request, Split, Transport, What};
 use super::{Connection, Halos, Ranks, RanksError, Shares};
 use crate::device::DeviceError;
-use crate::field::{Field, Pool, copies};
+use crate::field::store::{Store, refreshed, stale};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use std::sync::Arc;
@@ -60,9 +60,9 @@ impl OtherRanks<'_> {
     ///
     /// # Errors
     /// Another rank has failed, or the transport or the device has.
-    pub fn begin<F: Field>(
+    pub fn begin(
         &mut self,
-        pool: &Pool<F>,
+        store: &dyn Store,
         level: usize,
         depth: usize,
     ) -> Result<Option<Arc<Split>>, DeviceError> {
@@ -70,7 +70,7 @@ impl OtherRanks<'_> {
             return Ok(None);
         }
         let what = What::Layers(depth);
-        let stale = copies::stale(pool, level, depth);
+        let stale = stale(store, level, depth);
         let requests: Vec<Request> = stale.map(|at| Request { field: 0, at, what }).collect();
         if requests.is_empty() {
             return Ok(None);
@@ -79,7 +79,7 @@ impl OtherRanks<'_> {
             communicator: self.ranks.communicator(),
             link: self.connection.as_ref().map(|connection| &***connection),
         };
-        self.halos.begin(&transport, &requests, &[pool])?;
+        self.halos.begin(&transport, &requests, &[store])?;
         Ok(Some(self.halos.split(level)).filter(|split| split.is_worth_it()))
     }
 
@@ -88,19 +88,34 @@ impl OtherRanks<'_> {
     ///
     /// # Errors
     /// As [`OtherRanks::begin`].
-    pub fn finish<F: Field>(
+    pub fn finish(
         &mut self,
-        pool: &mut Pool<F>,
+        store: &mut dyn Store,
         level: usize,
         depth: usize,
     ) -> Result<(), DeviceError> {
         if self.halos.is_busy() {
             let link = self.connection.as_ref().map(|connection| &***connection);
             self.halos.wait(link)?;
-            self.halos.unpack(|_, set| set(pool))?;
+            self.halos.unpack(|_, set| set(store))?;
         }
-        copies::refreshed(pool, level, depth);
+        refreshed(store, level, depth);
         Ok(())
+    }
+
+    /// Brings `depth` layers of the copies of a store up to date that a gather on `level` reads, if they are not: no more than it
+    /// was registered with.
+    ///
+    /// # Errors
+    /// As [`OtherRanks::begin`].
+    pub fn refresh(
+        &mut self,
+        store: &mut dyn Store,
+        level: usize,
+        depth: usize,
+    ) -> Result<(), DeviceError> {
+        self.begin(store, level, depth)?;
+        self.finish(store, level, depth)
     }
 
     /// Rows of `level` that other ranks keep copies of.

@@ -4,7 +4,7 @@ use super::build::{self, Proposal, Shares};
 use super::communicator::Message;
 use super::halos::{self, Arrived, Halos};
 use super::{Ranks, RanksError, carried};
-use crate::field::{FieldRegistry, patches};
+use crate::field::{Stores, patches};
 use crate::mesh::topology::octet::Octet;
 use crate::mesh::{Changes, RefineRequests, Topology};
 use bevy_ecs::prelude::*;
@@ -117,8 +117,8 @@ fn make(
 /// Declares all copies of `level` out of date.
 fn expire(world: &mut World, level: usize) {
     if level <= world.resource::<Topology>().max_level {
-        for field in world.resource::<FieldRegistry>().operations() {
-            (field.exchanged_mut)(world).expire(level);
+        for field in world.resource::<Stores>().all() {
+            field.of_mut(world).expire(level);
         }
     }
 }
@@ -199,7 +199,7 @@ fn move_octets(world: &mut World, level: usize, before: &[Octet]) -> Result<Move
             }
         }));
     }
-    let fields = world.resource::<FieldRegistry>().operations();
+    let fields = world.resource::<Stores>().all();
     let values = world.resource_scope(|world, mut halos: Mut<Halos>| {
         halos.carry_rows(world, level, &rows, &counts, &fields)
     })?;
@@ -248,7 +248,7 @@ impl Moved {
                 .set_wished(&octet, moved.wished);
             rows.extend(octet.rows(u8::MAX).zip(8 * n..));
         }
-        let fields = world.resource::<FieldRegistry>().operations();
+        let fields = world.resource::<Stores>().all();
         world.resource_scope(|world, halos: Mut<Halos>| {
             halos.unload_rows(world, level, &rows, &self.values, &fields)
         })

@@ -3,7 +3,7 @@
 use super::{Ranks, RanksError};
 use crate::field::operations::SkippedCorrections;
 use crate::field::totals::pairwise;
-use crate::field::{FieldOperations, FieldRegistry};
+use crate::field::{StoreRef, Stores, Surroundings};
 use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
 use std::ops::Range;
@@ -14,15 +14,18 @@ use std::ops::Range;
 ///
 /// # Errors
 /// The device fails; another rank has failed.
-pub fn totals(world: &World, field: &FieldOperations) -> Result<Vec<f64>, RanksError> {
+pub fn totals(world: &World, field: &StoreRef) -> Result<Vec<f64>, RanksError> {
     let topology = world.resource::<Topology>();
     let ranks = world.resource::<Ranks>();
-    let components = (field.spec)(world).components.len();
+    let components = field.of(world).spec().components.len();
     let mut totals = vec![0.0; components];
     for level in 0..=topology.finest() {
         let volume = topology.domain.cell_volume(level);
         let halves = Halves::of(topology.rows(level).len(), components, ranks)?;
-        let own = (field.node_sums)(world, level, &halves.own_nodes())?;
+        let own =
+            field
+                .of(world)
+                .node_sums(&Surroundings::of(world), level, &halves.own_nodes())?;
         for (total, sum) in totals.iter_mut().zip(halves.join(own, ranks)?) {
             *total += volume * sum;
         }
@@ -46,8 +49,8 @@ pub(super) fn sum_by_halves(of_patches: &[f64], ranks: &Ranks) -> Result<f64, Ra
 /// The device fails; another rank has failed.
 pub fn skipped_corrections(world: &World) -> Result<u64, RanksError> {
     let mut skipped = world.resource::<SkippedCorrections>().0;
-    for field in &world.resource::<FieldRegistry>().operations() {
-        skipped += (field.skipped_on_device)(world)?;
+    for field in &world.resource::<Stores>().all() {
+        skipped += field.of(world).skipped_on_device()?;
     }
     world.resource::<Ranks>().sum(skipped)
 }

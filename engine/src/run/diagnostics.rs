@@ -3,7 +3,7 @@
 use super::Progress;
 use super::restart::Restored;
 use super::series::Series;
-use crate::field::FieldRegistry;
+use crate::field::Stores;
 use crate::mesh::{LevelWork, Topology};
 use crate::ranks::{self, Columns, Ranks, skipped_corrections};
 use crate::step::agreement::agreed;
@@ -99,7 +99,7 @@ impl Diagnostics {
 
     /// The totals, each with what it has drifted since the start.
     fn write_totals(&self, sim: &Simulation, line: &mut String) -> Result<(), Error> {
-        let components = FieldRegistry::totalled(&sim.world).into_iter();
+        let components = Stores::totalled(&sim.world).into_iter();
         let absolute = components.map(|c| c.normal_to.is_some());
         for ((total, initial), absolute) in totals(sim)?.iter().zip(&self.initial).zip(absolute) {
             let scale = if absolute || *initial == 0.0 {
@@ -126,7 +126,7 @@ impl Diagnostics {
 
 /// Totals of all fields that have them, component by component.
 fn totals(sim: &Simulation) -> Result<Vec<f64>, Error> {
-    let operations = FieldRegistry::of(&sim.world, |spec| spec.in_totals);
+    let operations = Stores::of(&sim.world, |spec| spec.in_totals);
     let mut totals = Vec::new();
     for field in &operations {
         totals.extend(ranks::totals(&sim.world, field)?);
@@ -139,7 +139,7 @@ fn header(sim: &Simulation) -> String {
     names.extend(
         (0..=sim.world.resource::<Topology>().max_level).map(|level| format!("patches_{level}")),
     );
-    for component in FieldRegistry::totalled(&sim.world) {
+    for component in Stores::totalled(&sim.world) {
         names.push(format!("total_{}", component.name));
         names.push(format!("drift_{}", component.name));
     }

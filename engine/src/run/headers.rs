@@ -3,7 +3,7 @@
 use super::diagnostics::Diagnostics;
 use super::layout::Layout;
 use super::state::state;
-use crate::field::{Component, FieldOperations, FieldSpec};
+use crate::field::{Component, FieldSpec, StoreRef};
 use crate::mesh::{Levels, Topology};
 use crate::step::{Error, RunFacts, Simulation};
 use nestar_snapshot as store;
@@ -54,14 +54,14 @@ pub(super) fn attributes(
     clippy::disallowed_methods,
     reason = "unit factors are metadata: no run depends on their last bit"
 )]
-pub(super) fn levels(sim: &Simulation, fields: &[FieldOperations]) -> Vec<store::Level> {
+pub(super) fn levels(sim: &Simulation, fields: &[StoreRef]) -> Vec<store::Level> {
     let topology = sim.world.resource::<Topology>();
     let data_type = match sim.precision() {
         crate::field::Precision::Single => store::DataType::F32,
         crate::field::Precision::Double => store::DataType::F64,
     };
     let units = &sim.settings.units;
-    let header = |(component, staggered): (&Component, [bool; 3])| {
+    let header = |(component, side, staggered): Shaped| {
         let [length, mass, time] = component.dimension;
         let factor =
             units.length_cgs.powi(length) * units.mass_cgs.powi(mass) * units.time_cgs.powi(time);
@@ -72,10 +72,11 @@ pub(super) fn levels(sim: &Simulation, fields: &[FieldOperations]) -> Vec<store:
             factor,
             &component.long_name,
         )
+        .of_side(side as u64)
         .on_sides(staggered)
     };
-    let components = fields.iter().map(|field| (field.spec)(&sim.world));
-    let components: Vec<(&Component, [bool; 3])> = components.flat_map(on_sides).collect();
+    let components = fields.iter().map(|field| field.of(&sim.world).spec());
+    let components: Vec<Shaped> = components.flat_map(on_sides).collect();
     (0..=topology.finest())
         .map(|level| {
             let clock = sim.world.resource::<Levels>().clock(level);
@@ -93,9 +94,12 @@ pub(super) fn levels(sim: &Simulation, fields: &[FieldOperations]) -> Vec<store:
         .collect()
 }
 
-/// The components of a field, each with the axes along which its values lie on the sides of cells.
-fn on_sides(spec: &FieldSpec) -> impl Iterator<Item = (&Component, [bool; 3])> {
+/// A component with the cells of its rows along an axis, and the axes along which its values lie on the sides of cells.
+type Shaped<'a> = (&'a Component, usize, [bool; 3]);
+
+/// The components of a store.
+fn on_sides(spec: &FieldSpec) -> impl Iterator<Item = Shaped<'_>> {
     let staggered = |c| [0, 1, 2].map(|axis| spec.centring.staggered(c, axis) == 1);
     let components = spec.components.iter().enumerate();
-    components.map(move |(c, component)| (component, staggered(c)))
+    components.map(move |(c, component)| (component, spec.side, staggered(c)))
 }

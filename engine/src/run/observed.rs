@@ -3,7 +3,7 @@
 use super::Progress;
 use super::restart::Restored;
 use super::series::Series;
-use crate::field::FieldRegistry;
+use crate::field::Stores;
 use crate::mesh::carried::{CarriedComponents, decode, encode};
 use crate::mesh::{CELLS, Level, Observed, PATCH, PatchIndex, PatchRow, Topology};
 use crate::ranks::{Message, Ranks, RanksError};
@@ -143,13 +143,17 @@ fn rows(sim: &Simulation, progress: &Progress, watched: &Watched) -> Result<Stri
     };
     let cell = cell(what).map_err(wrong)?;
     let (mut text, mut known) = (String::new(), Vec::new());
-    for field in sim.world.resource::<FieldRegistry>().operations() {
-        for (c, component) in (field.spec)(&sim.world).components.iter().enumerate() {
+    // of rows of 8^3 cells
+    for field in Stores::of(&sim.world, |spec| spec.side == PATCH) {
+        for (c, component) in field.of(&sim.world).spec().components.iter().enumerate() {
             known.push(component.name.clone());
             if !what.components.is_empty() && !what.components.contains(&component.name) {
                 continue;
             }
-            let values = (field.extract)(&sim.world, *level, c, &[watched.row])?.into_f64();
+            let values = field
+                .of(&sim.world)
+                .save(*level, c, &[watched.row])?
+                .into_f64();
             let [x, y, z] = index;
             let (step, time, name) = (progress.step, progress.time, &what.name);
             for (quantity, value) in quantities(&values, cell) {

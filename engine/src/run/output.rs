@@ -12,7 +12,7 @@ use super::provenance::{self, BuildInfo, Roster, write_whole};
 use super::restart::Restored;
 use super::shares::{self, Share};
 use crate::device::ComputeDevice;
-use crate::field::{FieldOperations, FieldRegistry};
+use crate::field::{StoreRef, Stores};
 use crate::mesh::{Levels, Topology};
 use crate::ranks::Ranks;
 use crate::step::agreement::{agreed, agreed_with};
@@ -216,7 +216,7 @@ impl Output {
         let start = Instant::now();
         self.settle()?;
         let clock = sim.world.resource::<Levels>().clock(0);
-        let fields = FieldRegistry::of(&sim.world, |spec| spec.stored);
+        let fields = Stores::of(&sim.world, |spec| spec.stored);
         let share = self.begin(sim, diagnostics, &fields)?;
         let sent = share.and_then(|share| self.send(sim, &fields, share));
         match sent {
@@ -236,7 +236,7 @@ impl Output {
         &mut self,
         sim: &Simulation,
         diagnostics: &Diagnostics,
-        fields: &[FieldOperations],
+        fields: &[StoreRef],
     ) -> Result<Result<Share, Error>, Error> {
         let layout = Layout::gather(&sim.world)?;
         let attributes = attributes(sim, diagnostics, &layout)?;
@@ -280,7 +280,7 @@ impl Output {
     fn send(
         &mut self,
         sim: &Simulation,
-        fields: &[FieldOperations],
+        fields: &[StoreRef],
         mut share: Share,
     ) -> Result<Writing, Error> {
         if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
@@ -369,8 +369,11 @@ pub(super) fn allowance(sim: &Simulation) -> usize {
 /// Memory that values may wait in: what the deck allows, but no more than a quarter of the pools (or 8 MiB), so that a
 /// snapshot does not double the memory of a large run; less what values take on their way from a device, and `received` bytes
 /// from other ranks.
-fn queue_bytes(sim: &Simulation, fields: &[FieldOperations], received: usize) -> usize {
-    let pools: usize = fields.iter().map(|field| (field.bytes)(&sim.world)).sum();
+fn queue_bytes(sim: &Simulation, fields: &[StoreRef], received: usize) -> usize {
+    let pools: usize = fields
+        .iter()
+        .map(|field| field.of(&sim.world).bytes())
+        .sum();
     let most = allowance(sim).min((pools / 4).max(8 << 20));
     let held = match &sim.world.resource::<ComputeDevice>().device {
         Some(_) => drain::held(sim),
@@ -384,7 +387,7 @@ pub(super) fn snapshot_error(error: store::SnapshotError) -> Error {
 }
 
 /// Hands over this rank's share from the memory of the host.
-fn push_all(sim: &Simulation, fields: &[FieldOperations], share: &mut Share) -> Result<(), Error> {
+fn push_all(sim: &Simulation, fields: &[StoreRef], share: &mut Share) -> Result<(), Error> {
     let topology = sim.world.resource::<Topology>();
     for level in 0..=topology.finest() {
         let part = share.part(level);

@@ -4,7 +4,7 @@ use super::changes::changes;
 use super::layout::Layout;
 use super::parts;
 use super::state::{State, from_hex, restore_clocks, restore_rest};
-use crate::field::{FieldOperations, FieldRegistry};
+use crate::field::{StoreRef, Stores};
 use crate::mesh::{Changes, Topology};
 use crate::ranks::Ranks;
 use crate::step::agreement::agreed;
@@ -120,7 +120,7 @@ fn open(sim: &mut Simulation, path: &Path) -> Result<(Snapshot, State), Error> {
 
 /// Whether the attribute `restart` fits the rest of the snapshot.
 fn check_state(sim: &Simulation, snapshot: &Snapshot, state: &State) -> Result<(), Error> {
-    let components = FieldRegistry::totalled(&sim.world).len();
+    let components = Stores::totalled(&sim.world).len();
     let levels = snapshot.levels().len();
     let clocks = state.clocks.iter().take(levels);
     let times: Vec<f64> = clocks
@@ -260,7 +260,7 @@ fn structure(
 
 /// This rank's part of a shard of a component of a level.
 struct Part {
-    field: FieldOperations,
+    field: StoreRef,
     component: usize,
     name: String,
     /// Patches, counted on the level.
@@ -269,14 +269,14 @@ struct Part {
 
 /// The parts of the shards of a level that has `total` patches, `own` of them on this rank.
 fn parts(sim: &Simulation, own: &Range<usize>, total: usize) -> Vec<Part> {
-    let fields = FieldRegistry::of(&sim.world, |spec| spec.stored);
+    let fields = Stores::of(&sim.world, |spec| spec.stored);
     let shard = Snapshot::shard_patches(total);
     let mut parts = Vec::new();
     let mut first = own.start;
     while first < own.end {
         let end = (first + 1).next_multiple_of(shard).min(own.end);
         for field in &fields {
-            let components = (field.spec)(&sim.world).components.iter().enumerate();
+            let components = field.of(&sim.world).spec().components.iter().enumerate();
             parts.extend(components.map(|(c, component)| Part {
                 field: *field,
                 component: c,
@@ -315,8 +315,9 @@ fn load_level(
             break;
         };
         let rows = &rows[part.patches.start - own.start..part.patches.end - own.start];
-        let store = || (part.field.load)(&mut sim.world, level, part.component, rows, &present);
-        let (next, stored) = rayon::join(|| parts.get(n + 1).map(read), store);
+        let world = &mut sim.world;
+        let load = || (part.field).load(world, level, part.component, rows, &present);
+        let (next, stored) = rayon::join(|| parts.get(n + 1).map(read), load);
         stored.map_err(|e| wrong(part, e))?;
         values = next;
     }

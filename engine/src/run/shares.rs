@@ -3,7 +3,7 @@
 use super::drain::Sink;
 use super::layout::{Layout, Part};
 use super::output::snapshot_error;
-use crate::field::FieldOperations;
+use crate::field::StoreRef;
 use crate::mesh::Topology;
 use crate::ranks::{Message, Ranks, RanksError};
 use crate::step::{Error, Simulation};
@@ -110,7 +110,7 @@ pub(super) fn shards(parts: &[Part]) -> Vec<Range<u64>> {
 /// The arrays of some rows of a level, in the order of a snapshot: what describes the patches, then the fields.
 pub(super) fn arrays(
     sim: &Simulation,
-    fields: &[FieldOperations],
+    fields: &[StoreRef],
     level: usize,
     rows: &[u32],
     mut visit: impl FnMut(&str, Values) -> Result<(), Error>,
@@ -119,11 +119,8 @@ pub(super) fn arrays(
         visit(name, values)?;
     }
     for field in fields {
-        for (c, component) in (field.spec)(&sim.world).components.iter().enumerate() {
-            visit(
-                &component.name,
-                (field.extract)(&sim.world, level, c, rows)?,
-            )?;
+        for (c, component) in field.of(&sim.world).spec().components.iter().enumerate() {
+            visit(&component.name, field.of(&sim.world).save(level, c, rows)?)?;
         }
     }
     Ok(())
@@ -146,7 +143,7 @@ pub(super) fn structure(topology: &Topology, rows: &[u32]) -> [(&'static str, Va
 /// The device fails.
 pub(super) fn sent(
     sim: &Simulation,
-    fields: &[FieldOperations],
+    fields: &[StoreRef],
     parts: &[Part],
 ) -> Result<Vec<Message>, Error> {
     let topology = sim.world.resource::<Topology>();
@@ -172,7 +169,7 @@ pub(super) fn sent(
 /// Another rank has failed, or messages do not fit.
 pub(super) fn exchanged(
     sim: &Simulation,
-    fields: &[FieldOperations],
+    fields: &[StoreRef],
     layout: &Layout,
     parts: &[Part],
     messages: Vec<Message>,
@@ -209,11 +206,11 @@ fn short(peer: usize) -> Error {
 }
 
 /// The arrays with their bytes a patch.
-fn sizes(sim: &Simulation, fields: &[FieldOperations]) -> Vec<(String, usize)> {
+fn sizes(sim: &Simulation, fields: &[StoreRef]) -> Vec<(String, usize)> {
     let structure = [(ORIGIN.to_string(), 12), (LEAF.to_string(), 1)];
-    let of_field = |field: &FieldOperations| {
-        let spec = (field.spec)(&sim.world);
-        let bytes = spec.centring.values() * sim.precision().bytes();
+    let of_field = |field: &StoreRef| {
+        let spec = field.of(&sim.world).spec();
+        let bytes = spec.shape().values() * sim.precision().bytes();
         let components = spec.components.iter();
         components.map(move |component| (component.name.clone(), bytes))
     };

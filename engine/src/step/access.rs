@@ -6,9 +6,9 @@ mod cells;
 use super::view::View;
 use super::{AccessError, Error};
 use crate::device::DeviceError;
-use crate::field::copies::{self, Exchanged};
 use crate::field::device::DeviceTopology;
-use crate::field::pool::Held;
+use crate::field::held::Held;
+use crate::field::store::{self, Store};
 use crate::field::{Element, Field, Pool, Precision, faces, operations};
 use crate::mesh::{LevelClock, Topology};
 use crate::ranks::OtherRanks;
@@ -111,12 +111,12 @@ fn checked<'a, F: Field>(
         }));
     }
     let level = place.clock.level;
-    let mut stale = copies::stale(pool, level, reach);
+    let mut stale = store::stale(pool, level, reach);
     match stale.next() {
         Some(at) => Err(Error::Access(AccessError::Stale {
             field,
             level: at.level,
-            present: at == Exchanged::present_bank(pool, at.level),
+            present: at == Store::present_bank(pool, at.level),
             system: system(),
             reach,
             fresh: pool.fresh(at),

@@ -1,6 +1,7 @@
 //! A simulation: the world, its schedules, and the plugins that fill them.
 
 mod checks;
+mod stores;
 
 use super::config::{MeshSettings, PrecisionChoice, TimeSettings};
 use super::driver::DriverSettings;
@@ -14,15 +15,15 @@ use super::{
 use crate::device::ComputeDevice;
 use crate::field::TypedPool;
 use crate::field::device::{DevicePool, DeviceTopology};
+use crate::field::held::Held;
 use crate::field::operations::SkippedCorrections;
-use crate::field::pool::Held;
 use crate::field::{
-    Beyond, Correct, Element, FaultBox, Field, FieldRegistry, FieldSpec, Pool, Precision, Restrict,
-    Storage,
+    Beyond, Correct, Element, FaultBox, Field, FieldSpec, Pool, Precision, Restrict, Storage,
+    Stores,
 };
 use crate::mesh::carried::CarriedComponents;
 use crate::mesh::{
-    Carried, Changes, Domain, LevelClock, Levels, NewRows, RefineRequests, Topology, audit,
+    Carried, Changes, Domain, LevelClock, Levels, NewRows, PATCH, RefineRequests, Topology, audit,
 };
 use crate::ranks::{Columns, Halos, Ranks, Shares};
 use bevy_ecs::prelude::*;
@@ -138,6 +139,10 @@ impl Simulation {
     /// No pool can be what `spec` says; a boundary rule works on the host only; the device refuses.
     pub fn register_field<F: Field>(&mut self, spec: FieldSpec) -> Result<(), Error> {
         spec.check(F::NAME).map_err(Error::Setup)?;
+        if spec.side != PATCH {
+            let why = "a pool has rows of 8^3 cells; coarser ones are for a plugin's own store";
+            return Err(Error::Setup(format!("field `{}`: {why}", F::NAME)));
+        }
         let (restrict_by, correct_by) = (spec.restrict, spec.correct);
         let shared = spec.centring != Centring::Cell && restrict_by != Restrict::None;
         let pool = match self.precision() {
@@ -145,7 +150,7 @@ impl Simulation {
             Precision::Double => self.pool::<F, f64>(spec)?,
         };
         self.world.insert_resource(Held(pool));
-        self.world.resource_mut::<FieldRegistry>().register::<F>();
+        self.world.resource_mut::<Stores>().add_field::<F>();
         if restrict_by == Restrict::Mean {
             self.system_in(Synchronise::Restrict, restrict::<F>);
         }
@@ -340,7 +345,7 @@ fn empty_world(
     world.insert_resource(RunCounters::default());
     world.insert_resource(RefineRequests::default());
     world.insert_resource(NewRows::default());
-    world.insert_resource(FieldRegistry::default());
+    world.insert_resource(Stores::default());
     world.insert_resource(SkippedCorrections::default());
     world.insert_resource(Columns::default());
     world.insert_resource(RunFacts::default());

@@ -3,7 +3,7 @@
 use super::access::{Declaration, Declarations};
 use super::faults::no_fault;
 use super::{AlignedLevels, Error, Phase, StepSet};
-use crate::field::{FaultBox, Field, FieldOperations, FieldRegistry};
+use crate::field::{FaultBox, Field, StoreRef, Stores};
 use crate::mesh::{LevelClock, PATCH};
 use crate::ranks::{RanksError, exchange};
 use bevy_ecs::prelude::*;
@@ -57,7 +57,7 @@ impl<E: Into<Error> + 'static> Outcome for Result<(), E> {
 }
 
 /// A field that an exchange brings up to date; set when the order is known.
-type Fields = Arc<OnceLock<Vec<FieldOperations>>>;
+type Fields = Arc<OnceLock<Vec<StoreRef>>>;
 
 /// A system that was added.
 struct Added {
@@ -214,20 +214,20 @@ impl Schedules {
     /// The systems whose order is ambiguous or contradictory, or that work on what there is not, by name.
     pub fn build(&mut self, world: &mut World) -> Result<(), String> {
         if !std::mem::replace(&mut self.built, true) {
-            self.check(world.resource::<FieldRegistry>())?;
+            self.check(world.resource::<Stores>())?;
             self.insert_exchanges(world);
         }
         for phase in Phase::ALL {
             self.get(phase).initialize(world).map_err(|e| {
                 format!("the systems of the phase {phase:?} have no well-defined order: {e}")
             })?;
-            self.merge(world.resource::<FieldRegistry>(), phase);
+            self.merge(world.resource::<Stores>(), phase);
         }
         Ok(())
     }
 
     /// Refuses fields that nobody has registered, and more layers than copies have.
-    fn check(&self, registry: &FieldRegistry) -> Result<(), String> {
+    fn check(&self, registry: &Stores) -> Result<(), String> {
         for added in &self.added {
             let name = &added.name;
             for declaration in &added.declared {
@@ -255,7 +255,7 @@ impl Schedules {
     }
 
     fn insert_exchanges(&mut self, world: &mut World) {
-        let mut registry = world.resource_mut::<FieldRegistry>();
+        let mut registry = world.resource_mut::<Stores>();
         for declaration in self.added.iter().flat_map(|added| &added.declared) {
             registry.reads(declaration.field, declaration.depth.load(Relaxed));
         }
@@ -285,7 +285,7 @@ impl Schedules {
     }
 
     /// Lets each exchange of `phase` bring up to date what later ones would, unless the field changes in between.
-    fn merge(&self, registry: &FieldRegistry, phase: Phase) {
+    fn merge(&self, registry: &Stores, phase: Phase) {
         let mut left: Vec<&Added> = self.added.iter().collect();
         left.retain(|added| added.batch.phase == phase);
         let mut take = |name: &String| {
@@ -301,7 +301,7 @@ impl Schedules {
                 let writes = later.declared.iter().filter(|d| d.writes);
                 changed.extend(writes.map(|d| d.field));
             }
-            let mut fields = registry.operations();
+            let mut fields = registry.all();
             fields.retain(|field| wanted.contains(&field.name));
             added.fields.get_or_init(|| fields);
         }

@@ -3,7 +3,7 @@
 use super::memory::{self, MemoryGuard, Verdict};
 use super::{Error, Settings};
 use crate::field::patches::enter;
-use crate::field::{FaultBox, FieldRegistry, FieldSpec};
+use crate::field::{FaultBox, FieldSpec, Stores};
 use crate::mesh::carried::{CarriedComponents, CarriedValues};
 use crate::mesh::{Changes, LevelClock, Topology};
 use crate::ranks::{self, Ranks};
@@ -93,13 +93,13 @@ fn try_refine(world: &mut World, level: usize) -> Result<(), Error> {
     if world.resource::<FaultBox>().is_full() {
         return Ok(());
     }
-    let operations = world.resource::<FieldRegistry>().operations();
+    let operations = world.resource::<Stores>().all();
     // new patches are made from what surrounds their parents
-    let copied = FieldRegistry::of(world, FieldSpec::reads_surroundings);
+    let copied = Stores::of(world, FieldSpec::reads_surroundings);
     ranks::exchange::refresh(world, level, &copied)?;
     ranks::exchange::mark_new(world)?;
     for field in &operations {
-        (field.prolong)(world);
+        field.fill(world);
     }
     Ok(())
 }

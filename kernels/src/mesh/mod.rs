@@ -18,6 +18,7 @@ pub mod prolong;
 pub mod restrict;
 pub mod rows;
 pub mod shape;
+pub mod sharing;
 pub mod staggered;
 pub mod topology_parameters;
 
@@ -47,7 +48,7 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         attempt::FAILED::ITEM,
         attempt::UNFINISHED::ITEM,
         restrict::mean2::ITEM,
-        staggered::rank_of_sharer::ITEM,
+        sharing::rank_of_sharer::ITEM,
         fluxes::mean4::ITEM,
         fluxes::flux_mismatch::ITEM,
         fluxes::advanced::ITEM,

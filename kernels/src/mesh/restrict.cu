@@ -55,7 +55,7 @@ RS_FN int owner_at(const Share& p, int row, const int* sides, int* step) {
     const int to[3] = {sides[0] * (bits & 1), sides[1] * (bits >> 1 & 1), sides[2] * (bits >> 2)};
     const int d = SELF + to[0] + 3 * to[1] + 9 * to[2];
     if (around[d] < 0) continue;
-    const unsigned rank = ::nestar_kernels::mesh::staggered::rank_of_sharer((unsigned)d, p.first_child[around[d]] != LEAF);
+    const unsigned rank = ::nestar_kernels::mesh::sharing::rank_of_sharer((unsigned)d, p.first_child[around[d]] != LEAF);
     if (rank >= least) continue;
     least = rank;
     owner = around[d];
@@ -83,7 +83,7 @@ RS_FN void take_sides(REAL* own, const REAL* theirs, int c, const int* sides, co
 
 }  // namespace mesh
 
-// Sets the values that belong to a patch beside them to its values: the twin of share_sides in staggered.rs. One block a patch.
+// Sets the values that belong to a patch beside them to its values: the twin of share_sides in sharing.rs. One block a patch.
 KERNEL(mesh_share, mesh::Share) {
   using namespace mesh;
   const int row = p.rows[launch::block()];

@@ -4,7 +4,7 @@ use crate::{CELLS, PATCH};
 
 /// Where the values of a field lie. A row is `[component][k][j][i]` with `i` (x) fastest; the components of a staggered field
 /// are vectors of three, x y z, and the values on the sides of a patch stand in the rows of both patches that share them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Centring {
     /// In the cells: 8^3 values a component.
     #[default]

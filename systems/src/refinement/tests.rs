@@ -11,7 +11,7 @@ use crate::refinement::Refinement;
 use bevy_ecs::system::RunSystemOnce;
 use nestar_deck::Deck;
 use nestar_engine::Simulation;
-use nestar_engine::field::{FaultBox, FieldRegistry};
+use nestar_engine::field::{FaultBox, Stores};
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::ranks::exchange::refresh;
 use nestar_engine::step::check_faults;
@@ -127,7 +127,7 @@ fn sectors(sim: &mut Simulation, list: &str, level: usize) -> Vec<u32> {
         cell_width,
         ..LevelClock::default()
     });
-    let fields = sim.world.resource::<FieldRegistry>().operations();
+    let fields = sim.world.resource::<Stores>().all();
     refresh(&mut sim.world, level, &fields).unwrap();
     sim.world.run_system_once(flag).unwrap().unwrap();
     sim.world.resource_mut::<Criteria>().found(&rows)

@@ -5,7 +5,7 @@ use bevy_ecs::prelude::*;
 use nestar::Simulation;
 use nestar::engine::device::ComputeDevice;
 use nestar::engine::field::Pool;
-use nestar::engine::field::copies::Exchanged;
+use nestar::engine::field::store::Store;
 use nestar::engine::mesh::LevelClock;
 use nestar::engine::mesh::Topology;
 use nestar::engine::ranks::{Connection, Halos, Ranks};

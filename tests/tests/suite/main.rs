@@ -28,5 +28,6 @@ mod restart;
 mod rundir;
 mod schemes;
 mod shares;
+mod stores;
 mod symmetry;
 mod waves;

@@ -2,7 +2,7 @@
 
 use nestar::engine::Error;
 use nestar::engine::device::{Device, DeviceKind};
-use nestar::engine::field::FieldRegistry;
+use nestar::engine::field::Stores;
 use nestar::engine::mesh::Topology;
 use nestar::engine::step::memory::{Demand, MemoryGuard};
 use nestar_tests::decks::BLAST;
@@ -111,8 +111,8 @@ fn a_capped_run_stays_within_its_memory_and_conserves() {
         // the audit is on: whatever was left out, the hierarchy stays properly nested
         stepper.steps(1);
         let world = &stepper.0.engine().world;
-        let fields = world.resource::<FieldRegistry>().operations();
-        let bytes: usize = fields.iter().map(|field| (field.bytes)(world)).sum();
+        let fields = world.resource::<Stores>().all();
+        let bytes: usize = fields.iter().map(|field| field.of(world).bytes()).sum();
         assert!(bytes <= 13 << 20, "{bytes}");
         most = most.max(patches(&mut stepper));
     }

@@ -52,7 +52,7 @@ impl DevicePool {
     pub(in crate::field) fn pack_faces_on_device(
         &self,
         level: usize,
-        faces: &OnDevice,
+        faces: &OnDevice<Face>,
     ) -> Result<(), DeviceError> {
         self.start_listed(&self.kernels.pack_faces, level, faces)
     }
@@ -61,7 +61,7 @@ impl DevicePool {
     pub(in crate::field) fn unpack_faces_on_device(
         &mut self,
         level: usize,
-        faces: &OnDevice,
+        faces: &OnDevice<Face>,
     ) -> Result<(), DeviceError> {
         self.start_listed(&self.kernels.unpack_faces, level, faces)
     }
@@ -70,7 +70,7 @@ impl DevicePool {
         &self,
         kernel: &Kernel,
         level: usize,
-        faces: &OnDevice,
+        faces: &OnDevice<Face>,
     ) -> Result<(), DeviceError> {
         let Some(registers) = self.registers.as_ref().map(|r| r.faces(level)) else {
             return Ok(());
@@ -78,11 +78,11 @@ impl DevicePool {
         let parameters = Faces {
             faces: faces.list.into(),
             packed: faces.memory.into(),
-            count: faces.count as i32,
+            count: faces.entries.len() as i32,
             ..registers
         };
         self.device
-            .launch(kernel, shape(faces.count, 64), &parameters)
+            .launch(kernel, shape(faces.entries.len(), 64), &parameters)
     }
 
     /// Calls `work` with the staging memory, in which the list of faces stands, for as many faces at a time as it holds.

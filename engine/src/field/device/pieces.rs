@@ -2,7 +2,7 @@
 
 use super::{DevicePool, shape};
 use crate::device::{DeviceError, Kernel};
-use crate::field::pieces::OnDevice;
+use crate::field::pieces::{OnDevice, Piece};
 use nestar_device::Number;
 use nestar_kernels::mesh::parameters::Pieces;
 
@@ -14,7 +14,7 @@ impl DevicePool {
     pub(in crate::field) fn pack_pieces(
         &self,
         bank: usize,
-        pieces: &OnDevice,
+        pieces: &OnDevice<Piece>,
     ) -> Result<(), DeviceError> {
         self.move_pieces(&self.kernels.pack_pieces, bank, pieces)
     }
@@ -23,7 +23,7 @@ impl DevicePool {
     pub(in crate::field) fn unpack_pieces(
         &mut self,
         bank: usize,
-        pieces: &OnDevice,
+        pieces: &OnDevice<Piece>,
     ) -> Result<(), DeviceError> {
         self.move_pieces(&self.kernels.unpack_pieces, bank, pieces)
     }
@@ -32,7 +32,7 @@ impl DevicePool {
         &self,
         kernel: &Kernel,
         bank: usize,
-        pieces: &OnDevice,
+        pieces: &OnDevice<Piece>,
     ) -> Result<(), DeviceError> {
         let parameters = Pieces::<Number> {
             level: self.bank(bank).into(),
@@ -41,6 +41,6 @@ impl DevicePool {
             stale: self.stale().into(),
         };
         self.device
-            .launch(kernel, shape(pieces.count, THREADS), &parameters)
+            .launch(kernel, shape(pieces.entries.len(), THREADS), &parameters)
     }
 }

@@ -28,14 +28,16 @@ impl Staging {
 }
 
 /// Rows of a level on their way into contiguous memory of the device, `[group][component][row][8][8][8]`.
-#[derive(Clone, Debug)]
-pub struct Packing {
+#[derive(Clone)]
+pub struct Packing<'a> {
     /// The components.
     pub components: Range<usize>,
-    /// Address of the rows' numbers on the device, 32 bits each; all of them exist.
+    /// The device.
+    pub device: &'a Device,
+    /// The rows; all of them exist.
+    pub rows_here: &'a [u32],
+    /// Address of their numbers on the device, 32 bits each.
     pub rows: u64,
-    /// How many rows.
-    pub count: usize,
     /// Rows of a group, at least 1; the last group may have fewer.
     pub group: usize,
     /// Address of the memory.
@@ -93,9 +95,9 @@ impl DevicePool {
             first: components.start as i32,
             count: components.len() as i32,
             group: packing.group as i32,
-            total: packing.count as i32,
+            total: packing.rows_here.len() as i32,
         };
-        let shape = shape(packing.count, 256);
+        let shape = shape(packing.rows_here.len(), 256);
         self.device.launch(&self.kernels.pack, shape, &parameters)
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Flow, Forecast, Traffic};
 use crate::field::pieces::REGISTER;
-use crate::field::{FieldOperations, FieldRegistry};
+use crate::field::{StoreRef, Stores};
 use bevy_ecs::prelude::*;
 use serde::Serialize;
 
@@ -66,19 +66,19 @@ impl Sizes {
     /// Those of the fields of `world`; also the most layers of copies that are read.
     #[must_use]
     pub fn of(world: &World) -> (Self, usize) {
-        let registry = world.resource::<FieldRegistry>();
+        let registry = world.resource::<Stores>();
         // the values on the sides of a patch count with its cells
-        let bytes = |field: &FieldOperations| {
-            let row = (field.exchanged)(world).row_bytes() as u64;
+        let bytes = |field: &StoreRef| {
+            let row = field.of(world).row_bytes() as u64;
             row.div_ceil(CELLS)
         };
-        let cell: u64 = registry.operations().iter().map(bytes).sum();
+        let cell: u64 = registry.all().iter().map(bytes).sum();
         let sizes = Self {
             cell,
             face: REGISTER as u64 * cell,
         };
         let layers = registry.layers(world);
-        (sizes, layers.last().map_or(0, |most| most.depth))
+        (sizes, layers.last().map_or(0, |most| most.cells()))
     }
 }
 

@@ -2,12 +2,11 @@
 
 use super::list::{CopyList, Entry, Route};
 use super::{Halos, Transport, add_segments};
-use crate::device::{DeviceError, DeviceLink, LinkCounters};
-use crate::field::Layers;
-use crate::field::copies::{BankOf, Exchanged};
+use crate::device::{Device, DeviceError, DeviceLink, LinkCounters};
 use crate::field::pieces::Piece;
+use crate::field::store::{BankOf, Store};
+use crate::field::{Layers, RowShape};
 use crate::ranks::{Communicator, Message, Messages, PendingMessages, RanksError};
-use nestar_kernels::mesh::Centring;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -36,7 +35,7 @@ pub(in crate::ranks) struct Request {
 #[derive(Clone, Copy)]
 struct Part {
     request: Request,
-    centring: Centring,
+    shape: RowShape,
     /// Bytes of a value.
     width: usize,
     sent_before: usize,
@@ -71,14 +70,14 @@ pub(super) struct InFlight {
 
 /// Does the same for a list of pieces and for one of faces: binds `$route` to what goes out and comes in of `$level`.
 macro_rules! with_route {
-    ($halos:expr, $level:expr, $centring:expr, $what:expr, $route:ident => $body:expr) => {
+    ($halos:expr, $level:expr, $shape:expr, $what:expr, $route:ident => $body:expr) => {
         match $what {
             What::Faces => {
                 let $route = &$halos.levels[$level].faces;
                 $body
             }
             rows => {
-                let $route = $halos.rows($level, $centring, rows);
+                let $route = $halos.rows($level, $shape, rows);
                 $body
             }
         }
@@ -91,55 +90,57 @@ impl Halos {
         &mut self,
         transport: &Transport,
         requests: &[Request],
-        fields: &[&dyn Exchanged],
+        fields: &[&dyn Store],
     ) -> Result<(), DeviceError> {
         self.in_flight.parts.clear();
         let (mut sent, mut received) = (0, 0);
         for &request in requests {
             let field = fields[request.field];
-            let (centring, width) = (field.centring(), field.value_bytes());
+            let (shape, width) = (field.shape(), field.value_bytes());
             self.in_flight.parts.push(Part {
                 request,
-                centring,
+                shape,
                 width,
                 sent_before: sent,
                 received_before: received,
             });
-            let [out, into] = self.values(request.at.level, centring, request.what);
+            let [out, into] = self.values(request.at.level, shape, request.what);
             sent += out * width;
             received += into * width;
         }
-        if self.device.is_some() {
+        if let Some(device) = self.device.clone() {
+            let device = &device;
             self.make_room([sent, received])?;
-            self.begin_linked(transport, fields)
+            self.begin_linked(device, transport, fields)
         } else {
             self.begin_messages(transport, fields)
         }
     }
 
     /// What goes out and comes in of rows of a level: whole ones, or as many layers as the list that has at least so many.
-    fn rows(&self, level: usize, centring: Centring, what: What) -> &Route<Piece> {
+    fn rows(&self, level: usize, shape: RowShape, what: What) -> &Route<Piece> {
         let halo = &self.levels[level];
         if let What::Layers(depth) = what {
             let mut listed = self.listed.iter();
-            let fits = |layers: &Layers| layers.centring == centring && layers.depth >= depth;
+            let fits = |layers: &Layers| layers.shape == shape && layers.depth >= depth;
             return &halo.layers[listed.position(fits).expect("depths are declared")];
         }
-        let mut centrings = self.centrings.iter();
-        &halo.averages[centrings.position(|c| *c == centring).expect("a field's")]
+        let mut shapes = self.shapes.iter();
+        &halo.averages[shapes.position(|s| *s == shape).expect("a field's")]
     }
 
     /// Values that travel out and in, as pieces count them.
-    pub(super) fn values(&self, level: usize, centring: Centring, what: What) -> [usize; 2] {
-        with_route!(self, level, centring, what, route => {
+    pub(super) fn values(&self, level: usize, shape: RowShape, what: What) -> [usize; 2] {
+        with_route!(self, level, shape, what, route => {
             [route.sends.values(), route.receives.values()]
         })
     }
 
     fn begin_linked(
         &mut self,
+        device: &Device,
         transport: &Transport,
-        fields: &[&dyn Exchanged],
+        fields: &[&dyn Store],
     ) -> Result<(), DeviceError> {
         let [mut sends, mut receives] = std::mem::take(&mut self.segments);
         sends.clear();
@@ -148,8 +149,9 @@ impl Halos {
         for part in &self.in_flight.parts {
             let Request { field, at, what } = part.request;
             let [outgoing, incoming] = part.memory(addresses);
-            with_route!(self, at.level, part.centring, what, route => {
-                pack_there(&route.sends, fields[field], at, outgoing)?;
+            with_route!(self, at.level, part.shape, what, route => {
+                let list = route.sends.on_device(device, outgoing);
+                Entry::pack_there(fields[field], at, &list)?;
                 add_segments(&route.sends, outgoing, part.width, &mut sends);
                 add_segments(&route.receives, incoming, part.width, &mut receives);
             });
@@ -165,14 +167,14 @@ impl Halos {
     fn begin_messages(
         &mut self,
         transport: &Transport,
-        fields: &[&dyn Exchanged],
+        fields: &[&dyn Store],
     ) -> Result<(), DeviceError> {
         let mut spare = std::mem::take(&mut self.in_flight.spare);
         let mut sends: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
         let mut receives: BTreeMap<usize, usize> = BTreeMap::new();
         for part in &self.in_flight.parts {
             let Request { field, at, what } = part.request;
-            with_route!(self, at.level, part.centring, what, route => {
+            with_route!(self, at.level, part.shape, what, route => {
                 for segment in &route.sends.segments {
                     let empty = || sized(spare.pop(), 0);
                     let message = sends.entry(segment.peer).or_insert_with(empty);
@@ -218,7 +220,7 @@ impl Halos {
         for part in &self.in_flight.parts {
             let Request { field, at, what } = part.request;
             let owned = what == What::Averages;
-            with_route!(self, at.level, part.centring, what, route => {
+            with_route!(self, at.level, part.shape, what, route => {
                 let list = &route.receives;
                 if let State::OnHost(messages) = &state {
                     with(field, &mut |field| {
@@ -228,7 +230,11 @@ impl Halos {
                     })?;
                 } else {
                     let [_, incoming] = part.memory(addresses);
-                    with(field, &mut |field| unpack_there(list, field, at, incoming, owned))?;
+                    let Some(device) = &self.device else {
+                        continue;
+                    };
+                    let list = list.on_device(device, incoming);
+                    with(field, &mut |field| Entry::unpack_there(field, at, &list, owned))?;
                 }
             });
         }
@@ -240,26 +246,7 @@ impl Halos {
 }
 
 /// Work on a field that takes part in an exchange.
-pub(in crate::ranks) type Set<'a> = dyn FnMut(&mut dyn Exchanged) -> Result<(), DeviceError> + 'a;
-
-fn pack_there<T: Entry>(
-    list: &CopyList<T>,
-    field: &dyn Exchanged,
-    at: BankOf,
-    memory: u64,
-) -> Result<(), DeviceError> {
-    T::pack_there(field, at, &list.on_device(memory))
-}
-
-fn unpack_there<T: Entry>(
-    list: &CopyList<T>,
-    field: &mut dyn Exchanged,
-    at: BankOf,
-    memory: u64,
-    owned: bool,
-) -> Result<(), DeviceError> {
-    T::unpack_there(field, at, &list.on_device(memory), owned)
-}
+pub(in crate::ranks) type Set<'a> = dyn FnMut(&mut dyn Store) -> Result<(), DeviceError> + 'a;
 
 /// Gives the entries of each peer's segment with their bytes to `set`; `read` holds how far each message has been read.
 fn set_from<T: Entry>(

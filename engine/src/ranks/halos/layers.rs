@@ -6,14 +6,13 @@
 
 use super::list::{CopyList, Route};
 use crate::device::{Device, DeviceError};
-use crate::field::pieces::Piece;
+use crate::field::pieces::{Piece, RowShape};
 use crate::mesh::Topology;
 use crate::mesh::topology::octet::Near;
 use crate::mesh::topology::offset;
 use crate::ranks::plan::{PeerRows, Plan};
 use crate::ranks::{Message, Ranks, RanksError};
 use nestar_kernels::PATCH;
-use nestar_kernels::mesh::Centring;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -171,23 +170,23 @@ fn taken(message: Option<&mut &[u8]>, to: &PeerRows) -> Result<Vec<Bounds>, Rank
     Ok(bytes.as_chunks().0.iter().map(ends).collect())
 }
 
-/// Lists what is read of the copies of `plan` in fields of `centring`.
+/// Lists what is read of the copies of `plan` in stores of `shape`.
 pub(super) fn list(
     route: &mut Route<Piece>,
-    centring: Centring,
+    shape: RowShape,
     plan: &Plan,
     asked: &Asked,
     device: Option<&Device>,
 ) -> Result<(), DeviceError> {
     let Route { sends, receives } = route;
-    set(receives, centring, &plan.receives, &asked.receives, device)?;
-    set(sends, centring, &plan.sends, &asked.sends, device)
+    set(receives, shape, &plan.receives, &asked.receives, device)?;
+    set(sends, shape, &plan.sends, &asked.sends, device)
 }
 
 /// Makes the pieces of a list from the rows of a plan and what is wanted of them.
 fn set(
     list: &mut CopyList<Piece>,
-    centring: Centring,
+    shape: RowShape,
     plan: &[PeerRows],
     wanted: &PeerBoxes,
     device: Option<&Device>,
@@ -199,8 +198,9 @@ fn set(
     let lists: Vec<(usize, Vec<(u32, Bounds)>)> = plan.iter().zip(wanted).map(pieces).collect();
     let lists = lists.iter().map(|(peer, pieces)| (*peer, &pieces[..]));
     let piece = |(row, bounds): &(u32, Bounds), before| {
+        let bounds = bounds.map(|ends| shape.holding(ends));
         let length = bounds.map(|[first, end]| end - first);
         Piece::part(*row, before, bounds.map(|[first, _]| first), length)
     };
-    list.set(device, centring, lists, piece)
+    list.set(device, shape, lists, piece)
 }

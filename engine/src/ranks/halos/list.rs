@@ -1,12 +1,11 @@
 //! What goes one way between ranks: a list, rank by rank, made when the hierarchy changes and used until it changes again.
 
 use crate::device::{Buffer, Device, DeviceError};
-use crate::field::copies::{BankOf, Exchanged};
 use crate::field::device::face_number;
-use crate::field::pieces::{OnDevice, Piece, REGISTER};
+use crate::field::pieces::{OnDevice, Piece, REGISTER, RowShape};
+use crate::field::store::{BankOf, Store};
 use crate::mesh::faces::Face;
 use bytemuck::Pod;
-use nestar_kernels::mesh::Centring;
 use std::ops::Range;
 
 /// What a list names: values of one field, on the host or on a device.
@@ -16,29 +15,29 @@ pub(in crate::ranks) trait Entry: Copy {
     /// As such.
     fn on_device(&self) -> Self::OnDevice;
     /// Values of a component in each group of components.
-    fn values(&self, centring: Centring) -> usize;
+    fn values(&self, shape: RowShape) -> usize;
     /// Packs `entries` of `field`.
     fn pack(
-        field: &dyn Exchanged,
+        field: &dyn Store,
         at: BankOf,
         entries: &[Self],
         out: &mut [u8],
     ) -> Result<(), DeviceError>;
     /// Sets `entries` of `field`; `owned` ones change the level.
     fn unpack(
-        field: &mut dyn Exchanged,
+        field: &mut dyn Store,
         at: BankOf,
         entries: &[Self],
         bytes: &[u8],
         owned: bool,
     ) -> Result<(), DeviceError>;
     /// Starts to pack the entries of a list on the device.
-    fn pack_there(field: &dyn Exchanged, at: BankOf, list: &OnDevice) -> Result<(), DeviceError>;
+    fn pack_there(field: &dyn Store, at: BankOf, list: &OnDevice<Self>) -> Result<(), DeviceError>;
     /// Starts to set the entries of a list on the device.
     fn unpack_there(
-        field: &mut dyn Exchanged,
+        field: &mut dyn Store,
         at: BankOf,
-        list: &OnDevice,
+        list: &OnDevice<Self>,
         owned: bool,
     ) -> Result<(), DeviceError>;
 }
@@ -48,11 +47,11 @@ impl Entry for Piece {
     fn on_device(&self) -> Self {
         *self
     }
-    fn values(&self, centring: Centring) -> usize {
-        Piece::values(self, centring)
+    fn values(&self, shape: RowShape) -> usize {
+        Piece::values(self, shape)
     }
     fn pack(
-        field: &dyn Exchanged,
+        field: &dyn Store,
         at: BankOf,
         entries: &[Self],
         out: &mut [u8],
@@ -60,7 +59,7 @@ impl Entry for Piece {
         field.pack(at, entries, out)
     }
     fn unpack(
-        field: &mut dyn Exchanged,
+        field: &mut dyn Store,
         at: BankOf,
         entries: &[Self],
         bytes: &[u8],
@@ -68,13 +67,13 @@ impl Entry for Piece {
     ) -> Result<(), DeviceError> {
         field.unpack(at, entries, bytes, owned)
     }
-    fn pack_there(field: &dyn Exchanged, at: BankOf, list: &OnDevice) -> Result<(), DeviceError> {
+    fn pack_there(field: &dyn Store, at: BankOf, list: &OnDevice<Self>) -> Result<(), DeviceError> {
         field.pack_on_device(at, list)
     }
     fn unpack_there(
-        field: &mut dyn Exchanged,
+        field: &mut dyn Store,
         at: BankOf,
-        list: &OnDevice,
+        list: &OnDevice<Self>,
         owned: bool,
     ) -> Result<(), DeviceError> {
         field.unpack_on_device(at, list, owned)
@@ -86,11 +85,11 @@ impl Entry for Face {
     fn on_device(&self) -> u32 {
         face_number(self)
     }
-    fn values(&self, _: Centring) -> usize {
+    fn values(&self, _: RowShape) -> usize {
         REGISTER
     }
     fn pack(
-        field: &dyn Exchanged,
+        field: &dyn Store,
         at: BankOf,
         entries: &[Self],
         out: &mut [u8],
@@ -98,7 +97,7 @@ impl Entry for Face {
         field.pack_faces(at.level, entries, out)
     }
     fn unpack(
-        field: &mut dyn Exchanged,
+        field: &mut dyn Store,
         at: BankOf,
         entries: &[Self],
         bytes: &[u8],
@@ -106,13 +105,13 @@ impl Entry for Face {
     ) -> Result<(), DeviceError> {
         field.unpack_faces(at.level, entries, bytes)
     }
-    fn pack_there(field: &dyn Exchanged, at: BankOf, list: &OnDevice) -> Result<(), DeviceError> {
+    fn pack_there(field: &dyn Store, at: BankOf, list: &OnDevice<Self>) -> Result<(), DeviceError> {
         field.pack_faces_on_device(at.level, list)
     }
     fn unpack_there(
-        field: &mut dyn Exchanged,
+        field: &mut dyn Store,
         at: BankOf,
-        list: &OnDevice,
+        list: &OnDevice<Self>,
         _: bool,
     ) -> Result<(), DeviceError> {
         field.unpack_faces_on_device(at.level, list)
@@ -179,11 +178,11 @@ impl<T: Entry> Default for CopyList<T> {
 
 impl<T: Entry> CopyList<T> {
     /// Replaces the content by what goes to or comes from each peer, ascending by peer: `entry` makes an entry of what is
-    /// listed and the number of values before it, in fields of `centring`.
+    /// listed and the number of values before it, in stores of `shape`.
     pub fn set<'a, S: 'a>(
         &mut self,
         device: Option<&Device>,
-        centring: Centring,
+        shape: RowShape,
         lists: impl Iterator<Item = (usize, &'a [S])>,
         entry: impl Fn(&S, u64) -> T,
     ) -> Result<(), DeviceError> {
@@ -194,7 +193,7 @@ impl<T: Entry> CopyList<T> {
             let (first, start) = (self.entries.len(), values);
             for one in list {
                 let made = entry(one, values as u64);
-                values += made.values(centring);
+                values += made.values(shape);
                 self.entries.push(made);
             }
             self.segments.push(Segment {
@@ -216,10 +215,11 @@ impl<T: Entry> CopyList<T> {
     }
 
     /// The list on the device, for values packed in `memory` there.
-    pub fn on_device(&self, memory: u64) -> OnDevice {
+    pub fn on_device<'a>(&'a self, device: &'a Device, memory: u64) -> OnDevice<'a, T> {
         OnDevice {
+            entries: &self.entries,
+            device,
             list: self.there.address(),
-            count: self.entries.len(),
             memory,
         }
     }

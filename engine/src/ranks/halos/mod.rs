@@ -21,7 +21,7 @@ use crate::device::{
     Buffer, ComputeDevice, Device, DeviceError, DeviceLink, LinkCounters, Segment,
 };
 use crate::field::pieces::Piece;
-use crate::field::{FieldRegistry, Layers};
+use crate::field::{Layers, RowShape, Stores};
 use crate::mesh::Topology;
 use crate::mesh::faces::Face;
 use crate::ranks::RanksError;
@@ -30,17 +30,24 @@ use in_flight::InFlight;
 pub(super) use in_flight::{Request, What};
 use list::{CopyList, Entry, Route};
 pub(super) use moving::Arrived;
+use nestar_kernels::PATCH;
 use nestar_kernels::mesh::Centring;
 use split::Splitting;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+
+/// Flux registers have faces of patches of 8^3 cells.
+const FACES: RowShape = RowShape {
+    side: PATCH,
+    centring: Centring::Cell,
+};
 
 /// What travels between this rank and the others for one level.
 #[derive(Default)]
 struct LevelHalo {
     /// Copies, as many layers as [`Halos::listed`] names.
     layers: Vec<Route<Piece>>,
-    /// Whole rows, by [`Halos::centrings`].
+    /// Whole rows, by [`Halos::shapes`].
     averages: Vec<Route<Piece>>,
     faces: Route<Face>,
     splitting: Splitting,
@@ -59,8 +66,8 @@ pub struct Halos {
     levels: Vec<LevelHalo>,
     /// Layers for which there are lists, ascending.
     listed: Vec<Layers>,
-    /// The centrings among them.
-    centrings: Vec<Centring>,
+    /// The shapes among them.
+    shapes: Vec<RowShape>,
     /// This rank's, if it has one.
     own_device: Option<Device>,
     /// The same, where all ranks have one.
@@ -96,18 +103,15 @@ pub(super) fn prepare(world: &mut World, levels: usize) -> Result<(), RanksError
     let own_device = own_device.and_then(|device| device.device.clone());
     let device = connect(world, own_device.clone())?;
     let levels = (0..levels).map(|_| LevelHalo::default()).collect();
-    let registry = world.resource::<FieldRegistry>();
+    let registry = world.resource::<Stores>();
     let listed = registry.layers(world);
-    let mut centrings: Vec<Centring> = Vec::new();
-    for layers in &listed {
-        if !centrings.contains(&layers.centring) {
-            centrings.push(layers.centring);
-        }
-    }
+    let mut shapes: Vec<RowShape> = listed.iter().map(|layers| layers.shape).collect();
+    shapes.sort_unstable();
+    shapes.dedup();
     world.insert_resource(Halos {
         levels,
         listed,
-        centrings,
+        shapes,
         own_device,
         device,
         ..Halos::default()
@@ -159,15 +163,14 @@ impl Halos {
         let (topology, shares) = (world.resource::<Topology>(), world.resource::<Shares>());
         let device = self.device.as_ref();
         let levels = *levels.start()..self.levels.len().min(levels.end() + 1);
-        let mut depths: Vec<usize> = self.listed.iter().map(|layers| layers.depth).collect();
+        let mut depths: Vec<usize> = self.listed.iter().map(|layers| layers.cells()).collect();
         depths.dedup();
         let mut reads = Vec::with_capacity(levels.len());
         for level in levels.clone() {
             let halo = &mut self.levels[level];
-            halo.averages
-                .resize_with(self.centrings.len(), Route::default);
-            for (averages, centring) in halo.averages.iter_mut().zip(&self.centrings) {
-                list_rows(averages, *centring, &shares.averages[level], device)?;
+            halo.averages.resize_with(self.shapes.len(), Route::default);
+            for (averages, shape) in halo.averages.iter_mut().zip(&self.shapes) {
+                list_rows(averages, *shape, &shares.averages[level], device)?;
             }
             let (plan, faces) = (&shares.faces[level], &mut halo.faces);
             for (list, faces) in [
@@ -175,7 +178,7 @@ impl Halos {
                 (&mut faces.receives, &plan.receives),
             ] {
                 let faces = faces.iter().map(|(peer, faces)| (*peer, &faces[..]));
-                list.set(device, Centring::Cell, faces, |face: &Face, _| *face)?;
+                list.set(device, FACES, faces, |face: &Face, _| *face)?;
             }
             halo.splitting
                 .follow(topology, level, self.own_device.as_ref())?;
@@ -186,8 +189,8 @@ impl Halos {
         for ((halo, plan), asked) in self.levels[levels].iter_mut().zip(plans).zip(asked) {
             halo.layers.resize_with(self.listed.len(), Route::default);
             for (route, layers) in halo.layers.iter_mut().zip(&self.listed) {
-                let n = depths.partition_point(|&depth| depth < layers.depth);
-                layers::list(route, layers.centring, plan, &asked[n], device)?;
+                let n = depths.partition_point(|&depth| depth < layers.cells());
+                layers::list(route, layers.shape, plan, &asked[n], device)?;
             }
         }
         Ok(())
@@ -196,16 +199,16 @@ impl Halos {
     /// Makes room for the usual exchanges of all fields on any level: layers of a level and of the one below, or averages and
     /// fluxes.
     fn make_room_for_levels(&mut self, world: &World) -> Result<(), DeviceError> {
-        let fields = world.resource::<FieldRegistry>().operations();
+        let fields = world.resource::<Stores>().all();
         let bytes = |level, what| {
             let mut sum = [0; 2];
             for operations in &fields {
-                let field = (operations.exchanged)(world);
+                let field = operations.of(world);
                 let what = match what {
                     What::Layers(_) => What::Layers(operations.depth),
                     other => other,
                 };
-                let values = self.values(level, field.centring(), what);
+                let values = self.values(level, field.shape(), what);
                 for (sum, values) in sum.iter_mut().zip(values) {
                     *sum += values * field.value_bytes();
                 }
@@ -250,7 +253,7 @@ impl Buffers {
 
 fn list_rows(
     route: &mut Route<Piece>,
-    centring: Centring,
+    shape: RowShape,
     plan: &Plan,
     device: Option<&Device>,
 ) -> Result<(), DeviceError> {
@@ -261,8 +264,8 @@ fn list_rows(
         let lists = peers
             .iter()
             .map(|PeerRows { peer, rows }| (*peer, &rows[..]));
-        list.set(device, centring, lists, |row: &u32, before| {
-            Piece::whole(*row, before)
+        list.set(device, shape, lists, |row: &u32, before| {
+            Piece::whole(*row, before, shape)
         })?;
     }
     Ok(())

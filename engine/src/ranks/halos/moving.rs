@@ -3,12 +3,11 @@
 use super::list::DeviceList;
 use super::{CopyList, Halos, Segment, Transport};
 use crate::device::Device;
-use crate::field::FieldOperations;
-use crate::field::copies::Exchanged;
 use crate::field::pieces::{OnDevice, Piece};
+use crate::field::store::Store;
+use crate::field::{RowShape, StoreRef};
 use crate::ranks::{Message, Ranks, RanksError};
 use bevy_ecs::prelude::*;
-use nestar_kernels::mesh::Centring;
 
 /// Rows that have come: field by field, within a field one after the other, rank by rank.
 pub(in crate::ranks) enum Arrived {
@@ -27,13 +26,13 @@ impl Halos {
         level: usize,
         sends: &[(usize, Vec<u32>)],
         receives: &[(usize, usize)],
-        fields: &[FieldOperations],
+        fields: &[StoreRef],
     ) -> Result<Arrived, RanksError> {
-        let fields: Vec<&dyn Exchanged> = fields.iter().map(|f| (f.exchanged)(world)).collect();
-        if self.device.is_none() {
+        let fields: Vec<&dyn Store> = fields.iter().map(|f| f.of(world)).collect();
+        let Some(device) = self.device.clone() else {
             return messages(world, level, sends, &fields);
-        }
-        self.carry_linked(world, level, sends, receives, &fields)?;
+        };
+        self.carry_linked(world, (&device, level), sends, receives, &fields)?;
         Ok(Arrived::OnDevice(
             receives.iter().map(|(_, rows)| rows).sum(),
         ))
@@ -43,10 +42,10 @@ impl Halos {
     fn carry_linked(
         &mut self,
         world: &World,
-        level: usize,
+        (device, level): (&Device, usize),
         sends: &[(usize, Vec<u32>)],
         receives: &[(usize, usize)],
-        fields: &[&dyn Exchanged],
+        fields: &[&dyn Store],
     ) -> Result<(), RanksError> {
         let width: usize = fields.iter().map(|field| field.row_bytes()).sum();
         let rows = |all: usize, rows: usize| all + rows * width;
@@ -60,8 +59,9 @@ impl Halos {
         // who drops a list waits for the device
         let mut lists = Vec::new();
         for field in fields {
-            let list = whole_rows(sends, field.centring(), self.device.as_ref())?;
-            field.pack_on_device(field.present_bank(level), &list.on_device(outgoing))?;
+            let list = whole_rows(sends, field.shape(), Some(device))?;
+            let there = list.on_device(device, outgoing);
+            field.pack_on_device(field.present_bank(level), &there)?;
             for (peer, rows) in sends {
                 let bytes = rows.len() * field.row_bytes();
                 add(sending, *peer, &mut outgoing, bytes);
@@ -86,16 +86,17 @@ impl Halos {
         level: usize,
         rows: &[(u32, usize)],
         arrived: &Arrived,
-        fields: &[FieldOperations],
+        fields: &[StoreRef],
     ) -> Result<(), RanksError> {
         let Some(&(_, first)) = rows.first() else {
             return Ok(());
         };
         let [_, mut memory] = self.buffers.addresses();
         for (n, field) in fields.iter().enumerate() {
-            let field = (field.exchanged_mut)(world);
-            let (at, values) = (field.present_bank(level), field.row_values());
-            let piece = |&(row, place): &(u32, usize)| Piece::whole(row, (values * place) as u64);
+            let field = field.of_mut(world);
+            let (at, shape) = (field.present_bank(level), field.shape());
+            let before = |place| (shape.row() * place) as u64;
+            let piece = |&(row, place): &(u32, usize)| Piece::whole(row, before(place), shape);
             let pieces: Vec<Piece> = rows.iter().map(piece).collect();
             match arrived {
                 Arrived::OnHost(bytes) => {
@@ -103,17 +104,18 @@ impl Halos {
                     field.unpack(at, &pieces, bytes, true)?;
                 }
                 Arrived::OnDevice(came) => {
+                    let Some(device) = &self.device else {
+                        continue;
+                    };
                     let mut there = DeviceList::default();
-                    if let Some(device) = &self.device {
-                        there.set(device, &pieces)?;
-                    }
-                    let (list, count) = (there.address(), pieces.len());
-                    let pieces = OnDevice {
-                        list,
-                        count,
+                    there.set(device, &pieces)?;
+                    let list = OnDevice {
+                        entries: &pieces,
+                        device,
+                        list: there.address(),
                         memory,
                     };
-                    field.unpack_on_device(at, &pieces, true)?;
+                    field.unpack_on_device(at, &list, true)?;
                     memory += (came * field.row_bytes()) as u64;
                 }
             }
@@ -122,16 +124,16 @@ impl Halos {
     }
 }
 
-/// Whole rows of fields of `centring`, by peer.
+/// Whole rows of stores of `shape`, by peer.
 fn whole_rows(
     rows: &[(usize, Vec<u32>)],
-    centring: Centring,
+    shape: RowShape,
     device: Option<&Device>,
 ) -> Result<CopyList<Piece>, RanksError> {
     let mut list = CopyList::default();
     let lists = rows.iter().map(|(peer, rows)| (*peer, &rows[..]));
-    let whole = |row: &u32, before| Piece::whole(*row, before);
-    list.set(device, centring, lists, whole)?;
+    let whole = |row: &u32, before| Piece::whole(*row, before, shape);
+    list.set(device, shape, lists, whole)?;
     Ok(list)
 }
 
@@ -151,7 +153,7 @@ fn messages(
     world: &World,
     level: usize,
     sends: &[(usize, Vec<u32>)],
-    fields: &[&dyn Exchanged],
+    fields: &[&dyn Store],
 ) -> Result<Arrived, RanksError> {
     let width: usize = fields.iter().map(|field| field.row_bytes()).sum();
     let mut messages = Vec::new();
@@ -159,7 +161,7 @@ fn messages(
         let mut bytes = vec![0; rows.len() * width];
         let mut own = &mut bytes[..];
         for field in fields {
-            let list = whole_rows(&[(*peer, rows.clone())], field.centring(), None)?;
+            let list = whole_rows(&[(*peer, rows.clone())], field.shape(), None)?;
             let (part, rest) = own.split_at_mut(rows.len() * field.row_bytes());
             field.pack(field.present_bank(level), &list.entries, part)?;
             own = rest;

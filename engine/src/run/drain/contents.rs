@@ -1,7 +1,7 @@
 //! What a snapshot takes from a device, and in which order.
 
 use super::Sink;
-use crate::field::{FieldOperations, Precision};
+use crate::field::{Precision, StoreRef};
 use crate::mesh::Topology;
 use crate::run::layout::Part;
 use crate::run::shares::structure;
@@ -57,15 +57,14 @@ pub(super) struct Piece {
 
 impl Contents {
     /// The present state of all levels.
-    pub fn of(sim: &Simulation, fields: &[FieldOperations], sink: &impl Sink) -> Self {
+    pub fn of(sim: &Simulation, fields: &[StoreRef], sink: &impl Sink) -> Self {
         let topology = sim.world.resource::<Topology>();
-        let names = |field: &FieldOperations| {
-            let components = (field.spec)(&sim.world).components.iter();
+        let names = |field: &StoreRef| {
+            let components = field.of(&sim.world).spec().components.iter();
             components.map(|component| component.name.clone()).collect()
         };
         let value = sim.precision().bytes();
-        let patch_bytes =
-            |field: &FieldOperations| (field.spec)(&sim.world).centring.values() * value;
+        let patch_bytes = |field: &StoreRef| field.of(&sim.world).spec().shape().values() * value;
         let mut contents = Self {
             rows: Vec::with_capacity(topology.patches()),
             blocks: Vec::new(),

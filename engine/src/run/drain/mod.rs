@@ -11,7 +11,7 @@ pub(super) use pipeline::held;
 
 use super::layout::Part;
 use crate::device::{Buffer, Device, DeviceError};
-use crate::field::FieldOperations;
+use crate::field::StoreRef;
 use crate::field::device::Packing;
 use crate::step::{Error, Simulation, memory};
 use contents::Contents;
@@ -56,7 +56,7 @@ pub(super) enum Departure<S: Sink> {
 pub(super) fn depart<S: Sink>(
     sim: &Simulation,
     device: &Device,
-    fields: &[FieldOperations],
+    fields: &[StoreRef],
     mut sink: S,
 ) -> Result<Departure<S>, Error> {
     let mut contents = Contents::of(sim, fields, &sink);
@@ -76,7 +76,7 @@ pub(super) fn depart<S: Sink>(
 fn copy(
     sim: &Simulation,
     device: &Device,
-    fields: &[FieldOperations],
+    fields: &[StoreRef],
     contents: &Contents,
 ) -> Result<Option<Buffer<u8>>, Error> {
     let rows = bytemuck::cast_slice::<u32, u8>(&contents.rows);
@@ -93,12 +93,14 @@ fn copy(
     for block in &contents.blocks {
         let packing = Packing {
             components: 0..contents.names[block.field].len(),
+            device,
+            rows_here: &contents.rows[block.row..][..block.patches],
             rows: copy.address() + (contents.bytes + 4 * block.row) as u64,
-            count: block.patches,
             group: block.shard,
             to: copy.address() + block.offset as u64,
         };
-        (fields[block.field].pack)(&sim.world, block.level, &packing)?;
+        let store = fields[block.field].of(&sim.world);
+        store.save_on_device(block.level, &packing)?;
     }
     // so the copy's time counts as the snapshot's, and transfers need not wait for it
     device.synchronise()?;
@@ -109,7 +111,7 @@ fn copy(
 fn pass<S: Sink>(
     sim: &Simulation,
     device: &Device,
-    fields: &[FieldOperations],
+    fields: &[StoreRef],
     contents: &mut Contents,
     sink: &mut S,
     pipeline: Pipeline,
@@ -127,12 +129,14 @@ fn pass<S: Sink>(
         let slot = &slots[n % slots.len()];
         let packing = Packing {
             components: piece.component..piece.component + 1,
+            device,
+            rows_here: &contents.rows[piece.row..][..piece.patches],
             rows: rows.address() + 4 * piece.row as u64,
-            count: piece.patches,
             group: piece.patches,
             to: slot.address(),
         };
-        (fields[piece.field].pack)(&sim.world, piece.level, &packing)?;
+        let store = fields[piece.field].of(&sim.world);
+        store.save_on_device(piece.level, &packing)?;
         let bytes = contents.bytes_of(&piece);
         pipeline.follow()?;
         pipeline.start(piece, slot.address(), bytes)?;

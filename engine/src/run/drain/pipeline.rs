@@ -4,7 +4,7 @@
 use super::Sink;
 use super::contents::{Contents, Piece};
 use crate::device::{CopyQueue, Device, Download, buffer_bytes};
-use crate::field::{FieldOperations, FieldRegistry, Precision};
+use crate::field::{Precision, StoreRef, Stores};
 use crate::mesh::Topology;
 use crate::run::output::allowance;
 use crate::step::{Error, Simulation};
@@ -30,8 +30,8 @@ pub(in crate::run) fn held(sim: &Simulation) -> usize {
     let topology = sim.world.resource::<Topology>();
     let patches = (0..=topology.finest()).map(|level| topology.rows(level).len());
     let largest = patches.clone().max().unwrap_or(0);
-    let fields = FieldRegistry::of(&sim.world, |spec| spec.stored);
-    let values = |field: &FieldOperations| (field.spec)(&sim.world).centring.values();
+    let fields = Stores::of(&sim.world, |spec| spec.stored);
+    let values = |field: &StoreRef| field.of(&sim.world).spec().shape().values();
     let values = fields.iter().map(values).max().unwrap_or(0);
     let piece = largest.min(SHARD_PATCHES as usize) * values * sim.precision().bytes();
     // rows, origins and leaves of all own patches; the piece that is being handed over

@@ -4,7 +4,7 @@ use super::contents::Contents;
 use super::pipeline::Pipeline;
 use super::{Departure, Drain, Part, Sink, depart};
 use crate::device::{ComputeDevice, Device, DeviceKind, buffer_bytes};
-use crate::field::{Element, Field, FieldRegistry, FieldSpec, Pool, Precision};
+use crate::field::{Element, Field, FieldSpec, Pool, Precision, Stores};
 use crate::mesh::{Changes, Topology};
 use crate::step::config::MeshSettings;
 use crate::step::{Error, Simulation, regrid};
@@ -140,7 +140,7 @@ impl Sink for Store {
 
 /// Sends the present state off.
 fn send(sim: &Simulation, device: &Device, store: Store) -> Departure<Store> {
-    let fields = sim.world.resource::<FieldRegistry>().operations();
+    let fields = sim.world.resource::<Stores>().all();
     depart(sim, device, &fields, store).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -235,7 +235,7 @@ fn without_room_for_a_copy_the_state_leaves_piece_by_piece() {
             let Some((mut sim, device)) = run::<f64>(kind, &settings) else {
                 continue;
             };
-            let fields = sim.world.resource::<FieldRegistry>().operations();
+            let fields = sim.world.resource::<Stores>().all();
             let contents = Contents::of(&sim, &fields, &Store::of(&sim));
             let pipeline = Pipeline::new(&sim, &device, contents.largest());
             assert_eq!(pipeline.map(|one| one.depth()).ok(), Some(depth));
@@ -279,7 +279,7 @@ fn a_sink_that_fails_ends_the_drain_and_frees_the_device() {
             most: 9,
             ..Store::of(&sim)
         };
-        let fields = sim.world.resource::<FieldRegistry>().operations();
+        let fields = sim.world.resource::<Stores>().all();
         let failed = depart(&sim, &device, &fields, store).map(|_| ());
         assert!(failed.is_err_and(|e| e.to_string().contains("disk is full")));
     }

@@ -1,6 +1,6 @@
 //! What the patches asked for will take: of the whole run by a rule, on a rank by foresight.
 
-use crate::field::{Correct, FieldOperations, FieldRegistry, FieldSpec, Precision};
+use crate::field::{Correct, FieldSpec, Precision, StoreRef, Stores};
 use crate::mesh::Topology;
 use crate::ranks::Ranks;
 use crate::step::Settings;
@@ -26,8 +26,8 @@ fn sum_of_fields(world: &World, bytes: impl Fn(&FieldSpec, Precision) -> usize) 
         PrecisionChoice::Single => Precision::Single,
         PrecisionChoice::Double => Precision::Double,
     };
-    let fields = world.resource::<FieldRegistry>().operations();
-    let bytes = |field: &FieldOperations| bytes((field.spec)(world), precision) as u64;
+    let fields = world.resource::<Stores>().all();
+    let bytes = |field: &StoreRef| bytes(field.of(world).spec(), precision) as u64;
     fields.iter().map(bytes).sum()
 }
 
@@ -76,10 +76,10 @@ impl<'a> Demand<'a> {
     #[must_use]
     pub fn new(world: &'a World, level: usize, coarsened: u64) -> Self {
         let topology = world.resource::<Topology>();
-        let fields = world.resource::<FieldRegistry>().operations();
+        let fields = world.resource::<Stores>().all();
         let held = topology.octets(level + 1);
         let own = held.iter().filter(|octet| octet.owned != 0).count() as u64;
-        let registers: usize = fields.iter().map(|f| (f.register_bytes)(world)).sum();
+        let registers: usize = fields.iter().map(|f| f.of(world).register_bytes()).sum();
         Self {
             world,
             topology,

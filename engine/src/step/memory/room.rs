@@ -3,7 +3,7 @@
 use super::demand::{TABLES, needed, whole_rows};
 use super::{Holder, Room, machine};
 use crate::device::{ComputeDevice, Device};
-use crate::field::FieldRegistry;
+use crate::field::Stores;
 use crate::field::device::DeviceTopology;
 use crate::mesh::Topology;
 use crate::ranks::{Ranks, RanksError};
@@ -70,13 +70,13 @@ pub(super) fn found(world: &World) -> Option<Room> {
 
 /// Bytes that fields, registers and tables of this rank take where the fields live.
 fn taken(world: &World) -> u64 {
-    let fields = world.resource::<FieldRegistry>().operations();
-    let banks: usize = fields.iter().map(|field| (field.bytes)(world)).sum();
+    let fields = world.resource::<Stores>().all();
+    let banks: usize = fields.iter().map(|field| field.of(world).bytes()).sum();
     let more = match world.get_resource::<DeviceTopology>() {
         // what a device has for a field includes its registers
         Some(tables) => tables.bytes() as u64,
         None => {
-            let registers: usize = fields.iter().map(|f| (f.register_bytes)(world)).sum();
+            let registers: usize = fields.iter().map(|f| f.of(world).register_bytes()).sum();
             registers as u64 + world.resource::<Topology>().capacity() as u64 * TABLES
         }
     };

@@ -152,11 +152,13 @@ fn moving<R: Element>(case: &Case, device: &Device) {
         .map(|n| 1.0 + n as f32 / 7.0)
         .collect();
     let values = Values::F32(values);
-    twins.each(|sim| (operations.load)(&mut sim.world, 1, 4, &some, &values).expect("a load"));
+    twins.each(|sim| {
+        let loaded = operations.load(&mut sim.world, 1, 4, &some, &values);
+        loaded.expect("a load");
+    });
     twins.same::<R>(1, "loaded");
     for c in 0..COMPONENTS {
-        let [host, device] =
-            [0, 1].map(|n| (operations.extract)(&twins.sims[n].world, 1, c, &rows));
+        let [host, device] = [0, 1].map(|n| operations.of(&twins.sims[n].world).save(1, c, &rows));
         assert!(
             host.expect("values") == device.expect("values"),
             "component {c}"

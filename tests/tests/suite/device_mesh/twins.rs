@@ -8,8 +8,8 @@ use nestar::engine::device::{ComputeDevice, Device};
 pub use nestar::engine::field::Element;
 use nestar::engine::field::device::DeviceTopology;
 use nestar::engine::field::{
-    Beyond, Component, Correct, Field, FieldOperations, FieldRegistry, FieldSpec, Physical, Pool,
-    Precision, Prolong,
+    Beyond, Component, Correct, Field, FieldSpec, Physical, Pool, Precision, Prolong, StoreRef,
+    Stores,
 };
 use nestar::engine::mesh::{Changes, Clock, LevelClock, Levels, RefineRequests, Topology};
 use nestar::engine::step::config::MeshSettings;
@@ -178,9 +178,9 @@ impl Twins {
         [0, 1].map(|n| Pool::of(&self.sims[n].world))
     }
 
-    pub fn operations(&self) -> FieldOperations {
-        let registry = self.sims[0].world.resource::<FieldRegistry>();
-        registry.operations()[0]
+    pub fn operations(&self) -> StoreRef {
+        let registry = self.sims[0].world.resource::<Stores>();
+        registry.all()[0]
     }
 
     /// Refines and coarsens one patch in `rarity`, as far as nesting allows, and fills what is new.
@@ -204,7 +204,7 @@ impl Twins {
                     });
             if !changes.refine.is_empty() || !changes.coarsen.is_empty() {
                 regrid::apply(&mut sim.world, level, &changes);
-                (operations.prolong)(&mut sim.world);
+                operations.fill(&mut sim.world);
             }
         });
     }

@@ -2,7 +2,7 @@
 
 use super::{DeckArgs, Failure, memory, print};
 use nestar::engine::Error;
-use nestar::engine::field::FieldRegistry;
+use nestar::engine::field::Stores;
 use nestar::engine::mesh::{CELLS, Topology};
 use nestar::{Simulation, engine, order};
 use std::fmt::Write as _;
@@ -57,8 +57,11 @@ fn hierarchy(sim: &mut engine::Simulation) -> Result<String, Error> {
         row(&level.to_string(), topology.rows(level).len());
     }
     row("all", topology.patches());
-    let fields = sim.world.resource::<FieldRegistry>().operations();
-    let reserved: usize = fields.iter().map(|field| (field.bytes)(&sim.world)).sum();
+    let fields = sim.world.resource::<Stores>().all();
+    let reserved: usize = fields
+        .iter()
+        .map(|field| field.of(&sim.world).bytes())
+        .sum();
     let _ = writeln!(
         text,
         "\nreserved by the pools: {}; resident with all else: {}",

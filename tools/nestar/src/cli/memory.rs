@@ -2,13 +2,13 @@
 
 use nestar::engine::Simulation;
 pub use nestar::engine::device::shown;
-use nestar::engine::field::{FieldOperations, FieldRegistry};
+use nestar::engine::field::{StoreRef, Stores};
 use nestar::engine::mesh::Topology;
 
 /// Bytes of one patch in the pools of all fields.
 pub fn patch_bytes(sim: &Simulation) -> u64 {
-    let fields = sim.world.resource::<FieldRegistry>().operations();
-    let bytes = |field: &FieldOperations| (field.spec)(&sim.world).row_bytes(sim.precision());
+    let fields = sim.world.resource::<Stores>().all();
+    let bytes = |field: &StoreRef| field.of(&sim.world).spec().row_bytes(sim.precision());
     fields.iter().map(bytes).sum::<usize>() as u64
 }
 

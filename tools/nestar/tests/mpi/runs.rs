@@ -2,7 +2,7 @@
 
 use crate::{Case, Launcher, role};
 use nestar::Simulation;
-use nestar::engine::field::FieldRegistry;
+use nestar::engine::field::Stores;
 use nestar::engine::mesh::Topology;
 use nestar::engine::ranks::Ranks;
 use nestar::snapshot::Values;
@@ -98,9 +98,9 @@ fn patches(sim: &nestar::engine::Simulation) -> Vec<[u8; LENGTH]> {
     for level in 0..=topology.finest() {
         let rows = topology.rows(level);
         let mut hashers = vec![DefaultHasher::new(); rows.len()];
-        for field in sim.world.resource::<FieldRegistry>().operations() {
-            for c in 0..(field.spec)(&sim.world).components.len() {
-                match (field.extract)(&sim.world, level, c, rows).unwrap() {
+        for field in sim.world.resource::<Stores>().all() {
+            for c in 0..field.of(&sim.world).spec().components.len() {
+                match field.of(&sim.world).save(level, c, rows).unwrap() {
                     Values::F64(values) => {
                         for (cells, hasher) in values.chunks_exact(512).zip(&mut hashers) {
                             cells.iter().for_each(|value| value.to_bits().hash(hasher));

@@ -8,7 +8,7 @@ use nestar::engine;
 use nestar::engine::device::{
     ComputeDevice, Device, DeviceCounters, DeviceMemory, LinkCounters, LinkTimes,
 };
-use nestar::engine::field::FieldRegistry;
+use nestar::engine::field::Stores;
 use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::ranks::{Connection, Halos, Ranks, totals};
 use nestar::engine::run::diagnostics::resident_bytes;
@@ -200,8 +200,11 @@ fn halos(sim: &engine::Simulation) -> LinkCounters {
 }
 
 fn memory(sim: &engine::Simulation) -> Result<Memory, Error> {
-    let fields = sim.world.resource::<FieldRegistry>().operations();
-    let bytes: usize = fields.iter().map(|field| (field.bytes)(&sim.world)).sum();
+    let fields = sim.world.resource::<Stores>().all();
+    let bytes: usize = fields
+        .iter()
+        .map(|field| field.of(&sim.world).bytes())
+        .sum();
     Ok(Memory {
         fields: sim.world.resource::<Ranks>().sum(bytes as u64)?,
         resident: resident_bytes(),
@@ -219,7 +222,7 @@ fn stretch(sim: &mut engine::Simulation, steps: u64) -> Result<Stretch, Error> {
         Ok(ranks.communicator().barrier()?)
     };
     let counters = |sim: &engine::Simulation| sim.world.resource::<RunCounters>().clone();
-    let fields = sim.world.resource::<FieldRegistry>().operations();
+    let fields = sim.world.resource::<Stores>().all();
     idle()?;
     let before = counters(sim);
     let device_before = device.as_ref().map(Device::counters);

@@ -1,0 +1,255 @@
+//! Stores: what the engine carries for every patch, whatever it means. Ranks, snapshots, restarts, the forecast of memory and the
+//! balance know stores alone; a [`Pool`](super::Pool) is one, and plugins may make others.
+
+use super::device::{DeviceTopology, Packing};
+use super::pieces::{OnDevice, Piece, Stretch};
+use super::{FieldSpec, Precision, RowShape};
+use crate::device::DeviceError;
+use crate::mesh::faces::Face;
+use crate::mesh::{Levels, NewRows, Topology};
+use bevy_ecs::prelude::*;
+use nestar_snapshot::Values;
+use std::ops::Range;
+
+/// A bank of a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BankOf {
+    /// The level.
+    pub level: usize,
+    /// The bank.
+    pub bank: usize,
+}
+
+/// What a store may look at while it follows the hierarchy.
+pub struct Surroundings<'a> {
+    /// Which patch has which row.
+    pub topology: &'a Topology,
+    /// Clocks of the levels.
+    pub levels: &'a Levels,
+    /// The tables on the device, if the run has one.
+    pub tables: Option<&'a DeviceTopology>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Those in `world`.
+    #[must_use]
+    pub fn of(world: &'a World) -> Self {
+        Self {
+            topology: world.resource::<Topology>(),
+            levels: world.resource::<Levels>(),
+            tables: world.get_resource::<DeviceTopology>(),
+        }
+    }
+}
+
+/// A row of values for every patch that a rank holds, copies of other ranks' patches included.
+pub trait Store: Send + Sync {
+    /// Name in messages.
+    fn name(&self) -> &'static str;
+    /// What it declares.
+    fn spec(&self) -> &FieldSpec;
+    /// Precision of the values: that of the run.
+    fn precision(&self) -> Precision;
+
+    /// How rows are cut.
+    fn shape(&self) -> RowShape {
+        self.spec().shape()
+    }
+    /// Bytes of what a [`Piece`] counts as one value: of a cell, or of a value of each vector.
+    fn value_bytes(&self) -> usize {
+        let spec = self.spec();
+        spec.components.len() / spec.centring.groups() * self.precision().bytes()
+    }
+    /// Bytes of a row in one bank.
+    fn row_bytes(&self) -> usize {
+        self.shape().row() * self.value_bytes()
+    }
+
+    /// The bank that holds the present state of `level`.
+    fn present_bank(&self, level: usize) -> BankOf {
+        BankOf { level, bank: 0 }
+    }
+    /// What a gather of ghost cells on `level` reads: its present bank, and of the level below those that it interpolates.
+    fn read_by_gather(&self, level: usize) -> [Option<BankOf>; 3] {
+        [Some(self.present_bank(level)), None, None]
+    }
+    /// Layers of the copies in a bank that are up to date; the same on all ranks.
+    fn fresh(&self, at: BankOf) -> usize;
+    /// Declares so many layers up to date.
+    fn set_fresh(&mut self, at: BankOf, layers: usize);
+    /// Declares all copies of `level` out of date: there are other ones, or other cells of them are read.
+    fn expire(&mut self, level: usize);
+
+    /// Follows a change of the patches of `level`, of which the rows `new` are new: room for all rows of the topology, other
+    /// copies.
+    ///
+    /// # Errors
+    /// The memory does not suffice.
+    fn follow(
+        &mut self,
+        around: &Surroundings,
+        level: usize,
+        new: &[u32],
+    ) -> Result<(), DeviceError>;
+    /// Fills new rows as the declaration says; not called where the plugin does it itself ([`Prolong::Own`](super::Prolong::Own)).
+    ///
+    /// # Errors
+    /// The device fails.
+    fn fill(&mut self, around: &Surroundings, new: &NewRows) -> Result<(), DeviceError>;
+
+    /// Packs pieces of rows that follow each other into `out`, which begins with the first: `[piece][component][value]`.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn pack(&self, at: BankOf, pieces: &[Piece], out: &mut [u8]) -> Result<(), DeviceError>;
+    /// Sets pieces of rows, of each row at most one, from what [`Store::pack`] gave; `owned` rows count as a change of the level.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn unpack(
+        &mut self,
+        at: BankOf,
+        pieces: &[Piece],
+        bytes: &[u8],
+        owned: bool,
+    ) -> Result<(), DeviceError>;
+    /// Starts to pack pieces in memory of the device; a store on the host packs there and copies.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn pack_on_device(&self, at: BankOf, list: &OnDevice<Piece>) -> Result<(), DeviceError> {
+        let mut bytes = vec![0; self.bytes_of(list)];
+        self.pack(at, list.entries, &mut bytes)?;
+        list.device.upload(list.bytes(bytes.len()), 0, &bytes)
+    }
+    /// As [`Store::unpack`] from memory of the device.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn unpack_on_device(
+        &mut self,
+        at: BankOf,
+        list: &OnDevice<Piece>,
+        owned: bool,
+    ) -> Result<(), DeviceError> {
+        let mut bytes = vec![0; self.bytes_of(list)];
+        list.device
+            .download(list.bytes(bytes.len()), 0, &mut bytes)?;
+        self.unpack(at, list.entries, &bytes, owned)
+    }
+    /// Bytes of the pieces of a list.
+    fn bytes_of(&self, list: &OnDevice<Piece>) -> usize {
+        let values = list.entries.iter().map(|piece| piece.values(self.shape()));
+        values.sum::<usize>() * self.value_bytes()
+    }
+
+    /// Packs the fine flux registers of `faces` between `level` and the finer one, `[face][2][component][4][4]`. A store without
+    /// flux correction has none.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn pack_faces(&self, _: usize, _: &[Face], _: &mut [u8]) -> Result<(), DeviceError> {
+        Ok(())
+    }
+    /// Sets the fine flux registers of `faces` from what [`Store::pack_faces`] gave.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn unpack_faces(&mut self, _: usize, _: &[Face], _: &[u8]) -> Result<(), DeviceError> {
+        Ok(())
+    }
+    /// As [`Store::pack_faces`] in memory of the device.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn pack_faces_on_device(&self, _: usize, _: &OnDevice<Face>) -> Result<(), DeviceError> {
+        Ok(())
+    }
+    /// As [`Store::unpack_faces`] from memory of the device.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn unpack_faces_on_device(&mut self, _: usize, _: &OnDevice<Face>) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    /// Bytes reserved.
+    fn bytes(&self) -> usize;
+    /// Bytes of flux registers.
+    fn register_bytes(&self) -> usize {
+        0
+    }
+    /// Sums of the leaf cells of stretches of a level's own patches, `[stretch][component]`, if it is in the totals.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn node_sums(
+        &self,
+        _: &Surroundings,
+        _: usize,
+        _: &[Range<usize>],
+    ) -> Result<Vec<f64>, DeviceError> {
+        Ok(Vec::new())
+    }
+    /// Flux corrections that a device has left out since the run began here.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn skipped_on_device(&self) -> Result<u64, DeviceError> {
+        Ok(0)
+    }
+
+    /// Values of a component in some rows of a level, `[row][k][j][i]`, in the store's precision.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn save(&self, level: usize, component: usize, rows: &[u32]) -> Result<Values, DeviceError>;
+    /// Sets the values of a component in some rows of a level, which stand for its present time; other precisions are converted.
+    ///
+    /// # Errors
+    /// The values do not fit, or the device fails.
+    fn load(
+        &mut self,
+        around: &Surroundings,
+        level: usize,
+        component: usize,
+        rows: &[u32],
+        values: &Values,
+    ) -> Result<(), String>;
+    /// Starts to pack the present state of rows of a level in memory of the device.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn save_on_device(&self, level: usize, packing: &Packing) -> Result<(), DeviceError> {
+        let mut to = packing.to;
+        for rows in packing.rows_here.chunks(packing.group) {
+            for component in packing.components.clone() {
+                let values = self.save(level, component, rows)?;
+                let bytes = values.bytes();
+                let memory = Stretch(to, bytes.len());
+                packing.device.upload(&memory, 0, bytes)?;
+                to += bytes.len() as u64;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The banks that a gather on `level` reads and of which fewer than `depth` layers of copies are up to date.
+pub fn stale(
+    store: &dyn Store,
+    level: usize,
+    depth: usize,
+) -> impl Iterator<Item = BankOf> + use<'_> {
+    let read = store.read_by_gather(level).into_iter().flatten();
+    read.filter(move |&at| store.fresh(at) < depth)
+}
+
+/// Declares `depth` layers of all copies that a gather on `level` reads up to date, where not more of them are.
+pub fn refreshed(store: &mut dyn Store, level: usize, depth: usize) {
+    for at in store.read_by_gather(level).into_iter().flatten() {
+        if store.fresh(at) < depth {
+            store.set_fresh(at, depth);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Stores that plugins make.
+
+use super::Simulation;
+use crate::field::{Correct, Prolong, Restrict, Store, Stores};
+use crate::mesh::PATCH;
+use crate::step::Error;
+use bevy_ecs::component::Mutable;
+use bevy_ecs::prelude::*;
+
+impl Simulation {
+    /// Makes `store` a resource that the engine carries for every patch: to other ranks, `depth` layers of copies where it asks
+    /// for them ([`OtherRanks::refresh`](crate::ranks::OtherRanks::refresh)), into snapshots and back at a restart.
+    ///
+    /// # Errors
+    /// Another store has the name; its declaration asks for what pools alone do: averages, interpolation, totals, fluxes.
+    pub fn register_store<S: Store + Resource<Mutability = Mutable>>(
+        &mut self,
+        store: S,
+        depth: usize,
+    ) -> Result<(), Error> {
+        let (name, spec) = (store.name(), store.spec());
+        let wrong = |why: &str| Err(Error::Setup(format!("store `{name}`: {why}")));
+        spec.check(name).map_err(Error::Setup)?;
+        let fills = matches!(spec.prolong, Prolong::Own(_) | Prolong::None);
+        if self.world.resource::<Stores>().has(name) {
+            return wrong("there is another one of that name");
+        }
+        if !fills || spec.restrict == Restrict::Mean {
+            return wrong("a plugin's own store fills and averages its rows itself");
+        }
+        if spec.in_totals || spec.correct == Correct::Fluxes {
+            return wrong("a plugin's own store has no totals and no fluxes");
+        }
+        if store.precision() != self.precision() {
+            return wrong("its values have another precision than the run's");
+        }
+        if depth * spec.shape().width() > PATCH {
+            return wrong("copies have no more layers than a patch");
+        }
+        self.world.insert_resource(store);
+        self.world.resource_mut::<Stores>().add::<S>(name, depth);
+        Ok(())
+    }
+}
