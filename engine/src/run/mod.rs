@@ -16,6 +16,7 @@ mod same;
 mod series;
 mod shares;
 mod state;
+mod votes;
 
 pub use provenance::BuildInfo;
 

@@ -11,6 +11,7 @@ use super::parts;
 use super::provenance::{self, BuildInfo, Roster, write_whole};
 use super::restart::Restored;
 use super::shares::{self, Share};
+use super::votes::Votes;
 use crate::device::ComputeDevice;
 use crate::field::{StoreRef, Stores};
 use crate::mesh::{Levels, Topology};
@@ -27,15 +28,6 @@ enum Writing {
     Storing(store::Finishing),
     /// It still leaves the device.
     Draining(Drain<store::Finishing>),
-}
-
-/// What the ranks say together before a root step.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Votes {
-    /// A rank is asked to stop the run.
-    pub stop: bool,
-    /// A snapshot is due by the clock on the wall.
-    pub due: bool,
 }
 
 /// The snapshots of a run.
@@ -154,16 +146,20 @@ impl Output {
     /// # Errors
     /// What went wrong on any rank, on all of them the same; no half-written snapshot stays under its final name.
     pub(super) fn vote(&mut self, stop: bool) -> Result<Votes, Error> {
-        let flags = [stop, self.is_due_by_wall(), !self.is_synced()];
-        let flags = flags.into_iter().enumerate();
-        let flags = flags.map(|(n, flag)| u64::from(flag) << n).sum();
+        let unsynced = !self.is_synced();
+        let due = self.is_due_by_wall();
+        let votes = Votes {
+            stop,
+            due,
+            unsynced,
+        };
         let own = self.failure.take().map_or(Ok(()), Err);
-        let ((), bits) = self.agree_with(own, flags)?;
-        let [stop, due, unsynced] = [0, 1, 2].map(|n| bits >> n & 1 == 1);
-        if let (false, Some(Writing::Storing(finishing))) = (unsynced, &mut self.writing) {
+        let ((), bits) = self.agree_with(own, votes.bits())?;
+        let joined = Votes::of(bits);
+        if let (false, Some(Writing::Storing(finishing))) = (joined.unsynced, &mut self.writing) {
             finishing.publish();
         }
-        Ok(Votes { stop, due })
+        Ok(joined)
     }
 
     /// Whether this rank's share of the latest snapshot is on the disk.
