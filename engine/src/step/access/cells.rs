@@ -101,7 +101,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         calls: usize,
         parameters: &M::Parameters,
     ) {
-        self.pool.map_attempts::<M>(rows, calls, parameters);
+        self.pool.0.map_attempts::<M>(rows, calls, parameters);
     }
 
     /// As [`Pool::fluxes`]. A system must declare as many layers of copies as the function reads.
