@@ -235,7 +235,7 @@ pub struct RunConfig {
     pub device: DeviceChoice,
     /// Floating-point precision of the fields.
     pub precision: PrecisionChoice,
-    /// Threads of a rank; 0: its share of the cores, beside a device at most 8 of them.
+    /// Threads of a rank; 0: its share of the cores, beside a device at most 16 of them.
     #[schemars(range(min = 0, max = 4096))]
     pub threads: u32,
     /// Whether every regrid is followed by a check of the whole hierarchy.

@@ -112,7 +112,7 @@ impl Simulation {
 
 /// Most threads of a rank where a device computes, unless the deck says otherwise: what is left to the host are short lists,
 /// and to wake more threads for them takes longer than they save.
-const THREADS_BESIDE_A_DEVICE: usize = 8;
+const THREADS_BESIDE_A_DEVICE: usize = 16;
 
 fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
