@@ -28,7 +28,7 @@ impl LinkId {
 pub struct Segment {
     /// The other rank.
     pub peer: usize,
-    /// Address of the first byte, in a [`Buffer`].
+    /// Address of the first byte, in a [`Buffer`](super::Buffer).
     pub address: u64,
     /// Bytes; of a segment without content nothing is sent.
     pub bytes: usize,
