@@ -41,7 +41,7 @@ pub const CONSERVE: &str = include_str!("conserve.cu");
 pub const ATTEMPT: &str = include_str!("attempt.cu");
 /// Reductions.
 pub const REDUCE: &str = include_str!("reduce.cu");
-/// Marks; follows [`SECTORS`](crate::criteria::device::SECTORS).
+/// Marks; follows [`SECTORS`].
 pub const MARK: &str = include_str!("mark.cu");
 /// Topology tables; needs no field.
 pub const TOPOLOGY: &str = include_str!("topology.cu");
