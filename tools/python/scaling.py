@@ -273,7 +273,7 @@ def others(found):
 def report(found):
     top = (f"{found['counts'][-1]} {found['gpu']} of one host (driver {found['driver']}), {found['date']}, {found['program']}; "
            "`python3 tools/python/scaling.py measure`. In brackets: efficiency against one GPU; `plan`: what `nestar plan` "
-           "forecasts from the rate of one GPU.")
+           f"forecasts from the rate of one GPU, with `{' '.join(LINK)}`.")
     return "\n".join([top, ""] + rates(found) + halos(found) + others(found))
 
 
