@@ -1,8 +1,7 @@
 //! Patches as entities: queries, components that the engine obeys, components that go with their patches.
 
 use nestar::Simulation as Nestar;
-use nestar::engine::Error;
-use nestar::engine::ranks::Ranks;
+use nestar::engine::{Error, ranks::Ranks};
 use nestar::prelude::*;
 use nestar_tests::decks::{BLAST, deck};
 use nestar_tests::ranks::{joined, on_ranks_of, run_with};
