@@ -3,7 +3,7 @@
 //! A scenario is one file: a struct of parameters (its table), and a function that makes the initial gas of them.
 
 use nestar_deck::{Deck, DeckError, TableSchema};
-use nestar_engine::{Error, Plugin, Simulation};
+use nestar_engine::{Engine, Error, Plugin};
 use nestar_systems::fields::GasModel;
 use nestar_systems::hydro::initial::{
     InitialGas, InitialState, StateConfig, StateFormulas, fill_new,
@@ -60,7 +60,7 @@ pub trait Parameters: Serialize + DeserializeOwned + JsonSchema + Default {
     fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError>;
 }
 
-type Make = fn(&mut Simulation, &str) -> Result<Box<dyn InitialState>, Error>;
+type Make = fn(&mut Engine, &str) -> Result<Box<dyn InitialState>, Error>;
 
 /// A registered scenario.
 pub struct Scenario {
@@ -82,7 +82,7 @@ fn scenario<P: Parameters>(name: &'static str, doc: &'static str) -> Scenario {
     }
 }
 
-fn make<P: Parameters>(sim: &mut Simulation, name: &str) -> Result<Box<dyn InitialState>, Error> {
+fn make<P: Parameters>(sim: &mut Engine, name: &str) -> Result<Box<dyn InitialState>, Error> {
     let parameters: P = sim.deck.table(name)?;
     let domain = sim.settings.domain.clone();
     let edges = [domain.left_edge, domain.right_edge];
@@ -100,7 +100,7 @@ fn make<P: Parameters>(sim: &mut Simulation, name: &str) -> Result<Box<dyn Initi
     })?)
 }
 
-fn formula(sim: &mut Simulation, _: &str) -> Result<Box<dyn InitialState>, Error> {
+fn formula(sim: &mut Engine, _: &str) -> Result<Box<dyn InitialState>, Error> {
     let scalars = sim.world.resource::<GasModel>().scalars.clone();
     Ok(Box::new(StateFormulas::take(
         &mut sim.deck,
@@ -172,7 +172,7 @@ pub struct InitialCondition {
 }
 
 impl Plugin for InitialCondition {
-    fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let all = scenarios();
         let names: Vec<&str> = all.iter().map(|s| s.name).collect();
         let Some(found) = all.iter().find(|s| s.name == self.scenario) else {

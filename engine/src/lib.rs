@@ -13,4 +13,4 @@ pub mod ranks;
 pub mod run;
 pub mod step;
 
-pub use step::{Error, Plugin, PluginState, Simulation};
+pub use step::{Engine, Error, Plugin, PluginState};

@@ -33,7 +33,7 @@
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::IntoScheduleConfigs;
-use nestar_engine::Simulation;
+use nestar_engine::Engine;
 pub use nestar_engine::step::Synchronise;
 use nestar_engine::step::synchronise::exchange_averages_and_fluxes;
 use nestar_engine::step::{Phase, StepSet, regrid, step_stands};
@@ -117,7 +117,7 @@ sets! {
 }
 
 /// Enters the order into the schedules of `sim`.
-pub fn configure(sim: &mut Simulation) {
+pub fn configure(sim: &mut Engine) {
     let advance = sim.schedule(Phase::Advance);
     advance.configure_sets(
         (

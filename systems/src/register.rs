@@ -2,7 +2,7 @@
 
 use crate::order::{Flag, Limit};
 use bevy_ecs::prelude::*;
-use nestar_engine::Simulation;
+use nestar_engine::Engine;
 use nestar_engine::field::{CellMark, CellValue, Field, LevelRows};
 use nestar_engine::mesh::RefineRequests;
 use nestar_engine::ranks::{Columns, Reduce};
@@ -32,7 +32,7 @@ pub trait Register {
         M::Parameters: Send + Sync;
 }
 
-impl Register for Simulation {
+impl Register for Engine {
     fn limit<F: Field, M: CellValue>(&mut self, name: &'static str, parameters: M::Parameters)
     where
         M::Parameters: Send + Sync,

@@ -1,7 +1,7 @@
 //! Conserved totals and norms of errors.
 
 use crate::state::State;
-use nestar::engine::Simulation;
+use nestar::engine::Engine;
 use nestar::engine::field::Stores;
 use nestar::engine::ranks;
 
@@ -10,7 +10,7 @@ use nestar::engine::ranks;
 /// # Panics
 /// If a device fails.
 #[must_use]
-pub fn totals(sim: &Simulation) -> Vec<f64> {
+pub fn totals(sim: &Engine) -> Vec<f64> {
     let fields = sim.world.resource::<Stores>().all();
     fields
         .iter()

@@ -2,7 +2,7 @@
 
 use bevy_ecs::prelude::*;
 use nestar::engine::mesh::{LevelClock, Topology};
-use nestar::engine::{Error, Plugin, Simulation};
+use nestar::engine::{Engine, Error, Plugin};
 use nestar::systems::order::Limit;
 use std::sync::{Arc, Mutex};
 
@@ -30,7 +30,7 @@ impl Probe {
 }
 
 impl Plugin for Probe {
-    fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let (look, found) = (self.look.clone(), self.found.clone());
         sim.system_in(
             Limit::Propose,

@@ -1,6 +1,6 @@
 //! The state of a run as plain values that compare bit by bit.
 
-use nestar::engine::Simulation;
+use nestar::engine::Engine;
 use nestar::engine::field::Stores;
 use nestar::engine::mesh::{Clock, Domain, Levels, Topology};
 use nestar::snapshot::Values;
@@ -37,7 +37,7 @@ impl State {
     /// # Panics
     /// If a field holds something else than floats.
     #[must_use]
-    pub fn of(sim: &Simulation) -> Self {
+    pub fn of(sim: &Engine) -> Self {
         let topology = sim.world.resource::<Topology>();
         let levels = sim.world.resource::<Levels>();
         let read = |level: usize| {
@@ -147,7 +147,7 @@ impl State {
 }
 
 /// All components of the patches of `level`, in their Hilbert order.
-fn columns(sim: &Simulation, level: usize) -> Vec<Vec<f64>> {
+fn columns(sim: &Engine, level: usize) -> Vec<Vec<f64>> {
     let rows = sim.world.resource::<Topology>().rows(level);
     let fields = sim.world.resource::<Stores>().all();
     let mut columns = Vec::new();

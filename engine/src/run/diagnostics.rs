@@ -7,7 +7,7 @@ use crate::field::Stores;
 use crate::mesh::{LevelWork, Topology};
 use crate::ranks::{self, Columns, Ranks, skipped_corrections};
 use crate::step::agreement::agreed;
-use crate::step::{Error, Phase, RunCounters, Simulation};
+use crate::step::{Engine, Error, Phase, RunCounters};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -30,7 +30,7 @@ impl Diagnostics {
     /// # Errors
     /// The file cannot be written; a device fails; another rank has failed.
     pub fn open(
-        sim: &Simulation,
+        sim: &Engine,
         directory: &Path,
         restored: Option<&Restored>,
     ) -> Result<Self, Error> {
@@ -58,7 +58,7 @@ impl Diagnostics {
     /// A device fails; another rank has failed.
     pub fn row(
         &mut self,
-        sim: &mut Simulation,
+        sim: &mut Engine,
         progress: &Progress,
         memory: u64,
         output_seconds: f64,
@@ -98,7 +98,7 @@ impl Diagnostics {
     }
 
     /// The totals, each with what it has drifted since the start.
-    fn write_totals(&self, sim: &Simulation, line: &mut String) -> Result<(), Error> {
+    fn write_totals(&self, sim: &Engine, line: &mut String) -> Result<(), Error> {
         let components = Stores::totalled(&sim.world).into_iter();
         let absolute = components.map(|c| c.normal_to.is_some());
         for ((total, initial), absolute) in totals(sim)?.iter().zip(&self.initial).zip(absolute) {
@@ -125,7 +125,7 @@ impl Diagnostics {
 }
 
 /// Totals of all fields that have them, component by component.
-fn totals(sim: &Simulation) -> Result<Vec<f64>, Error> {
+fn totals(sim: &Engine) -> Result<Vec<f64>, Error> {
     let operations = Stores::of(&sim.world, |spec| spec.in_totals);
     let mut totals = Vec::new();
     for field in &operations {
@@ -134,7 +134,7 @@ fn totals(sim: &Simulation) -> Result<Vec<f64>, Error> {
     Ok(totals)
 }
 
-fn header(sim: &Simulation) -> String {
+fn header(sim: &Engine) -> String {
     let mut names: Vec<String> = ["step", "time", "dt", "limiter"].map(String::from).to_vec();
     names.extend(
         (0..=sim.world.resource::<Topology>().max_level).map(|level| format!("patches_{level}")),

@@ -5,7 +5,7 @@ use super::layout::Layout;
 use super::state::state;
 use crate::field::{Component, FieldSpec, StoreRef};
 use crate::mesh::{Levels, Topology};
-use crate::step::{Error, RunFacts, Simulation};
+use crate::step::{Engine, Error, RunFacts};
 use nestar_snapshot as store;
 
 /// The attributes of a snapshot of the present state. All ranks call this; those of the first rank are whole.
@@ -13,7 +13,7 @@ use nestar_snapshot as store;
 /// # Errors
 /// A device fails; another rank has failed.
 pub(super) fn attributes(
-    sim: &Simulation,
+    sim: &Engine,
     diagnostics: &Diagnostics,
     layout: &Layout,
 ) -> Result<store::Attributes, Error> {
@@ -54,7 +54,7 @@ pub(super) fn attributes(
     clippy::disallowed_methods,
     reason = "unit factors are metadata: no run depends on their last bit"
 )]
-pub(super) fn levels(sim: &Simulation, fields: &[StoreRef]) -> Vec<store::Level> {
+pub(super) fn levels(sim: &Engine, fields: &[StoreRef]) -> Vec<store::Level> {
     let topology = sim.world.resource::<Topology>();
     let data_type = match sim.precision() {
         crate::field::Precision::Single => store::DataType::F32,

@@ -24,7 +24,7 @@ use crate::mesh::{Levels, Topology};
 use crate::ranks::Ranks;
 use crate::step::agreement::agreed;
 use crate::step::memory::{MemoryGuard, Shortage};
-use crate::step::{Error, RunCounters, Simulation, StepReport};
+use crate::step::{Engine, Error, RunCounters, StepReport};
 use diagnostics::{Diagnostics, resident_bytes};
 use lock::DirectoryLock;
 use observed::Observations;
@@ -118,7 +118,7 @@ enum Ending {
     OutOfMemory(Shortage),
 }
 
-impl Simulation {
+impl Engine {
     /// Runs to the end (or until asked to stop). Of several ranks all call this with the same options, but for `stop`, which any
     /// of them may raise, and their observers; the first keeps the run's directory, and all write snapshots. The first rank
     /// tells notes, all tell steps.
@@ -227,7 +227,7 @@ impl Simulation {
     }
 
     /// A single root step, not beyond `until`, without files: for programs that step a simulation themselves. Call
-    /// [`Simulation::ready`] and [`Simulation::initialise`] before the first.
+    /// [`Engine::ready`] and [`Engine::initialise`] before the first.
     ///
     /// # Errors
     /// Where a step stays unphysical after all retries, the patches that a regrid asks for do not fit into memory, or the
@@ -321,7 +321,7 @@ struct Course<'a> {
 
 impl Course<'_> {
     /// Writes the rows of a root step. All ranks call this; whether it could be written is for the next vote.
-    fn row(&mut self, sim: &mut Simulation, progress: &Progress) -> Result<(), Error> {
+    fn row(&mut self, sim: &mut Engine, progress: &Progress) -> Result<(), Error> {
         // ranks that are threads of one process share its memory
         let own = resident_bytes() / self.in_process.max(1);
         let memory = sim.world.resource::<Ranks>().sum(own)?;

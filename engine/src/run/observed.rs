@@ -8,7 +8,7 @@ use crate::mesh::carried::{CarriedComponents, decode, encode};
 use crate::mesh::{CELLS, Level, Observed, PATCH, PatchIndex, PatchRow, Topology};
 use crate::ranks::{Message, Ranks, RanksError};
 use crate::step::agreement::agreed;
-use crate::step::{Error, Simulation};
+use crate::step::{Engine, Error};
 use bevy_ecs::prelude::World;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -40,7 +40,7 @@ impl Observations {
     /// # Errors
     /// The file cannot be written; another rank has failed.
     pub fn open(
-        sim: &Simulation,
+        sim: &Engine,
         directory: &Path,
         restored: Option<&Restored>,
     ) -> Result<Self, Error> {
@@ -64,7 +64,7 @@ impl Observations {
     /// An observed patch asks for what there is not; a device fails; another rank has failed.
     pub fn append(
         &mut self,
-        sim: &Simulation,
+        sim: &Engine,
         progress: &Progress,
     ) -> Result<Result<(), Error>, Error> {
         if !self.registered {
@@ -132,7 +132,7 @@ fn watched(world: &World) -> Vec<Watched> {
 }
 
 /// The rows of one patch.
-fn rows(sim: &Simulation, progress: &Progress, watched: &Watched) -> Result<String, Error> {
+fn rows(sim: &Engine, progress: &Progress, watched: &Watched) -> Result<String, Error> {
     let Watched {
         level, index, what, ..
     } = watched;

@@ -17,7 +17,7 @@ use crate::field::{StoreRef, Stores};
 use crate::mesh::{Levels, Topology};
 use crate::ranks::Ranks;
 use crate::step::agreement::{agreed, agreed_with};
-use crate::step::{Error, Simulation};
+use crate::step::{Engine, Error};
 use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -56,7 +56,7 @@ impl Output {
     /// # Errors
     /// The directory cannot be written.
     pub fn new(
-        sim: &Simulation,
+        sim: &Engine,
         directory: &Path,
         build: &BuildInfo,
         roster: &Roster,
@@ -113,14 +113,14 @@ impl Output {
 
     /// Whether the present state is in the latest snapshot.
     #[must_use]
-    pub fn is_current(&self, sim: &Simulation) -> bool {
+    pub fn is_current(&self, sim: &Engine) -> bool {
         let clock = sim.world.resource::<Levels>().clock(0);
         self.latest == Some((clock.time, clock.steps))
     }
 
     /// Whether a snapshot is due now by the simulation's time or steps.
     #[must_use]
-    pub fn is_due(&self, sim: &Simulation) -> bool {
+    pub fn is_due(&self, sim: &Engine) -> bool {
         let clock = sim.world.resource::<Levels>().clock(0);
         let steps = sim.settings.output.steps;
         clock.time >= self.next_time || (steps > 0 && clock.steps.is_multiple_of(steps))
@@ -208,7 +208,7 @@ impl Output {
     /// # Errors
     /// A full disk, a missing directory, and the like, of this or of another rank; no half-written snapshot stays under its
     /// final name. Some of it is told by the next vote only.
-    pub fn snapshot(&mut self, sim: &Simulation, diagnostics: &Diagnostics) -> Result<(), Error> {
+    pub fn snapshot(&mut self, sim: &Engine, diagnostics: &Diagnostics) -> Result<(), Error> {
         let start = Instant::now();
         self.settle()?;
         let clock = sim.world.resource::<Levels>().clock(0);
@@ -230,7 +230,7 @@ impl Output {
     /// Begins this rank's share of a snapshot, for which all ranks meet.
     fn begin(
         &mut self,
-        sim: &Simulation,
+        sim: &Engine,
         diagnostics: &Diagnostics,
         fields: &[StoreRef],
     ) -> Result<Result<Share, Error>, Error> {
@@ -275,7 +275,7 @@ impl Output {
 
     fn send(
         &mut self,
-        sim: &Simulation,
+        sim: &Engine,
         fields: &[StoreRef],
         mut share: Share,
     ) -> Result<Writing, Error> {
@@ -339,14 +339,14 @@ impl Output {
 }
 
 /// Threads of this rank that compress what is written while the run goes on.
-fn store_threads(sim: &Simulation) -> usize {
+fn store_threads(sim: &Engine) -> usize {
     let cores = sim.world.resource::<Ranks>().communicator().seat().cores;
     (cores / 8).clamp(1, 4)
 }
 
 /// What the first rank does in the run's directory before the first step.
 fn prepare(
-    sim: &Simulation,
+    sim: &Engine,
     directory: &Path,
     build: &BuildInfo,
     roster: &Roster,
@@ -357,7 +357,7 @@ fn prepare(
 }
 
 /// Memory of the host that values of this rank may wait in: the ranks of a host share what the deck allows.
-pub(super) fn allowance(sim: &Simulation) -> usize {
+pub(super) fn allowance(sim: &Engine) -> usize {
     let seat = sim.world.resource::<Ranks>().communicator().seat();
     ((sim.settings.output.buffer as usize) << 20) / seat.locals.max(1)
 }
@@ -365,7 +365,7 @@ pub(super) fn allowance(sim: &Simulation) -> usize {
 /// Memory that values may wait in: what the deck allows, but no more than a quarter of the pools (or 8 MiB), so that a
 /// snapshot does not double the memory of a large run; less what values take on their way from a device, and `received` bytes
 /// from other ranks.
-fn queue_bytes(sim: &Simulation, fields: &[StoreRef], received: usize) -> usize {
+fn queue_bytes(sim: &Engine, fields: &[StoreRef], received: usize) -> usize {
     let pools: usize = fields
         .iter()
         .map(|field| field.of(&sim.world).bytes())
@@ -383,7 +383,7 @@ pub(super) fn snapshot_error(error: store::SnapshotError) -> Error {
 }
 
 /// Hands over this rank's share from the memory of the host.
-fn push_all(sim: &Simulation, fields: &[StoreRef], share: &mut Share) -> Result<(), Error> {
+fn push_all(sim: &Engine, fields: &[StoreRef], share: &mut Share) -> Result<(), Error> {
     let topology = sim.world.resource::<Topology>();
     for level in 0..=topology.finest() {
         let part = share.part(level);

@@ -5,7 +5,7 @@ use crate::mesh::Topology;
 use crate::mesh::carried::{CarriedComponents, CarriedValues, decode, encode};
 use crate::ranks::{Message, Ranks, RanksError, Reduction};
 use crate::step::state::{StateOperations, StateRegistry};
-use crate::step::{Error, Simulation};
+use crate::step::{Engine, Error};
 use bevy_ecs::prelude::{Entity, World};
 use nestar_snapshot::{Part, Snapshot};
 use std::hash::{DefaultHasher, Hasher};
@@ -110,7 +110,7 @@ fn kept(world: &World) -> Vec<(String, u32, bool)> {
 ///
 /// # Errors
 /// The first part that is missing here or there, or has another version, and what to do.
-pub(super) fn check(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {
+pub(super) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let path = snapshot.path();
     let kept = kept(&sim.world);
     let reset = &sim.settings.run.reset_states;
@@ -195,11 +195,7 @@ fn needless(path: &Path, part: &str) -> Error {
 ///
 /// # Errors
 /// A part is damaged, or its owner refuses the bytes.
-pub(super) fn restore(
-    sim: &mut Simulation,
-    snapshot: &Snapshot,
-    layout: &Layout,
-) -> Result<(), Error> {
+pub(super) fn restore(sim: &mut Engine, snapshot: &Snapshot, layout: &Layout) -> Result<(), Error> {
     let read = |path: &str, version: u32| {
         let mut parts = snapshot.parts();
         let stored = parts.any(|part| part.path == path && part.version == version);

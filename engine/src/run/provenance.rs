@@ -2,7 +2,7 @@
 
 use crate::device::{ComputeDevice, Device};
 use crate::ranks::{Ranks, RanksError};
-use crate::step::{Error, Simulation};
+use crate::step::{Engine, Error};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -41,7 +41,7 @@ impl Roster {
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
-    pub fn gather(sim: &Simulation) -> Result<Self, RanksError> {
+    pub fn gather(sim: &Engine) -> Result<Self, RanksError> {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let device = sim.world.resource::<ComputeDevice>().device.as_ref();
         let own = Entry {
@@ -70,7 +70,7 @@ impl Roster {
 /// # Errors
 /// The file cannot be written.
 pub fn write(
-    sim: &Simulation,
+    sim: &Engine,
     build: &BuildInfo,
     roster: &Roster,
     directory: &Path,

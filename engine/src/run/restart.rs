@@ -8,7 +8,7 @@ use crate::field::{StoreRef, Stores};
 use crate::mesh::{Changes, Topology};
 use crate::ranks::Ranks;
 use crate::step::agreement::agreed;
-use crate::step::{Error, Simulation, check_faults, memory, regrid};
+use crate::step::{Engine, Error, check_faults, memory, regrid};
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
 use serde_json::Value;
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub struct Restored {
 ///
 /// # Errors
 /// The snapshot is damaged, or of a run with another domain; another rank has failed.
-pub fn restore(sim: &mut Simulation, directory: &Path) -> Result<Option<Restored>, Error> {
+pub fn restore(sim: &mut Engine, directory: &Path) -> Result<Option<Restored>, Error> {
     sim.require_fresh()?;
     sim.build_order()?;
     let ranks = sim.world.resource::<Ranks>().clone();
@@ -67,7 +67,7 @@ fn got<T>(ranks: &Ranks, path: &Path, own: Result<T, Error>) -> Result<T, Error>
 }
 
 fn restore_from(
-    sim: &mut Simulation,
+    sim: &mut Engine,
     ranks: &Ranks,
     number: u32,
     path: &Path,
@@ -102,7 +102,7 @@ fn restore_from(
 }
 
 /// Opens the snapshot and checks that it can be continued here; sets the clocks.
-fn open(sim: &mut Simulation, path: &Path) -> Result<(Snapshot, State), Error> {
+fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, State), Error> {
     let snapshot = Snapshot::open(path).map_err(|e| Error::Snapshot(e.to_string()))?;
     check_domain(sim, &snapshot)?;
     let restart = Value::Object(snapshot.attributes().restart.clone());
@@ -119,7 +119,7 @@ fn open(sim: &mut Simulation, path: &Path) -> Result<(Snapshot, State), Error> {
 }
 
 /// Whether the attribute `restart` fits the rest of the snapshot.
-fn check_state(sim: &Simulation, snapshot: &Snapshot, state: &State) -> Result<(), Error> {
+fn check_state(sim: &Engine, snapshot: &Snapshot, state: &State) -> Result<(), Error> {
     let components = Stores::totalled(&sim.world).len();
     let levels = snapshot.levels().len();
     let clocks = state.clocks.iter().take(levels);
@@ -142,7 +142,7 @@ fn check_state(sim: &Simulation, snapshot: &Snapshot, state: &State) -> Result<(
 }
 
 /// All patches of the snapshot must fit into the memory of the ranks. All ranks call this.
-fn require_room(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {
+fn require_room(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let finer = snapshot.levels().skip(1);
     let finer: u64 = finer.map(|level| level.patches).sum();
     let rows = sim.world.resource::<Topology>().root_rows() + finer as usize;
@@ -154,7 +154,7 @@ fn require_room(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {
     })
 }
 
-fn check_domain(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {
+fn check_domain(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let (attributes, domain) = (snapshot.attributes(), &sim.settings.domain);
     let same = attributes.root_cells == domain.cells.map(u64::from)
         && attributes.domain_left_edge == domain.left_edge
@@ -187,7 +187,7 @@ fn check_domain(sim: &Simulation, snapshot: &Snapshot) -> Result<(), Error> {
 
 /// Gives the patches of `level` the children that the snapshot shows.
 fn refine_as(
-    sim: &mut Simulation,
+    sim: &mut Engine,
     ranks: &Ranks,
     snapshot: &Snapshot,
     level: usize,
@@ -204,7 +204,7 @@ fn refine_as(
 
 /// Which of the own patches of `level` have children in the snapshot.
 fn refined(
-    sim: &Simulation,
+    sim: &Engine,
     snapshot: &Snapshot,
     layout: &Layout,
     level: usize,
@@ -268,7 +268,7 @@ struct Part {
 }
 
 /// The parts of the shards of a level that has `total` patches, `own` of them on this rank.
-fn parts(sim: &Simulation, own: &Range<usize>, total: usize) -> Vec<Part> {
+fn parts(sim: &Engine, own: &Range<usize>, total: usize) -> Vec<Part> {
     let fields = Stores::of(&sim.world, |spec| spec.stored);
     let shard = Snapshot::shard_patches(total);
     let mut parts = Vec::new();
@@ -292,7 +292,7 @@ fn parts(sim: &Simulation, own: &Range<usize>, total: usize) -> Vec<Part> {
 /// Sets the fields of the own patches of a level, shard by shard, so that memory is bounded; while one is stored the next is
 /// read.
 fn load_level(
-    sim: &mut Simulation,
+    sim: &mut Engine,
     snapshot: &Snapshot,
     layout: &Layout,
     level: usize,

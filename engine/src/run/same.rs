@@ -5,7 +5,7 @@ use super::RunOptions;
 use super::changes::between_ranks;
 use crate::ranks::{Ranks, RanksError};
 use crate::step::agreement::agreed;
-use crate::step::{Error, Simulation};
+use crate::step::{Engine, Error};
 use serde::{Deserialize, Serialize};
 
 /// Settings that a message names.
@@ -23,7 +23,7 @@ struct Errand {
 ///
 /// # Errors
 /// What a rank runs instead; another rank has failed.
-pub(super) fn require(sim: &Simulation, options: &RunOptions) -> Result<(), Error> {
+pub(super) fn require(sim: &Engine, options: &RunOptions) -> Result<(), Error> {
     let ranks = sim.world.resource::<Ranks>();
     if ranks.are_alone() {
         return Ok(());

@@ -6,7 +6,7 @@ use super::output::snapshot_error;
 use crate::field::StoreRef;
 use crate::mesh::Topology;
 use crate::ranks::{Message, Ranks, RanksError};
-use crate::step::{Error, Simulation};
+use crate::step::{Engine, Error};
 use nestar_snapshot::{Finishing, LEAF, ORIGIN, Role, SnapshotWriter, Values};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -109,7 +109,7 @@ pub(super) fn shards(parts: &[Part]) -> Vec<Range<u64>> {
 
 /// The arrays of some rows of a level, in the order of a snapshot: what describes the patches, then the fields.
 pub(super) fn arrays(
-    sim: &Simulation,
+    sim: &Engine,
     fields: &[StoreRef],
     level: usize,
     rows: &[u32],
@@ -142,7 +142,7 @@ pub(super) fn structure(topology: &Topology, rows: &[u32]) -> [(&'static str, Va
 /// # Errors
 /// The device fails.
 pub(super) fn sent(
-    sim: &Simulation,
+    sim: &Engine,
     fields: &[StoreRef],
     parts: &[Part],
 ) -> Result<Vec<Message>, Error> {
@@ -168,7 +168,7 @@ pub(super) fn sent(
 /// # Errors
 /// Another rank has failed, or messages do not fit.
 pub(super) fn exchanged(
-    sim: &Simulation,
+    sim: &Engine,
     fields: &[StoreRef],
     layout: &Layout,
     parts: &[Part],
@@ -206,7 +206,7 @@ fn short(peer: usize) -> Error {
 }
 
 /// The arrays with their bytes a patch.
-fn sizes(sim: &Simulation, fields: &[StoreRef]) -> Vec<(String, usize)> {
+fn sizes(sim: &Engine, fields: &[StoreRef]) -> Vec<(String, usize)> {
     let structure = [(ORIGIN.to_string(), 12), (LEAF.to_string(), 1)];
     let of_field = |field: &StoreRef| {
         let spec = field.of(&sim.world).spec();

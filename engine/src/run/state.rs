@@ -5,7 +5,7 @@ use crate::field::operations::SkippedCorrections;
 use crate::mesh::nesting::RefineRequests;
 use crate::mesh::{Clock, Levels, Topology};
 use crate::ranks::{Message, Ranks, RanksError, skipped_corrections};
-use crate::step::{Error, RunCounters, Simulation};
+use crate::step::{Engine, Error, RunCounters};
 use bevy_ecs::prelude::World;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -52,7 +52,7 @@ pub(super) fn from_hex(text: &str) -> Result<f64, Error> {
 /// # Errors
 /// A device fails; another rank has failed.
 pub(super) fn state(
-    sim: &Simulation,
+    sim: &Engine,
     initial_totals: &[f64],
     layout: &Layout,
 ) -> Result<Map<String, Value>, Error> {
@@ -118,7 +118,7 @@ fn wishes(world: &World, layout: &Layout) -> Result<Vec<Vec<u32>>, Error> {
 }
 
 /// Sets the clocks of all levels.
-pub(super) fn restore_clocks(sim: &mut Simulation, state: &State) -> Result<(), Error> {
+pub(super) fn restore_clocks(sim: &mut Engine, state: &State) -> Result<(), Error> {
     for (level, clock) in state.clocks.iter().enumerate().take(sim.levels()) {
         let (time, dt) = (from_hex(&clock.time)?, from_hex(&clock.dt)?);
         let split = clock.split.as_deref().map_or(Ok(time), from_hex)?;
@@ -135,7 +135,7 @@ pub(super) fn restore_clocks(sim: &mut Simulation, state: &State) -> Result<(), 
 }
 
 /// Restores counters and wishes, of which each rank takes what is its own.
-pub(super) fn restore_rest(sim: &mut Simulation, state: &State, layout: &Layout) {
+pub(super) fn restore_rest(sim: &mut Engine, state: &State, layout: &Layout) {
     let mut counters = sim.world.resource_mut::<RunCounters>();
     counters.cell_updates = state.cell_updates;
     counters.retried_steps = state.retried_steps;

@@ -37,11 +37,11 @@ pub trait Plugin {
     ///
     /// # Errors
     /// What is wrong with its table of the deck.
-    fn build(&self, sim: &mut Simulation) -> Result<(), Error>;
+    fn build(&self, sim: &mut Engine) -> Result<(), Error>;
 }
 
 /// A simulation that is being put together, or running.
-pub struct Simulation {
+pub struct Engine {
     /// All state.
     pub world: World,
     /// The deck; plugins take their tables from it.
@@ -51,7 +51,7 @@ pub struct Simulation {
     pub(crate) driver: Driver,
 }
 
-impl Simulation {
+impl Engine {
     /// Reads the engine's tables of `deck`; `mesh` comes from the owner of the mesh table, times are the defaults. The caller runs everything
     /// that follows inside the thread pool that the run is to use.
     ///
@@ -62,11 +62,11 @@ impl Simulation {
         Self::with_ranks(deck, mesh, time, Ranks::default())
     }
 
-    /// As [`Simulation::new`], for one of the ranks that share the simulation; it computes on the device that its seat names. The owner
+    /// As [`Engine::new`], for one of the ranks that share the simulation; it computes on the device that its seat names. The owner
     /// of the time table reads that by `time`.
     ///
     /// # Errors
-    /// As [`Simulation::new`].
+    /// As [`Engine::new`].
     pub fn with_ranks(
         mut deck: Deck,
         mesh: MeshSettings,

@@ -22,7 +22,7 @@ mod view;
 pub use access::{Read, Write};
 pub use counters::RunCounters;
 pub use driver::{Driver, StepReport, StepVerdict, step_stands};
-pub use engine::{Plugin, Simulation};
+pub use engine::{Engine, Plugin};
 pub use error::{AccessError, Error};
 pub use faults::check_faults;
 pub use limits::StepLimits;

@@ -6,7 +6,7 @@ use bevy_ecs::prelude::*;
 use std::collections::BTreeMap;
 
 /// What a plugin needs beside the fields to continue: the position in a random sequence, phases of a driving force, a
-/// counter. Register it with [`Simulation::state`](crate::Simulation::state); systems take it as `Res` and `ResMut`.
+/// counter. Register it with [`Engine::state`](crate::Engine::state); systems take it as `Res` and `ResMut`.
 ///
 /// The state is that of the run, not of a rank: systems change it alike on all ranks.
 pub trait PluginState: Resource<Mutability = Mutable> + Sized {

@@ -7,7 +7,7 @@ use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::{Real, device};
 use nestar_engine::field::{Beyond, FaultBox};
 use nestar_engine::step::config::BoundaryKind;
-use nestar_engine::{Error, Simulation};
+use nestar_engine::{Engine, Error};
 use nestar_kernels::mesh::{CellRule, GhostCell, RuleText};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -205,7 +205,7 @@ impl<R: Real> CellRule<R> for Inflow {
 ///
 /// # Errors
 /// A formula of an inflow face is missing or wrong.
-pub fn rules(sim: &mut Simulation, model: &GasModel) -> Result<[[Beyond; 2]; 3], Error> {
+pub fn rules(sim: &mut Engine, model: &GasModel) -> Result<[[Beyond; 2]; 3], Error> {
     let kinds = sim.settings.domain.boundary.faces();
     let mut faces = [const { [const { Beyond::Periodic }; 2] }; 3];
     for axis in 0..3 {

@@ -18,7 +18,7 @@ use crate::order::{Advance, Limit};
 use device::GasDevice;
 use nestar_engine::field::{Component, Correct, FieldSpec, Physical, Pool, Prolong, Storage};
 use nestar_engine::step::RunFacts;
-use nestar_engine::{Error, Plugin, Simulation};
+use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::hydro::eos;
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use solver::HydroSolver;
@@ -32,7 +32,7 @@ pub struct Hydro {
 }
 
 impl Plugin for Hydro {
-    fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let config: HydroConfig = sim.deck.table("hydro")?;
         let scalars = config.checked_scalars(&sim.deck)?;
         let spec = spec(&scalars, self.prolongation);

@@ -11,7 +11,7 @@ pub use config::{Criterion, MeshConfig};
 use crate::fields::GasModel;
 use crate::order::Flag;
 use nestar_engine::field::FaultBox;
-use nestar_engine::{Error, Plugin, Simulation};
+use nestar_engine::{Engine, Error, Plugin};
 use systems::Criteria;
 
 /// The plugin: compiles the criteria of the mesh table and flags patches with them. Add it behind the gas.
@@ -21,7 +21,7 @@ pub struct Refinement {
 }
 
 impl Plugin for Refinement {
-    fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let model = sim.world.resource::<GasModel>().clone();
         let faults = sim.world.resource::<FaultBox>().clone();
         let criteria = Criteria::compile(&self.config, &sim.deck, &model, faults)?;

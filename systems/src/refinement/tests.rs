@@ -10,7 +10,7 @@ use crate::order::{self, Initialise};
 use crate::refinement::Refinement;
 use bevy_ecs::system::RunSystemOnce;
 use nestar_deck::Deck;
-use nestar_engine::Simulation;
+use nestar_engine::Engine;
 use nestar_engine::field::{FaultBox, Stores};
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::ranks::exchange::refresh;
@@ -77,13 +77,13 @@ const CRITERIA: &[&str] = &[
     r#"{ criterion = "formula", when = "sound_speed > 0.9 && level < 1 || t + width > z + 3*velocity_x" }"#,
 ];
 
-fn simulation(domain: &str, precision: &str, device: &str) -> Simulation {
+fn simulation(domain: &str, precision: &str, device: &str) -> Engine {
     let mut deck = Deck::parse("criteria.toml", &format!("{GAS}{domain}")).unwrap();
     deck.set(&format!("run.precision={precision}")).unwrap();
     deck.set(&format!("run.device={device}")).unwrap();
     let mesh: MeshConfig = deck.table("mesh").unwrap();
     let settings = mesh.settings(&deck).unwrap();
-    let mut sim = Simulation::new(deck, settings).unwrap();
+    let mut sim = Engine::new(deck, settings).unwrap();
     order::configure(&mut sim);
     let prolongation = mesh.prolongation.into();
     sim.add(Hydro {
@@ -104,7 +104,7 @@ fn simulation(domain: &str, precision: &str, device: &str) -> Simulation {
 }
 
 /// The criteria `list` for the simulation.
-fn criteria(sim: &Simulation, list: &str) -> Criteria {
+fn criteria(sim: &Engine, list: &str) -> Criteria {
     let text = format!("[mesh]\nmax_level = 2\nflag_buffer = [1, 2]\nrefine = [{list}]\n");
     let mut deck = Deck::parse("list.toml", &text).unwrap();
     let config: MeshConfig = deck.table("mesh").unwrap();
@@ -114,7 +114,7 @@ fn criteria(sim: &Simulation, list: &str) -> Criteria {
 }
 
 /// The sectors that the patches of `level` ask for by `list`, in the order of the level's rows.
-fn sectors(sim: &mut Simulation, list: &str, level: usize) -> Vec<u32> {
+fn sectors(sim: &mut Engine, list: &str, level: usize) -> Vec<u32> {
     let made = criteria(sim, list);
     sim.world.insert_resource(made);
     let topology = sim.world.resource::<Topology>();
@@ -137,7 +137,7 @@ fn sectors(sim: &mut Simulation, list: &str, level: usize) -> Vec<u32> {
 fn agree(domain: &str, precision: &str, size: usize) {
     let mut host = simulation(domain, precision, "cpu");
     let mut device = simulation(domain, precision, "emulated");
-    let patches = |sim: &Simulation, level| sim.world.resource::<Topology>().rows(level).len();
+    let patches = |sim: &Engine, level| sim.world.resource::<Topology>().rows(level).len();
     assert!(patches(&host, 1) > 0 && patches(&host, 2) > 0);
     let most = 27 * (patches(&host, 0) + patches(&host, 1));
     let lists = CRITERIA.chunks(size).map(|list| list.join(",\n"));

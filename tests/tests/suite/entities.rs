@@ -1,6 +1,6 @@
 //! Patches as entities: queries, components that the engine obeys, components that go with their patches.
 
-use nestar::Simulation as Nestar;
+use nestar::Simulation;
 use nestar::engine::{Error, ranks::Ranks};
 use nestar::prelude::*;
 use nestar_tests::decks::{BLAST, deck};
@@ -45,10 +45,10 @@ impl Plugin for Census {
 fn on_ranks<T: Send>(
     ranks: usize,
     settings: &[&str],
-    add: impl Fn(Nestar) -> Result<Nestar, Error> + Sync,
+    add: impl Fn(Simulation) -> Result<Simulation, Error> + Sync,
     work: impl Fn(&mut Stepper) -> T + Sync,
 ) -> Vec<T> {
-    let build = |ranks: Ranks| add(Nestar::with_ranks(deck(BLAST, settings), ranks)?);
+    let build = |ranks: Ranks| add(Simulation::with_ranks(deck(BLAST, settings), ranks)?);
     on_ranks_of(ranks, build, work)
 }
 
@@ -147,7 +147,7 @@ fn along_y(stepper: &mut Stepper) -> Vec<i32> {
 
 #[test]
 fn pinned_patches_stay_refined_and_the_others_go() {
-    let ends = |add: fn(Nestar) -> Result<Nestar, Error>| {
+    let ends = |add: fn(Simulation) -> Result<Simulation, Error>| {
         on_ranks(1, &FADING, add, |stepper| {
             let before = along_y(stepper);
             stepper.steps(3);
@@ -167,7 +167,7 @@ fn pins_have_one_digest_on_any_number_of_ranks_and_after_a_restart() {
         let directory = scratch.path().join(name);
         let steps = format!("time.max_steps={steps}");
         let settings = [&FADING[..], &[steps.as_str()]].concat();
-        let add = |sim: Nestar| sim.add(pins(!resume));
+        let add = |sim: Simulation| sim.add(pins(!resume));
         run_with(&directory, resume, ranks, &settings, add).unwrap_or_else(|e| panic!("{e}"));
         last(&directory)
     };
@@ -183,7 +183,7 @@ fn pins_have_one_digest_on_any_number_of_ranks_and_after_a_restart() {
 
 #[test]
 fn a_closed_region_is_refined_up_to_its_level_only() {
-    let closed = |sim: Nestar| {
+    let closed = |sim: Simulation| {
         sim.add(attach(true, |level, index: [i32; 3]| {
             let finest = Some(1);
             let stays = false;
@@ -237,7 +237,7 @@ fn costs(stepper: &mut Stepper) -> (f64, f64) {
 
 #[test]
 fn costs_move_the_cuts_of_ranks_and_go_with_their_patches() {
-    let costly = |sim: Nestar| sim.add(attach(true, cost));
+    let costly = |sim: Simulation| sim.add(attach(true, cost));
     let end = |stepper: &mut Stepper| {
         stepper.steps(4);
         (costs(stepper), stepper.state())
@@ -271,7 +271,7 @@ fn costs_leave_the_digest_and_come_back_after_a_restart() {
     let run = |name: &str, resume: bool, ranks: usize, steps: &str, attaches: bool| {
         let directory = scratch.path().join(name);
         let settings = [&STATIC[..], &[steps]].concat();
-        let add = |sim: Nestar| sim.add(attach(attaches, cost));
+        let add = |sim: Simulation| sim.add(attach(attaches, cost));
         run_with(&directory, resume, ranks, &settings, add).unwrap_or_else(|e| panic!("{e}"));
         last(&directory)
     };
@@ -341,7 +341,7 @@ fn observed_patches_write_their_series_and_continue_it_after_a_restart() {
     let run = |name: &str, resume: bool, ranks: usize, steps: usize| {
         let directory = scratch.path().join(name);
         let steps = format!("time.max_steps={steps}");
-        let add = |sim: Nestar| sim.add(observed(!resume));
+        let add = |sim: Simulation| sim.add(observed(!resume));
         run_with(&directory, resume, ranks, &[&steps], add).unwrap_or_else(|e| panic!("{e}"));
         std::fs::read_to_string(directory.join("observed.csv")).expect("there is a series")
     };
@@ -369,7 +369,7 @@ fn observed_patches_write_their_series_and_continue_it_after_a_restart() {
 fn what_is_observed_must_be_there() {
     let refused = |what: Observed| {
         let scratch = Scratch::new();
-        let add = |sim: Nestar| {
+        let add = |sim: Simulation| {
             let what = what.clone();
             sim.add(attach(true, move |level, _| {
                 (level == 0).then(|| what.clone())

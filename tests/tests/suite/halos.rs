@@ -60,7 +60,7 @@ fn spoil(world: &mut World) {
 }
 
 impl Plugin for Spoil {
-    fn build(&self, sim: &mut nestar::engine::Simulation) -> Result<(), Error> {
+    fn build(&self, sim: &mut nestar::engine::Engine) -> Result<(), Error> {
         sim.system_in(Advance::Predict, spoil);
         Ok(())
     }

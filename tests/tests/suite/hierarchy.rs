@@ -3,7 +3,7 @@
 use bevy_ecs::prelude::*;
 use nestar::engine::mesh::{Topology, audit};
 use nestar::engine::step::Read;
-use nestar::engine::{Error, Plugin, Simulation};
+use nestar::engine::{Engine, Error, Plugin};
 use nestar::systems::fields::Gas;
 use nestar::systems::order::Advance;
 use nestar_tests::probe::Probe;
@@ -331,7 +331,7 @@ fn every_depth_runs() {
 struct Weights(Arc<Mutex<Vec<f64>>>);
 
 impl Plugin for Weights {
-    fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let list = self.0.clone();
         sim.system_in(
             Advance::Predict,

@@ -4,7 +4,7 @@ use bevy_ecs::prelude::*;
 use nestar::engine::mesh::{LevelClock, Levels, Topology};
 use nestar::engine::run::{RunOptions, Silent};
 use nestar::engine::step::{StepVerdict, Write};
-use nestar::engine::{Error, Plugin, Simulation};
+use nestar::engine::{Engine, Error, Plugin};
 use nestar::systems::fields::Gas;
 use nestar::systems::order::Advance;
 use nestar_tests::decks::BLAST;
@@ -74,7 +74,7 @@ fn mending_does_not_depend_on_threads() {
 struct Spoil;
 
 impl Plugin for Spoil {
-    fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let spoil = |levels: Res<Levels>, mut gas: Write<Gas>| -> Result<(), Error> {
             let view = gas.own();
             if view.level() == 0 && levels.clock(0).steps == 2 {
@@ -142,7 +142,7 @@ fn a_hopeless_cell_ends_the_run_with_its_place_and_keeps_the_snapshots() {
 struct Refuse;
 
 impl Plugin for Refuse {
-    fn build(&self, sim: &mut Simulation) -> Result<(), Error> {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let refuse =
             |clock: Res<LevelClock>, levels: Res<Levels>, mut verdict: ResMut<StepVerdict>| {
                 if clock.level == 0 && levels.clock(0).steps >= 2 {

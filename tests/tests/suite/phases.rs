@@ -1,6 +1,6 @@
 //! Phases beside the steps of single levels: `Ready`, `Split`, `Aligned`.
 
-use nestar::Simulation as Nestar;
+use nestar::Simulation;
 use nestar::engine::Error;
 use nestar::engine::mesh::Levels;
 use nestar::engine::ranks::Ranks;
@@ -110,7 +110,7 @@ fn split_sources_have_the_bits_of_one_rank_on_several_and_after_a_restart() {
     let mut alone = with(Cooling::default(), &[]);
     let alone = alone.steps(3).state();
     let build = |ranks: Ranks| {
-        Nestar::with_ranks(deck(BLAST, &[]), ranks).and_then(|sim| sim.add(Cooling::default()))
+        Simulation::with_ranks(deck(BLAST, &[]), ranks).and_then(|sim| sim.add(Cooling::default()))
     };
     let states = on_ranks_of(3, build, |stepper| stepper.steps(3).state());
     assert_eq!(alone.difference(&joined(states)), None);
@@ -120,7 +120,7 @@ fn split_sources_have_the_bits_of_one_rank_on_several_and_after_a_restart() {
     }
     let scratch = Scratch::new();
     let (whole, parts) = (scratch.path().join("whole"), scratch.path().join("parts"));
-    let cooled = |sim: Nestar| sim.add(Cooling::default());
+    let cooled = |sim: Simulation| sim.add(Cooling::default());
     let run = |directory: &std::path::Path, resume: bool, settings: &[&str]| {
         run_with(directory, resume, 1, settings, cooled).unwrap_or_else(|e| panic!("{e}"));
     };
@@ -189,7 +189,7 @@ fn a_restored_hierarchy_is_made_ready_and_phases_that_only_look_change_no_bit() 
     let scratch = Scratch::new();
     let (plain, watched) = (scratch.path().join("plain"), scratch.path().join("watched"));
     let watch = Watch::default();
-    let add = |sim: Nestar| sim.add(watch.clone());
+    let add = |sim: Simulation| sim.add(watch.clone());
     let settings = [["time.max_steps=2"], ["time.max_steps=4"]];
     run_with(&plain, false, 1, &settings[1], Ok).unwrap_or_else(|e| panic!("{e}"));
     run_with(&watched, false, 1, &settings[0], add).unwrap_or_else(|e| panic!("{e}"));

@@ -1,6 +1,6 @@
 //! State of plugins: kept in snapshots, restored bit for bit, and refused by name where it does not fit.
 
-use nestar::Simulation as Nestar;
+use nestar::Simulation;
 use nestar::engine::Error;
 use nestar::prelude::*;
 use nestar::snapshot::{self, Snapshot};
@@ -56,7 +56,7 @@ impl<const VERSION: u32> Plugin for Heating<VERSION> {
     }
 }
 
-fn heated(sim: Nestar) -> Result<Nestar, Error> {
+fn heated(sim: Simulation) -> Result<Simulation, Error> {
     sim.add(Heating::<1>)
 }
 
@@ -97,7 +97,7 @@ fn latest(directory: &Path) -> Snapshot {
 fn refusal(
     directory: &Path,
     settings: &[&str],
-    add: impl Fn(Nestar) -> Result<Nestar, Error> + Sync,
+    add: impl Fn(Simulation) -> Result<Simulation, Error> + Sync,
 ) -> String {
     let settings = [&["time.max_steps=2"], settings].concat();
     let refused = run_with(directory, true, 1, &settings, &add).expect_err("refused");
@@ -146,7 +146,7 @@ fn a_state_that_does_not_fit_is_refused_by_name_and_can_be_reset() {
 
 #[test]
 fn names_of_states_are_single_and_plain() {
-    let twice = heated(Nestar::new(deck(BLAST, &[])).unwrap_or_else(|e| panic!("{e}")));
+    let twice = heated(Simulation::new(deck(BLAST, &[])).unwrap_or_else(|e| panic!("{e}")));
     let twice = twice.and_then(heated).err().expect("refused").to_string();
     assert!(
         twice.contains("two plugins register the state `heating_steps`"),
@@ -180,7 +180,7 @@ fn a_state_that_differs_between_ranks_is_an_error() {
         "mesh.max_level=0",
         "domain.cells=[40,8,8]",
     ];
-    let uneven = |sim: Nestar| sim.add(Uneven);
+    let uneven = |sim: Simulation| sim.add(Uneven);
     run_with(&scratch.run(), false, 1, &settings, uneven).unwrap_or_else(|e| panic!("{e}"));
     let two = scratch.path().join("two");
     let error = run_with(&two, false, 2, &settings, uneven).expect_err("the states differ");

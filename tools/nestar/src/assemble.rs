@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 
 /// A simulation of a deck, with its thread pool.
 pub struct Simulation {
-    inner: nestar_engine::Simulation,
+    inner: nestar_engine::Engine,
     threads: rayon::ThreadPool,
 }
 
@@ -74,14 +74,14 @@ impl Simulation {
     }
 
     /// The engine's simulation.
-    pub fn engine(&mut self) -> &mut nestar_engine::Simulation {
+    pub fn engine(&mut self) -> &mut nestar_engine::Engine {
         &mut self.inner
     }
 
     /// Runs `work` on the simulation inside its thread pool.
     pub fn with<T: Send>(
         &mut self,
-        work: impl FnOnce(&mut nestar_engine::Simulation) -> T + Send,
+        work: impl FnOnce(&mut nestar_engine::Engine) -> T + Send,
     ) -> T {
         let inner = &mut self.inner;
         self.threads.install(|| work(inner))
@@ -90,7 +90,7 @@ impl Simulation {
     /// Runs to the end, quietly, into the deck's output directory.
     ///
     /// # Errors
-    /// As [`nestar_engine::Simulation::run`].
+    /// As [`nestar_engine::Engine::run`].
     pub fn run(&mut self) -> Result<RunSummary, Error> {
         self.run_with(RunOptions {
             output: None,
@@ -104,7 +104,7 @@ impl Simulation {
     /// Runs as the options say.
     ///
     /// # Errors
-    /// As [`nestar_engine::Simulation::run`].
+    /// As [`nestar_engine::Engine::run`].
     pub fn run_with(&mut self, options: RunOptions) -> Result<RunSummary, Error> {
         self.with(|sim| sim.run(options))
     }
@@ -128,7 +128,7 @@ fn assemble(
     mut deck: Deck,
     root: RootConfig,
     ranks: Ranks,
-) -> Result<nestar_engine::Simulation, Error> {
+) -> Result<nestar_engine::Engine, Error> {
     let mesh: MeshConfig = deck.table("mesh")?;
     let settings = mesh.settings(&deck)?;
     let mut time = TimeConfig::default();
@@ -136,7 +136,7 @@ fn assemble(
         time = deck.table("time")?;
         time.settings(deck)
     };
-    let mut sim = nestar_engine::Simulation::with_ranks(deck, settings, read_time, ranks)?;
+    let mut sim = nestar_engine::Engine::with_ranks(deck, settings, read_time, ranks)?;
     order::configure(&mut sim);
     sim.add(Hydro {
         prolongation: mesh.prolongation.into(),

@@ -4,18 +4,18 @@ use bevy_ecs::schedule::graph::Direction;
 use bevy_ecs::schedule::{NodeId, ScheduleGraph, SystemKey, SystemSet};
 use bevy_ecs::system::ScheduleSystem;
 use nestar_engine::step::Phase;
-use nestar_engine::{Error, Simulation};
+use nestar_engine::{Engine, Error};
 use std::fmt::Write as _;
 
 /// The phases, their sets in order (with the conditions under which they run) and the systems in them, in the order in
 /// which they run. A set without systems is listed too: it is where a plugin may put some.
 ///
-/// Give it a simulation that is not [`ready`](Simulation::ready) yet: the conditions are lost to sight when the schedules
+/// Give it a simulation that is not [`ready`](Engine::ready) yet: the conditions are lost to sight when the schedules
 /// are built, and this is done here.
 ///
 /// # Errors
-/// As [`Simulation::ready`].
-pub fn describe(sim: &mut Simulation) -> Result<String, Error> {
+/// As [`Engine::ready`].
+pub fn describe(sim: &mut Engine) -> Result<String, Error> {
     let sets = Phase::ALL.map(|phase| sets(sim.schedule(phase).graph()));
     sim.ready()?;
     let mut text = String::new();
@@ -35,7 +35,7 @@ struct NamedSet {
     conditions: Vec<String>,
 }
 
-fn describe_phase(sim: &mut Simulation, phase: Phase, sets: &[NamedSet], text: &mut String) {
+fn describe_phase(sim: &mut Engine, phase: Phase, sets: &[NamedSet], text: &mut String) {
     let named = |(key, system): (SystemKey, &ScheduleSystem)| {
         (NodeId::System(key), system.name().to_string())
     };

@@ -13,7 +13,7 @@ pub use nestar_engine::mesh::{
 };
 pub use nestar_engine::ranks::{OtherRanks, Reduce};
 pub use nestar_engine::step::{AlignedLevels, Read, StepLimits, View, Write};
-pub use nestar_engine::{Error, Plugin, PluginState, Simulation as Engine};
+pub use nestar_engine::{Engine, Error, Plugin, PluginState};
 pub use nestar_kernels::hydro::{Conserved, kinetic_energy, pressure};
 pub use nestar_kernels::mesh::attempt::{DONE, FAILED, Outcome, UNFINISHED};
 pub use nestar_systems::fields::{Gas, GasModel};

@@ -5,7 +5,7 @@ use crate::field::{Precision, StoreRef};
 use crate::mesh::Topology;
 use crate::run::layout::Part;
 use crate::run::shares::structure;
-use crate::step::{Error, Simulation};
+use crate::step::{Engine, Error};
 use nestar_snapshot::Values;
 
 /// Everything that leaves with a snapshot, as it stood when the snapshot was taken, except the fields' values themselves.
@@ -57,7 +57,7 @@ pub(super) struct Piece {
 
 impl Contents {
     /// The present state of all levels.
-    pub fn of(sim: &Simulation, fields: &[StoreRef], sink: &impl Sink) -> Self {
+    pub fn of(sim: &Engine, fields: &[StoreRef], sink: &impl Sink) -> Self {
         let topology = sim.world.resource::<Topology>();
         let names = |field: &StoreRef| {
             let components = field.of(&sim.world).spec().components.iter();

@@ -13,7 +13,7 @@ use super::layout::Part;
 use crate::device::{Buffer, Device, DeviceError};
 use crate::field::StoreRef;
 use crate::field::device::Packing;
-use crate::step::{Error, Simulation, memory};
+use crate::step::{Engine, Error, memory};
 use contents::Contents;
 use nestar_snapshot::Values;
 use pipeline::Pipeline;
@@ -54,7 +54,7 @@ pub(super) enum Departure<S: Sink> {
 /// # Panics
 /// If a field lives on the host.
 pub(super) fn depart<S: Sink>(
-    sim: &Simulation,
+    sim: &Engine,
     device: &Device,
     fields: &[StoreRef],
     mut sink: S,
@@ -74,7 +74,7 @@ pub(super) fn depart<S: Sink>(
 
 /// A copy of all levels on the device, in the order of the snapshot; `None` where there is no room for it.
 fn copy(
-    sim: &Simulation,
+    sim: &Engine,
     device: &Device,
     fields: &[StoreRef],
     contents: &Contents,
@@ -109,7 +109,7 @@ fn copy(
 
 /// Brings all levels to the sink piece by piece.
 fn pass<S: Sink>(
-    sim: &Simulation,
+    sim: &Engine,
     device: &Device,
     fields: &[StoreRef],
     contents: &mut Contents,

@@ -7,7 +7,7 @@ use crate::device::{CopyQueue, Device, Download, buffer_bytes};
 use crate::field::{Precision, StoreRef, Stores};
 use crate::mesh::Topology;
 use crate::run::output::allowance;
-use crate::step::{Error, Simulation};
+use crate::step::{Engine, Error};
 use nestar_snapshot::{SHARD_PATCHES, Values};
 use rayon::prelude::*;
 use std::collections::VecDeque;
@@ -20,13 +20,13 @@ const FEWEST_PIECES: usize = 2;
 const LARGE: usize = 1 << 16;
 
 /// Pieces of `bytes` bytes that may be under way, within a quarter of what snapshots may take of the host's memory.
-fn depth(sim: &Simulation, bytes: usize) -> usize {
+fn depth(sim: &Engine, bytes: usize) -> usize {
     let most = allowance(sim);
     (most / 4 / bytes.max(1)).clamp(FEWEST_PIECES, MOST_PIECES)
 }
 
 /// Bytes of the host's memory that a snapshot of the present state takes on its way from a device to the sink's queue.
-pub(in crate::run) fn held(sim: &Simulation) -> usize {
+pub(in crate::run) fn held(sim: &Engine) -> usize {
     let topology = sim.world.resource::<Topology>();
     let patches = (0..=topology.finest()).map(|level| topology.rows(level).len());
     let largest = patches.clone().max().unwrap_or(0);
@@ -48,7 +48,7 @@ pub(super) struct Pipeline {
 
 impl Pipeline {
     /// A pipeline for pieces of up to `bytes` bytes.
-    pub fn new(sim: &Simulation, device: &Device, bytes: usize) -> Result<Self, Error> {
+    pub fn new(sim: &Engine, device: &Device, bytes: usize) -> Result<Self, Error> {
         Ok(Self {
             queue: device.copy_queue()?,
             depth: depth(sim, bytes),

@@ -7,7 +7,7 @@ use crate::device::{ComputeDevice, Device, DeviceKind, buffer_bytes};
 use crate::field::{Element, Field, FieldSpec, Pool, Precision, Stores};
 use crate::mesh::{Changes, Topology};
 use crate::step::config::MeshSettings;
-use crate::step::{Error, Simulation, regrid};
+use crate::step::{Engine, Error, regrid};
 use nestar_deck::Deck;
 use nestar_kernels::CELLS;
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values};
@@ -31,7 +31,7 @@ fn values<R: Element>(rows: usize, level: usize, time: usize) -> Vec<R> {
 }
 
 /// Gives all cells the values of a time.
-fn fill<R: Element>(sim: &mut Simulation, time: usize) {
+fn fill<R: Element>(sim: &mut Engine, time: usize) {
     for level in 0..2 {
         let rows = sim.world.resource::<Topology>().rows(level).to_vec();
         let values = values::<R>(rows.len(), level, time);
@@ -42,7 +42,7 @@ fn fill<R: Element>(sim: &mut Simulation, time: usize) {
 }
 
 /// A run on the device `kind` with two levels of more than one shard each, at time 1; none where there is no such device.
-fn run<R: Element>(kind: DeviceKind, settings: &str) -> Option<(Simulation, Device)> {
+fn run<R: Element>(kind: DeviceKind, settings: &str) -> Option<(Engine, Device)> {
     if let Err(why) = Device::open(kind) {
         println!("skipped: {why}");
         return None;
@@ -63,7 +63,7 @@ fn run<R: Element>(kind: DeviceKind, settings: &str) -> Option<(Simulation, Devi
         regrid_interval: vec![1; 2],
         flag_buffer: vec![0],
     };
-    let mut sim = Simulation::new(deck, mesh).unwrap_or_else(|e| panic!("{e}"));
+    let mut sim = Engine::new(deck, mesh).unwrap_or_else(|e| panic!("{e}"));
     let device = sim.world.resource::<ComputeDevice>().device.clone()?;
     let registered = sim.register_field::<Dust>(FieldSpec {
         banks: 2,
@@ -93,7 +93,7 @@ struct Store {
 }
 
 impl Store {
-    fn of(sim: &Simulation) -> Self {
+    fn of(sim: &Engine) -> Self {
         let topology = sim.world.resource::<Topology>();
         Self {
             shards: [0, 1].map(|level| Snapshot::shard_patches(topology.rows(level).len())),
@@ -139,7 +139,7 @@ impl Sink for Store {
 }
 
 /// Sends the present state off.
-fn send(sim: &Simulation, device: &Device, store: Store) -> Departure<Store> {
+fn send(sim: &Engine, device: &Device, store: Store) -> Departure<Store> {
     let fields = sim.world.resource::<Stores>().all();
     depart(sim, device, &fields, store).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -180,7 +180,7 @@ fn check<R: Element>(got: &[Shard], patches: [usize; 2], time: usize) {
     assert_eq!(got.len(), expected);
 }
 
-fn patches(sim: &Simulation) -> [usize; 2] {
+fn patches(sim: &Engine) -> [usize; 2] {
     [0, 1].map(|level| sim.world.resource::<Topology>().rows(level).len())
 }
 

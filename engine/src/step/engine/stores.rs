@@ -1,13 +1,13 @@
 //! Stores that plugins make.
 
-use super::Simulation;
+use super::Engine;
 use crate::field::{Correct, Prolong, Restrict, Store, Stores};
 use crate::mesh::PATCH;
 use crate::step::Error;
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
 
-impl Simulation {
+impl Engine {
     /// Makes `store` a resource that the engine carries for every patch: to other ranks, `depth` layers of copies where it asks
     /// for them ([`OtherRanks::refresh`](crate::ranks::OtherRanks::refresh)), into snapshots and back at a restart.
     ///

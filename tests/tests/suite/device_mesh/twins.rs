@@ -3,7 +3,7 @@
 use super::rule::Patchwork;
 use bevy_ecs::prelude::*;
 use nestar::device_runtime::Real;
-use nestar::engine::Simulation;
+use nestar::engine::Engine;
 use nestar::engine::device::{ComputeDevice, Device};
 pub use nestar::engine::field::Element;
 use nestar::engine::field::device::DeviceTopology;
@@ -108,7 +108,7 @@ fn spec(case: &Case) -> FieldSpec {
 
 /// The two worlds: host, device.
 pub struct Twins {
-    pub sims: [Simulation; 2],
+    pub sims: [Engine; 2],
     pub device: Device,
     pub random: Random,
 }
@@ -122,7 +122,7 @@ impl Twins {
                 regrid_interval: vec![1; LEVELS],
                 flag_buffer: vec![0; LEVELS],
             };
-            let mut sim = Simulation::new(case.deck::<R>(), mesh).expect("the deck is sound");
+            let mut sim = Engine::new(case.deck::<R>(), mesh).expect("the deck is sound");
             if on_device {
                 let domain = sim.world.resource::<Topology>().domain;
                 let tables = DeviceTopology::new(device, domain, LEVELS);
@@ -159,7 +159,7 @@ impl Twins {
     }
 
     /// Does the same to both.
-    pub fn each(&mut self, change: impl Fn(&mut Simulation)) {
+    pub fn each(&mut self, change: impl Fn(&mut Engine)) {
         for sim in &mut self.sims {
             change(sim);
             check_faults(&sim.world).unwrap_or_else(|e| panic!("{e}"));

@@ -30,7 +30,7 @@ pub fn order(arguments: &DeckArgs) -> Result<(), Failure> {
 }
 
 /// The initial hierarchy with the memory of its fields: built, as far as it fits.
-fn hierarchy(sim: &mut engine::Simulation) -> Result<String, Error> {
+fn hierarchy(sim: &mut engine::Engine) -> Result<String, Error> {
     let patch = memory::patch_bytes(sim);
     let unfinished = match sim.initialise() {
         Err(Error::Memory(shortage)) => {

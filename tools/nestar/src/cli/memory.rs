@@ -1,19 +1,19 @@
 //! How much memory a run takes.
 
-use nestar::engine::Simulation;
+use nestar::engine::Engine;
 pub use nestar::engine::device::shown;
 use nestar::engine::field::{StoreRef, Stores};
 use nestar::engine::mesh::Topology;
 
 /// Bytes of one patch in the pools of all fields.
-pub fn patch_bytes(sim: &Simulation) -> u64 {
+pub fn patch_bytes(sim: &Engine) -> u64 {
     let fields = sim.world.resource::<Stores>().all();
     let bytes = |field: &StoreRef| field.of(&sim.world).spec().row_bytes(sim.precision());
     fields.iter().map(bytes).sum::<usize>() as u64
 }
 
 /// Patches of the root grid.
-pub fn root_patches(sim: &Simulation) -> u64 {
+pub fn root_patches(sim: &Engine) -> u64 {
     let root = sim.world.resource::<Topology>().domain.root;
     root.iter().map(|&n| n as u64).product()
 }

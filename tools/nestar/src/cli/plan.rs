@@ -126,12 +126,12 @@ fn initial(sim: &mut Simulation) -> Result<Outline, Failure> {
         return Ok(Outline::new(domain));
     }
     say("builds the initial hierarchy …");
-    sim.with(engine::Simulation::initialise)?;
+    sim.with(engine::Engine::initialise)?;
     Ok(Outline::of(sim.engine().world.resource::<Topology>()))
 }
 
 /// The hierarchy of a snapshot, from its arrays of places and leaves alone.
-fn stored(sim: &engine::Simulation, snapshot: &Snapshot) -> Result<Outline, Failure> {
+fn stored(sim: &engine::Engine, snapshot: &Snapshot) -> Result<Outline, Failure> {
     let domain = sim.world.resource::<Topology>().domain;
     let path = snapshot.path().display();
     let cells = domain.cells(0).map(|n| n as u64);

@@ -132,7 +132,7 @@ fn status(result: Result<RunSummary, Error>, reporter: &Reporter) -> Result<u8, 
 }
 
 /// The first lines of a run: what runs, where, with how much memory.
-fn head(arguments: &RunArgs, sim: &mut engine::Simulation) -> Vec<String> {
+fn head(arguments: &RunArgs, sim: &mut engine::Engine) -> Vec<String> {
     let build = assemble::build_info();
     let patch = memory::patch_bytes(sim);
     let root = patch * memory::root_patches(sim);
@@ -163,11 +163,7 @@ fn head(arguments: &RunArgs, sim: &mut engine::Simulation) -> Vec<String> {
 }
 
 /// What a run of several ranks has to say about them; every rank calls this.
-fn together(
-    ranks: &Ranks,
-    library: &str,
-    sim: &engine::Simulation,
-) -> Result<Vec<String>, RanksError> {
+fn together(ranks: &Ranks, library: &str, sim: &engine::Engine) -> Result<Vec<String>, RanksError> {
     let compute = sim.world.resource::<ComputeDevice>();
     let device = compute.device.as_ref();
     let seat = ranks.communicator().seat();
@@ -202,7 +198,7 @@ pub fn place(compute: &ComputeDevice) -> String {
 }
 
 /// The share of each phase in the wall time, and what had to be repaired.
-fn where_the_time_went(sim: &engine::Simulation, wall: f64) -> String {
+fn where_the_time_went(sim: &engine::Engine, wall: f64) -> String {
     let counters = sim.world.resource::<RunCounters>();
     let shares = shares_of_phases(counters, wall, "snapshots and all else");
     let mut lines = vec![format!("time went into: {shares}")];

@@ -92,7 +92,7 @@ pub fn run(ranks: &Ranks, device: &str) {
 const LENGTH: usize = 24;
 
 /// Level, place and a hash of the values of every patch of this rank.
-fn patches(sim: &nestar::engine::Simulation) -> Vec<[u8; LENGTH]> {
+fn patches(sim: &nestar::engine::Engine) -> Vec<[u8; LENGTH]> {
     let topology = sim.world.resource::<Topology>();
     let mut patches = Vec::new();
     for level in 0..=topology.finest() {

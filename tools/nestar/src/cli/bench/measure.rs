@@ -165,7 +165,7 @@ impl Plan {
     }
 
     /// As many steps again, with every kernel timed.
-    fn profiled(&self, sim: &mut engine::Simulation, device: &Device) -> Result<Profile, Error> {
+    fn profiled(&self, sim: &mut engine::Engine, device: &Device) -> Result<Profile, Error> {
         device.profile(true);
         let stretch = stretch(sim, self.steps);
         device.profile(false);
@@ -174,11 +174,11 @@ impl Plan {
 }
 
 /// The device, if it is not the CPU.
-fn device(sim: &engine::Simulation) -> Option<Device> {
+fn device(sim: &engine::Engine) -> Option<Device> {
     sim.world.resource::<ComputeDevice>().device.clone()
 }
 
-fn place(sim: &engine::Simulation, library: &str) -> Place {
+fn place(sim: &engine::Engine, library: &str) -> Place {
     let compute = sim.world.resource::<ComputeDevice>();
     Place {
         device: super::super::run::place(compute),
@@ -191,15 +191,15 @@ fn place(sim: &engine::Simulation, library: &str) -> Place {
 }
 
 /// The link of this rank's device with those of others.
-fn connection(sim: &engine::Simulation) -> Option<&Connection> {
+fn connection(sim: &engine::Engine) -> Option<&Connection> {
     sim.world.get_resource::<Connection>()
 }
 
-fn halos(sim: &engine::Simulation) -> LinkCounters {
+fn halos(sim: &engine::Engine) -> LinkCounters {
     sim.world.resource::<Halos>().counters(connection(sim))
 }
 
-fn memory(sim: &engine::Simulation) -> Result<Memory, Error> {
+fn memory(sim: &engine::Engine) -> Result<Memory, Error> {
     let fields = sim.world.resource::<Stores>().all();
     let bytes: usize = fields
         .iter()
@@ -214,14 +214,14 @@ fn memory(sim: &engine::Simulation) -> Result<Memory, Error> {
 
 /// Takes root steps, each with the conserved totals that a run writes down; before and behind them the device is idle, and the
 /// ranks wait for each other.
-fn stretch(sim: &mut engine::Simulation, steps: u64) -> Result<Stretch, Error> {
+fn stretch(sim: &mut engine::Engine, steps: u64) -> Result<Stretch, Error> {
     let device = device(sim);
     let ranks = sim.world.resource::<Ranks>().clone();
     let idle = || -> Result<(), Error> {
         device.as_ref().map_or(Ok(()), Device::synchronise)?;
         Ok(ranks.communicator().barrier()?)
     };
-    let counters = |sim: &engine::Simulation| sim.world.resource::<RunCounters>().clone();
+    let counters = |sim: &engine::Engine| sim.world.resource::<RunCounters>().clone();
     let fields = sim.world.resource::<Stores>().all();
     idle()?;
     let before = counters(sim);
