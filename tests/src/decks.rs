@@ -1,5 +1,6 @@
 //! Decks in texts, and simulations of them.
 
+use crate::devices;
 use nestar::Simulation;
 pub use nestar_deck::Deck;
 
@@ -19,7 +20,7 @@ const COMMON: [&str; 4] = [
 pub fn deck(text: &str, settings: &[&str]) -> Deck {
     let mut deck = Deck::parse("test", text).unwrap_or_else(|e| panic!("{e}"));
     for setting in COMMON.iter().chain(settings) {
-        deck.set(setting)
+        deck.set(&devices::chosen(setting))
             .unwrap_or_else(|e| panic!("{setting}: {e}"));
     }
     deck

@@ -1,6 +1,7 @@
 //! What the integration tests share: small decks, runs with and without files, states that compare bit by bit, norms.
 
 pub mod decks;
+pub mod devices;
 pub mod exact;
 pub mod golden;
 pub mod norms;

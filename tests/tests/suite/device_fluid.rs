@@ -1,7 +1,7 @@
 //! The step of a patch on a device against the CPU's, bit for bit, for one periodic patch of random gas.
 
 use nestar::device_runtime::Address;
-use nestar::engine::device::{Device, DeviceKind, Shape};
+use nestar::engine::device::{Device, Shape};
 use nestar::kernels::hydro::eos;
 use nestar::kernels::hydro::solver::device::{FluidProgram, RATES, STEP, StepParameters};
 use nestar::kernels::hydro::{
@@ -12,6 +12,7 @@ use nestar::kernels::mesh::Centring;
 use nestar::kernels::mesh::device::{FaceText, FieldText};
 use nestar::kernels::mesh::parameters::{Registers, View};
 use nestar::kernels::mesh::prolong::SlopeLimiter;
+use nestar_tests::devices;
 
 const RATE: [f64; 3] = [0.11, 0.09, 0.13];
 const INVERSE_DX: [f64; 3] = [8.0, 7.0, 9.0];
@@ -224,7 +225,7 @@ fn compare<R: HydroReal + bytemuck::Pod>(device: &Device, case: &Case) {
 /// Every scheme, reconstruction, limiter and Riemann solver occurs, with and without scalars and mended cells.
 #[test]
 fn a_step_on_the_device_has_the_bits_of_the_cpu() {
-    let Ok(device) = Device::open(DeviceKind::Emulated) else {
+    let Ok(device) = devices::open() else {
         println!("skipped: there is no C++ compiler on this machine");
         return;
     };

@@ -1,9 +1,10 @@
 //! Snapshots of a run on a device: as a copy that leaves beside the next steps, or piece by piece where the copy has no room.
 
 use nestar::engine::Error;
-use nestar::engine::device::{ComputeDevice, Device, DeviceKind};
+use nestar::engine::device::ComputeDevice;
 use nestar::engine::run::{Observer, Progress, RunOptions, RunSummary};
 use nestar_tests::decks::BLAST;
+use nestar_tests::devices;
 use nestar_tests::runs::{digests, run_into};
 use nestar_tests::{Scratch, build};
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ const OUTPUT: [&str; 4] = [
 
 /// Whether kernels can be compiled here.
 fn emulation() -> bool {
-    let opened = Device::open(DeviceKind::Emulated);
+    let opened = devices::open();
     if let Err(why) = &opened {
         println!("skipped: {why}");
     }

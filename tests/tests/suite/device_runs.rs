@@ -1,10 +1,11 @@
 //! Whole runs on a device against the CPU's, by the digests of their snapshots. The device is the emulated one: the kernels
 //! themselves, compiled by the C++ compiler.
 
-use nestar::engine::device::{ComputeDevice, Device, DeviceKind};
+use nestar::engine::device::ComputeDevice;
 use nestar::engine::run::{RunOptions, Silent};
 use nestar::prelude::*;
 use nestar_tests::decks::{BLAST, SYMMETRIC};
+use nestar_tests::devices;
 use nestar_tests::runs::{digests, run_into};
 use nestar_tests::{Scratch, build};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 /// Whether kernels can be compiled here.
 pub fn emulation() -> bool {
-    let opened = Device::open(DeviceKind::Emulated);
+    let opened = devices::open();
     if let Err(why) = &opened {
         println!("skipped: {why}");
     }

@@ -1,7 +1,6 @@
 //! Fields of a plugin that are nothing like the gas: on faces, with banks of their own, stored or made anew.
 
 use nestar::Simulation;
-use nestar::engine::device::{Device, DeviceKind};
 use nestar::engine::field::{Element, Field, FieldSpec, Precision, Prolong, Restrict};
 use nestar::engine::mesh::{Domain, Topology};
 use nestar::engine::ranks::Ranks;
@@ -10,6 +9,7 @@ use nestar::kernels::mesh::Centring;
 use nestar::prelude::*;
 use nestar::snapshot::Snapshot;
 use nestar_tests::decks::{BLAST, deck};
+use nestar_tests::devices;
 use nestar_tests::ranks::{joined, on_ranks_of, run_on_ranks_of};
 use nestar_tests::runs::{digests, quietly_into};
 use nestar_tests::{Patch, Scratch, State, Stepper};
@@ -321,7 +321,7 @@ fn on(ranks: usize, device: &str, precision: &str) -> State {
 
 #[test]
 fn foreign_fields_are_the_same_on_any_number_of_ranks_and_on_devices() {
-    let emulated = Device::open(DeviceKind::Emulated);
+    let emulated = devices::open();
     for single in [false, true] {
         let precision = ["run.precision=double", "run.precision=single"][usize::from(single)];
         let alone = on(1, "run.device=cpu", precision);

@@ -1,11 +1,11 @@
 //! Memory that does not suffice for the patches asked for.
 
 use nestar::engine::Error;
-use nestar::engine::device::{Device, DeviceKind};
 use nestar::engine::field::Stores;
 use nestar::engine::mesh::Topology;
 use nestar::engine::step::memory::{Demand, MemoryGuard};
 use nestar_tests::decks::BLAST;
+use nestar_tests::devices;
 use nestar_tests::norms::{magnitudes, totals};
 use nestar_tests::ranks::{joined, on_ranks};
 use nestar_tests::runs::{digests, run_into};
@@ -197,7 +197,7 @@ fn rows_of_ranks_are_foreseen() {
 /// What fits is counted in the same way everywhere.
 #[test]
 fn a_limit_caps_a_device_and_the_cpu_alike() {
-    if let Err(why) = Device::open(DeviceKind::Emulated) {
+    if let Err(why) = devices::open() {
         println!("skipped: {why}");
         return;
     }

@@ -7,7 +7,7 @@ mod rule;
 mod twins;
 
 use bevy_ecs::system::RunSystemOnce;
-use nestar::engine::device::{Device, DeviceKind};
+use nestar::engine::device::Device;
 use nestar::engine::field::LevelRows;
 use nestar::engine::ranks::exchange::refresh;
 use nestar::engine::ranks::{Columns, Reduce, totals};
@@ -18,6 +18,7 @@ use nestar::prelude::{
     Conserved, Place, Read, Real, ResMut, Resource, Write, device, kinetic_energy,
 };
 use nestar::snapshot::Values;
+use nestar_tests::devices;
 use twins::{COMPONENTS, Case, Element, Fluid, LEVELS, Twins};
 
 /// Boxes, faces and limiters of all kinds.
@@ -50,7 +51,7 @@ const CASES: [Case; 4] = [
 
 /// Runs `test` on every case and the emulated device; skips, with a printed reason and `false`, where that is not to be had.
 fn on_all(test: impl Fn(&Case, &Device)) -> bool {
-    let device = Device::open(DeviceKind::Emulated);
+    let device = devices::open();
     match &device {
         Ok(device) => CASES.iter().for_each(|case| test(case, device)),
         Err(error) => println!("skipped: {error}"),
