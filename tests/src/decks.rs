@@ -4,8 +4,9 @@ use crate::devices;
 use nestar::Simulation;
 pub use nestar_deck::Deck;
 
-/// Settings that every test wants: one thread (tests run side by side), the audit on, no snapshots.
-const COMMON: [&str; 4] = [
+/// Settings that every test wants: the CPU, also where there is a GPU, one thread (tests run side by side), the audit on, no snapshots.
+const COMMON: [&str; 5] = [
+    "run.device=cpu",
     "run.threads=1",
     "run.audit=true",
     "output.initial=false",

@@ -2,20 +2,21 @@
 //!
 //! The cache only saves time: a folder that cannot be written and a damaged file are as good as none. A file is the
 //! compiler's output followed by its 32-byte BLAKE3 digest; it is written beside its place and renamed, so that runs that
-//! start together do not disturb each other.
+//! start together do not disturb each other. What is loaded runs with the user's rights: only a folder that belongs to the
+//! user and that nobody else may write is used, and the bytes that were checked are the ones that are loaded.
 
 use super::DeviceError;
-use std::ffi::OsString;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of the digest behind the contents of a file.
 const DIGEST: usize = 32;
 
-/// The folder of compiled kernels.
+/// The folder of compiled kernels, or why there is none.
 pub(super) struct Cache {
-    folder: PathBuf,
+    folder: Result<PathBuf, String>,
 }
 
 /// Writes a source to the folder that `NESTAR_KERNEL_SOURCES` names, if it names one.
@@ -32,25 +33,34 @@ pub(super) fn keep_source(name: &str, source: &str) -> Result<(), DeviceError> {
 }
 
 impl Cache {
-    /// `$NESTAR_CACHE`, else `nestar` in `$XDG_CACHE_HOME`, `$HOME/.cache` or the folder for temporary files.
+    /// `$NESTAR_CACHE`, else `nestar` in `$XDG_CACHE_HOME` or in `$HOME/.cache`.
     pub(super) fn open() -> Self {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let folder = set("NESTAR_CACHE").map_or_else(
-            || {
-                let caches = set("XDG_CACHE_HOME").map(PathBuf::from);
-                let caches =
-                    caches.or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".cache")));
-                caches.unwrap_or_else(std::env::temp_dir).join("nestar")
-            },
-            PathBuf::from,
-        );
-        Self { folder }
+        let set = |name: &str| {
+            let value = std::env::var_os(name).filter(|value| !value.is_empty());
+            value.map(PathBuf::from)
+        };
+        let caches = || set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
+        let folder = set("NESTAR_CACHE").or_else(|| Some(caches()?.join("nestar")));
+        let none = || "neither $NESTAR_CACHE, $XDG_CACHE_HOME nor $HOME names a folder".into();
+        Self {
+            folder: folder.ok_or_else(none).and_then(trusted),
+        }
     }
 
     /// A cache in a folder of one's own choice.
     #[cfg(test)]
     pub(super) fn at(folder: PathBuf) -> Self {
-        Self { folder }
+        Self {
+            folder: trusted(folder),
+        }
+    }
+
+    /// What people are told about it behind the device's name: why compiled kernels are not kept, if they are not.
+    pub(super) fn described(&self) -> String {
+        let why = self.folder.as_ref().err();
+        why.map_or_else(String::new, |why| {
+            format!("; compiled kernels are not kept: {why}")
+        })
     }
 
     /// File name of what is made of all `parts`.
@@ -64,34 +74,27 @@ impl Cache {
         format!("{name}-{key}.{extension}")
     }
 
-    /// Path of a file, whether it exists or not.
-    pub(super) fn path(&self, file: &str) -> PathBuf {
-        self.folder.join(file)
-    }
-
     /// The contents of a file, if it is there and whole.
     pub(super) fn load(&self, file: &str) -> Option<Vec<u8>> {
-        let mut contents = fs::read(self.path(file)).ok()?;
+        let mut contents = fs::read(self.folder.as_ref().ok()?.join(file)).ok()?;
         let end = contents.len().checked_sub(DIGEST)?;
         let whole = blake3::hash(&contents[..end]).as_bytes()[..] == contents[end..];
         contents.truncate(end);
         whole.then_some(contents)
     }
 
-    /// Stores contents with their digest; the path, unless the folder cannot be written.
-    pub(super) fn store(&self, file: &str, contents: &[u8]) -> Option<PathBuf> {
-        let mut bytes = contents.to_vec();
-        bytes.extend_from_slice(blake3::hash(contents).as_bytes());
-        self.write(file, &bytes)
+    /// Stores contents with their digest, where the folder can be written.
+    pub(super) fn store(&self, file: &str, contents: &[u8]) {
+        let digest = blake3::hash(contents);
+        self.write(file, &[contents, digest.as_bytes()].concat());
     }
 
     /// Writes a file as it is, for people to look at; the path, unless the folder cannot be written.
     pub(super) fn write(&self, file: &str, bytes: &[u8]) -> Option<PathBuf> {
-        fs::create_dir_all(&self.folder).ok()?;
-        let path = self.path(file);
-        let mut beside: OsString = path.clone().into_os_string();
-        beside.push(format!(".{}", unique()));
-        let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, &path));
+        let folder = self.folder.as_ref().ok()?;
+        let path = folder.join(file);
+        let beside = folder.join(format!("{file}.{}", unique()));
+        let written = create_new(&beside, bytes).and_then(|()| fs::rename(&beside, &path));
         if written.is_err() {
             // a full disk leaves a part behind; what cannot be removed does no harm
             let _ = fs::remove_file(&beside);
@@ -99,26 +102,92 @@ impl Cache {
         }
         Some(path)
     }
+
+    /// Folders of this process alone: a temporary one, and one from which programs may be run where that is not.
+    ///
+    /// # Errors
+    /// There is no place for one.
+    pub(super) fn workplaces(&self) -> Result<Vec<Workplace>, DeviceError> {
+        let temporary = Workplace::within(&std::env::temp_dir())?;
+        // temporary files may be on a disk from which nothing may be run
+        let own = self.folder.as_ref().ok();
+        let own = own.and_then(|folder| Workplace::within(folder).ok());
+        Ok([Some(temporary), own].into_iter().flatten().collect())
+    }
+}
+
+/// The folder, made where it is missing, if it belongs to the user and nobody else may write it; else the reason.
+fn trusted(folder: PathBuf) -> Result<PathBuf, String> {
+    let shown = folder.display();
+    let unusable = |error: std::io::Error| format!("{shown} cannot be used: {error}");
+    private()
+        .recursive(true)
+        .create(&folder)
+        .map_err(unusable)?;
+    // what this process makes belongs to the user that it runs as
+    let own = Workplace::within(&folder).map_err(|error| error.to_string())?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let found = fs::metadata(&folder).map_err(unusable)?;
+        if found.uid() != fs::metadata(own.folder()).map_err(unusable)?.uid() {
+            return Err(format!("{shown} belongs to another user"));
+        }
+        if found.mode() & 0o022 != 0 {
+            return Err(format!("others may write {shown} (chmod go-w mends it)"));
+        }
+    }
+    drop(own);
+    Ok(folder)
+}
+
+/// Makes folders that nobody else may enter.
+fn private() -> fs::DirBuilder {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes"))]
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder
+}
+
+/// Writes a file that was not there, through no link.
+fn create_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path);
+    file.and_then(|mut file| file.write_all(bytes))
 }
 
 /// A folder for temporary files of this process alone, removed on drop.
 pub(super) struct Workplace(PathBuf);
 
 impl Workplace {
-    /// A new folder.
-    pub(super) fn new() -> Result<Self, DeviceError> {
-        let folder = std::env::temp_dir().join(format!("nestar-{}", unique()));
-        let mut builder = fs::DirBuilder::new();
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::DirBuilderExt;
-            builder.mode(0o700);
-        }
+    /// A new folder in `place`.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(super) fn within(place: &Path) -> Result<Self, DeviceError> {
+        let folder = place.join(format!("nestar-{}", unique()));
         // an existing folder is an error, so nobody else has put files into it
-        builder
+        private()
             .create(&folder)
             .map_err(|e| DeviceError::failed(format!("cannot create {}", folder.display()), e))?;
         Ok(Self(folder))
+    }
+
+    /// Writes a file into the folder; its path.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn put(&self, file: &str, bytes: &[u8]) -> Result<PathBuf, DeviceError> {
+        let path = self.0.join(file);
+        create_new(&path, bytes)
+            .map_err(|e| DeviceError::failed(format!("cannot write {}", path.display()), e))?;
+        Ok(path)
     }
 
     /// The folder.

@@ -317,6 +317,38 @@ fn a_damaged_or_unwritable_cache_does_no_harm() {
     std::fs::remove_file(&folder).unwrap();
 }
 
+#[cfg(unix)]
+#[test]
+fn a_cache_that_others_may_write_is_not_used_and_links_are_not_followed() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let place = std::env::temp_dir().join(format!("nestar-trust-test-{}", std::process::id()));
+    let allow = |mode| {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&place, permissions).unwrap();
+    };
+    std::fs::create_dir(&place).unwrap();
+    for mode in [0o720, 0o702] {
+        allow(mode);
+        let cache = Cache::at(place.clone());
+        cache.store("file", b"contents");
+        assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
+        let text = cache.described();
+        assert!(text.contains("others may write"), "{text}");
+        assert!(text.contains(place.to_str().unwrap()), "{text}");
+    }
+    allow(0o755);
+    let cache = Cache::at(place.clone());
+    assert_eq!(cache.described(), "");
+    let elsewhere = place.with_extension("elsewhere");
+    std::fs::write(&elsewhere, "kept").unwrap();
+    symlink(&elsewhere, place.join("file")).unwrap();
+    cache.store("file", b"contents");
+    assert_eq!(cache.load("file").unwrap(), b"contents");
+    assert_eq!(std::fs::read(&elsewhere).unwrap(), b"kept");
+    std::fs::remove_dir_all(&place).unwrap();
+    std::fs::remove_file(&elsewhere).unwrap();
+}
+
 #[test]
 fn a_machine_without_a_gpu_says_so() {
     match Device::open(DeviceKind::Cuda) {

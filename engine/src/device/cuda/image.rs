@@ -341,6 +341,6 @@ mod tests {
             .take_while(|l| !l.contains("[i] = j"))
             .count();
         let text = compile("fill", &broken, "sm_90").unwrap_err().to_string();
-        assert!(text.contains(&format!("fill.cu({line})")), "{text}");
+        assert!(text.contains(&format!("skeletons({line})")), "{text}");
     }
 }

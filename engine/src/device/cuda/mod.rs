@@ -210,11 +210,12 @@ impl Drop for Context {
 impl Backend for Cuda {
     fn describe(&self) -> String {
         format!(
-            "{} ({} multiprocessors, {}, driver {})",
+            "{} ({} multiprocessors, {}, driver {}){}",
             self.name,
             self.limits.multiprocessors,
             shown(self.memory),
-            version(self.context.gpu.version)
+            version(self.context.gpu.version),
+            self.cache.described()
         )
     }
 

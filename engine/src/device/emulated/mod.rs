@@ -35,12 +35,10 @@ impl Emulated {
         Ok(Self { compiler, cache })
     }
 
-    /// Compiles a source and loads it.
-    fn build(&self, name: &str, source: &str, file: &str) -> Result<Library, DeviceError> {
-        let place = Workplace::new()?;
-        let text = place.folder().join(format!("{name}.cpp"));
-        std::fs::write(&text, source)
-            .map_err(|e| DeviceError::failed(format!("cannot write {}", text.display()), e))?;
+    /// Compiles a source and keeps the library; its bytes.
+    fn build(&self, name: &str, source: &str, file: &str) -> Result<Vec<u8>, DeviceError> {
+        let place = Workplace::within(&std::env::temp_dir())?;
+        place.put(&format!("{name}.cpp"), source.as_bytes())?;
         let built = self.compiler.run(name, place.folder()).map_err(|error| {
             let kept = self
                 .cache
@@ -49,21 +47,28 @@ impl Emulated {
         })?;
         let contents = std::fs::read(&built)
             .map_err(|e| DeviceError::failed(format!("cannot read {}", built.display()), e))?;
-        // a folder from which nothing may be run is as good as one that cannot be written
-        let stored = self.cache.store(file, &contents);
-        match stored.and_then(|path| Library::load(&path).ok()) {
-            Some(library) => Ok(library),
-            None => Library::load(&built),
+        self.cache.store(file, &contents);
+        Ok(contents)
+    }
+
+    /// Loads a library from its bytes, by way of a file that nobody else can reach.
+    fn load(&self, name: &str, bytes: &[u8]) -> Result<Library, DeviceError> {
+        let mut loaded = Err(DeviceError::Kernel(format!("`{name}` cannot be loaded")));
+        for place in self.cache.workplaces()? {
+            loaded = Library::load(&place.put(&format!("{name}.so"), bytes)?);
+            if loaded.is_ok() {
+                break;
+            }
         }
+        loaded
     }
 }
 
 impl Backend for Emulated {
     fn describe(&self) -> String {
-        format!(
-            "emulated device (kernels compiled by {}, run on the CPU)",
-            self.compiler.version
-        )
+        let compiler = &self.compiler.version;
+        let kept = self.cache.described();
+        format!("emulated device (kernels compiled by {compiler}, run on the CPU){kept}")
     }
 
     fn identity(&self) -> Option<[u8; 16]> {
@@ -154,11 +159,12 @@ impl Backend for Emulated {
     fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn Code>, DeviceError> {
         let options = Compiler::options().join(" ");
         let file = Cache::file(name, &[source, &options, &self.compiler.version], "so");
-        let known = self.cache.load(&file).is_some();
-        if known && let Ok(library) = Library::load(&self.cache.path(&file)) {
+        let known = self.cache.load(&file);
+        if let Some(Ok(library)) = known.map(|bytes| self.load(name, &bytes)) {
             return Ok(Arc::new(library));
         }
-        Ok(Arc::new(self.build(name, source, &file)?))
+        let built = self.build(name, source, &file)?;
+        Ok(Arc::new(self.load(name, &built)?))
     }
 }
 
