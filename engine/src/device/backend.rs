@@ -46,6 +46,18 @@ pub struct Shape {
     pub shared: u32,
 }
 
+impl Shape {
+    /// A launch of `blocks` blocks without dynamic shared memory.
+    #[must_use]
+    pub fn of(blocks: usize, threads: u32) -> Self {
+        Self {
+            blocks: blocks as u32,
+            threads,
+            shared: 0,
+        }
+    }
+}
+
 /// What the compiler made of a kernel. An emulated kernel knows the size of its parameters only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelInfo {

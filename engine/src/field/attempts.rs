@@ -1,9 +1,12 @@
 //! Maps by functions that may fail in a cell, or want to be called there again.
 
 use super::cells::{Job, LevelRows, Reader};
-use super::pool::{Element, Field, Pool, Storage};
+use super::element::Element;
+use super::pool::{Field, Pool};
+use super::storage::with_storage;
 use crate::device::DeviceError;
-use nestar_device::{CellFn, CellState};
+use crate::in_precision;
+use nestar_device::{CellFn, CellState, Real};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::attempt::{Attempted, FAILED, Outcome, UNFINISHED};
 use rayon::prelude::*;
@@ -109,11 +112,9 @@ impl<F: Field> Pool<F> {
             M::ITEM.name,
             F::NAME
         );
-        let left = match &self.storage {
-            Storage::Single(_) => Ok(self.attempt_rows::<M, f32>(&job, calls)),
-            Storage::Double(_) => Ok(self.attempt_rows::<M, f64>(&job, calls)),
-            Storage::Device(_) => self.attempt_on_device(&job, calls),
-        };
+        let left = with_storage!(&self.storage,
+            <R> => Ok(self.attempt_rows::<M, R>(&job, calls)),
+            _ => self.attempt_on_device(&job, calls));
         let left = rows.checked(left, Left::default());
         self.touch(rows.level(), rows.rows());
         let fault = left.failed.map(|(_, cell)| (cell, None));
@@ -133,13 +134,10 @@ impl<F: Field> Pool<F> {
     ) -> Result<CellFault, DeviceError> {
         let (level, cell) = (job.level.clock.level, cell as usize);
         let row = job.level.rows()[cell / CELLS];
-        let values: Vec<f64> = match self.precision() {
-            super::Precision::Single => {
-                let values = self.host::<f32>(level, &[row])?;
-                values.into_iter().map(f64::from).collect()
-            }
-            super::Precision::Double => self.host::<f64>(level, &[row])?,
-        };
+        let values: Vec<f64> = in_precision!(self.precision(), R => {
+            let values = self.host::<R>(level, &[row])?;
+            values.into_iter().map(Real::to_f64).collect()
+        });
         let state = values
             .chunks_exact(CELLS)
             .map(|component| component[cell % CELLS]);

@@ -5,8 +5,11 @@
 //! states around a cell, those of other ranks' patches and ghost cells between levels and beyond the domain included.
 
 use super::device::DeviceTopology;
+use super::element::Element;
 use super::faults::FaultBox;
-use super::pool::{Element, Field, Pool, Storage};
+use super::pool::{Field, Pool};
+use super::storage::Storage;
+use super::store::TABLES;
 use crate::device::DeviceError;
 use crate::device::parallel::PerThread;
 use crate::mesh::{LevelClock, Topology};
@@ -87,11 +90,19 @@ pub struct LevelView<'a> {
     pub tables: Option<&'a DeviceTopology>,
 }
 
-impl LevelView<'_> {
+impl<'a> LevelView<'a> {
     /// Its rows in Hilbert order.
     #[must_use]
-    pub fn rows(&self) -> &[u32] {
+    pub fn rows(&self) -> &'a [u32] {
         self.topology.rows(self.clock.level)
+    }
+
+    /// The tables on the device.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub(crate) fn on_device(&self) -> &'a DeviceTopology {
+        self.tables.expect(TABLES)
     }
 
     /// What the places of its cells are made of.
@@ -211,7 +222,8 @@ impl<'a, M: CellFn, R: Element> Reader<'a, M, R> {
     pub fn new<F: Field>(first: &'a Pool<F>, job: &Job<'a, M>) -> Self {
         let (topology, level) = (job.level.topology, job.level.clock.level);
         let rows = |source: &'a dyn CellSource| {
-            let typed = R::typed(source.values()).expect("all fields have one precision and place");
+            let typed = source.values().typed::<R>();
+            let typed = typed.expect("all fields have one precision and place");
             typed.bank(source.present_bank(level))
         };
         let gathers = || {

@@ -1,7 +1,7 @@
 //! Changes of a field: what is derived from its values, on this rank or on others, is out of date after one.
 
-use super::pool::{Field, Pool, Storage};
-use crate::with_storage;
+use super::pool::{Field, Pool};
+use super::storage::with_storage;
 
 impl<F: Field> Pool<F> {
     /// Counts a change of the present state of `level` of which the rows are known otherwise, as kernels of the engine mark
@@ -22,7 +22,7 @@ impl<F: Field> Pool<F> {
     /// kernels mark them), and the copies of the level on other ranks as out of date. All ranks call this, whether they have rows or not.
     pub fn touch(&mut self, level: usize, rows: &[u32]) {
         self.changed(level);
-        if !matches!(self.storage, Storage::Device(_)) {
+        if self.on_device().is_none() {
             for &row in rows {
                 self.epochs[row as usize] = self.epochs[row as usize].wrapping_add(1);
             }
@@ -43,7 +43,7 @@ impl<F: Field> Pool<F> {
             typed => for (row, _) in typed.registers.corrected(level) {
                 epochs[*row as usize] = epochs[*row as usize].wrapping_add(1);
             },
-            _device => ());
+            _ => ());
     }
 
     /// Counts the changes of the values or patches of `level`: what is derived from the level is good while the count stands.

@@ -2,13 +2,14 @@
 
 use super::Correct;
 use super::cells::{LevelRows, LevelView, gather_block};
-use super::pool::{Element, Field, Pool, Storage, TypedPool};
-use super::registers::FineSide;
+use super::element::Element;
+use super::pool::{Field, Pool};
+use super::storage::{TypedPool, with_storage};
 use crate::device::DeviceError;
 use nestar_device::{CellState, Face, FaceFn, Precise};
 use nestar_kernels::mesh::FaceRule;
 use nestar_kernels::mesh::block::{LevelGeometry, place_of};
-use nestar_kernels::mesh::fluxes::{FACE, FACES, advanced, average_fine, cell_behind, face_index};
+use nestar_kernels::mesh::fluxes::{FACE, FACES, advanced, cell_behind, face_index};
 use nestar_kernels::{CELLS, PATCH};
 
 /// A function of a face that gives fluxes.
@@ -51,11 +52,9 @@ impl<F: Field> Pool<F> {
         };
         self.check_fluxes(&flow);
         rows.checked(self.provide_results(&level), ());
-        let flown = match &self.storage {
-            Storage::Single(typed) => typed.flow(self, &flow),
-            Storage::Double(typed) => typed.flow(self, &flow),
-            Storage::Device(_) => self.flow_on_device(&flow),
-        };
+        let flown = with_storage!(&self.storage,
+            typed => typed.flow(self, &flow),
+            _ => self.flow_on_device(&flow));
         rows.checked(flown, ());
         rows.check_gathered(&self.storage);
         let clock = &level.clock;
@@ -208,24 +207,7 @@ impl<R: Element> TypedPool<R> {
         for face in (0..6).filter(|&face| self.registers.wants(row, face)) {
             let through = fluxes.through(face);
             // SAFETY: the rows that are worked on are distinct.
-            if let Some(coarse) = unsafe { self.registers.coarse_mut(level, row, face) } {
-                for (register, flux) in coarse.iter_mut().zip(&through) {
-                    *register = if adds.is_some() {
-                        *register + *flux
-                    } else {
-                        *flux
-                    };
-                }
-            }
-            let side = adds.map_or(FineSide::Attempt, |_| FineSide::Change);
-            // SAFETY: as above.
-            if let Some(fine) = unsafe { self.registers.fine_mut(level, row, face, side) } {
-                let mut means = vec![R::lit(0.0); through.len() / 4];
-                average_fine(&mut means, &through);
-                for (register, mean) in fine.iter_mut().zip(means) {
-                    *register = adds.map_or(mean, |dt| *register + R::lit(dt) * mean);
-                }
-            }
+            unsafe { self.registers.hand(level, row, face, &through, adds) };
         }
     }
 }

@@ -1,11 +1,14 @@
 //! A field's pool as a store: values into and out of packed memory, and what its declaration says else.
 
-use super::device::Packing;
+use super::device::{DevicePool, Packing};
+use super::element::Element;
 use super::pieces::{OnDevice, Piece, RowShape};
-use super::pool::{Element, Field, Pool, Storage};
+use super::pool::{Field, Pool};
+use super::storage::with_storage;
 use super::store::{BankOf, Store, Surroundings};
 use super::{FieldSpec, Precision, operations, totals, transfer};
 use crate::device::DeviceError;
+use crate::in_precision;
 use crate::mesh::NewRows;
 use crate::mesh::faces::Face;
 use nestar_snapshot::Values;
@@ -56,10 +59,7 @@ impl<F: Field> Store for Pool<F> {
     }
 
     fn skipped_on_device(&self) -> Result<u64, DeviceError> {
-        match &self.storage {
-            Storage::Device(pool) => pool.skipped(),
-            _ => Ok(0),
-        }
+        self.on_device().map_or(Ok(0), DevicePool::skipped)
     }
 
     fn save(&self, level: usize, component: usize, rows: &[u32]) -> Result<Values, DeviceError> {
@@ -114,10 +114,7 @@ impl<F: Field> Store for Pool<F> {
     }
 
     fn pack(&self, at: BankOf, pieces: &[Piece], out: &mut [u8]) -> Result<(), DeviceError> {
-        match self.precision() {
-            Precision::Single => pack::<F, f32>(self, at, pieces, out),
-            Precision::Double => pack::<F, f64>(self, at, pieces, out),
-        }
+        in_precision!(self.precision(), R => pack::<F, R>(self, at, pieces, out))
     }
 
     fn unpack(
@@ -128,10 +125,7 @@ impl<F: Field> Store for Pool<F> {
         owned: bool,
     ) -> Result<(), DeviceError> {
         let rows = rows(pieces);
-        match self.precision() {
-            Precision::Single => unpack::<F, f32>(self, at, pieces, &rows, bytes)?,
-            Precision::Double => unpack::<F, f64>(self, at, pieces, &rows, bytes)?,
-        }
+        in_precision!(self.precision(), R => unpack::<F, R>(self, at, pieces, &rows, bytes)?);
         if owned {
             self.touch(at.level, &rows);
         }
@@ -155,12 +149,9 @@ impl<F: Field> Store for Pool<F> {
     }
 
     fn pack_faces(&self, level: usize, faces: &[Face], out: &mut [u8]) -> Result<(), DeviceError> {
-        match &self.storage {
-            Storage::Single(typed) => typed.registers.pack(level, faces, out),
-            Storage::Double(typed) => typed.registers.pack(level, faces, out),
-            Storage::Device(device) => device.pack_faces(level, faces, out)?,
-        }
-        Ok(())
+        with_storage!(&self.storage,
+            typed => { typed.registers.pack(level, faces, out); Ok(()) },
+            device => device.pack_faces(level, faces, out))
     }
 
     fn unpack_faces(
@@ -169,12 +160,9 @@ impl<F: Field> Store for Pool<F> {
         faces: &[Face],
         bytes: &[u8],
     ) -> Result<(), DeviceError> {
-        match &mut self.storage {
-            Storage::Single(typed) => typed.registers.unpack(level, faces, bytes),
-            Storage::Double(typed) => typed.registers.unpack(level, faces, bytes),
-            Storage::Device(device) => return device.unpack_faces(level, faces, bytes),
-        }
-        Ok(())
+        with_storage!(&mut self.storage,
+            typed => { typed.registers.unpack(level, faces, bytes); Ok(()) },
+            device => device.unpack_faces(level, faces, bytes))
     }
 
     fn pack_faces_on_device(
@@ -201,7 +189,7 @@ fn pack<F: Field, R: Element>(
     out: &mut [u8],
 ) -> Result<(), DeviceError> {
     let (width, shape) = (pool.value_bytes(), pool.spec.shape());
-    if let Storage::Device(device) = &pool.storage {
+    if let Some(device) = pool.on_device() {
         let values: Vec<R> = device.pack(at.bank, 0..pool.components(), &rows(pieces))?;
         let mut out = out;
         for (piece, row) in pieces
@@ -286,7 +274,7 @@ fn unpack<F: Field, R: Element>(
     let (width, shape) = (pool.value_bytes(), pool.spec.shape());
     let base = pieces.first().map_or(0, |piece| piece.before);
     let values = |piece: &Piece| &bytes[(piece.before - base) as usize * width..];
-    if let Storage::Device(device) = &pool.storage {
+    if let Some(device) = pool.on_device() {
         // what is not of the piece stays as it is
         let all = 0..device.components();
         let mut state: Vec<R> = device.pack(at.bank, all.clone(), rows)?;

@@ -1,7 +1,9 @@
 //! Fields on faces or edges: new patches, and one owner of the values that patches share.
 
-use super::device::DeviceTopology;
-use super::pool::{Element, Field, Pool, Storage};
+use super::cells::LevelView;
+use super::element::Element;
+use super::pool::{Field, Pool};
+use super::storage::with_storage;
 use crate::device::DeviceError;
 use crate::mesh::{NewRows, Topology};
 use nestar_kernels::mesh::sharing::share_sides;
@@ -34,23 +36,13 @@ pub(super) fn prolong_rows<F: Field, R: Element>(
 ///
 /// # Errors
 /// The device fails.
-pub(crate) fn share<F: Field>(
-    pool: &mut Pool<F>,
-    topology: &Topology,
-    tables: Option<&DeviceTopology>,
-    level: usize,
-) -> Result<(), DeviceError> {
+pub(crate) fn share<F: Field>(pool: &mut Pool<F>, around: &LevelView) -> Result<(), DeviceError> {
+    let level = around.clock.level;
     // on all ranks, whether they have such values or not
     pool.changed(level);
-    match (&pool.storage, tables) {
-        (Storage::Single(_), _) => share_rows::<F, f32>(pool, topology, level),
-        (Storage::Double(_), _) => share_rows::<F, f64>(pool, topology, level),
-        (Storage::Device(device), Some(tables)) => {
-            return device.share(tables, level, pool.current(level));
-        }
-        (Storage::Device(_), None) => {}
-    }
-    Ok(())
+    with_storage!(&pool.storage,
+        <R> => { share_rows::<F, R>(pool, around.topology, level); Ok(()) },
+        device => device.share(around.on_device(), level, pool.current(level)))
 }
 
 fn share_rows<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology, level: usize) {

@@ -1,9 +1,10 @@
 //! Maps: a field takes the results of a function of its cells, or of another field's.
 
 use super::cells::{CellMap, CellSource, Job, LevelRows, LevelView, Reader};
-use super::pool::{Element, Field, Pool, Storage, TypedPool};
+use super::element::Element;
+use super::pool::{Field, Pool};
+use super::storage::{TypedPool, with_storage};
 use crate::device::DeviceError;
-use crate::with_storage;
 use nestar_device::{CellFn, CellState};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::Rows;
@@ -76,11 +77,9 @@ impl<F: Field> Pool<F> {
             ..Job::new(rows.view(), parameters)
         };
         self.check_map::<M>(source, &job);
-        let mapped = match &self.storage {
-            Storage::Single(typed) => typed.map(source, &job, self.present(rows.level())),
-            Storage::Double(typed) => typed.map(source, &job, self.present(rows.level())),
-            Storage::Device(_) => self.map_of_on_device(source, &job),
-        };
+        let mapped = with_storage!(&self.storage,
+            typed => typed.map(source, &job, self.present(rows.level())),
+            _ => self.map_of_on_device(source, &job));
         rows.checked(mapped, ());
         source.gathered::<M>(rows);
         self.touch(rows.level(), rows.rows());
@@ -91,11 +90,9 @@ impl<F: Field> Pool<F> {
             rows.checked(self.provide_results(&job.level), ());
         }
         self.check_map::<M>(self, job);
-        let mapped = match &self.storage {
-            Storage::Single(typed) => self.map_rows(typed, job),
-            Storage::Double(typed) => self.map_rows(typed, job),
-            Storage::Device(_) => self.map_on_device(job),
-        };
+        let mapped = with_storage!(&self.storage,
+            typed => self.map_rows(typed, job),
+            _ => self.map_on_device(job));
         rows.checked(mapped, ());
         self.gathered::<M>(rows);
         self.touch(rows.level(), rows.rows());

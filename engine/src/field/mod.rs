@@ -7,6 +7,7 @@ mod clocks;
 pub mod conserve;
 mod copies;
 pub mod device;
+mod element;
 pub(crate) mod faces;
 pub mod faults;
 pub(crate) mod held;
@@ -19,6 +20,7 @@ pub mod reduce;
 pub mod registers;
 pub mod slab;
 pub mod spec;
+pub(crate) mod storage;
 pub mod store;
 mod stores;
 pub mod totals;
@@ -27,9 +29,10 @@ pub mod transfer;
 pub use attempts::CellAttempt;
 pub use cells::{CellMap, CellMark, CellSource, CellValue, LevelRows};
 pub use conserve::FaceMap;
+pub use element::Element;
 pub use faults::{FaultBox, Reported};
 pub use pieces::RowShape;
-pub use pool::{Element, Field, Pool, Storage, TypedPool};
+pub use pool::{Field, Pool};
 pub use registers::{FineSide, Registers};
 pub use slab::Slabs;
 pub use spec::{Beyond, BoundaryRule, Component, Correct, FieldSpec, Physical, Prolong, Restrict};
@@ -54,4 +57,26 @@ impl Precision {
             Self::Double => 8,
         }
     }
+}
+
+/// Evaluates `$body` with `$R` for the type of values in `$precision`.
+///
+/// ```
+/// use nestar_engine::{field::Precision, in_precision};
+/// assert_eq!(in_precision!(Precision::Single, R => size_of::<R>()), 4);
+/// ```
+#[macro_export]
+macro_rules! in_precision {
+    ($precision:expr, $R:ident => $body:expr) => {
+        match $precision {
+            $crate::field::Precision::Single => {
+                type $R = f32;
+                $body
+            }
+            $crate::field::Precision::Double => {
+                type $R = f64;
+                $body
+            }
+        }
+    };
 }

@@ -1,12 +1,14 @@
 //! What the engine does with any field, derived from its declaration: growth, prolongation, restriction, flux correction.
 
-use super::device::DeviceTopology;
-use super::pool::{Element, Field, Pool, Storage};
+use super::cells::LevelView;
+use super::element::Element;
+use super::pool::{Field, Pool};
+use super::storage::with_storage;
 use super::store::{Store, Surroundings};
-use super::{Correct, Precision, Prolong, faces};
+use super::{Correct, Prolong, faces};
 use crate::device::DeviceError;
+use crate::in_precision;
 use crate::mesh::{LevelClock, NewRows, Topology};
-use crate::with_storage;
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::Centring;
@@ -42,9 +44,7 @@ pub(super) fn follow<F: Field>(
             typed.registers.rebuild(topology, pair);
         }
     },
-    device => if let Some(tables) = around.tables {
-        device.follow(tables, topology, level)?;
-    });
+    device => device.follow(around.on_device(), topology, level)?);
     Ok(())
 }
 
@@ -58,30 +58,20 @@ pub(super) fn fill<F: Field>(
     new: &NewRows,
 ) -> Result<(), DeviceError> {
     let values = new.rows.len() * pool.spec.row_values();
-    match (pool.spec.prolong, &pool.storage) {
-        (Prolong::None, _) if pool.precision() == Precision::Single => {
-            return pool.store(new.level, &new.rows, &vec![0.0f32; values]);
-        }
-        (Prolong::None, _) => return pool.store(new.level, &new.rows, &vec![0.0f64; values]),
-        (_, Storage::Single(_)) => prolong_rows::<F, f32>(pool, around.topology, new),
-        (_, Storage::Double(_)) => prolong_rows::<F, f64>(pool, around.topology, new),
-        (_, Storage::Device(_)) => prolong_on_device(pool, around, new)?,
+    if let Prolong::None = pool.spec.prolong {
+        let zeros = in_precision!(pool.precision(), R => pool.store::<R>(new.level, &new.rows, &vec![0.0; values]));
+        return zeros;
     }
+    with_storage!(&mut pool.storage,
+    <R> => prolong_rows::<F, R>(pool, around.topology, new),
+    _ => {
+        let tables = around.on_device();
+        let view = pool.view(tables, around.topology, new.level);
+        let bank = pool.current(new.level);
+        pool.device_mut().prolong(tables, view, bank, &new.marks)?;
+    });
     pool.touch(new.level, &new.rows);
     Ok(())
-}
-
-fn prolong_on_device<F: Field>(
-    pool: &mut Pool<F>,
-    around: &Surroundings,
-    new: &NewRows,
-) -> Result<(), DeviceError> {
-    let Some(tables) = around.tables else {
-        return Ok(());
-    };
-    let view = pool.view(tables, around.topology, new.level);
-    let bank = pool.current(new.level);
-    pool.device_mut().prolong(tables, view, bank, &new.marks)
 }
 
 fn prolong_rows<F: Field, R: Element>(pool: &Pool<F>, topology: &Topology, new: &NewRows) {
@@ -103,23 +93,19 @@ fn prolong_rows<F: Field, R: Element>(pool: &Pool<F>, topology: &Topology, new: 
 /// The device fails.
 pub(crate) fn restrict<F: Field>(
     pool: &mut Pool<F>,
-    topology: &Topology,
-    tables: Option<&DeviceTopology>,
-    level: usize,
+    around: &LevelView,
 ) -> Result<(), DeviceError> {
+    let level = around.clock.level;
     // on all ranks, whether they have covered patches or not
     pool.expire_present(level);
-    match (&pool.storage, tables) {
-        (Storage::Single(_), _) => restrict_level::<F, f32>(pool, topology, level),
-        (Storage::Double(_), _) => restrict_level::<F, f64>(pool, topology, level),
-        (Storage::Device(device), Some(tables)) if level < topology.max_level => {
-            let banks = [pool.current(level), pool.current(level + 1)];
-            if device.restrict(tables, level, banks)? {
-                pool.changed(level);
-            }
+    with_storage!(&pool.storage,
+    <R> => restrict_level::<F, R>(pool, around.topology, level),
+    device => if level < around.topology.max_level {
+        let banks = [pool.current(level), pool.current(level + 1)];
+        if device.restrict(around.on_device(), level, banks)? {
+            pool.changed(level);
         }
-        (Storage::Device(_), _) => {}
-    }
+    });
     Ok(())
 }
 
@@ -157,23 +143,19 @@ pub struct SkippedCorrections(pub u64);
 /// The device fails.
 pub(crate) fn correct<F: Field>(
     pool: &mut Pool<F>,
-    topology: &Topology,
-    tables: Option<&DeviceTopology>,
-    clock: &LevelClock,
+    around: &LevelView,
 ) -> Result<u64, DeviceError> {
+    let clock = &around.clock;
     // on all ranks, whether they have such cells or not
     pool.expire_present(clock.level);
-    match (&pool.storage, tables) {
-        (Storage::Single(_), _) => Ok(correct_level::<F, f32>(pool, topology, clock)),
-        (Storage::Double(_), _) => Ok(correct_level::<F, f64>(pool, topology, clock)),
-        (Storage::Device(device), Some(tables)) => {
-            if device.correct(tables, clock, pool.current(clock.level))? {
-                pool.changed(clock.level);
-            }
-            Ok(0)
+    with_storage!(&pool.storage,
+    <R> => Ok(correct_level::<F, R>(pool, around.topology, clock)),
+    device => {
+        if device.correct(around.on_device(), clock, pool.current(clock.level))? {
+            pool.changed(clock.level);
         }
-        (Storage::Device(_), None) => Ok(0),
-    }
+        Ok(0)
+    })
 }
 
 fn correct_level<F: Field, R: Element>(

@@ -1,113 +1,20 @@
 //! A field's pool: its banks of rows, a clock per level, and the views that kernels read.
 
+use super::Precision;
 use super::clocks::{BankClock, Changes};
-use super::device::{DeviceBoundaries, DevicePool};
-use super::{Beyond, Correct, FieldSpec, Precision, Registers, Slabs};
-use crate::device::DeviceError;
-use crate::device::parallel::PerThread;
+use super::device::DevicePool;
+use super::element::Element;
+use super::spec::{Beyond, Correct, FieldSpec};
+use super::storage::{Storage, TypedPool, with_storage};
+use crate::device::{Device, DeviceError};
 use crate::mesh::Topology;
-use bevy_ecs::prelude::*;
-use nestar_device::Real;
-use nestar_kernels::CELLS;
-use nestar_kernels::mesh::{Boundaries, Centring, FaceRule, GatherScratch, GhostView, Rows};
+use nestar_kernels::mesh::{Centring, GhostView, Rows};
 use std::marker::PhantomData;
 
 /// A registered field: a marker type that names a pool.
 pub trait Field: Send + Sync + 'static {
     /// Name in messages.
     const NAME: &'static str;
-}
-
-/// Floating-point types that a pool may hold.
-pub trait Element: Real + bytemuck::Pod {
-    /// The precision that this type has.
-    const PRECISION: Precision;
-    /// The pool's typed side, if it holds this type.
-    fn typed(storage: &Storage) -> Option<&TypedPool<Self>>;
-    /// A pool's storage of this type on the host.
-    fn storage(pool: TypedPool<Self>) -> Storage;
-    /// The field's test of physical states.
-    fn physical(spec: &FieldSpec) -> fn(&[Self]) -> bool;
-    /// What stands beyond a face of the domain, in this precision.
-    fn face(beyond: Beyond) -> FaceRule<Self>;
-    /// The rules of the domain's faces, for a pool on a device.
-    fn on_device(boundaries: Boundaries<Self>) -> DeviceBoundaries;
-}
-
-macro_rules! element {
-    ($t:ty, $variant:ident, $physical:ident) => {
-        impl Element for $t {
-            const PRECISION: Precision = Precision::$variant;
-            fn typed(storage: &Storage) -> Option<&TypedPool<Self>> {
-                if let Storage::$variant(pool) = storage {
-                    Some(pool)
-                } else {
-                    None
-                }
-            }
-            fn storage(pool: TypedPool<Self>) -> Storage {
-                Storage::$variant(pool)
-            }
-            fn physical(spec: &FieldSpec) -> fn(&[Self]) -> bool {
-                spec.physical
-                    .map_or(|_| true, |physical| physical.$physical)
-            }
-            fn face(beyond: Beyond) -> FaceRule<Self> {
-                match beyond {
-                    Beyond::Periodic => FaceRule::Periodic,
-                    Beyond::Outflow => FaceRule::Outflow,
-                    Beyond::Reflecting => FaceRule::Reflecting,
-                    Beyond::Rule(rule) => FaceRule::Rule(rule),
-                }
-            }
-            fn on_device(boundaries: Boundaries<Self>) -> DeviceBoundaries {
-                DeviceBoundaries::$variant(boundaries)
-            }
-        }
-    };
-}
-element!(f32, Single, single);
-element!(f64, Double, double);
-
-/// The banks of one precision, and the rules beyond the domain's faces.
-pub struct TypedPool<R> {
-    banks: Vec<Slabs<R>>,
-    /// Ghost rules at the domain's faces.
-    pub boundaries: Boundaries<R>,
-    /// Flux registers at coarse-fine faces.
-    pub registers: Registers<R>,
-    /// Working space of gathers.
-    pub gather_scratch: PerThread<GatherScratch<R>>,
-    /// Results of maps that read the states around cells, row by row; made at the first use.
-    pub(super) results: Slabs<R>,
-    /// Working space of functions of cells: a block with ghost cells, and results in a row.
-    pub(super) cell_scratch: PerThread<[Vec<R>; 2]>,
-    /// Working space of the flux correction, `[axis][component][512]`.
-    pub(super) correct_scratch: PerThread<Vec<R>>,
-    physical: fn(&[R]) -> bool,
-}
-
-/// A pool's values in the precision and on the device that the deck chooses.
-pub enum Storage {
-    /// 32-bit values.
-    Single(TypedPool<f32>),
-    /// 64-bit values.
-    Double(TypedPool<f64>),
-    /// Values on a device, in either precision.
-    Device(Box<DevicePool>),
-}
-
-/// Evaluates `$body` with `$typed` bound to the [`TypedPool`] that `$storage` (a reference to a [`Storage`]) holds, or
-/// `$on_device` with `$device` bound to its [`DevicePool`].
-#[macro_export]
-macro_rules! with_storage {
-    ($storage:expr, $typed:ident => $body:expr, $device:ident => $on_device:expr) => {
-        match $storage {
-            $crate::field::Storage::Single($typed) => $body,
-            $crate::field::Storage::Double($typed) => $body,
-            $crate::field::Storage::Device($device) => $on_device,
-        }
-    };
 }
 
 /// The pool of field `F`: rows `[component][8][8][8]` (or as its centring says), one per patch, in as many banks as its
@@ -119,7 +26,7 @@ pub struct Pool<F: Field> {
     /// The field's declaration.
     pub spec: FieldSpec,
     /// The values.
-    pub storage: Storage,
+    pub(super) storage: Storage,
     pub(super) clocks: Vec<BankClock>,
     pub(super) changes: Vec<Changes>,
     pub(super) epochs: Vec<u32>,
@@ -127,22 +34,32 @@ pub struct Pool<F: Field> {
 }
 
 impl<F: Field> Pool<F> {
-    /// An empty pool for `levels` levels with the storage of the same declaration.
-    #[must_use]
-    pub fn new(spec: FieldSpec, storage: Storage, levels: usize) -> Self {
+    /// An empty pool for `levels` levels, in memory of `device` if there is one, with `beyond` beyond the faces of the domain,
+    /// `[axis][side]`.
+    ///
+    /// # Errors
+    /// A boundary rule works on the host only; the device refuses.
+    pub(crate) fn new(
+        spec: FieldSpec,
+        beyond: &[[Beyond; 2]; 3],
+        precision: Precision,
+        device: Option<&Device>,
+        levels: usize,
+    ) -> Result<Self, DeviceError> {
+        let storage = Storage::new(&spec, beyond, precision, device, levels)?;
         let clock = BankClock {
             current: 0,
             times: [0.0; 2],
             fresh: vec![0; spec.banks],
         };
-        Self {
+        Ok(Self {
             spec,
             storage,
             clocks: vec![clock; levels],
             changes: vec![Changes::default(); levels],
             epochs: Vec::new(),
             marker: PhantomData,
-        }
+        })
     }
 
     /// Number of components.
@@ -154,18 +71,14 @@ impl<F: Field> Pool<F> {
     /// Precision of the values.
     #[must_use]
     pub fn precision(&self) -> Precision {
-        match &self.storage {
-            Storage::Single(_) => Precision::Single,
-            Storage::Double(_) => Precision::Double,
-            Storage::Device(pool) => pool.precision(),
-        }
+        with_storage!(&self.storage, <R> => R::PRECISION, device => device.precision())
     }
 
     /// Bytes reserved by all banks; on a device, by all that goes along with them.
     #[must_use]
     pub fn bytes(&self) -> usize {
         with_storage!(&self.storage,
-            pool => pool.banks.iter().chain([&pool.results]).map(Slabs::bytes).sum(),
+            typed => typed.bytes(),
             device => device.bytes())
     }
 
@@ -173,7 +86,7 @@ impl<F: Field> Pool<F> {
     #[must_use]
     pub fn register_bytes(&self) -> usize {
         with_storage!(&self.storage,
-            pool => pool.registers.bytes(),
+            typed => typed.registers.bytes(),
             device => device.register_bytes())
     }
 
@@ -184,9 +97,8 @@ impl<F: Field> Pool<F> {
     pub fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
         self.epochs.resize(rows, 0);
         with_storage!(&mut self.storage,
-            pool => for bank in &mut pool.banks { bank.grow(rows) },
-            device => device.grow(rows)?);
-        Ok(())
+            typed => { typed.grow(rows); Ok(()) },
+            device => device.grow(rows))
     }
 
     /// The typed side.
@@ -195,8 +107,18 @@ impl<F: Field> Pool<F> {
     /// If the pool holds the other precision, or lives on a device; copies of its rows come from [`Pool::host`].
     #[must_use]
     pub fn typed<R: Element>(&self) -> &TypedPool<R> {
-        R::typed(&self.storage)
+        self.storage
+            .typed()
             .expect("the pool lives on the host and holds the precision asked for")
+    }
+
+    /// The device's side of the pool, if it lives on a device.
+    #[must_use]
+    pub fn on_device(&self) -> Option<&DevicePool> {
+        match &self.storage {
+            Storage::Device(pool) => Some(pool),
+            _ => None,
+        }
     }
 
     /// Bank with the present state of `level`.
@@ -329,7 +251,7 @@ impl<F: Field> Pool<F> {
             boundaries: &typed.boundaries,
             time,
             limiter: self.spec.prolong.limiter(),
-            physical: typed.physical,
+            physical: typed.physical(),
             reach,
         }
     }
@@ -350,36 +272,5 @@ impl<F: Field> Pool<F> {
             return (present, present, 1.0);
         }
         (next, present, (time - old) / (new - old))
-    }
-}
-
-impl<R: Element> TypedPool<R> {
-    /// Empty banks for the field `spec` with the rules `boundaries`.
-    #[must_use]
-    pub fn new(spec: &FieldSpec, boundaries: Boundaries<R>, levels: usize) -> Self {
-        let components = spec.components.len();
-        Self {
-            banks: (0..spec.banks)
-                .map(|_| Slabs::new(spec.row_values()))
-                .collect(),
-            boundaries,
-            registers: Registers::new(components, levels),
-            gather_scratch: PerThread::new(|| GatherScratch::new(components)),
-            results: Slabs::new(spec.row_values()),
-            cell_scratch: PerThread::new(Default::default),
-            correct_scratch: PerThread::new(|| vec![R::lit(0.0); 3 * components * CELLS]),
-            physical: R::physical(spec),
-        }
-    }
-
-    /// Whether a state (one value per component) is physical.
-    #[must_use]
-    pub fn physical(&self) -> fn(&[R]) -> bool {
-        self.physical
-    }
-
-    /// The rows of a bank.
-    pub(super) fn bank(&self, bank: usize) -> Rows<'_, R> {
-        self.banks[bank].rows()
     }
 }

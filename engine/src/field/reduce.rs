@@ -1,7 +1,9 @@
 //! Numbers made of all cells by functions of one cell: the same bits on any number of threads and on a device.
 
 use super::cells::{CellMark, CellValue, Job, LevelRows, LevelView, Reader};
-use super::pool::{Element, Field, Pool, Storage};
+use super::element::Element;
+use super::pool::{Field, Pool};
+use super::storage::with_storage;
 use crate::device::DeviceError;
 use nestar_device::CellFn;
 use nestar_kernels::criteria::{CellFlags, buffer_sectors};
@@ -32,11 +34,9 @@ impl<F: Field> Pool<F> {
         let job = Job::<M>::new(*level, parameters);
         job.check(self);
         let nothing = order_key(f64::NEG_INFINITY);
-        let found = match &self.storage {
-            Storage::Single(_) => self.keys::<M, f32>(&job, negate),
-            Storage::Double(_) => self.keys::<M, f64>(&job, negate),
-            Storage::Device(_) => self.largest_on_device(&job, negate)?,
-        };
+        let found = with_storage!(&self.storage,
+            <R> => self.keys::<M, R>(&job, negate),
+            _ => self.largest_on_device(&job, negate)?);
         Ok(found.max(nothing))
     }
 
@@ -62,11 +62,9 @@ impl<F: Field> Pool<F> {
     ) -> Result<Vec<f64>, DeviceError> {
         let job = Job::<M>::new(*level, parameters);
         job.check(self);
-        match &self.storage {
-            Storage::Single(_) => Ok(self.sums::<M, f32>(&job)),
-            Storage::Double(_) => Ok(self.sums::<M, f64>(&job)),
-            Storage::Device(_) => self.sums_on_device(&job),
-        }
+        with_storage!(&self.storage,
+            <R> => Ok(self.sums::<M, R>(&job)),
+            _ => self.sums_on_device(&job))
     }
 
     fn sums<M: CellFn<Result<R> = R>, R: Element>(&self, job: &Job<M>) -> Vec<f64> {
@@ -98,11 +96,9 @@ impl<F: Field> Pool<F> {
     ) -> Vec<u32> {
         let job = Job::<M>::new(rows.view(), parameters);
         job.check(self);
-        let marked = match &self.storage {
-            Storage::Single(_) => self.sectors::<M, f32>(&job, buffer),
-            Storage::Double(_) => self.sectors::<M, f64>(&job, buffer),
-            Storage::Device(_) => rows.checked(self.sectors_on_device(&job, buffer), Vec::new()),
-        };
+        let marked = with_storage!(&self.storage,
+            <R> => self.sectors::<M, R>(&job, buffer),
+            _ => rows.checked(self.sectors_on_device(&job, buffer), Vec::new()));
         self.gathered::<M>(rows);
         marked
     }

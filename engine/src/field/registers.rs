@@ -7,7 +7,7 @@ use crate::device::parallel::SharedCells;
 use crate::mesh::Topology;
 use crate::mesh::faces::{Face, remote_faces};
 use nestar_device::Real;
-use nestar_kernels::mesh::fluxes::{FACE, FineFlux, QUARTER};
+use nestar_kernels::mesh::fluxes::{FACE, FineFlux, QUARTER, average_fine};
 use nestar_kernels::mesh::{COARSER, face_direction};
 
 /// No register at this face.
@@ -192,6 +192,37 @@ impl<R: Real> Registers<R> {
             // SAFETY: as above.
             unsafe { values.slice_mut(slot * length..(slot + 1) * length) }
         })
+    }
+
+    /// Hands what flows through face `face` of `row`, `[component][8][8]`, to its registers; or adds it to the fluxes of the step, if
+    /// the length of the step is given.
+    ///
+    /// # Safety
+    /// As [`Registers::coarse_mut`].
+    pub unsafe fn hand(&self, level: usize, row: u32, face: usize, flux: &[R], adds: Option<f64>) {
+        // SAFETY: the caller's contract.
+        if let Some(coarse) = unsafe { self.coarse_mut(level, row, face) } {
+            match adds {
+                None => coarse.copy_from_slice(flux),
+                Some(_) => coarse
+                    .iter_mut()
+                    .zip(flux)
+                    .for_each(|(sum, &flux)| *sum += flux),
+            }
+        }
+        let side = adds.map_or(FineSide::Attempt, |_| FineSide::Change);
+        // SAFETY: the caller's contract.
+        let Some(fine) = (unsafe { self.fine_mut(level, row, face, side) }) else {
+            return;
+        };
+        let Some(dt) = adds else {
+            return average_fine(fine, flux);
+        };
+        let mut means = vec![R::lit(0.0); fine.len()];
+        average_fine(&mut means, flux);
+        for (register, mean) in fine.iter_mut().zip(means) {
+            *register += R::lit(dt) * mean;
+        }
     }
 
     /// A step of `level` of length `dt` is accepted: its fluxes count for the coarser level, and the finer level starts to

@@ -40,7 +40,18 @@ impl<'a> Surroundings<'a> {
             tables: world.get_resource::<DeviceTopology>(),
         }
     }
+
+    /// The tables on the device.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub(super) fn on_device(&self) -> &'a DeviceTopology {
+        self.tables.expect(TABLES)
+    }
 }
+
+/// What must hold where a field lives on a device.
+pub(super) const TABLES: &str = "a field on a device has its tables there";
 
 /// A row of values for every patch that a rank holds, copies of other ranks' patches included.
 pub trait Store: Send + Sync {

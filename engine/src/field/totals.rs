@@ -1,6 +1,8 @@
 //! Sums over the cells of patches, in an order that does not depend on threads or rows.
 
-use super::pool::{Element, Field, Pool, Storage};
+use super::element::Element;
+use super::pool::{Field, Pool};
+use super::storage::with_storage;
 use super::store::Surroundings;
 use crate::device::DeviceError;
 use crate::mesh::Topology;
@@ -19,14 +21,9 @@ pub(super) fn node_sums<F: Field>(
     nodes: &[Range<usize>],
 ) -> Result<Vec<f64>, DeviceError> {
     let topology = around.topology;
-    match &pool.storage {
-        Storage::Single(_) => Ok(sum_nodes::<F, f32>(pool, topology, level, nodes)),
-        Storage::Double(_) => Ok(sum_nodes::<F, f64>(pool, topology, level, nodes)),
-        Storage::Device(device) => match around.tables {
-            Some(tables) => device.node_sums(tables, level, pool.current(level), nodes),
-            None => Ok(Vec::new()),
-        },
-    }
+    with_storage!(&pool.storage,
+        <R> => Ok(sum_nodes::<F, R>(pool, topology, level, nodes)),
+        device => device.node_sums(around.on_device(), level, pool.current(level), nodes))
 }
 
 /// [`node_sums`] of a pool on the host.

@@ -1,7 +1,8 @@
 //! Values out of and into pools, for snapshots.
 
 use super::Precision;
-use super::pool::{Element, Field, Pool, Storage};
+use super::element::Element;
+use super::pool::{Field, Pool};
 use crate::device::DeviceError;
 use nestar_snapshot::Values;
 use rayon::prelude::*;
@@ -25,7 +26,7 @@ fn copy<F: Field, R: Element>(
     c: usize,
     rows: &[u32],
 ) -> Result<Vec<R>, DeviceError> {
-    if let Storage::Device(device) = &pool.storage {
+    if let Some(device) = pool.on_device() {
         return device.pack(pool.current(level), c..c + 1, rows);
     }
     let (present, length) = (pool.present::<R>(level), pool.spec.centring.values());
@@ -82,7 +83,7 @@ fn put<F: Field, R: Element>(
     values: &[R],
 ) -> Result<(), DeviceError> {
     let bank = pool.current(level);
-    if let Storage::Device(device) = &pool.storage {
+    if let Some(device) = pool.on_device() {
         return device.unpack(bank, c..c + 1, rows, values);
     }
     let (present, length) = (pool.present::<R>(level), pool.spec.centring.values());

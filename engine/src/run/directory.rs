@@ -1,8 +1,8 @@
 //! The run's directory: one run at a time in it, the same for all ranks, and room for what comes.
 
 use super::lock::DirectoryLock;
-use super::output::snapshot_error;
 use super::provenance::Roster;
+use super::sink::snapshot_error;
 use crate::ranks::Ranks;
 use crate::step::Error;
 use crate::step::agreement::agreed;

@@ -15,6 +15,7 @@ pub mod restart;
 mod same;
 mod series;
 mod shares;
+mod sink;
 mod state;
 mod votes;
 

@@ -4,13 +4,14 @@
 //! they learn from each other how far they are; when all shards are on the disk, the first rank gives the snapshot its name.
 
 use super::diagnostics::Diagnostics;
-use super::drain::{self, Departure, Drain, Sink};
+use super::drain::{self, Departure, Drain};
 use super::headers::{attributes, levels};
 use super::layout::Layout;
 use super::parts;
 use super::provenance::{self, BuildInfo, Roster, write_whole};
 use super::restart::Restored;
 use super::shares::{self, Share};
+use super::sink::{Sink, allowance, snapshot_error};
 use super::votes::Votes;
 use crate::device::ComputeDevice;
 use crate::field::{StoreRef, Stores};
@@ -356,12 +357,6 @@ fn prepare(
     provenance::write(sim, build, roster, directory)
 }
 
-/// Memory of the host that values of this rank may wait in: the ranks of a host share what the deck allows.
-pub(super) fn allowance(sim: &Engine) -> usize {
-    let seat = sim.world.resource::<Ranks>().communicator().seat();
-    ((sim.settings.output.buffer as usize) << 20) / seat.locals.max(1)
-}
-
 /// Memory that values may wait in: what the deck allows, but no more than a quarter of the pools (or 8 MiB), so that a
 /// snapshot does not double the memory of a large run; less what values take on their way from a device, and `received` bytes
 /// from other ranks.
@@ -376,10 +371,6 @@ fn queue_bytes(sim: &Engine, fields: &[StoreRef], received: usize) -> usize {
         None => 0,
     };
     most.saturating_sub(held + received).max(1)
-}
-
-pub(super) fn snapshot_error(error: store::SnapshotError) -> Error {
-    Error::Snapshot(error.to_string())
 }
 
 /// Hands over this rank's share from the memory of the host.

@@ -1,8 +1,7 @@
 //! A rank's share of a snapshot: the shards that it stores, with the patches of them that other ranks have.
 
-use super::drain::Sink;
 use super::layout::{Layout, Part};
-use super::output::snapshot_error;
+use super::sink::{Sink, snapshot_error, structure};
 use crate::field::StoreRef;
 use crate::mesh::Topology;
 use crate::ranks::{Message, Ranks, RanksError};
@@ -124,16 +123,6 @@ pub(super) fn arrays(
         }
     }
     Ok(())
-}
-
-/// Where patches are and which of them are leaves, in the arrays of a snapshot.
-pub(super) fn structure(topology: &Topology, rows: &[u32]) -> [(&'static str, Values); 2] {
-    let origins = rows.iter().flat_map(|&row| topology.origin(row)).collect();
-    let leaf = |&row: &u32| u8::from(topology.is_leaf(row));
-    [
-        (ORIGIN, Values::I32(origins)),
-        (LEAF, Values::U8(rows.iter().map(leaf).collect())),
-    ]
 }
 
 /// The patches of others' shards, for each receiver all levels and arrays one behind the other: less than a shard of every

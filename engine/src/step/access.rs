@@ -6,10 +6,11 @@ mod cells;
 use super::view::View;
 use super::{AccessError, Error};
 use crate::device::DeviceError;
+use crate::field::cells::LevelView;
 use crate::field::device::DeviceTopology;
 use crate::field::held::Held;
 use crate::field::store::{self, Store};
-use crate::field::{Element, Field, Pool, Precision, faces, operations};
+use crate::field::{Element, Field, Pool, faces, operations};
 use crate::mesh::{LevelClock, Topology};
 use crate::ranks::OtherRanks;
 use crate::ranks::halos::Split;
@@ -61,6 +62,16 @@ struct Place<'w> {
     clock: Res<'w, LevelClock>,
     tables: Option<Res<'w, DeviceTopology>>,
     name: SystemName,
+}
+
+impl Place<'_> {
+    fn view(&self) -> LevelView<'_> {
+        LevelView {
+            topology: &self.topology,
+            clock: *self.clock,
+            tables: self.tables.as_deref(),
+        }
+    }
 }
 
 /// Reads field `F` on the level at hand: own rows, and `DEPTH` layers of the copies of other ranks' patches, those of the level
@@ -128,61 +139,7 @@ fn checked<'a, F: Field>(
     }
 }
 
-impl<F: Field, const DEPTH: usize> Read<'_, '_, F, DEPTH> {
-    /// The field on the level at hand, with `reach` layers of copies.
-    ///
-    /// # Errors
-    /// The system declares fewer layers, or fewer are up to date.
-    pub fn get(&self, reach: usize) -> Result<View<'_, F>, Error> {
-        checked(&self.pool.0, &self.place, &self.declared.0, reach)
-    }
-
-    /// The field's own rows.
-    #[must_use]
-    pub fn own(&self) -> View<'_, F> {
-        view(&self.pool.0, &self.place, 0)
-    }
-
-    /// Precision of the values.
-    #[must_use]
-    pub fn precision(&self) -> Precision {
-        self.pool.0.precision()
-    }
-
-    /// Layers of copies that the system declares.
-    #[must_use]
-    pub fn depth(&self) -> usize {
-        self.declared.0.depth.load(Relaxed)
-    }
-}
-
 impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
-    /// As [`Read::get`].
-    ///
-    /// # Errors
-    /// As [`Read::get`].
-    pub fn get(&self, reach: usize) -> Result<View<'_, F>, Error> {
-        checked(&self.pool.0, &self.place, &self.declared.0, reach)
-    }
-
-    /// As [`Read::own`].
-    #[must_use]
-    pub fn own(&self) -> View<'_, F> {
-        view(&self.pool.0, &self.place, 0)
-    }
-
-    /// As [`Read::precision`].
-    #[must_use]
-    pub fn precision(&self) -> Precision {
-        self.pool.0.precision()
-    }
-
-    /// As [`Read::depth`].
-    #[must_use]
-    pub fn depth(&self) -> usize {
-        self.declared.0.depth.load(Relaxed)
-    }
-
     /// Brings the declared layers of copies up to date, if they are not. All ranks call it alike.
     ///
     /// # Errors
@@ -241,43 +198,18 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     pub(super) fn restrict(&mut self) -> Result<(), Error> {
         // where an average is unphysical, a cell keeps its state, also in the copy that travels back to the owner
         self.get(1)?;
-        let Place {
-            topology,
-            tables,
-            clock,
-            ..
-        } = &self.place;
-        let pool = &mut self.pool.0;
-        Ok(operations::restrict(
-            pool,
-            topology,
-            tables.as_deref(),
-            clock.level,
-        )?)
+        Ok(operations::restrict(&mut self.pool.0, &self.place.view())?)
     }
 
     /// Values that patches share go to one of them.
     pub(super) fn share(&mut self) -> Result<(), Error> {
         self.get(1)?;
-        let Place {
-            topology,
-            tables,
-            clock,
-            ..
-        } = &self.place;
-        let (pool, tables) = (&mut self.pool.0, tables.as_deref());
-        Ok(faces::share(pool, topology, tables, clock.level)?)
+        Ok(faces::share(&mut self.pool.0, &self.place.view())?)
     }
 
     /// Cells beside coarse-fine faces take the fine fluxes; how many cells on the host had to go without.
     pub(super) fn correct(&mut self) -> Result<u64, DeviceError> {
-        let Place {
-            topology,
-            tables,
-            clock,
-            ..
-        } = &self.place;
-        operations::correct(&mut self.pool.0, topology, tables.as_deref(), clock)
+        operations::correct(&mut self.pool.0, &self.place.view())
     }
 
     /// The step of the level at hand stands: what it wrote becomes the present state, and its fluxes count.
@@ -285,10 +217,8 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// # Errors
     /// The device fails.
     pub fn commit(&mut self) -> Result<(), DeviceError> {
-        let Place {
-            topology, clock, ..
-        } = &self.place;
-        let rows = topology.rows(clock.level);
+        let place = self.place.view();
+        let (clock, rows) = (place.clock, place.rows());
         self.pool.0.commit(clock.level, clock.end, clock.dt, rows)
     }
 }

@@ -13,13 +13,11 @@ use super::{
     Settings, StepLimits, StepSet, StepVerdict, Synchronise, check_faults, regrid,
 };
 use crate::device::ComputeDevice;
-use crate::field::TypedPool;
-use crate::field::device::{DevicePool, DeviceTopology};
+use crate::field::device::DeviceTopology;
 use crate::field::held::Held;
 use crate::field::operations::SkippedCorrections;
 use crate::field::{
-    Beyond, Correct, Element, FaultBox, Field, FieldSpec, Pool, Precision, Restrict, Storage,
-    Stores,
+    Beyond, Correct, FaultBox, Field, FieldSpec, Pool, Precision, Restrict, Stores,
 };
 use crate::mesh::carried::CarriedComponents;
 use crate::mesh::{
@@ -29,7 +27,7 @@ use crate::ranks::{Columns, Halos, Ranks, Shares};
 use bevy_ecs::prelude::*;
 use checks::{check_domain, check_mesh};
 use nestar_deck::Deck;
-use nestar_kernels::mesh::{Boundaries, Centring};
+use nestar_kernels::mesh::Centring;
 
 /// A piece of physics or of a scenario: registers fields, systems, limits and its table of the deck.
 pub trait Plugin {
@@ -145,11 +143,12 @@ impl Engine {
         }
         let (restrict_by, correct_by) = (spec.restrict, spec.correct);
         let shared = spec.centring != Centring::Cell && restrict_by != Restrict::None;
-        let pool = match self.precision() {
-            Precision::Single => self.pool::<F, f32>(spec)?,
-            Precision::Double => self.pool::<F, f64>(spec)?,
-        };
-        self.world.insert_resource(Held(pool));
+        let faces = self.settings.domain.boundary.faces();
+        let beyond = spec.beyond.clone();
+        let beyond = beyond.unwrap_or_else(|| faces.map(|sides| sides.map(Beyond::from)));
+        let device = self.world.resource::<ComputeDevice>().device.as_ref();
+        let pool = Pool::new(spec, &beyond, self.precision(), device, self.levels())?;
+        self.world.insert_resource(Held::<F>(pool));
         self.world.resource_mut::<Stores>().add_field::<F>();
         if restrict_by == Restrict::Mean {
             self.system_in(Synchronise::Restrict, restrict::<F>);
@@ -161,28 +160,6 @@ impl Engine {
             self.system_in(Synchronise::Correct, share::<F>);
         }
         Ok(())
-    }
-
-    /// The empty pool of a field.
-    fn pool<F: Field, R: Element>(&self, spec: FieldSpec) -> Result<Pool<F>, Error> {
-        let faces = self.settings.domain.boundary.faces();
-        let beyond = spec.beyond.clone();
-        let beyond = beyond.unwrap_or_else(|| faces.map(|sides| sides.map(Beyond::from)));
-        let boundaries = Boundaries {
-            faces: beyond.map(|sides| sides.map(R::face)),
-            normal: spec.normal_masks(),
-        };
-        let (device, levels) = (
-            &self.world.resource::<ComputeDevice>().device,
-            self.levels(),
-        );
-        let storage = match device {
-            Some(device) => Storage::Device(Box::new(DevicePool::new(
-                device, &spec, boundaries, levels,
-            )?)),
-            None => R::storage(TypedPool::new(&spec, boundaries, levels)),
-        };
-        Ok(Pool::new(spec, storage, levels))
     }
 
     /// Lets the component `C` go with its patches to other ranks, into snapshots and back at a restart.

@@ -2,7 +2,7 @@
 
 use crate::device::DeviceError;
 use crate::field::device::{DevicePool, DeviceTopology, DeviceView};
-use crate::field::{Element, Field, FieldSpec, Pool, Registers, Storage};
+use crate::field::{Element, Field, FieldSpec, Pool, Registers};
 use crate::mesh::Topology;
 use nestar_kernels::mesh::{GhostView, Rows};
 
@@ -121,7 +121,7 @@ impl<'a, F: Field> View<'a, F> {
     /// Whether the field lives on a device.
     #[must_use]
     pub fn is_on_device(&self) -> bool {
-        matches!(self.pool.storage, Storage::Device(_))
+        self.pool.on_device().is_some()
     }
 
     /// The device's side, for kernels of one's own.

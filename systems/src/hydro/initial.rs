@@ -3,10 +3,10 @@
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
-use nestar_engine::Error;
-use nestar_engine::field::{Element, Precision};
+use nestar_engine::field::Element;
 use nestar_engine::mesh::{NewRows, Topology};
 use nestar_engine::step::Write;
+use nestar_engine::{Error, in_precision};
 use nestar_kernels::mesh::Block;
 use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
@@ -120,10 +120,7 @@ pub fn fill_new(
         topology: &topology,
         rule: Rule::new(initial.0.samples()),
     };
-    match gas.precision() {
-        Precision::Single => fill.rows::<f32>(&new.rows, &mut gas),
-        Precision::Double => fill.rows::<f64>(&new.rows, &mut gas),
-    }
+    in_precision!(gas.precision(), R => fill.rows::<R>(&new.rows, &mut gas))
 }
 
 /// Rows that are filled on the host before they go to the pool.

@@ -16,7 +16,7 @@ pub use initial::{InitialState, Primitive, PrimitiveColumns};
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use crate::order::{Advance, Limit};
 use device::GasDevice;
-use nestar_engine::field::{Component, Correct, FieldSpec, Physical, Pool, Prolong, Storage};
+use nestar_engine::field::{Component, Correct, FieldSpec, Physical, Pool, Prolong};
 use nestar_engine::step::RunFacts;
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::hydro::eos;
@@ -46,15 +46,15 @@ impl Plugin for Hydro {
         };
         sim.register_field::<Gas>(spec)?;
         let courant = self.courant;
-        let solver = match &Pool::<Gas>::of(&sim.world).storage {
-            Storage::Device(pool) => HydroSolver::Device(Box::new(GasDevice::new(
+        let solver = match Pool::<Gas>::of(&sim.world).on_device() {
+            Some(pool) => HydroSolver::Device(Box::new(GasDevice::new(
                 &config,
                 &model,
                 pool,
                 courant,
                 sim.levels(),
             )?)),
-            _ => HydroSolver::new(&config, &model, sim.precision(), courant),
+            None => HydroSolver::new(&config, &model, sim.precision(), courant),
         };
         sim.world.insert_resource(solver);
         let mut facts = sim.world.resource_mut::<RunFacts>();

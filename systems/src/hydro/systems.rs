@@ -5,14 +5,13 @@ use super::mending;
 use super::solver::{GasReal, GasSolver, HydroSolver, ThreadScratch};
 use crate::fields::Gas;
 use bevy_ecs::prelude::*;
-use nestar_engine::Error;
 use nestar_engine::field::device::DeviceTopology;
-use nestar_engine::field::{FineSide, Precision};
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::{Read, RunCounters, StepLimits, StepVerdict, View, Write};
+use nestar_engine::{Error, in_precision};
 use nestar_kernels::hydro::{CellMask10, FaceFluxes, PatchOutcome};
-use nestar_kernels::mesh::fluxes::{FACE, average_fine};
+use nestar_kernels::mesh::fluxes::FACE;
 use nestar_kernels::mesh::gather::{GhostView, Target, gather};
 use rayon::prelude::*;
 
@@ -33,10 +32,8 @@ pub fn courant(
         limits.propose("courant", dt);
         return Ok(());
     }
-    let rate = match gas.precision() {
-        Precision::Single => largest_rate::<f32>(&clock, &topology, &gas.own(), &mut solver),
-        Precision::Double => largest_rate::<f64>(&clock, &topology, &gas.own(), &mut solver),
-    };
+    let rate = in_precision!(gas.precision(), R =>
+        largest_rate::<R>(&clock, &topology, &gas.own(), &mut solver));
     if let Some((rate, courant)) = rate {
         limits.propose("courant", courant / rate);
     }
@@ -96,11 +93,8 @@ pub fn fluid(
     let step = if let (HydroSolver::Device(solver), Some(tables)) = (&mut *solver, tables) {
         solver.advance(&clock, &topology, &tables, &mut gas, &mut ranks)
     } else {
-        let advance = match gas.precision() {
-            Precision::Single => fluid_level::<f32>,
-            Precision::Double => fluid_level::<f64>,
-        };
-        advance(&clock, &topology, &mut gas, &mut solver, &mut ranks)
+        in_precision!(gas.precision(), R =>
+            fluid_level::<R>(&clock, &topology, &mut gas, &mut solver, &mut ranks))
     };
     match step {
         Ok(mended) => counters.mended_cells += mended,
@@ -182,15 +176,9 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
             first_order,
         );
         for (face, flux) in faces.0.iter().enumerate() {
-            let Some(flux) = flux else { continue };
-            // SAFETY: the caller's contract.
-            if let Some(register) = unsafe { registers.coarse_mut(self.level, row, face) } {
-                register.copy_from_slice(flux);
-            }
-            // SAFETY: the caller's contract.
-            let fine = unsafe { registers.fine_mut(self.level, row, face, FineSide::Attempt) };
-            if let Some(register) = fine {
-                average_fine(register, flux);
+            if let Some(flux) = flux {
+                // SAFETY: the caller's contract.
+                unsafe { registers.hand(self.level, row, face, flux, None) };
             }
         }
         // SAFETY: the caller's contract.

@@ -1,12 +1,11 @@
 //! Flagging on a device: one kernel finds the sectors of all patches of a level, of which each sends one number.
 
 use super::columns::BLOCK;
-use super::systems::Compiled;
+use super::compiled::Compiled;
 use super::text::{CriteriaText, FAULT};
 use crate::fields::{Gas, GasModel};
 use nestar_device::Address;
 use nestar_engine::device::{Buffer, Device, DeviceError, Kernel, Shape};
-use nestar_engine::field::Precision;
 use nestar_engine::field::device::{DevicePool, DeviceTopology, DeviceView};
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::step::View;
@@ -150,11 +149,7 @@ fn block_bytes(text: &CriteriaText, pool: &DevicePool, topology: &Topology) -> u
         fields if bounded => fields.max(pool.components()),
         fields => fields,
     };
-    let value_bytes = match pool.precision() {
-        Precision::Single => size_of::<f32>(),
-        Precision::Double => size_of::<f64>(),
-    };
-    values * BLOCK * value_bytes
+    values * BLOCK * pool.precision().bytes()
 }
 
 fn level(clock: &LevelClock, buffer: usize) -> FlagLevel {

@@ -1,6 +1,7 @@
 //! Adaptive refinement: which cells want a finer mesh.
 
 pub mod columns;
+mod compiled;
 pub mod config;
 mod device;
 pub mod systems;

@@ -1,52 +1,39 @@
 //! The flagging system: every criterion on every patch of a level.
 
-use super::columns::{BLOCK, FieldFormula, GHOSTS, PatchView, Quantity, WIDTH};
-use super::config::{Criterion, MeshConfig, PerLevel};
+use super::columns::{BLOCK, FieldFormula, GHOSTS, PatchView, WIDTH};
+use super::compiled::Compiled;
+use super::config::{Criterion, MeshConfig};
 use super::device::DeviceCriteria;
 use crate::fields::{Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
-use nestar_engine::Error;
 use nestar_engine::device::DeviceError;
 use nestar_engine::device::parallel::{PerThread, SharedCells};
 use nestar_engine::field::device::DeviceTopology;
-use nestar_engine::field::{Element, FaultBox, Precision};
+use nestar_engine::field::{Element, FaultBox};
 use nestar_engine::mesh::{LevelClock, RefineRequests, Topology};
 use nestar_engine::step::{Read, View};
-use nestar_kernels::PATCH;
-use nestar_kernels::criteria::region::{CellPlaces, meets_box, meets_sphere};
-use nestar_kernels::criteria::{
-    CellFlags, GhostedField, above, below, buffer_sectors, gradient, jeans, lohner, vorticity,
-};
+use nestar_engine::{Error, in_precision};
+use nestar_kernels::criteria::{CellFlags, buffer_sectors};
 use nestar_kernels::mesh::gather::{GatherScratch, Target, gather};
-use nestar_kernels::mesh::{Block, cell_centre};
+use nestar_kernels::mesh::{Block, GhostView};
 use rayon::prelude::*;
-
-/// A criterion with its field compiled.
-pub(super) struct Compiled {
-    pub criterion: Criterion,
-    pub field: Option<FieldFormula>,
-}
+use std::any::Any;
 
 /// The criteria of a run, and the flagging system's working space.
 #[derive(Resource)]
 pub struct Criteria {
     list: Vec<Compiled>,
     buffer: Vec<usize>,
-    scratch: Scratch,
+    /// A [`PerThread`] of [`ThreadScratch`] in the run's precision, made when rows on the host are flagged first.
+    scratch: Option<Box<dyn Any + Send + Sync>>,
     sectors: SharedCells<u32>,
     /// Compiled when a pool on a device is flagged first.
     device: Option<DeviceCriteria>,
     faults: FaultBox,
 }
 
-/// Working space in the run's precision.
-enum Scratch {
-    None,
-    Single(PerThread<ThreadScratch<f32>>),
-    Double(PerThread<ThreadScratch<f64>>),
-}
-
+/// A thread's working space.
 struct ThreadScratch<R> {
     block: Vec<R>,
     gather: GatherScratch<R>,
@@ -60,6 +47,18 @@ impl<R: Element> ThreadScratch<R> {
             gather: GatherScratch::new(components),
             fields: [const { Vec::new() }; 3],
         }
+    }
+
+    /// The gas around a row, and space for what is derived from it.
+    fn gathered(&mut self, view: &GhostView<R>, row: u32) -> (&[R], &mut [Vec<R>; 3]) {
+        let mut target = Target {
+            components: self.block.len() / BLOCK,
+            values: &mut self.block,
+            stride: BLOCK,
+            ghosts: GHOSTS,
+        };
+        gather(view, row, &mut target, &mut self.gather);
+        (&self.block, &mut self.fields)
     }
 }
 
@@ -124,7 +123,7 @@ impl Criteria {
         Ok(Self {
             list,
             buffer,
-            scratch: Scratch::None,
+            scratch: None,
             sectors: SharedCells::default(),
             device: None,
             faults,
@@ -151,16 +150,7 @@ pub fn flag(
         }
         return Ok(());
     }
-    criteria.make_space(&topology, view.components(), gas.precision());
-    match &criteria.scratch {
-        Scratch::Single(scratch) => {
-            flag_rows::<f32>(&criteria, scratch, &clock, &topology, &model, &view)
-        }
-        Scratch::Double(scratch) => {
-            flag_rows::<f64>(&criteria, scratch, &clock, &topology, &model, &view)
-        }
-        Scratch::None => {}
-    }
+    in_precision!(gas.precision(), R => criteria.flag_rows::<R>(&clock, &topology, &model, &view));
     let sectors = criteria.sectors.as_mut_slice();
     for &row in rows {
         requests.add(row, sectors[row as usize]);
@@ -169,21 +159,6 @@ pub fn flag(
 }
 
 impl Criteria {
-    /// Working space for flagging on the host.
-    fn make_space(&mut self, topology: &Topology, components: usize, precision: Precision) {
-        self.sectors.resize(topology.capacity(), 0);
-        if matches!(self.scratch, Scratch::None) {
-            self.scratch = match precision {
-                Precision::Single => {
-                    Scratch::Single(PerThread::new(|| ThreadScratch::new(components)))
-                }
-                Precision::Double => {
-                    Scratch::Double(PerThread::new(|| ThreadScratch::new(components)))
-                }
-            };
-        }
-    }
-
     /// The sectors of each patch of the level, in the order of its rows.
     fn flag_on_device(
         &mut self,
@@ -212,188 +187,58 @@ impl Criteria {
         }
         Ok(sectors)
     }
-}
 
-fn flag_rows<R: Element>(
-    criteria: &Criteria,
-    scratch: &PerThread<ThreadScratch<R>>,
-    clock: &LevelClock,
-    topology: &Topology,
-    model: &GasModel,
-    gas: &View<Gas>,
-) {
-    let view = gas.ghosts::<R>();
-    let components = gas.components();
-    topology.rows(clock.level).par_iter().for_each(|&row| {
-        let mut guard = scratch.get();
-        let ThreadScratch {
-            block,
-            gather: space,
-            fields,
-        } = &mut *guard;
-        let mut target = Target {
-            values: block,
-            stride: BLOCK,
-            components,
-            ghosts: GHOSTS,
-        };
-        gather(&view, row, &mut target, space);
-        let patch = PatchView {
-            values: block,
-            gamma: R::lit(model.gamma),
-            block: Block {
-                n: WIDTH,
-                origin: topology.origin(row).map(|o| o - GHOSTS as i32),
-                domain_cells: view.domain_cells,
-                left_edge: view.edges[0],
-                right_edge: view.edges[1],
-            },
-            time: view.time,
-            level: clock.level,
-            cell_width: clock.cell_width,
-        };
+    /// Leaves the sectors of each patch of the level at its row.
+    fn flag_rows<R: Element>(
+        &mut self,
+        clock: &LevelClock,
+        topology: &Topology,
+        model: &GasModel,
+        gas: &View<Gas>,
+    ) {
+        let components = gas.components();
+        self.sectors.resize(topology.capacity(), 0);
+        self.scratch.get_or_insert_with(|| {
+            Box::new(PerThread::new(|| ThreadScratch::<R>::new(components)))
+        });
+        let scratch = self
+            .scratch
+            .as_deref()
+            .and_then(<dyn Any + Send + Sync>::downcast_ref);
+        let scratch: &PerThread<ThreadScratch<R>> = scratch.expect("a run has one precision");
+        let view = gas.ghosts::<R>();
+        topology.rows(clock.level).par_iter().for_each(|&row| {
+            let mut scratch = scratch.get();
+            let (block, fields) = scratch.gathered(&view, row);
+            let patch = PatchView {
+                values: block,
+                gamma: R::lit(model.gamma),
+                block: Block {
+                    n: WIDTH,
+                    origin: topology.origin(row).map(|o| o - GHOSTS as i32),
+                    domain_cells: view.domain_cells,
+                    left_edge: view.edges[0],
+                    right_edge: view.edges[1],
+                },
+                time: view.time,
+                level: clock.level,
+                cell_width: clock.cell_width,
+            };
+            // SAFETY: the rows are distinct.
+            unsafe { self.sectors.set(row as usize, self.reach(&patch, fields)) };
+        });
+    }
+
+    /// The sectors that the flags of a patch reach.
+    fn reach<R: Element>(&self, patch: &PatchView<R>, fields: &mut [Vec<R>; 3]) -> u32 {
         let mut flags = CellFlags::default();
-        for compiled in &criteria.list {
-            flags = flags | compiled.flags(&patch, fields, &criteria.faults);
+        for compiled in &self.list {
+            flags = flags | compiled.flags(patch, fields, &self.faults);
         }
-        let reach = if flags.any() {
-            buffer_sectors(&flags, criteria.buffer[clock.level])
+        if flags.any() {
+            buffer_sectors(&flags, self.buffer[patch.level])
         } else {
             0
-        };
-        // SAFETY: the rows are distinct.
-        unsafe { criteria.sectors.set(row as usize, reach) };
-    });
-}
-
-impl Compiled {
-    /// The cells of a patch that this criterion flags.
-    fn flags<R: Element>(
-        &self,
-        patch: &PatchView<R>,
-        fields: &mut [Vec<R>; 3],
-        faults: &FaultBox,
-    ) -> CellFlags {
-        let level = patch.level;
-        match &self.criterion {
-            Criterion::Box {
-                left,
-                right,
-                level: finest,
-            } => with(below_finest(*finest, level), |()| {
-                meets_box(&places(patch), *left, *right)
-            }),
-            Criterion::Sphere {
-                centre,
-                radius,
-                level: finest,
-            } => with(below_finest(*finest, level), |()| {
-                meets_sphere(&places(patch), *centre, *radius)
-            }),
-            Criterion::Vorticity { threshold } => {
-                with(threshold.at(level), |t| vortical(patch, fields, t))
-            }
-            Criterion::Jeans { threshold, gravity } => with(threshold.at(level), |t| {
-                unresolved_jeans(patch, fields, *gravity, t)
-            }),
-            _ => self.field_flags(patch, &mut fields[0], faults),
         }
-    }
-
-    /// The cells that a criterion on one field flags.
-    fn field_flags<R: Element>(
-        &self,
-        patch: &PatchView<R>,
-        values: &mut Vec<R>,
-        faults: &FaultBox,
-    ) -> CellFlags {
-        let Some(field) = &self.field else {
-            return CellFlags::default();
-        };
-        field.evaluate(patch, values, faults);
-        let field = GhostedField::new(values, GHOSTS);
-        let at = |threshold: &PerLevel<f64>| threshold.at(patch.level);
-        match &self.criterion {
-            Criterion::Threshold {
-                threshold,
-                below: true,
-                ..
-            } => with(at(threshold), |t| below(&field, R::lit(t))),
-            Criterion::Threshold { threshold, .. } => {
-                with(at(threshold), |t| above(&field, R::lit(t)))
-            }
-            Criterion::Gradient { threshold, .. } => {
-                with(at(threshold), |t| gradient(&field, R::lit(t)))
-            }
-            Criterion::Lohner {
-                threshold, filter, ..
-            } => with(at(threshold), |t| {
-                lohner(&field, R::lit(t), R::lit(*filter))
-            }),
-            // a formula of its own: any value but 0
-            _ => above(&field, R::lit(0.0)) | below(&field, R::lit(0.0)),
-        }
-    }
-}
-
-/// Cells with much vorticity.
-fn vortical<R: Element>(
-    patch: &PatchView<R>,
-    fields: &mut [Vec<R>; 3],
-    threshold: f64,
-) -> CellFlags {
-    derive(patch, [0, 1, 2].map(Quantity::Velocity), fields);
-    let [x, y, z] = &*fields;
-    let velocity = [x, y, z].map(|v| GhostedField::new(v, GHOSTS));
-    vorticity(
-        [&velocity[0], &velocity[1], &velocity[2]],
-        patch.cell_width.map(R::lit),
-        R::lit(threshold),
-    )
-}
-
-/// Cells too wide for their Jeans length.
-fn unresolved_jeans<R: Element>(
-    patch: &PatchView<R>,
-    fields: &mut [Vec<R>; 3],
-    gravity: f64,
-    cells: f64,
-) -> CellFlags {
-    let density = Quantity::Component(0);
-    derive(patch, [density, Quantity::SoundSpeed, density], fields);
-    let width = patch.cell_width.iter().copied().fold(0.0, f64::max);
-    let [rho, c_s] = [0, 1].map(|n| GhostedField::new(&fields[n], GHOSTS));
-    jeans(&rho, &c_s, R::lit(gravity), R::lit(width), R::lit(cells))
-}
-
-/// No flags on levels for which the criterion gives no threshold.
-fn with<T>(threshold: Option<T>, flags: impl FnOnce(T) -> CellFlags) -> CellFlags {
-    threshold.map_or_else(CellFlags::default, flags)
-}
-
-fn below_finest(finest: Option<u32>, level: usize) -> Option<()> {
-    finest
-        .is_none_or(|finest| level < finest as usize)
-        .then_some(())
-}
-
-fn derive<R: Element>(patch: &PatchView<R>, quantities: [Quantity; 3], fields: &mut [Vec<R>; 3]) {
-    for (field, quantity) in fields.iter_mut().zip(quantities) {
-        field.clear();
-        field.extend((0..BLOCK).map(|cell| patch.quantity(quantity, cell)));
-    }
-}
-
-fn places<R>(patch: &PatchView<R>) -> CellPlaces {
-    let b = &patch.block;
-    let centres = std::array::from_fn(|a| {
-        std::array::from_fn::<f64, PATCH, _>(|c| {
-            let i = b.origin[a] + (GHOSTS + c) as i32;
-            cell_centre(i, b.domain_cells[a], b.left_edge[a], b.right_edge[a])
-        })
-    });
-    CellPlaces {
-        centres,
-        widths: patch.cell_width,
     }
 }

@@ -1,8 +1,8 @@
 //! The criteria of a run in the device's language: namespace `criteria` as `flags.cu` wants it.
 
 use super::columns::{FieldFormula, Quantity, speed};
+use super::compiled::Compiled;
 use super::config::{Criterion, PerLevel};
-use super::systems::Compiled;
 use nestar_device::Item;
 use nestar_device::math::sum3;
 use nestar_kernels::hydro::eos;

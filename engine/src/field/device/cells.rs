@@ -5,7 +5,9 @@ use crate::device::DeviceError;
 use crate::field::attempts::{CellAttempt, Left};
 use crate::field::cells::{CellMap, CellMark, CellSource, CellValue, Job, LevelView};
 use crate::field::conserve::{FaceMap, Flow};
-use crate::field::{Field, Pool, Precision, Storage};
+use crate::field::pool::{Field, Pool};
+use crate::field::storage::Storage;
+use crate::in_precision;
 use nestar_device::{Address, CellFn, CellState, Number, Precise};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::attempt::Round;
@@ -65,16 +67,10 @@ impl<F: Field> Pool<F> {
     ) -> Result<(), DeviceError> {
         let (pool, function) = (self.device(), of_cell::<M>());
         let kernel = pool.kernel_for(function, skeleton, n)?;
-        match pool.precision() {
-            Precision::Single => {
-                let given = job.given.precise::<f32>();
-                pool.start(&kernel, function, rows, &mut Cells { input, given })
-            }
-            Precision::Double => {
-                let given = job.given.precise::<f64>();
-                pool.start(&kernel, function, rows, &mut Cells { input, given })
-            }
-        }
+        in_precision!(pool.precision(), R => {
+            let given = job.given.precise::<R>();
+            pool.start(&kernel, function, rows, &mut Cells { input, given })
+        })
     }
 
     fn cell_input(
@@ -83,10 +79,7 @@ impl<F: Field> Pool<F> {
         others: &[&dyn CellSource],
         order: Order,
     ) -> CellInput<Number> {
-        let Some(tables) = level.tables else {
-            panic!("a pool on a device needs its topology there");
-        };
-        let number = level.clock.level;
+        let (tables, number) = (level.on_device(), level.clock.level);
         let (mut fields, mut components) = ([Address::NONE; 4], [0; 4]);
         let all = std::iter::once(self as &dyn CellSource).chain(others.iter().copied());
         for (n, source) in all.enumerate() {
@@ -242,18 +235,11 @@ impl<F: Field> Pool<F> {
         };
         for n in 0..FLOWS.1.len() {
             let kernel = pool.kernel_for(function, FLOWS, n)?;
-            match pool.precision() {
-                Precision::Single => {
-                    let given = flow.given.precise::<f32>();
-                    let mut parameters = self.flux_parameters(flow, order, given);
-                    pool.start(&kernel, function, rows, &mut parameters)
-                }
-                Precision::Double => {
-                    let given = flow.given.precise::<f64>();
-                    let mut parameters = self.flux_parameters(flow, order, given);
-                    pool.start(&kernel, function, rows, &mut parameters)
-                }
-            }?;
+            in_precision!(pool.precision(), R => {
+                let given = flow.given.precise::<R>();
+                let mut parameters = self.flux_parameters(flow, order, given);
+                pool.start(&kernel, function, rows, &mut parameters)?;
+            });
         }
         pool.give_back(words);
         Ok(())

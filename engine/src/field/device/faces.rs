@@ -1,17 +1,12 @@
 //! Fine flux registers on their way between ranks.
 
-use super::transfer::Staging;
-use super::{DevicePool, shape};
-use crate::device::{DeviceError, Kernel};
+use super::DevicePool;
+use super::staging::Staging;
+use crate::device::{DeviceError, Kernel, Shape};
 use crate::field::pieces::{OnDevice, REGISTER};
-use crate::mesh::faces::Face;
+use crate::mesh::faces::{Face, face_number};
 use nestar_device::Number;
 use nestar_kernels::mesh::parameters::Faces;
-
-/// A face's place in the tables of slots.
-pub(crate) fn number(&(row, face): &Face) -> u32 {
-    6 * row + u32::from(face)
-}
 
 impl DevicePool {
     /// Packs the fine-side registers of `faces` between `level` and the finer one: reference and change.
@@ -23,7 +18,7 @@ impl DevicePool {
     ) -> Result<(), DeviceError> {
         let length = self.components * REGISTER * self.value_bytes();
         self.each_faces(level, faces, |staging, first, parameters| {
-            let shape = shape(parameters.count as usize, 64);
+            let shape = Shape::of(parameters.count as usize, 64);
             self.device
                 .launch(&self.kernels.pack_faces, shape, &parameters)?;
             let part = &mut out[first * length..][..parameters.count as usize * length];
@@ -42,7 +37,7 @@ impl DevicePool {
         self.each_faces(level, faces, |staging, first, parameters| {
             let part = &bytes[first * length..][..parameters.count as usize * length];
             self.device.upload(&staging.values, 0, part)?;
-            let shape = shape(parameters.count as usize, 64);
+            let shape = Shape::of(parameters.count as usize, 64);
             self.device
                 .launch(&self.kernels.unpack_faces, shape, &parameters)
         })
@@ -82,7 +77,7 @@ impl DevicePool {
             ..registers
         };
         self.device
-            .launch(kernel, shape(faces.entries.len(), 64), &parameters)
+            .launch(kernel, Shape::of(faces.entries.len(), 64), &parameters)
     }
 
     /// Calls `work` with the staging memory, in which the list of faces stands, for as many faces at a time as it holds.
@@ -95,7 +90,7 @@ impl DevicePool {
         let Some(registers) = self.registers.as_ref().map(|r| r.faces(level)) else {
             return Ok(());
         };
-        let numbers: Vec<u32> = faces.iter().map(number).collect();
+        let numbers: Vec<u32> = faces.iter().map(face_number).collect();
         let length = self.components * REGISTER;
         self.in_chunks(&numbers, length, |staging, first, numbers, transfer| {
             let parameters = Faces {

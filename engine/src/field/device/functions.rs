@@ -1,9 +1,9 @@
 //! Kernels that call a plugin's functions: compiled at their first use, with memory to work in and tables.
 
-use super::{DevicePool, shape};
+use super::DevicePool;
 use crate::device::{Buffer, DeviceError, Kernel, Shape};
-use crate::field::Precision;
-use nestar_device::Parameter;
+use crate::in_precision;
+use nestar_device::{Lane, Parameter};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::device::Function;
 use std::sync::{Arc, PoisonError};
@@ -103,7 +103,7 @@ impl DevicePool {
         };
         let shape = Shape {
             shared: in_shared as u32,
-            ..shape(blocks, THREADS)
+            ..Shape::of(blocks, THREADS)
         };
         let mut failed = None;
         parameters.bind(&mut |values| {
@@ -126,15 +126,13 @@ impl DevicePool {
         }
         // tables that nobody has any more
         placed.retain(|(known, _)| Arc::strong_count(known) > 1);
-        let bytes = match self.precision {
-            Precision::Single => {
-                let values: Vec<f32> = values.iter().map(|v| *v as f32).collect();
-                bytemuck::cast_slice(&values).to_vec()
-            }
-            Precision::Double => bytemuck::cast_slice(values).to_vec(),
-        };
-        let there = self.device.buffer::<u8>(bytes.len().max(1))?;
-        self.device.upload(&there, 0, &bytes)?;
+        let there = self
+            .device
+            .buffer::<u8>((values.len() * self.value_bytes()).max(1))?;
+        in_precision!(self.precision, R => {
+            let values: Vec<R> = values.iter().map(|v| R::lit(*v)).collect();
+            self.device.upload(&there, 0, bytemuck::cast_slice::<R, u8>(&values))?;
+        });
         let address = there.address();
         placed.push((values.clone(), there));
         Ok(address)

@@ -7,42 +7,38 @@ mod operations;
 mod pieces;
 mod pool;
 mod registers;
+mod staging;
 mod topology;
 mod totals;
 mod transfer;
 
-pub(crate) use faces::number as face_number;
+pub use registers::RegisterView;
 pub use topology::DeviceTopology;
 pub use transfer::Packing;
 
-use super::{Correct, Element, FieldSpec, Precision};
-use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module, Shape};
+use super::Precision;
+use super::element::Element;
+use super::spec::{Correct, FieldSpec};
+use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module};
 use nestar_device::{Item, Number};
 use nestar_kernels::mesh::device::{
     FACES, FLUXES, FaceText, FieldText, PROLONG, RESTRICT, TOTALS, TRANSFER,
 };
-use nestar_kernels::mesh::parameters::{Registers, View};
+use nestar_kernels::mesh::parameters::View;
 use nestar_kernels::mesh::{Boundaries, FaceRule, RuleText};
 use registers::DeviceRegisters;
+use staging::Staging;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use transfer::Staging;
 
 /// What a gather on a level reads.
 pub type DeviceView = View<Number>;
-/// Where the fluxes through a level's coarse-fine faces go.
-pub type RegisterView = Registers<Number>;
 
 /// Words of a fault that a kernel leaves, see `launch::leave_fault`.
 const FAULT_WORDS: usize = 9;
 
-/// The rules of the domain's faces in the precision of the pool, for their messages.
-pub enum DeviceBoundaries {
-    /// 32-bit values.
-    Single(Boundaries<f32>),
-    /// 64-bit values.
-    Double(Boundaries<f64>),
-}
+/// The message of a fault beyond a face of the domain; `None` if the words name none.
+type Explain = dyn Fn(&[u32; FAULT_WORDS]) -> Option<String> + Send + Sync;
 
 /// A table, and where its values stand on the device.
 type Placed = (Arc<[f64]>, Buffer<u8>);
@@ -89,7 +85,7 @@ pub struct DevicePool {
     precision: Precision,
     components: usize,
     text: FieldText,
-    boundaries: DeviceBoundaries,
+    explain: Box<Explain>,
     banks: Vec<Growable<u8>>,
     stale: Growable<u8>,
     /// `[row]`: whether the patch is new, for the interpolation of faces under way.
@@ -118,7 +114,7 @@ impl DevicePool {
     ///
     /// # Errors
     /// A boundary rule works on the host only; a kernel does not compile; the device refuses.
-    pub fn new<R: Element>(
+    pub(in crate::field) fn new<R: Element>(
         device: &Device,
         spec: &FieldSpec,
         boundaries: Boundaries<R>,
@@ -137,7 +133,7 @@ impl DevicePool {
             precision: R::PRECISION,
             components,
             text,
-            boundaries: R::on_device(boundaries),
+            explain: Box::new(move |words| explain(&boundaries, words)),
             banks: (0..spec.banks)
                 .map(|_| device.growable(most_rows * row_bytes))
                 .collect::<Result<_, _>>()?,
@@ -291,10 +287,7 @@ impl DevicePool {
     /// The message of a fault beyond a face; `None` if the words name none.
     #[must_use]
     pub fn explain(&self, words: &[u32; FAULT_WORDS]) -> Option<String> {
-        match &self.boundaries {
-            DeviceBoundaries::Single(boundaries) => explain(boundaries, words),
-            DeviceBoundaries::Double(boundaries) => explain(boundaries, words),
-        }
+        (self.explain)(words)
     }
 }
 
@@ -325,13 +318,4 @@ fn field_text<R: Element>(
         limiter: spec.prolong.limiter(),
         physical: spec.physical.map(|test| (test.item, test.leading)),
     })
-}
-
-/// A launch of `blocks` blocks without dynamic shared memory.
-fn shape(blocks: usize, threads: u32) -> Shape {
-    Shape {
-        blocks: blocks as u32,
-        threads,
-        shared: 0,
-    }
 }

@@ -1,7 +1,7 @@
 //! What the engine does with a field, on the device.
 
-use super::{DevicePool, DeviceRegisters, DeviceTopology, DeviceView, shape};
-use crate::device::DeviceError;
+use super::{DevicePool, DeviceRegisters, DeviceTopology, DeviceView};
+use crate::device::{DeviceError, Shape};
 use crate::mesh::{LevelClock, Topology};
 use nestar_device::Number;
 use nestar_kernels::CELLS;
@@ -44,7 +44,7 @@ impl DevicePool {
             fresh: self.fresh.address().into(),
         };
         let rows = tables.new_count();
-        let shape = shape(rows, 64);
+        let shape = Shape::of(rows, 64);
         // an eighth of a coarse row makes a fine one
         self.kernels
             .prolong
@@ -76,7 +76,7 @@ impl DevicePool {
             .restrict
             .works_on(octets * CELLS, 9 * octets * self.row_bytes());
         self.device
-            .launch(&self.kernels.restrict, shape(octets, 128), &parameters)?;
+            .launch(&self.kernels.restrict, Shape::of(octets, 128), &parameters)?;
         Ok(true)
     }
 
@@ -94,7 +94,7 @@ impl DevicePool {
             first_child: tables.first_child().into(),
             stale: self.stale().into(),
         };
-        let shape = shape(tables.count(level), 64);
+        let shape = Shape::of(tables.count(level), 64);
         self.device.launch(&self.kernels.share, shape, &parameters)
     }
 

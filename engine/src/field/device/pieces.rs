@@ -1,7 +1,7 @@
 //! Pieces of rows into and out of packed memory of the device, on their way between ranks.
 
-use super::{DevicePool, shape};
-use crate::device::{DeviceError, Kernel};
+use super::DevicePool;
+use crate::device::{DeviceError, Kernel, Shape};
 use crate::field::pieces::{OnDevice, Piece};
 use nestar_device::Number;
 use nestar_kernels::mesh::parameters::Pieces;
@@ -40,7 +40,10 @@ impl DevicePool {
             pieces: pieces.list.into(),
             stale: self.stale().into(),
         };
-        self.device
-            .launch(kernel, shape(pieces.entries.len(), THREADS), &parameters)
+        self.device.launch(
+            kernel,
+            Shape::of(pieces.entries.len(), THREADS),
+            &parameters,
+        )
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{DevicePool, DeviceTopology, DeviceView};
 use crate::device::DeviceError;
-use crate::field::{Element, Field, Pool, Storage};
+use crate::field::element::Element;
+use crate::field::pool::{Field, Pool};
+use crate::field::storage::Storage;
 use crate::mesh::Topology;
 use rayon::prelude::*;
 
@@ -13,10 +15,7 @@ impl<F: Field> Pool<F> {
     /// If the pool lives on the host.
     #[must_use]
     pub fn device(&self) -> &DevicePool {
-        match &self.storage {
-            Storage::Device(pool) => pool,
-            _ => panic!("the pool lives on the host"),
-        }
+        self.on_device().expect("the pool lives on a device")
     }
 
     /// The device's side of the pool, for changing.
@@ -66,7 +65,7 @@ impl<F: Field> Pool<F> {
     /// # Panics
     /// If the pool holds the other precision.
     pub fn host<R: Element>(&self, level: usize, rows: &[u32]) -> Result<Vec<R>, DeviceError> {
-        if let Storage::Device(pool) = &self.storage {
+        if let Some(pool) = self.on_device() {
             return pool.pack(self.current(level), 0..self.components(), rows);
         }
         let present = self.present::<R>(level);
@@ -92,7 +91,7 @@ impl<F: Field> Pool<F> {
     ) -> Result<(), DeviceError> {
         let (bank, components) = (self.current(level), self.components());
         let length = self.spec.row_values();
-        if let Storage::Device(pool) = &self.storage {
+        if let Some(pool) = self.on_device() {
             pool.unpack(bank, 0..components, rows, values)?;
             self.touch(level, rows);
             return Ok(());

@@ -1,15 +1,17 @@
 //! Flux registers on the device, with the meaning of [`Registers`](crate::field::Registers); slots are mere storage.
 
-use super::faces::number;
-use super::{DeviceTopology, RegisterView, shape};
-use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module};
-use crate::mesh::faces::remote_faces;
+use super::DeviceTopology;
+use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module, Shape};
+use crate::mesh::faces::{face_number, remote_faces};
 use crate::mesh::{LevelClock, Topology};
 use bytemuck::Pod;
 use nestar_device::{Address, Number};
 use nestar_kernels::mesh::device::{COMMIT_PER_BLOCK, PATCHES_PER_BLOCK};
 use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
 use nestar_kernels::mesh::parameters::{Assign, Commit, Correct, Counts, Faces};
+
+/// Where the fluxes through a level's coarse-fine faces go.
+pub type RegisterView = nestar_kernels::mesh::parameters::Registers<Number>;
 
 /// The registers between level `l` and `l + 1`.
 struct Pair {
@@ -128,7 +130,7 @@ impl DeviceRegisters {
         first: u32,
     ) -> Result<u32, DeviceError> {
         let faces: Vec<u32> = remote_faces(topology, pair)
-            .map(|face| number(&face))
+            .map(|face| face_number(&face))
             .collect();
         if faces.is_empty() {
             return Ok(0);
@@ -142,7 +144,7 @@ impl DeviceRegisters {
             ..self.faces(pair)
         };
         self.device
-            .launch(&self.give_slots, shape(1, 256), &parameters)?;
+            .launch(&self.give_slots, Shape::of(1, 256), &parameters)?;
         Ok(faces.len() as u32)
     }
 
@@ -247,7 +249,7 @@ impl DeviceRegisters {
         self.commit.works_on(0, 4 * count * self.value_bytes);
         self.device.launch(
             &self.commit,
-            shape(count.div_ceil(COMMIT_PER_BLOCK), 256),
+            Shape::of(count.div_ceil(COMMIT_PER_BLOCK), 256),
             &parameters,
         )
     }
@@ -278,7 +280,7 @@ impl DeviceRegisters {
         };
         let corrected = pair.counts.corrected as usize;
         self.device
-            .launch(&self.correct, shape(corrected, 128), &parameters)?;
+            .launch(&self.correct, Shape::of(corrected, 128), &parameters)?;
         Ok(corrected > 0)
     }
 
@@ -292,7 +294,7 @@ impl DeviceRegisters {
 
 /// A launch over `count` patches.
 fn patches(count: usize) -> crate::device::Shape {
-    shape(count.div_ceil(PATCHES_PER_BLOCK), PATCHES_PER_BLOCK as u32)
+    Shape::of(count.div_ceil(PATCHES_PER_BLOCK), PATCHES_PER_BLOCK as u32)
 }
 
 /// Replaces a buffer that is too short by one with half as much to spare, since memory is long in coming; what it held is lost.

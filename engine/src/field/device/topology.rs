@@ -2,8 +2,7 @@
 
 mod mirror;
 
-use super::shape;
-use crate::device::{Device, DeviceError, Growable, Kernel};
+use crate::device::{Device, DeviceError, Growable, Kernel, Shape};
 use crate::mesh::{Domain, Topology};
 use bevy_ecs::prelude::*;
 use bytemuck::Pod;
@@ -304,5 +303,5 @@ impl DeviceTopology {
 
 /// A launch over `count` patches.
 fn patches(count: usize) -> crate::device::Shape {
-    shape(count.div_ceil(PATCHES_PER_BLOCK), PATCHES_PER_BLOCK as u32)
+    Shape::of(count.div_ceil(PATCHES_PER_BLOCK), PATCHES_PER_BLOCK as u32)
 }

@@ -1,7 +1,7 @@
 //! Conserved totals on the device, in the order of [`crate::field::totals`].
 
-use super::{DevicePool, DeviceTopology, shape};
-use crate::device::{Buffer, DeviceError};
+use super::{DevicePool, DeviceTopology};
+use crate::device::{Buffer, DeviceError, Shape};
 use crate::field::totals::pairwise;
 use nestar_device::Number;
 use nestar_kernels::CELLS;
@@ -53,9 +53,9 @@ impl DevicePool {
             .sum_patches
             .works_on(count * CELLS, count * self.row_bytes());
         self.device
-            .launch(&self.kernels.sum_patches, shape(count, 64), &parameters)?;
+            .launch(&self.kernels.sum_patches, Shape::of(count, 64), &parameters)?;
         self.device
-            .launch(&self.kernels.sum_parts, shape(parts, 32), &parameters)?;
+            .launch(&self.kernels.sum_parts, Shape::of(parts, 32), &parameters)?;
         let mut values = vec![0.0; of_parts];
         self.device.download(sums, of_patches, &mut values)?;
         let sum = |&[_, _, depth, first]: &Node, c| {

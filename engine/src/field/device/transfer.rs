@@ -1,31 +1,15 @@
 //! Rows between the device and the host: the only ways by which a field crosses the bus.
 
-use super::{DevicePool, shape};
-use crate::device::{Buffer, Device, DeviceError};
-use crate::field::{Element, Precision};
-use nestar_device::{Address, Number};
+use super::DevicePool;
+use super::staging::Staging;
+use crate::device::{Device, DeviceError, Shape};
+use crate::field::element::Element;
+use crate::in_precision;
+use nestar_device::{Address, Number, Real};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::parameters::Transfer;
 use std::ops::Range;
 use std::sync::PoisonError;
-
-/// Bytes that travel at a time.
-const CHUNK: usize = 16 << 20;
-
-/// Packed rows on their way.
-pub(super) struct Staging {
-    rows: Buffer<u32>,
-    pub(super) values: Buffer<u8>,
-}
-
-impl Staging {
-    fn new(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
-        Ok(Self {
-            rows: device.buffer(CHUNK / (4 * CELLS))?,
-            values: device.buffer(bytes)?,
-        })
-    }
-}
 
 /// Rows of a level on their way into contiguous memory of the device, `[group][component][row][8][8][8]`.
 #[derive(Clone)]
@@ -64,7 +48,7 @@ impl DevicePool {
         self.in_chunks(rows, length, |staging, first, rows, mut parameters| {
             parameters.level = self.bank(bank).into();
             parameters.first = components.start as i32;
-            let shape = shape(rows.len(), 256);
+            let shape = Shape::of(rows.len(), 256);
             self.device.launch(&self.kernels.pack, shape, &parameters)?;
             let out = &mut out[first * length..(first + rows.len()) * length];
             self.device
@@ -97,7 +81,7 @@ impl DevicePool {
             group: packing.group as i32,
             total: packing.rows_here.len() as i32,
         };
-        let shape = shape(packing.rows_here.len(), 256);
+        let shape = Shape::of(packing.rows_here.len(), 256);
         self.device.launch(&self.kernels.pack, shape, &parameters)
     }
 
@@ -118,7 +102,7 @@ impl DevicePool {
                 .upload(&staging.values, 0, bytemuck::cast_slice::<R, u8>(values))?;
             parameters.level = self.bank(bank).into();
             parameters.first = components.start as i32;
-            let shape = shape(rows.len(), 256);
+            let shape = Shape::of(rows.len(), 256);
             self.device.launch(&self.kernels.unpack, shape, &parameters)
         })
     }
@@ -133,13 +117,11 @@ impl DevicePool {
     pub fn cell(&self, bank: usize, row: u32, cell: usize) -> Result<Vec<f64>, DeviceError> {
         let all = 0..self.components;
         let state = |row: Vec<f64>| row.into_iter().skip(cell).step_by(CELLS).collect();
-        Ok(state(match self.precision {
-            Precision::Single => {
-                let row = self.pack::<f32>(bank, all, &[row])?;
-                row.into_iter().map(f64::from).collect()
-            }
-            Precision::Double => self.pack::<f64>(bank, all, &[row])?,
-        }))
+        let row = in_precision!(self.precision, R => {
+            let row = self.pack::<R>(bank, all, &[row])?;
+            row.into_iter().map(Real::to_f64).collect()
+        });
+        Ok(state(row))
     }
 
     /// Calls `work` with the staging memory, in which the list of rows stands, for as many rows at a time as it holds:
@@ -154,7 +136,7 @@ impl DevicePool {
         let mut guard = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
         let staging = match guard.take() {
             Some(staging) => staging,
-            None => Staging::new(&self.device, CHUNK.max(self.row_bytes()))?,
+            None => Staging::new(&self.device, self.row_bytes())?,
         };
         let staging = guard.insert(staging);
         let most = staging.rows.len().min(staging.values.len() / bytes);

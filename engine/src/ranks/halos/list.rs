@@ -1,10 +1,9 @@
 //! What goes one way between ranks: a list, rank by rank, made when the hierarchy changes and used until it changes again.
 
 use crate::device::{Buffer, Device, DeviceError};
-use crate::field::device::face_number;
 use crate::field::pieces::{OnDevice, Piece, REGISTER, RowShape};
 use crate::field::store::{BankOf, Store};
-use crate::mesh::faces::Face;
+use crate::mesh::faces::{Face, face_number};
 use bytemuck::Pod;
 use std::ops::Range;
 

@@ -1,10 +1,9 @@
 //! What a snapshot takes from a device, and in which order.
 
-use super::Sink;
 use crate::field::{Precision, StoreRef};
 use crate::mesh::Topology;
 use crate::run::layout::Part;
-use crate::run::shares::structure;
+use crate::run::sink::{Sink, structure};
 use crate::step::{Engine, Error};
 use nestar_snapshot::Values;
 

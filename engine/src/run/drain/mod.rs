@@ -9,34 +9,14 @@ mod tests;
 
 pub(super) use pipeline::held;
 
-use super::layout::Part;
+use super::sink::Sink;
 use crate::device::{Buffer, Device, DeviceError};
 use crate::field::StoreRef;
 use crate::field::device::Packing;
 use crate::step::{Engine, Error, memory};
 use contents::Contents;
-use nestar_snapshot::Values;
 use pipeline::Pipeline;
 use std::thread::JoinHandle;
-
-/// Where the values of a snapshot go.
-pub(super) trait Sink: Send + 'static {
-    /// What is left when all that was pushed is safe.
-    type Stored: Send + 'static;
-    /// What of a level goes here.
-    fn part(&self, level: usize) -> Part;
-    /// Takes one shard of an array, or as much of it as this rank has, from patch `first` of the level on; waits where it has
-    /// too many.
-    fn push(
-        &mut self,
-        level: usize,
-        array: &str,
-        first: usize,
-        values: Values,
-    ) -> Result<(), Error>;
-    /// Waits until all that was pushed is safe; not for other ranks.
-    fn complete(self) -> Result<Self::Stored, Error>;
-}
 
 /// What has become of a snapshot's values.
 pub(super) enum Departure<S: Sink> {

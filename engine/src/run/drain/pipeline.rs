@@ -1,12 +1,11 @@
 //! From the device through page-locked memory to the sink: while the values of one piece are handed over, the next ones cross
 //! the bus.
 
-use super::Sink;
 use super::contents::{Contents, Piece};
 use crate::device::{CopyQueue, Device, Download, buffer_bytes};
 use crate::field::{Precision, StoreRef, Stores};
 use crate::mesh::Topology;
-use crate::run::output::allowance;
+use crate::run::sink::{Sink, allowance};
 use crate::step::{Engine, Error};
 use nestar_snapshot::{SHARD_PATCHES, Values};
 use rayon::prelude::*;

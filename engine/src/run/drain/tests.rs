@@ -2,10 +2,11 @@
 
 use super::contents::Contents;
 use super::pipeline::Pipeline;
-use super::{Departure, Drain, Part, Sink, depart};
+use super::{Departure, Drain, Sink, depart};
 use crate::device::{ComputeDevice, Device, DeviceKind, buffer_bytes};
 use crate::field::{Element, Field, FieldSpec, Pool, Precision, Stores};
 use crate::mesh::{Changes, Topology};
+use crate::run::layout::Part;
 use crate::step::config::MeshSettings;
 use crate::step::{Engine, Error, regrid};
 use nestar_deck::Deck;

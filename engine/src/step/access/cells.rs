@@ -1,13 +1,16 @@
 //! Functions of cells on the fields that a system's signature names.
 
-use super::{Read, Write};
+use super::{Read, View, Write, checked, view};
+use crate::field::storage::Storage;
 use crate::field::{
-    CellAttempt, CellMap, CellMark, CellSource, CellValue, FaceMap, Field, LevelRows, Pool, Storage,
+    CellAttempt, CellMap, CellMark, CellSource, CellValue, FaceMap, Field, LevelRows, Pool,
+    Precision,
 };
 use crate::ranks::OtherRanks;
 use crate::step::Error;
+use std::sync::atomic::Ordering::Relaxed;
 
-macro_rules! source {
+macro_rules! reads {
     ($handle:ident) => {
         impl<F: Field, const DEPTH: usize> CellSource for $handle<'_, '_, F, DEPTH> {
             fn values(&self) -> &Storage {
@@ -24,6 +27,32 @@ macro_rules! source {
         }
 
         impl<F: Field, const DEPTH: usize> $handle<'_, '_, F, DEPTH> {
+            /// The field on the level at hand, with `reach` layers of copies.
+            ///
+            /// # Errors
+            /// The system declares fewer layers, or fewer are up to date.
+            pub fn get(&self, reach: usize) -> Result<View<'_, F>, Error> {
+                checked(&self.pool.0, &self.place, &self.declared.0, reach)
+            }
+
+            /// The field's own rows.
+            #[must_use]
+            pub fn own(&self) -> View<'_, F> {
+                view(&self.pool.0, &self.place, 0)
+            }
+
+            /// Precision of the values.
+            #[must_use]
+            pub fn precision(&self) -> Precision {
+                self.pool.0.precision()
+            }
+
+            /// Layers of copies that the system declares.
+            #[must_use]
+            pub fn depth(&self) -> usize {
+                self.declared.0.depth.load(Relaxed)
+            }
+
             /// The field, if the layers of copies that a function reads are declared and up to date; else the run stops after the
             /// schedule.
             fn read_by(&self, rows: &LevelRows, reach: usize) -> Option<&Pool<F>> {
@@ -60,8 +89,8 @@ macro_rules! source {
         }
     };
 }
-source!(Read);
-source!(Write);
+reads!(Read);
+reads!(Write);
 
 impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// As [`Pool::map_cells`]. A system whose function reads around cells must declare as many layers of copies.

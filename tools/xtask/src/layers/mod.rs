@@ -11,14 +11,11 @@ mod source;
 use crate::Outcome;
 use manifest::Manifest;
 use source::Source;
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Source files.
 const ENDINGS: [&str; 3] = [".rs", ".cu", ".cuh"];
-/// Violations that are known: lines as printed, without line numbers. The list may only shrink.
-const KNOWN: &str = "tools/xtask/src/layers/known.txt";
 
 /// A broken rule and where it is broken.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,8 +54,6 @@ pub fn run(root: &Path) -> Outcome {
         Err(why) => return Outcome::Failed(why),
     };
     let mut violations = rules::check(&manifests, &sources);
-    let known = std::fs::read_to_string(root.join(KNOWN)).unwrap_or_default();
-    forgive(&mut violations, &known);
     violations.sort();
     violations.dedup();
     for violation in &violations {
@@ -73,21 +68,6 @@ pub fn run(root: &Path) -> Outcome {
         0 => Outcome::Passed,
         n => Outcome::Failed(format!("{n} house rules broken (see ARCHITECTURE.md)")),
     }
-}
-
-/// Leaves out the known violations; a line that no violation needs any more is one itself.
-fn forgive(violations: &mut Vec<Violation>, known: &str) {
-    let key = |violation: &Violation| format!("{}: {}", violation.file, violation.message);
-    let keys: BTreeSet<String> = violations.iter().map(key).collect();
-    violations.retain(|violation| !known.lines().any(|line| line == key(violation)));
-    let mended = known
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !keys.contains(*line));
-    violations.extend(mended.map(|(n, line)| {
-        let message = format!("no longer broken, remove the line: {line}");
-        Violation::of(KNOWN, n + 1, message)
-    }));
 }
 
 fn read(root: &Path) -> Result<(Vec<Manifest>, Vec<Source>), String> {

@@ -1,5 +1,4 @@
 //! Each rule holds for the good case and fails for the bad one.
-use super::super::{Violation, forgive};
 use super::{Manifest, Source, check};
 
 /// Messages for a workspace of files given as `(path, text)`.
@@ -241,22 +240,6 @@ fn files_and_functions_are_short() {
         body(41)
     );
     assert_eq!(messages(&[("kernels/src/a.cuh", &text)]), [""; 0]);
-}
-
-#[test]
-fn known_violations_are_forgiven_as_long_as_they_last() {
-    let violation = || Violation::of("a.rs", 3, "is long".into());
-    let mut one = vec![violation()];
-    forgive(&mut one, "a.rs: is long");
-    assert!(one.is_empty());
-    let mut other = vec![violation()];
-    forgive(&mut other, "b.rs: is long");
-    assert_eq!(other.len(), 2);
-    assert!(
-        other[1]
-            .to_string()
-            .contains("remove the line: b.rs: is long")
-    );
 }
 
 #[test]

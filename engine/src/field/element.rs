@@ -1,0 +1,46 @@
+//! Numbers that pools hold.
+
+use super::Precision;
+use super::spec::{Beyond, FieldSpec};
+use nestar_device::Real;
+use nestar_kernels::mesh::{Boundaries, FaceRule};
+
+/// Floating-point types that a pool may hold.
+pub trait Element: Real + bytemuck::Pod {
+    /// The precision that this type has.
+    const PRECISION: Precision;
+    /// The field's test of physical states.
+    fn physical(spec: &FieldSpec) -> fn(&[Self]) -> bool;
+    /// What stands beyond a face of the domain, in this precision.
+    fn face(beyond: &Beyond) -> FaceRule<Self>;
+}
+
+macro_rules! element {
+    ($t:ty, $variant:ident, $physical:ident) => {
+        impl Element for $t {
+            const PRECISION: Precision = Precision::$variant;
+            fn physical(spec: &FieldSpec) -> fn(&[Self]) -> bool {
+                spec.physical
+                    .map_or(|_| true, |physical| physical.$physical)
+            }
+            fn face(beyond: &Beyond) -> FaceRule<Self> {
+                match beyond {
+                    Beyond::Periodic => FaceRule::Periodic,
+                    Beyond::Outflow => FaceRule::Outflow,
+                    Beyond::Reflecting => FaceRule::Reflecting,
+                    Beyond::Rule(rule) => FaceRule::Rule(rule.clone()),
+                }
+            }
+        }
+    };
+}
+element!(f32, Single, single);
+element!(f64, Double, double);
+
+/// The rules of the field `spec` with `beyond` beyond the faces of the domain, `[axis][side]`.
+pub(super) fn boundaries<R: Element>(spec: &FieldSpec, beyond: &[[Beyond; 2]; 3]) -> Boundaries<R> {
+    Boundaries {
+        faces: beyond.each_ref().map(|sides| sides.each_ref().map(R::face)),
+        normal: spec.normal_masks(),
+    }
+}

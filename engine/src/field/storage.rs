@@ -1,0 +1,140 @@
+//! Where a pool's values live: on the host in one of two precisions, or on a device.
+
+use super::Precision;
+use super::device::DevicePool;
+use super::element::{Element, boundaries};
+use super::registers::Registers;
+use super::slab::Slabs;
+use super::spec::{Beyond, FieldSpec};
+use crate::device::parallel::PerThread;
+use crate::device::{Device, DeviceError};
+use crate::in_precision;
+use nestar_kernels::CELLS;
+use nestar_kernels::mesh::{Boundaries, GatherScratch, Rows};
+use std::any::Any;
+
+/// The banks of one precision, and the rules beyond the domain's faces.
+pub struct TypedPool<R> {
+    banks: Vec<Slabs<R>>,
+    /// Ghost rules at the domain's faces.
+    pub(super) boundaries: Boundaries<R>,
+    /// Flux registers at coarse-fine faces.
+    pub registers: Registers<R>,
+    /// Working space of gathers.
+    pub(super) gather_scratch: PerThread<GatherScratch<R>>,
+    /// Results of maps that read the states around cells, row by row; made at the first use.
+    pub(super) results: Slabs<R>,
+    /// Working space of functions of cells: a block with ghost cells, and results in a row.
+    pub(super) cell_scratch: PerThread<[Vec<R>; 2]>,
+    /// Working space of the flux correction, `[axis][component][512]`.
+    pub(super) correct_scratch: PerThread<Vec<R>>,
+    physical: fn(&[R]) -> bool,
+}
+
+impl<R: Element> TypedPool<R> {
+    /// Empty banks for the field `spec`.
+    fn new(spec: &FieldSpec, beyond: &[[Beyond; 2]; 3], levels: usize) -> Self {
+        let components = spec.components.len();
+        Self {
+            banks: (0..spec.banks)
+                .map(|_| Slabs::new(spec.row_values()))
+                .collect(),
+            boundaries: boundaries(spec, beyond),
+            registers: Registers::new(components, levels),
+            gather_scratch: PerThread::new(|| GatherScratch::new(components)),
+            results: Slabs::new(spec.row_values()),
+            cell_scratch: PerThread::new(Default::default),
+            correct_scratch: PerThread::new(|| vec![R::lit(0.0); 3 * components * CELLS]),
+            physical: R::physical(spec),
+        }
+    }
+
+    /// Whether a state (one value per component) is physical.
+    pub(super) fn physical(&self) -> fn(&[R]) -> bool {
+        self.physical
+    }
+
+    /// The rows of a bank.
+    pub(super) fn bank(&self, bank: usize) -> Rows<'_, R> {
+        self.banks[bank].rows()
+    }
+
+    /// Bytes reserved by all banks and results.
+    pub(super) fn bytes(&self) -> usize {
+        let all = self.banks.iter().chain([&self.results]);
+        all.map(Slabs::bytes).sum()
+    }
+
+    /// Grows the banks to `rows` rows.
+    pub(super) fn grow(&mut self, rows: usize) {
+        for bank in &mut self.banks {
+            bank.grow(rows);
+        }
+    }
+}
+
+/// A pool's values in the precision and on the device that the deck chooses.
+pub enum Storage {
+    /// 32-bit values.
+    Single(TypedPool<f32>),
+    /// 64-bit values.
+    Double(TypedPool<f64>),
+    /// Values on a device, in either precision.
+    Device(Box<DevicePool>),
+}
+
+impl Storage {
+    /// Room for the field `spec`, without rows.
+    pub(super) fn new(
+        spec: &FieldSpec,
+        beyond: &[[Beyond; 2]; 3],
+        precision: Precision,
+        device: Option<&Device>,
+        levels: usize,
+    ) -> Result<Self, DeviceError> {
+        Ok(match (device, precision) {
+            (None, Precision::Single) => Self::Single(TypedPool::new(spec, beyond, levels)),
+            (None, Precision::Double) => Self::Double(TypedPool::new(spec, beyond, levels)),
+            (Some(device), precision) => {
+                let pool = in_precision!(precision, R => DevicePool::new::<R>(device, spec, boundaries(spec, beyond), levels));
+                Self::Device(Box::new(pool?))
+            }
+        })
+    }
+
+    /// The values on the host, if they are there and of this type.
+    pub(super) fn typed<R: Element>(&self) -> Option<&TypedPool<R>> {
+        let typed: &dyn Any = match self {
+            Self::Single(typed) => typed,
+            Self::Double(typed) => typed,
+            Self::Device(_) => return None,
+        };
+        typed.downcast_ref()
+    }
+}
+
+/// Evaluates one expression where a [`Storage`] is on the host, for either precision: with `$typed` bound to its [`TypedPool`], or
+/// with `$R` for the type of its values; another where it is on a device, with `$device` bound to its [`DevicePool`].
+macro_rules! with_storage {
+    ($storage:expr, <$R:ident> => $body:expr, $device:pat => $on_device:expr) => {
+        match $storage {
+            $crate::field::storage::Storage::Single(_) => {
+                type $R = f32;
+                $body
+            }
+            $crate::field::storage::Storage::Double(_) => {
+                type $R = f64;
+                $body
+            }
+            $crate::field::storage::Storage::Device($device) => $on_device,
+        }
+    };
+    ($storage:expr, $typed:ident => $body:expr, $device:pat => $on_device:expr) => {
+        match $storage {
+            $crate::field::storage::Storage::Single($typed) => $body,
+            $crate::field::storage::Storage::Double($typed) => $body,
+            $crate::field::storage::Storage::Device($device) => $on_device,
+        }
+    };
+}
+pub(super) use with_storage;

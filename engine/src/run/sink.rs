@@ -1,0 +1,46 @@
+//! Where the values of a snapshot go, and what of them is the same wherever they come from.
+
+use super::layout::Part;
+use crate::mesh::Topology;
+use crate::ranks::Ranks;
+use crate::step::{Engine, Error};
+use nestar_snapshot::{LEAF, ORIGIN, SnapshotError, Values};
+
+/// Where the values of a snapshot go.
+pub(super) trait Sink: Send + 'static {
+    /// What is left when all that was pushed is safe.
+    type Stored: Send + 'static;
+    /// What of a level goes here.
+    fn part(&self, level: usize) -> Part;
+    /// Takes one shard of an array, or as much of it as this rank has, from patch `first` of the level on; waits where it has
+    /// too many.
+    fn push(
+        &mut self,
+        level: usize,
+        array: &str,
+        first: usize,
+        values: Values,
+    ) -> Result<(), Error>;
+    /// Waits until all that was pushed is safe; not for other ranks.
+    fn complete(self) -> Result<Self::Stored, Error>;
+}
+
+/// Where patches are and which of them are leaves, in the arrays of a snapshot.
+pub(super) fn structure(topology: &Topology, rows: &[u32]) -> [(&'static str, Values); 2] {
+    let origins = rows.iter().flat_map(|&row| topology.origin(row)).collect();
+    let leaf = |&row: &u32| u8::from(topology.is_leaf(row));
+    [
+        (ORIGIN, Values::I32(origins)),
+        (LEAF, Values::U8(rows.iter().map(leaf).collect())),
+    ]
+}
+
+/// Memory of the host that values of this rank may wait in: the ranks of a host share what the deck allows.
+pub(super) fn allowance(sim: &Engine) -> usize {
+    let seat = sim.world.resource::<Ranks>().communicator().seat();
+    ((sim.settings.output.buffer as usize) << 20) / seat.locals.max(1)
+}
+
+pub(super) fn snapshot_error(error: SnapshotError) -> Error {
+    Error::Snapshot(error.to_string())
+}
