@@ -125,7 +125,7 @@ mod tests {
             include_str!("cloud-crushing-6.toml"),
         ] {
             let mut deck = nestar_deck::Deck::parse("cloud-crushing.toml", text).unwrap();
-            let state = nestar_systems::hydro::initial::StateFormulas::take(
+            let state = nestar_systems::hydro::formulas::StateFormulas::take(
                 &mut deck,
                 "inflow.x_lower",
                 &["cloud".to_string()],

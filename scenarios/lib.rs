@@ -5,9 +5,8 @@
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_systems::fields::GasModel;
-use nestar_systems::hydro::initial::{
-    InitialGas, InitialState, StateConfig, StateFormulas, fill_new,
-};
+use nestar_systems::hydro::formulas::{StateConfig, StateFormulas};
+use nestar_systems::hydro::initial::{InitialGas, InitialState, fill_new};
 use nestar_systems::order::Initialise;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -3,6 +3,7 @@
 use crate::launcher::Started;
 #[cfg(feature = "mpi")]
 use crate::messages::Mpi;
+use crate::verdict::Verdict;
 use nestar_engine::Error;
 #[cfg(feature = "mpi")]
 use nestar_engine::ranks::Communicator as _;
@@ -15,22 +16,6 @@ const LARGEST_MESSAGE: usize = 1 << 30;
 pub struct Launch {
     #[cfg(feature = "mpi")]
     mpi: Option<Mpi>,
-}
-
-/// How ranks ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// All ranks are here, and none has failed.
-    Done,
-    /// All ranks are here, and some have failed.
-    Failed {
-        /// The first of them.
-        rank: usize,
-        /// Whether all have.
-        all: bool,
-    },
-    /// This rank has failed and the others have not noticed: they must be ended.
-    Deserted,
 }
 
 impl Launch {

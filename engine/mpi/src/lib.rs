@@ -14,5 +14,7 @@ mod messages;
 mod mpi;
 #[cfg(any(feature = "mpi", test))]
 mod seat;
+mod verdict;
 
-pub use launch::{Launch, Verdict};
+pub use launch::Launch;
+pub use verdict::Verdict;

@@ -1,9 +1,9 @@
 //! The connection of a rank to all others, by MPI.
 
 use crate::backoff::Backoff;
-use crate::launch::Verdict;
 use crate::mpi::{Comm, Operation, Transfer, abort, finalise, reaches_gpus, start};
 use crate::seat;
+use crate::verdict::Verdict;
 use nestar_engine::device::DeviceKind;
 use nestar_engine::ranks::{
     Communicator, Memory, Message, Messages, Pending, RanksError, Reduction, Seat,

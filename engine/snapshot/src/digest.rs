@@ -1,7 +1,6 @@
 //! The digest of a snapshot's content.
 
-use crate::header::FORMAT_VERSION;
-use crate::{FieldHeader, LevelHeader, Result, Snapshot};
+use crate::{FORMAT_VERSION, FieldHeader, LevelHeader, Result, Snapshot};
 use serde_json::{Value, json};
 
 /// Patches that are in memory at a time (4 MiB of f64 cells).

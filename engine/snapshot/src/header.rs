@@ -5,8 +5,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Version of the format that this crate writes, and the newest that it reads.
-pub const FORMAT_VERSION: u64 = 1;
 /// Cells of a patch along each axis.
 pub const PATCH_SIZE: u64 = 8;
 /// Name of the array with the global index of each patch's first cell: `[patch][axis]`, i32, order x y z.

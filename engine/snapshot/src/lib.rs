@@ -30,8 +30,8 @@ pub use digest::digest;
 pub use error::{Result, SnapshotError};
 pub use files::clean_partials;
 pub use header::{
-    Attributes, Cosmology, DataType, FORMAT_VERSION, FieldHeader, LEAF, Level, LevelHeader, ORIGIN,
-    PATCH_SIZE, Precision, Units,
+    Attributes, Cosmology, DataType, FieldHeader, LEAF, Level, LevelHeader, ORIGIN, PATCH_SIZE,
+    Precision, Units,
 };
 pub use parts::{PART_GROUPS, Part, PartHeader};
 pub use queue::Done;
@@ -40,4 +40,8 @@ pub use store::{Plan, SHARD_PATCHES};
 pub use summary::summary;
 pub use uniform::{UniformArray, read_uniform};
 pub use values::Values;
-pub use writer::{Finishing, Role, SnapshotWriter, Stopper, Target};
+pub use worker::Role;
+pub use writer::{Finishing, SnapshotWriter, Stopper, Target};
+
+/// Version of the format that this crate writes, and the newest that it reads.
+pub const FORMAT_VERSION: u64 = 1;

@@ -1,7 +1,6 @@
 //! Bytes beside the fields that the program needs to continue: the state of plugins, components of patches.
 
-use crate::reader::Snapshot;
-use crate::zarr::{Decoder, Encoder, Layout};
+use crate::zarr::{Encoder, Layout};
 use crate::{DataType, Result, SnapshotError, Values};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -107,32 +106,4 @@ pub(crate) fn described(
     let mut parts: Vec<_> = parts.map(part).collect::<Result<_>>()?;
     parts.sort_by(|a, b| a.0.path.cmp(&b.0.path));
     Ok(parts)
-}
-
-impl Snapshot {
-    /// The parts, by ascending path.
-    pub fn parts(&self) -> impl Iterator<Item = &PartHeader> {
-        self.parts.iter().map(|(header, _)| header)
-    }
-
-    /// The bytes of the part at `path`.
-    ///
-    /// # Errors
-    /// [`SnapshotError::Missing`], [`SnapshotError::Corrupt`] for a missing, truncated or altered shard.
-    pub fn read_part(&self, path: &str) -> Result<Vec<u8>> {
-        let found = self.parts.iter().find(|(header, _)| header.path == path);
-        let (header, document) = found.ok_or_else(|| SnapshotError::Missing {
-            path: self.path().into(),
-            wanted: format!("part {path:?}"),
-            known: self.parts().map(|header| header.path.clone()).collect(),
-        })?;
-        let values = Decoder::open(self.path(), path, document)?.read(&[0])?;
-        let mut bytes = values.bytes().to_vec();
-        bytes.truncate(header.length as usize);
-        if bytes.len() as u64 == header.length {
-            return Ok(bytes);
-        }
-        let text = format!("it has {} bytes of {}", bytes.len(), header.length);
-        Err(SnapshotError::corrupt(&self.path().join(path), text))
-    }
 }

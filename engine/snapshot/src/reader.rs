@@ -1,11 +1,14 @@
 //! Reading snapshots.
 
 use crate::files::{self, SNAPSHOTS};
-use crate::header::{FORMAT_VERSION, ORIGIN};
+use crate::header::ORIGIN;
 use crate::parts::{PartHeader, described};
 use crate::store::{is_structural, sharding};
 use crate::zarr::Decoder;
-use crate::{Attributes, DataType, FieldHeader, LEAF, LevelHeader, Result, SnapshotError, Values};
+use crate::{
+    Attributes, DataType, FORMAT_VERSION, FieldHeader, LEAF, LevelHeader, Result, SnapshotError,
+    Values,
+};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -178,6 +181,32 @@ impl Snapshot {
     /// The snapshot's directory.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The parts, by ascending path.
+    pub fn parts(&self) -> impl Iterator<Item = &PartHeader> {
+        self.parts.iter().map(|(header, _)| header)
+    }
+
+    /// The bytes of the part at `path`.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Missing`], [`SnapshotError::Corrupt`] for a missing, truncated or altered shard.
+    pub fn read_part(&self, path: &str) -> Result<Vec<u8>> {
+        let found = self.parts.iter().find(|(header, _)| header.path == path);
+        let (header, document) = found.ok_or_else(|| SnapshotError::Missing {
+            path: self.path().into(),
+            wanted: format!("part {path:?}"),
+            known: self.parts().map(|header| header.path.clone()).collect(),
+        })?;
+        let values = Decoder::open(self.path(), path, document)?.read(&[0])?;
+        let mut bytes = values.bytes().to_vec();
+        bytes.truncate(header.length as usize);
+        if bytes.len() as u64 == header.length {
+            return Ok(bytes);
+        }
+        let text = format!("it has {} bytes of {}", bytes.len(), header.length);
+        Err(SnapshotError::corrupt(&self.path().join(path), text))
     }
 
     /// The attributes of the whole snapshot.

@@ -3,9 +3,11 @@
 //! The steps are separate so that several processes can write one snapshot: one calls [`Plan::create`], all call
 //! [`Plan::store_shard`] and [`Plan::sync_shard`] for disjoint shards, and one calls [`Plan::publish`] when every shard is there.
 
-use crate::header::{FORMAT_VERSION, LEAF, ORIGIN, PATCH_SIZE};
+use crate::header::{LEAF, ORIGIN, PATCH_SIZE};
 use crate::zarr::{Encoder, Layout};
-use crate::{Attributes, FieldHeader, Level, Part, Result, SnapshotError, Values, files};
+use crate::{
+    Attributes, FORMAT_VERSION, FieldHeader, Level, Part, Result, SnapshotError, Values, files,
+};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

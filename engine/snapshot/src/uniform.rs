@@ -1,6 +1,6 @@
 //! Initial states that anyone wrote as Zarr arrays on a uniform grid.
 
-use crate::zarr;
+use crate::zarr::{self, Plain};
 use crate::{Result, SnapshotError};
 use std::path::{Path, PathBuf};
 
@@ -17,20 +17,19 @@ pub struct UniformArray {
 
 impl UniformArray {
     /// Checks the array that was found: three dimensions in the order z, y, x (or unnamed), no NaN or infinity.
-    pub(crate) fn new(
-        path: &Path,
-        name: &str,
-        shape: &[u64],
-        dimensions: Option<Vec<String>>,
-        values: Vec<f64>,
-    ) -> Result<Self> {
+    fn new(path: &Path, name: &str, plain: Plain) -> Result<Self> {
+        let Plain {
+            shape,
+            dimensions,
+            values,
+        } = plain;
         let refuse = |detail: String| {
             Err(SnapshotError::Uniform {
                 path: path.to_path_buf(),
                 detail,
             })
         };
-        let &[z, y, x] = shape else {
+        let [z, y, x] = shape[..] else {
             return refuse(format!(
                 "its shape is {shape:?}; three dimensions [z, y, x] are needed"
             ));
@@ -82,7 +81,7 @@ pub fn read_uniform(path: &Path, names: &[&str]) -> Result<Vec<UniformArray>> {
         } else {
             member(path, name)?
         };
-        let array = zarr::read_plain(&place, name)?;
+        let array = UniformArray::new(&place, name, zarr::read_plain(&place)?)?;
         if let Some(first) = arrays.first().filter(|first| first.shape != array.shape) {
             let detail = format!(
                 "its shape is {:?}, that of {} is {:?}",

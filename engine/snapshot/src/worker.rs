@@ -2,13 +2,23 @@
 
 use crate::queue::{Done, Job, Outcome, Queue, Shard};
 use crate::store::Plan;
-use crate::writer::Role;
 use crate::{Result, SnapshotError, files};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
+
+/// What a writer does beside storing shards, where several write one snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// There is no other writer: makes the snapshot's directories and names it when it is whole.
+    Only,
+    /// Makes the directories, and names the snapshot when it is told to ([`Finishing::publish`](crate::Finishing::publish)).
+    Leader,
+    /// Finds the directories there.
+    Follower,
+}
 
 /// What the background thread works on.
 pub(crate) struct Worker {

@@ -3,7 +3,7 @@
 use crate::files::{self, SNAPSHOTS};
 use crate::queue::{Done, Job, Queue, aborted};
 use crate::store::{Plan, PlannedArray};
-use crate::worker::Worker;
+use crate::worker::{Role, Worker};
 use crate::{Attributes, Level, Part, Result, SnapshotError, Values};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -24,17 +24,6 @@ pub struct Target {
     pub queue_bytes: usize,
     /// Shards that are compressed at the same time, at least 1; the files do not depend on it.
     pub threads: usize,
-}
-
-/// What a writer does beside storing shards, where several write one snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// There is no other writer: makes the snapshot's directories and names it when it is whole.
-    Only,
-    /// Makes the directories, and names the snapshot when it is told to ([`Finishing::publish`]).
-    Leader,
-    /// Finds the directories there.
-    Follower,
 }
 
 /// A snapshot under construction, or one writer's share of it.

@@ -3,7 +3,6 @@
 //! It encodes and decodes chunks and describes arrays; files of a snapshot are written by [`crate::store`], because
 //! the crate's own file store syncs every chunk by itself and truncates in place.
 
-use crate::uniform::UniformArray;
 use crate::{DataType, Result, SnapshotError, Values};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
@@ -345,8 +344,16 @@ fn read_at(file: &File, path: &Path, offset: u64, length: u64) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-/// Reads a whole three-dimensional array that anyone wrote, as f64.
-pub(crate) fn read_plain(path: &Path, name: &str) -> Result<UniformArray> {
+/// A whole array that anyone wrote.
+pub(crate) struct Plain {
+    pub shape: Vec<u64>,
+    /// Names of its dimensions, if it has some.
+    pub dimensions: Option<Vec<String>>,
+    pub values: Vec<f64>,
+}
+
+/// Reads a whole array that anyone wrote, as f64.
+pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
     let foreign = |detail: String| SnapshotError::Uniform {
         path: path.to_path_buf(),
         detail,
@@ -357,7 +364,7 @@ pub(crate) fn read_plain(path: &Path, name: &str) -> Result<UniformArray> {
             "{error}; write it with zstd or without compression"
         ))
     })?;
-    let names = array.dimension_names().as_ref().map(|names| {
+    let dimensions = array.dimension_names().as_ref().map(|names| {
         names
             .iter()
             .map(|name| name.clone().unwrap_or_default())
@@ -379,5 +386,9 @@ pub(crate) fn read_plain(path: &Path, name: &str) -> Result<UniformArray> {
         }
     };
     let values = read.map_err(|error| SnapshotError::corrupt(path, error.to_string()))?;
-    UniformArray::new(path, name, array.shape(), names, values.into_f64())
+    Ok(Plain {
+        shape: array.shape().to_vec(),
+        dimensions,
+        values: values.into_f64(),
+    })
 }

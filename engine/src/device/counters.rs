@@ -1,8 +1,9 @@
 //! What a device has done: launches, waits and traffic.
 
+use super::parallel::lock;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// What a device has done since it was opened.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -116,13 +117,13 @@ impl Tally {
 
     /// The counters of the kernels of a name.
     pub(super) fn kernel(&self, name: &str) -> Arc<KernelTally> {
-        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kernels = lock(&self.kernels);
         kernels.entry(name.to_string()).or_default().clone()
     }
 
     /// All counters as they stand.
     pub(super) fn read(&self) -> DeviceCounters {
-        let kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let kernels = lock(&self.kernels);
         let kernel = |(name, tally): (&String, &Arc<KernelTally>)| KernelCounters {
             name: name.clone(),
             launches: tally.launches.load(Relaxed),

@@ -1,11 +1,12 @@
 //! Memory of a device: buffers of fixed length, growable ranges with fixed addresses.
 
 use super::backend::Range;
+use super::parallel::lock;
 use super::{Device, DeviceError};
 use bytemuck::Pod;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// Device memory that copies read and write.
 pub trait DeviceSlice<T> {
@@ -34,6 +35,24 @@ impl<T, S: DeviceSlice<T> + ?Sized> DeviceSlice<T> for &mut S {
     }
     fn len(&self) -> usize {
         (**self).len()
+    }
+}
+
+/// A part of some buffer: address and number of elements.
+pub(crate) struct Stretch(u64, usize);
+
+impl Stretch {
+    pub fn of(address: u64, length: usize) -> Self {
+        Self(address, length)
+    }
+}
+
+impl<T> DeviceSlice<T> for Stretch {
+    fn address(&self) -> u64 {
+        self.0
+    }
+    fn len(&self) -> usize {
+        self.1
     }
 }
 
@@ -127,6 +146,50 @@ impl<T> DeviceSlice<T> for Buffer<T> {
     }
     fn len(&self) -> usize {
         self.length
+    }
+}
+
+/// Device memory that is kept from use to use, since memory is long in coming.
+pub(crate) struct Kept<T>(Option<Buffer<T>>);
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T: Pod> Kept<T> {
+    /// At least `length` elements: what is too short is replaced by memory with half as much to spare, and what it held is lost.
+    pub fn provide(&mut self, device: &Device, length: usize) -> Result<&Buffer<T>, DeviceError> {
+        let buffer = match self.0.take() {
+            Some(buffer) if buffer.len() >= length => buffer,
+            small => {
+                // the old one goes first, to make room
+                drop(small);
+                device.buffer(length + length / 2)?
+            }
+        };
+        Ok(self.0.insert(buffer))
+    }
+
+    /// Provides for `values` and takes them over.
+    pub fn set(&mut self, device: &Device, values: &[T]) -> Result<(), DeviceError> {
+        device.upload(self.provide(device, values.len())?, 0, values)
+    }
+
+    /// The memory that there is.
+    pub fn buffer(&self) -> Option<&Buffer<T>> {
+        self.0.as_ref()
+    }
+
+    /// Address of the first element; 0 if there was never one.
+    pub fn address(&self) -> u64 {
+        self.buffer().map_or(0, Buffer::address)
+    }
+
+    /// Bytes of device memory.
+    pub fn bytes(&self) -> usize {
+        self.buffer().map_or(0, Buffer::bytes)
     }
 }
 
@@ -244,21 +307,17 @@ pub(super) struct Reserved(Mutex<BTreeMap<u64, usize>>);
 impl Reserved {
     /// Whether an address lies in memory that grows.
     pub(super) fn holds(&self, address: u64) -> bool {
-        let ranges = self.lock();
+        let ranges = lock(&self.0);
         let before = ranges.range(..=address).next_back();
         before.is_some_and(|(start, bytes)| address - start < *bytes as u64)
     }
 
     fn add(&self, address: u64, bytes: usize) {
-        self.lock().insert(address, bytes);
+        lock(&self.0).insert(address, bytes);
     }
 
     fn remove(&self, address: u64) {
-        self.lock().remove(&address);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).remove(&address);
     }
 }
 

@@ -49,6 +49,7 @@ pub use counters::{DeviceCounters, KernelCounters};
 pub use error::{CarrierError, DeviceError};
 pub use link::{DeviceLink, LinkCounters};
 pub use memory::{Buffer, DeviceSlice, Growable};
+pub(crate) use memory::{Kept, Stretch};
 pub use module::{Kernel, Module};
 pub(crate) use staging::{CopyQueue, Download, StagingBuffer, buffer_bytes};
 

@@ -3,6 +3,11 @@
 use std::cell::UnsafeCell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// The content of a mutex, also after a thread that had it panicked: what is kept in one is whole between its changes.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// One value per thread of the pool, made once, so that nothing is allocated inside a step.
 pub struct PerThread<T>(Vec<Mutex<T>>);
 

@@ -9,11 +9,12 @@ mod tests;
 
 use super::backend::{Backend, Copies, Pending};
 use super::counters::Tally;
+use super::parallel::lock;
 use super::{Device, DeviceError};
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Smallest buffer, bytes.
 const LEAST: usize = 64 << 10;
@@ -371,9 +372,4 @@ fn copy(from: &[u8], to: &mut [u8]) {
             scope.spawn(|| to.copy_from_slice(from));
         }
     });
-}
-
-/// The value, also after a panic elsewhere: every change of it is complete in itself.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,16 +1,14 @@
 //! A field's pool as a store: values into and out of packed memory, and what its declaration says else.
 
-use super::device::{DevicePool, Packing};
+use super::device::DevicePool;
 use super::element::Element;
 use super::pieces::{OnDevice, Piece, RowShape};
 use super::pool::{Field, Pool};
-use super::storage::with_storage;
+use super::storage::{TypedPool, with_storage};
 use super::store::{BankOf, Store, Surroundings};
 use super::{FieldSpec, Precision, operations, totals, transfer};
 use crate::device::DeviceError;
-use crate::in_precision;
 use crate::mesh::NewRows;
-use crate::mesh::faces::Face;
 use nestar_snapshot::Values;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -26,6 +24,11 @@ impl<F: Field> Store for Pool<F> {
 
     fn precision(&self) -> Precision {
         Self::precision(self)
+    }
+
+    fn held_row_bytes(&self) -> usize {
+        let results = usize::from(self.keeps_results) * Store::row_bytes(self);
+        self.spec.row_bytes(self.precision()) + results
     }
 
     fn bytes(&self) -> usize {
@@ -84,8 +87,15 @@ impl<F: Field> Store for Pool<F> {
         )
     }
 
-    fn save_on_device(&self, level: usize, packing: &Packing) -> Result<(), DeviceError> {
-        self.device().pack_groups(self.current(level), packing)
+    fn save_on_device(
+        &self,
+        level: usize,
+        component: usize,
+        list: &OnDevice,
+    ) -> Result<(), DeviceError> {
+        let at = Store::present_bank(self, level);
+        self.device()
+            .start_packing(at, component..component + 1, list)
     }
 
     fn present_bank(&self, level: usize) -> BankOf {
@@ -114,7 +124,9 @@ impl<F: Field> Store for Pool<F> {
     }
 
     fn pack(&self, at: BankOf, pieces: &[Piece], out: &mut [u8]) -> Result<(), DeviceError> {
-        in_precision!(self.precision(), R => pack::<F, R>(self, at, pieces, out))
+        with_storage!(&self.storage,
+            typed => { typed.pack(at, self.spec.shape(), pieces, out); Ok(()) },
+            device => device.fetch(at, 0..self.components(), pieces, out))
     }
 
     fn unpack(
@@ -124,89 +136,66 @@ impl<F: Field> Store for Pool<F> {
         bytes: &[u8],
         owned: bool,
     ) -> Result<(), DeviceError> {
-        let rows = rows(pieces);
-        in_precision!(self.precision(), R => unpack::<F, R>(self, at, pieces, &rows, bytes)?);
+        let (shape, components) = (self.spec.shape(), self.components());
+        with_storage!(&mut self.storage,
+            typed => typed.unpack(at, shape, pieces, bytes),
+            device => device.put(at, 0..components, pieces, bytes)?);
         if owned {
+            let rows: Vec<u32> = pieces.iter().map(|piece| piece.row).collect();
             self.touch(at.level, &rows);
         }
         Ok(())
     }
 
-    fn pack_on_device(&self, at: BankOf, list: &OnDevice<Piece>) -> Result<(), DeviceError> {
-        self.device().pack_pieces(at.bank, list)
+    fn pack_on_device(&self, at: BankOf, list: &OnDevice) -> Result<(), DeviceError> {
+        self.device().start_packing(at, 0..self.components(), list)
     }
 
     fn unpack_on_device(
         &mut self,
         at: BankOf,
-        list: &OnDevice<Piece>,
+        list: &OnDevice,
         owned: bool,
     ) -> Result<(), DeviceError> {
         if owned {
             self.changed(at.level);
         }
-        self.device_mut().unpack_pieces(at.bank, list)
-    }
-
-    fn pack_faces(&self, level: usize, faces: &[Face], out: &mut [u8]) -> Result<(), DeviceError> {
-        with_storage!(&self.storage,
-            typed => { typed.registers.pack(level, faces, out); Ok(()) },
-            device => device.pack_faces(level, faces, out))
-    }
-
-    fn unpack_faces(
-        &mut self,
-        level: usize,
-        faces: &[Face],
-        bytes: &[u8],
-    ) -> Result<(), DeviceError> {
-        with_storage!(&mut self.storage,
-            typed => { typed.registers.unpack(level, faces, bytes); Ok(()) },
-            device => device.unpack_faces(level, faces, bytes))
-    }
-
-    fn pack_faces_on_device(
-        &self,
-        level: usize,
-        faces: &OnDevice<Face>,
-    ) -> Result<(), DeviceError> {
-        self.device().pack_faces_on_device(level, faces)
-    }
-
-    fn unpack_faces_on_device(
-        &mut self,
-        level: usize,
-        faces: &OnDevice<Face>,
-    ) -> Result<(), DeviceError> {
-        self.device_mut().unpack_faces_on_device(level, faces)
+        self.device()
+            .start_unpacking(at, 0..self.components(), list)
     }
 }
 
-fn pack<F: Field, R: Element>(
-    pool: &Pool<F>,
-    at: BankOf,
-    pieces: &[Piece],
-    out: &mut [u8],
-) -> Result<(), DeviceError> {
-    let (width, shape) = (pool.value_bytes(), pool.spec.shape());
-    if let Some(device) = pool.on_device() {
-        let values: Vec<R> = device.pack(at.bank, 0..pool.components(), &rows(pieces))?;
-        let mut out = out;
-        for (piece, row) in pieces
-            .iter()
-            .zip(values.chunks_exact(pool.spec.row_values()))
-        {
-            let (own, rest) = out.split_at_mut(piece.values(shape) * width);
-            put(row, shape, piece, own);
-            out = rest;
+impl<R: Element> TypedPool<R> {
+    /// As [`Store::pack`].
+    fn pack(&self, at: BankOf, shape: RowShape, pieces: &[Piece], out: &mut [u8]) {
+        if at.bank == BankOf::REGISTERS {
+            return self.registers.pack(at.level, pieces, out);
         }
-        return Ok(());
+        let from = self.bank(at.bank);
+        put_all(pieces, self.width(shape), out, &|piece, out| {
+            put(from.row(piece.row), shape, piece, out);
+        });
     }
-    let from = pool.typed::<R>().bank(at.bank);
-    put_all(pieces, width, out, &|piece, out| {
-        put(from.row(piece.row), shape, piece, out);
-    });
-    Ok(())
+
+    /// As [`Store::unpack`].
+    fn unpack(&mut self, at: BankOf, shape: RowShape, pieces: &[Piece], bytes: &[u8]) {
+        if at.bank == BankOf::REGISTERS {
+            return self.registers.unpack(at.level, pieces, bytes);
+        }
+        let (to, width) = (self.bank(at.bank), self.width(shape));
+        let base = pieces.first().map_or(0, |piece| piece.before);
+        let values = |piece: &Piece| &bytes[(piece.before - base) as usize * width..];
+        pieces.par_iter().with_min_len(GRAIN).for_each(|piece| {
+            // SAFETY: the pool is borrowed alone, and the pieces are of distinct rows.
+            let row = unsafe { to.row_mut(piece.row) };
+            take(row, shape, piece, values(piece));
+        });
+    }
+
+    /// Bytes of what a piece counts as one value.
+    fn width(&self, shape: RowShape) -> usize {
+        self.bank(0).row_length() / shape.row() * size_of::<R>()
+    }
 }
 
 /// Pieces that are worth a thread of their own.
@@ -236,10 +225,6 @@ fn put_all(
     );
 }
 
-fn rows(pieces: &[Piece]) -> Vec<u32> {
-    pieces.iter().map(|piece| piece.row).collect()
-}
-
 /// Packs the values of a piece of `row` at the front of `out`.
 fn put<R: Element>(row: &[R], shape: RowShape, piece: &Piece, out: &mut [u8]) {
     let mut to = 0;
@@ -262,37 +247,4 @@ fn take<R: Element>(row: &mut [R], shape: RowShape, piece: &Piece, bytes: &[u8])
             from += to.len();
         }
     }
-}
-
-fn unpack<F: Field, R: Element>(
-    pool: &mut Pool<F>,
-    at: BankOf,
-    pieces: &[Piece],
-    rows: &[u32],
-    bytes: &[u8],
-) -> Result<(), DeviceError> {
-    let (width, shape) = (pool.value_bytes(), pool.spec.shape());
-    let base = pieces.first().map_or(0, |piece| piece.before);
-    let values = |piece: &Piece| &bytes[(piece.before - base) as usize * width..];
-    if let Some(device) = pool.on_device() {
-        // what is not of the piece stays as it is
-        let all = 0..device.components();
-        let mut state: Vec<R> = device.pack(at.bank, all.clone(), rows)?;
-        let length = pool.spec.row_values();
-        for (piece, row) in pieces.iter().zip(state.chunks_exact_mut(length)) {
-            take(row, shape, piece, values(piece));
-        }
-        return device.unpack(at.bank, all, rows, &state);
-    }
-    let to = pool.typed::<R>().bank(at.bank);
-    pieces.par_iter().with_min_len(GRAIN).for_each(|piece| {
-        // SAFETY: the pool is borrowed alone, and the pieces are of distinct rows.
-        take(
-            unsafe { to.row_mut(piece.row) },
-            shape,
-            piece,
-            values(piece),
-        );
-    });
-    Ok(())
 }

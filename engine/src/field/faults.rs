@@ -1,8 +1,9 @@
 //! Where systems leave what goes wrong.
 
 use crate::device::DeviceError;
+use crate::device::parallel::lock;
 use bevy_ecs::prelude::*;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Where systems, and tasks that run side by side in them, leave the first fault that they meet: no further system runs, and
 /// the run stops after the schedule.
@@ -21,40 +22,33 @@ pub enum Reported {
 }
 
 impl FaultBox {
-    fn content(&self) -> MutexGuard<'_, Option<Reported>> {
-        // what a thread that panicked has left is whole
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Leaves a mistake in the user's formulas, unless there is a fault already.
     pub fn report(&self, message: impl FnOnce() -> String) {
-        self.content()
-            .get_or_insert_with(|| Reported::Formula(message()));
+        lock(&self.0).get_or_insert_with(|| Reported::Formula(message()));
     }
 
     /// Leaves the device's error, unless there is a fault already; whether there is none.
     pub fn check(&self, result: Result<(), DeviceError>) -> bool {
         if let Err(error) = result {
-            self.content().get_or_insert(Reported::Device(error));
+            lock(&self.0).get_or_insert(Reported::Device(error));
         }
         !self.is_full()
     }
 
     /// Leaves any error, unless there is a fault already.
     pub fn fail(&self, error: impl std::error::Error + Send + Sync + 'static) {
-        self.content()
-            .get_or_insert_with(|| Reported::Other(Box::new(error)));
+        lock(&self.0).get_or_insert_with(|| Reported::Other(Box::new(error)));
     }
 
     /// Whether there is a fault.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.content().is_some()
+        lock(&self.0).is_some()
     }
 
     /// Takes the fault out, if there is one.
     #[must_use]
     pub fn take(&self) -> Option<Reported> {
-        self.content().take()
+        lock(&self.0).take()
     }
 }

@@ -127,6 +127,7 @@ impl<F: Field> Pool<F> {
 
     /// Makes room for results that must wait until all are made.
     pub(super) fn provide_results(&mut self, level: &LevelView) -> Result<(), DeviceError> {
+        self.keeps_results = true;
         let rows = level.topology.capacity();
         with_storage!(&mut self.storage,
             typed => { typed.results.grow(rows); Ok(()) },

@@ -30,6 +30,8 @@ pub struct Pool<F: Field> {
     pub(super) clocks: Vec<BankClock>,
     pub(super) changes: Vec<Changes>,
     pub(super) epochs: Vec<u32>,
+    /// Whether a function of what surrounds cells has changed the field in place, so that its results take a bank of their own.
+    pub(super) keeps_results: bool,
     marker: PhantomData<F>,
 }
 
@@ -58,6 +60,7 @@ impl<F: Field> Pool<F> {
             clocks: vec![clock; levels],
             changes: vec![Changes::default(); levels],
             epochs: Vec::new(),
+            keeps_results: false,
             marker: PhantomData,
         })
     }

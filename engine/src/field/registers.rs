@@ -3,9 +3,10 @@
 //! A register belongs to one face of one patch and is written by that patch alone; the coarse patch gathers its fine
 //! neighbours' registers when the two levels synchronise.
 
+use super::pieces::Piece;
 use crate::device::parallel::SharedCells;
 use crate::mesh::Topology;
-use crate::mesh::faces::{Face, remote_faces};
+use crate::mesh::faces::remote_faces;
 use nestar_device::Real;
 use nestar_kernels::mesh::fluxes::{FACE, FineFlux, QUARTER, average_fine};
 use nestar_kernels::mesh::{COARSER, face_direction};
@@ -297,12 +298,12 @@ impl<R: Real> Registers<R> {
 }
 
 impl<R: Real + bytemuck::Pod> Registers<R> {
-    /// Packs the fine-side registers of `faces` between `level` and `level + 1`: reference and change.
-    pub(super) fn pack(&self, level: usize, faces: &[Face], out: &mut [u8]) {
+    /// Packs fine-side registers between `level` and `level + 1`: reference and change.
+    pub(super) fn pack(&self, level: usize, faces: &[Piece], out: &mut [u8]) {
         let length = self.components * QUARTER * size_of::<R>();
         let mut parts = out.chunks_exact_mut(length);
-        for &(row, face) in faces {
-            let range = self.fine_range(row, face);
+        for face in faces {
+            let range = self.fine_range(face);
             let pair = &self.pairs[level];
             for values in [&pair.reference, &pair.change] {
                 // SAFETY: registers are written during `Advance` only, never while the levels synchronise.
@@ -314,12 +315,12 @@ impl<R: Real + bytemuck::Pod> Registers<R> {
         }
     }
 
-    /// Sets the fine-side registers of `faces` from what [`Registers::pack`] gave.
-    pub(super) fn unpack(&mut self, level: usize, faces: &[Face], bytes: &[u8]) {
+    /// Sets fine-side registers from what [`Registers::pack`] gave.
+    pub(super) fn unpack(&mut self, level: usize, faces: &[Piece], bytes: &[u8]) {
         let length = self.components * QUARTER * size_of::<R>();
         let mut parts = bytes.chunks_exact(length);
-        for &(row, face) in faces {
-            let range = self.fine_range(row, face);
+        for face in faces {
+            let range = self.fine_range(face);
             let pair = &mut self.pairs[level];
             for values in [&mut pair.reference, &mut pair.change] {
                 let values = &mut values.as_mut_slice()[range.clone()];
@@ -330,9 +331,9 @@ impl<R: Real + bytemuck::Pod> Registers<R> {
         }
     }
 
-    fn fine_range(&self, row: u32, face: u8) -> std::ops::Range<usize> {
+    fn fine_range(&self, face: &Piece) -> std::ops::Range<usize> {
         let length = self.components * QUARTER;
-        let slot = self.fine_slot[row as usize][face as usize] as usize;
+        let slot = self.fine_slot[face.row as usize][face.face()] as usize;
         slot * length..(slot + 1) * length
     }
 }

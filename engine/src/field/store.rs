@@ -1,11 +1,10 @@
 //! Stores: what the engine carries for every patch, whatever it means. Ranks, snapshots, restarts, the forecast of memory and the
 //! balance know stores alone; a [`Pool`](super::Pool) is one, and plugins may make others.
 
-use super::device::{DeviceTopology, Packing};
-use super::pieces::{OnDevice, Piece, Stretch};
+use super::device::DeviceTopology;
+use super::pieces::{OnDevice, Piece};
 use super::{FieldSpec, Precision, RowShape};
 use crate::device::DeviceError;
-use crate::mesh::faces::Face;
 use crate::mesh::{Levels, NewRows, Topology};
 use bevy_ecs::prelude::*;
 use nestar_snapshot::Values;
@@ -16,8 +15,13 @@ use std::ops::Range;
 pub struct BankOf {
     /// The level.
     pub level: usize,
-    /// The bank.
+    /// The bank, or [`BankOf::REGISTERS`].
     pub bank: usize,
+}
+
+impl BankOf {
+    /// What stands for the fine flux registers between the level and the finer one, of a store that is corrected by fluxes.
+    pub const REGISTERS: usize = usize::MAX;
 }
 
 /// What a store may look at while it follows the hierarchy.
@@ -71,6 +75,10 @@ pub trait Store: Send + Sync {
         let spec = self.spec();
         spec.components.len() / spec.centring.groups() * self.precision().bytes()
     }
+    /// Bytes of a row in all banks, and in what else goes along with them; the same on all ranks.
+    fn held_row_bytes(&self) -> usize {
+        self.spec().row_bytes(self.precision())
+    }
     /// Bytes of a row in one bank.
     fn row_bytes(&self) -> usize {
         self.shape().row() * self.value_bytes()
@@ -108,7 +116,8 @@ pub trait Store: Send + Sync {
     /// The device fails.
     fn fill(&mut self, around: &Surroundings, new: &NewRows) -> Result<(), DeviceError>;
 
-    /// Packs pieces of rows that follow each other into `out`, which begins with the first: `[piece][component][value]`.
+    /// Packs pieces of rows, or of registers, that follow each other into `out`, which begins with the first:
+    /// `[piece][component][value]`, of registers `[piece][2][component][4][4]`.
     ///
     /// # Errors
     /// The device fails.
@@ -128,7 +137,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// The device fails.
-    fn pack_on_device(&self, at: BankOf, list: &OnDevice<Piece>) -> Result<(), DeviceError> {
+    fn pack_on_device(&self, at: BankOf, list: &OnDevice) -> Result<(), DeviceError> {
         let mut bytes = vec![0; self.bytes_of(list)];
         self.pack(at, list.entries, &mut bytes)?;
         list.device.upload(list.bytes(bytes.len()), 0, &bytes)
@@ -140,7 +149,7 @@ pub trait Store: Send + Sync {
     fn unpack_on_device(
         &mut self,
         at: BankOf,
-        list: &OnDevice<Piece>,
+        list: &OnDevice,
         owned: bool,
     ) -> Result<(), DeviceError> {
         let mut bytes = vec![0; self.bytes_of(list)];
@@ -149,39 +158,9 @@ pub trait Store: Send + Sync {
         self.unpack(at, list.entries, &bytes, owned)
     }
     /// Bytes of the pieces of a list.
-    fn bytes_of(&self, list: &OnDevice<Piece>) -> usize {
+    fn bytes_of(&self, list: &OnDevice) -> usize {
         let values = list.entries.iter().map(|piece| piece.values(self.shape()));
         values.sum::<usize>() * self.value_bytes()
-    }
-
-    /// Packs the fine flux registers of `faces` between `level` and the finer one, `[face][2][component][4][4]`. A store without
-    /// flux correction has none.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn pack_faces(&self, _: usize, _: &[Face], _: &mut [u8]) -> Result<(), DeviceError> {
-        Ok(())
-    }
-    /// Sets the fine flux registers of `faces` from what [`Store::pack_faces`] gave.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn unpack_faces(&mut self, _: usize, _: &[Face], _: &[u8]) -> Result<(), DeviceError> {
-        Ok(())
-    }
-    /// As [`Store::pack_faces`] in memory of the device.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn pack_faces_on_device(&self, _: usize, _: &OnDevice<Face>) -> Result<(), DeviceError> {
-        Ok(())
-    }
-    /// As [`Store::unpack_faces`] from memory of the device.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn unpack_faces_on_device(&mut self, _: usize, _: &OnDevice<Face>) -> Result<(), DeviceError> {
-        Ok(())
     }
 
     /// Bytes reserved.
@@ -227,22 +206,20 @@ pub trait Store: Send + Sync {
         rows: &[u32],
         values: &Values,
     ) -> Result<(), String>;
-    /// Starts to pack the present state of rows of a level in memory of the device.
+    /// Starts to pack the present state of a component of whole rows of a level in memory of the device.
     ///
     /// # Errors
     /// The device fails.
-    fn save_on_device(&self, level: usize, packing: &Packing) -> Result<(), DeviceError> {
-        let mut to = packing.to;
-        for rows in packing.rows_here.chunks(packing.group) {
-            for component in packing.components.clone() {
-                let values = self.save(level, component, rows)?;
-                let bytes = values.bytes();
-                let memory = Stretch(to, bytes.len());
-                packing.device.upload(&memory, 0, bytes)?;
-                to += bytes.len() as u64;
-            }
-        }
-        Ok(())
+    fn save_on_device(
+        &self,
+        level: usize,
+        component: usize,
+        list: &OnDevice,
+    ) -> Result<(), DeviceError> {
+        let rows: Vec<u32> = list.entries.iter().map(|piece| piece.row).collect();
+        let values = self.save(level, component, &rows)?;
+        let bytes = values.bytes();
+        list.device.upload(list.bytes(bytes.len()), 0, bytes)
     }
 }
 

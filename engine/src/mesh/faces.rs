@@ -9,12 +9,6 @@ use rayon::prelude::*;
 /// A face of a fine patch: its row, and the face (x-, x+, y-, y+, z-, z+).
 pub type Face = (u32, u8);
 
-/// A face's place in tables of faces by row.
-#[must_use]
-pub fn face_number(&(row, face): &Face) -> u32 {
-    6 * row + u32::from(face)
-}
-
 /// Faces by the other rank, in the order that both sides know.
 type PeerFaces = Vec<(usize, Vec<Face>)>;
 

@@ -3,7 +3,7 @@
 use super::build::Shares;
 use super::halos::{Halos, Request, Transport, What};
 use super::{Ranks, RanksError};
-use crate::field::store::{self, Store};
+use crate::field::store::{self, BankOf, Store};
 use crate::field::{Correct, Restrict, StoreRef, Stores};
 use crate::mesh::{NewRows, Topology};
 use bevy_ecs::prelude::*;
@@ -53,7 +53,8 @@ pub fn averages_and_fluxes(world: &mut World, level: usize) -> Result<(), RanksE
             averaged.push((field, at));
         }
         if spec.correct == Correct::Fluxes {
-            let what = What::Faces;
+            let (bank, what) = (BankOf::REGISTERS, What::Faces);
+            let at = BankOf { level, bank };
             requests.push(Request { field, at, what });
         }
     }

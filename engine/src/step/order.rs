@@ -5,12 +5,12 @@ use super::faults::no_fault;
 use super::{AlignedLevels, Error, Phase, StepSet};
 use crate::field::{FaultBox, Field, StoreRef, Stores};
 use crate::mesh::{LevelClock, PATCH};
-use crate::ranks::{RanksError, exchange};
+use crate::ranks::{Halos, RanksError, exchange};
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::{
     IntoScheduleConfigs, LogLevel, ScheduleBuildSettings, SingleThreadedExecutor,
 };
-use bevy_ecs::system::{BoxedSystem, IntoSystem, PipeSystem, System};
+use bevy_ecs::system::{BoxedSystem, IntoSystem, PipeSystem, System, SystemAccess};
 use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
@@ -66,6 +66,8 @@ struct Added {
     declared: Vec<Arc<Declaration>>,
     /// Whether it takes the whole world, so that it may change any field.
     takes_all: bool,
+    /// Whether it may wait for other ranks in the middle of its work.
+    waits: bool,
     fields: Fields,
 }
 
@@ -176,7 +178,15 @@ impl Schedules {
         let name = system.name().to_string();
         let mut system = O::looked_after(system);
         world.insert_resource(Declarations::default());
-        let takes_all = system.initialize(world).is_exclusive();
+        let access = system.initialize(world);
+        let halos = world.component_id::<Halos>();
+        let takes_all = access.is_exclusive();
+        let waits = match &access {
+            SystemAccess::Shared(access) => {
+                halos.is_some_and(|halos| access.combined_access().has_write(halos))
+            }
+            _ => takes_all,
+        };
         let declared = std::mem::take(&mut world.resource_mut::<Declarations>().0);
         let (batch, earlier) = self.next_batch(set);
         let schedule = self.get(set.phase());
@@ -193,6 +203,7 @@ impl Schedules {
             name,
             declared,
             takes_all,
+            waits,
             fields,
         });
         Registered(&mut self.added[at])
@@ -247,11 +258,12 @@ impl Schedules {
         Ok(())
     }
 
-    /// Whether a system of `phase` reads copies, so that ranks may wait for each other in the middle of it.
+    /// Whether a system of `phase` reads copies or takes [`OtherRanks`](crate::ranks::OtherRanks), so that ranks may wait for each
+    /// other in the middle of it.
     pub(super) fn exchanges(&self, phase: Phase) -> bool {
         let reads = |added: &Added| added.declared.iter().any(|d| d.depth.load(Relaxed) > 0);
         let mut of_phase = self.added.iter().filter(|added| added.batch.phase == phase);
-        of_phase.any(reads)
+        of_phase.any(|added| added.waits || reads(added))
     }
 
     fn insert_exchanges(&mut self, world: &mut World) {

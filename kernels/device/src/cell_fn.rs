@@ -1,5 +1,5 @@
 //! Functions of one cell and of what surrounds it, as types.
-use crate::{Generic, Item, Kind, Piece, Precise, Real, device};
+use crate::{CellState, Generic, Item, Kind, Piece, Precise, Real, device};
 use std::marker::PhantomData;
 
 /// Where a cell is, and when.
@@ -217,67 +217,3 @@ pub trait CellFn: 'static {
         p: &<Self::Parameters as Precise>::In<R>,
     ) -> Self::Result<R>;
 }
-
-/// A state made of numbers alone, in the order of a field's components; or a tuple of such states of several fields.
-///
-/// [`#[device]`](crate::device) implements it for structures with one type parameter.
-pub trait CellState<R>: Sized {
-    /// Numbers of each field.
-    const COMPONENTS: [usize; 4];
-    /// Numbers of the first field.
-    const COUNT: usize = Self::COMPONENTS[0];
-    /// Reads the state from field `field` on, and within it from component `first` on; `get` is given both.
-    fn read(get: &mut impl FnMut(usize, usize) -> R, field: usize, first: usize) -> Self;
-    /// Writes the state as [`CellState::read`] reads it.
-    fn write(&self, set: &mut impl FnMut(usize, usize, R), field: usize, first: usize);
-}
-
-macro_rules! number {
-    ($($t:ty),*) => {$(
-        impl CellState<$t> for $t {
-            const COMPONENTS: [usize; 4] = [1, 0, 0, 0];
-            #[inline(always)]
-            fn read(get: &mut impl FnMut(usize, usize) -> $t, field: usize, first: usize) -> Self {
-                get(field, first)
-            }
-            #[inline(always)]
-            fn write(&self, set: &mut impl FnMut(usize, usize, $t), field: usize, first: usize) {
-                set(field, first, *self);
-            }
-        }
-    )*};
-}
-number!(f32, f64);
-
-impl<R, T: CellState<R>, const N: usize> CellState<R> for [T; N] {
-    const COMPONENTS: [usize; 4] = [N * T::COUNT, 0, 0, 0];
-    #[inline(always)]
-    fn read(get: &mut impl FnMut(usize, usize) -> R, field: usize, first: usize) -> Self {
-        std::array::from_fn(|n| T::read(get, field, first + n * T::COUNT))
-    }
-    #[inline(always)]
-    fn write(&self, set: &mut impl FnMut(usize, usize, R), field: usize, first: usize) {
-        for (n, state) in self.iter().enumerate() {
-            state.write(set, field, first + n * T::COUNT);
-        }
-    }
-}
-
-macro_rules! tuple {
-    ($counts:expr, $($t:ident $n:tt),*) => {
-        impl<R, $($t: CellState<R>),*> CellState<R> for ($($t,)*) {
-            const COMPONENTS: [usize; 4] = $counts;
-            #[inline(always)]
-            fn read(get: &mut impl FnMut(usize, usize) -> R, field: usize, _: usize) -> Self {
-                ($($t::read(get, field + $n, 0),)*)
-            }
-            #[inline(always)]
-            fn write(&self, set: &mut impl FnMut(usize, usize, R), field: usize, _: usize) {
-                $(self.$n.write(set, field + $n, 0);)*
-            }
-        }
-    };
-}
-tuple!([A::COUNT, B::COUNT, 0, 0], A 0, B 1);
-tuple!([A::COUNT, B::COUNT, C::COUNT, 0], A 0, B 1, C 2);
-tuple!([A::COUNT, B::COUNT, C::COUNT, D::COUNT], A 0, B 1, C 2, D 3);

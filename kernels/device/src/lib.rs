@@ -28,21 +28,25 @@
 extern crate self as nestar_device;
 
 mod cell_fn;
+mod cell_state;
 mod item;
 mod lane;
 pub mod math;
 mod names;
 mod parameter;
+mod precise;
 mod real;
 pub mod simd;
 mod table;
 
-pub use cell_fn::{Across, Around, Cell, CellFn, CellState, Face, FaceFn, Place};
+pub use cell_fn::{Across, Around, Cell, CellFn, Face, FaceFn, Place};
+pub use cell_state::CellState;
 pub use item::{
     Generic, Item, Kind, LAUNCH, PRELUDE, Piece, instantiate, instantiate_with, program,
 };
 pub use lane::{Lane, Mask, Num, Pick};
 pub use nestar_device_macro::device;
-pub use parameter::{Address, Layout, Members, Number, Parameter, Precise};
+pub use parameter::{Address, Layout, Members, Number, Parameter};
+pub use precise::Precise;
 pub use real::{Bits, Real};
 pub use table::Table;

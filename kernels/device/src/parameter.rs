@@ -1,5 +1,4 @@
 //! What kernels take: plain data, laid out as the device's compiler lays it out.
-use crate::Real;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -197,30 +196,5 @@ impl<'a> Members<'a> {
         let from = self.end.next_multiple_of(T::ALIGNMENT);
         self.end = from + T::BYTES;
         member.write(&mut self.to[from..self.end]);
-    }
-}
-
-/// Parameters in double precision that a launch brings to the precision of its field.
-///
-/// [`#[device]`](crate::device) implements it for a structure `S<f64>` with one type parameter (members of that type are
-/// rounded, others stay) and for one without any.
-pub trait Precise {
-    /// The same in precision `R`.
-    type In<R: Real>: Parameter + Sync;
-    /// The parameters in precision `R`.
-    fn precise<R: Real>(&self) -> Self::In<R>;
-}
-
-impl Precise for f64 {
-    type In<R: Real> = R;
-    fn precise<R: Real>(&self) -> R {
-        R::lit(*self)
-    }
-}
-
-impl<const N: usize> Precise for [f64; N] {
-    type In<R: Real> = [R; N];
-    fn precise<R: Real>(&self) -> [R; N] {
-        self.map(R::lit)
     }
 }

@@ -1,5 +1,5 @@
 //! Scalar floating numbers: `f32` and `f64`.
-use crate::cell_fn::CellState;
+use crate::cell_state::CellState;
 use crate::lane::{Lane, Num, scalar_comparison};
 use crate::parameter::Parameter;
 use std::fmt::{Debug, Display, LowerExp};

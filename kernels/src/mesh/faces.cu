@@ -1,4 +1,4 @@
-// Fine-side flux registers into and out of contiguous memory, on their way between processes. One block a face.
+// Fine-side flux registers into and out of contiguous memory, on their way between ranks. One block a face.
 
 namespace mesh {
 
@@ -6,20 +6,23 @@ typedef parameters::Faces<REAL> Faces;
 
 constexpr int REGISTER = COMPONENTS * QUARTER;
 
-// Where the values of the block's face stand.
-RS_FN REAL* packed_face(const Faces& p) { return p.packed + (rs::i64)launch::block() * 2 * REGISTER; }
+// The slot of a face.
+RS_FN int& fine_slot(const Faces& p, const parameters::Piece& piece) {
+  return p.fine_slot[6 * piece.row + (piece.bounds & 15)];
+}
 
 }  // namespace mesh
 
 // Gives faces of others' patches their slots. One block for all.
 KERNEL(mesh_give_slots, mesh::Faces) {
-  EACH(n, p.count) p.fine_slot[p.faces[n]] = p.first + n;
+  EACH(n, p.count) mesh::fine_slot(p, p.pieces[n]) = p.first + n;
 }
 
 KERNEL(mesh_pack_faces, mesh::Faces) {
   using namespace mesh;
-  const rs::i64 from = (rs::i64)p.fine_slot[p.faces[launch::block()]] * REGISTER;
-  REAL* to = packed_face(p);
+  const parameters::Piece piece = p.pieces[launch::block()];
+  const rs::i64 from = (rs::i64)fine_slot(p, piece) * REGISTER;
+  REAL* to = p.packed + piece.before * COMPONENTS;
   EACH(i, REGISTER) {
     to[i] = p.reference[from + i];
     to[REGISTER + i] = p.change[from + i];
@@ -28,8 +31,9 @@ KERNEL(mesh_pack_faces, mesh::Faces) {
 
 KERNEL(mesh_unpack_faces, mesh::Faces) {
   using namespace mesh;
-  const rs::i64 to = (rs::i64)p.fine_slot[p.faces[launch::block()]] * REGISTER;
-  const REAL* from = packed_face(p);
+  const parameters::Piece piece = p.pieces[launch::block()];
+  const rs::i64 to = (rs::i64)fine_slot(p, piece) * REGISTER;
+  const REAL* from = p.packed + piece.before * COMPONENTS;
   EACH(i, REGISTER) {
     p.reference[to + i] = from[i];
     p.change[to + i] = from[REGISTER + i];

@@ -2,7 +2,7 @@
 
 namespace mesh {
 
-typedef parameters::Correct<REAL> Correct;
+typedef parameters::Correction<REAL> Correction;
 
 // Patches that a block lists.
 constexpr int ASSIGN_CHUNK = 256;
@@ -27,7 +27,7 @@ struct Mismatch {
 };
 
 // The registers of face f of `row`, whose coarse side is `slot`, at the cell x, y, z behind it.
-RS_FN Mismatch mismatch_at(const Correct& p, int row, int f, int slot, int x, int y, int z) {
+RS_FN Mismatch mismatch_at(const Correction& p, int row, int f, int slot, int x, int y, int z) {
   const int slow = f < 4 ? z : y, fast = f < 2 ? y : x;
   const int slow_axis = f < 4 ? 2 : 1, fast_axis = f < 2 ? 1 : 0;
   const int beyond = p.neighbours[(rs::i64)row * AROUND + face_direction(f)];
@@ -42,7 +42,7 @@ RS_FN Mismatch mismatch_at(const Correct& p, int row, int f, int slot, int x, in
   return m;
 }
 
-RS_FN REAL correction(const Correct& p, const Mismatch& m, int c) {
+RS_FN REAL correction(const Correction& p, const Mismatch& m, int c) {
   const REAL difference = ::nestar_kernels::mesh::fluxes::flux_mismatch<REAL>(
       p.coarse_flux[m.coarse + c * FACE], p.reference[m.fine + c * QUARTER], p.change[m.fine + c * QUARTER], (REAL)p.dt);
   // a larger flux through an upper face takes away, through a lower face brings in
@@ -50,7 +50,7 @@ RS_FN REAL correction(const Correct& p, const Mismatch& m, int c) {
 }
 
 // The registers behind a cell, one at most along each axis; returns the axes that have one as bits.
-RS_FN int mismatches_of(const Correct& p, int row, int x, int y, int z, Mismatch* m) {
+RS_FN int mismatches_of(const Correction& p, int row, int x, int y, int z, Mismatch* m) {
   const int place[3] = {x, y, z};
   int axes = 0;
   RS_UNROLL for (int a = 0; a < 3; ++a) {
@@ -64,7 +64,7 @@ RS_FN int mismatches_of(const Correct& p, int row, int x, int y, int z, Mismatch
 }
 
 // Corrects a cell where the result is physical; whether it had to go without.
-RS_FN bool correct_cell(const Correct& p, int row, int cell) {
+RS_FN bool correct_cell(const Correction& p, int row, int cell) {
   Mismatch m[3];
   const int axes = mismatches_of(p, row, cell & 7, cell >> 3 & 7, cell >> 6, m);
   if (!axes) return false;
@@ -133,7 +133,7 @@ KERNEL(mesh_commit, mesh::parameters::Commit<mesh::REAL>) {
 }
 
 // Cells beside a coarse-fine face take the fine fluxes in place of the coarse one. One block a patch.
-KERNEL(mesh_correct, mesh::Correct) {
+KERNEL(mesh_correct, mesh::Correction) {
   using namespace mesh;
   const int row = p.rows[launch::block()];
   EACH(cell, CELLS) {

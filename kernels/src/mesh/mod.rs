@@ -14,6 +14,7 @@ pub mod fluxes;
 pub mod gather;
 pub mod order;
 pub mod parameters;
+pub mod pieces;
 pub mod prolong;
 pub mod restrict;
 pub mod rows;

@@ -9,8 +9,8 @@ use nestar_device::{Address, Item, device};
 #[must_use]
 pub fn items() -> Vec<&'static Item> {
     vec![
-        View, Registers, Prolong, Restrict, Share, Counts, Assign, Faces, Commit, Correct, Totals,
-        Transfer, Pieces, Cells, Fluxes, Round,
+        View, Registers, Prolong, Restrict, Share, Counts, Assign, Faces, Commit, Correction,
+        Totals, Pieces, Cells, Fluxes, Round,
     ]
 }
 
@@ -145,23 +145,23 @@ pub struct Assign {
     pub clear: bool,
 }
 
-/// Of the kernels that move fine-side registers between processes.
+/// Of the kernels that move fine-side registers between ranks.
 #[device]
 #[derive(Clone, Copy)]
 pub struct Faces<R> {
-    /// 6 * row + face.
-    pub faces: Address<i32>,
+    /// The faces, one a block.
+    pub pieces: Address<Piece>,
     /// `[row][6]`, as in [`Registers`].
     pub fine_slot: Address<i32>,
     /// `[slot][component][4][4]`: fluxes of the first fine step.
     pub reference: Address<R>,
     /// `[slot][component][4][4]`: what later steps differ by, times their lengths.
     pub change: Address<R>,
-    /// `[face][2][component][4][4]`.
+    /// `[piece][2][component][4][4]`.
     pub packed: Address<R>,
-    /// Slot of the first face.
+    /// Slot of the first face, for `mesh_give_slots`.
     pub first: i32,
-    /// Faces.
+    /// Faces, for `mesh_give_slots`.
     pub count: i32,
 }
 
@@ -186,7 +186,7 @@ pub struct Commit<R> {
 /// Of the kernel `mesh_correct`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Correct<R> {
+pub struct Correction<R> {
     /// The coarse level's present bank.
     pub level: Address<R>,
     /// The rows to correct, one a block.
@@ -237,28 +237,6 @@ pub struct Totals<R> {
     pub count: i32,
     /// Stretches of patches: from, to, halvings that are left to the host, first part.
     pub nodes: [[i32; 4]; MOST_NODES],
-}
-
-/// Of the kernels `mesh_pack` and `mesh_unpack`.
-#[device]
-#[derive(Clone, Copy)]
-pub struct Transfer<R> {
-    /// The bank.
-    pub level: Address<R>,
-    /// `[group][count][row][512]`; the last group may have fewer rows.
-    pub packed: Address<R>,
-    /// The rows, one a block.
-    pub rows: Address<i32>,
-    /// `[row]`: set where a row changes.
-    pub stale: Address<u8>,
-    /// First component.
-    pub first: i32,
-    /// Components.
-    pub count: i32,
-    /// Rows of a group.
-    pub group: i32,
-    /// Rows.
-    pub total: i32,
 }
 
 /// What the kernels for functions of a cell read and write beside the functions' own parameters.
@@ -339,20 +317,21 @@ pub struct Fluxes<R, P> {
     pub given: P,
 }
 
-/// A box of a row's cells on its way between ranks.
+/// A box of a row's cells on its way, with the values on its sides where a field is staggered: 16 bytes. Or a flux register, see
+/// [`Piece::register`].
 #[device]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C)]
 pub struct Piece {
-    /// Values of a vector, or cells, of the pieces before it in the packed memory.
+    /// Values of the pieces before it in the packed memory, as [`Piece::values`] counts them.
     pub before: u64,
     /// The row.
     pub row: u32,
     /// First cell, then length, along x, y, z: four bits each.
-    pub bounds: u32,
+    pub(super) bounds: u32,
 }
 
-/// Of the kernels `mesh_pack_pieces` and `mesh_unpack_pieces`.
+/// Of the kernels `mesh_pack` and `mesh_unpack`.
 #[device]
 #[derive(Clone, Copy)]
 pub struct Pieces<R> {
@@ -364,4 +343,8 @@ pub struct Pieces<R> {
     pub pieces: Address<Piece>,
     /// `[row]`: set where a row changes.
     pub stale: Address<u8>,
+    /// First component.
+    pub first: i32,
+    /// Components; of what is not a whole row, all.
+    pub count: i32,
 }

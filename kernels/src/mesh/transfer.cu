@@ -1,22 +1,9 @@
-// Rows, and boxes of their cells, into and out of contiguous memory. One block a row or box.
+// Pieces of rows into and out of contiguous memory. One block a piece.
 
 namespace mesh {
 
 using parameters::Piece;
-typedef parameters::Transfer<REAL> Transfer;
 typedef parameters::Pieces<REAL> Pieces;
-
-// Where a block's row stands in packed memory: its first component, and how far it is to the next.
-struct PackedRow {
-  REAL* values;
-  rs::i64 stride;
-};
-
-RS_FN PackedRow packed_row(const Transfer& p) {
-  const int place = launch::block() % p.group, begin = launch::block() - place;
-  const int left = p.total - begin, width = left < p.group ? left : p.group;
-  return {p.packed + ((rs::i64)begin * p.count + place) * VALUES, (rs::i64)width * VALUES};
-}
 
 // The values of a piece, vector by vector, component by component, x running fastest.
 struct Box {
@@ -46,42 +33,27 @@ struct Box {
   }
 };
 
-// Where the values of a piece stand.
-RS_FN REAL* values_of(const Pieces& p, const Piece& piece) { return p.packed + piece.before * (COMPONENTS / GROUPS); }
+// Where the values of a piece stand, and how many they are.
+RS_FN REAL* packed(const Pieces& p, const Piece& piece) { return p.packed + piece.before * p.count / GROUPS; }
+RS_FN int values(const Pieces& p, const Box& box) { return box.all * p.count / GROUPS; }
 
 }  // namespace mesh
 
-KERNEL(mesh_pack, mesh::Transfer) {
-  using namespace mesh;
-  const REAL* from = row_of(p.level, p.rows[launch::block()]) + p.first * VALUES;
-  const PackedRow to = packed_row(p);
-  EACH(i, p.count * VALUES) to.values[i / VALUES * to.stride + i % VALUES] = from[i];
-}
-
-KERNEL(mesh_unpack, mesh::Transfer) {
-  using namespace mesh;
-  const int row = p.rows[launch::block()];
-  const PackedRow from = packed_row(p);
-  REAL* to = row_of(p.level, row) + p.first * VALUES;
-  EACH(i, p.count * VALUES) to[i] = from.values[i / VALUES * from.stride + i % VALUES];
-  if (launch::thread() == 0) p.stale[row] = 1;
-}
-
-KERNEL(mesh_pack_pieces, mesh::Pieces) {
+KERNEL(mesh_pack, mesh::Pieces) {
   using namespace mesh;
   const Piece piece = p.pieces[launch::block()];
   const Box box(piece.bounds);
-  const REAL* from = row_of(p.level, piece.row);
-  REAL* to = values_of(p, piece);
-  EACH(i, COMPONENTS / GROUPS * box.all) to[i] = from[box.place(i)];
+  const REAL* from = row_of(p.level, piece.row) + p.first * VALUES;
+  REAL* to = packed(p, piece);
+  EACH(i, values(p, box)) to[i] = from[box.place(i)];
 }
 
-KERNEL(mesh_unpack_pieces, mesh::Pieces) {
+KERNEL(mesh_unpack, mesh::Pieces) {
   using namespace mesh;
   const Piece piece = p.pieces[launch::block()];
   const Box box(piece.bounds);
-  const REAL* from = values_of(p, piece);
-  REAL* to = row_of(p.level, piece.row);
-  EACH(i, COMPONENTS / GROUPS * box.all) to[box.place(i)] = from[i];
+  const REAL* from = packed(p, piece);
+  REAL* to = row_of(p.level, piece.row) + p.first * VALUES;
+  EACH(i, values(p, box)) to[box.place(i)] = from[i];
   if (launch::thread() == 0) p.stale[piece.row] = 1;
 }

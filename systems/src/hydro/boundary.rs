@@ -1,7 +1,7 @@
 //! What the gas does beyond the faces of the domain.
 
 use super::formulas::{StateConfig, StateFormulas, VARIABLES, arguments};
-use super::rule_text::{self, InflowText};
+use super::rule_text::InflowText;
 use crate::fields::{GAS_COMPONENTS, GasModel};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::{Real, device};
@@ -48,7 +48,25 @@ impl<R: Real> CellRule<R> for Diode {
     }
 
     fn device(&self, axis: usize, side: usize) -> Option<RuleText> {
-        Some(rule_text::diode(axis, side))
+        Some(diode(axis, side))
+    }
+}
+
+/// [`Diode`] in the device's language.
+fn diode(axis: usize, side: usize) -> RuleText {
+    let (normal, lower, function) = (1 + axis, side == 0, without_inflow::ITEM.path());
+    let functions = format!(
+        "RS_FN bool wall_{axis}_{side}(const double*, double, unsigned*) {{ return false; }}
+RS_FN void beyond_{axis}_{side}(const double*, double, REAL* u, unsigned*) {{
+  const rs::tup<REAL, REAL> kept = ::{function}<REAL>(u[0], u[{normal}], u[4], {lower});
+  u[{normal}] = kept._0;
+  u[4] = kept._1;
+}}
+"
+    );
+    RuleText {
+        items: vec![without_inflow::ITEM],
+        functions,
     }
 }
 

@@ -11,8 +11,6 @@ use nestar_kernels::mesh::Block;
 use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
 
-pub use super::formulas::{StateConfig, StateFormulas};
-
 /// A gas state at a point, code units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Primitive {

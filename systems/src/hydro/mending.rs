@@ -3,7 +3,7 @@
 
 use super::device::{StepFailure, StepResult};
 use super::solver::{GasReal, GasSolver};
-use super::systems::LevelStep;
+use super::step::LevelStep;
 use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::OtherRanks;
 use nestar_kernels::CELLS;

@@ -8,6 +8,7 @@ pub mod initial;
 pub mod mending;
 mod rule_text;
 pub mod solver;
+mod step;
 pub mod systems;
 
 pub use config::HydroConfig;

@@ -1,6 +1,5 @@
 //! The boundary rules in the device's language.
 
-use super::boundary::without_inflow;
 use super::formulas::StateFormulas;
 use super::initial::is_physical;
 use crate::fields::GAS_COMPONENTS;
@@ -10,24 +9,6 @@ use nestar_device::math::sum3;
 use nestar_kernels::hydro::eos::conserved_from_primitive;
 use nestar_kernels::mesh::RuleText;
 use std::fmt::Write as _;
-
-/// Outflow that lets nothing in.
-pub(super) fn diode(axis: usize, side: usize) -> RuleText {
-    let (normal, lower, function) = (1 + axis, side == 0, without_inflow::ITEM.path());
-    let functions = format!(
-        "RS_FN bool wall_{axis}_{side}(const double*, double, unsigned*) {{ return false; }}
-RS_FN void beyond_{axis}_{side}(const double*, double, REAL* u, unsigned*) {{
-  const rs::tup<REAL, REAL> kept = ::{function}<REAL>(u[0], u[{normal}], u[4], {lower});
-  u[{normal}] = kept._0;
-  u[4] = kept._1;
-}}
-"
-    );
-    RuleText {
-        items: vec![without_inflow::ITEM],
-        functions,
-    }
-}
 
 /// Names of the formulas of a state.
 const NAMES: [&str; GAS_COMPONENTS] = [

@@ -2,7 +2,8 @@
 
 use super::device::{StepFailure, StepResult};
 use super::mending;
-use super::solver::{GasReal, GasSolver, HydroSolver, ThreadScratch};
+use super::solver::{GasReal, HydroSolver};
+use super::step::LevelStep;
 use crate::fields::Gas;
 use bevy_ecs::prelude::*;
 use nestar_engine::field::device::DeviceTopology;
@@ -10,9 +11,6 @@ use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::{Read, RunCounters, StepLimits, StepVerdict, View, Write};
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::hydro::{CellMask10, FaceFluxes, PatchOutcome};
-use nestar_kernels::mesh::fluxes::FACE;
-use nestar_kernels::mesh::gather::{GhostView, Target, gather};
 use rayon::prelude::*;
 
 /// What helps where a step stays unphysical.
@@ -102,92 +100,6 @@ pub fn fluid(
         Err(StepFailure::Failed(error)) => return Err(error),
     }
     Ok(())
-}
-
-/// What the update of any patch of the level needs.
-pub(super) struct LevelStep<'a, R: GasReal> {
-    pub level: usize,
-    pub rates: [R; 3],
-    pub inverse_dx: [R; 3],
-    pub view: GhostView<'a, R>,
-    pub gas: View<'a, Gas>,
-}
-
-impl<'a, R: GasReal> LevelStep<'a, R> {
-    fn new(clock: &LevelClock, gas: View<'a, Gas>) -> Self {
-        Self {
-            level: clock.level,
-            rates: clock.cell_width.map(|w| R::lit(clock.dt / w)),
-            inverse_dx: clock.cell_width.map(|w| R::lit(1.0 / w)),
-            view: gas.ghosts::<R>(),
-            gas,
-        }
-    }
-
-    /// Advances patches, each once; whether a cell came out unphysical.
-    fn advance_all(&self, solver: &GasSolver<R>, rows: &[u32]) -> bool {
-        let advance = |&row: &u32| {
-            let mut scratch = solver.scratch.get();
-            // SAFETY: the rows are distinct.
-            unsafe { self.advance(solver, &mut scratch, row, None) }.any
-        };
-        rows.par_iter().map(advance).reduce(|| false, |a, b| a | b)
-    }
-
-    /// Advances one patch into the next bank, with its registers.
-    ///
-    /// # Safety
-    /// No other thread may work on `row` meanwhile.
-    pub(super) unsafe fn advance(
-        &self,
-        solver: &GasSolver<R>,
-        scratch: &mut ThreadScratch<R>,
-        row: u32,
-        first_order: Option<&CellMask10>,
-    ) -> PatchOutcome<R> {
-        let components = solver.patch.components();
-        let stride = scratch.patch.component_stride();
-        let ghosts = solver.patch.ghosts();
-        let mut target = Target {
-            values: scratch.patch.input(),
-            stride,
-            components,
-            ghosts,
-        };
-        gather(&self.view, row, &mut target, &mut scratch.gather);
-        let registers = self.gas.registers::<R>();
-        let mut faces: [Option<&mut [R]>; 6] = [const { None }; 6];
-        for (face, chunk) in scratch
-            .faces
-            .chunks_exact_mut(components * FACE)
-            .enumerate()
-        {
-            faces[face] = registers.wants(row, face).then_some(chunk);
-        }
-        // SAFETY: the caller's contract.
-        let out = unsafe { self.gas.next::<R>().row_mut(row) };
-        let mut faces = FaceFluxes(faces);
-        let outcome = solver.patch.update(
-            &mut scratch.patch,
-            self.rates,
-            self.inverse_dx,
-            out,
-            &mut faces,
-            first_order,
-        );
-        for (face, flux) in faces.0.iter().enumerate() {
-            if let Some(flux) = flux {
-                // SAFETY: the caller's contract.
-                unsafe { registers.hand(self.level, row, face, flux, None) };
-            }
-        }
-        // SAFETY: the caller's contract.
-        unsafe {
-            solver.rates.set(row as usize, outcome.signal_rate);
-            solver.unphysical.set(row as usize, outcome.unphysical);
-        }
-        outcome
-    }
 }
 
 /// Advances a level; the number of mended cells, or why the step cannot stand.

@@ -2,10 +2,8 @@
 
 use super::Formula;
 use super::math;
-use super::program::{Op, Program};
+use super::program::{DEPTH, Op, Program};
 
-/// Values on the stack at most.
-pub(super) const DEPTH: usize = 32;
 /// Points of a block: long enough to hide the dispatch, short enough for the stack to stay in the L1 cache.
 const BLOCK: usize = 64;
 

@@ -24,6 +24,7 @@ mod device;
 mod eval;
 mod functions;
 mod lexer;
+mod lower;
 mod math;
 mod parse;
 mod program;
@@ -51,7 +52,7 @@ impl Formula {
     /// # Errors
     /// The text is no formula, names something unknown, or is nested too deeply; the error has the column.
     pub fn parse(text: &str, variables: &[&str]) -> Result<Formula, FormulaError> {
-        let program = program::lower(&parse::parse(text, variables)?, text)?;
+        let program = lower::lower(&parse::parse(text, variables)?, text)?;
         let variables = variables.iter().map(|name| name.to_string()).collect();
         Ok(Formula {
             text: text.to_string(),

@@ -1,9 +1,5 @@
 //! The flat program of a formula.
 
-use super::FormulaError;
-use super::eval::{DEPTH, apply};
-use super::parse::Tree;
-
 /// A stack machine's operation. Operations take their arguments from the stack, the last one on top, and leave their
 /// result there; all of it is IEEE double precision, with comparisons and logic giving 1 or 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,6 +73,9 @@ impl Op {
     }
 }
 
+/// Values on the stack at most.
+pub(super) const DEPTH: usize = 32;
+
 /// A formula in the order in which a stack machine evaluates it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Program {
@@ -86,82 +85,4 @@ pub struct Program {
     pub constants: Vec<f64>,
     /// The greatest number of values on the stack; at most 32.
     pub depth: usize,
-}
-
-/// Greatest whole exponent that is repeated multiplication.
-const WHOLE: f64 = 16.0;
-
-/// Simplifies `tree`, the formula `text`, and writes it as a program.
-pub(super) fn lower(tree: &Tree, text: &str) -> Result<Program, FormulaError> {
-    let mut program = Program::default();
-    let depth = emit(&simplify(tree), &mut program);
-    program.depth = depth;
-    if depth > DEPTH || program.constants.len() > usize::from(u16::MAX) {
-        return Err(FormulaError::new(
-            text,
-            0..text.len(),
-            "the formula is too long; split it",
-        ));
-    }
-    Ok(program)
-}
-
-/// Evaluates what has no variables, by the same functions that evaluate the program.
-fn simplify(tree: &Tree) -> Tree {
-    let Tree::Apply(op, arguments) = tree else {
-        return tree.clone();
-    };
-    let mut arguments: Vec<Tree> = arguments.iter().map(simplify).collect();
-    let whole = |x: f64| x == x.trunc() && x.abs() <= WHOLE;
-    let mut op = *op;
-    match (op, arguments.as_slice()) {
-        (Op::Select, [Tree::Number(condition), _, _]) => {
-            return arguments.swap_remove(if *condition != 0.0 { 1 } else { 2 });
-        }
-        (Op::Power, [_, Tree::Number(exponent)]) if whole(*exponent) => {
-            op = Op::PowerWhole(*exponent as i8);
-            arguments.truncate(1);
-        }
-        _ => {}
-    }
-    let number = |tree: &Tree| {
-        if let Tree::Number(number) = tree {
-            Some(*number)
-        } else {
-            None
-        }
-    };
-    match arguments.iter().map(number).collect::<Option<Vec<f64>>>() {
-        Some(numbers) => Tree::Number(apply(op, &numbers)),
-        None => Tree::Apply(op, arguments),
-    }
-}
-
-/// Appends `tree` to `program` and gives the depth of the stack it needs.
-fn emit(tree: &Tree, program: &mut Program) -> usize {
-    match tree {
-        Tree::Number(number) => {
-            let same = |other: &f64| other.to_bits() == number.to_bits();
-            let index = program.constants.iter().position(same).unwrap_or_else(|| {
-                program.constants.push(*number);
-                program.constants.len() - 1
-            });
-            // `lower` refuses a program with more constants than indices.
-            program.ops.push(Op::Constant(index as u16));
-            1
-        }
-        Tree::Variable(index) => {
-            program.ops.push(Op::Variable(*index));
-            1
-        }
-        Tree::Apply(op, arguments) => {
-            let needs = arguments
-                .iter()
-                .enumerate()
-                .map(|(i, argument)| i + emit(argument, program));
-            let depth = needs.max().unwrap_or(0);
-            program.ops.push(*op);
-            depth
-        }
-    }
 }

@@ -11,6 +11,7 @@ mod stream;
 use super::backend::{Backend, Code, Copies, Range};
 use super::cache::Cache;
 use super::counters::KernelTally;
+use super::parallel::lock;
 use super::{Carrier, DeviceError, DeviceLimits, DeviceMemory, LinkId};
 use crate::device::shown;
 use driver::{Attribute, Event, Gpu, Stream};
@@ -18,7 +19,7 @@ use image::Loaded;
 use link::Link;
 use slabs::Slabs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use stream::Mark;
 
 /// Launches whose times may wait to be read.
@@ -126,11 +127,6 @@ fn limits(gpu: &Gpu) -> Result<DeviceLimits, DeviceError> {
 fn version(number: u32) -> String {
     format!("{}.{}", number / 1000, number % 1000 / 10)
 }
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Context {
     fn open(gpu: Gpu) -> Result<Self, DeviceError> {
         gpu.bind()?;

@@ -2,7 +2,8 @@
 
 use crate::device::DeviceError;
 use crate::device::backend::{Copies, Pending};
-use std::sync::{Mutex, PoisonError};
+use crate::device::parallel::lock;
+use std::sync::Mutex;
 
 /// A queue of copies. Beside the device's work they take place when somebody asks for their end: so late that a test sees
 /// whatever was changed, or read, too early.
@@ -30,7 +31,7 @@ impl HostCopies {
     }
 
     fn add(&self, copy: Copy) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         waiting.push(copy);
         if !self.late {
             perform(&mut waiting);
@@ -63,7 +64,7 @@ impl Copies for HostCopies {
     }
 
     fn mark(&self) -> Result<Box<dyn Pending>, DeviceError> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         Ok(Box::new(Mutex::new(std::mem::take(&mut *waiting))))
     }
 
@@ -84,7 +85,7 @@ impl Pending for Mutex<Vec<Copy>> {
     }
 
     fn wait(&self) -> Result<(), DeviceError> {
-        perform(&mut self.lock().unwrap_or_else(PoisonError::into_inner));
+        perform(&mut lock(self));
         Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! Functions of cells and faces on the device.
 
 use super::functions::Skeleton;
-use crate::device::DeviceError;
+use crate::device::parallel::lock;
+use crate::device::{DeviceError, Stretch};
 use crate::field::attempts::{CellAttempt, Left};
 use crate::field::cells::{CellMap, CellMark, CellSource, CellValue, Job, LevelView};
 use crate::field::conserve::{FaceMap, Flow};
@@ -158,17 +159,15 @@ impl<F: Field> Pool<F> {
         out: u64,
     ) -> Result<(), DeviceError> {
         let (pool, rows) = (source.device(), job.level.rows().len());
-        let words = pool.words(of_cell::<M>(), rows)?;
+        let mut words = lock(&pool.words);
         let order = Order {
-            words: words.address(),
+            words: pool.zeroed(&mut words, of_cell::<M>(), rows)?.address(),
             out,
             out_components: self.components() as i32,
             stale: self.device().stale(),
             ..Order::default()
         };
-        source.launch_cells(MAPS, 0, job, order)?;
-        pool.give_back(words);
-        Ok(())
+        source.launch_cells(MAPS, 0, job, order)
     }
 
     /// As `map_attempts`: a round of calls is a launch.
@@ -179,33 +178,37 @@ impl<F: Field> Pool<F> {
     ) -> Result<Left, DeviceError> {
         let (pool, device) = (self.device(), &self.device().device);
         let all = job.level.rows().len() * CELLS;
-        let lists = [device.buffer::<u32>(all)?, device.buffer::<u32>(all)?];
-        let round = device.buffer::<Round>(1)?;
+        // the round; then two lists of cells, as many as there are
+        let mut words = lock(&pool.words);
+        let words = words.provide(device, 1 + all)?;
+        let lists = [0, 4 * all].map(|offset| words.address() + 8 + offset as u64);
         let mut input = self.cell_input(&job.level, job.others, Order::default());
-        (input.stale, input.round) = (pool.stale().into(), round.address().into());
+        (input.stale, input.round) = (pool.stale().into(), words.address().into());
         let mut cells = all;
         for call in 0..calls {
-            device.fill_zero(&round, 0..1)?;
-            input.next = lists[call % 2].address().into();
+            device.fill_zero(words, 0..1)?;
+            input.next = lists[call % 2].into();
             input.listed = cells as i32;
             self.launch_with(ATTEMPTS, 0, job, cells.div_ceil(CELLS), input)?;
-            let mut left = [Round::default()];
-            device.download(&round, 0, &mut left)?;
-            if left[0].failed != 0 {
-                let failed = Some((call, u32::MAX - left[0].failed));
+            let mut left = [0];
+            device.download(words, 0, &mut left)?;
+            let left: Round = bytemuck::cast(left);
+            if left.failed != 0 {
+                let failed = Some((call, u32::MAX - left.failed));
                 return Ok(Left {
                     failed,
                     ..Left::default()
                 });
             }
-            cells = left[0].unfinished as usize;
+            cells = left.unfinished as usize;
             if cells == 0 {
                 return Ok(Left::default());
             }
             input.list = input.next;
         }
         let mut unfinished = vec![0; if calls > 0 { cells } else { 0 }];
-        device.download(&lists[(calls + 1) % 2], 0, &mut unfinished)?;
+        let list = Stretch::of(input.next.number(), unfinished.len());
+        device.download(list, 0, &mut unfinished)?;
         let unfinished = unfinished.into_iter().min();
         Ok(Left {
             unfinished,
@@ -225,9 +228,9 @@ impl<F: Field> Pool<F> {
             fluxes: M::Result::<f64>::COUNT,
         };
         let rows = level.rows().len();
-        let words = pool.words(function, rows)?;
+        let mut words = lock(&pool.words);
         let order = Order {
-            words: words.address(),
+            words: pool.zeroed(&mut words, function, rows)?.address(),
             out: pool.results.address(),
             out_components: pool.components() as i32,
             stale: pool.stale(),
@@ -241,7 +244,6 @@ impl<F: Field> Pool<F> {
                 pool.start(&kernel, function, rows, &mut parameters)?;
             });
         }
-        pool.give_back(words);
         Ok(())
     }
 
@@ -306,15 +308,15 @@ impl<F: Field> Pool<F> {
         count: usize,
     ) -> Result<Vec<T>, DeviceError> {
         let (pool, rows) = (self.device(), job.level.rows().len());
-        let words = pool.words(of_cell::<M>(), rows)?;
+        let mut words = lock(&pool.words);
+        let words = pool.zeroed(&mut words, of_cell::<M>(), rows)?;
         let order = Order {
             words: words.address(),
             ..order
         };
         self.launch_cells(skeleton, n, job, order)?;
         let mut found = vec![0u64; (count * size_of::<T>()).div_ceil(8)];
-        pool.device.download(&words, first, &mut found)?;
-        pool.give_back(words);
+        pool.device.download(words, first, &mut found)?;
         Ok(bytemuck::cast_slice(&found)[..count].to_vec())
     }
 }

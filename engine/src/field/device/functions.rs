@@ -1,12 +1,13 @@
 //! Kernels that call a plugin's functions: compiled at their first use, with memory to work in and tables.
 
 use super::DevicePool;
-use crate::device::{Buffer, DeviceError, Kernel, Shape};
+use crate::device::parallel::lock;
+use crate::device::{Buffer, DeviceError, Kept, Kernel, Shape};
 use crate::in_precision;
 use nestar_device::{Lane, Parameter};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::device::Function;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// Threads of a block.
 const THREADS: u32 = 128;
@@ -27,8 +28,7 @@ impl DevicePool {
         (texts, names): Skeleton,
         n: usize,
     ) -> Result<Kernel, DeviceError> {
-        let known = self.functions.lock();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.functions);
         let path = function.item.path();
         if let Some(kernel) = known.get(&(names[0], names[n], path.clone())) {
             return Ok(kernel.clone());
@@ -62,28 +62,16 @@ impl DevicePool {
     }
 
     /// Memory for a launch over so many rows: a word, which is 0, one for each row, then blocks.
-    pub(super) fn words(
+    pub(super) fn zeroed<'a>(
         &self,
+        words: &'a mut Kept<u64>,
         function: Function,
         rows: usize,
-    ) -> Result<Buffer<u64>, DeviceError> {
+    ) -> Result<&'a Buffer<u64>, DeviceError> {
         let (blocks, each) = self.blocks(function, rows);
-        let length = 1 + rows + blocks * each;
-        let mut kept = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        let words = match kept.take() {
-            Some(words) if words.len() >= length => words,
-            small => {
-                // the old one goes first, to make room
-                drop(small);
-                self.device.buffer(length + length / 4)?
-            }
-        };
-        self.device.fill_zero(&words, 0..1)?;
+        let words = words.provide(&self.device, 1 + rows + blocks * each)?;
+        self.device.fill_zero(words, 0..1)?;
         Ok(words)
-    }
-
-    pub(super) fn give_back(&self, words: Buffer<u64>) {
-        *self.words.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
     }
 
     /// Launches a kernel for a function over so many rows; the tables among the parameters are taken to the device.
@@ -120,7 +108,7 @@ impl DevicePool {
 
     /// Where the values of a table stand on the device, which gets them at the first use.
     fn place(&self, values: &Arc<[f64]>) -> Result<u64, DeviceError> {
-        let mut placed = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut placed = lock(&self.tables);
         if let Some((_, there)) = placed.iter().find(|(known, _)| Arc::ptr_eq(known, values)) {
             return Ok(there.address());
         }

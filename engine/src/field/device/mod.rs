@@ -1,10 +1,8 @@
 //! A field on a device: its banks, its flux registers, and the engine's operations as kernels.
 
 mod cells;
-mod faces;
 mod functions;
 mod operations;
-mod pieces;
 mod pool;
 mod registers;
 mod staging;
@@ -14,12 +12,11 @@ mod transfer;
 
 pub use registers::RegisterView;
 pub use topology::DeviceTopology;
-pub use transfer::Packing;
 
 use super::Precision;
 use super::element::Element;
 use super::spec::{Correct, FieldSpec};
-use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module};
+use crate::device::{Buffer, Device, DeviceError, Growable, Kept, Kernel, Module};
 use nestar_device::{Item, Number};
 use nestar_kernels::mesh::device::{
     FACES, FLUXES, FaceText, FieldText, PROLONG, RESTRICT, TOTALS, TRANSFER,
@@ -52,8 +49,6 @@ struct Kernels {
     sum_parts: Kernel,
     pack: Kernel,
     unpack: Kernel,
-    pack_pieces: Kernel,
-    unpack_pieces: Kernel,
     pack_faces: Kernel,
     unpack_faces: Kernel,
 }
@@ -68,8 +63,6 @@ impl Kernels {
             sum_parts: module.kernel("mesh_sum_parts")?,
             pack: module.kernel("mesh_pack")?,
             unpack: module.kernel("mesh_unpack")?,
-            pack_pieces: module.kernel("mesh_pack_pieces")?,
-            unpack_pieces: module.kernel("mesh_unpack_pieces")?,
             pack_faces: module.kernel("mesh_pack_faces")?,
             unpack_faces: module.kernel("mesh_unpack_faces")?,
         })
@@ -100,11 +93,11 @@ pub struct DevicePool {
     tables: Mutex<Vec<Placed>>,
     /// Results of maps that read the states around cells, row by row; made at the first use.
     results: Growable<u8>,
-    /// Working space of reductions, marks and gathers.
-    words: Mutex<Option<Buffer<u64>>>,
+    /// Working space of functions of cells.
+    words: Mutex<Kept<u64>>,
     staging: Mutex<Option<Staging>>,
-    /// Working space of the totals, kept since memory is long in coming.
-    sums: Mutex<Option<Buffer<f64>>>,
+    /// Working space of the totals.
+    sums: Mutex<Kept<f64>>,
     rows: usize,
     most_rows: usize,
 }
@@ -147,9 +140,9 @@ impl DevicePool {
             functions: Mutex::new(BTreeMap::new()),
             tables: Mutex::default(),
             results: device.growable(most_rows * row_bytes)?,
-            words: Mutex::new(None),
-            staging: Mutex::new(None),
-            sums: Mutex::new(None),
+            words: Mutex::default(),
+            staging: Mutex::default(),
+            sums: Mutex::default(),
             rows: 0,
             most_rows,
         })

@@ -1,27 +1,28 @@
 //! Flux registers on the device, with the meaning of [`Registers`](crate::field::Registers); slots are mere storage.
 
 use super::DeviceTopology;
-use crate::device::{Buffer, Device, DeviceError, Growable, Kernel, Module, Shape};
-use crate::mesh::faces::{face_number, remote_faces};
+use crate::device::{Buffer, Device, DeviceError, Growable, Kept, Kernel, Module, Shape};
+use crate::field::pieces::{OnDevice, Piece};
+use crate::mesh::faces::remote_faces;
 use crate::mesh::{LevelClock, Topology};
-use bytemuck::Pod;
 use nestar_device::{Address, Number};
 use nestar_kernels::mesh::device::{COMMIT_PER_BLOCK, PATCHES_PER_BLOCK};
 use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
-use nestar_kernels::mesh::parameters::{Assign, Commit, Correct, Counts, Faces};
+use nestar_kernels::mesh::parameters::{Assign, Commit, Correction, Counts, Faces};
 
 /// Where the fluxes through a level's coarse-fine faces go.
 pub type RegisterView = nestar_kernels::mesh::parameters::Registers<Number>;
 
 /// The registers between level `l` and `l + 1`.
+#[derive(Default)]
 struct Pair {
     counts: Counts,
     /// Patches with coarse-side registers.
-    corrected: Buffer<i32>,
-    coarse_flux: Buffer<u8>,
-    reference: Buffer<u8>,
-    change: Buffer<u8>,
-    attempt: Buffer<u8>,
+    corrected: Kept<i32>,
+    coarse_flux: Kept<u8>,
+    reference: Kept<u8>,
+    change: Kept<u8>,
+    attempt: Kept<u8>,
     /// Whether the coarse step has seen a fine step yet.
     begun: bool,
 }
@@ -35,7 +36,7 @@ pub(super) struct DeviceRegisters {
     /// `[pair]`.
     counts: Buffer<Counts>,
     /// Faces of other ranks' fine patches, while they get their slots.
-    remote: Buffer<u32>,
+    remote: Kept<Piece>,
     /// Corrections left out since the start.
     skipped: Buffer<u64>,
     /// `[row][6]`.
@@ -56,24 +57,13 @@ impl DeviceRegisters {
         levels: usize,
         most_rows: usize,
     ) -> Result<Self, DeviceError> {
-        let pair = || -> Result<Pair, DeviceError> {
-            Ok(Pair {
-                counts: Counts::default(),
-                corrected: device.buffer(0)?,
-                coarse_flux: device.buffer(0)?,
-                reference: device.buffer(0)?,
-                change: device.buffer(0)?,
-                attempt: device.buffer(0)?,
-                begun: false,
-            })
-        };
         Ok(Self {
             device: device.clone(),
             components,
             value_bytes,
-            pairs: (0..levels).map(|_| pair()).collect::<Result<_, _>>()?,
+            pairs: (0..levels).map(|_| Pair::default()).collect(),
             counts: device.buffer(levels)?,
-            remote: device.buffer(0)?,
+            remote: Kept::default(),
             skipped: device.buffer(1)?,
             coarse_slot: device.growable(6 * most_rows)?,
             fine_slot: device.growable(6 * most_rows)?,
@@ -129,43 +119,45 @@ impl DeviceRegisters {
         pair: usize,
         first: u32,
     ) -> Result<u32, DeviceError> {
-        let faces: Vec<u32> = remote_faces(topology, pair)
-            .map(|face| face_number(&face))
-            .collect();
+        let faces = remote_faces(topology, pair);
+        let faces: Vec<Piece> = faces.map(|face| Piece::register(face, 0)).collect();
         if faces.is_empty() {
             return Ok(0);
         }
-        make_room(&self.device, &mut self.remote, faces.len())?;
-        self.device.upload(&self.remote, 0, &faces)?;
+        self.remote.set(&self.device, &faces)?;
+        let list = OnDevice {
+            entries: &faces,
+            device: &self.device,
+            list: self.remote.address(),
+            memory: 0,
+        };
         let parameters = Faces {
-            faces: self.remote.address().into(),
             first: first as i32,
-            count: faces.len() as i32,
-            ..self.faces(pair)
+            ..self.faces(pair, &list)
         };
         self.device
             .launch(&self.give_slots, Shape::of(1, 256), &parameters)?;
         Ok(faces.len() as u32)
     }
 
-    /// The fine-side registers between `level` and the finer one; the faces are left open.
-    pub(super) fn faces(&self, level: usize) -> Faces<Number> {
+    /// Fine-side registers between `level` and the finer one.
+    pub(super) fn faces(&self, level: usize, list: &OnDevice) -> Faces<Number> {
         let pair = &self.pairs[level];
         Faces {
-            faces: Address::NONE,
+            pieces: list.list.into(),
             fine_slot: self.fine_slot.address().into(),
             reference: pair.reference.address().into(),
             change: pair.change.address().into(),
-            packed: Address::NONE,
+            packed: list.memory.into(),
             first: 0,
-            count: 0,
+            count: list.entries.len() as i32,
         }
     }
 
     /// Gives the faces between `pair` and `pair + 1` their slots, and counts them.
     fn assign(&mut self, tables: &DeviceTopology, pair: usize) -> Result<(), DeviceError> {
         let (coarse, fine) = (tables.count(pair), tables.count(pair + 1));
-        make_room(&self.device, &mut self.pairs[pair].corrected, coarse)?;
+        self.pairs[pair].corrected.provide(&self.device, coarse)?;
         let parameters = Assign {
             rows: tables.rows(pair).into(),
             neighbours: tables.neighbours().into(),
@@ -204,8 +196,8 @@ impl DeviceRegisters {
             (&mut pair.change, fine),
             (&mut pair.attempt, fine),
         ] {
-            make_room(&self.device, values, bytes)?;
-            self.device.fill_zero(&*values, 0..bytes)?;
+            let values = values.provide(&self.device, bytes)?;
+            self.device.fill_zero(values, 0..bytes)?;
         }
         Ok(())
     }
@@ -263,7 +255,7 @@ impl DeviceRegisters {
         clock: &LevelClock,
     ) -> Result<bool, DeviceError> {
         let pair = &self.pairs[clock.level];
-        let parameters = Correct {
+        let parameters = Correction {
             level,
             rows: pair.corrected.address().into(),
             neighbours: tables.neighbours().into(),
@@ -293,20 +285,6 @@ impl DeviceRegisters {
 }
 
 /// A launch over `count` patches.
-fn patches(count: usize) -> crate::device::Shape {
+fn patches(count: usize) -> Shape {
     Shape::of(count.div_ceil(PATCHES_PER_BLOCK), PATCHES_PER_BLOCK as u32)
-}
-
-/// Replaces a buffer that is too short by one with half as much to spare, since memory is long in coming; what it held is lost.
-fn make_room<T: Pod>(
-    device: &Device,
-    buffer: &mut Buffer<T>,
-    length: usize,
-) -> Result<(), DeviceError> {
-    if buffer.len() < length {
-        // the old one goes first, to make room
-        *buffer = device.buffer(0)?;
-        *buffer = device.buffer(length + length / 2)?;
-    }
-    Ok(())
 }

@@ -2,13 +2,14 @@
 
 use crate::device::{Buffer, Device, DeviceError};
 use nestar_kernels::CELLS;
+use nestar_kernels::mesh::pieces::Piece;
 
 /// Bytes that travel at a time.
 const CHUNK: usize = 16 << 20;
 
-/// Packed values on their way.
+/// Pieces on their way: their list, and packed values.
 pub(super) struct Staging {
-    pub(super) rows: Buffer<u32>,
+    pub(super) list: Buffer<Piece>,
     pub(super) values: Buffer<u8>,
 }
 
@@ -16,7 +17,7 @@ impl Staging {
     /// Room for a row of `row_bytes` at least.
     pub(super) fn new(device: &Device, row_bytes: usize) -> Result<Self, DeviceError> {
         Ok(Self {
-            rows: device.buffer(CHUNK / (4 * CELLS))?,
+            list: device.buffer(CHUNK / (4 * CELLS))?,
             values: device.buffer(CHUNK.max(row_bytes))?,
         })
     }

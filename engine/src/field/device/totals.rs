@@ -1,13 +1,13 @@
 //! Conserved totals on the device, in the order of [`crate::field::totals`].
 
 use super::{DevicePool, DeviceTopology};
-use crate::device::{Buffer, DeviceError, Shape};
+use crate::device::parallel::lock;
+use crate::device::{DeviceError, Shape};
 use crate::field::totals::pairwise;
 use nestar_device::Number;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::parameters::{MOST_NODES, Totals};
 use std::ops::Range;
-use std::sync::PoisonError;
 
 /// Most halvings of a level that are left to the host.
 const DEPTH: u32 = 10;
@@ -37,8 +37,8 @@ impl DevicePool {
         }
         let (nodes, parts) = divided(nodes, count);
         let (of_patches, of_parts) = (count * self.components, parts * self.components);
-        let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
-        let sums = self.space(&mut sums, of_patches + of_parts)?;
+        let mut sums = lock(&self.sums);
+        let sums = sums.provide(&self.device, of_patches + of_parts)?;
         let mut parameters = Totals::<Number> {
             level: self.bank(bank).into(),
             rows: tables.rows(level).into(),
@@ -64,23 +64,6 @@ impl DevicePool {
         };
         let of_node = |node| (0..self.components).map(move |c| sum(node, c));
         Ok(nodes.iter().flat_map(of_node).collect())
-    }
-
-    /// Memory for so many sums.
-    fn space<'a>(
-        &self,
-        known: &'a mut Option<Buffer<f64>>,
-        length: usize,
-    ) -> Result<&'a Buffer<f64>, DeviceError> {
-        let space = match known.take() {
-            Some(space) if space.len() >= length => space,
-            small => {
-                // the old one goes first, to make room
-                drop(small);
-                self.device.buffer(length + length / 4)?
-            }
-        };
-        Ok(known.insert(space))
     }
 }
 

@@ -1,34 +1,151 @@
-//! Rows between the device and the host: the only ways by which a field crosses the bus.
+//! Pieces of rows and of flux registers into and out of packed memory of the device, and over the bus: the only ways by which a
+//! field leaves the device.
 
 use super::DevicePool;
 use super::staging::Staging;
-use crate::device::{Device, DeviceError, Shape};
+use crate::device::parallel::lock;
+use crate::device::{Buffer, DeviceError, Kernel, Shape};
 use crate::field::element::Element;
+use crate::field::pieces::{OnDevice, Piece, RowShape};
+use crate::field::store::BankOf;
 use crate::in_precision;
-use nestar_device::{Address, Number, Real};
-use nestar_kernels::CELLS;
-use nestar_kernels::mesh::parameters::Transfer;
+use nestar_device::{Number, Real};
+use nestar_kernels::mesh::parameters::Pieces;
+use nestar_kernels::{CELLS, PATCH};
 use std::ops::Range;
-use std::sync::PoisonError;
-
-/// Rows of a level on their way into contiguous memory of the device, `[group][component][row][8][8][8]`.
-#[derive(Clone)]
-pub struct Packing<'a> {
-    /// The components.
-    pub components: Range<usize>,
-    /// The device.
-    pub device: &'a Device,
-    /// The rows; all of them exist.
-    pub rows_here: &'a [u32],
-    /// Address of their numbers on the device, 32 bits each.
-    pub rows: u64,
-    /// Rows of a group, at least 1; the last group may have fewer.
-    pub group: usize,
-    /// Address of the memory.
-    pub to: u64,
-}
 
 impl DevicePool {
+    /// Starts to pack components of pieces; what comes next on the device's stream finds them there.
+    pub(in crate::field) fn start_packing(
+        &self,
+        at: BankOf,
+        components: Range<usize>,
+        list: &OnDevice,
+    ) -> Result<(), DeviceError> {
+        let kernels = &self.kernels;
+        self.move_pieces([&kernels.pack, &kernels.pack_faces], at, components, list)
+    }
+
+    /// Starts to set components of pieces.
+    pub(in crate::field) fn start_unpacking(
+        &self,
+        at: BankOf,
+        components: Range<usize>,
+        list: &OnDevice,
+    ) -> Result<(), DeviceError> {
+        let kernels = &self.kernels;
+        self.move_pieces(
+            [&kernels.unpack, &kernels.unpack_faces],
+            at,
+            components,
+            list,
+        )
+    }
+
+    /// Launches a kernel on pieces of rows, or the other on registers.
+    fn move_pieces(
+        &self,
+        [of_rows, of_registers]: [&Kernel; 2],
+        at: BankOf,
+        components: Range<usize>,
+        list: &OnDevice,
+    ) -> Result<(), DeviceError> {
+        let count = list.entries.len();
+        if at.bank == BankOf::REGISTERS {
+            let Some(registers) = &self.registers else {
+                return Ok(());
+            };
+            let parameters = registers.faces(at.level, list);
+            return self
+                .device
+                .launch(of_registers, Shape::of(count, 64), &parameters);
+        }
+        let parameters = Pieces::<Number> {
+            level: self.bank(at.bank).into(),
+            packed: list.memory.into(),
+            pieces: list.list.into(),
+            stale: self.stale().into(),
+            first: components.start as i32,
+            count: components.len() as i32,
+        };
+        self.device
+            .launch(of_rows, Shape::of(count, 256), &parameters)
+    }
+
+    /// Packs components of pieces into memory of the host, which begins with the first.
+    pub(in crate::field) fn fetch(
+        &self,
+        at: BankOf,
+        components: Range<usize>,
+        pieces: &[Piece],
+        out: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        self.in_chunks(components.len(), pieces, |list, values, bytes| {
+            self.start_packing(at, components.clone(), list)?;
+            self.device.download(values, 0, &mut out[bytes])
+        })
+    }
+
+    /// The inverse of [`DevicePool::fetch`].
+    pub(in crate::field) fn put(
+        &self,
+        at: BankOf,
+        components: Range<usize>,
+        pieces: &[Piece],
+        bytes: &[u8],
+    ) -> Result<(), DeviceError> {
+        self.in_chunks(components.len(), pieces, |list, values, range| {
+            self.device.upload(values, 0, &bytes[range])?;
+            self.start_unpacking(at, components.clone(), list)
+        })
+    }
+
+    /// Calls `work` with as many pieces at a time as the staging memory holds, that memory, and the bytes of all that stand there.
+    fn in_chunks(
+        &self,
+        components: usize,
+        pieces: &[Piece],
+        mut work: impl FnMut(&OnDevice, &Buffer<u8>, Range<usize>) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let groups = self.text.centring.groups();
+        let bytes = |values: u64| values as usize * components / groups * self.value_bytes();
+        let base = pieces.first().map_or(0, |piece| piece.before);
+        let end = |piece: &Piece| piece.before + piece.values(self.shape()) as u64;
+        let mut guard = lock(&self.staging);
+        let staging = match guard.take() {
+            Some(staging) => staging,
+            None => Staging::new(&self.device, self.row_bytes())?,
+        };
+        let staging = guard.insert(staging);
+        let mut left = pieces;
+        while let Some(&Piece { before, .. }) = left.first() {
+            let fits = |piece: &&Piece| bytes(end(piece) - before) <= staging.values.len();
+            let count = left
+                .iter()
+                .take(staging.list.len())
+                .take_while(fits)
+                .count();
+            let (now, later) = left.split_at(count);
+            let mut entries = now.to_vec();
+            entries.iter_mut().for_each(|piece| piece.before -= before);
+            self.device.upload(&staging.list, 0, &entries)?;
+            let list = OnDevice {
+                entries: &entries,
+                device: &self.device,
+                list: staging.list.address(),
+                memory: staging.values.address(),
+            };
+            let last = now.last().map_or(before, end);
+            work(
+                &list,
+                &staging.values,
+                bytes(before - base)..bytes(last - base),
+            )?;
+            left = later;
+        }
+        Ok(())
+    }
+
     /// Copies the components `components` of `rows` of bank `bank` to the host, `[row][component][8][8][8]`.
     ///
     /// # Errors
@@ -43,46 +160,10 @@ impl DevicePool {
         rows: &[u32],
     ) -> Result<Vec<R>, DeviceError> {
         self.check::<R>(&components, rows);
-        let length = components.len() * self.values();
-        let mut out = vec![R::lit(0.0); rows.len() * length];
-        self.in_chunks(rows, length, |staging, first, rows, mut parameters| {
-            parameters.level = self.bank(bank).into();
-            parameters.first = components.start as i32;
-            let shape = Shape::of(rows.len(), 256);
-            self.device.launch(&self.kernels.pack, shape, &parameters)?;
-            let out = &mut out[first * length..(first + rows.len()) * length];
-            self.device
-                .download(&staging.values, 0, bytemuck::cast_slice_mut::<R, u8>(out))
-        })?;
+        let mut out = vec![R::lit(0.0); rows.len() * components.len() * self.values()];
+        let bytes = bytemuck::cast_slice_mut(&mut out);
+        self.fetch(any_level(bank), components, &self.whole(rows), bytes)?;
         Ok(out)
-    }
-
-    /// Starts to pack rows of bank `bank` as `packing` says; what comes next on the device's stream finds them there.
-    ///
-    /// # Errors
-    /// The device fails.
-    ///
-    /// # Panics
-    /// If a component does not exist.
-    pub(in crate::field) fn pack_groups(
-        &self,
-        bank: usize,
-        packing: &Packing,
-    ) -> Result<(), DeviceError> {
-        let components = &packing.components;
-        assert!(components.end <= self.components, "{components:?}");
-        let parameters = Transfer::<Number> {
-            level: self.bank(bank).into(),
-            packed: packing.to.into(),
-            rows: packing.rows.into(),
-            stale: self.stale().into(),
-            first: components.start as i32,
-            count: components.len() as i32,
-            group: packing.group as i32,
-            total: packing.rows_here.len() as i32,
-        };
-        let shape = Shape::of(packing.rows_here.len(), 256);
-        self.device.launch(&self.kernels.pack, shape, &parameters)
     }
 
     /// Sets the components `components` of `rows` of bank `bank` from `[row][component][8][8][8]`.
@@ -96,15 +177,8 @@ impl DevicePool {
         self.check::<R>(&components, rows);
         let length = components.len() * self.values();
         assert_eq!(values.len(), rows.len() * length, "values of the rows");
-        self.in_chunks(rows, length, |staging, first, rows, mut parameters| {
-            let values = &values[first * length..(first + rows.len()) * length];
-            self.device
-                .upload(&staging.values, 0, bytemuck::cast_slice::<R, u8>(values))?;
-            parameters.level = self.bank(bank).into();
-            parameters.first = components.start as i32;
-            let shape = Shape::of(rows.len(), 256);
-            self.device.launch(&self.kernels.unpack, shape, &parameters)
-        })
+        let bytes = bytemuck::cast_slice(values);
+        self.put(any_level(bank), components, &self.whole(rows), bytes)
     }
 
     /// The state of one cell of a row of bank `bank`, for messages.
@@ -124,37 +198,16 @@ impl DevicePool {
         Ok(state(row))
     }
 
-    /// Calls `work` with the staging memory, in which the list of rows stands, for as many rows at a time as it holds:
-    /// their position, the rows, and parameters that lack bank and first component.
-    pub(super) fn in_chunks(
-        &self,
-        rows: &[u32],
-        length: usize,
-        mut work: impl FnMut(&Staging, usize, &[u32], Transfer<Number>) -> Result<(), DeviceError>,
-    ) -> Result<(), DeviceError> {
-        let bytes = length * self.value_bytes();
-        let mut guard = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
-        let staging = match guard.take() {
-            Some(staging) => staging,
-            None => Staging::new(&self.device, self.row_bytes())?,
-        };
-        let staging = guard.insert(staging);
-        let most = staging.rows.len().min(staging.values.len() / bytes);
-        for (n, rows) in rows.chunks(most).enumerate() {
-            self.device.upload(&staging.rows, 0, rows)?;
-            let parameters = Transfer {
-                level: Address::NONE,
-                packed: staging.values.address().into(),
-                rows: staging.rows.address().into(),
-                stale: self.stale().into(),
-                first: 0,
-                count: length.div_ceil(self.values()) as i32,
-                group: 1,
-                total: rows.len() as i32,
-            };
-            work(staging, n * most, rows, parameters)?;
+    fn shape(&self) -> RowShape {
+        RowShape {
+            side: PATCH,
+            centring: self.text.centring,
         }
-        Ok(())
+    }
+
+    /// Whole rows, one after the other.
+    fn whole(&self, rows: &[u32]) -> Vec<Piece> {
+        Piece::whole_rows(rows, self.shape()).collect()
     }
 
     /// What kernels do not check.
@@ -171,4 +224,9 @@ impl DevicePool {
             self.rows
         );
     }
+}
+
+/// A bank, of which the rows of all levels stand in one stretch of memory.
+fn any_level(bank: usize) -> BankOf {
+    BankOf { level: 0, bank }
 }

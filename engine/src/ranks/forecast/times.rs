@@ -1,9 +1,9 @@
 //! Bytes and seconds of a forecast, on a machine that few numbers describe.
 
 use super::{Flow, Forecast, Traffic};
-use crate::field::pieces::REGISTER;
 use crate::field::{StoreRef, Stores};
 use bevy_ecs::prelude::*;
+use nestar_kernels::mesh::fluxes::QUARTER;
 use serde::Serialize;
 
 /// Cells of a patch.
@@ -75,7 +75,7 @@ impl Sizes {
         let cell: u64 = registry.all().iter().map(bytes).sum();
         let sizes = Self {
             cell,
-            face: REGISTER as u64 * cell,
+            face: 2 * QUARTER as u64 * cell,
         };
         let layers = registry.layers(world);
         (sizes, layers.last().map_or(0, |most| most.cells()))

@@ -1,6 +1,6 @@
 //! An exchange in flight: one message to each peer for all fields, levels and banks that take part.
 
-use super::list::{CopyList, Entry, Route};
+use super::list::{CopyList, Route};
 use super::{Halos, Transport, add_segments};
 use crate::device::{Device, DeviceError, DeviceLink, LinkCounters};
 use crate::field::pieces::Piece;
@@ -68,22 +68,6 @@ pub(super) struct InFlight {
     spare: Vec<Vec<u8>>,
 }
 
-/// Does the same for a list of pieces and for one of faces: binds `$route` to what goes out and comes in of `$level`.
-macro_rules! with_route {
-    ($halos:expr, $level:expr, $shape:expr, $what:expr, $route:ident => $body:expr) => {
-        match $what {
-            What::Faces => {
-                let $route = &$halos.levels[$level].faces;
-                $body
-            }
-            rows => {
-                let $route = $halos.rows($level, $shape, rows);
-                $body
-            }
-        }
-    };
-}
-
 impl Halos {
     /// Sends what `requests` ask for on its way. Nothing else may be under way.
     pub(in crate::ranks) fn begin(
@@ -117,23 +101,27 @@ impl Halos {
         }
     }
 
-    /// What goes out and comes in of rows of a level: whole ones, or as many layers as the list that has at least so many.
-    fn rows(&self, level: usize, shape: RowShape, what: What) -> &Route<Piece> {
+    /// What goes out and comes in of a level: registers, whole rows, or as many layers as the list that has at least so many.
+    fn route(&self, level: usize, shape: RowShape, what: What) -> &Route {
         let halo = &self.levels[level];
-        if let What::Layers(depth) = what {
-            let mut listed = self.listed.iter();
-            let fits = |layers: &Layers| layers.shape == shape && layers.depth >= depth;
-            return &halo.layers[listed.position(fits).expect("depths are declared")];
+        match what {
+            What::Faces => &halo.faces,
+            What::Averages => {
+                let mut shapes = self.shapes.iter();
+                &halo.averages[shapes.position(|s| *s == shape).expect("a field's")]
+            }
+            What::Layers(depth) => {
+                let mut listed = self.listed.iter();
+                let fits = |layers: &Layers| layers.shape == shape && layers.depth >= depth;
+                &halo.layers[listed.position(fits).expect("depths are declared")]
+            }
         }
-        let mut shapes = self.shapes.iter();
-        &halo.averages[shapes.position(|s| *s == shape).expect("a field's")]
     }
 
     /// Values that travel out and in, as pieces count them.
     pub(super) fn values(&self, level: usize, shape: RowShape, what: What) -> [usize; 2] {
-        with_route!(self, level, shape, what, route => {
-            [route.sends.values(), route.receives.values()]
-        })
+        let route = self.route(level, shape, what);
+        [route.sends.values(), route.receives.values()]
     }
 
     fn begin_linked(
@@ -149,12 +137,10 @@ impl Halos {
         for part in &self.in_flight.parts {
             let Request { field, at, what } = part.request;
             let [outgoing, incoming] = part.memory(addresses);
-            with_route!(self, at.level, part.shape, what, route => {
-                let list = route.sends.on_device(device, outgoing);
-                Entry::pack_there(fields[field], at, &list)?;
-                add_segments(&route.sends, outgoing, part.width, &mut sends);
-                add_segments(&route.receives, incoming, part.width, &mut receives);
-            });
+            let route = self.route(at.level, part.shape, what);
+            fields[field].pack_on_device(at, &route.sends.on_device(device, outgoing))?;
+            add_segments(&route.sends, outgoing, part.width, &mut sends);
+            add_segments(&route.receives, incoming, part.width, &mut receives);
         }
         if let Some(link) = transport.link {
             link.start(&sends, &receives)?;
@@ -174,20 +160,17 @@ impl Halos {
         let mut receives: BTreeMap<usize, usize> = BTreeMap::new();
         for part in &self.in_flight.parts {
             let Request { field, at, what } = part.request;
-            with_route!(self, at.level, part.shape, what, route => {
-                for segment in &route.sends.segments {
-                    let empty = || sized(spare.pop(), 0);
-                    let message = sends.entry(segment.peer).or_insert_with(empty);
-                    let start = message.len();
-                    message.resize(start + segment.values.len() * part.width, 0);
-                    let entries = route.sends.of(segment);
-                    Entry::pack(fields[field], at, entries, &mut message[start..])?;
-                }
-                for segment in &route.receives.segments {
-                    let bytes = segment.values.len() * part.width;
-                    *receives.entry(segment.peer).or_default() += bytes;
-                }
-            });
+            let route = self.route(at.level, part.shape, what);
+            for range in &route.sends.peers {
+                let empty = || sized(spare.pop(), 0);
+                let message = sends.entry(range.peer).or_insert_with(empty);
+                let start = message.len();
+                message.resize(start + range.values.len() * part.width, 0);
+                fields[field].pack(at, route.sends.of(range), &mut message[start..])?;
+            }
+            for range in &route.receives.peers {
+                *receives.entry(range.peer).or_default() += range.values.len() * part.width;
+            }
         }
         let message = |(peer, bytes)| Message { peer, bytes };
         let room = |(peer, length)| message((peer, sized(spare.pop(), length)));
@@ -220,23 +203,21 @@ impl Halos {
         for part in &self.in_flight.parts {
             let Request { field, at, what } = part.request;
             let owned = what == What::Averages;
-            with_route!(self, at.level, part.shape, what, route => {
-                let list = &route.receives;
-                if let State::OnHost(messages) = &state {
-                    with(field, &mut |field| {
-                        set_from(list, messages, &mut read, part.width, |entries: &[_], bytes: &[u8]| {
-                            Entry::unpack(field, at, entries, bytes, owned)
-                        })
-                    })?;
-                } else {
-                    let [_, incoming] = part.memory(addresses);
-                    let Some(device) = &self.device else {
-                        continue;
-                    };
-                    let list = list.on_device(device, incoming);
-                    with(field, &mut |field| Entry::unpack_there(field, at, &list, owned))?;
-                }
-            });
+            let list = &self.route(at.level, part.shape, what).receives;
+            if let State::OnHost(messages) = &state {
+                with(field, &mut |field| {
+                    set_from(list, messages, &mut read, part.width, |entries, bytes| {
+                        field.unpack(at, entries, bytes, owned)
+                    })
+                })?;
+            } else {
+                let [_, incoming] = part.memory(addresses);
+                let Some(device) = &self.device else {
+                    continue;
+                };
+                let list = list.on_device(device, incoming);
+                with(field, &mut |field| field.unpack_on_device(at, &list, owned))?;
+            }
         }
         if let State::OnHost(messages) = state {
             self.in_flight.keep(messages);
@@ -248,22 +229,22 @@ impl Halos {
 /// Work on a field that takes part in an exchange.
 pub(in crate::ranks) type Set<'a> = dyn FnMut(&mut dyn Store) -> Result<(), DeviceError> + 'a;
 
-/// Gives the entries of each peer's segment with their bytes to `set`; `read` holds how far each message has been read.
-fn set_from<T: Entry>(
-    list: &CopyList<T>,
+/// Gives the entries of each peer with their bytes to `set`; `read` holds how far each message has been read.
+fn set_from(
+    list: &CopyList,
     messages: &Messages,
     read: &mut BTreeMap<usize, usize>,
     width: usize,
-    mut set: impl FnMut(&[T], &[u8]) -> Result<(), DeviceError>,
+    mut set: impl FnMut(&[Piece], &[u8]) -> Result<(), DeviceError>,
 ) -> Result<(), DeviceError> {
-    for segment in &list.segments {
-        let peer = segment.peer;
+    for range in &list.peers {
+        let peer = range.peer;
         let found = messages.receives.binary_search_by_key(&peer, |m| m.peer);
         let message = found.map_or(&[][..], |n| &messages.receives[n].bytes);
         let next = read.entry(peer).or_default();
         let start = *next;
-        *next += segment.values.len() * width;
-        set(list.of(segment), &message[start..*next])?;
+        *next += range.values.len() * width;
+        set(list.of(range), &message[start..*next])?;
     }
     Ok(())
 }

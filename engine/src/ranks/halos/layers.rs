@@ -172,7 +172,7 @@ fn taken(message: Option<&mut &[u8]>, to: &PeerRows) -> Result<Vec<Bounds>, Rank
 
 /// Lists what is read of the copies of `plan` in stores of `shape`.
 pub(super) fn list(
-    route: &mut Route<Piece>,
+    route: &mut Route,
     shape: RowShape,
     plan: &Plan,
     asked: &Asked,
@@ -185,7 +185,7 @@ pub(super) fn list(
 
 /// Makes the pieces of a list from the rows of a plan and what is wanted of them.
 fn set(
-    list: &mut CopyList<Piece>,
+    list: &mut CopyList,
     shape: RowShape,
     plan: &[PeerRows],
     wanted: &PeerBoxes,

@@ -17,18 +17,15 @@ use super::build::Shares;
 use super::link::{self, Connection};
 use super::plan::{PeerRows, Plan};
 use super::{Communicator, Ranks};
-use crate::device::{
-    Buffer, ComputeDevice, Device, DeviceError, DeviceLink, LinkCounters, Segment,
-};
+use crate::device::{ComputeDevice, Device, DeviceError, DeviceLink, Kept, LinkCounters, Segment};
 use crate::field::pieces::Piece;
 use crate::field::{Layers, RowShape, Stores};
 use crate::mesh::Topology;
-use crate::mesh::faces::Face;
 use crate::ranks::RanksError;
 use bevy_ecs::prelude::*;
 use in_flight::InFlight;
 pub(super) use in_flight::{Request, What};
-use list::{CopyList, Entry, Route};
+use list::{CopyList, Route};
 pub(super) use moving::Arrived;
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::Centring;
@@ -46,18 +43,18 @@ const FACES: RowShape = RowShape {
 #[derive(Default)]
 struct LevelHalo {
     /// Copies, as many layers as [`Halos::listed`] names.
-    layers: Vec<Route<Piece>>,
+    layers: Vec<Route>,
     /// Whole rows, by [`Halos::shapes`].
-    averages: Vec<Route<Piece>>,
-    faces: Route<Face>,
+    averages: Vec<Route>,
+    faces: Route,
     splitting: Splitting,
 }
 
 /// Memory of the device that values leave from and arrive in; one exchange uses it at a time.
 #[derive(Default)]
 struct Buffers {
-    outgoing: Option<Buffer<u8>>,
-    incoming: Option<Buffer<u8>>,
+    outgoing: Kept<u8>,
+    incoming: Kept<u8>,
 }
 
 /// What travels between this rank and the others, level by level, and the exchange in flight.
@@ -178,7 +175,9 @@ impl Halos {
                 (&mut faces.receives, &plan.receives),
             ] {
                 let faces = faces.iter().map(|(peer, faces)| (*peer, &faces[..]));
-                list.set(device, FACES, faces, |face: &Face, _| *face)?;
+                list.set(device, FACES, faces, |face, before| {
+                    Piece::register(*face, before)
+                })?;
             }
             halo.splitting
                 .follow(topology, level, self.own_device.as_ref())?;
@@ -234,11 +233,7 @@ impl Halos {
         };
         let Buffers { outgoing, incoming } = &mut self.buffers;
         for (memory, bytes) in [outgoing, incoming].into_iter().zip(bytes) {
-            if memory.as_ref().map_or(0, Buffer::len) < bytes {
-                // the old one goes first, to make room; memory is long in coming, so there is some to spare
-                *memory = None;
-                *memory = Some(device.buffer(bytes + bytes / 2)?);
-            }
+            memory.provide(device, bytes)?;
         }
         Ok(())
     }
@@ -247,12 +242,12 @@ impl Halos {
 impl Buffers {
     /// Addresses of what goes out and what comes in.
     fn addresses(&self) -> [u64; 2] {
-        [&self.outgoing, &self.incoming].map(|memory| memory.as_ref().map_or(0, Buffer::address))
+        [&self.outgoing, &self.incoming].map(Kept::address)
     }
 }
 
 fn list_rows(
-    route: &mut Route<Piece>,
+    route: &mut Route,
     shape: RowShape,
     plan: &Plan,
     device: Option<&Device>,
@@ -272,13 +267,8 @@ fn list_rows(
 }
 
 /// Adds what a list sends or receives in `memory`, of `width` bytes a value.
-fn add_segments<T: Entry>(
-    list: &CopyList<T>,
-    memory: u64,
-    width: usize,
-    segments: &mut Vec<Segment>,
-) {
-    segments.extend(list.segments.iter().map(|part| Segment {
+fn add_segments(list: &CopyList, memory: u64, width: usize, segments: &mut Vec<Segment>) {
+    segments.extend(list.peers.iter().map(|part| Segment {
         peer: part.peer,
         address: memory + (part.values.start * width) as u64,
         bytes: part.values.len() * width,

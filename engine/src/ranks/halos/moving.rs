@@ -1,8 +1,7 @@
 //! Rows that go to another rank for good, while the hierarchy changes.
 
-use super::list::DeviceList;
 use super::{CopyList, Halos, Segment, Transport};
-use crate::device::Device;
+use crate::device::{Device, Kept};
 use crate::field::pieces::{OnDevice, Piece};
 use crate::field::store::Store;
 use crate::field::{RowShape, StoreRef};
@@ -107,7 +106,7 @@ impl Halos {
                     let Some(device) = &self.device else {
                         continue;
                     };
-                    let mut there = DeviceList::default();
+                    let mut there = Kept::default();
                     there.set(device, &pieces)?;
                     let list = OnDevice {
                         entries: &pieces,
@@ -129,7 +128,7 @@ fn whole_rows(
     rows: &[(usize, Vec<u32>)],
     shape: RowShape,
     device: Option<&Device>,
-) -> Result<CopyList<Piece>, RanksError> {
+) -> Result<CopyList, RanksError> {
     let mut list = CopyList::default();
     let lists = rows.iter().map(|(peer, rows)| (*peer, &rows[..]));
     let whole = |row: &u32, before| Piece::whole(*row, before, shape);

@@ -1,7 +1,6 @@
 //! Which patches of a level need copies of other ranks' patches in a step, and which do not.
 
-use super::list::DeviceList;
-use crate::device::{Device, DeviceError};
+use crate::device::{Device, DeviceError, Kept};
 use crate::mesh::Topology;
 use crate::mesh::topology::octet::Near;
 use nestar_kernels::mesh::COARSER;
@@ -38,8 +37,8 @@ impl Split {
 #[derive(Default)]
 pub(super) struct Splitting {
     pub split: Arc<Split>,
-    interior: DeviceList<u32>,
-    border: DeviceList<u32>,
+    interior: Kept<u32>,
+    border: Kept<u32>,
 }
 
 impl Splitting {

@@ -1,9 +1,10 @@
 //! The way by a transport of the ranks that reads and writes the memory of devices itself (CUDA-aware MPI).
 
+use crate::device::parallel::lock;
 use crate::device::{Carrier, Device, DeviceError, Segment};
 use crate::ranks::{Memory, Message, Messages, Pending, Ranks};
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// A link by the ranks' transport.
 pub(super) struct Aware {
@@ -19,13 +20,6 @@ impl Aware {
             device: device.clone(),
             under_way: Mutex::default(),
         }
-    }
-
-    fn under_way(&self) -> MutexGuard<'_, VecDeque<Box<dyn Pending>>> {
-        // a thread that panicked has left whole exchanges behind
-        self.under_way
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -49,18 +43,18 @@ impl Carrier for Aware {
             sends: messages(sends),
             receives: messages(receives),
         })?;
-        self.under_way().push_back(started);
+        lock(&self.under_way).push_back(started);
         Ok(())
     }
 
     fn finish(&self) -> Result<(), DeviceError> {
-        let oldest = self.under_way().pop_front();
+        let oldest = lock(&self.under_way).pop_front();
         oldest.map(Pending::finish).transpose()?;
         Ok(())
     }
 
     fn is_done(&self) -> Result<bool, DeviceError> {
-        Ok(self.under_way().is_empty())
+        Ok(lock(&self.under_way).is_empty())
     }
 
     fn check(&self) -> Result<(), DeviceError> {
@@ -69,6 +63,6 @@ impl Carrier for Aware {
 
     fn stop(&self) {
         // the transport may still use the memory: what is under way stays until the ranks end
-        self.under_way().drain(..).for_each(std::mem::forget);
+        lock(&self.under_way).drain(..).for_each(std::mem::forget);
     }
 }

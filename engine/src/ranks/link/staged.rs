@@ -1,10 +1,11 @@
 //! The way through the hosts: segments are copied to staging buffers beside the device's work, travel between the hosts from
 //! there, and are copied to the device beside its work again, piece by piece. An emulated device has no other.
 
+use crate::device::parallel::lock;
 use crate::device::{Carrier, CopyQueue, Device, DeviceError, Download, Segment, StagingBuffer};
 use crate::ranks::{Memory, Message, Messages, Pending, Ranks, RanksError};
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// Largest piece of a segment, bytes: while one is on its way between the hosts, others are on theirs to and from the devices.
 const PIECE: usize = 4 << 20;
@@ -33,13 +34,6 @@ impl Staged {
             up: device.copy_queue()?,
             under_way: Mutex::default(),
         })
-    }
-
-    fn under_way(&self) -> MutexGuard<'_, VecDeque<Exchange>> {
-        // a thread that panicked has left whole exchanges behind
-        self.under_way
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends the pieces of an exchange as they come from the device, and brings to the device what arrives meanwhile and
@@ -137,17 +131,17 @@ impl Carrier for Staged {
             leaving: leaving.collect::<Result<_, DeviceError>>()?,
             arriving: pieces(receives).collect(),
         };
-        self.under_way().push_back(exchange);
+        lock(&self.under_way).push_back(exchange);
         Ok(())
     }
 
     fn finish(&self) -> Result<(), DeviceError> {
-        let oldest = self.under_way().pop_front();
+        let oldest = lock(&self.under_way).pop_front();
         oldest.map_or(Ok(()), |exchange| self.carry(exchange))
     }
 
     fn is_done(&self) -> Result<bool, DeviceError> {
-        Ok(self.under_way().is_empty())
+        Ok(lock(&self.under_way).is_empty())
     }
 
     fn check(&self) -> Result<(), DeviceError> {
@@ -155,6 +149,6 @@ impl Carrier for Staged {
     }
 
     fn stop(&self) {
-        self.under_way().clear();
+        lock(&self.under_way).clear();
     }
 }

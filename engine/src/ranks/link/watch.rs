@@ -1,6 +1,7 @@
 //! A thread beside the run that looks after a direct link: work of a device that waits for a rank which has failed would wait
 //! for ever, and the host with it.
 
+use crate::device::parallel::lock;
 use crate::device::{Carrier, DeviceError};
 use crate::ranks::Ranks;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -42,11 +43,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        *self
-            .end
-            .reached
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = true;
+        *lock(&self.end.reached) = true;
         self.end.changed.notify_all();
         if let Some(thread) = self.thread.take() {
             // it has nothing to say
@@ -72,7 +69,7 @@ fn watch(ranks: &Ranks, link: &dyn Carrier, end: &End) {
 impl End {
     /// Waits for the end; whether it is reached.
     fn comes_within(&self, time: Duration) -> bool {
-        let reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        let reached = lock(&self.reached);
         let waited = self
             .changed
             .wait_timeout_while(reached, time, |reached| !*reached);

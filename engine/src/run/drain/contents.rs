@@ -1,6 +1,8 @@
 //! What a snapshot takes from a device, and in which order.
 
-use crate::field::{Precision, StoreRef};
+use crate::device::{Device, DeviceError};
+use crate::field::pieces::{OnDevice, Piece};
+use crate::field::{Precision, RowShape, Store, StoreRef};
 use crate::mesh::Topology;
 use crate::run::layout::Part;
 use crate::run::sink::{Sink, structure};
@@ -9,14 +11,14 @@ use nestar_snapshot::Values;
 
 /// Everything that leaves with a snapshot, as it stood when the snapshot was taken, except the fields' values themselves.
 pub(super) struct Contents {
-    /// The rows of all levels, in the order of the snapshot, but for those of other ranks' shards.
-    pub rows: Vec<u32>,
+    /// The rows of all blocks, in the order of the snapshot, but for those of other ranks' shards; places count within a shard.
+    pub rows: Vec<Piece>,
     /// Every field on every level.
     pub blocks: Vec<Block>,
     /// Names of the arrays, `[field][component]`.
     pub names: Vec<Vec<String>>,
-    /// Bytes of a component of a patch, by field.
-    patch_bytes: Vec<usize>,
+    /// How rows are cut, by field.
+    shapes: Vec<RowShape>,
     /// Precision of all fields.
     pub precision: Precision,
     /// Bytes of the values of all fields.
@@ -29,7 +31,7 @@ pub(super) struct Contents {
 pub(super) struct Block {
     pub level: usize,
     pub field: usize,
-    /// Where the level's rows begin in [`Contents::rows`].
+    /// Where its rows begin in [`Contents::rows`].
     pub row: usize,
     /// The first of its patches, counted on the level.
     pub first: usize,
@@ -41,7 +43,7 @@ pub(super) struct Block {
 }
 
 /// One shard of one component.
-pub(super) struct Piece {
+pub(super) struct Shard {
     pub level: usize,
     pub field: usize,
     pub component: usize,
@@ -62,13 +64,12 @@ impl Contents {
             let components = field.of(&sim.world).spec().components.iter();
             components.map(|component| component.name.clone()).collect()
         };
-        let value = sim.precision().bytes();
-        let patch_bytes = |field: &StoreRef| field.of(&sim.world).spec().shape().values() * value;
+        let shape = |field: &StoreRef| field.of(&sim.world).shape();
         let mut contents = Self {
-            rows: Vec::with_capacity(topology.patches()),
+            rows: Vec::with_capacity(fields.len() * topology.patches()),
             blocks: Vec::new(),
             names: fields.iter().map(names).collect(),
-            patch_bytes: fields.iter().map(patch_bytes).collect(),
+            shapes: fields.iter().map(shape).collect(),
             precision: sim.precision(),
             bytes: 0,
             structure: Vec::new(),
@@ -97,31 +98,56 @@ impl Contents {
                 shard: part.shard,
                 offset: self.bytes,
             });
-            self.bytes += rows.len() * names.len() * self.patch_bytes[field];
+            self.bytes += rows.len() * names.len() * self.patch_bytes(field);
+            for rows in rows.chunks(part.shard) {
+                self.rows
+                    .extend(Piece::whole_rows(rows, self.shapes[field]));
+            }
         }
-        self.rows.extend_from_slice(rows);
     }
 
-    /// Bytes of a piece.
-    pub fn bytes_of(&self, piece: &Piece) -> usize {
-        piece.patches * self.patch_bytes[piece.field]
+    /// Bytes of a component of a patch of a field.
+    fn patch_bytes(&self, field: usize) -> usize {
+        self.shapes[field].values() * self.precision.bytes()
     }
 
-    /// Bytes of the largest piece.
+    /// Bytes of a shard.
+    pub fn bytes_of(&self, shard: &Shard) -> usize {
+        shard.patches * self.patch_bytes(shard.field)
+    }
+
+    /// Bytes of the largest shard.
     pub fn largest(&self) -> usize {
-        let bytes = |block: &Block| block.patches.min(block.shard) * self.patch_bytes[block.field];
+        let bytes = |block: &Block| block.patches.min(block.shard) * self.patch_bytes(block.field);
         self.blocks.iter().map(bytes).max().unwrap_or(0)
     }
 
-    /// All pieces, in the order in which they leave.
-    pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
+    /// Starts to pack a shard in memory of the device; the list of [`Contents::rows`] stands there at `list`.
+    pub fn pack(
+        &self,
+        shard: &Shard,
+        store: &dyn Store,
+        device: &Device,
+        [list, memory]: [u64; 2],
+    ) -> Result<(), DeviceError> {
+        let list = OnDevice {
+            entries: &self.rows[shard.row..][..shard.patches],
+            device,
+            list: list + (shard.row * size_of::<Piece>()) as u64,
+            memory,
+        };
+        store.save_on_device(shard.level, shard.component, &list)
+    }
+
+    /// All shards, in the order in which they leave.
+    pub fn shards(&self) -> impl Iterator<Item = Shard> + '_ {
         self.blocks.iter().flat_map(move |block| {
-            let patch = self.patch_bytes[block.field];
+            let patch = self.patch_bytes(block.field);
             let components = self.names[block.field].len();
             let shards = (0..block.patches).step_by(block.shard);
             shards.flat_map(move |begin| {
                 let patches = block.shard.min(block.patches - begin);
-                (0..components).map(move |component| Piece {
+                (0..components).map(move |component| Shard {
                     level: block.level,
                     field: block.field,
                     component,

@@ -1,5 +1,5 @@
 //! How a snapshot leaves a device. Where the device has room, it copies the present state within its own memory, the run goes
-//! on at once, and a thread drains the copy beside it. Where it has not, the state leaves piece by piece while the run waits.
+//! on at once, and a thread drains the copy beside it. Where it has not, the state leaves shard by shard while the run waits.
 //! Either way the values cross the bus into page-locked memory, and go on from there while the next ones cross.
 
 mod contents;
@@ -12,7 +12,7 @@ pub(super) use pipeline::held;
 use super::sink::Sink;
 use crate::device::{Buffer, Device, DeviceError};
 use crate::field::StoreRef;
-use crate::field::device::Packing;
+use crate::field::pieces::Piece;
 use crate::step::{Engine, Error, memory};
 use contents::Contents;
 use pipeline::Pipeline;
@@ -59,8 +59,9 @@ fn copy(
     fields: &[StoreRef],
     contents: &Contents,
 ) -> Result<Option<Buffer<u8>>, Error> {
-    let rows = bytemuck::cast_slice::<u32, u8>(&contents.rows);
-    let bytes = contents.bytes + rows.len();
+    let list = bytemuck::cast_slice::<Piece, u8>(&contents.rows);
+    let values = contents.bytes.next_multiple_of(align_of::<Piece>());
+    let bytes = values + list.len();
     if memory::spare(&sim.world) < bytes as u64 {
         return Ok(None);
     }
@@ -69,25 +70,18 @@ fn copy(
         Err(DeviceError::Memory { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    device.upload(&copy, contents.bytes, rows)?;
-    for block in &contents.blocks {
-        let packing = Packing {
-            components: 0..contents.names[block.field].len(),
-            device,
-            rows_here: &contents.rows[block.row..][..block.patches],
-            rows: copy.address() + (contents.bytes + 4 * block.row) as u64,
-            group: block.shard,
-            to: copy.address() + block.offset as u64,
-        };
-        let store = fields[block.field].of(&sim.world);
-        store.save_on_device(block.level, &packing)?;
+    device.upload(&copy, values, list)?;
+    for shard in contents.shards() {
+        let store = fields[shard.field].of(&sim.world);
+        let [list, to] = [values, shard.offset].map(|offset| copy.address() + offset as u64);
+        contents.pack(&shard, store, device, [list, to])?;
     }
     // so the copy's time counts as the snapshot's, and transfers need not wait for it
     device.synchronise()?;
     Ok(Some(copy))
 }
 
-/// Brings all levels to the sink piece by piece.
+/// Brings all levels to the sink shard by shard.
 fn pass<S: Sink>(
     sim: &Engine,
     device: &Device,
@@ -96,30 +90,22 @@ fn pass<S: Sink>(
     sink: &mut S,
     pipeline: Pipeline,
 ) -> Result<(), Error> {
-    let rows = device.buffer::<u32>(contents.rows.len())?;
+    let rows = device.buffer::<Piece>(contents.rows.len())?;
     device.upload(&rows, 0, &contents.rows)?;
     let slots = (0..pipeline.depth()).map(|_| device.buffer::<u8>(contents.largest()));
     let slots: Vec<Buffer<u8>> = slots.collect::<Result<_, _>>()?;
     // goes before the slots do, after a failure as well: it waits for what leaves them
     let mut pipeline = pipeline;
     contents.push_structure(sink)?;
-    for (n, piece) in contents.pieces().enumerate() {
-        // the piece that had this slot is through then
+    for (n, shard) in contents.shards().enumerate() {
+        // the shard that had this slot is through then
         pipeline.make_room(contents, sink)?;
-        let slot = &slots[n % slots.len()];
-        let packing = Packing {
-            components: piece.component..piece.component + 1,
-            device,
-            rows_here: &contents.rows[piece.row..][..piece.patches],
-            rows: rows.address() + 4 * piece.row as u64,
-            group: piece.patches,
-            to: slot.address(),
-        };
-        let store = fields[piece.field].of(&sim.world);
-        store.save_on_device(piece.level, &packing)?;
-        let bytes = contents.bytes_of(&piece);
+        let slot = slots[n % slots.len()].address();
+        let store = fields[shard.field].of(&sim.world);
+        contents.pack(&shard, store, device, [rows.address(), slot])?;
+        let bytes = contents.bytes_of(&shard);
         pipeline.follow()?;
-        pipeline.start(piece, slot.address(), bytes)?;
+        pipeline.start(shard, slot, bytes)?;
     }
     pipeline.finish(contents, sink)
 }
@@ -177,10 +163,10 @@ fn drain<S: Sink>(
 ) -> Result<S::Stored, Error> {
     let leave = || {
         contents.push_structure(&mut sink)?;
-        for piece in contents.pieces() {
+        for shard in contents.shards() {
             pipeline.make_room(&contents, &mut sink)?;
-            let (from, bytes) = (piece.offset, contents.bytes_of(&piece));
-            pipeline.start(piece, copy.address() + from as u64, bytes)?;
+            let (from, bytes) = (shard.offset, contents.bytes_of(&shard));
+            pipeline.start(shard, copy.address() + from as u64, bytes)?;
         }
         pipeline.finish(&contents, &mut sink)
     };

@@ -1,8 +1,9 @@
-//! From the device through page-locked memory to the sink: while the values of one piece are handed over, the next ones cross
+//! From the device through page-locked memory to the sink: while the values of one shard are handed over, the next ones cross
 //! the bus.
 
-use super::contents::{Contents, Piece};
+use super::contents::{Contents, Shard};
 use crate::device::{CopyQueue, Device, Download, buffer_bytes};
+use crate::field::pieces::Piece;
 use crate::field::{Precision, StoreRef, Stores};
 use crate::mesh::Topology;
 use crate::run::sink::{Sink, allowance};
@@ -11,17 +12,17 @@ use nestar_snapshot::{SHARD_PATCHES, Values};
 use rayon::prelude::*;
 use std::collections::VecDeque;
 
-/// Most pieces under way: enough that the bus does not wait for the host.
-const MOST_PIECES: usize = 4;
+/// Most shards under way: enough that the bus does not wait for the host.
+const MOST_SHARDS: usize = 4;
 /// Fewest.
-const FEWEST_PIECES: usize = 2;
+const FEWEST_SHARDS: usize = 2;
 /// Values that are worth a thread of their own when they are copied.
 const LARGE: usize = 1 << 16;
 
-/// Pieces of `bytes` bytes that may be under way, within a quarter of what snapshots may take of the host's memory.
+/// Shards of `bytes` bytes that may be under way, within a quarter of what snapshots may take of the host's memory.
 fn depth(sim: &Engine, bytes: usize) -> usize {
     let most = allowance(sim);
-    (most / 4 / bytes.max(1)).clamp(FEWEST_PIECES, MOST_PIECES)
+    (most / 4 / bytes.max(1)).clamp(FEWEST_SHARDS, MOST_SHARDS)
 }
 
 /// Bytes of the host's memory that a snapshot of the present state takes on its way from a device to the sink's queue.
@@ -30,23 +31,24 @@ pub(in crate::run) fn held(sim: &Engine) -> usize {
     let patches = (0..=topology.finest()).map(|level| topology.rows(level).len());
     let largest = patches.clone().max().unwrap_or(0);
     let fields = Stores::of(&sim.world, |spec| spec.stored);
+    let lists = fields.len() * size_of::<Piece>();
     let values = |field: &StoreRef| field.of(&sim.world).spec().shape().values();
     let values = fields.iter().map(values).max().unwrap_or(0);
-    let piece = largest.min(SHARD_PATCHES as usize) * values * sim.precision().bytes();
-    // rows, origins and leaves of all own patches; the piece that is being handed over
-    17 * patches.sum::<usize>() + (depth(sim, piece) + 1) * buffer_bytes(piece)
+    let shard = largest.min(SHARD_PATCHES as usize) * values * sim.precision().bytes();
+    // rows, origins and leaves of all own patches; the shard that is being handed over
+    (lists + 13) * patches.sum::<usize>() + (depth(sim, shard) + 1) * buffer_bytes(shard)
 }
 
-/// Pieces on their way.
+/// Shards on their way.
 pub(super) struct Pipeline {
     queue: CopyQueue,
-    /// Most pieces under way.
+    /// Most shards under way.
     depth: usize,
-    under_way: VecDeque<(Piece, Download)>,
+    under_way: VecDeque<(Shard, Download)>,
 }
 
 impl Pipeline {
-    /// A pipeline for pieces of up to `bytes` bytes.
+    /// A pipeline for shards of up to `bytes` bytes.
     pub fn new(sim: &Engine, device: &Device, bytes: usize) -> Result<Self, Error> {
         Ok(Self {
             queue: device.copy_queue()?,
@@ -55,12 +57,12 @@ impl Pipeline {
         })
     }
 
-    /// Most pieces under way.
+    /// Most shards under way.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// Makes room for the next piece: where too many are under way, the oldest is handed over first.
+    /// Makes room for the next shard: where too many are under way, the oldest is handed over first.
     pub fn make_room<S: Sink>(&mut self, contents: &Contents, sink: &mut S) -> Result<(), Error> {
         while self.under_way.len() >= self.depth {
             self.hand_over(contents, sink)?;
@@ -73,10 +75,10 @@ impl Pipeline {
         Ok(self.queue.follow()?)
     }
 
-    /// Sends a piece off from where its values stand on the device.
-    pub fn start(&mut self, piece: Piece, from: u64, bytes: usize) -> Result<(), Error> {
+    /// Sends a shard off from where its values stand on the device.
+    pub fn start(&mut self, shard: Shard, from: u64, bytes: usize) -> Result<(), Error> {
         let download = self.queue.download(from, bytes)?;
-        self.under_way.push_back((piece, download));
+        self.under_way.push_back((shard, download));
         Ok(())
     }
 
@@ -89,7 +91,7 @@ impl Pipeline {
     }
 
     fn hand_over<S: Sink>(&mut self, contents: &Contents, sink: &mut S) -> Result<(), Error> {
-        let Some((piece, download)) = self.under_way.pop_front() else {
+        let Some((shard, download)) = self.under_way.pop_front() else {
             return Ok(());
         };
         let buffer = download.wait()?;
@@ -98,8 +100,8 @@ impl Pipeline {
             Precision::Double => Values::F64(copied(bytemuck::cast_slice(&buffer))),
         };
         drop(buffer);
-        let name = &contents.names[piece.field][piece.component];
-        sink.push(piece.level, name, piece.first, values)
+        let name = &contents.names[shard.field][shard.component];
+        sink.push(shard.level, name, shard.first, values)
     }
 }
 

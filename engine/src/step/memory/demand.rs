@@ -31,13 +31,15 @@ fn sum_of_fields(world: &World, bytes: impl Fn(&FieldSpec, Precision) -> usize) 
     fields.iter().map(bytes).sum()
 }
 
-/// Bytes that the fields and the tables take with `rows` rows, by a rule that is the same on every device: a run that a limit
-/// caps gives the same bits everywhere.
+/// Bytes that the fields and the tables take with `rows` rows, by a rule that is the same on every device and rank: a run that a
+/// limit caps gives the same bits everywhere. Functions of what surrounds cells that change a field in place count from their first
+/// use on.
 #[must_use]
 pub fn needed(world: &World, rows: usize) -> u64 {
     let rows = rows as u64;
-    let row = sum_of_fields(world, FieldSpec::row_bytes);
-    rows.next_multiple_of(SLAB) * row + rows * TABLES
+    let fields = world.resource::<Stores>().all();
+    let row: usize = fields.iter().map(|f| f.of(world).held_row_bytes()).sum();
+    rows.next_multiple_of(SLAB) * row as u64 + rows * TABLES
 }
 
 /// Rows of the whole hierarchy when `refined` patches have got children and `coarsened` have lost theirs, on one rank or on

@@ -5,9 +5,10 @@ mod potential;
 use crate::device_runs::emulation;
 use nestar::device_runtime::{Address, Number};
 use nestar::engine::device::Shape;
-use nestar::engine::field::Field;
 use nestar::engine::field::device::DeviceTopology;
+use nestar::engine::field::{Field, Stores};
 use nestar::engine::ranks::Ranks;
+use nestar::engine::step::memory::needed;
 use nestar::kernels::mesh::GatherScratch;
 use nestar::kernels::mesh::gather::{Target, gather};
 use nestar::prelude::*;
@@ -119,6 +120,23 @@ fn a_stencil_on_the_gas_after_its_step_is_the_same_on_ranks_and_devices() {
             "the stencil does nothing"
         );
     }
+}
+
+/// The results of a stencil in place wait in a bank of their own, which memory is foreseen for from its first use on.
+#[test]
+fn the_bank_of_a_stencil_in_place_is_foreseen() {
+    const ROWS: usize = 1 << 10;
+    let stepped = |sim: Simulation| {
+        let mut stepper = Stepper::of(sim);
+        stepper.steps(1);
+        needed(&stepper.0.engine().world, ROWS)
+    };
+    let with = build(BLAST, &[]).add(Spread);
+    let with = stepped(with.unwrap_or_else(|e| panic!("{e}")));
+    let mut without = build(BLAST, &[]);
+    let world = &without.engine().world;
+    let bank = Stores::of(world, |_| true)[0].of(world).row_bytes();
+    assert_eq!(with - stepped(without), (ROWS * bank) as u64);
 }
 
 /// Heats the gas: on a device by a kernel that tells nobody which rows it has changed.
@@ -321,27 +339,40 @@ fn a_gather_reaches_no_further_than_was_asked_for() {
     Stepper::of(sim.unwrap_or_else(|e| panic!("{e}"))).steps(1);
 }
 
-/// A rank that fails while the state is made ready ends the others, which wait for its copies.
-#[test]
-fn a_fault_in_front_of_an_exchange_ends_all_ranks() {
+/// What the ranks of a run say of which one fails while the state is made ready and the others wait for it in `system`.
+fn told_by_waiting<M>(
+    system: impl bevy_ecs::system::IntoSystem<(), Result<(), Error>, M> + Clone + Send + Sync + 'static,
+) -> Vec<String>
+where
+    M: 'static,
+{
     let fail = |topology: Res<Topology>| match topology.rank() {
         1 => Err(Error::Setup("the lamp is out".into())),
         _ => Ok(()),
     };
-    let read = |potential: Read<Potential, 1>| potential.get(1).map(|_| ());
     let scratch = Scratch::new();
     let build = |ranks: Ranks| {
-        Simulation::with_ranks(deck(BLAST, &[]), ranks)?.add(Adds(|sim: &mut Engine| {
+        let system = system.clone();
+        Simulation::with_ranks(deck(BLAST, &[]), ranks)?.add(Adds(move |sim: &mut Engine| {
             sim.system_in(Ready::Recompute, fail);
-            sim.system_in(Ready::Recompute, read);
+            sim.system_in(Ready::Recompute, system.clone());
         }))
     };
     let options = (0..3).map(|_| quietly_into(&scratch.run(), false));
     let ended = run_on_ranks_of(build, options.collect());
-    let told: Vec<String> = ended
+    let told = ended
         .into_iter()
-        .map(|e| e.expect_err("a fault").to_string())
-        .collect();
+        .map(|e| e.expect_err("a fault").to_string());
+    told.collect()
+}
+
+/// A rank that fails while the state is made ready ends the others, which wait for its copies, or in the middle of a system.
+#[test]
+fn a_fault_before_ranks_wait_for_each_other_ends_all_of_them() {
     let stopped = "rank 1 failed: the lamp is out";
-    assert_eq!(told, [stopped, "the lamp is out", stopped]);
+    let told = [stopped, "the lamp is out", stopped];
+    let read = |potential: Read<Potential, 1>| potential.get(1).map(|_| ());
+    assert_eq!(told_by_waiting(read), told);
+    let sum = |ranks: OtherRanks| ranks.sum(1).map(|_| ()).map_err(Error::from);
+    assert_eq!(told_by_waiting(sum), told);
 }

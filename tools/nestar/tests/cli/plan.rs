@@ -23,7 +23,7 @@ fn number(value: &Value) -> f64 {
 fn the_parts_of_the_ranks_make_up_the_whole() {
     let place = Place::with(BLAST);
     let all = plans(&place, &["--ranks", "1,3,4096"]);
-    assert_eq!(all["schema"], 2);
+    assert_eq!(all["schema"], 3);
     let patches: Vec<f64> = list(&all["hierarchy"]["patches"])
         .iter()
         .map(number)

@@ -1,4 +1,4 @@
-//! The floors inside the engine: who names whom, module by module and file by file.
+//! Who names whom inside a crate, file by file, and the floors of the engine.
 use super::Violation;
 use super::source::{Named, Source};
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,20 +8,52 @@ const ENGINE: &str = "engine/src/";
 /// Its modules, from the ground up: a module may name those before it, never those behind it.
 const FLOORS: [&str; 6] = ["mesh", "device", "field", "ranks", "step", "run"];
 
-/// Every file on a floor, no arrow upwards, no circle of files.
+/// No circle of files in any crate; in the engine, every file on a floor and no arrow upwards.
 pub fn check(sources: &[Source], found: &mut Vec<Violation>) {
-    let engine = sources.iter().filter(|s| s.file.starts_with(ENGINE));
-    let modules: BTreeMap<Vec<String>, &Source> = engine
-        .map(|source| (module(&source.file), source))
-        .collect();
+    let mut crates: BTreeMap<&str, Modules> = BTreeMap::new();
+    for source in sources {
+        if let Some((root, inside)) = split(&source.file) {
+            let modules = crates.entry(root).or_default();
+            modules.insert(module(inside), source);
+        }
+    }
+    for (root, modules) in &crates {
+        let arrows = arrows(modules);
+        if *root == ENGINE {
+            floors(modules, &arrows, found);
+        }
+        circles(modules, &arrows, found);
+    }
+}
+
+/// The folder of a crate's modules, and a file's path in it.
+fn split(file: &str) -> Option<(&str, &str)> {
+    let (root, _) = file.split_once("/src/")?;
+    let inside = &file[root.len() + "/src/".len()..];
+    inside
+        .ends_with(".rs")
+        .then_some((&file[..file.len() - inside.len()], inside))
+}
+
+/// `nesting.rs` in the folder `mesh` is `mesh::nesting`, `mesh/mod.rs` is `mesh`.
+fn module(inside: &str) -> Vec<String> {
+    let inside = inside.strip_suffix(".rs").unwrap_or(inside);
+    inside
+        .split('/')
+        .filter(|part| !matches!(*part, "mod" | "lib"))
+        .map(str::to_string)
+        .collect()
+}
+
+/// Every file on a floor, no arrow upwards.
+fn floors(modules: &Modules, arrows: &Arrows, found: &mut Vec<Violation>) {
     for (module, source) in modules.iter().filter(|(module, _)| !module.is_empty()) {
         if floor(module).is_none() {
             let message = format!("lies on none of the floors {}", FLOORS.join(" <- "));
             found.push(Violation::of(&source.file, 0, message));
         }
     }
-    let arrows = arrows(&modules);
-    for ((from, to), line) in &arrows {
+    for ((from, to), line) in arrows {
         if let (Some(a), Some(b)) = (floor(from), floor(to))
             && b > a
         {
@@ -31,18 +63,6 @@ pub fn check(sources: &[Source], found: &mut Vec<Violation>) {
             found.push(Violation::of(&modules[from].file, *line, message));
         }
     }
-    circles(&modules, &arrows, found);
-}
-
-/// `engine/src/mesh/nesting.rs` is `mesh::nesting`, `engine/src/mesh/mod.rs` is `mesh`.
-fn module(file: &str) -> Vec<String> {
-    let inside = file.strip_prefix(ENGINE).unwrap_or(file);
-    let inside = inside.strip_suffix(".rs").unwrap_or(inside);
-    inside
-        .split('/')
-        .filter(|part| !matches!(*part, "mod" | "lib"))
-        .map(str::to_string)
-        .collect()
 }
 
 fn floor(module: &[String]) -> Option<usize> {
@@ -116,13 +136,12 @@ fn definer(
     None
 }
 
-/// Arrows on a floor between modules of which each can be reached from the other; a circle over several floors has an arrow
-/// upwards.
+/// Arrows between modules of which each can be reached from the other. One upwards is no circle's: it must go anyway.
 fn circles(modules: &Modules, arrows: &Arrows, found: &mut Vec<Violation>) {
-    let level = |(from, to): &(Vec<String>, Vec<String>)| from.first() == to.first();
+    let falls = |(from, to): &(Vec<String>, Vec<String>)| floor(to) <= floor(from);
     let arrows: Arrows = arrows
         .iter()
-        .filter(|(arrow, _)| level(arrow))
+        .filter(|(arrow, _)| falls(arrow))
         .map(|(arrow, line)| (arrow.clone(), *line))
         .collect();
     for ((from, to), line) in &arrows {

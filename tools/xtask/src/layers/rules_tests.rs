@@ -199,7 +199,7 @@ fn floors_name_downwards_only() {
 }
 
 #[test]
-fn files_of_a_floor_make_no_circle() {
+fn files_of_a_crate_make_no_circle() {
     let found = floors(
         "pub struct Cuts;",
         "",
@@ -212,6 +212,18 @@ fn files_of_a_floor_make_no_circle() {
             "engine/src/ranks/b.rs:1: names engine/src/ranks/a.rs, which needs this file: a circle",
         ]
     );
+    let other = messages(&[
+        (
+            "systems/src/cooling/mod.rs",
+            "mod a;\nmod b;\npub struct Rate;",
+        ),
+        ("systems/src/cooling/a.rs", "use super::{Rate, b::Table};"),
+        (
+            "systems/src/cooling/b.rs",
+            "pub struct Table(super::a::Limit);",
+        ),
+    ]);
+    assert!(other[0].starts_with("systems/src/cooling/a.rs:1: names systems/src/cooling/b.rs"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use nestar::engine::device::DeviceKind;
+use nestar::engine::step::config::PrecisionChoice;
 
 /// A case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -83,5 +84,23 @@ impl Case {
             (_, Kind::Cpu) => 8,
             (_, Kind::Emulated) => 4,
         }
+    }
+}
+
+/// The word of a deck for a precision.
+pub fn precision(precision: PrecisionChoice) -> &'static str {
+    match precision {
+        PrecisionChoice::Single => "single",
+        PrecisionChoice::Double => "double",
+    }
+}
+
+/// A root grid as people write it.
+pub fn root(cells: [u32; 3]) -> String {
+    let [x, y, z] = cells;
+    if x == y && y == z {
+        format!("{x}^3")
+    } else {
+        format!("{x}x{y}x{z}")
     }
 }

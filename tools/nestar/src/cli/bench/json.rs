@@ -4,6 +4,7 @@
 //! case. Bytes are bytes, times are seconds, rates are per second; what was not measured is `null`. A change of meaning
 //! raises `schema`; further keys do not.
 
+use super::cases::precision;
 use super::kernels::Profile;
 use super::measure::Measurement;
 use super::text;
@@ -40,7 +41,7 @@ fn result(m: &Measurement) -> Value {
     json!({
         "case": m.case,
         "root_cells": m.cells,
-        "precision": text::precision(m.precision),
+        "precision": precision(m.precision),
         "cell_updates_per_second": m.timed.rate(),
         "cell_updates": run.cell_updates,
         "wall_seconds": m.timed.wall,

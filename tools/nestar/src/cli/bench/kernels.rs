@@ -1,7 +1,27 @@
-//! What each kernel of a device took.
+//! A stretch of steps, and what each kernel of a device took in it.
 
-use super::measure::Stretch;
-use nestar::engine::device::{KernelCounters, LinkTimes};
+use nestar::engine::device::{DeviceCounters, KernelCounters, LinkCounters, LinkTimes};
+use nestar::engine::step::RunCounters;
+
+/// A stretch of root steps.
+#[derive(Clone, Default)]
+pub struct Stretch {
+    /// Wall seconds, the device idle at both ends.
+    pub wall: f64,
+    /// What the steps did, and where the host spent its time.
+    pub run: RunCounters,
+    /// What the device did.
+    pub device: Option<DeviceCounters>,
+    /// What this rank and others sent each other.
+    pub halos: LinkCounters,
+}
+
+impl Stretch {
+    /// Cell updates per second.
+    pub fn rate(&self) -> f64 {
+        self.run.cell_updates as f64 / self.wall
+    }
+}
 
 /// The kernels in a stretch of steps in which each was timed.
 pub struct Profile {

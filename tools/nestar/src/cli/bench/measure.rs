@@ -1,8 +1,7 @@
 //! Measuring a case: root steps before the clock starts, then timed ones, then timed ones with every kernel timed.
 
-use super::cases::Case;
-use super::kernels::Profile;
-use super::text::{precision, root};
+use super::cases::{Case, precision, root};
+use super::kernels::{Profile, Stretch};
 use nestar::Error;
 use nestar::engine;
 use nestar::engine::device::{
@@ -58,26 +57,6 @@ pub struct Place {
     pub library: String,
     /// The way of the halos between their devices.
     pub link: Option<String>,
-}
-
-/// A stretch of root steps.
-#[derive(Clone, Default)]
-pub struct Stretch {
-    /// Wall seconds, the device idle at both ends.
-    pub wall: f64,
-    /// What the steps did, and where the host spent its time.
-    pub run: RunCounters,
-    /// What the device did.
-    pub device: Option<DeviceCounters>,
-    /// What this rank and others sent each other.
-    pub halos: LinkCounters,
-}
-
-impl Stretch {
-    /// Cell updates per second.
-    pub fn rate(&self) -> f64 {
-        self.run.cell_updates as f64 / self.wall
-    }
 }
 
 /// Memory at the end, bytes.

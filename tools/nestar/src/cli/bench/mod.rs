@@ -199,7 +199,7 @@ fn deck(
     precision: PrecisionChoice,
 ) -> Result<Deck, Failure> {
     let mut deck = Deck::parse(case.name(), case.text())?;
-    let precision = text::precision(precision);
+    let precision = cases::precision(precision);
     let own = [
         format!("domain.cells=[{cells}, {cells}, {cells}]"),
         format!("run.precision={precision}"),

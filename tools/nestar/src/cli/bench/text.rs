@@ -1,31 +1,13 @@
 //! The figures for people.
 
+use super::cases::{precision, root};
 use super::kernels::Profile;
 use super::measure::{Measurement, Place};
 use crate::cli::memory::shown;
 use crate::cli::run::shares_of_phases;
 use nestar::assemble;
 use nestar::engine::device::DeviceCounters;
-use nestar::engine::step::config::PrecisionChoice;
 use std::fmt::Write as _;
-
-/// The word of a deck for a precision.
-pub fn precision(precision: PrecisionChoice) -> &'static str {
-    match precision {
-        PrecisionChoice::Single => "single",
-        PrecisionChoice::Double => "double",
-    }
-}
-
-/// A root grid as people write it.
-pub fn root(cells: [u32; 3]) -> String {
-    let [x, y, z] = cells;
-    if x == y && y == z {
-        format!("{x}^3")
-    } else {
-        format!("{x}x{y}x{z}")
-    }
-}
 
 /// Model of the CPU and memory of the machine, as far as the system says.
 pub fn machine() -> (Option<String>, Option<u64>) {

@@ -1,6 +1,6 @@
 //! The forecast for programs.
 //!
-//! `schema` is 2: an object with `schema`, `program`, `hierarchy`, `machine` and `plans`, a list with one object a number of
+//! `schema` is 3: an object with `schema`, `program`, `hierarchy`, `machine` and `plans`, a list with one object a number of
 //! ranks. Bytes are bytes, times are seconds, rates are per second. Lists by rank begin with rank 0, lists by level with
 //! level 0; traffic is that of one step of its level. A change of meaning raises `schema`; further keys do not.
 
@@ -24,7 +24,7 @@ pub fn document(subject: &Subject, forecasts: &[Forecast]) -> Value {
         plan
     };
     json!({
-        "schema": 2,
+        "schema": 3,
         "program": { "version": build.version, "commit": build.commit, "flags": build.flags },
         "hierarchy": {
             "origin": subject.origin,

@@ -1,0 +1,27 @@
+//! Parameters that take the precision of a field.
+use crate::{Parameter, Real};
+
+/// Parameters in double precision that a launch brings to the precision of its field.
+///
+/// [`#[device]`](crate::device) implements it for a structure `S<f64>` with one type parameter (members of that type are
+/// rounded, others stay) and for one without any.
+pub trait Precise {
+    /// The same in precision `R`.
+    type In<R: Real>: Parameter + Sync;
+    /// The parameters in precision `R`.
+    fn precise<R: Real>(&self) -> Self::In<R>;
+}
+
+impl Precise for f64 {
+    type In<R: Real> = R;
+    fn precise<R: Real>(&self) -> R {
+        R::lit(*self)
+    }
+}
+
+impl<const N: usize> Precise for [f64; N] {
+    type In<R: Real> = [R; N];
+    fn precise<R: Real>(&self) -> [R; N] {
+        self.map(R::lit)
+    }
+}
