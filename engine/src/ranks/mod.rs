@@ -93,6 +93,19 @@ impl Ranks {
         Ok(values[0] != 0)
     }
 
+    /// What the other ranks give, in their order, on the first; nothing on the others. All ranks call this.
+    ///
+    /// # Errors
+    /// As [`Ranks::any`].
+    pub fn tell_first(&self, own: impl FnOnce() -> Vec<u8>) -> Result<Vec<Message>, RanksError> {
+        if self.are_alone() {
+            return Ok(Vec::new());
+        }
+        let (peer, tells) = (0, self.rank() > 0);
+        let message = tells.then(|| Message { peer, bytes: own() });
+        self.0.exchange(message.into_iter().collect())
+    }
+
     /// The sum of `value` over the ranks.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use super::series::Series;
 use crate::field::Stores;
 use crate::mesh::{LevelWork, Topology};
 use crate::ranks::{self, Columns, Ranks, skipped_corrections};
-use crate::step::agreement::agreed;
+use crate::step::agreement::by_first;
 use crate::step::{Engine, Error, Phase, RunCounters};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -36,11 +36,7 @@ impl Diagnostics {
     ) -> Result<Self, Error> {
         let ranks = sim.world.resource::<Ranks>();
         let step = restored.map(|restored| restored.step);
-        let series = match ranks.rank() {
-            0 => Series::open(directory, FILE, &header(sim), step).map(Some),
-            _ => Ok(None),
-        };
-        let series = agreed(ranks, series)?;
+        let series = by_first(ranks, || Series::open(directory, FILE, &header(sim), step))?;
         let initial = match restored {
             Some(restored) => restored.initial_totals.clone(),
             None => totals(sim)?,

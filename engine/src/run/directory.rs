@@ -5,7 +5,7 @@ use super::provenance::Roster;
 use super::sink::snapshot_error;
 use crate::ranks::Ranks;
 use crate::step::Error;
-use crate::step::agreement::agreed;
+use crate::step::agreement::{agreed, by_first};
 use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -24,19 +24,11 @@ pub(super) fn take(
     roster: &Roster,
     directory: &Path,
 ) -> Result<Option<DirectoryLock>, Error> {
-    let lock = match ranks.rank() {
-        0 => DirectoryLock::take(directory).map(Some),
-        _ => Ok(None),
-    };
-    let lock = agreed(ranks, lock)?;
+    let lock = by_first(ranks, || DirectoryLock::take(directory))?;
     if ranks.are_alone() {
         return Ok(lock);
     }
-    let sign = match ranks.rank() {
-        0 => put_sign(directory).map(Some),
-        _ => Ok(None),
-    };
-    let sign = agreed(ranks, sign)?;
+    let sign = by_first(ranks, || put_sign(directory))?;
     let mut name = sign.clone().unwrap_or_default().into_bytes();
     ranks.communicator().broadcast(0, &mut name)?;
     let sees = sees(&directory.join(String::from_utf8_lossy(&name).as_ref()));

@@ -23,7 +23,7 @@ pub use provenance::BuildInfo;
 
 use crate::mesh::{Levels, Topology};
 use crate::ranks::Ranks;
-use crate::step::agreement::agreed;
+use crate::step::agreement::by_first;
 use crate::step::memory::{MemoryGuard, Shortage};
 use crate::step::{Engine, Error, RunCounters, StepReport};
 use diagnostics::{Diagnostics, resident_bytes};
@@ -217,11 +217,8 @@ impl Engine {
         }
         // an earlier run makes room only when this one is known to start
         self.initialise()?;
-        let moved = match ranks.rank() {
-            0 => directory::set_aside(directory),
-            _ => Ok(None),
-        };
-        if let Some(moved) = agreed(&ranks, moved)? {
+        let moved = by_first(&ranks, || directory::set_aside(directory))?;
+        if let Some(moved) = moved.flatten() {
             note(&format!("an earlier run was moved to {}", moved.display()));
         }
         Ok((None, lock))

@@ -6,8 +6,8 @@ use super::series::Series;
 use crate::field::Stores;
 use crate::mesh::carried::{CarriedComponents, decode, encode};
 use crate::mesh::{CELLS, Level, Observed, PATCH, PatchIndex, PatchRow, Topology};
-use crate::ranks::{Message, Ranks, RanksError};
-use crate::step::agreement::agreed;
+use crate::ranks::{Ranks, RanksError};
+use crate::step::agreement::{agreed, by_first};
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::World;
 use std::fmt::Write as _;
@@ -49,11 +49,7 @@ impl Observations {
         if registered {
             let ranks = sim.world.resource::<Ranks>();
             let step = restored.map(|restored| restored.step);
-            let opened = match ranks.rank() {
-                0 => Series::open(directory, FILE, HEADER, step).map(Some),
-                _ => Ok(None),
-            };
-            series = agreed(ranks, opened)?;
+            series = by_first(ranks, || Series::open(directory, FILE, HEADER, step))?;
         }
         Ok(Self { registered, series })
     }
@@ -91,19 +87,14 @@ impl Observations {
 type Rows = Vec<((u64, u64), Vec<u8>)>;
 
 fn gathered(ranks: &Ranks, own: Rows) -> Result<Rows, RanksError> {
-    if ranks.are_alone() {
-        return Ok(own);
-    }
-    let mut messages = Vec::new();
     let mut all = own;
-    if ranks.rank() > 0 {
+    let received = ranks.tell_first(|| {
         let halves = all.iter().flat_map(|((level, key), text)| {
             [(*level, key.to_le_bytes().to_vec()), (0, text.clone())]
         });
-        let bytes = encode(&halves.collect::<Vec<_>>());
-        messages.push(Message { peer: 0, bytes });
-    }
-    for message in ranks.communicator().exchange(messages)? {
+        encode(&halves.collect::<Vec<_>>())
+    })?;
+    for message in received {
         let broken = || RanksError::Transport("a message with observed values is cut off".into());
         let halves = decode(&message.bytes).ok_or_else(broken)?;
         for pair in halves.as_chunks::<2>().0 {

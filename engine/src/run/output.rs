@@ -17,7 +17,7 @@ use crate::device::ComputeDevice;
 use crate::field::{StoreRef, Stores};
 use crate::mesh::{Levels, Topology};
 use crate::ranks::Ranks;
-use crate::step::agreement::{agreed, agreed_with};
+use crate::step::agreement::{agreed_with, by_first};
 use crate::step::{Engine, Error};
 use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
@@ -64,11 +64,7 @@ impl Output {
         restored: Option<&Restored>,
     ) -> Result<Self, Error> {
         let ranks = sim.world.resource::<Ranks>().clone();
-        let prepared = match ranks.rank() {
-            0 => prepare(sim, directory, build, roster),
-            _ => Ok(()),
-        };
-        agreed(&ranks, prepared)?;
+        by_first(&ranks, || prepare(sim, directory, build, roster))?;
         let clock = sim.world.resource::<Levels>().clock(0);
         let mut output = Self {
             directory: directory.to_path_buf(),
@@ -312,7 +308,7 @@ impl Output {
         self.agree(named.map_err(snapshot_error))
     }
 
-    /// As [`agreed`]; where ranks have failed, the snapshot that is being written goes.
+    /// As [`agreed`](crate::step::agreement::agreed); where ranks have failed, the snapshot that is being written goes.
     fn agree<T>(&mut self, own: Result<T, Error>) -> Result<T, Error> {
         self.agree_with(own, 0).map(|(own, _)| own)
     }

@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use crate::mesh::Topology;
 use crate::mesh::carried::{CarriedComponents, CarriedValues, decode, encode};
-use crate::ranks::{Message, Ranks, RanksError, Reduction};
+use crate::ranks::{Ranks, RanksError, Reduction};
 use crate::step::state::{StateOperations, StateRegistry};
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::{Entity, World};
@@ -59,16 +59,9 @@ fn components(world: &World, layout: &Layout) -> Result<CarriedValues, Error> {
         patches.extend(rows.map(|(place, &row)| (number(level, place), topology.entity(row))));
     }
     let mut values = CarriedValues::of(world, &patches, false);
-    let mut messages = Vec::new();
-    if ranks.rank() > 0 {
-        let bytes = values.to_bytes();
-        messages.push(Message { peer: 0, bytes });
-    }
-    if !ranks.are_alone() {
-        for message in ranks.communicator().exchange(messages)? {
-            let broken = || RanksError::Transport("a message with components is cut off".into());
-            values.append(CarriedValues::from_bytes(&message.bytes).ok_or_else(broken)?);
-        }
+    for message in ranks.tell_first(|| values.to_bytes())? {
+        let broken = || RanksError::Transport("a message with components is cut off".into());
+        values.append(CarriedValues::from_bytes(&message.bytes).ok_or_else(broken)?);
     }
     Ok(values)
 }

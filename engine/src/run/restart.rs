@@ -3,11 +3,12 @@
 use super::changes::changes;
 use super::layout::Layout;
 use super::parts;
+use super::sink::snapshot_error;
 use super::state::{State, from_hex, restore_clocks, restore_rest};
 use crate::field::{StoreRef, Stores};
 use crate::mesh::{Changes, Topology};
 use crate::ranks::Ranks;
-use crate::step::agreement::agreed;
+use crate::step::agreement::{agreed, by_first};
 use crate::step::{Engine, Error, check_faults, memory, regrid};
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
 use serde_json::Value;
@@ -37,12 +38,9 @@ pub fn restore(sim: &mut Engine, directory: &Path) -> Result<Option<Restored>, E
     sim.require_fresh()?;
     sim.build_order()?;
     let ranks = sim.world.resource::<Ranks>().clone();
-    let found = match ranks.rank() {
-        0 => latest(directory).map_err(|e| Error::Snapshot(e.to_string())),
-        _ => Ok(None),
-    };
+    let found = by_first(&ranks, || latest(directory).map_err(snapshot_error))?;
     // all take the one that the first rank sees
-    let mut told = agreed(&ranks, found)?.map_or_else(Vec::new, |(number, path)| {
+    let mut told = found.flatten().map_or_else(Vec::new, |(number, path)| {
         let below = path.strip_prefix(directory).unwrap_or(&path);
         [&number.to_le_bytes(), below.as_os_str().as_encoded_bytes()].concat()
     });
@@ -103,7 +101,7 @@ fn restore_from(
 
 /// Opens the snapshot and checks that it can be continued here; sets the clocks.
 fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, State), Error> {
-    let snapshot = Snapshot::open(path).map_err(|e| Error::Snapshot(e.to_string()))?;
+    let snapshot = Snapshot::open(path).map_err(snapshot_error)?;
     check_domain(sim, &snapshot)?;
     let restart = Value::Object(snapshot.attributes().restart.clone());
     let state: State = serde_json::from_value(restart).map_err(|e| {
@@ -247,7 +245,7 @@ fn structure(
     let read = |name: &str| {
         let range = patches.start as u64..patches.end as u64;
         let values = snapshot.read_patches(level as u8, name, range);
-        values.map_err(|e| Error::Snapshot(e.to_string()))
+        values.map_err(snapshot_error)
     };
     match (read(ORIGIN)?, read(LEAF)?) {
         (Values::I32(origins), Values::U8(leaf)) => Ok((origins, leaf)),

@@ -4,7 +4,7 @@ use super::layout::Layout;
 use crate::field::operations::SkippedCorrections;
 use crate::mesh::nesting::RefineRequests;
 use crate::mesh::{Clock, Levels, Topology};
-use crate::ranks::{Message, Ranks, RanksError, skipped_corrections};
+use crate::ranks::{Ranks, RanksError, skipped_corrections};
 use crate::step::{Engine, Error, RunCounters};
 use bevy_ecs::prelude::World;
 use serde::{Deserialize, Serialize};
@@ -92,18 +92,13 @@ fn wishes(world: &World, layout: &Layout) -> Result<Vec<Vec<u32>>, Error> {
         let first = layout.own(level).start as u32;
         positions.iter_mut().for_each(|position| *position += first);
     }
-    let mut messages = Vec::new();
-    if ranks.rank() > 0 {
+    let received = ranks.tell_first(|| {
         let level = |positions: &Vec<u32>| [&[positions.len() as u32], &positions[..]].concat();
         let words: Vec<u32> = wishes.iter().flat_map(level).collect();
-        let bytes = bytemuck::cast_slice(&words).to_vec();
-        messages.push(Message { peer: 0, bytes });
-    }
-    if ranks.are_alone() {
-        return Ok(wishes);
-    }
+        bytemuck::cast_slice(&words).to_vec()
+    })?;
     // in the order of the ranks, which is that of the patches
-    for message in ranks.communicator().exchange(messages)? {
+    for message in received {
         let words: Vec<u32> = bytemuck::pod_collect_to_vec(&message.bytes);
         let mut rest = words.as_slice();
         for positions in &mut wishes {

@@ -19,6 +19,17 @@ pub(crate) fn agreed<T>(ranks: &Ranks, own: Result<T, Error>) -> Result<T, Error
     agreed_with(ranks, own, 0).map(|(own, _)| own)
 }
 
+/// What `work` gives to the first rank; nothing to the others. All ranks call this.
+///
+/// # Errors
+/// As [`agreed`].
+pub(crate) fn by_first<T>(
+    ranks: &Ranks,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<Option<T>, Error> {
+    agreed(ranks, (ranks.rank() == 0).then(work).transpose())
+}
+
 /// As [`agreed`], with the bits that any rank sets in `flags`, of which there are 63: one number is reduced.
 ///
 /// # Errors

@@ -5,7 +5,6 @@ use super::DevicePool;
 use super::staging::Staging;
 use crate::device::parallel::lock;
 use crate::device::{Buffer, DeviceError, Kernel, Shape};
-use crate::field::element::Element;
 use crate::field::pieces::{OnDevice, Piece, RowShape};
 use crate::field::store::BankOf;
 use crate::in_precision;
@@ -107,6 +106,11 @@ impl DevicePool {
         pieces: &[Piece],
         mut work: impl FnMut(&OnDevice, &Buffer<u8>, Range<usize>) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
+        assert!(
+            pieces.iter().all(|piece| (piece.row as usize) < self.rows),
+            "a row beyond the pool's {}",
+            self.rows
+        );
         let groups = self.text.centring.groups();
         let bytes = |values: u64| values as usize * components / groups * self.value_bytes();
         let base = pieces.first().map_or(0, |piece| piece.before);
@@ -146,41 +150,6 @@ impl DevicePool {
         Ok(())
     }
 
-    /// Copies the components `components` of `rows` of bank `bank` to the host, `[row][component][8][8][8]`.
-    ///
-    /// # Errors
-    /// The device fails.
-    ///
-    /// # Panics
-    /// If the pool holds the other precision, or a component or row does not exist.
-    pub fn pack<R: Element>(
-        &self,
-        bank: usize,
-        components: Range<usize>,
-        rows: &[u32],
-    ) -> Result<Vec<R>, DeviceError> {
-        self.check::<R>(&components, rows);
-        let mut out = vec![R::lit(0.0); rows.len() * components.len() * self.values()];
-        let bytes = bytemuck::cast_slice_mut(&mut out);
-        self.fetch(any_level(bank), components, &self.whole(rows), bytes)?;
-        Ok(out)
-    }
-
-    /// Sets the components `components` of `rows` of bank `bank` from `[row][component][8][8][8]`.
-    pub(in crate::field) fn unpack<R: Element>(
-        &self,
-        bank: usize,
-        components: Range<usize>,
-        rows: &[u32],
-        values: &[R],
-    ) -> Result<(), DeviceError> {
-        self.check::<R>(&components, rows);
-        let length = components.len() * self.values();
-        assert_eq!(values.len(), rows.len() * length, "values of the rows");
-        let bytes = bytemuck::cast_slice(values);
-        self.put(any_level(bank), components, &self.whole(rows), bytes)
-    }
-
     /// The state of one cell of a row of bank `bank`, for messages.
     ///
     /// # Errors
@@ -189,13 +158,15 @@ impl DevicePool {
     /// # Panics
     /// If there is no such row.
     pub fn cell(&self, bank: usize, row: u32, cell: usize) -> Result<Vec<f64>, DeviceError> {
-        let all = 0..self.components;
-        let state = |row: Vec<f64>| row.into_iter().skip(cell).step_by(CELLS).collect();
-        let row = in_precision!(self.precision, R => {
-            let row = self.pack::<R>(bank, all, &[row])?;
-            row.into_iter().map(Real::to_f64).collect()
-        });
-        Ok(state(row))
+        // rows of all levels stand in one stretch of memory
+        let at = BankOf { level: 0, bank };
+        let whole = [Piece::whole(row, 0, self.shape())];
+        in_precision!(self.precision, R => {
+            let mut state: Vec<R> = vec![0.0; self.row_values()];
+            let bytes = bytemuck::cast_slice_mut(&mut state);
+            self.fetch(at, 0..self.components, &whole, bytes)?;
+            Ok(state.into_iter().skip(cell).step_by(CELLS).map(Real::to_f64).collect())
+        })
     }
 
     fn shape(&self) -> RowShape {
@@ -204,29 +175,4 @@ impl DevicePool {
             centring: self.text.centring,
         }
     }
-
-    /// Whole rows, one after the other.
-    fn whole(&self, rows: &[u32]) -> Vec<Piece> {
-        Piece::whole_rows(rows, self.shape()).collect()
-    }
-
-    /// What kernels do not check.
-    fn check<R: Element>(&self, components: &Range<usize>, rows: &[u32]) {
-        assert_eq!(R::PRECISION, self.precision, "precision of the pool");
-        assert!(
-            components.start < components.end && components.end <= self.components,
-            "components {components:?} of {}",
-            self.components
-        );
-        assert!(
-            rows.iter().all(|&row| (row as usize) < self.rows),
-            "a row beyond the pool's {}",
-            self.rows
-        );
-    }
-}
-
-/// A bank, of which the rows of all levels stand in one stretch of memory.
-fn any_level(bank: usize) -> BankOf {
-    BankOf { level: 0, bank }
 }

@@ -12,10 +12,11 @@ pub use room::{Sharers, spare};
 
 use crate::device::shown;
 use bevy_ecs::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Who says how much memory there is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Holder {
     /// `run.memory_limit`.
     Limit,
@@ -26,7 +27,7 @@ pub enum Holder {
 }
 
 /// Memory that the fields and tables of a run, or of one of its ranks, may take in all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Room {
     /// Bytes.
     pub bytes: u64,
@@ -35,7 +36,7 @@ pub struct Room {
 }
 
 /// Patches that do not fit into memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortage {
     /// Bytes that fields and tables would take with them.
     pub needed: u64,

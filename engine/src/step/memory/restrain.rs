@@ -2,7 +2,7 @@
 
 use super::demand::{Demand, needed, part_of, whole_rows};
 use super::room::{found, limit};
-use super::{Holder, MemoryGuard, Room, Shortage};
+use super::{MemoryGuard, Room, Shortage};
 use crate::mesh::{Changes, Topology};
 use crate::ranks::{Ranks, RanksError, Reduction};
 use crate::step::Settings;
@@ -128,49 +128,10 @@ fn first(ranks: &Ranks, own: Option<Shortage>) -> Result<Option<Shortage>, Ranks
     if teller == u64::MAX || ranks.are_alone() {
         return Ok(own);
     }
-    let mut bytes = own.as_ref().map_or_else(Vec::new, to_bytes);
-    communicator.broadcast(teller as usize, &mut bytes)?;
-    let shortage = from_bytes(&bytes);
-    let broken = || RanksError::Transport("a shortage of memory is told wrongly".into());
-    shortage.map(Some).ok_or_else(broken)
-}
-
-const HOLDERS: [Holder; 3] = [Holder::Limit, Holder::Machine, Holder::Device];
-
-fn to_bytes(shortage: &Shortage) -> Vec<u8> {
-    let holder = HOLDERS.iter().position(|h| *h == shortage.room.holder);
-    let words = [
-        shortage.needed,
-        shortage.room.bytes,
-        holder.unwrap_or(0) as u64,
-        shortage.level as u64,
-        shortage.patches,
-        shortage.rank.map_or(u64::MAX, |rank| rank as u64),
-    ];
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-fn from_bytes(bytes: &[u8]) -> Option<Shortage> {
-    let words = bytes
-        .as_chunks()
-        .0
-        .iter()
-        .map(|&word| u64::from_le_bytes(word));
-    let words: Vec<u64> = words.collect();
-    let [needed, bytes, holder, level, patches, rank] = words[..] else {
-        return None;
-    };
-    Some(Shortage {
-        needed,
-        room: Room {
-            bytes,
-            holder: *HOLDERS.get(holder as usize)?,
-        },
-        level: level as usize,
-        patches,
-        rank: (rank != u64::MAX).then_some(rank as usize),
-        resumable: false,
-    })
+    let mut told = serde_json::to_vec(&own).unwrap_or_default();
+    communicator.broadcast(teller as usize, &mut told)?;
+    let broken = |e| RanksError::Transport(format!("a shortage of memory is told wrongly: {e}"));
+    serde_json::from_slice(&told).map_err(broken)
 }
 
 /// Patches that the ranks before this one want to refine. The stretches of the ranks follow each other along the curve.
@@ -210,8 +171,7 @@ pub fn shortage(world: &World, rows: usize, level: usize) -> Result<Option<Short
 
 #[cfg(test)]
 mod tests {
-    use super::{from_bytes, largest, to_bytes};
-    use crate::step::memory::{Holder, Room, Shortage};
+    use super::largest;
 
     #[test]
     fn the_largest_that_fits_is_found() {
@@ -220,21 +180,5 @@ mod tests {
         }
         assert_eq!(largest(5, |_| false), 0);
         assert_eq!(largest(0, |_| false), 0);
-    }
-
-    #[test]
-    fn a_shortage_travels() {
-        for (holder, rank) in [(Holder::Limit, None), (Holder::Device, Some(7))] {
-            let shortage = Shortage {
-                needed: 1 << 40,
-                room: Room { bytes: 3, holder },
-                level: 2,
-                patches: 64,
-                rank,
-                resumable: false,
-            };
-            assert_eq!(from_bytes(&to_bytes(&shortage)), Some(shortage));
-        }
-        assert_eq!(from_bytes(&[0; 8]), None);
     }
 }
