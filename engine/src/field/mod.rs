@@ -39,8 +39,12 @@ pub use spec::{Beyond, BoundaryRule, Component, Correct, FieldSpec, Physical, Pr
 pub use store::{BankOf, Store, Surroundings};
 pub use stores::{Layers, StoreRef, Stores};
 
-/// Floating-point precision of the pools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Floating-point precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Precision {
     /// 32 bits.
     Single,

@@ -6,12 +6,9 @@ mod cells;
 use super::view::View;
 use super::{AccessError, Error};
 use crate::device::DeviceError;
-use crate::field::cells::LevelView;
-use crate::field::device::DeviceTopology;
 use crate::field::held::Held;
 use crate::field::store::{self, Store};
-use crate::field::{Element, Field, Pool, faces, operations};
-use crate::mesh::{LevelClock, Topology};
+use crate::field::{Element, Field, LevelRows, Pool, faces, operations};
 use crate::ranks::OtherRanks;
 use crate::ranks::halos::Split;
 use bevy_ecs::prelude::*;
@@ -58,20 +55,8 @@ impl<F: Field, const DEPTH: usize, const WRITES: bool> FromWorld for Declared<F,
 /// Where a system works.
 #[derive(SystemParam)]
 struct Place<'w> {
-    topology: Res<'w, Topology>,
-    clock: Res<'w, LevelClock>,
-    tables: Option<Res<'w, DeviceTopology>>,
+    rows: LevelRows<'w>,
     name: SystemName,
-}
-
-impl Place<'_> {
-    fn view(&self) -> LevelView<'_> {
-        LevelView {
-            topology: &self.topology,
-            clock: *self.clock,
-            tables: self.tables.as_deref(),
-        }
-    }
 }
 
 /// Reads field `F` on the level at hand: own rows, and `DEPTH` layers of the copies of other ranks' patches, those of the level
@@ -97,9 +82,7 @@ pub struct Write<'w, 's, F: Field, const DEPTH: usize = 0> {
 fn view<'a, F: Field>(pool: &'a Pool<F>, place: &'a Place, reach: usize) -> View<'a, F> {
     View {
         pool,
-        topology: &place.topology,
-        tables: place.tables.as_deref(),
-        level: place.clock.level,
+        level: place.rows.view(),
         reach,
     }
 }
@@ -121,7 +104,7 @@ fn checked<'a, F: Field>(
             reach,
         }));
     }
-    let level = place.clock.level;
+    let level = place.rows.level();
     let mut stale = store::stale(pool, level, reach);
     match stale.next() {
         Some(at) => Err(Error::Access(AccessError::Stale {
@@ -156,7 +139,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// # Errors
     /// As [`Write::refresh`].
     pub fn begin(&mut self, ranks: &mut OtherRanks) -> Result<Option<Arc<Split>>, Error> {
-        let (level, depth) = (self.place.clock.level, self.depth());
+        let (level, depth) = (self.place.rows.level(), self.depth());
         Ok(ranks.begin(&self.pool.0, level, depth)?)
     }
 
@@ -165,7 +148,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// # Errors
     /// As [`Write::refresh`].
     pub fn finish(&mut self, ranks: &mut OtherRanks) -> Result<(), Error> {
-        let (level, depth) = (self.place.clock.level, self.depth());
+        let (level, depth) = (self.place.rows.level(), self.depth());
         Ok(ranks.finish(&mut self.pool.0, level, depth)?)
     }
 
@@ -184,13 +167,13 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// # Panics
     /// As [`Pool::store`].
     pub fn store<R: Element>(&mut self, rows: &[u32], values: &[R]) -> Result<(), DeviceError> {
-        self.pool.0.store(self.place.clock.level, rows, values)
+        self.pool.0.store(self.place.rows.level(), rows, values)
     }
 
     /// A view for a kernel of one's own that changes the present state of any own rows: what is derived from the level is out
     /// of date from now on, as are its copies. All ranks call it alike.
     pub fn change(&mut self) -> View<'_, F> {
-        self.pool.0.rewritten(self.place.clock.level);
+        self.pool.0.rewritten(self.place.rows.level());
         view(&self.pool.0, &self.place, 0)
     }
 
@@ -198,18 +181,21 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     pub(super) fn restrict(&mut self) -> Result<(), Error> {
         // where an average is unphysical, a cell keeps its state, also in the copy that travels back to the owner
         self.get(1)?;
-        Ok(operations::restrict(&mut self.pool.0, &self.place.view())?)
+        Ok(operations::restrict(
+            &mut self.pool.0,
+            &self.place.rows.view(),
+        )?)
     }
 
     /// Values that patches share go to one of them.
     pub(super) fn share(&mut self) -> Result<(), Error> {
         self.get(1)?;
-        Ok(faces::share(&mut self.pool.0, &self.place.view())?)
+        Ok(faces::share(&mut self.pool.0, &self.place.rows.view())?)
     }
 
     /// Cells beside coarse-fine faces take the fine fluxes; how many cells on the host had to go without.
     pub(super) fn correct(&mut self) -> Result<u64, DeviceError> {
-        operations::correct(&mut self.pool.0, &self.place.view())
+        operations::correct(&mut self.pool.0, &self.place.rows.view())
     }
 
     /// The step of the level at hand stands: what it wrote becomes the present state, and its fluxes count.
@@ -217,7 +203,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// # Errors
     /// The device fails.
     pub fn commit(&mut self) -> Result<(), DeviceError> {
-        let place = self.place.view();
+        let place = self.place.rows.view();
         let (clock, rows) = (place.clock, place.rows());
         self.pool.0.commit(clock.level, clock.end, clock.dt, rows)
     }

@@ -3,6 +3,7 @@
 use super::limits::LevelSteps;
 use crate::device::DeviceChoice;
 use crate::field::Beyond;
+use crate::field::Precision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -206,16 +207,6 @@ impl Default for OutputConfig {
     }
 }
 
-/// Floating-point precision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PrecisionChoice {
-    /// 32 bits.
-    Single,
-    /// 64 bits.
-    Double,
-}
-
 /// What happens when the patches that a run asks for do not fit into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -234,7 +225,7 @@ pub struct RunConfig {
     /// Device.
     pub device: DeviceChoice,
     /// Floating-point precision of the fields.
-    pub precision: PrecisionChoice,
+    pub precision: Precision,
     /// Threads of a rank; 0: its share of the cores, beside a device at most 16 of them.
     #[schemars(range(min = 0, max = 4096))]
     pub threads: u32,
@@ -260,7 +251,7 @@ impl Default for RunConfig {
     fn default() -> Self {
         Self {
             device: DeviceChoice::Auto,
-            precision: PrecisionChoice::Double,
+            precision: Precision::Double,
             threads: 0,
             audit: false,
             memory_limit: 0,

@@ -3,7 +3,7 @@
 mod checks;
 mod stores;
 
-use super::config::{MeshSettings, PrecisionChoice, TimeSettings};
+use super::config::{MeshSettings, TimeSettings};
 use super::driver::DriverSettings;
 use super::memory::{self, MemoryGuard, Sharers};
 use super::state::{PluginState, StateRegistry};
@@ -118,10 +118,7 @@ impl Engine {
     /// Precision of the fields.
     #[must_use]
     pub fn precision(&self) -> Precision {
-        match self.settings.run.precision {
-            PrecisionChoice::Single => Precision::Single,
-            PrecisionChoice::Double => Precision::Double,
-        }
+        self.settings.run.precision
     }
 
     /// Levels the run may have.

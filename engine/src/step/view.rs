@@ -1,18 +1,16 @@
 //! A field on a level, as a system may see it.
 
 use crate::device::DeviceError;
-use crate::field::device::{DevicePool, DeviceTopology, DeviceView};
+use crate::field::cells::LevelView;
+use crate::field::device::{DevicePool, DeviceView};
 use crate::field::{Element, Field, FieldSpec, Pool, Registers};
-use crate::mesh::Topology;
 use nestar_kernels::mesh::{GhostView, Rows};
 
 /// A field on the level at hand, as its reader may see it.
 #[derive(Clone, Copy)]
 pub struct View<'a, F: Field> {
     pub(super) pool: &'a Pool<F>,
-    pub(super) topology: &'a Topology,
-    pub(super) tables: Option<&'a DeviceTopology>,
-    pub(super) level: usize,
+    pub(super) level: LevelView<'a>,
     /// Layers of copies that may be read.
     pub(super) reach: usize,
 }
@@ -21,13 +19,13 @@ impl<'a, F: Field> View<'a, F> {
     /// The level.
     #[must_use]
     pub fn level(&self) -> usize {
-        self.level
+        self.level.clock.level
     }
 
     /// Its own rows in Hilbert order.
     #[must_use]
     pub fn rows(&self) -> &'a [u32] {
-        self.topology.rows(self.level)
+        self.level.rows()
     }
 
     /// The field's declaration.
@@ -49,13 +47,14 @@ impl<'a, F: Field> View<'a, F> {
     #[must_use]
     pub fn row<R: Element>(&self, row: u32) -> &'a [R] {
         self.require_own(row);
-        self.pool.present::<R>(self.level).row(row)
+        self.pool.present::<R>(self.level()).row(row)
     }
 
     /// What gathers of as many ghost cells read as this view reaches, where the field lives on the host. A gather of more panics.
     #[must_use]
     pub fn ghosts<R: Element>(&self) -> GhostView<'a, R> {
-        self.pool.ghosts::<R>(self.topology, self.level, self.reach)
+        self.pool
+            .ghosts::<R>(self.level.topology, self.level(), self.reach)
     }
 
     /// A copy of the present state of some own rows, `[row][component][8][8][8]`: where the field lives on a device the values
@@ -68,7 +67,7 @@ impl<'a, F: Field> View<'a, F> {
     /// As [`View::row`].
     pub fn host<R: Element>(&self, rows: &[u32]) -> Result<Vec<R>, DeviceError> {
         rows.iter().for_each(|&row| self.require_own(row));
-        self.pool.host(self.level, rows)
+        self.pool.host(self.level(), rows)
     }
 
     /// Layers of copies that may be read.
@@ -79,7 +78,7 @@ impl<'a, F: Field> View<'a, F> {
 
     fn require_own(&self, row: u32) {
         assert!(
-            !self.topology.is_shared() || self.topology.is_owned(row),
+            !self.level.topology.is_shared() || self.level.topology.is_owned(row),
             "row {row} of the field `{}` is a copy: read it by a gather",
             F::NAME
         );
@@ -97,7 +96,7 @@ impl<'a, F: Field> View<'a, F> {
     /// Rows that a step of the level writes, where the field lives on the host.
     #[must_use]
     pub fn next<R: Element>(&self) -> Rows<'a, R> {
-        self.pool.next::<R>(self.level)
+        self.pool.next::<R>(self.level())
     }
 
     /// Flux registers, where the field lives on the host.
@@ -112,10 +111,9 @@ impl<'a, F: Field> View<'a, F> {
     /// If the field lives on the host.
     #[must_use]
     pub fn on_device(&self) -> DeviceView {
-        let tables = self
-            .tables
-            .expect("a field on a device has its tables there");
-        self.pool.view(tables, self.topology, self.level)
+        let LevelView { topology, .. } = self.level;
+        let tables = self.level.on_device();
+        self.pool.view(tables, topology, self.level())
     }
 
     /// Whether the field lives on a device.
@@ -136,20 +134,20 @@ impl<'a, F: Field> View<'a, F> {
     /// The banks on the device that hold the present state of the level and what its step writes.
     #[must_use]
     pub fn banks(&self) -> [usize; 2] {
-        let present = self.pool.current(self.level);
+        let present = self.pool.current(self.level());
         [present, 1 - present]
     }
 
     /// Counts the changes of the level, see [`Pool::changes`].
     #[must_use]
     pub fn changes(&self) -> u64 {
-        self.pool.changes(self.level)
+        self.pool.changes(self.level())
     }
 
     /// Whether a change since then may concern any row, see [`Pool::any_row_changed_since`].
     #[must_use]
     pub fn any_row_changed_since(&self, count: u64) -> bool {
-        self.pool.any_row_changed_since(self.level, count)
+        self.pool.any_row_changed_since(self.level(), count)
     }
 
     /// Counts the changes of a row on the host, see [`Pool::epoch`].

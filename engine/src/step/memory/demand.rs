@@ -4,7 +4,6 @@ use crate::field::{Correct, FieldSpec, Precision, StoreRef, Stores};
 use crate::mesh::Topology;
 use crate::ranks::Ranks;
 use crate::step::Settings;
-use crate::step::config::PrecisionChoice;
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
 
@@ -22,10 +21,7 @@ const FACES: u64 = 6;
 
 /// The sum of `bytes` of a declaration, in the run's precision, over all fields.
 fn sum_of_fields(world: &World, bytes: impl Fn(&FieldSpec, Precision) -> usize) -> u64 {
-    let precision = match world.resource::<Settings>().run.precision {
-        PrecisionChoice::Single => Precision::Single,
-        PrecisionChoice::Double => Precision::Double,
-    };
+    let precision = world.resource::<Settings>().run.precision;
     let fields = world.resource::<Stores>().all();
     let bytes = |field: &StoreRef| bytes(field.of(world).spec(), precision) as u64;
     fields.iter().map(bytes).sum()

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use nestar::engine::device::DeviceKind;
-use nestar::engine::step::config::PrecisionChoice;
+use nestar::engine::field::Precision;
 
 /// A case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -88,10 +88,10 @@ impl Case {
 }
 
 /// The word of a deck for a precision.
-pub fn precision(precision: PrecisionChoice) -> &'static str {
+pub fn precision(precision: Precision) -> &'static str {
     match precision {
-        PrecisionChoice::Single => "single",
-        PrecisionChoice::Double => "double",
+        Precision::Single => "single",
+        Precision::Double => "double",
     }
 }
 

@@ -7,12 +7,12 @@ use nestar::engine;
 use nestar::engine::device::{
     ComputeDevice, Device, DeviceCounters, DeviceMemory, LinkCounters, LinkTimes,
 };
+use nestar::engine::field::Precision;
 use nestar::engine::field::Stores;
 use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::ranks::{Connection, Halos, Ranks, totals};
 use nestar::engine::run::diagnostics::resident_bytes;
 use nestar::engine::step::RunCounters;
-use nestar::engine::step::config::PrecisionChoice;
 use nestar_deck::Deck;
 use std::fmt;
 use std::time::Instant;
@@ -24,7 +24,7 @@ pub struct Plan {
     /// Root cells along each axis.
     pub cells: [u32; 3],
     /// Precision of the fields.
-    pub precision: PrecisionChoice,
+    pub precision: Precision,
     /// The deck.
     pub deck: Deck,
     /// Root steps before the clock starts.
@@ -76,7 +76,7 @@ pub struct Measurement {
     /// Root cells along each axis.
     pub cells: [u32; 3],
     /// Precision of the fields.
-    pub precision: PrecisionChoice,
+    pub precision: Precision,
     /// Where.
     pub place: Place,
     /// Seconds from the deck to the initial state, compiling included.

@@ -13,8 +13,9 @@ use clap::{Args, ValueEnum};
 use measure::{Measurement, Plan};
 use nestar::assemble;
 use nestar::engine::device::ComputeDevice;
+use nestar::engine::field::Precision;
 use nestar::engine::ranks::Ranks;
-use nestar::engine::step::config::{DomainConfig, PrecisionChoice, RunConfig};
+use nestar::engine::step::config::{DomainConfig, RunConfig};
 use nestar::{Error, Simulation};
 use nestar_deck::Deck;
 use std::path::PathBuf;
@@ -65,11 +66,11 @@ enum Precisions {
 }
 
 impl Precisions {
-    fn list(self) -> &'static [PrecisionChoice] {
+    fn list(self) -> &'static [Precision] {
         match self {
-            Self::Single => &[PrecisionChoice::Single],
-            Self::Double => &[PrecisionChoice::Double],
-            Self::Both => &[PrecisionChoice::Single, PrecisionChoice::Double],
+            Self::Single => &[Precision::Single],
+            Self::Double => &[Precision::Double],
+            Self::Both => &[Precision::Single, Precision::Double],
         }
     }
 }
@@ -180,7 +181,7 @@ fn plans(arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<Plan>, Failure> {
 
 /// The kind of device that the arguments lead to.
 fn kind(arguments: &BenchArgs, case: Case, ranks: &Ranks) -> Result<Kind, Failure> {
-    let mut deck = deck(arguments, case, 8, PrecisionChoice::Single)?;
+    let mut deck = deck(arguments, case, 8, Precision::Single)?;
     let run: RunConfig = deck.table("run")?;
     let seat = ranks.communicator().seat();
     let chosen = ComputeDevice::choose(run.device, seat.local).map_err(|error| {
@@ -196,7 +197,7 @@ fn deck(
     arguments: &BenchArgs,
     case: Case,
     cells: u32,
-    precision: PrecisionChoice,
+    precision: Precision,
 ) -> Result<Deck, Failure> {
     let mut deck = Deck::parse(case.name(), case.text())?;
     let precision = cases::precision(precision);
