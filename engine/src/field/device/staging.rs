@@ -14,11 +14,19 @@ pub(super) struct Staging {
 }
 
 impl Staging {
-    /// Room for a row of `row_bytes` at least.
-    pub(super) fn new(device: &Device, row_bytes: usize) -> Result<Self, DeviceError> {
-        Ok(Self {
-            list: device.buffer(CHUNK / (4 * CELLS))?,
-            values: device.buffer(CHUNK.max(row_bytes))?,
-        })
+    /// What is kept, or made at the first use: room for a row of `row_bytes` at least.
+    pub(super) fn provide<'a>(
+        kept: &'a mut Option<Self>,
+        device: &Device,
+        row_bytes: usize,
+    ) -> Result<&'a Self, DeviceError> {
+        let staging = match kept.take() {
+            Some(staging) => staging,
+            None => Self {
+                list: device.buffer(CHUNK / (4 * CELLS))?,
+                values: device.buffer(CHUNK.max(row_bytes))?,
+            },
+        };
+        Ok(kept.insert(staging))
     }
 }

@@ -115,12 +115,8 @@ impl DevicePool {
         let bytes = |values: u64| values as usize * components / groups * self.value_bytes();
         let base = pieces.first().map_or(0, |piece| piece.before);
         let end = |piece: &Piece| piece.before + piece.values(self.shape()) as u64;
-        let mut guard = lock(&self.staging);
-        let staging = match guard.take() {
-            Some(staging) => staging,
-            None => Staging::new(&self.device, self.row_bytes())?,
-        };
-        let staging = guard.insert(staging);
+        let mut staging = lock(&self.staging);
+        let staging = Staging::provide(&mut staging, &self.device, self.row_bytes())?;
         let mut left = pieces;
         while let Some(&Piece { before, .. }) = left.first() {
             let fits = |piece: &&Piece| bytes(end(piece) - before) <= staging.values.len();
