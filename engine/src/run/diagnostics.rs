@@ -108,6 +108,11 @@ impl Diagnostics {
         Ok(())
     }
 
+    /// What people are told of the file that was there.
+    pub(super) fn note(&self) -> Option<String> {
+        self.series.as_ref().and_then(Series::note)
+    }
+
     /// Appends a row; on ranks but the first this does nothing.
     ///
     /// # Errors

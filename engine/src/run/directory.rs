@@ -1,5 +1,6 @@
 //! The run's directory: one run at a time in it, the same for all ranks, and room for what comes.
 
+use super::files;
 use super::lock::DirectoryLock;
 use super::provenance::Roster;
 use super::sink::snapshot_error;
@@ -24,7 +25,9 @@ pub(super) fn take(
     roster: &Roster,
     directory: &Path,
 ) -> Result<Option<DirectoryLock>, Error> {
-    let lock = by_first(ranks, || DirectoryLock::take(directory))?;
+    let lock = by_first(ranks, || {
+        files::require_own(directory).and_then(|()| DirectoryLock::take(directory))
+    })?;
     if ranks.are_alone() {
         return Ok(lock);
     }

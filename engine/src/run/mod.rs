@@ -4,6 +4,7 @@ mod changes;
 pub mod diagnostics;
 mod directory;
 mod drain;
+pub mod files;
 mod headers;
 mod layout;
 pub mod lock;
@@ -24,10 +25,10 @@ pub use provenance::BuildInfo;
 use crate::mesh::{Levels, Topology};
 use crate::ranks::Ranks;
 use crate::step::agreement::by_first;
-use crate::step::memory::{MemoryGuard, Shortage};
+use crate::step::config::OutOfMemory;
+use crate::step::memory::{MemoryGuard, Shortage, shortage};
 use crate::step::{Engine, Error, RunCounters, StepReport};
 use diagnostics::{Diagnostics, resident_bytes};
-use lock::DirectoryLock;
 use observed::Observations;
 use output::Output;
 use provenance::Roster;
@@ -52,6 +53,8 @@ pub struct RunOptions {
 
 /// Someone who watches a run.
 pub trait Observer: Send {
+    /// The run's directory is this run's from here on, if it starts.
+    fn started(&mut self) {}
     /// A message for people.
     fn note(&mut self, message: &str);
     /// A root step is done.
@@ -135,11 +138,18 @@ impl Engine {
         let directory = directory.unwrap_or_else(|| self.settings.output.directory.clone().into());
         let directory = lock::named(&directory)?;
         let roster = Roster::gather(self)?;
-        let (restored, _lock) = self.prepare(&directory, &roster, &mut options)?;
+        let ranks = self.world.resource::<Ranks>().clone();
+        let _lock = directory::take(&ranks, &roster, &directory)?;
+        let prepared = self.prepare(&directory, &mut options);
+        options.observer.started();
+        let restored = prepared?;
         let restored = restored.as_ref();
         let mut output = Output::new(self, &directory, &options.build, &roster, restored)?;
         let mut diagnostics = Diagnostics::open(self, &directory, restored)?;
         let observations = Observations::open(self, &directory, restored)?;
+        for note in [diagnostics.note(), observations.note()] {
+            note.iter().for_each(|note| options.observer.note(note));
+        }
         if restored.is_none() && self.settings.output.initial {
             output.snapshot(self, &diagnostics)?;
         }
@@ -155,16 +165,34 @@ impl Engine {
         let start = course.start;
         let updates = self.world.resource::<RunCounters>().cell_updates;
         let ending = self.steps(&mut options, &mut course)?;
-        let wanted = ending != Ending::Done || self.settings.output.last;
-        if wanted && !output.is_current(self) {
-            output.snapshot(self, &diagnostics)?;
-        }
-        output.settle()?;
-        if let Ending::OutOfMemory(shortage) = ending {
-            return Err(Error::Memory(shortage));
-        }
+        self.conclude(&ending, &mut output, &diagnostics)?;
         let interrupted = ending == Ending::Interrupted;
         Ok(self.summary(directory, updates, start, interrupted))
+    }
+
+    /// Writes what is to be kept of a run that ends, and waits for it.
+    fn conclude(
+        &self,
+        ending: &Ending,
+        output: &mut Output,
+        diagnostics: &Diagnostics,
+    ) -> Result<(), Error> {
+        let wanted = match ending {
+            Ending::Done => self.settings.output.last,
+            Ending::Interrupted => true,
+            Ending::OutOfMemory(shortage) => shortage.ends_a_root_step(),
+        };
+        if wanted && !output.is_current(self) {
+            output.snapshot(self, diagnostics)?;
+        }
+        output.settle()?;
+        match ending {
+            Ending::OutOfMemory(shortage) => Err(Error::Memory(Shortage {
+                resumable: output.has_snapshots(),
+                ..shortage.clone()
+            })),
+            _ => Ok(()),
+        }
     }
 
     /// What a run came to that began at `start` after `updates` updates of cells.
@@ -186,20 +214,18 @@ impl Engine {
         }
     }
 
-    /// The initial state, or the restored one; the run's directory is this run's from here on.
+    /// The initial state, or the restored one; what an earlier run left makes room.
     fn prepare(
         &mut self,
         directory: &Path,
-        roster: &Roster,
         options: &mut RunOptions,
-    ) -> Result<(Option<restart::Restored>, Option<DirectoryLock>), Error> {
+    ) -> Result<Option<restart::Restored>, Error> {
         let ranks = self.world.resource::<Ranks>().clone();
         let mut note = |text: &str| {
             if ranks.rank() == 0 {
                 options.observer.note(text);
             }
         };
-        let lock = directory::take(&ranks, roster, directory)?;
         if options.resume {
             if let Some(restored) = restart::restore(self, directory)? {
                 note(&format!("continues from {}", restored.path.display()));
@@ -208,7 +234,7 @@ impl Engine {
                         "note: the snapshot was written with another setting: {change}"
                     ));
                 }
-                return Ok((Some(restored), lock));
+                return Ok(Some(restored));
             }
             let place = directory.display();
             note(&format!(
@@ -221,7 +247,7 @@ impl Engine {
         if let Some(moved) = moved.flatten() {
             note(&format!("an earlier run was moved to {}", moved.display()));
         }
-        Ok((None, lock))
+        Ok(None)
     }
 
     /// A single root step, not beyond `until`, without files: for programs that step a simulation themselves. Call
@@ -231,12 +257,16 @@ impl Engine {
     /// Where a step stays unphysical after all retries, the patches that a regrid asks for do not fit into memory, or the
     /// audit is on and finds a fault.
     pub fn root_step(&mut self, until: f64) -> Result<StepReport, Error> {
+        self.driver.make_up(&mut self.world)?;
+        self.refuse_shortage()?;
         let report = self.driver.root_step(&mut self.world, until)?;
-        let mut guard = self.world.resource_mut::<MemoryGuard>();
-        guard
-            .shortage
-            .take()
-            .map_or(Ok(report), |shortage| Err(Error::Memory(shortage)))
+        self.refuse_shortage()?;
+        Ok(report)
+    }
+
+    fn refuse_shortage(&mut self) -> Result<(), Error> {
+        let shortage = self.world.resource_mut::<MemoryGuard>().shortage.take();
+        shortage.map_or(Ok(()), |shortage| Err(Error::Memory(shortage)))
     }
 
     /// Root steps to the end, or to what ends the run before. The ranks take the same decisions: what they must agree on is
@@ -245,13 +275,19 @@ impl Engine {
         let end = self.settings.time.end;
         let most = self.settings.time.max_steps;
         let (mut told, mut stepped) = (false, false);
+        self.driver.make_up(&mut self.world)?;
+        let mut patches = self.world.resource::<Topology>().patches();
         loop {
             let votes = course.output.vote(options.stop.load(Ordering::Relaxed))?;
-            if stepped && (votes.due || course.output.is_due(self)) {
-                course.output.snapshot(self, course.diagnostics)?;
-            }
             if let Some(shortage) = self.world.resource::<MemoryGuard>().shortage.clone() {
-                return Ok(Ending::OutOfMemory(shortage.resumable()));
+                return Ok(Ending::OutOfMemory(shortage));
+            }
+            let before =
+                std::mem::replace(&mut patches, self.world.resource::<Topology>().patches());
+            let due = votes.due || course.output.is_due(self);
+            if stepped && (due || self.memory_is_tight(before)? && !course.output.is_current(self))
+            {
+                course.output.snapshot(self, course.diagnostics)?;
             }
             self.tell_of_cap(options, &mut told);
             let clock = self.world.resource::<Levels>().clock(0);
@@ -272,6 +308,18 @@ impl Engine {
             options.observer.step(&progress);
             stepped = true;
         }
+    }
+
+    /// Whether memory may forbid a regrid within the next root step, after one before which there were `before` patches: then
+    /// the present state is kept, as that step's outcome would not be that of a run with more memory. All ranks call this.
+    fn memory_is_tight(&self, before: usize) -> Result<bool, Error> {
+        let patches = self.world.resource::<Topology>().patches();
+        let stops = self.settings.run.out_of_memory == OutOfMemory::Stop;
+        if !stops || patches <= before {
+            return Ok(false);
+        }
+        let foreseen = patches + 2 * (patches - before);
+        Ok(shortage(&self.world, foreseen, 1)?.is_some())
     }
 
     /// Tells once that memory keeps patches from being refined; the ranks have agreed which.

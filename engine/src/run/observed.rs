@@ -54,6 +54,11 @@ impl Observations {
         Ok(Self { registered, series })
     }
 
+    /// What people are told of the file that was there.
+    pub fn note(&self) -> Option<String> {
+        self.series.as_ref().and_then(Series::note)
+    }
+
     /// Appends the rows of a root step. All ranks call this; whether they could be written is the inner result.
     ///
     /// # Errors

@@ -5,10 +5,11 @@
 
 use super::diagnostics::Diagnostics;
 use super::drain::{self, Departure, Drain};
+use super::files;
 use super::headers::{attributes, levels};
 use super::layout::Layout;
 use super::parts;
-use super::provenance::{self, BuildInfo, Roster, write_whole};
+use super::provenance::{self, BuildInfo, Roster};
 use super::restart::Restored;
 use super::shares::{self, Share};
 use super::sink::{Sink, allowance, snapshot_error};
@@ -113,6 +114,12 @@ impl Output {
     pub fn is_current(&self, sim: &Engine) -> bool {
         let clock = sim.world.resource::<Levels>().clock(0);
         self.latest == Some((clock.time, clock.steps))
+    }
+
+    /// Whether there is a snapshot from which the run continues.
+    #[must_use]
+    pub fn has_snapshots(&self) -> bool {
+        self.latest.is_some()
     }
 
     /// Whether a snapshot is due now by the simulation's time or steps.
@@ -349,7 +356,7 @@ fn prepare(
     roster: &Roster,
 ) -> Result<(), Error> {
     store::clean_partials(directory).map_err(snapshot_error)?;
-    write_whole(&directory.join("run.toml"), &sim.deck.resolved())?;
+    files::write_deck(directory, &sim.deck.resolved())?;
     provenance::write(sim, build, roster, directory)
 }
 

@@ -1,5 +1,6 @@
 //! `provenance.json`: what made a run.
 
+use super::files;
 use crate::device::{ComputeDevice, Device};
 use crate::ranks::{Ranks, RanksError};
 use crate::step::{Engine, Error};
@@ -90,19 +91,8 @@ pub fn write(
         "precision": format!("{:?}", sim.precision()).to_lowercase(),
         "start_time_utc": humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
     });
-    write_whole(
+    files::write_whole(
         &directory.join("provenance.json"),
         &format!("{provenance:#}\n"),
     )
-}
-
-/// Writes a text file beside its place and renames it, so that it is whole or not there.
-///
-/// # Errors
-/// The file cannot be written.
-pub fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".partial");
-    std::fs::write(&beside, text).map_err(Error::file("cannot write", &beside))?;
-    std::fs::rename(&beside, path).map_err(Error::file("cannot write", path))
 }

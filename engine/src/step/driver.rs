@@ -127,11 +127,30 @@ impl Driver {
         self.dictated = self.dictate(world, until)?;
         let chosen = self.choose(world, 0, until)?;
         let taken = self.step(world, 0, until, chosen)?;
-        self.align(world, 0)?;
+        // a regrid that memory forbids is still to come
+        if world.resource::<MemoryGuard>().shortage.is_none() {
+            self.align(world, 0)?;
+        }
         Ok(StepReport {
             dt: taken.dt,
             limiter: taken.limiter,
         })
+    }
+
+    /// What memory has forbidden behind the latest root step of the run that a snapshot continues: the regrid of the root level.
+    /// Memory may forbid it again.
+    ///
+    /// # Errors
+    /// As [`Driver::root_step`].
+    pub(crate) fn make_up(&mut self, world: &mut World) -> Result<(), Error> {
+        if !self.regrid_is_due(world, 0) {
+            return Ok(());
+        }
+        let dt = world.resource::<Levels>().clock(0).dt;
+        match self.regrid(world, 0, dt)? {
+            true => self.align(world, 0),
+            false => Ok(()),
+        }
     }
 
     fn advance(&mut self, world: &mut World, level: usize, until: f64) -> Result<(), Error> {
@@ -167,19 +186,24 @@ impl Driver {
             self.run_phase(world, Phase::Synchronise, level, taken.dt)?;
         }
         if self.regrid_is_due(world, level) {
-            self.flag(world, level)?;
-            self.run_phase(world, Phase::Regrid, level, taken.dt)?;
-            // what memory forbade stays due: a run that goes on with more of it does it first
-            if world.resource::<MemoryGuard>().shortage.is_some() {
-                return Ok(taken);
-            }
-            world.resource_mut::<Levels>().regridded(level);
-            world.resource_mut::<RunCounters>().regrids += 1;
-            if self.settings.audit {
-                audit(world.resource::<Topology>())?;
-            }
+            self.regrid(world, level, taken.dt)?;
         }
         Ok(taken)
+    }
+
+    /// Regrids `level` after a step of length `dt`; false where memory forbids it: it stays due.
+    fn regrid(&mut self, world: &mut World, level: usize, dt: f64) -> Result<bool, Error> {
+        self.flag(world, level)?;
+        self.run_phase(world, Phase::Regrid, level, dt)?;
+        if world.resource::<MemoryGuard>().shortage.is_some() {
+            return Ok(false);
+        }
+        world.resource_mut::<Levels>().regridded(level);
+        world.resource_mut::<RunCounters>().regrids += 1;
+        if self.settings.audit {
+            audit(world.resource::<Topology>())?;
+        }
+        Ok(true)
     }
 
     /// Takes a step of `level`, a smaller one as long as the result is unphysical; returns the step that stands and the time

@@ -37,6 +37,13 @@ fn patches(stepper: &mut Stepper) -> usize {
     world.resource::<Topology>().patches()
 }
 
+/// The digest of a run's latest snapshot, if it has written one.
+fn last(run: &Scratch) -> Option<String> {
+    let written = run.run().join("snapshots").exists();
+    let latest = written.then(|| digests(&run.run()).pop()).flatten();
+    latest.map(|(_, digest)| digest)
+}
+
 #[test]
 fn a_run_that_memory_ends_keeps_its_state_and_continues_with_more() {
     let scratch = Scratch::new();
@@ -56,19 +63,58 @@ fn a_run_that_memory_ends_keeps_its_state_and_continues_with_more() {
     assert!(shortage.resumable && shortage.level == 1 && shortage.patches == 256);
     let before = digests(&scratch.run());
     assert_eq!(before.len(), 1, "the state before, and nothing else");
-    // still too little: a step on, and the same end
+    // still too little: the same end, no step further
     run("run.memory_limit=14", true).expect_err("the patches do not fit yet");
+    assert_eq!(digests(&scratch.run()), before);
     let rows = || {
         let text = std::fs::read_to_string(scratch.run().join("diagnostics.csv"));
         let text = text.expect("there are diagnostics");
         let patches = |line: &str| line.split(',').nth(5).map(String::from);
         text.lines().skip(1).filter_map(patches).collect::<Vec<_>>()
     };
-    assert_eq!(rows(), ["0"; 5]);
+    assert_eq!(rows(), ["0"; 4]);
     let summary = run("run.memory_limit=16", true).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(summary.step, 8);
-    // what memory had forbidden is done behind the first step
-    assert_eq!(rows()[5..], ["256"; 3]);
+    // what memory had forbidden is done before the next step
+    assert_eq!(rows()[4..], ["256"; 4]);
+    let whole = Scratch::new();
+    let settings = ["output.final=true"];
+    run_into(&whole.run(), false, LATE, &settings).unwrap_or_else(|e| panic!("{e}"));
+    let more = ["output.final=true", "run.memory_limit=16"];
+    let scratch = Scratch::new();
+    run_into(&scratch.run(), false, LATE, &["run.memory_limit=6"]).expect_err("too little");
+    run_into(&scratch.run(), true, LATE, &more).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(last(&scratch), last(&whole));
+}
+
+/// Also where a finer level asks for the patches that do not fit, in the middle of a root step.
+#[test]
+fn a_run_that_memory_ends_continues_to_the_bits_of_one_that_had_it_all_along() {
+    let common = [
+        "time.max_steps=14",
+        "output.initial=true",
+        "output.final=true",
+    ];
+    let grown = [&common[..], &["mesh.flag_buffer=4"]].concat();
+    let whole = Scratch::new();
+    run_into(&whole.run(), false, BLAST, &grown).unwrap_or_else(|e| panic!("{e}"));
+    let mut levels = Vec::new();
+    for limit in (9..25).step_by(4) {
+        let limit = format!("run.memory_limit={limit}");
+        let scratch = Scratch::new();
+        let limited = [&grown[..], &[&limit]].concat();
+        let ended = run_into(&scratch.run(), false, BLAST, &limited);
+        // with the least of memory there is no beginning, with the most no end before time
+        let (Err(Error::Memory(shortage)), Some(_)) = (ended, last(&scratch)) else {
+            continue;
+        };
+        assert!(shortage.resumable, "{limit}");
+        levels.push(shortage.level);
+        let resumed = run_into(&scratch.run(), true, BLAST, &grown);
+        resumed.unwrap_or_else(|e| panic!("{limit}: {e}"));
+        assert_eq!(last(&scratch), last(&whole), "{limit}");
+    }
+    assert!(levels.contains(&2), "the case is too easy: {levels:?}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub struct Shortage {
     pub patches: u64,
     /// The rank that lacks memory; none where the run as a whole does.
     pub rank: Option<usize>,
-    /// Whether a snapshot keeps the state before.
+    /// Whether there is a snapshot from which the run continues as if it had had the memory.
     pub resumable: bool,
 }
 
@@ -87,11 +87,11 @@ impl Shortage {
         }
     }
 
-    /// The same shortage, with the state before it in a snapshot.
+    /// Whether all that is missing of the root step is its last part, the regrid of the root level: then the present state is
+    /// one from which a run continues as if it had had the memory. Otherwise levels have gone on without a regrid.
     #[must_use]
-    pub fn resumable(mut self) -> Self {
-        self.resumable = true;
-        self
+    pub fn ends_a_root_step(&self) -> bool {
+        self.level == 1
     }
 }
 
@@ -103,7 +103,7 @@ impl fmt::Display for Shortage {
         if self.resumable {
             write!(
                 f,
-                "\nthe run can be continued with {more} or {cap}: the latest snapshot has the state before"
+                "\nthe run can be continued from its latest snapshot, with {more} or {cap}"
             )
         } else if self.level == 0 {
             write!(
@@ -122,7 +122,8 @@ impl fmt::Display for Shortage {
 /// What memory has denied so far.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct MemoryGuard {
-    /// Under `stop`: why no level is regridded any more; the run ends behind the present root step.
+    /// Under `stop`: why no level is regridded any more. The run ends behind the present root step, whose outcome is kept if
+    /// [`Shortage::ends_a_root_step`].
     pub shortage: Option<Shortage>,
     /// Under `cap`: the first refinement that was cut short.
     pub first_cap: Option<Shortage>,

@@ -29,14 +29,17 @@ const FAILED: u8 = 1;
 const WRONG: u8 = 2;
 /// Exit status of a run that was interrupted and can be resumed.
 const INTERRUPTED: u8 = 3;
+/// Exit status of a run that can be resumed with more memory.
+const MEMORY: u8 = 4;
 
 const STATUSES: &str = "\
 Exit status:
   0  done
   1  the run failed; its latest complete snapshot is usable
   2  the deck or the arguments are wrong
-  3  the run was interrupted by SIGINT, SIGTERM or SIGUSR1, or memory did not suffice for further patches; it wrote a
-     snapshot and can be resumed by `nestar run DECK --resume`
+  3  the run was interrupted by SIGINT, SIGTERM or SIGUSR1; it wrote a snapshot and can be resumed by
+     `nestar run DECK --resume`
+  4  memory did not suffice for further patches; with more of it the run can be resumed from its latest snapshot
 A second SIGINT or SIGTERM ends the program at once with status 130 or 143.";
 
 /// Adaptive mesh refinement for astrophysical fluids.
@@ -134,7 +137,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let status = match error {
             Error::Deck(_) | Error::Setup(_) => WRONG,
-            Error::Memory(ref shortage) if shortage.resumable => INTERRUPTED,
+            Error::Memory(ref shortage) if shortage.resumable => MEMORY,
             _ => FAILED,
         };
         Self::new(status, error)

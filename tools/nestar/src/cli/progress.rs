@@ -24,10 +24,9 @@ enum Screen {
     Quiet,
 }
 
-/// The log file. Lines wait until it can be opened: the directory of the run is there only when the run begins.
+/// The log file. Lines wait until the directory of the run is this run's: it may be another's, which writes its own log there.
 struct Log {
     path: PathBuf,
-    append: bool,
     file: Option<File>,
     waiting: String,
     /// Whether there is none, or none any more.
@@ -51,8 +50,6 @@ pub struct ReportOptions {
     pub quiet: bool,
     /// The log file, if one is written.
     pub log: Option<PathBuf>,
-    /// Whether the log is continued.
-    pub append: bool,
     /// Root steps after which the run ends; 0: no limit.
     pub max_steps: u64,
 }
@@ -70,7 +67,6 @@ impl Reporter {
         let log = Log {
             failed: options.log.is_none(),
             path: options.log.unwrap_or_default(),
-            append: options.append,
             file: None,
             waiting: String::new(),
         };
@@ -96,18 +92,21 @@ impl Reporter {
         self.report().log.line(message);
     }
 
-    /// Removes the bar and opens the log, if no step has done so.
+    /// Removes the bar.
     pub fn finish(&self) {
         let mut report = self.report();
         if let Screen::Bar(bar) = &report.screen {
             bar.finish_and_clear();
             report.screen = Screen::Lines(None);
         }
-        report.log.open();
     }
 }
 
 impl Observer for Reporter {
+    fn started(&mut self) {
+        self.report().log.open();
+    }
+
     fn note(&mut self, message: &str) {
         self.tell(message);
     }
@@ -143,7 +142,6 @@ impl Report {
             }
             Screen::Quiet => {}
         }
-        self.log.open();
         self.log.line(&line(progress, 15));
     }
 }
@@ -160,17 +158,14 @@ impl Log {
         }
     }
 
-    /// Opens the file unless it is open, if its directory is there.
+    /// Opens the file. What is in it stays: an earlier run's log has been moved aside, or is continued.
     fn open(&mut self) {
-        let directory = self.path.parent().filter(|d| !d.as_os_str().is_empty());
-        if self.failed || self.file.is_some() || directory.is_some_and(|d| !d.is_dir()) {
+        if self.failed {
             return;
         }
         let opened = OpenOptions::new()
             .create(true)
-            .write(true)
-            .append(self.append)
-            .truncate(!self.append)
+            .append(true)
             .open(&self.path);
         match opened {
             Ok(file) => {

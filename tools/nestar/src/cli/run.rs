@@ -7,6 +7,7 @@ use clap::Args;
 use nestar::engine::Error;
 use nestar::engine::device::ComputeDevice;
 use nestar::engine::ranks::{Ranks, RanksError};
+use nestar::engine::run::files::is_own_deck;
 use nestar::engine::run::{RunOptions, RunSummary};
 use nestar::engine::step::memory::{Holder, Shortage};
 use nestar::engine::step::{Phase, RunCounters};
@@ -50,13 +51,28 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
+    /// The run's directory in place of the deck's: a deck that a run has written stands for the directory in which it lies, so
+    /// that a run may be moved.
+    fn directory(&self) -> Option<PathBuf> {
+        let deck = &self.deck.deck;
+        let own = || match deck.parent() {
+            Some(place) if is_own_deck(deck) => match place.as_os_str().is_empty() {
+                true => Some(PathBuf::from(".")),
+                false => Some(place.to_path_buf()),
+            },
+            _ => None,
+        };
+        self.output.clone().or_else(own)
+    }
+
     /// The arguments that stand for keys of the deck.
     fn changes(&self) -> Vec<String> {
         let threads = self.threads.map(|n| format!("run.threads={n}"));
         let device = self.device.as_ref().map(|d| format!("run.device={d}"));
         let audit = self.audit.then(|| "run.audit=true".to_string());
         // so that run.toml names the directory it stands in
-        let output = self.output.as_ref().and_then(|path| path.to_str());
+        let output = self.directory();
+        let output = output.as_ref().and_then(|path| path.to_str());
         let output = output.map(|path| format!("output.directory={}", toml_text(path)));
         let keys = [threads, device, audit, output];
         keys.into_iter().flatten().collect()
@@ -80,16 +96,13 @@ pub fn run(arguments: &RunArgs, ranks: &Ranks, library: &str) -> Result<u8, Fail
     let deck = arguments.deck.read(&arguments.changes())?;
     let mut sim = Simulation::with_ranks(deck, ranks.clone())?;
     let settings = sim.engine().settings.clone();
-    let directory = arguments
-        .output
-        .clone()
-        .unwrap_or_else(|| settings.output.directory.into());
+    let directory = arguments.directory();
+    let directory = directory.unwrap_or_else(|| settings.output.directory.into());
     let speaks = ranks.rank() == 0;
     let log = arguments.log.clone();
     let reporter = Reporter::new(ReportOptions {
         quiet: arguments.quiet || !speaks,
         log: speaks.then(|| log.unwrap_or_else(|| directory.join("run.log"))),
-        append: arguments.resume,
         max_steps: settings.time.max_steps,
     });
     let head = sim.with(|sim| head(arguments, sim));

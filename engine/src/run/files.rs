@@ -1,0 +1,115 @@
+//! Files of a run: written whole or not at all, and nowhere but in the run's directory.
+
+use crate::step::Error;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+
+/// What a run writes in its directory.
+const WRITTEN: [&str; 8] = [
+    ".lock",
+    ".running",
+    "run.toml",
+    "provenance.json",
+    "run.log",
+    "diagnostics.csv",
+    "observed.csv",
+    "snapshots",
+];
+/// How a deck begins that a run has written into its directory.
+const OWN_DECK: &str =
+    "# The deck of the run in this directory, with all values; written by nestar.\n";
+
+/// Refuses a directory in which a run would write through a symbolic link, or over a deck that no run has written.
+///
+/// # Errors
+/// Names the file and what to do.
+pub(super) fn require_own(directory: &Path) -> Result<(), Error> {
+    for name in WRITTEN {
+        let path = directory.join(name);
+        if path.is_symlink() {
+            return Err(Error::Setup(format!(
+                "{} is a symbolic link, and a run writes into its own directory alone: remove the link, or choose another \
+                 directory with --output",
+                path.display()
+            )));
+        }
+    }
+    let deck = directory.join("run.toml");
+    if deck.exists() && !is_own_deck(&deck) {
+        return Err(Error::Setup(format!(
+            "{} was not written by a run, which would replace it: give it another name, or choose another directory with \
+             --output",
+            deck.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Whether a file is the deck that a run has written into its directory.
+#[must_use]
+pub fn is_own_deck(path: &Path) -> bool {
+    path.ends_with("run.toml")
+        && std::fs::read(path).is_ok_and(|text| text.starts_with(OWN_DECK.as_bytes()))
+}
+
+/// Writes the resolved deck into the run's directory.
+///
+/// # Errors
+/// The file cannot be written.
+pub(super) fn write_deck(directory: &Path, resolved: &str) -> Result<(), Error> {
+    write_whole(
+        &directory.join("run.toml"),
+        &format!("{OWN_DECK}{resolved}"),
+    )
+}
+
+/// Writes a text file beside its place and renames it, so that it is whole or not there.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".partial");
+    match std::fs::remove_file(&beside) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(Error::file("cannot replace", &beside)(error));
+        }
+        _ => {}
+    }
+    // a new file: nothing is written through a link
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&beside);
+    let written = file.and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(Error::file("cannot write", &beside))?;
+    std::fs::rename(&beside, path).map_err(Error::file("cannot write", path))
+}
+
+/// Opens a file to append to it.
+///
+/// # Errors
+/// It is not there, or cannot be written.
+pub(super) fn append(path: &Path) -> Result<File, Error> {
+    let file = OpenOptions::new().append(true).open(path);
+    file.map_err(Error::file("cannot write", path))
+}
+
+/// Renames the file `NAME.EXTENSION` to the first free of `NAME.1.EXTENSION` and so on; its new name.
+///
+/// # Errors
+/// It cannot be renamed.
+pub(super) fn put_aside(path: &Path) -> Result<std::path::PathBuf, Error> {
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    let name = |n: u32| path.with_extension(format!("{n}.{extension}"));
+    let free = (1..)
+        .map(name)
+        .find(|path| !path.exists() && !path.is_symlink());
+    let free = free.unwrap_or_else(|| name(0));
+    std::fs::rename(path, &free).map_err(Error::file("cannot rename", path))?;
+    Ok(free)
+}
