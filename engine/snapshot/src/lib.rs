@@ -11,6 +11,7 @@
 //! * [`digest`] names the content in 64 hexadecimal digits, [`summary`] describes it for people.
 //! * [`read_uniform`] reads initial states that anyone wrote as Zarr arrays on a uniform grid.
 
+mod checksums;
 mod digest;
 mod error;
 mod files;
@@ -35,7 +36,7 @@ pub use header::{
 };
 pub use parts::{PART_GROUPS, Part, PartHeader};
 pub use queue::Done;
-pub use reader::{Snapshot, latest};
+pub use reader::{Snapshot, complete, latest};
 pub use store::{Plan, SHARD_PATCHES};
 pub use summary::summary;
 pub use uniform::{UniformArray, read_uniform};

@@ -1,5 +1,6 @@
 //! Reading snapshots.
 
+use crate::checksums;
 use crate::files::{self, SNAPSHOTS};
 use crate::header::ORIGIN;
 use crate::parts::{PartHeader, described};
@@ -53,6 +54,7 @@ fn root_document(path: &Path) -> Result<Value> {
         return Err(SnapshotError::foreign(path, detail));
     }
     let text = std::fs::read(&file).map_err(|error| SnapshotError::io("read", &file, &error))?;
+    checksums::check_root(path, &text)?;
     serde_json::from_slice(&text).map_err(|error| SnapshotError::corrupt(&file, error.to_string()))
 }
 
@@ -162,6 +164,7 @@ impl Snapshot {
                 ));
             }
         }
+        checksums::require(path, attributes)?;
         let none = Map::new();
         let documents = document["consolidated_metadata"]["metadata"]
             .as_object()
@@ -321,9 +324,24 @@ impl Snapshot {
 /// # Errors
 /// [`SnapshotError::Io`] if the directory cannot be listed.
 pub fn latest(directory: &Path) -> Result<Option<(u32, PathBuf)>> {
+    Ok(numbered(directory)?.pop())
+}
+
+/// The complete snapshots in the run directory `directory`, by ascending number.
+///
+/// # Errors
+/// As [`latest`].
+pub fn complete(directory: &Path) -> Result<Vec<PathBuf>> {
+    Ok(numbered(directory)?
+        .into_iter()
+        .map(|(_, path)| path)
+        .collect())
+}
+
+fn numbered(directory: &Path) -> Result<Vec<(u32, PathBuf)>> {
     let snapshots = directory.join(SNAPSHOTS);
     if !snapshots.is_dir() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let numbered = files::entries(&snapshots)?.into_iter().filter_map(|path| {
         let number: u32 = path
@@ -334,5 +352,7 @@ pub fn latest(directory: &Path) -> Result<Option<(u32, PathBuf)>> {
             .ok()?;
         Some((number, path))
     });
-    Ok(numbered.max())
+    let mut numbered: Vec<_> = numbered.collect();
+    numbered.sort();
+    Ok(numbered)
 }

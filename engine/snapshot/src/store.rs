@@ -3,6 +3,7 @@
 //! The steps are separate so that several processes can write one snapshot: one calls [`Plan::create`], all call
 //! [`Plan::store_shard`] and [`Plan::sync_shard`] for disjoint shards, and one calls [`Plan::publish`] when every shard is there.
 
+use crate::checksums;
 use crate::header::{LEAF, ORIGIN, PATCH_SIZE};
 use crate::zarr::{Encoder, Layout};
 use crate::{
@@ -94,6 +95,8 @@ fn root_attributes(attributes: &Attributes, levels: &[Level]) -> Result<Map<Stri
     let mut root = Map::new();
     root.insert("format".into(), json!("nestar-snapshot"));
     root.insert("format_version".into(), json!(FORMAT_VERSION));
+    let (name, kind) = checksums::ATTRIBUTE;
+    root.insert(name.into(), json!(kind));
     root.extend(to_map(attributes)?);
     root.insert("patch_size".into(), json!(PATCH_SIZE));
     root.insert("refinement_ratio".into(), json!(2));
@@ -268,7 +271,7 @@ impl Plan {
         directory.join(array.encoder.shard_path(first_patch / array.shard))
     }
 
-    /// Writes the root's metadata with the consolidated metadata of all arrays, syncs all metadata and directories of
+    /// Writes the root's metadata with the consolidated metadata of all arrays and the checksums of all metadata, syncs all metadata and directories of
     /// `partial`, whose shards are synced already, and renames it to `complete`; returns the bytes written.
     ///
     /// # Errors
@@ -278,7 +281,16 @@ impl Plan {
         let documents: Map<String, Value> = self.documents.clone().into_iter().collect();
         root["consolidated_metadata"] =
             json!({"kind": "inline", "must_understand": false, "metadata": documents});
-        let bytes = files::write(&partial.join("zarr.json"), root.to_string().as_bytes())?;
+        let root = root.to_string();
+        let mut sums = checksums::line(checksums::ROOT, root.as_bytes());
+        for (path, document) in &self.documents {
+            let name = format!("{path}/zarr.json");
+            sums += &checksums::line(&name, document.to_string().as_bytes());
+        }
+        let mut bytes = files::write(&partial.join(checksums::ROOT), root.as_bytes())?;
+        let listed = partial.join(checksums::FILE);
+        bytes += files::write(&listed, sums.as_bytes())?;
+        files::sync(&listed)?;
         // arrays before the levels that they stand in
         let groups = self.documents.keys().rev().map(|path| partial.join(path));
         for group in groups.chain([partial.to_path_buf()]) {

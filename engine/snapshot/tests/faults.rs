@@ -295,6 +295,58 @@ fn a_damaged_shard_is_detected() {
     assert!(damaged(|shard| std::fs::write(shard, b"").unwrap()).contains("cut short"));
 }
 
+/// All files below a directory.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for name in names(directory) {
+        let path = directory.join(name);
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => found.push(path),
+        }
+    }
+    found
+}
+
+/// Flips of bits in every file, many in those of metadata, of which each flip changes some number or name.
+#[test]
+fn no_flipped_bit_passes_in_silence() {
+    let folder = Folder::new();
+    let levels = [level(0, 40, DataType::F32), level(1, 3, DataType::F32)];
+    let path = write(&folder.target(0), &attributes(), &levels)
+        .path()
+        .to_path_buf();
+    let whole = || Snapshot::open(&path)?.verify(|_| ());
+    assert_eq!(whole(), Ok(()));
+    let (mut state, mut root) = (7u64, 0);
+    for file in files(&path) {
+        let bytes = std::fs::read(&file).unwrap();
+        let is_metadata = file.ends_with("zarr.json") || file.ends_with("checksums");
+        for _ in 0..if is_metadata { 60 } else { 12 } {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            let bit = (state >> 20) as usize % (8 * bytes.len());
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&file, flipped).unwrap();
+            let error = text(whole());
+            assert!(
+                error.contains("damaged"),
+                "{}, bit {bit}: {error}",
+                file.display()
+            );
+            // what every command reads is checked by every command
+            if file == path.join("zarr.json") {
+                assert!(Snapshot::open(&path).is_err(), "bit {bit}");
+                root += 1;
+            }
+        }
+        std::fs::write(&file, bytes).unwrap();
+    }
+    assert_eq!((whole(), root), (Ok(()), 60));
+}
+
 #[test]
 fn what_is_no_snapshot_is_refused_with_the_reason() {
     let folder = Folder::new();
@@ -310,6 +362,10 @@ fn what_is_no_snapshot_is_refused_with_the_reason() {
     assert!(error(&snapshot.path().join("level_0")).contains("without the attribute format"));
     let root = snapshot.path().join("zarr.json");
     let document = std::fs::read_to_string(&root).unwrap();
+    // as snapshots without checksums are
+    std::fs::remove_file(snapshot.path().join("checksums")).unwrap();
+    assert!(error(snapshot.path()).contains("checksums"));
+    let document = document.replace("\"checksums\":\"blake3\",", "");
     let edited = |from: &str, to: &str| {
         assert!(document.contains(from));
         std::fs::write(&root, document.replace(from, to)).unwrap();

@@ -1,4 +1,4 @@
-//! `nestar verify`: the same run on two devices, and whether they agree in every bit.
+//! `nestar verify`: the same run on two devices, and whether they agree in every bit; and whether stores are whole.
 
 use super::{FAILED, Failure, WRONG, print, say};
 use clap::Args;
@@ -13,8 +13,9 @@ use std::sync::atomic::AtomicBool;
 /// What to compare.
 #[derive(Args)]
 pub struct VerifyArgs {
-    /// The decks
-    #[arg(required = true)]
+    /// The decks; or snapshots (NNNNNN.zarr) and directories of runs, of which every byte is read and compared with its
+    /// checksums
+    #[arg(required = true, value_name = "DECK_OR_STORE")]
     decks: Vec<PathBuf>,
     /// Replace a value of all decks; may be given several times
     #[arg(long = "set", value_name = "TABLE.KEY=VALUE")]
@@ -41,8 +42,12 @@ pub fn verify(arguments: &VerifyArgs) -> Result<(), Failure> {
     let [first, second] = arguments.devices.as_slice() else {
         return Err(Failure::new(WRONG, "--devices takes two devices: cpu,cuda"));
     };
+    let (stores, decks): (Vec<_>, Vec<_>) = arguments.decks.iter().partition(|path| path.is_dir());
+    for store in stores {
+        whole(store)?;
+    }
     let mut different = 0;
-    for deck in &arguments.decks {
+    for deck in &decks {
         for precision in &arguments.precisions {
             let one = result(arguments, deck, precision, first)?;
             let other = result(arguments, deck, precision, second)?;
@@ -63,9 +68,29 @@ pub fn verify(arguments: &VerifyArgs) -> Result<(), Failure> {
     }
     let message = format!(
         "{different} of {} runs differ between {first} and {second}; please report this with the decks",
-        arguments.decks.len() * arguments.precisions.len()
+        decks.len() * arguments.precisions.len()
     );
     Err(Failure::new(FAILED, message))
+}
+
+/// Refuses a store, or a run with a snapshot, that is not whole.
+fn whole(store: &Path) -> Result<(), Failure> {
+    let snapshots = match store.join("snapshots").is_dir() {
+        true => nestar::snapshot::complete(store)?,
+        false => vec![store.to_path_buf()],
+    };
+    for path in &snapshots {
+        Snapshot::open(path)?.verify(|_| ())?;
+        print(&format!("{:<40} whole\n", path.display().to_string()))?;
+    }
+    if snapshots.is_empty() {
+        let message = format!(
+            "the run in {} has no complete snapshot yet",
+            store.display()
+        );
+        return Err(Failure::new(WRONG, message));
+    }
+    Ok(())
 }
 
 /// The digest of the final snapshot of a small run of a deck.

@@ -127,6 +127,39 @@ fn a_damaged_snapshot_is_told_with_status_1() {
 }
 
 #[test]
+fn a_store_is_verified_byte_by_byte() {
+    let place = Place::with(BLAST);
+    place
+        .nestar(&["run", "deck.toml", "--set", "time.max_steps=1"])
+        .has_status(0);
+    let whole = place.nestar(&["verify", "run"]);
+    whole.has_status(0);
+    assert_eq!(whole.out.matches("whole").count(), 2, "{}", whole.out);
+    let file = "run/snapshots/000001.zarr/level_0/density/zarr.json";
+    let text = place.read(file);
+    place.write(file, &text.replacen("float64", "float32", 1));
+    place
+        .nestar(&["verify", "run"])
+        .has_status(1)
+        .complains(&[file, "checksum"]);
+    place
+        .nestar(&["verify", "run/snapshots/000000.zarr"])
+        .has_status(0);
+    place.write(file, &text);
+    let file = "run/snapshots/000001.zarr/zarr.json";
+    let text = place.read(file);
+    place.write(file, &text.replacen("\"step\":1", "\"step\":9", 1));
+    for command in ["info", "digest", "verify"] {
+        place
+            .nestar(&[command, "run"])
+            .has_status(1)
+            .complains(&["zarr.json", "checksum"]);
+    }
+    let resumed = place.nestar(&["run", "deck.toml", "--resume"]);
+    resumed.has_status(1).complains(&["zarr.json", "checksum"]);
+}
+
+#[test]
 fn a_root_grid_that_cannot_be_held_is_refused_before_it_is_made() {
     let place = Place::with(BLAST);
     let scalars: Vec<String> = (0..59).map(|n| format!("\"s{n}\"")).collect();
