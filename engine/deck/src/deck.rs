@@ -27,6 +27,8 @@ pub struct Deck {
     pub(crate) source: Arc<Source>,
     pub(crate) root: Node,
     pub(crate) claims: Vec<Claim>,
+    /// Keys of the overrides.
+    pub(crate) overridden: Vec<String>,
 }
 
 /// A table that was taken, with its values after defaults were filled in.
@@ -102,6 +104,7 @@ impl Deck {
             source,
             root,
             claims: Vec::new(),
+            overridden: Vec::new(),
         })
     }
 
@@ -120,7 +123,21 @@ impl Deck {
     /// # Errors
     /// The argument is malformed, or leads through something that is not a table.
     pub fn set(&mut self, argument: &str) -> Result<(), DeckError> {
-        set(&mut self.root, argument)
+        set(&mut self.root, argument)?;
+        let key = argument.split('=').next().unwrap_or_default();
+        self.overridden.push(key.trim().to_string());
+        Ok(())
+    }
+
+    /// Whether an override names `key`, such as `run.precision`, something in it or the table that it is in.
+    #[must_use]
+    pub fn is_overridden(&self, key: &str) -> bool {
+        let holds = |outer: &str, inner: &str| {
+            let rest = inner.strip_prefix(outer);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let named = |other: &String| holds(other, key) || holds(key, other);
+        self.overridden.iter().any(named)
     }
 
     /// Whether the deck has `path`, such as `run`, `run.threads` or `mesh.refine[1]`.

@@ -2,11 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A setting that differs.
+pub(super) struct Change {
+    pub key: String,
+    /// Its values, as people read them.
+    pub text: String,
+}
+
 /// Settings that do not change what a run computes.
-const CHOICES: [&str; 3] = ["run.threads", "run.audit", "run.device"];
+const CHOICES: [&str; 4] = ["run.threads", "run.audit", "run.device", "run.start_from"];
 
 /// The settings in which two resolved decks differ, but for where a run writes and what it runs on.
-pub(super) fn changes(before: &str, now: &str) -> Vec<String> {
+pub(super) fn changes(before: &str, now: &str) -> Vec<Change> {
     differences(before, now, "was ", |key| {
         key.starts_with("output.") || CHOICES.contains(&key)
     })
@@ -15,13 +22,14 @@ pub(super) fn changes(before: &str, now: &str) -> Vec<String> {
 /// The settings in which a rank's resolved deck differs from that of the first, but for what each may choose by itself. Whether
 /// they see one directory is found out there.
 pub(super) fn between_ranks(first: &str, own: &str) -> Vec<String> {
-    differences(first, own, "rank 0: ", |key| {
+    let changes = differences(first, own, "rank 0: ", |key| {
         key == "output.directory" || CHOICES.contains(&key)
-    })
+    });
+    changes.into_iter().map(|change| change.text).collect()
 }
 
 /// The settings in which `other` differs from `first`, each with its value in `first` behind `word`.
-fn differences(first: &str, other: &str, word: &str, skips: impl Fn(&str) -> bool) -> Vec<String> {
+fn differences(first: &str, other: &str, word: &str, skips: impl Fn(&str) -> bool) -> Vec<Change> {
     let (first, other) = (flat(first), flat(other));
     let keys: BTreeSet<&String> = first.keys().chain(other.keys()).collect();
     let shown = |value: Option<&String>| value.cloned().unwrap_or_else(|| "absent".into());
@@ -29,7 +37,10 @@ fn differences(first: &str, other: &str, word: &str, skips: impl Fn(&str) -> boo
         .filter(|key| !skips(key) && first.get(*key) != other.get(*key))
         .map(|key| {
             let (own, first) = (shown(other.get(key)), shown(first.get(key)));
-            format!("{key} = {own} ({word}{first})")
+            Change {
+                key: key.clone(),
+                text: format!("{key} = {own} ({word}{first})"),
+            }
         })
         .collect()
 }

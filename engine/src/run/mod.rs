@@ -32,6 +32,7 @@ use diagnostics::{Diagnostics, resident_bytes};
 use observed::Observations;
 use output::Output;
 use provenance::Roster;
+use restart::Restored;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -143,7 +144,7 @@ impl Engine {
         let prepared = self.prepare(&directory, &mut options);
         options.observer.started();
         let restored = prepared?;
-        let restored = restored.as_ref();
+        let restored = restored.as_ref().filter(|restored| !restored.begins);
         let mut output = Output::new(self, &directory, &options.build, &roster, restored)?;
         let mut diagnostics = Diagnostics::open(self, &directory, restored)?;
         let observations = Observations::open(self, &directory, restored)?;
@@ -219,7 +220,7 @@ impl Engine {
         &mut self,
         directory: &Path,
         options: &mut RunOptions,
-    ) -> Result<Option<restart::Restored>, Error> {
+    ) -> Result<Option<Restored>, Error> {
         let ranks = self.world.resource::<Ranks>().clone();
         let mut note = |text: &str| {
             if ranks.rank() == 0 {
@@ -228,12 +229,7 @@ impl Engine {
         };
         if options.resume {
             if let Some(restored) = restart::restore(self, directory)? {
-                note(&format!("continues from {}", restored.path.display()));
-                for change in &restored.changes {
-                    note(&format!(
-                        "note: the snapshot was written with another setting: {change}"
-                    ));
-                }
+                tell_of(&restored, "continues", note);
                 return Ok(Some(restored));
             }
             let place = directory.display();
@@ -242,12 +238,16 @@ impl Engine {
             ));
         }
         // an earlier run makes room only when this one is known to start
-        self.initialise()?;
+        let restored = restart::start(self)?;
+        match &restored {
+            Some(restored) => tell_of(restored, "starts", &mut note),
+            None => self.initialise()?,
+        }
         let moved = by_first(&ranks, || directory::set_aside(directory))?;
         if let Some(moved) = moved.flatten() {
             note(&format!("an earlier run was moved to {}", moved.display()));
         }
-        Ok(None)
+        Ok(restored)
     }
 
     /// A single root step, not beyond `until`, without files: for programs that step a simulation themselves. Call
@@ -350,6 +350,16 @@ impl Engine {
             rate,
             wall: course.start.elapsed().as_secs_f64(),
         }
+    }
+}
+
+/// Tells where a state comes from, and what is other than it was there.
+fn tell_of(restored: &Restored, does: &str, mut note: impl FnMut(&str)) {
+    note(&format!("{does} from {}", restored.path.display()));
+    for change in &restored.changes {
+        note(&format!(
+            "note: the snapshot was written with another setting: {change}"
+        ));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Continuing a run from a snapshot, bit for bit, on any number of ranks: every rank reads its own patches.
 
-use super::changes::changes;
+use super::changes::{Change, changes};
 use super::layout::Layout;
 use super::parts;
 use super::sink::snapshot_error;
@@ -9,7 +9,7 @@ use crate::field::{StoreRef, Stores};
 use crate::mesh::{Changes, Topology};
 use crate::ranks::Ranks;
 use crate::step::agreement::{agreed, by_first};
-use crate::step::{Engine, Error, check_faults, memory, regrid};
+use crate::step::{Engine, Error, KeptKeys, check_faults, memory, regrid};
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
 use serde_json::Value;
 use std::ops::Range;
@@ -27,6 +27,37 @@ pub struct Restored {
     pub initial_totals: Vec<f64>,
     /// Settings that differ from those of the snapshot, as people read them.
     pub changes: Vec<String>,
+    /// Whether a run of its own begins with the state, in a directory of its own.
+    pub begins: bool,
+}
+
+/// Makes the state of the snapshot that the deck names the initial one; `None` where it names none. All ranks call this.
+///
+/// # Errors
+/// There is no such snapshot, or as [`restore`].
+pub fn start(sim: &mut Engine) -> Result<Option<Restored>, Error> {
+    let named = sim.settings.run.start_from.clone();
+    if named.is_empty() {
+        return Ok(None);
+    }
+    let path = sim.deck.directory().unwrap_or(Path::new("")).join(named);
+    let restored = match path.join("snapshots").is_dir() {
+        true => restore(sim, &path)?,
+        false => {
+            sim.require_fresh()?;
+            sim.build_order()?;
+            let ranks = sim.world.resource::<Ranks>().clone();
+            Some(restore_from(sim, &ranks, 0, &path)?)
+        }
+    };
+    let restored = restored.ok_or_else(|| {
+        let path = path.display();
+        Error::Setup(format!(
+            "run.start_from: the run in {path} has no complete snapshot"
+        ))
+    })?;
+    let begins = true;
+    Ok(Some(Restored { begins, ..restored }))
 }
 
 /// Restores the latest complete snapshot in the run's directory, of which every rank reads what is its own; `None` if there is
@@ -90,18 +121,50 @@ fn restore_from(
     let initial_totals = got(ranks, path, initial_totals.collect())?;
     let step = snapshot.attributes().step;
     let changes = changes(&snapshot.attributes().config, &sim.deck.resolved());
+    let changes = changes.into_iter().map(|change| change.text).collect();
     Ok(Restored {
         path: path.to_path_buf(),
         number,
         step,
         initial_totals,
         changes,
+        begins: false,
     })
+}
+
+/// Refuses settings without which the values of the snapshot would mean something else.
+fn require_kept(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
+    let kept = &sim.world.resource::<KeptKeys>().0;
+    let is_kept = |change: &Change| {
+        let within = |key: &&str| {
+            let rest = change.key.strip_prefix(key);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        kept.iter().any(within) && !sim.deck.is_overridden(&change.key)
+    };
+    let all = changes(&snapshot.attributes().config, &sim.deck.resolved());
+    let refused: Vec<Change> = all.into_iter().filter(is_kept).collect();
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let texts: Vec<&str> = refused.iter().map(|change| &*change.text).collect();
+    let keys: Vec<String> = refused
+        .iter()
+        .map(|c| format!("--set {}=…", c.key))
+        .collect();
+    Err(Error::Setup(format!(
+        "{}: the snapshot was written with another setting: {}; continue with the deck of the run (its run.toml), or say \
+         that it is meant by {}",
+        snapshot.path().display(),
+        texts.join(", "),
+        keys.join(" ")
+    )))
 }
 
 /// Opens the snapshot and checks that it can be continued here; sets the clocks.
 fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, State), Error> {
     let snapshot = Snapshot::open(path).map_err(snapshot_error)?;
+    require_kept(sim, &snapshot)?;
     check_domain(sim, &snapshot)?;
     let restart = Value::Object(snapshot.attributes().restart.clone());
     let state: State = serde_json::from_value(restart).map_err(|e| {

@@ -245,6 +245,9 @@ pub struct RunConfig {
     /// States of plugins and components of patches that a restart does not take from the snapshot: what no plugin keeps any more
     /// is dropped, what others keep begins as they make it.
     pub reset_states: Vec<String>,
+    /// A snapshot (NNNNNN.zarr), or the directory of a run, whose latest is taken: its state in place of the initial one. A
+    /// relative path leads from the deck's folder.
+    pub start_from: String,
 }
 
 impl Default for RunConfig {
@@ -258,6 +261,7 @@ impl Default for RunConfig {
             out_of_memory: OutOfMemory::Stop,
             imbalance: 1.05,
             reset_states: Vec::new(),
+            start_from: String::new(),
         }
     }
 }

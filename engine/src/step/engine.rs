@@ -9,8 +9,8 @@ use super::memory::{self, MemoryGuard, Sharers};
 use super::state::{PluginState, StateRegistry};
 use super::synchronise::{correct, restrict, share};
 use super::{
-    AlignedLevels, Driver, Error, Outcome, Phase, Registered, RunCounters, RunFacts, Schedules,
-    Settings, StepLimits, StepSet, StepVerdict, Synchronise, check_faults, regrid,
+    AlignedLevels, Driver, Error, KeptKeys, Outcome, Phase, Registered, RunCounters, RunFacts,
+    Schedules, Settings, StepLimits, StepSet, StepVerdict, Synchronise, check_faults, regrid,
 };
 use crate::device::ComputeDevice;
 use crate::field::device::DeviceTopology;
@@ -323,6 +323,7 @@ fn empty_world(
     world.insert_resource(SkippedCorrections::default());
     world.insert_resource(Columns::default());
     world.insert_resource(RunFacts::default());
+    world.insert_resource(KeptKeys::default());
     world.insert_resource(StateRegistry::default());
     world.insert_resource(CarriedComponents::default());
     world.insert_resource(MemoryGuard::default());

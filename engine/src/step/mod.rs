@@ -28,6 +28,6 @@ pub use faults::check_faults;
 pub use limits::StepLimits;
 pub use order::{Outcome, Registered, Schedules};
 pub use schedule::{AlignedLevels, Phase, StepSet, Synchronise};
-pub use settings::{RunFacts, Settings, tables};
+pub use settings::{KeptKeys, RunFacts, Settings, tables};
 pub use state::PluginState;
 pub use view::View;

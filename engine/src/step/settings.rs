@@ -28,6 +28,17 @@ pub struct Settings {
 #[derive(Resource, Clone, Debug, Default)]
 pub struct RunFacts(pub BTreeMap<String, f64>);
 
+/// Keys of the deck that a continued run keeps as they were, unless an override says otherwise: what the values of a snapshot
+/// mean depends on them.
+#[derive(Resource, Clone, Debug)]
+pub struct KeptKeys(pub Vec<&'static str>);
+
+impl Default for KeptKeys {
+    fn default() -> Self {
+        Self(vec!["domain.boundary", "run.precision", "units"])
+    }
+}
+
 /// The tables that the engine itself reads, for `nestar list` and `nestar schema`.
 #[must_use]
 pub fn tables() -> Vec<TableSchema> {

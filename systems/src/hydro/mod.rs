@@ -36,6 +36,7 @@ impl Plugin for Hydro {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let config: HydroConfig = sim.deck.table("hydro")?;
         let scalars = config.checked_scalars(&sim.deck)?;
+        sim.keep_keys(&["hydro.gamma", "hydro.scalars"]);
         let spec = spec(&scalars, self.prolongation);
         let model = GasModel {
             gamma: config.gamma,

@@ -1,6 +1,6 @@
 //! Stores that plugins make.
 
-use super::Engine;
+use super::{Engine, KeptKeys};
 use crate::field::{Correct, Prolong, Restrict, Store, Stores};
 use crate::mesh::PATCH;
 use crate::step::Error;
@@ -8,6 +8,11 @@ use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
 
 impl Engine {
+    /// Declares keys of the deck that a continued run keeps as they were, unless an override says otherwise.
+    pub fn keep_keys(&mut self, keys: &[&'static str]) {
+        self.world.resource_mut::<KeptKeys>().0.extend(keys);
+    }
+
     /// Makes `store` a resource that the engine carries for every patch: to other ranks, `depth` layers of copies where it asks
     /// for them ([`OtherRanks::refresh`](crate::ranks::OtherRanks::refresh)), into snapshots and back at a restart.
     ///

@@ -33,6 +33,9 @@ pub struct RunArgs {
     /// Continue from the latest snapshot in the run's directory; without one, start from the beginning
     #[arg(long)]
     resume: bool,
+    /// Begin with the state of a snapshot (NNNNNN.zarr), or of the latest in a run's directory, in place of run.start_from
+    #[arg(long, value_name = "SNAPSHOT")]
+    from: Option<PathBuf>,
     /// Threads, in place of run.threads; 0: all cores
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<u32>,
@@ -74,7 +77,14 @@ impl RunArgs {
         let output = self.directory();
         let output = output.as_ref().and_then(|path| path.to_str());
         let output = output.map(|path| format!("output.directory={}", toml_text(path)));
-        let keys = [threads, device, audit, output];
+        // run.toml lies elsewhere than the deck
+        let from = self
+            .from
+            .as_ref()
+            .map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+        let from = from.as_ref().and_then(|path| path.to_str());
+        let from = from.map(|path| format!("run.start_from={}", toml_text(path)));
+        let keys = [threads, device, audit, output, from];
         keys.into_iter().flatten().collect()
     }
 }

@@ -151,6 +151,59 @@ fn a_run_that_was_moved_goes_on_where_it_lies() {
 }
 
 #[test]
+fn what_values_mean_is_kept_unless_an_override_says_otherwise() {
+    let place = Place::with(BLAST);
+    place
+        .nestar(&["run", "deck.toml", "--set", "time.max_steps=3"])
+        .has_status(0);
+    place.write(
+        "other.toml",
+        &format!("{BLAST}[hydro]\ngamma = 1.4\n[run]\nprecision = \"single\"\n"),
+    );
+    let resume = ["run", "other.toml", "--resume", "--set", "time.max_steps=4"];
+    place.nestar(&resume).has_status(2).complains(&[
+        "hydro.gamma = 1.4 (was 1.66",
+        "run.precision = \"single\" (was \"double\")",
+        "--set hydro.gamma=",
+    ]);
+    let meant = ["--set", "hydro.gamma=1.4", "--set", "run.precision=single"];
+    place
+        .nestar(&[&resume[..], &meant].concat())
+        .has_status(0)
+        .tells(&["note: the snapshot was written with another setting: hydro.gamma = 1.4"]);
+}
+
+#[test]
+fn a_run_branches_off_any_snapshot() {
+    let place = Place::with(BLAST);
+    place
+        .nestar(&["run", "deck.toml", "--output", "whole"])
+        .has_status(0);
+    let short = ["run", "deck.toml", "--set", "time.max_steps=6"];
+    place.nestar(&short).has_status(0);
+    for (from, branch) in [("run/snapshots/000001.zarr", "one"), ("run", "two")] {
+        place
+            .nestar(&["run", "deck.toml", "--output", branch, "--from", from])
+            .has_status(0)
+            .tells(&["starts from ", "run/snapshots/000001.zarr", "done: step 12"]);
+        assert_eq!(place.snapshots(branch), ["000000.zarr", "000001.zarr"]);
+        assert_eq!(place.digest(branch), place.digest("whole"));
+        assert_eq!(
+            place
+                .read(&format!("{branch}/diagnostics.csv"))
+                .lines()
+                .count(),
+            7
+        );
+    }
+    assert_eq!(place.snapshots("run"), ["000000.zarr", "000001.zarr"]);
+    place
+        .nestar(&["run", "deck.toml", "--output", "three", "--from", "nowhere"])
+        .has_status(1)
+        .complains(&["nowhere", "there is nothing with this name"]);
+}
+
+#[test]
 fn files_that_are_not_this_runs_stay_as_they_are() {
     let place = Place::with(BLAST);
     // a deck of the user's own
