@@ -23,6 +23,7 @@ mod store;
 mod summary;
 mod uniform;
 mod values;
+mod verify;
 mod worker;
 mod writer;
 mod zarr;
