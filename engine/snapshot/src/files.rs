@@ -13,6 +13,12 @@ pub(crate) fn complete_name(number: u32) -> String {
     format!("{number:06}.zarr")
 }
 
+/// Where the complete snapshot `number` of the run in `directory` stands.
+#[must_use]
+pub fn complete_path(directory: &Path, number: u32) -> PathBuf {
+    directory.join(SNAPSHOTS).join(complete_name(number))
+}
+
 /// Creates one directory, whose parent must exist.
 pub(crate) fn create_directory(path: &Path) -> Result<()> {
     fs::create_dir(path).map_err(|error| SnapshotError::io("create the directory", path, &error))

@@ -30,7 +30,7 @@ mod zarr;
 
 pub use digest::digest;
 pub use error::{Result, SnapshotError};
-pub use files::clean_partials;
+pub use files::{clean_partials, complete_path};
 pub use header::{
     Attributes, Cosmology, DataType, FieldHeader, LEAF, Level, LevelHeader, ORIGIN, PATCH_SIZE,
     Precision, Units,

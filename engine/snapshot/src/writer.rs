@@ -95,8 +95,7 @@ impl Target {
     }
 
     fn complete(&self) -> PathBuf {
-        let snapshots = self.directory.join(SNAPSHOTS);
-        snapshots.join(files::complete_name(self.number))
+        files::complete_path(&self.directory, self.number)
     }
 
     fn partial(&self) -> PathBuf {

@@ -284,6 +284,12 @@ impl Engine {
             }
             let before =
                 std::mem::replace(&mut patches, self.world.resource::<Topology>().patches());
+            if let Some(path) = course.output.removed() {
+                let path = path.display();
+                options.observer.note(&format!(
+                    "note: the latest snapshot {path} was removed: writes another"
+                ));
+            }
             let due = votes.due || course.output.is_due(self);
             if stepped && (due || self.memory_is_tight(before)? && !course.output.is_current(self))
             {

@@ -3,6 +3,8 @@
 //! Several ranks write a snapshot together: each stores and syncs its share of the shards by itself. Before the next root step
 //! they learn from each other how far they are; when all shards are on the disk, the first rank gives the snapshot its name.
 
+mod due;
+
 use super::diagnostics::Diagnostics;
 use super::drain::{self, Departure, Drain};
 use super::files;
@@ -85,56 +87,10 @@ impl Output {
         Ok(output)
     }
 
-    /// The time that the next root step must not pass: that of the next snapshot, or `end`. A snapshot that round-off puts
-    /// beside the end is the final one.
-    #[must_use]
-    pub fn until(&self, end: f64) -> f64 {
-        if (end - self.next_time).abs() <= 1e-9 * self.interval {
-            end
-        } else {
-            self.next_time.min(end)
-        }
-    }
-
     /// Seconds that the run has spent on snapshots so far.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.seconds
-    }
-
-    /// Sets the next snapshot by time to the first multiple of the interval behind `time`.
-    fn schedule(&mut self, time: f64) {
-        if self.interval > 0.0 {
-            self.next_time = ((time / self.interval + 1e-9).floor() + 1.0) * self.interval;
-        }
-    }
-
-    /// Whether the present state is in the latest snapshot.
-    #[must_use]
-    pub fn is_current(&self, sim: &Engine) -> bool {
-        let clock = sim.world.resource::<Levels>().clock(0);
-        self.latest == Some((clock.time, clock.steps))
-    }
-
-    /// Whether there is a snapshot from which the run continues.
-    #[must_use]
-    pub fn has_snapshots(&self) -> bool {
-        self.latest.is_some()
-    }
-
-    /// Whether a snapshot is due now by the simulation's time or steps.
-    #[must_use]
-    pub fn is_due(&self, sim: &Engine) -> bool {
-        let clock = sim.world.resource::<Levels>().clock(0);
-        let steps = sim.settings.output.steps;
-        clock.time >= self.next_time || (steps > 0 && clock.steps.is_multiple_of(steps))
-    }
-
-    /// Whether a snapshot is due by the clock on the wall, of which the first rank has the only one.
-    fn is_due_by_wall(&self) -> bool {
-        self.ranks.rank() == 0
-            && self.wall_interval > 0.0
-            && self.latest_wall.elapsed().as_secs_f64() >= self.wall_interval
     }
 
     /// Notes what went wrong on this rank; the next vote tells it to all.
@@ -151,7 +107,7 @@ impl Output {
     /// What went wrong on any rank, on all of them the same; no half-written snapshot stays under its final name.
     pub(super) fn vote(&mut self, stop: bool) -> Result<Votes, Error> {
         let unsynced = !self.is_synced();
-        let due = self.is_due_by_wall();
+        let due = self.is_due_by_wall() || self.removed().is_some();
         let votes = Votes {
             stop,
             due,

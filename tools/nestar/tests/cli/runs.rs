@@ -427,6 +427,35 @@ fn a_terminated_run_is_resumed_to_the_digest_of_an_uninterrupted_one() {
 
 #[cfg(unix)]
 #[test]
+fn snapshots_that_are_removed_from_a_run_are_noticed_and_written_again() {
+    let place = Place::with(BLAST);
+    let arguments = [
+        "run",
+        "deck.toml",
+        "--set",
+        "time.max_steps=100000",
+        "--set",
+        "mesh.max_level=0",
+    ];
+    let mut command = place.command(&arguments);
+    let child = command
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let there = |number: &str| place.0.join("run/snapshots").join(number).exists();
+    wait_until("the first snapshot", || there("000000.zarr"));
+    std::fs::remove_dir_all(place.0.join("run/snapshots")).expect("it can be removed");
+    wait_until("another one", || there("000001.zarr"));
+    terminate(&child);
+    let outcome = Outcome::of(child.wait_with_output().expect("the program ends"));
+    outcome
+        .has_status(3)
+        .tells(&["snapshots/000000.zarr was removed: writes another"]);
+    place.nestar(&["info", "run"]).has_status(0);
+}
+
+#[cfg(unix)]
+#[test]
 fn a_second_signal_ends_the_program_at_once_also_where_its_threads_are_ranks() {
     second_signal("1");
     second_signal("2");
