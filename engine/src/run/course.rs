@@ -1,0 +1,160 @@
+//! The root steps of a run, and what is written along the way.
+
+use super::diagnostics::{Diagnostics, resident_bytes};
+use super::observed::Observations;
+use super::output::Output;
+use super::{Progress, RunOptions};
+use crate::mesh::{Levels, Topology};
+use crate::ranks::Ranks;
+use crate::step::config::OutOfMemory;
+use crate::step::memory::{MemoryGuard, Shortage, shortage};
+use crate::step::{Engine, Error, RunCounters, StepReport};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// What ended the root steps.
+#[derive(PartialEq)]
+pub(super) enum Ending {
+    /// The end of the run.
+    Done,
+    /// A signal.
+    Interrupted,
+    /// Patches that do not fit into memory.
+    OutOfMemory(Shortage),
+}
+
+/// What goes along with the steps of a run.
+pub(super) struct Course<'a> {
+    pub output: &'a mut Output,
+    pub diagnostics: &'a mut Diagnostics,
+    pub observations: Observations,
+    /// Simulation time at which this process began.
+    pub begin: f64,
+    pub start: Instant,
+    /// Ranks of this process.
+    pub in_process: u64,
+}
+
+impl Course<'_> {
+    /// Writes the rows of a root step. All ranks call this; whether it could be written is for the next vote.
+    fn row(&mut self, sim: &mut Engine, progress: &Progress) -> Result<(), Error> {
+        // ranks that are threads of one process share its memory
+        let own = resident_bytes() / self.in_process.max(1);
+        let memory = sim.world.resource::<Ranks>().sum(own)?;
+        let seconds = self.output.seconds();
+        let row = self.diagnostics.row(sim, progress, memory, seconds)?;
+        let appended = self.diagnostics.append(&row);
+        self.output.note(appended);
+        let observed = self.observations.append(sim, progress)?;
+        self.output.note(observed);
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Root steps to the end, or to what ends the run before. The ranks take the same decisions: what they must agree on is
+    /// reduced once a root step.
+    pub(super) fn steps(
+        &mut self,
+        options: &mut RunOptions,
+        course: &mut Course,
+    ) -> Result<Ending, Error> {
+        let end = self.settings.time.end;
+        let most = self.settings.time.max_steps;
+        let (mut told, mut stepped) = (false, false);
+        self.driver.make_up(&mut self.world)?;
+        let mut patches = self.world.resource::<Topology>().patches();
+        loop {
+            let votes = course.output.vote(options.stop.load(Ordering::Relaxed))?;
+            if let Some(shortage) = self.world.resource::<MemoryGuard>().shortage.clone() {
+                return Ok(Ending::OutOfMemory(shortage));
+            }
+            let now = self.world.resource::<Topology>().patches();
+            let before = std::mem::replace(&mut patches, now);
+            if stepped {
+                self.keep(options, course, votes.due, before)?;
+            }
+            self.tell_of_cap(options, &mut told);
+            let clock = self.world.resource::<Levels>().clock(0);
+            if clock.time >= end || (most > 0 && clock.steps >= most) {
+                return Ok(Ending::Done);
+            }
+            if votes.stop {
+                return Ok(Ending::Interrupted);
+            }
+            let step_start = Instant::now();
+            let before = self.world.resource::<RunCounters>().cell_updates;
+            let until = course.output.until(end);
+            let report = self.driver.root_step(&mut self.world, until)?;
+            let seconds = step_start.elapsed().as_secs_f64();
+            let updates = self.world.resource::<RunCounters>().cell_updates - before;
+            let progress = self.progress(&report, updates as f64 / seconds, course);
+            course.row(self, &progress)?;
+            options.observer.step(&progress);
+            stepped = true;
+        }
+    }
+
+    /// Writes a snapshot of the state behind a root step where one is due, somebody has removed the latest one, or memory is
+    /// tight; `before` is the number of patches one root step before.
+    fn keep(
+        &self,
+        options: &mut RunOptions,
+        course: &mut Course,
+        due: bool,
+        before: usize,
+    ) -> Result<(), Error> {
+        if let Some(path) = course.output.removed() {
+            let path = path.display();
+            let note = format!("note: the latest snapshot {path} was removed: writes another");
+            options.observer.note(&note);
+        }
+        let due = due || course.output.is_due(self);
+        if due || self.memory_is_tight(before)? && !course.output.is_current(self) {
+            course.output.snapshot(self, course.diagnostics)?;
+        }
+        Ok(())
+    }
+
+    /// Whether memory may forbid a regrid within the next root step, after one before which there were `before` patches: then
+    /// the present state is kept, as that step's outcome would not be that of a run with more memory. All ranks call this.
+    fn memory_is_tight(&self, before: usize) -> Result<bool, Error> {
+        let patches = self.world.resource::<Topology>().patches();
+        let stops = self.settings.run.out_of_memory == OutOfMemory::Stop;
+        if !stops || patches <= before {
+            return Ok(false);
+        }
+        let foreseen = patches + 2 * (patches - before);
+        Ok(shortage(&self.world, foreseen, 1)?.is_some())
+    }
+
+    /// Tells once that memory keeps patches from being refined; the ranks have agreed which.
+    fn tell_of_cap(&self, options: &mut RunOptions, told: &mut bool) {
+        let guard = self.world.resource::<MemoryGuard>();
+        let first = self.world.resource::<Ranks>().rank() == 0;
+        if let Some(cap) = guard.first_cap.as_ref().filter(|_| first && !*told) {
+            *told = true;
+            let note = format!("note: goes on with the patches that fit: {}", cap.fact());
+            options.observer.note(&note);
+        }
+    }
+
+    fn progress(&self, report: &StepReport, rate: f64, course: &Course) -> Progress {
+        let clock = self.world.resource::<Levels>().clock(0);
+        let topology = self.world.resource::<Topology>();
+        Progress {
+            step: clock.steps,
+            time: clock.time,
+            end: self.settings.time.end,
+            begin: course.begin,
+            dt: report.dt,
+            limiter: report.limiter,
+            patches: (0..=self.settings.mesh.max_level)
+                .map(|level| topology.count(level))
+                .collect(),
+            capped: self.world.resource::<MemoryGuard>().capped,
+            rate,
+            wall: course.start.elapsed().as_secs_f64(),
+        }
+    }
+}
