@@ -103,12 +103,11 @@ impl<F: Field> Store for Pool<F> {
     fn save_on_device(
         &self,
         level: usize,
-        component: usize,
+        components: Range<usize>,
         list: &OnDevice,
     ) -> Result<(), DeviceError> {
         let at = Store::present_bank(self, level);
-        self.device()
-            .start_packing(at, component..component + 1, list)
+        self.device().start_packing(at, components, list)
     }
 
     fn present_bank(&self, level: usize) -> BankOf {

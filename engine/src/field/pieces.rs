@@ -14,6 +14,8 @@ pub struct OnDevice<'a> {
     pub list: u64,
     /// Address of the packed memory.
     pub memory: u64,
+    /// Of whole rows that are packed: values from a component of all of them to the next; 0: piece after piece.
+    pub stride: usize,
 }
 
 impl OnDevice<'_> {

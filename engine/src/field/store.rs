@@ -206,20 +206,22 @@ pub trait Store: Send + Sync {
         rows: &[u32],
         values: &Values,
     ) -> Result<(), String>;
-    /// Starts to pack the present state of a component of whole rows of a level in memory of the device.
+    /// Starts to pack the present state of components of whole rows of a level in memory of the device, component by component.
     ///
     /// # Errors
     /// The device fails.
     fn save_on_device(
         &self,
         level: usize,
-        component: usize,
+        components: Range<usize>,
         list: &OnDevice,
     ) -> Result<(), DeviceError> {
         let rows: Vec<u32> = list.entries.iter().map(|piece| piece.row).collect();
-        let values = self.save(level, component, &rows)?;
-        let bytes = values.bytes();
-        list.device.upload(list.bytes(bytes.len()), 0, bytes)
+        let mut packed = Vec::new();
+        for component in components {
+            packed.extend_from_slice(self.save(level, component, &rows)?.bytes());
+        }
+        list.device.upload(list.bytes(packed.len()), 0, &packed)
     }
 }
 

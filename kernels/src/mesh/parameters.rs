@@ -347,4 +347,6 @@ pub struct Pieces<R> {
     pub first: i32,
     /// Components; of what is not a whole row, all.
     pub count: i32,
+    /// Of whole rows that are packed: values from a component of all of them to the next; 0: piece after piece.
+    pub stride: i64,
 }

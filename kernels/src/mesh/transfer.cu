@@ -44,8 +44,8 @@ KERNEL(mesh_pack, mesh::Pieces) {
   const Piece piece = p.pieces[launch::block()];
   const Box box(piece.bounds);
   const REAL* from = row_of(p.level, piece.row) + p.first * VALUES;
-  REAL* to = packed(p, piece);
-  EACH(i, values(p, box)) to[i] = from[box.place(i)];
+  REAL* to = p.stride > 0 ? p.packed + piece.before / GROUPS : packed(p, piece);
+  EACH(i, values(p, box)) to[p.stride > 0 ? i / VALUES * p.stride + i % VALUES : i] = from[box.place(i)];
 }
 
 KERNEL(mesh_unpack, mesh::Pieces) {

@@ -130,6 +130,7 @@ impl DeviceRegisters {
             device: &self.device,
             list: self.remote.address(),
             memory: 0,
+            stride: 0,
         };
         let parameters = Faces {
             first: first as i32,

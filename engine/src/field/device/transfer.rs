@@ -66,6 +66,7 @@ impl DevicePool {
             stale: self.stale().into(),
             first: components.start as i32,
             count: components.len() as i32,
+            stride: list.stride as i64,
         };
         self.device
             .launch(of_rows, Shape::of(count, 256), &parameters)
@@ -134,6 +135,7 @@ impl DevicePool {
                 device: &self.device,
                 list: staging.list.address(),
                 memory: staging.values.address(),
+                stride: 0,
             };
             let last = now.last().map_or(before, end);
             work(

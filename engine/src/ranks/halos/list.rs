@@ -63,6 +63,7 @@ impl CopyList {
             device,
             list: self.there.address(),
             memory,
+            stride: 0,
         }
     }
 

@@ -113,6 +113,7 @@ impl Halos {
                         device,
                         list: there.address(),
                         memory,
+                        stride: 0,
                     };
                     field.unpack_on_device(at, &list, true)?;
                     memory += (came * field.row_bytes()) as u64;

@@ -1,8 +1,8 @@
 //! What a snapshot takes from a device, and in which order.
 
-use crate::device::{Device, DeviceError};
+use crate::device::Device;
 use crate::field::pieces::{OnDevice, Piece};
-use crate::field::{Precision, RowShape, Store, StoreRef};
+use crate::field::{Precision, RowShape, StoreRef};
 use crate::mesh::Topology;
 use crate::run::layout::Part;
 use crate::run::sink::{Sink, structure};
@@ -11,7 +11,7 @@ use nestar_snapshot::Values;
 
 /// Everything that leaves with a snapshot, as it stood when the snapshot was taken, except the fields' values themselves.
 pub(super) struct Contents {
-    /// The rows of all blocks, in the order of the snapshot, but for those of other ranks' shards; places count within a shard.
+    /// The rows of all blocks, in the order of the snapshot, but for those of other ranks' shards; places count within a block.
     pub rows: Vec<Piece>,
     /// Every field on every level.
     pub blocks: Vec<Block>,
@@ -27,7 +27,7 @@ pub(super) struct Contents {
     structure: Vec<(usize, &'static str, usize, Values)>,
 }
 
-/// A field on a level; in a copy on the device its values stand as `[shard][component][patch][k][j][i]`.
+/// A field on a level; in a copy on the device its values stand as `[component][patch][k][j][i]`.
 pub(super) struct Block {
     pub level: usize,
     pub field: usize,
@@ -99,10 +99,8 @@ impl Contents {
                 offset: self.bytes,
             });
             self.bytes += rows.len() * names.len() * self.patch_bytes(field);
-            for rows in rows.chunks(part.shard) {
-                self.rows
-                    .extend(Piece::whole_rows(rows, self.shapes[field]));
-            }
+            self.rows
+                .extend(Piece::whole_rows(rows, self.shapes[field]));
         }
     }
 
@@ -122,21 +120,33 @@ impl Contents {
         self.blocks.iter().map(bytes).max().unwrap_or(0)
     }
 
-    /// Starts to pack a shard in memory of the device; the list of [`Contents::rows`] stands there at `list`.
-    pub fn pack(
-        &self,
-        shard: &Shard,
-        store: &dyn Store,
-        device: &Device,
+    /// The list of [`Contents::rows`] on a device, of a whole block in memory at `memory`.
+    pub fn of_block<'a>(
+        &'a self,
+        block: &Block,
+        device: &'a Device,
         [list, memory]: [u64; 2],
-    ) -> Result<(), DeviceError> {
-        let list = OnDevice {
-            entries: &self.rows[shard.row..][..shard.patches],
+    ) -> OnDevice<'a> {
+        OnDevice {
+            entries: &self.rows[block.row..][..block.patches],
             device,
-            list: list + (shard.row * size_of::<Piece>()) as u64,
+            list: list + (block.row * size_of::<Piece>()) as u64,
             memory,
-        };
-        store.save_on_device(shard.level, shard.component, &list)
+            stride: block.patches * self.shapes[block.field].values(),
+        }
+    }
+
+    /// The rows with places that count within a shard.
+    pub fn rows_by_shard(&self) -> Vec<Piece> {
+        let mut rows = self.rows.clone();
+        for block in &self.blocks {
+            let rows = &mut rows[block.row..][..block.patches];
+            for shard in rows.chunks_mut(block.shard) {
+                let first = shard[0].before;
+                shard.iter_mut().for_each(|piece| piece.before -= first);
+            }
+        }
+        rows
     }
 
     /// All shards, in the order in which they leave.
@@ -154,7 +164,7 @@ impl Contents {
                     first: block.first + begin,
                     patches,
                     row: block.row + begin,
-                    offset: block.offset + (begin * components + component * patches) * patch,
+                    offset: block.offset + (component * block.patches + begin) * patch,
                 })
             })
         })

@@ -12,7 +12,7 @@ pub(super) use pipeline::held;
 use super::sink::Sink;
 use crate::device::{Buffer, Device, DeviceError};
 use crate::field::StoreRef;
-use crate::field::pieces::Piece;
+use crate::field::pieces::{OnDevice, Piece};
 use crate::step::{Engine, Error, memory};
 use contents::Contents;
 use pipeline::Pipeline;
@@ -71,10 +71,11 @@ fn copy(
         Err(error) => return Err(error.into()),
     };
     device.upload(&copy, values, list)?;
-    for shard in contents.shards() {
-        let store = fields[shard.field].of(&sim.world);
-        let [list, to] = [values, shard.offset].map(|offset| copy.address() + offset as u64);
-        contents.pack(&shard, store, device, [list, to])?;
+    for block in &contents.blocks {
+        let store = fields[block.field].of(&sim.world);
+        let places = [values, block.offset].map(|offset| copy.address() + offset as u64);
+        let list = contents.of_block(block, device, places);
+        store.save_on_device(block.level, 0..contents.names[block.field].len(), &list)?;
     }
     // so the copy's time counts as the snapshot's, and transfers need not wait for it
     device.synchronise()?;
@@ -90,8 +91,9 @@ fn pass<S: Sink>(
     sink: &mut S,
     pipeline: Pipeline,
 ) -> Result<(), Error> {
-    let rows = device.buffer::<Piece>(contents.rows.len())?;
-    device.upload(&rows, 0, &contents.rows)?;
+    let list = contents.rows_by_shard();
+    let rows = device.buffer::<Piece>(list.len())?;
+    device.upload(&rows, 0, &list)?;
     let slots = (0..pipeline.depth()).map(|_| device.buffer::<u8>(contents.largest()));
     let slots: Vec<Buffer<u8>> = slots.collect::<Result<_, _>>()?;
     // goes before the slots do, after a failure as well: it waits for what leaves them
@@ -102,7 +104,14 @@ fn pass<S: Sink>(
         pipeline.make_room(contents, sink)?;
         let slot = slots[n % slots.len()].address();
         let store = fields[shard.field].of(&sim.world);
-        contents.pack(&shard, store, device, [rows.address(), slot])?;
+        let list = OnDevice {
+            entries: &list[shard.row..][..shard.patches],
+            device,
+            list: rows.address() + (shard.row * size_of::<Piece>()) as u64,
+            memory: slot,
+            stride: 0,
+        };
+        store.save_on_device(shard.level, shard.component..shard.component + 1, &list)?;
         let bytes = contents.bytes_of(&shard);
         pipeline.follow()?;
         pipeline.start(shard, slot, bytes)?;
