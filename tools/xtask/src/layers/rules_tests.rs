@@ -217,7 +217,10 @@ fn files_of_a_crate_make_no_circle() {
             "systems/src/cooling/mod.rs",
             "mod a;\nmod b;\npub struct Rate;",
         ),
-        ("systems/src/cooling/a.rs", "use super::{Rate, b::Table};"),
+        (
+            "systems/src/cooling/a.rs",
+            "use super::b::Table; pub struct Limit;",
+        ),
         (
             "systems/src/cooling/b.rs",
             "pub struct Table(super::a::Limit);",
