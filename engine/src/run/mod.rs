@@ -173,16 +173,13 @@ impl Engine {
     /// Where a step stays unphysical after all retries, the patches that a regrid asks for do not fit into memory, or the
     /// audit is on and finds a fault.
     pub fn root_step(&mut self, until: f64) -> Result<StepReport, Error> {
+        // who goes on all the same does so without the regrid
         self.driver.make_up(&mut self.world)?;
-        self.refuse_shortage()?;
+        let before = self.world.resource_mut::<MemoryGuard>().shortage.take();
         let report = self.driver.root_step(&mut self.world, until)?;
-        self.refuse_shortage()?;
-        Ok(report)
-    }
-
-    fn refuse_shortage(&mut self) -> Result<(), Error> {
         let shortage = self.world.resource_mut::<MemoryGuard>().shortage.take();
-        shortage.map_or(Ok(()), |shortage| Err(Error::Memory(shortage)))
+        let shortage = shortage.or(before);
+        shortage.map_or(Ok(report), |shortage| Err(Error::Memory(shortage)))
     }
 }
 

@@ -267,8 +267,9 @@ fn a_limit_caps_a_device_and_the_cpu_alike() {
 fn a_program_that_steps_itself_is_told_and_may_go_on() {
     let mut stepper = Stepper::new(LATE, &["run.memory_limit=6"]);
     let refused = (0..8).map(|_| stepper.try_step()).filter(Result::is_err);
-    // one refusal a step from step 4 on; the state stays good
+    // one refusal a step from step 4 on; the state goes on and stays good
     assert_eq!(refused.count(), 5);
+    assert!((stepper.time() - 8.0 * 0.002).abs() < 1e-12);
     assert_eq!(patches(&mut stepper), 64);
     stepper.state().physical().unwrap_or_else(|e| panic!("{e}"));
 }
