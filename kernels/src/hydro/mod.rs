@@ -37,7 +37,7 @@ pub enum Scheme {
 pub enum Reconstruction {
     /// Piecewise linear.
     Plm,
-    /// Piecewise parabolic.
+    /// Piecewise parabolic; with [`Scheme::MusclHancock`] it has limits of its own.
     Ppm,
 }
 
@@ -142,7 +142,11 @@ pub fn device_instances() -> Vec<(&'static Item, &'static [&'static str])> {
         (limiter::half_monotonized_central::ITEM, NONE),
         (limiter::half_van_leer::ITEM, NONE),
         (limiter::half_van_albada::ITEM, NONE),
+        (hancock::traced_edges::ITEM, NONE),
+        (hancock::traced_scalar::ITEM, NONE),
         (ppm::parabola::ITEM, NONE),
+        (ppm::bounded_parabola::ITEM, NONE),
+        (ppm::flattening::ITEM, NONE),
         (riemann::wave_speeds::ITEM, NONE),
         (riemann::flux_of_state::ITEM, NONE),
         (riemann::flux_of_scalar::ITEM, NONE),

@@ -1,30 +1,99 @@
 //! Piecewise parabolic reconstruction (Colella & Woodward 1984, J. Comput. Phys. 54, 174), in differences to the cell's
 //! average rather than in edge values: constant states stay exact and mirrored ones mirrored.
+//!
+//! Edges are of fourth order: eq. 1.6, with limited slopes only in [`limited_parabola`], which the van Leer scheme takes. In
+//! [`parabola`] smooth extrema keep their height: limits are taken from second differences (Colella & Sekora 2008, J. Comput. Phys. 227, 7069), never from their products or quotients.
 use super::limiter::half_slope;
 use nestar_device::{Lane, device};
 
-/// `x` limited to the sign of `other` and to at most twice its size: the monotonicity conditions of Colella & Woodward
-/// eq. 1.10, written for the distances of the two edges from the average.
+/// The one of `a` and `b` that is nearer to zero, or zero if their signs differ.
 #[device]
-fn monotonised<R: Lane>(x: R, other: R) -> R {
-    let bound = 2.0 * other;
-    x.min(bound).max(0.0) + x.max(bound).min(0.0)
+fn nearer<R: Lane>(a: R, b: R) -> R {
+    a.min(b).max(0.0) + a.max(b).min(0.0)
 }
 
-/// Distances `(average - lower edge, upper edge - average)` of the monotonised parabola in the middle one of three
-/// consecutive cells, from their averages and halves of their limited slopes (eqs. 1.6 to 1.10).
+/// `x` held between `-bound` and `bound`.
 #[device]
-pub fn parabola<R: Lane>(w: &[R; 3], half: &[R; 3]) -> (R, R) {
-    let lower = 0.5 * (w[1] - w[0]) + (half[1] - half[0]) * 0.3333333333333333;
-    let upper = 0.5 * (w[2] - w[1]) + (half[1] - half[2]) * 0.3333333333333333;
-    (monotonised(lower, upper), monotonised(upper, lower))
+fn held<R: Lane>(x: R, bound: R) -> R {
+    x.min(bound).max(-bound)
 }
 
-/// The same from five consecutive cells, with the slopes of limiter `LIMITER` (monotonized central is the paper's).
+/// Distances `(average - lower edge, upper edge - average)` of the parabola in the middle one of five consecutive cells.
+///
+/// An edge lies beyond the averages beside it, and a parabola has an extremum, only as far as the second differences of all
+/// three cells have one sign, by 1.25 times the smallest (Colella & Sekora's C). Where the flow is monotonic neither distance
+/// exceeds twice the other (Colella & Woodward, eq. 1.10).
+#[device]
+pub fn parabola<R: Lane>(w: &[R; 5]) -> (R, R) {
+    let (first, below, above, last) = (w[1] - w[0], w[2] - w[1], w[3] - w[2], w[4] - w[3]);
+    let (before, here, after) = (below - first, above - below, last - above);
+    let least = before.min(after).min(here);
+    let most = before.max(after).max(here);
+    let curvature = 0.4166666666666667 * (least.max(0.0) + most.min(0.0));
+    let reach = curvature.abs();
+    // an edge is the mean of two averages less half of this
+    let bend_below = held(
+        0.16666666666666666 * (before + here),
+        below.abs().max(reach),
+    );
+    let bend_above = held(0.16666666666666666 * (here + after), above.abs().max(reach));
+    // twice the distances
+    let lower = below + bend_below;
+    let upper = above - bend_above;
+
+    let lower_of_slope = nearer(lower, 2.0 * upper);
+    let upper_of_slope = nearer(upper, 2.0 * lower);
+    let bend = nearer(upper - lower, curvature);
+    // the vertex lies inside the cell
+    let slope = held(0.5 * (lower + upper), 1.5 * bend.abs());
+    let monotonic = (lower_of_slope.abs() > 0.0) & (nearer(below, above).abs() > 0.0);
+    let low = if monotonic {
+        lower_of_slope
+    } else {
+        slope - 0.5 * bend
+    };
+    let high = if monotonic {
+        upper_of_slope
+    } else {
+        slope + 0.5 * bend
+    };
+    (0.5 * low, 0.5 * high)
+}
+
+/// The same between bounds: no edge lies beyond the averages beside it, and extrema are flat (Colella & Woodward, eqs. 1.6 to 1.10).
+#[device]
+pub fn bounded_parabola<R: Lane>(w: &[R; 5]) -> (R, R) {
+    let (first, below, above, last) = (w[1] - w[0], w[2] - w[1], w[3] - w[2], w[4] - w[3]);
+    let here = above - below;
+    let bend_below = 0.16666666666666666 * ((below - first) + here);
+    let bend_above = 0.16666666666666666 * (here + (last - above));
+    let lower = nearer(0.5 * (below + bend_below), below);
+    let upper = nearer(0.5 * (above - bend_above), above);
+    (nearer(lower, 2.0 * upper), nearer(upper, 2.0 * lower))
+}
+
+/// The same with the slopes of limiter `LIMITER` (monotonized central is the paper's) in the edges.
 #[device]
 pub fn limited_parabola<R: Lane, const LIMITER: u32>(w: &[R; 5], theta: R) -> (R, R) {
     let before = half_slope::<R, LIMITER>(w[1] - w[0], w[2] - w[1], theta);
     let here = half_slope::<R, LIMITER>(w[2] - w[1], w[3] - w[2], theta);
     let after = half_slope::<R, LIMITER>(w[3] - w[2], w[4] - w[3], theta);
-    parabola(&[w[1], w[2], w[3]], &[before, here, after])
+    let lower = 0.5 * (w[2] - w[1]) + (here - before) * 0.3333333333333333;
+    let upper = 0.5 * (w[3] - w[2]) + (here - after) * 0.3333333333333333;
+    (nearer(lower, 2.0 * upper), nearer(upper, 2.0 * lower))
+}
+
+/// What is left of the distances to the edges in a strong shock, from 1 (all) to 0 (first order): where the flow converges and
+/// the pressures `p` of five consecutive cells jump within three of them (Colella & Woodward, eqs. A.1 and A.2). `velocity`: of
+/// the cells before and behind, along their axis.
+#[device]
+pub fn flattening<R: Lane>(p: &[R; 5], velocity: &[R; 2]) -> R {
+    let jump = (p[3] - p[1]).abs();
+    let steepness = jump / (p[4] - p[0]).abs();
+    let left = (8.5 - 10.0 * steepness).max(0.0).min(1.0);
+    if (velocity[1] < velocity[0]) & (jump > 2.0 * p[1].min(p[3])) {
+        left
+    } else {
+        1.0
+    }
 }

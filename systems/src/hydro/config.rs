@@ -37,7 +37,7 @@ choice! {
     ReconstructionWord => Reconstruction:
     /// Piecewise linear.
     Plm,
-    /// Piecewise parabolic.
+    /// Piecewise parabolic; with `muscl-hancock` smooth extrema keep their height and strong shocks are flattened.
     Ppm,
 }
 choice! {
@@ -74,7 +74,7 @@ pub struct HydroConfig {
     pub scheme: SchemeWord,
     /// Reconstruction of face states.
     pub reconstruction: ReconstructionWord,
-    /// Slope limiter.
+    /// Slope limiter; `ppm` with `muscl-hancock` has limits of its own.
     pub limiter: LimiterWord,
     /// Parameter of the minmod limiter, from 1 (most diffusive) to 2.
     #[schemars(range(min = 1.0, max = 2.0))]

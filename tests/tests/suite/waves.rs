@@ -169,6 +169,9 @@ fn a_vortex_comes_back() {
     let ppm = vortex(32, &["hydro.scheme=vl", "hydro.reconstruction=ppm"]);
     println!("isentropic vortex, 32 cells, vl and ppm: L1 of density {ppm:e}");
     assert!(ppm < errors[0], "{ppm}");
+    let ppm = [32, 64].map(|cells| vortex(cells, &["hydro.reconstruction=ppm"]));
+    println!("isentropic vortex, 32 and 64 cells, ppm: L1 of density {ppm:?}");
+    assert!(ppm[1] <= 7e-4 && ppm[1] < 0.25 * ppm[0], "{ppm:?}");
 }
 
 /// Mean error of the velocity of rotation of the Gresho vortex at time 3.
@@ -212,6 +215,9 @@ fn greshos_vortex_keeps_turning() {
     let error = gresho(40, &[]);
     println!("Gresho vortex, 40 cells, t = 3: L1 of the rotation {error:e}");
     assert!(error <= 0.020, "{error}");
+    let ppm = gresho(40, &["hydro.reconstruction=ppm"]);
+    println!("Gresho vortex, 40 cells, t = 3, ppm: L1 of the rotation {ppm:e}");
+    assert!(ppm < 0.7 * error, "{ppm}");
 }
 
 #[test]

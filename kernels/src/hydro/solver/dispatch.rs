@@ -127,7 +127,8 @@ macro_rules! instruction_set {
             use nestar_device::simd::Simd;
 
             instruction_set!(@entry [$($features)?] primitives[](Primitives));
-            instruction_set!(@entry [$($features)?] slopes[const PARABOLIC: bool, const LIMITER: u32](Slopes));
+            instruction_set!(@entry [$($features)?] slopes[const LIMITER: u32](Slopes));
+            instruction_set!(@entry [$($features)?] parabolas[const HALF_STEP: bool, const LIMITER: u32](Slopes));
             instruction_set!(@entry [$($features)?] edges[const PARABOLIC: bool, const HALF_STEP: bool](Edges));
             instruction_set!(@entry [$($features)?] fluxes[const SOLVER: u32](Fluxes));
             instruction_set!(@entry [$($features)?] scalar_fluxes[](Fluxes));
@@ -135,12 +136,21 @@ macro_rules! instruction_set {
             instruction_set!(@entry [$($features)?] update[](Update) -> PlaneOutcome<V::E>);
             instruction_set!(@entry [$($features)?] signal_rate[](Signal) -> V::E);
 
-            fn slopes_of<V: Simd, const PARABOLIC: bool>(limiter: Limiter) -> unsafe fn(&Slopes<V::E>) {
+            fn slopes_of<V: Simd>(limiter: Limiter) -> unsafe fn(&Slopes<V::E>) {
                 match limiter {
-                    Limiter::Minmod => slopes::<V, PARABOLIC, MINMOD>,
-                    Limiter::VanLeer => slopes::<V, PARABOLIC, VAN_LEER>,
-                    Limiter::VanAlbada => slopes::<V, PARABOLIC, VAN_ALBADA>,
-                    Limiter::MonotonizedCentral => slopes::<V, PARABOLIC, MONOTONIZED_CENTRAL>,
+                    Limiter::Minmod => slopes::<V, MINMOD>,
+                    Limiter::VanLeer => slopes::<V, VAN_LEER>,
+                    Limiter::VanAlbada => slopes::<V, VAN_ALBADA>,
+                    Limiter::MonotonizedCentral => slopes::<V, MONOTONIZED_CENTRAL>,
+                }
+            }
+
+            fn limited_parabolas_of<V: Simd>(limiter: Limiter) -> unsafe fn(&Slopes<V::E>) {
+                match limiter {
+                    Limiter::Minmod => parabolas::<V, false, MINMOD>,
+                    Limiter::VanLeer => parabolas::<V, false, VAN_LEER>,
+                    Limiter::VanAlbada => parabolas::<V, false, VAN_ALBADA>,
+                    Limiter::MonotonizedCentral => parabolas::<V, false, MONOTONIZED_CENTRAL>,
                 }
             }
 
@@ -149,8 +159,9 @@ macro_rules! instruction_set {
                 Passes {
                     primitives: primitives::<V>,
                     slopes: match method.reconstruction {
-                        Reconstruction::Plm => slopes_of::<V, false>(method.limiter),
-                        Reconstruction::Ppm => slopes_of::<V, true>(method.limiter),
+                        Reconstruction::Plm => slopes_of::<V>(method.limiter),
+                        Reconstruction::Ppm if hancock => parabolas::<V, true, MONOTONIZED_CENTRAL>,
+                        Reconstruction::Ppm => limited_parabolas_of::<V>(method.limiter),
                     },
                     edges: match (method.reconstruction, hancock) {
                         (Reconstruction::Plm, true) => edges::<V, false, true>,

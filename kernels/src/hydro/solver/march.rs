@@ -113,7 +113,6 @@ impl<R: HydroReal> March<'_, R> {
             cells: p.wrapping_add(l.primitive + k * l.steps()[2] + span.start),
             step: l.steps()[axis],
             cell_stride: l.block,
-            half: (axis < 2).then(|| p.wrapping_add(l.half)),
             lower: p.wrapping_add(l.lower + place),
             upper: p.wrapping_add(l.upper + place),
             stride: l.plane,
@@ -132,6 +131,7 @@ impl<R: HydroReal> March<'_, R> {
         let arguments = Edges {
             cells: p.wrapping_add(l.primitive + k * l.steps()[2] + span.start),
             cell_stride: l.block,
+            steps: l.steps(),
             lower: axes(l.lower).map(<*mut R>::cast_const),
             upper: axes(l.upper).map(<*mut R>::cast_const),
             low: axes(l.low),

@@ -24,8 +24,6 @@ pub(super) struct Layout {
     pub plane: usize,
     /// Primitive variables (block); the conserved input starts at 0.
     pub primitive: usize,
-    /// Half slopes of one component in one plane, on the way to a parabola.
-    pub half: usize,
     /// Distances from the average to the lower edges, `[axis]` planes.
     pub lower: usize,
     /// Distances to the upper edges, `[axis]` planes; the same place as `lower` where the two are equal (PLM).
@@ -50,8 +48,7 @@ impl Layout {
         let (block, plane) = (aligned(width * width * width), aligned(width * width));
         let planes = components * plane;
         let primitive = components * block;
-        let half = 2 * components * block;
-        let lower = half + plane;
+        let lower = 2 * components * block;
         let upper = if parabolic { lower + 3 * planes } else { lower };
         let low = upper + 3 * planes;
         let high = low + 3 * planes;
@@ -64,7 +61,6 @@ impl Layout {
             block,
             plane,
             primitive,
-            half,
             lower,
             upper,
             low,

@@ -133,21 +133,41 @@ RS_FN void predict_cell(const REAL* input, REAL* block, int cell, const Three& h
 
 // ---- states at the faces of a cell
 
+// Values of five consecutive cells along axis D.
+template<int D> RS_FN State five(const REAL* w, int at) {
+  constexpr int s = STEP<D>;
+  return State{{w[at - 2 * s], w[at - s], w[at], w[at + s], w[at + 2 * s]}};
+}
+
+// What strong shocks leave of the distances to the edges along axis D.
+template<int D> RS_FN REAL left_by_shocks(const REAL* block, int at) {
+  if constexpr (PARABOLIC && HALF_STEP) {
+    const REAL* v = block + (1 + D) * BLOCK + at;
+    return hydro::ppm::flattening<REAL>(five<D>(block + 4 * BLOCK, at), rs::arr<REAL, 2>{{v[-STEP<D>], v[STEP<D>]}});
+  } else {
+    return REAL(1);
+  }
+}
+
 // Distances from the average to the edges along axis D of one variable.
-template<int D> RS_FN void distances(const REAL* w, int at, REAL& lower, REAL& upper) {
+template<int D, bool SCALAR> RS_FN void distances(const REAL* w, int at, REAL left, REAL& lower, REAL& upper) {
   constexpr int s = STEP<D>;
   if constexpr (PARABOLIC) {
-    const State five{{w[at - 2 * s], w[at - s], w[at], w[at + s], w[at + 2 * s]}};
-    const auto edges = hydro::ppm::limited_parabola<REAL, LIMITER>(five, theta());
-    lower = edges._0;
-    upper = edges._1;
+    // as in reconstruct.rs
+    rs::tup<REAL, REAL> edges;
+    if constexpr (!HALF_STEP) edges = hydro::ppm::limited_parabola<REAL, LIMITER>(five<D>(w, at), theta());
+    else if constexpr (SCALAR) edges = hydro::ppm::bounded_parabola<REAL>(five<D>(w, at));
+    else edges = hydro::ppm::parabola<REAL>(five<D>(w, at));
+    lower = left * edges._0;
+    upper = left * edges._1;
   } else {
     lower = upper = hydro::limiter::half_slope<REAL, LIMITER>(w[at] - w[at - s], w[at + s] - w[at], theta());
   }
 }
 
 template<int D> RS_FN void distances5(const REAL* block, int at, State& lower, State& upper) {
-  RS_UNROLL for (int v = 0; v < GAS; ++v) distances<D>(block + v * BLOCK, at, lower.d[v], upper.d[v]);
+  const REAL left = left_by_shocks<D>(block, at);
+  RS_UNROLL for (int v = 0; v < GAS; ++v) distances<D, false>(block + v * BLOCK, at, left, lower.d[v], upper.d[v]);
 }
 
 RS_FN State halves(const State& lower, const State& upper) {
@@ -164,12 +184,16 @@ RS_FN State halves(const State& lower, const State& upper) {
 // on the upper side of the face below it.
 template<int D>
 RS_FN void store_edges(REAL* left, REAL* right, int i, int j, int k, const State& w, const State& h,
-                       const State& lower, const State& upper) {
-  const auto both = hydro::hancock::edges<REAL>(w, h, lower, upper);
+                       const State& lower, const State& upper, const Three& rate) {
+  const State turned_w = turned<D>(w), turned_h = turned<D>(h), below = turned<D>(lower), above = turned<D>(upper);
+  const auto both = PARABOLIC && HALF_STEP
+                        ? hydro::hancock::traced_edges<REAL>(turned_w, turned_h, below, above, rate.d[D], gamma())
+                        : hydro::hancock::edges<REAL>(turned_w, turned_h, below, above);
   const int n = D == 0 ? i : D == 1 ? j : k, f = face_index<D>(i, j, k);
   RS_UNROLL for (int v = 0; v < GAS; ++v) {
-    if (n >= 0) right[(D * GAS + v) * FACES + f] = both._0.d[v];
-    if (n < PATCH) left[(D * GAS + v) * FACES + f + TO_UPPER<D>] = both._1.d[v];
+    const int at = (D * GAS + component<D>(v)) * FACES + f;
+    if (n >= 0) right[at] = both._0.d[v];
+    if (n < PATCH) left[at + TO_UPPER<D>] = both._1.d[v];
   }
 }
 
@@ -188,9 +212,9 @@ RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, cons
     const rs::arr<State, 3> half{{halves(lower[0], upper[0]), halves(lower[1], upper[1]), halves(lower[2], upper[2])}};
     h = hydro::hancock::half_step<REAL>(w, half, rate, gamma());
   }
-  if (x) store_edges<0>(left, right, i, j, k, w, h, lower[0], upper[0]);
-  if (y) store_edges<1>(left, right, i, j, k, w, h, lower[1], upper[1]);
-  if (z) store_edges<2>(left, right, i, j, k, w, h, lower[2], upper[2]);
+  if (x) store_edges<0>(left, right, i, j, k, w, h, lower[0], upper[0], rate);
+  if (y) store_edges<1>(left, right, i, j, k, w, h, lower[1], upper[1], rate);
+  if (z) store_edges<2>(left, right, i, j, k, w, h, lower[2], upper[2], rate);
 }
 
 // The same for the concentration of a scalar, with `left` and `right` of one variable an axis.
@@ -201,11 +225,11 @@ RS_FN void scalar_edges(const REAL* block, int c, REAL* left, REAL* right, int c
   const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
   const REAL* q = block + c * BLOCK;
   REAL lower[3], upper[3], h = q[at];
-  if (HALF_STEP || x) distances<0>(q, at, lower[0], upper[0]);
-  if (HALF_STEP || y) distances<1>(q, at, lower[1], upper[1]);
-  if (HALF_STEP || z) distances<2>(q, at, lower[2], upper[2]);
+  if (HALF_STEP || x) distances<0, true>(q, at, left_by_shocks<0>(block, at), lower[0], upper[0]);
+  if (HALF_STEP || y) distances<1, true>(q, at, left_by_shocks<1>(block, at), lower[1], upper[1]);
+  if (HALF_STEP || z) distances<2, true>(q, at, left_by_shocks<2>(block, at), lower[2], upper[2]);
+  const Three velocity{{block[BLOCK + at], block[2 * BLOCK + at], block[3 * BLOCK + at]}};
   if constexpr (HALF_STEP) {
-    const Three velocity{{block[BLOCK + at], block[2 * BLOCK + at], block[3 * BLOCK + at]}};
     Three half;
     RS_UNROLL for (int d = 0; d < 3; ++d) half.d[d] = PARABOLIC ? REAL(0.5) * (lower[d] + upper[d]) : lower[d];
     h = hydro::hancock::half_step_scalar<REAL>(h, velocity, half, rate);
@@ -214,8 +238,15 @@ RS_FN void scalar_edges(const REAL* block, int c, REAL* left, REAL* right, int c
   const int n[3] = {i, j, k}, to_upper[3] = {TO_UPPER<0>, TO_UPPER<1>, TO_UPPER<2>};
   const bool wanted[3] = {x, y, z};
   RS_UNROLL for (int d = 0; d < 3; ++d) {
-    if (wanted[d] && n[d] >= 0) right[d * FACES + f[d]] = h - lower[d];
-    if (wanted[d] && n[d] < PATCH) left[d * FACES + f[d] + to_upper[d]] = h + upper[d];
+    if (!wanted[d]) continue;
+    REAL below = h - lower[d], above = h + upper[d];
+    if constexpr (PARABOLIC && HALF_STEP) {
+      const auto both = hydro::hancock::traced_scalar<REAL>(h, lower[d], upper[d], velocity.d[d], rate.d[d]);
+      below = both._0;
+      above = both._1;
+    }
+    if (n[d] >= 0) right[d * FACES + f[d]] = below;
+    if (n[d] < PATCH) left[d * FACES + f[d] + to_upper[d]] = above;
   }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the fluid kernels.
 mod conservation;
 mod lanes;
+mod parabolic;
 mod pointwise;
 mod riemann;
 mod sample;

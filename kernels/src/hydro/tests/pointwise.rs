@@ -5,7 +5,7 @@ use crate::hydro::limiter::{
     MINMOD, MONOTONIZED_CENTRAL, VAN_ALBADA, VAN_LEER, half_minmod, half_monotonized_central,
     half_slope, half_van_albada, half_van_leer,
 };
-use crate::hydro::ppm::limited_parabola;
+use crate::hydro::ppm::{bounded_parabola, flattening, parabola};
 
 #[test]
 fn conserved_and_primitive_variables_round_trip() {
@@ -116,34 +116,73 @@ fn limiters_have_their_textbook_values() {
     assert_eq!(half_van_albada(2e-30f32, 2e-30), 1e-30);
 }
 
+/// Averages over cells of width one around -2 .. 2 of `1 + a x + b x^2`.
+fn averages(a: f64, b: f64) -> [f64; 5] {
+    [-2.0, -1.0, 0.0, 1.0, 2.0].map(|x| 1.0 + a * x + b * (x * x + 1.0 / 12.0))
+}
+
 #[test]
-fn parabolas_are_exact_for_straight_lines_and_parabolas_and_stay_between_the_neighbours() {
-    let line = limited_parabola::<f64, MONOTONIZED_CENTRAL>(&[1.0, 3.0, 5.0, 7.0, 9.0], 1.0);
-    assert!((line.0 - 1.0).abs() < 1e-15 && (line.1 - 1.0).abs() < 1e-15);
-    // averages of x^2 over cells of width one around 3 .. 7: the edges of the middle one are 4.5^2 and 5.5^2
-    let average = |x: f64| x * x + 1.0 / 12.0;
-    let (lower, upper) =
-        limited_parabola::<f64, MONOTONIZED_CENTRAL>(&[3.0, 4.0, 5.0, 6.0, 7.0].map(average), 1.0);
-    assert!((average(5.0) - lower - 4.5 * 4.5).abs() < 1e-13);
-    assert!((average(5.0) + upper - 5.5 * 5.5).abs() < 1e-13);
-    let mut random = Random(4);
-    for _ in 0..2000 {
-        let w: [f64; 5] = std::array::from_fn(|_| random.between(-1.0, 1.0));
-        for (lower, upper) in [
-            limited_parabola::<f64, MONOTONIZED_CENTRAL>(&w, 1.0),
-            limited_parabola::<f64, MINMOD>(&w, 1.3),
-        ] {
-            let (low, high) = (w[2] - lower, w[2] + upper);
-            assert!(
-                low >= w[1].min(w[2]) - 1e-15 && low <= w[1].max(w[2]) + 1e-15,
-                "{w:?} {low}"
-            );
-            assert!(
-                high >= w[3].min(w[2]) - 1e-15 && high <= w[3].max(w[2]) + 1e-15,
-                "{w:?} {high}"
-            );
-            assert_eq!(lower == 0.0, upper == 0.0);
-            assert!(lower.abs() <= 2.0 * upper.abs() && upper.abs() <= 2.0 * lower.abs());
-        }
+fn parabolas_are_exact_for_parabolas_and_their_extrema() {
+    for (a, b) in [
+        (2.0, 0.0),
+        (3.0, 1.0),
+        (-4.0, 0.5),
+        (0.1, 1.0),
+        (-0.3, -1.0),
+        (0.0, 2.0),
+    ] {
+        let w = averages(a, b);
+        let edge = |x: f64| 1.0 + a * x + b * x * x;
+        let (lower, upper) = parabola(&w);
+        assert!(
+            (w[2] - lower - edge(-0.5)).abs() < 1e-14,
+            "{a} {b}: {lower}"
+        );
+        assert!((w[2] + upper - edge(0.5)).abs() < 1e-14, "{a} {b}: {upper}");
     }
+    // an extremum that is not smooth is flat
+    assert_eq!(parabola(&[0.0, 0.0, 1.0, 0.0, 0.0]), (0.0, 0.0));
+    assert_eq!(parabola(&[1.0, 1.0, 1.0, 0.0, 0.0]), (0.0, 0.0));
+}
+
+#[test]
+fn bounded_parabolas_stay_between_their_neighbours() {
+    // where nothing is to be limited both are the same
+    assert_eq!(
+        bounded_parabola(&averages(4.0, 1.0)),
+        parabola(&averages(4.0, 1.0))
+    );
+    let mut random = Random(4);
+    for _ in 0..4000 {
+        let w: [f64; 5] = std::array::from_fn(|_| random.between(-1.0, 1.0));
+        let (lower, upper) = bounded_parabola(&w);
+        let (low, high) = (w[2] - lower, w[2] + upper);
+        assert!(
+            low >= w[1].min(w[2]) - 1e-15 && low <= w[1].max(w[2]) + 1e-15,
+            "{w:?} {low}"
+        );
+        assert!(
+            high >= w[3].min(w[2]) - 1e-15 && high <= w[3].max(w[2]) + 1e-15,
+            "{w:?} {high}"
+        );
+        assert_eq!(lower == 0.0, upper == 0.0);
+        assert!(lower.abs() <= 2.0 * upper.abs() && upper.abs() <= 2.0 * lower.abs());
+    }
+}
+
+#[test]
+fn only_strong_shocks_are_flattened() {
+    let shock = [10.0, 10.0, 4.0, 1.0, 1.0];
+    assert_eq!(flattening(&shock, &[2.0, 0.0]), 0.0);
+    assert_eq!(flattening(&shock, &[0.0, 2.0]), 1.0, "an expansion");
+    let wide = [10.0, 9.0, 4.0, 2.0, 1.0];
+    let left = flattening(&wide, &[2.0, 0.0]);
+    assert!((left - (8.5 - 70.0 / 9.0f64)).abs() < 1e-14, "{left}");
+    assert_eq!(flattening(&[10.0, 8.0, 6.0, 4.0, 2.0], &[2.0, 0.0]), 1.0);
+    assert_eq!(
+        flattening(&[2.0, 2.0, 1.5, 1.0, 1.0], &[2.0, 0.0]),
+        1.0,
+        "a weak one"
+    );
+    assert_eq!(flattening(&[1.0; 5], &[2.0, 0.0]), 1.0);
 }

@@ -10,7 +10,7 @@ const GAMMA: f64 = 1.4;
 const COURANT: f64 = 0.4;
 
 /// Gas and a scalar of concentration `x`.
-fn conserved([density, velocity, pressure]: [f64; 3], x: f64) -> [f64; 6] {
+pub fn conserved([density, velocity, pressure]: [f64; 3], x: f64) -> [f64; 6] {
     let [a, b, c, d, e] = conserved_from_primitive(&[density, velocity, 0.0, 0.0, pressure], GAMMA);
     [a, b, c, d, e, density * x]
 }

@@ -8,7 +8,7 @@ mod reconstruct;
 mod update;
 
 pub use fluxes::{Fluxes, exact_fluxes, fluxes, scalar_fluxes};
-pub use reconstruct::{Edges, Primitives, Slopes, edges, primitives, slopes};
+pub use reconstruct::{Edges, Primitives, Slopes, edges, parabolas, primitives, slopes};
 pub use update::{Faces, PlaneOutcome, Predict, Signal, Update, predict, signal_rate, update};
 
 use crate::PATCH;

@@ -1,7 +1,7 @@
 //! From the conserved block to the states at the faces of its cells.
 use super::{load5, splat, splat3, store5};
 use crate::hydro::limiter::half_slope;
-use crate::hydro::ppm::{limited_parabola, parabola};
+use crate::hydro::ppm::{bounded_parabola, flattening, limited_parabola, parabola};
 use crate::hydro::{eos, hancock};
 use nestar_device::simd::Simd;
 
@@ -46,106 +46,60 @@ pub struct Slopes<E> {
     /// Elements to the next cell along the axis.
     pub step: usize,
     pub cell_stride: usize,
-    /// For PPM, if the neighbours lie in the same plane: a plane for the half slopes, which are then computed once a cell.
-    pub half: Option<*mut E>,
     pub lower: *mut E,
     /// Written by PPM only.
     pub upper: *mut E,
     pub stride: usize,
     pub components: usize,
     pub count: usize,
+    /// Of the limiter.
     pub theta: E,
 }
 
+/// Halves of the limited differences across the cells.
 #[inline(always)]
-pub unsafe fn slopes<V: Simd, const PARABOLIC: bool, const LIMITER: u32>(a: &Slopes<V::E>) {
+pub unsafe fn slopes<V: Simd, const LIMITER: u32>(a: &Slopes<V::E>) {
     let theta = splat::<V>(a.theta);
     for c in 0..a.components {
-        // SAFETY: the range keeps one (PPM: two) cells away from the block's surface along the axis
-        unsafe {
-            let cells = a.cells.add(c * a.cell_stride);
-            let (lower, upper) = (a.lower.add(c * a.stride), a.upper.add(c * a.stride));
-            match a.half {
-                _ if !PARABOLIC => half_slopes::<V, LIMITER>(cells, a.step, lower, a.count, theta),
-                Some(half) => {
-                    // of one more cell at both ends
-                    let (before, count) = (cells.sub(a.step), a.count + 2 * a.step);
-                    half_slopes::<V, LIMITER>(before, a.step, half, count, theta);
-                    parabolas::<V>(a, cells, half, [lower, upper]);
-                }
-                None => limited_parabolas::<V, LIMITER>(a, cells, [lower, upper], theta),
+        let mut o = 0;
+        while o < a.count {
+            // SAFETY: the range keeps one cell away from the block's surface along the axis
+            unsafe {
+                let p = a.cells.add(c * a.cell_stride + o);
+                let (before, here) = (V::load(p.sub(a.step)), V::load(p));
+                let after = V::load(p.add(a.step));
+                half_slope::<V, LIMITER>(here - before, after - here, theta)
+                    .store(a.lower.add(c * a.stride + o));
             }
+            o += V::N;
         }
     }
 }
 
-/// Half the limited differences across `count` cells.
+/// Parabolas; with `HALF_STEP` those that keep extrema, but of the scalars within the bounds of their neighbours, otherwise from
+/// limited slopes.
 #[inline(always)]
-unsafe fn half_slopes<V: Simd, const LIMITER: u32>(
-    cells: *const V::E,
-    step: usize,
-    to: *mut V::E,
-    count: usize,
-    theta: V,
-) {
-    let mut o = 0;
-    while o < count {
-        // SAFETY: as in `slopes`
-        unsafe {
-            let p = cells.add(o);
-            let (before, here, after) = (V::load(p.sub(step)), V::load(p), V::load(p.add(step)));
-            half_slope::<V, LIMITER>(here - before, after - here, theta).store(to.add(o));
+pub unsafe fn parabolas<V: Simd, const HALF_STEP: bool, const LIMITER: u32>(a: &Slopes<V::E>) {
+    let theta = splat::<V>(a.theta);
+    for c in 0..a.components {
+        let mut o = 0;
+        while o < a.count {
+            // SAFETY: the range keeps two cells away from the block's surface along the axis
+            unsafe {
+                let first = a.cells.add(c * a.cell_stride + o).sub(2 * a.step);
+                let w = load5::<V>(first, a.step);
+                let (lower, upper) = if !HALF_STEP {
+                    limited_parabola::<V, LIMITER>(&w, theta)
+                } else if c < 5 {
+                    parabola(&w)
+                } else {
+                    bounded_parabola(&w)
+                };
+                lower.store(a.lower.add(c * a.stride + o));
+                upper.store(a.upper.add(c * a.stride + o));
+            }
+            o += V::N;
         }
-        o += V::N;
-    }
-}
-
-/// Parabolas of one component from half slopes that begin one cell before the range.
-#[inline(always)]
-unsafe fn parabolas<V: Simd>(
-    a: &Slopes<V::E>,
-    cells: *const V::E,
-    half: *const V::E,
-    [lower, upper]: [*mut V::E; 2],
-) {
-    let mut o = 0;
-    while o < a.count {
-        // SAFETY: as in `slopes`
-        unsafe {
-            let (p, q) = (cells.add(o), half.add(o));
-            let w = [V::load(p.sub(a.step)), V::load(p), V::load(p.add(a.step))];
-            let half = [
-                V::load(q),
-                V::load(q.add(a.step)),
-                V::load(q.add(2 * a.step)),
-            ];
-            let (below, above) = parabola(&w, &half);
-            below.store(lower.add(o));
-            above.store(upper.add(o));
-        }
-        o += V::N;
-    }
-}
-
-/// Parabolas of one component from the cells alone.
-#[inline(always)]
-unsafe fn limited_parabolas<V: Simd, const LIMITER: u32>(
-    a: &Slopes<V::E>,
-    cells: *const V::E,
-    [lower, upper]: [*mut V::E; 2],
-    theta: V,
-) {
-    let mut o = 0;
-    while o < a.count {
-        // SAFETY: as in `slopes`
-        unsafe {
-            let first = cells.add(o).sub(2 * a.step);
-            let w = load5::<V>(first, a.step);
-            let (below, above) = limited_parabola::<V, LIMITER>(&w, theta);
-            below.store(lower.add(o));
-            above.store(upper.add(o));
-        }
-        o += V::N;
     }
 }
 
@@ -154,6 +108,8 @@ pub struct Edges<E> {
     /// First cell of the range in the block of primitive variables.
     pub cells: *const E,
     pub cell_stride: usize,
+    /// Elements to the next cell, by axis.
+    pub steps: [usize; 3],
     /// Distances to the lower and upper edges, by axis.
     pub lower: [*const E; 3],
     pub upper: [*const E; 3],
@@ -177,48 +133,93 @@ pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(a: &E
         // SAFETY: `count` cells and a vector beyond lie inside each component of the block and of the planes
         unsafe {
             let w = load5::<V>(a.cells.add(o), a.cell_stride);
-            let h = if HALF_STEP {
-                let half = [
-                    half::<V, PARABOLIC>(a, 0, o),
-                    half::<V, PARABOLIC>(a, 1, o),
-                    half::<V, PARABOLIC>(a, 2, o),
-                ];
-                hancock::half_step(&w, &half, &rates, gamma)
-            } else {
-                w
-            };
+            let left = flattenings::<V, PARABOLIC, HALF_STEP>(a, o);
+            let mut h = w;
+            if HALF_STEP {
+                let mut half = [w; 3];
+                for d in 0..3 {
+                    let (lower, upper) = distances::<V, PARABOLIC>(a, d, o, left[d], 0);
+                    half[d] = lower;
+                    if PARABOLIC {
+                        for v in 0..5 {
+                            half[d][v] = V::lit(0.5) * (lower[v] + upper[v]);
+                        }
+                    }
+                }
+                h = hancock::half_step(&w, &half, &rates, gamma);
+            }
             for d in 0..3 {
-                let lower = load5::<V>(a.lower[d].add(o), a.stride);
-                let upper = if PARABOLIC {
-                    load5::<V>(a.upper[d].add(o), a.stride)
+                // the velocity along the axis first
+                let turn = if PARABOLIC && HALF_STEP { d } else { 0 };
+                let (lower, upper) = distances::<V, PARABOLIC>(a, d, o, left[d], turn);
+                let (low, high) = if PARABOLIC && HALF_STEP {
+                    let (w, h) = (turned(&w, d), turned(&h, d));
+                    hancock::traced_edges(&w, &h, &lower, &upper, rates[d], gamma)
                 } else {
-                    lower
+                    hancock::edges(&w, &h, &lower, &upper)
                 };
-                let (low, high) = hancock::edges(&w, &h, &lower, &upper);
-                store5(&low, a.low[d].add(o), a.stride);
-                store5(&high, a.high[d].add(o), a.stride);
+                let back = (3 - turn) % 3;
+                store5(&turned(&low, back), a.low[d].add(o), a.stride);
+                store5(&turned(&high, back), a.high[d].add(o), a.stride);
             }
             for c in 5..a.components {
-                scalar_edges::<V, PARABOLIC, HALF_STEP>(a, o, c, &[w[1], w[2], w[3]], &rates);
+                let velocity = [w[1], w[2], w[3]];
+                scalar_edges::<V, PARABOLIC, HALF_STEP>(a, o, c, &velocity, &rates, &left);
             }
         }
         o += V::N;
     }
 }
 
-/// Half the differences across the cells at `o` along axis `d`: the mean of the distances to the two edges.
+/// The state with its velocities moved up by `turn` places, round the three.
 #[inline(always)]
-unsafe fn half<V: Simd, const PARABOLIC: bool>(a: &Edges<V::E>, d: usize, o: usize) -> [V; 5] {
-    // SAFETY: as in `edges`
-    unsafe {
-        let mut half = load5::<V>(a.lower[d].add(o), a.stride);
-        if PARABOLIC {
-            let upper = load5::<V>(a.upper[d].add(o), a.stride);
-            for v in 0..5 {
-                half[v] = V::lit(0.5) * (half[v] + upper[v]);
+fn turned<V: Simd>(w: &[V; 5], turn: usize) -> [V; 5] {
+    let velocity = |n: usize| w[1 + (n + turn) % 3];
+    [w[0], velocity(0), velocity(1), velocity(2), w[4]]
+}
+
+/// What strong shocks leave of the distances in the cells at `o`, by axis.
+#[inline(always)]
+unsafe fn flattenings<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(
+    a: &Edges<V::E>,
+    o: usize,
+) -> [V; 3] {
+    let mut left = [V::lit(1.0); 3];
+    if PARABOLIC && HALF_STEP {
+        for d in 0..3 {
+            let step = a.steps[d];
+            // SAFETY: as for the parabolas
+            unsafe {
+                let cell = a.cells.add(o);
+                let p = load5::<V>(cell.add(4 * a.cell_stride).sub(2 * step), step);
+                let v = cell.add((1 + d) * a.cell_stride);
+                left[d] = flattening(&p, &[V::load(v.sub(step)), V::load(v.add(step))]);
             }
         }
-        half
+    }
+    left
+}
+
+/// Distances to both edges of the cells at `o` along axis `d`, with their velocities moved up by `turn` places.
+#[inline(always)]
+unsafe fn distances<V: Simd, const PARABOLIC: bool>(
+    a: &Edges<V::E>,
+    d: usize,
+    o: usize,
+    left: V,
+    turn: usize,
+) -> ([V; 5], [V; 5]) {
+    // SAFETY: as in `edges`
+    unsafe {
+        let mut lower = turned(&load5::<V>(a.lower[d].add(o), a.stride), turn);
+        let mut upper = lower;
+        if PARABOLIC {
+            upper = turned(&load5::<V>(a.upper[d].add(o), a.stride), turn);
+            for v in 0..5 {
+                (lower[v], upper[v]) = (left * lower[v], left * upper[v]);
+            }
+        }
+        (lower, upper)
     }
 }
 
@@ -230,21 +231,18 @@ unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(
     c: usize,
     velocity: &[V; 3],
     rates: &[V; 3],
+    left: &[V; 3],
 ) {
     let p = o + c * a.stride;
     // SAFETY: as in `edges`
     unsafe {
         let x = V::load(a.cells.add(o + c * a.cell_stride));
-        let lower = [
-            V::load(a.lower[0].add(p)),
-            V::load(a.lower[1].add(p)),
-            V::load(a.lower[2].add(p)),
-        ];
-        let mut upper = lower;
-        let mut half = lower;
-        if PARABOLIC {
-            for d in 0..3 {
-                upper[d] = V::load(a.upper[d].add(p));
+        let (mut lower, mut upper, mut half) = ([x; 3], [x; 3], [x; 3]);
+        for d in 0..3 {
+            lower[d] = V::load(a.lower[d].add(p));
+            (upper[d], half[d]) = (lower[d], lower[d]);
+            if PARABOLIC {
+                (lower[d], upper[d]) = (left[d] * lower[d], left[d] * V::load(a.upper[d].add(p)));
                 half[d] = V::lit(0.5) * (lower[d] + upper[d]);
             }
         }
@@ -254,8 +252,13 @@ unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(
             x
         };
         for d in 0..3 {
-            (h - lower[d]).store(a.low[d].add(p));
-            (h + upper[d]).store(a.high[d].add(p));
+            let (low, high) = if PARABOLIC && HALF_STEP {
+                hancock::traced_scalar(h, lower[d], upper[d], velocity[d], rates[d])
+            } else {
+                (h - lower[d], h + upper[d])
+            };
+            low.store(a.low[d].add(p));
+            high.store(a.high[d].add(p));
         }
     }
 }
