@@ -16,6 +16,7 @@ mod digest;
 mod error;
 mod files;
 mod header;
+mod layout;
 mod parts;
 mod queue;
 mod reader;

@@ -1,6 +1,7 @@
 //! Bytes beside the fields that the program needs to continue: the state of plugins, components of patches.
 
-use crate::zarr::{Encoder, Layout};
+use crate::layout::Layout;
+use crate::zarr::Encoder;
 use crate::{DataType, Result, SnapshotError, Values};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

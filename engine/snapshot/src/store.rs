@@ -5,7 +5,8 @@
 
 use crate::checksums;
 use crate::header::{LEAF, ORIGIN, PATCH_SIZE};
-use crate::zarr::{Encoder, Layout};
+use crate::layout::Layout;
+use crate::zarr::Encoder;
 use crate::{
     Attributes, FORMAT_VERSION, FieldHeader, Level, Part, Result, SnapshotError, Values, files,
 };

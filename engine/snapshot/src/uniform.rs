@@ -1,6 +1,7 @@
 //! Initial states that anyone wrote as Zarr arrays on a uniform grid.
 
-use crate::zarr::{self, Plain};
+use crate::layout::Plain;
+use crate::zarr::read_plain;
 use crate::{Result, SnapshotError};
 use std::path::{Path, PathBuf};
 
@@ -81,7 +82,7 @@ pub fn read_uniform(path: &Path, names: &[&str]) -> Result<Vec<UniformArray>> {
         } else {
             member(path, name)?
         };
-        let array = UniformArray::new(&place, name, zarr::read_plain(&place)?)?;
+        let array = UniformArray::new(&place, name, read_plain(&place)?)?;
         if let Some(first) = arrays.first().filter(|first| first.shape != array.shape) {
             let detail = format!(
                 "its shape is {:?}, that of {} is {:?}",

@@ -3,9 +3,10 @@
 //! It encodes and decodes chunks and describes arrays; files of a snapshot are written by [`crate::store`], because
 //! the crate's own file store syncs every chunk by itself and truncates in place.
 
+use crate::layout::{Layout, Plain};
 use crate::{DataType, Result, SnapshotError, Values};
 use rayon::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::num::NonZeroU64;
@@ -24,24 +25,6 @@ use zarrs::metadata::v3::MetadataV3;
 const ZSTD_LEVEL: i32 = 1;
 /// Bytes that the `crc32c` codec appends.
 const CHECKSUM_BYTES: u64 = 4;
-
-/// How one array is stored.
-pub(crate) struct Layout {
-    /// Place in the snapshot, e.g. `level_0/pressure`.
-    pub path: String,
-    /// Element type.
-    pub data_type: DataType,
-    /// Shape of the whole array; the first dimension is the patch.
-    pub shape: Vec<u64>,
-    /// Patches of a shard, a multiple of `inner`.
-    pub shard: u64,
-    /// Patches of an inner chunk.
-    pub inner: u64,
-    /// Names of all dimensions.
-    pub dimensions: Vec<String>,
-    /// The array's attributes.
-    pub attributes: Map<String, Value>,
-}
 
 /// `shape` with the first dimension replaced by `patches`.
 fn chunk_shape(shape: &[u64], patches: u64) -> Vec<u64> {
@@ -344,12 +327,19 @@ fn read_at(file: &File, path: &Path, offset: u64, length: u64) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-/// A whole array that anyone wrote.
-pub(crate) struct Plain {
-    pub shape: Vec<u64>,
-    /// Names of its dimensions, if it has some.
-    pub dimensions: Option<Vec<String>>,
-    pub values: Vec<f64>,
+/// The name of the first chunk that is not in the array's directory: nobody can tell a lost one from one that was not written.
+fn missing_chunk<S: ?Sized>(path: &Path, array: &Array<S>) -> Option<String> {
+    let grid = array.chunk_grid_shape().to_vec();
+    let chunks: u64 = grid.iter().product();
+    let key = |mut number: u64| {
+        let mut indices = vec![0; grid.len()];
+        for (index, length) in indices.iter_mut().zip(&grid).rev() {
+            *index = number % length;
+            number /= length;
+        }
+        array.chunk_key(&indices).as_str().to_string()
+    };
+    (0..chunks).map(key).find(|key| !path.join(key).is_file())
 }
 
 /// Reads a whole array that anyone wrote, as f64.
@@ -364,12 +354,30 @@ pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
             "{error}; write it with zstd or without compression"
         ))
     })?;
+    if let Some(missing) = missing_chunk(path, &array) {
+        return Err(foreign(format!(
+            "its chunk {missing} is missing: it would be read as {} everywhere; write all chunks (in zarr-python with \
+             write_empty_chunks = True), also those of nothing but the fill value",
+            array.fill_value()
+        )));
+    }
     let dimensions = array.dimension_names().as_ref().map(|names| {
         names
             .iter()
             .map(|name| name.clone().unwrap_or_default())
             .collect::<Vec<_>>()
     });
+    let shape = array.shape().to_vec();
+    let values = plain_values(path, &array)?.into_f64();
+    Ok(Plain {
+        shape,
+        dimensions,
+        values,
+    })
+}
+
+/// All values of an array.
+fn plain_values(path: &Path, array: &Array<FilesystemStore>) -> Result<Values> {
     let all = array.subset_all();
     let type_name = array.data_type().to_string();
     // `DataType` shows as "float64" or, where version 2 of Zarr has another name, "float64 / <f8".
@@ -380,15 +388,11 @@ pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
         Some(DataType::U8) => array.retrieve_array_subset(&all).map(Values::U8),
         Some(DataType::U64) => array.retrieve_array_subset(&all).map(Values::U64),
         None => {
-            return Err(foreign(format!(
-                "data type {type_name}; float64 or float32 is needed"
-            )));
+            return Err(SnapshotError::Uniform {
+                path: path.to_path_buf(),
+                detail: format!("data type {type_name}; float64 or float32 is needed"),
+            });
         }
     };
-    let values = read.map_err(|error| SnapshotError::corrupt(path, error.to_string()))?;
-    Ok(Plain {
-        shape: array.shape().to_vec(),
-        dimensions,
-        values: values.into_f64(),
-    })
+    read.map_err(|error| SnapshotError::corrupt(path, error.to_string()))
 }

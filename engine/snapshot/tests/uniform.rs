@@ -89,6 +89,20 @@ fn arrays_of_a_group_are_read_as_f64() {
 }
 
 #[test]
+fn a_missing_chunk_is_refused_and_not_read_as_zeros() {
+    let folder = group();
+    let chunk = folder.0.join("density/c/0/0/0");
+    assert!(chunk.is_file());
+    std::fs::remove_file(chunk).unwrap();
+    let error = read_uniform(&folder.0, &["density"])
+        .unwrap_err()
+        .to_string();
+    for text in ["density", "c/0/0/0 is missing", "write_empty_chunks"] {
+        assert!(error.contains(text), "no {text:?} in {error}");
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_the_reason() {
     let folder = group();
     let error = |names: &[&str]| read_uniform(&folder.0, names).unwrap_err().to_string();
