@@ -5,7 +5,7 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::world::DeferredWorld;
 
 /// A component of patches that goes with its patch to other ranks and into snapshots. Register it with
-/// [`Engine::carried`](crate::Engine::carried); components that are not registered stay behind.
+/// `Engine::carried`; components that are not registered stay behind.
 ///
 /// A patch keeps its components while it is refined and while its children go. They end with the patch, when its octet is
 /// removed. New patches have none but those that their parent's [`Carried::inherited`] gives.

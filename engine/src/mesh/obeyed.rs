@@ -1,5 +1,5 @@
 //! Components that anyone may attach to patches and that the engine obeys. Who attaches one registers it
-//! ([`Engine::carried`](crate::Engine::carried)).
+//! (`Engine::carried`).
 
 use super::carried::{Carried, require_registered};
 use super::patch::CELLS;

@@ -68,7 +68,7 @@ pub(super) fn write_deck(directory: &Path, resolved: &str) -> Result<(), Error> 
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
+pub(super) fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".partial");
     match std::fs::remove_file(&beside) {

@@ -1,7 +1,7 @@
 //! Speed: the patch solver alone, then whole programs.
 
 use crate::Outcome;
-use crate::steps::{cargo, execute};
+use crate::commands::{cargo, execute};
 use std::path::Path;
 
 /// The patch solver by method and lane type.

@@ -1,5 +1,6 @@
 //! `cargo xtask`: the contributor's commands. Continuous integration runs the same ones.
 mod bench;
+mod commands;
 mod layers;
 mod python;
 mod ranks;

@@ -1,5 +1,5 @@
 //! The Python environment of the tests (zarr, xarray read what Nestar writes) and of NVRTC.
-use crate::steps::target_directory;
+use crate::commands::target_directory;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

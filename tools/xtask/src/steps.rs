@@ -1,4 +1,5 @@
 //! The steps: each runs one or two programs, shows their output and says how it ended.
+use crate::commands::{cargo, execute, target_directory};
 use crate::{Outcome, layers, python, ranks};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -252,40 +253,6 @@ pub fn order(root: &Path) -> Outcome {
             "scenarios/sedov.toml",
         ],
     ))
-}
-
-/// Where cargo puts what it builds.
-pub fn target_directory(root: &Path) -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |d| root.join(d))
-}
-
-pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root).args(arguments);
-    command
-}
-
-/// Runs a program on this terminal.
-pub(crate) fn execute(mut command: Command) -> Outcome {
-    let shown = shown(&command);
-    println!("$ {shown}");
-    match command.status() {
-        Ok(status) if status.success() => Outcome::Passed,
-        Ok(status) => Outcome::Failed(format!("{shown}: {status}")),
-        Err(e) => Outcome::Failed(format!("{shown}: {e}")),
-    }
-}
-
-fn shown(command: &Command) -> String {
-    let program = Path::new(command.get_program())
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy();
-    let arguments = command.get_args().map(|a| a.to_string_lossy());
-    std::iter::once(program)
-        .chain(arguments)
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 fn clear(folder: &Path) -> std::io::Result<()> {

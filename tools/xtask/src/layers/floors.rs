@@ -17,13 +17,27 @@ pub fn check(sources: &[Source], found: &mut Vec<Violation>) {
             modules.insert(module(inside), source);
         }
     }
-    for (root, modules) in &crates {
-        let arrows = arrows(modules);
-        if *root == ENGINE {
-            floors(modules, &arrows, found);
+    for (root, mut modules) in crates {
+        if let Some(program) = split_program(&mut modules) {
+            circles(&program, &arrows(&program), found);
         }
-        circles(modules, &arrows, found);
+        let arrows = arrows(&modules);
+        if root == ENGINE {
+            floors(&modules, &arrows, found);
+        }
+        circles(&modules, &arrows, found);
     }
+}
+
+/// Takes the modules of the program that `main.rs` makes, which may share its folder with a library.
+fn split_program<'a>(modules: &mut Modules<'a>) -> Option<Modules<'a>> {
+    let main = modules.remove(&vec!["main".to_string()])?;
+    let of_main = |module: &[String]| module.first().is_some_and(|top| main.modules.contains(top));
+    let mut program: Modules = modules
+        .extract_if(.., |module, _| of_main(module))
+        .collect();
+    program.insert(Vec::new(), main);
+    Some(program)
 }
 
 /// The folder of a crate's modules, and a file's path in it.

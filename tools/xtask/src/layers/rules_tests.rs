@@ -199,6 +199,29 @@ fn floors_name_downwards_only() {
 }
 
 #[test]
+fn files_of_a_program_make_no_circle_beside_those_of_a_library() {
+    let found = messages(&[
+        ("tools/probe/src/main.rs", "mod a;\nmod b;\nfn main() {}"),
+        (
+            "tools/probe/src/a.rs",
+            "use crate::b::Table; pub struct Limit;",
+        ),
+        (
+            "tools/probe/src/b.rs",
+            "use crate::a::Limit; pub struct Table;",
+        ),
+        ("tools/probe/src/lib.rs", "mod c;"),
+        ("tools/probe/src/c.rs", "pub struct Free;"),
+    ]);
+    let circle = |a: &str, b: &str| {
+        format!(
+            "tools/probe/src/{a}.rs:1: names tools/probe/src/{b}.rs, which needs this file: a circle"
+        )
+    };
+    assert_eq!(found, [circle("a", "b"), circle("b", "a")]);
+}
+
+#[test]
 fn files_of_a_crate_make_no_circle() {
     let found = floors(
         "pub struct Cuts;",
