@@ -2,6 +2,7 @@
 
 mod answers;
 mod bench;
+mod directories;
 mod plan;
 mod refusals;
 mod runs;
