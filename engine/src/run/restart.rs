@@ -86,10 +86,13 @@ pub fn restore(sim: &mut Engine, directory: &Path) -> Result<Option<Restored>, E
 /// What a rank got of the snapshot at `path`, if all ranks got theirs.
 fn got<T>(ranks: &Ranks, path: &Path, own: Result<T, Error>) -> Result<T, Error> {
     let advised = own.map_err(|error| match error {
-        Error::Snapshot(why) => Error::Snapshot(format!(
-            "{why}\nto continue from the snapshot before it, move {} away",
-            path.display()
-        )),
+        // nobody shall move away what is no snapshot of a run
+        Error::Snapshot(why) if path.parent().is_some_and(|p| p.ends_with("snapshots")) => {
+            Error::Snapshot(format!(
+                "{why}\nto continue from the snapshot before it, move {} away",
+                path.display()
+            ))
+        }
         other => other,
     });
     agreed(ranks, advised)
