@@ -137,6 +137,8 @@ pub fn device_instances() -> Vec<(&'static Item, &'static [&'static str])> {
         (eos::is_physical::ITEM, NONE),
         (hancock::half_step::ITEM, NONE),
         (hancock::half_step_scalar::ITEM, NONE),
+        (hancock::predicted::ITEM, NONE),
+        (hancock::predicted_scalar::ITEM, NONE),
         (hancock::edges::ITEM, NONE),
         (limiter::half_minmod::ITEM, NONE),
         (limiter::half_monotonized_central::ITEM, NONE),

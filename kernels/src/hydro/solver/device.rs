@@ -112,6 +112,8 @@ impl FluidProgram {
             eos::checked_signal_rate::ITEM,
             hancock::half_step::ITEM,
             hancock::half_step_scalar::ITEM,
+            hancock::predicted::ITEM,
+            hancock::predicted_scalar::ITEM,
             hancock::edges::ITEM,
             fluxes::advanced::ITEM,
             limiter::half_slope::ITEM,

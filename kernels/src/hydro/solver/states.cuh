@@ -124,11 +124,11 @@ RS_FN void predict_cell(const REAL* input, REAL* block, int cell, const Three& h
   RS_UNROLL for (int c = 0; c < COMPONENTS; ++c)
     u[c] = ::nestar_kernels::mesh::fluxes::advanced<REAL>(input[c * INPUT + at], Three{{below[0][c], below[1][c], below[2][c]}},
                                           Three{{above[0][c], above[1][c], above[2][c]}}, half_rate);
-  const State w = hydro::eos::primitive_from_conserved<REAL>(State{{u[0], u[1], u[2], u[3], u[4]}}, gamma());
-  const bool sane = w.d[0] > REAL(0) && w.d[4] > REAL(0);
-  RS_UNROLL for (int v = 0; v < GAS; ++v) block[v * BLOCK + cell] = sane ? w.d[v] : old.d[v];
+  const auto next = hydro::hancock::predicted<REAL>(State{{u[0], u[1], u[2], u[3], u[4]}}, old, gamma());
+  RS_UNROLL for (int v = 0; v < GAS; ++v) block[v * BLOCK + cell] = next._0.d[v];
   for (int c = GAS; c < COMPONENTS; ++c)
-    block[c * BLOCK + cell] = sane ? u[c] / u[0] : input[c * INPUT + at] / input[at];
+    block[c * BLOCK + cell] =
+        hydro::hancock::predicted_scalar<REAL>(u[c], next._1, input[c * INPUT + at] / input[at]);
 }
 
 // ---- states at the faces of a cell

@@ -1,6 +1,6 @@
 //! From fluxes to new states, and the judgement of those.
 use super::{bits, largest, load3, load5, rows_at_once, splat, splat3, store5};
-use crate::hydro::eos;
+use crate::hydro::{eos, hancock};
 use crate::mesh::fluxes;
 use crate::{CELLS, PATCH};
 use nestar_device::simd::Simd;
@@ -51,7 +51,7 @@ pub struct Predict<E> {
 /// A cell that becomes unphysical keeps the state it had.
 #[inline(always)]
 pub unsafe fn predict<V: Simd>(a: &Predict<V::E>) {
-    let (gamma, rates, zero) = (splat::<V>(a.gamma), splat3::<V>(a.rates), V::lit(0.0));
+    let (gamma, rates) = (splat::<V>(a.gamma), splat3::<V>(a.rates));
     let mut o = 0;
     while o < a.count {
         // SAFETY: `count` cells and a vector beyond, with their faces, lie inside the arrays
@@ -61,19 +61,13 @@ pub unsafe fn predict<V: Simd>(a: &Predict<V::E>) {
                 *new = a.faces.advanced(*new, c, o, PATCH, &rates);
             }
             let old = load5::<V>(a.primitive.add(o), a.block_stride);
-            let mut w = eos::primitive_from_conserved(&u, gamma);
-            let sane = Num::gt(w[0], zero) & Num::gt(w[4], zero);
-            for c in 0..5 {
-                w[c] = V::select(sane, w[c], old[c]);
-            }
+            let (w, density) = hancock::predicted(&u, &old, gamma);
             store5(&w, a.primitive.add(o), a.block_stride);
             for c in 5..a.components {
                 let p = o + c * a.block_stride;
-                let scalar: V = a
-                    .faces
-                    .advanced(V::load(a.conserved.add(p)), c, o, PATCH, &rates);
-                V::select(sane, scalar / u[0], V::load(a.primitive.add(p)))
-                    .store(a.primitive.add(p));
+                let (scalar, old) = (V::load(a.conserved.add(p)), a.primitive.add(p));
+                let scalar = a.faces.advanced(scalar, c, o, PATCH, &rates);
+                hancock::predicted_scalar(scalar, density, V::load(old)).store(old);
             }
         }
         o += V::N;
