@@ -76,6 +76,14 @@ impl Values {
         each!(self, v => bytemuck::cast_slice_mut(v))
     }
 
+    /// Adds the elements of which these are the little-endian bytes, of the same type.
+    ///
+    /// # Panics
+    /// If they are no whole number of elements.
+    pub fn append_bytes(&mut self, bytes: &[u8]) {
+        each!(self, v => v.append(&mut bytemuck::pod_collect_to_vec(bytes)));
+    }
+
     /// The elements as f64, without a copy where they are; exact except for integers beyond 2^53.
     pub fn into_f64(self) -> Vec<f64> {
         match self {

@@ -1,4 +1,8 @@
 //! A rank's share of a snapshot: the shards that it stores, with the patches of them that other ranks have.
+//!
+//! Those patches travel as [`Store::save`](crate::field::Store::save) gives them, array by array, and not by the lists of
+//! `ranks/halos`, which pack rows for rows: at their receiver they have no rows, and a shard takes one component of many
+//! patches, not all components of one. They are less than a shard of every array.
 
 use super::layout::{Layout, Part};
 use super::sink::{Sink, snapshot_error, structure};
@@ -57,7 +61,7 @@ impl Sink for Share {
         if first + part.shard > part.end
             && let Some(rest) = self.received.remove(&(level, array.to_string()))
         {
-            append(&mut values, &rest);
+            values.append_bytes(&rest);
         }
         let pushed = self.writer.push(level as u8, array, first as u64, values);
         pushed.map_err(snapshot_error)
@@ -67,19 +71,6 @@ impl Sink for Share {
         let finishing = self.finish()?;
         finishing.wait_until_synced().map_err(snapshot_error)?;
         Ok(finishing)
-    }
-}
-
-fn append(values: &mut Values, bytes: &[u8]) {
-    fn elements<T: bytemuck::Pod>(bytes: &[u8]) -> Vec<T> {
-        bytemuck::pod_collect_to_vec(bytes)
-    }
-    match values {
-        Values::F32(values) => values.extend(elements::<f32>(bytes)),
-        Values::F64(values) => values.extend(elements::<f64>(bytes)),
-        Values::I32(values) => values.extend(elements::<i32>(bytes)),
-        Values::U8(values) => values.extend(bytes),
-        Values::U64(values) => values.extend(elements::<u64>(bytes)),
     }
 }
 
@@ -125,8 +116,7 @@ pub(super) fn arrays(
     Ok(())
 }
 
-/// The patches of others' shards, for each receiver all levels and arrays one behind the other: less than a shard of every
-/// array.
+/// The patches of others' shards, for each receiver all levels and arrays one behind the other.
 ///
 /// # Errors
 /// The device fails.
