@@ -269,8 +269,10 @@ fn spoiled(device: &str, failing: usize) {
             && error.contains("zarr.partial"),
         "{error}"
     );
-    // the state before is whole, and nothing else is left
-    assert_eq!(snapshots(&scratch.run()), ["000000.zarr", "000001.zarr"]);
+    // the states before are whole, and nothing else is left; what a GPU's thread still drains is given up
+    let (left, before) = (snapshots(&scratch.run()), ["000000.zarr", "000001.zarr"]);
+    let draining = usize::from(nestar_tests::devices::is_real() && device.ends_with("emulated"));
+    assert!(left == before || left == before[..2 - draining], "{left:?}");
     let most = ["time.max_steps=2", &*device];
     let settings = [&EVERY_STEP[..], &LARGE, &most].concat();
     run(2, &scratch.run(), true, &settings).unwrap_or_else(|e| panic!("{e}"));
