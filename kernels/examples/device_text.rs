@@ -2,6 +2,7 @@
 //! kernels, instantiated (`NAME_float.cu` and `NAME_double.cu`), and the launch skeletons of the mesh and of the fluid in
 //! several specialisations.
 use nestar_device::{Across, Around, Face, Item, Place, Real, device, instantiate_with, math};
+use nestar_kernels::criteria::cell;
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
 use nestar_kernels::hydro::{
     Conserved, FluidMethod, Limiter, Reconstruction, Riemann, Scheme, eos, kinetic_energy,
@@ -9,11 +10,11 @@ use nestar_kernels::hydro::{
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::attempt::{DONE, Outcome, UNFINISHED};
 use nestar_kernels::mesh::device::{
-    ATTEMPT, CONSERVE, FLUXES, FaceText, FieldText, Function, MAP, PROLONG, REDUCE, RESTRICT, TAKE,
-    TOTALS, TRANSFER,
+    ATTEMPT, CONSERVE, FLUXES, FaceText, FieldText, Function, MAP, MARK, PROLONG, REDUCE, RESTRICT,
+    TAKE, TOTALS, TRANSFER,
 };
 use nestar_kernels::mesh::prolong::SlopeLimiter;
-use nestar_kernels::{criteria, hydro, mesh};
+use nestar_kernels::{hydro, mesh};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
 /// Items with the values of their const parameters.
 type Instances = Vec<(&'static Item, &'static [&'static str])>;
 
-fn items() -> [(&'static str, Instances); 4] {
+fn items() -> [(&'static str, Instances); 3] {
     let functions = vec![
         math::exp::ITEM,
         math::exp_m1::ITEM,
@@ -66,7 +67,6 @@ fn items() -> [(&'static str, Instances); 4] {
     ];
     [
         ("math", plain(functions)),
-        ("criteria", plain(criteria::device_items())),
         ("hydro", hydro::device_instances()),
         ("mesh", plain(mesh::device_items())),
     ]
@@ -102,21 +102,23 @@ fn cooled<R: Real>(u: Conserved<R>, rate: R) -> Outcome<Conserved<R>> {
 
 /// Skeletons for functions of cells and faces.
 fn cells(field: &FieldText) -> Vec<(&'static str, String)> {
-    let of = |item, reach, fluxes, in_shared, skeleton: &[&str]| {
-        let function = Function {
-            item,
-            reach,
-            fluxes,
-        };
+    use Function::{Cell, Face};
+    let of = |function: Function, in_shared, skeleton: &[&str]| {
         field.program(&function.items(), &function.texts(in_shared, skeleton))
     };
-    let around = |in_shared| of(smoothed::ITEM, 2, 0, in_shared, &[MAP, TAKE]);
+    let marks = |item, reach| of(Cell(item, reach), true, &[MARK]);
+    let around = |in_shared| of(Cell(smoothed::ITEM, 2), in_shared, &[MAP, TAKE]);
+    let flows = Face(flowing::ITEM, 1, 5);
     vec![
-        ("cells", of(kinetic_energy::ITEM, 0, 0, true, &[REDUCE])),
+        ("cells", of(Cell(kinetic_energy::ITEM, 0), true, &[REDUCE])),
         ("around", around(true)),
         ("around_global", around(false)),
-        ("attempts", of(cooled::ITEM, 0, 0, true, &[ATTEMPT])),
-        ("fluxes", of(flowing::ITEM, 1, 5, true, &[CONSERVE, TAKE])),
+        ("attempts", of(Cell(cooled::ITEM, 0), true, &[ATTEMPT])),
+        ("fluxes", of(flows, true, &[CONSERVE, TAKE])),
+        ("mark_lohner", marks(cell::lohner::ITEM, 2)),
+        ("mark_vorticity", marks(cell::vorticity::ITEM, 2)),
+        ("mark_jeans", marks(cell::jeans::ITEM, 0)),
+        ("mark_box", marks(cell::meets_box::ITEM, 0)),
     ]
 }
 

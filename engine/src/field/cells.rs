@@ -56,6 +56,11 @@ impl LevelRows<'_> {
         }
     }
 
+    /// Where what goes wrong is left.
+    pub(super) fn faults(&self) -> &FaultBox {
+        &self.faults
+    }
+
     /// Stops the run after the schedule.
     pub(crate) fn fail(&self, error: impl std::error::Error + Send + Sync + 'static) {
         self.faults.fail(error);

@@ -20,6 +20,8 @@ struct Parts<'a> {
 
 /// The states that a function takes.
 enum Reads<'a> {
+    /// None: the place is all that the function looks at.
+    Nothing,
     /// Of the cell.
     Cell(&'a Type),
     /// Of the first field around the cell, so far; then of others in the cell.
@@ -36,8 +38,9 @@ struct Block {
 
 impl Reads<'_> {
     /// The type of all states, and how far the function reads.
-    fn types(&self) -> (TokenStream, TokenStream) {
+    fn types(&self, real: &Ident) -> (TokenStream, TokenStream) {
         match self {
+            Self::Nothing => (quote!([#real; 0]), quote!(0)),
             Self::Cell(state) => (quote!(#state), quote!(0)),
             Self::Around(Block { state, reach }, others) => {
                 let others = others.map(|others| match others {
@@ -74,12 +77,16 @@ impl Reads<'_> {
     fn arguments(&self, real: &Ident, runtime: &TokenStream) -> TokenStream {
         let read = |state: &Type, field: usize| quote!(<#state as #runtime::CellState<#real>>::read(&mut |field, c| cell.value(field, c), #field, 0));
         match self {
-            Self::Cell(state) => read(state, 0),
+            Self::Nothing => TokenStream::new(),
+            Self::Cell(state) => {
+                let state = read(state, 0);
+                quote!(#state,)
+            }
             Self::Around(_, others) => {
                 let others = others.map(|others| read(others, 1)).into_iter();
-                quote!(&#runtime::Around::new(cell.around()) #(, #others)*)
+                quote!(&#runtime::Around::new(cell.around()), #(#others,)*)
             }
-            Self::Across(_) => quote!(&#runtime::Across::new(beside)),
+            Self::Across(_) => quote!(&#runtime::Across::new(beside),),
         }
     }
 }
@@ -91,7 +98,7 @@ pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
         return TokenStream::new();
     };
     let (real, result) = (parts.real, parts.result);
-    let (state, reach) = parts.reads.types();
+    let (state, reach) = parts.reads.types(real);
     let states = parts.reads.arguments(real, runtime);
     let name = &f.sig.ident;
     let companion = format_ident!("{}", name, span = name.span());
@@ -117,7 +124,7 @@ pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
                 #given,
                 p: &<#parameters as #runtime::Precise>::In<#real>,
             ) -> #result {
-                #name::<#real>(#states, #place #arguments)
+                #name::<#real>(#states #place #arguments)
             }
         }
     }
@@ -165,6 +172,9 @@ fn parts(f: &ItemFn) -> Option<Parts<'_>> {
 /// The states at the front of the parameters, and what follows.
 fn reads<'a, 'b>(types: &'b [&'a Type], real: &'a Ident) -> Option<(Reads<'a>, &'b [&'a Type])> {
     let (first, mut rest) = types.split_first()?;
+    if named(first, "Place") {
+        return Some((Reads::Nothing, types));
+    }
     let Some(ty) = shared(first) else {
         return is_state(first, real).then_some((Reads::Cell(first), rest));
     };

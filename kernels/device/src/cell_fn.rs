@@ -187,6 +187,7 @@ pub trait Cell<R> {
 /// fn f<R: Real>(state: S<R>, at: &Place<R>, p: &P<R>) -> T      // each of `at` and `p` may be left out
 /// fn f<R: Real>(state: S<R>, at: &Place<R>, p1: R, …) -> T      // numbers instead of a structure
 /// fn f<R: Real>(around: &Around<R, S<R>>, other: O<R>, at: &Place<R>, p: &P<R>) -> T
+/// fn f<R: Real>(at: &Place<R>, p: &P<R>) -> T                   // of the place alone
 /// ```
 ///
 /// `S` is a structure of numbers (the leading components of a field), or a tuple of two to four of them, one a field. A function

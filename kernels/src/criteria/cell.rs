@@ -1,23 +1,46 @@
-//! The estimates in one cell, for the CPU and for CUDA.
+//! The criteria: functions of the numbers in a cell, around it, or of its place, for the CPU and for CUDA.
 use nestar_device::math::sum3;
-use nestar_device::{Lane, Real, device};
+use nestar_device::{Around, Lane, Place, Real, device};
+
+/// Whether q > `threshold`.
+#[device]
+pub fn above<R: Real>(q: R, threshold: R) -> bool {
+    q > threshold
+}
+
+/// Whether q < `threshold`.
+#[device]
+pub fn below<R: Real>(q: R, threshold: R) -> bool {
+    q < threshold
+}
+
+/// Whether q is a number other than 0.
+#[device]
+pub fn other_than_zero<R: Real>(q: R) -> bool {
+    q.abs() > 0.0
+}
 
 /// Largest relative change of q over one cell: max over the axes of |q(i+1) - q(i-1)| / (2 |q(i)|).
 ///
-/// `x`, `y`, `z` hold q one cell behind and ahead along each axis. 0 where q is constant, also where it is 0; infinite
-/// where q is 0 between different values. Source: the gradient criteria of GAMER-2 (Schive et al. 2018, MNRAS 481,
-/// 4815, section 2.1).
+/// 0 where q is constant, also where it is 0; infinite where q is 0 between different values. Source: the gradient criteria of
+/// GAMER-2 (Schive et al. 2018, MNRAS 481, 4815, section 2.1).
 #[device]
-pub fn relative_gradient<R: Lane>(q: R, x: [R; 2], y: [R; 2], z: [R; 2]) -> R {
-    let change_x = (x[1] - x[0]).abs();
-    let change_y = (y[1] - y[0]).abs();
-    let change_z = (z[1] - z[0]).abs();
+pub fn relative_gradient<R: Real>(q: &Around<R, R, 2>) -> R {
+    let change_x = (q.at(1, 0, 0) - q.at(-1, 0, 0)).abs();
+    let change_y = (q.at(0, 1, 0) - q.at(0, -1, 0)).abs();
+    let change_z = (q.at(0, 0, 1) - q.at(0, 0, -1)).abs();
     let change = change_x.max(change_y).max(change_z);
     if change > 0.0 {
-        0.5 * change / q.abs()
+        0.5 * change / q.at(0, 0, 0).abs()
     } else {
         0.0
     }
+}
+
+/// Whether the [relative gradient](relative_gradient) exceeds `threshold` (0 or more).
+#[device]
+pub fn gradient<R: Real>(q: &Around<R, R, 2>, threshold: R) -> bool {
+    relative_gradient(q) > threshold
 }
 
 /// Second difference along one axis and the bound that normalises it.
@@ -49,6 +72,18 @@ fn cross_difference<R: Lane>(q: [R; 4], filter: R) -> [R; 4] {
     ]
 }
 
+/// The cross differences over x and y, x and z, y and z.
+#[device]
+fn cross_differences<R: Real>(q: &Around<R, R, 2>, filter: R) -> [[R; 4]; 3] {
+    let [a, b] = [q.at(-1, -1, 0), q.at(1, -1, 0)];
+    let xy = cross_difference([a, b, q.at(-1, 1, 0), q.at(1, 1, 0)], filter);
+    let [a, b] = [q.at(-1, 0, -1), q.at(1, 0, -1)];
+    let xz = cross_difference([a, b, q.at(-1, 0, 1), q.at(1, 0, 1)], filter);
+    let [a, b] = [q.at(0, -1, -1), q.at(0, 1, -1)];
+    let yz = cross_difference([a, b, q.at(0, -1, 1), q.at(0, 1, 1)], filter);
+    [xy, xz, yz]
+}
+
 /// `(scale * a)^2`.
 #[device]
 fn scaled_square<R: Lane>(a: R, scale: R) -> R {
@@ -70,31 +105,20 @@ fn scaled_squares<R: Lane>(a: R, b: R, scale: R) -> R {
 ///       sum_pq (|d_p q|(q+1) + |d_p q|(q-1) + filter * (|q| summed over the values in d_pq))^2
 /// ```
 ///
-/// over all nine pairs of axes, with the cell's widths as units of length. `x`, `y`, `z` hold q *two* cells behind and ahead
-/// along each axis, as twice a central difference reaches; `xy`, `xz`, `yz` the values one cell away along both axes in
-/// the order (-, -), (+, -), (-, +), (+, +). 0 where q is constant. The sums are formed relative to their largest term:
+/// over all nine pairs of axes, with the cell's widths as units of length. Along one axis that takes q *two* cells behind and
+/// ahead, as twice a central difference reaches. 0 where q is constant. The sums are formed relative to their largest term:
 /// squares of densities in cgs units would vanish in single precision.
 ///
 /// Sources: Löhner (1987), Comput. Methods Appl. Mech. Eng. 61, 323, doi 10.1016/0045-7825(87)90098-3, in the
 /// three-dimensional form of Fryxell et al. (2000), ApJS 131, 273 (FLASH), as used by GAMER-2 (Schive et al. 2018,
 /// section 2.1).
 #[device]
-pub fn lohner_error<R: Lane>(
-    q: R,
-    x: [R; 2],
-    y: [R; 2],
-    z: [R; 2],
-    xy: [R; 4],
-    xz: [R; 4],
-    yz: [R; 4],
-    filter: R,
-) -> R {
-    let xx = second_difference(x[0], q, x[1], filter);
-    let yy = second_difference(y[0], q, y[1], filter);
-    let zz = second_difference(z[0], q, z[1], filter);
-    let xy = cross_difference(xy, filter);
-    let xz = cross_difference(xz, filter);
-    let yz = cross_difference(yz, filter);
+pub fn lohner_error<R: Real>(q: &Around<R, R, 2>, filter: R) -> R {
+    let here = q.at(0, 0, 0);
+    let xx = second_difference(q.at(-2, 0, 0), here, q.at(2, 0, 0), filter);
+    let yy = second_difference(q.at(0, -2, 0), here, q.at(0, 2, 0), filter);
+    let zz = second_difference(q.at(0, 0, -2), here, q.at(0, 0, 2), filter);
+    let [xy, xz, yz] = cross_differences(q, filter);
     let straight = xx[1].max(yy[1]).max(zz[1]);
     let crossed = xy[2].max(xy[3]).max(xz[2].max(xz[3])).max(yz[2].max(yz[3]));
     let scale = 1.0 / straight.max(crossed);
@@ -127,34 +151,44 @@ pub fn lohner_error<R: Lane>(
     }
 }
 
-/// Change of the velocity by its curl over one cell, relative to the velocity: |curl v| dx / |v|.
-///
-/// `x`, `y`, `z` hold v(i+1) - v(i-1) along each axis, of the two components across that axis in the order x, y, z
-/// (`x`: v_y, v_z; `y`: v_x, v_z; `z`: v_x, v_y); dx is the largest of the `widths`. 0 without a curl, infinite where
-/// only the velocity vanishes. Source: the vorticity criterion of GAMER-2 (Schive et al. 2018, section 2.1), which
-/// compares |curl v| with |v| / dx.
+/// Whether [Löhner's estimate](lohner_error) exceeds `threshold` (0 to 1, usually 0.3 to 0.8). `filter` keeps ripples from being
+/// refined; FLASH and GAMER take 0.01.
 #[device]
-pub fn relative_vorticity<R: Lane>(
-    v: [R; 3],
-    x: [R; 2],
-    y: [R; 2],
-    z: [R; 2],
-    widths: [R; 3],
-) -> R {
-    let half = 0.5 * widths[0].max(widths[1]).max(widths[2]);
-    let per_x = half / widths[0];
-    let per_y = half / widths[1];
-    let per_z = half / widths[2];
-    let curl_x = y[1] * per_y - z[1] * per_z;
-    let curl_y = z[0] * per_z - x[1] * per_x;
-    let curl_z = x[0] * per_x - y[0] * per_y;
+pub fn lohner<R: Real>(q: &Around<R, R, 2>, threshold: R, filter: R) -> bool {
+    lohner_error(q, filter) > threshold
+}
+
+/// Change of the velocity by its curl over one cell, relative to the velocity: |curl v| dx / |v|, where dx is the largest width of
+/// the cell.
+///
+/// 0 without a curl, infinite where only the velocity vanishes. Source: the vorticity criterion of GAMER-2 (Schive et al.
+/// 2018, section 2.1), which compares |curl v| with |v| / dx.
+#[device]
+pub fn relative_vorticity<R: Real>(v: &Around<R, [R; 3], 2>, at: &Place<R>) -> R {
+    let [left, right] = [v.at(-1, 0, 0), v.at(1, 0, 0)];
+    let [front, back] = [v.at(0, -1, 0), v.at(0, 1, 0)];
+    let [bottom, top] = [v.at(0, 0, -1), v.at(0, 0, 1)];
+    let half = 0.5 * at.width[0].max(at.width[1]).max(at.width[2]);
+    let per_x = half / at.width[0];
+    let per_y = half / at.width[1];
+    let per_z = half / at.width[2];
+    let curl_x = (back[2] - front[2]) * per_y - (top[1] - bottom[1]) * per_z;
+    let curl_y = (top[0] - bottom[0]) * per_z - (right[2] - left[2]) * per_x;
+    let curl_z = (right[1] - left[1]) * per_x - (back[0] - front[0]) * per_y;
     let curl = sum3(curl_x * curl_x, curl_y * curl_y, curl_z * curl_z);
-    let speed = sum3(v[0] * v[0], v[1] * v[1], v[2] * v[2]);
+    let w = v.at(0, 0, 0);
+    let speed = sum3(w[0] * w[0], w[1] * w[1], w[2] * w[2]);
     if curl > 0.0 {
         (curl / speed).sqrt()
     } else {
         0.0
     }
+}
+
+/// Whether the [relative vorticity](relative_vorticity) exceeds `threshold` (0 or more).
+#[device]
+pub fn vorticity<R: Real>(v: &Around<R, [R; 3], 2>, at: &Place<R>, threshold: R) -> bool {
+    relative_vorticity(v, at) > threshold
 }
 
 /// Jeans length in cells: lambda_J / dx with lambda_J = sqrt(pi c_s^2 / (G rho)).
@@ -166,21 +200,39 @@ pub fn jeans_cells<R: Real>(rho: R, c_s: R, gravity: R, width: R) -> R {
     c_s * (R::PI / (gravity * rho)).sqrt() / width
 }
 
-/// Whether the cell with centre `x` and widths `w` shares volume with the box from `left` to `right`.
+/// Whether fewer than `cells` of a cell's largest width fit into the [Jeans length](jeans_cells), of density and sound speed.
+/// Truelove et al. (1997) ask for at least 4.
 #[device]
-pub fn meets_box<R: Real>(x: [R; 3], w: [R; 3], left: [R; 3], right: [R; 3]) -> bool {
-    let in_x = x[0] + 0.5 * w[0] > left[0] && x[0] - 0.5 * w[0] < right[0];
-    let in_y = x[1] + 0.5 * w[1] > left[1] && x[1] - 0.5 * w[1] < right[1];
-    let in_z = x[2] + 0.5 * w[2] > left[2] && x[2] - 0.5 * w[2] < right[2];
+pub fn jeans<R: Real>(u: [R; 2], at: &Place<R>, cells: R, gravity: R) -> bool {
+    let width = at.width[0].max(at.width[1]).max(at.width[2]);
+    jeans_cells(u[0], u[1], gravity, width) < cells
+}
+
+/// Whether the cell shares volume with the box from `left` to `right`: a region is refined however small it is.
+#[device]
+pub fn meets_box<R: Real>(
+    at: &Place<R>,
+    left_x: R,
+    left_y: R,
+    left_z: R,
+    right_x: R,
+    right_y: R,
+    right_z: R,
+) -> bool {
+    let [x, y, z] = at.centre;
+    let w = at.width;
+    let in_x = x + 0.5 * w[0] > left_x && x - 0.5 * w[0] < right_x;
+    let in_y = y + 0.5 * w[1] > left_y && y - 0.5 * w[1] < right_y;
+    let in_z = z + 0.5 * w[2] > left_z && z - 0.5 * w[2] < right_z;
     in_x && in_y && in_z
 }
 
-/// Whether the point of the cell (centre `x`, widths `w`) that is nearest to `centre` lies nearer than `radius`.
+/// Whether some point of the cell lies nearer than `radius` to a centre.
 #[device]
-pub fn meets_sphere<R: Real>(x: [R; 3], w: [R; 3], centre: [R; 3], radius: R) -> bool {
+pub fn meets_sphere<R: Real>(at: &Place<R>, x: R, y: R, z: R, radius: R) -> bool {
     let zero = R::lit(0.0);
-    let d_x = ((x[0] - centre[0]).abs() - 0.5 * w[0]).max(zero);
-    let d_y = ((x[1] - centre[1]).abs() - 0.5 * w[1]).max(zero);
-    let d_z = ((x[2] - centre[2]).abs() - 0.5 * w[2]).max(zero);
+    let d_x = ((at.centre[0] - x).abs() - 0.5 * at.width[0]).max(zero);
+    let d_y = ((at.centre[1] - y).abs() - 0.5 * at.width[1]).max(zero);
+    let d_z = ((at.centre[2] - z).abs() - 0.5 * at.width[2]).max(zero);
     sum3(d_x * d_x, d_y * d_y, d_z * d_z) < radius * radius
 }

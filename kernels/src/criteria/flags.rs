@@ -1,5 +1,5 @@
 //! Flags of a patch's cells and the patches that their surroundings reach.
-use crate::PATCH;
+use crate::{CELLS, PATCH};
 use std::ops::{BitAnd, BitOr, Not};
 
 /// One bit a cell of a patch: bit `8 * j + i` of word `k`. 64 bytes.
@@ -12,17 +12,12 @@ impl CellFlags {
     /// All cells.
     pub const ALL: Self = Self([u64::MAX; PATCH]);
 
-    /// Packs the answers of `row(k, j)` for the cells i = 0..8.
-    #[inline(always)]
-    pub fn from_rows(row: impl Fn(usize, usize) -> [bool; PATCH]) -> Self {
+    /// The cells of `marked`, `[k][j][i]`.
+    #[must_use]
+    pub fn from_cells(marked: &[bool; CELLS]) -> Self {
+        let plane = |k: usize| marked[64 * k..].iter().take(64).enumerate();
         Self(std::array::from_fn(|k| {
-            let mut word = 0;
-            for j in 0..PATCH {
-                for (i, flagged) in row(k, j).into_iter().enumerate() {
-                    word |= u64::from(flagged) << (PATCH * j + i);
-                }
-            }
-            word
+            plane(k).fold(0, |word, (n, &cell)| word | u64::from(cell) << n)
         }))
     }
 
@@ -87,6 +82,9 @@ pub fn buffer_sectors(flags: &CellFlags, buffer: usize) -> u32 {
         buffer <= PATCH,
         "a flag buffer has 0 to {PATCH} cells, not {buffer}"
     );
+    if !flags.any() {
+        return 0;
+    }
     // which cells reach below, stay inside, and reach above along an axis: their bits in a row of eight
     let reaching = [(1u64 << buffer) - 1, 0xff, 0xff << (PATCH - buffer) & 0xff];
     let mut sectors = 0;

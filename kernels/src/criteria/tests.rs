@@ -1,7 +1,86 @@
 //! Hand-computed answers, bounds, and the symmetries of every criterion.
 use super::*;
+use crate::{CELLS, PATCH};
+use nestar_device::{Around, Cell, CellFn, CellState, Place, Real};
 
-const N: usize = PATCH + 4;
+const N: usize = LIST_WIDTH;
+
+/// Numbers around a patch, field by field.
+struct Numbers<R>(Vec<R>);
+
+/// A cell of the patch, and how wide it is.
+struct At<'a, R> {
+    numbers: &'a Numbers<R>,
+    cell: usize,
+    centre: [f64; 3],
+    width: [f64; 3],
+}
+
+impl<R: Real> Cell<R> for At<'_, R> {
+    fn value(&self, _: usize, component: usize) -> R {
+        let [i, j, k] = [self.cell % 8, self.cell / 8 % 8, self.cell / 64].map(|i| i + 2);
+        self.numbers.0[component * LIST_BLOCK + i + N * (j + N * k)]
+    }
+
+    fn around(&self) -> (&[R], usize) {
+        (&self.numbers.0, self.cell)
+    }
+
+    fn place(&self) -> Place<R> {
+        Place {
+            centre: self.centre.map(R::lit),
+            width: self.width.map(R::lit),
+            index: [0; 3],
+            level: 0,
+            time: 0.0,
+            dt: R::lit(0.0),
+        }
+    }
+}
+
+impl<R: Real + CellState<R>> Numbers<R> {
+    /// A function's result in each cell, of such widths, the first with its centre at `first`.
+    fn each<M: CellFn<Parameters = [f64; P], Result<R> = T>, T, const P: usize>(
+        &self,
+        first: [f64; 3],
+        width: [f64; 3],
+        parameters: [R; P],
+    ) -> Vec<T>
+    where
+        [f64; P]: nestar_device::Precise<In<R> = [R; P]>,
+    {
+        let cells = (0..CELLS).map(|cell| {
+            let c = [cell % 8, cell / 8 % 8, cell / 64];
+            let centre = std::array::from_fn(|a| first[a] + c[a] as f64 * width[a]);
+            let at = At {
+                numbers: self,
+                cell,
+                centre,
+                width,
+            };
+            M::call(&at, &parameters)
+        });
+        cells.collect()
+    }
+
+    fn marks<M: CellFn<Parameters = [f64; P], Result<R> = bool>, const P: usize>(
+        &self,
+        parameters: [R; P],
+    ) -> CellFlags
+    where
+        [f64; P]: nestar_device::Precise<In<R> = [R; P]>,
+    {
+        flags(self.each::<M, bool, P>([0.0; 3], [1.0; 3], parameters))
+    }
+
+    fn at(&self, cell: usize) -> Around<'_, R, R, 2> {
+        Around::new((&self.0, cell))
+    }
+}
+
+fn flags(marked: Vec<bool>) -> CellFlags {
+    CellFlags::from_cells(&marked.try_into().expect("all cells of a patch"))
+}
 
 /// A ghosted field (two ghost cells) of q at cell indices x, y, z; the patch's first cell is 0.
 fn field(q: impl Fn(i64, i64, i64) -> f64) -> Vec<f64> {
@@ -11,8 +90,32 @@ fn field(q: impl Fn(i64, i64, i64) -> f64) -> Vec<f64> {
         .collect()
 }
 
-fn view(values: &[f64]) -> GhostedField<'_, f64> {
-    GhostedField::new(values, 2)
+fn view(values: &[f64]) -> Numbers<f64> {
+    Numbers(values.to_vec())
+}
+
+fn vector(fields: [&[f64]; 3]) -> Numbers<f64> {
+    Numbers(fields.concat())
+}
+
+fn gradient(q: &Numbers<f64>, threshold: f64) -> CellFlags {
+    q.marks::<cell::gradient, 1>([threshold])
+}
+
+fn lohner(q: &Numbers<f64>, threshold: f64, filter: f64) -> CellFlags {
+    q.marks::<cell::lohner, 2>([threshold, filter])
+}
+
+fn above(q: &Numbers<f64>, threshold: f64) -> CellFlags {
+    q.marks::<cell::above, 1>([threshold])
+}
+
+fn below(q: &Numbers<f64>, threshold: f64) -> CellFlags {
+    q.marks::<cell::below, 1>([threshold])
+}
+
+fn vorticity(v: &Numbers<f64>, width: [f64; 3], threshold: f64) -> CellFlags {
+    flags(v.each::<cell::vorticity, bool, 1>([0.0; 3], width, [threshold]))
 }
 
 fn random(seed: u64) -> impl FnMut() -> f64 {
@@ -27,7 +130,8 @@ fn random(seed: u64) -> impl FnMut() -> f64 {
 
 /// All cells for which `inside` holds.
 fn cells(inside: impl Fn(usize, usize, usize) -> bool) -> CellFlags {
-    CellFlags::from_rows(|k, j| std::array::from_fn(|i| inside(i, j, k)))
+    let inside = |c: usize| inside(c % PATCH, c / PATCH % PATCH, c / (PATCH * PATCH));
+    CellFlags::from_cells(&std::array::from_fn(inside))
 }
 
 #[test]
@@ -80,7 +184,7 @@ fn lohner_of_a_constant_or_a_ramp_is_zero_and_of_a_jump_is_one_beside_it() {
         lohner(&view(&jump), 0.999_999, 0.0),
         cells(|x, _, _| x == 2 || x == 5)
     );
-    assert!((lohner_row(&view(&jump), 0.0, 0, 0)[3] - 1.0 / 3.0).abs() < 1e-15);
+    assert!((cell::lohner_error(&view(&jump).at(3), 0.0) - 1.0 / 3.0).abs() < 1e-15);
     assert_eq!(
         lohner(&view(&jump), 0.0, 0.0),
         cells(|x, _, _| (2..6).contains(&x))
@@ -98,7 +202,7 @@ fn lohner_of_a_parabola_matches_the_hand_computed_value() {
         + 2.0 * (40.0 * f).powi(2)
         + 4.0 * (36.0 * f).powi(2);
     let q = field(|x, _, _| (x * x) as f64);
-    let found = lohner_row(&view(&q), f, 4, 4)[3];
+    let found = cell::lohner_error(&view(&q).at(3 + 8 * (4 + 8 * 4)), f);
     assert!(
         (found / (64.0 / bound).sqrt() - 1.0).abs() < 1e-14,
         "{found}"
@@ -112,7 +216,7 @@ fn lohner_of_a_parabola_matches_the_hand_computed_value() {
         + (60.0 * f).powi(2)
         + (12.0 + 60.0 * f).powi(2)
         + (60.0 * f).powi(2);
-    let found = lohner_row(&view(&q), f, 0, 5)[3];
+    let found = cell::lohner_error(&view(&q).at(3 + 8 * 5), f);
     assert!(
         (found / (32.0 / (straight + crossed + flat)).sqrt() - 1.0).abs() < 1e-14,
         "{found}"
@@ -126,21 +230,16 @@ fn lohner_stays_between_zero_and_one_and_does_not_depend_on_the_unit() {
         .iter()
         .map(|_| (2.0 * noise() - 1.0) * 10f64.powi((12.0 * noise()) as i32))
         .collect::<Vec<_>>();
-    let small: Vec<f32> = q.iter().map(|q| (*q * 1e-33) as f32).collect();
-    let large: Vec<f32> = q.iter().map(|q| *q as f32).collect();
+    let scaled = |scale: f64| Numbers(q.iter().map(|q| (*q * scale) as f32).collect());
+    let [small, large] = [1e-33, 1.0].map(scaled);
+    let q = view(&q);
     let mut largest = 0f64;
-    for (k, j) in (0..64).map(|c| (c / 8, c % 8)) {
-        let row = lohner_row(&view(&q), 0.0, k, j);
-        assert!(
-            row.iter().all(|e| (0.0..=1.0 + 1e-15).contains(e)),
-            "{row:?}"
-        );
-        largest = row.into_iter().fold(largest, f64::max);
-        let [a, b] = [&small, &large].map(|q| lohner_row(&GhostedField::new(q, 2), 0.01, k, j));
-        assert!(
-            a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-4),
-            "{a:?} {b:?}"
-        );
+    for c in 0..CELLS {
+        let estimate = cell::lohner_error(&q.at(c), 0.0);
+        assert!((0.0..=1.0 + 1e-15).contains(&estimate), "{estimate}");
+        largest = largest.max(estimate);
+        let [a, b] = [&small, &large].map(|q| cell::lohner_error(&q.at(c), 0.01));
+        assert!((a - b).abs() < 1e-4, "{a:?} {b:?}");
     }
     assert!(largest > 0.9);
 }
@@ -154,25 +253,28 @@ fn vorticity_of_rigid_rotation_is_twice_its_rate() {
         field(|x, _, _| 0.5 * at(x)),
         field(|_, _, _| 0.0),
     ];
-    let [x, y, z] = [view(&v[0]), view(&v[1]), view(&v[2])];
+    let [x, y, z] = [0, 1, 2].map(|a| &v[a][..]);
     let r = |i: usize, j: usize| at(i as i64).hypot(at(j as i64));
     assert_eq!(
-        vorticity([&x, &y, &z], [0.1; 3], 0.06),
+        vorticity(&vector([x, y, z]), [0.1; 3], 0.06),
         cells(|i, j, _| 2.0 / r(i, j) > 0.06)
     );
     // a gradient flow has no curl
-    assert_eq!(vorticity([&y, &x, &z], [0.1; 3], 0.0), CellFlags::NONE);
+    assert_eq!(
+        vorticity(&vector([y, x, z]), [0.1; 3], 0.0),
+        CellFlags::NONE
+    );
     // cells half as wide along y double d v_x / d y: the curl is 1.5, over the larger width
-    let row = vorticity_row([&x, &y, &z], [0.2, 0.1, 0.2], 4, 4);
-    assert!((row[3] / (3.0 / r(3, 4)) - 1.0).abs() < 1e-14);
+    let turning = vector([x, y, z]);
+    let narrow = turning.each::<cell::relative_vorticity, f64, 0>([0.0; 3], [0.2, 0.1, 0.2], []);
+    assert!((narrow[3 + 8 * (4 + 8 * 4)] / (3.0 / r(3, 4)) - 1.0).abs() < 1e-14);
     // at rest between moving gas
     let shear = field(|_, y, _| (y - 4) as f64);
-    let zero = view(&v[2]);
     assert_eq!(
-        vorticity([&view(&shear), &zero, &zero], [1.0; 3], 1e300),
+        vorticity(&vector([&shear, z, z]), [1.0; 3], 1e300),
         cells(|_, j, _| j == 4)
     );
-    assert_eq!(vorticity([&zero; 3], [1.0; 3], 0.0), CellFlags::NONE);
+    assert_eq!(vorticity(&vector([z; 3]), [1.0; 3], 0.0), CellFlags::NONE);
 }
 
 #[test]
@@ -180,29 +282,38 @@ fn jeans_length_counts_cells() {
     // lambda_J = sqrt(pi / (G rho)) c_s = 2 / (1 + x) with rho = pi (1 + x)^2 / 4, G = 1, c_s = 1: in cells of 0.1
     let rho = field(|x, _, _| std::f64::consts::PI * ((1 + x) * (1 + x)) as f64 / 4.0 + 1e-3);
     let c_s = field(|_, _, _| 1.0);
-    let flags = jeans(&view(&rho), &view(&c_s), 1.0, 0.1, 4.1);
-    assert_eq!(flags, cells(|x, _, _| 20.0 / ((1 + x) as f64) < 4.1));
-    assert_eq!(
-        jeans(&view(&rho), &view(&c_s), 0.0, 0.1, 1e9),
-        CellFlags::NONE
-    );
+    let gas = Numbers([rho, c_s].concat());
+    let jeans = |cells: f64, gravity: f64| {
+        flags(gas.each::<cell::jeans, bool, 2>([0.0; 3], [0.1; 3], [cells, gravity]))
+    };
+    let expected = cells(|x, _, _| 20.0 / ((1 + x) as f64) < 4.1);
+    assert_eq!(jeans(4.1, 1.0), expected);
+    assert_eq!(jeans(1e9, 0.0), CellFlags::NONE);
     assert!((cell::jeans_cells(std::f64::consts::PI / 4.0, 3.0, 4.0, 0.5) - 6.0f64).abs() < 1e-14);
+}
+
+/// The cells of a patch, the first with its centre at `first`, that a box or a sphere meets.
+fn meets_box(first: [f64; 3], left: [f64; 3], right: [f64; 3]) -> CellFlags {
+    let [[a, b, c], [d, e, f]] = [left, right];
+    let none = Numbers(Vec::new());
+    flags(none.each::<cell::meets_box, bool, 6>(first, [1.0; 3], [a, b, c, d, e, f]))
+}
+
+fn meets_sphere(first: [f64; 3], [x, y, z]: [f64; 3], radius: f64) -> CellFlags {
+    let none = Numbers(Vec::new());
+    flags(none.each::<cell::meets_sphere, bool, 4>(first, [1.0; 3], [x, y, z, radius]))
 }
 
 #[test]
 fn regions_flag_the_cells_that_they_meet() {
-    let axis = |start: f64| std::array::from_fn(|i| start + i as f64);
-    let places = CellPlaces {
-        centres: [axis(0.5), axis(10.5), axis(-3.5)],
-        widths: [1.0; 3],
-    };
+    let first = [0.5, 10.5, -3.5];
     // an edge on a cell's face does not count, one inside the cell does
-    let flags = meets_box(&places, [1.5, 0.0, -1.0], [3.5, 12.0, 9.0]);
+    let flags = meets_box(first, [1.5, 0.0, -1.0], [3.5, 12.0, 9.0]);
     assert_eq!(
         flags,
         cells(|x, y, z| (1..4).contains(&x) && y < 2 && z >= 3)
     );
-    let flags = meets_sphere(&places, [4.0, 14.0, 0.0], 2.0);
+    let flags = meets_sphere(first, [4.0, 14.0, 0.0], 2.0);
     let squared = |x: usize, y: usize, z: usize| {
         [x, y, z]
             .map(|c| ((c as f64 - 3.5).abs() - 0.5).powi(2))
@@ -214,15 +325,11 @@ fn regions_flag_the_cells_that_they_meet() {
 
 #[test]
 fn regions_smaller_than_a_cell_are_not_missed() {
-    let axis = |start: f64| std::array::from_fn(|i| start + i as f64);
-    let places = CellPlaces {
-        centres: [axis(0.5), axis(0.5), axis(0.5)],
-        widths: [1.0; 3],
-    };
-    assert_eq!(meets_sphere(&places, [3.1, 4.1, 5.1], 1e-6).count(), 1);
-    assert_eq!(meets_sphere(&places, [3.0, 4.0, 5.0], 1e-6).count(), 8);
-    assert_eq!(meets_box(&places, [3.1; 3], [3.2; 3]).count(), 1);
-    assert_eq!(meets_box(&places, [30.0; 3], [31.0; 3]).count(), 0);
+    let first = [0.5; 3];
+    assert_eq!(meets_sphere(first, [3.1, 4.1, 5.1], 1e-6).count(), 1);
+    assert_eq!(meets_sphere(first, [3.0, 4.0, 5.0], 1e-6).count(), 8);
+    assert_eq!(meets_box(first, [3.1; 3], [3.2; 3]).count(), 1);
+    assert_eq!(meets_box(first, [30.0; 3], [31.0; 3]).count(), 0);
 }
 
 #[test]
@@ -267,7 +374,7 @@ const PERMUTATIONS: [[usize; 3]; 6] = [
 
 /// Whether `estimate` of three transformed fields is its transformed estimate, bit for bit. The fields are the
 /// components of a vector.
-fn assert_equivariant(estimate: impl Fn(&[Vec<f64>; 3], usize, usize) -> [f64; PATCH]) {
+fn assert_equivariant(estimate: impl Fn(&[Vec<f64>; 3]) -> Vec<f64>) {
     let mut noise = random(7);
     let q: [Vec<f64>; 3] = std::array::from_fn(|_| (0..N * N * N).map(|_| noise() - 0.3).collect());
     let at = |q: &[f64], c: [i64; 3]| q[c.iter().rev().fold(0, |n, c| n * N + (c + 2) as usize)];
@@ -278,17 +385,14 @@ fn assert_equivariant(estimate: impl Fn(&[Vec<f64>; 3], usize, usize) -> [f64; P
                 let sign = if mirror[from] { -1.0 } else { 1.0 };
                 field(|x, y, z| sign * at(&q[from], source(permutation, mirror, [x, y, z])))
             });
+            let (found, expected) = (estimate(&moved), estimate(&q));
             for c in 0..512 {
                 let [x, y, z] = [c % 8, c / 8 % 8, c / 64];
                 let from =
                     source(permutation, mirror, [x as i64, y as i64, z as i64]).map(|c| c as usize);
-                let (found, expected) = (
-                    estimate(&moved, z, y)[x],
-                    estimate(&q, from[2], from[1])[from[0]],
-                );
                 assert_eq!(
-                    found.to_bits(),
-                    expected.to_bits(),
+                    found[c].to_bits(),
+                    expected[from[0] + 8 * (from[1] + 8 * from[2])].to_bits(),
                     "{permutation:?} {mirror:?} {x} {y} {z}"
                 );
             }
@@ -304,16 +408,13 @@ fn estimates_follow_permutations_and_mirrors_bit_for_bit() {
             .map(|c| nestar_device::math::sum3(q[0][c].abs(), q[1][c].abs(), q[2][c].abs()))
             .collect()
     };
-    assert_equivariant(|q, k, j| gradient_row(&view(&scalar(q)), k, j));
-    assert_equivariant(|q, k, j| lohner_row(&view(&scalar(q)), 0.01, k, j));
-    assert_equivariant(|q, k, j| {
-        vorticity_row([&view(&q[0]), &view(&q[1]), &view(&q[2])], [0.5; 3], k, j)
+    let all = |n: &Numbers<f64>, f: fn(&Around<f64, f64, 2>) -> f64| -> Vec<f64> {
+        (0..CELLS).map(|c| f(&n.at(c))).collect()
+    };
+    assert_equivariant(|q| all(&view(&scalar(q)), cell::relative_gradient));
+    assert_equivariant(|q| all(&view(&scalar(q)), |q| cell::lohner_error(q, 0.01)));
+    assert_equivariant(|q| {
+        let v = vector([&q[0], &q[1], &q[2]]);
+        v.each::<cell::relative_vorticity, f64, 0>([0.0; 3], [0.5; 3], [])
     });
-}
-
-#[test]
-#[should_panic(expected = "2 ghost cells needed")]
-fn too_few_ghost_cells_are_refused() {
-    let values = vec![0.0; 1000];
-    let _ = lohner(&GhostedField::new(&values, 1), 0.5, 0.01);
 }

@@ -58,7 +58,7 @@ RS_FN Place place(const Cell& at) {
                                                          at.cell);
 }
 
-// The first argument: the state in the cell, or the states around it.
+// The first argument: the state in the cell, the states around it, or the place.
 template<class A> struct First {
   static constexpr int REACH = 0;
   static RS_MEMBER A of(const Cell& at) { return States<A, 0>::of(at.input, at.row, at.cell); }
@@ -70,6 +70,10 @@ template<class S, int G> struct First<const Around<S, G>&> {
     const int cell = at.cell;
     return Around<S, G>{at.around + (cell % 8 + G) + N * (cell / 8 % 8 + G + N * (cell / 64 + G))};
   }
+};
+template<> struct First<const Place&> {
+  static constexpr int REACH = 0;
+  static RS_MEMBER Place of(const Cell& at) { return place(at); }
 };
 
 // Another argument: states of further fields, the place, a structure, or number n.
@@ -103,21 +107,26 @@ template<int... I> struct Indices {};
 template<int N, int... I> struct IndicesTo : IndicesTo<N - 1, N - 1, I...> {};
 template<int... I> struct IndicesTo<0, I...> { typedef Indices<I...> t; };
 
-// The first field with G layers around a patch, `[component][N][N][N]`, in shared memory or in `blocks`, with room for MORE values
-// behind it; ends with a barrier.
-template<int G, int MORE, bool IN_SHARED> RS_FN REAL* surroundings(const Input& p, int row) {
+// What a function reads around a patch with G layers of ghosts: `keep` says what stands in a block of VALUES values, in shared memory
+// or in `blocks`. Ends with a barrier.
+template<int G, int VALUES, bool IN_SHARED, class K> RS_FN REAL* surroundings(const Input& p, int row, const K& keep) {
   if constexpr (G == 0) {
     return nullptr;
   } else {
-    constexpr int N = PATCH + 2 * G;
     REAL* block;
     // known when compiled: generic addresses cost speed
     if constexpr (IN_SHARED) block = launch::shared<REAL>();
-    else block = p.blocks + (rs::i64)launch::block() * (mesh::COMPONENTS * N * N * N + MORE);
+    else block = p.blocks + (rs::i64)launch::block() * VALUES;
     launch::barrier();
-    mesh::gather<G>(block, p.view, row, mesh::Store<N>());
+    mesh::gather<G>(block, p.view, row, keep);
     return block;
   }
+}
+
+// All states of the first field, `[component][N][N][N]`, with room behind them.
+template<class F, bool IN_SHARED> RS_FN REAL* states_around(const Input& p, int row) {
+  constexpr int N = PATCH + 2 * F::REACH;
+  return surroundings<F::REACH, mesh::COMPONENTS * N * N * N + F::MORE, IN_SHARED>(p, row, mesh::Store<N>());
 }
 
 // A function of one cell with its types.

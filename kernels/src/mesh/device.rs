@@ -4,7 +4,7 @@ use super::fluxes;
 use super::prolong::SlopeLimiter;
 use super::{Boundaries, Centring, FaceRule, RuleText};
 use crate::PATCH;
-use crate::criteria::device::SECTORS;
+use crate::criteria::{LIST, LIST_BLOCK, ListText, SECTORS};
 use nestar_device::{Across, Around, Face, Item, LAUNCH};
 use std::fmt::Write;
 
@@ -51,53 +51,78 @@ pub const PATCHES_PER_BLOCK: usize = 256;
 /// Values that a block of `mesh_commit` works on.
 pub const COMMIT_PER_BLOCK: usize = 4096;
 
-/// A function of a cell or of a face as kernels call it.
+/// What kernels of a skeleton call.
 #[derive(Clone, Copy, Debug)]
-pub struct Function {
-    /// Its text.
-    pub item: &'static Item,
-    /// Layers of ghost cells that it reads.
-    pub reach: usize,
-    /// Components that flow through a face; 0 for a function of a cell.
-    pub fluxes: usize,
+pub enum Function<'a> {
+    /// A function of a cell, or of what surrounds it so many cells far.
+    Cell(&'static Item, usize),
+    /// A function of what lies beside a face so many cells far, and the components that flow through the face.
+    Face(&'static Item, usize, usize),
+    /// The criteria of a list.
+    List(&'a ListText),
 }
 
-impl Function {
+impl Function<'_> {
+    /// What tells it from others.
+    #[must_use]
+    pub fn key(&self) -> String {
+        match self {
+            Self::Cell(item, _) | Self::Face(item, ..) => item.path(),
+            Self::List(list) => list.text.clone(),
+        }
+    }
+
     /// Values of a block with ghost cells of a field, and of what stands behind it; none where the function reads no ghost cells.
     #[must_use]
-    pub fn block_values(&self, components: usize) -> usize {
-        match self.reach {
-            0 => 0,
-            reach => components * (PATCH + 2 * reach).pow(3) + 3 * self.fluxes * fluxes::FACES,
+    pub fn block_values(&self, field: &FieldText) -> usize {
+        let states = |reach: usize| field.components * (PATCH + 2 * reach).pow(3);
+        match *self {
+            Self::Cell(_, 0) => 0,
+            Self::Cell(_, reach) => states(reach),
+            Self::Face(_, reach, fluxes) => states(reach) + 3 * fluxes * fluxes::FACES,
+            Self::List(ListText { kept: 0, .. }) => 0,
+            // at a wall the state stands in the block while it is gathered
+            Self::List(list) if field.bounded() => list.kept.max(field.components) * LIST_BLOCK,
+            Self::List(list) => list.kept * LIST_BLOCK,
         }
     }
 
     /// Texts of a skeleton that calls it; whether blocks with ghost cells stand in shared memory.
     #[must_use]
     pub fn texts(&self, in_shared: bool, skeleton: &[&str]) -> Vec<String> {
-        let mut texts = vec![CELL_FUNCTIONS, SECTORS];
-        let kind = if self.fluxes == 0 {
-            "Function"
-        } else {
-            texts.push(FACE_FUNCTIONS);
-            "FaceFunction"
+        let path = |item: &Item| format!("&::{}<field::REAL>", item.path());
+        let states = format!("states_around<F, {in_shared}>");
+        let (before, function, around) = match self {
+            Self::Cell(item, _) => (vec![], format!("Function<{}>", path(item)), states),
+            Self::Face(item, ..) => {
+                let function = format!("FaceFunction<{}>", path(item));
+                (vec![FACE_FUNCTIONS], function, states)
+            }
+            Self::List(list) => {
+                let around = format!("F::around<{in_shared}>");
+                (vec![LIST, &*list.text], "Listed<List>".into(), around)
+            }
         };
         let named = format!(
             "namespace cells {{\n\
-             typedef {kind}<&::{}<field::REAL>> F;\n\
-             RS_FN REAL* around(const Input& p, int row) {{ return surroundings<F::REACH, F::MORE, {in_shared}>(p, row); }}\n\
-             }}\n",
-            self.item.path()
+             typedef {function} F;\n\
+             RS_FN REAL* around(const Input& p, int row) {{ return {around}(p, row); }}\n\
+             }}\n"
         );
-        let texts = texts.into_iter().map(String::from);
-        let skeleton = skeleton.iter().map(|text| (*text).to_string());
-        texts.chain([named]).chain(skeleton).collect()
+        let texts = [CELL_FUNCTIONS, SECTORS].into_iter().chain(before);
+        let texts = texts.chain([&*named]).chain(skeleton.iter().copied());
+        texts.map(String::from).collect()
     }
 
     /// The items that the texts name.
     #[must_use]
-    pub fn items(&self) -> [&'static Item; 4] {
-        [self.item, Around, Across, Face]
+    pub fn items(&self) -> Vec<&'static Item> {
+        let mut items = vec![Around, Across, Face];
+        match self {
+            Self::Cell(item, _) | Self::Face(item, ..) => items.push(item),
+            Self::List(list) => items.extend(&list.items),
+        }
+        items
     }
 }
 
@@ -196,6 +221,13 @@ impl FieldText {
         program
     }
 
+    /// Whether any face of the domain is not periodic.
+    #[must_use]
+    pub fn bounded(&self) -> bool {
+        let mut faces = self.faces.iter().flatten();
+        faces.any(|face| !matches!(face, FaceText::Periodic))
+    }
+
     /// The faces with rules, each with axis and side.
     fn rules(&self) -> impl Iterator<Item = (usize, usize, &RuleText)> {
         let faces = self.faces.iter().flatten().enumerate();
@@ -220,7 +252,7 @@ impl FieldText {
         let faces = || self.faces.iter().flatten();
         let kinds = faces().enumerate();
         let kinds: u32 = kinds.map(|(n, face)| face.code() << (4 * n)).sum();
-        let bounded = faces().any(|face| !matches!(face, FaceText::Periodic));
+        let bounded = self.bounded();
         let [x, y, z] = self.normal;
         let mut text = format!(
             "namespace field {{\n\

@@ -1,19 +1,15 @@
 //! Adaptive refinement: which cells want a finer mesh.
 
-pub mod columns;
-mod compiled;
 pub mod config;
-mod device;
-pub mod systems;
-mod text;
+pub mod criteria;
+pub mod quantities;
 
 pub use config::{Criterion, MeshConfig};
 
-use crate::fields::GasModel;
+use crate::fields::{Gas, GasModel};
 use crate::order::Flag;
-use nestar_engine::field::FaultBox;
+use criteria::Criteria;
 use nestar_engine::{Engine, Error, Plugin};
-use systems::Criteria;
 
 /// The plugin: compiles the criteria of the mesh table and flags patches with them. Add it behind the gas.
 pub struct Refinement {
@@ -24,10 +20,11 @@ pub struct Refinement {
 impl Plugin for Refinement {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let model = sim.world.resource::<GasModel>().clone();
-        let faults = sim.world.resource::<FaultBox>().clone();
-        let criteria = Criteria::compile(&self.config, &sim.deck, &model, faults)?;
+        let criteria = Criteria::compile(&self.config, &sim.deck, &model)?;
+        let reach = criteria.0.reach();
         sim.world.insert_resource(criteria);
-        sim.system_in(Flag::Criteria, systems::flag);
+        sim.system_in(Flag::Criteria, criteria::flag)
+            .depth::<Gas>(reach);
         Ok(())
     }
 }

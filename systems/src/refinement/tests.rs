@@ -1,21 +1,23 @@
 //! Every criterion on the emulated device against the host, on a refined hierarchy between walls and an inflow face.
 
 use super::MeshConfig;
-use super::systems::{Criteria, flag};
-use super::text::CriteriaText;
-use crate::fields::GasModel;
+use super::criteria::Criteria;
+use crate::fields::{Gas, GasModel};
 use crate::hydro::Hydro;
 use crate::hydro::formulas::StateFormulas;
 use crate::hydro::initial::{InitialGas, fill_new};
 use crate::order::{self, Initialise};
 use crate::refinement::Refinement;
+use bevy_ecs::prelude::*;
 use bevy_ecs::system::RunSystemOnce;
 use nestar_deck::Deck;
 use nestar_engine::Engine;
-use nestar_engine::field::{FaultBox, Stores};
+use nestar_engine::device::ComputeDevice;
+use nestar_engine::field::{LevelRows, Stores};
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::ranks::exchange::refresh;
-use nestar_engine::step::check_faults;
+use nestar_engine::step::{Read, Settings, check_faults};
+use nestar_kernels::criteria::LIST_BLOCK;
 
 const BOUNDED: &str = r#"
 [domain]
@@ -110,19 +112,15 @@ fn criteria(sim: &Engine, list: &str) -> Criteria {
     let mut deck = Deck::parse("list.toml", &text).unwrap();
     let config: MeshConfig = deck.table("mesh").unwrap();
     let model = sim.world.resource::<GasModel>();
-    let faults = sim.world.resource::<FaultBox>().clone();
-    Criteria::compile(&config, &deck, model, faults).unwrap()
+    Criteria::compile(&config, &deck, model).unwrap()
 }
 
 /// The sectors that the patches of `level` ask for by `list`, in the order of the level's rows.
 fn sectors(sim: &mut Engine, list: &str, level: usize) -> Vec<u32> {
     let made = criteria(sim, list);
     sim.world.insert_resource(made);
-    let topology = sim.world.resource::<Topology>();
-    let (cell_width, rows) = (
-        topology.domain.cell_width(level),
-        topology.rows(level).to_vec(),
-    );
+    let domain = &sim.world.resource::<Topology>().domain;
+    let cell_width = domain.cell_width(level);
     sim.world.insert_resource(LevelClock {
         level,
         cell_width,
@@ -130,8 +128,12 @@ fn sectors(sim: &mut Engine, list: &str, level: usize) -> Vec<u32> {
     });
     let fields = sim.world.resource::<Stores>().all();
     refresh(&mut sim.world, level, &fields).unwrap();
-    sim.world.run_system_once(flag).unwrap().unwrap();
-    sim.world.resource_mut::<Criteria>().found(&rows)
+    let marked =
+        |rows: LevelRows, gas: Read<Gas, 2>, settings: Res<Settings>, list: Res<Criteria>| {
+            let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
+            gas.marked_by(&rows, buffer, &list.0)
+        };
+    sim.world.run_system_once(marked).unwrap()
 }
 
 /// Compares the flags by lists of `size` of the criteria, and by none.
@@ -186,7 +188,10 @@ fn many_fields_are_kept_in_global_memory() {
         assert_eq!(sectors(&mut device, &list, level), wanted);
         assert!(wanted.iter().any(|&sectors| sectors != 0));
     }
-    assert!(device.world.resource::<Criteria>().in_global_memory());
+    let kept = device.world.resource::<Criteria>().0.text().kept;
+    let device = device.world.resource::<ComputeDevice>();
+    let limits = device.device.as_ref().unwrap().limits();
+    assert!(kept * LIST_BLOCK * 8 > limits.shared_per_block as usize);
 }
 
 /// Formulas that are not numbers somewhere end the run with the same words.
@@ -213,7 +218,7 @@ fn faults_of_criteria_have_the_hosts_message() {
 #[test]
 fn fields_are_stored_once() {
     let sim = simulation(PERIODIC, "single", "cpu");
-    let count = |list: &str| CriteriaText::new(criteria(&sim, list).list(), 1.4).fields;
+    let count = |list: &str| criteria(&sim, list).0.text().kept;
     assert_eq!(count(CRITERIA[0]), 0);
     assert_eq!(count(r#"{ criterion = "vorticity", threshold = 0.1 }"#), 3);
     let twice = r#"{ criterion = "gradient", field = "pressure", threshold = 0.1 },

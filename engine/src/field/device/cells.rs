@@ -19,28 +19,24 @@ const MAPS: Skeleton = (&[MAP, TAKE], &["cells_map", "cells_take"]);
 const FLOWS: Skeleton = (&[CONSERVE, TAKE], &["cells_conserve", "cells_take"]);
 const ATTEMPTS: Skeleton = (&[ATTEMPT], &["cells_attempt"]);
 const REDUCTIONS: Skeleton = (&[REDUCE], &["cells_largest", "cells_sum"]);
-const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
+pub(super) const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
 
 /// A function of a cell.
-fn of_cell<M: CellFn>() -> Function {
-    Function {
-        item: M::ITEM,
-        reach: M::REACH,
-        fluxes: 0,
-    }
+fn of_cell<M: CellFn>() -> Function<'static> {
+    Function::Cell(M::ITEM, M::REACH)
 }
 
 /// What a launch is told beside the job.
 #[derive(Clone, Copy, Default)]
-struct Order {
-    negate: bool,
-    buffer: i32,
+pub(super) struct Order {
+    pub negate: bool,
+    pub buffer: i32,
     /// Address of words: the largest key; then sums or sectors; then blocks.
-    words: u64,
+    pub words: u64,
     /// Of a map: where the results go, their rows' components, and the bytes that mark changes.
-    out: u64,
-    out_components: i32,
-    stale: u64,
+    pub out: u64,
+    pub out_components: i32,
+    pub stale: u64,
 }
 
 impl<F: Field> Pool<F> {
@@ -74,7 +70,7 @@ impl<F: Field> Pool<F> {
         })
     }
 
-    fn cell_input(
+    pub(super) fn cell_input(
         &self,
         level: &LevelView,
         others: &[&dyn CellSource],
@@ -161,7 +157,7 @@ impl<F: Field> Pool<F> {
         let (pool, rows) = (source.device(), job.level.rows().len());
         let mut words = lock(&pool.words);
         let order = Order {
-            words: pool.zeroed(&mut words, of_cell::<M>(), rows)?.address(),
+            words: pool.for_rows(&mut words, of_cell::<M>(), rows)?.address(),
             out,
             out_components: self.components() as i32,
             stale: self.device().stale(),
@@ -222,15 +218,11 @@ impl<F: Field> Pool<F> {
         flow: &Flow<M>,
     ) -> Result<(), DeviceError> {
         let (pool, level) = (self.device(), &flow.level);
-        let function = Function {
-            item: M::ITEM,
-            reach: M::REACH,
-            fluxes: M::Result::<f64>::COUNT,
-        };
+        let function = Function::Face(M::ITEM, M::REACH, M::Result::<f64>::COUNT);
         let rows = level.rows().len();
         let mut words = lock(&pool.words);
         let order = Order {
-            words: pool.zeroed(&mut words, function, rows)?.address(),
+            words: pool.for_rows(&mut words, function, rows)?.address(),
             out: pool.results.address(),
             out_components: pool.components() as i32,
             stale: pool.stale(),
@@ -309,7 +301,7 @@ impl<F: Field> Pool<F> {
     ) -> Result<Vec<T>, DeviceError> {
         let (pool, rows) = (self.device(), job.level.rows().len());
         let mut words = lock(&pool.words);
-        let words = pool.zeroed(&mut words, of_cell::<M>(), rows)?;
+        let words = pool.for_rows(&mut words, of_cell::<M>(), rows)?;
         let order = Order {
             words: words.address(),
             ..order

@@ -29,22 +29,22 @@ impl DevicePool {
         n: usize,
     ) -> Result<Kernel, DeviceError> {
         let mut known = lock(&self.functions);
-        let path = function.item.path();
-        if let Some(kernel) = known.get(&(names[0], names[n], path.clone())) {
+        let key = function.key();
+        if let Some(kernel) = known.get(&(names[0], names[n], key.clone())) {
             return Ok(kernel.clone());
         }
         let texts = function.texts(self.gathers_in_shared(function), texts);
         let source = self.text.program(&function.items(), &texts);
         let module = self.device.compile("cells", &source)?;
         for &name in names {
-            known.insert((names[0], name, path.clone()), module.kernel(name)?);
+            known.insert((names[0], name, key.clone()), module.kernel(name)?);
         }
-        Ok(known[&(names[0], names[n], path)].clone())
+        Ok(known[&(names[0], names[n], key)].clone())
     }
 
     /// Bytes of a block with ghost cells as the function reads it.
     fn block_bytes(&self, function: Function) -> usize {
-        function.block_values(self.components) * self.value_bytes()
+        function.block_values(&self.text) * self.value_bytes()
     }
 
     fn gathers_in_shared(&self, function: Function) -> bool {
@@ -62,15 +62,26 @@ impl DevicePool {
     }
 
     /// Memory for a launch over so many rows: a word, which is 0, one for each row, then blocks.
-    pub(super) fn zeroed<'a>(
+    pub(super) fn for_rows<'a>(
         &self,
         words: &'a mut Kept<u64>,
         function: Function,
         rows: usize,
     ) -> Result<&'a Buffer<u64>, DeviceError> {
+        self.zeroed(words, function, [1 + rows, rows], 1)
+    }
+
+    /// Memory for a launch over so many rows: so many words, of which the first `zeros` are 0, then blocks.
+    pub(super) fn zeroed<'a>(
+        &self,
+        words: &'a mut Kept<u64>,
+        function: Function,
+        [first, rows]: [usize; 2],
+        zeros: usize,
+    ) -> Result<&'a Buffer<u64>, DeviceError> {
         let (blocks, each) = self.blocks(function, rows);
-        let words = words.provide(&self.device, 1 + rows + blocks * each)?;
-        self.device.fill_zero(words, 0..1)?;
+        let words = words.provide(&self.device, first + blocks * each)?;
+        self.device.fill_zero(words, 0..zeros)?;
         Ok(words)
     }
 

@@ -2,6 +2,7 @@
 
 mod cells;
 mod functions;
+mod list;
 mod operations;
 mod pool;
 mod registers;
@@ -87,7 +88,7 @@ pub struct DevicePool {
     /// Where coarse-fine faces are corrected.
     registers: Option<DeviceRegisters>,
     kernels: Kernels,
-    /// Kernels for functions of cells and faces, by their skeleton, their name and the function's path.
+    /// Kernels for functions of cells and faces, by their skeleton, their name and what tells the function from others.
     functions: Mutex<BTreeMap<(&'static str, &'static str, String), Kernel>>,
     /// Tables among the parameters of functions.
     tables: Mutex<Vec<Placed>>,

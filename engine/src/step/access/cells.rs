@@ -1,6 +1,7 @@
 //! Functions of cells on the fields that a system's signature names.
 
 use super::{Read, View, Write, checked, view};
+use crate::field::marks::Marks;
 use crate::field::storage::Storage;
 use crate::field::{
     CellAttempt, CellMap, CellMark, CellSource, CellValue, FaceMap, Field, LevelRows, Pool,
@@ -85,6 +86,13 @@ macro_rules! reads {
                 pool.map_or(Vec::new(), |pool| {
                     pool.marked::<M>(rows, buffer, parameters)
                 })
+            }
+
+            /// As [`Pool::marked_by`]. A system that reads around cells must declare as many layers of copies.
+            #[must_use]
+            pub fn marked_by(&self, rows: &LevelRows, buffer: usize, marks: &Marks) -> Vec<u32> {
+                let pool = self.read_by(rows, marks.reach());
+                pool.map_or(Vec::new(), |pool| pool.marked_by(rows, buffer, marks))
             }
         }
     };

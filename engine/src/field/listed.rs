@@ -1,0 +1,276 @@
+//! What lists of criteria consist of: numbers that are made of a field's states, and functions of those numbers that mark cells.
+
+use super::element::Element;
+use super::faults::FaultBox;
+use nestar_deck::Formula;
+use nestar_device::{Cell, CellFn, CellState, Item, Place, Precise, Real};
+use nestar_kernels::CELLS;
+use nestar_kernels::criteria::{LIST_BLOCK, LIST_GHOSTS, LIST_WIDTH};
+use nestar_kernels::mesh::block::{LevelGeometry, place_of};
+
+/// A loop over cells: those of the span, the components that the function reads, its parameters, and the results.
+pub(super) type Loop<R, T> = fn(&Span<R>, &[usize], &[f64], &mut [T]);
+
+/// A function of a cell whose parameters are numbers, among others of its kind: `S` and `D` are its results in the two precisions.
+#[derive(Clone, Copy)]
+pub struct Listed<S, D> {
+    pub(super) item: &'static Item,
+    /// Numbers of its state; a function of the place alone has none, and is called in double precision always.
+    pub(super) count: usize,
+    pub(super) reach: usize,
+    single: Loop<f32, S>,
+    pub(super) double: Loop<f64, D>,
+}
+
+/// A function that gives a number.
+pub type NumberFn = Listed<f32, f64>;
+/// A function that says whether a cell is marked.
+pub type MarkFn = Listed<bool, bool>;
+
+impl<S, D> Listed<S, D> {
+    /// The function `M`, of a number or of an array of them, in the cell or [`LIST_GHOSTS`] cells around it, or of the place.
+    ///
+    /// # Panics
+    /// If it reads several fields, or another number of cells far.
+    #[must_use]
+    pub fn of<M>() -> Self
+    where
+        M: CellFn<Result<f32> = S> + CellFn<Result<f64> = D>,
+        M::Parameters: for<'a> TryFrom<&'a [f64]>,
+    {
+        let [count, others @ ..] = M::State::<f64>::COMPONENTS;
+        let fits = others == [0; 3] && [0, LIST_GHOSTS].contains(&M::REACH);
+        assert!(fits, "{} cannot stand in a list", M::ITEM.name);
+        Self {
+            item: M::ITEM,
+            count,
+            reach: M::REACH,
+            single: each::<M, f32, S>,
+            double: each::<M, f64, D>,
+        }
+    }
+}
+
+/// The loop over a function.
+fn each<M, R: Real, T>(span: &Span<R>, components: &[usize], given: &[f64], out: &mut [T])
+where
+    M: CellFn<Result<R> = T>,
+    M::Parameters: for<'a> TryFrom<&'a [f64]>,
+{
+    let Ok(parameters) = M::Parameters::try_from(given) else {
+        panic!("{} has other parameters than {given:?}", M::ITEM.name);
+    };
+    let parameters = parameters.precise::<R>();
+    for (cell, out) in out.iter_mut().enumerate() {
+        let at = At {
+            span,
+            components,
+            cell,
+        };
+        *out = M::call(&at, &parameters);
+    }
+}
+
+/// The loops of a precision.
+pub(super) trait Loops: Element {
+    fn number(function: &NumberFn) -> Loop<Self, Self>;
+    fn mark(function: &MarkFn) -> Loop<Self, bool>;
+}
+
+macro_rules! loops {
+    ($t:ty, $loop:ident) => {
+        impl Loops for $t {
+            fn number(function: &NumberFn) -> Loop<Self, Self> {
+                function.$loop
+            }
+            fn mark(function: &MarkFn) -> Loop<Self, bool> {
+                function.$loop
+            }
+        }
+    };
+}
+loops!(f32, single);
+loops!(f64, double);
+
+/// Numbers in cubes of cells, one cube after the other.
+pub(super) struct Span<'a, R> {
+    pub values: &'a [R],
+    /// From a cell's number to its next.
+    pub stride: usize,
+    /// Cells along an axis, and the first of them on the level.
+    pub width: usize,
+    pub first: [i32; 3],
+    pub geometry: &'a LevelGeometry,
+}
+
+impl<R> Span<'_, R> {
+    /// The same cells without numbers.
+    pub(super) fn places(&self) -> Span<'_, f64> {
+        Span {
+            values: &[],
+            stride: 0,
+            width: self.width,
+            first: self.first,
+            geometry: self.geometry,
+        }
+    }
+
+    /// The same patch with ghost cells, whose numbers are `values`.
+    pub(super) fn with_ghosts<'a>(&self, values: &'a [R]) -> Span<'a, R>
+    where
+        Self: 'a,
+    {
+        Span {
+            values,
+            stride: LIST_BLOCK,
+            width: LIST_WIDTH,
+            first: self.first.map(|i| i - LIST_GHOSTS as i32),
+            geometry: self.geometry,
+        }
+    }
+
+    /// Where the number of one of the patch's own cells stands in a cube of `stride` numbers.
+    fn own(&self, cell: usize) -> usize {
+        if self.stride == CELLS {
+            return cell;
+        }
+        let [i, j, k] = [cell % 8, cell / 8 % 8, cell / 64].map(|i| i + LIST_GHOSTS);
+        i + LIST_WIDTH * (j + LIST_WIDTH * k)
+    }
+
+    fn place<P: Real>(&self, cell: usize) -> Place<P> {
+        let n = self.width;
+        let c = [cell % n, cell / n % n, cell / (n * n)];
+        let index = std::array::from_fn(|a| self.first[a] + c[a] as i32);
+        place_of(self.geometry, index)
+    }
+}
+
+/// A cell of a span.
+struct At<'a, R> {
+    span: &'a Span<'a, R>,
+    components: &'a [usize],
+    cell: usize,
+}
+
+impl<R: Real> Cell<R> for At<'_, R> {
+    #[inline(always)]
+    fn value(&self, _: usize, component: usize) -> R {
+        self.span.values[self.components[component] * self.span.stride + self.cell]
+    }
+
+    #[inline(always)]
+    fn around(&self) -> (&[R], usize) {
+        (
+            &self.span.values[self.components[0] * self.span.stride..],
+            self.cell,
+        )
+    }
+
+    #[inline(always)]
+    fn place(&self) -> Place<R> {
+        self.span.place(self.cell)
+    }
+}
+
+/// A number with a name: a function of a cell's state, of which it reads some components, with its parameters.
+#[derive(Clone)]
+pub struct Named {
+    /// The function.
+    pub function: NumberFn,
+    /// Components of the field that make its state.
+    pub components: Vec<usize>,
+    /// Its parameters.
+    pub parameters: Vec<f64>,
+}
+
+impl Named {
+    pub(super) fn fill<R: Loops>(&self, span: &Span<R>, out: &mut [R]) {
+        if self.function.count == 0 {
+            let mut exact = vec![0.0; out.len()];
+            self.fill_exactly(span, &mut exact);
+            return (out.iter_mut().zip(exact)).for_each(|(out, x)| *out = R::lit(x));
+        }
+        R::number(&self.function)(span, &self.components, &self.parameters, out);
+    }
+
+    fn fill_exactly<R: Loops>(&self, span: &Span<R>, out: &mut [f64]) {
+        if self.function.count == 0 {
+            return (self.function.double)(&span.places(), &[], &self.parameters, out);
+        }
+        let mut values = vec![R::lit(0.0); out.len()];
+        self.fill(span, &mut values);
+        (out.iter_mut().zip(values)).for_each(|(out, x)| *out = x.to_f64());
+    }
+}
+
+/// A number in a cell.
+#[derive(Clone)]
+pub enum CellNumber {
+    /// By its name.
+    Named(Named),
+    /// A formula of such, in the order of its variables.
+    Formula(Formula, Vec<Named>),
+}
+
+impl CellNumber {
+    pub(super) fn fill<R: Loops>(&self, span: &Span<R>, out: &mut [R]) {
+        match self {
+            Self::Named(named) => named.fill(span, out),
+            Self::Formula(formula, arguments) => {
+                let mut columns = vec![vec![0.0; out.len()]; arguments.len()];
+                for (argument, column) in arguments.iter().zip(&mut columns) {
+                    argument.fill_exactly(span, column);
+                }
+                let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+                let mut values = vec![0.0; out.len()];
+                formula.eval_many(&columns, &mut values);
+                (out.iter_mut().zip(values)).for_each(|(out, x)| *out = R::lit(x));
+            }
+        }
+    }
+
+    /// Whether it may be no number by a mistake of the user.
+    pub(super) fn is_formula(&self) -> bool {
+        matches!(self, Self::Formula(..))
+    }
+
+    /// The message of a number that is none at a place and time; a formula's alone.
+    pub(super) fn fault(&self, place: [f64; 3], time: f64) -> Option<String> {
+        let Self::Formula(formula, _) = self else {
+            return None;
+        };
+        Some(format!(
+            "the formula \"{}\" of a refinement criterion is not a number at (x, y, z) = {place:?}, t = {time}",
+            formula.text()
+        ))
+    }
+}
+
+/// A criterion of a list.
+pub struct Mark {
+    /// What says whether a cell is marked.
+    pub function: MarkFn,
+    /// The numbers that make its state.
+    pub of: Vec<CellNumber>,
+    /// Its parameters on each level; `None`: it marks no cell of the level.
+    pub levels: Vec<Option<Vec<f64>>>,
+}
+
+impl Mark {
+    /// Reports the first of a patch's cells where a formula is not a number.
+    pub(super) fn check<R: Real>(&self, numbers: &Span<R>, places: &[usize], faults: &FaultBox) {
+        for (number, place) in self.of.iter().zip(places) {
+            if !number.is_formula() {
+                continue;
+            }
+            let values = &numbers.values[place * numbers.stride..];
+            let wrong = (0..CELLS).find(|&cell| values[numbers.own(cell)].is_nan());
+            if let Some(message) = wrong
+                .and_then(|cell| number.fault(numbers.place(cell).centre, numbers.geometry.time))
+            {
+                faults.report(|| message);
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+// Criteria of a list: one gather and one launch serve them all. Follows cells.cuh; then comes, in namespace `cells`, what the list
+// consists of:
+//
+//   struct List {
+//     static constexpr int KEPT                                         numbers that are read around cells
+//     static void keep(const Spot& at, const REAL* u, REAL* numbers)    those, made of the state u[component]
+//     static bool marks(const Spot& at, const REAL* u, const REAL* around)   whether any criterion holds
+//   };
+//
+// In `marks` the components of the cell's state stand CELLS apart from `u` on, and the kept numbers LIST_BLOCK apart from `around` on.
+
+namespace cells {
+
+constexpr int LIST_GHOSTS = 2, LIST_WIDTH = PATCH + 2 * LIST_GHOSTS, LIST_BLOCK = LIST_WIDTH * LIST_WIDTH * LIST_WIDTH;
+
+// A cell of the level: x, y, z count from the domain's lower edges.
+struct Spot {
+  const Input& input;
+  int x, y, z;
+};
+
+// The cell x, y, z of a patch.
+RS_FN Spot spot(const Input& p, int row, int x, int y, int z) {
+  const int* index = p.index + (rs::i64)row * 4;
+  return Spot{p, PATCH * index[0] + x, PATCH * index[1] + y, PATCH * index[2] + z};
+}
+
+template<class R> RS_FN ::nestar_device::cell_fn::Place<R> place(const Spot& at) {
+  return ::nestar_kernels::mesh::block::place_of<R>(at.input.geometry, rs::arr<int, 3>{{at.x, at.y, at.z}});
+}
+
+// Leaves the fault of a number that is none.
+RS_FN void check(const Spot& at, REAL number, unsigned code) {
+  if (number == number) return;
+  const rs::arr<double, 3> centre = place<double>(at).centre;
+  launch::leave_fault(at.input.view.fault, code, centre.d, at.input.view.time);
+}
+
+// The first argument of a function, from the numbers of its state, from those around the cell, or the place.
+template<class S> struct Leading {
+  static RS_MEMBER S of(const Spot&, const REAL* numbers) {
+    constexpr int COUNT = sizeof(S) / sizeof(REAL);
+    static_assert(sizeof(S) == COUNT * sizeof(REAL), "a state is made of numbers");
+    S state;
+    REAL* member = (REAL*)&state;
+    RS_UNROLL for (int c = 0; c < COUNT; ++c) member[c] = numbers[c];
+    return state;
+  }
+};
+template<class S> struct Leading<const Around<S, LIST_GHOSTS>&> {
+  static RS_MEMBER Around<S, LIST_GHOSTS> of(const Spot&, const REAL* around) { return Around<S, LIST_GHOSTS>{around}; }
+};
+template<class R> struct Leading<const ::nestar_device::cell_fn::Place<R>&> {
+  static RS_MEMBER ::nestar_device::cell_fn::Place<R> of(const Spot& at, const REAL*) { return place<R>(at); }
+};
+
+// Another argument: parameter n, or the place.
+template<class A> struct Parameter {
+  static RS_MEMBER A of(const Spot&, const double* parameters, int n) { return (A)parameters[n]; }
+};
+template<class R> struct Parameter<const ::nestar_device::cell_fn::Place<R>&> {
+  static RS_MEMBER ::nestar_device::cell_fn::Place<R> of(const Spot& at, const double*, int) { return place<R>(at); }
+};
+
+// Calls a function of a cell with its parameters.
+template<auto F> struct Call;
+template<class T, class S, class... A, T (*F)(S, A...)> struct Call<F> {
+  template<int BEFORE, int... I>
+  static RS_MEMBER T with(const Spot& at, const REAL* numbers, const double* parameters, Indices<I...>) {
+    return F(Leading<S>::of(at, numbers), Parameter<A>::of(at, parameters, I - BEFORE)...);
+  }
+  template<class... P> static RS_MEMBER T of(const Spot& at, const REAL* numbers, P... parameters) {
+    const double given[] = {parameters..., 0.0};
+    return with<(int)(sizeof...(A) - sizeof...(P))>(at, numbers, given, typename IndicesTo<(int)sizeof...(A)>::t());
+  }
+};
+
+// What a gather keeps of a cell.
+template<class L> struct Keep {
+  const Input& p;
+  int row;
+  RS_MEMBER void operator()(REAL* block, int c, const REAL* u) const {
+    constexpr int W = LIST_WIDTH, G = LIST_GHOSTS;
+    REAL numbers[L::KEPT > 0 ? L::KEPT : 1];
+    // the state may stand where the numbers go
+    L::keep(spot(p, row, c % W - G, c / W % W - G, c / (W * W) - G), u, numbers);
+    RS_UNROLL for (int n = 0; n < L::KEPT; ++n) block[n * LIST_BLOCK + c] = numbers[n];
+  }
+};
+
+// A list as a function of one cell.
+template<class L> struct Listed {
+  typedef ::nestar_kernels::mesh::parameters::Cells<REAL, rs::arr<REAL, 0>> Parameters;
+  typedef bool Result;
+  // at a wall the state stands in the block while it is gathered
+  static constexpr int WIDEST = field::BOUNDED && mesh::COMPONENTS > L::KEPT ? mesh::COMPONENTS : L::KEPT;
+  template<bool IN_SHARED> static RS_MEMBER REAL* around(const Input& p, int row) {
+    return surroundings<L::KEPT == 0 ? 0 : LIST_GHOSTS, WIDEST * LIST_BLOCK, IN_SHARED>(p, row, Keep<L>{p, row});
+  }
+  static RS_MEMBER bool at(const Parameters& p, const REAL* block, int row, int cell) {
+    const int x = cell % PATCH, y = cell / PATCH % PATCH, z = cell / (PATCH * PATCH);
+    const REAL* u = p.input.fields[0] + (rs::i64)row * (p.input.components[0] * CELLS) + cell;
+    const int c = x + LIST_GHOSTS + LIST_WIDTH * (y + LIST_GHOSTS + LIST_WIDTH * (z + LIST_GHOSTS));
+    return L::marks(spot(p.input, row, x, y, z), u, L::KEPT == 0 ? nullptr : block + c);
+  }
+};
+
+}  // namespace cells

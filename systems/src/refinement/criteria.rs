@@ -1,0 +1,129 @@
+//! The criteria of the deck: which function marks a cell, by which numbers and parameters.
+
+use super::config::{Criterion, MeshConfig};
+use super::quantities::{compile, vocabulary};
+use crate::fields::{Gas, GasModel};
+use bevy_ecs::prelude::*;
+use nestar_deck::{Deck, DeckError};
+use nestar_engine::field::LevelRows;
+use nestar_engine::field::marks::{CellNumber, Mark, MarkFn, Marks};
+use nestar_engine::mesh::RefineRequests;
+use nestar_engine::step::{Read, Settings};
+use nestar_kernels::criteria::cell;
+
+/// The criteria of a run.
+#[derive(Resource)]
+pub struct Criteria(pub Marks);
+
+impl Criteria {
+    /// Compiles the criteria of `config`.
+    ///
+    /// # Errors
+    /// A mistake in a field or formula.
+    pub fn compile(config: &MeshConfig, deck: &Deck, model: &GasModel) -> Result<Self, DeckError> {
+        let levels = config.max_level as usize;
+        let list = config.refine.iter().enumerate();
+        let marks = list.map(|(n, criterion)| {
+            let of = match criterion.text() {
+                Some((key, text)) => {
+                    vec![compile(
+                        deck,
+                        &format!("mesh.refine[{n}].{key}"),
+                        text,
+                        model,
+                    )?]
+                }
+                None => named(model, criterion.names()),
+            };
+            Ok(Mark {
+                function: criterion.function(),
+                of,
+                levels: (0..levels).map(|l| criterion.parameters(l)).collect(),
+            })
+        });
+        let marks = marks.collect::<Result<_, DeckError>>()?;
+        Ok(Self(Marks::new(marks)))
+    }
+}
+
+/// Numbers by their names.
+fn named(model: &GasModel, names: &[&str]) -> Vec<CellNumber> {
+    let all = vocabulary(model);
+    let find = |name: &&str| all.iter().find(|(n, _)| n == name);
+    let found = names.iter().filter_map(find);
+    found.map(|(_, n)| CellNumber::Named(n.clone())).collect()
+}
+
+impl Criterion {
+    /// What says whether a cell is marked.
+    fn function(&self) -> MarkFn {
+        match self {
+            Self::Threshold { below: true, .. } => MarkFn::of::<cell::below>(),
+            Self::Threshold { .. } => MarkFn::of::<cell::above>(),
+            Self::Gradient { .. } => MarkFn::of::<cell::gradient>(),
+            Self::Lohner { .. } => MarkFn::of::<cell::lohner>(),
+            Self::Vorticity { .. } => MarkFn::of::<cell::vorticity>(),
+            Self::Jeans { .. } => MarkFn::of::<cell::jeans>(),
+            Self::Box { .. } => MarkFn::of::<cell::meets_box>(),
+            Self::Sphere { .. } => MarkFn::of::<cell::meets_sphere>(),
+            Self::Formula { .. } => MarkFn::of::<cell::other_than_zero>(),
+        }
+    }
+
+    /// The user's text for the number that it reads, with the key of that.
+    fn text(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Threshold { field, .. }
+            | Self::Gradient { field, .. }
+            | Self::Lohner { field, .. } => Some(("field", field)),
+            Self::Formula { when } => Some(("when", when)),
+            _ => None,
+        }
+    }
+
+    /// The numbers that it reads otherwise.
+    fn names(&self) -> &[&str] {
+        match self {
+            Self::Vorticity { .. } => &["velocity_x", "velocity_y", "velocity_z"],
+            Self::Jeans { .. } => &["density", "sound_speed"],
+            _ => &[],
+        }
+    }
+
+    /// The function's parameters on a level; `None`: it marks no cell there.
+    fn parameters(&self, level: usize) -> Option<Vec<f64>> {
+        let up_to = |finest: Option<u32>| finest.is_none_or(|finest| level < finest as usize);
+        Some(match self {
+            Self::Threshold { threshold, .. }
+            | Self::Gradient { threshold, .. }
+            | Self::Vorticity { threshold } => vec![threshold.at(level)?],
+            Self::Lohner {
+                threshold, filter, ..
+            } => vec![threshold.at(level)?, *filter],
+            Self::Jeans { threshold, gravity } => vec![threshold.at(level)?, *gravity],
+            Self::Box { left, right, level } if up_to(*level) => [*left, *right].concat(),
+            Self::Sphere {
+                centre: [x, y, z],
+                radius,
+                level,
+            } if up_to(*level) => vec![*x, *y, *z, *radius],
+            Self::Box { .. } | Self::Sphere { .. } => return None,
+            Self::Formula { .. } => Vec::new(),
+        })
+    }
+}
+
+/// Flags the patches of the level.
+pub fn flag(
+    rows: LevelRows,
+    gas: Read<Gas>,
+    criteria: Res<Criteria>,
+    settings: Res<Settings>,
+    mut requests: ResMut<RefineRequests>,
+) {
+    let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
+    let marked = gas.marked_by(&rows, buffer, &criteria.0);
+    for (&row, sectors) in rows.rows().iter().zip(marked) {
+        requests.add(row, sectors);
+    }
+}
