@@ -1,7 +1,10 @@
 //! Ghost cells beyond the physical faces of the domain.
 
+use super::prolong::MAX_COMPONENTS;
 use super::{Block, cell_centre};
-use nestar_device::Item;
+use nestar_device::math::sum3;
+use nestar_device::{Item, Real, device};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Where a ghost cell lies, for rules that depend on place and time.
@@ -109,10 +112,23 @@ pub struct Boundaries<R> {
     pub normal: [u64; 3],
 }
 
-impl<R: Copy + std::ops::Neg<Output = R>> Boundaries<R> {
-    /// Fills the cells of `values` (`[component][n][n][n]`, components `stride` apart) outside the domain, axis by axis in
-    /// the order x, y, z, so that edges and corners follow from faces. Where the ghost region is wider than the domain the
-    /// mirror image is folded again.
+/// The mean of what two or three rules give for a value; the third counts if there are three.
+#[device]
+pub fn mean_of_rules<R: Real>(a: R, b: R, c: R, three: bool) -> R {
+    if three {
+        sum3(a, b, c) / 3.0
+    } else {
+        0.5 * (a + b)
+    }
+}
+
+impl<R: Real> Boundaries<R> {
+    /// Fills the cells of `values` (`[component][n][n][n]`, components `stride` apart) outside the domain.
+    ///
+    /// Where a cell lies beyond several faces, the outcome does not depend on the order of the axes. Mirrors fold first, and the
+    /// mirror image is that of all that the other faces say; then the rules are asked, each about the cell's own place (folded, and
+    /// within the domain where that is periodic) with the state of the nearest cell inside, and where several are, their mean
+    /// holds. `state` has room for a cell.
     pub fn fill(
         &self,
         block: &Block,
@@ -122,145 +138,173 @@ impl<R: Copy + std::ops::Neg<Output = R>> Boundaries<R> {
         components: usize,
         state: &mut [R],
     ) {
-        for axis in 0..3 {
-            let outside = block.outside(axis);
-            for (side, &layers) in outside.iter().enumerate() {
-                // beyond a periodic face the neighbours' own cells were gathered
-                if layers > 0 && !matches!(self.faces[axis][side], FaceRule::Periodic) {
-                    let slab = Slab {
-                        block,
-                        axis,
-                        side,
-                        layers,
-                        time,
-                        stride,
-                        components,
-                    };
-                    self.fill_slab(&slab, values, state);
+        let (n, state) = (block.n, &mut state[..components]);
+        let outside = [0, 1, 2].map(|axis| self.layers(block, axis));
+        let inside = outside.map(|[below, above]| below..n - above);
+        for line in 0..n * n {
+            let (j, k) = (line % n, line / n);
+            // between the faces of y and z only the ends of a line lie outside
+            let within = inside[1].contains(&j) && inside[2].contains(&k);
+            let middle = if within { inside[0].clone() } else { n..n };
+            for i in (0..middle.start).chain(middle.end..n) {
+                let ghost = Ghost::new(block, time, &inside, [i, j, k]);
+                let (asked, walls) = self.fold(&ghost);
+                let (from, to) = (ghost.source(asked, walls), i + n * line);
+                for (c, value) in state.iter_mut().enumerate() {
+                    *value = values[c * stride + from];
+                }
+                self.apply(&ghost, asked, walls, state);
+                for (c, value) in state.iter().enumerate() {
+                    values[c * stride + to] = *value;
                 }
             }
         }
     }
 
-    /// Centre of a ghost cell beyond a face, for rules that depend on the place: along the face the cell is taken into the
-    /// domain, by wrapping where it is periodic and to the edge elsewhere, so that no rule is asked about places beyond the
-    /// rim of its face.
-    fn centre_beyond(&self, s: &Slab, cell: [usize; 3]) -> [f64; 3] {
-        let b = s.block;
-        std::array::from_fn(|a| {
-            let (i, cells) = (b.origin[a] + cell[a] as i32, b.domain_cells[a]);
-            let i = if a == s.axis {
-                i
-            } else if matches!(self.faces[a][0], FaceRule::Periodic) {
-                i.rem_euclid(cells)
-            } else {
-                i.clamp(0, cells - 1)
-            };
-            cell_centre(i, cells, b.left_edge[a], b.right_edge[a])
+    /// Layers of a block below and above the domain, but for periodic faces: there the neighbours' own cells were gathered.
+    fn layers(&self, block: &Block, axis: usize) -> [usize; 2] {
+        let outside = block.outside(axis);
+        [0, 1].map(|side| match self.faces[axis][side] {
+            FaceRule::Periodic => 0,
+            _ => outside[side],
         })
     }
 
-    fn fill_slab(&self, s: &Slab, values: &mut [R], state: &mut [R]) {
-        let (n, axis) = (s.block.n, s.axis);
-        let steps = [1, n, n * n];
-        let (step, others) = (steps[axis], [steps[(axis + 1) % 3], steps[(axis + 2) % 3]]);
-        for layer in 0..s.layers {
-            let cells = s.layer(layer);
-            for b in 0..n {
-                for a in 0..n {
-                    let base = a * others[0] + b * others[1];
-                    self.fill_cell(s, values, state, cells.map(|c| base + c * step));
+    /// Folds a cell at the walls that it lies beyond, as bits of their axes: where rules are asked about it. A rule's wall is one
+    /// where the rule says so of the place that other walls leave.
+    fn fold(&self, ghost: &Ghost) -> ([i32; 3], u8) {
+        let mut asked = ghost.wrapped();
+        let mut walls = 0;
+        let mut more =
+            ghost.axes(|axis, side| matches!(self.faces[axis][side], FaceRule::Reflecting));
+        loop {
+            for axis in (0..3).filter(|axis| more >> axis & 1 == 1) {
+                asked[axis] = ghost.mirrored(axis);
+            }
+            walls |= more;
+            more = ghost.axes(|axis, side| match &self.faces[axis][side] {
+                FaceRule::Rule(rule) if walls >> axis & 1 == 0 => {
+                    rule.is_wall(&ghost.cell(asked, axis, side))
                 }
+                _ => false,
+            });
+            if more == 0 {
+                return (asked, walls);
             }
         }
     }
 
-    /// Fills the first of three cells: ghost, nearest inside the domain, mirror image.
-    fn fill_cell(
-        &self,
-        s: &Slab,
-        values: &mut [R],
-        state: &mut [R],
-        [to, nearest, mirror]: [usize; 3],
-    ) {
-        let rule = self.applied(s, to);
-        let from = if matches!(rule, Applied::Wall) {
-            mirror
-        } else {
-            nearest
+    /// Turns the state of the nearest cell inside the domain into that beyond it.
+    fn apply(&self, ghost: &Ghost, asked: [i32; 3], walls: u8, state: &mut [R]) {
+        let rule = |(axis, side): (usize, usize)| match &self.faces[axis][side] {
+            FaceRule::Rule(rule) if walls >> axis & 1 == 0 => Some((rule, axis, side)),
+            _ => None,
         };
-        for c in 0..s.components {
-            state[c] = values[c * s.stride + from];
-        }
-        match rule {
-            Applied::Copy => {}
-            Applied::Wall => {
-                for (c, v) in state[..s.components].iter_mut().enumerate() {
-                    if self.normal[s.axis] >> c & 1 == 1 {
-                        *v = -*v;
-                    }
+        let mut rules = ghost.faces().filter_map(rule);
+        match [rules.next(), rules.next(), rules.next()] {
+            [None, ..] => {}
+            [Some((rule, axis, side)), None, _] => rule.apply(ghost.cell(asked, axis, side), state),
+            all => {
+                let mut given = [[R::lit(0.0); MAX_COMPONENTS]; 3];
+                for ((rule, axis, side), given) in all.iter().flatten().zip(&mut given) {
+                    let given = &mut given[..state.len()];
+                    given.copy_from_slice(state);
+                    rule.apply(ghost.cell(asked, *axis, *side), given);
+                }
+                let [a, b, third] = &given;
+                for (c, value) in state.iter_mut().enumerate() {
+                    *value = mean_of_rules(a[c], b[c], third[c], all[2].is_some());
                 }
             }
-            Applied::Rule(rule, cell) => rule.apply(cell, &mut state[..s.components]),
         }
-        for c in 0..s.components {
-            values[c * s.stride + to] = state[c];
-        }
-    }
-
-    /// What the rule of a face makes of the cell `to` of a block.
-    fn applied(&self, s: &Slab, to: usize) -> Applied<'_, R> {
-        let rule = match &self.faces[s.axis][s.side] {
-            FaceRule::Periodic | FaceRule::Outflow => return Applied::Copy,
-            FaceRule::Reflecting => return Applied::Wall,
-            FaceRule::Rule(rule) => rule,
-        };
-        let n = s.block.n;
-        let cell = GhostCell {
-            axis: s.axis,
-            side: s.side,
-            centre: self.centre_beyond(s, [to % n, to / n % n, to / (n * n)]),
-            time: s.time,
-        };
-        if rule.is_wall(&cell) {
-            Applied::Wall
-        } else {
-            Applied::Rule(&**rule, cell)
+        for axis in (0..3).filter(|axis| walls >> axis & 1 == 1) {
+            for (c, value) in state.iter_mut().enumerate() {
+                if self.normal[axis] >> c & 1 == 1 {
+                    *value = -*value;
+                }
+            }
         }
     }
 }
 
-/// What a face does to one ghost cell.
-enum Applied<'a, R> {
-    Copy,
-    Wall,
-    Rule(&'a dyn CellRule<R>, GhostCell),
-}
-
-/// The ghost layers beyond one face of a block.
-struct Slab<'a> {
+/// A cell of a block beyond faces of the domain.
+struct Ghost<'a> {
     block: &'a Block,
-    axis: usize,
-    side: usize,
-    layers: usize,
     time: f64,
-    stride: usize,
-    components: usize,
+    /// Index on the level.
+    at: [i32; 3],
+    /// Per axis the side.
+    beyond: [Option<usize>; 3],
 }
 
-impl Slab<'_> {
-    /// Block indices along the axis of ghost layer `layer` (0 next to the face), of the nearest layer inside the domain, and
-    /// of the mirror image.
-    fn layer(&self, layer: usize) -> [usize; 3] {
-        let n = self.block.n;
-        let inner = (self.block.domain_cells[self.axis] as usize).min(n - self.layers);
-        // a ghost region wider than what the block holds of the domain reuses its last layer
-        let depth = layer.min(inner - 1);
-        if self.side == 0 {
-            [self.layers - 1 - layer, self.layers, self.layers + depth]
-        } else {
-            let first = n - self.layers;
-            [first + layer, first - 1, first - 1 - depth]
+impl<'a> Ghost<'a> {
+    /// The cell of a block, of which `inside` lies within the domain.
+    fn new(block: &'a Block, time: f64, inside: &[Range<usize>; 3], cell: [usize; 3]) -> Self {
+        let side = |a: usize| {
+            let outside = !inside[a].contains(&cell[a]);
+            outside.then_some(usize::from(cell[a] >= inside[a].end))
+        };
+        Self {
+            block,
+            time,
+            at: std::array::from_fn(|a| block.origin[a] + cell[a] as i32),
+            beyond: [0, 1, 2].map(side),
+        }
+    }
+
+    /// Axes and sides of the faces.
+    fn faces(&self) -> impl Iterator<Item = (usize, usize)> {
+        let beyond = self.beyond.into_iter().enumerate();
+        beyond.filter_map(|(axis, side)| Some((axis, side?)))
+    }
+
+    /// The axes of the faces for which something holds, as bits.
+    fn axes(&self, holds: impl Fn(usize, usize) -> bool) -> u8 {
+        let of = |(axis, side)| u8::from(holds(axis, side)) << axis;
+        self.faces().map(of).sum()
+    }
+
+    /// The cell, along axes with no such face within the domain, which is periodic there.
+    fn wrapped(&self) -> [i32; 3] {
+        std::array::from_fn(|a| match self.beyond[a] {
+            Some(_) => self.at[a],
+            None => self.at[a].rem_euclid(self.block.domain_cells[a]),
+        })
+    }
+
+    /// The mirror image of an index beyond a face; a ghost region wider than what the block holds of the domain reuses its last
+    /// layer.
+    fn mirrored(&self, axis: usize) -> i32 {
+        let i = self.at[axis];
+        let (cells, first) = (self.block.domain_cells[axis], self.block.origin[axis]);
+        let mirror = if i < 0 { -1 - i } else { 2 * cells - 1 - i };
+        mirror.clamp(first.max(0), (first + self.block.n as i32).min(cells) - 1)
+    }
+
+    /// Where in the block the state comes from.
+    fn source(&self, asked: [i32; 3], walls: u8) -> usize {
+        let b = self.block;
+        let index = |a: usize| {
+            let inside = match self.beyond[a] {
+                None => self.at[a],
+                Some(_) if walls >> a & 1 == 1 => asked[a],
+                Some(side) => side as i32 * (b.domain_cells[a] - 1),
+            };
+            (inside - b.origin[a]) as usize
+        };
+        index(0) + b.n * (index(1) + b.n * index(2))
+    }
+
+    /// What a rule is asked about.
+    fn cell(&self, asked: [i32; 3], axis: usize, side: usize) -> GhostCell {
+        let b = self.block;
+        let centre =
+            |a: usize| cell_centre(asked[a], b.domain_cells[a], b.left_edge[a], b.right_edge[a]);
+        GhostCell {
+            axis,
+            side,
+            centre: [0, 1, 2].map(centre),
+            time: self.time,
         }
     }
 }

@@ -37,6 +37,7 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         block::cell_centre::ITEM,
         block::cell_place::ITEM,
         block::place_of::ITEM,
+        boundary::mean_of_rules::ITEM,
         order::order_key::ITEM,
         order::sum_of_lanes::ITEM,
         prolong::limited_slope::ITEM,

@@ -70,7 +70,8 @@ RS_FN void beyond_{axis}_{side}(const double*, double, REAL* u, unsigned*) {{
     }
 }
 
-/// What flows in through a face, by formulas of x, y, z and t: the tables `[inflow.FACE]`.
+/// What flows in through a face, by formulas of x, y, z and t: the tables `[inflow.FACE]`. They are taken at the centres of ghost
+/// cells, in edges and corners also beyond other faces than periodic and reflecting ones; where such faces meet, their mean holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InflowConfig {

@@ -2,6 +2,7 @@
 
 mod analytic;
 mod attempts;
+mod boundaries;
 mod conduction;
 mod conservation;
 mod copies;

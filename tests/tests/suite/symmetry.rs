@@ -4,13 +4,13 @@ use nestar_tests::decks::SYMMETRIC;
 use nestar_tests::{State, Stepper};
 
 /// A change of axes: new axis `a` is old axis `from[a]`, mirrored where `mirrored[a]`.
-struct Change {
-    from: [usize; 3],
-    mirrored: [bool; 3],
+pub struct Change {
+    pub from: [usize; 3],
+    pub mirrored: [bool; 3],
 }
 
 /// A reflection of each axis and the exchanges of axes: they generate all 48 symmetries of a cube.
-const GENERATORS: [Change; 5] = [
+pub const GENERATORS: [Change; 5] = [
     Change {
         from: [0, 1, 2],
         mirrored: [true, false, false],
@@ -34,7 +34,7 @@ const GENERATORS: [Change; 5] = [
 ];
 
 /// `state` with its axes changed.
-fn changed(state: &State, change: &Change) -> State {
+pub fn changed(state: &State, change: &Change) -> State {
     let mut image = state.clone();
     for (level, patches) in state.levels.iter().enumerate() {
         let patches_along = state.domain.root.map(|n| n << level);
@@ -55,7 +55,7 @@ fn changed(state: &State, change: &Change) -> State {
                 let at = [cell % 8, cell / 8 % 8, cell / 64].map(|i| i as i32);
                 let [i, j, k] = place(at, [8; 3]).map(|i| i as usize);
                 let target = i + 8 * j + 64 * k;
-                for c in [0, 4] {
+                for c in (0..state.components).filter(|c| !(1..4).contains(c)) {
                     twin.values[c * 512 + target] = patch.values[c * 512 + cell];
                 }
                 for a in 0..3 {
