@@ -72,6 +72,12 @@ fn scaled<R: Real, const N: usize>(x: [R; N], by: R) -> [R; N] {
     y
 }
 
+/// Of the place alone.
+#[device]
+fn beyond<R: Real>(at: &Place<R>, x: R) -> bool {
+    at.centre[0] > x
+}
+
 /// Values around the middle of a patch, linear in the place.
 #[device]
 fn bend<R: Real>(u: &Around<R>, other: [R; 2], at: &Place<R>, rate: R) -> R {
@@ -191,6 +197,8 @@ fn functions_run_by_their_companion_type() {
     assert_eq!(numbers(&cooled), [1.0, 2.0, 3.0, 4.0, 4.125]);
     let fields: [&[f64]; 2] = [&[2.0, 0.0, 0.0, 0.0], &[0.0, 4.0]];
     assert!(call::<hot, f64>(&fields, &[2.5]) && !call::<hot, f64>(&fields, &[3.0]));
+    assert!(call::<beyond, f32>(&[], &[0.5]) && !call::<beyond, f32>(&[], &[1.5]));
+    assert_eq!(<beyond as CellFn>::State::<f32>::COMPONENTS, [0; 4]);
     let counts = |state: [usize; 4]| state;
     assert_eq!(counts(<(Gas<f64>, [f64; 2])>::COMPONENTS), [4, 2, 0, 0]);
 }
