@@ -38,8 +38,7 @@ impl Default for Blast {
 
 impl Parameters for Blast {
     fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
-        let [left, right] = setting.edges;
-        let centre: [f64; 3] = std::array::from_fn(|a| 0.5 * (left[a] + right[a]));
+        let centre: [f64; 3] = setting.centre(None);
         Ok(Box::new(move |x: [f64; 3]| {
             let d: [f64; 3] = std::array::from_fn(|a| x[a] - centre[a]);
             let within = sum3(d[0] * d[0], d[1] * d[1], d[2] * d[2]) < self.radius * self.radius;

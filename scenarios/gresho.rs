@@ -17,8 +17,10 @@ pub struct Gresho {
     /// Velocity of a flow that carries the vortex along.
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: [f64; 3],
-    /// Centre, as a fraction of the domain along x and y.
-    pub centre: [f64; 2],
+    /// Centre along x and y; absent: the middle of the domain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("unit" = "length"))]
+    pub centre: Option<[f64; 2]>,
 }
 
 impl Default for Gresho {
@@ -26,7 +28,7 @@ impl Default for Gresho {
         Self {
             mach: 0.0,
             velocity: [0.0; 3],
-            centre: [0.5; 2],
+            centre: None,
         }
     }
 }
@@ -46,9 +48,7 @@ impl Parameters for Gresho {
             );
             return Err(setting.deck.error_at("gresho.mach", message));
         }
-        let [left, right] = setting.edges;
-        let centre: [f64; 2] =
-            std::array::from_fn(|a| (1.0 - self.centre[a]) * left[a] + self.centre[a] * right[a]);
+        let centre = setting.centre(self.centre);
         let velocity = self.velocity;
         Ok(Box::new(Averaged::new(3, move |x: [f64; 3]| {
             let d = [x[0] - centre[0], x[1] - centre[1]];

@@ -2,7 +2,7 @@
 
 use crate::exact::Vortex;
 use crate::state::Averaged;
-use crate::{Parameters, Setting};
+use crate::{Parameters, Setting, centre};
 use nestar_deck::DeckError;
 use nestar_systems::hydro::InitialState;
 use schemars::JsonSchema;
@@ -19,8 +19,10 @@ pub struct IsentropicVortex {
     /// Velocity of the flow that carries the vortex.
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: [f64; 3],
-    /// Centre at the start, as a fraction of the domain along x and y; the vortex is about 4 length units wide.
-    pub centre: [f64; 2],
+    /// Centre at the start along x and y; absent: the middle of the domain. The vortex is about 4 length units wide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("unit" = "length"))]
+    pub centre: Option<[f64; 2]>,
 }
 
 impl Default for IsentropicVortex {
@@ -28,7 +30,7 @@ impl Default for IsentropicVortex {
         Self {
             strength: 5.0,
             velocity: [1.0, 1.0, 0.0],
-            centre: [0.5; 2],
+            centre: None,
         }
     }
 }
@@ -40,7 +42,7 @@ impl IsentropicVortex {
         let period = [edges[1][0] - edges[0][0], edges[1][1] - edges[0][1]];
         Vortex {
             strength: self.strength,
-            centre: std::array::from_fn(|a| edges[0][a] + self.centre[a] * period[a]),
+            centre: centre(self.centre, edges),
             velocity: self.velocity,
             period,
             gamma,

@@ -3,10 +3,12 @@
 //! A scenario is one file: a struct of parameters (its table), and a function that makes the initial gas of them.
 
 use nestar_deck::{Deck, DeckError, TableSchema};
+use nestar_engine::step::config::BoundaryKind;
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_systems::fields::GasModel;
 use nestar_systems::hydro::formulas::{StateConfig, StateFormulas};
 use nestar_systems::hydro::initial::{InitialGas, InitialState, fill_new};
+use nestar_systems::hydro::injection::require_injection;
 use nestar_systems::order::Initialise;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -44,10 +46,25 @@ pub struct Setting<'a> {
     pub edges: [[f64; 3]; 2],
     /// Cells of level 0 along x, y, z.
     pub cells: [usize; 3],
+    /// Which faces reflect, `[axis][side]`.
+    pub mirrors: [[bool; 2]; 3],
     /// Width of a root cell.
     pub root_width: [f64; 3],
     /// Finest level of the run.
     pub max_level: usize,
+}
+
+impl Setting<'_> {
+    /// The centre that a table names, code length, or the middle of the domain.
+    #[must_use]
+    pub fn centre<const N: usize>(&self, named: Option<[f64; N]>) -> [f64; N] {
+        centre(named, self.edges)
+    }
+}
+
+/// As [`Setting::centre`], of a domain from `left` to `right`.
+fn centre<const N: usize>(named: Option<[f64; N]>, [left, right]: [[f64; 3]; 2]) -> [f64; N] {
+    named.unwrap_or_else(|| std::array::from_fn(|a| 0.5 * left[a] + 0.5 * right[a]))
 }
 
 /// Parameters of a scenario, which make its initial state.
@@ -94,6 +111,8 @@ fn make<P: Parameters>(sim: &mut Engine, name: &str) -> Result<Box<dyn InitialSt
         model,
         edges,
         cells: domain.cells.map(|n| n as usize),
+        mirrors: (domain.boundary.faces())
+            .map(|sides| sides.map(|s| s == BoundaryKind::Reflecting)),
         root_width,
         max_level,
     })?)
@@ -183,6 +202,7 @@ impl Plugin for InitialCondition {
         let state = (found.make)(sim, found.name)?;
         sim.world.insert_resource(InitialGas(state));
         sim.system_in(Initialise::State, fill_new);
+        sim.check_initial(require_injection);
         Ok(())
     }
 }

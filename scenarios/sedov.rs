@@ -3,7 +3,7 @@
 use crate::{Parameters, Setting};
 use nestar_deck::DeckError;
 use nestar_device::math::sum3;
-use nestar_systems::hydro::{InitialState, Primitive};
+use nestar_systems::hydro::{InitialState, Injection, Primitive, PrimitiveColumns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sedov {
-    /// Energy of the explosion.
+    /// Energy of the explosion; where its centre lies on reflecting faces, together with that of its mirror images.
     #[schemars(extend("unit" = "mass*length**2/time**2", "exclusiveMinimum" = 0.0))]
     pub energy: f64,
     /// Density of the medium.
@@ -23,8 +23,10 @@ pub struct Sedov {
     /// Radius of the sphere that receives the energy; 0: 3.5 cells of the finest level.
     #[schemars(range(min = 0.0), extend("unit" = "length"))]
     pub radius: f64,
-    /// Centre of the explosion, as a fraction of the domain along x, y, z.
-    pub centre: [f64; 3],
+    /// Centre of the explosion; absent: the middle of the domain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("unit" = "length"))]
+    pub centre: Option<[f64; 3]>,
 }
 
 impl Default for Sedov {
@@ -34,16 +36,14 @@ impl Default for Sedov {
             density: 1.0,
             pressure: 1e-5,
             radius: 0.0,
-            centre: [0.5; 3],
+            centre: None,
         }
     }
 }
 
 impl Parameters for Sedov {
     fn initial(self, setting: &Setting) -> Result<Box<dyn InitialState>, DeckError> {
-        let [left, right] = setting.edges;
-        let centre: [f64; 3] =
-            std::array::from_fn(|a| (1.0 - self.centre[a]) * left[a] + self.centre[a] * right[a]);
+        let centre = setting.centre(self.centre);
         let finest = setting
             .root_width
             .map(|w| w / f64::from(1u32 << setting.max_level));
@@ -52,20 +52,68 @@ impl Parameters for Sedov {
             _ => 3.5 * finest.iter().copied().fold(0.0, f64::max),
         };
         let inside = energy_density(&self, setting, centre, radius, finest);
-        let pressure = (setting.model.gamma - 1.0) * inside;
-        Ok(Box::new(move |x: [f64; 3]| {
-            let d = [x[0] - centre[0], x[1] - centre[1], x[2] - centre[2]];
-            let within = sum3(d[0] * d[0], d[1] * d[1], d[2] * d[2]) < radius * radius;
-            Primitive {
-                density: self.density,
-                velocity: [0.0; 3],
-                pressure: if within {
-                    self.pressure.max(pressure)
-                } else {
-                    self.pressure
-                },
-            }
+        Ok(Box::new(Explosion {
+            share: 0.5f64.powi(mirrors(setting, centre)),
+            heated: self.pressure.max((setting.model.gamma - 1.0) * inside),
+            sedov: self,
+            centre,
+            radius,
         }))
+    }
+}
+
+/// The state at the start.
+struct Explosion {
+    sedov: Sedov,
+    centre: [f64; 3],
+    radius: f64,
+    /// Share of the explosion that happens in the domain.
+    share: f64,
+    /// Pressure in the sphere.
+    heated: f64,
+}
+
+/// Reflecting faces on which the centre lies.
+fn mirrors(setting: &Setting, centre: [f64; 3]) -> i32 {
+    let faces = [0, 1, 2].map(|a| [0, 1].map(|side| (a, side)));
+    let on = |&&(a, side): &&(usize, usize)| {
+        setting.mirrors[a][side] && setting.edges[side][a] == centre[a]
+    };
+    faces.as_flattened().iter().filter(on).count() as i32
+}
+
+/// Whether a point lies in the sphere.
+fn within(x: [f64; 3], centre: [f64; 3], radius: f64) -> bool {
+    let d = [x[0] - centre[0], x[1] - centre[1], x[2] - centre[2]];
+    sum3(d[0] * d[0], d[1] * d[1], d[2] * d[2]) < radius * radius
+}
+
+impl InitialState for Explosion {
+    fn fill(&self, columns: &mut PrimitiveColumns) {
+        for n in 0..columns.len() {
+            columns.states[n] = Primitive {
+                density: self.sedov.density,
+                velocity: [0.0; 3],
+                pressure: match within(columns.point(n), self.centre, self.radius) {
+                    true => self.heated,
+                    false => self.sedov.pressure,
+                },
+            };
+        }
+    }
+
+    fn injection(&self) -> Option<Injection> {
+        let (centre, radius) = (self.centre, self.radius);
+        Some(Injection {
+            energy: self.share * self.sedov.energy,
+            key: "sedov.energy",
+            within: Box::new(move |x| within(x, centre, radius)),
+            remedy: format!(
+                "the sphere of radius {radius:e} around {centre:?} must lie in the domain (its centre may lie on reflecting faces) and be \
+                 covered by cells of the finest level, mesh.max_level: add a [[mesh.refine]] with criterion = \"sphere\", the same centre and a radius of a \
+                 root cell more, or lower mesh.max_level; the energy must also exceed that of sedov.pressure in the sphere"
+            ),
+        })
     }
 }
 

@@ -296,6 +296,7 @@ mod tests {
                 },
                 edges: [[0.0; 3], [4.0, 2.0, 2.0]],
                 cells,
+                mirrors: [[false; 2]; 3],
                 root_width: std::array::from_fn(|a| [4.0, 2.0, 2.0][a] / cells[a] as f64),
                 max_level: 1,
             })

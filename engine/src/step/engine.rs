@@ -5,6 +5,7 @@ mod stores;
 
 use super::config::{MeshSettings, TimeSettings};
 use super::driver::DriverSettings;
+use super::initial::InitialChecks;
 use super::memory::{self, MemoryGuard, Sharers};
 use super::state::{PluginState, StateRegistry};
 use super::synchronise::{correct, restrict, share};
@@ -206,8 +207,8 @@ impl Engine {
     /// Builds the hierarchy level by level from the initial condition itself.
     ///
     /// # Errors
-    /// An unphysical initial state; a simulation that is under way already; a hierarchy that does not fit into memory; a fault
-    /// that the audit finds.
+    /// An unphysical initial state, or one that a check refuses; a simulation that is under way already; a hierarchy that does not
+    /// fit into memory; a fault that the audit finds.
     pub fn initialise(&mut self) -> Result<(), Error> {
         self.require_fresh()?;
         self.build_order()?;
@@ -222,6 +223,7 @@ impl Engine {
                 .run_phase(&mut self.world, Phase::Synchronise, level, 0.0)?;
         }
         self.driver.complete(&mut self.world)?;
+        self.require_initial()?;
         self.world.insert_resource(RunCounters::default());
         Ok(())
     }
@@ -325,6 +327,7 @@ fn empty_world(
     world.insert_resource(RunFacts::default());
     world.insert_resource(KeptKeys::default());
     world.insert_resource(StateRegistry::default());
+    world.insert_resource(InitialChecks::default());
     world.insert_resource(CarriedComponents::default());
     world.insert_resource(MemoryGuard::default());
     world.insert_resource(FaultBox::default());

@@ -1,5 +1,6 @@
 //! Initial states: primitive variables at points, averaged over cells into conserved ones.
 
+use super::extremes::Extremes;
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
@@ -90,6 +91,11 @@ pub trait InitialState: Send + Sync + 'static {
     fn samples(&self) -> usize {
         1
     }
+
+    /// What the state must have put into the finished hierarchy, if it can tell.
+    fn injection(&self) -> Option<Injection> {
+        None
+    }
 }
 
 impl<F: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> InitialState for F {
@@ -98,6 +104,18 @@ impl<F: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> InitialState for F {
             columns.states[n] = self(columns.point(n));
         }
     }
+}
+
+/// Energy that an initial state puts into a part of the domain.
+pub struct Injection {
+    /// How much it must be.
+    pub energy: f64,
+    /// The key of the deck that says so.
+    pub key: &'static str,
+    /// Whether a point belongs to the part.
+    pub within: Box<dyn Fn([f64; 3]) -> bool + Send + Sync>,
+    /// What to do where it is another.
+    pub remedy: String,
 }
 
 /// The run's initial state.
@@ -110,6 +128,7 @@ pub fn fill_new(
     model: Res<GasModel>,
     topology: Res<Topology>,
     new: Res<NewRows>,
+    mut extremes: ResMut<Extremes>,
     mut gas: Write<Gas>,
 ) -> Result<(), Error> {
     let fill = Fill {
@@ -118,7 +137,9 @@ pub fn fill_new(
         topology: &topology,
         rule: Rule::new(initial.0.samples()),
     };
-    in_precision!(gas.precision(), R => fill.rows::<R>(&new.rows, &mut gas))
+    let found = in_precision!(gas.precision(), R => fill.rows::<R>(&new.rows, &mut gas))?;
+    *extremes = extremes.joined(found);
+    Ok(())
 }
 
 /// Rows that are filled on the host before they go to the pool.
@@ -133,20 +154,22 @@ struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    fn rows<R: Element>(&self, new: &[u32], gas: &mut Write<Gas>) -> Result<(), Error> {
+    fn rows<R: Element>(&self, new: &[u32], gas: &mut Write<Gas>) -> Result<Extremes, Error> {
         let spec = gas.own().spec();
         let (length, physical) = (spec.components.len() * CELLS, R::physical(spec));
         let mut values = vec![R::lit(0.0); new.len().min(ROWS_AT_A_TIME) * length];
+        let mut extremes = Extremes::default();
         for rows in new.chunks(ROWS_AT_A_TIME) {
             let values = &mut values[..rows.len() * length];
             let filled = values
                 .par_chunks_mut(length)
                 .zip(rows)
-                .try_for_each(|(out, &row)| fill_patch(self, row, out, physical));
-            filled.map_err(Error::Setup)?;
+                .map(|(out, &row)| fill_patch(self, row, out, physical))
+                .try_reduce(Extremes::default, |a, b| Ok(a.joined(b)));
+            extremes = extremes.joined(filled.map_err(Error::Setup)?);
             gas.store(rows, values)?;
         }
-        Ok(())
+        Ok(extremes)
     }
 }
 
@@ -156,7 +179,7 @@ fn fill_patch<R: Element>(
     row: u32,
     out: &mut [R],
     physical: fn(&[R]) -> bool,
-) -> Result<(), String> {
+) -> Result<Extremes, String> {
     let Fill {
         initial,
         model,
@@ -184,10 +207,10 @@ fn fill_patch<R: Element>(
         }
         check_stored(out, cell, physical, &columns, cell * samples)?;
     }
-    Ok(())
+    Ok(Extremes::of(&columns.states, model.gamma))
 }
 
-fn block_of(topology: &Topology, row: u32, level: usize) -> Block {
+pub(super) fn block_of(topology: &Topology, row: u32, level: usize) -> Block {
     let domain = &topology.domain;
     Block {
         n: PATCH,

@@ -3,8 +3,10 @@
 pub mod boundary;
 pub mod config;
 pub mod device;
+pub mod extremes;
 pub mod formulas;
 pub mod initial;
+pub mod injection;
 pub mod mending;
 mod rule_text;
 pub mod solver;
@@ -12,11 +14,12 @@ mod step;
 pub mod systems;
 
 pub use config::HydroConfig;
-pub use initial::{InitialState, Primitive, PrimitiveColumns};
+pub use initial::{InitialState, Injection, Primitive, PrimitiveColumns};
 
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use crate::order::{Advance, Limit};
 use device::GasDevice;
+use extremes::Extremes;
 use nestar_engine::field::{Component, Correct, FieldSpec, Physical, Pool, Prolong};
 use nestar_engine::step::RunFacts;
 use nestar_engine::{Engine, Error, Plugin};
@@ -62,6 +65,8 @@ impl Plugin for Hydro {
         let mut facts = sim.world.resource_mut::<RunFacts>();
         facts.0.insert("gamma".into(), config.gamma);
         sim.world.insert_resource(model);
+        sim.world.insert_resource(Extremes::default());
+        sim.check_initial(extremes::require_range);
         sim.system_in(Limit::Propose, systems::courant);
         // it works on the interior while copies travel
         sim.system_in(Advance::Fluid, systems::fluid)

@@ -16,6 +16,7 @@ mod entities;
 mod fields;
 mod halos;
 mod hierarchy;
+mod initial;
 mod ink;
 mod memory;
 mod mending;

@@ -1,0 +1,163 @@
+//! What plugins ask of the initial state before a run begins with it.
+
+use super::agreement::agreed;
+use super::{Engine, Error, Settings};
+use crate::field::Precision;
+use crate::ranks::{Ranks, RanksError, Reduction};
+use bevy_ecs::prelude::*;
+use nestar_device::math::{exp, ln};
+use nestar_kernels::mesh::order::{order_key, value_of_key};
+use std::f64::consts::LN_10;
+use std::sync::Arc;
+
+type Check = Arc<dyn Fn(&World) -> Result<(), Error> + Send + Sync>;
+
+/// The checks, in the order in which they were registered.
+#[derive(Resource, Clone, Default)]
+pub(super) struct InitialChecks(Vec<Check>);
+
+impl Engine {
+    /// Lets `check` refuse the initial state once its hierarchy is made, on every rank; a restored state is not asked about. All
+    /// ranks call the check, and end together.
+    pub fn check_initial(
+        &mut self,
+        check: impl Fn(&World) -> Result<(), Error> + Send + Sync + 'static,
+    ) {
+        let mut checks = self.world.resource_mut::<InitialChecks>();
+        checks.0.push(Arc::new(check));
+    }
+
+    /// Asks all checks about the initial state.
+    pub(super) fn require_initial(&self) -> Result<(), Error> {
+        let ranks = self.world.resource::<Ranks>();
+        let mut checks = self.world.resource::<InitialChecks>().0.iter();
+        checks.try_for_each(|check| agreed(ranks, check(&self.world)))
+    }
+}
+
+/// A quantity that a plugin's arithmetic forms of a state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Magnitude {
+    /// What it is, for people: `the square of the speed`.
+    pub name: &'static str,
+    /// Powers of length, mass and time in its unit.
+    pub dimension: [i32; 3],
+    /// Its least and largest absolute value on this rank, code units; infinity and 0 where there is none, or where it may be 0.
+    pub range: [f64; 2],
+}
+
+/// Factor between what a precision holds in full and what a state may begin with: it evolves, and its differences count.
+const MARGIN: f64 = 1024.0;
+
+/// Refuses magnitudes that the precision of the run does not hold in full, on any rank, and says in which units it would. All ranks
+/// call this with the same quantities.
+///
+/// # Errors
+/// A quantity out of range; another rank has failed.
+pub fn require_range(world: &World, magnitudes: &[Magnitude]) -> Result<(), Error> {
+    let [least, most] = match world.resource::<Settings>().run.precision {
+        Precision::Single => [f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX)],
+        Precision::Double => [f64::MIN_POSITIVE, f64::MAX],
+    };
+    let all = of_all_ranks(world.resource::<Ranks>(), magnitudes)?;
+    let outside = |m: &&Magnitude| {
+        let [from, to] = m.range;
+        to > 0.0 && (from < least * MARGIN || to > most / MARGIN)
+    };
+    let Some(wrong) = all.iter().find(outside) else {
+        return Ok(());
+    };
+    let settings = world.resource::<Settings>();
+    let [from, to] = wrong.range;
+    let precision = format!("{:?}", settings.run.precision).to_lowercase();
+    let remedy = match settings.run.precision {
+        Precision::Single => "\nor set run.precision = \"double\"",
+        Precision::Double => "",
+    };
+    Err(Error::Setup(format!(
+        "run.precision = \"{precision}\" cannot hold {} of the initial state, {from:.1e} to {to:.1e} in code units: it keeps all \
+         digits from {least:.1e} to {most:.1e}, of which a factor of {MARGIN} is left as a margin; {}{remedy}",
+        wrong.name,
+        advice(settings, &all)
+    )))
+}
+
+/// The magnitudes over all ranks.
+fn of_all_ranks(ranks: &Ranks, own: &[Magnitude]) -> Result<Vec<Magnitude>, RanksError> {
+    let bounds = own.iter().flat_map(|m| [-m.range[0], m.range[1]]);
+    let mut keys: Vec<u64> = bounds.map(order_key).collect();
+    if !ranks.are_alone() {
+        ranks.communicator().reduce(Reduction::Max, &mut keys)?;
+    }
+    let ranges = keys.as_chunks::<2>().0.iter();
+    let joined = own.iter().zip(ranges).map(|(m, [least, most])| Magnitude {
+        range: [-value_of_key(*least), value_of_key(*most)],
+        ..m.clone()
+    });
+    Ok(joined.collect())
+}
+
+/// Units in which the quantities, the domain and the time are near 1.
+fn advice(settings: &Settings, magnitudes: &[Magnitude]) -> String {
+    let width = settings.domain.right_edge[0] - settings.domain.left_edge[0];
+    let middle = |m: &Magnitude| 0.5 * (ln(m.range[0].max(f64::MIN_POSITIVE)) + ln(m.range[1]));
+    let known = magnitudes.iter().filter(|m| m.range[1] > 0.0);
+    let known = known.map(|m| (m.dimension.map(f64::from), middle(m)));
+    let powers = units(known.chain([([1.0, 0.0, 0.0], ln(width))]));
+    let tens = powers.map(|power| (power / LN_10).round());
+    let units = &settings.units;
+    let scaled = [units.length_cgs, units.mass_cgs, units.time_cgs];
+    let scaled: [f64; 3] = std::array::from_fn(|n| scaled[n] * exp(tens[n] * LN_10));
+    format!(
+        "choose other code units, for example of 1e{} of the present length, 1e{} of the mass and 1e{} of the time (units.length_cgs \
+         = {:.3e}, mass_cgs = {:.3e}, time_cgs = {:.3e}), and give the deck's numbers in them",
+        tens[0], tens[1], tens[2], scaled[0], scaled[1], scaled[2]
+    )
+}
+
+/// Logarithms of the units of length, mass and time in which quantities are nearest to 1 together, by least squares: each is
+/// given by its powers of them and its logarithm. A weak pull towards the present units leaves none open.
+fn units(quantities: impl Iterator<Item = ([f64; 3], f64)>) -> [f64; 3] {
+    let mut matrix = [[0.0; 4]; 3];
+    for (powers, logarithm) in quantities {
+        for (row, power) in matrix.iter_mut().zip(powers) {
+            for (sum, factor) in row.iter_mut().zip(powers.into_iter().chain([logarithm])) {
+                *sum += power * factor;
+            }
+        }
+    }
+    for (n, row) in matrix.iter_mut().enumerate() {
+        row[n] += 1e-6;
+    }
+    // Gauss and Jordan; the matrix is positive definite, so that no pivot vanishes
+    for n in 0..3 {
+        let pivot = matrix[n].map(|value| value / matrix[n][n]);
+        for (m, row) in matrix.iter_mut().enumerate() {
+            let factor = row[n];
+            match m == n {
+                true => *row = pivot,
+                false => (0..4).for_each(|c| row[c] -= factor * pivot[c]),
+            }
+        }
+    }
+    matrix.map(|row| row[3])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::units;
+
+    #[test]
+    fn units_are_found_in_which_quantities_are_one() {
+        // a length of 1e18, a mass in a volume of 1e-24, a speed of 1e6
+        let ln10 = std::f64::consts::LN_10;
+        let quantities = [
+            ([1.0, 0.0, 0.0], 18.0 * ln10),
+            ([-3.0, 1.0, 0.0], -24.0 * ln10),
+            ([1.0, 0.0, -1.0], 6.0 * ln10),
+        ];
+        let found = units(quantities.into_iter()).map(|power| (power / ln10 * 100.0).round());
+        assert_eq!(found, [1800.0, 3000.0, 1200.0]);
+        assert_eq!(units(std::iter::empty()), [0.0; 3]);
+    }
+}

@@ -1,0 +1,204 @@
+//! Initial states: what they must hold, where they are, and what a precision holds of them.
+
+use nestar::engine::Error;
+use nestar_tests::decks::BLAST;
+use nestar_tests::{State, Stepper, build};
+
+const SEDOV: &str = r#"
+    scenario = "sedov"
+    [domain]
+    cells = [16, 16, 16]
+    left_edge = [-0.5, -0.5, -0.5]
+    right_edge = [0.5, 0.5, 0.5]
+    boundary = "outflow"
+    [mesh]
+    max_level = 2
+    refine = [{ criterion = "sphere", centre = [0.0, 0.0, 0.0], radius = 0.1 }]
+"#;
+
+/// Makes the initial state as a program does that steps a simulation itself.
+fn begun(deck: &str, settings: &[&str]) -> Result<State, Error> {
+    let mut sim = build(deck, settings);
+    sim.with(|s| {
+        s.ready()?;
+        s.initialise()?;
+        Ok(State::of(s))
+    })
+}
+
+fn refused(deck: &str, settings: &[&str], words: &[&str]) {
+    let Err(Error::Setup(why)) = begun(deck, settings) else {
+        panic!("{settings:?} passes");
+    };
+    for word in words {
+        assert!(why.contains(word), "no {word:?} in {why}");
+    }
+}
+
+/// Thermal energy in all cells beyond that of the surroundings.
+fn injected(state: &State, ambient: f64) -> f64 {
+    let mut energy = 0.0;
+    state.each_leaf_cell(|_, _, volume, u| energy += (u[4] - ambient) * volume);
+    energy
+}
+
+#[test]
+fn an_explosion_that_no_cell_takes_is_refused() {
+    let words = ["sedov.energy", "mesh.max_level", "criterion = \"sphere\""];
+    for settings in [
+        // nothing refines the root grid
+        &["mesh.refine=[]"][..],
+        // a region beside the explosion, and one that holds half of it
+        &["sedov.centre=[0.3, 0.3, 0.3]"],
+        &["sedov.centre=[0.25, 0.0, 0.0]"],
+        // half of the sphere lies outside
+        &[
+            "sedov.centre=[0.5, 0.0, 0.0]",
+            "mesh.refine=[]",
+            "mesh.max_level=0",
+        ],
+        // less energy than the surroundings have
+        &["sedov.energy=1e-9"],
+    ] {
+        for precision in ["run.precision=single", "run.precision=double"] {
+            refused(SEDOV, &[settings, &[precision]].concat(), &words);
+        }
+    }
+}
+
+#[test]
+fn an_explosion_is_injected_on_root_grids_refined_ones_and_between_mirrors() {
+    for (settings, energy) in [
+        (&[][..], 1.0),
+        (&["mesh.max_level=0"], 1.0),
+        (&["sedov.energy=1e30", "sedov.radius=0.05"], 1e30),
+        (
+            &[
+                "sedov.centre=[0.5, 0.0, 0.5]",
+                "domain.boundary=reflecting",
+                "mesh.max_level=0",
+            ],
+            0.25,
+        ),
+    ] {
+        let state = begun(SEDOV, settings).unwrap_or_else(|e| panic!("{settings:?}: {e}"));
+        let found = injected(&state, 1e-5 / 0.4);
+        // the heated cells have no energy of the surroundings besides
+        assert!(
+            (found / energy - 1.0).abs() < 1e-4,
+            "{settings:?}: {found:e}"
+        );
+    }
+}
+
+/// Centre of what differs from the state in the corner of the domain.
+fn centre(state: &State) -> [f64; 3] {
+    let (mut sum, mut weight) = ([0.0; 3], 0.0);
+    state.each_leaf_cell(|_, x, volume, u| {
+        let w = (u[1] * u[1] + u[2] * u[2]) * volume;
+        weight += w;
+        for a in 0..3 {
+            sum[a] += w * x[a];
+        }
+    });
+    sum.map(|s| s / weight)
+}
+
+#[test]
+fn centres_are_places_in_code_length_in_every_scenario() {
+    let own = "velocity = [0, 0, 0]";
+    for (scenario, half) in [("gresho", 2.0), ("isentropic-vortex", 10.0)] {
+        let (left, right) = (1.0 - half, 1.0 + half);
+        let edges = format!("left_edge = [{left}, {left}, 0]\nright_edge = [{right}, {right}, 1]");
+        for (place, expected) in [("", [1.0, 1.0]), ("centre = [0.5, 1.5]", [0.5, 1.5])] {
+            let deck = format!(
+                "scenario = \"{scenario}\"\n[domain]\ncells = [32, 32, 8]\n{edges}\n[{scenario}]\n{own}\n{place}\n"
+            );
+            let state = begun(&deck, &[]).unwrap_or_else(|e| panic!("{scenario}: {e}"));
+            let found = centre(&state);
+            for a in 0..2 {
+                let off = (found[a] - expected[a]).abs();
+                assert!(off < 0.15, "{scenario} {place}: {found:?}");
+            }
+        }
+    }
+}
+
+/// The blast with density, velocity and pressure in units of powers of two.
+fn scaled(density: i32, velocity: i32) -> [String; 6] {
+    let two = |power: i32| format!("{:e}", 2f64.powi(power));
+    let of =
+        |key: &str, power: i32, formula: &str| format!("initial.{key}={}*({formula})", two(power));
+    [
+        of("density", density, "1 + 0.2*sin(2*pi*x)*cos(2*pi*y)"),
+        of(
+            "pressure",
+            density + 2 * velocity,
+            "if((x-0.4)^2 + (y-0.55)^2 + (z-0.47)^2 < 0.0121, 10, 0.1)",
+        ),
+        of("velocity_x", velocity, "0.3"),
+        of("velocity_y", velocity, "-0.2 + 0.1*sin(2*pi*z)"),
+        of("velocity_z", velocity, "0.15"),
+        "run.precision=single".into(),
+    ]
+}
+
+/// Three steps of the scaled blast in single precision, in the units of the other one; or the refusal.
+fn outcome(density: i32, velocity: i32) -> Result<State, String> {
+    let settings = scaled(density, velocity);
+    let mut settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    let end = format!("time.end={:e}", 2f64.powi(-velocity));
+    settings.push(&end);
+    begun(BLAST, &settings).map_err(|e| e.to_string())?;
+    let mut state = Stepper::new(BLAST, &settings).steps(3).state();
+    let powers = [density, density + velocity, density + 2 * velocity];
+    let factor = |c: usize| 2f64.powi(-powers[[0, 1, 1, 1, 2, 0][c]]);
+    for patch in state.levels.iter_mut().flat_map(|level| level.values_mut()) {
+        for (n, value) in patch.values.iter_mut().enumerate() {
+            *value *= factor(n / 512);
+        }
+    }
+    Ok(state)
+}
+
+#[test]
+fn single_precision_outside_its_range_is_refused_and_right_inside() {
+    let right = outcome(0, 0).expect("units near 1 are held");
+    let mut passed = Vec::new();
+    let scales = (-130..=130).step_by(10);
+    let cases = scales.flat_map(|s| [(s, 0), (0, s), (s, -s / 2), (-s, s)]);
+    for (density, velocity) in cases {
+        match outcome(density, velocity) {
+            Ok(mut state) => {
+                state.clocks.clone_from(&right.clocks);
+                assert_eq!(state.difference(&right), None, "2^{density}, 2^{velocity}");
+                passed.push((density, velocity));
+            }
+            Err(why) => {
+                let drowned = why.contains("lost in round-off");
+                assert!(drowned || why.contains("units.length_cgs"), "{why}");
+                assert!(why.contains("run.precision = \"double\""), "{why}");
+            }
+        }
+    }
+    // 1e-12 to 1e12 in density is an honest range, and 1e-9 to 1e9 in velocity
+    for inside in [(-40, 0), (40, 0), (0, -30), (0, 30)] {
+        assert!(
+            passed.contains(&inside),
+            "{inside:?} is refused: {passed:?}"
+        );
+    }
+}
+
+#[test]
+fn cgs_densities_are_refused_in_single_and_run_in_double_precision() {
+    let cgs = ["initial.density=1.7e-24", "initial.pressure=1e-24"];
+    let single = [&cgs[..], &["run.precision=single"]].concat();
+    refused(BLAST, &single, &["the square of the density", "double"]);
+    begun(BLAST, &cgs).unwrap_or_else(|e| panic!("{e}"));
+    // gas at rest has no small velocity
+    let rest = ["velocity_x=0", "velocity_y=0", "velocity_z=0"].map(|v| format!("initial.{v}"));
+    let mut rest: Vec<&str> = rest.iter().map(String::as_str).collect();
+    rest.push("run.precision=single");
+    begun(BLAST, &rest).unwrap_or_else(|e| panic!("{e}"));
+}
