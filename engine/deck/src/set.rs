@@ -9,10 +9,19 @@ use crate::error::{DeckError, Fault, Place, Source};
 use crate::shape::{Kind, Shape};
 use crate::tree::{Entry, Node, Step, Value, from_value, steps};
 
+/// Most parts of a key; bounds the recursion.
+const DEEPEST: usize = 64;
+
+/// Characters of an override that messages name it by.
+const LONGEST: usize = 100;
+
 /// Changes `root` as the override `argument` (`table.key=value`) says.
 pub(crate) fn set(root: &mut Node, argument: &str) -> Result<(), DeckError> {
     let source = Arc::new(Source {
-        name: format!("--set {argument}"),
+        name: match argument.char_indices().nth(LONGEST) {
+            Some((end, _)) => format!("--set {}…", &argument[..end]),
+            None => format!("--set {argument}"),
+        },
         text: argument.to_string(),
         is_file: false,
     });
@@ -37,6 +46,10 @@ pub(crate) fn set(root: &mut Node, argument: &str) -> Result<(), DeckError> {
             format!("`{name}` is not a key; write table.key=value or table.list[0].key=value");
         return Err(Fault::at(&key_place, message).into());
     };
+    if path.len() > DEEPEST {
+        let message = format!("a key has at most {DEEPEST} parts, found {}", path.len());
+        return Err(Fault::at(&key_place, message).into());
+    }
     let node = value(&source, equals + 1)?;
     insert(root, &path, node, &key_place).map_err(|message| Fault::at(&key_place, message).into())
 }

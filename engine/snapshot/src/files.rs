@@ -3,6 +3,7 @@
 use crate::{Result, SnapshotError};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// The run's directory of snapshots.
@@ -141,4 +142,30 @@ pub fn clean_partials(directory: &Path) -> Result<usize> {
         removed += 1;
     }
     Ok(removed)
+}
+
+/// Opens a file that must be there.
+pub(crate) fn open(path: &Path) -> Result<File> {
+    File::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => SnapshotError::corrupt(path, "the file is missing"),
+        _ => SnapshotError::io("open", path, &error),
+    })
+}
+
+/// `length` bytes of a file from `offset`.
+pub(crate) fn read_at(file: &File, path: &Path, offset: u64, length: u64) -> Result<Vec<u8>> {
+    let size = file
+        .metadata()
+        .map_err(|error| SnapshotError::io("read", path, &error))?
+        .len();
+    if offset.checked_add(length).is_none_or(|end| end > size) {
+        return Err(SnapshotError::corrupt(
+            path,
+            format!("it is cut short to {size} bytes"),
+        ));
+    }
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, offset)
+        .map_err(|error| SnapshotError::io("read", path, &error))?;
+    Ok(bytes)
 }

@@ -2,6 +2,7 @@
 
 use crate::header::DataType;
 use serde_json::{Map, Value};
+use std::num::NonZeroU64;
 
 /// How one array is stored.
 pub(crate) struct Layout {
@@ -27,4 +28,19 @@ pub(crate) struct Plain {
     /// Names of its dimensions, if it has some.
     pub dimensions: Option<Vec<String>>,
     pub values: Vec<f64>,
+}
+
+/// `shape` with the first dimension replaced by `patches`.
+pub(crate) fn chunk_shape(shape: &[u64], patches: u64) -> Vec<u64> {
+    std::iter::once(patches)
+        .chain(shape[1..].iter().copied())
+        .collect()
+}
+
+/// `shape` as the codecs want it; every dimension is at least 1.
+pub(crate) fn non_zero(shape: &[u64]) -> Vec<NonZeroU64> {
+    shape
+        .iter()
+        .map(|&n| NonZeroU64::new(n).unwrap_or(NonZeroU64::MIN))
+        .collect()
 }

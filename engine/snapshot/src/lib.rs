@@ -11,6 +11,7 @@
 //! * [`digest`] names the content in 64 hexadecimal digits, [`summary`] describes it for people.
 //! * [`read_uniform`] reads initial states that anyone wrote as Zarr arrays on a uniform grid.
 
+mod bounds;
 mod checksums;
 mod digest;
 mod error;

@@ -1,5 +1,6 @@
 //! Reading snapshots.
 
+use crate::bounds;
 use crate::checksums;
 use crate::files::{self, SNAPSHOTS};
 use crate::header::ORIGIN;
@@ -82,6 +83,9 @@ fn field_header(path: &Path, name: &str, document: &Value, patches: u64) -> Resu
     let names = names
         .filter(|names| names.len() == shape.len())
         .ok_or_else(|| broken("dimension_names"))?;
+    if bounds::row_bytes(&shape[1..], 8).is_none() {
+        return Err(broken("shape"));
+    }
     let text = |key: &str| {
         document["attributes"][key]
             .as_str()
@@ -115,6 +119,7 @@ fn level_entry(path: &Path, level: u64, documents: &Map<String, Value>) -> Resul
     };
     let document = documents.get(&group).ok_or_else(|| missing(""))?;
     let header: LevelHeader = parse(&path.join(&group), &document["attributes"])?;
+    bounds::check_level(&path.join(&group), level, &header)?;
     let mut arrays = BTreeMap::new();
     for (key, document) in documents {
         let name = key
@@ -170,11 +175,17 @@ impl Snapshot {
             .as_object()
             .unwrap_or(&none);
         let numbers: Vec<u64> = parse(path, &attributes["levels"])?;
+        if !numbers.is_sorted_by(|a, b| a < b) {
+            let file = path.join("zarr.json");
+            return Err(SnapshotError::corrupt(&file, "`levels` does not ascend"));
+        }
         let levels = numbers
             .into_iter()
             .map(|level| level_entry(path, level, documents));
+        let attributes = parse(path, attributes)?;
+        bounds::check_attributes(path, &attributes)?;
         Ok(Self {
-            attributes: parse(path, attributes)?,
+            attributes,
             levels: levels.collect::<Result<_>>()?,
             parts: described(path, documents)?,
             path: path.to_path_buf(),
@@ -202,7 +213,9 @@ impl Snapshot {
             wanted: format!("part {path:?}"),
             known: self.parts().map(|header| header.path.clone()).collect(),
         })?;
-        let values = Decoder::open(self.path(), path, document)?.read(&[0])?;
+        let decoder = Decoder::open(self.path(), path, document)?;
+        decoder.require(&(0..1))?;
+        let values = decoder.read(&[0])?;
         let mut bytes = values.bytes().to_vec();
         bytes.truncate(header.length as usize);
         if bytes.len() as u64 == header.length {
@@ -281,8 +294,8 @@ impl Snapshot {
     /// # Errors
     /// [`SnapshotError::Missing`], [`SnapshotError::Corrupt`] for a missing, truncated or altered shard.
     pub fn read(&self, level: u8, array: &str) -> Result<Values> {
-        let (decoder, patches) = self.decoder(level, array)?;
-        decoder.read(&(0..patches).collect::<Vec<_>>())
+        let patches = self.entry(level)?.header.patches;
+        self.read_patches(level, array, 0..patches)
     }
 
     /// The values of a range of patches.
@@ -290,7 +303,12 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::read`]; [`SnapshotError::Request`] for a range beyond the level's patches.
     pub fn read_patches(&self, level: u8, array: &str, range: Range<u64>) -> Result<Values> {
-        self.read_selected(level, array, &range.collect::<Vec<_>>())
+        let (decoder, count) = self.decoder(level, array)?;
+        if range.end > count {
+            return Err(too_few(level, count));
+        }
+        decoder.require(&range)?;
+        decoder.read(&range.collect::<Vec<_>>())
     }
 
     /// The values of some patches, given in ascending order; only the inner chunks with these patches are decoded.
@@ -301,10 +319,7 @@ impl Snapshot {
         let (decoder, count) = self.decoder(level, array)?;
         if !patches.is_sorted_by(|a, b| a < b) || patches.last().is_some_and(|&last| last >= count)
         {
-            let text = format!(
-                "level {level} has {count} patches: the patches to read must ascend and be less"
-            );
-            return Err(SnapshotError::Request(text));
+            return Err(too_few(level, count));
         }
         decoder.read(patches)
     }
@@ -316,6 +331,12 @@ impl Snapshot {
     pub fn file_bytes(&self) -> Result<u64> {
         files::tree_bytes(&self.path)
     }
+}
+
+fn too_few(level: u8, count: u64) -> SnapshotError {
+    SnapshotError::Request(format!(
+        "level {level} has {count} patches: the patches to read must ascend and be less"
+    ))
 }
 
 /// The complete snapshot with the highest number in the run directory `directory`, with that number; `None` if there

@@ -5,7 +5,7 @@ use crate::store::Plan;
 use crate::{Result, SnapshotError, files};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -105,9 +105,14 @@ impl Worker {
             self.queue.stored(shard.values.bytes().len());
             Ok(bytes)
         };
+        let shards = Mutex::new(std::iter::once(first).chain(more));
+        let next = || shards.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || std::iter::from_fn(next).try_fold(0, |sum, shard| Ok(sum + store(shard)?));
         std::thread::scope(|scope| {
-            let started: Vec<_> = more.iter().map(|s| scope.spawn(move || store(s))).collect();
-            let own = store(first);
+            // where there are no threads to be had, the others do it all
+            let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+            let started: Vec<_> = more.iter().filter_map(start).collect();
+            let own = work();
             let joined = started.into_iter().map(|thread| {
                 let joined = thread.join();
                 joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -3,14 +3,15 @@
 //! It encodes and decodes chunks and describes arrays; files of a snapshot are written by [`crate::store`], because
 //! the crate's own file store syncs every chunk by itself and truncates in place.
 
-use crate::layout::{Layout, Plain};
+use crate::bounds::{bytes, may_hold, require_stored, row_bytes};
+use crate::files::{open, read_at, tree_bytes};
+use crate::layout::{Layout, Plain, chunk_shape, non_zero};
 use crate::{DataType, Result, SnapshotError, Values};
 use rayon::prelude::*;
 use serde_json::Value;
 use std::fs::File;
-use std::io::ErrorKind;
 use std::num::NonZeroU64;
-use std::os::unix::fs::FileExt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zarrs::array::codec::{Crc32cCodec, ShardingCodecBuilder, ZstdCodec};
@@ -25,21 +26,6 @@ use zarrs::metadata::v3::MetadataV3;
 const ZSTD_LEVEL: i32 = 1;
 /// Bytes that the `crc32c` codec appends.
 const CHECKSUM_BYTES: u64 = 4;
-
-/// `shape` with the first dimension replaced by `patches`.
-fn chunk_shape(shape: &[u64], patches: u64) -> Vec<u64> {
-    std::iter::once(patches)
-        .chain(shape[1..].iter().copied())
-        .collect()
-}
-
-/// `shape` as the codecs want it; every dimension is at least 1.
-fn non_zero(shape: &[u64]) -> Vec<NonZeroU64> {
-    shape
-        .iter()
-        .map(|&n| NonZeroU64::new(n).unwrap_or(NonZeroU64::MIN))
-        .collect()
-}
 
 /// One thread: the caller decides what runs in parallel.
 fn options() -> CodecOptions {
@@ -138,6 +124,8 @@ pub(crate) struct Decoder {
     inner: u64,
     shard: u64,
     inner_shape: Vec<NonZeroU64>,
+    /// Bytes of one patch.
+    row: usize,
     keys: Array<()>,
     root: PathBuf,
 }
@@ -177,12 +165,18 @@ impl Decoder {
         let keys = Array::new_with_metadata(Arc::new(()), &format!("/{path}"), document);
         let keys = keys.map_err(|error| broken(error.to_string()))?;
         let data_type = metadata["data_type"].as_str().and_then(DataType::from_name);
+        let data_type = data_type.ok_or_else(|| broken("unknown data type".to_string()))?;
+        let row = keys
+            .shape()
+            .get(1..)
+            .and_then(|shape| row_bytes(shape, data_type.size()));
         Ok(Self {
             codecs: chain("codecs").map_err(broken)?,
             index_codecs: chain("index_codecs").map_err(broken)?,
             zarr_type: keys.data_type().clone(),
             fill: keys.fill_value().clone(),
-            data_type: data_type.ok_or_else(|| broken("unknown data type".to_string()))?,
+            data_type,
+            row: row.ok_or_else(|| broken("its metadata have no valid shape".to_string()))?,
             inner,
             shard,
             inner_shape: non_zero(&chunk_shape(keys.shape(), inner)),
@@ -191,19 +185,30 @@ impl Decoder {
         })
     }
 
-    /// Bytes of one patch.
-    fn row(&self) -> usize {
-        self.keys.shape()[1..].iter().product::<u64>() as usize * self.data_type.size()
+    /// Path of a shard.
+    fn shard_path(&self, number: u64) -> PathBuf {
+        let mut indices = vec![0; self.inner_shape.len()];
+        indices[0] = number;
+        self.root.join(self.keys.chunk_key(&indices).as_str())
+    }
+
+    /// Refuses patches that the files cannot hold, before any memory is taken for them.
+    pub fn require(&self, patches: &Range<u64>) -> Result<()> {
+        let shards = patches.start / self.shard..patches.end.div_ceil(self.shard);
+        let files = shards.map(|number| self.shard_path(number));
+        require_stored(files, [patches.end - patches.start, self.inner], self.row)
     }
 
     /// The values of `patches`, which ascend strictly and lie in the array. Decodes in parallel.
     pub fn read(&self, patches: &[u64]) -> Result<Values> {
-        let row = self.row();
-        let mut values = Values::zeros(self.data_type, patches.len() * row / self.data_type.size());
+        let row = self.row;
         let shard_of = |patch: u64| patch / self.shard;
         let stretches: Vec<&[u64]> = patches
             .chunk_by(|&a, &b| shard_of(a) == shard_of(b))
             .collect();
+        let files = stretches.iter().map(|s| self.shard_path(shard_of(s[0])));
+        require_stored(files, [patches.len() as u64, self.inner], row)?;
+        let mut values = Values::zeros(self.data_type, patches.len() * row / self.data_type.size());
         let shards: Vec<Shard> = stretches
             .iter()
             .map(|stretch| self.open_shard(shard_of(stretch[0])))
@@ -229,15 +234,11 @@ impl Decoder {
 
     /// Opens a shard and reads its index, which stands at its end.
     fn open_shard(&self, number: u64) -> Result<Shard> {
-        let mut indices = vec![0; self.inner_shape.len()];
-        indices[0] = number;
-        let path = self.root.join(self.keys.chunk_key(&indices).as_str());
-        let file = File::open(&path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => SnapshotError::corrupt(&path, "the file is missing"),
-            _ => SnapshotError::io("open", &path, &error),
-        })?;
+        let path = self.shard_path(number);
+        let file = open(&path)?;
         let shape = non_zero(&[self.shard / self.inner, 2]);
-        let index_bytes = 16 * (self.shard / self.inner) + CHECKSUM_BYTES;
+        let index_bytes = (self.shard / self.inner).saturating_mul(16);
+        let index_bytes = index_bytes.saturating_add(CHECKSUM_BYTES);
         let length = file
             .metadata()
             .map_err(|error| SnapshotError::io("read", &path, &error))?
@@ -292,7 +293,11 @@ impl Decoder {
             );
             SnapshotError::corrupt(&shard.path, text)
         })?;
-        let row = self.row();
+        let row = self.row;
+        if decoded.len() as u64 != self.inner * row as u64 {
+            let text = format!("a chunk has {} bytes", decoded.len());
+            return Err(SnapshotError::corrupt(&shard.path, text));
+        }
         for (row_out, patch) in task.output.chunks_exact_mut(row).zip(task.patches) {
             let start = (patch % self.inner) as usize * row;
             row_out.copy_from_slice(&decoded[start..start + row]);
@@ -307,24 +312,6 @@ fn fixed(bytes: ArrayBytes<'_>) -> std::result::Result<Vec<u8>, String> {
         .into_fixed()
         .map(|bytes| bytes.into_owned())
         .map_err(|error| error.to_string())
-}
-
-/// `length` bytes of a file from `offset`.
-fn read_at(file: &File, path: &Path, offset: u64, length: u64) -> Result<Vec<u8>> {
-    let size = file
-        .metadata()
-        .map_err(|error| SnapshotError::io("read", path, &error))?
-        .len();
-    if offset.checked_add(length).is_none_or(|end| end > size) {
-        return Err(SnapshotError::corrupt(
-            path,
-            format!("it is cut short to {size} bytes"),
-        ));
-    }
-    let mut bytes = vec![0; length as usize];
-    file.read_exact_at(&mut bytes, offset)
-        .map_err(|error| SnapshotError::io("read", path, &error))?;
-    Ok(bytes)
 }
 
 /// The name of the first chunk that is not in the array's directory: nobody can tell a lost one from one that was not written.
@@ -354,6 +341,19 @@ pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
             "{error}; write it with zstd or without compression"
         ))
     })?;
+    let chunk = array.chunk_shape(&vec![0; array.shape().len()]);
+    let chunk = chunk.map_err(|error| foreign(error.to_string()))?;
+    let chunk: Vec<u64> = chunk.iter().map(|n| n.get()).collect();
+    let stored = tree_bytes(path)?;
+    if [array.shape(), &chunk]
+        .iter()
+        .any(|shape| !may_hold(stored, bytes(shape, 8)))
+    {
+        return Err(foreign(format!(
+            "its shape is {:?} in chunks of {chunk:?}, which its {stored} bytes on the disk cannot hold",
+            array.shape()
+        )));
+    }
     if let Some(missing) = missing_chunk(path, &array) {
         return Err(foreign(format!(
             "its chunk {missing} is missing: it would be read as {} everywhere; write all chunks (in zarr-python with \

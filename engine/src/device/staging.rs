@@ -367,9 +367,18 @@ fn copy(from: &[u8], to: &mut [u8]) {
     }
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
     let share = from.len().div_ceil(threads);
-    std::thread::scope(|scope| {
-        for (from, to) in from.chunks(share).zip(to.chunks_mut(share)) {
-            scope.spawn(|| to.copy_from_slice(from));
+    let pieces = Mutex::new(from.chunks(share).zip(to.chunks_mut(share)));
+    let next = || lock(&pieces).next();
+    let work = || {
+        while let Some((from, to)) = next() {
+            to.copy_from_slice(from);
         }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // where there are no threads to be had, the others do it all
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
     });
 }

@@ -100,7 +100,7 @@ impl<F: Field> Pool<F> {
     pub fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
         self.epochs.resize(rows, 0);
         with_storage!(&mut self.storage,
-            typed => { typed.grow(rows); Ok(()) },
+            typed => typed.grow(rows),
             device => device.grow(rows))
     }
 

@@ -1,7 +1,8 @@
 //! Row storage in slabs that never move.
 
+use crate::device::{DeviceError, shown};
 use nestar_kernels::mesh::Rows;
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 
 /// Rows in one slab, as a power of two.
 const SHIFT: u32 = 7;
@@ -38,16 +39,26 @@ impl<R: bytemuck::Zeroable + Copy> Slabs<R> {
     }
 
     /// Grows to at least `rows` rows.
-    pub fn grow(&mut self, rows: usize) {
+    ///
+    /// # Errors
+    /// The system gives no memory; the rows that there are stay.
+    pub fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
         while self.slabs.len() << SHIFT < rows {
             let layout = Self::layout(self.length);
             // SAFETY: the layout has a non-zero size; zero bytes are valid values (`Zeroable`).
             let slab = unsafe { alloc_zeroed(layout) }.cast::<R>();
             if slab.is_null() {
-                handle_alloc_error(layout);
+                return Err(DeviceError::Failed {
+                    doing: "cannot take memory for patches".into(),
+                    why: format!(
+                        "the system refuses {}: look at the limits of the process (ulimit -v) and set run.memory_limit",
+                        shown(layout.size() as u64)
+                    ),
+                });
             }
             self.slabs.push(slab);
         }
+        Ok(())
     }
 
     /// Bytes reserved.

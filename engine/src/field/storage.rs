@@ -66,10 +66,8 @@ impl<R: Element> TypedPool<R> {
     }
 
     /// Grows the banks to `rows` rows.
-    pub(super) fn grow(&mut self, rows: usize) {
-        for bank in &mut self.banks {
-            bank.grow(rows);
-        }
+    pub(super) fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
+        self.banks.iter_mut().try_for_each(|bank| bank.grow(rows))
     }
 }
 

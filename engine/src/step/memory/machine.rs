@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// Bytes that this process can still take: of the machine's memory and swap space, and of what its control groups (batch
-/// systems, containers) leave it. `None` where the system does not say.
+/// Bytes that this process can still take: of the machine's memory and swap space, of what its control groups (batch
+/// systems, containers) leave it, and of its address space, where that has a limit (`ulimit -v`). `None` where the system does not say.
 #[must_use]
 pub fn free() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -11,7 +11,18 @@ pub fn free() -> Option<u64> {
     let system = std::fs::read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| system_free(&text));
-    system.into_iter().chain(granted).min()
+    let text = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
+    let space = space_free(&text("/proc/self/limits"), &text("/proc/self/status"));
+    system.into_iter().chain(granted).chain(space).min()
+}
+
+/// Bytes of address space that the limits of the process leave.
+fn space_free(limits: &str, status: &str) -> Option<u64> {
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(limit.saturating_sub(entry(status, "VmSize:")?))
 }
 
 /// Bytes of memory of the whole machine.
@@ -82,7 +93,20 @@ fn left(group: &Path, [limit, taken]: [&str; 2]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{group_free, system_free};
+    use super::{group_free, space_free, system_free};
+
+    #[test]
+    fn a_limited_address_space_counts() {
+        let limits = |soft: &str| {
+            format!(
+                "Max cpu time  unlimited  unlimited  seconds\nMax address space  {soft}  unlimited  bytes\n"
+            )
+        };
+        let status = "Name: x\nVmSize:\t  2 kB\n";
+        assert_eq!(space_free(&limits("8192"), status), Some(6144));
+        assert_eq!(space_free(&limits("1024"), status), Some(0));
+        assert_eq!(space_free(&limits("unlimited"), status), None);
+    }
 
     #[test]
     fn free_memory_is_what_can_be_had_and_swap() {
