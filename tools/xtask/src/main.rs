@@ -1,10 +1,12 @@
 //! `cargo xtask`: the contributor's commands. Continuous integration runs the same ones.
 mod bench;
 mod commands;
+mod deny;
 mod layers;
 mod python;
 mod ranks;
 mod steps;
+mod torture;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,12 +19,15 @@ cargo xtask COMMAND
   ranks [ARGS…]    prepares an MPI, then the tests of ranks that it connects
   fmt              formatting (cargo fmt --check)
   layers           the house rules of ARCHITECTURE.md: who may name whom
+  deny             licences, banned and doubled crates, sources (cargo-deny, which it installs where it can)
   clippy           lints for all targets, then the numerics lints for product code
   docs             rustdoc, warnings are errors
   kernels          compiles the CUDA text of every device function by NVRTC; no fused multiply-add may appear
   python           prepares the Python environment of tests and kernels and prints its interpreter
   bench            cell updates per second: the patch solver by method and lane type, then whole programs
   order            the resolved order of a step of scenarios/sedov.toml
+  torture [ARGS…]  kills, injected faults, flipped bits and odd decks, for --minutes N (10) from --seed S (1); --only CAMPAIGN
+                   and --case N repeat one; --sanitize: tests under the sanitizer of addresses (nightly toolchain)
 ";
 
 /// What a step came to.
@@ -46,7 +51,7 @@ fn main() -> ExitCode {
         print!("{USAGE}");
         return ExitCode::SUCCESS;
     }
-    if !rest.is_empty() && !["test", "ranks"].contains(&command.as_str()) {
+    if !rest.is_empty() && !["test", "ranks", "torture"].contains(&command.as_str()) {
         eprintln!("error: `cargo xtask {command}` takes no arguments\n\n{USAGE}");
         return ExitCode::from(2);
     }
@@ -75,6 +80,7 @@ fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
         "ranks" => ranks::test(root, rest),
         "fmt" => steps::format(root),
         "layers" => layers::run(root),
+        "deny" => deny::deny(root),
         "clippy" => steps::clippy(root),
         "docs" => steps::docs(root),
         "kernels" => steps::kernels(root),
@@ -87,6 +93,7 @@ fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
         },
         "bench" => bench::bench(root),
         "order" => steps::order(root),
+        "torture" => torture::torture(root, rest),
         _ => return None,
     })
 }

@@ -1,6 +1,6 @@
 //! The steps: each runs one or two programs, shows their output and says how it ended.
 use crate::commands::{cargo, execute, target_directory};
-use crate::{Outcome, layers, python, ranks};
+use crate::{Outcome, deny, layers, python, ranks};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -22,9 +22,10 @@ const ARCHITECTURES: [&str; 2] = ["compute_80", "compute_90"];
 /// Every step, cheapest first; goes on after a failure and ends with one table.
 pub fn check(root: &Path) -> Outcome {
     type Step = (&'static str, fn(&Path) -> Outcome);
-    let steps: [Step; 6] = [
+    let steps: [Step; 7] = [
         ("fmt", format),
         ("layers", layers::run),
+        ("deny", deny::deny),
         ("clippy", clippy),
         ("docs", docs),
         ("kernels", kernels),
@@ -166,8 +167,9 @@ fn keep_sources_of_decks(root: &Path, folder: &Path) -> Outcome {
         for precision in ["single", "double"] {
             let mut command = cargo(root, &["run", "--quiet", "--release", "-p", "nestar", "--"]);
             command
-                .args(["check", deck, "--set", "run.device=emulated", "--set"])
-                .arg(format!("run.precision={precision}"))
+                .args(["verify", deck, "--devices", "emulated,emulated"])
+                .args(["--cells", "16", "--levels", "1", "--steps", "1"])
+                .args(["--precisions", precision])
                 .env("NESTAR_KERNEL_SOURCES", folder)
                 .stdout(std::process::Stdio::null());
             let checked = execute(command);

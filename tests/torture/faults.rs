@@ -1,0 +1,85 @@
+//! Calls of the operating system that fail at any moment: a message and a status, no snapshot damaged, and a resumed run that ends
+//! as one in peace. The calls are intercepted by a library that is loaded before all others.
+
+use super::programs::Program;
+use super::{Attack, Case, Setting};
+use nestar_tests::random::Random;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Numbers of errors: input and output, no space, no quota, read-only, too many files, no memory.
+const ERRORS: [i32; 6] = [5, 28, 122, 30, 24, 12];
+/// Exit statuses of a run that cannot go on: failed, refused, or without memory.
+const STATUSES: [i32; 3] = [1, 2, 4];
+
+pub fn prepare(setting: &Setting) -> Result<Attack, String> {
+    let library = compile(setting.scratch.path())?;
+    let program = Program::prepare(&setting.program, setting.scratch.path().join("faults"))?;
+    let calls = count(&program, &library)?;
+    println!("faults: {calls} calls of a run can fail");
+    Ok(Box::new(move |random| {
+        fault(&program, &library, calls, random)
+    }))
+}
+
+/// Builds the library with the C compiler that the linker needs anyway.
+fn compile(folder: &Path) -> Result<PathBuf, String> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("torture/faults.c");
+    let library = folder.join("faults.so");
+    let status = Command::new("cc")
+        .args(["-O1", "-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .arg("-ldl")
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(library),
+        Ok(status) => Err(format!("cc: {status}")),
+        Err(error) => Err(format!("cc: {error}")),
+    }
+}
+
+/// How many calls a run makes.
+fn count(program: &Program, library: &Path) -> Result<u64, String> {
+    let file = program.place.join("calls");
+    let status = program
+        .run("counted", &[])
+        .env("LD_PRELOAD", library)
+        .env("NESTAR_FAULT_COUNT", &file)
+        .status();
+    status.map_err(|e| e.to_string())?;
+    let text = std::fs::read_to_string(&file).map_err(|e| format!("no count: {e}"))?;
+    text.trim()
+        .parse()
+        .map_err(|e| format!("count {text}: {e}"))
+}
+
+fn fault(program: &Program, library: &Path, calls: u64, random: &mut Random) -> Case {
+    let output = "run";
+    program.remove(output);
+    let at = 1 + random.below(calls);
+    let number = random.pick(&ERRORS);
+    // a disk that is full stays full
+    let lasting = random.below(2);
+    let ended = program
+        .run(output, &[])
+        .env("LD_PRELOAD", library)
+        .env("NESTAR_FAULT_AT", at.to_string())
+        .env("NESTAR_FAULT_ERROR", number.to_string())
+        .env("NESTAR_FAULT_LASTS", lasting.to_string())
+        .stderr(Stdio::piped())
+        .output()
+        .map_err(|e| e.to_string())?;
+    let what = format!("call {at} with error {number}, lasting {lasting}");
+    let told = String::from_utf8_lossy(&ended.stderr);
+    match ended.status.code() {
+        Some(0) => {}
+        Some(code) if STATUSES.contains(&code) && told.contains("error: ") => {}
+        _ => return Err(format!("{what}: {}: {told}", ended.status)),
+    }
+    if told.contains("panicked") {
+        return Err(format!("{what}: a panic: {told}"));
+    }
+    let named = |why: String| format!("{what}: {why}; it had told: {told}");
+    program.require_whole(output).map_err(named)?;
+    program.require_end(output).map_err(named)
+}
