@@ -59,6 +59,27 @@ fn root_document(path: &Path) -> Result<Value> {
     serde_json::from_slice(&text).map_err(|error| SnapshotError::corrupt(&file, error.to_string()))
 }
 
+/// Refuses what is no snapshot, or a newer one.
+fn require_format(path: &Path, attributes: &Value) -> Result<()> {
+    if attributes["format"] != "nestar-snapshot" {
+        return Err(SnapshotError::foreign(
+            path,
+            "a Zarr store without the attribute format = \"nestar-snapshot\"",
+        ));
+    }
+    match attributes["format_version"].as_u64() {
+        Some(1..=FORMAT_VERSION) => Ok(()),
+        Some(found) if found > FORMAT_VERSION => Err(SnapshotError::Newer {
+            path: path.into(),
+            found,
+        }),
+        _ => Err(SnapshotError::foreign(
+            path,
+            "its format_version is not a positive integer",
+        )),
+    }
+}
+
 /// Reads a header out of a group's attributes.
 fn parse<T: serde::de::DeserializeOwned>(path: &Path, attributes: &Value) -> Result<T> {
     serde_json::from_value(attributes.clone()).map_err(|error| {
@@ -148,27 +169,7 @@ impl Snapshot {
     pub fn open(path: &Path) -> Result<Self> {
         let document = root_document(path)?;
         let attributes = &document["attributes"];
-        if attributes["format"] != "nestar-snapshot" {
-            return Err(SnapshotError::foreign(
-                path,
-                "a Zarr store without the attribute format = \"nestar-snapshot\"",
-            ));
-        }
-        match attributes["format_version"].as_u64() {
-            Some(1..=FORMAT_VERSION) => {}
-            Some(found) if found > FORMAT_VERSION => {
-                return Err(SnapshotError::Newer {
-                    path: path.into(),
-                    found,
-                });
-            }
-            _ => {
-                return Err(SnapshotError::foreign(
-                    path,
-                    "its format_version is not a positive integer",
-                ));
-            }
-        }
+        require_format(path, attributes)?;
         checksums::require(path, attributes)?;
         let none = Map::new();
         let documents = document["consolidated_metadata"]["metadata"]

@@ -329,6 +329,22 @@ fn missing_chunk<S: ?Sized>(path: &Path, array: &Array<S>) -> Option<String> {
     (0..chunks).map(key).find(|key| !path.join(key).is_file())
 }
 
+/// Refuses shapes of an array that its files cannot hold.
+fn require_held<S: ?Sized>(path: &Path, array: &Array<S>) -> std::result::Result<(), String> {
+    let chunk = array.chunk_shape(&vec![0; array.shape().len()]);
+    let chunk = chunk.map_err(|error| error.to_string())?;
+    let chunk: Vec<u64> = chunk.iter().map(|n| n.get()).collect();
+    let stored = tree_bytes(path).map_err(|error| error.to_string())?;
+    let held = |shape: &[u64]| may_hold(stored, bytes(shape, 8));
+    match held(array.shape()) && held(&chunk) {
+        true => Ok(()),
+        false => Err(format!(
+            "its shape is {:?} in chunks of {chunk:?}, which cannot be in {stored} bytes",
+            array.shape()
+        )),
+    }
+}
+
 /// Reads a whole array that anyone wrote, as f64.
 pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
     let foreign = |detail: String| SnapshotError::Uniform {
@@ -341,19 +357,7 @@ pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
             "{error}; write it with zstd or without compression"
         ))
     })?;
-    let chunk = array.chunk_shape(&vec![0; array.shape().len()]);
-    let chunk = chunk.map_err(|error| foreign(error.to_string()))?;
-    let chunk: Vec<u64> = chunk.iter().map(|n| n.get()).collect();
-    let stored = tree_bytes(path)?;
-    if [array.shape(), &chunk]
-        .iter()
-        .any(|shape| !may_hold(stored, bytes(shape, 8)))
-    {
-        return Err(foreign(format!(
-            "its shape is {:?} in chunks of {chunk:?}, which its {stored} bytes on the disk cannot hold",
-            array.shape()
-        )));
-    }
+    require_held(path, &array).map_err(foreign)?;
     if let Some(missing) = missing_chunk(path, &array) {
         return Err(foreign(format!(
             "its chunk {missing} is missing: it would be read as {} everywhere; write all chunks (in zarr-python with \
@@ -361,12 +365,9 @@ pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
             array.fill_value()
         )));
     }
-    let dimensions = array.dimension_names().as_ref().map(|names| {
-        names
-            .iter()
-            .map(|name| name.clone().unwrap_or_default())
-            .collect::<Vec<_>>()
-    });
+    let names = array.dimension_names().as_ref();
+    let dimensions = names.map(|names| names.iter().cloned().map(Option::unwrap_or_default));
+    let dimensions = dimensions.map(Iterator::collect);
     let shape = array.shape().to_vec();
     let values = plain_values(path, &array)?.into_f64();
     Ok(Plain {

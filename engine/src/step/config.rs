@@ -233,7 +233,8 @@ pub struct RunConfig {
     pub audit: bool,
     /// Most memory for the fields and their tables, on the device where there is one; 0: all that is there. Where several ranks
     /// share a run, of all of them together, every patch counted once whoever keeps copies of it: a limit means the same on any
-    /// number of ranks. What each rank's machine or device has is looked after besides.
+    /// number of ranks; `nestar check` says what a job needs with the copies. What each rank's machine or device has is looked after
+    /// besides.
     #[schemars(range(min = 0, max = 1_099_511_627_776_u64), extend("unit" = "MiB"))]
     pub memory_limit: u64,
     /// What happens when the patches asked for would take more.

@@ -269,7 +269,11 @@ impl Driver {
     }
 
     /// The smallest limit proposed for `level`.
-    fn limit(&mut self, world: &mut World, level: usize) -> Result<(&'static str, f64), Error> {
+    pub(super) fn limit(
+        &mut self,
+        world: &mut World,
+        level: usize,
+    ) -> Result<(&'static str, f64), Error> {
         world.resource_mut::<StepLimits>().clear();
         self.run_phase(world, Phase::Limit, level, 0.0)?;
         if self.settings.time.max_step.is_finite() {

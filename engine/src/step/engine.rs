@@ -3,6 +3,7 @@
 mod checks;
 mod stores;
 
+use super::agreement::agreed;
 use super::config::{MeshSettings, TimeSettings};
 use super::driver::DriverSettings;
 use super::initial::InitialChecks;
@@ -29,6 +30,7 @@ use bevy_ecs::prelude::*;
 use checks::{check_domain, check_mesh};
 use nestar_deck::Deck;
 use nestar_kernels::mesh::Centring;
+use std::sync::Arc;
 
 /// A piece of physics or of a scenario: registers fields, systems, limits and its table of the deck.
 pub trait Plugin {
@@ -236,6 +238,33 @@ impl Engine {
         Err(Error::Setup(
             "this simulation is under way already; make a new one from its deck".into(),
         ))
+    }
+
+    /// Lets `check` refuse the initial state once its hierarchy is made, on every rank; a restored state is not asked about. All
+    /// ranks call the check, and end together.
+    pub fn check_initial(
+        &mut self,
+        check: impl Fn(&World) -> Result<(), Error> + Send + Sync + 'static,
+    ) {
+        let mut checks = self.world.resource_mut::<InitialChecks>();
+        checks.0.push(Arc::new(check));
+    }
+
+    /// Asks all checks about the initial state.
+    fn require_initial(&self) -> Result<(), Error> {
+        let ranks = self.world.resource::<Ranks>();
+        let mut checks = self.world.resource::<InitialChecks>().0.iter();
+        checks.try_for_each(|check| agreed(ranks, check(&self.world)))
+    }
+
+    /// The length of the step that each level would take by itself now, the coarsest first; infinite where nothing limits it.
+    ///
+    /// # Errors
+    /// A limit that is no length; a fault that a system has set.
+    pub fn proposed_steps(&mut self) -> Result<Vec<f64>, Error> {
+        let levels = 0..=self.world.resource::<Topology>().finest();
+        let mut limit = |level| self.driver.limit(&mut self.world, level);
+        levels.map(|level| Ok(limit(level)?.1)).collect()
     }
 
     /// The root grid must fit into memory, whatever `run.out_of_memory` says.

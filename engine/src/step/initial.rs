@@ -1,7 +1,6 @@
 //! What plugins ask of the initial state before a run begins with it.
 
-use super::agreement::agreed;
-use super::{Engine, Error, Settings};
+use super::{Error, Settings};
 use crate::field::Precision;
 use crate::ranks::{Ranks, RanksError, Reduction};
 use bevy_ecs::prelude::*;
@@ -10,30 +9,11 @@ use nestar_kernels::mesh::order::{order_key, value_of_key};
 use std::f64::consts::LN_10;
 use std::sync::Arc;
 
-type Check = Arc<dyn Fn(&World) -> Result<(), Error> + Send + Sync>;
+pub(super) type Check = Arc<dyn Fn(&World) -> Result<(), Error> + Send + Sync>;
 
 /// The checks, in the order in which they were registered.
 #[derive(Resource, Clone, Default)]
-pub(super) struct InitialChecks(Vec<Check>);
-
-impl Engine {
-    /// Lets `check` refuse the initial state once its hierarchy is made, on every rank; a restored state is not asked about. All
-    /// ranks call the check, and end together.
-    pub fn check_initial(
-        &mut self,
-        check: impl Fn(&World) -> Result<(), Error> + Send + Sync + 'static,
-    ) {
-        let mut checks = self.world.resource_mut::<InitialChecks>();
-        checks.0.push(Arc::new(check));
-    }
-
-    /// Asks all checks about the initial state.
-    pub(super) fn require_initial(&self) -> Result<(), Error> {
-        let ranks = self.world.resource::<Ranks>();
-        let mut checks = self.world.resource::<InitialChecks>().0.iter();
-        checks.try_for_each(|check| agreed(ranks, check(&self.world)))
-    }
-}
+pub(super) struct InitialChecks(pub Vec<Check>);
 
 /// A quantity that a plugin's arithmetic forms of a state.
 #[derive(Clone, Debug, PartialEq)]

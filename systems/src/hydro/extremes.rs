@@ -1,6 +1,5 @@
 //! The least and largest of what a step forms of the initial gas: a precision must hold it.
 
-use super::initial::Primitive;
 use bevy_ecs::prelude::*;
 use nestar_device::math::sum3;
 use nestar_engine::Error;
@@ -27,16 +26,14 @@ impl Default for Extremes {
 }
 
 impl Extremes {
-    /// Of some states of a gas with the ratio `gamma` of specific heats.
+    /// Of some states, density, velocity and pressure, of a gas with the ratio `gamma` of specific heats.
     #[must_use]
-    pub fn of(states: &[Primitive], gamma: f64) -> Self {
-        states.iter().fold(Self::default(), |found, state| {
-            found.joined(Self::of_state(state, gamma))
-        })
+    pub fn of(states: impl Iterator<Item = [f64; 5]>, gamma: f64) -> Self {
+        let of_state = |found: Self, state| found.joined(Self::of_state(state, gamma));
+        states.fold(Self::default(), of_state)
     }
 
-    fn of_state(state: &Primitive, gamma: f64) -> Self {
-        let (rho, p, [a, b, c]) = (state.density, state.pressure, state.velocity);
+    fn of_state([rho, a, b, c, p]: [f64; 5], gamma: f64) -> Self {
         let (sound, speed) = (gamma * p / rho, sum3(a * a, b * b, c * c));
         let flux = (gamma / (gamma - 1.0) * p + 0.5 * rho * speed) * (sound.sqrt() + speed.sqrt());
         Self([rho * rho, p, sound, flux, speed].map(|value| [value, value]))

@@ -207,7 +207,10 @@ fn fill_patch<R: Element>(
         }
         check_stored(out, cell, physical, &columns, cell * samples)?;
     }
-    Ok(Extremes::of(&columns.states, model.gamma))
+    Ok(Extremes::of(
+        columns.states.iter().map(Primitive::array),
+        model.gamma,
+    ))
 }
 
 pub(super) fn block_of(topology: &Topology, row: u32, level: usize) -> Block {

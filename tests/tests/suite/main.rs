@@ -18,6 +18,7 @@ mod halos;
 mod hierarchy;
 mod initial;
 mod ink;
+mod library;
 mod memory;
 mod mending;
 mod order;

@@ -3,7 +3,7 @@
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine::device::ComputeDevice;
 use nestar_engine::ranks::Ranks;
-use nestar_engine::run::{BuildInfo, RunOptions, RunSummary, Silent};
+use nestar_engine::run::{BuildInfo, RunOptions, RunSummary};
 use nestar_engine::step::config::{BoundaryKind, DomainConfig, RootConfig};
 use nestar_engine::{Error, Plugin};
 use nestar_scenarios::{InitialCondition, Scenario};
@@ -12,8 +12,6 @@ use nestar_systems::hydro::{Hydro, HydroConfig};
 use nestar_systems::order;
 use nestar_systems::refinement::{MeshConfig, Refinement};
 use nestar_systems::time::TimeConfig;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// A simulation of a deck, with its thread pool.
 pub struct Simulation {
@@ -87,20 +85,6 @@ impl Simulation {
         self.threads.install(|| work(inner))
     }
 
-    /// Runs to the end, quietly, into the deck's output directory.
-    ///
-    /// # Errors
-    /// As [`nestar_engine::Engine::run`].
-    pub fn run(&mut self) -> Result<RunSummary, Error> {
-        self.run_with(RunOptions {
-            output: None,
-            resume: false,
-            stop: Arc::new(AtomicBool::new(false)),
-            observer: Box::new(Silent),
-            build: build_info(),
-        })
-    }
-
     /// Runs as the options say.
     ///
     /// # Errors
@@ -114,12 +98,21 @@ impl Simulation {
 /// and to wake more threads for them takes longer than they save.
 const THREADS_BESIDE_A_DEVICE: usize = 16;
 
-fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
+/// `threads` threads; 0: one for each core.
+///
+/// # Errors
+/// The system starts no more.
+pub fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     let built = pool.thread_name(|n| format!("nestar-{n}")).build();
     built.map_err(|e| {
+        let threads = match threads {
+            0 => "a thread for each core".into(),
+            n => format!("{n} threads"),
+        };
         Error::Setup(format!(
-            "cannot start {threads} threads: {e}; set run.threads"
+            "cannot start {threads}: {e}; let the process have more (ulimit -u, pids.max of its control group), or set \
+             run.threads, or RAYON_NUM_THREADS for commands without a run"
         ))
     })
 }

@@ -5,6 +5,8 @@
 pub mod assemble;
 pub mod order;
 pub mod prelude;
+pub mod report;
+pub mod watch;
 
 /// What generated code of `#[device]` refers to.
 pub use nestar_device as device_runtime;

@@ -167,9 +167,8 @@ fn keep_sources_of_decks(root: &Path, folder: &Path) -> Outcome {
         for precision in ["single", "double"] {
             let mut command = cargo(root, &["run", "--quiet", "--release", "-p", "nestar", "--"]);
             command
-                .args(["verify", deck, "--devices", "emulated,emulated"])
-                .args(["--cells", "16", "--levels", "1", "--steps", "1"])
-                .args(["--precisions", precision])
+                .args(["check", deck, "--set", "run.device=emulated", "--set"])
+                .arg(format!("run.precision={precision}"))
                 .env("NESTAR_KERNEL_SOURCES", folder)
                 .stdout(std::process::Stdio::null());
             let checked = execute(command);

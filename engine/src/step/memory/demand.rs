@@ -192,6 +192,12 @@ fn shell(octets: u64) -> u64 {
     }
 }
 
+/// As [`needed`], of each of `ranks` ranks that share a hierarchy of `rows` rows, with the copies that they keep of each other's.
+#[must_use]
+pub fn of_ranks(world: &World, rows: usize, ranks: usize) -> u64 {
+    needed(world, part_of(rows, ranks))
+}
+
 /// Rows that a rank has of a hierarchy of `rows` rows that `ranks` ranks are about to share.
 pub(super) fn part_of(rows: usize, ranks: usize) -> usize {
     let (all, ranks) = ((rows as u64).div_ceil(8), ranks as u64);

@@ -6,7 +6,7 @@ mod demand;
 mod restrain;
 mod room;
 
-pub use demand::{Demand, needed};
+pub use demand::{Demand, needed, of_ranks};
 pub use restrain::{Verdict, restrain, shortage};
 pub use room::{Sharers, spare};
 

@@ -1,6 +1,6 @@
 //! Decisions about patches that do not fit: the same on all ranks.
 
-use super::demand::{Demand, needed, part_of, whole_rows};
+use super::demand::{Demand, needed, of_ranks, whole_rows};
 use super::room::{found, limit};
 use super::{MemoryGuard, Room, Shortage};
 use crate::mesh::{Changes, Topology};
@@ -153,7 +153,7 @@ fn patches_before(ranks: &Ranks, own: usize) -> Result<u64, RanksError> {
 pub fn shortage(world: &World, rows: usize, level: usize) -> Result<Option<Shortage>, RanksError> {
     let ranks = world.resource::<Ranks>();
     let rank = (!ranks.are_alone()).then(|| ranks.rank());
-    let part = needed(world, part_of(rows, ranks.size()));
+    let part = of_ranks(world, rows, ranks.size());
     let lacks = |needed, room: Option<Room>, rank| {
         let room = room.filter(|room| room.bytes < needed)?;
         Some(Shortage {

@@ -2,11 +2,11 @@
 
 mod bench;
 mod check;
+mod estimate;
 mod list;
 mod memory;
 mod plan;
 mod plot;
-mod progress;
 mod ranks;
 mod run;
 mod snapshot;
@@ -15,7 +15,9 @@ mod verify;
 use clap::{Args, Parser, Subcommand};
 use nestar::assemble;
 use nestar::engine::Error;
+use nestar::report::say;
 use nestar::snapshot::SnapshotError;
+use nestar::watch::keep_file_limits_from_killing;
 use nestar_deck::{Deck, DeckError};
 use nestar_plot::PlotError;
 use std::io::{self, Write as _};
@@ -37,10 +39,11 @@ Exit status:
   0  done
   1  the run failed; its latest complete snapshot is usable
   2  the deck or the arguments are wrong
-  3  the run was interrupted by SIGINT, SIGTERM or SIGUSR1; it wrote a snapshot and can be resumed by
-     `nestar run DECK --resume`
+  3  the run was interrupted by SIGINT, SIGTERM, SIGHUP or SIGUSR1; it wrote a snapshot and can be resumed by
+     `nestar run DECK --resume`; under `nohup` SIGHUP has no effect
   4  memory did not suffice for further patches; with more of it the run can be resumed from its latest snapshot
-A second SIGINT or SIGTERM ends the program at once with status 130 or 143.";
+A second SIGINT, SIGTERM or SIGHUP ends the program at once with status 130, 143 or 129.
+Where the system refuses even the memory of the program itself, it is aborted with a message and status 134.";
 
 /// Adaptive mesh refinement for astrophysical fluids.
 #[derive(Parser)]
@@ -60,8 +63,8 @@ enum Command {
     /// Run a deck to its end
     #[command(after_help = STATUSES)]
     Run(run::RunArgs),
-    /// Check a deck without running it: the resolved deck, the initial hierarchy and its memory, the order of a step
-    Check(DeckArgs),
+    /// Check a deck without running it: the resolved deck, the initial hierarchy, memory, output and duration, the order of a step
+    Check(check::CheckArgs),
     /// List what a deck can name: scenarios, criteria, schemes, parameters, fields, formulas
     List(list::ListArgs),
     /// Print the resolved order of a step
@@ -166,6 +169,8 @@ impl From<PlotError> for Failure {
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
     let command = Cli::parse().command;
+    // the commands that fail to do so still say what they could not write
+    let _ = keep_file_limits_from_killing();
     match guarded(|| execute(command)) {
         Ok(status) => status.into(),
         Err(failure) => {
@@ -192,16 +197,21 @@ fn execute(command: Command) -> Result<u8, Failure> {
         Command::Check(arguments) => check::check(&arguments).map(|()| 0),
         Command::List(arguments) => print(&list::text(&arguments)).map(|()| 0),
         Command::Order(arguments) => check::order(&arguments).map(|()| 0),
-        Command::Info(arguments) => snapshot::info(&arguments).map(|()| 0),
-        Command::Digest(arguments) => snapshot::digest(&arguments).map(|()| 0),
+        Command::Info(arguments) => in_pool(|| snapshot::info(&arguments)),
+        Command::Digest(arguments) => in_pool(|| snapshot::digest(&arguments)),
         Command::Schema => print(&schema()).map(|()| 0),
-        Command::Verify(arguments) => verify::verify(&arguments).map(|()| 0),
-        Command::Plan(arguments) => plan::plan(&arguments).map(|()| 0),
-        Command::Plot(arguments) => plot::plot(&arguments).map(|()| 0),
+        Command::Verify(arguments) => in_pool(|| verify::verify(&arguments)),
+        Command::Plan(arguments) => in_pool(|| plan::plan(&arguments)),
+        Command::Plot(arguments) => in_pool(|| plot::plot(&arguments)),
         Command::Bench(arguments) => ranks::each(arguments.ranks, |ranks, library| {
             bench::bench(&arguments, ranks, library).map(|()| 0)
         }),
     }
+}
+
+/// Work in a pool of threads that was started, as the one that starts by itself panics where there are none to be had.
+fn in_pool(work: impl FnOnce() -> Result<(), Failure> + Send) -> Result<u8, Failure> {
+    assemble::pool(0)?.install(work).map(|()| 0)
 }
 
 fn schema() -> String {
@@ -219,7 +229,29 @@ fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints a message for people. There is nobody to tell if that fails.
-fn say(message: &str) {
-    let _ = writeln!(io::stderr(), "{message}");
+/// A number of an argument, which `fits`.
+fn number(text: &str, fits: impl Fn(f64) -> bool, range: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|e| format!("{e}"))?;
+    if fits(value) && value.is_finite() {
+        Ok(value)
+    } else {
+        Err(format!("must be {range}"))
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    number(text, |value| value > 0.0, "above 0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::positive;
+
+    #[test]
+    fn rates_are_above_nought() {
+        assert_eq!(positive("5e9"), Ok(5e9));
+        for wrong in ["0", "-1", "inf", "nan", "fast"] {
+            assert!(positive(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -3,12 +3,13 @@
 mod figures;
 mod text;
 
-use super::{DeckArgs, FAILED, Failure, WRONG, print, say, snapshot};
+use super::{DeckArgs, FAILED, Failure, WRONG, number, positive, print, snapshot};
 use clap::Args;
 use nestar::Simulation;
 use nestar::engine::mesh::Topology;
 use nestar::engine::ranks::forecast::{Forecast, Machine, Outline, Sizes};
 use nestar::engine::{self, step::memory};
+use nestar::report::say;
 use nestar::snapshot::{LEAF, ORIGIN, Snapshot, Values};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -155,32 +156,6 @@ fn stored(sim: &engine::Engine, snapshot: &Snapshot) -> Result<Outline, Failure>
     Ok(outline)
 }
 
-fn number(text: &str, fits: impl Fn(f64) -> bool, range: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|e| format!("{e}"))?;
-    if fits(value) && value.is_finite() {
-        Ok(value)
-    } else {
-        Err(format!("must be {range}"))
-    }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    number(text, |value| value > 0.0, "above 0")
-}
-
 fn not_negative(text: &str) -> Result<f64, String> {
     number(text, |value| value >= 0.0, "at least 0")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::positive;
-
-    #[test]
-    fn rates_are_above_nought() {
-        assert_eq!(positive("5e9"), Ok(5e9));
-        for wrong in ["0", "-1", "inf", "nan", "fast"] {
-            assert!(positive(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -74,11 +74,20 @@ where
         }
         result
     };
+    let unstarted = |ranks: &Ranks, error: &std::io::Error| {
+        let failure = Failure::new(FAILED, format!("cannot start its thread: {error}"));
+        // the others would wait for it
+        ranks.communicator().abort(&failure.message);
+        failure
+    };
     let ended = std::thread::scope(|scope| {
-        let start = |ranks| scope.spawn(move || as_thread(ranks));
+        let start = |ranks| {
+            let started = std::thread::Builder::new().spawn_scoped(scope, move || as_thread(ranks));
+            started.map_err(|error| unstarted(ranks, &error))
+        };
         let started: Vec<_> = ranks.iter().map(start).collect();
         let gone = |_| Err(Failure::new(FAILED, "its thread is gone"));
-        let ended = started.into_iter().map(|t| t.join().unwrap_or_else(gone));
+        let ended = started.into_iter().map(|t| t?.join().unwrap_or_else(gone));
         ended.collect()
     });
     first_cause(ended, ranks[0].communicator().failure())

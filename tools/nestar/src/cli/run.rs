@@ -1,24 +1,20 @@
 //! `nestar run`.
 
-use super::progress::{ReportOptions, Reporter};
 use super::ranks::{self, RanksArgs};
 use super::{DeckArgs, FAILED, Failure, INTERRUPTED, memory};
 use clap::Args;
 use nestar::engine::Error;
 use nestar::engine::device::ComputeDevice;
 use nestar::engine::ranks::{Ranks, RanksError};
+use nestar::engine::run::RunSummary;
 use nestar::engine::run::files::is_own_deck;
-use nestar::engine::run::{RunOptions, RunSummary};
 use nestar::engine::step::memory::{Holder, Shortage};
 use nestar::engine::step::{Phase, RunCounters};
 use nestar::kernels::hydro::LaneChoice;
+use nestar::report::{ReportOptions, Reporter};
+use nestar::watch::Watched;
 use nestar::{Simulation, assemble, engine};
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
-use signal_hook::flag;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// How to run.
 #[derive(Args)]
@@ -121,30 +117,21 @@ pub fn run(arguments: &RunArgs, ranks: &Ranks, library: &str) -> Result<u8, Fail
         let lines = together(ranks, library, sim.engine())?;
         lines.iter().for_each(|line| reporter.tell(line));
     }
-    let one_process = ranks.are_alone() || arguments.ranks.are_several();
-    let stop = stop_on_signals(&reporter, one_process)?;
-    let result = sim.run_with(RunOptions {
+    let watched = Watched {
         output: Some(directory),
         resume: arguments.resume,
-        stop,
-        observer: Box::new(reporter.clone()),
-        build: assemble::build_info(),
-    });
-    reporter.finish();
-    if let Ok(summary) = &result {
-        reporter.tell(&where_the_time_went(sim.engine(), summary.wall));
-        reporter.tell(&tail(summary));
-    }
-    status(result, &reporter)
+        one_process: ranks.are_alone() || arguments.ranks.are_several(),
+        continuation: resuming_command(),
+    };
+    status(sim.run_watched(&reporter, watched, where_the_time_went))
 }
 
 /// The exit status of a run that has ended.
-fn status(result: Result<RunSummary, Error>, reporter: &Reporter) -> Result<u8, Failure> {
+fn status(result: Result<RunSummary, Error>) -> Result<u8, Failure> {
     let error = match result {
         Ok(summary) => return Ok(if summary.interrupted { INTERRUPTED } else { 0 }),
         Err(error) => error,
     };
-    reporter.log(&format!("error: {error}"));
     let hint = match &error {
         Error::Memory(shortage) if shortage.resumable => with_more_memory(shortage),
         _ => String::new(),
@@ -261,27 +248,6 @@ pub fn shares_of_phases(counters: &RunCounters, wall: f64, rest: &str) -> String
     shares.iter().map(share).collect::<Vec<_>>().join(", ")
 }
 
-/// The last line of a run.
-fn tail(summary: &RunSummary) -> String {
-    let directory = summary.directory.display();
-    if summary.interrupted {
-        return format!(
-            "interrupted at step {}, time {:e}; the snapshot is in {directory}; continue by\n  {}",
-            summary.step,
-            summary.time,
-            resuming_command()
-        );
-    }
-    format!(
-        "done: step {}, time {:e}, {} cell updates in {:.2} s ({:.2e} cells/s), {directory}",
-        summary.step,
-        summary.time,
-        summary.cell_updates,
-        summary.wall,
-        summary.cell_updates as f64 / summary.wall
-    )
-}
-
 /// The command that continues this one.
 fn resuming_command() -> String {
     let mut words: Vec<String> = std::env::args().skip(1).map(|word| quoted(&word)).collect();
@@ -308,37 +274,6 @@ fn quoted(word: &str) -> String {
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
-}
-
-/// A flag that SIGINT, SIGTERM and SIGUSR1 raise; a second SIGINT or SIGTERM ends the program, unless a launcher started it as
-/// one of several ranks: launchers send a signal on to processes that have it already. SIGHUP is left alone, so that `nohup` works.
-fn stop_on_signals(reporter: &Reporter, one_process: bool) -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGUSR1] {
-        let ends = one_process && signal != SIGUSR1;
-        // in this order: the first signal finds the flag down
-        let shutdown = || flag::register_conditional_shutdown(signal, 128 + signal, stop.clone());
-        let registered = if ends { shutdown().map(|_| ()) } else { Ok(()) };
-        registered
-            .and_then(|()| flag::register(signal, stop.clone()))
-            .map_err(|e| Failure::new(FAILED, format!("cannot watch for signals: {e}")))?;
-    }
-    let (raised, reporter) = (stop.clone(), reporter.clone());
-    // a root step can take minutes; nobody should wonder whether the signal arrived
-    std::thread::spawn(move || {
-        while !raised.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        let again = if one_process {
-            "; a second signal stops at once"
-        } else {
-            ""
-        };
-        reporter.tell(&format!(
-            "stops after this root step and writes a snapshot{again}"
-        ));
-    });
-    Ok(stop)
 }
 
 #[cfg(test)]

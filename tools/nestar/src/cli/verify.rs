@@ -1,9 +1,10 @@
 //! `nestar verify`: the same run on two devices, and whether they agree in every bit; and whether stores are whole.
 
-use super::{FAILED, Failure, WRONG, print, say};
+use super::{FAILED, Failure, WRONG, print};
 use clap::Args;
 use nestar::Simulation;
 use nestar::engine::run::{RunOptions, Silent};
+use nestar::report::say;
 use nestar::snapshot::{Snapshot, digest, latest};
 use nestar_deck::Deck;
 use std::path::{Path, PathBuf};

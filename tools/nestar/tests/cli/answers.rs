@@ -104,11 +104,20 @@ fn a_checked_deck_is_a_deck_again() {
     for text in [
         "# initial hierarchy: 40.0 KiB a patch",
         "#     0         8         4096   320.0 KiB",
+        "# memory of fields and tables: ",
+        "#      2 ranks: ",
+        "# output: about 2 snapshots, each at most ",
+        "# duration, if hierarchy and steps stay as they begin",
+        "cells/s (measured here",
         "#   3 Fluid",
     ] {
         assert!(first.out.contains(text), "no {text:?} in\n{}", first.out);
     }
     assert!(!place.0.join("run").exists());
+    let timed = place.nestar(&["check", "deck.toml", "--rate", "1e6"]);
+    // 12 root steps of 8 + 64 patches, at half the length on the finer level
+    let expected = "12 root steps, 8.36e5 cell updates, at 1.00e6 cells/s (--rate) 1s";
+    assert!(timed.out.contains(expected), "{}", timed.out);
     place.write("resolved.toml", &first.out);
     let second = place.nestar(&["check", "resolved.toml"]);
     let deck = |text: &str| text.split("\n#").next().map(str::to_string);

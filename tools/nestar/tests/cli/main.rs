@@ -3,6 +3,7 @@
 mod answers;
 mod bench;
 mod directories;
+mod limits;
 mod plan;
 mod refusals;
 mod runs;

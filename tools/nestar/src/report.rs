@@ -1,10 +1,9 @@
 //! What a run tells while it goes on: a bar on a terminal, lines elsewhere, and the run's log.
 
-use super::say;
 use indicatif::{ProgressBar, ProgressStyle};
-use nestar::engine::run::{Observer, Progress};
+use nestar_engine::run::{Observer, Progress};
 use std::fs::{File, OpenOptions};
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -59,7 +58,7 @@ impl Reporter {
     pub fn new(options: ReportOptions) -> Self {
         let screen = if options.quiet {
             Screen::Quiet
-        } else if std::io::stderr().is_terminal() {
+        } else if io::stderr().is_terminal() {
             Screen::Bar(bar())
         } else {
             Screen::Lines(None)
@@ -188,7 +187,7 @@ impl Log {
     }
 
     /// A run goes on without its log.
-    fn give_up(&mut self, error: &std::io::Error) {
+    fn give_up(&mut self, error: &io::Error) {
         self.failed = true;
         self.file = None;
         say(&format!(
@@ -196,6 +195,11 @@ impl Log {
             self.path.display()
         ));
     }
+}
+
+/// Prints a message for people. There is nobody to tell if that fails.
+pub fn say(message: &str) {
+    let _ = writeln!(io::stderr(), "{message}");
 }
 
 fn bar() -> ProgressBar {
@@ -273,7 +277,7 @@ fn remaining(progress: &Progress, done: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::{done, line, remaining};
-    use nestar::engine::run::Progress;
+    use nestar_engine::run::Progress;
 
     fn progress() -> Progress {
         Progress {

@@ -1,0 +1,193 @@
+//! Limits of the system: a message, a snapshot where one can be written, and a status of the table.
+
+use super::{BLAST, Outcome, Place};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Runs the program below a shell, bash as not all know all limits, that sets `limits` first.
+fn limited(place: &Place, limits: &str, arguments: &[&str]) -> Outcome {
+    let program = env!("CARGO_BIN_EXE_nestar");
+    let output = Command::new("bash")
+        .current_dir(&place.0)
+        .args(["-c", &format!("{limits} exec \"$@\""), "sh", program])
+        .args(arguments)
+        .output();
+    Outcome::of(output.expect("bash starts"))
+}
+
+#[test]
+fn an_override_with_20000_parts_is_refused() {
+    let place = Place::with(BLAST);
+    let deep = format!("{}=1", vec!["a"; 20_000].join("."));
+    for command in ["check", "run", "order"] {
+        let outcome = place.nestar(&[command, "deck.toml", "--set", &deep]);
+        outcome
+            .has_status(2)
+            .complains(&["a key has at most 64 parts, found 20000"]);
+    }
+    let nested = format!("a={}1{}", "[".repeat(20_000), "]".repeat(20_000));
+    place
+        .nestar(&["check", "deck.toml", "--set", &nested])
+        .has_status(2);
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_and_the_snapshots_before_stay() {
+    let place = Place::with(BLAST);
+    // 8 KiB: not all metadata fit
+    let run = ["run", "deck.toml", "--threads", "1"];
+    let outcome = limited(&place, "ulimit -f 8;", &run);
+    outcome.has_status(1).complains(&["File too large"]);
+    assert!(
+        place
+            .snapshots("run")
+            .iter()
+            .all(|name| !name.starts_with('0'))
+    );
+    place.nestar(&["run", "deck.toml"]).has_status(0);
+    let picture = ["plot", "run", "--width", "2000", "-o", "a.png"];
+    let outcome = limited(&place, "ulimit -f 1;", &picture);
+    outcome
+        .has_status(1)
+        .complains(&["a.png", "File too large"]);
+}
+
+#[test]
+fn a_limit_of_the_address_space_is_foreseen() {
+    let place = Place::with(BLAST);
+    let run = |cells: &str| {
+        let cells = format!("domain.cells=[{cells}, {cells}, {cells}]");
+        let run = [
+            "run",
+            "deck.toml",
+            "--threads",
+            "1",
+            "--device",
+            "cpu",
+            "--set",
+            &cells,
+        ];
+        limited(&place, "ulimit -v 1000000;", &run)
+    };
+    run("16").has_status(0);
+    let outcome = run("256");
+    outcome
+        .has_status(1)
+        .complains(&["too little memory", "this machine has"]);
+}
+
+/// Runs the program as a user who may have no more threads; `None` where this user cannot become that one.
+fn without_threads(place: &Place, arguments: &[&str]) -> Option<Outcome> {
+    let program = place.0.join("nestar");
+    std::fs::copy(env!("CARGO_BIN_EXE_nestar"), &program).expect("a copy of the program");
+    let open = Command::new("chmod")
+        .args(["-R", "a+rwX"])
+        .arg(&place.0)
+        .status();
+    assert!(open.expect("chmod is there").success());
+    let lower = [
+        "--reuid",
+        "54321",
+        "--regid",
+        "54321",
+        "--clear-groups",
+        "bash",
+        "-c",
+    ];
+    let output = Command::new("setpriv")
+        .current_dir(&place.0)
+        .args(lower)
+        .args(["ulimit -u 1; exec \"$@\"", "sh"])
+        .arg(&program)
+        .args(arguments)
+        .output();
+    let outcome = Outcome::of(output.ok()?);
+    (!outcome.err.contains("setpriv:")).then_some(outcome)
+}
+
+#[test]
+fn no_threads_to_be_had_is_an_error() {
+    let place = Place::with(BLAST);
+    place.nestar(&["run", "deck.toml"]).has_status(0);
+    let commands: [&[&str]; 5] = [
+        &["run", "deck.toml", "--output", "other"],
+        &["run", "deck.toml", "--output", "other", "--ranks", "2"],
+        &["info", "run"],
+        &["digest", "run"],
+        &["plot", "run"],
+    ];
+    for command in commands {
+        let Some(outcome) = without_threads(&place, command) else {
+            eprintln!("skipped: only root can become another user by setpriv");
+            return;
+        };
+        let status = outcome.status;
+        assert!(
+            matches!(status, Some(1 | 2)),
+            "{command:?}: {status:?}\n{}",
+            outcome.err
+        );
+        outcome.tells(&["cannot start", "thread"]);
+        assert!(
+            !outcome.err.contains("panicked"),
+            "{command:?}: {}",
+            outcome.err
+        );
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill")
+        .args([name, &child.id().to_string()])
+        .status();
+    assert!(status.expect("kill is there").success());
+}
+
+/// Starts a long run below `shell` and sends it a signal after some root steps.
+fn signalled(place: &Place, prefix: &str, steps: &str, name: &str) -> Outcome {
+    let program = env!("CARGO_BIN_EXE_nestar");
+    let steps = format!("time.max_steps={steps}");
+    let child = Command::new("bash")
+        .current_dir(&place.0)
+        .args([
+            "-c",
+            &format!("{prefix} exec \"$@\""),
+            "sh",
+            program,
+            "run",
+            "deck.toml",
+            "--set",
+            &steps,
+        ])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("bash starts");
+    let start = Instant::now();
+    let rows = || {
+        std::fs::read_to_string(place.0.join("run/diagnostics.csv"))
+            .map_or(0, |t| t.lines().count())
+    };
+    while rows() < 4 {
+        assert!(start.elapsed() < Duration::from_secs(60), "no root step");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    signal(&child, name);
+    Outcome::of(child.wait_with_output().expect("the program ends"))
+}
+
+#[test]
+fn a_hangup_ends_a_run_resumably_and_none_under_nohup() {
+    let place = Place::with(BLAST);
+    let outcome = signalled(&place, "", "4000", "-HUP");
+    outcome
+        .has_status(3)
+        .tells(&["stops after this root step", "interrupted at step"]);
+    assert!(place.snapshots("run").len() == 2);
+    let place = Place::with(BLAST);
+    // as nohup does
+    signalled(&place, "trap '' HUP;", "60", "-HUP")
+        .has_status(0)
+        .tells(&["done: step 60"]);
+}
