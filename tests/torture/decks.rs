@@ -52,7 +52,7 @@ const PIECES: [&str; 40] = [
 ];
 
 /// Longest time that a deck may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn prepare(_: &Setting) -> Result<Attack, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
@@ -162,7 +162,7 @@ fn read_and_build(text: &str, random: &mut Random) {
             .map(u64::from)
             .iter()
             .product();
-        if cells <= 1 << 15 {
+        if cells <= 1 << 12 {
             let _ = sim
                 .with(|s| s.ready().and_then(|()| s.initialise()))
                 .map_err(|e| e.to_string());

@@ -5,7 +5,7 @@ use nestar_tests::runs::digests;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A small run with levels that come and go, a passive scalar, and a snapshot at every other step.
+/// A small run with levels that come and go, a passive scalar, and a snapshot at every step.
 pub const DECK: &str = r#"
 scenario = "formula"
 [initial]
@@ -17,16 +17,16 @@ scalars    = { dye = "if(x < 0.5, 1, 0.25)" }
 cells = [16, 16, 16]
 [time]
 end = 1.0
-max_steps = 14
+max_steps = 6
 [mesh]
-max_level = 2
+max_level = 1
 regrid_interval = 2
 flag_buffer = 2
 refine = [{ criterion = "gradient", field = "pressure", threshold = 0.4 }]
 [hydro]
 scalars = ["dye"]
 [output]
-steps = 2
+steps = 1
 [run]
 device = "cpu"
 threads = 1
