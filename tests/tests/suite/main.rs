@@ -18,7 +18,6 @@ mod halos;
 mod hierarchy;
 mod initial;
 mod ink;
-mod library;
 mod memory;
 mod mending;
 mod order;
