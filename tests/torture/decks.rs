@@ -1,6 +1,6 @@
 //! Decks that no person would write: an error with its place, or a run, never a panic, whatever stands in them.
 
-use super::{Attack, Case, Setting};
+use super::{Attack, Setting};
 use nestar::{Simulation, assemble};
 use nestar_deck::Deck;
 use nestar_tests::random::Random;

@@ -1,7 +1,7 @@
 //! Runs that are killed at any moment and resumed, until they end: no snapshot is lost or other than that of a run in peace.
 
 use super::programs::Program;
-use super::{Attack, Case, Setting};
+use super::{Attack, Setting};
 use nestar_tests::random::Random;
 use std::cell::Cell;
 use std::process::Stdio;
