@@ -5,7 +5,7 @@ use nestar_device::{Across, Around, Face, Item, Place, Real, device, instantiate
 use nestar_kernels::criteria::cell;
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
 use nestar_kernels::hydro::{
-    Conserved, FluidMethod, Limiter, Reconstruction, Riemann, Scheme, eos, kinetic_energy,
+    Conserved, FluidMethod, Limiter, Reconstruction, Riemann, Scheme, kinetic_energy,
 };
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::attempt::{DONE, Outcome, UNFINISHED};
@@ -137,7 +137,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         faces: [walls(), [FaceText::Periodic, FaceText::Periodic], walls()],
         normal: [2, 4, 8],
         limiter: SlopeLimiter::MonotonizedCentral,
-        physical: Some((eos::is_physical::ITEM, 5)),
+        states: Some(mesh::StateRules::of::<hydro::GasStates, 5>().items),
     };
     let plain = FluidProgram {
         method: FluidMethod::default(),

@@ -43,7 +43,7 @@ impl Default for TimeConfig {
         Self {
             end: 1.0,
             max_steps: 0,
-            courant: 0.4,
+            courant: 0.8,
             levels: LevelSteps::Adaptive,
             increase: 0.1,
             decrease: 0.1,

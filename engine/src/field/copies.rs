@@ -7,6 +7,7 @@ use super::store::{BankOf, Store, Surroundings};
 use super::{FieldSpec, Precision, operations, totals};
 use crate::device::DeviceError;
 use crate::mesh::NewRows;
+use nestar_kernels::mesh::parameters::Mended;
 use nestar_snapshot::Values;
 use std::ops::Range;
 
@@ -58,8 +59,9 @@ impl<F: Field> Store for Pool<F> {
         totals::node_sums(self, around, level, nodes)
     }
 
-    fn skipped_on_device(&self) -> Result<u64, DeviceError> {
-        self.on_device().map_or(Ok(0), DevicePool::skipped)
+    fn mended_on_device(&self) -> Result<Mended, DeviceError> {
+        let mended = self.on_device().map(DevicePool::mended);
+        mended.unwrap_or(Ok(Mended::default()))
     }
 
     fn save(&self, level: usize, component: usize, rows: &[u32]) -> Result<Values, DeviceError> {

@@ -3,25 +3,24 @@
 use super::Precision;
 use super::spec::{Beyond, FieldSpec};
 use nestar_device::Real;
-use nestar_kernels::mesh::{Boundaries, FaceRule};
+use nestar_kernels::mesh::{Boundaries, FaceRule, StateFunctions, StateRules};
 
 /// Floating-point types that a pool may hold.
 pub trait Element: Real + bytemuck::Pod {
     /// The precision that this type has.
     const PRECISION: Precision;
-    /// The field's test of physical states.
-    fn physical(spec: &FieldSpec) -> fn(&[Self]) -> bool;
+    /// What the rules say in this precision.
+    fn states(rules: &StateRules) -> StateFunctions<Self>;
     /// What stands beyond a face of the domain, in this precision.
     fn face(beyond: &Beyond) -> FaceRule<Self>;
 }
 
 macro_rules! element {
-    ($t:ty, $variant:ident, $physical:ident) => {
+    ($t:ty, $variant:ident, $states:ident) => {
         impl Element for $t {
             const PRECISION: Precision = Precision::$variant;
-            fn physical(spec: &FieldSpec) -> fn(&[Self]) -> bool {
-                spec.physical
-                    .map_or(|_| true, |physical| physical.$physical)
+            fn states(rules: &StateRules) -> StateFunctions<Self> {
+                rules.$states
             }
             fn face(beyond: &Beyond) -> FaceRule<Self> {
                 match beyond {

@@ -38,7 +38,7 @@ pub use pieces::RowShape;
 pub use pool::{Field, Pool};
 pub use registers::{FineSide, Registers};
 pub use slab::Slabs;
-pub use spec::{Beyond, BoundaryRule, Component, Correct, FieldSpec, Physical, Prolong, Restrict};
+pub use spec::{Beyond, BoundaryRule, Component, Correct, FieldSpec, Prolong, Restrict};
 pub use store::{BankOf, Store, Surroundings};
 pub use stores::{Layers, StoreRef, Stores};
 

@@ -11,10 +11,12 @@ use crate::in_precision;
 use crate::mesh::{LevelClock, NewRows, Topology};
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::fluxes::{FACE, FineFlux, cell_behind, correction};
 use nestar_kernels::mesh::gather::prolong_patch;
+use nestar_kernels::mesh::parameters::Mended;
+use nestar_kernels::mesh::prolong::MAX_COMPONENTS;
 use nestar_kernels::mesh::restrict::restrict_octet;
+use nestar_kernels::mesh::{Centring, StateFunctions};
 use rayon::prelude::*;
 
 /// Follows a change of `level`'s patches, of which the given rows are new: storage, times, registers.
@@ -87,57 +89,65 @@ fn prolong_rows<F: Field, R: Element>(pool: &Pool<F>, topology: &Topology, new: 
     });
 }
 
-/// Covered cells of `level` take the averages of their children. All ranks call it.
+/// Covered cells of `level` take the averages of their children; returns how many averages were mended on the host. All ranks
+/// call it.
 ///
 /// # Errors
 /// The device fails.
 pub(crate) fn restrict<F: Field>(
     pool: &mut Pool<F>,
     around: &LevelView,
-) -> Result<(), DeviceError> {
+) -> Result<u64, DeviceError> {
     let level = around.clock.level;
     // on all ranks, whether they have covered patches or not
     pool.expire_present(level);
     with_storage!(&pool.storage,
-    <R> => restrict_level::<F, R>(pool, around.topology, level),
-    device => if level < around.topology.max_level {
-        let banks = [pool.current(level), pool.current(level + 1)];
-        if device.restrict(around.on_device(), level, banks)? {
-            pool.changed(level);
+    <R> => Ok(restrict_level::<F, R>(pool, around.topology, level)),
+    device => {
+        if level < around.topology.max_level {
+            let banks = [pool.current(level), pool.current(level + 1)];
+            if device.restrict(around.on_device(), level, banks)? {
+                pool.changed(level);
+            }
         }
-    });
-    Ok(())
+        Ok(0)
+    })
 }
 
-fn restrict_level<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology, level: usize) {
+fn restrict_level<F: Field, R: Element>(
+    pool: &mut Pool<F>,
+    topology: &Topology,
+    level: usize,
+) -> u64 {
     let (coarse, fine) = (pool.present::<R>(level), pool.present::<R>(level + 1));
-    let (centring, physical) = (pool.spec.centring, pool.typed::<R>().physical());
+    let (centring, rules) = (pool.spec.centring, pool.typed::<R>().states.as_ref());
     // where another rank has the parent its copy takes the averages, and travels afterwards
     let rows = topology
         .rows(level)
         .par_iter()
         .chain(topology.copies(level));
-    rows.for_each(|&row| {
-        if let Some(first) = topology.first_child(row)
-            && topology.is_owned(first)
-        {
-            // SAFETY: each coarse row is written by one task; fine rows are only read.
-            unsafe { restrict_octet(centring, &coarse, row, &fine, first, physical) };
-        }
+    let mended = rows.map(|&row| match topology.first_child(row) {
+        // SAFETY: each coarse row is written by one task; fine rows are only read.
+        Some(first) if topology.is_owned(first) => unsafe {
+            restrict_octet(centring, &coarse, row, &fine, first, rules)
+        },
+        _ => 0,
     });
+    let mended = mended.sum();
     for &row in topology.rows(level) {
         if !topology.is_leaf(row) {
             pool.touch(level, &[row]);
         }
     }
+    mended
 }
 
-/// Corrections left out on the host because they would have made a cell unphysical, since the start of the run.
+/// Cells that round-off made unphysical and that were mended on the host, since the start of the run.
 #[derive(Resource, Default)]
-pub struct SkippedCorrections(pub u64);
+pub struct MendedOnHost(pub Mended);
 
-/// Cells beside a coarse-fine face take the fine fluxes in place of the coarse one; returns how many cells on the host had to
-/// go without. All ranks call it.
+/// Cells beside a coarse-fine face take the fine fluxes in place of the coarse one; returns how many cells were mended on the
+/// host. All ranks call it.
 ///
 /// # Errors
 /// The device fails.
@@ -168,7 +178,7 @@ fn correct_level<F: Field, R: Element>(
     let present = pool.present::<R>(clock.level);
     let inverse_width = clock.cell_width.map(|w| R::lit(1.0 / w));
     let (components, dt) = (pool.components(), R::lit(clock.dt));
-    let skipped = rows
+    let mended = rows
         .par_iter()
         .map(|(row, slots)| {
             let mut change = typed.correct_scratch.get();
@@ -181,11 +191,11 @@ fn correct_level<F: Field, R: Element>(
             }
             // SAFETY: each row is written by one task.
             let values = unsafe { present.row_mut(*row) };
-            apply(values, &change, components, typed.physical())
+            apply(values, &change, components, typed.states.as_ref())
         })
         .sum();
     pool.touch_corrected(clock.level);
-    skipped
+    mended
 }
 
 /// Enters the corrections of one face into `change`, `[axis][component][512]`.
@@ -207,17 +217,17 @@ fn collect<R: Element>(
     }
 }
 
-/// Adds the corrections of the three axes, in an order-independent sum, where the result is physical; returns how many
-/// cells had to go without.
+/// Adds the corrections of the three axes, in an order-independent sum; what round-off makes unphysical is mended by the state
+/// before. Returns how many cells were mended.
 fn apply<R: Element>(
     values: &mut [R],
     change: &[R],
     components: usize,
-    physical: fn(&[R]) -> bool,
+    rules: Option<&StateFunctions<R>>,
 ) -> u64 {
     let axis = components * CELLS;
-    let mut state = [R::lit(0.0); nestar_kernels::mesh::prolong::MAX_COMPONENTS];
-    let mut skipped = 0;
+    let [mut state, mut before] = [[R::lit(0.0); MAX_COMPONENTS]; 2];
+    let mut mended = 0;
     for cell in 0..CELLS {
         let mut changed = false;
         for c in 0..components {
@@ -225,18 +235,21 @@ fn apply<R: Element>(
             let sum =
                 nestar_device::math::sum3(change[at], change[axis + at], change[2 * axis + at]);
             changed |= sum != R::lit(0.0);
-            state[c] = values[at] + sum;
+            before[c] = values[at];
+            state[c] = before[c] + sum;
         }
         if !changed {
             continue;
         }
-        if !physical(&state[..components]) {
-            skipped += 1;
-            continue;
+        let state = &mut state[..components];
+        if let Some(rules) = rules.filter(|rules| !(rules.physical)(state, 1)) {
+            (rules.primitive)(&mut before[..components], 1);
+            (rules.mend)(state, &before[..components]);
+            mended += 1;
         }
         for c in 0..components {
             values[c * CELLS + cell] = state[c];
         }
     }
-    skipped
+    mended
 }

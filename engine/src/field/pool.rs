@@ -254,7 +254,7 @@ impl<F: Field> Pool<F> {
             boundaries: &typed.boundaries,
             time,
             limiter: self.spec.prolong.limiter(),
-            physical: typed.physical(),
+            states: typed.states,
             reach,
         }
     }

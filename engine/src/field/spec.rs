@@ -2,10 +2,9 @@
 
 use super::{Precision, RowShape};
 use bevy_ecs::world::World;
-use nestar_device::Item;
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::prolong::{MAX_COMPONENTS, SlopeLimiter};
-use nestar_kernels::mesh::{CellRule, Centring};
+use nestar_kernels::mesh::{CellRule, Centring, StateRules};
 use std::sync::Arc;
 
 /// What one component of a field is.
@@ -85,20 +84,6 @@ pub enum Correct {
     None,
 }
 
-/// A test of states, one value per component: interpolation, averaging and correction leave a state as it is where the result
-/// would not pass it.
-#[derive(Clone, Copy, Debug)]
-pub struct Physical {
-    /// The test of `f32` states.
-    pub single: fn(&[f32]) -> bool,
-    /// The test of `f64` states.
-    pub double: fn(&[f64]) -> bool,
-    /// The same on a device: a `#[device] fn(&[R; leading]) -> bool` on the leading components.
-    pub item: &'static Item,
-    /// Number of components that `item` looks at; on a device the others must be finite.
-    pub leading: usize,
-}
-
 /// A rule beyond a face of the domain, in both precisions.
 pub trait BoundaryRule: CellRule<f32> + CellRule<f64> {}
 
@@ -144,8 +129,9 @@ pub struct FieldSpec {
     pub restrict: Restrict,
     /// What happens at coarse-fine faces.
     pub correct: Correct,
-    /// A test of states; `None`: all are sound.
-    pub physical: Option<Physical>,
+    /// What averages, corrections and interpolations must know of states; `None`: all are sound, and they are interpolated as they
+    /// are.
+    pub states: Option<StateRules>,
     /// Whether diagnostics list the sums of the components over the domain, and their drifts.
     pub in_totals: bool,
     /// Whether snapshots hold the field and a restart reads it; what they do not hold the plugin makes anew.
@@ -169,7 +155,7 @@ impl FieldSpec {
             prolong: Prolong::Limited(SlopeLimiter::MonotonizedCentral),
             restrict: Restrict::Mean,
             correct: Correct::None,
-            physical: None,
+            states: None,
             in_totals: false,
             stored: true,
             beyond: None,
@@ -262,8 +248,8 @@ impl FieldSpec {
             Ok(())
         } else if !self.components.len().is_multiple_of(3) {
             Err("values on faces or edges are vectors of three components")
-        } else if self.correct == Correct::Fluxes || self.in_totals || self.physical.is_some() {
-            Err("values on faces or edges have no fluxes, totals or tests of states")
+        } else if self.correct == Correct::Fluxes || self.in_totals || self.states.is_some() {
+            Err("values on faces or edges have no fluxes, totals or rules of states")
         } else if self.centring == Centring::Edge && interpolated {
             Err("values on edges are interpolated by the plugin itself or not at all")
         } else {

@@ -10,7 +10,7 @@ use crate::device::parallel::PerThread;
 use crate::device::{Device, DeviceError};
 use crate::in_precision;
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::{Boundaries, GatherScratch, Rows};
+use nestar_kernels::mesh::{Boundaries, GatherScratch, Rows, StateFunctions};
 use std::any::Any;
 
 /// The banks of one precision, and the rules beyond the domain's faces.
@@ -28,7 +28,8 @@ pub struct TypedPool<R> {
     pub(super) cell_scratch: PerThread<[Vec<R>; 2]>,
     /// Working space of the flux correction, `[axis][component][512]`.
     pub(super) correct_scratch: PerThread<Vec<R>>,
-    physical: fn(&[R]) -> bool,
+    /// What is known of states.
+    pub(super) states: Option<StateFunctions<R>>,
 }
 
 impl<R: Element> TypedPool<R> {
@@ -45,13 +46,8 @@ impl<R: Element> TypedPool<R> {
             results: Slabs::new(spec.row_values()),
             cell_scratch: PerThread::new(Default::default),
             correct_scratch: PerThread::new(|| vec![R::lit(0.0); 3 * components * CELLS]),
-            physical: R::physical(spec),
+            states: spec.states.as_ref().map(R::states),
         }
-    }
-
-    /// Whether a state (one value per component) is physical.
-    pub(super) fn physical(&self) -> fn(&[R]) -> bool {
-        self.physical
     }
 
     /// The rows of a bank.

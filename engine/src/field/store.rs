@@ -7,6 +7,7 @@ use super::{FieldSpec, Precision, RowShape};
 use crate::device::DeviceError;
 use crate::mesh::{Levels, NewRows, Topology};
 use bevy_ecs::prelude::*;
+use nestar_kernels::mesh::parameters::Mended;
 use nestar_snapshot::Values;
 use std::ops::Range;
 
@@ -181,12 +182,12 @@ pub trait Store: Send + Sync {
     ) -> Result<Vec<f64>, DeviceError> {
         Ok(Vec::new())
     }
-    /// Flux corrections that a device has left out since the run began here.
+    /// Cells that a device has mended since the run began here.
     ///
     /// # Errors
     /// The device fails.
-    fn skipped_on_device(&self) -> Result<u64, DeviceError> {
-        Ok(0)
+    fn mended_on_device(&self) -> Result<Mended, DeviceError> {
+        Ok(Mended::default())
     }
 
     /// Values of a component in some rows of a level, `[row][k][j][i]`, in the store's precision.

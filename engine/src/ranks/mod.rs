@@ -37,7 +37,7 @@ pub use others::OtherRanks;
 pub use plan::Plan;
 pub use seat::Seat;
 pub use threads::Threads;
-pub use totals::{skipped_corrections, totals};
+pub use totals::{mended_between_levels, totals};
 
 use bevy_ecs::prelude::*;
 use std::sync::Arc;

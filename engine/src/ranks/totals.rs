@@ -1,11 +1,12 @@
 //! Sums over the cells of all ranks, in an order that does not depend on how many they are.
 
 use super::{Ranks, RanksError};
-use crate::field::operations::SkippedCorrections;
+use crate::field::operations::MendedOnHost;
 use crate::field::totals::pairwise;
 use crate::field::{StoreRef, Stores, Surroundings};
 use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
+use nestar_kernels::mesh::parameters::Mended;
 use std::ops::Range;
 
 /// Per component of `field`, the sum over all leaf cells of value times cell volume, in double precision. All ranks call it.
@@ -42,17 +43,23 @@ pub(super) fn sum_by_halves(of_patches: &[f64], ranks: &Ranks) -> Result<f64, Ra
     Ok(sums.first().copied().unwrap_or(0.0))
 }
 
-/// Corrections left out because they would have made a cell unphysical, since the start of the run, on all ranks, on the host
-/// and on devices, for which this waits. All ranks call it.
+/// Cells that round-off made unphysical between levels and that were mended, since the start of the run, on all ranks, on the
+/// host and on devices, for which this waits. All ranks call it.
 ///
 /// # Errors
 /// The device fails; another rank has failed.
-pub fn skipped_corrections(world: &World) -> Result<u64, RanksError> {
-    let mut skipped = world.resource::<SkippedCorrections>().0;
+pub fn mended_between_levels(world: &World) -> Result<Mended, RanksError> {
+    let mut mended = world.resource::<MendedOnHost>().0;
     for field in &world.resource::<Stores>().all() {
-        skipped += field.of(world).skipped_on_device()?;
+        let on_device = field.of(world).mended_on_device()?;
+        mended.averages += on_device.averages;
+        mended.corrections += on_device.corrections;
     }
-    world.resource::<Ranks>().sum(skipped)
+    let ranks = world.resource::<Ranks>();
+    Ok(Mended {
+        averages: ranks.sum(mended.averages)?,
+        corrections: ranks.sum(mended.corrections)?,
+    })
 }
 
 /// The patches of a level, summed by halves: a tree that is the same however many ranks share the level.

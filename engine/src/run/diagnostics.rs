@@ -5,7 +5,7 @@ use super::restart::Restored;
 use super::series::Series;
 use crate::field::Stores;
 use crate::mesh::{LevelWork, Topology};
-use crate::ranks::{self, Columns, Ranks, skipped_corrections};
+use crate::ranks::{self, Columns, Ranks, mended_between_levels};
 use crate::step::agreement::by_first;
 use crate::step::{Engine, Error, Phase, RunCounters};
 use std::fmt::Write as _;
@@ -60,6 +60,7 @@ impl Diagnostics {
         output_seconds: f64,
     ) -> Result<String, Error> {
         let columns = Columns::values(&mut sim.world)?;
+        let mended = mended_between_levels(&sim.world)?;
         let counters = sim.world.resource::<RunCounters>();
         let mut line = format!(
             "{},{:e},{:e},{}",
@@ -77,12 +78,13 @@ impl Diagnostics {
         self.work = counters.work;
         let _ = write!(
             line,
-            ",{:e},{},{},{},{},{},{}",
+            ",{:e},{},{},{},{},{},{},{}",
             progress.rate,
             memory,
             counters.mended_cells,
             counters.retried_steps,
-            skipped_corrections(&sim.world)?,
+            mended.averages,
+            mended.corrections,
             progress.capped,
             work.imbalance(sim.world.resource::<Ranks>().size()),
         );
@@ -151,7 +153,8 @@ fn header(sim: &Engine) -> String {
         "memory_bytes",
         "mended_cells",
         "retried_steps",
-        "skipped_corrections",
+        "mended_averages",
+        "mended_corrections",
         "capped_patches",
         "imbalance",
     ];

@@ -1,12 +1,13 @@
 //! What a run needs beside the fields to continue bit for bit: clocks, counters, wishes.
 
 use super::layout::Layout;
-use crate::field::operations::SkippedCorrections;
+use crate::field::operations::MendedOnHost;
 use crate::mesh::nesting::RefineRequests;
 use crate::mesh::{Clock, Levels, Topology};
-use crate::ranks::{Ranks, RanksError, skipped_corrections};
+use crate::ranks::{Ranks, RanksError, mended_between_levels};
 use crate::step::{Engine, Error, RunCounters};
 use bevy_ecs::prelude::World;
+use nestar_kernels::mesh::parameters::Mended;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -18,7 +19,10 @@ pub(super) struct State {
     cell_updates: u64,
     retried_steps: u64,
     mended_cells: u64,
-    skipped_corrections: u64,
+    #[serde(default)]
+    mended_averages: u64,
+    #[serde(default)]
+    mended_corrections: u64,
     /// Per level: positions, in the order of the whole level, of the patches that a finer patch needs refined.
     wishes: Vec<Vec<u32>>,
 }
@@ -69,13 +73,15 @@ pub(super) fn state(
             split: (clock.split != clock.time).then(|| hex(clock.split)),
         }
     };
+    let mended = mended_between_levels(world)?;
     let state = State {
         clocks: (0..=topology.max_level).map(clock).collect(),
         initial_totals: initial_totals.iter().copied().map(hex).collect(),
         cell_updates: counters.cell_updates,
         retried_steps: counters.retried_steps,
         mended_cells: counters.mended_cells,
-        skipped_corrections: skipped_corrections(world)?,
+        mended_averages: mended.averages,
+        mended_corrections: mended.corrections,
         wishes: wishes(world, layout)?,
     };
     Ok(match serde_json::to_value(state) {
@@ -137,7 +143,10 @@ pub(super) fn restore_rest(sim: &mut Engine, state: &State, layout: &Layout) {
     counters.mended_cells = state.mended_cells;
     // a sum over the ranks
     if sim.world.resource::<Ranks>().rank() == 0 {
-        sim.world.resource_mut::<SkippedCorrections>().0 = state.skipped_corrections;
+        sim.world.resource_mut::<MendedOnHost>().0 = Mended {
+            averages: state.mended_averages,
+            corrections: state.mended_corrections,
+        };
     }
     sim.world.resource_scope(
         |world, mut requests: bevy_ecs::prelude::Mut<RefineRequests>| {

@@ -177,9 +177,8 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         view(&self.pool.0, &self.place, 0)
     }
 
-    /// Covered cells take the averages of their children.
-    pub(super) fn restrict(&mut self) -> Result<(), Error> {
-        // where an average is unphysical, a cell keeps its state, also in the copy that travels back to the owner
+    /// Covered cells take the averages of their children; how many were mended on the host.
+    pub(super) fn restrict(&mut self) -> Result<u64, Error> {
         self.get(1)?;
         Ok(operations::restrict(
             &mut self.pool.0,
@@ -193,7 +192,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         Ok(faces::share(&mut self.pool.0, &self.place.rows.view())?)
     }
 
-    /// Cells beside coarse-fine faces take the fine fluxes; how many cells on the host had to go without.
+    /// Cells beside coarse-fine faces take the fine fluxes; how many were mended on the host.
     pub(super) fn correct(&mut self) -> Result<u64, DeviceError> {
         operations::correct(&mut self.pool.0, &self.place.rows.view())
     }

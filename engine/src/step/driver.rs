@@ -323,15 +323,23 @@ impl Driver {
 
     fn choose(&mut self, world: &mut World, level: usize, until: f64) -> Result<ChosenStep, Error> {
         let remaining = until - world.resource::<Levels>().time(level);
-        if let Some((root, limiter)) = self.dictated {
-            let parts = if self.settings.time.levels == LevelSteps::Halved {
-                f64::from(1u32 << level)
-            } else {
-                1.0
-            };
-            return Ok(clipped(limiter, root / parts, remaining));
-        }
         let limit = self.limit(world, level)?;
+        // no step is stretched beyond the longest one allowed
+        let stretch = self.settings.time.max_step / limit.1 - 1.0;
+        let increase = self.settings.time.increase.min(stretch);
+        if let Some((root, limiter)) = self.dictated {
+            let parts = match self.settings.time.levels {
+                LevelSteps::Halved => f64::from(1u32 << level),
+                _ => 1.0,
+            };
+            let dictated = clipped(limiter, root / parts, remaining);
+            // what has changed since the root step began may allow less
+            let allowed = synchronised(limit, dictated.dt, None, increase, 0.0);
+            return Ok(match allowed.meets {
+                true => dictated,
+                false => allowed,
+            });
+        }
         // the finer level is in step with this one: its limit now says better than its latest step, which was cut to meet
         // this level, how long its next one will be
         let finer = match world.resource::<Topology>().count(level + 1) {
@@ -342,11 +350,7 @@ impl Driver {
             limit,
             remaining,
             finer,
-            // no step is stretched beyond the longest one allowed
-            self.settings
-                .time
-                .increase
-                .min(self.settings.time.max_step / limit.1 - 1.0),
+            increase,
             self.settings.time.decrease,
         ))
     }

@@ -17,7 +17,7 @@ use super::{
 use crate::device::ComputeDevice;
 use crate::field::device::DeviceTopology;
 use crate::field::held::Held;
-use crate::field::operations::SkippedCorrections;
+use crate::field::operations::MendedOnHost;
 use crate::field::{
     Beyond, Correct, FaultBox, Field, FieldSpec, Pool, Precision, Restrict, Stores,
 };
@@ -351,7 +351,7 @@ fn empty_world(
     world.insert_resource(RefineRequests::default());
     world.insert_resource(NewRows::default());
     world.insert_resource(Stores::default());
-    world.insert_resource(SkippedCorrections::default());
+    world.insert_resource(MendedOnHost::default());
     world.insert_resource(Columns::default());
     world.insert_resource(RunFacts::default());
     world.insert_resource(KeptKeys::default());

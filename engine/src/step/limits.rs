@@ -99,8 +99,9 @@ pub struct ChosenStep {
     pub meets: bool,
 }
 
-/// Chooses the step of a level under `adaptive` (Schive et al. 2018, section 2.1): stretched by up to `increase` to meet
-/// the time `remaining` ahead, or shortened by up to `decrease` to two steps of the finer level, of which `finer_dt` is the limit.
+/// Chooses the step of a level under `adaptive` (Schive et al. 2018, section 2.1): the time `remaining` ahead is met by as few
+/// equal steps as the limit allows, the last of which could be stretched by `increase`; a step that does not meet it is shortened
+/// by up to `decrease` to two steps of the finer level, of which `finer_dt` is the limit.
 #[must_use]
 pub fn synchronised(
     limit: (&'static str, f64),
@@ -109,10 +110,11 @@ pub fn synchronised(
     increase: f64,
     decrease: f64,
 ) -> ChosenStep {
-    let (limiter, dt) = limit;
+    let (limiter, longest) = limit;
     // a sliver left over by round-off belongs to this step
-    if (1.0 + increase.max(1e-10)) * dt > remaining {
-        let limiter = if dt < remaining {
+    let steps = (remaining / longest - increase.max(1e-10)).ceil();
+    if steps <= 1.0 {
+        let limiter = if longest < remaining {
             limiter
         } else {
             "synchronisation"
@@ -123,6 +125,12 @@ pub fn synchronised(
             meets: true,
         };
     }
+    // infinitely many where the limit is 0 or nothing is to be met
+    let dt = if steps.is_finite() {
+        remaining / steps
+    } else {
+        longest
+    };
     match finer_dt.map(|fine| 2.0 * fine) {
         Some(pair) if dt > pair && (1.0 - decrease) * dt < pair => ChosenStep {
             dt: pair,
@@ -170,15 +178,6 @@ mod tests {
                 meets: true
             }
         );
-        let step = synchronised(("courant", 1.0), 1.2, None, 0.1, 0.1);
-        assert_eq!(
-            step,
-            ChosenStep {
-                dt: 1.0,
-                limiter: "courant",
-                meets: false
-            }
-        );
         let step = synchronised(("courant", 1.0), 0.7, None, 0.1, 0.1);
         assert_eq!(
             step,
@@ -188,6 +187,27 @@ mod tests {
                 meets: true
             }
         );
+    }
+
+    /// As many steps as full ones and a stretched last one would need, of one length.
+    #[test]
+    fn steps_to_a_time_are_equal() {
+        for (remaining, expected) in [(1.2, 2), (2.05, 2), (2.15, 3), (3.0, 3), (57.3, 58)] {
+            let (mut time, mut steps) = (0.0, Vec::new());
+            loop {
+                let step = synchronised(("courant", 1.0), remaining - time, None, 0.1, 0.1);
+                steps.push(step.dt);
+                time += step.dt;
+                if step.meets {
+                    break;
+                }
+            }
+            assert_eq!(steps.len(), expected, "{remaining}: {steps:?}");
+            let even = remaining / expected as f64;
+            assert!(even <= 1.1 && steps.iter().all(|dt| (dt / even - 1.0).abs() < 1e-9));
+        }
+        let far = synchronised(("courant", 0.5), f64::INFINITY, None, 0.1, 0.1);
+        assert_eq!((far.dt, far.meets), (0.5, false));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{Error, Write};
 use crate::field::Field;
-use crate::field::operations::SkippedCorrections;
+use crate::field::operations::MendedOnHost;
 use crate::mesh::LevelClock;
 use crate::ranks::{RanksError, exchange};
 use bevy_ecs::prelude::*;
@@ -11,8 +11,12 @@ use bevy_ecs::prelude::*;
 ///
 /// # Errors
 /// The device fails; the copies are out of date.
-pub fn restrict<F: Field>(mut field: Write<F, 1>) -> Result<(), Error> {
-    field.restrict()
+pub fn restrict<F: Field>(
+    mut field: Write<F, 1>,
+    mut mended: ResMut<MendedOnHost>,
+) -> Result<(), Error> {
+    mended.0.averages += field.restrict()?;
+    Ok(())
 }
 
 /// The averages in copies and the fine fluxes at faces between ranks go to the owners of the coarse patches.
@@ -38,8 +42,8 @@ pub fn share<F: Field>(mut field: Write<F, 1>) -> Result<(), Error> {
 /// The device fails.
 pub fn correct<F: Field>(
     mut field: Write<F>,
-    mut skipped: ResMut<SkippedCorrections>,
+    mut mended: ResMut<MendedOnHost>,
 ) -> Result<(), Error> {
-    skipped.0 += field.correct()?;
+    mended.0.corrections += field.correct()?;
     Ok(())
 }

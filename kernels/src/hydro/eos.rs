@@ -100,6 +100,33 @@ pub fn checked_signal_rate<R: Lane>(u: &[R; 5], inverse_dx: &[R; 3], gamma: R) -
     if physical { rate } else { -1.0 }
 }
 
+/// The variables in which gas is interpolated between levels: density, velocity, internal energy per volume. They do not depend
+/// on gamma: 2 makes its factor exactly 1.
+#[device]
+pub fn interpolated<R: Lane>(u: &[R; 5]) -> [R; 5] {
+    primitive_from_conserved(u, 2.0)
+}
+
+/// The conserved state of [`interpolated`] variables.
+#[device]
+pub fn from_interpolated<R: Lane>(w: &[R; 5]) -> [R; 5] {
+    conserved_from_primitive(w, 2.0)
+}
+
+/// The state `u` of which round-off made the pressure negative, with the internal energy of the [`interpolated`] variables `w`:
+/// density and momentum stay.
+#[device]
+pub fn mended<R: Lane>(u: &[R; 5], w: &[R; 5]) -> [R; 5] {
+    let inverse = 1.0 / u[0];
+    let kinetic = 0.5
+        * sum3(
+            u[1] * (u[1] * inverse),
+            u[2] * (u[2] * inverse),
+            u[3] * (u[3] * inverse),
+        );
+    [u[0], u[1], u[2], u[3], w[4] + kinetic]
+}
+
 /// Whether a conserved state is finite and has positive density and pressure. The sign of the pressure does not depend on
 /// gamma: 2 makes its factor exactly 1.
 #[device]

@@ -78,6 +78,28 @@ pub fn predicted_scalar<R: Lane>(scalar: R, density: R, old: R) -> R {
     if density > 0.0 { concentration } else { old }
 }
 
+/// The range of a concentration `x` and of its six neighbours, `near`: [`bounded`] edges stay within.
+#[device]
+pub fn range_around<R: Lane>(x: R, near: &[R; 6]) -> [R; 2] {
+    let mut low = x;
+    let mut high = x;
+    for n in 0..6 {
+        low = low.min(near[n]);
+        high = high.max(near[n]);
+    }
+    [low, high]
+}
+
+/// Edge concentrations within `range`: what flows across a cell during the step moves an edge along one axis by slopes along the
+/// others, beyond what there is.
+#[device]
+pub fn bounded<R: Lane>(edges: (R, R), range: &[R; 2]) -> (R, R) {
+    (
+        edges.0.max(range[0]).min(range[1]),
+        edges.1.max(range[0]).min(range[1]),
+    )
+}
+
 /// Primitive states at the lower and upper faces of a cell along one axis, `(h - lower, h + upper)`. If a density or a
 /// pressure of the two is not positive, both are the cell average `w`: first order, but sane.
 #[device]

@@ -9,6 +9,7 @@ pub mod limiter;
 pub mod ppm;
 pub mod riemann;
 pub mod solver;
+mod states;
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ pub use eos::{Conserved, kinetic_energy, pressure, sound_speed};
 pub use solver::{
     CellMask10, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch, PatchSolver,
 };
+pub use states::GasStates;
 
 /// Cells of a face of a patch.
 const FACE: usize = crate::PATCH * crate::PATCH;
@@ -123,40 +125,57 @@ pub fn device_items() -> Vec<&'static Item> {
 pub fn device_instances() -> Vec<(&'static Item, &'static [&'static str])> {
     const NONE: &[&str] = &[];
     const LIMITERS: [&[&str]; 4] = [&["0"], &["1"], &["2"], &["3"]];
-    let mut instances = vec![
-        (eos::kinetic_energy::ITEM, NONE),
-        (eos::pressure::ITEM, NONE),
-        (eos::sound_speed::ITEM, NONE),
-        (eos::temperature::ITEM, NONE),
-        (eos::entropy::ITEM, NONE),
-        (eos::total_energy::ITEM, NONE),
-        (eos::primitive_from_conserved::ITEM, NONE),
-        (eos::conserved_from_primitive::ITEM, NONE),
-        (eos::signal_rate::ITEM, NONE),
-        (eos::checked_signal_rate::ITEM, NONE),
-        (eos::is_physical::ITEM, NONE),
-        (hancock::half_step::ITEM, NONE),
-        (hancock::half_step_scalar::ITEM, NONE),
-        (hancock::predicted::ITEM, NONE),
-        (hancock::predicted_scalar::ITEM, NONE),
-        (hancock::edges::ITEM, NONE),
-        (limiter::half_minmod::ITEM, NONE),
-        (limiter::half_monotonized_central::ITEM, NONE),
-        (limiter::half_van_leer::ITEM, NONE),
-        (limiter::half_van_albada::ITEM, NONE),
-        (hancock::traced_edges::ITEM, NONE),
-        (hancock::traced_scalar::ITEM, NONE),
-        (ppm::parabola::ITEM, NONE),
-        (ppm::bounded_parabola::ITEM, NONE),
-        (ppm::flattening::ITEM, NONE),
-        (riemann::wave_speeds::ITEM, NONE),
-        (riemann::flux_of_state::ITEM, NONE),
-        (riemann::flux_of_scalar::ITEM, NONE),
-        (riemann::hllc::flux_hllc::ITEM, NONE),
-        (riemann::hlle::flux_hlle::ITEM, NONE),
-        (riemann::exact::flux_exact::ITEM, NONE),
-    ];
+    let plain = states_items().into_iter().chain(faces_items());
+    let mut instances: Vec<_> = plain.map(|item| (item, NONE)).collect();
     instances.extend(LIMITERS.map(|limiter| (limiter::half_slope::ITEM, limiter)));
     instances.extend(LIMITERS.map(|limiter| (ppm::limited_parabola::ITEM, limiter)));
     instances
+}
+
+/// Functions of cells.
+fn states_items() -> Vec<&'static Item> {
+    vec![
+        eos::kinetic_energy::ITEM,
+        eos::pressure::ITEM,
+        eos::sound_speed::ITEM,
+        eos::temperature::ITEM,
+        eos::entropy::ITEM,
+        eos::total_energy::ITEM,
+        eos::primitive_from_conserved::ITEM,
+        eos::conserved_from_primitive::ITEM,
+        eos::signal_rate::ITEM,
+        eos::checked_signal_rate::ITEM,
+        eos::is_physical::ITEM,
+        eos::interpolated::ITEM,
+        eos::from_interpolated::ITEM,
+        eos::mended::ITEM,
+        hancock::half_step::ITEM,
+        hancock::half_step_scalar::ITEM,
+        hancock::predicted::ITEM,
+        hancock::predicted_scalar::ITEM,
+        hancock::edges::ITEM,
+        hancock::traced_edges::ITEM,
+        hancock::traced_scalar::ITEM,
+        hancock::range_around::ITEM,
+        hancock::bounded::ITEM,
+    ]
+}
+
+/// Slopes and functions of faces.
+fn faces_items() -> Vec<&'static Item> {
+    vec![
+        limiter::half_minmod::ITEM,
+        limiter::half_monotonized_central::ITEM,
+        limiter::half_van_leer::ITEM,
+        limiter::half_van_albada::ITEM,
+        ppm::parabola::ITEM,
+        ppm::bounded_parabola::ITEM,
+        ppm::flattening::ITEM,
+        riemann::wave_speeds::ITEM,
+        riemann::flux_of_state::ITEM,
+        riemann::flux_of_scalar::ITEM,
+        riemann::hllc::flux_hllc::ITEM,
+        riemann::hlle::flux_hlle::ITEM,
+        riemann::exact::flux_exact::ITEM,
+    ]
 }

@@ -2,7 +2,7 @@
 
 use super::fluxes;
 use super::prolong::SlopeLimiter;
-use super::{Boundaries, Centring, FaceRule, RuleText};
+use super::{Boundaries, Centring, FaceRule, RuleText, StateItems};
 use crate::PATCH;
 use crate::criteria::{LIST, LIST_BLOCK, ListText, SECTORS};
 use nestar_device::{Across, Around, Face, Item, LAUNCH};
@@ -11,7 +11,11 @@ use std::fmt::Write;
 /// What kernels see of a level; follows [`FieldText::text`].
 pub const VIEW: &str = include_str!("view.cuh");
 /// The gather of ghost cells; follows [`VIEW`].
-pub const GATHER: &str = include_str!("gather.cuh");
+pub const GATHER: &str = concat!(
+    include_str!("beyond.cuh"),
+    include_str!("interpolate.cuh"),
+    include_str!("gather.cuh")
+);
 /// Interpolation into new patches; follows [`GATHER`], as all that stand below.
 pub const PROLONG: &str = include_str!("prolong.cu");
 /// Averages onto the coarser level, and one owner of shared faces.
@@ -187,9 +191,8 @@ pub struct FieldText {
     pub normal: [u64; 3],
     /// Limiter of the interpolation between levels.
     pub limiter: SlopeLimiter,
-    /// A `#[device] fn(&[R; N]) -> bool`: whether the leading N components are physical, and that N; the others must be finite.
-    /// Without it all states are sound.
-    pub physical: Option<(&'static Item, usize)>,
+    /// What is known of states; without it all are sound, and they are interpolated as they are.
+    pub states: Option<StateItems>,
 }
 
 impl FieldText {
@@ -198,7 +201,7 @@ impl FieldText {
     pub fn items(&self) -> Vec<&'static Item> {
         let mut items = super::device_items();
         items.push(nestar_device::math::sum3::ITEM);
-        items.extend(self.physical.map(|(item, _)| item));
+        items.extend(self.states.iter().flat_map(|states| states.items));
         for (_, _, rule) in self.rules() {
             items.extend(&rule.items);
         }
@@ -243,7 +246,9 @@ impl FieldText {
     /// typedef … REAL; constexpr int COMPONENTS, LIMITER, CENTRING; constexpr bool BOUNDED
     /// int kind(int axis, int side)                                                 // 0 to 3, as FaceRule
     /// rs::u64 normal(int axis)                                                     // bit mask of components
+    /// constexpr int LEADING                       // components that are no shares; 0: nothing is known of states
     /// bool physical(const REAL* u)
+    /// void to_primitive(REAL* u); void to_conserved(REAL* w); void mend(REAL* u, const REAL* w)      // as States
     /// bool wall(int axis, int side, const double* centre, double time, unsigned* fault)
     /// void beyond(int axis, int side, const double* centre, double time, REAL* u, unsigned* fault)
     /// ```
@@ -266,7 +271,7 @@ impl FieldText {
             self.limiter.code(),
             self.centring as u32,
         );
-        text.push_str(&self.physical_text());
+        text.push_str(&self.states_text());
         for (_, _, rule) in self.rules() {
             text.push_str(&rule.functions);
             text.push('\n');
@@ -289,19 +294,40 @@ impl FieldText {
         text
     }
 
-    fn physical_text(&self) -> String {
-        let Some((item, n)) = self.physical else {
-            return "RS_FN bool physical(const REAL*) { return true; }\n".into();
+    fn states_text(&self) -> String {
+        let Some(states) = &self.states else {
+            return "constexpr int LEADING = 0;\n\
+                    RS_FN bool physical(const REAL*) { return true; }\n\
+                    RS_FN void to_primitive(REAL*) {}\n\
+                    RS_FN void to_conserved(REAL*) {}\n\
+                    RS_FN void mend(REAL*, const REAL*) {}\n"
+                .into();
         };
-        let leading: Vec<String> = (0..n).map(|c| format!("u[{c}]")).collect();
+        let n = states.leading;
+        let [physical, primitive, conserved, mended] = states.items.map(Item::path);
+        let of = |name: &str| {
+            let values: Vec<String> = (0..n).map(|c| format!("{name}[{c}]")).collect();
+            format!("rs::arr<REAL, {n}>{{{{{}}}}}", values.join(", "))
+        };
+        let (u, w) = (of("u"), of("w"));
         format!(
-            "RS_FN bool physical(const REAL* u) {{\n\
+            "constexpr int LEADING = {n};\n\
+             typedef rs::arr<REAL, {n}> Leading;\n\
+             RS_FN bool physical(const REAL* u) {{\n\
              \x20 bool finite = true;\n\
              \x20 for (int c = {n}; c < COMPONENTS; ++c) finite = finite && rs::is_finite(u[c]);\n\
-             \x20 return finite && ::{}<REAL>(rs::arr<REAL, {n}>{{{{{}}}}});\n\
-             }}\n",
-            item.path(),
-            leading.join(", "),
+             \x20 return finite && ::{physical}<REAL>({u});\n\
+             }}\n\
+             RS_FN void put(REAL* u, const Leading& from) {{ for (int c = 0; c < {n}; ++c) u[c] = from.d[c]; }}\n\
+             RS_FN void to_primitive(REAL* u) {{\n\
+             \x20 for (int c = {n}; c < COMPONENTS; ++c) u[c] = u[c] / u[0];\n\
+             \x20 put(u, ::{primitive}<REAL>({u}));\n\
+             }}\n\
+             RS_FN void to_conserved(REAL* w) {{\n\
+             \x20 put(w, ::{conserved}<REAL>({w}));\n\
+             \x20 for (int c = {n}; c < COMPONENTS; ++c) w[c] = w[c] * w[0];\n\
+             }}\n\
+             RS_FN void mend(REAL* u, const REAL* w) {{ put(u, ::{mended}<REAL>({u}, {w})); }}\n"
         )
     }
 

@@ -63,25 +63,29 @@ RS_FN int mismatches_of(const Correction& p, int row, int x, int y, int z, Misma
   return axes;
 }
 
-// Corrects a cell where the result is physical; whether it had to go without.
-RS_FN bool correct_cell(const Correction& p, int row, int cell) {
+// Corrects a cell and mends what round-off makes of it by the state before.
+RS_FN void correct_cell(const Correction& p, int row, int cell) {
   Mismatch m[3];
   const int axes = mismatches_of(p, row, cell & 7, cell >> 3 & 7, cell >> 6, m);
-  if (!axes) return false;
+  if (!axes) return;
   REAL* values = row_of(p.level, row) + cell;
-  REAL u[COMPONENTS];
+  REAL u[COMPONENTS], before[COMPONENTS];
   bool changed = false;
   EACH_COMPONENT(c) {
     REAL change[3];
     RS_UNROLL for (int a = 0; a < 3; ++a) change[a] = axes >> a & 1 ? correction(p, m[a], c) : REAL(0);
     const REAL sum = ::nestar_device::math::sums::sum3<REAL>(change[0], change[1], change[2]);
     changed |= sum != REAL(0);
-    u[c] = values[c * CELLS] + sum;
+    before[c] = values[c * CELLS];
+    u[c] = before[c] + sum;
   }
-  if (!changed) return false;
-  if (!field::physical(u)) return true;
+  if (!changed) return;
+  if (!field::physical(u)) {
+    field::to_primitive(before);
+    field::mend(u, before);
+    launch::atomic_add(&p.mended->corrections, rs::u64(1));
+  }
   EACH_COMPONENT(c) values[c * CELLS] = u[c];
-  return false;
 }
 
 }  // namespace mesh
@@ -136,8 +140,6 @@ KERNEL(mesh_commit, mesh::parameters::Commit<mesh::REAL>) {
 KERNEL(mesh_correct, mesh::Correction) {
   using namespace mesh;
   const int row = p.rows[launch::block()];
-  EACH(cell, CELLS) {
-    if (correct_cell(p, row, cell)) launch::atomic_add(p.skipped, rs::u64(1));
-  }
+  EACH(cell, CELLS) correct_cell(p, row, cell);
   if (launch::thread() == 0) p.stale[row] = 1;
 }

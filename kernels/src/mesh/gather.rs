@@ -1,7 +1,8 @@
 //! Ghost cells: a patch and what surrounds it, gathered into one block.
 
-use super::prolong::{CoarseBlock, MAX_COMPONENTS, SlopeLimiter, between};
-use super::{Block, Boundaries, COARSER, Rows, SELF, direction};
+use super::prolong::{CoarseBlock, FineCells, MAX_COMPONENTS, SlopeLimiter, between};
+use super::states::StateFunctions;
+use super::{Block, Boundaries, COARSER, Rows, SELF};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
 
@@ -31,15 +32,16 @@ pub struct GhostView<'a, R> {
     pub time: f64,
     /// Limiter of the interpolation.
     pub limiter: SlopeLimiter,
-    /// Whether a state is physical (guards the interpolation).
-    pub physical: fn(&[R]) -> bool,
+    /// What interpolation must know of states.
+    pub states: Option<StateFunctions<R>>,
     /// Most layers of ghost cells that may be gathered: copies of other ranks' patches hold no more that is up to date.
     pub reach: usize,
 }
 
-/// Working space of [`gather`]: a coarse block of up to 10^3 cells and one cell's state.
+/// Working space of [`gather`]: a coarse block of up to 10^3 cells, its primitive variables and one cell's state.
 pub struct GatherScratch<R> {
     coarse: Vec<R>,
+    primitive: Vec<R>,
     state: Vec<R>,
 }
 
@@ -53,6 +55,7 @@ impl<R: Real> GatherScratch<R> {
         );
         Self {
             coarse: vec![R::lit(0.0); components * 1000],
+            primitive: vec![R::lit(0.0); components * 1000],
             state: vec![R::lit(0.0); components],
         }
     }
@@ -91,8 +94,10 @@ pub fn gather<R: Real>(
     copy_neighbours(view, around, target);
     if around.contains(&COARSER) {
         let block = coarse_block(view, row, target.ghosts);
-        fill_coarse(view, row, &block, target.components, scratch);
-        interpolate_missing(view, around, &block, row, target, scratch);
+        let coarse = coarse_cells(view, row, &block, target.components, scratch);
+        debug_assert_eq!(around[SELF], row as i32);
+        let missing = (0..27).filter(|&d| around[d] == COARSER);
+        missing.for_each(|d| interpolate_sector(&coarse, sector_at(d), target));
     }
     if around.contains(&super::OUTSIDE) {
         let n = PATCH + 2 * target.ghosts;
@@ -242,33 +247,38 @@ fn blend_run<R: Real>(
     }
 }
 
-/// Interpolates into every ghost sector whose neighbour is coarser.
-fn interpolate_missing<R: Real>(
+/// The coarse cells around a row, filled, to interpolate ghost cells from.
+fn coarse_cells<'a, R: Real>(
     view: &GhostView<R>,
-    around: &[i32; 27],
-    block: &Block,
     row: u32,
-    target: &mut Target<R>,
-    scratch: &GatherScratch<R>,
-) {
-    let coarse = CoarseBlock {
-        values: &scratch.coarse,
-        n: block.n,
-        stride: block.n * block.n * block.n,
-        components: target.components,
-        limiter: view.limiter,
-        physical: view.physical,
-    };
-    debug_assert_eq!(around[SELF], row as i32);
-    for dz in -1..=1 {
-        for dy in -1..=1 {
-            for dx in -1..=1 {
-                if around[direction([dx, dy, dz])] == COARSER {
-                    interpolate_sector(&coarse, [dx, dy, dz], target);
-                }
-            }
-        }
+    block: &Block,
+    components: usize,
+    scratch: &'a mut GatherScratch<R>,
+) -> CoarseBlock<'a, R> {
+    fill_coarse(view, row, block, components, scratch);
+    let stride = block.n * block.n * block.n;
+    let states = &scratch.coarse[..components * stride];
+    let mut primitive = states;
+    if let Some(rules) = &view.states {
+        scratch.primitive[..states.len()].copy_from_slice(states);
+        (rules.primitive)(&mut scratch.primitive[..states.len()], stride);
+        primitive = &scratch.primitive[..states.len()];
     }
+    CoarseBlock {
+        states,
+        primitive,
+        n: block.n,
+        stride,
+        components,
+        limiter: view.limiter,
+        rules: view.states,
+        keeps_means: false,
+    }
+}
+
+/// The direction of neighbour `d` in a table of 27.
+fn sector_at(d: usize) -> [i32; 3] {
+    [d % 3, d / 3 % 3, d / 9].map(|d| d as i32 - 1)
 }
 
 /// Coarse cells of the block, along one axis, that cover the ghost sector in direction `d`.
@@ -284,14 +294,13 @@ fn sector(d: i32, ghosts: usize) -> std::ops::Range<usize> {
 
 fn interpolate_sector<R: Real>(coarse: &CoarseBlock<R>, d: [i32; 3], target: &mut Target<R>) {
     let g = target.ghosts;
-    let mut offsets = [[R::lit(0.0); 3]; MAX_COMPONENTS];
+    let mut fine = [[R::lit(0.0); 8]; MAX_COMPONENTS];
     for k in sector(d[2], g) {
         for j in sector(d[1], g) {
             for i in sector(d[0], g) {
-                let index = i + coarse.n * (j + coarse.n * k);
-                coarse.offsets(index, &mut offsets);
+                coarse.refine(i + coarse.n * (j + coarse.n * k), &mut fine);
                 for side in 0..8 {
-                    put_fine(coarse, index, [i, j, k], side, &offsets, d, target);
+                    put_fine([i, j, k], side, &fine, d, target);
                 }
             }
         }
@@ -300,11 +309,9 @@ fn interpolate_sector<R: Real>(coarse: &CoarseBlock<R>, d: [i32; 3], target: &mu
 
 /// Writes one fine cell of a coarse cell; with an odd number of ghost layers the outermost coarse cell is only half used.
 fn put_fine<R: Real>(
-    coarse: &CoarseBlock<R>,
-    index: usize,
     cell: [usize; 3],
-    side: u32,
-    offsets: &[[R; 3]; MAX_COMPONENTS],
+    side: usize,
+    fine: &FineCells<R>,
     d: [i32; 3],
     target: &mut Target<R>,
 ) {
@@ -313,19 +320,19 @@ fn put_fine<R: Real>(
     let n = PATCH as i32 + 2 * g;
     let mut at = 0;
     for a in (0..3).rev() {
-        let fine = 2 * (cell[a] as i32 - margin) + (side >> a & 1) as i32 + g;
+        let place = 2 * (cell[a] as i32 - margin) + (side >> a & 1) as i32 + g;
         let inside = match d[a] {
-            -1 => (0..g).contains(&fine),
-            0 => (g..g + PATCH as i32).contains(&fine),
-            _ => (g + PATCH as i32..n).contains(&fine),
+            -1 => (0..g).contains(&place),
+            0 => (g..g + PATCH as i32).contains(&place),
+            _ => (g + PATCH as i32..n).contains(&place),
         };
         if !inside {
             return;
         }
-        at = at * n as usize + fine as usize;
+        at = at * n as usize + place as usize;
     }
-    for (c, offset) in offsets[..target.components].iter().enumerate() {
-        target.values[c * target.stride + at] = coarse.fine(index, c, offset, side);
+    for (c, fine) in fine[..target.components].iter().enumerate() {
+        target.values[c * target.stride + at] = fine[side];
     }
 }
 
@@ -342,14 +349,9 @@ pub unsafe fn prolong_patch<R: Real>(
     // SAFETY: exclusivity is the caller's contract.
     let out = unsafe { view.level.row_mut(row) };
     let block = coarse_block(view, row, 0);
-    fill_coarse(view, row, &block, components, scratch);
     let coarse = CoarseBlock {
-        values: &scratch.coarse,
-        n: block.n,
-        stride: block.n * block.n * block.n,
-        components,
-        limiter: view.limiter,
-        physical: view.physical,
+        keeps_means: true,
+        ..coarse_cells(view, row, &block, components, scratch)
     };
     let mut target = Target {
         values: out,

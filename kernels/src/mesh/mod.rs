@@ -12,6 +12,7 @@ pub mod boundary;
 pub mod device;
 pub mod fluxes;
 pub mod gather;
+pub mod means;
 pub mod order;
 pub mod parameters;
 pub mod pieces;
@@ -21,6 +22,7 @@ pub mod rows;
 pub mod shape;
 pub mod sharing;
 pub mod staggered;
+pub mod states;
 pub mod topology_parameters;
 
 pub use block::{Block, cell_centre};
@@ -28,6 +30,7 @@ pub use boundary::{Boundaries, CellRule, FaceRule, GhostCell, RuleText, fault_pl
 pub use gather::{GatherScratch, GhostView, gather};
 pub use rows::Rows;
 pub use shape::Centring;
+pub use states::{StateFunctions, StateItems, StateRules, States};
 
 /// Every device item of the mesh operations.
 #[must_use]
@@ -46,10 +49,11 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         prolong::fine_offsets::ITEM,
         prolong::fine_value::ITEM,
         prolong::between::ITEM,
-        restrict::mean8::ITEM,
+        prolong::share_kept::ITEM,
+        means::mean8::ITEM,
         attempt::FAILED::ITEM,
         attempt::UNFINISHED::ITEM,
-        restrict::mean2::ITEM,
+        means::mean2::ITEM,
         sharing::rank_of_sharer::ITEM,
         fluxes::mean4::ITEM,
         fluxes::flux_mismatch::ITEM,

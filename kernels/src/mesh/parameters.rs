@@ -9,8 +9,8 @@ use nestar_device::{Address, Item, device};
 #[must_use]
 pub fn items() -> Vec<&'static Item> {
     vec![
-        View, Registers, Prolong, Restrict, Share, Counts, Assign, Faces, Commit, Correction,
-        Totals, Pieces, Cells, Fluxes, Round,
+        View, Registers, Prolong, Restrict, Share, Mended, Counts, Assign, Faces, Commit,
+        Correction, Totals, Pieces, Cells, Fluxes, Round,
     ]
 }
 
@@ -106,6 +106,19 @@ pub struct Restrict<R> {
     pub parent: Address<i32>,
     /// `[row]`: set where a row changes.
     pub stale: Address<u8>,
+    /// Counts of mended cells.
+    pub mended: Address<Mended>,
+}
+
+/// Cells that round-off made unphysical and that were mended, since the start of a run.
+#[device]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Zeroable, bytemuck::Pod)]
+#[repr(C)]
+pub struct Mended {
+    /// Averages of finer cells.
+    pub averages: u64,
+    /// Corrections at coarse-fine faces.
+    pub corrections: u64,
 }
 
 /// What a pair of levels counts.
@@ -207,8 +220,8 @@ pub struct Correction<R> {
     pub change: Address<R>,
     /// `[row]`: set where a row changes.
     pub stale: Address<u8>,
-    /// Cells that had to go without their correction.
-    pub skipped: Address<u64>,
+    /// Counts of mended cells.
+    pub mended: Address<Mended>,
     /// Length of the coarse step.
     pub dt: f64,
     /// 1 / width of a coarse cell.

@@ -58,8 +58,56 @@ RS_FN void prolong_faces(const Prolong& p, int row) {
     const int along = step_along(c, c % 3);
     REAL* to = out + c * VALUES + plane * along + n % PATCH * step_along(c, (c + 1) % 3) +
                n / PATCH % PATCH * step_along(c, (c + 2) % 3);
-    *to = ::nestar_kernels::mesh::restrict::mean2<REAL>(to[-along], to[along]);
+    *to = ::nestar_kernels::mesh::means::mean2<REAL>(to[-along], to[along]);
   }
+}
+
+// Shifts the fine states at `out` so that their means are the coarse state, as CoarseBlock::put_means_right.
+RS_FN void put_means_right(const Refined& from, REAL* out) {
+  EACH_COMPONENT(c) {
+    REAL* u = out + c * CELLS;
+    const REAL missing = from.own[c] - mean_of_eight(u);
+    for (int side = 0; side < 8; ++side) u[of_side(side)] = u[of_side(side)] + missing;
+  }
+  for (int c = field::LEADING; c < COMPONENTS; ++c) {
+    REAL* u = out + c * CELLS;
+    const REAL share = from.near[c];
+    REAL low = share, high = share;
+    for (int n = 1; n < 7; ++n) {
+      low = rs::min(low, from.near[n * COMPONENTS + c]);
+      high = rs::max(high, from.near[n * COMPONENTS + c]);
+    }
+    REAL kept = REAL(1);
+    for (int side = 0; side < 8; ++side) {
+      const REAL density = out[of_side(side)], deviation = u[of_side(side)] - density * share;
+      kept = rs::min(kept, ::nestar_kernels::mesh::prolong::share_kept<REAL>(share, low, high, density, deviation));
+    }
+    for (int side = 0; side < 8 && kept < REAL(1); ++side) {
+      const REAL density = out[of_side(side)];
+      u[of_side(side)] = density * share + kept * (u[of_side(side)] - density * share);
+    }
+  }
+}
+
+// Fills the eight fine cells of the coarse cell `at` of the parent's neighbourhood, of which the first stands at `out`: their
+// means are the coarse state. All take that where one of them would be unphysical.
+RS_FN void refine_cell_exactly(const View& v, int parent, const int* at, REAL* out) {
+  Refined from;
+  coarse_cell(v, parent, at, from);
+  REAL state[COMPONENTS];
+  for (int side = 0; side < 8; ++side) {
+    fine_state(from.near, from.offsets, side, state);
+    EACH_COMPONENT(c) out[c * CELLS + of_side(side)] = state[c];
+  }
+  if (field::LEADING == 0) return;
+  put_means_right(from, out);
+  bool physical = true;
+  for (int side = 0; side < 8; ++side) {
+    EACH_COMPONENT(c) state[c] = out[c * CELLS + of_side(side)];
+    physical = physical && field::physical(state);
+  }
+  for (int side = 0; side < 8 && !physical; ++side)
+    EACH_COMPONENT(c) out[c * CELLS + of_side(side)] = from.own[c];
 }
 
 // Fills the cells of a new patch.
@@ -71,10 +119,7 @@ RS_FN void prolong_cells(const Prolong& p, int row) {
     const int q[3] = {item & 3, item >> 2 & 3, item >> 4};
     int at[3];
     for (int a = 0; a < 3; ++a) at[a] = PATCH + PATCH / 2 * (index[a] & 1) + q[a];
-    refine_cell(p.view, parent, at, [&](int side, const REAL* u) {
-      const int x = 2 * q[0] + (side & 1), y = 2 * q[1] + (side >> 1 & 1), z = 2 * q[2] + (side >> 2);
-      EACH_COMPONENT(c) out[c * CELLS + cell_of(x, y, z)] = u[c];
-    });
+    refine_cell_exactly(p.view, parent, at, out + cell_of(2 * q[0], 2 * q[1], 2 * q[2]));
   }
 }
 

@@ -1,5 +1,7 @@
 //! Conservative, monotonic interpolation from a coarse level to the next finer one.
 
+use super::means::mean8;
+use super::states::StateFunctions;
 use nestar_device::math::sum3;
 use nestar_device::{Lane, Real, device};
 
@@ -105,16 +107,41 @@ pub fn fine_value<R: Real>(u: R, o: &[R; 3], sx: u32, sy: u32, sz: u32) -> R {
     u + sum3(x, y, z)
 }
 
-/// Interpolation in time between a level's two banks: `old` at weight 0, `new` at weight 1, exactly.
+/// Interpolation in time between a level's two banks, from weight 0 to 1. What does not change keeps its bits.
 #[device]
 pub fn between<R: Lane>(old: R, new: R, weight: R) -> R {
-    (1.0 - weight) * old + weight * new
+    old + weight * (new - old)
+}
+
+/// Most components a field may have (gas and its scalars).
+pub const MAX_COMPONENTS: usize = 64;
+
+/// The eight fine cells of a coarse cell, `[component][side]`, sides as bits x, y, z.
+pub type FineCells<R> = [[R; 8]; MAX_COMPONENTS];
+
+/// Share of its deviations that the shares of a density in eight fine cells may keep: `amount` is that of the coarse cell whose
+/// share is `share`, `low` and `high` bound the share, `density` and `deviation` are those of a fine cell, the latter from its
+/// density times `share`.
+#[device]
+pub fn share_kept<R: Real>(share: R, low: R, high: R, density: R, deviation: R) -> R {
+    let room = if deviation > 0.0 {
+        density * (high - share)
+    } else {
+        density * (share - low)
+    };
+    if deviation.abs() > room {
+        room / deviation.abs()
+    } else {
+        1.0
+    }
 }
 
 /// A coarse block `[component][n][n][n]` to interpolate from.
 pub struct CoarseBlock<'a, R> {
-    /// Values; every cell used and its six neighbours must be filled.
-    pub values: &'a [R],
+    /// States; every cell used and its six neighbours must be filled.
+    pub states: &'a [R],
+    /// The variables that are interpolated, as [`StateFunctions::primitive`] of the states; the states where there is no such.
+    pub primitive: &'a [R],
     /// Cells along an axis.
     pub n: usize,
     /// Values between two components.
@@ -123,48 +150,73 @@ pub struct CoarseBlock<'a, R> {
     pub components: usize,
     /// Limiter of the slopes.
     pub limiter: SlopeLimiter,
-    /// Whether a state (one value per component) is physical; where one of the eight fine states is not, all eight take
-    /// the coarse cell's own.
-    pub physical: fn(&[R]) -> bool,
+    /// What is known of states; `None`: all are sound and interpolated as they are.
+    pub rules: Option<StateFunctions<R>>,
+    /// Whether the means of the fine states are those of the coarse ones, as new patches need it; ghost cells keep the limits
+    /// of their primitive variables.
+    pub keeps_means: bool,
 }
 
-/// Most components a field may have (gas and its scalars).
-pub const MAX_COMPONENTS: usize = 64;
-
 impl<R: Real> CoarseBlock<'_, R> {
-    /// Offsets of every component in the coarse cell at `index` (flat, in the block), into `offsets`; all zero where a fine
-    /// cell would be unphysical.
-    pub fn offsets(&self, index: usize, offsets: &mut [[R; 3]; MAX_COMPONENTS]) {
-        let (dy, dz) = (self.n, self.n * self.n);
-        for (c, offset) in offsets[..self.components].iter_mut().enumerate() {
-            let q = &self.values[c * self.stride..];
-            let around = [
-                q[index - 1],
-                q[index + 1],
-                q[index - dy],
-                q[index + dy],
-                q[index - dz],
-                q[index + dz],
-            ];
-            *offset = fine_offsets(q[index], &around, self.limiter.code());
+    /// The fine cells of the coarse cell at `index` (flat, in the block): its own state where one of them would be unphysical.
+    pub fn refine(&self, index: usize, fine: &mut FineCells<R>) {
+        let fine = &mut fine[..self.components];
+        for (c, fine) in fine.iter_mut().enumerate() {
+            let (u, around) = self.around(index, c);
+            let offsets = fine_offsets(u, &around, self.limiter.code());
+            *fine = std::array::from_fn(|side| {
+                let side = side as u32;
+                fine_value(u, &offsets, side & 1, side >> 1 & 1, side >> 2)
+            });
         }
-        let mut state = [R::lit(0.0); MAX_COMPONENTS];
-        for side in 0..8u32 {
-            for c in 0..self.components {
-                state[c] = self.fine(index, c, &offsets[c], side);
-            }
-            if !(self.physical)(&state[..self.components]) {
-                offsets[..self.components].fill([R::lit(0.0); 3]);
-                return;
+        let Some(rules) = &self.rules else { return };
+        (rules.conserved)(fine.as_flattened_mut(), 8);
+        if self.keeps_means {
+            self.put_means_right(index, fine, rules.leading);
+        }
+        if !(rules.physical)(fine.as_flattened(), 8) {
+            for (c, fine) in fine.iter_mut().enumerate() {
+                *fine = [self.states[c * self.stride + index]; 8];
             }
         }
     }
 
-    /// Value of component `c` in the fine cell `side` (bits x, y, z) of the coarse cell at `index`.
-    #[inline]
-    #[must_use]
-    pub fn fine(&self, index: usize, c: usize, offset: &[R; 3], side: u32) -> R {
-        let u = self.values[c * self.stride + index];
-        fine_value(u, offset, side & 1, side >> 1 & 1, side >> 2)
+    /// A component of the cell at `index` and of its six neighbours.
+    fn around(&self, index: usize, c: usize) -> (R, [R; 6]) {
+        let (dy, dz) = (self.n, self.n * self.n);
+        let q = &self.primitive[c * self.stride..];
+        let places = [
+            index - 1,
+            index + 1,
+            index - dy,
+            index + dy,
+            index - dz,
+            index + dz,
+        ];
+        (q[index], places.map(|place| q[place]))
+    }
+
+    /// Shifts each component of the fine states so that their mean is the coarse state; shares, the components from `leading`
+    /// on, deviate less where they would leave the range around them.
+    fn put_means_right(&self, index: usize, fine: &mut [[R; 8]], leading: usize) {
+        for (c, fine) in fine.iter_mut().enumerate() {
+            let missing = self.states[c * self.stride + index] - mean8(fine);
+            fine.iter_mut().for_each(|value| *value += missing);
+        }
+        let (gas, shares) = fine.split_at_mut(leading);
+        for (c, fine) in shares.iter_mut().enumerate() {
+            let (share, around) = self.around(index, leading + c);
+            let low = around.iter().fold(share, |low, v| low.min(*v));
+            let high = around.iter().fold(share, |high, v| high.max(*v));
+            let kept = gas[0].iter().zip(&*fine).map(|(density, value)| {
+                share_kept(share, low, high, *density, *value - *density * share)
+            });
+            let kept = kept.fold(R::lit(1.0), |least, kept| least.min(kept));
+            if kept < R::lit(1.0) {
+                for (density, value) in gas[0].iter().zip(fine) {
+                    *value = *density * share + kept * (*value - *density * share);
+                }
+            }
+        }
     }
 }

@@ -5,16 +5,29 @@ namespace mesh {
 // Mean of the fine values of component c, of which the first stands at `source`, that one coarse value stands for.
 RS_FN REAL mean_at(const REAL* source, int c) {
   if constexpr (CENTRING == IN_CELLS) {
-    rs::arr<REAL, 8> eight;
-    RS_UNROLL for (int s = 0; s < 8; ++s)
-      eight[s] = source[(s & 1) + PATCH * (s >> 1 & 1) + PATCH * PATCH * (s >> 2)];
-    return ::nestar_kernels::mesh::restrict::mean8<REAL>(eight);
+    return mean_of_eight(source);
   } else if constexpr (CENTRING == ON_FACES) {
     const int b = step_along(c, (c + 1) % 3), e = step_along(c, (c + 2) % 3);
     return ::nestar_kernels::mesh::fluxes::mean4<REAL>(rs::arr<REAL, 4>{{source[0], source[b], source[e], source[b + e]}});
   } else {
-    return ::nestar_kernels::mesh::restrict::mean2<REAL>(source[0], source[step_along(c, c % 3)]);
+    return ::nestar_kernels::mesh::means::mean2<REAL>(source[0], source[step_along(c, c % 3)]);
   }
+}
+
+// Mends an average of the eight fine cells of which the first stands at `source` by that of their primitive variables.
+RS_NOINLINE void mend_average(const REAL* source, REAL* u) {
+  REAL mean[COMPONENTS], eight[8 * COMPONENTS];
+  for (int side = 0; side < 8; ++side) {
+    REAL* w = eight + side * COMPONENTS;
+    for (int c = 0; c < COMPONENTS; ++c) w[c] = source[c * CELLS + of_side(side)];
+    field::to_primitive(w);
+  }
+  for (int c = 0; c < COMPONENTS; ++c) {
+    rs::arr<REAL, 8> values;
+    for (int side = 0; side < 8; ++side) values[side] = eight[side * COMPONENTS + c];
+    mean[c] = ::nestar_kernels::mesh::means::mean8<REAL>(values);
+  }
+  field::mend(u, mean);
 }
 
 }  // namespace mesh
@@ -34,9 +47,13 @@ KERNEL(mesh_restrict, mesh::parameters::Restrict<mesh::REAL>) {
                            value_at(group, 2 * x - PATCH * upper[0], 2 * y - PATCH * upper[1], 2 * z - PATCH * upper[2]);
       REAL u[COMPONENTS];
       EACH_COMPONENT(c) if (c % GROUPS == group) u[c] = mean_at(source + c * VALUES, c);
-      if (CENTRING != IN_CELLS || field::physical(u)) {
-        EACH_COMPONENT(c) if (c % GROUPS == group) out[c * VALUES + n] = u[c];
+      if constexpr (CENTRING == IN_CELLS) {
+        if (!field::physical(u)) {
+          mend_average(source, u);
+          launch::atomic_add(&p.mended->averages, rs::u64(1));
+        }
       }
+      EACH_COMPONENT(c) if (c % GROUPS == group) out[c * VALUES + n] = u[c];
     }
   }
   if (launch::thread() == 0) p.stale[parent] = 1;

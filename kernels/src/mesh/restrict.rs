@@ -2,29 +2,16 @@
 
 use super::Centring;
 use super::fluxes::mean4;
+use super::means::{mean2, mean8};
 use super::prolong::MAX_COMPONENTS;
 use super::rows::Rows;
-use crate::PATCH;
-use nestar_device::math::sum4;
-use nestar_device::{Lane, Real, device};
-
-/// Mean of the eight fine cells of a coarse cell, indexed by their sides as bits z y x.
-///
-/// The four body diagonals are summed first and then combined without regard to order, so that the mean is bitwise the
-/// same under every rotation and reflection of the cube.
-#[device]
-pub fn mean8<R: Lane>(v: &[R; 8]) -> R {
-    0.125 * sum4(v[0] + v[7], v[1] + v[6], v[2] + v[5], v[3] + v[4])
-}
-
-/// Mean of the two fine edges of a coarse one.
-#[device]
-pub fn mean2<R: Lane>(a: R, b: R) -> R {
-    0.5 * (a + b)
-}
+use super::states::StateFunctions;
+use crate::{CELLS, PATCH};
+use nestar_device::Real;
 
 /// Replaces the values of coarse row `parent` by the averages of its eight children (rows `first_child + 0..8`): of eight cells,
-/// four faces or two edges. A coarse cell keeps its own state where the average comes out unphysical by round-off.
+/// four faces or two edges; where round-off makes the average of cells unphysical it is mended by the average of their primitive
+/// variables. Returns how many cells were mended.
 ///
 /// # Safety
 /// Nobody else may access row `parent` of `coarse` meanwhile.
@@ -34,13 +21,14 @@ pub unsafe fn restrict_octet<R: Real>(
     parent: u32,
     fine: &Rows<R>,
     first_child: u32,
-    physical: fn(&[R]) -> bool,
-) {
+    rules: Option<&StateFunctions<R>>,
+) -> u64 {
     // SAFETY: exclusivity is the caller's contract.
     let out = unsafe { coarse.row_mut(parent) };
     let values = centring.values();
     let (components, groups) = (out.len() / values, centring.groups());
     let mut state = [R::lit(0.0); MAX_COMPONENTS];
+    let mut mended = 0;
     for group in 0..groups {
         let [x, y, _] = centring.lengths(group, [PATCH; 3]);
         for n in 0..values {
@@ -50,13 +38,43 @@ pub unsafe fn restrict_octet<R: Real>(
             for c in (group..components).step_by(groups) {
                 state[c] = mean_at(centring, c, &source[c * values..][..values], from);
             }
-            if centring != Centring::Cell || physical(&state[..components]) {
-                for c in (group..components).step_by(groups) {
-                    out[c * values + n] = state[c];
-                }
+            // a field on faces or edges has no rules
+            if let Some(rules) = rules.filter(|rules| !(rules.physical)(&state[..components], 1)) {
+                let w = mean_primitive(source, from, components, rules);
+                (rules.mend)(&mut state[..components], &w[..components]);
+                mended += 1;
+            }
+            for c in (group..components).step_by(groups) {
+                out[c * values + n] = state[c];
             }
         }
     }
+    mended
+}
+
+/// The mean of the primitive variables of the eight fine cells of which the first stands at `from`.
+fn mean_primitive<R: Real>(
+    source: &[R],
+    from: usize,
+    components: usize,
+    rules: &StateFunctions<R>,
+) -> [R; MAX_COMPONENTS] {
+    let mut eight = [[R::lit(0.0); 8]; MAX_COMPONENTS];
+    let eight = &mut eight[..components];
+    for (c, values) in eight.iter_mut().enumerate() {
+        *values = eight_cells(&source[c * CELLS..], from);
+    }
+    (rules.primitive)(eight.as_flattened_mut(), 8);
+    let mut mean = [R::lit(0.0); MAX_COMPONENTS];
+    for (mean, values) in mean.iter_mut().zip(eight) {
+        *mean = mean8(values);
+    }
+    mean
+}
+
+/// The values of the eight cells of a patch of which the first stands at `from`.
+fn eight_cells<R: Real>(fine: &[R], from: usize) -> [R; 8] {
+    std::array::from_fn(|s| fine[from + (s & 1) + PATCH * (s >> 1 & 1) + PATCH * PATCH * (s >> 2)])
 }
 
 /// Half a patch: the coarse cells along an axis that one child covers.
@@ -77,9 +95,7 @@ fn mean_at<R: Real>(centring: Centring, c: usize, fine: &[R], from: usize) -> R 
     let step = [1, x, x * y];
     let [along, b, e] = [c % 3, (c + 1) % 3, (c + 2) % 3].map(|a| step[a]);
     match centring {
-        Centring::Cell => mean8(&std::array::from_fn(|s| {
-            fine[from + (s & 1) + x * (s >> 1 & 1) + x * y * (s >> 2)]
-        })),
+        Centring::Cell => mean8(&eight_cells(fine, from)),
         Centring::Face => mean4(&[0, b, e, b + e].map(|at| fine[from + at])),
         Centring::Edge => mean2(fine[from], fine[from + along]),
     }

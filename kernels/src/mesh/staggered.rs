@@ -4,8 +4,8 @@
 //! two planes beside them. Both patches at a plane read the same values there, so they get the same bits; where a patch beyond
 //! was refined before, its values are taken as they are.
 
+use super::means::mean2;
 use super::prolong::{SlopeLimiter, fine_offsets, fine_value};
-use super::restrict::mean2;
 use super::{Centring, Rows, direction, face_direction};
 use crate::PATCH;
 use nestar_device::Real;
@@ -220,7 +220,7 @@ mod tests {
             }
             if back {
                 // SAFETY: as above.
-                unsafe { restrict_octet(Centring::Face, &rows, SELF as u32, &rows, 27, |_| true) };
+                unsafe { restrict_octet(Centring::Face, &rows, SELF as u32, &rows, 27, None) };
             }
         }
 

@@ -8,7 +8,8 @@ use nestar_engine::field::Element;
 use nestar_engine::mesh::{NewRows, Topology};
 use nestar_engine::step::Write;
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::mesh::Block;
+use nestar_kernels::hydro::GasStates;
+use nestar_kernels::mesh::{Block, StateRules};
 use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
 
@@ -155,8 +156,8 @@ struct Fill<'a> {
 
 impl Fill<'_> {
     fn rows<R: Element>(&self, new: &[u32], gas: &mut Write<Gas>) -> Result<Extremes, Error> {
-        let spec = gas.own().spec();
-        let (length, physical) = (spec.components.len() * CELLS, R::physical(spec));
+        let length = gas.own().spec().components.len() * CELLS;
+        let physical = R::states(&StateRules::of::<GasStates, 5>()).physical;
         let mut values = vec![R::lit(0.0); new.len().min(ROWS_AT_A_TIME) * length];
         let mut extremes = Extremes::default();
         for rows in new.chunks(ROWS_AT_A_TIME) {
@@ -178,7 +179,7 @@ fn fill_patch<R: Element>(
     fill: &Fill,
     row: u32,
     out: &mut [R],
-    physical: fn(&[R]) -> bool,
+    physical: fn(&[R], usize) -> bool,
 ) -> Result<Extremes, String> {
     let Fill {
         initial,
@@ -228,12 +229,12 @@ pub(super) fn block_of(topology: &Topology, row: u32, level: usize) -> Block {
 fn check_stored<R: Element>(
     row: &[R],
     cell: usize,
-    physical: fn(&[R]) -> bool,
+    physical: fn(&[R], usize) -> bool,
     columns: &PrimitiveColumns,
     n: usize,
 ) -> Result<(), String> {
     let state: Vec<R> = row.iter().skip(cell).step_by(CELLS).copied().collect();
-    if physical(&state) {
+    if physical(&state, 1) {
         return Ok(());
     }
     let (place, level, given) = (columns.point(n), columns.level, &columns.states[n]);

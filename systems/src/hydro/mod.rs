@@ -16,14 +16,15 @@ pub mod systems;
 pub use config::HydroConfig;
 pub use initial::{InitialState, Injection, Primitive, PrimitiveColumns};
 
-use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
+use crate::fields::{Gas, GasModel};
 use crate::order::{Advance, Limit};
 use device::GasDevice;
 use extremes::Extremes;
-use nestar_engine::field::{Component, Correct, FieldSpec, Physical, Pool, Prolong};
+use nestar_engine::field::{Component, Correct, FieldSpec, Pool, Prolong};
 use nestar_engine::step::RunFacts;
 use nestar_engine::{Engine, Error, Plugin};
-use nestar_kernels::hydro::eos;
+use nestar_kernels::hydro::GasStates;
+use nestar_kernels::mesh::StateRules;
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use solver::HydroSolver;
 
@@ -76,13 +77,6 @@ impl Plugin for Hydro {
     }
 }
 
-/// Whether a conserved state has positive density and pressure, and finite values, by the very arithmetic of the solver.
-fn is_physical<R: nestar_device::Real>(u: &[R]) -> bool {
-    let (gas, scalars) = u.split_at(GAS_COMPONENTS);
-    gas.first_chunk().is_some_and(eos::is_physical)
-        && scalars.iter().all(|v| nestar_device::Real::is_finite(*v))
-}
-
 /// Unit and powers of (length, mass, time) of what a component is.
 type Unit = (&'static str, [i32; 3]);
 
@@ -130,12 +124,7 @@ fn spec(scalars: &[String], prolongation: SlopeLimiter) -> FieldSpec {
         time_levels: 2,
         prolong: Prolong::Limited(prolongation),
         correct: Correct::Fluxes,
-        physical: Some(Physical {
-            single: is_physical::<f32>,
-            double: is_physical::<f64>,
-            item: eos::is_physical::ITEM,
-            leading: GAS_COMPONENTS,
-        }),
+        states: Some(StateRules::of::<GasStates, 5>()),
         in_totals: true,
         ..FieldSpec::cells(&[])
     }

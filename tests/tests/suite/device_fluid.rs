@@ -2,16 +2,16 @@
 
 use nestar::device_runtime::Address;
 use nestar::engine::device::{Device, Shape};
-use nestar::kernels::hydro::eos;
+use nestar::kernels::hydro::GasStates;
 use nestar::kernels::hydro::solver::device::{FluidProgram, RATES, STEP, StepParameters};
 use nestar::kernels::hydro::{
     CellMask10, FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver,
     Reconstruction, Riemann, Scheme,
 };
-use nestar::kernels::mesh::Centring;
 use nestar::kernels::mesh::device::{FaceText, FieldText};
 use nestar::kernels::mesh::parameters::{Registers, View};
 use nestar::kernels::mesh::prolong::SlopeLimiter;
+use nestar::kernels::mesh::{Centring, StateRules};
 use nestar_tests::devices;
 
 const RATE: [f64; 3] = [0.11, 0.09, 0.13];
@@ -27,7 +27,7 @@ fn field(double: bool, components: usize) -> FieldText {
         faces: [periodic(), periodic(), periodic()],
         normal: [2, 4, 8],
         limiter: SlopeLimiter::MonotonizedCentral,
-        physical: Some((eos::is_physical::ITEM, 5)),
+        states: Some(StateRules::of::<GasStates, 5>().items),
     }
 }
 

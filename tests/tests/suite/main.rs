@@ -3,6 +3,7 @@
 mod analytic;
 mod attempts;
 mod boundaries;
+mod cold_flow;
 mod conduction;
 mod conservation;
 mod copies;
@@ -31,5 +32,6 @@ mod rundir;
 mod schemes;
 mod shares;
 mod stores;
+mod sub_steps;
 mod symmetry;
 mod waves;

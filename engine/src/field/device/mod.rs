@@ -22,7 +22,7 @@ use nestar_device::{Item, Number};
 use nestar_kernels::mesh::device::{
     FACES, FLUXES, FaceText, FieldText, PROLONG, RESTRICT, TOTALS, TRANSFER,
 };
-use nestar_kernels::mesh::parameters::View;
+use nestar_kernels::mesh::parameters::{Mended, View};
 use nestar_kernels::mesh::{Boundaries, FaceRule, RuleText};
 use registers::DeviceRegisters;
 use staging::Staging;
@@ -85,6 +85,7 @@ pub struct DevicePool {
     /// `[row]`: whether the patch is new, for the interpolation of faces under way.
     fresh: Buffer<u8>,
     fault: Buffer<u32>,
+    mended: Buffer<Mended>,
     /// Where coarse-fine faces are corrected.
     registers: Option<DeviceRegisters>,
     kernels: Kernels,
@@ -134,6 +135,7 @@ impl DevicePool {
             stale: device.growable(most_rows)?,
             fresh: device.buffer(0)?,
             fault: device.buffer(FAULT_WORDS)?,
+            mended: device.buffer(1)?,
             registers: (spec.correct == Correct::Fluxes)
                 .then(|| DeviceRegisters::new(device, &module, values, levels, most_rows))
                 .transpose()?,
@@ -310,6 +312,6 @@ fn field_text<R: Element>(
         faces,
         normal: boundaries.normal,
         limiter: spec.prolong.limiter(),
-        physical: spec.physical.map(|test| (test.item, test.leading)),
+        states: spec.states.map(|rules| rules.items),
     })
 }

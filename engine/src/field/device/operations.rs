@@ -1,12 +1,12 @@
 //! What the engine does with a field, on the device.
 
-use super::{DevicePool, DeviceRegisters, DeviceTopology, DeviceView};
+use super::{DevicePool, DeviceTopology, DeviceView};
 use crate::device::{DeviceError, Shape};
 use crate::mesh::{LevelClock, Topology};
 use nestar_device::Number;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::Centring;
-use nestar_kernels::mesh::parameters::{Prolong, Restrict, Share};
+use nestar_kernels::mesh::parameters::{Mended, Prolong, Restrict, Share};
 
 impl DevicePool {
     /// Follows a change of `level`'s patches: storage and registers.
@@ -71,6 +71,7 @@ impl DevicePool {
             rows: (tables.rows(level + 1)).into(),
             parent: tables.parent().into(),
             stale: self.stale().into(),
+            mended: self.mended.address().into(),
         };
         self.kernels
             .restrict
@@ -108,7 +109,9 @@ impl DevicePool {
     ) -> Result<bool, DeviceError> {
         let (bank, stale) = (self.bank(bank).into(), self.stale().into());
         match &self.registers {
-            Some(registers) => registers.correct(tables, bank, stale, clock),
+            Some(registers) => {
+                registers.correct(tables, bank, stale, self.mended.address().into(), clock)
+            }
             None => Ok(false),
         }
     }
@@ -121,9 +124,10 @@ impl DevicePool {
         }
     }
 
-    /// Corrections left out since the start because they would have made a cell unphysical.
-    pub(in crate::field) fn skipped(&self) -> Result<u64, DeviceError> {
-        let skipped = self.registers.as_ref().map(DeviceRegisters::skipped);
-        skipped.unwrap_or(Ok(0))
+    /// Cells that were mended since the start.
+    pub(in crate::field) fn mended(&self) -> Result<Mended, DeviceError> {
+        let mut mended = [Mended::default()];
+        self.device.download(&self.mended, 0, &mut mended)?;
+        Ok(mended[0])
     }
 }

@@ -8,7 +8,7 @@ use crate::mesh::{LevelClock, Topology};
 use nestar_device::{Address, Number};
 use nestar_kernels::mesh::device::{COMMIT_PER_BLOCK, PATCHES_PER_BLOCK};
 use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
-use nestar_kernels::mesh::parameters::{Assign, Commit, Correction, Counts, Faces};
+use nestar_kernels::mesh::parameters::{Assign, Commit, Correction, Counts, Faces, Mended};
 
 /// Where the fluxes through a level's coarse-fine faces go.
 pub type RegisterView = nestar_kernels::mesh::parameters::Registers<Number>;
@@ -37,8 +37,6 @@ pub(super) struct DeviceRegisters {
     counts: Buffer<Counts>,
     /// Faces of other ranks' fine patches, while they get their slots.
     remote: Kept<Piece>,
-    /// Corrections left out since the start.
-    skipped: Buffer<u64>,
     /// `[row][6]`.
     coarse_slot: Growable<i32>,
     fine_slot: Growable<i32>,
@@ -64,7 +62,6 @@ impl DeviceRegisters {
             pairs: (0..levels).map(|_| Pair::default()).collect(),
             counts: device.buffer(levels)?,
             remote: Kept::default(),
-            skipped: device.buffer(1)?,
             coarse_slot: device.growable(6 * most_rows)?,
             fine_slot: device.growable(6 * most_rows)?,
             assign_coarse: module.kernel("mesh_assign_coarse")?,
@@ -253,6 +250,7 @@ impl DeviceRegisters {
         tables: &DeviceTopology,
         level: Address<Number>,
         stale: Address<u8>,
+        mended: Address<Mended>,
         clock: &LevelClock,
     ) -> Result<bool, DeviceError> {
         let pair = &self.pairs[clock.level];
@@ -267,7 +265,7 @@ impl DeviceRegisters {
             reference: pair.reference.address().into(),
             change: pair.change.address().into(),
             stale,
-            skipped: self.skipped.address().into(),
+            mended,
             dt: clock.dt,
             inverse_width: clock.cell_width.map(|w| 1.0 / w),
         };
@@ -275,13 +273,6 @@ impl DeviceRegisters {
         self.device
             .launch(&self.correct, Shape::of(corrected, 128), &parameters)?;
         Ok(corrected > 0)
-    }
-
-    /// Corrections left out since the start because they would have made a cell unphysical.
-    pub(super) fn skipped(&self) -> Result<u64, DeviceError> {
-        let mut skipped = [0];
-        self.device.download(&self.skipped, 0, &mut skipped)?;
-        Ok(skipped[0])
     }
 }
 

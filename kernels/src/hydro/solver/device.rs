@@ -119,6 +119,8 @@ impl FluidProgram {
             limiter::half_slope::ITEM,
             hancock::traced_edges::ITEM,
             hancock::traced_scalar::ITEM,
+            hancock::range_around::ITEM,
+            hancock::bounded::ITEM,
             ppm::parabola::ITEM,
             ppm::bounded_parabola::ITEM,
             ppm::limited_parabola::ITEM,

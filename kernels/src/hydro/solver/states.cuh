@@ -228,25 +228,27 @@ RS_FN void scalar_edges(const REAL* block, int c, REAL* left, REAL* right, int c
   if (HALF_STEP || x) distances<0, true>(q, at, left_by_shocks<0>(block, at), lower[0], upper[0]);
   if (HALF_STEP || y) distances<1, true>(q, at, left_by_shocks<1>(block, at), lower[1], upper[1]);
   if (HALF_STEP || z) distances<2, true>(q, at, left_by_shocks<2>(block, at), lower[2], upper[2]);
+  rs::arr<REAL, 2> range;
   const Three velocity{{block[BLOCK + at], block[2 * BLOCK + at], block[3 * BLOCK + at]}};
   if constexpr (HALF_STEP) {
     Three half;
     RS_UNROLL for (int d = 0; d < 3; ++d) half.d[d] = PARABOLIC ? REAL(0.5) * (lower[d] + upper[d]) : lower[d];
     h = hydro::hancock::half_step_scalar<REAL>(h, velocity, half, rate);
+    const rs::arr<REAL, 6> near{{q[at - STEP<0>], q[at + STEP<0>], q[at - STEP<1>], q[at + STEP<1>], q[at - STEP<2>],
+                                 q[at + STEP<2>]}};
+    range = hydro::hancock::range_around<REAL>(q[at], near);
   }
   const int f[3] = {face_index<0>(i, j, k), face_index<1>(i, j, k), face_index<2>(i, j, k)};
   const int n[3] = {i, j, k}, to_upper[3] = {TO_UPPER<0>, TO_UPPER<1>, TO_UPPER<2>};
   const bool wanted[3] = {x, y, z};
   RS_UNROLL for (int d = 0; d < 3; ++d) {
     if (!wanted[d]) continue;
-    REAL below = h - lower[d], above = h + upper[d];
-    if constexpr (PARABOLIC && HALF_STEP) {
-      const auto both = hydro::hancock::traced_scalar<REAL>(h, lower[d], upper[d], velocity.d[d], rate.d[d]);
-      below = both._0;
-      above = both._1;
-    }
-    if (n[d] >= 0) right[d * FACES + f[d]] = below;
-    if (n[d] < PATCH) left[d * FACES + f[d] + to_upper[d]] = above;
+    rs::tup<REAL, REAL> both{h - lower[d], h + upper[d]};
+    if constexpr (PARABOLIC && HALF_STEP)
+      both = hydro::hancock::traced_scalar<REAL>(h, lower[d], upper[d], velocity.d[d], rate.d[d]);
+    if constexpr (HALF_STEP) both = hydro::hancock::bounded<REAL>(both, range);
+    if (n[d] >= 0) right[d * FACES + f[d]] = both._0;
+    if (n[d] < PATCH) left[d * FACES + f[d] + to_upper[d]] = both._1;
   }
 }
 

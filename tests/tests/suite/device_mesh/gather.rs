@@ -61,8 +61,9 @@ fn on_device<R: Element>(twins: &Twins, level: usize, ghosts: usize, shared: boo
     let count = tables.count(level);
     let length = count * COMPONENTS * (8 + 2 * ghosts).pow(3);
     let blocks: Buffer<R> = twins.device.buffer(length).expect("memory");
-    let coarse = (4 + 2 * ghosts.div_ceil(2)).pow(3);
-    let work = usize::from(shared) * 4 * COMPONENTS * coarse * count;
+    let coarse = 4 + 2 * ghosts.div_ceil(2);
+    let work = COMPONENTS * (3 * coarse.pow(3) + (coarse + 2).pow(3));
+    let work = usize::from(shared) * work * count;
     let work: Buffer<R> = twins.device.buffer(work).expect("memory");
     let parameters = Gathered {
         view: pool.view(tables, twins.topology(), level),

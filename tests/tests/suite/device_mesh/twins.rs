@@ -2,21 +2,19 @@
 
 use super::rule::Patchwork;
 use bevy_ecs::prelude::*;
-use nestar::device_runtime::Real;
 use nestar::engine::Engine;
 use nestar::engine::device::{ComputeDevice, Device};
 pub use nestar::engine::field::Element;
 use nestar::engine::field::device::DeviceTopology;
 use nestar::engine::field::{
-    Beyond, Component, Correct, Field, FieldSpec, Physical, Pool, Precision, Prolong, StoreRef,
-    Stores,
+    Beyond, Component, Correct, Field, FieldSpec, Pool, Precision, Prolong, StoreRef, Stores,
 };
 use nestar::engine::mesh::{Changes, Clock, LevelClock, Levels, RefineRequests, Topology};
 use nestar::engine::step::config::MeshSettings;
 use nestar::engine::step::{check_faults, regrid};
-use nestar::kernels::hydro::eos;
-use nestar::kernels::mesh::SELF;
+use nestar::kernels::hydro::GasStates;
 use nestar::kernels::mesh::prolong::SlopeLimiter;
+use nestar::kernels::mesh::{SELF, StateRules};
 use nestar_deck::Deck;
 use nestar_tests::random::Random;
 use std::sync::Arc;
@@ -76,11 +74,6 @@ impl Case {
     }
 }
 
-fn physical<R: Real>(u: &[R]) -> bool {
-    let gas = u.first_chunk().is_some_and(eos::is_physical);
-    gas && u[5..].iter().all(|v| Real::is_finite(*v))
-}
-
 fn spec(case: &Case) -> FieldSpec {
     let component = |n: usize| Component {
         name: format!("c{n}"),
@@ -95,12 +88,7 @@ fn spec(case: &Case) -> FieldSpec {
         time_levels: 2,
         prolong: Prolong::Limited(case.limiter),
         correct: Correct::Fluxes,
-        physical: Some(Physical {
-            single: physical::<f32>,
-            double: physical::<f64>,
-            item: eos::is_physical::ITEM,
-            leading: 5,
-        }),
+        states: Some(StateRules::of::<GasStates, 5>()),
         beyond: Some(case.beyond()),
         ..FieldSpec::cells(&[])
     }

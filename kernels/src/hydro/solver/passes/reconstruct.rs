@@ -246,17 +246,30 @@ unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(
                 half[d] = V::lit(0.5) * (lower[d] + upper[d]);
             }
         }
-        let h = if HALF_STEP {
-            hancock::half_step_scalar(x, velocity, &half, rates)
-        } else {
-            x
-        };
+        let (mut h, mut range) = (x, [x; 2]);
+        if HALF_STEP {
+            h = hancock::half_step_scalar(x, velocity, &half, rates);
+            let cell = a.cells.add(o + c * a.cell_stride);
+            let [s, t, u] = a.steps;
+            let near = [
+                cell.sub(s),
+                cell.add(s),
+                cell.sub(t),
+                cell.add(t),
+                cell.sub(u),
+                cell.add(u),
+            ];
+            let near = near.map(|neighbour| V::load(neighbour));
+            range = hancock::range_around(x, &near);
+        }
         for d in 0..3 {
-            let (low, high) = if PARABOLIC && HALF_STEP {
-                hancock::traced_scalar(h, lower[d], upper[d], velocity[d], rates[d])
-            } else {
-                (h - lower[d], h + upper[d])
-            };
+            let (mut low, mut high) = (h - lower[d], h + upper[d]);
+            if PARABOLIC && HALF_STEP {
+                (low, high) = hancock::traced_scalar(h, lower[d], upper[d], velocity[d], rates[d]);
+            }
+            if HALF_STEP {
+                (low, high) = hancock::bounded((low, high), &range);
+            }
             low.store(a.low[d].add(p));
             high.store(a.high[d].add(p));
         }

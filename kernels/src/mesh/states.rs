@@ -1,0 +1,128 @@
+//! States of a field: which are sound, in which variables they are interpolated, and how round-off is mended.
+
+use nestar_device::{Item, Real};
+
+/// What averages, corrections and interpolations must know of a field's states: four functions of their leading `N`
+/// components, all `#[device]` functions, so that they hold on devices too.
+///
+/// Components behind those are amounts of what component 0 is the density of (a dye in a gas): they are interpolated as shares
+/// of it, which stay between those around, and must be finite.
+pub trait States<const N: usize>: 'static {
+    /// The four functions on devices, in the order of the trait.
+    const ITEMS: [&'static Item; 4];
+
+    /// Whether a state is sound.
+    fn physical<R: Real>(u: &[R; N]) -> bool;
+
+    /// The variables that are interpolated, the first of them component 0 itself.
+    fn primitive<R: Real>(u: &[R; N]) -> [R; N];
+
+    /// The state with the given primitive variables.
+    fn conserved<R: Real>(w: &[R; N]) -> [R; N];
+
+    /// What round-off left of a sum of sound states, made sound without a change of what is transported exactly: it takes from
+    /// the primitive variables `w`, of the state before or the mean of those averaged, what it cannot tell itself.
+    fn mended<R: Real>(u: &[R; N], w: &[R; N]) -> [R; N];
+}
+
+/// The functions of [`States`] in one precision. Blocks are `[component][cells]`.
+#[derive(Clone, Copy, Debug)]
+pub struct StateFunctions<R> {
+    /// Leading components, that are no shares.
+    pub leading: usize,
+    /// Whether all states of a block of so many cells are sound.
+    pub physical: fn(&[R], usize) -> bool,
+    /// Puts the primitive variables in place of a block of so many states.
+    pub primitive: fn(&mut [R], usize),
+    /// Puts the states in place of a block of so many primitive variables.
+    pub conserved: fn(&mut [R], usize),
+    /// Mends a state by the given primitive variables.
+    pub mend: fn(&mut [R], &[R]),
+}
+
+/// The functions of [`States`] on devices, and how many components they look at.
+#[derive(Clone, Copy, Debug)]
+pub struct StateItems {
+    /// As [`States::ITEMS`].
+    pub items: [&'static Item; 4],
+    /// Leading components.
+    pub leading: usize,
+}
+
+/// What a field declares of its states.
+#[derive(Clone, Copy, Debug)]
+pub struct StateRules {
+    /// The functions for `f32`.
+    pub single: StateFunctions<f32>,
+    /// The functions for `f64`.
+    pub double: StateFunctions<f64>,
+    /// The functions for devices.
+    pub items: StateItems,
+}
+
+impl StateRules {
+    /// The rules `S`.
+    #[must_use]
+    pub fn of<S: States<N>, const N: usize>() -> Self {
+        Self {
+            single: StateFunctions::of::<S, N>(),
+            double: StateFunctions::of::<S, N>(),
+            items: StateItems {
+                items: S::ITEMS,
+                leading: N,
+            },
+        }
+    }
+}
+
+impl<R: Real> StateFunctions<R> {
+    fn of<S: States<N>, const N: usize>() -> Self {
+        Self {
+            leading: N,
+            physical: all_physical::<S, R, N>,
+            primitive: all_primitive::<S, R, N>,
+            conserved: all_conserved::<S, R, N>,
+            mend: mend::<S, R, N>,
+        }
+    }
+}
+
+fn leading<R: Real, const N: usize>(block: &[R], cells: usize, cell: usize) -> [R; N] {
+    std::array::from_fn(|c| block[c * cells + cell])
+}
+
+fn all_physical<S: States<N>, R: Real, const N: usize>(block: &[R], cells: usize) -> bool {
+    let leading = (0..cells).all(|cell| S::physical(&leading(block, cells, cell)));
+    leading && block[N * cells..].iter().all(|v| Real::is_finite(*v))
+}
+
+fn all_primitive<S: States<N>, R: Real, const N: usize>(block: &mut [R], cells: usize) {
+    let (state, shares) = block.split_at_mut(N * cells);
+    for share in shares.chunks_exact_mut(cells) {
+        for (share, density) in share.iter_mut().zip(&*state) {
+            *share /= *density;
+        }
+    }
+    for cell in 0..cells {
+        let w = S::primitive::<R>(&leading(state, cells, cell));
+        (0..N).for_each(|c| state[c * cells + cell] = w[c]);
+    }
+}
+
+fn all_conserved<S: States<N>, R: Real, const N: usize>(block: &mut [R], cells: usize) {
+    let (state, shares) = block.split_at_mut(N * cells);
+    for cell in 0..cells {
+        let u = S::conserved::<R>(&leading(state, cells, cell));
+        (0..N).for_each(|c| state[c * cells + cell] = u[c]);
+    }
+    for share in shares.chunks_exact_mut(cells) {
+        for (share, density) in share.iter_mut().zip(&*state) {
+            *share *= *density;
+        }
+    }
+}
+
+fn mend<S: States<N>, R: Real, const N: usize>(u: &mut [R], w: &[R]) {
+    let mended = S::mended(&leading(u, 1, 0), &leading(w, 1, 0));
+    u[..N].copy_from_slice(&mended);
+}
