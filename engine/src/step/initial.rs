@@ -22,7 +22,8 @@ pub struct Magnitude {
     pub name: &'static str,
     /// Powers of length, mass and time in its unit.
     pub dimension: [i32; 3],
-    /// Its least and largest absolute value on this rank, code units; infinity and 0 where there is none, or where it may be 0.
+    /// Its least and largest absolute value on this rank, code units; infinity and 0 where there is none. The least is infinity as
+    /// well where it may be 0: then the largest of all ranks counts alone.
     pub range: [f64; 2],
 }
 
@@ -70,9 +71,12 @@ fn of_all_ranks(ranks: &Ranks, own: &[Magnitude]) -> Result<Vec<Magnitude>, Rank
         ranks.communicator().reduce(Reduction::Max, &mut keys)?;
     }
     let ranges = keys.as_chunks::<2>().0.iter();
-    let joined = own.iter().zip(ranges).map(|(m, [least, most])| Magnitude {
-        range: [-value_of_key(*least), value_of_key(*most)],
-        ..m.clone()
+    let joined = own.iter().zip(ranges).map(|(m, [least, most])| {
+        let (least, most) = (-value_of_key(*least), value_of_key(*most));
+        Magnitude {
+            range: [least.min(most), most],
+            ..m.clone()
+        }
     });
     Ok(joined.collect())
 }

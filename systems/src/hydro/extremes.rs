@@ -49,11 +49,11 @@ impl Extremes {
         }))
     }
 
-    /// As the engine takes them. Gas at rest is no small velocity: of that the largest counts.
+    /// As the engine takes them. Gas at rest is no small velocity: of that the largest counts alone.
     fn magnitudes(self) -> Vec<Magnitude> {
         let mut ranges = self.0;
         let [.., velocity] = &mut ranges;
-        velocity[0] = velocity[1];
+        velocity[0] = f64::INFINITY;
         let named = QUANTITIES.into_iter().zip(ranges);
         let named = named.map(|((name, dimension), range)| Magnitude {
             name,
