@@ -15,7 +15,7 @@ const QUANTITIES: [(&str, [i32; 3]); 5] = [
     ("the square of the velocity", [2, 0, -2]),
 ];
 
-/// Least and largest of [`QUANTITIES`] in the states that patches were filled with.
+/// Least and largest of what a step forms of a state, in the states that patches were filled with.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
 pub struct Extremes([[f64; 2]; QUANTITIES.len()]);
 
