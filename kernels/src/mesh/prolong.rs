@@ -119,9 +119,9 @@ pub const MAX_COMPONENTS: usize = 64;
 /// The eight fine cells of a coarse cell, `[component][side]`, sides as bits x, y, z.
 pub type FineCells<R> = [[R; 8]; MAX_COMPONENTS];
 
-/// Share of its deviations that the shares of a density in eight fine cells may keep: `amount` is that of the coarse cell whose
-/// share is `share`, `low` and `high` bound the share, `density` and `deviation` are those of a fine cell, the latter from its
-/// density times `share`.
+/// Factor in [0, 1] by which a fine cell's amount, of what has the share `share` of the density in the coarse cell, must come nearer
+/// to that share so that its own stays between `low` and `high`: `density` is the fine cell's, `deviation` is its amount less
+/// `density * share`.
 #[device]
 pub fn share_kept<R: Real>(share: R, low: R, high: R, density: R, deviation: R) -> R {
     let room = if deviation > 0.0 {
