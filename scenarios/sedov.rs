@@ -53,7 +53,7 @@ impl Parameters for Sedov {
         };
         let inside = energy_density(&self, setting, centre, radius, finest);
         Ok(Box::new(Explosion {
-            share: 0.5f64.powi(mirrors(setting, centre)),
+            share: 1.0 / f64::from(1u32 << mirrors(setting, centre)),
             heated: self.pressure.max((setting.model.gamma - 1.0) * inside),
             sedov: self,
             centre,
@@ -74,12 +74,12 @@ struct Explosion {
 }
 
 /// Reflecting faces on which the centre lies.
-fn mirrors(setting: &Setting, centre: [f64; 3]) -> i32 {
+fn mirrors(setting: &Setting, centre: [f64; 3]) -> usize {
     let faces = [0, 1, 2].map(|a| [0, 1].map(|side| (a, side)));
     let on = |&&(a, side): &&(usize, usize)| {
         setting.mirrors[a][side] && setting.edges[side][a] == centre[a]
     };
-    faces.as_flattened().iter().filter(on).count() as i32
+    faces.as_flattened().iter().filter(on).count()
 }
 
 /// Whether a point lies in the sphere.
