@@ -29,10 +29,17 @@ impl Stepper {
     /// # Panics
     /// If the deck is wrong.
     #[must_use]
-    pub fn of(mut sim: Simulation) -> Self {
-        sim.with(|s| s.ready().and_then(|()| s.initialise()))
-            .unwrap_or_else(|e| panic!("{e}"));
-        Self(sim)
+    pub fn of(sim: Simulation) -> Self {
+        Self::begin(sim).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// As [`Stepper::of`], of a simulation that may be refused.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn begin(mut sim: Simulation) -> Result<Self, Error> {
+        sim.with(|s| s.ready().and_then(|()| s.initialise()))?;
+        Ok(Self(sim))
     }
 
     /// A root step, not beyond the deck's end.

@@ -1,17 +1,15 @@
 //! Snapshots of a run on a device: as a copy that leaves beside the next steps, or piece by piece where the copy has no room.
 
+use crate::device_runs::emulation;
 use nestar::engine::Error;
 use nestar::engine::device::ComputeDevice;
 use nestar::engine::run::{Observer, Progress, RunOptions, RunSummary};
 use nestar_tests::decks::BLAST;
-use nestar_tests::devices;
 use nestar_tests::runs::{digests, run_into};
 use nestar_tests::{Scratch, build};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-const STEPS: usize = 4;
 
 /// A snapshot at the start and at every root step, with as little memory to wait in as may be.
 const OUTPUT: [&str; 4] = [
@@ -20,15 +18,6 @@ const OUTPUT: [&str; 4] = [
     "output.buffer=1",
     "time.max_steps=4",
 ];
-
-/// Whether kernels can be compiled here.
-fn emulation() -> bool {
-    let opened = devices::open();
-    if let Err(why) = &opened {
-        println!("skipped: {why}");
-    }
-    opened.is_ok()
-}
 
 /// What happens to the run beside its steps.
 struct Events {
@@ -93,18 +82,19 @@ fn snapshots_have_the_bits_of_the_cpu_either_way() {
     let full = ["run.memory_limit=13", "run.out_of_memory=cap"];
     for precision in ["run.precision=double", "run.precision=single"] {
         let packs = [&[][..], &full].map(|limits| {
-            let settings = [limits, &["mesh.flag_buffer=8", precision]].concat();
+            let common = ["mesh.flag_buffer=8", "time.max_steps=2", precision];
+            let settings = [limits, &common].concat();
             let (cpu, device) = (Scratch::new(), Scratch::new());
             let on_cpu = [&OUTPUT[..], &["run.device=cpu"], &settings].concat();
             run_into(&cpu.run(), false, BLAST, &on_cpu).unwrap_or_else(|e| panic!("{e}"));
             let (result, packs) = run(&device.run(), &settings, NEVER);
             result.unwrap_or_else(|e| panic!("{e}"));
             let wanted = digests(&cpu.run());
-            assert_eq!(wanted.len(), STEPS + 1);
+            assert_eq!(wanted.len(), 3);
             assert_eq!(digests(&device.run()), wanted, "{settings:?}");
             packs
         });
-        let copies = (1 + STEPS as u64) * 3;
+        let copies = 3 * 3;
         assert_eq!(packs[0], copies, "a copy packs every level once");
         if precision.ends_with("double") {
             assert_eq!(packs[1], 6 * copies, "a piece is one component");

@@ -20,6 +20,13 @@ pub fn emulation() -> bool {
     opened.is_ok()
 }
 
+/// Where a run is compared with one rank on the CPU: devices with numbers of ranks, those of the CPU first.
+pub fn places(cpu: &[usize], device: &[usize]) -> Vec<(&'static str, usize)> {
+    let device = if emulation() { device } else { &[] };
+    let on = |device, sizes: &[usize]| sizes.iter().map(move |&n| (device, n)).collect::<Vec<_>>();
+    [on("run.device=cpu", cpu), on(devices::SETTING, device)].concat()
+}
+
 /// Snapshots at the start, at every second root step and at the end.
 const OUTPUT: [&str; 3] = ["output.initial=true", "output.final=true", "output.steps=2"];
 
@@ -77,6 +84,7 @@ fn mended_and_retried_steps_have_the_bits_of_the_cpu() {
         "hydro.reconstruction=ppm",
         "time.courant=0.9",
         "time.max_steps=6",
+        "domain.cells=[8,8,8]",
     ];
     agree(BLAST, &hard);
     agree(

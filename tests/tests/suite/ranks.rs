@@ -127,7 +127,7 @@ fn random_refinement_is_the_same_on_several_ranks() {
     for _ in 0..4 {
         let mut sphere = |level: u32| {
             let [x, y, z] = [0; 3].map(|_| random.between(0.0, 1.0));
-            let radius = random.between(0.05, 0.3);
+            let radius = random.between(0.05, 0.3) / f64::from(level);
             format!(
                 "{{ criterion = \"sphere\", centre = [{x}, {y}, {z}], radius = {radius}, level = {level} }}"
             )
@@ -212,8 +212,7 @@ fn ranks_on_devices_are_the_same() {
         2,
         &[2],
     );
-    let mut hard = HARD.to_vec();
-    hard.push(device);
+    let hard = [HARD, &["domain.cells=[8,8,8]", device]].concat();
     let ends = same(BLAST, &hard, 5, &[3]);
     assert!(ends[0].common.0[4] > 0, "the case is too easy");
 }

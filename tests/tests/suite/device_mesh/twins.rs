@@ -136,7 +136,8 @@ impl Twins {
         twins.fill::<R>(0);
         for (round, rarity) in [1, 3, 2].into_iter().enumerate() {
             for level in 0..LEVELS - 1 {
-                // the root grid may be one patch, which stays refined
+                // the root grid may be one patch, which stays refined; few patches of the finer levels ask
+                let rarity = rarity * [1, 4, 24][level];
                 twins.regrid(level, if level == 0 && round != 1 { 1 } else { rarity });
                 if !twins.topology().rows(level + 1).is_empty() && round < 2 {
                     twins.fill::<R>(level + 1);
