@@ -293,6 +293,7 @@ mod tests {
                 model: GasModel {
                     gamma: 1.4,
                     scalars: vec!["dust".into(), "dye".into()],
+                    sets: Default::default(),
                 },
                 edges: [[0.0; 3], [4.0, 2.0, 2.0]],
                 cells,

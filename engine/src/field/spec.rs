@@ -3,7 +3,8 @@
 use super::{Precision, RowShape};
 use bevy_ecs::world::World;
 use nestar_kernels::PATCH;
-use nestar_kernels::mesh::prolong::{MAX_COMPONENTS, SlopeLimiter};
+use nestar_kernels::mesh::MAX_COMPONENTS;
+use nestar_kernels::mesh::prolong::SlopeLimiter;
 use nestar_kernels::mesh::{CellRule, Centring, StateRules};
 use std::sync::Arc;
 

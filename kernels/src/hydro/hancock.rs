@@ -60,22 +60,12 @@ pub fn half_step_scalar<R: Lane>(x: R, velocity: &[R; 3], half: &[R; 3], rate: &
 }
 
 /// Primitive state from the conserved one that donor-cell fluxes give half a step later, the predictor of the van Leer scheme (Stone &
-/// Gardiner 2009, New Astron. 14, 139), and its density. If density or pressure are not positive, the state stays `old` and the
-/// density is 0.
+/// Gardiner 2009, New Astron. 14, 139). If density or pressure are not positive, the state stays `old`.
 #[device]
-pub fn predicted<R: Lane>(u: &[R; 5], old: &[R; 5], gamma: R) -> ([R; 5], R) {
+pub fn predicted<R: Lane>(u: &[R; 5], old: &[R; 5], gamma: R) -> [R; 5] {
     let w = primitive_from_conserved(u, gamma);
     let sane = (w[0] > 0.0) & (w[4] > 0.0);
-    let state = if sane { w } else { *old };
-    let density = if sane { w[0] } else { 0.0 };
-    (state, density)
-}
-
-/// A concentration as [`predicted`], from the scalar's density and that of the gas; it stays `old` as the gas does.
-#[device]
-pub fn predicted_scalar<R: Lane>(scalar: R, density: R, old: R) -> R {
-    let concentration = scalar / density;
-    if density > 0.0 { concentration } else { old }
+    if sane { w } else { *old }
 }
 
 /// The range of a concentration `x` and of its six neighbours, `near`: [`bounded`] edges stay within.

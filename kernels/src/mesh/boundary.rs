@@ -1,6 +1,6 @@
 //! Ghost cells beyond the physical faces of the domain.
 
-use super::prolong::MAX_COMPONENTS;
+use super::states::MAX_COMPONENTS;
 use super::{Block, cell_centre};
 use nestar_device::math::sum3;
 use nestar_device::{Item, Real, device};

@@ -2,7 +2,7 @@
 
 use super::fluxes;
 use super::prolong::SlopeLimiter;
-use super::{Boundaries, Centring, FaceRule, RuleText, StateItems};
+use super::{Boundaries, Centring, FaceRule, RuleText, ShareSets, StateItems};
 use crate::PATCH;
 use crate::criteria::{LIST, LIST_BLOCK, ListText, SECTORS};
 use nestar_device::{Across, Around, Face, Item, LAUNCH};
@@ -247,6 +247,7 @@ impl FieldText {
     /// int kind(int axis, int side)                                                 // 0 to 3, as FaceRule
     /// rs::u64 normal(int axis)                                                     // bit mask of components
     /// constexpr int LEADING                       // components that are no shares; 0: nothing is known of states
+    /// constexpr int SETS; int set_of(int component)                                // as ShareSets
     /// bool physical(const REAL* u)
     /// void to_primitive(REAL* u); void to_conserved(REAL* w); void mend(REAL* u, const REAL* w)      // as States
     /// bool wall(int axis, int side, const double* centre, double time, unsigned* fault)
@@ -296,12 +297,12 @@ impl FieldText {
 
     fn states_text(&self) -> String {
         let Some(states) = &self.states else {
-            return "constexpr int LEADING = 0;\n\
+            return sets_text(&ShareSets::default())
+                + "constexpr int LEADING = 0;\n\
                     RS_FN bool physical(const REAL*) { return true; }\n\
                     RS_FN void to_primitive(REAL*) {}\n\
                     RS_FN void to_conserved(REAL*) {}\n\
-                    RS_FN void mend(REAL*, const REAL*) {}\n"
-                .into();
+                    RS_FN void mend(REAL*, const REAL*) {}\n";
         };
         let n = states.leading;
         let [physical, primitive, conserved, mended] = states.items.map(Item::path);
@@ -311,7 +312,8 @@ impl FieldText {
         };
         let (u, w) = (of("u"), of("w"));
         format!(
-            "constexpr int LEADING = {n};\n\
+            "{}\
+             constexpr int LEADING = {n};\n\
              typedef rs::arr<REAL, {n}> Leading;\n\
              RS_FN bool physical(const REAL* u) {{\n\
              \x20 bool finite = true;\n\
@@ -327,7 +329,8 @@ impl FieldText {
              \x20 put(w, ::{conserved}<REAL>({w}));\n\
              \x20 for (int c = {n}; c < COMPONENTS; ++c) w[c] = w[c] * w[0];\n\
              }}\n\
-             RS_FN void mend(REAL* u, const REAL* w) {{ put(u, ::{mended}<REAL>({u}, {w})); }}\n"
+             RS_FN void mend(REAL* u, const REAL* w) {{ put(u, ::{mended}<REAL>({u}, {w})); }}\n",
+            sets_text(&states.sets)
         )
     }
 
@@ -350,4 +353,17 @@ impl FieldText {
         let _ = writeln!(text, "  {otherwise}\n}}");
         text
     }
+}
+
+/// Which components belong together, for devices.
+fn sets_text(sets: &ShareSets) -> String {
+    let members = (1..=sets.count()).flat_map(|set| sets.members(set).map(move |c| (c, set)));
+    let of: String = members
+        .map(|(c, set)| format!("c == {c} ? {set} : "))
+        .collect();
+    format!(
+        "constexpr int SETS = {};\n\
+         RS_FN constexpr int set_of(int c) {{ return {of}0; }}\n",
+        sets.count()
+    )
 }

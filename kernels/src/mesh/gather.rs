@@ -1,7 +1,7 @@
 //! Ghost cells: a patch and what surrounds it, gathered into one block.
 
-use super::prolong::{CoarseBlock, FineCells, MAX_COMPONENTS, SlopeLimiter, between};
-use super::states::StateFunctions;
+use super::prolong::{CoarseBlock, FineCells, SlopeLimiter, between};
+use super::states::{MAX_COMPONENTS, StateFunctions};
 use super::{Block, Boundaries, COARSER, Rows, SELF};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;

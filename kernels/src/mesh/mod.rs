@@ -30,7 +30,7 @@ pub use boundary::{Boundaries, CellRule, FaceRule, GhostCell, RuleText, fault_pl
 pub use gather::{GatherScratch, GhostView, gather};
 pub use rows::Rows;
 pub use shape::Centring;
-pub use states::{StateFunctions, StateItems, StateRules, States};
+pub use states::{MAX_COMPONENTS, ShareSets, StateFunctions, StateItems, StateRules, States};
 
 /// Every device item of the mesh operations.
 #[must_use]

@@ -62,6 +62,43 @@ RS_FN void prolong_faces(const Prolong& p, int row) {
   }
 }
 
+// As CoarseBlock::share_out.
+RS_FN void share_out(const Refined& from, REAL* out, int set, int side) {
+  REAL sum = REAL(0);
+  for (int c = field::LEADING; c < COMPONENTS; ++c)
+    if (field::set_of(c) == set) sum = sum + out[c * CELLS + of_side(side)];
+  const REAL beyond = sum - out[of_side(side)];
+  for (int c = field::LEADING; c < COMPONENTS; ++c)
+    if (field::set_of(c) == set) out[c * CELLS + of_side(side)] = out[c * CELLS + of_side(side)] - beyond * from.near[c];
+}
+
+// As CoarseBlock::kept.
+RS_FN REAL kept_of(const Refined& from, const REAL* out, int c) {
+  const REAL* u = out + c * CELLS;
+  const REAL share = from.near[c];
+  REAL low = share, high = share;
+  for (int n = 1; n < 7; ++n) {
+    low = rs::min(low, from.near[n * COMPONENTS + c]);
+    high = rs::max(high, from.near[n * COMPONENTS + c]);
+  }
+  REAL kept = REAL(1);
+  for (int side = 0; side < 8; ++side) {
+    const REAL density = out[of_side(side)], deviation = u[of_side(side)] - density * share;
+    kept = rs::min(kept, ::nestar_kernels::mesh::prolong::share_kept<REAL>(share, low, high, density, deviation));
+  }
+  return kept;
+}
+
+// As CoarseBlock::hold.
+RS_FN void hold(const Refined& from, REAL* out, int c, REAL kept) {
+  REAL* u = out + c * CELLS;
+  const REAL share = from.near[c];
+  for (int side = 0; side < 8 && kept < REAL(1); ++side) {
+    const REAL density = out[of_side(side)];
+    u[of_side(side)] = density * share + kept * (u[of_side(side)] - density * share);
+  }
+}
+
 // Shifts the fine states at `out` so that their means are the coarse state, as CoarseBlock::put_means_right.
 RS_FN void put_means_right(const Refined& from, REAL* out) {
   EACH_COMPONENT(c) {
@@ -69,23 +106,15 @@ RS_FN void put_means_right(const Refined& from, REAL* out) {
     const REAL missing = from.own[c] - mean_of_eight(u);
     for (int side = 0; side < 8; ++side) u[of_side(side)] = u[of_side(side)] + missing;
   }
-  for (int c = field::LEADING; c < COMPONENTS; ++c) {
-    REAL* u = out + c * CELLS;
-    const REAL share = from.near[c];
-    REAL low = share, high = share;
-    for (int n = 1; n < 7; ++n) {
-      low = rs::min(low, from.near[n * COMPONENTS + c]);
-      high = rs::max(high, from.near[n * COMPONENTS + c]);
-    }
+  for (int c = field::LEADING; c < COMPONENTS; ++c)
+    if (field::set_of(c) == 0) hold(from, out, c, kept_of(from, out, c));
+  for (int set = 1; set <= field::SETS; ++set) {
+    for (int side = 0; side < 8; ++side) share_out(from, out, set, side);
     REAL kept = REAL(1);
-    for (int side = 0; side < 8; ++side) {
-      const REAL density = out[of_side(side)], deviation = u[of_side(side)] - density * share;
-      kept = rs::min(kept, ::nestar_kernels::mesh::prolong::share_kept<REAL>(share, low, high, density, deviation));
-    }
-    for (int side = 0; side < 8 && kept < REAL(1); ++side) {
-      const REAL density = out[of_side(side)];
-      u[of_side(side)] = density * share + kept * (u[of_side(side)] - density * share);
-    }
+    for (int c = field::LEADING; c < COMPONENTS; ++c)
+      if (field::set_of(c) == set) kept = rs::min(kept, kept_of(from, out, c));
+    for (int c = field::LEADING; c < COMPONENTS; ++c)
+      if (field::set_of(c) == set) hold(from, out, c, kept);
   }
 }
 

@@ -1,7 +1,7 @@
 //! Conservative, monotonic interpolation from a coarse level to the next finer one.
 
 use super::means::mean8;
-use super::states::StateFunctions;
+use super::states::{MAX_COMPONENTS, ShareSets, StateFunctions};
 use nestar_device::math::sum3;
 use nestar_device::{Lane, Real, device};
 
@@ -113,9 +113,6 @@ pub fn between<R: Lane>(old: R, new: R, weight: R) -> R {
     old + weight * (new - old)
 }
 
-/// Most components a field may have (gas and its scalars).
-pub const MAX_COMPONENTS: usize = 64;
-
 /// The eight fine cells of a coarse cell, `[component][side]`, sides as bits x, y, z.
 pub type FineCells<R> = [[R; 8]; MAX_COMPONENTS];
 
@@ -172,7 +169,7 @@ impl<R: Real> CoarseBlock<'_, R> {
         let Some(rules) = &self.rules else { return };
         (rules.conserved)(fine.as_flattened_mut(), 8);
         if self.keeps_means {
-            self.put_means_right(index, fine, rules.leading);
+            self.put_means_right(index, fine, rules.leading, &rules.sets);
         }
         if !(rules.physical)(fine.as_flattened(), 8) {
             for (c, fine) in fine.iter_mut().enumerate() {
@@ -196,26 +193,63 @@ impl<R: Real> CoarseBlock<'_, R> {
         (q[index], places.map(|place| q[place]))
     }
 
-    /// Shifts each component of the fine states so that their mean is the coarse state; shares, the components from `leading`
-    /// on, deviate less where they would leave the range around them.
-    fn put_means_right(&self, index: usize, fine: &mut [[R; 8]], leading: usize) {
+    /// Shifts each component of the fine states so that their mean is the coarse state, and holds the shares, the components from
+    /// `leading` on, within what is around them.
+    fn put_means_right(&self, index: usize, fine: &mut [[R; 8]], leading: usize, sets: &ShareSets) {
         for (c, fine) in fine.iter_mut().enumerate() {
             let missing = self.states[c * self.stride + index] - mean8(fine);
             fine.iter_mut().for_each(|value| *value += missing);
         }
-        let (gas, shares) = fine.split_at_mut(leading);
-        for (c, fine) in shares.iter_mut().enumerate() {
-            let (share, around) = self.around(index, leading + c);
-            let low = around.iter().fold(share, |low, v| low.min(*v));
-            let high = around.iter().fold(share, |high, v| high.max(*v));
-            let kept = gas[0].iter().zip(&*fine).map(|(density, value)| {
-                share_kept(share, low, high, *density, *value - *density * share)
-            });
+        for c in (leading..self.components).filter(|&c| sets.of(c) == 0) {
+            let kept = self.kept(index, fine, c);
+            self.hold(index, fine, c, kept);
+        }
+        for set in 1..=sets.count() {
+            let members = sets.members(set);
+            for side in 0..8 {
+                self.share_out(index, fine, side, members.clone());
+            }
+            let kept = members.clone().map(|c| self.kept(index, fine, c));
             let kept = kept.fold(R::lit(1.0), |least, kept| least.min(kept));
-            if kept < R::lit(1.0) {
-                for (density, value) in gas[0].iter().zip(fine) {
-                    *value = *density * share + kept * (*value - *density * share);
-                }
+            members.for_each(|c| self.hold(index, fine, c, kept));
+        }
+    }
+
+    /// Takes what the amounts of a set sum to beyond the density of a fine cell from each, by its share of the coarse cell: over
+    /// the eight fine cells that is nothing.
+    fn share_out(
+        &self,
+        index: usize,
+        fine: &mut [[R; 8]],
+        side: usize,
+        members: impl Iterator<Item = usize> + Clone,
+    ) {
+        let share = |c: usize| self.primitive[c * self.stride + index];
+        let sum = members.clone().map(|c| fine[c][side]);
+        let beyond = sum.fold(R::lit(0.0), |sum, amount| sum + amount) - fine[0][side];
+        for c in members {
+            fine[c][side] -= beyond * share(c);
+        }
+    }
+
+    /// The least factor of [`share_kept`] among the fine cells.
+    fn kept(&self, index: usize, fine: &[[R; 8]], c: usize) -> R {
+        let (share, around) = self.around(index, c);
+        let low = around.iter().fold(share, |low, v| low.min(*v));
+        let high = around.iter().fold(share, |high, v| high.max(*v));
+        let kept = fine[0].iter().zip(&fine[c]).map(|(density, value)| {
+            share_kept(share, low, high, *density, *value - *density * share)
+        });
+        kept.fold(R::lit(1.0), |least, kept| least.min(kept))
+    }
+
+    /// Leaves `kept` of how the fine cells deviate from the coarse share.
+    fn hold(&self, index: usize, fine: &mut [[R; 8]], c: usize, kept: R) {
+        if kept < R::lit(1.0) {
+            let share = self.primitive[c * self.stride + index];
+            let (first, rest) = fine.split_at_mut(c);
+            for (density, value) in first[0].iter().zip(&mut rest[0]) {
+                *value = *density * share + kept * (*value - *density * share);
             }
         }
     }

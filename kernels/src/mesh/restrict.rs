@@ -3,8 +3,8 @@
 use super::Centring;
 use super::fluxes::mean4;
 use super::means::{mean2, mean8};
-use super::prolong::MAX_COMPONENTS;
 use super::rows::Rows;
+use super::states::MAX_COMPONENTS;
 use super::states::StateFunctions;
 use crate::{CELLS, PATCH};
 use nestar_device::Real;

@@ -2,11 +2,14 @@
 
 use nestar_device::{Item, Real};
 
+/// Most components a field may have (gas and its scalars).
+pub const MAX_COMPONENTS: usize = 64;
+
 /// What averages, corrections and interpolations must know of a field's states: four functions of their leading `N`
 /// components, all `#[device]` functions, so that they hold on devices too.
 ///
 /// Components behind those are amounts of what component 0 is the density of (a dye in a gas): they are interpolated as shares
-/// of it, which stay between those around, and must be finite.
+/// of it, which stay between those around, and must be finite. Some may belong together ([`ShareSets`]).
 pub trait States<const N: usize>: 'static {
     /// The four functions on devices, in the order of the trait.
     const ITEMS: [&'static Item; 4];
@@ -25,11 +28,65 @@ pub trait States<const N: usize>: 'static {
     fn mended<R: Real>(u: &[R; N], w: &[R; N]) -> [R; N];
 }
 
+/// Which shares belong together: the amounts of a set sum to component 0 in every cell, so that its shares sum to 1.
+///
+/// Sets are numbered from 1; 0 stands for the shares that are on their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShareSets {
+    /// The set of each component.
+    of: [u8; MAX_COMPONENTS],
+    count: u8,
+}
+
+impl Default for ShareSets {
+    fn default() -> Self {
+        Self {
+            of: [0; MAX_COMPONENTS],
+            count: 0,
+        }
+    }
+}
+
+impl ShareSets {
+    /// One more set, of the given components.
+    ///
+    /// # Panics
+    /// If there is no such component, or one of them belongs to a set already.
+    #[must_use]
+    pub fn with(mut self, components: &[usize]) -> Self {
+        self.count += 1;
+        for &c in components {
+            assert!(self.of[c] == 0, "component {c} belongs to two sets");
+            self.of[c] = self.count;
+        }
+        self
+    }
+
+    /// Number of sets.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    /// The set of a component; 0: none.
+    #[must_use]
+    pub fn of(&self, component: usize) -> usize {
+        usize::from(self.of[component])
+    }
+
+    /// The components of a set, in ascending order.
+    pub fn members(&self, set: usize) -> impl Iterator<Item = usize> + Clone + '_ {
+        (0..MAX_COMPONENTS).filter(move |&c| self.of(c) == set)
+    }
+}
+
 /// The functions of [`States`] in one precision. Blocks are `[component][cells]`.
 #[derive(Clone, Copy, Debug)]
 pub struct StateFunctions<R> {
     /// Leading components, that are no shares.
     pub leading: usize,
+    /// The shares that belong together.
+    pub sets: ShareSets,
     /// Whether all states of a block of so many cells are sound.
     pub physical: fn(&[R], usize) -> bool,
     /// Puts the primitive variables in place of a block of so many states.
@@ -47,6 +104,8 @@ pub struct StateItems {
     pub items: [&'static Item; 4],
     /// Leading components.
     pub leading: usize,
+    /// The shares that belong together.
+    pub sets: ShareSets,
 }
 
 /// What a field declares of its states.
@@ -70,8 +129,18 @@ impl StateRules {
             items: StateItems {
                 items: S::ITEMS,
                 leading: N,
+                sets: ShareSets::default(),
             },
         }
+    }
+
+    /// The same rules for shares of which some belong together.
+    #[must_use]
+    pub fn with_sets(mut self, sets: ShareSets) -> Self {
+        self.single.sets = sets;
+        self.double.sets = sets;
+        self.items.sets = sets;
+        self
     }
 }
 
@@ -79,6 +148,7 @@ impl<R: Real> StateFunctions<R> {
     fn of<S: States<N>, const N: usize>() -> Self {
         Self {
             leading: N,
+            sets: ShareSets::default(),
             physical: all_physical::<S, R, N>,
             primitive: all_primitive::<S, R, N>,
             conserved: all_conserved::<S, R, N>,

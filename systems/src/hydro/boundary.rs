@@ -105,7 +105,7 @@ pub(super) struct Inflow {
     formulas: StateFormulas,
     /// Not 0 where the face is open; absent: everywhere.
     open: Option<Formula>,
-    gamma: f64,
+    model: GasModel,
     /// Name of the table.
     table: String,
     faults: FaultBox,
@@ -133,7 +133,7 @@ impl Inflow {
         Ok(Self {
             formulas: StateFormulas::compile(deck, path, &model.scalars, &state)?,
             open,
-            gamma: model.gamma,
+            model: model.clone(),
             table: path.to_string(),
             faults,
         })
@@ -163,11 +163,19 @@ impl Inflow {
             ));
         }
         let fraction = |n| self.formulas.scalar_at(n, centre, time);
-        let wrong = (0..self.formulas.scalars().len()).find(|&n| !fraction(n).is_finite())?;
-        let fraction = fraction(wrong);
+        let wrong = (0..self.model.scalars.len()).find(|&n| !fraction(n).is_finite());
+        let why = match wrong {
+            Some(n) => format!("the scalar {} is {}", self.model.scalars[n], fraction(n)),
+            None => self.wrong_set(cell)?,
+        };
         Some(format!(
-            "scalar {wrong} of [{table}] is {fraction} at (x, y, z) = {centre:?}, t = {time}"
+            "[{table}] at (x, y, z) = {centre:?}, t = {time}: {why}"
         ))
+    }
+
+    fn wrong_set(&self, cell: &GhostCell) -> Option<String> {
+        let fraction = |n| self.formulas.scalar_at(n, cell.centre, cell.time);
+        self.model.wrong_set(fraction)
     }
 
     fn report(&self, cell: &GhostCell) {
@@ -189,8 +197,8 @@ impl<R: Real> CellRule<R> for Inflow {
     fn apply(&self, cell: GhostCell, state: &mut [R]) {
         let primitive = self.formulas.at(cell.centre, cell.time);
         let mut sound = primitive.is_physical();
-        let mut conserved = [0.0; nestar_kernels::mesh::prolong::MAX_COMPONENTS];
-        primitive.conserved(self.gamma, &mut conserved[..GAS_COMPONENTS]);
+        let mut conserved = [0.0; nestar_kernels::mesh::MAX_COMPONENTS];
+        primitive.conserved(self.model.gamma, &mut conserved[..GAS_COMPONENTS]);
         for (value, c) in state[..GAS_COMPONENTS].iter_mut().zip(conserved) {
             *value = R::lit(c);
         }
@@ -199,6 +207,7 @@ impl<R: Real> CellRule<R> for Inflow {
             sound &= fraction.is_finite();
             *value = R::lit(fraction * primitive.density);
         }
+        sound &= self.wrong_set(&cell).is_none();
         if !sound {
             self.report(&cell);
         }
@@ -210,7 +219,7 @@ impl<R: Real> CellRule<R> for Inflow {
             side,
             open: self.open.as_ref(),
             formulas: &self.formulas,
-            gamma: self.gamma,
+            model: &self.model,
         };
         Some(inflow.rule())
     }
@@ -278,6 +287,7 @@ mod tests {
         let model = GasModel {
             gamma: 1.4,
             scalars: Vec::new(),
+            sets: Default::default(),
         };
         let inflow =
             Inflow::take(&mut deck, "inflow.y_lower", &model, FaultBox::default()).unwrap();

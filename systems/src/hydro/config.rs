@@ -1,7 +1,9 @@
 //! The table `[hydro]`.
 
+use crate::fields::GAS_COMPONENTS;
 use nestar_deck::{Deck, DeckError};
 use nestar_kernels::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme};
+use nestar_kernels::mesh::ShareSets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +85,8 @@ pub struct HydroConfig {
     pub riemann: RiemannWord,
     /// Names of passive scalars: letters, digits and `_`, at most 59.
     pub scalars: Vec<String>,
+    /// Sets of scalars that are all the gas consists of, such as `[["hydrogen", "helium"]]`: their fractions sum to 1 in every cell.
+    pub scalar_sets: Vec<Vec<String>>,
 }
 
 impl Default for HydroConfig {
@@ -95,6 +99,7 @@ impl Default for HydroConfig {
             minmod_theta: 1.5,
             riemann: RiemannWord::Hllc,
             scalars: Vec::new(),
+            scalar_sets: Vec::new(),
         }
     }
 }
@@ -129,7 +134,7 @@ impl HydroConfig {
                 return Err(deck.error_at(&path, format!("the scalar {name:?} stands here twice")));
             }
         }
-        let most = nestar_kernels::mesh::prolong::MAX_COMPONENTS - crate::fields::GAS_COMPONENTS;
+        let most = nestar_kernels::mesh::MAX_COMPONENTS - GAS_COMPONENTS;
         if self.scalars.len() > most {
             return Err(deck.error_at(
                 "hydro.scalars",
@@ -137,5 +142,36 @@ impl HydroConfig {
             ));
         }
         Ok(self.scalars.clone())
+    }
+
+    /// The scalars that belong together, by component of the gas.
+    ///
+    /// # Errors
+    /// A set of fewer than two scalars, a name that is no scalar's or stands in two sets.
+    pub fn checked_sets(&self, deck: &Deck) -> Result<ShareSets, DeckError> {
+        let mut taken: Vec<usize> = Vec::new();
+        let mut sets = ShareSets::default();
+        for (n, names) in self.scalar_sets.iter().enumerate() {
+            let wrong = |m: usize, why: String| {
+                Err(deck.error_at(&format!("hydro.scalar_sets[{n}][{m}]"), why))
+            };
+            let mut components = Vec::new();
+            for (m, name) in names.iter().enumerate() {
+                let Some(scalar) = self.scalars.iter().position(|known| known == name) else {
+                    return wrong(m, format!("{name:?} is none of hydro.scalars"));
+                };
+                if taken.contains(&scalar) {
+                    return wrong(m, format!("{name:?} belongs to a set already"));
+                }
+                taken.push(scalar);
+                components.push(GAS_COMPONENTS + scalar);
+            }
+            if components.len() < 2 {
+                let path = format!("hydro.scalar_sets[{n}]");
+                return Err(deck.error_at(&path, "a set has at least two scalars"));
+            }
+            sets = sets.with(&components);
+        }
+        Ok(sets)
     }
 }

@@ -194,6 +194,7 @@ fn fill_patch<R: Element>(
     let mut columns = sample_points(&block, width, rule, model.scalars.len());
     columns.level = level;
     initial.fill(&mut columns);
+    make_whole(&mut columns, model)?;
     let mut terms = vec![0.0; samples];
     for cell in 0..CELLS {
         let range = cell * samples..(cell + 1) * samples;
@@ -212,6 +213,23 @@ fn fill_patch<R: Element>(
         columns.states.iter().map(Primitive::array),
         model.gamma,
     ))
+}
+
+/// Divides the fractions of each set by their sum, which is 1 but for round-off.
+fn make_whole(columns: &mut PrimitiveColumns, model: &GasModel) -> Result<(), String> {
+    for n in 0..columns.len() {
+        if let Some(why) = model.wrong_set(|scalar| columns.scalars[scalar][n]) {
+            let (place, level) = (columns.point(n), columns.level);
+            return Err(format!(
+                "the initial state at (x, y, z) = {place:?} (level {level}): {why}"
+            ));
+        }
+        for scalars in model.scalar_sets() {
+            let sum: f64 = scalars.clone().map(|s| columns.scalars[s][n]).sum();
+            scalars.for_each(|s| columns.scalars[s][n] /= sum);
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn block_of(topology: &Topology, row: u32, level: usize) -> Block {

@@ -40,15 +40,15 @@ impl Plugin for Hydro {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let config: HydroConfig = sim.deck.table("hydro")?;
         let scalars = config.checked_scalars(&sim.deck)?;
-        sim.keep_keys(&["hydro.gamma", "hydro.scalars"]);
-        let spec = spec(&scalars, self.prolongation);
+        sim.keep_keys(&["hydro.gamma", "hydro.scalars", "hydro.scalar_sets"]);
         let model = GasModel {
             gamma: config.gamma,
+            sets: config.checked_sets(&sim.deck)?,
             scalars,
         };
         let spec = FieldSpec {
             beyond: Some(boundary::rules(sim, &model)?),
-            ..spec
+            ..spec(&model, self.prolongation)
         };
         sim.register_field::<Gas>(spec)?;
         let courant = self.courant;
@@ -99,7 +99,7 @@ fn component(
     }
 }
 
-fn spec(scalars: &[String], prolongation: SlopeLimiter) -> FieldSpec {
+fn spec(model: &GasModel, prolongation: SlopeLimiter) -> FieldSpec {
     let momentum = |(axis, name): (usize, &str)| {
         let long_name = format!("momentum density along {name}");
         component(format!("momentum_{name}"), MOMENTUM, long_name, Some(axis))
@@ -117,14 +117,14 @@ fn spec(scalars: &[String], prolongation: SlopeLimiter) -> FieldSpec {
     )];
     components.extend(["x", "y", "z"].into_iter().enumerate().map(momentum));
     components.push(component("energy".into(), ENERGY, energy, None));
-    components.extend(scalars.iter().map(scalar));
+    components.extend(model.scalars.iter().map(scalar));
     FieldSpec {
         components,
         banks: 2,
         time_levels: 2,
         prolong: Prolong::Limited(prolongation),
         correct: Correct::Fluxes,
-        states: Some(StateRules::of::<GasStates, 5>()),
+        states: Some(StateRules::of::<GasStates, 5>().with_sets(model.sets)),
         in_totals: true,
         ..FieldSpec::cells(&[])
     }

@@ -2,7 +2,7 @@
 
 use super::formulas::StateFormulas;
 use super::initial::is_physical;
-use crate::fields::GAS_COMPONENTS;
+use crate::fields::{GAS_COMPONENTS, GasModel, SET_TOLERANCE};
 use nestar_deck::{DeviceFormula, Formula};
 use nestar_device::Item;
 use nestar_device::math::sum3;
@@ -26,7 +26,7 @@ pub(super) struct InflowText<'a> {
     /// Not 0 where the face is open; absent: everywhere.
     pub open: Option<&'a Formula>,
     pub formulas: &'a StateFormulas,
-    pub gamma: f64,
+    pub model: &'a GasModel,
 }
 
 impl InflowText<'_> {
@@ -101,7 +101,7 @@ impl InflowText<'_> {
             state.join(",\n    "),
             is_physical::ITEM.path(),
             conserved_from_primitive::ITEM.path(),
-            double(self.gamma)
+            double(self.model.gamma)
         );
         for (n, formula) in self.formulas.scalars().iter().enumerate() {
             let fraction = match formula {
@@ -116,8 +116,21 @@ impl InflowText<'_> {
   u[{c}] = (REAL)(fraction_{n} * w[0]);\n"
             );
         }
+        text += &sound_sets(self.model);
         text + &self.fault("!sound") + "}\n"
     }
+}
+
+/// The test of the fractions of sets, as [`GasModel::wrong_set`].
+fn sound_sets(model: &GasModel) -> String {
+    let sound = |scalars: &mut dyn Iterator<Item = usize>| {
+        let names: Vec<String> = scalars.map(|n| format!("fraction_{n}")).collect();
+        let sum = names.join(" + ");
+        let least = names.join(" >= 0.0 && ");
+        format!("  sound = sound && rs::abs({sum} - 1.0) <= {SET_TOLERANCE} && {least} >= 0.0;\n")
+    };
+    let sets = model.scalar_sets();
+    sets.map(|mut scalars| sound(&mut scalars)).collect()
 }
 
 /// The distance of `x` from the origin, as the formulas' `r`.

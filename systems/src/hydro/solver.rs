@@ -95,7 +95,8 @@ impl<R: GasReal> GasSolver<R> {
             config.gamma,
             model.scalars.len(),
             LaneChoice::Auto,
-        );
+        )
+        .with_sets(model.sets);
         let components = patch.components();
         let scratch = PerThread::new(|| ThreadScratch {
             patch: patch.scratch(),

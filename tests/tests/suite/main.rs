@@ -31,6 +31,7 @@ mod restart;
 mod rundir;
 mod schemes;
 mod shares;
+mod species;
 mod stores;
 mod sub_steps;
 mod symmetry;

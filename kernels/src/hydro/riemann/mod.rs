@@ -50,6 +50,14 @@ pub fn flux_of_state<R: Lane>(w: &[R; 5], energy: R) -> [R; 5] {
     ]
 }
 
+/// A concentration at a face as part of those of its set there, which sum to `sum`: what limits each by itself leaves more or less
+/// than 1 (Plewa & Mueller 1999, A&A 342, 179).
+#[device]
+pub fn part_of<R: Lane>(concentration: R, sum: R) -> R {
+    let part = concentration / sum;
+    if sum > 0.0 { part } else { concentration }
+}
+
 /// Flux density of a passive scalar: the mass flux carries the concentration of the side it comes from.
 #[device]
 pub fn flux_of_scalar<R: Lane>(mass_flux: R, left: R, right: R) -> R {

@@ -24,15 +24,10 @@ RS_FN State cell_average(const REAL* block, const REAL* input, const int* at, in
   else return input_primitive(input, (c[0] + GHOSTS) + INPUT_WIDTH * ((c[1] + GHOSTS) + INPUT_WIDTH * (c[2] + GHOSTS)));
 }
 
-RS_FN REAL concentration(const REAL* block, const REAL* input, int component, const int* at, int D, int back) {
+RS_FN REAL concentration(const REAL* block, int component, const int* at, int D, int back) {
   int c[3] = {at[0], at[1], at[2]};
   c[D] -= back;
-  if constexpr (HALF_STEP) {
-    return block[component * BLOCK + (c[0] + REACH) + WIDTH * ((c[1] + REACH) + WIDTH * (c[2] + REACH))];
-  } else {
-    const int i = (c[0] + GHOSTS) + INPUT_WIDTH * ((c[1] + GHOSTS) + INPUT_WIDTH * (c[2] + GHOSTS));
-    return input[component * INPUT + i] / input[i];
-  }
+  return block[component * BLOCK + (c[0] + REACH) + WIDTH * ((c[1] + REACH) + WIDTH * (c[2] + REACH))];
 }
 
 // ---- faces and cells
@@ -55,14 +50,19 @@ RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, const REA
   RS_UNROLL for (int v = 0; v < GAS; ++v) left[(D * GAS + component<D>(v)) * FACES + f] = l.d[v];
 }
 
+// The flux of scalar c through one face, in place of its concentration on the lower side; `sums` holds the sums of its set on the
+// two sides of all faces.
 template<int D>
-RS_FN void scalar_flux(const REAL* block, const REAL* input, int c, const REAL* mass, REAL* left, const REAL* right, int f,
+RS_FN void scalar_flux(const REAL* block, int c, const REAL* mass, REAL* left, const REAL* right, int f, const REAL* sums,
                        const unsigned* mended) {
   REAL l = left[D * FACES + f], r = right[D * FACES + f];
   int at[3];
   if (mended && touches<D>(mended, f, at)) {
-    l = concentration(block, input, c, at, D, 1);
-    r = concentration(block, input, c, at, D, 0);
+    l = concentration(block, c, at, D, 1);
+    r = concentration(block, c, at, D, 0);
+  } else if (field::set_of(c)) {
+    l = hydro::riemann::part_of<REAL>(l, sums[D * FACES + f]);
+    r = hydro::riemann::part_of<REAL>(r, sums[(3 + D) * FACES + f]);
   }
   left[D * FACES + f] = hydro::riemann::flux_of_scalar<REAL>(mass[D * GAS * FACES + f], l, r);
 }
@@ -129,26 +129,43 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* flux, const Three& rat
   return largest;
 }
 
-// The scalars of the patch, one after the other; `left` holds the fluxes of the gas, `right` is free.
-RS_FN void advance_scalars(const Step& p, int row, const REAL* block, const REAL* input, const REAL* left, REAL* right,
-                           const Three& rate, const unsigned* mended, unsigned* mask) {
-  REAL *lower = right, *upper = right + 3 * FACES;
-  for (int c = GAS; c < COMPONENTS; ++c) {
-    launch::barrier();
-    EACH(cell, 1000) scalar_edges(block, c, lower, upper, cell, rate);
-    launch::barrier();
-    EACH(f, FACES) scalar_flux<0>(block, input, c, left, lower, upper, f, mended);
-    EACH(f, FACES) scalar_flux<1>(block, input, c, left, lower, upper, f, mended);
-    EACH(f, FACES) scalar_flux<2>(block, input, c, left, lower, upper, f, mended);
-    launch::barrier();
-    const REAL* u = mesh::row_of(p.view.level, row) + c * CELLS;
-    REAL* out = mesh::row_of(p.next, row) + c * CELLS;
-    EACH(cell, CELLS) {
-      const REAL now = advanced(u[cell], lower, FACES, cell, rate);
-      out[cell] = now;
-      if (!(now * REAL(0) == REAL(0))) mark_unphysical(mask, cell);
+// Advances scalar c, whose edge states stand in `lower` and `upper`.
+RS_FN void advance_scalar(const Step& p, int row, int c, const REAL* block, const REAL* mass, REAL* lower, const REAL* upper,
+                          const REAL* sums, const Three& rate, const unsigned* mended, unsigned* mask) {
+  EACH(f, FACES) scalar_flux<0>(block, c, mass, lower, upper, f, sums, mended);
+  EACH(f, FACES) scalar_flux<1>(block, c, mass, lower, upper, f, sums, mended);
+  EACH(f, FACES) scalar_flux<2>(block, c, mass, lower, upper, f, sums, mended);
+  launch::barrier();
+  const REAL* u = mesh::row_of(p.view.level, row) + c * CELLS;
+  REAL* out = mesh::row_of(p.next, row) + c * CELLS;
+  EACH(cell, CELLS) {
+    const REAL now = advanced(u[cell], lower, FACES, cell, rate);
+    out[cell] = now;
+    if (!(now * REAL(0) == REAL(0))) mark_unphysical(mask, cell);
+  }
+  mesh::store_registers<false>(p.registers, row, c, lower, FACES);
+}
+
+// The scalars of the patch, one after the other, set by set; `left` holds the fluxes of the gas, `right` is free.
+RS_FN void advance_scalars(const Step& p, int row, const REAL* block, const REAL* left, REAL* right, const Three& rate,
+                           const unsigned* mended, unsigned* mask) {
+  constexpr int SIDES = 6 * FACES;
+  REAL *lower = right, *upper = right + 3 * FACES, *sums = right + SIDES;
+  for (int set = 0; set <= field::SETS; ++set) {
+    EACH(f, set ? SIDES : 0) sums[f] = REAL(0);
+    // the concentrations of a set are made twice: to be summed, and to be divided by the sums
+    for (int n = set ? 0 : COMPONENTS; n < 2 * COMPONENTS; ++n) {
+      const int c = n % COMPONENTS;
+      if (c < GAS || field::set_of(c) != set) continue;
+      launch::barrier();
+      EACH(cell, 1000) scalar_edges(block, c, lower, upper, cell, rate);
+      launch::barrier();
+      if (n < COMPONENTS) {
+        EACH(f, SIDES) sums[f] = sums[f] + right[f];
+      } else {
+        advance_scalar(p, row, c, block, left, lower, upper, sums, rate, mended, mask);
+      }
     }
-    mesh::store_registers<false>(p.registers, row, c, lower, FACES);
   }
 }
 
@@ -187,7 +204,7 @@ RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, 
   EACH(f, FACES) face_flux<2>(block, input, left, right, f, mended);
   launch::barrier();
   const REAL largest = update_gas(p, row, left, rate, mask);
-  if constexpr (COMPONENTS > GAS) advance_scalars(p, row, block, input, left, right, rate, mended, mask);
+  if constexpr (COMPONENTS > GAS) advance_scalars(p, row, block, left, right, rate, mended, mask);
   launch::barrier();
   conclude(p, row, largest, mask);
 }

@@ -94,12 +94,10 @@ impl<R: HydroReal> March<'_, R> {
         } else {
             Span::square(w, g, g + PATCH)
         };
-        // without a half step the transverse slopes outside the patch are of no use
-        let first = if inside || self.solver.method.scheme == Scheme::MusclHancock {
-            0
-        } else {
-            2
-        };
+        // the gas of the van Leer scheme has no use for transverse slopes outside the patch
+        let half_steps =
+            self.solver.method.scheme == Scheme::MusclHancock || self.layout.components > 5;
+        let first = if inside || half_steps { 0 } else { 2 };
         for axis in first..3 {
             self.slopes(axis, k, span);
         }
@@ -176,6 +174,7 @@ impl<R: HydroReal> March<'_, R> {
             flux_stride: l.plane,
             axis,
             components: l.components,
+            sets: self.solver.sets,
             rows,
             length,
             pitch: l.width,
@@ -284,7 +283,7 @@ impl<R: HydroReal> March<'_, R> {
         unsafe { (self.solver.passes.update)(&arguments) }
     }
 
-    /// The van Leer scheme's first stage: primitive variables half a step later by donor-cell fluxes, in place, where the
+    /// The van Leer scheme's first stage: the gas half a step later by donor-cell fluxes, in place, where the
     /// reconstruction will read them: up to one layer short of the block's surface beside the patch.
     fn predict(&mut self) {
         let l = self.layout;
@@ -318,7 +317,8 @@ impl<R: HydroReal> March<'_, R> {
             flux: p.wrapping_add(l.flux + l.slot(axis, k) * l.planes() + span.start),
             flux_stride: l.plane,
             axis,
-            components: l.components,
+            components: 5,
+            sets: self.solver.sets,
             rows: 1,
             length: span.count() + if axis == 2 { 0 } else { step },
             pitch: l.width,
@@ -337,7 +337,6 @@ impl<R: HydroReal> March<'_, R> {
             primitive: p.wrapping_add(l.primitive + cells),
             block_stride: l.block,
             faces,
-            components: l.components,
             count: span.count(),
             rates: self.rates.map(|rate| R::lit(0.5) * rate),
             gamma: self.solver.gamma,

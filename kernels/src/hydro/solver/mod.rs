@@ -11,6 +11,7 @@ pub use mend::CellMask10;
 pub use scratch::PatchScratch;
 
 use super::{FluidMethod, Reconstruction};
+use crate::mesh::ShareSets;
 use crate::{CELLS, PATCH};
 use dispatch::Passes;
 use march::March;
@@ -24,6 +25,7 @@ pub struct PatchSolver<R: HydroReal> {
     gamma: R,
     theta: R,
     layout: Layout,
+    sets: ShareSets,
     lanes: LaneChoice,
     passes: Passes<R>,
 }
@@ -70,9 +72,17 @@ impl<R: HydroReal> PatchSolver<R> {
             gamma: R::lit(gamma),
             theta: R::lit(method.minmod_theta),
             layout: Layout::new(method.ghosts(), 5 + scalars, parabolic),
+            sets: ShareSets::default(),
             lanes,
             passes: R::passes(&method, lanes),
         }
+    }
+
+    /// The same solver for scalars of which some belong together, by component: their fluxes through a face sum to that of the
+    /// mass.
+    #[must_use]
+    pub fn with_sets(self, sets: ShareSets) -> Self {
+        PatchSolver { sets, ..self }
     }
 
     /// Layers of ghost cells that the input needs.

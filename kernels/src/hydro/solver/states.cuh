@@ -102,33 +102,26 @@ RS_FN void donor_fluxes(const REAL* input, int at, const State& here, REAL* belo
     below[component<D>(v)] = low.d[v];
     above[component<D>(v)] = high.d[v];
   }
-  for (int c = GAS; c < COMPONENTS; ++c) {
-    const REAL* x = input + c * INPUT;
-    const REAL mid = x[at] / input[at];
-    below[c] = hydro::riemann::flux_of_scalar<REAL>(low.d[0], x[at - step] / input[at - step], mid);
-    above[c] = hydro::riemann::flux_of_scalar<REAL>(high.d[0], mid, x[at + step] / input[at + step]);
-  }
 }
 
-// Primitive variables of a cell half a step later by donor-cell fluxes; a cell that becomes unphysical keeps what it had.
+// The gas of a cell half a step later by donor-cell fluxes, and the concentrations of its scalars now; a cell that becomes
+// unphysical keeps what it had.
 RS_FN void predict_cell(const REAL* input, REAL* block, int cell, const Three& half_rate) {
   const int i = cell % WIDTH, j = cell / WIDTH % WIDTH, k = cell / (WIDTH * WIDTH);
-  if (inside(i - REACH) + inside(j - REACH) + inside(k - REACH) < 2) return;
   const int at = (i + 1) + INPUT_WIDTH * ((j + 1) + INPUT_WIDTH * (k + 1));
+  for (int c = GAS; c < COMPONENTS; ++c) block[c * BLOCK + cell] = input[c * INPUT + at] / input[at];
+  if (inside(i - REACH) + inside(j - REACH) + inside(k - REACH) < 2) return;
   const State old = input_primitive(input, at);
-  REAL below[3][COMPONENTS], above[3][COMPONENTS];
+  REAL below[3][GAS], above[3][GAS];
   donor_fluxes<0>(input, at, old, below[0], above[0]);
   donor_fluxes<1>(input, at, old, below[1], above[1]);
   donor_fluxes<2>(input, at, old, below[2], above[2]);
-  REAL u[COMPONENTS];
-  RS_UNROLL for (int c = 0; c < COMPONENTS; ++c)
+  REAL u[GAS];
+  RS_UNROLL for (int c = 0; c < GAS; ++c)
     u[c] = ::nestar_kernels::mesh::fluxes::advanced<REAL>(input[c * INPUT + at], Three{{below[0][c], below[1][c], below[2][c]}},
                                           Three{{above[0][c], above[1][c], above[2][c]}}, half_rate);
-  const auto next = hydro::hancock::predicted<REAL>(State{{u[0], u[1], u[2], u[3], u[4]}}, old, gamma());
-  RS_UNROLL for (int v = 0; v < GAS; ++v) block[v * BLOCK + cell] = next._0.d[v];
-  for (int c = GAS; c < COMPONENTS; ++c)
-    block[c * BLOCK + cell] =
-        hydro::hancock::predicted_scalar<REAL>(u[c], next._1, input[c * INPUT + at] / input[at]);
+  const State next = hydro::hancock::predicted<REAL>(State{{u[0], u[1], u[2], u[3], u[4]}}, old, gamma());
+  RS_UNROLL for (int v = 0; v < GAS; ++v) block[v * BLOCK + cell] = next.d[v];
 }
 
 // ---- states at the faces of a cell
@@ -155,9 +148,9 @@ template<int D, bool SCALAR> RS_FN void distances(const REAL* w, int at, REAL le
   if constexpr (PARABOLIC) {
     // as in reconstruct.rs
     rs::tup<REAL, REAL> edges;
-    if constexpr (!HALF_STEP) edges = hydro::ppm::limited_parabola<REAL, LIMITER>(five<D>(w, at), theta());
-    else if constexpr (SCALAR) edges = hydro::ppm::bounded_parabola<REAL>(five<D>(w, at));
-    else edges = hydro::ppm::parabola<REAL>(five<D>(w, at));
+    if constexpr (SCALAR) edges = hydro::ppm::bounded_parabola<REAL>(five<D>(w, at));
+    else if constexpr (HALF_STEP) edges = hydro::ppm::parabola<REAL>(five<D>(w, at));
+    else edges = hydro::ppm::limited_parabola<REAL, LIMITER>(five<D>(w, at), theta());
     lower = left * edges._0;
     upper = left * edges._1;
   } else {
@@ -217,36 +210,32 @@ RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, cons
   if (z) store_edges<2>(left, right, i, j, k, w, h, lower[2], upper[2], rate);
 }
 
-// The same for the concentration of a scalar, with `left` and `right` of one variable an axis.
+// The same for the concentration of a scalar, with `left` and `right` of one variable an axis, always half a step later.
 RS_FN void scalar_edges(const REAL* block, int c, REAL* left, REAL* right, int cell, const Three& rate) {
   const int i = cell % 10 - 1, j = cell / 10 % 10 - 1, k = cell / 100 - 1;
   const bool x = inside(j) && inside(k), y = inside(i) && inside(k), z = inside(i) && inside(j);
   if (!x && !y && !z) return;
   const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
   const REAL* q = block + c * BLOCK;
-  REAL lower[3], upper[3], h = q[at];
-  if (HALF_STEP || x) distances<0, true>(q, at, left_by_shocks<0>(block, at), lower[0], upper[0]);
-  if (HALF_STEP || y) distances<1, true>(q, at, left_by_shocks<1>(block, at), lower[1], upper[1]);
-  if (HALF_STEP || z) distances<2, true>(q, at, left_by_shocks<2>(block, at), lower[2], upper[2]);
-  rs::arr<REAL, 2> range;
+  REAL lower[3], upper[3];
+  distances<0, true>(q, at, left_by_shocks<0>(block, at), lower[0], upper[0]);
+  distances<1, true>(q, at, left_by_shocks<1>(block, at), lower[1], upper[1]);
+  distances<2, true>(q, at, left_by_shocks<2>(block, at), lower[2], upper[2]);
   const Three velocity{{block[BLOCK + at], block[2 * BLOCK + at], block[3 * BLOCK + at]}};
-  if constexpr (HALF_STEP) {
-    Three half;
-    RS_UNROLL for (int d = 0; d < 3; ++d) half.d[d] = PARABOLIC ? REAL(0.5) * (lower[d] + upper[d]) : lower[d];
-    h = hydro::hancock::half_step_scalar<REAL>(h, velocity, half, rate);
-    const rs::arr<REAL, 6> near{{q[at - STEP<0>], q[at + STEP<0>], q[at - STEP<1>], q[at + STEP<1>], q[at - STEP<2>],
-                                 q[at + STEP<2>]}};
-    range = hydro::hancock::range_around<REAL>(q[at], near);
-  }
+  Three half;
+  RS_UNROLL for (int d = 0; d < 3; ++d) half.d[d] = PARABOLIC ? REAL(0.5) * (lower[d] + upper[d]) : lower[d];
+  const REAL h = hydro::hancock::half_step_scalar<REAL>(q[at], velocity, half, rate);
+  const rs::arr<REAL, 6> near{{q[at - STEP<0>], q[at + STEP<0>], q[at - STEP<1>], q[at + STEP<1>], q[at - STEP<2>],
+                               q[at + STEP<2>]}};
+  const rs::arr<REAL, 2> range = hydro::hancock::range_around<REAL>(q[at], near);
   const int f[3] = {face_index<0>(i, j, k), face_index<1>(i, j, k), face_index<2>(i, j, k)};
   const int n[3] = {i, j, k}, to_upper[3] = {TO_UPPER<0>, TO_UPPER<1>, TO_UPPER<2>};
   const bool wanted[3] = {x, y, z};
   RS_UNROLL for (int d = 0; d < 3; ++d) {
     if (!wanted[d]) continue;
     rs::tup<REAL, REAL> both{h - lower[d], h + upper[d]};
-    if constexpr (PARABOLIC && HALF_STEP)
-      both = hydro::hancock::traced_scalar<REAL>(h, lower[d], upper[d], velocity.d[d], rate.d[d]);
-    if constexpr (HALF_STEP) both = hydro::hancock::bounded<REAL>(both, range);
+    if constexpr (PARABOLIC) both = hydro::hancock::traced_scalar<REAL>(h, lower[d], upper[d], velocity.d[d], rate.d[d]);
+    both = hydro::hancock::bounded<REAL>(both, range);
     if (n[d] >= 0) right[d * FACES + f[d]] = both._0;
     if (n[d] < PATCH) left[d * FACES + f[d] + to_upper[d]] = both._1;
   }

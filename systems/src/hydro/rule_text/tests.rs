@@ -33,6 +33,7 @@ fn inflow(table: &str) -> Inflow {
     let model = GasModel {
         gamma: 1.4,
         scalars: vec!["dust".into(), "dye".into()],
+        sets: Default::default(),
     };
     Inflow::take(&mut deck, table, &model, FaultBox::default()).unwrap()
 }

@@ -211,6 +211,7 @@ fn fields() -> String {
     let model = GasModel {
         gamma: 1.0,
         scalars: vec!["NAME".into()],
+        sets: Default::default(),
     };
     let names: Vec<String> = vocabulary(&model)
         .into_iter()

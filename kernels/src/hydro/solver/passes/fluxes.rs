@@ -4,7 +4,8 @@ use crate::PATCH;
 use crate::hydro::riemann::exact::flux_exact;
 use crate::hydro::riemann::hllc::flux_hllc;
 use crate::hydro::riemann::hlle::flux_hlle;
-use crate::hydro::riemann::{HLLC, flux_of_scalar};
+use crate::hydro::riemann::{HLLC, flux_of_scalar, part_of};
+use crate::mesh::ShareSets;
 use nestar_device::Real;
 use nestar_device::simd::Simd;
 
@@ -19,6 +20,8 @@ pub struct Fluxes<E> {
     pub flux_stride: usize,
     pub axis: usize,
     pub components: usize,
+    /// Scalars that belong together, by component.
+    pub sets: ShareSets,
     pub rows: usize,
     pub length: usize,
     pub pitch: usize,
@@ -46,6 +49,19 @@ impl<E> Fluxes<E> {
             (1, PATCH)
         } else {
             (rows_at_once::<V>(), self.pitch)
+        }
+    }
+
+    /// Component `c` on the lower and the upper side of the faces at `o`.
+    #[inline(always)]
+    unsafe fn concentrations<V: Simd<E = E>>(&self, o: usize, c: usize, pitch: usize) -> (V, V) {
+        let at = o + c * self.state_stride;
+        // SAFETY: the caller vouches for these faces
+        unsafe {
+            (
+                V::load2(self.left.add(at), pitch),
+                V::load2(self.right.add(at), pitch),
+            )
         }
     }
 }
@@ -110,10 +126,21 @@ pub unsafe fn scalar_fluxes<V: Simd>(a: &Fluxes<V::E>) {
             // SAFETY: as in `fluxes`
             unsafe {
                 let mass = V::load2(a.flux.add(o), pitch);
-                for c in 5..a.components {
-                    let l = V::load2(a.left.add(o + c * a.state_stride), pitch);
-                    let r = V::load2(a.right.add(o + c * a.state_stride), pitch);
+                for c in (5..a.components).filter(|&c| a.sets.of(c) == 0) {
+                    let (l, r) = a.concentrations::<V>(o, c, pitch);
                     flux_of_scalar(mass, l, r).store2(a.flux.add(o + c * a.flux_stride), pitch);
+                }
+                for set in 1..=a.sets.count() {
+                    let (mut left, mut right) = (V::lit(0.0), V::lit(0.0));
+                    for c in a.sets.members(set) {
+                        let (l, r) = a.concentrations::<V>(o, c, pitch);
+                        (left, right) = (left + l, right + r);
+                    }
+                    for c in a.sets.members(set) {
+                        let (l, r) = a.concentrations::<V>(o, c, pitch);
+                        flux_of_scalar(mass, part_of(l, left), part_of(r, right))
+                            .store2(a.flux.add(o + c * a.flux_stride), pitch);
+                    }
                 }
             }
         }

@@ -76,8 +76,8 @@ pub unsafe fn slopes<V: Simd, const LIMITER: u32>(a: &Slopes<V::E>) {
     }
 }
 
-/// Parabolas; with `HALF_STEP` those that keep extrema, but of the scalars within the bounds of their neighbours, otherwise from
-/// limited slopes.
+/// Parabolas: of the scalars within the bounds of their neighbours; of the gas, with `HALF_STEP`, those that keep extrema, otherwise
+/// from limited slopes.
 #[inline(always)]
 pub unsafe fn parabolas<V: Simd, const HALF_STEP: bool, const LIMITER: u32>(a: &Slopes<V::E>) {
     let theta = splat::<V>(a.theta);
@@ -88,12 +88,12 @@ pub unsafe fn parabolas<V: Simd, const HALF_STEP: bool, const LIMITER: u32>(a: &
             unsafe {
                 let first = a.cells.add(c * a.cell_stride + o).sub(2 * a.step);
                 let w = load5::<V>(first, a.step);
-                let (lower, upper) = if !HALF_STEP {
-                    limited_parabola::<V, LIMITER>(&w, theta)
-                } else if c < 5 {
+                let (lower, upper) = if c >= 5 {
+                    bounded_parabola(&w)
+                } else if HALF_STEP {
                     parabola(&w)
                 } else {
-                    bounded_parabola(&w)
+                    limited_parabola::<V, LIMITER>(&w, theta)
                 };
                 lower.store(a.lower.add(c * a.stride + o));
                 upper.store(a.upper.add(c * a.stride + o));
@@ -119,12 +119,12 @@ pub struct Edges<E> {
     pub stride: usize,
     pub components: usize,
     pub count: usize,
-    /// `dt / dx`, read with a half step only.
+    /// `dt / dx`.
     pub rates: [E; 3],
     pub gamma: E,
 }
 
-/// Gas and scalars; with `HALF_STEP` after half a step of the cell's own slopes.
+/// Gas and scalars after half a step of the cell's own slopes; without `HALF_STEP` the gas is there already.
 #[inline(always)]
 pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(a: &Edges<V::E>) {
     let (gamma, rates) = (splat::<V>(a.gamma), splat3::<V>(a.rates));
@@ -164,7 +164,7 @@ pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(a: &E
             }
             for c in 5..a.components {
                 let velocity = [w[1], w[2], w[3]];
-                scalar_edges::<V, PARABOLIC, HALF_STEP>(a, o, c, &velocity, &rates, &left);
+                scalar_edges::<V, PARABOLIC>(a, o, c, &velocity, &rates, &left);
             }
         }
         o += V::N;
@@ -225,7 +225,7 @@ unsafe fn distances<V: Simd, const PARABOLIC: bool>(
 
 /// Edge concentrations of component `c` in the cells at `o`.
 #[inline(always)]
-unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(
+unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool>(
     a: &Edges<V::E>,
     o: usize,
     c: usize,
@@ -246,30 +246,25 @@ unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(
                 half[d] = V::lit(0.5) * (lower[d] + upper[d]);
             }
         }
-        let (mut h, mut range) = (x, [x; 2]);
-        if HALF_STEP {
-            h = hancock::half_step_scalar(x, velocity, &half, rates);
-            let cell = a.cells.add(o + c * a.cell_stride);
-            let [s, t, u] = a.steps;
-            let near = [
-                cell.sub(s),
-                cell.add(s),
-                cell.sub(t),
-                cell.add(t),
-                cell.sub(u),
-                cell.add(u),
-            ];
-            let near = near.map(|neighbour| V::load(neighbour));
-            range = hancock::range_around(x, &near);
-        }
+        let h = hancock::half_step_scalar(x, velocity, &half, rates);
+        let cell = a.cells.add(o + c * a.cell_stride);
+        let [s, t, u] = a.steps;
+        let near = [
+            cell.sub(s),
+            cell.add(s),
+            cell.sub(t),
+            cell.add(t),
+            cell.sub(u),
+            cell.add(u),
+        ];
+        let near = near.map(|neighbour| V::load(neighbour));
+        let range = hancock::range_around(x, &near);
         for d in 0..3 {
-            let (mut low, mut high) = (h - lower[d], h + upper[d]);
-            if PARABOLIC && HALF_STEP {
-                (low, high) = hancock::traced_scalar(h, lower[d], upper[d], velocity[d], rates[d]);
+            let mut edges = (h - lower[d], h + upper[d]);
+            if PARABOLIC {
+                edges = hancock::traced_scalar(h, lower[d], upper[d], velocity[d], rates[d]);
             }
-            if HALF_STEP {
-                (low, high) = hancock::bounded((low, high), &range);
-            }
+            let (low, high) = hancock::bounded(edges, &range);
             low.store(a.low[d].add(p));
             high.store(a.high[d].add(p));
         }

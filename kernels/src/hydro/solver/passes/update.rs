@@ -35,14 +35,13 @@ impl<E: Real> Faces<E> {
     }
 }
 
-/// Predictor of the van Leer scheme: primitive variables after a step, over a flat range.
+/// Predictor of the van Leer scheme: primitive variables of the gas after a step, over a flat range.
 pub struct Predict<E> {
     pub conserved: *const E,
     /// Primitive variables, replaced.
     pub primitive: *mut E,
     pub block_stride: usize,
     pub faces: Faces<E>,
-    pub components: usize,
     pub count: usize,
     pub rates: [E; 3],
     pub gamma: E,
@@ -61,14 +60,8 @@ pub unsafe fn predict<V: Simd>(a: &Predict<V::E>) {
                 *new = a.faces.advanced(*new, c, o, PATCH, &rates);
             }
             let old = load5::<V>(a.primitive.add(o), a.block_stride);
-            let (w, density) = hancock::predicted(&u, &old, gamma);
+            let w = hancock::predicted(&u, &old, gamma);
             store5(&w, a.primitive.add(o), a.block_stride);
-            for c in 5..a.components {
-                let p = o + c * a.block_stride;
-                let (scalar, old) = (V::load(a.conserved.add(p)), a.primitive.add(p));
-                let scalar = a.faces.advanced(scalar, c, o, PATCH, &rates);
-                hancock::predicted_scalar(scalar, density, V::load(old)).store(old);
-            }
         }
         o += V::N;
     }
