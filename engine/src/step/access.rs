@@ -178,12 +178,8 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     }
 
     /// Covered cells take the averages of their children; how many were mended on the host.
-    pub(super) fn restrict(&mut self) -> Result<u64, Error> {
-        self.get(1)?;
-        Ok(operations::restrict(
-            &mut self.pool.0,
-            &self.place.rows.view(),
-        )?)
+    pub(super) fn restrict(&mut self) -> Result<u64, DeviceError> {
+        operations::restrict(&mut self.pool.0, &self.place.rows.view())
     }
 
     /// Values that patches share go to one of them.

@@ -10,9 +10,9 @@ use bevy_ecs::prelude::*;
 /// Covered cells of the level take the averages of their children; where another rank has the parent, its copy takes them.
 ///
 /// # Errors
-/// The device fails; the copies are out of date.
+/// The device fails.
 pub fn restrict<F: Field>(
-    mut field: Write<F, 1>,
+    mut field: Write<F>,
     mut mended: ResMut<MendedOnHost>,
 ) -> Result<(), Error> {
     mended.0.averages += field.restrict()?;
