@@ -2,8 +2,9 @@
 //! allocator watches.
 
 use nestar::engine::field::Pool;
+use nestar::engine::{Engine, Error};
 use nestar::systems::fields::Gas;
-use nestar_tests::Stepper;
+use nestar_tests::{Stepper, build};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -158,4 +159,29 @@ fn memory_is_mostly_the_banks() {
         uniform <= 1.5 && adaptive <= 1.5,
         "uniform {uniform:.3}, adaptive {adaptive:.3}"
     );
+}
+
+/// The most memory in use while `work` goes on with a simulation whose fields take hundreds of megabytes.
+fn most_memory(work: impl FnOnce(&mut Engine) -> Result<(), Error> + Send) -> usize {
+    let _guard = ONE_AT_A_TIME
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let settings = [
+        "run.audit=false",
+        "domain.cells=[32, 32, 32]",
+        "mesh.max_level=3",
+    ];
+    let before = LIVE.load(Ordering::Relaxed);
+    MOST.store(before, Ordering::Relaxed);
+    let mut sim = build(DECK, &settings);
+    sim.with(work).unwrap_or_else(|e| panic!("{e}"));
+    MOST.load(Ordering::Relaxed) - before
+}
+
+#[test]
+fn what_a_run_begins_with_is_foreseen_in_memory_for_a_part_of_it() {
+    let run = most_memory(Engine::initialise);
+    let foreseen = most_memory(|sim| sim.foresee(|_| ()).map(|_| ()));
+    println!("{run} bytes with fields, {foreseen} foreseen");
+    assert!(run > 2 * foreseen, "{foreseen} of {run} bytes");
 }

@@ -3,6 +3,7 @@
 use super::device::DevicePool;
 use super::pieces::{OnDevice, Piece};
 use super::pool::{Field, Pool};
+use super::storage::with_storage;
 use super::store::{BankOf, Store, Surroundings};
 use super::{FieldSpec, Precision, operations, totals};
 use crate::device::DeviceError;
@@ -44,6 +45,10 @@ impl<F: Field> Store for Pool<F> {
         new: &[u32],
     ) -> Result<(), DeviceError> {
         operations::follow(self, around, level, new)
+    }
+
+    fn hold(&mut self, octets: &[u32]) -> Result<(), DeviceError> {
+        with_storage!(&mut self.storage, typed => typed.hold(octets), _ => Ok(()))
     }
 
     fn fill(&mut self, around: &Surroundings, new: &NewRows) -> Result<(), DeviceError> {

@@ -130,7 +130,7 @@ impl<F: Field> Pool<F> {
         self.keeps_results = true;
         let rows = level.topology.capacity();
         with_storage!(&mut self.storage,
-            typed => typed.results.grow(rows),
+            typed => typed.provide_results(rows),
             device => device.provide_results(rows))
     }
 }

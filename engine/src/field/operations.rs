@@ -41,7 +41,7 @@ pub(super) fn follow<F: Field>(
     }
     let corrected = pool.spec.correct == Correct::Fluxes;
     with_storage!(&mut pool.storage,
-    typed => if corrected {
+    typed => if corrected && !typed.is_partial() {
         for pair in level.saturating_sub(1)..=level {
             typed.registers.rebuild(topology, pair);
         }

@@ -61,6 +61,24 @@ impl<R: Element> TypedPool<R> {
         all.map(Slabs::bytes).sum()
     }
 
+    /// Holds the rows of some octets alone.
+    pub(super) fn hold(&mut self, octets: &[u32]) -> Result<(), DeviceError> {
+        self.banks.iter_mut().try_for_each(|bank| bank.hold(octets))
+    }
+
+    /// Whether a part of the rows is held alone.
+    pub(super) fn is_partial(&self) -> bool {
+        self.banks.iter().any(|bank| bank.held().is_some())
+    }
+
+    /// Room for the results of maps that read the states around cells, of `rows` rows or of those held.
+    pub(super) fn provide_results(&mut self, rows: usize) -> Result<(), DeviceError> {
+        match self.banks.iter().find_map(Slabs::held) {
+            Some(octets) => self.results.hold(octets),
+            None => self.results.grow(rows),
+        }
+    }
+
     /// Grows the banks to `rows` rows.
     pub(super) fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
         self.banks.iter_mut().try_for_each(|bank| bank.grow(rows))

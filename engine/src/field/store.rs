@@ -111,6 +111,14 @@ pub trait Store: Send + Sync {
         level: usize,
         new: &[u32],
     ) -> Result<(), DeviceError>;
+    /// Holds the rows of `octets` alone from now on, as zeros: what a hierarchy begins with is asked about part by part. A store
+    /// that cannot holds them all.
+    ///
+    /// # Errors
+    /// The memory does not suffice.
+    fn hold(&mut self, _octets: &[u32]) -> Result<(), DeviceError> {
+        Ok(())
+    }
     /// Fills new rows as the declaration says; not called where the plugin does it itself ([`Prolong::Own`](super::Prolong::Own)).
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use shared::{LEAF, Sharing};
 pub(crate) mod border;
 mod links;
 pub(crate) mod octet;
+mod part;
 pub mod shared;
 
 /// The box that the root grid fills.

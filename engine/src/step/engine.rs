@@ -1,18 +1,21 @@
 //! A simulation: the world, its schedules, and the plugins that fill them.
 
 mod checks;
+mod foresee;
+mod hierarchy;
 mod stores;
 
-use super::agreement::agreed;
+pub use foresee::Foresight;
+
 use super::config::{MeshSettings, TimeSettings};
 use super::driver::DriverSettings;
 use super::initial::InitialChecks;
-use super::memory::{self, MemoryGuard, Sharers};
+use super::memory::{MemoryGuard, Sharers};
 use super::state::{PluginState, StateRegistry};
 use super::synchronise::{correct, restrict, share};
 use super::{
     AlignedLevels, Driver, Error, KeptKeys, Outcome, Phase, Registered, RunCounters, RunFacts,
-    Schedules, Settings, StepLimits, StepSet, StepVerdict, Synchronise, check_faults, regrid,
+    Schedules, Settings, StepLimits, StepSet, StepVerdict, Synchronise,
 };
 use crate::device::ComputeDevice;
 use crate::field::device::DeviceTopology;
@@ -23,7 +26,7 @@ use crate::field::{
 };
 use crate::mesh::carried::CarriedComponents;
 use crate::mesh::{
-    Carried, Changes, Domain, LevelClock, Levels, NewRows, PATCH, RefineRequests, Topology, audit,
+    Carried, Domain, LevelClock, Levels, NewRows, PATCH, RefineRequests, Topology, audit,
 };
 use crate::ranks::{Columns, Halos, Ranks, Shares};
 use bevy_ecs::prelude::*;
@@ -206,30 +209,6 @@ impl Engine {
             .to_vec()
     }
 
-    /// Builds the hierarchy level by level from the initial condition itself.
-    ///
-    /// # Errors
-    /// An unphysical initial state, or one that a check refuses; a simulation that is under way already; a hierarchy that does not
-    /// fit into memory; a fault that the audit finds.
-    pub fn initialise(&mut self) -> Result<(), Error> {
-        self.require_fresh()?;
-        self.build_order()?;
-        self.require_room_for_root()?;
-        regrid::create_root(&mut self.world);
-        check_faults(&self.world)?;
-        self.driver
-            .run_phase(&mut self.world, Phase::Initialise, 0, 0.0)?;
-        self.refine_fully()?;
-        for level in (0..self.world.resource::<Topology>().finest()).rev() {
-            self.driver
-                .run_phase(&mut self.world, Phase::Synchronise, level, 0.0)?;
-        }
-        self.driver.complete(&mut self.world)?;
-        self.require_initial()?;
-        self.world.insert_resource(RunCounters::default());
-        Ok(())
-    }
-
     /// A simulation begins once: from its initial or from a restored state.
     pub(crate) fn require_fresh(&self) -> Result<(), Error> {
         if self.world.resource::<Topology>().patches() == 0 {
@@ -241,78 +220,14 @@ impl Engine {
     }
 
     /// Lets `check` refuse the initial state once its hierarchy is made, on every rank; a restored state is not asked about. All
-    /// ranks call the check, and end together.
+    /// ranks call the check, and end together. It reads no field: [`Engine::foresee`] asks it where fields have no rows, so that it
+    /// knows of the state what was noted while patches were filled.
     pub fn check_initial(
         &mut self,
         check: impl Fn(&World) -> Result<(), Error> + Send + Sync + 'static,
     ) {
         let mut checks = self.world.resource_mut::<InitialChecks>();
         checks.0.push(Arc::new(check));
-    }
-
-    /// Asks all checks about the initial state.
-    fn require_initial(&self) -> Result<(), Error> {
-        let ranks = self.world.resource::<Ranks>();
-        let mut checks = self.world.resource::<InitialChecks>().0.iter();
-        checks.try_for_each(|check| agreed(ranks, check(&self.world)))
-    }
-
-    /// The length of the step that each level would take by itself now, the coarsest first; infinite where nothing limits it.
-    ///
-    /// # Errors
-    /// A limit that is no length; a fault that a system has set.
-    pub fn proposed_steps(&mut self) -> Result<Vec<f64>, Error> {
-        let levels = 0..=self.world.resource::<Topology>().finest();
-        let mut limit = |level| self.driver.limit(&mut self.world, level);
-        levels.map(|level| Ok(limit(level)?.1)).collect()
-    }
-
-    /// The root grid must fit into memory, whatever `run.out_of_memory` says.
-    fn require_room_for_root(&self) -> Result<(), Error> {
-        let rows = self.world.resource::<Topology>().root_rows();
-        memory::shortage(&self.world, rows, 0)?.map_or(Ok(()), |s| Err(Error::Memory(s)))
-    }
-
-    /// Flags and refines until nothing changes any more. A pass hands the wishes of fine levels down by one level, where the
-    /// next pass can grant them; each pass can only refine, so the loop ends.
-    fn refine_fully(&mut self) -> Result<(), Error> {
-        let wishes = |world: &World| {
-            let topology = world.resource::<Topology>();
-            world.resource::<RefineRequests>().all_wishes(topology)
-        };
-        let mut before = wishes(&self.world);
-        loop {
-            let changed = self.refine_once()?;
-            let now = wishes(&self.world);
-            let unsettled = changed || now != before;
-            if !self.world.resource::<Ranks>().any(unsettled)? {
-                return Ok(());
-            }
-            before = now;
-        }
-    }
-
-    /// Flags and refines every level once; whether anything changed.
-    fn refine_once(&mut self) -> Result<bool, Error> {
-        let mut changed = false;
-        for level in 0..self.settings.mesh.max_level {
-            if self.world.resource::<Topology>().count(level) == 0 {
-                break;
-            }
-            self.driver.flag(&mut self.world, level)?;
-            let clear = |changes: &mut Changes| changes.coarsen.clear();
-            let Some(changes) = regrid::changes(&mut self.world, level, clear)? else {
-                continue;
-            };
-            let changes = changes.map_err(Error::Memory)?;
-            regrid::apply(&mut self.world, level, &changes);
-            check_faults(&self.world)?;
-            self.driver
-                .run_phase(&mut self.world, Phase::Initialise, level + 1, 0.0)?;
-            changed = true;
-        }
-        self.audit()?;
-        Ok(changed)
     }
 
     /// Checks the hierarchy if the deck asks for it.

@@ -23,7 +23,7 @@ mod view;
 pub use access::{Read, Write};
 pub use counters::RunCounters;
 pub use driver::{Driver, StepReport, StepVerdict, step_stands};
-pub use engine::{Engine, Plugin};
+pub use engine::{Engine, Foresight, Plugin};
 pub use error::{AccessError, Error};
 pub use faults::check_faults;
 pub use initial::{Magnitude, require_range};

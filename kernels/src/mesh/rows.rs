@@ -21,7 +21,8 @@ impl<'a, R> Rows<'a, R> {
     /// A view of `slabs`, each holding `1 << shift` rows of `length` values.
     ///
     /// # Safety
-    /// Every pointer must be valid for reads (and for writes where `row_mut` is used) of `length << shift` values for `'a`.
+    /// Every pointer must be valid for reads (and for writes where `row_mut` is used) of `length << shift` values for `'a`, or null:
+    /// the rows of such a slab are not held, and nobody may ask for them.
     #[must_use]
     pub unsafe fn new(slabs: &'a [*mut R], shift: u32, length: usize) -> Self {
         Self {
@@ -40,6 +41,7 @@ impl<'a, R> Rows<'a, R> {
 
     fn pointer(&self, row: u32) -> *mut R {
         let slab = self.slabs[(row >> self.shift) as usize];
+        assert!(!slab.is_null(), "row {row} is asked for and not held");
         let within = (row & ((1 << self.shift) - 1)) as usize;
         // SAFETY: `within < 1 << shift`, so the offset stays inside the slab.
         unsafe { slab.add(within * self.length) }

@@ -132,12 +132,7 @@ pub fn fill_new(
     mut extremes: ResMut<Extremes>,
     mut gas: Write<Gas>,
 ) -> Result<(), Error> {
-    let fill = Fill {
-        initial: &*initial.0,
-        model: &model,
-        topology: &topology,
-        rule: Rule::new(initial.0.samples()),
-    };
+    let fill = Fill::new(&initial, &model, &topology);
     let found = in_precision!(gas.precision(), R => fill.rows::<R>(&new.rows, &mut gas))?;
     *extremes = extremes.joined(found);
     Ok(())
@@ -147,17 +142,31 @@ pub fn fill_new(
 const ROWS_AT_A_TIME: usize = 256;
 
 /// What filling a patch needs.
-struct Fill<'a> {
+pub(super) struct Fill<'a> {
     initial: &'a dyn InitialState,
     model: &'a GasModel,
     topology: &'a Topology,
     rule: Rule,
 }
 
-impl Fill<'_> {
+impl<'a> Fill<'a> {
+    /// For patches of a hierarchy.
+    pub fn new(initial: &'a InitialGas, model: &'a GasModel, topology: &'a Topology) -> Self {
+        Self {
+            initial: &*initial.0,
+            model,
+            topology,
+            rule: Rule::new(initial.0.samples()),
+        }
+    }
+
+    /// Values of a row.
+    pub fn row_length(&self) -> usize {
+        (GAS_COMPONENTS + self.model.scalars.len()) * CELLS
+    }
+
     fn rows<R: Element>(&self, new: &[u32], gas: &mut Write<Gas>) -> Result<Extremes, Error> {
-        let length = gas.own().spec().components.len() * CELLS;
-        let physical = R::states(&StateRules::of::<GasStates, 5>()).physical;
+        let length = self.row_length();
         let mut values = vec![R::lit(0.0); new.len().min(ROWS_AT_A_TIME) * length];
         let mut extremes = Extremes::default();
         for rows in new.chunks(ROWS_AT_A_TIME) {
@@ -165,7 +174,7 @@ impl Fill<'_> {
             let filled = values
                 .par_chunks_mut(length)
                 .zip(rows)
-                .map(|(out, &row)| fill_patch(self, row, out, physical))
+                .map(|(out, &row)| fill_patch(self, row, out))
                 .try_reduce(Extremes::default, |a, b| Ok(a.joined(b)));
             extremes = extremes.joined(filled.map_err(Error::Setup)?);
             gas.store(rows, values)?;
@@ -175,12 +184,12 @@ impl Fill<'_> {
 }
 
 /// Averages the state over the cells of one patch.
-fn fill_patch<R: Element>(
+pub(super) fn fill_patch<R: Element>(
     fill: &Fill,
     row: u32,
     out: &mut [R],
-    physical: fn(&[R], usize) -> bool,
 ) -> Result<Extremes, String> {
+    let physical = R::states(&StateRules::of::<GasStates, 5>()).physical;
     let Fill {
         initial,
         model,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The shipped decks, by name.
-fn shipped() -> Vec<PathBuf> {
+pub fn shipped() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
     let entries = std::fs::read_dir(folder).expect("the decks are there");
     let mut decks: Vec<PathBuf> = entries
@@ -33,7 +33,7 @@ fn read(path: &Path, settings: &[String]) -> Simulation {
 }
 
 /// At most 32 cells an axis and two refined levels; three steps.
-fn reduced(path: &Path) -> Simulation {
+pub fn reduced(path: &Path) -> Simulation {
     let mut whole = read(path, &[]);
     let settings = &whole.engine().settings;
     let cells = settings.domain.cells.map(|n| n.min(32));

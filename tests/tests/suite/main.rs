@@ -15,6 +15,7 @@ mod device_output;
 mod device_runs;
 mod entities;
 mod fields;
+mod foresee;
 mod halos;
 mod hierarchy;
 mod initial;

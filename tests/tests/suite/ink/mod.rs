@@ -11,7 +11,7 @@ use nestar_tests::runs::digests;
 use nestar_tests::{Scratch, State, Stepper};
 use plugin::Spreading;
 
-const SPREADING: Spreading<f64> = Spreading {
+pub const SPREADING: Spreading<f64> = Spreading {
     rate: 0.4,
     edge: 0.35,
 };

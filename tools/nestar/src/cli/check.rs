@@ -1,11 +1,11 @@
 //! `nestar check` and `nestar order`.
 
 use super::estimate::{Steps, measured_rate, output};
-use super::{DeckArgs, Failure, memory, positive, print};
+use super::{DeckArgs, Failure, memory, now_and_then, patches_found, positive, print};
 use clap::Args;
 use nestar::engine::Error;
 use nestar::engine::mesh::{CELLS, Topology};
-use nestar::engine::step::memory::{needed, of_ranks};
+use nestar::engine::step::memory::{MemoryGuard, needed, of_ranks, shortage};
 use nestar::{Simulation, engine, order};
 use nestar_deck::Deck;
 use std::fmt::Write as _;
@@ -23,21 +23,19 @@ pub struct CheckArgs {
     rate: Option<f64>,
 }
 
-/// Prints the resolved deck, and what a run of it would do as comments, so that the whole is a deck again.
+/// Prints the resolved deck, and what a run of it would do as comments, so that the whole is a deck again. No field of the run is
+/// made.
 pub fn check(arguments: &CheckArgs) -> Result<(), Failure> {
     let deck = arguments.deck.read(&[])?;
     let mut sim = Simulation::new(deck.clone())?;
-    let text = sim.with(|sim| {
-        let order = order::describe(sim)?;
-        let outlook = outlook(sim, &deck, arguments.rate)?;
-        let notes = format!("\n{outlook}\norder of a step\n\n{order}");
-        let notes: String = notes
-            .lines()
-            .map(|line| format!("# {line}").trim_end().to_string() + "\n")
-            .collect();
-        Ok::<_, Error>(format!("{}{notes}", sim.deck.resolved()))
-    })?;
-    print(&text)
+    let order = sim.with(order::describe)?;
+    let outlook = outlook(sim.engine(), &deck, arguments.rate)?;
+    let notes = format!("\n{outlook}\norder of a step\n\n{order}");
+    let notes: String = notes
+        .lines()
+        .map(|line| format!("# {line}").trim_end().to_string() + "\n")
+        .collect();
+    print(&format!("{}{notes}", sim.engine().deck.resolved()))
 }
 
 /// Prints the order of a step.
@@ -46,27 +44,74 @@ pub fn order(arguments: &DeckArgs) -> Result<(), Failure> {
     print(&sim.with(order::describe)?)
 }
 
-/// What a run would begin with, take, write and last: the initial hierarchy is built, as far as it fits.
-fn outlook(sim: &mut engine::Engine, deck: &Deck, rate: Option<f64>) -> Result<String, Error> {
-    let (unfinished, whole) = match sim.initialise() {
-        Err(Error::Memory(shortage)) => {
-            let text = format!("the hierarchy was not built to its end: {shortage}\n");
-            (text, false)
-        }
-        other => other.map(|()| (String::new(), true))?,
-    };
-    let mut text = unfinished + &hierarchy(sim) + &memory_of(sim);
-    if whole {
-        let steps = Steps::new(sim)?;
-        text += &output(sim, &steps);
-        let measured = || {
-            let rate = measured_rate(deck)?;
-            Some((rate, "measured here with 32^3 cells of this deck"))
-        };
-        let rate = rate.map(|rate| (rate, "--rate"));
-        text += &steps.described(rate.or_else(measured));
+/// What a run would begin with, take, write and last.
+fn outlook(sim: &engine::Engine, deck: &Deck, rate: Option<f64>) -> Result<String, Failure> {
+    let from = &sim.settings.run.start_from;
+    if !from.is_empty() {
+        return Ok(format!(
+            "the run begins with the state of {from}: `nestar info` describes it, `nestar plan --snapshot` its hierarchy\n"
+        ));
     }
-    Ok(text)
+    // no field is computed with: a device would only be in the way
+    let mut on_host = deck.clone();
+    on_host.set("run.device=cpu")?;
+    let mut foreseen = Simulation::new(on_host)?;
+    let found = foreseen.with(|sim| sim.foresee(now_and_then(patches_found)))?;
+    let foreseen = foreseen.engine();
+    let mut text = hierarchy(foreseen) + &memory_of(foreseen) + &fits(sim, foreseen)?;
+    if found.unfinished {
+        text += "no more is foreseen: there are more patches than can be looked at, of finer levels or of the root grid\n";
+        return Ok(text);
+    }
+    let steps = Steps::new(foreseen, found.steps);
+    text += &output(foreseen, &steps);
+    let measured = || {
+        let rate = measured_rate(deck)?;
+        Some((rate, "measured here with 32^3 cells of this deck"))
+    };
+    let rate = rate.map(|rate| (rate, "--rate"));
+    Ok(text + &steps.described(rate.or_else(measured)))
+}
+
+/// The patches of a level; those of the root grid are known without a look.
+fn patches(topology: &Topology, level: usize) -> usize {
+    match level {
+        0 => topology.domain.root.iter().map(|&n| n as usize).product(),
+        level => topology.rows(level).len(),
+    }
+}
+
+/// Whether a run as `sim` would be fits into memory with the hierarchy that was foreseen; nothing where it does.
+fn fits(sim: &engine::Engine, foreseen: &engine::Engine) -> Result<String, Error> {
+    let world = &foreseen.world;
+    if let Some(shortage) = &world.resource::<MemoryGuard>().first_cap {
+        let capped = world.resource::<MemoryGuard>().capped;
+        return Ok(format!(
+            "{capped} patches are not refined, as memory does not suffice: {}\n",
+            shortage.fact()
+        ));
+    }
+    let topology = world.resource::<Topology>();
+    let mut rows = topology.root_rows();
+    for level in 0..=topology.finest() {
+        rows += if level > 0 {
+            patches(topology, level)
+        } else {
+            0
+        };
+        if let Some(mut shortage) = shortage(&sim.world, rows, level)? {
+            shortage.patches = patches(topology, level) as u64;
+            let coarser = match level {
+                0 => "no level fits".into(),
+                1 => "the root grid fits".into(),
+                level => format!("levels up to {} fit", level - 1),
+            };
+            return Ok(format!(
+                "a run would not begin here ({coarser}): {shortage}\n"
+            ));
+        }
+    }
+    Ok(String::new())
 }
 
 /// The initial hierarchy with the memory of its fields.
@@ -86,16 +131,19 @@ fn hierarchy(sim: &engine::Engine) -> String {
             memory::shown(patches as u64 * patch)
         );
     };
-    for level in 0..=topology.max_level {
-        row(&level.to_string(), topology.rows(level).len());
+    let levels = 0..=topology.max_level;
+    for level in levels.clone() {
+        row(&level.to_string(), patches(topology, level));
     }
-    row("all", topology.patches());
+    row("all", levels.map(|level| patches(topology, level)).sum());
     text
 }
 
 /// What the run takes of memory, on one rank and with the copies that ranks keep of each other's patches.
 fn memory_of(sim: &engine::Engine) -> String {
-    let (world, rows) = (&sim.world, sim.world.resource::<Topology>().patches());
+    let (world, topology) = (&sim.world, sim.world.resource::<Topology>());
+    let levels = 0..=topology.max_level;
+    let rows = levels.map(|level| patches(topology, level)).sum();
     let mut text = format!(
         "\nmemory of fields and tables: {} on one rank, which is what run.memory_limit counts on any number of them; with the copies \
          that ranks keep of others' patches about\n",

@@ -2,11 +2,11 @@
 
 use super::memory;
 use nestar::Simulation;
+use nestar::engine::Engine;
 use nestar::engine::field::{StoreRef, Stores};
 use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::step::RunCounters;
 use nestar::engine::step::limits::LevelSteps;
-use nestar::engine::{Engine, Error};
 use nestar_deck::Deck;
 use std::time::{Duration, Instant};
 
@@ -34,9 +34,12 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Of a run that begins with the state of `sim`.
-    pub fn new(sim: &mut Engine) -> Result<Self, Error> {
-        let own = sim.proposed_steps()?;
+    /// Of a run that begins with the hierarchy of `sim`, of which each level by itself would take a step as long as `own` says.
+    pub fn new(sim: &Engine, mut own: Vec<f64>) -> Self {
+        // covered cells, twice as wide, will have the averages of the finer ones
+        for level in (1..own.len()).rev() {
+            own[level - 1] = own[level - 1].min(2.0 * own[level]);
+        }
         let settings = &sim.settings.time;
         let halves = |level: usize| f64::from(1u32 << level);
         let together = |factor: &dyn Fn(usize) -> f64| {
@@ -58,12 +61,12 @@ impl Steps {
             let cells = (topology.rows(level).len() * CELLS) as f64;
             cells * whole(time / length(level))
         };
-        Ok(Self {
+        Self {
             time,
             root: whole(time / dt),
             dt,
             cell_updates: (0..own.len()).map(updates).sum(),
-        })
+        }
     }
 
     /// The duration at a rate in cells/s, which comes from somewhere.

@@ -24,6 +24,7 @@ use std::io::{self, Write as _};
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 /// Exit status of a run that failed.
 const FAILED: u8 = 1;
@@ -33,6 +34,9 @@ const WRONG: u8 = 2;
 const INTERRUPTED: u8 = 3;
 /// Exit status of a run that can be resumed with more memory.
 const MEMORY: u8 = 4;
+
+/// Wall time after which progress is told.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 const STATUSES: &str = "\
 Exit status:
@@ -227,6 +231,22 @@ fn print(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Tells how far something is, not more often than people want to know.
+fn now_and_then(text: impl Fn(usize) -> String) -> impl FnMut(usize) {
+    let mut told = Instant::now();
+    move |number| {
+        if told.elapsed() >= PATIENCE {
+            say(&text(number));
+            told = Instant::now();
+        }
+    }
+}
+
+/// How far the initial hierarchy is.
+fn patches_found(patches: usize) -> String {
+    format!("looks at the initial state: {patches} patches …")
 }
 
 /// A number of an argument, which `fits`.

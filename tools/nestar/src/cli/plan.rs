@@ -3,23 +3,22 @@
 mod figures;
 mod text;
 
-use super::{DeckArgs, FAILED, Failure, WRONG, number, positive, print, snapshot};
+use super::{
+    DeckArgs, FAILED, Failure, WRONG, now_and_then, number, patches_found, positive, print,
+    snapshot,
+};
 use clap::Args;
 use nestar::Simulation;
 use nestar::engine::mesh::Topology;
 use nestar::engine::ranks::forecast::{Forecast, Machine, Outline, Sizes};
 use nestar::engine::{self, step::memory};
-use nestar::report::say;
 use nestar::snapshot::{LEAF, ORIGIN, Snapshot, Values};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 /// Most ranks that are planned for.
 const MOST_RANKS: i64 = 1 << 17;
 /// Rows of which the memory is taken, to be shared by them: as many as pools have no rest with.
 const MANY_ROWS: usize = 1 << 20;
-/// Wall time after which progress is told.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What to plan.
 #[derive(Args)]
@@ -65,12 +64,9 @@ struct Subject {
 /// Plans for all numbers of ranks.
 pub fn plan(arguments: &PlanArgs) -> Result<(), Failure> {
     let subject = subject(arguments)?;
-    let mut told = Instant::now();
+    let mut tell = now_and_then(|ranks| format!("builds the parts of {ranks} ranks …"));
     let forecast = |&ranks: &u32| {
-        if told.elapsed() >= PATIENCE {
-            say(&format!("builds the parts of {ranks} ranks …"));
-            told = Instant::now();
-        }
+        tell(ranks as usize);
         Forecast::new(&subject.outline, ranks as usize, subject.layers)
     };
     let forecasts: Vec<Forecast> = arguments.ranks.iter().map(forecast).collect();
@@ -126,8 +122,7 @@ fn initial(sim: &mut Simulation) -> Result<Outline, Failure> {
         let domain = sim.engine().world.resource::<Topology>().domain;
         return Ok(Outline::new(domain));
     }
-    say("builds the initial hierarchy …");
-    sim.with(engine::Engine::initialise)?;
+    sim.with(|sim| sim.foresee(now_and_then(patches_found)))?;
     Ok(Outline::of(sim.engine().world.resource::<Topology>()))
 }
 

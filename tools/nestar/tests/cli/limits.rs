@@ -55,25 +55,30 @@ fn a_limit_of_file_sizes_is_an_error_and_the_snapshots_before_stay() {
 #[test]
 fn a_limit_of_the_address_space_is_foreseen() {
     let place = Place::with(BLAST);
-    let run = |cells: &str| {
+    let below = |limit: &str, command: &str, cells: &str| {
         let cells = format!("domain.cells=[{cells}, {cells}, {cells}]");
-        let run = [
-            "run",
-            "deck.toml",
-            "--threads",
-            "1",
-            "--device",
-            "cpu",
-            "--set",
-            &cells,
-        ];
-        limited(&place, "ulimit -v 1000000;", &run)
+        let sets = ["run.threads=1", "run.device=cpu", &cells];
+        let sets = sets.iter().flat_map(|set| ["--set", set]);
+        let arguments: Vec<&str> = [command, "deck.toml"].into_iter().chain(sets).collect();
+        limited(&place, &format!("ulimit -v {limit};"), &arguments)
     };
-    run("16").has_status(0);
-    let outcome = run("256");
+    below("1000000", "run", "16").has_status(0);
+    let outcome = below("1000000", "run", "256");
     outcome
         .has_status(1)
         .complains(&["too little memory", "this machine has"]);
+    // less memory than the fields of the root grid take, 160 MiB, beside the program itself
+    let check = below("250000", "check", "128");
+    check.has_status(0);
+    for text in [
+        "#     0      4096 ",
+        "# a run would not begin here (no level fits): too little memory",
+        "# duration, if hierarchy and steps stay as they begin",
+    ] {
+        assert!(check.out.contains(text), "no {text:?} in\n{}", check.out);
+    }
+    let run = below("250000", "run", "128");
+    run.has_status(1).complains(&["too little memory"]);
 }
 
 /// Runs the program as a user who may have no more threads; `None` where this user cannot become that one.

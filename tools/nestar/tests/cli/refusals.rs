@@ -177,7 +177,7 @@ fn a_root_grid_that_cannot_be_held_is_refused_before_it_is_made() {
     assert!(
         check
             .out
-            .contains("# the hierarchy was not built to its end: too little memory"),
+            .contains("# a run would not begin here (no level fits): too little memory"),
         "{}",
         check.out
     );

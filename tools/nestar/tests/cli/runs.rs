@@ -160,7 +160,7 @@ fn a_check_says_that_the_initial_hierarchy_does_not_fit() {
     let check = place.nestar(&[&["check", "deck.toml"][..], &changes].concat());
     check.has_status(0);
     for text in [
-        "# the hierarchy was not built to its end: too little memory: with ",
+        "# a run would not begin here (the root grid fits): too little memory: with ",
         "#     0        64 ",
         "#   3 Fluid",
     ] {

@@ -1,0 +1,176 @@
+//! The hierarchy that a run begins with, without its fields: the initial state is made, asked about and forgotten part by part.
+
+use super::Engine;
+use super::hierarchy::Beginning;
+use crate::device::DeviceError;
+use crate::field::Stores;
+use crate::mesh::{Changes, NewRows, Topology};
+use crate::ranks::nesting;
+use crate::step::config::OutOfMemory;
+use crate::step::{Error, Phase, regrid};
+use bevy_ecs::prelude::*;
+
+/// Patches whose state is at hand at a time, beside those around them.
+const PART: usize = 1024;
+/// Patches behind which nobody looks any further: with more, the tables alone take gigabytes.
+const MOST: usize = 1 << 22;
+
+/// What is known of the beginning of a run beside its hierarchy.
+#[derive(Clone, Debug)]
+pub struct Foresight {
+    /// The length of the step that each level would take by itself, the coarsest first; infinite where nothing limits it.
+    pub steps: Vec<f64>,
+    /// Whether patches are missing, since there are more than can be looked at.
+    pub unfinished: bool,
+}
+
+/// The beginning of a run of which only a part has fields at a time.
+struct Foreseen<T> {
+    found: Foresight,
+    /// By row: which patches of its level were around it when it was last looked at; 0: none yet.
+    seen: Vec<u32>,
+    /// Is told the number of patches now and then.
+    tell: T,
+}
+
+impl Engine {
+    /// Finds the hierarchy that [`Engine::initialise`] would build, as it does, in memory for a few patches' fields where these live on
+    /// the host: the topology has all patches afterwards, and no field has rows. Checks of the initial state are asked too, and
+    /// must read no field. `run.out_of_memory = "cap"` alone keeps the hierarchy within memory. `tell` is called with the number of
+    /// patches now and then.
+    ///
+    /// # Errors
+    /// As [`Engine::initialise`], except that memory for fields need not suffice.
+    ///
+    /// # Panics
+    /// If what fills or marks patches reads others than those around its own.
+    pub fn foresee(&mut self, tell: impl FnMut(usize)) -> Result<Foresight, Error> {
+        self.require_fresh()?;
+        let topology = self.world.resource::<Topology>();
+        let mut foreseen = Foreseen {
+            found: Foresight {
+                steps: vec![f64::INFINITY; topology.max_level + 1],
+                unfinished: topology.root_rows() > MOST,
+            },
+            seen: Vec::new(),
+            tell,
+        };
+        if foreseen.found.unfinished {
+            return Ok(foreseen.found);
+        }
+        hold(&mut self.world, &[])?;
+        self.begin(&mut foreseen)?;
+        let finest = self.world.resource::<Topology>().finest();
+        (0..=finest).try_for_each(|level| foreseen.flag(self, level))?;
+        hold(&mut self.world, &[])?;
+        foreseen.found.steps.truncate(finest + 1);
+        if !foreseen.found.unfinished {
+            self.require_initial()?;
+        }
+        Ok(foreseen.found)
+    }
+}
+
+impl<T: FnMut(usize)> Beginning for Foreseen<T> {
+    fn fill(&mut self, _: &mut Engine, _: usize) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Looks at the patches of which the surroundings are others than before: the state of all others is what it was.
+    fn flag(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error> {
+        let topology = sim.world.resource::<Topology>();
+        self.seen.resize(topology.capacity(), 0);
+        let finest = level == topology.max_level;
+        let around = |row: u32| match finest {
+            true => 1,
+            false => topology.present_around(row),
+        };
+        let rows = topology.rows(level).iter();
+        let now: Vec<(u32, u32)> = rows.map(|&row| (row, around(row))).collect();
+        let other = |(row, around): &&(u32, u32)| self.seen[*row as usize] != *around;
+        let others: Vec<u32> = now.iter().filter(other).map(|(row, _)| *row).collect();
+        for (row, around) in now {
+            self.seen[row as usize] = around;
+        }
+        for part in others.chunks(PART) {
+            self.look(sim, level, part)?;
+            (self.tell)(sim.world.resource::<Topology>().patches());
+        }
+        Ok(())
+    }
+
+    fn changes(&mut self, sim: &mut Engine, level: usize) -> Result<Option<Changes>, Error> {
+        let (world, refines_only) = (&mut sim.world, |changes: &mut Changes| {
+            changes.coarsen.clear()
+        });
+        let changes = match sim.settings.run.out_of_memory {
+            OutOfMemory::Stop => {
+                let mut changes = nesting::decide(world, level)?;
+                refines_only(&mut changes);
+                (!changes.refine.is_empty()).then_some(changes)
+            }
+            OutOfMemory::Cap => {
+                let verdict = regrid::changes(world, level, refines_only)?;
+                verdict.transpose().map_err(Error::Memory)?
+            }
+        };
+        let patches = world.resource::<Topology>().patches();
+        let fits = |changes: &Changes| patches + 8 * changes.refine.len() <= MOST;
+        self.found.unfinished |= !changes.iter().all(fits);
+        Ok(changes.filter(fits))
+    }
+}
+
+impl<T> Foreseen<T> {
+    /// Makes the state of the patches `part` of `level` and of what surrounds them, and asks criteria and limits about them.
+    fn look(&mut self, sim: &mut Engine, level: usize, part: &[u32]) -> Result<(), Error> {
+        let topology = sim.world.resource::<Topology>();
+        let finest = level == topology.max_level;
+        let [coarse, own] = topology.around(part);
+        let mut octets: Vec<u32> = coarse.iter().chain(&own).map(|row| row / 8).collect();
+        octets.sort_unstable();
+        octets.dedup();
+        hold(&mut sim.world, &octets)?;
+        for (level, rows) in [(level.wrapping_sub(1), coarse), (level, own)] {
+            if !rows.is_empty() {
+                narrowed(sim, level, rows.clone(), |sim| {
+                    let mut new = sim.world.resource_mut::<NewRows>();
+                    (new.level, new.rows) = (level, rows);
+                    let world = &mut sim.world;
+                    sim.driver.run_phase(world, Phase::Initialise, level, 0.0)
+                })?;
+            }
+        }
+        let steps = &mut self.found.steps;
+        narrowed(sim, level, part.to_vec(), |sim| {
+            let (driver, world) = (&mut sim.driver, &mut sim.world);
+            if !finest {
+                driver.flag(world, level)?;
+            }
+            driver.run_phase(world, Phase::Ready, level, 0.0)?;
+            let (_, dt) = driver.limit(world, level)?;
+            steps[level] = steps[level].min(dt);
+            Ok(())
+        })
+    }
+}
+
+/// Works with `rows` in place of all rows of a level.
+fn narrowed(
+    sim: &mut Engine,
+    level: usize,
+    rows: Vec<u32>,
+    work: impl FnOnce(&mut Engine) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let whole = sim.world.resource_mut::<Topology>().narrow(level, rows);
+    let done = work(sim);
+    sim.world.resource_mut::<Topology>().narrow(level, whole);
+    done
+}
+
+/// Lets all stores hold the rows of some octets alone.
+fn hold(world: &mut World, octets: &[u32]) -> Result<(), DeviceError> {
+    let stores = world.resource::<Stores>().all();
+    let mut stores = stores.into_iter();
+    stores.try_for_each(|store| store.of_mut(world).hold(octets))
+}

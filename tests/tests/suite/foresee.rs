@@ -1,0 +1,134 @@
+//! What a run begins with is foreseen exactly, without its fields.
+
+use crate::decks::{reduced, shipped};
+use crate::ink::SPREADING;
+use nestar::engine::step::memory::MemoryGuard;
+use nestar::prelude::*;
+use nestar_tests::build;
+use nestar_tests::decks::BLAST;
+
+/// The places of all patches, level by level along the curve.
+fn places(sim: &Engine) -> Vec<Vec<[i32; 3]>> {
+    let topology = sim.world.resource::<Topology>();
+    let level = |level| topology.rows(level).iter().map(|&row| topology.index(row));
+    let levels = 0..=topology.max_level;
+    levels.map(|l| level(l).collect()).collect()
+}
+
+/// The hierarchy that is foreseen and the one that a run begins with, or the message of either.
+fn both(make: impl Fn() -> Simulation) -> [Result<Vec<Vec<[i32; 3]>>, String>; 2] {
+    let foresee = |sim: &mut Engine| sim.foresee(|_| ()).map(|found| assert!(!found.unfinished));
+    let begin = |sim: &mut Engine| sim.ready().and_then(|()| sim.initialise());
+    let found = |work: &(dyn Fn(&mut Engine) -> Result<(), Error> + Sync)| {
+        let found = make().with(|sim| work(sim).map(|()| places(sim)));
+        found.map_err(|error| error.to_string())
+    };
+    [found(&foresee), found(&begin)]
+}
+
+/// Patches by level of a hierarchy that both find.
+fn agreed(name: &str, make: impl Fn() -> Simulation) -> Vec<usize> {
+    let [foreseen, begun] = both(make).map(|found| found.unwrap_or_else(|e| panic!("{name}: {e}")));
+    let counts = |places: &[Vec<[i32; 3]>]| places.iter().map(Vec::len).collect::<Vec<_>>();
+    assert_eq!(counts(&foreseen), counts(&begun), "{name}");
+    assert_eq!(foreseen, begun, "{name}");
+    counts(&foreseen)
+}
+
+#[test]
+fn every_shipped_deck_begins_as_foreseen() {
+    for path in shipped() {
+        agreed(&path.display().to_string(), || reduced(&path));
+    }
+}
+
+const WALLS: &str =
+    "domain.boundary={ x = [\"reflecting\", \"outflow\"], y = \"diode\", z = \"outflow\" }";
+const ODD: &str = "domain.cells=[24, 16, 40]";
+
+#[test]
+fn criteria_buffers_boundaries_and_nesting_are_those_of_the_run() {
+    let refine = |criteria: &str| format!("mesh.refine=[{{ criterion = {criteria} }}]");
+    let lohner = refine("\"lohner\", field = \"ln(pressure)\", threshold = 0.5");
+    let gradient = refine("\"gradient\", field = \"fraction_dye\", threshold = [0.3, 0.2, 0.1]");
+    let threshold = refine("\"threshold\", field = \"density\", threshold = 1.15");
+    let vorticity = refine("\"vorticity\", threshold = 0.05");
+    let formula =
+        refine("\"formula\", when = \"level < 2 && abs(x - 0.3*y) < 2*width && z < 0.4\"");
+    let sphere = refine("\"sphere\", centre = [0.02, 0.9, 0.5], radius = 0.01");
+    let (deep, wide) = ("mesh.max_level=3", "mesh.flag_buffer=8");
+    let (bare, single) = ("mesh.flag_buffer=0", "run.precision=single");
+    for settings in [
+        &[ODD, deep, &lohner][..],
+        &[ODD, WALLS, deep, bare, &lohner, single],
+        &[WALLS, deep, &gradient, "mesh.flag_buffer=[1, 3, 5]"],
+        &[ODD, wide, &threshold, "initial.samples=2"],
+        &[WALLS, bare, &vorticity, "mesh.prolongation=minmod"],
+        &[ODD, deep, bare, &formula],
+        &["mesh.max_level=4", wide, &sphere],
+        &["domain.cells=[88, 80, 80]", "mesh.max_level=1", bare],
+        &["run.out_of_memory=cap", "run.memory_limit=9", deep],
+    ] {
+        let counts = agreed(&format!("{settings:?}"), || build(BLAST, settings));
+        assert!(counts[1] > 0, "{settings:?}: {counts:?}");
+    }
+}
+
+#[test]
+fn a_criterion_of_ones_own_on_a_field_of_ones_own_is_asked() {
+    for settings in [
+        &["run.precision=double"][..],
+        &[ODD, WALLS, "mesh.max_level=3"],
+    ] {
+        let alone = agreed("gas", || build(BLAST, settings));
+        let with = agreed("ink", || {
+            let sim = build(BLAST, settings).add(SPREADING);
+            sim.unwrap_or_else(|e| panic!("{e}"))
+        });
+        assert_ne!(alone, with);
+    }
+}
+
+#[test]
+fn an_initial_state_that_a_run_refuses_is_refused_before() {
+    for settings in [
+        &["initial.density=x - 0.01"][..],
+        &["initial.density=1e-30*(1 + x)", "run.precision=single"],
+        &["mesh.refine=[{ criterion = \"formula\", when = \"sqrt(x - 0.5)\" }]"],
+    ] {
+        let [foreseen, begun] = both(|| build(BLAST, settings));
+        let [foreseen, begun] = [foreseen, begun].map(|found| found.expect_err("a refusal"));
+        // several patches are wrong: which is told does not matter
+        let words = |message: &str| message.split("(x, y, z)").next().map(str::to_string);
+        assert_eq!(words(&foreseen), words(&begun));
+    }
+}
+
+#[test]
+fn memory_caps_what_is_foreseen_as_the_run() {
+    let settings = [
+        "run.out_of_memory=cap",
+        "run.memory_limit=6",
+        "mesh.max_level=3",
+    ];
+    let mut sim = build(BLAST, &settings);
+    sim.with(|sim| sim.foresee(|_| ()))
+        .unwrap_or_else(|e| panic!("{e}"));
+    assert!(sim.engine().world.resource::<MemoryGuard>().capped > 0);
+}
+
+/// A criterion that looks at the whole hierarchy.
+fn everywhere(topology: Res<Topology>, gas: Read<Gas>) {
+    for row in 0..topology.capacity() as u32 {
+        std::hint::black_box(gas.own().row::<f64>(row));
+    }
+}
+
+#[test]
+#[should_panic(expected = "is asked for and not held")]
+fn a_criterion_that_reads_patches_far_away_is_found_out() {
+    let settings = ["domain.cells=[96, 96, 96]", "mesh.max_level=1"];
+    let mut sim = build(BLAST, &settings);
+    sim.engine().system_in(Flag::Criteria, everywhere);
+    let _ = sim.with(|sim| sim.foresee(|_| ()));
+}
