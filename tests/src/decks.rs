@@ -63,6 +63,9 @@ refine = [
 scalars = ["dye"]
 "#;
 
+/// [`BLAST`] with half as many cells along z: a setting for comparisons that need levels and ranks, but no size.
+pub const HALF: &str = "domain.cells=[16,16,8]";
+
 /// A blast at the centre of a cube around the origin, symmetric under all reflections and exchanges of axes.
 pub const SYMMETRIC: &str = r#"
 scenario = "formula"

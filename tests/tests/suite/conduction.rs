@@ -2,7 +2,7 @@
 
 use super::device_runs::places;
 use nestar::prelude::*;
-use nestar_tests::decks::{BLAST, deck};
+use nestar_tests::decks::{BLAST, HALF, deck};
 use nestar_tests::norms::totals;
 use nestar_tests::ranks::{joined, on_ranks_of};
 use nestar_tests::{State, Stepper};
@@ -101,7 +101,7 @@ fn run(settings: &[&str], size: usize) -> (State, Vec<f64>, Vec<f64>) {
 fn fluxes_conserve_over_levels_with_the_same_bits_everywhere() {
     for (precision, most) in [("double", 2e-14), ("single", 2e-6)] {
         let precision = format!("run.precision={precision}");
-        let alone = run(&[&precision], 1);
+        let alone = run(&[HALF, &precision], 1);
         assert!(alone.0.counts()[2] > 0, "the case has no levels");
         // density, energy, heat; momenta are not of one sign
         for component in [0, 4, 6] {
@@ -113,7 +113,7 @@ fn fluxes_conserve_over_levels_with_the_same_bits_everywhere() {
             );
         }
         for (device, size) in places(&[2, 4], &[1, 3]) {
-            let other = run(&[&precision, device], size);
+            let other = run(&[HALF, &precision, device], size);
             assert_eq!(alone.0.difference(&other.0), None, "{device}, {size} ranks");
             assert_eq!(alone.2, other.2, "{device}, {size} ranks");
         }

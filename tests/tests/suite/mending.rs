@@ -7,7 +7,7 @@ use nestar::engine::step::{StepVerdict, Write};
 use nestar::engine::{Engine, Error, Plugin};
 use nestar::systems::fields::Gas;
 use nestar::systems::order::Advance;
-use nestar_tests::decks::BLAST;
+use nestar_tests::decks::{BLAST, HALF};
 use nestar_tests::norms::{magnitudes, totals};
 use nestar_tests::runs::{digests, run_into};
 use nestar_tests::{Scratch, Stepper, build};
@@ -29,7 +29,7 @@ fn settings(more: &[&'static str]) -> Vec<&'static str> {
 }
 
 fn mends(more: &[&'static str]) {
-    let mut stepper = Stepper::new(BLAST, &settings(more));
+    let mut stepper = Stepper::new(BLAST, &settings(&[&[HALF], more].concat()));
     let scale = magnitudes(&stepper.state());
     let before = stepper.0.with(|s| totals(s));
     let state = stepper.steps(8).state();
@@ -60,7 +60,7 @@ fn overshoots_of_the_other_scheme_are_mended_and_conserve() {
 #[test]
 fn mending_does_not_depend_on_threads() {
     let run = |threads| {
-        let mut stepper = Stepper::new(BLAST, &settings(&[threads]));
+        let mut stepper = Stepper::new(BLAST, &settings(&[HALF, threads]));
         let state = stepper.steps(6).state();
         let counters = stepper.counters();
         (state, counters.mended_cells, counters.retried_steps)

@@ -2,7 +2,7 @@
 
 use nestar::engine::mesh::Topology;
 use nestar::engine::ranks::mended_between_levels;
-use nestar_tests::decks::{BLAST, SYMMETRIC};
+use nestar_tests::decks::{BLAST, HALF, SYMMETRIC};
 use nestar_tests::norms::totals;
 use nestar_tests::random::Random;
 use nestar_tests::ranks::{joined, on_ranks};
@@ -117,7 +117,8 @@ fn deep_hierarchies_are_the_same_on_several_ranks() {
 
 #[test]
 fn mended_and_retried_steps_are_the_same_on_several_ranks() {
-    let ends = same(BLAST, HARD, 5, &[3, 8]);
+    let hard = [HARD, &[HALF]].concat();
+    let ends = same(BLAST, &hard, 5, &[3, 8]);
     assert!(ends[0].common.0[4] > 0, "the case is too easy");
 }
 

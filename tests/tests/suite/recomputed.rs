@@ -6,6 +6,7 @@ use nestar::engine::field::{Element, Field, FieldSpec, Pool, Precision, Prolong,
 use nestar::engine::mesh::{Levels, NewRows, Topology};
 use nestar::prelude::*;
 use nestar_tests::Scratch;
+use nestar_tests::decks::HALF;
 use nestar_tests::ranks::run_with;
 use nestar_tests::runs::digests;
 
@@ -128,7 +129,7 @@ fn stored(ready: bool, before: usize, after: Option<usize>, settings: &[&str]) -
     let scratch = Scratch::new();
     let run = |resume, ranks, steps| {
         let steps: &str = steps;
-        let busy = ["mesh.regrid_interval=1", "output.steps=2", steps];
+        let busy = [HALF, "mesh.regrid_interval=1", "output.steps=2", steps];
         let settings = [&busy, settings].concat();
         let add = |sim: Simulation| sim.add(Shading { ready });
         run_with(&scratch.run(), resume, ranks, &settings, add).unwrap_or_else(|e| panic!("{e}"));

@@ -12,7 +12,7 @@ use nestar::engine::step::memory::needed;
 use nestar::kernels::mesh::GatherScratch;
 use nestar::kernels::mesh::gather::{Target, gather};
 use nestar::prelude::*;
-use nestar_tests::decks::{BLAST, deck};
+use nestar_tests::decks::{BLAST, HALF, deck};
 use nestar_tests::ranks::{joined, on_ranks_of, run_on_ranks_of};
 use nestar_tests::runs::{digests, quietly_into};
 use nestar_tests::{Scratch, State, Stepper, build};
@@ -46,13 +46,13 @@ fn same_on_ranks<P: Plugin + Send>(
 fn sweeps_of_an_own_field_are_the_same_on_ranks_and_devices() {
     for precision in ["run.precision=double", "run.precision=single"] {
         let gravity = || Gravity { sweeps: 2 };
-        let cpu = same_on_ranks(gravity, &[precision, "run.device=cpu"], &[2, 4]);
+        let cpu = same_on_ranks(gravity, &[HALF, precision, "run.device=cpu"], &[2, 4]);
         assert!(cpu.counts()[2] > 0, "the case has no levels");
         if emulation() {
-            let device = same_on_ranks(gravity, &[precision, "run.device=emulated"], &[3]);
+            let device = same_on_ranks(gravity, &[HALF, precision, "run.device=emulated"], &[3]);
             assert_eq!(cpu.difference(&device), None, "{precision}");
         }
-        let fewer = build(BLAST, &[precision]).add(Gravity { sweeps: 1 });
+        let fewer = build(BLAST, &[HALF, precision]).add(Gravity { sweeps: 1 });
         let fewer = Stepper::of(fewer.unwrap_or_else(|e| panic!("{e}")));
         let fewer = { fewer }.steps(STEPS).state();
         assert!(cpu.difference(&fewer).is_some(), "the sweeps do nothing");
@@ -113,12 +113,14 @@ impl Plugin for Spread {
 #[test]
 fn a_stencil_on_the_gas_after_its_step_is_the_same_on_ranks_and_devices() {
     for precision in ["run.precision=double", "run.precision=single"] {
-        let cpu = same_on_ranks(|| Spread, &[precision, "run.device=cpu"], &[2, 4]);
+        let cpu = same_on_ranks(|| Spread, &[HALF, precision, "run.device=cpu"], &[2, 4]);
         if emulation() {
-            let device = same_on_ranks(|| Spread, &[precision, "run.device=emulated"], &[3]);
+            let device = same_on_ranks(|| Spread, &[HALF, precision, "run.device=emulated"], &[3]);
             assert_eq!(cpu.difference(&device), None, "{precision}");
         }
-        let without = Stepper::of(build(BLAST, &[precision])).steps(STEPS).state();
+        let without = Stepper::of(build(BLAST, &[HALF, precision]))
+            .steps(STEPS)
+            .state();
         assert!(
             cpu.difference(&without).is_some(),
             "the stencil does nothing"

@@ -5,7 +5,7 @@ mod plugin;
 use crate::device_runs::places;
 use nestar::engine::ranks::Columns;
 use nestar::prelude::*;
-use nestar_tests::decks::{BLAST, deck};
+use nestar_tests::decks::{BLAST, HALF, deck};
 use nestar_tests::ranks::{joined, on_ranks_of, run_with};
 use nestar_tests::runs::digests;
 use nestar_tests::{Scratch, State, Stepper};
@@ -49,11 +49,11 @@ fn run(settings: &[&str], size: usize) -> (State, Vec<u64>, Vec<&'static str>) {
 #[test]
 fn ink_has_the_same_bits_on_ranks_and_devices() {
     for precision in ["run.precision=double", "run.precision=single"] {
-        let alone = run(&[precision, "time.decrease=0"], 1);
+        let alone = run(&[HALF, precision, "time.decrease=0"], 1);
         assert_eq!(alone.2, ["ink"; 2]);
         assert!(f64::from_bits(alone.1[0]) > 0.0 && alone.0.counts()[2] > 0);
         for (device, size) in places(&[2, 4], &[1, 3]) {
-            let other = run(&[precision, "time.decrease=0", device], size);
+            let other = run(&[HALF, precision, "time.decrease=0", device], size);
             assert_eq!(alone.0.difference(&other.0), None, "{device}, {size} ranks");
             let found = ((&alone.1, &alone.2), (&other.1, &other.2));
             assert_eq!(found.0, found.1, "{device}, {size} ranks");
