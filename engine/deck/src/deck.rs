@@ -11,12 +11,13 @@ use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
 use crate::check;
+use crate::constants::{Constants, as_numbers, constants};
 use crate::error::{DeckError, Fault, Place, Source};
 use crate::nearest::nearest;
 use crate::schema::{TableSchema, merged};
 use crate::set::{as_texts, set};
 use crate::shape::Shape;
-use crate::tree::{Node, Value, from_table, steps};
+use crate::tree::{Entry, Node, Value, from_table, steps};
 
 /// A configuration deck: TOML tables, each owned by the part of the program that reads it.
 ///
@@ -29,6 +30,7 @@ pub struct Deck {
     pub(crate) claims: Vec<Claim>,
     /// Keys of the overrides.
     pub(crate) overridden: Vec<String>,
+    pub(crate) constants: Constants,
 }
 
 /// A table that was taken, with its values after defaults were filled in.
@@ -73,7 +75,7 @@ impl Deck {
     /// Parses the deck `text`, which messages call `name`.
     ///
     /// # Errors
-    /// The text is not TOML, has a key twice, or a number that fits no 64 bits.
+    /// The text is not TOML, has a key twice, or a number that fits no 64 bits; a wrong constant.
     pub fn parse(name: &str, text: &str) -> Result<Deck, DeckError> {
         let source = Source {
             name: name.to_string(),
@@ -101,6 +103,7 @@ impl Deck {
         let root = from_table(&source, table, &mut faults);
         DeckError::check(faults)?;
         Ok(Deck {
+            constants: constants(&root)?,
             source,
             root,
             claims: Vec::new(),
@@ -121,12 +124,19 @@ impl Deck {
     /// key exists and the value fits is checked when the table is taken.
     ///
     /// # Errors
-    /// The argument is malformed, or leads through something that is not a table.
+    /// The argument is malformed, or leads through something that is not a table; a constant becomes wrong.
     pub fn set(&mut self, argument: &str) -> Result<(), DeckError> {
         set(&mut self.root, argument)?;
+        self.constants = constants(&self.root)?;
         let key = argument.split('=').next().unwrap_or_default();
         self.overridden.push(key.trim().to_string());
         Ok(())
+    }
+
+    /// The constants of the table `[constants]` in the order of the deck: each is a number, or an expression of those before it.
+    #[must_use]
+    pub fn constants(&self) -> &[(String, f64)] {
+        &self.constants
     }
 
     /// Whether an override names `key`, such as `run.precision`, something in it or the table that it is in.
@@ -198,10 +208,8 @@ impl Deck {
     where
         T: DeserializeOwned + Serialize,
     {
-        let mut node = self.prepared(shape, path);
-        let tag = tag.and_then(|tag| node.as_mut()?.remove(tag));
         let mut faults = Vec::new();
-        self.check_table(node.as_ref(), shape, path, &mut faults);
+        let (node, tag) = self.checked(shape, path, tag, &mut faults);
         DeckError::check(faults)?;
         let empty = || toml::Value::Table(toml::Table::new());
         let value = node.as_ref().map_or_else(empty, Node::to_toml);
@@ -267,6 +275,31 @@ impl Deck {
         Some(node)
     }
 
+    /// The table at `path` as [`prepared`](Self::prepared), with numbers in place of expressions, and the key `tag` of it.
+    fn checked(
+        &self,
+        shape: &Shape,
+        path: &str,
+        tag: Option<&str>,
+        faults: &mut Vec<Fault>,
+    ) -> (Option<Node>, Option<Entry>) {
+        let mut node = self.prepared(shape, path);
+        let tag = tag.and_then(|tag| node.as_mut()?.remove(tag));
+        let before = faults.len();
+        if let Some(node) = &mut node {
+            as_numbers(node, shape, path, &self.constants, faults);
+        }
+        let mut found = Vec::new();
+        self.check_table(node.as_ref(), shape, path, &mut found);
+        // what is wrong with an expression says more than that it is no number
+        let explained = |fault: &Fault, by: &Fault| {
+            by.line == fault.line && by.message.starts_with(&fault.message)
+        };
+        found.retain(|fault| !faults[before..].iter().any(|by| explained(fault, by)));
+        faults.append(&mut found);
+        (node, tag)
+    }
+
     /// Checks a table; an absent one is in order unless it has keys without defaults.
     fn check_table(&self, node: Option<&Node>, shape: &Shape, path: &str, faults: &mut Vec<Fault>) {
         match node {
@@ -303,8 +336,7 @@ impl Deck {
         let (mut keys, mut names) = (Vec::new(), Vec::new());
         for table in &merged(tables) {
             let shape = table.shape();
-            let node = self.prepared(&shape, table.name());
-            self.check_table(node.as_ref(), &shape, table.name(), &mut faults);
+            self.checked(&shape, table.name(), None, &mut faults);
             if table.name().is_empty() {
                 keys.extend(shape.keys().map(str::to_string));
             } else {

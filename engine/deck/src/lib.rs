@@ -42,6 +42,7 @@
 
 mod bounds;
 mod check;
+mod constants;
 mod deck;
 mod describe;
 mod error;

@@ -1,8 +1,9 @@
 //! Errors of the deck's owners, at their place in the deck.
 
 use crate::check;
+use crate::constants::{TABLE, formula_fault};
 use crate::deck::Deck;
-use crate::error::{DeckError, Fault, Place};
+use crate::error::{DeckError, Fault};
 use crate::formula::Formula;
 use crate::tree::steps;
 
@@ -42,39 +43,29 @@ impl Deck {
         self.error_at(path, check::not_among(path, word, known))
     }
 
-    /// Compiles `text`, the value of the key at `path`, as a formula of `variables`.
+    /// Compiles `text`, the value of the key at `path`, as a formula of `variables` and the deck's constants.
     ///
     /// # Errors
-    /// What is wrong in the formula, at its place in the deck.
+    /// What is wrong in the formula, at its place in the deck; a constant with the name of a variable.
     pub fn formula(
         &self,
         path: &str,
         text: &str,
         variables: &[&str],
     ) -> Result<Formula, DeckError> {
-        Formula::parse(text, variables).map_err(|error| {
+        let hidden = |name: &&&str| self.constants().iter().any(|(own, _)| own == **name);
+        if let Some(name) = variables.iter().find(hidden) {
+            let message =
+                format!("`{path}` has a variable of the name `{name}`; rename the constant");
+            return Err(self.error_at(&format!("{TABLE}.{name}"), message));
+        }
+        Formula::with_constants(text, variables, self.constants()).map_err(|error| {
             let column = error.column();
             let message = format!("`{path}`: {}", error.message());
-            let Some(node) = steps(path).and_then(|path| self.root.find(&path).node) else {
-                return self.error_at(path, format!("{message} (column {column} of \"{text}\")"));
-            };
-            // A text without escapes stands in the deck as it is, behind its quotes.
-            let Place { source, span } = &node.place;
-            let raw = source.text.get(span.clone()).unwrap_or_default();
-            let offset = raw.find(|c| !"\"'\r\n".contains(c)).unwrap_or_default();
-            if !raw[offset..].starts_with(text) {
-                return Fault::at(&node.place, format!("{message} (column {column})")).into();
+            match steps(path).and_then(|path| self.root.find(&path).node) {
+                Some(node) => formula_fault(node, text, &error, &message).into(),
+                None => self.error_at(path, format!("{message} (column {column} of \"{text}\")")),
             }
-            let start = span.start + offset;
-            let span = start + error.span().start..start + error.span().end;
-            Fault::at(
-                &Place {
-                    source: source.clone(),
-                    span,
-                },
-                message,
-            )
-            .into()
         })
     }
 }

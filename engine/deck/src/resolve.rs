@@ -2,6 +2,7 @@
 
 use toml::{Table, Value};
 
+use crate::constants::TABLE;
 use crate::deck::{Claim, Deck};
 use crate::tree::{Step, steps};
 use crate::write::document;
@@ -13,6 +14,11 @@ impl Deck {
     #[must_use]
     pub fn resolved(&self) -> String {
         let mut root = Table::new();
+        if !self.constants.is_empty() {
+            let constants = self.constants.iter();
+            let constants = constants.map(|(name, value)| (name.clone(), Value::Float(*value)));
+            root.insert(TABLE.into(), Value::Table(constants.collect()));
+        }
         let mut claims: Vec<&Claim> = self.claims.iter().collect();
         // Outer tables first: an inner one that another part took replaces what the outer one says of it.
         claims.sort_by_key(|claim| {

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value as Json, json};
 
+use crate::constants::TABLE;
 use crate::shape::Shape;
 
 /// A table with any keys, for an element of a list whose elements belong to different owners: `Vec<OpenTable>`.
@@ -164,5 +165,29 @@ pub fn schema(tables: &[TableSchema]) -> Json {
         }
         *place = table.schema.clone();
     }
+    with_expressions(&mut root);
+    root["properties"][TABLE] = json!({
+        "description": "Numbers with names, for formulas and expressions: each a number, or an expression of those before it.",
+        "type": "object",
+        "additionalProperties": { "type": ["number", "string"] },
+    });
     root
+}
+
+/// Lets every number be an expression as well.
+fn with_expressions(schema: &mut Json) {
+    match schema {
+        Json::Object(keys) => {
+            for (key, value) in keys.iter_mut() {
+                match value.as_str() {
+                    Some(kind @ ("number" | "integer")) if key == "type" => {
+                        *value = json!([kind, "string"]);
+                    }
+                    _ => with_expressions(value),
+                }
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(with_expressions),
+        _ => {}
+    }
 }

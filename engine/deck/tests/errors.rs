@@ -62,7 +62,7 @@ fn misspelt_names() {
 const WRONG_KINDS: &[(&str, &str)] = &[
     (
         "hydro.gamma = 'abc'",
-        "`hydro.gamma` must be a number, found the text \"abc\"",
+        "`hydro.gamma` must be a number, found the text \"abc\": unknown name `abc`; known are pi, e",
     ),
     (
         "hydro.verbose = 1",

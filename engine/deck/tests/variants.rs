@@ -145,7 +145,7 @@ fn mistakes_in_other_shapes() {
         ("mode=on", "`shapes.mode` must be \"off\", found \"on\""),
         (
             "mode.law.index=x",
-            "`shapes.mode.law.index` must be a number, found the text \"x\"",
+            "`shapes.mode.law.index` must be a number, found the text \"x\": unknown name `x`; known are pi, e",
         ),
     ] {
         let mut deck = Deck::parse("d.toml", "").expect("a deck");

@@ -2,6 +2,7 @@
 
 use super::Deck;
 use crate::check;
+use crate::constants::TABLE;
 use crate::error::Fault;
 use crate::tree::Entry;
 
@@ -21,7 +22,8 @@ impl Deck {
             .collect();
         tables.sort();
         tables.dedup();
-        for entry in self.root.entries() {
+        let own = |entry: &&Entry| entry.key != TABLE;
+        for entry in self.root.entries().iter().filter(own) {
             let name = &entry.key;
             if keys.contains(name) || tables.contains(name) {
                 if !paths.contains(name) {

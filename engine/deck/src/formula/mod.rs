@@ -52,7 +52,19 @@ impl Formula {
     /// # Errors
     /// The text is no formula, names something unknown, or is nested too deeply; the error has the column.
     pub fn parse(text: &str, variables: &[&str]) -> Result<Formula, FormulaError> {
-        let program = lower::lower(&parse::parse(text, variables)?, text)?;
+        Formula::with_constants(text, variables, &[])
+    }
+
+    /// The same with `constants` by name beside pi and e; a variable of such a name hides it.
+    ///
+    /// # Errors
+    /// As [`Formula::parse`].
+    pub fn with_constants(
+        text: &str,
+        variables: &[&str],
+        constants: &[(String, f64)],
+    ) -> Result<Formula, FormulaError> {
+        let program = lower::lower(&parse::parse(text, variables, constants)?, text)?;
         let variables = variables.iter().map(|name| name.to_string()).collect();
         Ok(Formula {
             text: text.to_string(),
@@ -94,6 +106,13 @@ impl Formula {
             _ => None,
         }
     }
+}
+
+/// Whether a constant may have this name: a word of its own that means nothing in formulas.
+pub(crate) fn is_free_name(name: &str) -> bool {
+    let words = lexer::tokens(name).unwrap_or_default();
+    let alone = matches!(words[..], [(lexer::Token::Name(word), _), _] if word == name);
+    alone && functions::constant(name).is_none() && functions::call(name).is_none()
 }
 
 /// What is wrong with a formula, and where.

@@ -26,8 +26,12 @@ const DEEPEST: usize = 64;
 /// Numbers, names and signs of a formula; a chain of operators is as deep as it is long when it is lowered.
 const LONGEST: usize = 2000;
 
-/// Parses `text` as a formula of `variables`.
-pub(super) fn parse(text: &str, variables: &[&str]) -> Result<Tree, FormulaError> {
+/// Parses `text` as a formula of `variables` and `constants`.
+pub(super) fn parse(
+    text: &str,
+    variables: &[&str],
+    constants: &[(String, f64)],
+) -> Result<Tree, FormulaError> {
     let tokens = tokens(text)?;
     let mut parser = Parser {
         text,
@@ -35,6 +39,7 @@ pub(super) fn parse(text: &str, variables: &[&str]) -> Result<Tree, FormulaError
         at: 0,
         depth: 0,
         variables,
+        constants,
     };
     if parser.peek() == Token::End {
         return Err(parser.error("the formula is empty"));
@@ -54,6 +59,7 @@ struct Parser<'a> {
     at: usize,
     depth: usize,
     variables: &'a [&'a str],
+    constants: &'a [(String, f64)],
 }
 
 /// Binding strength of the sign-like operators before their operand.
@@ -194,14 +200,16 @@ impl<'a> Parser<'a> {
                 )),
             };
         }
-        if let Some(number) = constant(name) {
+        if let Some(number) = self.constant(name) {
             return Ok(Tree::Number(number));
         }
         if call(name).is_some() {
             let message = format!("`{name}` is a function; write {name}(…)");
             return Err(FormulaError::new(self.text, span, message));
         }
-        let known = self.variables.iter().copied().chain(["pi", "e"]);
+        let constants = self.constants.iter().map(|(name, _)| name.as_str());
+        let known = self.variables.iter().copied().chain(constants);
+        let known = known.chain(["pi", "e"]);
         let hint = match nearest(name, known.clone()) {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("known are {}", known.collect::<Vec<_>>().join(", ")),
@@ -211,6 +219,12 @@ impl<'a> Parser<'a> {
             span,
             format!("unknown name `{name}`; {hint}"),
         ))
+    }
+
+    /// The value of a constant.
+    fn constant(&self, name: &str) -> Option<f64> {
+        let own = self.constants.iter().find(|(own, _)| own == name);
+        own.map(|(_, value)| *value).or_else(|| constant(name))
     }
 
     /// A call of the function `name`, whose bracket is next.
@@ -253,7 +267,7 @@ impl<'a> Parser<'a> {
     fn unknown_function(&self, name: &str, span: Range<usize>) -> FormulaError {
         let names = FUNCTIONS.iter().map(|(name, _)| *name);
         let message = match nearest(name, names.clone()) {
-            _ if self.variables.contains(&name) || constant(name).is_some() => {
+            _ if self.variables.contains(&name) || self.constant(name).is_some() => {
                 format!("`{name}` is not a function; a product is written {name}*(…)")
             }
             _ if name == "log" => "unknown function `log`; write ln or log10".to_string(),

@@ -1,0 +1,183 @@
+//! Numbers with names, and expressions where numbers are wanted.
+
+use nestar_deck::{Deck, TableSchema, schema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A cloud.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Cloud {
+    /// Ratio of specific heats.
+    #[schemars(extend("exclusiveMinimum" = 1.0))]
+    gamma: f64,
+    /// Cells.
+    cells: [u32; 3],
+    /// Widths, or one for all.
+    width: Width,
+    /// A formula.
+    density: String,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Width {
+    One(f64),
+    Each(Vec<f64>),
+}
+
+impl Default for Cloud {
+    fn default() -> Self {
+        Cloud {
+            gamma: 1.4,
+            cells: [8; 3],
+            width: Width::One(1.0),
+            density: "1".into(),
+        }
+    }
+}
+
+const DECK: &str = r#"
+[constants]
+r0     = 0.25
+n      = 4
+radius = "2*r0 + sqrt(n)*0"
+[cloud]
+gamma   = "5/3"
+cells   = ["8*n", 16, "2^n"]
+width   = ["radius", 3, "-r0"]
+density = "if(x < radius, n, 1)"
+"#;
+
+#[test]
+fn numbers_may_be_expressions_of_constants() {
+    let mut deck = Deck::parse("cloud.toml", DECK).unwrap();
+    let cloud: Cloud = deck.table("cloud").unwrap();
+    assert_eq!(cloud.gamma, 5.0 / 3.0);
+    assert_eq!(cloud.cells, [32, 16, 16]);
+    assert_eq!(cloud.width, Width::Each(vec![0.5, 3.0, -0.25]));
+    let density = deck
+        .formula("cloud.density", &cloud.density, &["x"])
+        .unwrap();
+    assert_eq!([0.49, 0.51].map(|x| density.eval(&[x])), [4.0, 1.0]);
+    deck.finish().unwrap();
+    deck.check(&[TableSchema::of::<Cloud>("cloud")]).unwrap();
+
+    // the deck that was run is one itself
+    let mut again = Deck::parse("run.toml", &deck.resolved()).unwrap();
+    again.table::<Cloud>("cloud").unwrap();
+    assert_eq!(again.resolved(), deck.resolved());
+}
+
+#[test]
+fn overrides_change_constants_and_may_be_expressions() {
+    let mut deck = Deck::parse("cloud.toml", DECK).unwrap();
+    for change in [
+        "constants.r0=1.5",
+        "cloud.gamma=1 + 1/n",
+        "cloud.cells[1]=n*n",
+        "cloud.width=r0/3",
+    ] {
+        deck.set(change).unwrap();
+    }
+    let cloud: Cloud = deck.table("cloud").unwrap();
+    assert_eq!((cloud.gamma, cloud.cells[1]), (1.25, 16));
+    assert_eq!(cloud.width, Width::One(0.5));
+    assert_eq!(deck.constants()[2], ("radius".to_string(), 3.0));
+}
+
+/// The messages of a deck with these lines in place of others.
+fn refused(from: &str, to: &str) -> String {
+    let text = DECK.replace(from, to);
+    assert_ne!(text, DECK);
+    let deck = Deck::parse("cloud.toml", &text).and_then(|mut deck| {
+        deck.check(&[TableSchema::of::<Cloud>("cloud")])?;
+        let cloud: Cloud = deck.table("cloud")?;
+        deck.formula("cloud.density", &cloud.density, &["x"])
+    });
+    deck.map_or_else(|error| error.to_string(), |_| "nothing is wrong".into())
+}
+
+#[test]
+fn mistakes_are_told_at_their_place() {
+    let cases = [
+        (
+            "\"5/3\"",
+            "\"5/m\"",
+            "cloud.toml:7:14: `cloud.gamma` must be a number, found the text \"5/m\": unknown name `m`; known are r0, n, radius, pi, e\n 7 | gamma   = \"5/m\"\n   |              ^",
+        ),
+        (
+            "\"5/3\"",
+            "\"3/n\"",
+            "cloud.toml:7:11: `cloud.gamma` must be above 1, found 0.75",
+        ),
+        (
+            "\"5/3\"",
+            "\"1/0\"",
+            "`cloud.gamma` must be a finite number, found inf",
+        ),
+        (
+            "\"2^n\"",
+            "\"10/n\"",
+            "`cloud.cells[2]` must be an integer, found 2.5",
+        ),
+        (
+            "\"-r0\"",
+            "\"-r0 +\"",
+            "the formula ends where a value is expected",
+        ),
+        (
+            "n      = 4",
+            "n      = \"2*radius\"",
+            "cloud.toml:4:13: `constants.n` must be a number or an expression, found the text \"2*radius\": unknown name `radius`",
+        ),
+        (
+            "n      = 4",
+            "n      = \"0/0\"",
+            "`constants.n` must be a finite number, found NaN",
+        ),
+        (
+            "n      = 4",
+            "n      = [4]",
+            "`constants.n` must be a number or an expression, found a list of 1",
+        ),
+        (
+            "n      = 4",
+            "n      = 4\nsqrt = 1",
+            "cloud.toml:5:1: `constants.sqrt`: a constant's name has letters",
+        ),
+        (
+            "n      = 4",
+            "n      = 4\npi = 3",
+            "`constants.pi`: a constant's name",
+        ),
+        (
+            "n      = 4",
+            "n      = 4\n\"a b\" = 3",
+            "`constants.a b`: a constant's name",
+        ),
+        (
+            "n      = 4",
+            "n      = 4\nx = 3",
+            "cloud.toml:5:5: `cloud.density` has a variable of the name `x`; rename the constant",
+        ),
+        (
+            "[constants]\n",
+            "[constants.more]\n",
+            "`constants.more` must be a number or an expression, found a table",
+        ),
+    ];
+    for (from, to, wanted) in cases {
+        let found = refused(from, to);
+        assert!(found.contains(wanted), "{to}:\n{found}");
+        assert_eq!(found.matches("cloud.toml:").count(), 1, "{to}:\n{found}");
+    }
+}
+
+#[test]
+fn editors_accept_what_decks_do() {
+    let json = schema(&[TableSchema::of::<Cloud>("cloud")]);
+    let gamma = &json["properties"]["cloud"]["properties"]["gamma"];
+    assert_eq!(gamma["type"], serde_json::json!(["number", "string"]));
+    assert!(json["properties"]["constants"].is_object());
+}
