@@ -179,7 +179,7 @@ fn rules_have_the_same_bits_on_the_device() {
 fn faults_of_formulas_keep_their_place_and_message() {
     for (centre, message) in [
         ([0.5, 1.5, 0.25], "unphysical state"),
-        ([1.5, 0.5, 0.25], "scalar 1 of"),
+        ([1.5, 0.5, 0.25], "the scalar dye is NaN"),
         ([3.0, 0.5, 0.25], "`where` of"),
     ] {
         let rule = inflow("inflow.x_lower");

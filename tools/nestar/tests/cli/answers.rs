@@ -132,7 +132,7 @@ fn the_order_is_printed_with_sets_systems_and_conditions() {
     for text in [
         "Advance\n  1 Exchange\n  2 Predict\n  3 Fluid",
         "      fluid: writes gas (2 layers of copies, exchanged inside)\n  4 Deposit  (if step_stands)\n",
-        "  1 Restrict\n      exchange gas, if stale\n      restrict<Gas>: writes gas (1 layer of copies)\n",
+        "  1 Restrict\n      restrict<Gas>: writes gas\n",
     ] {
         assert!(order.out.contains(text), "no {text:?} in\n{}", order.out);
     }

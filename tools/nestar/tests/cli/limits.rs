@@ -163,6 +163,8 @@ fn signalled(place: &Place, prefix: &str, steps: &str, name: &str) -> Outcome {
             "deck.toml",
             "--set",
             &steps,
+            "--set",
+            "time.end=1000",
         ])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
