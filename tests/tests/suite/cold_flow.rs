@@ -75,6 +75,12 @@ fn fast_streams_lose_neither_mass_nor_momentum() {
 }
 
 #[test]
+#[ignore = "a minute: the same over 300 root steps"]
+fn fast_streams_lose_nothing_in_300_root_steps() {
+    loses_nothing(&stream(0, 1000.0, 2), 300, &[], 1e-13);
+}
+
+#[test]
 fn fast_streams_along_other_axes_lose_nothing() {
     loses_nothing(&stream(1, 1000.0, 2), 20, &[], 1e-13);
     loses_nothing(&stream(2, 1500.0, 2), 20, &["time.levels=halved"], 1e-13);
