@@ -37,6 +37,16 @@ use std::sync::Arc;
 
 /// A piece of physics or of a scenario: registers fields, systems, limits and its table of the deck.
 pub trait Plugin {
+    /// Declares what the fields of other plugins are made of, such as scalars of the gas or rules of faces; called for all plugins
+    /// before any of them is built.
+    ///
+    /// # Errors
+    /// What is declared does not fit.
+    fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
+        let _ = sim;
+        Ok(())
+    }
+
     /// Adds the plugin to `sim`.
     ///
     /// # Errors
@@ -98,11 +108,12 @@ impl Engine {
         })
     }
 
-    /// Adds a plugin.
+    /// Adds a plugin when others are built: what it declares must still be possible.
     ///
     /// # Errors
-    /// As [`Plugin::build`].
+    /// As [`Plugin::declare`] and [`Plugin::build`].
     pub fn add(&mut self, plugin: impl Plugin) -> Result<&mut Self, Error> {
+        plugin.declare(self)?;
         plugin.build(self)?;
         Ok(self)
     }
