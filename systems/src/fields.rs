@@ -1,5 +1,7 @@
 //! The vocabulary that plugins share: which fields there are, and how to read a cell of them.
 
+pub mod quantities;
+
 use bevy_ecs::prelude::*;
 use nestar_engine::field::Field;
 use nestar_kernels::mesh::ShareSets;

@@ -7,4 +7,5 @@ pub mod hydro;
 pub mod order;
 pub mod refinement;
 pub mod register;
+pub mod sources;
 pub mod time;

@@ -1,12 +1,13 @@
 //! Maps by functions that may fail in a cell, or want to be called there again.
 
-use super::cells::{Job, LevelRows, Reader};
-use super::element::Element;
+use super::cells::{Job, LevelRows, Reader, result_in};
+use super::listed::{Loops, Span};
+use super::numbers::Numbers;
 use super::pool::{Field, Pool};
 use super::storage::with_storage;
 use crate::device::DeviceError;
 use crate::in_precision;
-use nestar_device::{CellFn, CellState, Real};
+use nestar_device::{CellFn, CellState};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::attempt::{Attempted, FAILED, Outcome, UNFINISHED};
 use rayon::prelude::*;
@@ -59,34 +60,52 @@ fn first<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
 struct CellFault {
     function: &'static str,
     field: &'static str,
-    /// Calls, if it comes to no end.
-    calls: Option<usize>,
+    why: Why,
     level: usize,
     patch: [i32; 3],
     cell: [usize; 3],
+    centre: [f64; 3],
+    time: f64,
     state: Vec<f64>,
+}
+
+#[derive(Debug)]
+enum Why {
+    /// It gives this state, and says that it has failed.
+    Failed(Vec<f64>),
+    /// It is not done after so many calls.
+    Endless(usize),
 }
 
 impl std::error::Error for CellFault {}
 
 impl fmt::Display for CellFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.calls {
-            None => write!(f, "`{}` has failed", self.function)?,
-            Some(calls) => write!(f, "`{}` is not done after {calls} calls", self.function)?,
+        match self.why {
+            Why::Failed(_) => write!(f, "`{}` has failed", self.function)?,
+            Why::Endless(calls) => {
+                write!(f, "`{}` is not done after {calls} calls", self.function)?
+            }
         }
         let Self {
             field,
             level,
             patch,
             cell,
+            centre,
+            time,
             state,
             ..
         } = self;
         write!(
             f,
-            " in cell {cell:?} of patch {patch:?} on level {level}, where `{field}` is {state:?}"
-        )
+            " in cell {cell:?} of patch {patch:?} on level {level}, where `{field}` is {state:?} at (x, y, z) = {centre:?}, \
+             t = {time}"
+        )?;
+        match &self.why {
+            Why::Failed(given) => write!(f, "; it gives {given:?}"),
+            Why::Endless(_) => Ok(()),
+        }
     }
 }
 
@@ -103,7 +122,25 @@ impl<F: Field> Pool<F> {
         calls: usize,
         parameters: &M::Parameters,
     ) {
-        let job = Job::<M>::new(rows.view(), parameters);
+        self.attempt_all(rows, &Job::<M>::new(rows.view(), parameters), calls);
+    }
+
+    /// As [`Pool::map_attempts`], with one call a cell, for a function that reads `numbers` as the state of a second field. A
+    /// formula among them that is not a number where the function has failed is named.
+    ///
+    /// # Panics
+    /// As [`Pool::map_attempts`]; if the function reads more numbers than there are.
+    pub fn map_by<M: CellAttempt>(
+        &mut self,
+        rows: &LevelRows,
+        numbers: &Numbers,
+        parameters: &M::Parameters,
+    ) {
+        let job = Job::<M>::new(rows.view(), parameters).with(numbers);
+        self.attempt_all(rows, &job, 1);
+    }
+
+    fn attempt_all<M: CellAttempt>(&mut self, rows: &LevelRows, job: &Job<M>, calls: usize) {
         job.check(self);
         let given = <M::Result<f64> as Attempted<f64>>::State::COUNT;
         assert!(
@@ -113,46 +150,66 @@ impl<F: Field> Pool<F> {
             F::NAME
         );
         let left = with_storage!(&self.storage,
-            <R> => Ok(self.attempt_rows::<M, R>(&job, calls)),
-            _ => self.attempt_on_device(&job, calls));
+            <R> => Ok(self.attempt_rows::<M, R>(job, calls)),
+            _ => self.attempt_on_device(job, calls));
         let left = rows.checked(left, Left::default());
         self.touch(rows.level(), rows.rows());
-        let fault = left.failed.map(|(_, cell)| (cell, None));
-        if let Some((cell, calls)) = fault.or(left.unfinished.map(|cell| (cell, Some(calls)))) {
-            match self.fault_in(&job, cell, calls) {
-                Ok(fault) => rows.fail(fault),
-                Err(error) => rows.checked(Err(error), ()),
-            }
+        let failed = left.failed.map(|(_, cell)| (cell, None));
+        if let Some((cell, calls)) = failed.or(left.unfinished.map(|cell| (cell, Some(calls)))) {
+            let reported = in_precision!(self.precision(), R => {
+                self.report::<M, R>(rows, job, cell as usize, calls)
+            });
+            rows.checked(reported, ());
         }
     }
 
-    fn fault_in<M: CellFn>(
+    /// Leaves the fault of a cell, or of a formula that is not a number there.
+    fn report<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
         &self,
+        rows: &LevelRows,
         job: &Job<M>,
-        cell: u32,
+        cell: usize,
         calls: Option<usize>,
-    ) -> Result<CellFault, DeviceError> {
-        let (level, cell) = (job.level.clock.level, cell as usize);
+    ) -> Result<(), DeviceError> {
         let row = job.level.rows()[cell / CELLS];
-        let values: Vec<f64> = in_precision!(self.precision(), R => {
-            let values = self.host::<R>(level, &[row])?;
-            values.into_iter().map(Real::to_f64).collect()
-        });
-        let state = values
-            .chunks_exact(CELLS)
-            .map(|component| component[cell % CELLS]);
-        Ok(CellFault {
+        let (patch, cell) = (job.level.topology.index(row), cell % CELLS);
+        let values = self.host::<R>(rows.level(), &[row])?;
+        let geometry = job.level.geometry();
+        let own = Span::of_patch(&values, patch, &geometry);
+        let mut made = Vec::new();
+        if let Some(numbers) = job.numbers {
+            numbers.fill(&own, &mut made);
+            if let Some(message) = numbers.fault(&own, &made, cell) {
+                rows.faults().report(|| message);
+                return Ok(());
+            }
+        }
+        let given = || {
+            let result = result_in::<M, R>([&values, &made], (&geometry, patch), cell, job.given);
+            let mut given = Vec::new();
+            let mut take = |_, _, value: R| given.push(value.to_f64());
+            result.outcome().state.write(&mut take, 0, 0);
+            given
+        };
+        rows.fail(CellFault {
             function: M::ITEM.name,
             field: F::NAME,
-            calls,
-            level,
-            patch: job.level.topology.index(row),
-            cell: [cell % 8, cell / 8 % 8, cell % CELLS / 64],
-            state: state.collect(),
-        })
+            why: calls.map_or_else(|| Why::Failed(given()), Why::Endless),
+            level: rows.level(),
+            patch,
+            cell: [cell % 8, cell / 8 % 8, cell / 64],
+            centre: own.place::<f64>(cell).centre,
+            time: geometry.time,
+            state: values[cell..]
+                .iter()
+                .step_by(CELLS)
+                .map(|x| x.to_f64())
+                .collect(),
+        });
+        Ok(())
     }
 
-    fn attempt_rows<M: CellFn<Result<R>: Attempted<R>>, R: Element>(
+    fn attempt_rows<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
         &self,
         job: &Job<M>,
         calls: usize,
@@ -161,11 +218,14 @@ impl<F: Field> Pool<F> {
         let rows = job.level.rows();
         let present = self.present::<R>(job.level.clock.level);
         let attempt = |(n, &row): (usize, &u32)| {
-            // SAFETY: the rows are distinct, and a row is read by its own task alone, in `attempt_cell`.
+            let mut scratch = self.typed::<R>().cell_scratch.get();
+            reader.gather(row, &mut scratch[0]);
+            // SAFETY: the rows are distinct, and a row is read by its own task alone, before and in `attempt_cell`.
             let own = unsafe { present.row_mut(row) };
             let mut left = Left::default();
             for cell in 0..CELLS {
-                let (status, call) = attempt_cell(&reader, row, own, cell, calls);
+                let (status, call) =
+                    attempt_cell(&reader, row, (&mut *own, &scratch[0]), cell, calls);
                 left.add(status, call, (n * CELLS + cell) as u32);
             }
             left
@@ -176,15 +236,15 @@ impl<F: Field> Pool<F> {
 }
 
 /// Calls the function in a cell until it is done or has failed; the status, and how often it was called before that.
-fn attempt_cell<M: CellFn<Result<R>: Attempted<R>>, R: Element>(
+fn attempt_cell<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
     reader: &Reader<M, R>,
     row: u32,
-    own: &mut [R],
+    (own, made): (&mut [R], &[R]),
     cell: usize,
     calls: usize,
 ) -> (i32, usize) {
     for call in 0..calls {
-        let Outcome { state, status } = reader.call(row, own, cell).outcome();
+        let Outcome { state, status } = reader.call(row, [own, made], cell).outcome();
         if status == FAILED {
             return (FAILED, call);
         }

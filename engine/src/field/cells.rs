@@ -7,6 +7,8 @@
 use super::device::DeviceTopology;
 use super::element::Element;
 use super::faults::FaultBox;
+use super::listed::{Loops, Span};
+use super::numbers::Numbers;
 use super::pool::{Field, Pool};
 use super::storage::Storage;
 use super::store::TABLES;
@@ -175,6 +177,8 @@ pub(super) struct Job<'a, M: CellFn> {
     pub level: LevelView<'a>,
     /// The fields behind the first.
     pub others: &'a [&'a dyn CellSource],
+    /// What stands in place of a second field.
+    pub numbers: Option<&'a Numbers>,
     /// The cells that are mapped, by the parity of the sum of their indices; `None`: all.
     pub colour: Option<usize>,
     pub given: &'a M::Parameters,
@@ -186,27 +190,37 @@ impl<'a, M: CellFn> Job<'a, M> {
         Self {
             level,
             others: &[],
+            numbers: None,
             colour: None,
             given,
         }
+    }
+
+    /// The same for a function that reads `numbers` as the state of a second field.
+    pub fn with(self, numbers: &'a Numbers) -> Self {
+        let numbers = Some(numbers);
+        Self { numbers, ..self }
     }
 
     /// Checks that the function fits to the fields.
     pub fn check(&self, first: &dyn CellSource) {
         let (wanted, name) = (M::State::<f64>::COMPONENTS, M::ITEM.name);
         for (field, wanted) in wanted.into_iter().enumerate() {
-            let source = field
-                .checked_sub(1)
-                .map_or(Some(&first), |n| self.others.get(n));
-            let there = source.map_or(0, |source| source.count());
+            let other = |n: usize| self.others.get(n).map(|source| source.count());
+            let there = match (field, self.numbers) {
+                (0, _) => first.count(),
+                (1, Some(numbers)) => numbers.count(),
+                (n, _) => other(n - 1).unwrap_or(0),
+            };
             assert!(
                 wanted <= there,
                 "{name} reads {wanted} components of field {field}, which has {there}",
             );
         }
+        let most = self.numbers.map_or(MOST_GHOSTS, |_| 0);
         assert!(
-            M::REACH <= MOST_GHOSTS,
-            "{name} reads {} cells far, {MOST_GHOSTS} are possible",
+            M::REACH <= most,
+            "{name} reads {} cells far, {most} are possible",
             M::REACH
         );
     }
@@ -216,6 +230,7 @@ impl<'a, M: CellFn> Job<'a, M> {
 pub(super) struct Reader<'a, M: CellFn, R: Real> {
     fields: [Option<Rows<'a, R>>; FIELDS],
     ghosts: Option<(GhostView<'a, R>, &'a PerThread<GatherScratch<R>>)>,
+    numbers: Option<&'a Numbers>,
     components: usize,
     geometry: LevelGeometry,
     index: &'a [[i32; 3]],
@@ -223,7 +238,7 @@ pub(super) struct Reader<'a, M: CellFn, R: Real> {
     given: <M::Parameters as Precise>::In<R>,
 }
 
-impl<'a, M: CellFn, R: Element> Reader<'a, M, R> {
+impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
     pub fn new<F: Field>(first: &'a Pool<F>, job: &Job<'a, M>) -> Self {
         let (topology, level) = (job.level.topology, job.level.clock.level);
         let rows = |source: &'a dyn CellSource| {
@@ -241,6 +256,7 @@ impl<'a, M: CellFn, R: Element> Reader<'a, M, R> {
                 Some(n) => job.others.get(n).map(|source| rows(*source)),
             }),
             ghosts: (M::REACH > 0).then(gathers),
+            numbers: job.numbers,
             components: first.components(),
             geometry: job.level.geometry(),
             index: topology.index_table(),
@@ -254,7 +270,10 @@ impl<'a, M: CellFn, R: Element> Reader<'a, M, R> {
     pub fn each(&self, row: u32, block: &mut Vec<R>, mut each: impl FnMut(usize, M::Result<R>)) {
         self.gather(row, block);
         let fields = self.fields.each_ref();
-        let fields = fields.map(|rows| rows.as_ref().map_or(&[][..], |rows| rows.row(row)));
+        let mut fields = fields.map(|rows| rows.as_ref().map_or(&[][..], |rows| rows.row(row)));
+        if self.numbers.is_some() {
+            fields[1] = block;
+        }
         for cell in 0..CELLS {
             let colour = (cell ^ cell >> 3 ^ cell >> 6) & 1;
             if self.colour.is_some_and(|wanted| wanted != colour) {
@@ -271,14 +290,11 @@ impl<'a, M: CellFn, R: Element> Reader<'a, M, R> {
         }
     }
 
-    /// The function's result in a cell of a row of which the first field's values are `own`.
+    /// The function's result in a cell of a row of which the first field's values are `own`, and its numbers stand in `block`.
     #[inline(always)]
-    pub fn call(&self, row: u32, own: &[R], cell: usize) -> M::Result<R> {
-        let fields = self.fields.each_ref();
-        let mut fields = fields.map(|rows| rows.as_ref().map_or(&[][..], |rows| rows.row(row)));
-        fields[0] = own;
+    pub fn call(&self, row: u32, [own, block]: [&[R]; 2], cell: usize) -> M::Result<R> {
         let at = At {
-            fields: &fields,
+            fields: &[own, block, &[], &[]],
             block: &[],
             geometry: &self.geometry,
             index: self.index[row as usize],
@@ -287,8 +303,13 @@ impl<'a, M: CellFn, R: Element> Reader<'a, M, R> {
         M::call(&at, &self.given)
     }
 
-    /// Fills `block` with the first field around a row, where the function reads that.
-    fn gather(&self, row: u32, block: &mut Vec<R>) {
+    /// Fills `block` with the first field around a row, or with the numbers of its cells, where the function reads such.
+    pub fn gather(&self, row: u32, block: &mut Vec<R>) {
+        if let Some(numbers) = self.numbers {
+            let own = self.own(row, self.components * CELLS);
+            let patch = self.index[row as usize];
+            numbers.fill(&Span::of_patch(own, patch, &self.geometry), block);
+        }
         if let Some((view, scratch)) = &self.ghosts {
             gather_block(
                 view,
@@ -304,6 +325,23 @@ impl<'a, M: CellFn, R: Element> Reader<'a, M, R> {
     pub fn own(&self, row: u32, length: usize) -> &'a [R] {
         self.fields[0].map_or(&[], |rows| &rows.row(row)[..length])
     }
+}
+
+/// A function's result in a cell of a patch of which the fields' values are `fields`.
+pub(super) fn result_in<M: CellFn, R: Real>(
+    fields: [&[R]; 2],
+    (geometry, index): (&LevelGeometry, [i32; 3]),
+    cell: usize,
+    given: &M::Parameters,
+) -> M::Result<R> {
+    let at = At {
+        fields: &[fields[0], fields[1], &[], &[]],
+        block: &[],
+        geometry,
+        index,
+        cell,
+    };
+    M::call(&at, &given.precise::<R>())
 }
 
 /// Fills `block` with so many components of a field around a row, in so many layers.

@@ -35,6 +35,17 @@ pub(super) fn list_text(list: &[Mark]) -> (Vec<Vec<usize>>, Vec<[usize; 2]>, Lis
     (places, kept, text)
 }
 
+/// The text of numbers alone, which are kept in the order of the list.
+pub(super) fn numbers_text(list: &[CellNumber]) -> ListText {
+    let mut writer = Writer::default();
+    writer.numbers = list.iter().map(|number| writer.number(number)).collect();
+    ListText {
+        text: writer.text(),
+        items: writer.items,
+        kept: list.len(),
+    }
+}
+
 /// Writes a list.
 #[derive(Default)]
 struct Writer {
@@ -127,7 +138,7 @@ impl Writer {
     fn number(&mut self, number: &CellNumber) -> usize {
         let (formula, arguments) = match number {
             CellNumber::Named(named) => return self.named(named),
-            CellNumber::Formula(formula, arguments) => (formula, arguments),
+            CellNumber::Formula(formula, arguments, _) => (formula, arguments),
         };
         let arguments = arguments.iter().map(|named| self.named(named));
         let arguments: Vec<String> = arguments

@@ -4,9 +4,9 @@ use super::element::Element;
 use super::faults::FaultBox;
 use nestar_deck::Formula;
 use nestar_device::{Cell, CellFn, CellState, Item, Place, Precise, Real};
-use nestar_kernels::CELLS;
 use nestar_kernels::criteria::{LIST_BLOCK, LIST_GHOSTS, LIST_WIDTH};
 use nestar_kernels::mesh::block::{LevelGeometry, place_of};
+use nestar_kernels::{CELLS, PATCH};
 
 /// A loop over cells: those of the span, the components that the function reads, its parameters, and the results.
 pub(super) type Loop<R, T> = fn(&Span<R>, &[usize], &[f64], &mut [T]);
@@ -103,6 +103,19 @@ pub(super) struct Span<'a, R> {
     pub geometry: &'a LevelGeometry,
 }
 
+impl<'a, R> Span<'a, R> {
+    /// A patch's cells, of which `values` are `[number][512]`.
+    pub(super) fn of_patch(values: &'a [R], patch: [i32; 3], geometry: &'a LevelGeometry) -> Self {
+        Span {
+            values,
+            stride: CELLS,
+            width: PATCH,
+            first: patch.map(|i| i * PATCH as i32),
+            geometry,
+        }
+    }
+}
+
 impl<R> Span<'_, R> {
     /// The same cells without numbers.
     pub(super) fn places(&self) -> Span<'_, f64> {
@@ -138,7 +151,7 @@ impl<R> Span<'_, R> {
         i + LIST_WIDTH * (j + LIST_WIDTH * k)
     }
 
-    fn place<P: Real>(&self, cell: usize) -> Place<P> {
+    pub(super) fn place<P: Real>(&self, cell: usize) -> Place<P> {
         let n = self.width;
         let c = [cell % n, cell / n % n, cell / (n * n)];
         let index = std::array::from_fn(|a| self.first[a] + c[a] as i32);
@@ -209,15 +222,15 @@ impl Named {
 pub enum CellNumber {
     /// By its name.
     Named(Named),
-    /// A formula of such, in the order of its variables.
-    Formula(Formula, Vec<Named>),
+    /// A formula of such, in the order of its variables, and the key of the deck where it stands.
+    Formula(Formula, Vec<Named>, String),
 }
 
 impl CellNumber {
     pub(super) fn fill<R: Loops>(&self, span: &Span<R>, out: &mut [R]) {
         match self {
             Self::Named(named) => named.fill(span, out),
-            Self::Formula(formula, arguments) => {
+            Self::Formula(formula, arguments, _) => {
                 let mut columns = vec![vec![0.0; out.len()]; arguments.len()];
                 for (argument, column) in arguments.iter().zip(&mut columns) {
                     argument.fill_exactly(span, column);
@@ -237,11 +250,11 @@ impl CellNumber {
 
     /// The message of a number that is none at a place and time; a formula's alone.
     pub(super) fn fault(&self, place: [f64; 3], time: f64) -> Option<String> {
-        let Self::Formula(formula, _) = self else {
+        let Self::Formula(formula, _, key) = self else {
             return None;
         };
         Some(format!(
-            "the formula \"{}\" of a refinement criterion is not a number at (x, y, z) = {place:?}, t = {time}",
+            "the formula {key} = \"{}\" is not a number at (x, y, z) = {place:?}, t = {time}",
             formula.text()
         ))
     }

@@ -2,6 +2,7 @@
 
 use super::cells::{CellMap, CellSource, Job, LevelRows, LevelView, Reader};
 use super::element::Element;
+use super::listed::Loops;
 use super::pool::{Field, Pool};
 use super::storage::{TypedPool, with_storage};
 use crate::device::DeviceError;
@@ -109,7 +110,7 @@ impl<F: Field> Pool<F> {
         );
     }
 
-    fn map_rows<M: CellFn<Result<R>: CellState<R>>, R: Element>(
+    fn map_rows<M: CellFn<Result<R>: CellState<R>>, R: Loops>(
         &self,
         typed: &TypedPool<R>,
         job: &Job<M>,
@@ -142,7 +143,10 @@ impl<R: Element> TypedPool<R> {
         first: &Pool<F>,
         job: &Job<M>,
         to: Rows<R>,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<(), DeviceError>
+    where
+        R: Loops,
+    {
         let reader = Reader::<M, R>::new(first, job);
         let (colour, length) = (job.colour, M::Result::<R>::COUNT * CELLS);
         self.fill(job.level.rows(), to, |row, block, values| {

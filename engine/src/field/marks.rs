@@ -6,8 +6,8 @@ use super::list_text::list_text;
 use super::listed::{Loops, Span};
 use super::pool::{Field, Pool};
 use super::storage::with_storage;
+use nestar_kernels::CELLS;
 use nestar_kernels::criteria::{CellFlags, LIST_BLOCK, LIST_GHOSTS, ListText, buffer_sectors};
-use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
 
 pub use super::listed::{CellNumber, Listed, Mark, MarkFn, Named, NumberFn};
@@ -127,13 +127,7 @@ impl<F: Field> Pool<F> {
         let of_row = |&row: &u32| {
             let mut scratch = typed.cell_scratch.get();
             let [block, kept] = &mut *scratch;
-            let own = Span {
-                values: present.row(row),
-                stride: CELLS,
-                width: PATCH,
-                first: topology.origin(row),
-                geometry,
-            };
+            let own = Span::of_patch(present.row(row), topology.index(row), geometry);
             if let Some(around) = &around {
                 let shape = [self.components(), LIST_GHOSTS];
                 gather_block(around, row, shape, block, &mut typed.gather_scratch.get());

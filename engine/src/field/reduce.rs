@@ -1,7 +1,8 @@
 //! Numbers made of all cells by functions of one cell: the same bits on any number of threads and on a device.
 
 use super::cells::{CellMark, CellValue, Job, LevelRows, LevelView, Reader};
-use super::element::Element;
+use super::listed::Loops;
+use super::numbers::Numbers;
 use super::pool::{Field, Pool};
 use super::storage::with_storage;
 use crate::device::DeviceError;
@@ -24,6 +25,20 @@ impl<F: Field> Pool<F> {
         -value_of_key(key)
     }
 
+    /// As [`Pool::smallest`] for a function that reads `numbers` as the state of a second field.
+    ///
+    /// # Panics
+    /// As [`Pool::smallest`]; if the function reads more numbers than there are, or around cells.
+    pub fn smallest_by<M: CellValue>(
+        &self,
+        rows: &LevelRows,
+        numbers: &Numbers,
+        parameters: &M::Parameters,
+    ) -> f64 {
+        let job = Job::<M>::new(rows.view(), parameters).with(numbers);
+        -value_of_key(rows.checked(self.largest_of(&job, true), 0))
+    }
+
     /// The largest key of a value, or of its negative, in the cells of a level, on this rank.
     pub(crate) fn largest_key<M: CellValue>(
         &self,
@@ -31,16 +46,19 @@ impl<F: Field> Pool<F> {
         negate: bool,
         parameters: &M::Parameters,
     ) -> Result<u64, DeviceError> {
-        let job = Job::<M>::new(*level, parameters);
+        self.largest_of(&Job::<M>::new(*level, parameters), negate)
+    }
+
+    fn largest_of<M: CellValue>(&self, job: &Job<M>, negate: bool) -> Result<u64, DeviceError> {
         job.check(self);
         let nothing = order_key(f64::NEG_INFINITY);
         let found = with_storage!(&self.storage,
-            <R> => self.keys::<M, R>(&job, negate),
-            _ => self.largest_on_device(&job, negate)?);
+            <R> => self.keys::<M, R>(job, negate),
+            _ => self.largest_on_device(job, negate)?);
         Ok(found.max(nothing))
     }
 
-    fn keys<M: CellFn<Result<R> = R>, R: Element>(&self, job: &Job<M>, negate: bool) -> u64 {
+    fn keys<M: CellFn<Result<R> = R>, R: Loops>(&self, job: &Job<M>, negate: bool) -> u64 {
         let reader = Reader::<M, R>::new(self, job);
         let of_row = |&row: &u32| {
             let mut largest = 0;
@@ -67,7 +85,7 @@ impl<F: Field> Pool<F> {
             _ => self.sums_on_device(&job))
     }
 
-    fn sums<M: CellFn<Result<R> = R>, R: Element>(&self, job: &Job<M>) -> Vec<f64> {
+    fn sums<M: CellFn<Result<R> = R>, R: Loops>(&self, job: &Job<M>) -> Vec<f64> {
         let reader = Reader::<M, R>::new(self, job);
         let of_row = |&row: &u32| {
             if !job.level.topology.is_leaf(row) {
@@ -103,7 +121,7 @@ impl<F: Field> Pool<F> {
         marked
     }
 
-    fn sectors<M: CellFn<Result<R> = bool>, R: Element>(
+    fn sectors<M: CellFn<Result<R> = bool>, R: Loops>(
         &self,
         job: &Job<M>,
         buffer: usize,

@@ -1,4 +1,4 @@
-// Criteria of a list: one gather and one launch serve them all. Follows cells.cuh; then comes, in namespace `cells`, what the list
+// Numbers and criteria of a list: one gather and one launch serve them all. Follows cells.cuh; then comes, in namespace `cells`, what the list
 // consists of:
 //
 //   struct List {
@@ -85,6 +85,28 @@ template<class L> struct Keep {
     // the state may stand where the numbers go
     L::keep(spot(p, row, c % W - G, c / W % W - G, c / (W * W) - G), u, numbers);
     RS_UNROLL for (int n = 0; n < L::KEPT; ++n) block[n * LIST_BLOCK + c] = numbers[n];
+  }
+};
+
+// A function of the state in a cell and of a list's numbers there.
+template<auto F, class L> struct Informed;
+template<class T, class S, class N, class... A, T (*F)(rs::tup<S, N>, A...), class L> struct Informed<F, L> {
+  static constexpr int REACH = 0, MORE = 0;
+  typedef T Result;
+  typedef Given<0, A...> Rest;
+  typedef ::nestar_kernels::mesh::parameters::Cells<REAL, typename Rest::t> Parameters;
+  template<int... I>
+  static RS_MEMBER T call(const Cell& at, const rs::tup<S, N>& states, const typename Rest::t& given, Indices<I...>) {
+    return F(states, Argument<A>::of(at, given, I - Rest::BEFORE)...);
+  }
+  static RS_MEMBER T at(const Parameters& p, const REAL*, int row, int cell) {
+    REAL u[mesh::COMPONENTS], numbers[L::KEPT];
+    const REAL* from = p.input.fields[0] + (rs::i64)row * (p.input.components[0] * CELLS) + cell;
+    for (int c = 0; c < mesh::COMPONENTS; ++c) u[c] = from[c * CELLS];
+    const Spot here = spot(p.input, row, cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH));
+    L::keep(here, u, numbers);
+    const rs::tup<S, N> states{Leading<S>::of(here, u), Leading<N>::of(here, numbers)};
+    return call(Cell{p.input, nullptr, row, cell}, states, p.given, typename IndicesTo<(int)sizeof...(A)>::t());
   }
 };
 

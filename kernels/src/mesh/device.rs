@@ -62,6 +62,8 @@ pub enum Function<'a> {
     Cell(&'static Item, usize),
     /// A function of what lies beside a face so many cells far, and the components that flow through the face.
     Face(&'static Item, usize, usize),
+    /// A function of a cell's state and of the numbers of a list there, which are made of the state and the place.
+    Informed(&'static Item, &'a ListText),
     /// The criteria of a list.
     List(&'a ListText),
 }
@@ -72,6 +74,7 @@ impl Function<'_> {
     pub fn key(&self) -> String {
         match self {
             Self::Cell(item, _) | Self::Face(item, ..) => item.path(),
+            Self::Informed(item, list) => item.path() + &list.text,
             Self::List(list) => list.text.clone(),
         }
     }
@@ -81,7 +84,7 @@ impl Function<'_> {
     pub fn block_values(&self, field: &FieldText) -> usize {
         let states = |reach: usize| field.components * (PATCH + 2 * reach).pow(3);
         match *self {
-            Self::Cell(_, 0) => 0,
+            Self::Cell(_, 0) | Self::Informed(..) => 0,
             Self::Cell(_, reach) => states(reach),
             Self::Face(_, reach, fluxes) => states(reach) + 3 * fluxes * fluxes::FACES,
             Self::List(ListText { kept: 0, .. }) => 0,
@@ -101,6 +104,10 @@ impl Function<'_> {
             Self::Face(item, ..) => {
                 let function = format!("FaceFunction<{}>", path(item));
                 (vec![FACE_FUNCTIONS], function, states)
+            }
+            Self::Informed(item, list) => {
+                let function = format!("Informed<{}, List>", path(item));
+                (vec![LIST, &*list.text], function, states)
             }
             Self::List(list) => {
                 let around = format!("F::around<{in_shared}>");
@@ -124,6 +131,10 @@ impl Function<'_> {
         let mut items = vec![Around, Across, Face];
         match self {
             Self::Cell(item, _) | Self::Face(item, ..) => items.push(item),
+            Self::Informed(item, list) => {
+                items.push(item);
+                items.extend(&list.items);
+            }
             Self::List(list) => items.extend(&list.items),
         }
         items

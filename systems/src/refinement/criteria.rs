@@ -1,7 +1,7 @@
 //! The criteria of the deck: which function marks a cell, by which numbers and parameters.
 
 use super::config::{Criterion, MeshConfig};
-use super::quantities::{compile, vocabulary};
+use crate::fields::quantities::{compile, vocabulary};
 use crate::fields::{Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
@@ -30,7 +30,7 @@ impl Criteria {
                         deck,
                         &format!("mesh.refine[{n}].{key}"),
                         text,
-                        model,
+                        vocabulary(model),
                     )?]
                 }
                 None => named(model, criterion.names()),

@@ -2,7 +2,6 @@
 
 pub mod config;
 pub mod criteria;
-pub mod quantities;
 
 pub use config::{Criterion, MeshConfig};
 

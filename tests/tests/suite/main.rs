@@ -33,6 +33,7 @@ mod restart;
 mod rundir;
 mod schemes;
 mod shares;
+mod sources;
 mod species;
 mod stores;
 mod sub_steps;

@@ -11,6 +11,7 @@ use nestar_systems::hydro::boundary::{FACES, InflowConfig};
 use nestar_systems::hydro::{Hydro, HydroConfig};
 use nestar_systems::order;
 use nestar_systems::refinement::{MeshConfig, Refinement};
+use nestar_systems::sources::{Sources, SourcesConfig};
 use nestar_systems::time::TimeConfig;
 
 /// A simulation of a deck, with its thread pool.
@@ -136,6 +137,7 @@ fn assemble(
         courant: time.courant,
     })?;
     sim.add(Refinement { config: mesh })?;
+    sim.add(Sources)?;
     sim.add(InitialCondition {
         scenario: root.scenario,
     })?;
@@ -150,6 +152,7 @@ fn common_tables() -> Vec<TableSchema> {
     tables.insert(2, TableSchema::of::<TimeConfig>("time"));
     tables.push(TableSchema::of::<MeshConfig>("mesh"));
     tables.push(TableSchema::of::<HydroConfig>("hydro"));
+    tables.push(TableSchema::of::<SourcesConfig>("sources"));
     tables
 }
 

@@ -21,6 +21,14 @@ const ATTEMPTS: Skeleton = (&[ATTEMPT], &["cells_attempt"]);
 const REDUCTIONS: Skeleton = (&[REDUCE], &["cells_largest", "cells_sum"]);
 pub(super) const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
 
+/// The function of a job.
+fn of_job<'a, M: CellFn>(job: &Job<'a, M>) -> Function<'a> {
+    match job.numbers {
+        Some(numbers) => Function::Informed(M::ITEM, numbers.text()),
+        None => of_cell::<M>(),
+    }
+}
+
 /// A function of a cell.
 fn of_cell<M: CellFn>() -> Function<'static> {
     Function::Cell(M::ITEM, M::REACH)
@@ -62,7 +70,7 @@ impl<F: Field> Pool<F> {
         rows: usize,
         input: CellInput<Number>,
     ) -> Result<(), DeviceError> {
-        let (pool, function) = (self.device(), of_cell::<M>());
+        let (pool, function) = (self.device(), of_job(job));
         let kernel = pool.kernel_for(function, skeleton, n)?;
         in_precision!(pool.precision(), R => {
             let given = job.given.precise::<R>();

@@ -4,8 +4,8 @@ use super::{Read, View, Write, checked, view};
 use crate::field::marks::Marks;
 use crate::field::storage::Storage;
 use crate::field::{
-    CellAttempt, CellMap, CellMark, CellSource, CellValue, FaceMap, Field, LevelRows, Pool,
-    Precision,
+    CellAttempt, CellMap, CellMark, CellSource, CellValue, FaceMap, Field, LevelRows, Numbers,
+    Pool, Precision,
 };
 use crate::ranks::OtherRanks;
 use crate::step::Error;
@@ -74,6 +74,17 @@ macro_rules! reads {
                 pool.map_or(f64::NAN, |pool| pool.smallest::<M>(rows, parameters))
             }
 
+            /// As [`Pool::smallest_by`].
+            #[must_use]
+            pub fn smallest_by<M: CellValue>(
+                &self,
+                rows: &LevelRows,
+                numbers: &Numbers,
+                parameters: &M::Parameters,
+            ) -> f64 {
+                self.pool.0.smallest_by::<M>(rows, numbers, parameters)
+            }
+
             /// As [`Pool::marked`]. A system that reads around cells must declare as many layers of copies.
             #[must_use]
             pub fn marked<M: CellMark>(
@@ -139,6 +150,16 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         parameters: &M::Parameters,
     ) {
         self.pool.0.map_attempts::<M>(rows, calls, parameters);
+    }
+
+    /// As [`Pool::map_by`].
+    pub fn map_by<M: CellAttempt>(
+        &mut self,
+        rows: &LevelRows,
+        numbers: &Numbers,
+        parameters: &M::Parameters,
+    ) {
+        self.pool.0.map_by::<M>(rows, numbers, parameters);
     }
 
     /// As [`Pool::fluxes`]. A system must declare as many layers of copies as the function reads.

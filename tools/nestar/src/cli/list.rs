@@ -3,8 +3,8 @@
 use clap::{Args, ValueEnum};
 use nestar::assemble;
 use nestar::systems::fields::GasModel;
+use nestar::systems::fields::quantities::vocabulary;
 use nestar::systems::hydro::boundary::FACES;
-use nestar::systems::refinement::quantities::vocabulary;
 use nestar_deck::{FUNCTIONS, ParameterDoc, TableSchema, describe_table, merged};
 use std::fmt::Write as _;
 

@@ -1,6 +1,6 @@
 //! Numbers in a cell by name: stored components, what is derived from them, and places; and formulas of them.
 
-use crate::fields::{GAS_COMPONENTS, GasModel};
+use super::{GAS_COMPONENTS, GasModel};
 use nestar_deck::{Deck, DeckError};
 use nestar_device::math::sum3;
 use nestar_device::{Place, Real, device};
@@ -95,6 +95,12 @@ fn time<R: Real>(at: &Place<R>) -> R {
     R::from_f64(at.time)
 }
 
+/// The middle of the step.
+#[device]
+fn middle<R: Real>(at: &Place<R>) -> R {
+    R::from_f64(at.time) + 0.5 * at.dt
+}
+
 /// Refinement level.
 #[device]
 fn level<R: Real>(at: &Place<R>) -> R {
@@ -169,7 +175,19 @@ pub fn vocabulary(model: &GasModel) -> Vec<(String, Named)> {
     names
 }
 
-/// The number that the text at `path` of the deck means: a name, or a formula of names.
+/// The same, with the middle of the step at hand as `t`: rates that depend on time are of second order so.
+#[must_use]
+pub fn vocabulary_of_rates(model: &GasModel) -> Vec<(String, Named)> {
+    let mut names = vocabulary(model);
+    for (name, number) in &mut names {
+        if name == "t" {
+            number.function = NumberFn::of::<middle>();
+        }
+    }
+    names
+}
+
+/// The number that the text at `path` of the deck means: one of `names`, or a formula of them.
 ///
 /// # Errors
 /// A mistake in the formula or an unknown name, at its place.
@@ -177,9 +195,8 @@ pub fn compile(
     deck: &Deck,
     path: &str,
     text: &str,
-    model: &GasModel,
+    mut names: Vec<(String, Named)>,
 ) -> Result<CellNumber, DeckError> {
-    let mut names = vocabulary(model);
     if let Some(plain) = names.iter().position(|(name, _)| name == text.trim()) {
         return Ok(CellNumber::Named(names.swap_remove(plain).1));
     }
@@ -192,5 +209,5 @@ pub fn compile(
     names.retain(|(name, _)| all.uses(name));
     let formula = formula(&names)?;
     let arguments = names.into_iter().map(|(_, number)| number).collect();
-    Ok(CellNumber::Formula(formula, arguments))
+    Ok(CellNumber::Formula(formula, arguments, path.to_string()))
 }

@@ -1,0 +1,51 @@
+//! Numbers that are made in each cell as lists say them, for functions that read them as the state of a further field.
+
+use super::list_text::numbers_text;
+use super::listed::{CellNumber, Loops, Span};
+use nestar_device::Real;
+use nestar_kernels::CELLS;
+use nestar_kernels::criteria::ListText;
+
+/// Numbers by their names or by formulas, made of the first field's state in a cell and of its place.
+pub struct Numbers {
+    list: Vec<CellNumber>,
+    text: ListText,
+}
+
+impl Numbers {
+    /// Makes a list of at least one number.
+    ///
+    /// # Panics
+    /// If the list is empty.
+    #[must_use]
+    pub fn new(list: Vec<CellNumber>) -> Self {
+        assert!(!list.is_empty(), "a list of numbers has one at least");
+        let text = numbers_text(&list);
+        Self { list, text }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The list in the device's language.
+    pub(super) fn text(&self) -> &ListText {
+        &self.text
+    }
+
+    /// Makes the numbers of a patch, `[number][512]`.
+    pub(super) fn fill<R: Loops>(&self, own: &Span<R>, out: &mut Vec<R>) {
+        out.resize(self.list.len() * CELLS, R::lit(0.0));
+        for (number, out) in self.list.iter().zip(out.chunks_mut(CELLS)) {
+            number.fill(own, out);
+        }
+    }
+
+    /// The message of the first formula that is not a number in a cell of a patch, where `made` are the patch's numbers.
+    pub(super) fn fault<R: Real>(&self, own: &Span<R>, made: &[R], cell: usize) -> Option<String> {
+        let values = made.chunks(CELLS).map(|values| values[cell]);
+        let mut wrong = self.list.iter().zip(values).filter(|(_, x)| x.is_nan());
+        wrong.find_map(|(number, _)| number.fault(own.place(cell).centre, own.geometry.time))
+    }
+}

@@ -1,0 +1,125 @@
+//! Sources of the gas by formulas of the deck.
+
+mod config;
+
+pub use config::SourcesConfig;
+
+use crate::fields::quantities::{compile, vocabulary_of_rates};
+use crate::fields::{Gas, GasModel};
+use crate::order::{Advance, Limit, Split};
+use bevy_ecs::prelude::*;
+use nestar_deck::{Deck, DeckError};
+use nestar_device::math::sum3;
+use nestar_device::{Place, Real, device};
+use nestar_engine::field::marks::CellNumber;
+use nestar_engine::field::{LevelRows, Numbers};
+use nestar_engine::step::{Read, StepLimits, Write};
+use nestar_engine::{Engine, Error, Plugin};
+use nestar_kernels::hydro::Conserved;
+use nestar_kernels::hydro::eos::is_physical;
+use nestar_kernels::mesh::attempt::{DONE, FAILED, Outcome};
+use std::sync::Arc;
+
+/// The plugin: reads the table `[sources]`, if the deck has it. Add it behind the gas.
+pub struct Sources;
+
+/// Accelerations along x, y, z and the heating of a volume, over a step: the internal energy changes by the heating alone. Fails
+/// where the gas is unphysical after it.
+#[device]
+fn sources<R: Real>(u: (Conserved<R>, [R; 4]), at: &Place<R>) -> Outcome<Conserved<R>> {
+    let (before, rates) = u;
+    let m = before.momentum;
+    let kick = [rates[0] * at.dt, rates[1] * at.dt, rates[2] * at.dt];
+    let push = [
+        before.density * kick[0],
+        before.density * kick[1],
+        before.density * kick[2],
+    ];
+    // the change of |m|^2 / (2 rho)
+    let work = sum3(
+        kick[0] * (m[0] + 0.5 * push[0]),
+        kick[1] * (m[1] + 0.5 * push[1]),
+        kick[2] * (m[2] + 0.5 * push[2]),
+    );
+    let mut after = before;
+    after.momentum = [m[0] + push[0], m[1] + push[1], m[2] + push[2]];
+    after.energy = before.energy + work + rates[3] * at.dt;
+    let v = after.momentum;
+    let sound = is_physical(&[after.density, v[0], v[1], v[2], after.energy]);
+    let status = if sound { DONE } else { FAILED };
+    Outcome::<Conserved<R>> {
+        state: after,
+        status,
+    }
+}
+
+/// The time in which gas at rest is accelerated through half the width of its cell along an axis, squared; infinite where nothing
+/// accelerates it, and where that is no number, which [`sources`] says.
+#[device]
+fn fall_time<R: Real>(u: (Conserved<R>, [R; 4]), at: &Place<R>, limit: R) -> R {
+    let (_, rates) = u;
+    let mut slowest = R::INFINITY;
+    for axis in 0..3 {
+        let a = rates[axis].abs();
+        if a > 0.0 {
+            slowest = slowest.min(limit * at.width[axis] / a);
+        }
+    }
+    slowest.sqrt()
+}
+
+impl SourcesConfig {
+    /// The accelerations and the heating.
+    fn numbers(&self, deck: &Deck, model: &GasModel) -> Result<Numbers, DeckError> {
+        let texts = [
+            ("acceleration_x", &self.acceleration_x),
+            ("acceleration_y", &self.acceleration_y),
+            ("acceleration_z", &self.acceleration_z),
+            ("heating", &self.heating),
+        ];
+        let compiled = texts.map(|(key, text)| {
+            let names = vocabulary_of_rates(model);
+            compile(deck, &format!("sources.{key}"), text, names)
+        });
+        let list: Result<Vec<CellNumber>, DeckError> = compiled.into_iter().collect();
+        list.map(Numbers::new)
+    }
+
+    /// Whether anything may accelerate the gas.
+    fn accelerates(&self) -> bool {
+        let texts = [
+            &self.acceleration_x,
+            &self.acceleration_y,
+            &self.acceleration_z,
+        ];
+        texts.iter().any(|text| text.trim() != "0")
+    }
+}
+
+impl Plugin for Sources {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        if !sim.deck.has("sources") {
+            return Ok(());
+        }
+        let config: SourcesConfig = sim.deck.table("sources")?;
+        let model = sim.world.resource::<GasModel>();
+        let numbers = Arc::new(config.numbers(&sim.deck, model)?);
+        if config.limit > 0.0 && config.accelerates() {
+            let (numbers, parameters) = (numbers.clone(), [config.limit]);
+            let limit = move |rows: LevelRows, gas: Read<Gas>, mut limits: ResMut<StepLimits>| {
+                let dt = gas.smallest_by::<fall_time>(&rows, &numbers, &parameters);
+                limits.propose("acceleration", dt);
+            };
+            sim.system_in(Limit::Propose, limit);
+        }
+        let act = move |rows: LevelRows, mut gas: Write<Gas>| {
+            gas.map_by::<sources>(&rows, &numbers, &[]);
+        };
+        if config.split {
+            sim.system_in(Split::Sources, act);
+        } else {
+            sim.system_in(Advance::Sources, act);
+        }
+        Ok(())
+    }
+}
