@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 /// A piece of physics or of a scenario: registers fields, systems, limits and its table of the deck.
 pub trait Plugin {
-    /// Declares what the fields of other plugins are made of, such as scalars of the gas or rules of faces; called for all plugins
+    /// Declares what the fields of other plugins are made of, such as further components, or rules of faces; called for all plugins
     /// before any of them is built.
     ///
     /// # Errors
