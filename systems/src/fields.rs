@@ -37,12 +37,12 @@ impl GasModel {
         (1..=self.sets.count()).map(scalars)
     }
 
-    /// What is wrong with the fractions of sets at a point, `fraction` of each scalar.
+    /// What is wrong with the fractions of sets at a point, `fraction` of each scalar; their sum may be off by `tolerance`.
     #[must_use]
-    pub fn wrong_set(&self, fraction: impl Fn(usize) -> f64) -> Option<String> {
+    pub fn wrong_set(&self, tolerance: f64, fraction: impl Fn(usize) -> f64) -> Option<String> {
         self.scalar_sets().find_map(|scalars| {
             let sum: f64 = scalars.clone().map(&fraction).sum();
-            let sound = (sum - 1.0).abs() <= SET_TOLERANCE;
+            let sound = (sum - 1.0).abs() <= tolerance;
             if sound && scalars.clone().all(|n| fraction(n) >= 0.0) {
                 return None;
             }

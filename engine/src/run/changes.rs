@@ -1,11 +1,14 @@
 //! In which settings two decks differ: of a continued run and the one before, of two ranks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use toml::Value;
 
 /// A setting that differs.
 pub(super) struct Change {
     pub key: String,
-    /// Its values, as people read them.
+    /// Its values before and now.
+    pub values: [Option<Value>; 2],
+    /// The same, as people read them.
     pub text: String,
 }
 
@@ -32,13 +35,15 @@ pub(super) fn between_ranks(first: &str, own: &str) -> Vec<String> {
 fn differences(first: &str, other: &str, word: &str, skips: impl Fn(&str) -> bool) -> Vec<Change> {
     let (first, other) = (flat(first), flat(other));
     let keys: BTreeSet<&String> = first.keys().chain(other.keys()).collect();
-    let shown = |value: Option<&String>| value.cloned().unwrap_or_else(|| "absent".into());
+    let shown = |value: Option<&Value>| value.map_or("absent".into(), Value::to_string);
     keys.into_iter()
         .filter(|key| !skips(key) && first.get(*key) != other.get(*key))
         .map(|key| {
-            let (own, first) = (shown(other.get(key)), shown(first.get(key)));
+            let values = [first.get(key), other.get(key)];
+            let [first, own] = values.map(shown);
             Change {
                 key: key.clone(),
+                values: values.map(Option::<&Value>::cloned),
                 text: format!("{key} = {own} ({word}{first})"),
             }
         })
@@ -46,10 +51,10 @@ fn differences(first: &str, other: &str, word: &str, skips: impl Fn(&str) -> boo
 }
 
 /// The keys of a deck with their whole path, and their values; none if it is no TOML.
-fn flat(text: &str) -> BTreeMap<String, String> {
-    fn enter(path: &str, value: &toml::Value, out: &mut BTreeMap<String, String>) {
-        let toml::Value::Table(table) = value else {
-            out.insert(path.to_string(), value.to_string());
+fn flat(text: &str) -> BTreeMap<String, Value> {
+    fn enter(path: &str, value: &Value, out: &mut BTreeMap<String, Value>) {
+        let Value::Table(table) = value else {
+            out.insert(path.to_string(), value.clone());
             return;
         };
         for (key, value) in table {
@@ -63,7 +68,7 @@ fn flat(text: &str) -> BTreeMap<String, String> {
     }
     let mut out = BTreeMap::new();
     if let Ok(table) = text.parse::<toml::Table>() {
-        enter("", &toml::Value::Table(table), &mut out);
+        enter("", &Value::Table(table), &mut out);
     }
     out
 }

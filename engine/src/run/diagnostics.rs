@@ -3,9 +3,10 @@
 use super::Progress;
 use super::restart::Restored;
 use super::series::Series;
+use super::totals::totals;
 use crate::field::Stores;
 use crate::mesh::{LevelWork, Topology};
-use crate::ranks::{self, Columns, Ranks, mended_between_levels};
+use crate::ranks::{Columns, Ranks, mended_between_levels};
 use crate::step::agreement::by_first;
 use crate::step::{Engine, Error, Phase, RunCounters};
 use std::fmt::Write as _;
@@ -125,16 +126,6 @@ impl Diagnostics {
             None => Ok(()),
         }
     }
-}
-
-/// Totals of all fields that have them, component by component.
-fn totals(sim: &Engine) -> Result<Vec<f64>, Error> {
-    let operations = Stores::of(&sim.world, |spec| spec.in_totals);
-    let mut totals = Vec::new();
-    for field in &operations {
-        totals.extend(ranks::totals(&sim.world, field)?);
-    }
-    Ok(totals)
 }
 
 fn header(sim: &Engine) -> String {

@@ -6,8 +6,10 @@ pub mod diagnostics;
 mod directory;
 mod drain;
 pub mod files;
+mod fit;
 mod headers;
 mod layout;
+mod load;
 pub mod lock;
 mod observed;
 mod options;
@@ -20,6 +22,7 @@ mod series;
 mod shares;
 mod sink;
 mod state;
+mod totals;
 mod votes;
 
 pub use options::{Observer, Progress, RunOptions, RunSummary, Silent};

@@ -1,15 +1,17 @@
 //! Continuing a run from a snapshot, bit for bit, on any number of ranks: every rank reads its own patches.
 
-use super::changes::{Change, changes};
+use super::fit::{Fit, fit};
 use super::layout::Layout;
+use super::load::load_level;
 use super::parts;
 use super::sink::snapshot_error;
 use super::state::{State, from_hex, restore_clocks, restore_rest};
-use crate::field::{StoreRef, Stores};
-use crate::mesh::{Changes, Topology};
+use super::totals::totals;
+use crate::field::Stores;
+use crate::mesh::{Changes, NewRows, Topology};
 use crate::ranks::Ranks;
 use crate::step::agreement::{agreed, by_first};
-use crate::step::{Engine, Error, KeptKeys, check_faults, memory, regrid};
+use crate::step::{Engine, Error, Phase, check_faults, memory, regrid};
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
 use serde_json::Value;
 use std::ops::Range;
@@ -104,7 +106,7 @@ fn restore_from(
     number: u32,
     path: &Path,
 ) -> Result<Restored, Error> {
-    let (snapshot, state) = got(ranks, path, open(sim, path))?;
+    let (snapshot, state, fit) = got(ranks, path, open(sim, path))?;
     require_room(sim, &snapshot)?;
     let finest = snapshot.levels().len().saturating_sub(1);
     regrid::create_root(&mut sim.world);
@@ -113,61 +115,61 @@ fn restore_from(
         refine_as(sim, ranks, &snapshot, level)?;
     }
     let layout = Layout::gather(&sim.world)?;
-    let loaded = restore_clocks(sim, &state).and_then(|()| {
-        (0..=finest).try_for_each(|level| load_level(sim, &snapshot, &layout, level))
-    });
+    got(ranks, path, restore_clocks(sim, &state))?;
+    if fit.begins_anew() {
+        begin_anew(sim, finest)?;
+    }
+    let mut levels = 0..=finest;
+    let loaded = levels.try_for_each(|level| load_level(sim, &snapshot, &fit, &layout, level));
     got(ranks, path, loaded)?;
     got(ranks, path, parts::restore(sim, &snapshot, &layout))?;
     restore_rest(sim, &state, &layout);
     sim.driver.complete(&mut sim.world)?;
-    let initial_totals = state.initial_totals.iter().map(|t| from_hex(t));
-    let initial_totals = got(ranks, path, initial_totals.collect())?;
-    let step = snapshot.attributes().step;
-    let changes = changes(&snapshot.attributes().config, &sim.deck.resolved());
-    let changes = changes.into_iter().map(|change| change.text).collect();
+    if fit.is_changed {
+        sim.require_changed()?;
+    }
     Ok(Restored {
         path: path.to_path_buf(),
         number,
-        step,
-        initial_totals,
-        changes,
+        step: snapshot.attributes().step,
+        initial_totals: initial_totals(sim, &state)?,
+        changes: fit.changes,
         begins: false,
     })
 }
 
-/// Refuses settings without which the values of the snapshot would mean something else.
-fn require_kept(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
-    let kept = &sim.world.resource::<KeptKeys>().0;
-    let is_kept = |change: &Change| {
-        let within = |key: &&str| {
-            let rest = change.key.strip_prefix(key);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        kept.iter().any(within) && !sim.deck.is_overridden(&change.key)
-    };
-    let all = changes(&snapshot.attributes().config, &sim.deck.resolved());
-    let refused: Vec<Change> = all.into_iter().filter(is_kept).collect();
-    if refused.is_empty() {
-        return Ok(());
+/// Fills all patches as the phase `Initialise` does; what the snapshot holds then takes the place of it. All ranks call this.
+fn begin_anew(sim: &mut Engine, finest: usize) -> Result<(), Error> {
+    for level in 0..=finest {
+        let world = &mut sim.world;
+        let rows = world.resource::<Topology>().rows(level).to_vec();
+        let mut new = world.resource_mut::<NewRows>();
+        (new.level, new.rows) = (level, rows);
+        sim.driver.run_phase(world, Phase::Initialise, level, 0.0)?;
     }
-    let texts: Vec<&str> = refused.iter().map(|change| &*change.text).collect();
-    let keys: Vec<String> = refused
-        .iter()
-        .map(|c| format!("--set {}=…", c.key))
+    Ok(())
+}
+
+/// The totals at the start of the simulation, component by component; where the snapshot does not know them, those of now. All ranks
+/// call this.
+fn initial_totals(sim: &Engine, state: &State) -> Result<Vec<f64>, Error> {
+    let components = Stores::totalled(&sim.world).into_iter().enumerate();
+    let known: Vec<Option<&str>> = components
+        .map(|(n, component)| state.initial_total(n, &component.name))
         .collect();
-    Err(Error::Setup(format!(
-        "{}: the snapshot was written with another setting: {}; continue with the deck of the run (its run.toml), or say \
-         that it is meant by {}",
-        snapshot.path().display(),
-        texts.join(", "),
-        keys.join(" ")
-    )))
+    let now = match known.contains(&None) {
+        true => totals(sim)?,
+        false => Vec::new(),
+    };
+    let each = known.into_iter().enumerate();
+    each.map(|(n, known)| known.map_or_else(|| Ok(now[n]), from_hex))
+        .collect()
 }
 
 /// Opens the snapshot and checks that it can be continued here; sets the clocks.
-fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, State), Error> {
+fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, State, Fit), Error> {
     let snapshot = Snapshot::open(path).map_err(snapshot_error)?;
-    require_kept(sim, &snapshot)?;
+    let fit = fit(sim, &snapshot)?;
     check_domain(sim, &snapshot)?;
     let restart = Value::Object(snapshot.attributes().restart.clone());
     let state: State = serde_json::from_value(restart).map_err(|e| {
@@ -179,12 +181,12 @@ fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, State), Error> {
     check_state(sim, &snapshot, &state)?;
     parts::check(sim, &snapshot)?;
     restore_clocks(sim, &state)?;
-    Ok((snapshot, state))
+    Ok((snapshot, state, fit))
 }
 
 /// Whether the attribute `restart` fits the rest of the snapshot.
 fn check_state(sim: &Engine, snapshot: &Snapshot, state: &State) -> Result<(), Error> {
-    let components = Stores::totalled(&sim.world).len();
+    let components = state.totals(Stores::totalled(&sim.world).len());
     let levels = snapshot.levels().len();
     let clocks = state.clocks.iter().take(levels);
     let times: Vec<f64> = clocks
@@ -320,70 +322,4 @@ fn structure(
             snapshot.path().display()
         ))),
     }
-}
-
-/// This rank's part of a shard of a component of a level.
-struct Part {
-    field: StoreRef,
-    component: usize,
-    name: String,
-    /// Patches, counted on the level.
-    patches: Range<usize>,
-}
-
-/// The parts of the shards of a level that has `total` patches, `own` of them on this rank.
-fn parts(sim: &Engine, own: &Range<usize>, total: usize) -> Vec<Part> {
-    let fields = Stores::of(&sim.world, |spec| spec.stored);
-    let shard = Snapshot::shard_patches(total);
-    let mut parts = Vec::new();
-    let mut first = own.start;
-    while first < own.end {
-        let end = (first + 1).next_multiple_of(shard).min(own.end);
-        for field in &fields {
-            let components = field.of(&sim.world).spec().components.iter().enumerate();
-            parts.extend(components.map(|(c, component)| Part {
-                field: *field,
-                component: c,
-                name: component.name.clone(),
-                patches: first..end,
-            }));
-        }
-        first = end;
-    }
-    parts
-}
-
-/// Sets the fields of the own patches of a level, shard by shard, so that memory is bounded; while one is stored the next is
-/// read.
-fn load_level(
-    sim: &mut Engine,
-    snapshot: &Snapshot,
-    layout: &Layout,
-    level: usize,
-) -> Result<(), Error> {
-    let rows = sim.world.resource::<Topology>().rows(level).to_vec();
-    let own = layout.own(level);
-    let parts = parts(sim, &own, layout.total(level));
-    let wrong = |part: &Part, e: String| {
-        let path = snapshot.path().display();
-        Error::Snapshot(format!("{path}: level {level}, {}: {e}", part.name))
-    };
-    let read = |part: &Part| {
-        let range = part.patches.start as u64..part.patches.end as u64;
-        let values = snapshot.read_patches(level as u8, &part.name, range);
-        values.map_err(|e| wrong(part, e.to_string()))
-    };
-    let mut values = parts.first().map(read);
-    for (n, part) in parts.iter().enumerate() {
-        let Some(present) = values.take().transpose()? else {
-            break;
-        };
-        let rows = &rows[part.patches.start - own.start..part.patches.end - own.start];
-        let world = &mut sim.world;
-        let load = || (part.field).load(world, level, part.component, rows, &present);
-        let (next, stored) = rayon::join(|| parts.get(n + 1).map(read), load);
-        stored.map_err(|e| wrong(part, e))?;
-        values = next;
-    }
-    Ok(())
 }

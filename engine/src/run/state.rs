@@ -1,6 +1,7 @@
 //! What a run needs beside the fields to continue bit for bit: clocks, counters, wishes.
 
 use super::layout::Layout;
+use crate::field::Stores;
 use crate::field::operations::MendedOnHost;
 use crate::mesh::nesting::RefineRequests;
 use crate::mesh::{Clock, Levels, Topology};
@@ -16,6 +17,9 @@ use serde_json::{Map, Value};
 pub(super) struct State {
     pub clocks: Vec<ClockState>,
     pub initial_totals: Vec<String>,
+    /// Names of the components that these are of; none in snapshots of which a run has the same.
+    #[serde(default)]
+    totals: Vec<String>,
     cell_updates: u64,
     retried_steps: u64,
     mended_cells: u64,
@@ -25,6 +29,26 @@ pub(super) struct State {
     mended_corrections: u64,
     /// Per level: positions, in the order of the whole level, of the patches that a finer patch needs refined.
     wishes: Vec<Vec<u32>>,
+}
+
+impl State {
+    /// How many totals there must be for a run with so many components.
+    pub fn totals(&self, components: usize) -> usize {
+        match self.totals.len() {
+            0 => components,
+            named => named,
+        }
+    }
+
+    /// The total of component `n` of the run, whose name is `name`, at the start of the simulation.
+    pub fn initial_total(&self, n: usize, name: &str) -> Option<&str> {
+        let n = match self.totals[..] {
+            [] => Some(n),
+            _ => self.totals.iter().position(|known| known == name),
+        };
+        n.and_then(|n| self.initial_totals.get(n))
+            .map(String::as_str)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -74,9 +98,11 @@ pub(super) fn state(
         }
     };
     let mended = mended_between_levels(world)?;
+    let names = Stores::totalled(world);
     let state = State {
         clocks: (0..=topology.max_level).map(clock).collect(),
         initial_totals: initial_totals.iter().copied().map(hex).collect(),
+        totals: names.into_iter().map(|c| c.name.clone()).collect(),
         cell_updates: counters.cell_updates,
         retried_steps: counters.retried_steps,
         mended_cells: counters.mended_cells,

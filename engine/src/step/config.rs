@@ -6,6 +6,7 @@ use crate::field::Beyond;
 use crate::field::Precision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What a run simulates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -249,6 +250,22 @@ pub struct RunConfig {
     /// A snapshot (NNNNNN.zarr), or the directory of a run, whose latest is taken: its state in place of the initial one. A
     /// relative path leads from the deck's folder.
     pub start_from: String,
+    /// Components of fields, by their names in snapshots, that a restart does not find in the snapshot, such as `{ scalar_smoke = 0 }`:
+    /// a number, or a formula of x, y, z and the names in the snapshot (`"0.1*scalar_dye"`), for the values at cells, refined ones
+    /// included; where all of a field is new also `"initial"`, as a new run begins.
+    pub added: BTreeMap<String, Added>,
+    /// Names in a snapshot that a restart leaves behind, since no field of the run has them.
+    pub dropped: Vec<String>,
+}
+
+/// What a component of a field begins with at a restart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Added {
+    /// A number everywhere.
+    Number(f64),
+    /// A formula, or `initial`.
+    Formula(String),
 }
 
 impl Default for RunConfig {
@@ -263,6 +280,8 @@ impl Default for RunConfig {
             imbalance: 1.05,
             reset_states: Vec::new(),
             start_from: String::new(),
+            added: BTreeMap::new(),
+            dropped: Vec::new(),
         }
     }
 }

@@ -9,7 +9,7 @@ pub use foresee::Foresight;
 
 use super::config::{MeshSettings, TimeSettings};
 use super::driver::DriverSettings;
-use super::initial::InitialChecks;
+use super::initial::StateChecks;
 use super::memory::{MemoryGuard, Sharers};
 use super::state::{PluginState, StateRegistry};
 use super::synchronise::{correct, restrict, share};
@@ -237,8 +237,18 @@ impl Engine {
         &mut self,
         check: impl Fn(&World) -> Result<(), Error> + Send + Sync + 'static,
     ) {
-        let mut checks = self.world.resource_mut::<InitialChecks>();
-        checks.0.push(Arc::new(check));
+        let mut checks = self.world.resource_mut::<StateChecks>();
+        checks.initial.push(Arc::new(check));
+    }
+
+    /// Lets `check` refuse a restored state that is not what the snapshot's run had: values with another meaning
+    /// ([`Engine::keep_keys`]), components that were added or dropped. All ranks call the check, and end together.
+    pub fn check_changed(
+        &mut self,
+        check: impl Fn(&World) -> Result<(), Error> + Send + Sync + 'static,
+    ) {
+        let mut checks = self.world.resource_mut::<StateChecks>();
+        checks.changed.push(Arc::new(check));
     }
 
     /// Checks the hierarchy if the deck asks for it.
@@ -282,7 +292,7 @@ fn empty_world(
     world.insert_resource(RunFacts::default());
     world.insert_resource(KeptKeys::default());
     world.insert_resource(StateRegistry::default());
-    world.insert_resource(InitialChecks::default());
+    world.insert_resource(StateChecks::default());
     world.insert_resource(CarriedComponents::default());
     world.insert_resource(MemoryGuard::default());
     world.insert_resource(FaultBox::default());

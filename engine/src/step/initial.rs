@@ -13,7 +13,12 @@ pub(super) type Check = Arc<dyn Fn(&World) -> Result<(), Error> + Send + Sync>;
 
 /// The checks, in the order in which they were registered.
 #[derive(Resource, Clone, Default)]
-pub(super) struct InitialChecks(pub Vec<Check>);
+pub(super) struct StateChecks {
+    /// Of the initial state.
+    pub initial: Vec<Check>,
+    /// Of a restored state that is not as it was.
+    pub changed: Vec<Check>,
+}
 
 /// A quantity that a plugin's arithmetic forms of a state.
 #[derive(Clone, Debug, PartialEq)]

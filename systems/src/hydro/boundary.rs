@@ -2,7 +2,7 @@
 
 use super::formulas::{StateConfig, StateFormulas, VARIABLES, arguments};
 use super::rule_text::InflowText;
-use crate::fields::{GAS_COMPONENTS, GasModel};
+use crate::fields::{GAS_COMPONENTS, GasModel, SET_TOLERANCE};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::{Real, device};
 use nestar_engine::field::{Beyond, FaultBox};
@@ -175,7 +175,7 @@ impl Inflow {
 
     fn wrong_set(&self, cell: &GhostCell) -> Option<String> {
         let fraction = |n| self.formulas.scalar_at(n, cell.centre, cell.time);
-        self.model.wrong_set(fraction)
+        self.model.wrong_set(SET_TOLERANCE, fraction)
     }
 
     fn report(&self, cell: &GhostCell) {

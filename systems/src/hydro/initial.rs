@@ -1,7 +1,7 @@
 //! Initial states: primitive variables at points, averaged over cells into conserved ones.
 
 use super::extremes::Extremes;
-use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
+use crate::fields::{GAS_COMPONENTS, Gas, GasModel, SET_TOLERANCE};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
 use nestar_engine::field::Element;
@@ -227,7 +227,7 @@ pub(super) fn fill_patch<R: Element>(
 /// Divides the fractions of each set by their sum, which is 1 but for round-off.
 fn make_whole(columns: &mut PrimitiveColumns, model: &GasModel) -> Result<(), String> {
     for n in 0..columns.len() {
-        if let Some(why) = model.wrong_set(|scalar| columns.scalars[scalar][n]) {
+        if let Some(why) = model.wrong_set(SET_TOLERANCE, |s| columns.scalars[s][n]) {
             let (place, level) = (columns.point(n), columns.level);
             return Err(format!(
                 "the initial state at (x, y, z) = {place:?} (level {level}): {why}"

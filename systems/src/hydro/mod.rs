@@ -9,6 +9,7 @@ pub mod initial;
 pub mod injection;
 pub mod mending;
 mod rule_text;
+mod sets;
 pub mod solver;
 mod step;
 pub mod systems;
@@ -68,6 +69,7 @@ impl Plugin for Hydro {
         sim.world.insert_resource(model);
         sim.world.insert_resource(Extremes::default());
         sim.check_initial(extremes::require_range);
+        sim.check_changed(sets::require_sets);
         sim.system_in(Limit::Propose, systems::courant);
         // it works on the interior while copies travel
         sim.system_in(Advance::Fluid, systems::fluid)

@@ -1,5 +1,6 @@
 //! The suite: one program, so that the tests of all topics run side by side.
 
+mod added;
 mod analytic;
 mod attempts;
 mod boundaries;

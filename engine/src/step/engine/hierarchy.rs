@@ -4,7 +4,7 @@ use super::Engine;
 use crate::mesh::{Changes, RefineRequests, Topology};
 use crate::ranks::Ranks;
 use crate::step::agreement::agreed;
-use crate::step::initial::InitialChecks;
+use crate::step::initial::{Check, StateChecks};
 use crate::step::{Error, Phase, RunCounters, check_faults, memory, regrid};
 use bevy_ecs::prelude::*;
 
@@ -76,8 +76,17 @@ impl Engine {
 
     /// Asks all checks about the initial state.
     pub(super) fn require_initial(&self) -> Result<(), Error> {
+        self.require(|checks| &checks.initial)
+    }
+
+    /// Asks all checks about a restored state that is not what the snapshot's run had.
+    pub(crate) fn require_changed(&self) -> Result<(), Error> {
+        self.require(|checks| &checks.changed)
+    }
+
+    fn require(&self, checks: impl Fn(&StateChecks) -> &Vec<Check>) -> Result<(), Error> {
         let ranks = self.world.resource::<Ranks>();
-        let mut checks = self.world.resource::<InitialChecks>().0.iter();
+        let mut checks = checks(self.world.resource::<StateChecks>()).iter();
         checks.try_for_each(|check| agreed(ranks, check(&self.world)))
     }
 

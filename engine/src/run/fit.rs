@@ -1,0 +1,248 @@
+//! What a restart takes from a snapshot, and what it does otherwise on request: settings that give values their meaning,
+//! components of fields.
+
+use super::changes::{Change, changes};
+use crate::field::Stores;
+use crate::step::config::Added;
+use crate::step::{Engine, Error, KeptKeys};
+use nestar_deck::Formula;
+use nestar_snapshot::Snapshot;
+use std::collections::BTreeMap;
+use toml::Value;
+
+/// What a component begins with that the snapshot lacks.
+pub(super) enum Beginning {
+    /// What the phase `Initialise` makes it.
+    Initial,
+    /// A formula of [`PLACE`] and the components in the snapshot.
+    Formula(Formula),
+}
+
+/// Variables of formulas beside the components.
+pub(super) const PLACE: [&str; 3] = ["x", "y", "z"];
+
+/// The word for [`Beginning::Initial`].
+const INITIAL: &str = "initial";
+
+/// How the state of a snapshot becomes that of the run.
+pub(super) struct Fit {
+    /// Components that the snapshot lacks.
+    pub added: BTreeMap<String, Beginning>,
+    /// Settings that differ, as people read them.
+    pub changes: Vec<String>,
+    /// Whether values have another meaning than in the snapshot, or there are others.
+    pub is_changed: bool,
+}
+
+impl Fit {
+    /// Whether components begin as in a run of their own.
+    pub fn begins_anew(&self) -> bool {
+        let mut added = self.added.values();
+        added.any(|beginning| matches!(beginning, Beginning::Initial))
+    }
+}
+
+/// Finds how the state of `snapshot` becomes that of the run.
+///
+/// # Errors
+/// Settings and components that differ and of which the deck does not say that it is meant; a request that names nothing.
+pub(super) fn fit(sim: &Engine, snapshot: &Snapshot) -> Result<Fit, Error> {
+    let all = changes(&snapshot.attributes().config, &sim.deck.resolved());
+    let names = Names::of(sim, snapshot);
+    names.require_sense(sim, &all)?;
+    let kept: Vec<&Change> = all.iter().filter(|change| is_kept(sim, change)).collect();
+    require_meant(sim, snapshot, &kept, &names)?;
+    let beginnings = names.lacking().map(|(field, name)| {
+        let beginning = names.beginning(sim, field, name)?;
+        Ok((name.to_string(), beginning))
+    });
+    let added: BTreeMap<_, _> = beginnings.collect::<Result<_, Error>>()?;
+    Ok(Fit {
+        is_changed: !(kept.is_empty() && added.is_empty() && names.left().next().is_none()),
+        added,
+        changes: all.iter().map(|change| change.text.clone()).collect(),
+    })
+}
+
+/// Refuses what the deck does not say to be meant.
+fn require_meant(
+    sim: &Engine,
+    snapshot: &Snapshot,
+    kept: &[&Change],
+    names: &Names,
+) -> Result<(), Error> {
+    let run = &sim.settings.run;
+    let requested: Vec<&str> = run.added.keys().chain(&run.dropped).map(|n| &**n).collect();
+    let is_meant = |change: &Change| {
+        sim.deck.is_overridden(&change.key) || same_but_for(&requested, &change.values)
+    };
+    let mut refusal = Refusal::default();
+    for change in kept.iter().filter(|change| !is_meant(change)) {
+        refusal.add(&change.text, format!("--set {}=…", change.key));
+    }
+    for (field, name) in names.lacking() {
+        if !run.added.contains_key(name) {
+            let what = format!("it lacks `{name}` of the field `{field}`");
+            refusal.add(&what, format!("--set run.added.{name}=0"));
+        }
+    }
+    let is_left = |name: &&str| !run.dropped.iter().any(|dropped| dropped == name);
+    let left: Vec<&str> = names.left().filter(is_left).collect();
+    if !left.is_empty() {
+        let what = format!("it holds {}, of no field of this run", left.join(", "));
+        let all: Vec<&str> = run.dropped.iter().map(|n| &**n).chain(left).collect();
+        refusal.add(&what, format!("--set 'run.dropped={all:?}'"));
+    }
+    refusal.check(snapshot)
+}
+
+/// Whether a setting is one of those that give values their meaning.
+fn is_kept(sim: &Engine, change: &Change) -> bool {
+    let within = |key: &&str| {
+        let rest = change.key.strip_prefix(key);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    sim.world.resource::<KeptKeys>().0.iter().any(within)
+}
+
+/// Whether two lists are the same without the names of components that are added or dropped, and the ends of these: `smoke` is an
+/// end of `scalar_smoke`.
+fn same_but_for(names: &[&str], values: &[Option<Value>; 2]) -> bool {
+    fn without(names: &[&str], value: &Value) -> Value {
+        let is_named = |word: &str| {
+            let ends = |name: &str| {
+                name.strip_suffix(word)
+                    .is_some_and(|rest| rest.ends_with('_'))
+            };
+            names.iter().any(|name| *name == word || ends(name))
+        };
+        match value {
+            Value::Array(items) => {
+                let others = items.iter().filter(|i| !i.as_str().is_some_and(is_named));
+                Value::Array(others.map(|item| without(names, item)).collect())
+            }
+            other => other.clone(),
+        }
+    }
+    let [before, now] = values.each_ref().map(Option::as_ref);
+    before.map(|value| without(names, value)) == now.map(|value| without(names, value))
+}
+
+/// What a restart refuses, and how the deck says that it is meant.
+#[derive(Default)]
+struct Refusal {
+    what: Vec<String>,
+    ways: Vec<String>,
+}
+
+impl Refusal {
+    fn add(&mut self, what: &str, way: String) {
+        self.what.push(what.into());
+        self.ways.push(way);
+    }
+
+    fn check(self, snapshot: &Snapshot) -> Result<(), Error> {
+        if self.what.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Setup(format!(
+            "{}: the snapshot was written by another run: {}; continue with the deck of the run (its run.toml) and its \
+             plugins, or say that it is meant by {}",
+            snapshot.path().display(),
+            self.what.join(", "),
+            self.ways.join(" ")
+        )))
+    }
+}
+
+/// The names of components.
+struct Names<'a> {
+    /// Those of the run that snapshots hold, with their fields.
+    own: Vec<(&'static str, &'a str)>,
+    /// Those in the snapshot.
+    held: Vec<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    fn of(sim: &'a Engine, snapshot: &'a Snapshot) -> Self {
+        let stores = Stores::of(&sim.world, |spec| spec.stored).into_iter();
+        let own = stores.flat_map(|store| {
+            let components = store.of(&sim.world).spec().components.iter();
+            components.map(move |component| (store.name, &*component.name))
+        });
+        Self {
+            own: own.collect(),
+            held: snapshot.fields(0).iter().map(|f| &*f.name).collect(),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.own.iter().any(|(_, own)| *own == name)
+    }
+
+    /// What the snapshot lacks.
+    fn lacking(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let own = self.own.iter().copied();
+        own.filter(|(_, name)| !self.held.contains(name))
+    }
+
+    /// What the run lacks.
+    fn left(&self) -> impl Iterator<Item = &'a str> {
+        let held = self.held.iter().copied();
+        held.filter(|name| !self.has(name))
+    }
+
+    /// Refuses requests that ask for nothing, unless they are those of the run that wrote the snapshot.
+    fn require_sense(&self, sim: &Engine, changes: &[Change]) -> Result<(), Error> {
+        let (deck, run) = (&sim.deck, &sim.settings.run);
+        let is_new = |key: &str| changes.iter().any(|change| change.key == key);
+        for name in run.added.keys() {
+            let key = format!("run.added.{name}");
+            if !self.has(name) {
+                let lacking: Vec<&str> = self.lacking().map(|(_, name)| name).collect();
+                return Err(deck.unknown_key_at(&key, &lacking).into());
+            }
+            if self.held.contains(&&**name) && is_new(&key) {
+                let why = format!("`{key}`: the snapshot has `{name}`; nothing is to be added");
+                return Err(deck.error_at(&key, why).into());
+            }
+        }
+        for (n, name) in run.dropped.iter().enumerate() {
+            let key = format!("run.dropped[{n}]");
+            if self.has(name) {
+                let why =
+                    format!("`{key}`: a field of this run has `{name}`; it cannot be dropped");
+                return Err(deck.error_at(&key, why).into());
+            }
+            if !self.held.contains(&&**name) && is_new("run.dropped") {
+                let left: Vec<&str> = self.left().collect();
+                return Err(deck.unknown_word_at(&key, name, &left).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// What the deck says about the component `name` of `field`.
+    fn beginning(&self, sim: &Engine, field: &str, name: &str) -> Result<Beginning, Error> {
+        let key = format!("run.added.{name}");
+        let text = match sim.settings.run.added.get(name) {
+            Some(Added::Formula(text)) => text.clone(),
+            Some(Added::Number(number)) => number.to_string(),
+            None => return Err(sim.deck.error_at(&key, "is missing").into()),
+        };
+        if text != INITIAL {
+            let variables = [&PLACE[..], &self.held].concat();
+            let formula = sim.deck.formula(&key, &text, &variables)?;
+            return Ok(Beginning::Formula(formula));
+        }
+        let mut siblings = self.own.iter().filter(|(of, _)| *of == field);
+        if let Some((_, held)) = siblings.find(|(_, own)| self.held.contains(own)) {
+            let why = format!(
+                "`{key}`: the snapshot holds `{held}` of the same field `{field}`, with which the initial `{name}` need not agree; \
+                 give a number or a formula"
+            );
+            return Err(sim.deck.error_at(&key, why).into());
+        }
+        Ok(Beginning::Initial)
+    }
+}
