@@ -32,8 +32,8 @@ const FAILED: u8 = 1;
 const WRONG: u8 = 2;
 /// Exit status of a run that was interrupted and can be resumed.
 const INTERRUPTED: u8 = 3;
-/// Exit status of a run that can be resumed with more memory.
-const MEMORY: u8 = 4;
+/// Exit status where memory does not suffice: a run can be resumed with more.
+pub const MEMORY: u8 = 4;
 
 /// Wall time after which progress is told.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -45,9 +45,9 @@ Exit status:
   2  the deck or the arguments are wrong
   3  the run was interrupted by SIGINT, SIGTERM, SIGHUP or SIGUSR1; it wrote a snapshot and can be resumed by
      `nestar run DECK --resume`; under `nohup` SIGHUP has no effect
-  4  memory did not suffice for further patches; with more of it the run can be resumed from its latest snapshot
-A second SIGINT, SIGTERM or SIGHUP ends the program at once with status 130, 143 or 129.
-Where the system refuses even the memory of the program itself, it is aborted with a message and status 134.";
+  4  memory did not suffice, for further patches or for the program itself; with more of it a run can be resumed from its
+     latest snapshot
+A second SIGINT, SIGTERM or SIGHUP ends the program at once with status 130, 143 or 129.";
 
 /// Adaptive mesh refinement for astrophysical fluids.
 #[derive(Parser)]

@@ -81,6 +81,25 @@ fn a_limit_of_the_address_space_is_foreseen() {
     run.has_status(1).complains(&["too little memory"]);
 }
 
+/// It was aborted (134) where its own memory was refused.
+#[test]
+fn memory_that_is_refused_anywhere_ends_the_program_with_a_message_and_a_status() {
+    let place = Place::with(BLAST);
+    let mut statuses = Vec::new();
+    for megabytes in (30..=90).step_by(10).chain([120, 150, 200, 300]) {
+        for threads in ["1", "4"] {
+            let limits = format!("ulimit -v {megabytes}000;");
+            let run = ["run", "deck.toml", "--device", "cpu", "--threads", threads];
+            let outcome = limited(&place, &limits, &run);
+            let known = outcome.status.is_some_and(|status| status <= 4);
+            let told = outcome.status == Some(0) || outcome.err.contains("error: ");
+            assert!(known && told, "{limits} {outcome:?}");
+            statuses.push(outcome.status);
+        }
+    }
+    assert!(statuses.contains(&Some(4)), "{statuses:?}");
+}
+
 /// Runs the program as a user who may have no more threads; `None` where this user cannot become that one.
 fn without_threads(place: &Place, arguments: &[&str]) -> Option<Outcome> {
     let program = place.0.join("nestar");

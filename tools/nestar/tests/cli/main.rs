@@ -117,6 +117,7 @@ impl Drop for Place {
 }
 
 /// What a finished program said.
+#[derive(Debug)]
 struct Outcome {
     status: Option<i32>,
     out: String,
