@@ -116,6 +116,7 @@ impl Parameters for CloudCrushing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nestar_systems::fields::GasModel;
 
     #[test]
     fn the_shipped_inflow_is_the_gas_behind_the_shock() {
@@ -128,7 +129,7 @@ mod tests {
             let state = nestar_systems::hydro::formulas::StateFormulas::take(
                 &mut deck,
                 "inflow.x_lower",
-                &["cloud".to_string()],
+                &GasModel::plain(5.0 / 3.0, &["cloud"]),
             );
             let inflow = state.unwrap().at([-3.0, 0.0, 0.0], 0.0);
             assert!((inflow.density / behind.density - 1.0).abs() < 1e-12);

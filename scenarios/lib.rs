@@ -82,19 +82,20 @@ type Make = fn(&mut Engine, &str) -> Result<Box<dyn InitialState>, Error>;
 pub struct Scenario {
     /// Name in the deck.
     pub name: &'static str,
-    /// A sentence about it.
-    pub doc: &'static str,
-    /// Its table.
+    /// Its table, which also says what it is.
     pub table: TableSchema,
     make: Make,
 }
 
-fn scenario<P: Parameters>(name: &'static str, doc: &'static str) -> Scenario {
-    Scenario {
-        name,
-        doc,
-        table: TableSchema::of::<P>(name),
-        make: make::<P>,
+impl Scenario {
+    /// The scenario of parameters `P`, which stand in a table of its name.
+    #[must_use]
+    pub fn of<P: Parameters>(name: &'static str) -> Self {
+        Self {
+            name,
+            table: TableSchema::of::<P>(name),
+            make: make::<P>,
+        }
     }
 }
 
@@ -119,11 +120,11 @@ fn make<P: Parameters>(sim: &mut Engine, name: &str) -> Result<Box<dyn InitialSt
 }
 
 fn formula(sim: &mut Engine, _: &str) -> Result<Box<dyn InitialState>, Error> {
-    let scalars = sim.world.resource::<GasModel>().scalars.clone();
+    let model = sim.world.resource::<GasModel>().clone();
     Ok(Box::new(StateFormulas::take(
         &mut sim.deck,
         "initial",
-        &scalars,
+        &model,
     )?))
 }
 
@@ -132,74 +133,29 @@ fn formula(sim: &mut Engine, _: &str) -> Result<Box<dyn InitialState>, Error> {
 pub fn scenarios() -> Vec<Scenario> {
     let formula = Scenario {
         name: "formula",
-        doc: "The state is given by formulas of x, y, z and r in the table [initial].",
         table: TableSchema::of::<StateConfig>("initial"),
         make: formula,
     };
-    let mut all = with_parameters();
-    all.push(formula);
-    all.sort_by_key(|scenario| scenario.name);
-    all
-}
-
-/// The scenarios that have a table of their own name.
-fn with_parameters() -> Vec<Scenario> {
     vec![
-        scenario::<AcousticWave>(
-            "acoustic-wave",
-            "A linear sound or entropy wave in a periodic box, along an axis or the diagonal.",
-        ),
-        scenario::<blast::Blast>("blast", "A hot sphere in a uniform medium."),
-        scenario::<CloudCrushing>(
-            "cloud-crushing",
-            "A plane shock that runs over a dense cloud.",
-        ),
-        scenario::<gresho::Gresho>(
-            "gresho",
-            "A stationary vortex with a triangular rotation curve.",
-        ),
-        scenario::<implosion::Implosion>(
-            "implosion",
-            "Shocks in the corner of a reflecting box, symmetric about its diagonal.",
-        ),
-        scenario::<IsentropicVortex>(
-            "isentropic-vortex",
-            "A smooth vortex that a uniform flow carries through a periodic box.",
-        ),
-        scenario::<kelvin_helmholtz::KelvinHelmholtz>(
-            "kelvin-helmholtz",
-            "Two shear layers that break up into vortices.",
-        ),
-        scenario::<sedov::Sedov>("sedov", "A point explosion in a uniform medium."),
-        scenario::<sod::Sod>(
-            "sod",
-            "A shock tube between two uniform states, along any axis or the diagonal.",
-        ),
-        scenario::<Toro>("toro", "One of Toro's five shock tubes."),
-        scenario::<zarr::Zarr>(
-            "zarr",
-            "The state is read from Zarr arrays on a uniform grid.",
-        ),
+        Scenario::of::<AcousticWave>("acoustic-wave"),
+        Scenario::of::<blast::Blast>("blast"),
+        Scenario::of::<CloudCrushing>("cloud-crushing"),
+        formula,
+        Scenario::of::<gresho::Gresho>("gresho"),
+        Scenario::of::<implosion::Implosion>("implosion"),
+        Scenario::of::<IsentropicVortex>("isentropic-vortex"),
+        Scenario::of::<kelvin_helmholtz::KelvinHelmholtz>("kelvin-helmholtz"),
+        Scenario::of::<sedov::Sedov>("sedov"),
+        Scenario::of::<sod::Sod>("sod"),
+        Scenario::of::<Toro>("toro"),
+        Scenario::of::<zarr::Zarr>("zarr"),
     ]
 }
 
-/// The plugin that sets the initial state of the scenario that the deck names. Add it behind the gas.
-pub struct InitialCondition {
-    /// Name of the scenario.
-    pub scenario: String,
-}
-
-impl Plugin for InitialCondition {
+impl Plugin for &Scenario {
+    /// Sets the initial state; the gas is there.
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        let all = scenarios();
-        let names: Vec<&str> = all.iter().map(|s| s.name).collect();
-        let Some(found) = all.iter().find(|s| s.name == self.scenario) else {
-            return Err(sim
-                .deck
-                .unknown_word_at("scenario", &self.scenario, &names)
-                .into());
-        };
-        let state = (found.make)(sim, found.name)?;
+        let state = (self.make)(sim, self.name)?;
         sim.world.insert_resource(InitialGas(state));
         sim.system_in(Initialise::State, fill_new);
         sim.check_initial(require_injection);

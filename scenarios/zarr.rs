@@ -290,11 +290,7 @@ mod tests {
             let parameters: Zarr = deck.table("zarr")?;
             parameters.initial(&Setting {
                 deck: &deck,
-                model: GasModel {
-                    gamma: 1.4,
-                    scalars: vec!["dust".into(), "dye".into()],
-                    sets: Default::default(),
-                },
+                model: GasModel::plain(1.4, &["dust", "dye"]),
                 edges: [[0.0; 3], [4.0, 2.0, 2.0]],
                 cells,
                 mirrors: [[false; 2]; 3],

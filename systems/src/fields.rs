@@ -3,7 +3,8 @@
 pub mod quantities;
 
 use bevy_ecs::prelude::*;
-use nestar_engine::field::Field;
+use nestar_engine::Error;
+use nestar_engine::field::{Components, Field};
 use nestar_kernels::mesh::ShareSets;
 
 /// Gas: density, momentum x y z, total energy, then the passive scalars (mass densities), per unit volume.
@@ -23,6 +24,8 @@ pub struct GasModel {
     pub gamma: f64,
     /// Names of the passive scalars, in the order of their components.
     pub scalars: Vec<String>,
+    /// Mass fraction of each scalar where nothing else says what it is.
+    pub initial: Vec<f64>,
     /// Scalars whose fractions sum to 1 in every cell, by component.
     pub sets: ShareSets,
 }
@@ -31,6 +34,36 @@ pub struct GasModel {
 pub const SET_TOLERANCE: f64 = 1e-6;
 
 impl GasModel {
+    /// A gas whose scalars belong to no set, and are 0 where nothing else is said.
+    #[must_use]
+    pub fn plain(gamma: f64, scalars: &[&str]) -> Self {
+        Self {
+            gamma,
+            scalars: scalars.iter().map(ToString::to_string).collect(),
+            initial: vec![0.0; scalars.len()],
+            sets: ShareSets::default(),
+        }
+    }
+
+    /// The components of the gas, then those of some scalars.
+    ///
+    /// # Errors
+    /// A name that is no scalar's.
+    pub fn components(&self, scalars: &[&str]) -> Result<Components, Error> {
+        let mut numbers: Vec<usize> = (0..GAS_COMPONENTS).collect();
+        for name in scalars {
+            let Some(n) = self.scalars.iter().position(|own| own == name) else {
+                return Err(Error::Setup(format!(
+                    "the gas has no scalar {name:?}: declare it in the method `declare` of the plugin, or in hydro.scalars; \
+                     there are {:?}",
+                    self.scalars
+                )));
+            };
+            numbers.push(GAS_COMPONENTS + n);
+        }
+        Ok(Components::of(&numbers))
+    }
+
     /// The scalars of each set, as numbers.
     pub fn scalar_sets(&self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone + '_> {
         let scalars = |set| self.sets.members(set).map(|c| c - GAS_COMPONENTS);
@@ -54,5 +87,37 @@ impl GasModel {
                 each.join(", ")
             ))
         })
+    }
+}
+
+/// Scalars that plugins have declared.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct DeclaredScalars {
+    /// Names, and mass fractions where nothing else says what they are.
+    pub scalars: Vec<(String, f64)>,
+    /// Names of those whose fractions sum to 1.
+    pub sets: Vec<Vec<String>>,
+}
+
+impl DeclaredScalars {
+    /// Adds the names to `names` and the sets to `sets`, unless they are there.
+    pub fn join(&self, names: &mut Vec<String>, sets: &mut Vec<Vec<String>>) {
+        for (name, _) in &self.scalars {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        for set in &self.sets {
+            if !sets.contains(set) {
+                sets.push(set.clone());
+            }
+        }
+    }
+
+    /// Mass fraction of a scalar where nothing else says what it is.
+    #[must_use]
+    pub fn initial(&self, name: &str) -> f64 {
+        let found = self.scalars.iter().find(|(own, _)| own == name);
+        found.map_or(0.0, |(_, fraction)| *fraction)
     }
 }

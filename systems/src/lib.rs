@@ -2,6 +2,7 @@
 //!
 //! Plugins never import each other; they meet in [`fields`] (the vocabulary) and in [`order`] (the order of a step).
 
+pub mod declare;
 pub mod fields;
 pub mod hydro;
 pub mod order;

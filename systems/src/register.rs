@@ -1,26 +1,103 @@
-//! Functions of a cell, or of the states around it, as limits of the step, refinement criteria and columns of the diagnostics.
+//! Functions of cells and faces as sources, fluxes, limits of the step, refinement criteria, initial values and columns of the
+//! diagnostics.
 
-use crate::order::{Flag, Limit};
+use crate::fields::GasModel;
+use crate::order::{Advance, Flag, Initialise, Limit, Split};
 use bevy_ecs::prelude::*;
-use nestar_engine::Engine;
-use nestar_engine::field::{CellMark, CellValue, Field, LevelRows};
+use nestar_engine::field::{CellMap, CellMark, CellValue, Components, FaceMap, Field, LevelRows};
 use nestar_engine::mesh::RefineRequests;
 use nestar_engine::ranks::{Columns, Reduce};
-use nestar_engine::step::{Read, Settings, StepLimits};
+use nestar_engine::step::{Read, Settings, StepLimits, StepSet, Write};
+use nestar_engine::{Engine, Error};
 
-/// What a plugin adds with a `#[device]` function of a cell. The functions read field `F` where it lives; their parameters stay
-/// the same for the whole run (place, time and width come with the cell).
+/// What a plugin adds with a `#[device]` function of a cell or face. The functions read field `F` where it lives; their parameters
+/// stay the same for the whole run (place, time, width and step come with the cell). Those of one set run in the order in which
+/// they were added.
 pub trait Register {
+    /// The simulation, and which components of a field the functions' states are made of.
+    fn parts(&mut self) -> (&mut Engine, Components);
+
+    /// Functions of the gas and of these scalars, whatever others there are: their states have the five components of the gas, then
+    /// the scalars in this order.
+    ///
+    /// # Errors
+    /// The gas has no such scalar.
+    fn with_scalars(&mut self, names: &[&str]) -> Result<With<'_>, Error> {
+        let (sim, _) = self.parts();
+        let components = sim.world.resource::<GasModel>().components(names)?;
+        Ok(With { sim, components })
+    }
+
+    /// A source: every cell takes the result of `M` once a step, after the gas has been advanced.
+    fn source<F: Field, M: CellMap>(&mut self, parameters: M::Parameters)
+    where
+        M::Parameters: Send + Sync,
+    {
+        map_in::<F, M>(self.parts(), Advance::Sources, parameters);
+    }
+
+    /// A source that acts over half a step before the gas is advanced, and over half a step after it (Strang 1968): together they are
+    /// of second order in time.
+    fn split_source<F: Field, M: CellMap>(&mut self, parameters: M::Parameters)
+    where
+        M::Parameters: Send + Sync,
+    {
+        map_in::<F, M>(self.parts(), Split::Sources, parameters);
+    }
+
+    /// Values of new patches while the initial hierarchy is made: the results of `M`, after the scenario has set the gas.
+    fn initial<F: Field, M: CellMap>(&mut self, parameters: M::Parameters)
+    where
+        M::Parameters: Send + Sync,
+    {
+        map_in::<F, M>(self.parts(), Initialise::State, parameters);
+    }
+
+    /// Fluxes through the faces of cells after the gas has been advanced, conserved over all levels: `F` is corrected by fluxes.
+    fn fluxes<F: Field, M: FaceMap>(&mut self, parameters: M::Parameters)
+    where
+        M::Parameters: Send + Sync,
+    {
+        let flow = move |rows: LevelRows, mut field: Write<F>| {
+            field.fluxes::<M>(&rows, &parameters);
+        };
+        let (sim, _) = self.parts();
+        sim.system_in(Advance::Sources, flow).depth::<F>(M::REACH);
+    }
+
     /// A limit of the time step: the smallest value of `M` in a level's cells, in units of time. `name` is what the run log
     /// shows.
     fn limit<F: Field, M: CellValue>(&mut self, name: &'static str, parameters: M::Parameters)
     where
-        M::Parameters: Send + Sync;
+        M::Parameters: Send + Sync,
+    {
+        let (sim, components) = self.parts();
+        let limit = move |mut rows: LevelRows, field: Read<F>, mut limits: ResMut<StepLimits>| {
+            rows.choose(components);
+            limits.propose(name, field.smallest::<M>(&rows, &parameters));
+        };
+        sim.system_in(Limit::Propose, limit).depth::<F>(M::REACH);
+    }
 
     /// A refinement criterion: cells where `M` holds want a finer mesh, with the flag buffer of the deck.
     fn criterion<F: Field, M: CellMark>(&mut self, parameters: M::Parameters)
     where
-        M::Parameters: Send + Sync;
+        M::Parameters: Send + Sync,
+    {
+        let (sim, components) = self.parts();
+        let flag = move |mut rows: LevelRows,
+                         field: Read<F>,
+                         settings: Res<Settings>,
+                         mut requests: ResMut<RefineRequests>| {
+            rows.choose(components);
+            let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
+            let marked = field.marked::<M>(&rows, buffer, &parameters);
+            for (&row, sectors) in rows.rows().iter().zip(marked) {
+                requests.add(row, sectors);
+            }
+        };
+        sim.system_in(Flag::Criteria, flag).depth::<F>(M::REACH);
+    }
 
     /// A column of the diagnostics: `M` in all leaf cells, reduced.
     fn column<F: Field, M: CellValue>(
@@ -29,45 +106,42 @@ pub trait Register {
         reduce: Reduce,
         parameters: M::Parameters,
     ) where
-        M::Parameters: Send + Sync;
+        M::Parameters: Send + Sync,
+    {
+        let (sim, components) = self.parts();
+        Columns::add::<F, M>(&mut sim.world, components, name, reduce, parameters);
+    }
+}
+
+/// Adds a map to a set.
+fn map_in<F: Field, M: CellMap>(
+    (sim, components): (&mut Engine, Components),
+    set: impl StepSet,
+    parameters: M::Parameters,
+) where
+    M::Parameters: Send + Sync,
+{
+    let map = move |mut rows: LevelRows, mut field: Write<F>| {
+        rows.choose(components);
+        field.map_cells::<M>(&rows, &parameters);
+    };
+    sim.system_in(set, map).depth::<F>(M::REACH);
 }
 
 impl Register for Engine {
-    fn limit<F: Field, M: CellValue>(&mut self, name: &'static str, parameters: M::Parameters)
-    where
-        M::Parameters: Send + Sync,
-    {
-        let limit = move |rows: LevelRows, field: Read<F>, mut limits: ResMut<StepLimits>| {
-            limits.propose(name, field.smallest::<M>(&rows, &parameters));
-        };
-        self.system_in(Limit::Propose, limit).depth::<F>(M::REACH);
+    fn parts(&mut self) -> (&mut Engine, Components) {
+        (self, Components::default())
     }
+}
 
-    fn criterion<F: Field, M: CellMark>(&mut self, parameters: M::Parameters)
-    where
-        M::Parameters: Send + Sync,
-    {
-        let flag = move |rows: LevelRows,
-                         field: Read<F>,
-                         settings: Res<Settings>,
-                         mut requests: ResMut<RefineRequests>| {
-            let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
-            let marked = field.marked::<M>(&rows, buffer, &parameters);
-            for (&row, sectors) in rows.rows().iter().zip(marked) {
-                requests.add(row, sectors);
-            }
-        };
-        self.system_in(Flag::Criteria, flag).depth::<F>(M::REACH);
-    }
+/// A simulation for functions of the gas with some of its scalars: [`Register::with_scalars`].
+pub struct With<'a> {
+    sim: &'a mut Engine,
+    components: Components,
+}
 
-    fn column<F: Field, M: CellValue>(
-        &mut self,
-        name: &'static str,
-        reduce: Reduce,
-        parameters: M::Parameters,
-    ) where
-        M::Parameters: Send + Sync,
-    {
-        Columns::add::<F, M>(&mut self.world, name, reduce, parameters);
+impl Register for With<'_> {
+    fn parts(&mut self) -> (&mut Engine, Components) {
+        (self.sim, self.components)
     }
 }

@@ -156,7 +156,7 @@ pub fn quietly_into(directory: &Path, resume: bool) -> RunOptions {
         resume,
         stop: Arc::new(AtomicBool::new(false)),
         observer: Box::new(Silent),
-        build: nestar::assemble::build_info(),
+        build: nestar::App::default().build_info(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Decks that no person would write: an error with its place, or a run, never a panic, whatever stands in them.
 
 use super::{Attack, Setting};
-use nestar::{Simulation, assemble};
+use nestar::{App, Simulation};
 use nestar_deck::Deck;
 use nestar_tests::random::Random;
 use std::path::Path;
@@ -156,8 +156,10 @@ fn read_and_build(text: &str, random: &mut Random) {
     ] {
         let _ = plain.set(change);
     }
-    let _ = assemble::check(&deck).map_err(|error| error.to_string());
-    if assemble::check(&plain).is_err() {
+    let _ = App::default()
+        .check(&deck)
+        .map_err(|error| error.to_string());
+    if App::default().check(&plain).is_err() {
         return;
     }
     if let Ok(mut sim) = Simulation::new(plain) {

@@ -8,6 +8,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let commit = commit().unwrap_or_else(|| "unknown".into());
     println!("cargo::rustc-env=NESTAR_COMMIT={commit}");
+    // the examples
+    println!("cargo::rustc-env=PROGRAM_COMMIT={commit}");
     println!("cargo::rustc-env=NESTAR_FLAGS={}", flags());
 }
 

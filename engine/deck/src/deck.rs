@@ -332,8 +332,17 @@ impl Deck {
     /// # Errors
     /// As [`table`](Deck::table) and [`finish`](Deck::finish).
     pub fn check(&self, tables: &[TableSchema]) -> Result<(), DeckError> {
+        self.check_among(tables, &[])
+    }
+
+    /// As [`check`](Deck::check); hints at unknown tables also name the `others`, which decks may do without.
+    ///
+    /// # Errors
+    /// As [`check`](Deck::check).
+    pub fn check_among(&self, tables: &[TableSchema], others: &[&str]) -> Result<(), DeckError> {
         let mut faults = Vec::new();
-        let (mut keys, mut names) = (Vec::new(), Vec::new());
+        let mut keys = Vec::new();
+        let mut names: Vec<String> = others.iter().map(ToString::to_string).collect();
         for table in &merged(tables) {
             let shape = table.shape();
             self.checked(&shape, table.name(), None, &mut faults);

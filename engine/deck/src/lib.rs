@@ -6,23 +6,14 @@
 //! complete decks ([`schema`]). A *formula* ([`Formula`]) is an expression such as `"1 + 0.1*sin(2*pi*x)"`.
 //!
 //! ```
-//! use nestar_deck::Deck;
-//! use schemars::JsonSchema;
-//! use serde::{Deserialize, Serialize};
+//! use nestar_deck::{Deck, deck};
 //!
 //! /// Waves.
-//! #[derive(Serialize, Deserialize, JsonSchema)]
-//! #[serde(default, deny_unknown_fields)]
+//! #[deck]
 //! struct Waves {
 //!     /// Ratio of specific heats.
-//!     #[schemars(range(max = 3.0), extend("exclusiveMinimum" = 1.0))]
+//!     #[key(default = 5.0 / 3.0, above = 1.0, max = 3.0)]
 //!     speed: f64,
-//! }
-//!
-//! impl Default for Waves {
-//!     fn default() -> Self {
-//!         Waves { speed: 5.0 / 3.0 }
-//!     }
 //! }
 //!
 //! let mut deck = Deck::parse("sod.toml", "[waves]\nspeed = 0.9\n")?;
@@ -39,6 +30,8 @@
 //! assert_eq!(deck.resolved(), "[waves]\nspeed = 1.4\n");
 //! # Ok::<(), nestar_deck::DeckError>(())
 //! ```
+
+extern crate self as nestar_deck;
 
 mod bounds;
 mod check;
@@ -61,4 +54,12 @@ pub use describe::{ParameterDoc, describe, describe_table};
 pub use error::{DeckError, Fault};
 pub use formula::{DeviceFormula, FUNCTIONS, Formula, FormulaError, Op, Program};
 pub use nearest::nearest;
+pub use nestar_deck_macro::deck;
 pub use schema::{OpenTable, TableSchema, merged, schema};
+
+/// What the code that `#[deck]` makes refers to.
+#[doc(hidden)]
+pub mod of_macros {
+    pub use schemars;
+    pub use serde;
+}

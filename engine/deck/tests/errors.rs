@@ -40,11 +40,11 @@ fn misspelt_names() {
     );
     golden(
         "\n[hydr0]\na = 1\n",
-        "d.toml:2:2: unknown table [hydr0]; did you mean `hydro`?\n 2 | [hydr0]\n   |  ^^^^^",
+        "d.toml:2:2: unknown table [hydr0]: no plugin of this program has it; did you mean `hydro`?\n 2 | [hydr0]\n   |  ^^^^^",
     );
     golden(
         "[wind]\n",
-        "d.toml:1:2: unknown table [wind]; known are domain, hydro, initial, mesh\n 1 | [wind]\n   |  ^^^^",
+        "d.toml:1:2: unknown table [wind]: no plugin of this program has it; known are domain, hydro, initial, mesh\n 1 | [wind]\n   |  ^^^^",
     );
     golden(
         "hydro.limiter = \"minmd\"",

@@ -120,7 +120,9 @@ fn what_nobody_takes_is_an_error() {
             .map(|fault| fault.message.clone())
             .collect(),
     };
-    let unknown = |name: &str| format!("unknown table [{name}]; known are hydro");
+    let unknown = |name: &str| {
+        format!("unknown table [{name}]: no plugin of this program has it; known are hydro")
+    };
     assert_eq!(
         left,
         [unknown("domain"), unknown("mesh"), unknown("initial")]

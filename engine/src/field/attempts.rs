@@ -1,6 +1,7 @@
 //! Maps by functions that may fail in a cell, or want to be called there again.
 
-use super::cells::{Job, LevelRows, Reader, result_in};
+use super::cells::{Job, Reader, result_in};
+use super::level::LevelRows;
 use super::listed::{Loops, Span};
 use super::numbers::Numbers;
 use super::pool::{Field, Pool};
@@ -143,6 +144,7 @@ impl<F: Field> Pool<F> {
     fn attempt_all<M: CellAttempt>(&mut self, rows: &LevelRows, job: &Job<M>, calls: usize) {
         job.check(self);
         let given = <M::Result<f64> as Attempted<f64>>::State::COUNT;
+        let given = job.level.components.wanted(given);
         assert!(
             M::REACH == 0 && given <= self.components(),
             "{} gives {given} components, or reads around cells of `{}`",
@@ -184,8 +186,9 @@ impl<F: Field> Pool<F> {
                 return Ok(());
             }
         }
+        let fields = (&job.level.components, [&values[..], &made[..]]);
         let given = || {
-            let result = result_in::<M, R>([&values, &made], (&geometry, patch), cell, job.given);
+            let result = result_in::<M, R>(fields, (&geometry, patch), cell, job.given);
             let mut given = Vec::new();
             let mut take = |_, _, value: R| given.push(value.to_f64());
             result.outcome().state.write(&mut take, 0, 0);
@@ -248,7 +251,8 @@ fn attempt_cell<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
         if status == FAILED {
             return (FAILED, call);
         }
-        state.write(&mut |_, c, value| own[c * CELLS + cell] = value, 0, 0);
+        let mut set = |_, c, value| own[reader.number(c) * CELLS + cell] = value;
+        state.write(&mut set, 0, 0);
         if status != UNFINISHED {
             return (status, call);
         }

@@ -4,19 +4,14 @@
 //! that the skeleton is called on; the others follow in the order of the function's tuple. Of the first field it may also read the
 //! states around a cell, those of other ranks' patches and ghost cells between levels and beyond the domain included.
 
-use super::device::DeviceTopology;
+use super::components::Components;
 use super::element::Element;
-use super::faults::FaultBox;
+use super::level::LevelView;
 use super::listed::{Loops, Span};
 use super::numbers::Numbers;
 use super::pool::{Field, Pool};
 use super::storage::Storage;
-use super::store::TABLES;
-use crate::device::DeviceError;
 use crate::device::parallel::PerThread;
-use crate::mesh::{LevelClock, Topology};
-use bevy_ecs::prelude::*;
-use bevy_ecs::system::SystemParam;
 use nestar_device::{Cell, CellFn, CellState, Place, Precise, Real};
 use nestar_kernels::mesh::block::{LevelGeometry, cell_place};
 use nestar_kernels::mesh::gather::{MOST_GHOSTS, Target, gather};
@@ -25,107 +20,6 @@ use nestar_kernels::{CELLS, PATCH};
 
 /// Fields that a function may read.
 const FIELDS: usize = 4;
-
-/// The rows of the level at hand, as a system's parameter.
-#[derive(SystemParam)]
-pub struct LevelRows<'w> {
-    topology: Res<'w, Topology>,
-    clock: Res<'w, LevelClock>,
-    tables: Option<Res<'w, DeviceTopology>>,
-    faults: Res<'w, FaultBox>,
-}
-
-impl LevelRows<'_> {
-    /// The level.
-    #[must_use]
-    pub fn level(&self) -> usize {
-        self.clock.level
-    }
-
-    /// Its rows in Hilbert order.
-    #[must_use]
-    pub fn rows(&self) -> &[u32] {
-        self.topology.rows(self.clock.level)
-    }
-
-    /// The level with its clock.
-    #[must_use]
-    pub fn view(&self) -> LevelView<'_> {
-        LevelView {
-            topology: &self.topology,
-            clock: *self.clock,
-            tables: self.tables.as_deref(),
-        }
-    }
-
-    /// Where what goes wrong is left.
-    pub(super) fn faults(&self) -> &FaultBox {
-        &self.faults
-    }
-
-    /// Stops the run after the schedule.
-    pub(crate) fn fail(&self, error: impl std::error::Error + Send + Sync + 'static) {
-        self.faults.fail(error);
-    }
-
-    /// Stops the run after the schedule with the fault of a boundary rule, if a gather of `field` on a device has met one.
-    pub(super) fn check_gathered(&self, field: &Storage) {
-        if let Storage::Device(device) = field
-            && let Some(message) = self.checked(device.fault(), None)
-        {
-            self.faults.report(|| message);
-        }
-    }
-
-    /// The value; an error of the device stops the run after the schedule.
-    pub(super) fn checked<T>(&self, result: Result<T, DeviceError>, otherwise: T) -> T {
-        result.unwrap_or_else(|error| {
-            self.faults.check(Err(error));
-            otherwise
-        })
-    }
-}
-
-/// A level at a time: what a skeleton needs beside the fields.
-#[derive(Clone, Copy)]
-pub struct LevelView<'a> {
-    /// The hierarchy.
-    pub topology: &'a Topology,
-    /// Level and time.
-    pub clock: LevelClock,
-    /// The hierarchy's tables where fields live on a device.
-    pub tables: Option<&'a DeviceTopology>,
-}
-
-impl<'a> LevelView<'a> {
-    /// Its rows in Hilbert order.
-    #[must_use]
-    pub fn rows(&self) -> &'a [u32] {
-        self.topology.rows(self.clock.level)
-    }
-
-    /// The tables on the device.
-    ///
-    /// # Panics
-    /// If there are none.
-    pub(crate) fn on_device(&self) -> &'a DeviceTopology {
-        self.tables.expect(TABLES)
-    }
-
-    /// What the places of its cells are made of.
-    pub(super) fn geometry(&self) -> LevelGeometry {
-        let domain = &self.topology.domain;
-        LevelGeometry {
-            left: domain.left_edge,
-            right: domain.right_edge,
-            cells: domain.cells(self.clock.level),
-            level: self.clock.level as i32,
-            width: self.clock.cell_width,
-            time: self.clock.time,
-            dt: self.clock.dt,
-        }
-    }
-}
 
 /// A field whose present state functions of a cell may read: every [`Pool`].
 pub trait CellSource: Sync {
@@ -212,12 +106,20 @@ impl<'a, M: CellFn> Job<'a, M> {
                 (1, Some(numbers)) => numbers.count(),
                 (n, _) => other(n - 1).unwrap_or(0),
             };
+            let wanted = match field {
+                0 => self.level.components.wanted(wanted),
+                _ => wanted,
+            };
             assert!(
                 wanted <= there,
                 "{name} reads {wanted} components of field {field}, which has {there}",
             );
         }
         let most = self.numbers.map_or(MOST_GHOSTS, |_| 0);
+        assert!(
+            M::REACH == 0 || self.level.components.lead(),
+            "{name} reads around cells: its states are the leading components",
+        );
         assert!(
             M::REACH <= most,
             "{name} reads {} cells far, {most} are possible",
@@ -232,6 +134,7 @@ pub(super) struct Reader<'a, M: CellFn, R: Real> {
     ghosts: Option<(GhostView<'a, R>, &'a PerThread<GatherScratch<R>>)>,
     numbers: Option<&'a Numbers>,
     components: usize,
+    chosen: Components,
     geometry: LevelGeometry,
     index: &'a [[i32; 3]],
     colour: Option<usize>,
@@ -258,6 +161,7 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
             ghosts: (M::REACH > 0).then(gathers),
             numbers: job.numbers,
             components: first.components(),
+            chosen: job.level.components,
             geometry: job.level.geometry(),
             index: topology.index_table(),
             colour: job.colour,
@@ -281,6 +185,7 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
             }
             let at = At {
                 fields: &fields,
+                chosen: &self.chosen,
                 block,
                 geometry: &self.geometry,
                 index: self.index[row as usize],
@@ -295,6 +200,7 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
     pub fn call(&self, row: u32, [own, block]: [&[R]; 2], cell: usize) -> M::Result<R> {
         let at = At {
             fields: &[own, block, &[], &[]],
+            chosen: &self.chosen,
             block: &[],
             geometry: &self.geometry,
             index: self.index[row as usize],
@@ -321,6 +227,11 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
         }
     }
 
+    /// Component `n` of the state, as the first field numbers it.
+    pub fn number(&self, n: usize) -> usize {
+        self.chosen.number(n)
+    }
+
     /// The leading values of a row of the first field.
     pub fn own(&self, row: u32, length: usize) -> &'a [R] {
         self.fields[0].map_or(&[], |rows| &rows.row(row)[..length])
@@ -329,13 +240,14 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
 
 /// A function's result in a cell of a patch of which the fields' values are `fields`.
 pub(super) fn result_in<M: CellFn, R: Real>(
-    fields: [&[R]; 2],
+    (chosen, fields): (&Components, [&[R]; 2]),
     (geometry, index): (&LevelGeometry, [i32; 3]),
     cell: usize,
     given: &M::Parameters,
 ) -> M::Result<R> {
     let at = At {
         fields: &[fields[0], fields[1], &[], &[]],
+        chosen,
         block: &[],
         geometry,
         index,
@@ -366,6 +278,8 @@ pub(super) fn gather_block<R: Element>(
 /// A cell on the host.
 struct At<'a, R> {
     fields: &'a [&'a [R]; FIELDS],
+    /// Of the first field.
+    chosen: &'a Components,
     block: &'a [R],
     geometry: &'a LevelGeometry,
     index: [i32; 3],
@@ -375,6 +289,10 @@ struct At<'a, R> {
 impl<R: Real> Cell<R> for At<'_, R> {
     #[inline(always)]
     fn value(&self, field: usize, component: usize) -> R {
+        let component = match field {
+            0 => self.chosen.number(component),
+            _ => component,
+        };
         self.fields[field][component * CELLS + self.cell]
     }
 

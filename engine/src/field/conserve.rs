@@ -1,10 +1,13 @@
 //! Fluxes: a field changes by what flows through the faces of its cells, so that the levels together conserve it.
 
 use super::Correct;
-use super::cells::{LevelRows, LevelView, gather_block};
+use super::cells::gather_block;
+use super::components::Components;
 use super::element::Element;
+use super::level::{LevelRows, LevelView};
 use super::pool::{Field, Pool};
 use super::storage::{TypedPool, with_storage};
+use super::store::BankOf;
 use crate::device::DeviceError;
 use nestar_device::{CellState, Face, FaceFn, Precise};
 use nestar_kernels::mesh::FaceRule;
@@ -32,8 +35,9 @@ pub(super) struct Flow<'a, M: FaceFn> {
 }
 
 impl<F: Field> Pool<F> {
-    /// Every cell of the level at hand changes by the fluxes `M` through its faces over the level's step, where the pool lives; all
-    /// fluxes are made of the states before. The flux registers get them, so that coarse cells take the fine fluxes when the levels
+    /// Every cell of the level at hand changes by the fluxes `M` through its faces over the level's step, where the pool lives. Of a
+    /// field with two time levels they are made of the states at the begin of the step, with ghost cells at that time; else of those
+    /// that stand. The flux registers get them, so that coarse cells take the fine fluxes when the levels
     /// synchronise. At the upper end of a periodic axis a face is that of the first cell.
     ///
     /// The first fluxes in a step of a field with one time level commit it; others are added, as to a field that has been advanced
@@ -68,6 +72,13 @@ impl<F: Field> Pool<F> {
         }
     }
 
+    /// The bank of the level at hand that its fluxes are made of.
+    pub(crate) fn made_of(&self, rows: &LevelRows) -> BankOf {
+        let level = rows.level();
+        let (bank, _) = self.before(level, self.time(level) == rows.view().clock.end);
+        BankOf { level, bank }
+    }
+
     fn check_fluxes<M: FaceMap>(&self, flow: &Flow<M>) {
         let (there, name) = (self.components(), M::ITEM.name);
         let (read, given) = (M::State::<f64>::COUNT, M::Result::<f64>::COUNT);
@@ -75,6 +86,10 @@ impl<F: Field> Pool<F> {
             self.spec.correct == Correct::Fluxes,
             "`{name}` gives fluxes of `{}`, which has no flux registers: declare `correct: Correct::Fluxes`",
             F::NAME
+        );
+        assert!(
+            flow.level.components.lead(),
+            "{name} reads the states beside a face: they are the leading components"
         );
         assert!(
             read.max(given) <= there && (flow.adds || given == there),
@@ -162,15 +177,13 @@ impl<R: Element> TypedPool<R> {
         flow: &Flow<M>,
     ) -> Result<(), DeviceError> {
         let (topology, clock) = (flow.level.topology, &flow.level.clock);
-        let view = pool.ghosts::<R>(topology, clock.level, M::REACH);
+        let before = pool.before(clock.level, flow.adds);
+        let view = pool.ghosts_at::<R>(topology, clock.level, M::REACH, before);
+        let present = pool.present::<R>(clock.level);
         let rate = clock.cell_width.map(|width| R::lit(clock.dt / width));
         let place = FacePlace {
             geometry: flow.level.geometry(),
-            periodic: self
-                .boundaries
-                .faces
-                .each_ref()
-                .map(|faces| matches!(faces[1], FaceRule::Periodic)),
+            periodic: self.periodic(),
         };
         let given = flow.given.precise::<R>();
         let (components, count) = (pool.components(), M::Result::<R>::COUNT);
@@ -178,6 +191,7 @@ impl<R: Element> TypedPool<R> {
         self.fill(
             flow.level.rows(),
             self.results.rows(),
+            &Components::default(),
             |row, block, values| {
                 gather_block(
                     &view,
@@ -193,13 +207,19 @@ impl<R: Element> TypedPool<R> {
                     values: &block[gathered..],
                     components: count,
                 };
-                let own = view.level.row(row)[..count * CELLS].iter().enumerate();
+                let own = present.row(row)[..count * CELLS].iter().enumerate();
                 values.extend(own.map(|(value, u)| fluxes.advance(*u, value, &rate)));
                 self.register(&fluxes, level, row, adds.then_some(dt));
             },
         );
-        self.take(flow.level.rows(), view.level, count);
+        self.take(flow.level.rows(), present, count);
         Ok(())
+    }
+
+    /// Whether the domain goes on beyond the faces of each axis.
+    fn periodic(&self) -> [bool; 3] {
+        let faces = self.boundaries.faces.each_ref();
+        faces.map(|faces| matches!(faces[1], FaceRule::Periodic))
     }
 
     /// Hands the fluxes through a patch's own faces to its registers; or adds them, if a length of the step is given.

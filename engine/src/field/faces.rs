@@ -1,7 +1,7 @@
 //! Fields on faces or edges: new patches, and one owner of the values that patches share.
 
-use super::cells::LevelView;
 use super::element::Element;
+use super::level::LevelView;
 use super::pool::{Field, Pool};
 use super::storage::with_storage;
 use crate::device::DeviceError;

@@ -1,7 +1,9 @@
 //! Maps: a field takes the results of a function of its cells, or of another field's.
 
-use super::cells::{CellMap, CellSource, Job, LevelRows, LevelView, Reader};
+use super::cells::{CellMap, CellSource, Job, Reader};
+use super::components::Components;
 use super::element::Element;
+use super::level::{LevelRows, LevelView};
 use super::listed::Loops;
 use super::pool::{Field, Pool};
 use super::storage::{TypedPool, with_storage};
@@ -77,6 +79,11 @@ impl<F: Field> Pool<F> {
             others: &all[..=others.len()],
             ..Job::new(rows.view(), parameters)
         };
+        assert!(
+            job.level.components.lead(),
+            "{} maps one field to another: their components are the leading ones",
+            M::ITEM.name
+        );
         self.check_map::<M>(source, &job);
         let mapped = with_storage!(&self.storage,
             typed => typed.map(source, &job, self.present(rows.level())),
@@ -102,8 +109,9 @@ impl<F: Field> Pool<F> {
     fn check_map<M: CellMap>(&self, first: &dyn CellSource, job: &Job<M>) {
         job.check(first);
         let (given, there) = (M::Result::<f64>::COMPONENTS, self.components());
+        let own = job.level.components.wanted(given[0]);
         assert!(
-            given[0] <= there && given[1] == 0,
+            own <= there && given[1] == 0,
             "{} gives {given:?} components, `{}` has {there}",
             M::ITEM.name,
             F::NAME
@@ -149,7 +157,8 @@ impl<R: Element> TypedPool<R> {
     {
         let reader = Reader::<M, R>::new(first, job);
         let (colour, length) = (job.colour, M::Result::<R>::COUNT * CELLS);
-        self.fill(job.level.rows(), to, |row, block, values| {
+        let chosen = &job.level.components;
+        self.fill(job.level.rows(), to, chosen, |row, block, values| {
             match colour {
                 Some(_) => values.extend_from_slice(reader.own(row, length)),
                 None => values.resize(length, R::lit(0.0)),
@@ -164,16 +173,18 @@ impl<R: Element> TypedPool<R> {
     /// The results that wait, of so many components, go to distinct `rows` of `to`.
     pub(super) fn take(&self, rows: &[u32], to: Rows<R>, components: usize) {
         let results = self.results.rows();
-        self.fill(rows, to, |row, _, values| {
+        let leading = Components::default();
+        self.fill(rows, to, &leading, |row, _, values| {
             values.extend_from_slice(&results.row(row)[..components * CELLS]);
         });
     }
 
-    /// Sets the leading values of distinct `rows` of `to` to those that `make` leaves in the second working space.
+    /// Sets the `chosen` components of distinct `rows` of `to` to the values that `make` leaves in the second working space.
     pub(super) fn fill(
         &self,
         rows: &[u32],
         to: Rows<R>,
+        chosen: &Components,
         make: impl Fn(u32, &mut Vec<R>, &mut Vec<R>) + Sync,
     ) {
         rows.par_iter().for_each(|&row| {
@@ -184,7 +195,10 @@ impl<R: Element> TypedPool<R> {
             // SAFETY: the rows are distinct, and what is made of this row of `to` has been read by now: only functions of
             // cells alone write where they read.
             let out = unsafe { to.row_mut(row) };
-            out[..values.len()].copy_from_slice(values);
+            for (n, values) in values.chunks(CELLS).enumerate() {
+                let first = chosen.number(n) * CELLS;
+                out[first..first + values.len()].copy_from_slice(values);
+            }
         });
     }
 }

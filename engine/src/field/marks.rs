@@ -1,7 +1,8 @@
 //! Criteria by lists, which are put together at run time: one gather and one launch serve a list.
 
-use super::cells::{LevelRows, gather_block};
+use super::cells::gather_block;
 use super::faults::FaultBox;
+use super::level::LevelRows;
 use super::list_text::list_text;
 use super::listed::{Loops, Span};
 use super::pool::{Field, Pool};

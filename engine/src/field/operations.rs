@@ -1,7 +1,7 @@
 //! What the engine does with any field, derived from its declaration: growth, prolongation, restriction, flux correction.
 
-use super::cells::LevelView;
 use super::element::Element;
+use super::level::LevelView;
 use super::pool::{Field, Pool};
 use super::storage::with_storage;
 use super::store::{Store, Surroundings};

@@ -232,6 +232,18 @@ impl<F: Field> Pool<F> {
         level: usize,
         reach: usize,
     ) -> GhostView<'a, R> {
+        let at = (self.current(level), self.time(level));
+        self.ghosts_at(topology, level, reach, at)
+    }
+
+    /// As [`Pool::ghosts`] of the state that stands in a bank, at its time.
+    pub(super) fn ghosts_at<'a, R: Element>(
+        &'a self,
+        topology: &'a Topology,
+        level: usize,
+        reach: usize,
+        (bank, time): (usize, f64),
+    ) -> GhostView<'a, R> {
         assert_eq!(
             self.spec.centring,
             Centring::Cell,
@@ -239,10 +251,9 @@ impl<F: Field> Pool<F> {
             F::NAME
         );
         let typed = self.typed::<R>();
-        let time = self.time(level);
         let (coarse_old, coarse_new, weight) = self.coarse_banks::<R>(level, time);
         GhostView {
-            level: self.present::<R>(level),
+            level: typed.bank(bank),
             coarse_old,
             coarse_new,
             weight: R::lit(weight),
@@ -264,6 +275,17 @@ impl<F: Field> Pool<F> {
         let typed = self.typed::<R>();
         let (old, new, weight) = self.coarse_clock(level, time);
         (typed.bank(old), typed.bank(new), weight)
+    }
+
+    /// The bank that fluxes are made of, and its time: where the state was advanced in this step already, the one before that, so
+    /// that a cell and its ghost cells stand at one time, whatever else the step has changed.
+    pub(super) fn before(&self, level: usize, adds: bool) -> (usize, f64) {
+        let clock = &self.clocks[level];
+        let bank = match adds && self.spec.time_levels == 2 {
+            true => 1 - clock.current,
+            false => clock.current,
+        };
+        (bank, clock.times[bank])
     }
 
     /// Which of the two banks hold the level below `level` before and after its step, and the weight of the latter at `time`.

@@ -1,6 +1,7 @@
 //! Numbers made of all cells by functions of one cell: the same bits on any number of threads and on a device.
 
-use super::cells::{CellMark, CellValue, Job, LevelRows, LevelView, Reader};
+use super::cells::{CellMark, CellValue, Job, Reader};
+use super::level::{LevelRows, LevelView};
 use super::listed::Loops;
 use super::numbers::Numbers;
 use super::pool::{Field, Pool};

@@ -163,6 +163,15 @@ impl FieldSpec {
         }
     }
 
+    /// The field with totals of its components, and their drifts, among the diagnostics.
+    #[must_use]
+    pub fn in_totals(self) -> Self {
+        Self {
+            in_totals: true,
+            ..self
+        }
+    }
+
     /// A dimensionless vector by its components on faces, otherwise as [`FieldSpec::cells`]: new faces are interpolated with
     /// limited slopes within coarse faces and by means between them, coarse faces take the mean of four, and values that two
     /// patches share keep the same bits.

@@ -2,9 +2,9 @@
 
 use super::totals::sum_by_halves;
 use super::{Ranks, RanksError, Reduction, exchange};
-use crate::field::cells::LevelView;
 use crate::field::device::DeviceTopology;
-use crate::field::{CellValue, Field, Pool, Stores};
+use crate::field::level::LevelView;
+use crate::field::{CellValue, Components, Field, Pool, Stores};
 use crate::mesh::{LevelClock, Levels, Topology};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::order::{order_key, value_of_key};
@@ -37,9 +37,10 @@ struct Column {
 pub struct Columns(Vec<Column>);
 
 impl Columns {
-    /// Adds a column to those of `world`: `M` of field `F` in all leaf cells, reduced.
+    /// Adds a column to those of `world`: `M` of these components of field `F` in all leaf cells, reduced.
     pub fn add<F: Field, M: CellValue>(
         world: &mut World,
+        components: Components,
         name: &'static str,
         reduce: Reduce,
         parameters: M::Parameters,
@@ -48,7 +49,8 @@ impl Columns {
     {
         let mut fields = world.resource_mut::<Stores>();
         fields.reads(F::NAME, M::REACH);
-        let value = move |world: &World| of_all_levels::<F, M>(world, reduce, &parameters);
+        let value =
+            move |world: &World| of_all_levels::<F, M>(world, components, reduce, &parameters);
         world.resource_mut::<Self>().0.push(Column {
             name,
             reads: (M::REACH > 0).then_some(F::NAME),
@@ -85,6 +87,7 @@ impl Columns {
 
 fn of_all_levels<F: Field, M: CellValue>(
     world: &World,
+    components: Components,
     reduce: Reduce,
     parameters: &M::Parameters,
 ) -> Result<f64, RanksError> {
@@ -93,6 +96,7 @@ fn of_all_levels<F: Field, M: CellValue>(
     let (mut sum, mut key) = (0.0, order_key(f64::NEG_INFINITY));
     for level in 0..=topology.finest() {
         let view = LevelView {
+            components,
             topology,
             clock: clock_of(world, level),
             tables: world.get_resource::<DeviceTopology>(),

@@ -10,11 +10,17 @@ use std::path::Path;
 /// The program that runs.
 #[derive(Clone, Debug, Default)]
 pub struct BuildInfo {
+    /// Name of the program.
+    pub program: String,
     /// Version of the program.
+    pub program_version: String,
+    /// Commit that the program was built from, where known.
+    pub program_commit: String,
+    /// Version of the engine.
     pub version: String,
-    /// Commit it was built from, where known.
+    /// Commit that the engine was built from, where known.
     pub commit: String,
-    /// Flags it was built with.
+    /// Flags both were built with.
     pub flags: String,
 }
 
@@ -78,7 +84,9 @@ pub fn write(
 ) -> Result<(), Error> {
     let rank = sim.world.resource::<Ranks>().rank();
     let provenance = serde_json::json!({
-        "program": "nestar",
+        "program": build.program,
+        "program_version": build.program_version,
+        "program_commit": build.program_commit,
         "version": build.version,
         "commit": build.commit,
         "build_flags": build.flags,

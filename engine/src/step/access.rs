@@ -7,7 +7,7 @@ use super::view::View;
 use super::{AccessError, Error};
 use crate::device::DeviceError;
 use crate::field::held::Held;
-use crate::field::store::{self, Store};
+use crate::field::store::{self, BankOf, Store};
 use crate::field::{Element, Field, LevelRows, Pool, faces, operations};
 use crate::ranks::OtherRanks;
 use crate::ranks::halos::Split;
@@ -54,8 +54,8 @@ impl<F: Field, const DEPTH: usize, const WRITES: bool> FromWorld for Declared<F,
 
 /// Where a system works.
 #[derive(SystemParam)]
-struct Place<'w> {
-    rows: LevelRows<'w>,
+struct Place<'w, 's> {
+    rows: LevelRows<'w, 's>,
     name: SystemName,
 }
 
@@ -65,7 +65,7 @@ struct Place<'w> {
 #[derive(SystemParam)]
 pub struct Read<'w, 's, F: Field, const DEPTH: usize = 0> {
     pool: Res<'w, Held<F>>,
-    place: Place<'w>,
+    place: Place<'w, 's>,
     declared: Local<'s, Declared<F, DEPTH, false>>,
 }
 
@@ -74,7 +74,7 @@ pub struct Read<'w, 's, F: Field, const DEPTH: usize = 0> {
 #[derive(SystemParam)]
 pub struct Write<'w, 's, F: Field, const DEPTH: usize = 0> {
     pool: ResMut<'w, Held<F>>,
-    place: Place<'w>,
+    place: Place<'w, 's>,
     declared: Local<'s, Declared<F, DEPTH, true>>,
 }
 
@@ -105,20 +105,30 @@ fn checked<'a, F: Field>(
         }));
     }
     let level = place.rows.level();
-    let mut stale = store::stale(pool, level, reach);
-    match stale.next() {
-        Some(at) => Err(Error::Access(AccessError::Stale {
-            field,
-            level: at.level,
-            present: at == Store::present_bank(pool, at.level),
-            system: system(),
-            reach,
-            fresh: pool.fresh(at),
-        })),
-        None => {
-            drop(stale);
-            Ok(view(pool, place, reach))
-        }
+    match store::stale(pool, level, reach).next() {
+        Some(at) => Err(stale(pool, place, at, reach)),
+        None => Ok(view(pool, place, reach)),
+    }
+}
+
+/// The fault of a system that reads copies which are out of date.
+fn stale<F: Field>(pool: &Pool<F>, place: &Place, at: BankOf, reach: usize) -> Error {
+    Error::Access(AccessError::Stale {
+        field: F::NAME,
+        level: at.level,
+        present: at == Store::present_bank(pool, at.level),
+        system: place.name.as_str().to_string(),
+        reach,
+        fresh: pool.fresh(at),
+    })
+}
+
+/// Whether `reach` layers of copies are up to date in the bank that fluxes of the level at hand are made of.
+fn fresh_before<F: Field>(pool: &Pool<F>, place: &Place, reach: usize) -> Result<(), Error> {
+    let bank = pool.made_of(&place.rows);
+    match pool.fresh(bank) < reach {
+        true => Err(stale(pool, place, bank, reach)),
+        false => Ok(()),
     }
 }
 

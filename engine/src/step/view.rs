@@ -1,8 +1,8 @@
 //! A field on a level, as a system may see it.
 
 use crate::device::DeviceError;
-use crate::field::cells::LevelView;
 use crate::field::device::{DevicePool, DeviceView};
+use crate::field::level::LevelView;
 use crate::field::{Element, Field, FieldSpec, Pool, Registers};
 use nestar_kernels::mesh::{GhostView, Rows};
 

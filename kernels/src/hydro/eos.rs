@@ -27,6 +27,12 @@ pub fn kinetic_energy<R: Lane>(u: Conserved<R>) -> R {
     0.5 * sum3(a * a, b * b, c * c) / u.density
 }
 
+/// Internal energy density `E - |m|^2 / (2 rho)`.
+#[device]
+pub fn internal_energy<R: Lane>(u: Conserved<R>) -> R {
+    u.energy - kinetic_energy(u)
+}
+
 /// Pressure `(gamma - 1) (E - |m|^2 / (2 rho))` of a conserved state.
 #[device]
 pub fn pressure<R: Lane>(u: Conserved<R>, gamma: R) -> R {

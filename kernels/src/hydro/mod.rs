@@ -16,7 +16,7 @@ mod tests;
 
 use nestar_device::Item;
 
-pub use eos::{Conserved, kinetic_energy, pressure, sound_speed};
+pub use eos::{Conserved, internal_energy, kinetic_energy, pressure, sound_speed};
 pub use solver::{
     CellMask10, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch, PatchSolver,
 };

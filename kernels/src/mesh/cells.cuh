@@ -13,14 +13,14 @@ template<class S, int G> using Around = ::nestar_device::cell_fn::Around<REAL, S
 template<class S, int G> using Across = ::nestar_device::cell_fn::Across<REAL, S, G>;
 typedef ::nestar_kernels::mesh::parameters::CellInput<REAL> Input;
 
-// A state of the leading components of field n.
+// A state of the leading components of field n; of the first field, of those that are chosen.
 template<class S> RS_FN S state_of(const Input& p, int n, int row, int cell) {
   constexpr int COUNT = sizeof(S) / sizeof(REAL);
   static_assert(sizeof(S) == COUNT * sizeof(REAL), "a state is made of numbers");
   const REAL* from = p.fields[n] + (rs::i64)row * (p.components[n] * CELLS) + cell;
   S state;
   REAL* member = (REAL*)&state;
-  RS_UNROLL for (int c = 0; c < COUNT; ++c) member[c] = from[c * CELLS];
+  RS_UNROLL for (int c = 0; c < COUNT; ++c) member[c] = from[(n == 0 ? p.chosen[c] : c) * CELLS];
   return state;
 }
 

@@ -14,7 +14,7 @@ KERNEL(cells_map, cells::F::Parameters) {
       if (p.input.colour < 0 || p.input.colour == colour) result = F::at(p, block, row, cell);
       else result = state_of<F::Result>(p.input, 0, row, cell);
       const REAL* member = (const REAL*)&result;
-      RS_UNROLL for (int c = 0; c < COUNT; ++c) out[c * CELLS + cell] = member[c];
+      RS_UNROLL for (int c = 0; c < COUNT; ++c) out[p.input.chosen[c] * CELLS + cell] = member[c];
     }
     if (launch::thread() == 0) p.input.stale[row] = 1;
   }

@@ -30,6 +30,12 @@ pub use boundary::{Boundaries, CellRule, FaceRule, GhostCell, RuleText, fault_pl
 pub use gather::{GatherScratch, GhostView, gather};
 pub use rows::Rows;
 pub use shape::Centring;
+/// 0 in every cell: where a field starts that holds nothing yet.
+#[nestar_device::device]
+pub fn nothing<R: nestar_device::Real>(_present: R) -> R {
+    0.0
+}
+
 pub use states::{MAX_COMPONENTS, ShareSets, StateFunctions, StateItems, StateRules, States};
 
 /// Every device item of the mesh operations.

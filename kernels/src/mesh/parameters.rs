@@ -3,6 +3,7 @@
 
 use super::attempt::Round;
 use super::block::LevelGeometry;
+use super::states::MAX_COMPONENTS;
 use nestar_device::{Address, Item, device};
 
 /// Every structure.
@@ -268,6 +269,8 @@ pub struct CellInput<R> {
     pub out: Address<R>,
     /// Components of a row there.
     pub out_components: i32,
+    /// The components of the first field that states consist of.
+    pub chosen: [i32; MAX_COMPONENTS],
     /// The cells that are mapped, by the parity of the sum of their indices; -1: all.
     pub colour: i32,
     /// The level's rows.

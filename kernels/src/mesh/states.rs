@@ -1,8 +1,9 @@
 //! States of a field: which are sound, in which variables they are interpolated, and how round-off is mended.
 
-use nestar_device::{Item, Real};
+use nestar_device::{Item, Real, device};
 
 /// Most components a field may have (gas and its scalars).
+#[device]
 pub const MAX_COMPONENTS: usize = 64;
 
 /// What averages, corrections and interpolations must know of a field's states: four functions of their leading `N`

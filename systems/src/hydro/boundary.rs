@@ -91,7 +91,7 @@ pub struct InflowConfig {
     /// Velocity along z.
     #[serde(default = "zero")]
     pub velocity_z: String,
-    /// Mass fraction of each passive scalar, by name; 0 where absent.
+    /// Mass fraction of each passive scalar, by name; where absent 0, or what the plugin says that declares it.
     #[serde(default)]
     pub scalars: BTreeMap<String, String>,
 }
@@ -131,7 +131,7 @@ impl Inflow {
             scalars: config.scalars,
         };
         Ok(Self {
-            formulas: StateFormulas::compile(deck, path, &model.scalars, &state)?,
+            formulas: StateFormulas::compile(deck, path, model, &state)?,
             open,
             model: model.clone(),
             table: path.to_string(),
@@ -284,11 +284,7 @@ mod tests {
     #[test]
     fn an_inflow_face_is_a_wall_where_it_is_closed() {
         let mut deck = Deck::parse("inflow.toml", DECK).unwrap();
-        let model = GasModel {
-            gamma: 1.4,
-            scalars: Vec::new(),
-            sets: Default::default(),
-        };
+        let model = GasModel::plain(1.4, &[]);
         let inflow =
             Inflow::take(&mut deck, "inflow.y_lower", &model, FaultBox::default()).unwrap();
         let boundaries = open_below(inflow);

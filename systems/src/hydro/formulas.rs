@@ -1,7 +1,7 @@
 //! States given by formulas of the deck.
 
 use super::initial::{InitialState, Primitive, PrimitiveColumns};
-use crate::fields::GAS_COMPONENTS;
+use crate::fields::{GAS_COMPONENTS, GasModel};
 use nestar_deck::{Deck, DeckError, Formula};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct StateConfig {
     /// Velocity along z.
     #[serde(default = "zero")]
     pub velocity_z: String,
-    /// Mass fraction of each passive scalar, by name; 0 where absent.
+    /// Mass fraction of each passive scalar, by name; where absent 0, or what the plugin says that declares it.
     #[serde(default)]
     pub scalars: BTreeMap<String, String>,
 }
@@ -57,9 +57,9 @@ impl StateFormulas {
     ///
     /// # Errors
     /// A missing or wrong formula, a scalar that is not declared.
-    pub fn take(deck: &mut Deck, path: &str, names: &[String]) -> Result<Self, DeckError> {
+    pub fn take(deck: &mut Deck, path: &str, model: &GasModel) -> Result<Self, DeckError> {
         let config: StateConfig = deck.table(path)?;
-        Self::compile(deck, path, names, &config)
+        Self::compile(deck, path, model, &config)
     }
 
     /// Compiles the formulas of `config`, which stand in the table `path`.
@@ -69,9 +69,10 @@ impl StateFormulas {
     pub fn compile(
         deck: &Deck,
         path: &str,
-        names: &[String],
+        model: &GasModel,
         config: &StateConfig,
     ) -> Result<Self, DeckError> {
+        let names = &model.scalars;
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
         for name in config.scalars.keys() {
             if !names.contains(name) {
@@ -80,11 +81,13 @@ impl StateFormulas {
         }
         let formula =
             |key: &str, text: &str| deck.formula(&format!("{path}.{key}"), text, &VARIABLES);
-        let scalar = |name: &String| {
-            let text = config.scalars.get(name);
+        let scalar = |(name, initial): (&String, &f64)| {
+            let otherwise = (*initial != 0.0).then(|| format!("{initial:?}"));
+            let text = config.scalars.get(name).or(otherwise.as_ref());
             text.map(|text| formula(&format!("scalars.{name}"), text))
                 .transpose()
         };
+        let scalars = names.iter().zip(&model.initial).map(scalar);
         Ok(Self {
             samples: config.samples,
             gas: [
@@ -94,7 +97,7 @@ impl StateFormulas {
                 formula("velocity_z", &config.velocity_z)?,
                 formula("pressure", &config.pressure)?,
             ],
-            scalars: names.iter().map(scalar).collect::<Result<_, _>>()?,
+            scalars: scalars.collect::<Result<_, _>>()?,
         })
     }
 

@@ -85,7 +85,7 @@ impl PrimitiveColumns {
 
 /// An initial state. Any closure from a point to a [`Primitive`] is one (without scalars).
 pub trait InitialState: Send + Sync + 'static {
-    /// Fills `columns.states` (and `columns.scalars`, which are 0) at `columns.points`.
+    /// Fills `columns.states` at `columns.points`, and those of `columns.scalars` that it knows: they are 0, or what their plugins say.
     fn fill(&self, columns: &mut PrimitiveColumns);
 
     /// Gauss-Legendre points per axis and cell, 1 to 4; 1 is the cell centre.
@@ -200,7 +200,7 @@ pub(super) fn fill_patch<R: Element>(
     let width = topology.domain.cell_width(level);
     let block = block_of(topology, row, level);
     let samples = rule.places.len().pow(3);
-    let mut columns = sample_points(&block, width, rule, model.scalars.len());
+    let mut columns = sample_points(&block, width, rule, &model.initial);
     columns.level = level;
     initial.fill(&mut columns);
     make_whole(&mut columns, model)?;
@@ -305,7 +305,7 @@ fn check(columns: &PrimitiveColumns, n: usize, level: usize) -> Result<(), Strin
 }
 
 /// The points of all cells of a patch, cell by cell.
-fn sample_points(block: &Block, width: [f64; 3], rule: &Rule, scalars: usize) -> PrimitiveColumns {
+fn sample_points(block: &Block, width: [f64; 3], rule: &Rule, scalars: &[f64]) -> PrimitiveColumns {
     let s = rule.places.len();
     let total = CELLS * s * s * s;
     let mut points = [const { Vec::new() }; 3].map(|_: Vec<f64>| Vec::with_capacity(total));
@@ -326,7 +326,7 @@ fn sample_points(block: &Block, width: [f64; 3], rule: &Rule, scalars: usize) ->
         level: 0,
         points,
         states: vec![nothing; total],
-        scalars: vec![vec![0.0; total]; scalars],
+        scalars: scalars.iter().map(|&value| vec![value; total]).collect(),
     }
 }
 

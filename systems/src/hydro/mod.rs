@@ -17,7 +17,7 @@ pub mod systems;
 pub use config::HydroConfig;
 pub use initial::{InitialState, Injection, Primitive, PrimitiveColumns};
 
-use crate::fields::{Gas, GasModel};
+use crate::fields::{DeclaredScalars, Gas, GasModel};
 use crate::order::{Advance, Limit};
 use device::GasDevice;
 use extremes::Extremes;
@@ -39,14 +39,8 @@ pub struct Hydro {
 
 impl Plugin for Hydro {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        let config: HydroConfig = sim.deck.table("hydro")?;
-        let scalars = config.checked_scalars(&sim.deck)?;
+        let (config, model) = gas(sim)?;
         sim.keep_keys(&["hydro.gamma", "hydro.scalars", "hydro.scalar_sets"]);
-        let model = GasModel {
-            gamma: config.gamma,
-            sets: config.checked_sets(&sim.deck)?,
-            scalars,
-        };
         let spec = FieldSpec {
             beyond: Some(boundary::rules(sim, &model)?),
             ..spec(&model, self.prolongation)
@@ -77,6 +71,23 @@ impl Plugin for Hydro {
             .exchanges_itself::<Gas>();
         Ok(())
     }
+}
+
+/// The table, with the scalars that plugins have declared, and what it says of the gas.
+fn gas(sim: &mut Engine) -> Result<(HydroConfig, GasModel), Error> {
+    let mut config: HydroConfig = sim.deck.table("hydro")?;
+    let declared = sim.world.remove_resource::<DeclaredScalars>();
+    let declared = declared.unwrap_or_default();
+    declared.join(&mut config.scalars, &mut config.scalar_sets);
+    let scalars = config.checked_scalars(&sim.deck)?;
+    let initial = scalars.iter().map(|name| declared.initial(name)).collect();
+    let model = GasModel {
+        gamma: config.gamma,
+        sets: config.checked_sets(&sim.deck)?,
+        scalars,
+        initial,
+    };
+    Ok((config, model))
 }
 
 /// Unit and powers of (length, mass, time) of what a component is.

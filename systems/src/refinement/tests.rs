@@ -95,8 +95,8 @@ fn simulation(domain: &str, precision: &str, device: &str) -> Engine {
     })
     .unwrap();
     sim.add(Refinement { config: mesh }).unwrap();
-    let names = sim.world.resource::<GasModel>().scalars.clone();
-    let state = StateFormulas::take(&mut sim.deck, "initial", &names).unwrap();
+    let model = sim.world.resource::<GasModel>().clone();
+    let state = StateFormulas::take(&mut sim.deck, "initial", &model).unwrap();
     sim.world.insert_resource(InitialGas(Box::new(state)));
     sim.system_in(Initialise::State, fill_new);
     sim.ready().and_then(|()| sim.initialise()).unwrap();

@@ -60,7 +60,7 @@ fn line(path: &Path) -> String {
         resume: false,
         stop: Arc::new(AtomicBool::new(false)),
         observer: Box::new(Silent),
-        build: nestar::assemble::build_info(),
+        build: nestar::App::default().build_info(),
     });
     let summary = summary.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     assert_eq!(summary.step, 3);

@@ -62,7 +62,7 @@ fn run(
             spoil_after,
             directory: directory.to_path_buf(),
         }),
-        build: nestar::assemble::build_info(),
+        build: nestar::App::default().build_info(),
     });
     let world = &sim.engine().world;
     let device = world.resource::<ComputeDevice>().device.clone();

@@ -219,7 +219,7 @@ fn a_users_source_term_has_the_bits_of_the_cpu() {
             resume: false,
             stop: Arc::new(AtomicBool::new(false)),
             observer: Box::new(Silent),
-            build: nestar::assemble::build_info(),
+            build: nestar::App::default().build_info(),
         })
         .unwrap_or_else(|e| panic!("{device}: {e}"));
         digests(&scratch.run())

@@ -28,6 +28,7 @@ mod order;
 mod phases;
 mod plugin;
 mod plugin_state;
+mod programs;
 mod ranks;
 mod recomputed;
 mod restart;

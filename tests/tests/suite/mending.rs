@@ -103,7 +103,7 @@ fn a_hopeless_cell_ends_the_run_with_its_place_and_keeps_the_snapshots() {
         resume: false,
         stop: Arc::new(AtomicBool::new(false)),
         observer: Box::new(Silent),
-        build: nestar::assemble::build_info(),
+        build: nestar::App::default().build_info(),
     };
     let error = sim.run_with(options).expect_err("no scheme survives this");
     assert!(

@@ -186,7 +186,7 @@ fn a_stopped_run_leaves_a_snapshot_and_resumes() {
         resume: false,
         stop: stop.clone(),
         observer: Box::new(StopAfter(3, stop)),
-        build: nestar::assemble::build_info(),
+        build: nestar::App::default().build_info(),
     };
     let summary = nestar_tests::build(BLAST, &settings)
         .run_with(options)

@@ -1,6 +1,6 @@
 //! The memory of the program itself: where the system refuses it, the program ends with a message and a status of the table.
 
-use crate::cli::MEMORY;
+use nestar::cli::MEMORY;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Write as _, stderr};
 

@@ -1,48 +1,34 @@
 //! From a deck to a simulation with all built-in plugins.
 
-use nestar_deck::{Deck, DeckError, TableSchema};
+use nestar_deck::Deck;
 use nestar_engine::device::ComputeDevice;
 use nestar_engine::ranks::Ranks;
 use nestar_engine::run::{BuildInfo, RunOptions, RunSummary};
-use nestar_engine::step::config::{BoundaryKind, DomainConfig, RootConfig};
+use nestar_engine::step::config::RootConfig;
 use nestar_engine::{Error, Plugin};
-use nestar_scenarios::{InitialCondition, Scenario};
-use nestar_systems::hydro::boundary::{FACES, InflowConfig};
-use nestar_systems::hydro::{Hydro, HydroConfig};
+use nestar_scenarios::Scenario;
+use nestar_systems::hydro::Hydro;
 use nestar_systems::order;
 use nestar_systems::refinement::{MeshConfig, Refinement};
-use nestar_systems::sources::{Sources, SourcesConfig};
+use nestar_systems::sources::Sources;
 use nestar_systems::time::TimeConfig;
 
 /// A simulation of a deck, with its thread pool.
 pub struct Simulation {
     inner: nestar_engine::Engine,
     threads: rayon::ThreadPool,
+    /// The program.
+    pub(crate) build: BuildInfo,
 }
 
 impl Simulation {
-    /// Reads a deck file and adds all built-in plugins.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the deck, with its place.
-    pub fn from_deck(path: impl AsRef<std::path::Path>) -> Result<Self, Error> {
-        Self::new(Deck::read(path)?)
-    }
-
-    /// Adds all built-in plugins for a deck that was read (and perhaps overridden) before.
-    ///
-    /// # Errors
-    /// As [`Simulation::from_deck`].
-    pub fn new(deck: Deck) -> Result<Self, Error> {
-        Self::with_ranks(deck, Ranks::default())
-    }
-
-    /// As [`Simulation::new`], for one of the ranks that share the simulation. Where the deck leaves the number of threads
-    /// open, the ranks of a host share its cores.
-    ///
-    /// # Errors
-    /// As [`Simulation::from_deck`].
-    pub fn with_ranks(mut deck: Deck, ranks: Ranks) -> Result<Self, Error> {
+    /// Of a deck on one of the ranks, with the plugins and the scenario that `parts` makes of it; `build` is the program.
+    pub(crate) fn assembled<'a>(
+        mut deck: Deck,
+        ranks: Ranks,
+        parts: impl FnOnce(&mut Deck, &RootConfig) -> Result<Parts<'a>, Error> + Send,
+        build: BuildInfo,
+    ) -> Result<Self, Error> {
         let root: RootConfig = deck.root()?;
         let run: nestar_engine::step::config::RunConfig = deck.table("run")?;
         let cores = match run.threads {
@@ -50,12 +36,16 @@ impl Simulation {
             threads => threads as usize,
         };
         let mut threads = pool(cores)?;
-        let inner = threads.install(|| assemble(deck, root, ranks))?;
+        let inner = threads.install(|| assemble(deck, &root, ranks, parts))?;
         let has_device = inner.world.resource::<ComputeDevice>().device.is_some();
         if has_device && run.threads == 0 && cores > THREADS_BESIDE_A_DEVICE {
             threads = pool(THREADS_BESIDE_A_DEVICE)?;
         }
-        Ok(Self { inner, threads })
+        Ok(Self {
+            inner,
+            threads,
+            build,
+        })
     }
 
     /// Adds a plugin.
@@ -118,13 +108,23 @@ pub fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
     })
 }
 
-fn assemble(
+/// What the deck of a run chooses of a program.
+pub(crate) struct Parts<'a> {
+    /// Plugins beside Nestar's own.
+    pub plugins: Vec<Box<dyn Plugin>>,
+    /// What the run begins with.
+    pub scenario: &'a Scenario,
+}
+
+fn assemble<'a>(
     mut deck: Deck,
-    root: RootConfig,
+    root: &RootConfig,
     ranks: Ranks,
+    parts: impl FnOnce(&mut Deck, &RootConfig) -> Result<Parts<'a>, Error>,
 ) -> Result<nestar_engine::Engine, Error> {
     let mesh: MeshConfig = deck.table("mesh")?;
     let settings = mesh.settings(&deck)?;
+    let Parts { plugins, scenario } = parts(&mut deck, root)?;
     let mut time = TimeConfig::default();
     let read_time = |deck: &mut Deck| {
         time = deck.table("time")?;
@@ -132,90 +132,18 @@ fn assemble(
     };
     let mut sim = nestar_engine::Engine::with_ranks(deck, settings, read_time, ranks)?;
     order::configure(&mut sim);
+    for plugin in &plugins {
+        plugin.declare(&mut sim)?;
+    }
     sim.add(Hydro {
         prolongation: mesh.prolongation.into(),
         courant: time.courant,
     })?;
     sim.add(Refinement { config: mesh })?;
     sim.add(Sources)?;
-    sim.add(InitialCondition {
-        scenario: root.scenario,
-    })?;
+    sim.add(scenario)?;
+    for plugin in &plugins {
+        plugin.build(&mut sim)?;
+    }
     Ok(sim)
-}
-
-/// The tables of every run.
-fn common_tables() -> Vec<TableSchema> {
-    let mut tables = vec![TableSchema::of::<RootConfig>("")];
-    tables.extend(nestar_engine::step::tables());
-    // behind the domain
-    tables.insert(2, TableSchema::of::<TimeConfig>("time"));
-    tables.push(TableSchema::of::<MeshConfig>("mesh"));
-    tables.push(TableSchema::of::<HydroConfig>("hydro"));
-    tables.push(TableSchema::of::<SourcesConfig>("sources"));
-    tables
-}
-
-fn inflow_table(face: &str) -> TableSchema {
-    TableSchema::of::<InflowConfig>(&format!("inflow.{face}"))
-}
-
-/// All tables that a deck may have, for `nestar list` and `nestar schema`.
-#[must_use]
-pub fn all_tables() -> Vec<TableSchema> {
-    let mut tables = common_tables();
-    tables.extend(FACES.as_flattened().iter().copied().map(inflow_table));
-    tables.extend(nestar_scenarios::scenarios().into_iter().map(|s| s.table));
-    tables
-}
-
-/// Checks everything in a deck that can be checked without building the simulation, all mistakes at once. Plugins of
-/// one's own are not known here: a deck with tables of theirs is checked while the simulation is put together.
-///
-/// # Errors
-/// Every mistake with its place.
-pub fn check(deck: &Deck) -> Result<(), DeckError> {
-    let mut tables = common_tables();
-    let mut errors = Vec::new();
-    let scenarios = nestar_scenarios::scenarios();
-    if let Ok(root) = deck.clone().root::<RootConfig>() {
-        let names: Vec<&str> = scenarios.iter().map(|s| s.name).collect();
-        if !names.contains(&root.scenario.as_str()) {
-            errors.push(deck.unknown_word_at("scenario", &root.scenario, &names));
-        }
-        // the tables of a misspelt scenario are no further mistake
-        let wanted = |s: &Scenario| {
-            s.name == root.scenario || (!errors.is_empty() && deck.has(s.table.name()))
-        };
-        tables.extend(
-            scenarios
-                .iter()
-                .filter(|s| wanted(s))
-                .map(|s| s.table.clone()),
-        );
-    }
-    if let Ok(domain) = deck.clone().table::<DomainConfig>("domain") {
-        let kinds = domain.boundary.faces();
-        for (&face, kind) in FACES.as_flattened().iter().zip(kinds.as_flattened()) {
-            if *kind == BoundaryKind::Inflow {
-                tables.push(inflow_table(face));
-            } else if deck.has(&format!("inflow.{face}")) {
-                let message = format!("the face {face} is no inflow face: see domain.boundary");
-                errors.push(deck.error_at(&format!("inflow.{face}"), message));
-                tables.push(inflow_table(face));
-            }
-        }
-    }
-    let errors = errors.into_iter().chain(deck.check(&tables).err());
-    errors.reduce(DeckError::and).map_or(Ok(()), Err)
-}
-
-/// This program.
-#[must_use]
-pub fn build_info() -> BuildInfo {
-    BuildInfo {
-        version: env!("CARGO_PKG_VERSION").into(),
-        commit: env!("NESTAR_COMMIT").into(),
-        flags: env!("NESTAR_FLAGS").into(),
-    }
 }

@@ -1,13 +1,21 @@
 //! Nestar: adaptive mesh refinement for astrophysical fluids.
 //!
-//! This crate is what a user's program depends on: [`Simulation`] from a deck, plugins, and the [`prelude`].
+//! This crate is all that a user's program depends on: the [`prelude`], and [`cli::main`], which gives a program with plugins and
+//! scenarios of its own the whole command line; or a [`Simulation`] of a deck that the program runs by itself.
 
+extern crate self as nestar;
+
+pub mod app;
 pub mod assemble;
+pub mod cli;
 pub mod order;
 pub mod prelude;
 pub mod report;
+mod scratch;
+pub mod testing;
 pub mod watch;
 
+pub use nestar_deck as deck;
 /// What generated code of `#[device]` refers to.
 pub use nestar_device as device_runtime;
 pub use nestar_engine as engine;
@@ -17,5 +25,6 @@ pub use nestar_scenarios as scenarios;
 pub use nestar_snapshot as snapshot;
 pub use nestar_systems as systems;
 
+pub use app::App;
 pub use assemble::Simulation;
 pub use nestar_engine::Error;

@@ -1,9 +1,13 @@
 //! What a program with its own physics needs.
 
+pub use crate::app::App;
 pub use crate::assemble::Simulation;
+/// The derives of components and resources refer to it.
+pub use bevy_ecs;
 pub use bevy_ecs::prelude::{
     Commands, Component, Entity, Query, Res, ResMut, Resource, With, Without,
 };
+pub use nestar_deck::{Deck, DeckError, deck};
 pub use nestar_device::math::*;
 pub use nestar_device::{Across, Around, Face, Lane, Place, Real, Table, device};
 pub use nestar_engine::field::{Correct, Field, FieldSpec, LevelRows, Pool};
@@ -14,9 +18,13 @@ pub use nestar_engine::mesh::{
 pub use nestar_engine::ranks::{OtherRanks, Reduce};
 pub use nestar_engine::step::{AlignedLevels, Read, StepLimits, View, Write};
 pub use nestar_engine::{Engine, Error, Plugin, PluginState};
-pub use nestar_kernels::hydro::{Conserved, kinetic_energy, pressure};
+pub use nestar_kernels::hydro::{Conserved, internal_energy, kinetic_energy, pressure};
 pub use nestar_kernels::mesh::attempt::{DONE, FAILED, Outcome, UNFINISHED};
+pub use nestar_kernels::mesh::nothing;
+pub use nestar_scenarios::{Parameters, Setting};
+pub use nestar_systems::declare::Declare;
 pub use nestar_systems::fields::{Gas, GasModel};
+pub use nestar_systems::hydro::{InitialState, Primitive};
 pub use nestar_systems::order::{
     Advance, Aligned, Flag, Initialise, Limit, Ready, Regrid, Split, Synchronise,
 };

@@ -1,6 +1,6 @@
 //! A run that people watch: it tells how it goes, and signals end it resumably.
 
-use crate::assemble::{Simulation, build_info};
+use crate::assemble::Simulation;
 use crate::report::{ReportOptions, Reporter};
 use nestar_engine::run::{RunOptions, RunSummary};
 use nestar_engine::{Engine, Error};
@@ -71,12 +71,13 @@ impl Simulation {
         closing: impl FnOnce(&Engine, f64) -> String,
     ) -> Result<RunSummary, Error> {
         let signals = Signals::watch(reporter, watched.one_process)?;
+        let build = self.build.clone();
         let result = self.run_with(RunOptions {
             output: watched.output,
             resume: watched.resume,
             stop: signals.stop.clone(),
             observer: Box::new(reporter.clone()),
-            build: build_info(),
+            build,
         });
         drop(signals);
         reporter.finish();

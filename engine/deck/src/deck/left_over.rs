@@ -34,7 +34,7 @@ impl Deck {
             let fault = if entry.node.is_section() {
                 check::unknown(
                     &entry.key_place,
-                    format!("unknown table [{name}]"),
+                    format!("unknown table [{name}]: no plugin of this program has it"),
                     name,
                     &tables,
                 )

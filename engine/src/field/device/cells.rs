@@ -4,8 +4,9 @@ use super::functions::Skeleton;
 use crate::device::parallel::lock;
 use crate::device::{DeviceError, Stretch};
 use crate::field::attempts::{CellAttempt, Left};
-use crate::field::cells::{CellMap, CellMark, CellSource, CellValue, Job, LevelView};
+use crate::field::cells::{CellMap, CellMark, CellSource, CellValue, Job};
 use crate::field::conserve::{FaceMap, Flow};
+use crate::field::level::LevelView;
 use crate::field::pool::{Field, Pool};
 use crate::field::storage::Storage;
 use crate::in_precision;
@@ -102,6 +103,7 @@ impl<F: Field> Pool<F> {
             blocks: (order.words + 8 * (1 + count as u64)).into(),
             out: order.out.into(),
             out_components: order.out_components,
+            chosen: level.components.numbers(),
             colour: -1,
             rows: tables.rows(number).into(),
             count: count as i32,
@@ -254,8 +256,12 @@ impl<F: Field> Pool<F> {
         given: P,
     ) -> Fluxes<Number, P> {
         let clock = &flow.level.clock;
+        let mut input = self.cell_input(&flow.level, &[], order);
+        let (tables, topology) = (flow.level.on_device(), flow.level.topology);
+        let before = self.before(clock.level, flow.adds);
+        input.view = self.view_at(tables, topology, clock.level, before);
         Fluxes {
-            input: self.cell_input(&flow.level, &[], order),
+            input,
             registers: self.device().flux_view(clock.level, flow.adds),
             rate: clock.cell_width.map(|width| clock.dt / width),
             dt: clock.dt,

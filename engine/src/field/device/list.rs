@@ -3,7 +3,7 @@
 use super::cells::Order;
 use crate::device::DeviceError;
 use crate::device::parallel::lock;
-use crate::field::cells::LevelView;
+use crate::field::level::LevelView;
 use crate::field::list_text::FAULT;
 use crate::field::marks::Marks;
 use crate::field::pool::{Field, Pool};

@@ -33,11 +33,26 @@ impl<F: Field> Pool<F> {
     /// If the pool lives on the host.
     #[must_use]
     pub fn view(&self, tables: &DeviceTopology, topology: &Topology, level: usize) -> DeviceView {
+        self.view_at(
+            tables,
+            topology,
+            level,
+            (self.current(level), self.time(level)),
+        )
+    }
+
+    /// As [`Pool::view`] of the state that stands in a bank, at its time.
+    pub(super) fn view_at(
+        &self,
+        tables: &DeviceTopology,
+        topology: &Topology,
+        level: usize,
+        (bank, time): (usize, f64),
+    ) -> DeviceView {
         let pool = self.device();
-        let time = self.time(level);
         let (old, new, weight) = self.coarse_clock(level, time);
         DeviceView {
-            level: pool.bank(self.current(level)).into(),
+            level: pool.bank(bank).into(),
             coarse_old: pool.bank(old).into(),
             coarse_new: pool.bank(new).into(),
             neighbours: tables.neighbours().into(),

@@ -1,6 +1,6 @@
 //! Functions of cells on the fields that a system's signature names.
 
-use super::{Read, View, Write, checked, view};
+use super::{Read, View, Write, checked, fresh_before, view};
 use crate::field::marks::Marks;
 use crate::field::storage::Storage;
 use crate::field::{
@@ -164,8 +164,12 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
 
     /// As [`Pool::fluxes`]. A system must declare as many layers of copies as the function reads.
     pub fn fluxes<M: FaceMap>(&mut self, rows: &LevelRows, parameters: &M::Parameters) {
-        if self.read_by(rows, M::REACH).is_some() {
-            self.pool.0.fluxes::<M>(rows, parameters);
+        if self.read_by(rows, M::REACH).is_none() {
+            return;
+        }
+        match fresh_before(&self.pool.0, &self.place, M::REACH) {
+            Ok(()) => self.pool.0.fluxes::<M>(rows, parameters),
+            Err(error) => rows.fail(error),
         }
     }
 

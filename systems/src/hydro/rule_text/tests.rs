@@ -30,11 +30,7 @@ const TIME: f64 = 0.7;
 
 fn inflow(table: &str) -> Inflow {
     let mut deck = Deck::parse("inflow.toml", DECK).unwrap();
-    let model = GasModel {
-        gamma: 1.4,
-        scalars: vec!["dust".into(), "dye".into()],
-        sets: Default::default(),
-    };
+    let model = GasModel::plain(1.4, &["dust", "dye"]);
     Inflow::take(&mut deck, table, &model, FaultBox::default()).unwrap()
 }
 

@@ -14,6 +14,7 @@ use nestar::engine::ranks::{Columns, Reduce, totals};
 use nestar::engine::step::synchronise::restrict;
 use nestar::kernels::mesh::prolong::SlopeLimiter;
 use nestar::kernels::mesh::{COARSER, OUTSIDE};
+use nestar::prelude::Register as _;
 use nestar::prelude::{
     Conserved, Place, Read, Real, ResMut, Resource, Write, device, kinetic_energy,
 };
@@ -282,7 +283,7 @@ fn functions_of_cells<R: Element>(case: &Case, device: &Device) {
             sim.world.run_system_once(map).expect("the system runs");
             sim.world.run_system_once(reduce).expect("the system runs");
             for reduce in [Reduce::Integral, Reduce::Largest] {
-                Columns::add::<Fluid, energy_of_dye>(&mut sim.world, "dye", reduce, [0.3]);
+                sim.column::<Fluid, energy_of_dye>("dye", reduce, [0.3]);
             }
         });
         twins.same::<R>(level, "reacted");

@@ -6,7 +6,7 @@ use clap::Args;
 use nestar::engine::Error;
 use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::step::memory::{MemoryGuard, needed, of_ranks, shortage};
-use nestar::{Simulation, engine, order};
+use nestar::{App, engine, order};
 use nestar_deck::Deck;
 use std::fmt::Write as _;
 
@@ -25,11 +25,11 @@ pub struct CheckArgs {
 
 /// Prints the resolved deck, and what a run of it would do as comments, so that the whole is a deck again. No field of the run is
 /// made.
-pub fn check(arguments: &CheckArgs) -> Result<(), Failure> {
-    let deck = arguments.deck.read(&[])?;
-    let mut sim = Simulation::new(deck.clone())?;
+pub fn check(app: &App, arguments: &CheckArgs) -> Result<(), Failure> {
+    let deck = arguments.deck.read(app, &[])?;
+    let mut sim = app.simulation(deck.clone())?;
     let order = sim.with(order::describe)?;
-    let outlook = outlook(sim.engine(), &deck, arguments.rate)?;
+    let outlook = outlook(app, sim.engine(), &deck, arguments.rate)?;
     let notes = format!("\n{outlook}\norder of a step\n\n{order}");
     let notes: String = notes
         .lines()
@@ -39,13 +39,18 @@ pub fn check(arguments: &CheckArgs) -> Result<(), Failure> {
 }
 
 /// Prints the order of a step.
-pub fn order(arguments: &DeckArgs) -> Result<(), Failure> {
-    let mut sim = Simulation::new(arguments.read(&[])?)?;
+pub fn order(app: &App, arguments: &DeckArgs) -> Result<(), Failure> {
+    let mut sim = app.simulation(arguments.read(app, &[])?)?;
     print(&sim.with(order::describe)?)
 }
 
 /// What a run would begin with, take, write and last.
-fn outlook(sim: &engine::Engine, deck: &Deck, rate: Option<f64>) -> Result<String, Failure> {
+fn outlook(
+    app: &App,
+    sim: &engine::Engine,
+    deck: &Deck,
+    rate: Option<f64>,
+) -> Result<String, Failure> {
     let from = &sim.settings.run.start_from;
     if !from.is_empty() {
         return Ok(format!(
@@ -55,7 +60,7 @@ fn outlook(sim: &engine::Engine, deck: &Deck, rate: Option<f64>) -> Result<Strin
     // no field is computed with: a device would only be in the way
     let mut on_host = deck.clone();
     on_host.set("run.device=cpu")?;
-    let mut foreseen = Simulation::new(on_host)?;
+    let mut foreseen = app.simulation(on_host)?;
     let found = foreseen.with(|sim| sim.foresee(now_and_then(patches_found)))?;
     let foreseen = foreseen.engine();
     let mut text = hierarchy(foreseen) + &memory_of(foreseen) + &fits(sim, foreseen)?;
@@ -66,7 +71,7 @@ fn outlook(sim: &engine::Engine, deck: &Deck, rate: Option<f64>) -> Result<Strin
     let steps = Steps::new(foreseen, found.steps);
     text += &output(foreseen, &steps);
     let measured = || {
-        let rate = measured_rate(deck)?;
+        let rate = measured_rate(app, deck)?;
         Some((rate, "measured here with 32^3 cells of this deck"))
     };
     let rate = rate.map(|rate| (rate, "--rate"));

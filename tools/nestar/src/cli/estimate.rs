@@ -1,7 +1,7 @@
 //! What a run writes and how long it lasts, if it goes on as it begins.
 
 use super::memory;
-use nestar::Simulation;
+use nestar::App;
 use nestar::engine::Engine;
 use nestar::engine::field::{StoreRef, Stores};
 use nestar::engine::mesh::{CELLS, Topology};
@@ -125,10 +125,10 @@ pub fn output(sim: &Engine, steps: &Steps) -> String {
 }
 
 /// Cells that a run of the deck's physics updates in a second here, on a small uniform grid; none where the deck does not run there.
-pub fn measured_rate(deck: &Deck) -> Option<f64> {
+pub fn measured_rate(app: &App, deck: &Deck) -> Option<f64> {
     let mut deck = deck.clone();
     SMALL.iter().try_for_each(|change| deck.set(change)).ok()?;
-    let mut sim = Simulation::new(deck).ok()?;
+    let mut sim = app.simulation(deck).ok()?;
     sim.with(|sim| {
         sim.ready().ok()?;
         sim.initialise().ok()?;

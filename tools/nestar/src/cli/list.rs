@@ -1,7 +1,7 @@
 //! `nestar list`: everything that a deck can name, from the same schemas that check it.
 
 use clap::{Args, ValueEnum};
-use nestar::assemble;
+use nestar::App;
 use nestar::systems::fields::GasModel;
 use nestar::systems::fields::quantities::vocabulary;
 use nestar::systems::hydro::boundary::FACES;
@@ -23,6 +23,8 @@ pub struct ListArgs {
 enum Topic {
     /// Initial conditions
     Scenarios,
+    /// Physics that decks switch on
+    Plugins,
     /// Refinement criteria
     Criteria,
     /// Words that choose a method
@@ -36,15 +38,16 @@ enum Topic {
 }
 
 /// The text of the topics asked for.
-pub fn text(arguments: &ListArgs) -> String {
+pub fn text(app: &App, arguments: &ListArgs) -> String {
     let topics: Vec<String> = Topic::value_variants()
         .iter()
         .filter(|topic| arguments.topic.is_none_or(|wanted| wanted == **topic))
         .map(|topic| match topic {
-            Topic::Scenarios => scenarios(),
-            Topic::Criteria => criteria(),
-            Topic::Schemes => schemes(),
-            Topic::Parameters => parameters(),
+            Topic::Scenarios => scenarios(app),
+            Topic::Plugins => plugins(app),
+            Topic::Criteria => criteria(app),
+            Topic::Schemes => schemes(app),
+            Topic::Parameters => parameters(app),
             Topic::Fields => fields(),
             Topic::Formulas => formulas(),
         })
@@ -84,11 +87,25 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-fn scenarios() -> String {
+fn scenarios(app: &App) -> String {
     let mut text = "scenarios (scenario = \"NAME\", its parameters in a table)\n".to_string();
-    for scenario in nestar::scenarios::scenarios() {
-        let doc = format!("{} Table [{}].", scenario.doc, scenario.table.name());
+    for scenario in app.scenarios() {
+        let (doc, table) = (scenario.table.doc(), scenario.table.name());
+        let doc = format!("{doc} Table [{table}].");
         entry(&mut text, scenario.name, &doc);
+    }
+    text
+}
+
+fn plugins(app: &App) -> String {
+    let mut text =
+        "plugins (each takes part where the deck has its table, an empty one at least)\n"
+            .to_string();
+    for table in app.plugin_tables() {
+        entry(&mut text, table.name(), table.doc());
+    }
+    if app.plugin_tables().next().is_none() {
+        text.push_str("  none: programs with physics of their own have some (docs/physics.md)\n");
     }
     text
 }
@@ -97,8 +114,8 @@ fn scenarios() -> String {
 const ONE_FACE: &str = "inflow.x_lower";
 
 /// The parameters of all tables, each with its table; of the tables of the faces just one.
-fn described() -> Vec<(TableSchema, Vec<ParameterDoc>)> {
-    merged(&assemble::all_tables())
+fn described(app: &App) -> Vec<(TableSchema, Vec<ParameterDoc>)> {
+    merged(&app.tables())
         .into_iter()
         .filter(|table| !table.name().starts_with("inflow.") || table.name() == ONE_FACE)
         .map(|table| {
@@ -108,11 +125,11 @@ fn described() -> Vec<(TableSchema, Vec<ParameterDoc>)> {
         .collect()
 }
 
-fn criteria() -> String {
+fn criteria(app: &App) -> String {
     let mut text =
         "refinement criteria ([[mesh.refine]] with criterion = \"NAME\"), any number of them\n"
             .to_string();
-    for (_, parameters) in described()
+    for (_, parameters) in described(app)
         .iter()
         .filter(|(table, _)| table.name() == "mesh")
     {
@@ -136,9 +153,9 @@ fn of_variant(key: &str) -> Option<(&str, &str)> {
     key.strip_prefix("refine[")?.split_once("].")
 }
 
-fn schemes() -> String {
+fn schemes(app: &App) -> String {
     let mut text = "schemes (words that choose a method)\n".to_string();
-    for (table, parameters) in described() {
+    for (table, parameters) in described(app) {
         for parameter in &parameters {
             // the one word of a kind of table chooses nothing, and a key within a key repeats the words of the outer one
             let chooses = parameter.allowed.len() > 1 && !parameter.key.contains('.');
@@ -171,9 +188,9 @@ fn full_name(table: &TableSchema, key: &str) -> String {
     }
 }
 
-fn parameters() -> String {
+fn parameters(app: &App) -> String {
     let mut text = "parameters\n".to_string();
-    for (table, parameters) in described() {
+    for (table, parameters) in described(app) {
         let name = if table.name().is_empty() {
             "at the top of the deck".to_string()
         } else if table.name() == ONE_FACE {
@@ -208,11 +225,7 @@ fn facts(parameter: &ParameterDoc) -> String {
 }
 
 fn fields() -> String {
-    let model = GasModel {
-        gamma: 1.0,
-        scalars: vec!["NAME".into()],
-        sets: Default::default(),
-    };
+    let model = GasModel::plain(1.0, &["NAME"]);
     let names: Vec<String> = vocabulary(&model)
         .into_iter()
         .map(|(name, _)| name)

@@ -5,6 +5,7 @@ mod check;
 mod estimate;
 mod list;
 mod memory;
+mod new;
 mod plan;
 mod plot;
 mod ranks;
@@ -12,12 +13,12 @@ mod run;
 mod snapshot;
 mod verify;
 
-use clap::{Args, Parser, Subcommand};
-use nestar::assemble;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use nestar::engine::Error;
 use nestar::report::say;
 use nestar::snapshot::SnapshotError;
 use nestar::watch::keep_file_limits_from_killing;
+use nestar::{App, assemble};
 use nestar_deck::{Deck, DeckError};
 use nestar_plot::PlotError;
 use std::io::{self, Write as _};
@@ -52,8 +53,6 @@ A second SIGINT, SIGTERM or SIGHUP ends the program at once with status 130, 143
 /// Adaptive mesh refinement for astrophysical fluids.
 #[derive(Parser)]
 #[command(
-    name = "nestar",
-    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NESTAR_COMMIT"), ", ", env!("NESTAR_FLAGS"), ")"),
     after_help = STATUSES,
     arg_required_else_help = true
 )]
@@ -67,6 +66,8 @@ enum Command {
     /// Run a deck to its end
     #[command(after_help = STATUSES)]
     Run(run::RunArgs),
+    /// Make a crate with physics of your own: a plugin, a deck and a test
+    New(new::NewArgs),
     /// Check a deck without running it: the resolved deck, the initial hierarchy, memory, output and duration, the order of a step
     Check(check::CheckArgs),
     /// List what a deck can name: scenarios, criteria, schemes, parameters, fields, formulas
@@ -101,13 +102,13 @@ struct DeckArgs {
 
 impl DeckArgs {
     /// The deck with the changes, and further ones of other arguments; checked.
-    fn read(&self, more: &[String]) -> Result<Deck, DeckError> {
+    fn read(&self, app: &App, more: &[String]) -> Result<Deck, DeckError> {
         let mut deck = Deck::read(&self.deck)?;
         let changes = self.overrides.iter().chain(more);
         let refused: Vec<DeckError> = changes
             .filter_map(|change| deck.set(change).err())
             .collect();
-        let errors = refused.into_iter().chain(assemble::check(&deck).err());
+        let errors = refused.into_iter().chain(app.check(&deck).err());
         errors.reduce(DeckError::and).map_or(Ok(deck), Err)
     }
 }
@@ -170,18 +171,48 @@ impl From<PlotError> for Failure {
     }
 }
 
-/// Runs the command that the arguments name.
-pub fn main() -> ExitCode {
-    let command = Cli::parse().command;
+/// Runs the command that the program's arguments name, for the program that `configure` makes of Nestar's own:
+///
+/// ```no_run
+/// # use nestar::prelude::*;
+/// # #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+/// # struct Drag {}
+/// # impl Plugin for Drag { fn build(&self, _: &mut Engine) -> Result<(), Error> { Ok(()) } }
+/// fn main() -> std::process::ExitCode {
+///     nestar::cli::main(|app| app.program(nestar::program!()).plugin::<Drag>("drag"))
+/// }
+/// ```
+pub fn main(configure: impl FnOnce(App) -> App) -> ExitCode {
+    let app = configure(App::default());
+    let command = parsed(&app);
     // the commands that fail to do so still say what they could not write
     let _ = keep_file_limits_from_killing();
-    match guarded(|| execute(command)) {
+    match guarded(|| execute(&app, command)) {
         Ok(status) => status.into(),
         Err(failure) => {
             failure.tell();
             failure.status.into()
         }
     }
+}
+
+/// The command that the arguments name; others, `--help` and `--version` end the program.
+fn parsed(app: &App) -> Command {
+    // clap keeps its texts for ever
+    let version: &'static str = format!("{} [{}]", signature(app), app.build_info().flags).leak();
+    let command = Cli::command().name(app.name()).bin_name(app.name());
+    let matches = command.version(version).get_matches();
+    match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli.command,
+        Err(error) => error.exit(),
+    }
+}
+
+/// Program and engine without the program's name, which clap puts before them.
+fn signature(app: &App) -> String {
+    let signature = app.signature();
+    let rest = signature.strip_prefix(app.name()).map(str::trim_start);
+    rest.map_or(signature.clone(), String::from)
 }
 
 /// Work whose panics are failures like others.
@@ -193,22 +224,23 @@ fn guarded(work: impl FnOnce() -> Result<u8, Failure>) -> Result<u8, Failure> {
 }
 
 /// The exit status of a command.
-fn execute(command: Command) -> Result<u8, Failure> {
+fn execute(app: &App, command: Command) -> Result<u8, Failure> {
     match command {
         Command::Run(arguments) => ranks::each(arguments.ranks, |ranks, library| {
-            run::run(&arguments, ranks, library)
+            run::run(app, &arguments, ranks, library)
         }),
-        Command::Check(arguments) => check::check(&arguments).map(|()| 0),
-        Command::List(arguments) => print(&list::text(&arguments)).map(|()| 0),
-        Command::Order(arguments) => check::order(&arguments).map(|()| 0),
+        Command::New(arguments) => new::new(&arguments).map(|()| 0),
+        Command::Check(arguments) => check::check(app, &arguments).map(|()| 0),
+        Command::List(arguments) => print(&list::text(app, &arguments)).map(|()| 0),
+        Command::Order(arguments) => check::order(app, &arguments).map(|()| 0),
         Command::Info(arguments) => in_pool(|| snapshot::info(&arguments)),
         Command::Digest(arguments) => in_pool(|| snapshot::digest(&arguments)),
-        Command::Schema => print(&schema()).map(|()| 0),
-        Command::Verify(arguments) => in_pool(|| verify::verify(&arguments)),
-        Command::Plan(arguments) => in_pool(|| plan::plan(&arguments)),
+        Command::Schema => print(&schema(app)).map(|()| 0),
+        Command::Verify(arguments) => in_pool(|| verify::verify(app, &arguments)),
+        Command::Plan(arguments) => in_pool(|| plan::plan(app, &arguments)),
         Command::Plot(arguments) => in_pool(|| plot::plot(&arguments)),
         Command::Bench(arguments) => ranks::each(arguments.ranks, |ranks, library| {
-            bench::bench(&arguments, ranks, library).map(|()| 0)
+            bench::bench(app, &arguments, ranks, library).map(|()| 0)
         }),
     }
 }
@@ -218,8 +250,8 @@ fn in_pool(work: impl FnOnce() -> Result<(), Failure> + Send) -> Result<u8, Fail
     assemble::pool(0)?.install(work).map(|()| 0)
 }
 
-fn schema() -> String {
-    format!("{:#}\n", nestar_deck::schema(&assemble::all_tables()))
+fn schema(app: &App) -> String {
+    format!("{:#}\n", nestar_deck::schema(&app.tables()))
 }
 
 /// Prints a result. A reader that has seen enough and closed the pipe is no failure.

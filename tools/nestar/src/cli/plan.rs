@@ -8,11 +8,11 @@ use super::{
     snapshot,
 };
 use clap::Args;
-use nestar::Simulation;
 use nestar::engine::mesh::Topology;
 use nestar::engine::ranks::forecast::{Forecast, Machine, Outline, Sizes};
 use nestar::engine::{self, step::memory};
 use nestar::snapshot::{LEAF, ORIGIN, Snapshot, Values};
+use nestar::{App, Simulation};
 use std::path::PathBuf;
 
 /// Most ranks that are planned for.
@@ -62,8 +62,8 @@ struct Subject {
 }
 
 /// Plans for all numbers of ranks.
-pub fn plan(arguments: &PlanArgs) -> Result<(), Failure> {
-    let subject = subject(arguments)?;
+pub fn plan(app: &App, arguments: &PlanArgs) -> Result<(), Failure> {
+    let subject = subject(app, arguments)?;
     let mut tell = now_and_then(|ranks| format!("builds the parts of {ranks} ranks …"));
     let forecast = |&ranks: &u32| {
         tell(ranks as usize);
@@ -78,7 +78,7 @@ pub fn plan(arguments: &PlanArgs) -> Result<(), Failure> {
     let Some(path) = json else {
         return Ok(());
     };
-    let text = format!("{:#}\n", figures::document(&subject, &forecasts));
+    let text = format!("{:#}\n", figures::document(app, &subject, &forecasts));
     if quiet {
         return print(&text);
     }
@@ -86,10 +86,10 @@ pub fn plan(arguments: &PlanArgs) -> Result<(), Failure> {
         .map_err(|e| Failure::new(FAILED, format!("cannot write {}: {e}", path.display())))
 }
 
-fn subject(arguments: &PlanArgs) -> Result<Subject, Failure> {
+fn subject(app: &App, arguments: &PlanArgs) -> Result<Subject, Failure> {
     // no field is computed with: a device would only be in the way
-    let deck = arguments.deck.read(&["run.device=cpu".into()])?;
-    let mut sim = Simulation::new(deck)?;
+    let deck = arguments.deck.read(app, &["run.device=cpu".into()])?;
+    let mut sim = app.simulation(deck)?;
     let world = &sim.engine().world;
     let (sizes, layers) = Sizes::of(world);
     let held = memory::needed(world, MANY_ROWS) / MANY_ROWS as u64;

@@ -13,7 +13,7 @@ use nestar::engine::step::{Phase, RunCounters};
 use nestar::kernels::hydro::LaneChoice;
 use nestar::report::{ReportOptions, Reporter};
 use nestar::watch::Watched;
-use nestar::{Simulation, assemble, engine};
+use nestar::{App, engine};
 use std::path::PathBuf;
 
 /// How to run.
@@ -98,9 +98,9 @@ impl From<RanksError> for Failure {
 }
 
 /// Runs a deck as one of the ranks, of which the first reports; the exit status. `library` is what connects them.
-pub fn run(arguments: &RunArgs, ranks: &Ranks, library: &str) -> Result<u8, Failure> {
-    let deck = arguments.deck.read(&arguments.changes())?;
-    let mut sim = Simulation::with_ranks(deck, ranks.clone())?;
+pub fn run(app: &App, arguments: &RunArgs, ranks: &Ranks, library: &str) -> Result<u8, Failure> {
+    let deck = arguments.deck.read(app, &arguments.changes())?;
+    let mut sim = app.simulation_on(deck, ranks.clone())?;
     let settings = sim.engine().settings.clone();
     let directory = arguments.directory();
     let directory = directory.unwrap_or_else(|| settings.output.directory.into());
@@ -111,7 +111,7 @@ pub fn run(arguments: &RunArgs, ranks: &Ranks, library: &str) -> Result<u8, Fail
         log: speaks.then(|| log.unwrap_or_else(|| directory.join("run.log"))),
         max_steps: settings.time.max_steps,
     });
-    let head = sim.with(|sim| head(arguments, sim));
+    let head = sim.with(|sim| head(app, arguments, sim));
     head.iter().for_each(|line| reporter.tell(line));
     if !ranks.are_alone() {
         let lines = together(ranks, library, sim.engine())?;
@@ -121,19 +121,22 @@ pub fn run(arguments: &RunArgs, ranks: &Ranks, library: &str) -> Result<u8, Fail
         output: Some(directory),
         resume: arguments.resume,
         one_process: ranks.are_alone() || arguments.ranks.are_several(),
-        continuation: resuming_command(),
+        continuation: resuming_command(app),
     };
-    status(sim.run_watched(&reporter, watched, where_the_time_went))
+    status(
+        app,
+        sim.run_watched(&reporter, watched, where_the_time_went),
+    )
 }
 
 /// The exit status of a run that has ended.
-fn status(result: Result<RunSummary, Error>) -> Result<u8, Failure> {
+fn status(app: &App, result: Result<RunSummary, Error>) -> Result<u8, Failure> {
     let error = match result {
         Ok(summary) => return Ok(if summary.interrupted { INTERRUPTED } else { 0 }),
         Err(error) => error,
     };
     let hint = match &error {
-        Error::Memory(shortage) if shortage.resumable => with_more_memory(shortage),
+        Error::Memory(shortage) if shortage.resumable => with_more_memory(app, shortage),
         _ => String::new(),
     };
     let mut failure = Failure::from(error);
@@ -142,17 +145,15 @@ fn status(result: Result<RunSummary, Error>) -> Result<u8, Failure> {
 }
 
 /// The first lines of a run: what runs, where, with how much memory.
-fn head(arguments: &RunArgs, sim: &mut engine::Engine) -> Vec<String> {
-    let build = assemble::build_info();
+fn head(app: &App, arguments: &RunArgs, sim: &mut engine::Engine) -> Vec<String> {
     let patch = memory::patch_bytes(sim);
     let root = patch * memory::root_patches(sim);
     let compute = sim.world.resource::<ComputeDevice>();
     let note = compute.note.as_ref();
     let mut lines = vec![
         format!(
-            "nestar {} ({}), deck {}",
-            build.version,
-            build.commit,
+            "{}, deck {}",
+            app.signature(),
             arguments.deck.deck.display()
         ),
         format!(
@@ -249,21 +250,30 @@ pub fn shares_of_phases(counters: &RunCounters, wall: f64, rest: &str) -> String
 }
 
 /// The command that continues this one.
-fn resuming_command() -> String {
+fn resuming_command(app: &App) -> String {
     let mut words: Vec<String> = std::env::args().skip(1).map(|word| quoted(&word)).collect();
     if !words.iter().any(|word| word == "--resume") {
         words.push("--resume".into());
     }
-    format!("nestar {}", words.join(" "))
+    // Nestar itself is installed, others are run from where they were built
+    let program = match app.name() {
+        "nestar" => None,
+        _ => std::env::args().next().map(|program| quoted(&program)),
+    };
+    let program = program.unwrap_or_else(|| app.name().into());
+    format!("{program} {}", words.join(" "))
 }
 
 /// The command that continues a run that memory ended.
-fn with_more_memory(shortage: &Shortage) -> String {
+fn with_more_memory(app: &App, shortage: &Shortage) -> String {
     let change = match shortage.room.holder {
         Holder::Limit => format!("run.memory_limit={}", shortage.needed.div_ceil(1 << 20)),
         _ => "run.out_of_memory=cap".into(),
     };
-    format!(", for example by\n  {} --set {change}", resuming_command())
+    format!(
+        ", for example by\n  {} --set {change}",
+        resuming_command(app)
+    )
 }
 
 /// A word as a shell reads it back.

@@ -1,11 +1,11 @@
 //! `nestar verify`: the same run on two devices, and whether they agree in every bit; and whether stores are whole.
 
 use super::{FAILED, Failure, WRONG, print};
+use crate::scratch::Scratch;
 use clap::Args;
-use nestar::Simulation;
 use nestar::engine::run::{RunOptions, Silent};
-use nestar::report::say;
 use nestar::snapshot::{Snapshot, digest, latest};
+use nestar::{App, Simulation};
 use nestar_deck::Deck;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct VerifyArgs {
 }
 
 /// Runs each deck, made small, on both devices and compares the digests of the final snapshots.
-pub fn verify(arguments: &VerifyArgs) -> Result<(), Failure> {
+pub fn verify(app: &App, arguments: &VerifyArgs) -> Result<(), Failure> {
     let [first, second] = arguments.devices.as_slice() else {
         return Err(Failure::new(WRONG, "--devices takes two devices: cpu,cuda"));
     };
@@ -50,8 +50,8 @@ pub fn verify(arguments: &VerifyArgs) -> Result<(), Failure> {
     let mut different = 0;
     for deck in &decks {
         for precision in &arguments.precisions {
-            let one = result(arguments, deck, precision, first)?;
-            let other = result(arguments, deck, precision, second)?;
+            let one = result(app, arguments, deck, precision, first)?;
+            let other = result(app, arguments, deck, precision, second)?;
             let verdict = if one == other {
                 "equal".to_string()
             } else {
@@ -96,27 +96,29 @@ fn whole(store: &Path) -> Result<(), Failure> {
 
 /// The digest of the final snapshot of a small run of a deck.
 fn result(
+    app: &App,
     arguments: &VerifyArgs,
     deck: &Path,
     precision: &str,
     device: &str,
 ) -> Result<String, Failure> {
-    let directory = Temporary::new()?;
-    let mut sim = small(arguments, deck, precision, device)?;
+    let directory = Scratch::new()?;
+    let mut sim = small(app, arguments, deck, precision, device)?;
     sim.run_with(RunOptions {
-        output: Some(directory.0.clone()),
+        output: Some(directory.path().to_path_buf()),
         resume: false,
         stop: Arc::new(AtomicBool::new(false)),
         observer: Box::new(Silent),
-        build: nestar::assemble::build_info(),
+        build: app.build_info(),
     })?;
     let none = || Failure::new(FAILED, format!("{}: no final snapshot", deck.display()));
-    let (_, path) = latest(&directory.0)?.ok_or_else(none)?;
+    let (_, path) = latest(directory.path())?.ok_or_else(none)?;
     Ok(digest(&Snapshot::open(&path)?)?)
 }
 
 /// The deck with few cells, levels and steps.
 fn small(
+    app: &App,
     arguments: &VerifyArgs,
     path: &Path,
     precision: &str,
@@ -127,7 +129,7 @@ fn small(
         for change in arguments.overrides.iter().chain(changes) {
             deck.set(change)?;
         }
-        Ok(Simulation::new(deck)?)
+        Ok(app.simulation(deck)?)
     };
     let mut whole = read(&["run.device=cpu".into()])?;
     let settings = &whole.engine().settings;
@@ -145,27 +147,4 @@ fn small(
         format!("run.precision={precision}"),
         format!("run.device={device}"),
     ])
-}
-
-/// A directory that goes when the value goes.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new() -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("nestar-verify-{}", std::process::id()));
-        std::fs::create_dir_all(&path)
-            .map_err(|e| Failure::new(FAILED, format!("cannot create {}: {e}", path.display())))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            say(&format!(
-                "note: cannot remove {}: {error}",
-                self.0.display()
-            ));
-        }
-    }
 }

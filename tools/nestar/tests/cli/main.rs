@@ -5,6 +5,7 @@ mod bench;
 mod directories;
 mod limits;
 mod plan;
+mod programs;
 mod refusals;
 mod runs;
 

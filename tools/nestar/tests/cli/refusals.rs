@@ -25,7 +25,7 @@ fn all_mistakes_of_a_deck_are_told_at_once() {
         let outcome = place.nestar(&[command, "deck.toml", "--set", "hydro.gamma=0.5"]);
         outcome.has_status(2).complains(&[
             "deck.toml:14:7: `time.end` must be at least 0 (time), found -1.0",
-            "unknown table [hydra]; did you mean `hydro`?",
+            "unknown table [hydra]: no plugin of this program has it; did you mean `hydro`?",
             "--set hydro.gamma=0.5: `hydro.gamma` must be above 1 and at most 3, found 0.5",
             "\"sedof\"",
             "did you mean \"sedov\"?",

@@ -8,15 +8,15 @@ use super::cases::precision;
 use super::kernels::Profile;
 use super::measure::Measurement;
 use super::text;
-use nestar::assemble;
+use nestar::App;
 use nestar::engine::device::DeviceCounters;
 use nestar::engine::step::Phase;
 use serde_json::{Map, Value, json};
 use std::time::SystemTime;
 
 /// All figures.
-pub fn document(measurements: &[Measurement]) -> Value {
-    let build = assemble::build_info();
+pub fn document(app: &App, measurements: &[Measurement]) -> Value {
+    let build = app.build_info();
     let (model, memory) = text::machine();
     let place = measurements.first().map(|m| &m.place);
     json!({

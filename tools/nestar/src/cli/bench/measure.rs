@@ -2,7 +2,6 @@
 
 use super::cases::{Case, precision, root};
 use super::kernels::{Profile, Stretch};
-use nestar::Error;
 use nestar::engine;
 use nestar::engine::device::{
     ComputeDevice, Device, DeviceCounters, DeviceMemory, LinkCounters, LinkTimes,
@@ -13,6 +12,7 @@ use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::ranks::{Connection, Halos, Ranks, totals};
 use nestar::engine::run::diagnostics::resident_bytes;
 use nestar::engine::step::RunCounters;
+use nestar::{App, Error};
 use nestar_deck::Deck;
 use std::fmt;
 use std::time::Instant;
@@ -112,9 +112,9 @@ impl Measurement {
 
 impl Plan {
     /// Measures, as one of the ranks, which `library` connects.
-    pub fn measure(&self, ranks: &Ranks, library: &str) -> Result<Measurement, Error> {
+    pub fn measure(&self, app: &App, ranks: &Ranks, library: &str) -> Result<Measurement, Error> {
         let start = Instant::now();
-        let mut sim = super::initial(&self.deck, ranks)?;
+        let mut sim = super::initial(app, &self.deck, ranks)?;
         let set_up = start.elapsed().as_secs_f64();
         sim.with(|sim| {
             stretch(sim, self.warm_up)?;

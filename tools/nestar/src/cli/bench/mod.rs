@@ -11,12 +11,11 @@ use super::{FAILED, Failure, print, say};
 use cases::{Case, Kind};
 use clap::{Args, ValueEnum};
 use measure::{Measurement, Plan};
-use nestar::assemble;
 use nestar::engine::device::ComputeDevice;
 use nestar::engine::field::Precision;
 use nestar::engine::ranks::Ranks;
 use nestar::engine::step::config::{DomainConfig, RunConfig};
-use nestar::{Error, Simulation};
+use nestar::{App, Error, Simulation};
 use nestar_deck::Deck;
 use std::path::PathBuf;
 
@@ -84,8 +83,13 @@ fn cells(text: &str) -> Result<u32, String> {
 }
 
 /// Measures the cases asked for as one of the ranks, which `library` connects; the first one tells.
-pub fn bench(arguments: &BenchArgs, ranks: &Ranks, library: &str) -> Result<(), Failure> {
-    let plans = plans(arguments, ranks)?;
+pub fn bench(
+    app: &App,
+    arguments: &BenchArgs,
+    ranks: &Ranks,
+    library: &str,
+) -> Result<(), Failure> {
+    let plans = plans(app, arguments, ranks)?;
     let speaks = ranks.rank() == 0;
     let to_standard_output = |path: &PathBuf| path.as_os_str() == "-";
     let quiet = !speaks || arguments.json.as_ref().is_some_and(to_standard_output);
@@ -94,7 +98,7 @@ pub fn bench(arguments: &BenchArgs, ranks: &Ranks, library: &str) -> Result<(), 
         if speaks {
             say(&format!("measures {plan} …"));
         }
-        let measured = match plan.measure(ranks, library) {
+        let measured = match plan.measure(app, ranks, library) {
             // a size that nobody asked for is no reason to go without the others
             Err(error @ Error::Memory(_)) if arguments.cells.is_none() && plans.len() > 1 => {
                 if speaks {
@@ -105,7 +109,7 @@ pub fn bench(arguments: &BenchArgs, ranks: &Ranks, library: &str) -> Result<(), 
             measured => measured.map_err(|error| refused(plan, error))?,
         };
         if measurements.is_empty() && !quiet {
-            print(&text::head(&measured.place))?;
+            print(&text::head(app, &measured.place))?;
         }
         if !quiet {
             print(&text::block(&measured))?;
@@ -119,7 +123,7 @@ pub fn bench(arguments: &BenchArgs, ranks: &Ranks, library: &str) -> Result<(), 
         print(&text::table(&measurements))?;
     }
     match speaks {
-        true => write_json(arguments, &measurements),
+        true => write_json(app, arguments, &measurements),
         false => Ok(()),
     }
 }
@@ -135,11 +139,15 @@ fn refused(plan: &Plan, error: Error) -> Failure {
     failure
 }
 
-fn write_json(arguments: &BenchArgs, measurements: &[Measurement]) -> Result<(), Failure> {
+fn write_json(
+    app: &App,
+    arguments: &BenchArgs,
+    measurements: &[Measurement],
+) -> Result<(), Failure> {
     let Some(path) = &arguments.json else {
         return Ok(());
     };
-    let text = format!("{:#}\n", json::document(measurements));
+    let text = format!("{:#}\n", json::document(app, measurements));
     if path.as_os_str() == "-" {
         return print(&text);
     }
@@ -148,7 +156,7 @@ fn write_json(arguments: &BenchArgs, measurements: &[Measurement]) -> Result<(),
 }
 
 /// Every case with every size and precision asked for. The decks are checked before anything is measured.
-fn plans(arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<Plan>, Failure> {
+fn plans(app: &App, arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<Plan>, Failure> {
     let cases = match arguments.cases.is_empty() {
         true => Case::value_variants(),
         false => &arguments.cases[..],
@@ -163,7 +171,7 @@ fn plans(arguments: &BenchArgs, ranks: &Ranks) -> Result<Vec<Plan>, Failure> {
         for &cells in sizes {
             for &precision in arguments.precision.list() {
                 let deck = deck(arguments, case, cells, precision)?;
-                assemble::check(&deck)?;
+                app.check(&deck)?;
                 plans.push(Plan {
                     case,
                     cells: deck.clone().table::<DomainConfig>("domain")?.cells,
@@ -214,8 +222,8 @@ fn deck(
 }
 
 /// One rank's part of the simulation of a plan, with its initial state.
-fn initial(deck: &Deck, ranks: &Ranks) -> Result<Simulation, Error> {
-    let mut sim = Simulation::with_ranks(deck.clone(), ranks.clone())?;
+fn initial(app: &App, deck: &Deck, ranks: &Ranks) -> Result<Simulation, Error> {
+    let mut sim = app.simulation_on(deck.clone(), ranks.clone())?;
     sim.with(|sim| sim.ready().and_then(|()| sim.initialise()))?;
     Ok(sim)
 }

@@ -5,7 +5,7 @@ use super::kernels::Profile;
 use super::measure::{Measurement, Place};
 use crate::cli::memory::shown;
 use crate::cli::run::shares_of_phases;
-use nestar::assemble;
+use nestar::App;
 use nestar::engine::device::DeviceCounters;
 use std::fmt::Write as _;
 
@@ -19,13 +19,12 @@ pub fn machine() -> (Option<String>, Option<u64>) {
 }
 
 /// What runs, and where.
-pub fn head(place: &Place) -> String {
-    let build = assemble::build_info();
+pub fn head(app: &App, place: &Place) -> String {
+    let build = app.build_info();
     let (model, memory) = machine();
     let mut text = format!(
-        "nestar {} ({}, {})\nmachine: {}, {} threads in use, {} of memory\ndevice: {}\n",
-        build.version,
-        build.commit,
+        "{} ({})\nmachine: {}, {} threads in use, {} of memory\ndevice: {}\n",
+        app.signature(),
         build.flags,
         model.as_deref().unwrap_or("unknown CPU"),
         place.threads,

@@ -5,14 +5,14 @@
 //! level 0; traffic is that of one step of its level. A change of meaning raises `schema`; further keys do not.
 
 use super::Subject;
-use nestar::assemble;
+use nestar::App;
 use nestar::engine::mesh::CELLS;
 use nestar::engine::ranks::forecast::{Forecast, Load};
 use serde_json::{Value, json};
 
 /// All figures.
-pub fn document(subject: &Subject, forecasts: &[Forecast]) -> Value {
-    let build = assemble::build_info();
+pub fn document(app: &App, subject: &Subject, forecasts: &[Forecast]) -> Value {
+    let build = app.build_info();
     let (outline, sizes, machine) = (&subject.outline, &subject.sizes, &subject.machine);
     let plan = |forecast: &Forecast| {
         let ranks: Vec<usize> = (0..forecast.ranks).collect();

@@ -1,0 +1,47 @@
+//! How generated code names what it uses, in crates that depend on `nestar-deck` or on `nestar` alone.
+
+use proc_macro_crate::{FoundCrate, crate_name};
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::Ident;
+
+/// The path of `nestar-deck`.
+fn deck() -> TokenStream {
+    let named = |name: &str| Ident::new(name, Span::call_site());
+    match (crate_name("nestar-deck"), crate_name("nestar")) {
+        (Ok(FoundCrate::Name(name)), _) => {
+            let name = named(&name);
+            quote!(::#name)
+        }
+        (_, Ok(FoundCrate::Name(name))) => {
+            let name = named(&name);
+            quote!(::#name::deck)
+        }
+        // both crates name themselves by `extern crate self`
+        (Ok(FoundCrate::Itself), _) | (_, Err(_)) => quote!(::nestar_deck),
+        (_, Ok(FoundCrate::Itself)) => {
+            let name = named("nestar");
+            quote!(::#name::deck)
+        }
+    }
+}
+
+/// The derives of every table and choice, and `more` of the standard ones.
+pub fn derives(more: &[&str]) -> TokenStream {
+    let deck = deck();
+    let more = more.iter().map(|name| Ident::new(name, Span::call_site()));
+    let [serde, schemars] = ["serde", "schemars"].map(|name| {
+        let path = format!("{deck}::of_macros::{name}");
+        path.replace(' ', "")
+    });
+    quote! {
+        #[derive(
+            Clone, Debug, #(#more,)*
+            #deck::of_macros::serde::Serialize,
+            #deck::of_macros::serde::Deserialize,
+            #deck::of_macros::schemars::JsonSchema
+        )]
+        #[serde(crate = #serde)]
+        #[schemars(crate = #schemars)]
+    }
+}

@@ -1,0 +1,90 @@
+//! Three species that react and release heat, fuel -> ash -> dust:
+//! `cargo run --release --example burning -- run scenarios/programs/burning.toml`.
+
+use nestar::prelude::*;
+
+/// Two reactions in a row, each at a rate that grows with the temperature pressure/density; both release heat.
+#[deck]
+pub struct Burning {
+    /// Rates of the two reactions at high temperatures.
+    #[key(default = [40.0, 4.0], unit = "1/time", min = 0.0)]
+    pub rates: [f64; 2],
+    /// Activation temperatures.
+    #[key(default = [2.0, 4.0], unit = "(length/time)**2", min = 0.0)]
+    pub activation: [f64; 2],
+    /// Heat per mass that each reaction releases.
+    #[key(default = [3.0, 1.0], unit = "(length/time)**2")]
+    pub heat: [f64; 2],
+}
+
+/// The gas and the densities of its species.
+#[device]
+#[derive(Clone, Copy)]
+struct Mixture<R: Real> {
+    gas: Conserved<R>,
+    species: [R; 3],
+}
+
+#[device]
+#[derive(Clone, Copy)]
+struct Reactions<R> {
+    rates: [R; 2],
+    activation: [R; 2],
+    heat: [R; 2],
+    gamma: R,
+}
+
+/// Share of a species that reacts in a step at a temperature: exact where that stays.
+#[device]
+fn share<R: Real>(temperature: R, rate: R, activation: R, dt: R) -> R {
+    1.0 - exp(-rate * dt * exp(-activation / temperature))
+}
+
+#[device]
+fn react<R: Real>(u: Mixture<R>, at: &Place<R>, p: &Reactions<R>) -> Mixture<R> {
+    let internal = u.gas.energy - kinetic_energy(u.gas);
+    let temperature = (p.gamma - 1.0) * internal / u.gas.density;
+    let burnt = u.species[0] * share(temperature, p.rates[0], p.activation[0], at.dt);
+    let settled = u.species[1] * share(temperature, p.rates[1], p.activation[1], at.dt);
+    let mut v = u;
+    v.species = [
+        u.species[0] - burnt,
+        u.species[1] + (burnt - settled),
+        u.species[2] + settled,
+    ];
+    v.gas.energy = u.gas.energy + (p.heat[0] * burnt + p.heat[1] * settled);
+    v
+}
+
+#[device]
+fn fuel<R: Real>(u: Mixture<R>) -> R {
+    u.species[0]
+}
+
+impl Plugin for Burning {
+    fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.scalar_set(&[("fuel", 1.0), ("ash", 0.0), ("dust", 0.0)])
+    }
+
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        let p = Reactions {
+            rates: self.rates,
+            activation: self.activation,
+            heat: self.heat,
+            gamma: sim.world.resource::<GasModel>().gamma,
+        };
+        let mut sim = sim.with_scalars(&["fuel", "ash", "dust"])?;
+        sim.split_source::<Gas, react>(p);
+        sim.column::<Gas, fuel>("fuel", Reduce::Integral, []);
+        Ok(())
+    }
+}
+
+/// The program.
+pub fn program(app: App) -> App {
+    app.plugin::<Burning>("burning")
+}
+
+fn main() -> std::process::ExitCode {
+    nestar::cli::main(|app| program(app).program(nestar::program!()))
+}

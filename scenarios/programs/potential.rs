@@ -1,0 +1,80 @@
+//! A potential of the gas by red-black sweeps, warm from step to step, and the acceleration by its slope:
+//! `cargo run --release --example potential -- run scenarios/programs/potential.toml`.
+
+use nestar::prelude::*;
+
+/// Gravity of the gas towards itself, by a fixed number of sweeps a step: a plain relaxation, for weak and slow fields.
+#[deck]
+pub struct Sweeps {
+    /// Four pi times the constant of gravity.
+    #[key(default = 1.0, unit = "length**3/(mass*time**2)", min = 0.0)]
+    pub strength: f64,
+    /// Mean density, which a periodic box does not feel.
+    #[key(default = 1.0, unit = "mass/length**3", min = 0.0)]
+    pub mean: f64,
+    /// Sweeps in a step, each over the red and then the black cells.
+    #[key(default = 4, min = 1, max = 1000)]
+    pub sweeps: usize,
+}
+
+struct Potential;
+
+impl Field for Potential {
+    const NAME: &'static str = "potential";
+}
+
+/// A Gauss-Seidel step of the seven-point Laplacian of cubic cells.
+#[device]
+fn relax<R: Real>(u: &Around<R>, gas: Conserved<R>, at: &Place<R>, strength: R, mean: R) -> R {
+    let x = u.at(-1, 0, 0) + u.at(1, 0, 0);
+    let y = u.at(0, -1, 0) + u.at(0, 1, 0);
+    let z = u.at(0, 0, -1) + u.at(0, 0, 1);
+    let source = strength * (gas.density - mean) * at.width[0] * at.width[0];
+    (sum3(x, y, z) - source) / 6.0
+}
+
+/// Momentum and kinetic energy after a step in the slope of the potential; the internal energy stays.
+#[device]
+fn fall<R: Real>(u: &Around<R>, gas: Conserved<R>, at: &Place<R>) -> Conserved<R> {
+    let pull = -0.5 * at.dt * gas.density / at.width[0];
+    let x = pull * (u.at(1, 0, 0) - u.at(-1, 0, 0));
+    let y = pull * (u.at(0, 1, 0) - u.at(0, -1, 0));
+    let z = pull * (u.at(0, 0, 1) - u.at(0, 0, -1));
+    let mut v = gas;
+    v.momentum = [
+        gas.momentum[0] + x,
+        gas.momentum[1] + y,
+        gas.momentum[2] + z,
+    ];
+    v.energy = gas.energy + (kinetic_energy(v) - kinetic_energy(gas));
+    v
+}
+
+impl Plugin for Sweeps {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.register_field::<Potential>(FieldSpec::cells(&["potential"]))?;
+        sim.initial::<Potential, nothing>([]);
+        let (sweeps, p) = (self.sweeps, [self.strength, self.mean]);
+        let solve = move |rows: LevelRows,
+                          mut potential: Write<Potential, 1>,
+                          gas: Read<Gas>,
+                          mut ranks: OtherRanks| {
+            potential.sweep::<relax>(&rows, &mut ranks, sweeps, &[&gas], &p)
+        };
+        sim.system_in(Advance::Potential, solve);
+        let fall = |rows: LevelRows, potential: Read<Potential, 1>, mut gas: Write<Gas>| {
+            gas.map_of::<fall, _, 1>(&rows, &potential, &[], &[]);
+        };
+        sim.system_in(Advance::Couple, fall);
+        Ok(())
+    }
+}
+
+/// The program.
+pub fn program(app: App) -> App {
+    app.plugin::<Sweeps>("sweeps")
+}
+
+fn main() -> std::process::ExitCode {
+    nestar::cli::main(|app| program(app).program(nestar::program!()))
+}

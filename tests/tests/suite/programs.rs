@@ -1,0 +1,313 @@
+//! The programs of `scenarios/programs`: few lines each, the same bits everywhere and after a restart, and right.
+
+#![allow(
+    dead_code,
+    reason = "the programs' own `main` functions are not called here"
+)]
+
+use nestar::engine::ranks::Columns;
+use nestar::prelude::*;
+use nestar::testing::same_bits;
+use nestar_tests::Stepper;
+use nestar_tests::decks::deck;
+use nestar_tests::norms::totals;
+
+#[path = "../../../scenarios/programs/burning.rs"]
+mod burning;
+#[path = "../../../scenarios/programs/collision.rs"]
+mod collision;
+#[path = "../../../scenarios/programs/conduction.rs"]
+mod conduction;
+#[path = "../../../scenarios/programs/cooling.rs"]
+mod cooling;
+#[path = "../../../scenarios/programs/potential.rs"]
+mod potential;
+
+type Program = fn(App) -> App;
+
+macro_rules! programs {
+    ($($name:ident),*) => {
+        /// Program, its text and its deck.
+        const PROGRAMS: &[(&str, Program, &str, &str)] = &[$((
+            stringify!($name),
+            $name::program,
+            include_str!(concat!("../../../scenarios/programs/", stringify!($name), ".rs")),
+            include_str!(concat!("../../../scenarios/programs/", stringify!($name), ".toml")),
+        )),*];
+    };
+}
+programs!(burning, collision, conduction, cooling, potential);
+
+/// A size that takes levels and ranks, and no time.
+const SMALL: [&str; 2] = ["domain.cells=[16,16,8]", "output.initial=false"];
+
+#[test]
+fn programs_take_eighty_lines_without_cuda_or_unsafe() {
+    for (name, _, text, _) in PROGRAMS {
+        let product = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
+        let lines = text.lines().filter(product).count();
+        assert!(lines <= 80, "{name}: {lines} lines");
+        assert!(
+            !text.contains("unsafe") && !text.contains("RS_FN"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn programs_have_the_same_bits_everywhere_and_after_a_restart() {
+    for (name, program, _, text) in PROGRAMS {
+        let same = same_bits(&program(App::default()), text, &SMALL, 2);
+        same.unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
+}
+
+fn stepper(program: Program, text: &str, settings: &[&str]) -> Stepper {
+    let sim = program(App::default()).simulation(deck(text, settings));
+    Stepper::of(sim.unwrap_or_else(|e| panic!("{e}")))
+}
+
+const COOLING: &str = include_str!("../../../scenarios/programs/cooling.toml");
+
+#[test]
+fn energy_that_is_radiated_is_counted() {
+    let mut run = stepper(cooling::program, COOLING, &["domain.cells=[16,16,16]"]);
+    let before = run.0.with(|sim| totals(sim));
+    run.steps(10);
+    assert!(run.state().counts()[1] > 0, "nothing is refined");
+    let after = run.0.with(|sim| totals(sim));
+    let radiated = after[5];
+    assert!(radiated > 1e-3 * before[4], "{radiated} of {}", before[4]);
+    let drift = (after[4] + radiated) / before[4] - 1.0;
+    assert!(drift.abs() < 1e-12, "{drift:e}");
+}
+
+/// Energy that a uniform gas is left with after a time, in steps of a given length.
+fn left(step: f64) -> f64 {
+    let settings = [
+        "domain.cells=[8,8,8]",
+        "mesh.max_level=0",
+        "initial.density=1",
+        "initial.pressure=2",
+        "time.end=0.05",
+        "cooling.rates=[0,0,0,0,0,4,16,16]",
+        &format!("time.max_step={step}"),
+    ];
+    let mut run = stepper(cooling::program, COOLING, &settings);
+    run.finish();
+    run.0.with(|sim| totals(sim))[4]
+}
+
+#[test]
+fn cooling_is_of_second_order_in_time() {
+    let [a, b, c] = [0.01, 0.005, 0.0025].map(left);
+    let ratio = (a - b) / (b - c);
+    assert!((3.6..4.4).contains(&ratio), "{ratio} of {a}, {b}, {c}");
+}
+
+#[device]
+fn wave<R: Real>(u: Conserved<R>, at: &Place<R>) -> R {
+    let specific = (u.energy - kinetic_energy(u)) / u.density;
+    (specific - 1.5) * sin(6.283_185_307_179_586 * at.centre[0])
+}
+
+/// Writes the share of a wave in the diagnostics.
+#[derive(Clone)]
+struct Watch;
+
+impl Plugin for Watch {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.column::<Gas, wave>("wave", Reduce::Integral, []);
+        Ok(())
+    }
+}
+
+const HEAT: &str = r#"
+scenario = "formula"
+[conduction]
+diffusivity = 100
+[initial]
+samples  = 3
+density  = "1"
+pressure = "1 + 0.01*sin(2*pi*x)"
+[domain]
+cells = [32, 8, 8]
+right_edge = [1, 0.25, 0.25]
+[time]
+end = 2e-5
+[mesh]
+max_level = 2
+refine = [
+    { criterion = "box", left = [0.1, 0, 0], right = [0.6, 0.1, 0.25], level = 1 },
+    { criterion = "box", left = [0.25, 0, 0], right = [0.45, 0.05, 0.25], level = 2 },
+]
+"#;
+
+/// How far a wave of heat is from where it should be after a while, in which the gas has no time to move; and the
+/// change of the energy.
+fn decay(settings: &[&str]) -> [f64; 2] {
+    let sim = conduction::program(App::default()).always(Watch);
+    let sim = sim.simulation(deck(HEAT, settings));
+    let mut run = Stepper::of(sim.unwrap_or_else(|e| panic!("{e}")));
+    let amplitude = |run: &mut Stepper| {
+        let values = run.0.with(|sim| Columns::values(&mut sim.world));
+        values.unwrap_or_else(|e| panic!("{e}"))[0]
+    };
+    let (first, before) = (amplitude(&mut run), run.0.with(|sim| totals(sim)));
+    run.finish();
+    let (last, after) = (amplitude(&mut run), run.0.with(|sim| totals(sim)));
+    let exponent = -100.0 * std::f64::consts::TAU.powi(2) * run.time();
+    [
+        (last / first).ln() / exponent - 1.0,
+        after[4] / before[4] - 1.0,
+    ]
+}
+
+#[test]
+fn a_wave_of_heat_decays_as_it_should_over_three_levels() {
+    let [error, drift] = decay(&[]);
+    assert!(error.abs() < 1e-3, "{error}");
+    assert!(drift.abs() < 1e-13, "{drift:e}");
+}
+
+#[test]
+fn species_sum_to_one_and_their_heat_goes_to_the_gas() {
+    let text = include_str!("../../../scenarios/programs/burning.toml");
+    let periodic = ["domain.cells=[32,32,8]", "domain.boundary=periodic"];
+    let mut run = stepper(burning::program, text, &periodic);
+    let heat = |u: &[f64]| u[4] + 3.0 * u[5] + 1.0 * (u[5] + u[6]);
+    let before = run.0.with(|sim| totals(sim));
+    run.steps(20);
+    let after = run.0.with(|sim| totals(sim));
+    assert!(after[5] < 0.99 * before[5], "nothing burns");
+    let drift = heat(&after) / heat(&before) - 1.0;
+    assert!(drift.abs() < 1e-12, "{drift:e}");
+    run.state().each_leaf_cell(|_, _, _, u| {
+        let shares = [5, 6, 7].map(|c| u[c] / u[0]);
+        let sum: f64 = shares.iter().sum();
+        assert!((sum - 1.0).abs() < 1e-12, "{shares:?}");
+        assert!(
+            shares.iter().all(|x| (-1e-12..1.0 + 1e-12).contains(x)),
+            "{shares:?}"
+        );
+    });
+}
+
+/// The sweeps come to the solution of the discrete equation.
+#[test]
+fn sweeps_solve_for_the_potential() {
+    let text = include_str!("../../../scenarios/programs/potential.toml");
+    let settings = [
+        "domain.cells=[16,8,8]",
+        "domain.right_edge=[1,0.5,0.5]",
+        "sweeps.strength=1e-9",
+    ];
+    let mut run = stepper(
+        potential::program,
+        text,
+        &[&settings[..], &["sweeps.sweeps=600"]].concat(),
+    );
+    run.steps(1);
+    let width: f64 = 1.0 / 16.0;
+    let (half, phase) = (std::f64::consts::PI * width, std::f64::consts::TAU);
+    // the cell means of the density, over the eigenvalue of the discrete Laplacian
+    let eigenvalue = (2.0 * half.sin() / width).powi(2);
+    let amplitude = -1e-9 * 0.1 / eigenvalue;
+    run.state().each_leaf_cell(|_, x, _, u| {
+        let exact = amplitude * (phase * x[0]).sin();
+        assert!(
+            (u[5] - exact).abs() < 1e-6 * amplitude.abs(),
+            "{} {exact} at {x:?}",
+            u[5]
+        );
+    });
+}
+
+#[test]
+fn a_scenario_of_ones_own_refuses_what_does_not_fit_with_its_place() {
+    let text = include_str!("../../../scenarios/programs/collision.toml");
+    let build = |setting: &str| {
+        let sim = collision::program(App::default()).simulation(deck(text, &[setting]));
+        sim.map(|_| ()).expect_err("refused").to_string()
+    };
+    let bump = build("collision.bump=3");
+    assert!(
+        bump.contains("the bump must not leave the box, which is 2 long"),
+        "{bump}"
+    );
+    let pressure = build("collision.pressure=0");
+    assert!(
+        pressure.contains("`collision.pressure` must be above 0"),
+        "{pressure}"
+    );
+    let stock = App::default()
+        .simulation(deck(text, &[]))
+        .map(|_| ())
+        .expect_err("refused");
+    assert!(stock.to_string().contains("\"collision\""), "{stock}");
+}
+
+#[test]
+fn a_plugin_that_the_program_lacks_is_refused_with_that_word() {
+    let stock = App::default()
+        .check(&deck(COOLING, &[]))
+        .expect_err("refused")
+        .to_string();
+    assert!(
+        stock.contains("unknown table [cooling]: no plugin of this program has it"),
+        "{stock}"
+    );
+    assert!(
+        cooling::program(App::default())
+            .check(&deck(COOLING, &[]))
+            .is_ok()
+    );
+    // a plugin takes part where its table stands alone
+    let off = COOLING.replace("[cooling]\ncoldest = 0.05", "");
+    let mut run = stepper(cooling::program, &off, &["domain.cells=[8,8,8]"]);
+    run.steps(1);
+    assert_eq!(run.state().components, 5);
+}
+
+#[test]
+fn scalars_are_declared_in_time_and_once() {
+    #[derive(Clone)]
+    struct Declares(&'static str, f64);
+    impl Plugin for Declares {
+        fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
+            sim.scalars(&[(self.0, self.1)])
+        }
+        fn build(&self, _: &mut Engine) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+    let plain = |settings: &[&str]| deck(COOLING.split("[cooling]").next().unwrap_or(""), settings);
+    let start = "initial={density='1',pressure='1'}";
+    let late = Simulation::new(plain(&[start])).and_then(|sim| sim.add(Declares("dye", 0.5)));
+    let late = late.map(|_| ()).expect_err("refused").to_string();
+    assert!(late.contains("takes no more scalars"), "{late}");
+    let two = App::default()
+        .always(Declares("dye", 0.5))
+        .always(Declares("dye", 0.25));
+    let two = two
+        .simulation(plain(&[start]))
+        .map(|_| ())
+        .expect_err("refused")
+        .to_string();
+    assert!(
+        two.contains("\"dye\" is 0.5 for one plugin and 0.25 for another"),
+        "{two}"
+    );
+    // what the deck declares too is one and the same, and where it says nothing the plugin does
+    let app = App::default()
+        .always(Declares("dye", 0.5))
+        .always(Declares("ink", 0.25));
+    let settings = [start, "domain.cells=[8,8,8]", "hydro.scalars=[\"ink\"]"];
+    let sim = app
+        .simulation(plain(&settings))
+        .unwrap_or_else(|e| panic!("{e}"));
+    let mut run = Stepper::of(sim);
+    run.steps(1);
+    run.state()
+        .each_leaf_cell(|_, _, _, u| assert_eq!(&u[5..], [0.25, 0.5]));
+}

@@ -1,0 +1,38 @@
+//! Folders that go when nobody wants them any more.
+
+use crate::report::say;
+use nestar_engine::Error;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// An empty folder for temporary files, which goes when the value goes.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn new() -> Result<Self, Error> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("nestar-{process}-{count}"));
+        std::fs::create_dir_all(&path)
+            .map_err(|e| Error::Setup(format!("cannot create {}: {e}", path.display())))?;
+        Ok(Self(path))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            say(&format!(
+                "note: cannot remove {}: {error}",
+                self.0.display()
+            ));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Tests of programs with physics of their own.
+
+use crate::app::App;
+use crate::scratch::Scratch;
+use nestar_deck::Deck;
+use nestar_engine::Error;
+use nestar_engine::device::{Device, DeviceKind};
+use nestar_engine::ranks::{Ranks, Threads};
+use nestar_engine::run::{RunOptions, Silent};
+use nestar_snapshot::{Snapshot, SnapshotError, digest, latest};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Runs `deck` with `settings` (`table.key=value`) for some root steps, in both precisions: on the CPU with one rank; with three; with
+/// a restart after the first step on another number of ranks; and on the emulated device, which computes as a GPU does, where there
+/// is a C++ compiler. All must end with the same bits in everything that a snapshot keeps.
+///
+/// # Errors
+/// The deck or a run fails; two of the runs differ, by name.
+pub fn same_bits(app: &App, deck: &str, settings: &[&str], steps: u64) -> Result<(), Error> {
+    for precision in ["single", "double"] {
+        let setting = format!("run.precision={precision}");
+        let settings = [settings, &[&setting]].concat();
+        let end = |parts: &[(&str, usize, u64)]| end(app, deck, &settings, parts);
+        let alone = end(&[("cpu", 1, steps)])?;
+        let mut others = vec![
+            ("three ranks", end(&[("cpu", 3, steps)])?),
+            ("a restart", end(&[("cpu", 2, 1), ("cpu", 1, steps)])?),
+        ];
+        if Device::open(DeviceKind::Emulated).is_ok() {
+            others.push(("the emulated device", end(&[("emulated", 1, steps)])?));
+            others.push(("two emulated devices", end(&[("emulated", 2, steps)])?));
+        }
+        if let Some((place, _)) = others.iter().find(|(_, found)| *found != alone) {
+            return Err(Error::Setup(format!(
+                "{precision} precision: one rank on the CPU and {place} end with other bits; what is computed must not depend on the \
+                 order of patches, on what other ranks hold, or on state that is in no field and no `sim.state`"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The digest after a run in parts: device, ranks and the root step that each ends at.
+fn end(
+    app: &App,
+    deck: &str,
+    settings: &[&str],
+    parts: &[(&str, usize, u64)],
+) -> Result<String, Error> {
+    let scratch = Scratch::new()?;
+    for (n, (device, ranks, step)) in parts.iter().enumerate() {
+        let mut deck = Deck::parse("deck", deck)?;
+        let own = [
+            format!("run.device={device}"),
+            "run.threads=1".into(),
+            format!("time.max_steps={step}"),
+            "output.final=true".into(),
+        ];
+        let settings = settings.iter().copied();
+        for setting in settings.chain(own.iter().map(String::as_str)) {
+            deck.set(setting)?;
+        }
+        run(app, &deck, *ranks, scratch.path(), n > 0)?;
+    }
+    let unread = |error: SnapshotError| Error::Snapshot(error.to_string());
+    let found = latest(scratch.path()).map_err(unread)?;
+    let (_, path) = found.ok_or_else(|| Error::Setup("the run has left no snapshot".into()))?;
+    let snapshot = Snapshot::open(&path).map_err(unread)?;
+    digest(&snapshot).map_err(unread)
+}
+
+/// Runs on so many ranks; the error of the first that has one.
+fn run(app: &App, deck: &Deck, size: usize, directory: &Path, resume: bool) -> Result<(), Error> {
+    let rank = |ranks: Ranks| {
+        let options = RunOptions {
+            output: Some(directory.to_path_buf()),
+            resume,
+            stop: Arc::new(AtomicBool::new(false)),
+            observer: Box::new(Silent),
+            build: app.build_info(),
+        };
+        let sim = app.simulation_on(deck.clone(), ranks.clone());
+        let result = sim.and_then(|mut sim| sim.run_with(options));
+        if let Err(error) = &result {
+            ranks.communicator().abort(&error.to_string());
+        }
+        result.map(|_| ())
+    };
+    let connected = Threads::connect(size).into_iter().map(Ranks::new);
+    std::thread::scope(|scope| {
+        let started: Vec<_> = connected.map(|ranks| scope.spawn(|| rank(ranks))).collect();
+        let gone = |_| Err(Error::Setup("a rank has panicked".into()));
+        started
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(gone))
+    })
+}

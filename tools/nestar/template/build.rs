@@ -1,0 +1,19 @@
+//! Tells the program which commit it is built from, for the provenance of its runs.
+
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=src");
+    println!("cargo::rerun-if-changed=.git/HEAD");
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_string())
+    };
+    if let Some(mut commit) = git(&["rev-parse", "--short=12", "HEAD"]) {
+        if git(&["status", "--porcelain"]).is_some_and(|changes| !changes.is_empty()) {
+            commit += " with changes";
+        }
+        println!("cargo::rustc-env=PROGRAM_COMMIT={commit}");
+    }
+}

@@ -1,0 +1,148 @@
+//! Programs with physics of their own have the whole command line.
+
+use crate::{Outcome, Place};
+use std::path::Path;
+use std::process::Command;
+
+const DECK: &str = r#"
+scenario = "blast"
+[cooling]
+coldest = 0.02
+[domain]
+cells = [16, 16, 16]
+[time]
+max_steps = 3
+[mesh]
+max_level = 1
+[output]
+directory = "run"
+"#;
+
+/// Runs the example `cooling`, which stands beside the command.
+fn cooling(place: &Place, arguments: &[&str]) -> Outcome {
+    let folder = Path::new(env!("CARGO_BIN_EXE_nestar")).parent();
+    let program = folder.expect("a folder").join("examples/cooling");
+    let mut command = Command::new(&program);
+    let output = command.current_dir(&place.0).args(arguments).output();
+    Outcome::of(output.unwrap_or_else(|e| {
+        panic!(
+            "{}: {e}; `cargo build --release --examples` makes it",
+            program.display()
+        )
+    }))
+}
+
+#[test]
+fn a_program_of_ones_own_has_the_whole_command_line() {
+    let place = Place::with(DECK);
+    let run = cooling(&place, &["run", "deck.toml", "--set", "time.max_steps=1"]);
+    run.has_status(0).tells(&[
+        "cooling 0.1.0",
+        "nestar 0.1.0",
+        "deck deck.toml",
+        "done: step 1",
+    ]);
+    cooling(&place, &["run", "deck.toml", "--resume"])
+        .has_status(0)
+        .tells(&["done: step 3"]);
+    let provenance = place.read("run/provenance.json");
+    assert!(
+        provenance.contains("\"program\": \"cooling\""),
+        "{provenance}"
+    );
+    assert!(provenance.contains("\"program_commit\""), "{provenance}");
+    assert!(place.read("run/diagnostics.csv").contains("total_radiated"));
+    assert!(place.read("run/run.toml").contains("coldest = 0.02"));
+    for (arguments, texts) in [
+        (
+            &["check", "deck.toml", "--rate", "1e6"][..],
+            &["[cooling]", "cools_fast"][..],
+        ),
+        (
+            &["list"],
+            &[
+                "plugins",
+                "Radiative cooling",
+                "coldest",
+                "(length/time)**2; above 0; default 0.05",
+            ],
+        ),
+        (&["schema"], &["\"cooling\"", "\"coldest\""]),
+        (
+            &["order", "deck.toml"],
+            &["limit<Gas, cooling_time>", "criterion<Gas, cools_fast>"],
+        ),
+        (
+            &[
+                "verify",
+                "deck.toml",
+                "run",
+                "--devices",
+                "cpu,cpu",
+                "--cells",
+                "8",
+            ],
+            &["equal", "whole"],
+        ),
+        (&["plan", "deck.toml", "--ranks", "2"], &["2"]),
+        (&["digest", "run"], &["run/snapshots/000002.zarr"]),
+        (&["--version"], &["cooling 0.1.0", "nestar 0.1.0"]),
+    ] {
+        let outcome = cooling(&place, arguments);
+        outcome.has_status(0);
+        for text in texts {
+            assert!(
+                outcome.out.contains(text),
+                "{arguments:?}: no {text:?} in\n{}",
+                outcome.out
+            );
+        }
+    }
+    place
+        .nestar(&["run", "deck.toml"])
+        .has_status(2)
+        .complains(&["deck.toml:3:2: unknown table [cooling]: no plugin of this program has it"]);
+    let wrong = cooling(&place, &["run", "deck.toml", "--set", "cooling.rates=[1]"]);
+    wrong
+        .has_status(2)
+        .complains(&["`cooling.rates` must be 2 or more numbers"]);
+}
+
+#[test]
+fn a_crate_is_made_once_and_with_a_name_of_a_crate() {
+    let place = Place::new();
+    let made = place.nestar(&["new", "my-run"]);
+    made.has_status(0);
+    assert!(
+        made.out.contains("cargo run --release -- run my-run.toml"),
+        "{}",
+        made.out
+    );
+    assert!(
+        place
+            .read("my-run/Cargo.toml")
+            .contains("name = \"my-run\"")
+    );
+    assert!(
+        place
+            .read("my-run/src/main.rs")
+            .contains("include_str!(\"../my-run.toml\")")
+    );
+    // its deck is one of the program with its plugin
+    place
+        .nestar(&["check", "my-run/my-run.toml"])
+        .has_status(2)
+        .complains(&["unknown table [drag]"]);
+    place
+        .nestar(&["new", "my-run"])
+        .has_status(2)
+        .complains(&["my-run exists already"]);
+    place
+        .nestar(&["new", "2-runs"])
+        .has_status(2)
+        .complains(&["no name of a crate"]);
+    let nowhere = place.nestar(&["new", "other", "--nestar", "nowhere"]);
+    nowhere
+        .has_status(2)
+        .complains(&["there is no Nestar in", "--nestar"]);
+}
