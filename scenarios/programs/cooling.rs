@@ -25,7 +25,7 @@ struct Law<R> {
 /// Energy lost per volume and time.
 #[device]
 fn loss<R: Real>(density: R, internal: R, p: &Law<R>) -> R {
-    let doublings = ln(internal / (density * p.coldest)) / ln(R::from_f64(2.0));
+    let doublings = 1.442_695_040_888_963_4 * ln(internal / (density * p.coldest));
     let place = doublings.max(0.0).min(p.last);
     let n = place.min(p.last - 1.0).to_i32();
     let (low, high) = (p.rates.at(n), p.rates.at(n + 1));
