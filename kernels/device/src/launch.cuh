@@ -44,11 +44,9 @@ RS_FN void atomic_max(unsigned* to, unsigned x) { atomicMax(to, x); }
 RS_FN void atomic_max(rs::u64* to, rs::u64 x) { atomicMax(to, x); }
 RS_FN unsigned atomic_swap_if(unsigned* to, unsigned expected, unsigned x) { return atomicCAS(to, expected, x); }
 
-// The largest value of the block's threads, in thread 0. Numbers not below zero; a NaN counts as larger than all.
-template<class T> RS_FN T largest_of_block(T x) {
-  typedef typename rs::lim<T>::U U;
+// The largest whole number of the block's threads, in thread 0.
+template<class U> RS_FN U largest_word_of_block(U bits) {
   SHARED U of_warp[32];
-  U bits = rs::to_bits(x);
   for (int o = 16; o; o >>= 1) {
     const U other = __shfl_xor_sync(~0u, bits, o);
     bits = other > bits ? other : bits;
@@ -58,7 +56,7 @@ template<class T> RS_FN T largest_of_block(T x) {
   if (thread() == 0)
     for (int w = 1; w < (threads() + 31) / 32; ++w) bits = of_warp[w] > bits ? of_warp[w] : bits;
   barrier();
-  return rs::from_bits(bits);
+  return bits;
 }
 #else
 static thread_local int rs_block, rs_blocks;
@@ -82,8 +80,11 @@ RS_FN unsigned atomic_swap_if(unsigned* to, unsigned expected, unsigned x) {
   __atomic_compare_exchange_n(to, &expected, x, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
 }
-template<class T> RS_FN T largest_of_block(T x) { return x; }
+template<class U> RS_FN U largest_word_of_block(U bits) { return bits; }
 #endif
+
+// The largest value of the block's threads, in thread 0. Numbers not below zero; a NaN counts as larger than all.
+template<class T> RS_FN T largest_of_block(T x) { return rs::from_bits(largest_word_of_block(rs::to_bits(x))); }
 
 // Stores the larger of a number not below zero and what stands at `to`, which holds its bits.
 template<class T> RS_FN void store_largest(typename rs::lim<T>::U* to, T x) { atomic_max(to, rs::to_bits(x)); }

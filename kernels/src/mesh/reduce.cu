@@ -12,7 +12,9 @@ KERNEL(cells_largest, cells::F::Parameters) {
       largest = rs::max(largest, ::nestar_kernels::mesh::order::order_key(p.input.negate ? -value : value));
     }
   }
-  launch::atomic_max(p.input.largest, largest);
+  largest = launch::largest_word_of_block(largest);
+  // few blocks have to wait for each other
+  if (launch::thread() == 0 && largest > *(volatile rs::u64*)p.input.largest) launch::atomic_max(p.input.largest, largest);
 }
 
 // The sum over every leaf patch.
