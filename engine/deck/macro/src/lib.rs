@@ -19,24 +19,7 @@ use syn::{Error, Fields, Item, ItemEnum, parse_macro_input};
 /// - `above = 0.0`, `below = 1.0`: bounds that are not;
 /// - `least = 2`: the number of elements of a list, or of characters of a text, that it has at least.
 ///
-/// ```
-/// # extern crate nestar_deck;
-/// use nestar_deck::{Deck, deck};
-///
-/// /// Drag.
-/// #[deck]
-/// pub struct Drag {
-///     /// Inverse of the time in which all comes to rest.
-///     #[key(default = 10.0, unit = "1/time", min = 0.0)]
-///     pub rate: f64,
-/// }
-///
-/// let mut deck = Deck::parse("drag.toml", "[drag]\nrate = -1\n")?;
-/// let error = deck.table::<Drag>("drag").unwrap_err().to_string();
-/// assert!(error.contains("`drag.rate` must be at least 0 (1/time), found -1"), "{error}");
-/// assert_eq!(Drag::default().rate, 10.0);
-/// # Ok::<(), nestar_deck::DeckError>(())
-/// ```
+/// The documentation of the crate `nestar-deck` begins with an example.
 #[proc_macro_attribute]
 pub fn deck(_: TokenStream, item: TokenStream) -> TokenStream {
     let item = parse_macro_input!(item as Item);
