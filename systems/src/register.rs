@@ -21,10 +21,15 @@ pub trait Register {
     /// the scalars in this order.
     ///
     /// # Errors
-    /// The gas has no such scalar.
+    /// The gas has no such scalar, or is not made yet.
     fn with_scalars(&mut self, names: &[&str]) -> Result<With<'_>, Error> {
         let (sim, _) = self.parts();
-        let components = sim.world.resource::<GasModel>().components(names)?;
+        let Some(model) = sim.world.get_resource::<GasModel>() else {
+            let why =
+                "the gas is not made yet: call `with_scalars` in the method `build` of the plugin";
+            return Err(Error::Setup(why.into()));
+        };
+        let components = model.components(names)?;
         Ok(With { sim, components })
     }
 
