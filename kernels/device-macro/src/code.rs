@@ -6,7 +6,7 @@ use syn::Path;
 pub enum Part {
     /// Literal text.
     Text(String),
-    /// A function or constant: its companion is a type of that path.
+    /// A function or constant, whose companion is a type of that path, or a type without generic arguments.
     Value(Path),
     /// A structure with its generic arguments following: its companion is a constant of that path.
     Type(Path),

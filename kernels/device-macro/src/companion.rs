@@ -1,23 +1,23 @@
 //! The companions: same-named items in Rust's other namespace that carry the CUDA C++ text.
 use crate::code::{Code, Part};
 use crate::translate::{self, Generic};
-use crate::{cell_fn, parameter, paths, pick, rust_side};
+use crate::{cell_fn, infer, parameter, paths, pick, rust_side};
 use proc_macro2::{Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
-use syn::{Ident, ItemConst, ItemFn, ItemStruct, Path, Visibility};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{GenericParam, Ident, ItemConst, ItemEnum, ItemFn, ItemStruct, Path, Visibility};
 
-/// Imports an item under a name by which rustc's complaint about a missing companion explains itself.
-fn import(path: &Path) -> (Span, TokenStream, Ident) {
-    let last = path.segments.last().map(|s| &s.ident);
-    let span = last.map_or_else(Span::call_site, |i| i.span());
-    let name = last.map(|i| i.to_string()).unwrap_or_default();
-    let alias = format_ident!(
-        "{}_has_no_device_attribute",
-        name.trim_start_matches("r#"),
-        span = span
+/// Imports an item under the name `marked`. Where the path has nothing in the namespace of types, as for a function without the
+/// attribute, the name means a type of which the compiler says what is missing.
+fn import(path: &Path, runtime: &TokenStream) -> (Span, TokenStream) {
+    let span = path
+        .segments
+        .last()
+        .map_or_else(Span::call_site, |s| s.ident.span());
+    let import = quote_spanned!(span=>
+        #[allow(unused_imports)] use #runtime::unmarked::*;
+        #[allow(unused_imports)] use #path as marked;
     );
-    let import = quote_spanned!(span=> #[allow(unused_imports)] use #path as #alias;);
-    (span, import, alias)
+    (span, import)
 }
 
 /// One part as an expression of type `Piece`; `real` is the only real type of the surrounding item.
@@ -25,28 +25,29 @@ fn piece(part: &Part, real: &str, runtime: &TokenStream) -> TokenStream {
     match part {
         Part::Text(text) => quote!(#runtime::Piece::Text(#text)),
         Part::Value(path) => {
-            let (span, import, alias) = import(path);
-            quote_spanned!(span=> #runtime::Piece::Item({ #import #alias::ITEM }))
+            let (span, import) = import(path, runtime);
+            let trait_ = quote!(#runtime::Marked);
+            quote_spanned!(span=> #runtime::Piece::Item({ #import <marked as #trait_>::ITEM }))
         }
         Part::Type(path) => {
-            let (span, import, alias) = import(path);
-            quote_spanned!(span=> #runtime::Piece::Item({ #import #alias }))
+            let (span, import) = import(path, runtime);
+            quote_spanned!(span=> #runtime::Piece::Item({ #import marked }))
         }
         Part::Inferred(path) => {
-            let (span, import, alias) = import(path);
-            quote_spanned!(span=> #runtime::Piece::Inferred({ #import #alias }, #real))
+            let (span, import) = import(path, runtime);
+            quote_spanned!(span=> #runtime::Piece::Inferred({ #import marked }, #real))
         }
     }
 }
 
 /// What is said of an item on the CUDA side.
 #[derive(Default)]
-struct Text {
-    generics: Vec<Generic>,
-    prototype: Code,
-    body: Code,
+pub struct Text {
+    pub generics: Vec<Generic>,
+    pub prototype: Code,
+    pub body: Code,
     /// Pieces behind the body.
-    assertion: Option<TokenStream>,
+    pub assertion: Option<TokenStream>,
 }
 
 impl Text {
@@ -58,7 +59,7 @@ impl Text {
     ) -> TokenStream {
         let mut reals = self.generics.iter().filter_map(|g| match g {
             Generic::Real(name) => Some(name.as_str()),
-            Generic::Const(_) => None,
+            Generic::Const(_) | Generic::Choice(_) => None,
         });
         let real = match (reals.next(), reals.next()) {
             (Some(one), None) => one,
@@ -70,12 +71,19 @@ impl Text {
     }
 
     /// An expression of type `&'static Item`.
-    fn item(&self, kind: &str, name: &Ident, position: Span, runtime: &TokenStream) -> TokenStream {
+    pub fn item(
+        &self,
+        kind: &str,
+        name: &Ident,
+        position: Span,
+        runtime: &TokenStream,
+    ) -> TokenStream {
         let prototype = self.pieces(&self.prototype, None, runtime);
         let body = self.pieces(&self.body, self.assertion.as_ref(), runtime);
         let generics = self.generics.iter().map(|g| match g {
             Generic::Real(name) => quote!(#runtime::Generic::Real(#name)),
             Generic::Const(name) => quote!(#runtime::Generic::Const(#name)),
+            Generic::Choice(name) => quote!(#runtime::Generic::Choice(#name)),
         });
         let (kind, name) = (format_ident!("{kind}"), name.to_string());
         let line = position.start().line as u32;
@@ -89,27 +97,64 @@ impl Text {
     }
 }
 
-/// An empty enum in the type namespace, for functions and constants.
+/// An empty enum in the type namespace, for functions and constants. `uses` keeps what the text stands for from being dead code
+/// where only the type is used.
 fn type_companion(
     vis: &Visibility,
     name: &Ident,
     item: TokenStream,
+    uses: Option<TokenStream>,
     runtime: &TokenStream,
 ) -> TokenStream {
+    // rustc does not warn of dead code whose name stands in an expansion
+    let name = Ident::new(
+        &name.to_string(),
+        name.span().resolved_at(Span::mixed_site()),
+    );
+    let marked = marked(&name, &quote!({ #uses #item }), runtime);
     quote! {
         #[doc(hidden)]
-        #[allow(non_camel_case_types, dead_code, clippy::upper_case_acronyms)]
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         #vis enum #name {}
-        #[allow(dead_code)]
         impl #name {
             #[doc(hidden)]
-            pub const ITEM: &'static #runtime::Item = #item;
+            pub const ITEM: &'static #runtime::Item = <Self as #runtime::Marked>::ITEM;
+        }
+        #marked
+    }
+}
+
+/// The item of a type without generic parameters.
+pub fn marked(name: &Ident, item: &TokenStream, runtime: &TokenStream) -> TokenStream {
+    quote! {
+        impl #runtime::Marked for #name {
+            const ITEM: &'static #runtime::Item = #item;
         }
     }
 }
 
+/// Mentions a function, where its generic parameters are numbers.
+fn mention(f: &ItemFn, translator: &translate::Translator) -> Option<TokenStream> {
+    let arguments = f
+        .sig
+        .generics
+        .params
+        .iter()
+        .zip(&translator.generics)
+        .map(|parameter| match parameter {
+            (_, Generic::Real(_)) => Some(quote!(f64)),
+            (GenericParam::Const(c), _) if c.ty.to_token_stream().to_string() == "bool" => {
+                Some(quote!(false))
+            }
+            (_, Generic::Const(_)) => Some(quote!(0)),
+            (_, Generic::Choice(_)) => None,
+        });
+    let (name, arguments) = (&f.sig.ident, arguments.collect::<Option<Vec<_>>>()?);
+    Some(quote!(let _ = #name::<#(#arguments),*>;))
+}
+
 /// Silences advice that the subset cannot follow: it has neither iterators nor the constants of the standard library.
-fn lints() -> TokenStream {
+pub fn lints() -> TokenStream {
     quote! {
         #[allow(
             clippy::needless_range_loop, clippy::manual_memcpy, clippy::manual_is_multiple_of, clippy::approx_constant, clippy::excessive_precision,
@@ -119,11 +164,13 @@ fn lints() -> TokenStream {
 }
 
 /// A function: itself, rewritten, and its companion.
-pub fn function(f: ItemFn) -> TokenStream {
+pub fn function(mut f: ItemFn) -> TokenStream {
     let runtime = paths::runtime();
+    let inferred = infer::function(&mut f);
     let (translator, translated) = translate::function(&f);
     let mut rust = f.clone();
     let rewritten = rust_side::rewrite(&mut rust, &translator, &runtime);
+    let rewritten = inferred.and(rewritten);
     let (text, error) = match (translated, rewritten) {
         (Ok((prototype, body)), Ok(())) => (
             Text {
@@ -145,15 +192,17 @@ pub fn function(f: ItemFn) -> TokenStream {
     let lints = lints();
     let name = &f.sig.ident;
     let item = text.item("Fn", name, f.sig.fn_token.span, &runtime);
-    let companion = type_companion(&f.vis, name, item, &runtime);
+    let uses = mention(&f, &translator);
+    let companion = type_companion(&f.vis, name, item, uses, &runtime);
     let of_cell = cell_fn::implementation(&f, &runtime);
     quote!(#lints #rust #error #companion #of_cell)
 }
 
 /// A constant and its companion.
-pub fn constant(c: ItemConst) -> TokenStream {
+pub fn constant(mut c: ItemConst) -> TokenStream {
     let runtime = paths::runtime();
-    let (body, error) = match translate::constant(&c) {
+    let inferred = infer::constant(&mut c);
+    let (body, error) = match inferred.and(translate::constant(&c)) {
         Ok(body) => (body, None),
         Err(e) => (Code::default(), Some(e.to_compile_error())),
     };
@@ -162,7 +211,8 @@ pub fn constant(c: ItemConst) -> TokenStream {
         ..Text::default()
     };
     let item = text.item("Const", &c.ident, c.ident.span(), &runtime);
-    let companion = type_companion(&c.vis, &c.ident, item, &runtime);
+    let name = &c.ident;
+    let companion = type_companion(&c.vis, name, item, Some(quote!(let _ = #name;)), &runtime);
     let lints = lints();
     quote!(#lints #c #error #companion)
 }
@@ -192,11 +242,36 @@ pub fn structure(s: ItemStruct) -> TokenStream {
             #vis const #name: &'static #runtime::Item = #item;
         }
     });
+    let plain = error.is_none() && s.generics.params.is_empty();
+    let marked = plain.then(|| marked(name, &quote!(#name), &runtime));
     let traits = error.is_none().then(|| {
         let pick = pick::implementation(&s, &runtime);
         let parameter = parameter::implementations(&s, &runtime);
         let state = cell_fn::state(&s, &runtime);
         quote!(#pick #parameter #state)
     });
-    quote!(#s #error #companion #traits)
+    quote!(#s #error #companion #marked #traits)
+}
+
+/// An enum without data, its text and the trait by which kernels take it.
+pub fn enumeration(e: ItemEnum) -> TokenStream {
+    let runtime = paths::runtime();
+    let (body, error) = match translate::enumeration(&e) {
+        Ok(body) => (body, None),
+        Err(error) => (Code::default(), Some(error.to_compile_error())),
+    };
+    let text = Text {
+        body,
+        ..Text::default()
+    };
+    let (name, item) = (
+        &e.ident,
+        text.item("Struct", &e.ident, e.ident.span(), &runtime),
+    );
+    let traits = error.is_none().then(|| {
+        let marked = marked(name, &item, &runtime);
+        let parameter = parameter::of_enum(&e, &runtime);
+        quote!(#marked #parameter)
+    });
+    quote!(#e #error #traits)
 }

@@ -6,8 +6,11 @@ use proc_macro2::TokenStream;
 use syn::{Item, spanned::Spanned};
 
 mod cell_fn;
+mod choice;
 mod code;
 mod companion;
+mod errors;
+mod infer;
 mod parameter;
 mod paths;
 mod pick;
@@ -15,28 +18,46 @@ mod rust_side;
 mod subset;
 mod translate;
 
-/// Marks a free function, a structure with named fields or a constant as usable on the device too.
+/// Marks a free function, a structure with named fields, an enum without data, a constant or the implementation of a trait as
+/// usable on the device too.
 ///
 /// The item stays ordinary Rust; a companion of the same name in Rust's other namespace carries its CUDA C++ text, so
 /// that `use m::f` imports both and `f::ITEM` (for a structure, the constant `S`) is the text. Everything that the item
 /// names must be marked too. The subset of Rust:
 ///
-/// - **Generics**: type parameters bounded by `Real` (one number) or `Lane` (perhaps several, in SIMD lanes); const parameters.
-///   A structure's type parameters need no bound.
+/// - **Generics**: type parameters bounded by `Real` (one number) or `Lane` (perhaps several, in SIMD lanes); const parameters;
+///   type parameters that bring functions (below). A structure's type parameters need no bound.
 /// - **Types**: those parameters, `f32`, `f64`, `bool`, `i32`, `u32`, `i64`, `u64`, `usize`, arrays `[T; N]`, tuples of 2 to
-///   4, `#[device]` structures; `&T` and `&mut T` for parameters only; `Address<T>` for members of structures that only
+///   4, `#[device]` structures and enums without data; `&T` and `&mut T` for parameters only; `Address<T>` for members of structures that only
 ///   launch skeletons read (`Address<u8>`: bytes of any meaning).
 /// - **Literals**: `0.5` is a number of the only type parameter, an `f64` in a function without one and in the argument of
-///   `R::lit(…)`. An integer whose type only inference knows is refused.
-/// - **Statements**: `let` with destructuring, assignment, `if`, `match` on integers, `for i in a..b`, `while`, `loop`,
-///   `break`, `continue`, `return`, `debug_assert!` (Rust side only).
+///   `R::lit(…)`. An integer has the type that rustc infers from the function itself; where that
+///   follows only from the signatures of other functions, the attribute asks for it.
+/// - **Statements**: `let` with destructuring, assignment (also to a tuple), `if`, `match` on integers and enums, `for i in a..b`,
+///   `while`, `loop`, `break` (with the value of a `loop`), `continue`, `return`, `debug_assert!` (Rust side only).
 /// - **Expressions**: arithmetic, comparison, logic, casts, blocks, `if` and `match` as values, structure literals with
-///   `..base`, calls of marked functions, `R::lit`, `R::from_i32` and its like, `R::EPSILON`, `f64::from_bits`.
+///   `..base`, `[x; N]`, `==` of numbers, arrays and tuples, calls of marked functions, `R::lit`, `R::from_i32` and its like, `R::EPSILON`, `f64::from_bits`.
 /// - **Methods**: sqrt, abs, min, max, clamp, powi, copysign, signum, recip, is_nan; for one number also mul_add, floor,
-///   ceil, trunc, is_finite, frexp, ldexp, to_i32, to_f64, to_bits. They are calls of our own traits, never of the inherent
+///   ceil, trunc, is_finite, frexp, ldexp, to_i32, to_f64, to_bits; `len` of arrays and tables; wrapping_add, wrapping_sub and
+///   wrapping_mul of integers. Those of numbers are calls of our own traits, never of the inherent
 ///   methods of `f32` and `f64`.
 /// - **Lanes**: with `R: Lane`, an `if` on numbers is a value with an `else`; both branches run and one is selected.
-/// - **Constants**: scalars, and arrays written out in full.
+/// - **Constants**: scalars, tuples, and arrays written out or `[x; 64]`, made of literals, other constants, operators and casts.
+/// - **Integers** that overflow, shifts beyond the width and divisions by 0 are errors, as in Rust, and a device does not find them.
+///
+/// A function by type, as an equation of state or a cooling law, is a trait of functions and constants without `self`. The
+/// trait needs no attribute; each `#[device] impl Law for Type` gives a choice, and the text has one instance for each:
+///
+/// ```text
+/// trait Law { fn rate<R: Real>(temperature: R) -> R; }
+/// struct Bremsstrahlung;
+/// #[device]
+/// impl Law for Bremsstrahlung { fn rate<R: Real>(temperature: R) -> R { temperature.sqrt() } }
+/// #[device]
+/// fn cooled<R: Real, L: Law>(energy: R, dt: R) -> R { energy - dt * L::rate(energy) }
+/// #[device]
+/// fn cool<R: Real>(energy: R, dt: R) -> R { cooled::<R, Bremsstrahlung>(energy, dt) }
+/// ```
 ///
 /// A structure is a `Parameter`: a launch may be given it, or a structure made of it, and the text asserts its size.
 ///
@@ -56,9 +77,12 @@ pub fn device(
         Item::Fn(f) => companion::function(f),
         Item::Struct(s) => companion::structure(s),
         Item::Const(c) => companion::constant(c),
+        Item::Enum(e) => companion::enumeration(e),
+        Item::Impl(i) => choice::implementation(i),
         other => syn::Error::new(
             other.span(),
-            "#[device] goes on a free `fn`, a `struct` with named fields or a `const`",
+            "#[device] goes on a free `fn`, a `struct` with named fields, an `enum` without data, a `const` or an \
+             `impl Trait for Type` (the trait itself needs none)",
         )
         .to_compile_error(),
     };

@@ -2,7 +2,7 @@
 use crate::subset::primitive;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Fields, GenericParam, Ident, Index, ItemStruct, Type};
+use syn::{Fields, GenericParam, Ident, Index, ItemEnum, ItemStruct, Type};
 
 /// The implementations for a structure with named fields.
 pub fn implementations(s: &ItemStruct, runtime: &TokenStream) -> TokenStream {
@@ -59,6 +59,35 @@ fn parameter(
             }
         }
         #whole
+    }
+}
+
+/// The implementations for an enum without data, an `int` in C++.
+pub fn of_enum(e: &ItemEnum, runtime: &TokenStream) -> TokenStream {
+    let name = &e.ident;
+    let variants: Vec<&Ident> = e.variants.iter().map(|v| &v.ident).collect();
+    quote! {
+        impl #runtime::Parameter for #name {
+            const BYTES: usize = 4;
+            const ALIGNMENT: usize = 4;
+            #[inline]
+            fn write(&self, to: &mut [u8]) {
+                let number = match self {
+                    #(Self::#variants => Self::#variants as i32,)*
+                };
+                #runtime::Parameter::write(&number, to);
+            }
+        }
+        #runtime::no_number!(#name);
+        impl #runtime::Precise for #name {
+            type In<PreciseReal: #runtime::Real> = Self;
+            #[inline]
+            fn precise<PreciseReal: #runtime::Real>(&self) -> Self {
+                match self {
+                    #(Self::#variants => Self::#variants,)*
+                }
+            }
+        }
     }
 }
 

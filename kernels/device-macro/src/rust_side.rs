@@ -3,7 +3,7 @@
 //! Float literals become numbers of the function's real type, methods of the subset become calls of our own traits, and
 //! the function is always inlined. In a lane-capable function (`R: Lane`) comparisons give masks and an `if` on them
 //! becomes a selection.
-use crate::subset::{METHODS, compound};
+use crate::subset::{METHODS, compound, names_type};
 use crate::translate::{Translator, digits};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -109,13 +109,23 @@ impl Rewriter<'_> {
             Expr::Lit(l) => matches!(l.lit, Lit::Int(_) | Lit::Bool(_)),
             Expr::Paren(p) => self.scalar(&p.expr),
             Expr::Cast(_) => true,
-            Expr::Path(p) => p.path.get_ident().is_some_and(|i| {
-                let name = i.to_string();
-                self.translator.is_const(&name) || self.scalars.contains(&name)
-            }),
+            Expr::Path(p) => match p.path.get_ident() {
+                Some(i) => {
+                    let name = i.to_string();
+                    self.translator.is_const(&name) || self.scalars.contains(&name)
+                }
+                None => self.variant(&p.path),
+            },
             Expr::Binary(b) => self.scalar(&b.left) || self.scalar(&b.right),
             _ => false,
         }
+    }
+
+    /// A variant of an enum, or a constant of a type other than the number.
+    fn variant(&self, path: &syn::Path) -> bool {
+        let mut names = path.segments.iter().rev().skip(1).map(|s| &s.ident);
+        let owner = names.next();
+        owner.is_some_and(|o| names_type(o) && !self.translator.types().any(|t| o == t))
     }
 
     /// A condition that is one bool for all lanes.

@@ -49,6 +49,14 @@ pub const METHODS: &[Method] = &[
     method("to_bits", "Bits", 0),
 ];
 
+/// Methods that the Rust side calls as they are.
+pub const OWN_METHODS: &[Method] = &[
+    method("len", "", 0),
+    method("wrapping_add", "", 1),
+    method("wrapping_sub", "", 1),
+    method("wrapping_mul", "", 1),
+];
+
 /// Methods of the standard library that differ from one libm to the next.
 pub const TRANSCENDENTAL: &[&str] = &[
     "sin", "cos", "tan", "sin_cos", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh",
@@ -59,89 +67,11 @@ pub const TRANSCENDENTAL: &[&str] = &[
 /// Associated constants of a real type parameter.
 pub const REAL_CONSTANTS: &[&str] = &["EPSILON", "MAX", "MIN_POSITIVE", "INFINITY", "NAN", "PI"];
 
-/// The runtime crate mangles the same way (modules, at run time), so the words for items must be the same there.
-const CPP_WORDS: &[&str] = &[
-    "alignas",
-    "alignof",
-    "and",
-    "and_eq",
-    "asm",
-    "auto",
-    "bitand",
-    "bitor",
-    "bool",
-    "case",
-    "catch",
-    "char",
-    "class",
-    "compl",
-    "concept",
-    "constexpr",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "explicit",
-    "export",
-    "float",
-    "friend",
-    "goto",
-    "inline",
-    "int",
-    "linux",
-    "long",
-    "mutable",
-    "namespace",
-    "new",
-    "noexcept",
-    "not",
-    "not_eq",
-    "nullptr",
-    "operator",
-    "or",
-    "or_eq",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "requires",
-    "short",
-    "signed",
-    "sizeof",
-    "switch",
-    "template",
-    "this",
-    "throw",
-    "typedef",
-    "typeid",
-    "typename",
-    "union",
-    "unix",
-    "unsigned",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "wchar_t",
-    "xor",
-    "xor_eq",
-    "near",
-    "far",
-    "main",
-    "rs",
-    "std",
-];
+include!("words.rs");
 
-/// The C++ name of an identifier: the same, except for C++ keywords.
+/// The C++ name of an identifier: the same, except for what means something in C++.
 pub fn cpp_name(i: &Ident) -> String {
-    let name = i.to_string();
-    let name = name.trim_start_matches("r#");
-    if CPP_WORDS.contains(&name) {
-        format!("{name}_")
-    } else {
-        name.to_string()
-    }
+    mangled(&i.to_string())
 }
 
 /// C++ name of a scalar type.
@@ -229,41 +159,7 @@ pub fn integer_literal(e: &Expr) -> Option<&LitInt> {
     }
 }
 
-/// Does a value in it have an integer type that only rustc's inference knows? C++ would take `int`.
-pub fn untyped_integer(e: &Expr) -> bool {
-    match e {
-        Expr::Lit(ExprLit {
-            lit: Lit::Int(i), ..
-        }) => i.suffix().is_empty(),
-        Expr::Paren(p) => untyped_integer(&p.expr),
-        Expr::Group(p) => untyped_integer(&p.expr),
-        Expr::Unary(u) => untyped_integer(&u.expr),
-        Expr::Binary(b) => {
-            let both = untyped_integer(&b.left) && untyped_integer(&b.right);
-            both && !compares(&b.op) || shifts(&b.op) && untyped_integer(&b.left)
-        }
-        Expr::Array(a) => a.elems.first().is_some_and(untyped_integer),
-        Expr::Repeat(r) => untyped_integer(&r.expr),
-        Expr::Tuple(t) => t.elems.iter().any(untyped_integer),
-        Expr::Block(b) => match b.block.stmts.last() {
-            Some(syn::Stmt::Expr(e, None)) => untyped_integer(e),
-            _ => false,
-        },
-        Expr::If(i) => {
-            let value = match i.then_branch.stmts.last() {
-                Some(syn::Stmt::Expr(e, None)) => untyped_integer(e),
-                _ => false,
-            };
-            value
-                && i.else_branch
-                    .as_ref()
-                    .is_some_and(|(_, e)| untyped_integer(e))
-        }
-        _ => false,
-    }
-}
-
-fn compares(o: &BinOp) -> bool {
+pub fn compares(o: &BinOp) -> bool {
     use BinOp::*;
     matches!(
         o,
@@ -271,8 +167,15 @@ fn compares(o: &BinOp) -> bool {
     )
 }
 
-fn shifts(o: &BinOp) -> bool {
-    matches!(o, BinOp::Shl(_) | BinOp::Shr(_))
+pub fn shifts(o: &BinOp) -> bool {
+    use BinOp::*;
+    matches!(o, Shl(_) | Shr(_) | ShlAssign(_) | ShrAssign(_))
+}
+
+/// Is it the name of a type, as `CamelCase` says it?
+pub fn names_type(i: &Ident) -> bool {
+    let name = i.to_string();
+    name.starts_with(|c: char| c.is_uppercase()) && (name.len() == 1 || lower_case(&name))
 }
 
 /// The operator inside a compound assignment.
@@ -303,7 +206,6 @@ pub fn operator(o: &BinOp) -> Option<&'static str> {
         Div(_) => "/",
         And(_) => "&&",
         Or(_) => "||",
-        Shl(_) => "<<",
         Shr(_) => ">>",
         Eq(_) => "==",
         Lt(_) => "<",
@@ -319,6 +221,7 @@ pub fn operator(o: &BinOp) -> Option<&'static str> {
 pub fn operator_function(o: &BinOp) -> Option<&'static str> {
     Some(match o {
         BinOp::Rem(_) => "rem",
+        BinOp::Shl(_) => "shl",
         BinOp::BitAnd(_) => "band",
         BinOp::BitOr(_) => "bor",
         BinOp::BitXor(_) => "bxor",

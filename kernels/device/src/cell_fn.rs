@@ -150,7 +150,9 @@ pub const Across: &Item = &Item {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a `#[device]` function of a face",
     label = "not a function of a face",
-    note = "expected `#[device] fn f<R: Real>(beside: &Across<R, S<R>>, face: &Face<R>, p: &P<R>) -> T`; `face` and `p` may be left out"
+    note = "expected `#[device] fn f<R: Real>(beside: &Across<R, S<R>>, face: &Face<R>, p: &P<R>) -> T`; `face` and `p` may be left out",
+    note = "in place of `p: &P<R>`, a `#[device]` structure, up to 8 numbers `R` may stand; the only generic parameter is `R`: for functions \
+            by type write one `#[device] fn` for each choice"
 )]
 pub trait FaceFn: 'static {
     /// The states that the function reads.
@@ -196,10 +198,23 @@ pub trait Cell<R> {
 /// [`#[device]`](crate::device) implements the trait for the companion type `f` of every such function, so that a skeleton can be
 /// handed the function as `pool.map_cells::<f>(…)` and run it on the CPU ([`call`](CellFn::call)) or on a GPU
 /// ([`ITEM`](CellFn::ITEM)).
+///
+/// ```compile_fail,E0277
+/// # use nestar_device::{CellFn, Real, device};
+/// #[device]
+/// fn cool<R: Real>(u: [R; 5], rate: f64) -> [R; 5] {
+///     u
+/// }
+///
+/// fn launched<F: CellFn>() {}
+/// launched::<cool>(); // `rate` is no `R`
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a `#[device]` function of a cell",
     label = "not a function of a cell",
-    note = "expected `#[device] fn f<R: Real>(state: S<R>, at: &Place<R>, p: &P<R>) -> T`, or `&Around<R, S<R>>` for the state; `at` and `p` may be left out"
+    note = "expected `#[device] fn f<R: Real>(state: S<R>, at: &Place<R>, p: &P<R>) -> T`, or `&Around<R, S<R>>` for the state; `at` and `p` may be left out",
+    note = "in place of `p: &P<R>`, a `#[device]` structure, up to 8 numbers `R` may stand, never `f64`, integers or flags; the only generic \
+            parameter is `R`: for functions by type write one `#[device] fn` for each choice"
 )]
 pub trait CellFn: 'static {
     /// The states that the function reads, field by field.

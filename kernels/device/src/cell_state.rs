@@ -3,6 +3,12 @@
 /// A state made of numbers alone, in the order of a field's components; or a tuple of such states of several fields.
 ///
 /// [`#[device]`](crate::device) implements it for structures with one type parameter.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the state of a field",
+    label = "not a state",
+    note = "a state is a number `R`, an array of states, a `#[device]` structure of such members with one type parameter (`S<R>`), \
+            or a tuple of the states of two to four fields"
+)]
 pub trait CellState<R>: Sized {
     /// Numbers of each field.
     const COMPONENTS: [usize; 4];
@@ -30,6 +36,24 @@ macro_rules! number {
     )*};
 }
 number!(f32, f64);
+
+/// Lets functions take structures with members that no field holds; used as a state, such a structure does not compile.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! no_number {
+    ($($t:ty),*) => {$(
+        impl<Number> $crate::CellState<Number> for $t {
+            const COMPONENTS: [usize; 4] = panic!(
+                "the state of a field is made of numbers `R`, arrays and structures of them; integers, flags and enums have no place in it"
+            );
+            fn read(_: &mut impl ::core::ops::FnMut(usize, usize) -> Number, _: usize, _: usize) -> Self {
+                ::core::unreachable!()
+            }
+            fn write(&self, _: &mut impl ::core::ops::FnMut(usize, usize, Number), _: usize, _: usize) {}
+        }
+    )*};
+}
+no_number!(i32, u32, i64, u64, usize, bool);
 
 impl<R, T: CellState<R>, const N: usize> CellState<R> for [T; N] {
     const COMPONENTS: [usize; 4] = [N * T::COUNT, 0, 0, 0];

@@ -25,6 +25,8 @@ pub enum Kind {
     Struct,
     /// A constant.
     Const,
+    /// A type that brings functions: its prototype is a structure, its body defines the functions.
+    Choice,
 }
 
 /// A generic parameter of an item, by name.
@@ -34,12 +36,14 @@ pub enum Generic {
     Real(&'static str),
     /// An integer or bool constant.
     Const(&'static str),
+    /// A type that brings functions.
+    Choice(&'static str),
 }
 
 impl Generic {
     fn name(&self) -> &'static str {
         match self {
-            Generic::Real(name) | Generic::Const(name) => name,
+            Generic::Real(name) | Generic::Const(name) | Generic::Choice(name) => name,
         }
     }
 }
@@ -63,6 +67,47 @@ pub struct Item {
     pub proto: &'static [Piece],
     /// Body of a function, or the whole definition.
     pub body: &'static [Piece],
+}
+
+/// A type whose [`Item`] is known: the companion of a function or a constant, a structure or enum without generic parameters,
+/// a type that brings functions.
+///
+/// ```compile_fail,E0277
+/// # use nestar_device::{Real, device};
+/// fn half<R: Real>(x: R) -> R {
+///     R::lit(0.5) * x
+/// }
+///
+/// #[device]
+/// fn quarter<R: Real>(x: R) -> R {
+///     half(half(x)) // mark this item with `#[device]`
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`#[device]` code names an item that has no `#[device]`",
+    label = "mark this item with `#[device]`",
+    note = "functions, structures, enums and constants that device code names need the attribute, and so does the `impl` of a trait \
+            whose functions it calls; what has no CUDA text cannot run on a GPU"
+)]
+pub trait Marked {
+    /// The text.
+    const ITEM: &'static Item;
+}
+
+/// What a path without `#[device]` is taken for: see [`Marked`].
+#[doc(hidden)]
+#[allow(
+    non_camel_case_types,
+    non_upper_case_globals,
+    reason = "stands in for functions and structures"
+)]
+pub mod unmarked {
+    /// In place of the type of a function.
+    pub enum marked {}
+    /// In place of the item of a structure.
+    pub const marked: MarkThisStructureWithDevice = MarkThisStructureWithDevice;
+    /// Says what to do where an item is expected.
+    pub struct MarkThisStructureWithDevice;
 }
 
 /// What every program starts with: the types and functions of namespace `rs` that generated text uses.
@@ -172,8 +217,9 @@ fn ordered(roots: &[&'static Item]) -> Vec<&'static Item> {
 /// text, so that a compiler does not take it for the Rust source of the last item.
 pub fn program(roots: &[&'static Item]) -> String {
     let order = ordered(roots);
-    let (functions, others): (Vec<&Item>, Vec<&Item>) =
-        order.into_iter().partition(|i| i.kind == Kind::Fn);
+    let (functions, others): (Vec<&Item>, Vec<&Item>) = order
+        .into_iter()
+        .partition(|i| matches!(i.kind, Kind::Fn | Kind::Choice));
     let mut text = String::from(PRELUDE);
     for item in others {
         text.push_str(&item.within(&Item::text(item.body)));
@@ -182,7 +228,10 @@ pub fn program(roots: &[&'static Item]) -> String {
         text.push_str(&item.within(&format!("{};", Item::text(item.proto))));
     }
     for item in &functions {
-        let definition = format!("{} {}", Item::text(item.proto), Item::text(item.body));
+        let definition = match item.kind {
+            Kind::Choice => Item::text(item.body),
+            _ => format!("{} {}", Item::text(item.proto), Item::text(item.body)),
+        };
         text.push_str(&item.within(&definition));
     }
     let next = text.lines().count() + 2;
@@ -221,7 +270,7 @@ pub fn instantiate(items: &[&'static Item], real: &str) -> String {
 /// A program in which the compiler must generate code for every item: one kernel `probe_N` for each.
 ///
 /// Each function is called with the floating type `real` (`"float"` or `"double"`) for its type parameters and the
-/// given values for its const parameters in order; too few values leave the function out. The kernels read their
+/// given values for its const parameters, and types for those that bring functions, in order; too few values leave the function out. The kernels read their
 /// arguments from memory. They are made to be compiled (for errors, registers, contracted operations), not run.
 pub fn instantiate_with(instances: &[(&'static Item, &[&str])], real: &str) -> String {
     let roots: Vec<_> = instances.iter().map(|(item, _)| *item).collect();
@@ -235,7 +284,7 @@ pub fn instantiate_with(instances: &[(&'static Item, &[&str])], real: &str) -> S
             .iter()
             .map(|g| match g {
                 Generic::Real(_) => Some(real),
-                Generic::Const(_) => values.next().copied(),
+                Generic::Const(_) | Generic::Choice(_) => values.next().copied(),
             })
             .collect();
         if let (Kind::Fn, Some(arguments)) = (item.kind, arguments) {

@@ -7,6 +7,11 @@ use std::sync::Arc;
 ///
 /// [`#[device]`](crate::device) implements it for every structure whose fields have it; the text of the structure asserts
 /// that the device's compiler gives it the same number of bytes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be given to a kernel",
+    label = "no data of a kernel",
+    note = "kernels take numbers, integers, flags, arrays `[T; N]`, tuples, `Table<R>` and `#[device]` structures and enums of them"
+)]
 pub trait Parameter {
     /// Bytes that it takes, a multiple of the alignment.
     const BYTES: usize;

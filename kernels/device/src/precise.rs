@@ -5,6 +5,12 @@ use crate::{Parameter, Real};
 ///
 /// [`#[device]`](crate::device) implements it for a structure `S<f64>` with one type parameter (members of that type are
 /// rounded, others stay) and for one without any.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the parameters of a `#[device]` function",
+    label = "no parameters",
+    note = "parameters are a `#[device]` structure with one type parameter (`P<R>`) or none, of numbers, integers, flags, enums, arrays and \
+            `Table<R>`; or up to 8 numbers"
+)]
 pub trait Precise {
     /// The same in precision `R`.
     type In<R: Real>: Parameter + Sync;

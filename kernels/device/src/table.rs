@@ -25,6 +25,19 @@ impl Table<f64> {
     }
 }
 
+impl<R> Table<R> {
+    /// How many values it has.
+    #[inline(always)]
+    #[must_use]
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "the device subset has no use for it"
+    )]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+}
+
 impl<R: Real> Table<R> {
     /// Value `n`, from 0.
     ///

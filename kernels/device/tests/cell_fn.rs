@@ -211,3 +211,21 @@ fn the_item_of_a_function_is_its_text() {
         "{text}"
     );
 }
+
+/// Used by their text alone, which is no dead code.
+#[device]
+struct ByName<R> {
+    value: R,
+}
+
+#[device]
+fn by_type<R: Real, const N: usize>(x: &[R; N], s: &ByName<R>) -> R {
+    x[N - 1] * s.value
+}
+
+#[test]
+fn what_only_the_text_uses_is_no_dead_code() {
+    let text = program(&[by_type::ITEM]);
+    assert!(text.contains("R by_type(const rs::arr<R, N>& x, const ::cell_fn::ByName<R>& s)"));
+    assert!(program(&[ByName]).contains("struct ByName {"));
+}

@@ -1,7 +1,7 @@
 //! Calls of functions and methods.
 use super::{Binding, Translator};
 use crate::code::{Code, Part, list, text};
-use crate::subset::{METHODS, TRANSCENDENTAL, bare, ident_of, primitive};
+use crate::subset::{METHODS, OWN_METHODS, TRANSCENDENTAL, bare, cpp_name, ident_of, primitive};
 use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, Path};
 
 /// Values that look like calls of functions.
@@ -15,16 +15,22 @@ impl Translator {
                 (self.expr(&m.receiver, false), self.expr_list(m.args.iter()));
             return receiver.t(".at(").c(arguments).t(")");
         }
-        let Some(method) = METHODS.iter().find(|known| known.name == name) else {
+        let known = METHODS
+            .iter()
+            .chain(OWN_METHODS)
+            .find(|known| known.name == name);
+        let Some(method) = known else {
             let why = if TRANSCENDENTAL.contains(&name.as_str()) {
                 format!(
                     "`{name}` differs between CUDA and every libm in the last bits; \
                      call the device functions of `math` instead (exp, ln, pow, sin, …)"
                 )
             } else {
-                let known: Vec<_> = METHODS.iter().map(|m| m.name).collect();
+                let known = METHODS.iter().chain(OWN_METHODS).map(|m| m.name);
+                let known: Vec<_> = known.collect();
                 format!(
-                    "method `{name}` is not in the device list: {}",
+                    "method `{name}` is not in the device list; for one of your own write a #[device] function \
+                     and call `{name}(x, …)`; the list: {}, at",
                     known.join(", ")
                 )
             };
@@ -45,7 +51,8 @@ impl Translator {
             qself: None, path, ..
         }) = &*c.func
         else {
-            return self.bad(&c.func, "only named #[device] functions can be called");
+            let why = "only named #[device] functions can be called, and functions of a type parameter (`L::rate(x)`)";
+            return self.bad(&c.func, why);
         };
         let first = path.segments[0].ident.to_string();
         if path.segments.len() == 2 && self.is_type(&first) {
@@ -62,11 +69,17 @@ impl Translator {
             None => Code::default(),
         };
         let arguments: Vec<_> = c.args.iter().map(|a| self.argument(a, top)).collect();
-        Code::of(Part::Value(bare(path)))
-            .c(generic)
-            .t("(")
-            .c(list(arguments))
-            .t(")")
+        let function = match (self.owner(path), path.segments.last()) {
+            (Some(owner), Some(last)) => {
+                // C++ does not know yet that what belongs to a parameter is a template
+                let template = self.is_choice(&first) && !generic.parts.is_empty();
+                owner
+                    .t(if template { "template " } else { "" })
+                    .t(cpp_name(&last.ident))
+            }
+            _ => Code::of(Part::Value(bare(path))),
+        };
+        function.c(generic).t("(").c(list(arguments)).t(")")
     }
 
     /// Why a path cannot be the name of a device function, if so.
@@ -78,9 +91,12 @@ impl Translator {
                  use the methods of the device list or a #[device] fn",
             )
         } else if path.get_ident().is_some() && self.lookup(first).is_some() {
-            Some("calling a local variable is not supported")
+            Some(
+                "a variable cannot be called; hand the function over by type: a parameter `L: Law` with a trait \
+                 `Law` of yours, `#[device] impl Law for …`, and `L::rate(x)`",
+            )
         } else if VARIANTS.contains(&first) {
-            Some("enums are not supported; return a tuple with a flag")
+            Some("enums with data are not supported; return a tuple with a flag")
         } else if path.is_ident(&self.name) {
             Some("a device function may not call itself; write a loop")
         } else {

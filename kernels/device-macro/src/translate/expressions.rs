@@ -82,15 +82,15 @@ impl Translator {
                        the order of evaluation; put it into its own `let` first";
             self.err(e, why);
         }
-        let outer = (self.lambdas, self.loops);
-        (self.lambdas, self.loops) = (outer.0 + 1, 0);
+        let loops = std::mem::take(&mut self.loops);
+        self.lambdas += 1;
         let mut code = text("[&]()");
         if let Some(ty) = ty {
             code = code.t(" -> ").c(ty.clone());
         }
         code.push(" {");
         body(self, &mut code);
-        (self.lambdas, self.loops) = outer;
+        (self.lambdas, self.loops) = (self.lambdas - 1, loops);
         code.t(" }()")
     }
 
@@ -121,6 +121,7 @@ impl Translator {
             Expr::If(i) => self.if_value(e, i, top, ty),
             Expr::Block(b) => self.block_value(e, b, top, ty),
             Expr::Match(m) => self.lambda(e, top, ty, |t, o| t.match_stmt(m, Tail::Return, o)),
+            Expr::Loop(l) => self.lambda(e, top, ty, |t, o| t.loop_stmt(l, Tail::Return, o)),
             Expr::Struct(s) => self.structure_value(e, s),
             Expr::MethodCall(m) => self.method_call(m),
             Expr::Call(c) => self.call(c, top),
@@ -130,7 +131,10 @@ impl Translator {
 
     fn unary(&mut self, u: &ExprUnary) -> Code {
         match u.op {
-            UnOp::Neg(_) => text("(-").c(self.expr(&u.expr, false)).t(")"),
+            UnOp::Neg(_) => match self.negative(&u.expr) {
+                Some(literal) => literal,
+                None => text("(-").c(self.expr(&u.expr, false)).t(")"),
+            },
             UnOp::Not(_) => text("rs::not_(").c(self.expr(&u.expr, false)).t(")"),
             _ => self.place(&u.expr),
         }
@@ -188,7 +192,8 @@ impl Translator {
             Some(arguments) => Code::of(Part::Type(path)).c(arguments),
             None => Code::of(Part::Inferred(path)),
         };
-        let mut code = text("[&]() { ").c(ty).t(" s_");
+        let whole = self.temporary("s");
+        let mut code = text("[&]() { ").c(ty).t(format!(" {whole}"));
         if let Some(rest) = &s.rest {
             code = code.t(" = ").c(self.expr(rest, false));
         }
@@ -196,17 +201,21 @@ impl Translator {
         for f in &s.fields {
             if let Member::Named(name) = &f.member {
                 let value = self.expr(&f.expr, false);
-                code = code.t(format!(" s_.{} = ", cpp_name(name))).c(value).t(";");
+                code = code
+                    .t(format!(" {whole}.{} = ", cpp_name(name)))
+                    .c(value)
+                    .t(";");
             }
         }
-        code.t(" return s_; }()")
+        code.t(format!(" return {whole}; }}()"))
     }
 
     fn refused(&mut self, e: &Expr) -> Code {
         let why = match e {
             Expr::Tuple(_) => "tuples of 2 to 4 elements only; use a #[device] structure",
             Expr::Closure(_) => {
-                "closures are not supported; write a #[device] fn, or select behaviour with a const generic"
+                "closures are not supported; write a #[device] fn and call it, or hand functions over by type: \
+                 a parameter `L: Law` with a trait `Law` of yours, `#[device] impl Law for …`, and `L::rate(x)`"
             }
             Expr::Range(_) => "ranges only in `for`",
             Expr::Reference(_) => {
@@ -216,7 +225,10 @@ impl Translator {
             Expr::Unsafe(_) => "no unsafe blocks",
             Expr::Try(_) => "no `?` on the device",
             Expr::Return(_) => "`return` only as a statement",
-            Expr::Macro(_) => "no macros but debug_assert*! as a statement",
+            Expr::Macro(_) => {
+                "no macros but debug_assert*! as a statement; arrays are `[x; N]`, text has no place on the device"
+            }
+            Expr::Lit(_) => "only bool, integer and float literals",
             _ => "this expression is outside the #[device] subset",
         };
         self.bad(e, why)

@@ -1,8 +1,10 @@
 //! Literals, paths to values, and initialisers of tables.
 use super::{Binding, Translator};
 use crate::code::{Code, Part, list, text};
-use crate::subset::{REAL_CONSTANTS, bare, lower_case, primitive};
-use syn::{Expr, ExprPath, Lit, LitFloat, LitInt, Path};
+use crate::subset::{
+    REAL_CONSTANTS, bare, cpp_name, integer_literal, lower_case, names_type, primitive,
+};
+use syn::{Expr, ExprLit, ExprPath, Lit, LitFloat, LitInt, Path};
 
 /// The digits with a point or exponent, as C++ wants them for a floating literal.
 pub fn digits(f: &LitFloat) -> String {
@@ -16,6 +18,24 @@ pub fn digits(f: &LitFloat) -> String {
     }
 }
 
+/// Elements of a constant array that the text writes out.
+const MOST_REPEATED: usize = 4096;
+
+/// `i32::MAX` and its like.
+fn extreme(ty: &str, name: &str) -> Option<&'static str> {
+    Some(match (ty, name) {
+        ("i32", "MAX") => "2147483647",
+        ("i32", "MIN") => "(-2147483647 - 1)",
+        ("i64", "MAX") => "9223372036854775807ll",
+        ("i64", "MIN") => "(-9223372036854775807ll - 1)",
+        ("u32", "MAX") => "4294967295u",
+        ("u64" | "usize", "MAX") => "18446744073709551615ull",
+        ("u32", "MIN") => "0u",
+        ("u64" | "usize", "MIN") => "0ull",
+        _ => return None,
+    })
+}
+
 impl Translator {
     pub(super) fn lit(&mut self, l: &Lit) -> Code {
         match l {
@@ -27,11 +47,15 @@ impl Translator {
     }
 
     fn integer(&mut self, i: &LitInt) -> Code {
-        let value = i.base10_parse::<u64>();
+        let value = i.base10_parse::<i128>();
         match (value, i.suffix()) {
-            (Ok(v), "") if v <= i32::MAX as u64 => text(v.to_string()),
-            (_, "") => self.bad(i, "integer literals beyond i32 need a suffix"),
-            (Ok(v), "i32") => text(v.to_string()),
+            (Ok(v), "" | "i32") if v.unsigned_abs() <= i32::MAX as u128 => text(v.to_string()),
+            (Ok(v), "" | "i32") if v == -(1 << 31) => text("(-2147483647 - 1)"),
+            (_, "") => self.bad(
+                i,
+                "integer literals beyond i32 need a suffix (`5000000000u64`)",
+            ),
+            (Ok(v), "i64") if v == -(1 << 63) => text("(-9223372036854775807ll - 1)"),
             (Ok(v), "u32") => text(format!("{v}u")),
             (Ok(v), "usize" | "u64") => text(format!("{v}ull")),
             (Ok(v), "i64") => text(format!("{v}ll")),
@@ -85,7 +109,19 @@ impl Translator {
         self.err(f, why);
     }
 
-    /// A variable, const parameter, associated constant or `#[device]` constant.
+    /// A negative integer literal, of which C++ has none.
+    pub(super) fn negative(&mut self, e: &Expr) -> Option<Code> {
+        let Expr::Lit(ExprLit {
+            lit: Lit::Int(i), ..
+        }) = e
+        else {
+            return None;
+        };
+        let negative = LitInt::new(&format!("-{i}"), i.span());
+        Some(text("(").c(self.integer(&negative)).t(")"))
+    }
+
+    /// A variable, const parameter, associated constant, variant of an enum or `#[device]` constant.
     pub(super) fn path(&mut self, p: &Path) -> Code {
         let first = p.segments[0].ident.to_string();
         if p.get_ident().is_some() {
@@ -95,10 +131,10 @@ impl Translator {
             if self.is_const(&first) {
                 return text(first);
             }
-            if lower_case(&first) {
+            if lower_case(&first) && !names_type(&p.segments[0].ident) {
                 let why = format!(
-                    "`{first}` is no variable of this function; constants are written in capitals, \
-                     functions are called"
+                    "`{first}` is no variable of this function; constants are written in capitals, functions are called, \
+                     and in a `match` `_` stands for what is left"
                 );
                 return self.bad(p, why);
             }
@@ -108,6 +144,11 @@ impl Translator {
         {
             return self.associated_constant(p, &first);
         }
+        if p.segments.len() == 2
+            && let Some(extreme) = extreme(&first, &p.segments[1].ident.to_string())
+        {
+            return text(extreme);
+        }
         if p.segments.len() > 1
             && (["std", "core"].contains(&first.as_str()) || primitive(&first).is_some())
         {
@@ -115,7 +156,35 @@ impl Translator {
                        copy the constant into a #[device] const";
             return self.bad(p, why);
         }
-        Code::of(Part::Value(bare(p)))
+        self.item_value(p)
+    }
+
+    /// A variant of an enum, a constant of a type, a structure without members, or a constant.
+    fn item_value(&mut self, p: &Path) -> Code {
+        match self.owner(p) {
+            Some(owner) => owner.t(cpp_name(&p.segments[p.segments.len() - 1].ident)),
+            // a structure without members as a value
+            None if p
+                .segments
+                .last()
+                .is_some_and(|s| lower_case(&s.ident.to_string())) =>
+            {
+                Code::of(Part::Value(bare(p))).t("{}")
+            }
+            None => Code::of(Part::Value(bare(p))),
+        }
+    }
+
+    /// The type, with `::`, to which the last name of a path belongs: an enum or one that brings functions.
+    pub(super) fn owner(&mut self, p: &Path) -> Option<Code> {
+        let mut owner = bare(p);
+        owner.segments.pop();
+        owner.segments.pop_punct();
+        let name = &owner.segments.last()?.ident;
+        if owner.segments.len() == 1 && self.is_choice(&name.to_string()) {
+            return Some(text(format!("{name}::")));
+        }
+        names_type(name).then(|| Code::of(Part::Value(owner)).t("::"))
     }
 
     fn associated_constant(&mut self, p: &Path, ty: &str) -> Code {
@@ -162,7 +231,17 @@ impl Translator {
                 let elements: Vec<_> = a.elems.iter().map(|e| self.table(e)).collect();
                 text("{{").c(list(elements)).t("}}")
             }
-            Expr::Repeat(r) => self.bad(r, "write out every element of a constant array"),
+            Expr::Repeat(r) => {
+                let length = integer_literal(&r.len).and_then(|n| n.base10_parse::<usize>().ok());
+                let Some(length) = length.filter(|n| (1..=MOST_REPEATED).contains(n)) else {
+                    let why = format!(
+                        "the length must be a literal of at most {MOST_REPEATED} in a constant array"
+                    );
+                    return self.bad(&r.len, why);
+                };
+                let element = self.table(&r.expr);
+                text("{{").c(list(vec![element; length])).t("}}")
+            }
             e => self.expr(e, false),
         }
     }

@@ -1,7 +1,7 @@
 //! `let` and destructuring.
 use super::{Binding, Translator};
 use crate::code::{Code, text};
-use crate::subset::{cpp_name, is_place, untyped_integer};
+use crate::subset::{cpp_name, is_place};
 use syn::{Expr, ExprReference, Local, Member, Pat, PatIdent, Type, spanned::Spanned};
 
 fn plain(i: &PatIdent) -> bool {
@@ -55,11 +55,6 @@ impl Translator {
             && self.reference(i, r, out)
         {
             return;
-        }
-        if ty.is_none() && untyped_integer(e) {
-            let why = "give this integer a type (`2usize * 3` or `let n: usize = 2 * 3`): \
-                       rustc infers it from later use, C++ would take `int`";
-            self.err(e, why);
         }
         let ty = ty
             .filter(|t| !matches!(t, Type::Reference(_)))

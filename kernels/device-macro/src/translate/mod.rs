@@ -1,22 +1,25 @@
 //! The Rust subset as CUDA C++ text. Purely syntactic: C++ templates and `auto` do the typing.
 mod calls;
 mod expressions;
+mod items;
 mod literals;
 mod locals;
+mod loops;
 mod signature;
 mod statements;
 #[cfg(test)]
 mod tests;
 mod types;
 
+pub use items::{constant, enumeration, implementation, structure};
 pub use literals::digits;
 
 use crate::code::{Code, text};
-use crate::subset::{cpp_name, docs};
+use crate::subset::cpp_name;
 use quote::ToTokens;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
-use syn::{Error, Fields, Ident, ItemConst, ItemFn, ItemStruct, Result};
+use syn::{Error, Ident, ItemFn, Result};
 
 /// How a local name may be used.
 #[derive(Clone, Copy, PartialEq)]
@@ -39,6 +42,21 @@ enum Tail {
     Discard,
 }
 
+/// The text of a function, in parts.
+#[derive(Default)]
+pub struct Function {
+    /// Comments.
+    pub docs: String,
+    /// `template<…> `, or nothing.
+    pub template: Code,
+    /// Type of the result.
+    pub result: Code,
+    /// Name and parameters.
+    pub call: Code,
+    /// The body with its braces.
+    pub body: Code,
+}
+
 /// A generic parameter, by name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Generic {
@@ -46,6 +64,8 @@ pub enum Generic {
     Real(String),
     /// An integer or bool constant.
     Const(String),
+    /// A type that brings functions: its bound is a trait with an `impl` marked `#[device]`.
+    Choice(String),
 }
 
 /// State of the translation of one item.
@@ -65,70 +85,34 @@ pub struct Translator {
     /// C++ names given so far: shadowing becomes a new name.
     used: HashSet<String>,
     temporaries: usize,
-    /// Depth of lambdas and, inside the innermost, of loops: what `return` and `break` would leave.
+    /// Depth of lambdas, and the loops inside the innermost: what `return` and `break` would leave. What becomes of the value of a
+    /// `break` is [`Tail::Return`] where the loop is a value.
     lambdas: usize,
-    loops: usize,
+    loops: Vec<Tail>,
     errors: Vec<Error>,
 }
 
 /// Text of a function: prototype and body.
 pub fn function(f: &ItemFn) -> (Translator, Result<(Code, Code)>) {
-    let mut t = Translator::default();
-    let texts = t.function(f);
-    let result = t.finish(texts);
+    let (t, result) = member(f);
+    let result = result.map(|m| {
+        let prototype = text(m.docs)
+            .c(m.template)
+            .t("RS_FN ")
+            .c(m.result)
+            .t(" ")
+            .c(m.call);
+        (prototype, m.body)
+    });
     (t, result)
 }
 
-/// Text of a constant.
-pub fn constant(c: &ItemConst) -> Result<Code> {
-    let single = c.ty.to_token_stream().to_string().contains("f32");
-    let float = Some(if single { "f32" } else { "f64" });
-    let mut t = Translator {
-        scopes: vec![HashMap::new()],
-        float,
-        ..Default::default()
-    };
-    let ty = t.ty(&c.ty);
-    let array = matches!(&*c.ty, syn::Type::Array(_));
-    let value = if array {
-        t.table(&c.expr)
-    } else {
-        t.expr(&c.expr, true)
-    };
-    let storage = if array { "RS_TABLE " } else { "RS_CONST " };
-    let definition = text(docs(&c.attrs)).t(storage).c(ty);
-    t.finish(
-        definition
-            .t(format!(" {} = ", cpp_name(&c.ident)))
-            .c(value)
-            .t(";"),
-    )
-}
-
-/// Text of a structure: its generics, declaration and definition.
-pub fn structure(s: &ItemStruct) -> Result<(Vec<Generic>, Code, Code)> {
+/// Text of a function in parts, for those that become members of a structure.
+pub fn member(f: &ItemFn) -> (Translator, Result<Function>) {
     let mut t = Translator::default();
-    let head = t.structure_generics(&s.generics);
-    let name = cpp_name(&s.ident);
-    let mut body = text(docs(&s.attrs))
-        .c(head.clone())
-        .t(format!("struct {name} {{"));
-    if let Fields::Named(fields) = &s.fields {
-        for field in &fields.named {
-            body.push(docs(&field.attrs).replace("//", "\n  //"));
-            body.push("\n  ");
-            body.add(t.ty(&field.ty));
-            if let Some(name) = &field.ident {
-                body.push(format!(" {};", cpp_name(name)));
-            }
-        }
-    } else {
-        let why = "a structure must have named fields \
-                   (a tuple structure would collide with its companion in the value namespace)";
-        t.err(&s.ident, why);
-    }
-    let generics = t.generics.clone();
-    t.finish((generics, head.t(format!("struct {name};")), body.t("\n};")))
+    let function = t.function(f);
+    let result = t.finish(function);
+    (t, result)
 }
 
 impl Translator {
@@ -145,7 +129,7 @@ impl Translator {
     pub fn types(&self) -> impl Iterator<Item = &str> {
         self.generics.iter().filter_map(|g| match g {
             Generic::Real(name) => Some(name.as_str()),
-            Generic::Const(_) => None,
+            Generic::Const(_) | Generic::Choice(_) => None,
         })
     }
 
@@ -154,6 +138,13 @@ impl Translator {
         self.generics
             .iter()
             .any(|g| matches!(g, Generic::Const(n) if n == name))
+    }
+
+    /// Is it the name of a type parameter that brings functions?
+    fn is_choice(&self, name: &str) -> bool {
+        self.generics
+            .iter()
+            .any(|g| matches!(g, Generic::Choice(n) if n == name))
     }
 
     fn is_type(&self, name: &str) -> bool {
@@ -184,8 +175,13 @@ impl Translator {
     }
 
     fn temporary(&mut self, prefix: &str) -> String {
-        self.temporaries += 1;
-        format!("{prefix}_{}_", self.temporaries)
+        loop {
+            self.temporaries += 1;
+            let name = format!("{prefix}_{}_", self.temporaries);
+            if self.used.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 
     fn lookup(&self, name: &str) -> Option<&Local> {

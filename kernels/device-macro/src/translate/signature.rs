@@ -1,5 +1,5 @@
 //! Generic parameters and function signatures.
-use super::{Binding, Generic, Tail, Translator};
+use super::{Binding, Function, Generic, Tail, Translator};
 use crate::code::{Code, list, text};
 use crate::subset::{cpp_name, docs};
 use std::collections::HashMap;
@@ -7,6 +7,31 @@ use syn::{
     Attribute, Block, FnArg, GenericParam, Generics, ItemFn, Pat, PatType, ReturnType, Signature,
     Type, TypeParam, TypeParamBound, visit::Visit,
 };
+
+/// Traits of the standard library that an author may reach for.
+const STANDARD: &[&str] = &[
+    "Add",
+    "Clone",
+    "Copy",
+    "Debug",
+    "Default",
+    "Display",
+    "Div",
+    "Eq",
+    "From",
+    "Into",
+    "Iterator",
+    "Mul",
+    "Neg",
+    "Num",
+    "Ord",
+    "PartialEq",
+    "PartialOrd",
+    "Send",
+    "Sized",
+    "Sub",
+    "Sync",
+];
 
 /// Is one of the bounds the named trait?
 fn bounded(p: &TypeParam, name: &str) -> bool {
@@ -37,6 +62,7 @@ impl Translator {
                 }
                 GenericParam::Const(k) => {
                     let ty = self.ty(&k.ty);
+                    self.used.insert(k.ident.to_string());
                     self.generics.push(Generic::Const(k.ident.to_string()));
                     parameters.push(ty.t(format!(" {}", k.ident)));
                 }
@@ -49,15 +75,43 @@ impl Translator {
     }
 
     fn type_parameter(&mut self, t: &TypeParam, unbounded: bool) -> Code {
+        let name = t.ident.to_string();
+        self.used.insert(name.clone());
         let lane = bounded(t, "Lane");
         self.lane |= lane;
-        if !(lane || bounded(t, "Real") || unbounded && t.bounds.is_empty()) {
-            let why = "a type parameter must be a floating type bounded by `Real` or `Lane` \
-                       (`R: Real`); other traits have no CUDA counterpart";
+        let generic = if lane || bounded(t, "Real") || unbounded && t.bounds.is_empty() {
+            Generic::Real(name)
+        } else {
+            self.choice(t, unbounded);
+            Generic::Choice(name)
+        };
+        self.generics.push(generic);
+        text(format!("class {}", t.ident))
+    }
+
+    /// A type parameter by which a function is given others.
+    fn choice(&mut self, t: &TypeParam, structure: bool) {
+        let bound = match t.bounds.first() {
+            Some(TypeParamBound::Trait(bound)) => bound.path.segments.last(),
+            _ => None,
+        };
+        let Some(bound) = bound.filter(|_| !structure) else {
+            let why = "a type parameter is a number, bounded by `Real` or `Lane` (`R: Real`), or brings functions, \
+                       bounded by a trait of yours";
+            return self.err(t, why);
+        };
+        if ["Fn", "FnMut", "FnOnce"].iter().any(|f| bound.ident == f) {
+            let why = "functions are handed over by type: write `trait Law { fn rate<R: Real>(x: R) -> R; }`, \
+                       `#[device] impl Law for Power { … }`, bound the parameter by it (`L: Law`) and call `L::rate(x)`";
+            self.err(t, why);
+        } else if STANDARD.iter().any(|known| bound.ident == known) {
+            let why = format!(
+                "a type parameter must be bounded by `Real` or `Lane` (`R: Real`) or by a trait of yours; \
+                 `{}` has no CUDA counterpart",
+                bound.ident
+            );
             self.err(t, why);
         }
-        self.generics.push(Generic::Real(t.ident.to_string()));
-        text(format!("class {}", t.ident))
     }
 
     /// Generics of a structure, whose type parameters need no bound.
@@ -93,9 +147,19 @@ impl Translator {
     }
 
     fn parameter(&mut self, p: &PatType) -> Code {
-        let Pat::Ident(name) = &*p.pat else {
-            let why = "parameters must be plain names; destructure in the body with `let`";
-            return self.bad(&p.pat, why);
+        let name = match &*p.pat {
+            Pat::Ident(name) => name,
+            Pat::Wild(_) => {
+                let ty = match &*p.ty {
+                    Type::Reference(r) => self.ty(&r.elem),
+                    ty => self.ty(ty),
+                };
+                return text("const ").c(ty).t("&");
+            }
+            other => {
+                let why = "parameters must be plain names; destructure in the body with `let`";
+                return self.bad(other, why);
+            }
         };
         if let Type::Reference(r) = &*p.ty {
             if name.mutability.is_some() {
@@ -123,8 +187,8 @@ impl Translator {
             .t(format!(" {}", self.declare(&name.ident, Binding::Value)))
     }
 
-    /// Prototype and body of a function.
-    pub(super) fn function(&mut self, f: &ItemFn) -> (Code, Code) {
+    /// The text of a function.
+    pub(super) fn function(&mut self, f: &ItemFn) -> Function {
         let s = &f.sig;
         self.name = s.ident.to_string();
         self.qualifiers(s);
@@ -148,16 +212,17 @@ impl Translator {
                 FnArg::Typed(p) => parameters.push(self.parameter(p)),
             }
         }
-        let proto = text(docs(&f.attrs)).c(head).t("RS_FN ");
-        let proto = proto.c(result.unwrap_or_else(|| text("void")));
-        let proto = proto
-            .t(format!(" {}(", cpp_name(&s.ident)))
-            .c(list(parameters))
-            .t(")");
+        let name = format!("{}(", cpp_name(&s.ident));
         self.body_attributes(&f.block);
         let mut body = text("{");
         self.block(&f.block, tail, &mut body);
-        (proto, body.t("\n}"))
+        Function {
+            docs: docs(&f.attrs),
+            template: head,
+            result: result.unwrap_or_else(|| text("void")),
+            call: text(name).c(list(parameters)).t(")"),
+            body: body.t("\n}"),
+        }
     }
 
     /// rustc strips `#[cfg]` only after this macro ran, so that the two sides would differ silently.

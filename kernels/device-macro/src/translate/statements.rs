@@ -1,16 +1,13 @@
 //! Statements and control flow.
-use super::{Binding, Tail, Translator};
+use super::{Tail, Translator};
 use crate::code::{Code, text};
-use crate::subset::{compound, ident_of, integer_literal, is_place, primitive};
+use crate::subset::{compound, is_place};
 use proc_macro2::Span;
 use std::collections::HashMap;
 use syn::{
-    Block, Expr, ExprAssign, ExprBinary, ExprForLoop, ExprIf, ExprMatch, ExprRange, ExprReturn,
-    ExprWhile, Label, Lit, Macro, Pat, RangeLimits, Stmt, spanned::Spanned,
+    Block, Expr, ExprAssign, ExprBinary, ExprIf, ExprMatch, ExprReturn, Lit, Macro, Pat, PatRange,
+    RangeLimits, Stmt, spanned::Spanned,
 };
-
-/// Loops with constant bounds up to this many turns are unrolled.
-const UNROLLED: i64 = 16;
 
 impl Translator {
     /// Starts a statement: the compiler's messages then name the Rust line.
@@ -67,18 +64,11 @@ impl Translator {
                 out.push(" }");
             }
             Expr::While(w) => self.while_loop(w, out),
-            Expr::Loop(l) => {
-                self.no_label(&l.label);
-                out.push("for (;;) {");
-                self.loop_body(&l.body, out);
-            }
+            Expr::Loop(l) => self.loop_stmt(l, Tail::Discard, out),
             Expr::ForLoop(f) => self.for_loop(f, out),
-            Expr::Break(b) => {
-                self.jump(b, b.expr.is_none() && b.label.is_none());
-                out.push("break;");
-            }
+            Expr::Break(b) => self.break_stmt(b, out),
             Expr::Continue(c) => {
-                self.jump(c, c.label.is_none());
+                self.jump(c, &c.label);
                 out.push("continue;");
             }
             Expr::Return(r) => self.return_stmt(r, out),
@@ -91,16 +81,23 @@ impl Translator {
         }
     }
 
-    fn while_loop(&mut self, w: &ExprWhile, out: &mut Code) {
-        self.no_label(&w.label);
-        let condition = self.condition(&w.cond);
-        out.add(text("while (").c(condition).t(") {"));
-        self.loop_body(&w.body, out);
-    }
-
     fn assign(&mut self, a: &ExprAssign, out: &mut Code) {
+        if let Expr::Tuple(places) = &*a.left {
+            let (whole, value) = (self.temporary("t"), self.expr(&a.right, true));
+            out.add(text(format!("const auto {whole} = ")).c(value).t(";"));
+            for (k, place) in places
+                .elems
+                .iter()
+                .enumerate()
+                .filter(|(_, e)| !matches!(e, Expr::Infer(_)))
+            {
+                let place = self.place(place);
+                out.add(text(" ").c(place).t(format!(" = {whole}._{k};")));
+            }
+            return;
+        }
         if !is_place(&a.left) {
-            let why = "assign to a variable, field or element (no destructuring assignment)";
+            let why = "assign to a variable, field or element, or to a tuple of those";
             return self.err(&a.left, why);
         }
         let (left, right) = (self.place(&a.left), self.expr(&a.right, true));
@@ -140,32 +137,6 @@ impl Translator {
         }
     }
 
-    fn no_label(&mut self, label: &Option<Label>) {
-        if let Some(label) = label {
-            self.err(label, "no loop labels");
-        }
-    }
-
-    fn jump(&mut self, node: &impl quote::ToTokens, plain: bool) {
-        if !plain {
-            self.err(
-                node,
-                "only a plain `break` or `continue`, without label or value",
-            );
-        } else if self.loops == 0 {
-            let why = "a jump inside a block used as a value cannot be translated; \
-                       use the `if` as a statement";
-            self.err(node, why);
-        }
-    }
-
-    fn loop_body(&mut self, b: &Block, out: &mut Code) {
-        self.loops += 1;
-        self.block(b, Tail::Discard, out);
-        self.loops -= 1;
-        out.push(" }");
-    }
-
     /// The last expression of a function or lambda.
     pub(super) fn tail(&mut self, e: &Expr, out: &mut Code) {
         match e {
@@ -183,6 +154,10 @@ impl Translator {
                 out.push(" }");
             }
             Expr::Return(_) => self.stmt(e, out),
+            Expr::Loop(l) => {
+                self.line(e.span(), out);
+                self.loop_stmt(l, Tail::Return, out);
+            }
             e => {
                 self.line(e.span(), out);
                 let value = self.expr(e, true);
@@ -240,6 +215,7 @@ impl Translator {
                 }
                 any
             }
+            Pat::Range(r) => self.range_test(r, value),
             Pat::Path(p) => {
                 let constant = self.path(&p.path);
                 Some(text(format!("({value} == ")).c(constant).t(")"))
@@ -249,11 +225,25 @@ impl Translator {
                 Some(text(format!("({value} == ")).c(constant).t(")"))
             }
             other => {
-                let why = "`match` takes integer or bool literals, constants, `|` and `_` only";
+                let why = "`match` takes integer or bool literals, ranges of them, constants, variants of enums without data, `|` and `_` only";
                 self.err(other, why);
                 None
             }
         }
+    }
+
+    fn range_test(&mut self, r: &PatRange, value: &str) -> Option<Code> {
+        let [first, last] = [&r.start, &r.end].map(|e| e.as_ref().map(|e| self.expr(e, false)));
+        let (Some(first), Some(last)) = (first, last) else {
+            self.err(r, "the range needs both ends");
+            return None;
+        };
+        let upper = match r.limits {
+            RangeLimits::Closed(_) => "<=",
+            RangeLimits::HalfOpen(_) => "<",
+        };
+        let test = text(format!("({value} >= ")).c(first);
+        Some(test.t(format!(" && {value} {upper} ")).c(last).t(")"))
     }
 
     pub(super) fn match_stmt(&mut self, m: &ExprMatch, tail: Tail, out: &mut Code) {
@@ -262,7 +252,7 @@ impl Translator {
         out.add(text(format!("const auto {value} = ")).c(matched).t("; "));
         for (k, arm) in m.arms.iter().enumerate() {
             if let Some((_, guard)) = &arm.guard {
-                self.err(guard, "no match guards");
+                self.err(guard, "no match guards; put an `if` into the arm");
             }
             let test = self.pattern_test(&arm.pat, &value);
             out.push(if k > 0 { " else " } else { "" });
@@ -281,104 +271,5 @@ impl Translator {
             self.scopes.pop();
             out.push(" }");
         }
-    }
-
-    fn range<'a>(&mut self, e: &'a Expr) -> Option<(&'a ExprRange, &'a Expr, &'a Expr)> {
-        let range = match e {
-            Expr::Range(r) => r,
-            Expr::Paren(p) => return self.range(&p.expr),
-            other => {
-                let why = "`for` runs over a range `a..b` or `a..=b` only (no iterators, `.rev()` or \
-                           `.step_by()`); index the array in the body";
-                self.err(other, why);
-                return None;
-            }
-        };
-        let (Some(start), Some(end)) = (&range.start, &range.end) else {
-            self.err(range, "the range needs both ends");
-            return None;
-        };
-        Some((range, start, end))
-    }
-
-    /// Short loops with bounds known to the compiler.
-    fn unrolled(&self, start: &Expr, end: &Expr) -> bool {
-        let Some(first) = integer_literal(start).and_then(|l| l.base10_parse::<i64>().ok()) else {
-            return false;
-        };
-        match integer_literal(end) {
-            Some(last) => last
-                .base10_parse::<i64>()
-                .is_ok_and(|last| last - first <= UNROLLED),
-            None => ident_of(end).is_some_and(|i| self.is_const(&i.to_string())),
-        }
-    }
-
-    /// C++ name of a loop variable.
-    fn counter(&mut self, p: &Pat) -> String {
-        match p {
-            Pat::Ident(i) => self.declare(&i.ident, Binding::Value),
-            Pat::Wild(_) => self.temporary("i"),
-            other => {
-                self.err(other, "the loop variable must be a plain name");
-                self.temporary("i")
-            }
-        }
-    }
-
-    fn for_loop(&mut self, f: &ExprForLoop, out: &mut Code) {
-        self.no_label(&f.label);
-        let Some((range, start, end)) = self.range(&f.expr) else {
-            return;
-        };
-        let comparison = if matches!(range.limits, RangeLimits::Closed(_)) {
-            "<="
-        } else {
-            "<"
-        };
-        let unrolled = self.unrolled(start, end);
-        let (first, mut last) = (self.expr(start, false), self.expr(end, false));
-        let ty = counter_type(start, end, &first, &last);
-        // Rust evaluates the end once
-        let hoisted = integer_literal(end).is_none() && !unrolled;
-        if hoisted {
-            let e = self.temporary("e");
-            out.add(text(format!("{{ const auto {e} = ")).c(last).t("; "));
-            last = text(e);
-        }
-        if unrolled {
-            out.push("RS_UNROLL ");
-        }
-        self.scopes.push(HashMap::new());
-        let i = self.counter(&f.pat);
-        let head = text("for (").c(ty).t(format!(" {i} = ")).c(first);
-        out.add(
-            head.t(format!("; {i} {comparison} "))
-                .c(last)
-                .t(format!("; ++{i}) {{")),
-        );
-        self.loop_body(&f.body, out);
-        self.scopes.pop();
-        if hoisted {
-            out.push(" }");
-        }
-    }
-}
-
-/// C++ type of a loop counter: that of a literal's suffix, `int` between plain literals, else that of the other bound.
-fn counter_type(start: &Expr, end: &Expr, first: &Code, last: &Code) -> Code {
-    let (a, b) = (integer_literal(start), integer_literal(end));
-    let suffix = [a, b]
-        .into_iter()
-        .flatten()
-        .map(|l| l.suffix())
-        .find(|s| !s.is_empty());
-    if let Some(suffix) = suffix {
-        return text(primitive(suffix).unwrap_or("int"));
-    }
-    match (a, b) {
-        (Some(_), Some(_)) => text("int"),
-        (_, Some(_)) => text("rs::val<decltype(").c(first.clone()).t(")>"),
-        _ => text("rs::val<decltype(").c(last.clone()).t(")>"),
     }
 }

@@ -47,7 +47,7 @@ impl Translator {
         };
         let name = last.ident.to_string();
         if p.path.get_ident().is_some() {
-            if self.is_type(&name) || self.is_const(&name) {
+            if self.is_type(&name) || self.is_choice(&name) || self.is_const(&name) {
                 return text(name);
             }
             if let Some(cpp) = primitive(&name) {
@@ -70,8 +70,11 @@ impl Translator {
         if name == "Address" {
             return self.address(p, &last.arguments);
         }
-        let arguments = self.generic_arguments(&last.arguments);
-        Code::of(Part::Type(bare(&p.path))).c(arguments)
+        let path = bare(&p.path);
+        match &last.arguments {
+            PathArguments::None => Code::of(Part::Value(path)),
+            arguments => Code::of(Part::Type(path)).c(self.generic_arguments(arguments)),
+        }
     }
 
     /// A pointer into a device's memory.

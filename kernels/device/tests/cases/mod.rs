@@ -1,4 +1,10 @@
 //! Device functions for the tests, each from a flat array to a flat array.
+#[allow(
+    non_snake_case,
+    clippy::all,
+    reason = "what nobody should write is attacked too"
+)]
+pub mod language;
 pub mod mathematics;
 pub mod syntax;
 
@@ -46,5 +52,10 @@ pub fn all<R: Real>() -> Vec<Case<R>> {
         case!(syntax::control_flow, 4, 8),
         case!(syntax::structures, 4, 8),
         case!(syntax::doubles, 2, 4),
+        case!(language::enums, 4, 8),
+        case!(language::choices, 4, 4),
+        case!(language::integers, 4, 8),
+        case!(language::loops, 4, 4),
+        case!(language::names, 4, 8),
     ]
 }

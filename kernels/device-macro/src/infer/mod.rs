@@ -1,0 +1,243 @@
+//! Types of integer literals, as far as the function itself tells them.
+//!
+//! rustc infers the type of a literal from all its uses, C++ takes `int`. Literals whose type follows from the function's own
+//! declarations, operators and loops are given it as a suffix, on both sides: where rustc knows better, it says so. A variable
+//! of which the type follows only from other functions must be given one.
+mod walk;
+
+use crate::errors::Errors;
+use std::collections::HashMap;
+use syn::{
+    Error, Expr, FnArg, GenericParam, Ident, ItemConst, ItemFn, LitInt, Pat, ReturnType, Type,
+    visit_mut::VisitMut,
+};
+
+/// What is known of the type of an expression.
+#[derive(Clone)]
+enum Term {
+    /// The integer type of a variable.
+    Integer(usize),
+    Array(Box<Term>),
+    Tuple(Vec<Term>),
+    /// No integer, or one whose type stands elsewhere.
+    Other,
+}
+
+/// An unknown integer type.
+struct Variable {
+    /// One that it equals.
+    same: usize,
+    known: Option<&'static str>,
+    /// Does code elsewhere bear on it?
+    elsewhere: bool,
+}
+
+/// Types of the literals and locals of one item.
+#[derive(Default)]
+struct Inference {
+    variables: Vec<Variable>,
+    /// The literals without a suffix, by their addresses in the tree.
+    literals: HashMap<*const LitInt, usize>,
+    scopes: Vec<HashMap<String, Term>>,
+    /// Expressions whose C++ type would be that of their literals alone.
+    settled: Vec<(Expr, Term)>,
+    /// What the values of the surrounding `loop`s are.
+    loops: Vec<Option<Term>>,
+    result: Option<Term>,
+}
+
+/// Gives suffixes to the literals of a function, in place.
+pub fn function(f: &mut ItemFn) -> syn::Result<()> {
+    let mut i = Inference::default();
+    i.scopes.push(HashMap::new());
+    for parameter in &f.sig.generics.params {
+        if let GenericParam::Const(c) = parameter {
+            let term = i.declared(&c.ty);
+            i.name(&c.ident, term);
+        }
+    }
+    for input in &f.sig.inputs {
+        if let FnArg::Typed(typed) = input {
+            let term = i.declared(&typed.ty);
+            i.bind(&typed.pat, term);
+        }
+    }
+    let result = match &f.sig.output {
+        ReturnType::Type(_, ty) => i.declared(ty),
+        ReturnType::Default => Term::Other,
+    };
+    i.result = Some(result.clone());
+    let value = i.block(&f.block);
+    i.unify(&value, &result);
+    let errors = i.settle();
+    i.visit_block_mut(&mut f.block);
+    errors
+}
+
+/// Gives suffixes to the literals of a constant, in place.
+pub fn constant(c: &mut ItemConst) -> syn::Result<()> {
+    let mut i = Inference::default();
+    let (ty, value) = (i.declared(&c.ty), i.expr(&c.expr));
+    i.unify(&ty, &value);
+    let errors = i.settle();
+    i.visit_expr_mut(&mut c.expr);
+    errors
+}
+
+impl VisitMut for Inference {
+    fn visit_lit_int_mut(&mut self, l: &mut LitInt) {
+        if let Some(v) = self.literals.get(&(l as *const LitInt)).copied()
+            && let Some(known) = self.variables[self.root(v)].known
+        {
+            *l = LitInt::new(&format!("{l}{known}"), l.span());
+        }
+    }
+}
+
+impl Inference {
+    fn variable(&mut self, known: Option<&'static str>) -> usize {
+        let same = self.variables.len();
+        self.variables.push(Variable {
+            same,
+            known,
+            elsewhere: false,
+        });
+        same
+    }
+
+    fn root(&self, mut v: usize) -> usize {
+        while self.variables[v].same != v {
+            v = self.variables[v].same;
+        }
+        v
+    }
+
+    fn known(&mut self, name: &str) -> Term {
+        const INTEGERS: [&str; 5] = ["i32", "u32", "i64", "u64", "usize"];
+        match INTEGERS.iter().find(|known| **known == name) {
+            Some(known) => Term::Integer(self.variable(Some(known))),
+            None => Term::Other,
+        }
+    }
+
+    /// What a type says.
+    fn declared(&mut self, ty: &Type) -> Term {
+        match ty {
+            Type::Path(p) => match p.path.get_ident() {
+                Some(i) => self.known(&i.to_string()),
+                None => Term::Other,
+            },
+            Type::Array(a) => Term::Array(Box::new(self.declared(&a.elem))),
+            Type::Tuple(t) => Term::Tuple(t.elems.iter().map(|t| self.declared(t)).collect()),
+            Type::Reference(r) => self.declared(&r.elem),
+            Type::Paren(p) => self.declared(&p.elem),
+            _ => Term::Other,
+        }
+    }
+
+    fn elsewhere(&mut self, term: &Term) {
+        match term {
+            Term::Integer(v) => {
+                let v = self.root(*v);
+                self.variables[v].elsewhere = true;
+            }
+            Term::Array(element) => self.elsewhere(element),
+            Term::Tuple(elements) => elements.iter().for_each(|e| self.elsewhere(e)),
+            Term::Other => {}
+        }
+    }
+
+    fn unify(&mut self, a: &Term, b: &Term) {
+        match (a, b) {
+            (Term::Integer(a), Term::Integer(b)) => {
+                let (a, b) = (self.root(*a), self.root(*b));
+                if a != b {
+                    let (known, elsewhere) = (self.variables[a].known, self.variables[a].elsewhere);
+                    self.variables[a].same = b;
+                    let b = &mut self.variables[b];
+                    b.known = b.known.or(known);
+                    b.elsewhere |= elsewhere;
+                }
+            }
+            (Term::Array(a), Term::Array(b)) => self.unify(a, b),
+            (Term::Tuple(a), Term::Tuple(b)) => a.iter().zip(b).for_each(|(a, b)| self.unify(a, b)),
+            (Term::Other, t) | (t, Term::Other) => self.elsewhere(t),
+            _ => {}
+        }
+    }
+
+    /// As [`unify`](Self::unify), with what is known of the type of both.
+    fn both(&mut self, a: Term, b: Term) -> Term {
+        self.unify(&a, &b);
+        if matches!(a, Term::Other) { a } else { b }
+    }
+
+    /// Gives types to what nothing else does, and finds what must be told.
+    fn settle(&mut self) -> syn::Result<()> {
+        let mut errors = Errors::default();
+        for (e, term) in std::mem::take(&mut self.settled) {
+            if self.unknown(&term) {
+                let why = "#[device]: give this integer a type (`2usize * 3` or `let n: usize = 2 * 3`): \
+                           it follows only from other functions, which this attribute does not see";
+                errors.add(Error::new_spanned(&e, why));
+            }
+        }
+        errors.finish(())
+    }
+
+    /// Does the type follow from code elsewhere? Where nothing bears on it, it is `i32`.
+    fn unknown(&mut self, term: &Term) -> bool {
+        match term {
+            Term::Integer(v) => {
+                let v = self.root(*v);
+                let variable = &mut self.variables[v];
+                if !variable.elsewhere {
+                    variable.known = variable.known.or(Some("i32"));
+                }
+                variable.known.is_none()
+            }
+            Term::Array(element) => self.unknown(element),
+            Term::Tuple(elements) => elements.iter().any(|e| self.unknown(e)),
+            Term::Other => false,
+        }
+    }
+
+    fn name(&mut self, name: &Ident, term: Term) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(name.to_string(), term);
+        }
+    }
+
+    fn bind(&mut self, pattern: &Pat, term: Term) {
+        match pattern {
+            Pat::Ident(i) => self.name(&i.ident, term),
+            Pat::Type(t) => self.bind(&t.pat, term),
+            Pat::Tuple(t) => {
+                let elements = match term {
+                    Term::Tuple(elements) => elements,
+                    _ => Vec::new(),
+                };
+                let elements = elements.into_iter().chain(std::iter::repeat(Term::Other));
+                for (p, term) in t.elems.iter().zip(elements) {
+                    self.bind(p, term);
+                }
+            }
+            Pat::Slice(s) => {
+                let element = match term {
+                    Term::Array(element) => *element,
+                    _ => Term::Other,
+                };
+                for p in &s.elems {
+                    self.bind(p, element.clone());
+                }
+            }
+            Pat::Struct(s) => s.fields.iter().for_each(|f| self.bind(&f.pat, Term::Other)),
+            Pat::Or(or) => or.cases.iter().for_each(|p| self.bind(p, term.clone())),
+            Pat::Lit(l) => {
+                let value = self.literal(l);
+                self.unify(&value, &term);
+            }
+            _ => {}
+        }
+    }
+}
