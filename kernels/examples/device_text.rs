@@ -1,7 +1,9 @@
 //! Writes CUDA programs into the folder given as argument, for `cargo xtask kernels` to compile: every device item of the
 //! kernels, instantiated (`NAME_float.cu` and `NAME_double.cu`), and the launch skeletons of the mesh and of the fluid in
 //! several specialisations.
-use nestar_device::{Across, Around, Face, Item, Place, Real, device, instantiate_with, math};
+use nestar_device::{
+    Across, Around, Face, Item, Place, Real, device, instantiate_with, interpolate, math, random,
+};
 use nestar_kernels::criteria::cell;
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
 use nestar_kernels::hydro::{
@@ -47,6 +49,11 @@ type Instances = Vec<(&'static Item, &'static [&'static str])>;
 
 fn items() -> [(&'static str, Instances); 3] {
     let functions = vec![
+        interpolate::ITEM,
+        random::in_cell::ITEM,
+        random::of_id::ITEM,
+        random::uniforms::ITEM,
+        random::normals::ITEM,
         math::exp::ITEM,
         math::exp_m1::ITEM,
         math::ln::ITEM,

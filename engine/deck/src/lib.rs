@@ -46,6 +46,7 @@ mod resolve;
 mod schema;
 mod set;
 mod shape;
+mod table_file;
 mod tree;
 mod write;
 
@@ -56,6 +57,7 @@ pub use formula::{DeviceFormula, FUNCTIONS, Formula, FormulaError, Op, Program};
 pub use nearest::nearest;
 pub use nestar_deck_macro::deck;
 pub use schema::{OpenTable, TableSchema, merged, schema};
+pub use table_file::TableFile;
 
 /// What the code that `#[deck]` makes refers to.
 #[doc(hidden)]

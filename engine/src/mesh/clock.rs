@@ -90,6 +90,8 @@ impl Levels {
 pub struct LevelClock {
     /// The level.
     pub level: usize,
+    /// Steps that the level has taken before, also before a restart.
+    pub step: u64,
     /// Simulation time at the beginning of the step.
     pub time: f64,
     /// Length of the step.

@@ -5,7 +5,7 @@ use super::{Ranks, RanksError, Reduction, exchange};
 use crate::field::device::DeviceTopology;
 use crate::field::level::LevelView;
 use crate::field::{CellValue, Components, Field, Pool, Stores};
-use crate::mesh::{LevelClock, Levels, Topology};
+use crate::mesh::{Clock, LevelClock, Levels, Topology};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::order::{order_key, value_of_key};
 use std::sync::Arc;
@@ -127,9 +127,10 @@ fn of_all_levels<F: Field, M: CellValue>(
 
 /// The clock of a level between two steps.
 fn clock_of(world: &World, level: usize) -> LevelClock {
-    let time = world.resource::<Levels>().time(level);
+    let Clock { time, steps, .. } = world.resource::<Levels>().clock(level);
     LevelClock {
         level,
+        step: steps,
         time,
         dt: 0.0,
         end: time,

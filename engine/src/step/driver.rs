@@ -100,8 +100,10 @@ impl Driver {
         let start = Instant::now();
         let Span { begin, dt, end } = step;
         let cell_width = world.resource::<Topology>().domain.cell_width(level);
+        let step = world.resource::<Levels>().clock(level).steps;
         *world.resource_mut::<LevelClock>() = LevelClock {
             level,
+            step,
             time: begin,
             dt,
             end,

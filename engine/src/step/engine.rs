@@ -32,6 +32,7 @@ use crate::ranks::{Columns, Halos, Ranks, Shares};
 use bevy_ecs::prelude::*;
 use checks::{check_domain, check_mesh};
 use nestar_deck::Deck;
+use nestar_device::random::{Purposes, Stream};
 use nestar_kernels::mesh::Centring;
 use std::sync::Arc;
 
@@ -63,6 +64,8 @@ pub struct Engine {
     /// The engine's settings.
     pub settings: Settings,
     pub(crate) driver: Driver,
+    /// What random numbers are drawn for.
+    purposes: Purposes,
 }
 
 impl Engine {
@@ -105,6 +108,7 @@ impl Engine {
             deck,
             settings,
             driver,
+            purposes: Purposes::default(),
         })
     }
 
@@ -189,6 +193,17 @@ impl Engine {
         self.world.resource_mut::<StateRegistry>().add::<S>(name)?;
         self.world.insert_resource(state);
         Ok(())
+    }
+
+    /// Registers that a plugin draws random numbers for the purpose `name`, and gives their stream:
+    /// [`Stream::at_step`]`(clock.step)` among the parameters of a `#[device]` function, which draws from it
+    /// ([`random`](nestar_device::random)). The same name and seed give the same numbers, whatever else is registered.
+    ///
+    /// # Errors
+    /// Another purpose has the name, or would draw the same numbers.
+    pub fn random(&mut self, name: &str, seed: u32) -> Result<Stream, Error> {
+        let stream = self.purposes.register(name, seed);
+        stream.map_err(|shared| Error::Setup(shared.to_string()))
     }
 
     /// Checks that the deck is used up and that the order of all systems is defined.

@@ -1,9 +1,9 @@
 //! Tables among the parameters of functions.
-use crate::{Generic, Item, Kind, Parameter, Piece, Precise, Real};
+use crate::{Generic, Item, Kind, Parameter, Piece, Precise, Real, device};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Values that a `#[device]` function looks up by `table.at(n)`: a member of its structure of parameters. Clones share them; a
+/// Values that a `#[device]` function looks up by `table.at(n)` or [`interpolate`]s: a member of its structure of parameters. Clones share them; a
 /// device gets them once, and again when another table takes their place.
 #[derive(Clone, Debug)]
 pub struct Table<R> {
@@ -89,3 +89,20 @@ pub const Table: &Item = &Item {
     proto: &[],
     body: &[Piece::Text(include_str!("table.cuh"))],
 };
+
+/// The number at `x` in a table of numbers `ys` at places `xs`, which ascend: linear between two places, the first or last number
+/// beyond them. Both tables have as many values, two or more.
+#[device]
+pub fn interpolate<R: Real>(xs: &Table<R>, ys: &Table<R>, x: R) -> R {
+    let (mut low, mut high) = (0, xs.len() - 1);
+    while low + 1 < high {
+        let middle = (low + high) / 2;
+        if xs.at(middle) <= x {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    let weight = (x - xs.at(low)) / (xs.at(high) - xs.at(low));
+    ys.at(low) + weight.clamp(0.0, 1.0) * (ys.at(high) - ys.at(low))
+}

@@ -1,7 +1,7 @@
 //! The companions of functions of a cell are launchable: `CellFn` on the CPU and as CUDA text.
 use nestar_device::{
     Across, Around, Cell, CellFn, CellState, Face, FaceFn, Parameter, Place, Precise, Real, Table,
-    device, program,
+    device, interpolate, program,
 };
 
 /// A state to map.
@@ -228,4 +228,30 @@ fn what_only_the_text_uses_is_no_dead_code() {
     let text = program(&[by_type::ITEM]);
     assert!(text.contains("R by_type(const rs::arr<R, N>& x, const ::cell_fn::ByName<R>& s)"));
     assert!(program(&[ByName]).contains("struct ByName {"));
+}
+
+#[test]
+fn tables_are_interpolated() {
+    let table = |values: &[f64]| Table::new(values);
+    let (xs, ys) = (
+        table(&[1.0, 2.0, 4.0, 8.0]),
+        table(&[0.0, 10.0, 30.0, 20.0]),
+    );
+    for (x, y) in [
+        (0.5, 0.0),
+        (1.0, 0.0),
+        (1.25, 2.5),
+        (2.0, 10.0),
+        (3.0, 20.0),
+        (6.0, 25.0),
+        (8.0, 20.0),
+        (99.0, 20.0),
+    ] {
+        assert_eq!(interpolate(&xs, &ys, x), y);
+        assert_eq!(
+            interpolate(&xs.precise::<f32>(), &ys.precise::<f32>(), x as f32),
+            y as f32
+        );
+    }
+    assert_eq!(xs.len(), 4);
 }

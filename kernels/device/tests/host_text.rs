@@ -3,7 +3,7 @@ mod cases;
 mod host;
 mod numbers;
 
-use nestar_device::{Real, instantiate, instantiate_with};
+use nestar_device::{Real, instantiate, instantiate_with, interpolate};
 
 const INPUTS: usize = 100_000;
 
@@ -34,7 +34,8 @@ fn agree<R: Real>(program: &host::Program) {
 }
 
 fn probes_compile(program: &host::Program) {
-    let items: Vec<_> = cases::all::<f64>().iter().map(|c| c.item).collect();
+    let mut items: Vec<_> = cases::all::<f64>().iter().map(|c| c.item).collect();
+    items.push(interpolate::ITEM);
     for real in ["float", "double"] {
         let text = instantiate(&items, real);
         program.build(&text, &["-c", "-o", "probes.o"]);

@@ -29,6 +29,7 @@ mod phases;
 mod plugin;
 mod plugin_state;
 mod programs;
+mod random;
 mod ranks;
 mod recomputed;
 mod restart;

@@ -7,9 +7,10 @@ pub use bevy_ecs;
 pub use bevy_ecs::prelude::{
     Commands, Component, Entity, Query, Res, ResMut, Resource, With, Without,
 };
-pub use nestar_deck::{Deck, DeckError, deck};
+pub use nestar_deck::{Deck, DeckError, TableFile, deck};
 pub use nestar_device::math::*;
-pub use nestar_device::{Across, Around, Face, Lane, Place, Real, Table, device};
+pub use nestar_device::random::{self, Stream};
+pub use nestar_device::{Across, Around, Face, Lane, Place, Real, Table, device, interpolate};
 pub use nestar_engine::field::{Correct, Field, FieldSpec, LevelRows, Pool};
 pub use nestar_engine::mesh::{
     Carried, Cost, Level, LevelClock, Observed, Owner, Parent, PatchIndex, PatchRow, Pinned,

@@ -6,6 +6,7 @@
 mod walk;
 
 use crate::errors::Errors;
+use proc_macro2::Span;
 use std::collections::HashMap;
 use syn::{
     Error, Expr, FnArg, GenericParam, Ident, ItemConst, ItemFn, LitInt, Pat, ReturnType, Type,
@@ -89,7 +90,9 @@ impl VisitMut for Inference {
         if let Some(v) = self.literals.get(&(l as *const LitInt)).copied()
             && let Some(known) = self.variables[self.root(v)].known
         {
-            *l = LitInt::new(&format!("{l}{known}"), l.span());
+            // of the macro: clippy would take the suffix for digits of the source
+            let span = l.span().resolved_at(Span::mixed_site());
+            *l = LitInt::new(&format!("{l}{known}"), span);
         }
     }
 }

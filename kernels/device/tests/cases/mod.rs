@@ -6,6 +6,7 @@
 )]
 pub mod language;
 pub mod mathematics;
+pub mod random;
 pub mod syntax;
 
 use nestar_device::{Item, Real};
@@ -57,5 +58,7 @@ pub fn all<R: Real>() -> Vec<Case<R>> {
         case!(language::integers, 4, 8),
         case!(language::loops, 4, 4),
         case!(language::names, 4, 8),
+        case!(random::known, 1, 12),
+        case!(random::deviates, 4, 8),
     ]
 }

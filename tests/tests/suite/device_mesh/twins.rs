@@ -267,10 +267,10 @@ impl Twins {
             let cell_width = sim.world.resource::<Topology>().domain.cell_width(level);
             *sim.world.resource_mut::<LevelClock>() = LevelClock {
                 level,
-                time: 0.0,
                 dt,
                 end: dt,
                 cell_width,
+                ..LevelClock::default()
             };
         });
     }

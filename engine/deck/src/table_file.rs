@@ -1,0 +1,184 @@
+//! Numbers from text files, for tables among the parameters of functions.
+
+use crate::error::{DeckError, Fault, Place, Source};
+use crate::nearest::nearest;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The columns of a text file of numbers: a line a row, cells separated by commas, semicolons or blanks; `#` begins a comment, and
+/// the first row names the columns where it has no numbers.
+///
+/// ```
+/// use nestar_deck::TableFile;
+///
+/// let table = TableFile::parse("rates.csv", "temperature, rate # K, erg cm^3 / s\n1e4, 1e-23\n1e5, 3e-22\n")?;
+/// assert_eq!(table.column("rate")?, [1e-23, 3e-22]);
+/// assert_eq!(table.ascending("temperature")?, [1e4, 1e5]);
+///
+/// let error = TableFile::parse("rates.csv", "temperature, rate\n1e4, 1e-23\n1e5, none\n").unwrap_err();
+/// let expected = "\
+/// rates.csv:3:6: expected a number, found \"none\"
+///  3 | 1e5, none
+///    |      ^^^^";
+/// assert_eq!(error.to_string(), expected);
+/// # Ok::<(), nestar_deck::DeckError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TableFile {
+    source: Arc<Source>,
+    names: Vec<String>,
+    /// Row by row.
+    values: Vec<f64>,
+    /// Where each stands in the file.
+    spans: Vec<Range<usize>>,
+}
+
+impl TableFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The file cannot be read; and those of [`TableFile::parse`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, DeckError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|e| DeckError::new(&name, format!("cannot be read: {e}")))?;
+        Self::parse(&name, &text)
+    }
+
+    /// Reads a text, which messages call `name`.
+    ///
+    /// # Errors
+    /// What is no finite number, a row of another length than the first, and a file without numbers; each with line and column.
+    pub fn parse(name: &str, text: &str) -> Result<Self, DeckError> {
+        let (name, text) = (name.to_string(), text.to_string());
+        let source = Arc::new(Source {
+            name,
+            text,
+            is_file: true,
+        });
+        let mut file = Self {
+            source: source.clone(),
+            names: Vec::new(),
+            values: Vec::new(),
+            spans: Vec::new(),
+        };
+        let mut faults = Vec::new();
+        let mut start = 0;
+        for line in source.text.split('\n') {
+            let cells = cells(line, start);
+            start += line.len() + 1;
+            if !cells.is_empty() {
+                file.row(cells, &mut faults);
+            }
+        }
+        if faults.is_empty() && file.values.is_empty() {
+            faults.push(Fault::of(&source.name, "the file has no numbers"));
+        }
+        DeckError::check(faults)?;
+        Ok(file)
+    }
+
+    fn row(&mut self, cells: Vec<Range<usize>>, faults: &mut Vec<Fault>) {
+        let source = self.source.clone();
+        let text = |cell: &Range<usize>| source.text[cell.clone()].to_string();
+        let number = |cell: &Range<usize>| source.text[cell.clone()].parse::<f64>();
+        if self.names.is_empty() {
+            let named = cells.iter().all(|cell| number(cell).is_err());
+            self.names = match named {
+                true => cells.iter().map(text).collect(),
+                false => (1..=cells.len()).map(|n| n.to_string()).collect(),
+            };
+            if named {
+                return;
+            }
+        }
+        let count = self.names.len();
+        if cells.len() != count {
+            let whole = cells[0].start..cells[cells.len() - 1].end;
+            let why = format!(
+                "expected {count} numbers, as many as the first row has, found {}",
+                cells.len()
+            );
+            faults.push(self.fault(whole, why));
+        }
+        for cell in cells {
+            match number(&cell) {
+                Ok(value) if value.is_finite() => {
+                    self.values.push(value);
+                    self.spans.push(cell);
+                }
+                _ => {
+                    let why = format!("expected a number, found {:?}", text(&cell));
+                    faults.push(self.fault(cell, why));
+                }
+            }
+        }
+    }
+
+    fn fault(&self, span: Range<usize>, why: impl Into<String>) -> Fault {
+        let source = self.source.clone();
+        Fault::at(&Place { source, span }, why)
+    }
+
+    /// Names of the columns; `1`, `2`, … where the file has none.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The numbers of a column.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn column(&self, name: &str) -> Result<Vec<f64>, DeckError> {
+        let at = self.position(name)?;
+        let column = self.values.iter().skip(at).step_by(self.names.len());
+        Ok(column.copied().collect())
+    }
+
+    /// The numbers of a column, of which each must be larger than the one before, as a look-up wants them.
+    ///
+    /// # Errors
+    /// There is none of that name, or its numbers do not ascend.
+    pub fn ascending(&self, name: &str) -> Result<Vec<f64>, DeckError> {
+        let (column, at) = (self.column(name)?, self.position(name)?);
+        match column.windows(2).position(|pair| pair[1] <= pair[0]) {
+            None => Ok(column),
+            Some(n) => {
+                let why = format!(
+                    "\"{name}\" must ascend from row to row, found {:?} after {:?}",
+                    column[n + 1],
+                    column[n]
+                );
+                let span = self.spans[at + (n + 1) * self.names.len()].clone();
+                Err(self.fault(span, why).into())
+            }
+        }
+    }
+
+    fn position(&self, name: &str) -> Result<usize, DeckError> {
+        let found = self.names.iter().position(|known| known == name);
+        found.ok_or_else(|| {
+            let guess = nearest(name, self.names.iter().map(String::as_str));
+            let guess =
+                guess.map_or_else(String::new, |guess| format!("; did you mean \"{guess}\"?"));
+            let known = self.names.join(", ");
+            let why = format!("no column \"{name}\"{guess} (there are: {known})");
+            DeckError::new(&self.source.name, why)
+        })
+    }
+}
+
+/// Where the cells of a line stand, which begins at `start`.
+fn cells(line: &str, start: usize) -> Vec<Range<usize>> {
+    let line = line.split('#').next().unwrap_or_default();
+    let separates = |c: char| c == ',' || c == ';' || c.is_whitespace();
+    let cells = line.split(separates).filter(|cell| !cell.is_empty());
+    let place = |cell: &str| {
+        let from = start + (cell.as_ptr() as usize - line.as_ptr() as usize);
+        from..from + cell.len()
+    };
+    cells.map(place).collect()
+}
