@@ -1,18 +1,17 @@
 //! Maps by functions that may fail in a cell, or want to be called there again.
 
-use super::cells::{Job, Reader, result_in};
+use super::cell_fault::{Why, values_of};
+use super::cells::{Job, Reader};
 use super::level::LevelRows;
-use super::listed::{Loops, Span};
+use super::listed::Loops;
 use super::numbers::Numbers;
 use super::pool::{Field, Pool};
 use super::storage::with_storage;
-use crate::device::DeviceError;
 use crate::in_precision;
 use nestar_device::{CellFn, CellState};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::attempt::{Attempted, FAILED, Outcome, UNFINISHED};
 use rayon::prelude::*;
-use std::fmt;
 
 /// A function of one cell that gives an [`Outcome`] of a state of the field.
 pub trait CellAttempt:
@@ -54,60 +53,6 @@ impl Left {
 /// The smaller of what is there.
 fn first<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     a.into_iter().chain(b).min()
-}
-
-/// A function has failed in a cell, or comes to no end there.
-#[derive(Debug)]
-struct CellFault {
-    function: &'static str,
-    field: &'static str,
-    why: Why,
-    level: usize,
-    patch: [i32; 3],
-    cell: [usize; 3],
-    centre: [f64; 3],
-    time: f64,
-    state: Vec<f64>,
-}
-
-#[derive(Debug)]
-enum Why {
-    /// It gives this state, and says that it has failed.
-    Failed(Vec<f64>),
-    /// It is not done after so many calls.
-    Endless(usize),
-}
-
-impl std::error::Error for CellFault {}
-
-impl fmt::Display for CellFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.why {
-            Why::Failed(_) => write!(f, "`{}` has failed", self.function)?,
-            Why::Endless(calls) => {
-                write!(f, "`{}` is not done after {calls} calls", self.function)?
-            }
-        }
-        let Self {
-            field,
-            level,
-            patch,
-            cell,
-            centre,
-            time,
-            state,
-            ..
-        } = self;
-        write!(
-            f,
-            " in cell {cell:?} of patch {patch:?} on level {level}, where `{field}` is {state:?} at (x, y, z) = {centre:?}, \
-             t = {time}"
-        )?;
-        match &self.why {
-            Why::Failed(given) => write!(f, "; it gives {given:?}"),
-            Why::Endless(_) => Ok(()),
-        }
-    }
 }
 
 impl<F: Field> Pool<F> {
@@ -158,58 +103,10 @@ impl<F: Field> Pool<F> {
         self.touch(rows.level(), rows.rows());
         let failed = left.failed.map(|(_, cell)| (cell, None));
         if let Some((cell, calls)) = failed.or(left.unfinished.map(|cell| (cell, Some(calls)))) {
-            let reported = in_precision!(self.precision(), R => {
-                self.report::<M, R>(rows, job, cell as usize, calls)
+            in_precision!(self.precision(), R => {
+                self.report_call::<M, R>(rows, job, cell, |result| why(result.outcome(), calls));
             });
-            rows.checked(reported, ());
         }
-    }
-
-    /// Leaves the fault of a cell, or of a formula that is not a number there.
-    fn report<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
-        &self,
-        rows: &LevelRows,
-        job: &Job<M>,
-        cell: usize,
-        calls: Option<usize>,
-    ) -> Result<(), DeviceError> {
-        let row = job.level.rows()[cell / CELLS];
-        let (patch, cell) = (job.level.topology.index(row), cell % CELLS);
-        let values = self.host::<R>(rows.level(), &[row])?;
-        let geometry = job.level.geometry();
-        let own = Span::of_patch(&values, patch, &geometry);
-        let mut made = Vec::new();
-        if let Some(numbers) = job.numbers {
-            numbers.fill(&own, &mut made);
-            if let Some(message) = numbers.fault(&own, &made, cell) {
-                rows.faults().report(|| message);
-                return Ok(());
-            }
-        }
-        let fields = (&job.level.components, [&values[..], &made[..]]);
-        let given = || {
-            let result = result_in::<M, R>(fields, (&geometry, patch), cell, job.given);
-            let mut given = Vec::new();
-            let mut take = |_, _, value: R| given.push(value.to_f64());
-            result.outcome().state.write(&mut take, 0, 0);
-            given
-        };
-        rows.fail(CellFault {
-            function: M::ITEM.name,
-            field: F::NAME,
-            why: calls.map_or_else(|| Why::Failed(given()), Why::Endless),
-            level: rows.level(),
-            patch,
-            cell: [cell % 8, cell / 8 % 8, cell / 64],
-            centre: own.place::<f64>(cell).centre,
-            time: geometry.time,
-            state: values[cell..]
-                .iter()
-                .step_by(CELLS)
-                .map(|x| x.to_f64())
-                .collect(),
-        });
-        Ok(())
     }
 
     fn attempt_rows<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
@@ -227,8 +124,7 @@ impl<F: Field> Pool<F> {
             let own = unsafe { present.row_mut(row) };
             let mut left = Left::default();
             for cell in 0..CELLS {
-                let (status, call) =
-                    attempt_cell(&reader, row, (&mut *own, &scratch[0]), cell, calls);
+                let (status, call) = attempt_cell(&reader, row, own, &mut scratch, cell, calls);
                 left.add(status, call, (n * CELLS + cell) as u32);
             }
             left
@@ -238,23 +134,33 @@ impl<F: Field> Pool<F> {
     }
 }
 
-/// Calls the function in a cell until it is done or has failed; the status, and how often it was called before that.
+/// What is wrong with an outcome, which is unsound if it is not `FAILED`; after so many calls it is unfinished.
+fn why<R: Loops, S: CellState<R>>(outcome: Outcome<S>, calls: Option<usize>) -> Why {
+    let given = values_of(&outcome.state);
+    match calls {
+        Some(calls) => Why::Endless(calls),
+        None if outcome.status == FAILED => Why::Failed(given),
+        None => Why::Unsound(given),
+    }
+}
+
+/// Calls the function in a cell until it is done or has failed; the status, and how often it was called before that. A state that
+/// would not be sound is a failure.
 fn attempt_cell<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
     reader: &Reader<M, R>,
     row: u32,
-    (own, made): (&mut [R], &[R]),
+    own: &mut [R],
+    [made, state]: &mut [Vec<R>; 2],
     cell: usize,
     calls: usize,
 ) -> (i32, usize) {
     for call in 0..calls {
-        let Outcome { state, status } = reader.call(row, [own, made], cell).outcome();
-        if status == FAILED {
+        let outcome = reader.call(row, [own, made], cell).outcome();
+        if outcome.status == FAILED || !reader.set(own, cell, &outcome.state, state) {
             return (FAILED, call);
         }
-        let mut set = |_, c, value| own[reader.number(c) * CELLS + cell] = value;
-        state.write(&mut set, 0, 0);
-        if status != UNFINISHED {
-            return (status, call);
+        if outcome.status != UNFINISHED {
+            return (outcome.status, call);
         }
     }
     (UNFINISHED, calls)

@@ -15,7 +15,7 @@ use crate::device::parallel::PerThread;
 use nestar_device::{Cell, CellFn, CellState, Place, Precise, Real};
 use nestar_kernels::mesh::block::{LevelGeometry, cell_place};
 use nestar_kernels::mesh::gather::{MOST_GHOSTS, Target, gather};
-use nestar_kernels::mesh::{GatherScratch, GhostView, Rows};
+use nestar_kernels::mesh::{GatherScratch, GhostView, Rows, StateFunctions};
 use nestar_kernels::{CELLS, PATCH};
 
 /// Fields that a function may read.
@@ -133,6 +133,8 @@ pub(super) struct Reader<'a, M: CellFn, R: Real> {
     fields: [Option<Rows<'a, R>>; FIELDS],
     ghosts: Option<(GhostView<'a, R>, &'a PerThread<GatherScratch<R>>)>,
     numbers: Option<&'a Numbers>,
+    /// What is known of the first field's states.
+    states: Option<StateFunctions<R>>,
     components: usize,
     chosen: Components,
     geometry: LevelGeometry,
@@ -160,6 +162,7 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
             }),
             ghosts: (M::REACH > 0).then(gathers),
             numbers: job.numbers,
+            states: first.typed::<R>().states,
             components: first.components(),
             chosen: job.level.components,
             geometry: job.level.geometry(),
@@ -227,9 +230,28 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
         }
     }
 
-    /// Component `n` of the state, as the first field numbers it.
-    pub fn number(&self, n: usize) -> usize {
-        self.chosen.number(n)
+    /// Sets the state of a cell among the values `own` of its row, if it is sound then; `scratch` is working space.
+    #[inline(always)]
+    pub fn set<S: CellState<R>>(
+        &self,
+        own: &mut [R],
+        cell: usize,
+        state: &S,
+        scratch: &mut Vec<R>,
+    ) -> bool {
+        let at = |c| self.chosen.number(c) * CELLS + cell;
+        let before = S::read(&mut |_, c| own[at(c)], 0, 0);
+        state.write(&mut |_, c, value| own[at(c)] = value, 0, 0);
+        let Some(states) = &self.states else {
+            return true;
+        };
+        scratch.clear();
+        scratch.extend(own.iter().skip(cell).step_by(CELLS));
+        let sound = (states.physical)(scratch, 1);
+        if !sound {
+            before.write(&mut |_, c, value| own[at(c)] = value, 0, 0);
+        }
+        sound
     }
 
     /// The leading values of a row of the first field.
@@ -240,13 +262,13 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
 
 /// A function's result in a cell of a patch of which the fields' values are `fields`.
 pub(super) fn result_in<M: CellFn, R: Real>(
-    (chosen, fields): (&Components, [&[R]; 2]),
+    (chosen, fields): (&Components, &[Vec<R>]),
     (geometry, index): (&LevelGeometry, [i32; 3]),
     cell: usize,
     given: &M::Parameters,
 ) -> M::Result<R> {
     let at = At {
-        fields: &[fields[0], fields[1], &[], &[]],
+        fields: &std::array::from_fn(|n| fields.get(n).map_or(&[][..], |values| values)),
         chosen,
         block: &[],
         geometry,

@@ -8,7 +8,6 @@ use super::level::{LevelRows, LevelView};
 use super::pool::{Field, Pool};
 use super::storage::{TypedPool, with_storage};
 use super::store::BankOf;
-use crate::device::DeviceError;
 use nestar_device::{CellState, Face, FaceFn, Precise};
 use nestar_kernels::mesh::FaceRule;
 use nestar_kernels::mesh::block::{LevelGeometry, place_of};
@@ -41,8 +40,8 @@ impl<F: Field> Pool<F> {
     /// synchronise. At the upper end of a periodic axis a face is that of the first cell.
     ///
     /// The first fluxes in a step of a field with one time level commit it; others are added, as to a field that has been advanced
-    /// by its own kernel. What goes wrong stops the run after the schedule. All ranks call it, also without rows; the copies that
-    /// the function reads must be up to date.
+    /// by its own kernel. What goes wrong stops the run after the schedule, with the place and the states before and after of a cell
+    /// whose state would not be sound. All ranks call it, also without rows; the copies that the function reads must be up to date.
     ///
     /// # Panics
     /// If the field is not corrected by fluxes; if the function reads or gives more components than the field has, or gives fewer
@@ -57,9 +56,11 @@ impl<F: Field> Pool<F> {
         self.check_fluxes(&flow);
         rows.checked(self.provide_results(&level), ());
         let flown = with_storage!(&self.storage,
-            typed => typed.flow(self, &flow),
+            typed => Ok(typed.flow(self, &flow)),
             _ => self.flow_on_device(&flow));
-        rows.checked(flown, ());
+        if let Some(item) = rows.checked(flown, None) {
+            self.report_waiting(rows, M::ITEM.name, M::Result::<f64>::COUNT, item);
+        }
         rows.check_gathered(&self.storage);
         let clock = &level.clock;
         if flow.adds {
@@ -171,11 +172,12 @@ fn place(cell: usize) -> [usize; 3] {
 }
 
 impl<R: Element> TypedPool<R> {
+    /// The first cell that would not be sound.
     fn flow<F: Field, M: FaceFn<Result<R>: CellState<R>>>(
         &self,
         pool: &Pool<F>,
         flow: &Flow<M>,
-    ) -> Result<(), DeviceError> {
+    ) -> Option<u32> {
         let (topology, clock) = (flow.level.topology, &flow.level.clock);
         let before = pool.before(clock.level, flow.adds);
         let view = pool.ghosts_at::<R>(topology, clock.level, M::REACH, before);
@@ -190,8 +192,7 @@ impl<R: Element> TypedPool<R> {
         let (adds, level, dt) = (flow.adds, clock.level, clock.dt);
         self.fill(
             flow.level.rows(),
-            self.results.rows(),
-            &Components::default(),
+            (self.results.rows(), &Components::default(), None),
             |row, block, values| {
                 gather_block(
                     &view,
@@ -212,8 +213,7 @@ impl<R: Element> TypedPool<R> {
                 self.register(&fluxes, level, row, adds.then_some(dt));
             },
         );
-        self.take(flow.level.rows(), present, count);
-        Ok(())
+        self.take(flow.level.rows(), present, count)
     }
 
     /// Whether the domain goes on beyond the faces of each axis.

@@ -1,5 +1,6 @@
 //! Maps: a field takes the results of a function of its cells, or of another field's.
 
+use super::cell_fault::{Why, values_of};
 use super::cells::{CellMap, CellSource, Job, Reader};
 use super::components::Components;
 use super::element::Element;
@@ -8,15 +9,17 @@ use super::listed::Loops;
 use super::pool::{Field, Pool};
 use super::storage::{TypedPool, with_storage};
 use crate::device::DeviceError;
+use crate::in_precision;
 use nestar_device::{CellFn, CellState};
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::Rows;
+use nestar_kernels::mesh::{Rows, StateFunctions};
 use rayon::prelude::*;
 
 impl<F: Field> Pool<F> {
     /// Every cell of the level at hand, covered ones included, takes the result of `M` there, where the pool lives; all results are
-    /// made of the states before. What goes wrong stops the run after the schedule. All ranks call it, also without rows. The
-    /// copies that a function of a cell's surroundings reads must be up to date.
+    /// made of the states before. What goes wrong stops the run after the schedule, with the place and the states before and after of
+    /// a cell whose state would not be sound. All ranks call it, also without rows. The copies that a function of a cell's
+    /// surroundings reads must be up to date.
     ///
     /// # Panics
     /// If the function reads or gives more components than the field has.
@@ -86,7 +89,10 @@ impl<F: Field> Pool<F> {
         );
         self.check_map::<M>(source, &job);
         let mapped = with_storage!(&self.storage,
-            typed => typed.map(source, &job, self.present(rows.level())),
+            typed => {
+                typed.map(source, &job, self.present(rows.level()), None);
+                Ok(())
+            },
             _ => self.map_of_on_device(source, &job));
         rows.checked(mapped, ());
         source.gathered::<M>(rows);
@@ -98,12 +104,24 @@ impl<F: Field> Pool<F> {
             rows.checked(self.provide_results(&job.level), ());
         }
         self.check_map::<M>(self, job);
-        let mapped = with_storage!(&self.storage,
-            typed => self.map_rows(typed, job),
+        let unsound = with_storage!(&self.storage,
+            typed => Ok(self.map_rows(typed, job)),
             _ => self.map_on_device(job));
-        rows.checked(mapped, ());
+        if let Some(item) = rows.checked(unsound, None) {
+            self.report_map(rows, job, item);
+        }
         self.gathered::<M>(rows);
         self.touch(rows.level(), rows.rows());
+    }
+
+    /// Stops the run after the schedule: the function's result in a cell is not sound.
+    fn report_map<M: CellMap>(&self, rows: &LevelRows, job: &Job<M>, item: u32) {
+        if M::REACH > 0 {
+            return self.report_waiting(rows, M::ITEM.name, M::Result::<f64>::COUNT, item);
+        }
+        in_precision!(self.precision(), R => {
+            self.report_call::<M, R>(rows, job, item, |given| Why::Unsound(values_of(&given)));
+        });
     }
 
     fn check_map<M: CellMap>(&self, first: &dyn CellSource, job: &Job<M>) {
@@ -118,20 +136,19 @@ impl<F: Field> Pool<F> {
         );
     }
 
+    /// The first cell that would not be sound.
     fn map_rows<M: CellFn<Result<R>: CellState<R>>, R: Loops>(
         &self,
         typed: &TypedPool<R>,
         job: &Job<M>,
-    ) -> Result<(), DeviceError> {
+    ) -> Option<u32> {
         let present = self.present::<R>(job.level.clock.level);
         if M::REACH == 0 {
-            return typed.map(self, job, present);
+            return typed.map(self, job, present, typed.states.as_ref());
         }
         // neighbours read the states before
-        let results = typed.results.rows();
-        typed.map(self, job, results)?;
-        typed.take(job.level.rows(), present, M::Result::<R>::COUNT);
-        Ok(())
+        typed.map(self, job, typed.results.rows(), None);
+        typed.take(job.level.rows(), present, M::Result::<R>::COUNT)
     }
 
     /// Makes room for results that must wait until all are made.
@@ -151,14 +168,15 @@ impl<R: Element> TypedPool<R> {
         first: &Pool<F>,
         job: &Job<M>,
         to: Rows<R>,
-    ) -> Result<(), DeviceError>
+        states: Option<&StateFunctions<R>>,
+    ) -> Option<u32>
     where
         R: Loops,
     {
         let reader = Reader::<M, R>::new(first, job);
         let (colour, length) = (job.colour, M::Result::<R>::COUNT * CELLS);
-        let chosen = &job.level.components;
-        self.fill(job.level.rows(), to, chosen, |row, block, values| {
+        let target = (to, &job.level.components, states);
+        self.fill(job.level.rows(), target, |row, block, values| {
             match colour {
                 Some(_) => values.extend_from_slice(reader.own(row, length)),
                 None => values.resize(length, R::lit(0.0)),
@@ -166,28 +184,28 @@ impl<R: Element> TypedPool<R> {
             reader.each(row, block, |cell, result| {
                 result.write(&mut |_, c, value| values[c * CELLS + cell] = value, 0, 0);
             });
-        });
-        Ok(())
+        })
     }
 
-    /// The results that wait, of so many components, go to distinct `rows` of `to`.
-    pub(super) fn take(&self, rows: &[u32], to: Rows<R>, components: usize) {
+    /// The results that wait, of so many components, go to distinct `rows` of `to`; the first cell that would not be sound.
+    pub(super) fn take(&self, rows: &[u32], to: Rows<R>, components: usize) -> Option<u32> {
         let results = self.results.rows();
-        let leading = Components::default();
-        self.fill(rows, to, &leading, |row, _, values| {
+        let target = (to, &Components::default(), self.states.as_ref());
+        self.fill(rows, target, |row, _, values| {
             values.extend_from_slice(&results.row(row)[..components * CELLS]);
-        });
+        })
     }
 
-    /// Sets the `chosen` components of distinct `rows` of `to` to the values that `make` leaves in the second working space.
+    /// Sets components of distinct `rows` of a bank to the values that `make` leaves in the second working space. Rows with a state
+    /// that would not be sound stay as they are; the first such cell, by the position of its row among `rows`, times 512, plus the
+    /// cell.
     pub(super) fn fill(
         &self,
         rows: &[u32],
-        to: Rows<R>,
-        chosen: &Components,
+        (to, chosen, states): Target<R>,
         make: impl Fn(u32, &mut Vec<R>, &mut Vec<R>) + Sync,
-    ) {
-        rows.par_iter().for_each(|&row| {
+    ) -> Option<u32> {
+        let fill = |(n, &row): (usize, &u32)| {
             let mut scratch = self.cell_scratch.get();
             let [block, values] = &mut *scratch;
             values.clear();
@@ -195,10 +213,32 @@ impl<R: Element> TypedPool<R> {
             // SAFETY: the rows are distinct, and what is made of this row of `to` has been read by now: only functions of
             // cells alone write where they read.
             let out = unsafe { to.row_mut(row) };
-            for (n, values) in values.chunks(CELLS).enumerate() {
-                let first = chosen.number(n) * CELLS;
-                out[first..first + values.len()].copy_from_slice(values);
+            exchange(out, chosen, values);
+            if states.is_none_or(|states| (states.physical)(out, CELLS)) {
+                return None;
             }
-        });
+            let cell = states.and_then(|states| first_unsound(out, states));
+            exchange(out, chosen, values);
+            cell.map(|cell| (n * CELLS + cell) as u32)
+        };
+        let unsound = rows.par_iter().enumerate().filter_map(fill);
+        unsound.min()
     }
+}
+
+/// The rows that take results, the components that do, and what is known of the states.
+type Target<'a, R> = (Rows<'a, R>, &'a Components, Option<&'a StateFunctions<R>>);
+
+/// Exchanges the chosen components of a row with values.
+fn exchange<R: Element>(row: &mut [R], chosen: &Components, values: &mut [R]) {
+    for (n, values) in values.chunks_mut(CELLS).enumerate() {
+        let first = chosen.number(n) * CELLS;
+        row[first..first + values.len()].swap_with_slice(values);
+    }
+}
+
+/// The first cell of a row whose state is not sound.
+fn first_unsound<R: Element>(row: &[R], states: &StateFunctions<R>) -> Option<usize> {
+    let state = |cell: usize| -> Vec<R> { row.iter().copied().skip(cell).step_by(CELLS).collect() };
+    (0..CELLS).find(|&cell| !(states.physical)(&state(cell), 1))
 }

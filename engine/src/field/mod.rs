@@ -1,6 +1,7 @@
 //! Fields: what a plugin declares, where the values live, and what the engine derives from the declaration.
 
 pub mod attempts;
+mod cell_fault;
 pub mod cells;
 mod changes;
 mod clocks;
@@ -31,6 +32,7 @@ pub mod store;
 mod stores;
 pub mod totals;
 pub mod transfer;
+mod window;
 
 pub use attempts::CellAttempt;
 pub use cells::{CellMap, CellMark, CellSource, CellValue};

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 /// What a run writes in its directory.
-const WRITTEN: [&str; 8] = [
+const WRITTEN: [&str; 9] = [
     ".lock",
     ".running",
     "run.toml",
@@ -14,6 +14,7 @@ const WRITTEN: [&str; 8] = [
     "run.log",
     "diagnostics.csv",
     "observed.csv",
+    "capture.toml",
     "snapshots",
 ];
 /// How a deck begins that a run has written into its directory.

@@ -1,5 +1,6 @@
 //! A run from the initial or a restored state to the end: root steps, snapshots, diagnostics.
 
+mod captures;
 mod changes;
 mod course;
 pub mod diagnostics;
@@ -84,7 +85,8 @@ impl Engine {
         };
         let start = course.start;
         let updates = self.world.resource::<RunCounters>().cell_updates;
-        let ending = self.steps(&mut options, &mut course)?;
+        let ending = self.steps(&mut options, &mut course);
+        let ending = ending.map_err(|error| captures::keep(self, &directory, error))?;
         self.conclude(&ending, &mut output, &diagnostics)?;
         let interrupted = ending == Ending::Interrupted;
         Ok(self.summary(directory, updates, start, interrupted))

@@ -15,6 +15,10 @@ use std::time::Instant;
 pub struct StepVerdict {
     /// Why the step has to be taken again with a smaller length.
     pub rejected: Option<String>,
+    /// Whether no smaller step is tried after this one: who rejects it then may leave a capture.
+    pub last: bool,
+    /// The [text](super::Capture::text) of what helps to find out why, for a file of the run; on all ranks alike.
+    pub capture: Option<String>,
 }
 
 /// Run condition of everything behind the verdict.
@@ -219,7 +223,8 @@ impl Driver {
     ) -> Result<(ChosenStep, f64), Error> {
         let time = world.resource::<Levels>().time(level);
         let mut step = chosen;
-        for _ in 0..=self.settings.time.retries {
+        for n in 0..=self.settings.time.retries {
+            world.resource_mut::<StepVerdict>().last = n == self.settings.time.retries;
             let end = if step.meets { until } else { time + step.dt };
             if end <= time {
                 let (name, dt) = (step.limiter, step.dt);

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub(crate) mod agreement;
+mod capture;
 pub mod config;
 mod counters;
 pub mod driver;
@@ -21,6 +22,7 @@ pub mod synchronise;
 mod view;
 
 pub use access::{Read, Write};
+pub use capture::Capture;
 pub use counters::RunCounters;
 pub use driver::{Driver, StepReport, StepVerdict, step_stands};
 pub use engine::{Engine, Foresight, Plugin};

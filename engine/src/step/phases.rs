@@ -39,7 +39,8 @@ impl Driver {
         step: Span,
     ) -> Result<bool, Error> {
         self.split(world, level, step.begin + 0.5 * step.dt)?;
-        world.resource_mut::<StepVerdict>().rejected = None;
+        let mut verdict = world.resource_mut::<StepVerdict>();
+        (verdict.rejected, verdict.capture) = (None, None);
         self.run_until(world, Phase::Advance, level, step)?;
         let stands = world.resource::<StepVerdict>().rejected.is_none();
         if stands {

@@ -3,7 +3,7 @@
 use crate::device::DeviceError;
 use crate::field::device::{DevicePool, DeviceView};
 use crate::field::level::LevelView;
-use crate::field::{Element, Field, FieldSpec, Pool, Registers};
+use crate::field::{Element, Field, FieldSpec, Pool, Precision, Registers};
 use nestar_kernels::mesh::{GhostView, Rows};
 
 /// A field on the level at hand, as its reader may see it.
@@ -68,6 +68,37 @@ impl<'a, F: Field> View<'a, F> {
     pub fn host<R: Element>(&self, rows: &[u32]) -> Result<Vec<R>, DeviceError> {
         rows.iter().for_each(|&row| self.require_own(row));
         self.pool.host(self.level(), rows)
+    }
+
+    /// A copy of the present state of an own row with so many layers of ghost cells, at least one, `[component][n][n][n]`, wherever
+    /// the field lives.
+    ///
+    /// # Errors
+    /// The device fails.
+    ///
+    /// # Panics
+    /// As [`View::row`]; if fewer layers may be read.
+    pub fn window<R: Element>(&self, row: u32, layers: usize) -> Result<Vec<R>, DeviceError> {
+        self.require_own(row);
+        assert!(
+            layers <= self.reach,
+            "{layers} layers of the field `{}` are wanted where {} may be read",
+            F::NAME,
+            self.reach
+        );
+        self.pool.window(&self.level, row, layers)
+    }
+
+    /// Precision of the values.
+    #[must_use]
+    pub fn precision(&self) -> Precision {
+        self.pool.precision()
+    }
+
+    /// Index of the patch of a row on the level, in patches.
+    #[must_use]
+    pub fn index(&self, row: u32) -> [i32; 3] {
+        self.level.topology.index(row)
     }
 
     /// Layers of copies that may be read.

@@ -12,11 +12,10 @@ KERNEL(cells_attempt, cells::F::Parameters) {
         launch::atomic_max(&p.input.round->failed, ~0u - item);
         continue;
       }
+      constexpr int COUNT = sizeof(result.state) / sizeof(REAL);
+      if (!take<COUNT>(p.input, item, row, cell, (const REAL*)&result.state)) continue;
       if (result.status == ::nestar_kernels::mesh::attempt::UNFINISHED)
         p.input.next[launch::atomic_add(&p.input.round->unfinished, 1u)] = item;
-      REAL* out = p.input.fields[0] + (rs::i64)row * (p.input.components[0] * CELLS) + cell;
-      const REAL* member = (const REAL*)&result.state;
-      RS_UNROLL for (int v = 0; v < (int)(sizeof(result.state) / sizeof(REAL)); ++v) out[p.input.chosen[v] * CELLS] = member[v];
       p.input.stale[row] = 1;
     }
 }

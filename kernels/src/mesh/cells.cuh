@@ -1,6 +1,6 @@
 // Functions of one cell, as `CellFn` describes them, on the cells of patches. Follows gather.cuh; the text behind this file
-// names the function as `cells::F` and its surroundings as `cells::around`, then come kernels of map.cu, reduce.cu, mark.cu or
-// conserve.cu. A block works on one patch after the other.
+// names the function as `cells::F` and its surroundings as `cells::around`, then come kernels of map.cu, reduce.cu, mark.cu,
+// conserve.cu or window.cu. A block works on one patch after the other.
 
 namespace cells {
 
@@ -142,6 +142,33 @@ template<class T, class S, class... A, T (*F)(S, A...)> struct Function<F> {
   static RS_MEMBER T at(const Parameters& p, const REAL* around, int row, int cell) {
     return call(Cell{p.input, around, row, cell}, p.given, typename IndicesTo<(int)sizeof...(A)>::t());
   }
+};
+
+// The first field takes COUNT values as the chosen components of a cell, if its state is sound then; else the cell, number `item` of the
+// launch, is left in `round`, and keeps its state.
+template<int COUNT> RS_FN bool take(const Input& p, unsigned item, int row, int cell, const REAL* values) {
+  REAL* to = p.fields[0] + (rs::i64)row * (mesh::COMPONENTS * CELLS) + cell;
+  REAL before[COUNT];
+  RS_UNROLL for (int v = 0; v < COUNT; ++v) {
+    before[v] = to[p.chosen[v] * CELLS];
+    to[p.chosen[v] * CELLS] = values[v];
+  }
+  if constexpr (field::LEADING > 0) {
+    REAL u[mesh::COMPONENTS];
+    RS_UNROLL for (int c = 0; c < mesh::COMPONENTS; ++c) u[c] = to[c * CELLS];
+    if (!field::physical(u)) {
+      RS_UNROLL for (int v = 0; v < COUNT; ++v) to[p.chosen[v] * CELLS] = before[v];
+      launch::atomic_max(&p.round->failed, ~0u - item);
+      return false;
+    }
+  }
+  return true;
+}
+
+// No function: what stands G cells around a patch.
+template<int G> struct Window {
+  static constexpr int REACH = G, MORE = 0;
+  typedef ::nestar_kernels::mesh::parameters::Cells<REAL, rs::arr<REAL, 0>> Parameters;
 };
 
 }  // namespace cells

@@ -43,6 +43,8 @@ pub const FACE_FUNCTIONS: &str = concat!(
 pub const CONSERVE: &str = include_str!("conserve.cu");
 /// Calls that may fail or want to be repeated.
 pub const ATTEMPT: &str = include_str!("attempt.cu");
+/// What stands around a row, ghost cells included.
+pub const WINDOW: &str = include_str!("window.cu");
 /// Reductions.
 pub const REDUCE: &str = include_str!("reduce.cu");
 /// Marks; follows [`SECTORS`].
@@ -66,6 +68,8 @@ pub enum Function<'a> {
     Informed(&'static Item, &'a ListText),
     /// The criteria of a list.
     List(&'a ListText),
+    /// None: the states so many cells around a patch are wanted themselves, by [`WINDOW`].
+    Window(usize),
 }
 
 impl Function<'_> {
@@ -76,6 +80,7 @@ impl Function<'_> {
             Self::Cell(item, _) | Self::Face(item, ..) => item.path(),
             Self::Informed(item, list) => item.path() + &list.text,
             Self::List(list) => list.text.clone(),
+            Self::Window(reach) => reach.to_string(),
         }
     }
 
@@ -85,7 +90,7 @@ impl Function<'_> {
         let states = |reach: usize| field.components * (PATCH + 2 * reach).pow(3);
         match *self {
             Self::Cell(_, 0) | Self::Informed(..) => 0,
-            Self::Cell(_, reach) => states(reach),
+            Self::Cell(_, reach) | Self::Window(reach) => states(reach),
             Self::Face(_, reach, fluxes) => states(reach) + 3 * fluxes * fluxes::FACES,
             Self::List(ListText { kept: 0, .. }) => 0,
             // at a wall the state stands in the block while it is gathered
@@ -113,6 +118,7 @@ impl Function<'_> {
                 let around = format!("F::around<{in_shared}>");
                 (vec![LIST, &*list.text], "Listed<List>".into(), around)
             }
+            Self::Window(reach) => (vec![], format!("Window<{reach}>"), states),
         };
         let named = format!(
             "namespace cells {{\n\
@@ -136,6 +142,7 @@ impl Function<'_> {
                 items.extend(&list.items);
             }
             Self::List(list) => items.extend(&list.items),
+            Self::Window(_) => (),
         }
         items
     }

@@ -1,9 +1,14 @@
 // The first field takes the results that stand at `out`.
 KERNEL(cells_take, cells::F::Parameters) {
   using namespace cells;
+  constexpr int COUNT = sizeof(F::Result) / sizeof(REAL);
   EACH_ROW(n, p.input) {
     const int row = p.input.rows[n];
-    const rs::i64 first = (rs::i64)row * (p.input.out_components * CELLS);
-    EACH(value, (int)(sizeof(F::Result) / sizeof(REAL)) * CELLS) p.input.fields[0][first + value] = p.input.out[first + value];
+    const REAL* from = p.input.out + (rs::i64)row * (p.input.out_components * CELLS);
+    EACH(cell, CELLS) {
+      REAL values[COUNT];
+      RS_UNROLL for (int c = 0; c < COUNT; ++c) values[c] = from[c * CELLS + cell];
+      take<COUNT>(p.input, (unsigned)(n * CELLS + cell), row, cell, values);
+    }
   }
 }

@@ -1,13 +1,12 @@
 //! Mending unphysical cells: first-order fluxes for the cell and its neighbours' matching faces (Schive et al. 2018,
 //! section 2.2, step ii), and a report when that does not help.
 
-use super::device::{StepFailure, StepResult};
+use super::capture::{Found, Hopeless, StepFailure, StepResult, Watch, surroundings};
 use super::solver::{GasReal, GasSolver};
 use super::step::LevelStep;
 use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::OtherRanks;
 use nestar_kernels::CELLS;
-use nestar_kernels::hydro::CellMask10;
 use nestar_kernels::mesh::face_direction;
 use rayon::prelude::*;
 
@@ -23,6 +22,7 @@ pub(super) fn mend<R: GasReal>(
     topology: &Topology,
     solver: &mut GasSolver<R>,
     others: &OtherRanks,
+    watch: &mut Watch,
 ) -> StepResult<u64> {
     let rows = topology.rows(step.level);
     for &row in rows {
@@ -33,6 +33,7 @@ pub(super) fn mend<R: GasReal>(
             return Ok(others.sum(count(rows, solver))?);
         }
         share(step.level, solver, others)?;
+        watch.note(topology, |row| solver.first_order[row as usize]);
         let touched: Vec<u32> = rows
             .iter()
             .copied()
@@ -40,15 +41,15 @@ pub(super) fn mend<R: GasReal>(
             .collect();
         let solver = &*solver;
         touched.par_iter().for_each(|&row| {
-            let mask = surroundings(topology, solver, row);
+            let mask = surroundings(topology, |row| solver.first_order[row as usize], row);
             let mut scratch = solver.scratch.get();
             // SAFETY: the rows are distinct.
             unsafe { step.advance(solver, &mut scratch, row, Some(&mask)) };
         });
     }
     if others.any(collect(rows, solver))? {
-        let report = others.first_message(report(step, topology, solver))?;
-        Err(StepFailure::Rejected(report.unwrap_or_default()))
+        let hopeless = Hopeless::agreed(report(step, topology, solver), others)?;
+        Err(StepFailure::Rejected(hopeless))
     } else {
         Ok(others.sum(count(rows, solver))?)
     }
@@ -102,35 +103,12 @@ fn touches<R: GasReal>(topology: &Topology, solver: &GasSolver<R>, row: u32) -> 
     has(row) || (0..6).any(|f| u32::try_from(around[face_direction(f)]).is_ok_and(has))
 }
 
-/// The first-order cells of a patch and of the layer beyond each of its faces.
-fn surroundings<R: GasReal>(topology: &Topology, solver: &GasSolver<R>, row: u32) -> CellMask10 {
-    let mut mask = CellMask10::new();
-    let mut enter = |row: i32, shift: [i32; 3]| {
-        let Ok(row) = u32::try_from(row) else { return };
-        for (k, &word) in solver.first_order[row as usize].iter().enumerate() {
-            for bit in (0..64).filter(|bit| word >> bit & 1 == 1) {
-                let [i, j, k] = [bit % 8 + shift[0], bit / 8 + shift[1], k as i32 + shift[2]];
-                if [i, j, k].iter().all(|c| (-1..=8).contains(c)) {
-                    mask.set(i, j, k);
-                }
-            }
-        }
-    };
-    enter(row as i32, [0; 3]);
-    for face in 0..6 {
-        let mut shift = [0; 3];
-        shift[face / 2] = if face % 2 == 0 { -8 } else { 8 };
-        enter(topology.neighbours(row)[face_direction(face)], shift);
-    }
-    mask
-}
-
-/// Names the first cell that could not be mended, with its state.
+/// The first cell that could not be mended: its description, row and cell, state.
 fn report<R: GasReal>(
     step: &LevelStep<R>,
     topology: &Topology,
     solver: &mut GasSolver<R>,
-) -> Option<String> {
+) -> Option<Found> {
     let unphysical = solver.unphysical.as_mut_slice();
     let found = topology.rows(step.level).iter().find_map(|&row| {
         let words = unphysical[row as usize];
@@ -148,7 +126,11 @@ fn report<R: GasReal>(
     };
     let before = state(step.gas.row(row));
     let after = state(step.gas.next::<R>().row(row));
-    Some(describe(topology, row, cell, &before, &after))
+    Some((
+        describe(topology, row, cell, &before, &after),
+        (row, cell),
+        after,
+    ))
 }
 
 /// What became of a cell that could not be mended.

@@ -1,6 +1,7 @@
 //! Gas dynamics: finite volumes on the adaptive mesh.
 
 pub mod boundary;
+mod capture;
 pub mod config;
 pub mod device;
 pub mod extremes;
@@ -8,6 +9,7 @@ pub mod formulas;
 pub mod initial;
 pub mod injection;
 pub mod mending;
+pub mod replay;
 mod rule_text;
 mod sets;
 pub mod solver;

@@ -1,10 +1,10 @@
 //! The systems of the gas: the Courant limit and the step of a level.
 
-use super::device::{StepFailure, StepResult};
-use super::mending;
+use super::capture::{StepFailure, StepResult};
 use super::solver::{GasReal, HydroSolver};
 use super::step::LevelStep;
-use crate::fields::Gas;
+use super::{capture, mending};
+use crate::fields::{Gas, GasModel};
 use bevy_ecs::prelude::*;
 use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::mesh::{LevelClock, Topology};
@@ -87,16 +87,21 @@ pub fn fluid(
     mut counters: ResMut<RunCounters>,
     tables: Option<Res<DeviceTopology>>,
     mut ranks: OtherRanks,
+    model: Res<GasModel>,
 ) -> Result<(), Error> {
+    let wanted = verdict.last.then_some(&*model);
     let step = if let (HydroSolver::Device(solver), Some(tables)) = (&mut *solver, tables) {
-        solver.advance(&clock, &topology, &tables, &mut gas, &mut ranks)
+        solver.advance(&clock, &topology, &tables, &mut gas, &mut ranks, wanted)
     } else {
         in_precision!(gas.precision(), R =>
-            fluid_level::<R>(&clock, &topology, &mut gas, &mut solver, &mut ranks))
+            fluid_level::<R>(&clock, &topology, &mut gas, &mut solver, &mut ranks, wanted))
     };
     match step {
         Ok(mended) => counters.mended_cells += mended,
-        Err(StepFailure::Rejected(why)) => verdict.rejected = Some(format!("{why}\n{ADVICE}")),
+        Err(StepFailure::Rejected(hopeless)) => {
+            verdict.rejected = Some(format!("{}\n{ADVICE}", hopeless.why));
+            verdict.capture = hopeless.capture;
+        }
         Err(StepFailure::Failed(error)) => return Err(error),
     }
     Ok(())
@@ -109,6 +114,7 @@ fn fluid_level<R: GasReal>(
     gas: &mut Write<Gas>,
     solver: &mut HydroSolver,
     ranks: &mut OtherRanks,
+    wanted: Option<&GasModel>,
 ) -> StepResult<u64> {
     let differ = || Error::Setup("the gas solver and the pool differ in precision".into());
     let solver = R::of(solver).ok_or_else(differ)?;
@@ -126,7 +132,12 @@ fn fluid_level<R: GasReal>(
     let left = split.as_ref().map_or(rows, |split| &split.border.rows);
     unphysical |= step.advance_all(solver, left);
     let mended = if ranks.any(unphysical)? {
-        mending::mend(&step, topology, solver, ranks)?
+        capture::mended(&step.gas, clock, wanted, ranks, |watch| {
+            if watch.again {
+                step.advance_all(solver, rows);
+            }
+            mending::mend(&step, topology, solver, ranks, watch)
+        })?
     } else {
         0
     };

@@ -41,4 +41,5 @@ mod species;
 mod stores;
 mod sub_steps;
 mod symmetry;
+mod unsound;
 mod waves;

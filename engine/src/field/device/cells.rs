@@ -2,7 +2,8 @@
 
 use super::functions::Skeleton;
 use crate::device::parallel::lock;
-use crate::device::{DeviceError, Stretch};
+use crate::device::{Buffer, DeviceError, Stretch};
+use crate::field::Element;
 use crate::field::attempts::{CellAttempt, Left};
 use crate::field::cells::{CellMap, CellMark, CellSource, CellValue, Job};
 use crate::field::conserve::{FaceMap, Flow};
@@ -13,13 +14,14 @@ use crate::in_precision;
 use nestar_device::{Address, CellFn, CellState, Number, Precise};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::attempt::Round;
-use nestar_kernels::mesh::device::{ATTEMPT, CONSERVE, Function, MAP, MARK, REDUCE, TAKE};
+use nestar_kernels::mesh::device::{ATTEMPT, CONSERVE, Function, MAP, MARK, REDUCE, TAKE, WINDOW};
 use nestar_kernels::mesh::parameters::{CellInput, Cells, Fluxes};
 
 const MAPS: Skeleton = (&[MAP, TAKE], &["cells_map", "cells_take"]);
 const FLOWS: Skeleton = (&[CONSERVE, TAKE], &["cells_conserve", "cells_take"]);
 const ATTEMPTS: Skeleton = (&[ATTEMPT], &["cells_attempt"]);
 const REDUCTIONS: Skeleton = (&[REDUCE], &["cells_largest", "cells_sum"]);
+const WINDOWS: Skeleton = (&[WINDOW], &["cells_window"]);
 pub(super) const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
 
 /// The function of a job.
@@ -42,7 +44,7 @@ pub(super) struct Order {
     pub buffer: i32,
     /// Address of words: the largest key; then sums or sectors; then blocks.
     pub words: u64,
-    /// Of a map: where the results go, their rows' components, and the bytes that mark changes.
+    /// Of a map: where the results go, 0: into the first field itself; their rows' components, and the bytes that mark changes.
     pub out: u64,
     pub out_components: i32,
     pub stale: u64,
@@ -113,7 +115,7 @@ impl<F: Field> Pool<F> {
             largest: order.words.into(),
             list: Address::NONE,
             next: Address::NONE,
-            round: Address::NONE,
+            round: order.words.into(),
             listed: 0,
             sums: (order.words + 8).into(),
             sectors: (order.words + 8).into(),
@@ -123,28 +125,56 @@ impl<F: Field> Pool<F> {
         }
     }
 
-    /// As `map_cells`; results of a function of a cell's surroundings wait beside the bank until all are made.
+    /// As `map_cells`; results of a function of a cell's surroundings wait beside the bank until all are made. The first cell, as
+    /// attempts number them, that would not be sound.
     pub(in crate::field) fn map_on_device<M: CellMap>(
         &self,
         job: &Job<M>,
-    ) -> Result<(), DeviceError> {
-        let pool = self.device();
+    ) -> Result<Option<u32>, DeviceError> {
+        let (pool, rows) = (self.device(), job.level.rows().len());
         let waits = M::REACH > 0;
-        let out = if waits {
-            pool.results.address()
-        } else {
-            pool.bank(self.current(job.level.clock.level))
-        };
-        self.map_to(self, job, out)?;
-        if !waits {
-            return Ok(());
-        }
+        let mut words = lock(&pool.words);
+        let words = pool.for_rows(&mut words, of_cell::<M>(), rows)?;
         let order = Order {
-            out,
-            out_components: pool.components() as i32,
+            words: words.address(),
+            out: if waits { pool.results.address() } else { 0 },
+            out_components: self.components() as i32,
+            stale: pool.stale(),
             ..Order::default()
         };
-        self.launch_cells(MAPS, 1, job, order)
+        self.launch_cells(MAPS, 0, job, order)?;
+        if waits {
+            self.launch_cells(MAPS, 1, job, order)?;
+        }
+        self.first_unsound(words)
+    }
+
+    /// The first cell that the launches with these words have left as it was, as it would not be sound.
+    fn first_unsound(&self, words: &Buffer<u64>) -> Result<Option<u32>, DeviceError> {
+        if self.spec.states.is_none() {
+            return Ok(None);
+        }
+        let mut left = [0];
+        self.device().device.download(words, 0, &mut left)?;
+        let left: Round = bytemuck::cast(left);
+        Ok((left.failed != 0).then(|| u32::MAX - left.failed))
+    }
+
+    /// The results that wait for a cell.
+    pub(in crate::field) fn waiting_on_device<R: Element>(
+        &self,
+        row: u32,
+        cell: usize,
+    ) -> Result<Vec<f64>, DeviceError> {
+        let pool = self.device();
+        let bytes = pool.row_bytes();
+        let mut values = vec![0u8; bytes];
+        let there = Stretch::of(pool.results.address() + row as u64 * bytes as u64, bytes);
+        pool.device.download(there, 0, &mut values)?;
+        let values = values
+            .chunks_exact(size_of::<R>())
+            .map(bytemuck::pod_read_unaligned::<R>);
+        Ok(values.skip(cell).step_by(CELLS).map(R::to_f64).collect())
     }
 
     /// As `map_of`.
@@ -153,22 +183,11 @@ impl<F: Field> Pool<F> {
         source: &Pool<G>,
         job: &Job<M>,
     ) -> Result<(), DeviceError> {
-        let bank = self.device().bank(self.current(job.level.clock.level));
-        self.map_to(source, job, bank)
-    }
-
-    /// The results of a function whose first field is `source` go to rows of this field that stand at `out`.
-    fn map_to<M: CellMap, G: Field>(
-        &self,
-        source: &Pool<G>,
-        job: &Job<M>,
-        out: u64,
-    ) -> Result<(), DeviceError> {
         let (pool, rows) = (source.device(), job.level.rows().len());
         let mut words = lock(&pool.words);
         let order = Order {
             words: pool.for_rows(&mut words, of_cell::<M>(), rows)?.address(),
-            out,
+            out: self.device().bank(self.current(job.level.clock.level)),
             out_components: self.components() as i32,
             stale: self.device().stale(),
             ..Order::default()
@@ -226,13 +245,14 @@ impl<F: Field> Pool<F> {
     pub(in crate::field) fn flow_on_device<M: FaceMap>(
         &self,
         flow: &Flow<M>,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<Option<u32>, DeviceError> {
         let (pool, level) = (self.device(), &flow.level);
         let function = Function::Face(M::ITEM, M::REACH, M::Result::<f64>::COUNT);
         let rows = level.rows().len();
         let mut words = lock(&pool.words);
+        let words = pool.for_rows(&mut words, function, rows)?;
         let order = Order {
-            words: pool.for_rows(&mut words, function, rows)?.address(),
+            words: words.address(),
             out: pool.results.address(),
             out_components: pool.components() as i32,
             stale: pool.stale(),
@@ -246,7 +266,7 @@ impl<F: Field> Pool<F> {
                 pool.start(&kernel, function, rows, &mut parameters)?;
             });
         }
-        Ok(())
+        self.first_unsound(words)
     }
 
     fn flux_parameters<M: FaceMap, P>(
@@ -268,6 +288,35 @@ impl<F: Field> Pool<F> {
             adds: flow.adds,
             given,
         }
+    }
+
+    /// As `window`.
+    pub(in crate::field) fn window_on_device<R: Element>(
+        &self,
+        level: &LevelView,
+        row: u32,
+        layers: usize,
+    ) -> Result<Vec<R>, DeviceError> {
+        let (pool, function) = (self.device(), Function::Window(layers));
+        let values = function.block_values(&pool.text);
+        let mut words = lock(&pool.words);
+        let kept = (values * pool.value_bytes()).div_ceil(8);
+        let words = pool.zeroed(&mut words, function, [kept, 1], 0)?;
+        let order = Order {
+            out: words.address(),
+            ..Order::default()
+        };
+        let mut input = self.cell_input(level, &[], order);
+        let place = level.rows().iter().position(|own| *own == row);
+        let rows = input.rows.number() + 4 * place.unwrap_or_default() as u64;
+        (input.rows, input.count) = (rows.into(), 1);
+        input.blocks = (words.address() + 8 * kept as u64).into();
+        let kernel = pool.kernel_for(function, WINDOWS, 0)?;
+        let given: [R; 0] = [];
+        pool.start(&kernel, function, 1, &mut Cells { input, given })?;
+        let mut found = vec![0u64; kept];
+        pool.device.download(words, 0, &mut found)?;
+        Ok(bytemuck::cast_slice(&found)[..values].to_vec())
     }
 
     pub(in crate::field) fn largest_on_device<M: CellValue>(

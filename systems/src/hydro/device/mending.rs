@@ -1,7 +1,8 @@
 //! Mending unphysical cells on the device; the same rounds as in `hydro/mending.rs`.
 
+use super::super::capture::{Found, Hopeless, StepFailure, StepResult, Watch};
 use super::super::mending::{ROUNDS, describe};
-use super::{GasDevice, Step, StepFailure, StepKernel, StepResult, fits};
+use super::{GasDevice, Step, StepKernel, fits};
 use crate::fields::Gas;
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::mesh::{LevelClock, Topology};
@@ -22,6 +23,7 @@ impl GasDevice {
         topology: &Topology,
         gas: &View<Gas>,
         others: &OtherRanks,
+        watch: &mut Watch,
     ) -> StepResult<u64> {
         if self.mend.is_none() {
             self.mend = Some(self.compile_mending(gas)?);
@@ -36,6 +38,10 @@ impl GasDevice {
                 return Ok(others.sum(u64::from(found.first_order))?);
             }
             self.share_first_order(clock.level, others)?;
+            if watch.row.is_some() && round < ROUNDS {
+                let masks = self.masks(topology)?;
+                watch.note(topology, |row| masks[row as usize]);
+            }
             if round < ROUNDS
                 && let Some(mend) = &self.mend
             {
@@ -43,8 +49,18 @@ impl GasDevice {
             }
         }
         let report = self.report(clock.level, topology, gas)?;
-        let report = others.first_message(report)?.unwrap_or_default();
-        Err(StepFailure::Rejected(report))
+        let hopeless = Hopeless::agreed(report, others)?;
+        Err(StepFailure::Rejected(hopeless))
+    }
+
+    /// The cells of each row that take first-order fluxes.
+    fn masks(&self, topology: &Topology) -> Result<Vec<[u64; 8]>, DeviceError> {
+        let mut words = vec![0u32; WORDS * topology.capacity()];
+        self.device.download(&self.first_order, 0, &mut words)?;
+        let mask = |words: &[u32]| {
+            std::array::from_fn(|k| u64::from(words[2 * k]) | u64::from(words[2 * k + 1]) << 32)
+        };
+        Ok(words.chunks_exact(WORDS).map(mask).collect())
     }
 
     /// Tells other ranks which cells beside theirs take first-order fluxes.
@@ -105,13 +121,13 @@ impl GasDevice {
         self.status()
     }
 
-    /// Names the first cell that could not be mended, with its state.
+    /// The first cell that could not be mended: its description, row and cell, state.
     fn report(
         &self,
         level: usize,
         topology: &Topology,
         gas: &View<Gas>,
-    ) -> Result<Option<String>, DeviceError> {
+    ) -> Result<Option<Found>, DeviceError> {
         let mut words = vec![0u32; WORDS * topology.capacity()];
         self.device.download(&self.unphysical, 0, &mut words)?;
         let found = topology.rows(level).iter().find_map(|&row| {
@@ -125,6 +141,7 @@ impl GasDevice {
         let [before, after] = gas.banks();
         let before = gas.device().cell(before, row, cell)?;
         let after = gas.device().cell(after, row, cell)?;
-        Ok(Some(describe(topology, row, cell, &before, &after)))
+        let why = describe(topology, row, cell, &before, &after);
+        Ok(Some((why, (row, cell), after)))
     }
 }

@@ -3,6 +3,7 @@
 mod mending;
 
 use super::HydroConfig;
+use super::capture::{self, StepResult};
 use crate::fields::{Gas, GasModel};
 use nestar_device::{Address, Number};
 use nestar_engine::Error;
@@ -10,8 +11,8 @@ use nestar_engine::device::{Buffer, Device, DeviceError, DeviceLimits, Growable,
 use nestar_engine::field::Precision;
 use nestar_engine::field::device::{DevicePool, DeviceTopology};
 use nestar_engine::mesh::{LevelClock, Topology};
+use nestar_engine::ranks::OtherRanks;
 use nestar_engine::ranks::halos::Rows;
-use nestar_engine::ranks::{OtherRanks, RanksError};
 use nestar_engine::step::{View, Write};
 use nestar_kernels::CELLS;
 use nestar_kernels::hydro::solver::device::{
@@ -22,35 +23,6 @@ use nestar_kernels::hydro::solver::device::{
 const THREADS: u32 = 576;
 /// Rows that a block of `signal_rates` looks after.
 const ROWS_PER_BLOCK: u32 = 16;
-/// Why a step cannot be taken, or that the device failed.
-pub(super) type StepResult<T> = Result<T, StepFailure>;
-
-/// Why a step of a level does not stand.
-pub(super) enum StepFailure {
-    /// Its result is unphysical.
-    Rejected(String),
-    /// The run cannot go on.
-    Failed(Error),
-}
-
-impl From<Error> for StepFailure {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl From<DeviceError> for StepFailure {
-    fn from(error: DeviceError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-impl From<RanksError> for StepFailure {
-    fn from(error: RanksError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
 /// The parameters of the kernel `fluid_step`.
 type Step = StepParameters<Number>;
 
@@ -232,6 +204,7 @@ impl GasDevice {
         tables: &DeviceTopology,
         gas: &mut Write<Gas>,
         ranks: &mut OtherRanks,
+        wanted: Option<&GasModel>,
     ) -> StepResult<u64> {
         // no memory is asked for while copies are under way
         self.grow(topology.capacity())?;
@@ -254,7 +227,12 @@ impl GasDevice {
             return Err(Error::Setup(message).into());
         }
         let mended = if ranks.any(status.unphysical > 0)? {
-            self.mend(parameters, clock, topology, &view, ranks)?
+            capture::mended(&view, clock, wanted, ranks, |watch| {
+                if watch.again {
+                    self.step_rows(&parameters, &view)?;
+                }
+                self.mend(parameters, clock, topology, &view, ranks, watch)
+            })?
         } else {
             0
         };

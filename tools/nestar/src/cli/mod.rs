@@ -9,6 +9,7 @@ mod new;
 mod plan;
 mod plot;
 mod ranks;
+mod replay;
 mod run;
 mod snapshot;
 mod verify;
@@ -84,6 +85,8 @@ enum Command {
     Verify(verify::VerifyArgs),
     /// Forecast a run on many ranks, without running it: parts, copies, messages, memory, efficiency
     Plan(plan::PlanArgs),
+    /// Repeat the step of a patch in which a cell stayed unphysical, and print what each pass makes of the cell
+    Replay(replay::ReplayArgs),
     /// Draw a field of a snapshot as a PNG file
     Plot(plot::PlotArgs),
     /// Measure how fast this machine is: cell updates per second of whole programs
@@ -238,6 +241,7 @@ fn execute(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Schema => print(&schema(app)).map(|()| 0),
         Command::Verify(arguments) => in_pool(|| verify::verify(app, &arguments)),
         Command::Plan(arguments) => in_pool(|| plan::plan(app, &arguments)),
+        Command::Replay(arguments) => in_pool(|| replay::replay(&arguments)),
         Command::Plot(arguments) => in_pool(|| plot::plot(&arguments)),
         Command::Bench(arguments) => ranks::each(arguments.ranks, |ranks, library| {
             bench::bench(app, &arguments, ranks, library).map(|()| 0)

@@ -7,6 +7,7 @@ mod limits;
 mod plan;
 mod programs;
 mod refusals;
+mod replay;
 mod runs;
 
 use std::path::PathBuf;
@@ -150,6 +151,14 @@ impl Outcome {
             self.err
         );
         self.tells(texts)
+    }
+
+    #[track_caller]
+    fn prints(&self, texts: &[&str]) -> &Self {
+        for text in texts {
+            assert!(self.out.contains(text), "no {text:?} in\n{}", self.out);
+        }
+        self
     }
 
     #[track_caller]

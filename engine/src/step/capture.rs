@@ -1,0 +1,148 @@
+//! What is kept of a patch whose step cannot be taken, so that the step can be repeated elsewhere.
+
+use super::error::Error;
+use super::view::View;
+use crate::device::DeviceError;
+use crate::field::{Element, Field, Precision};
+use crate::in_precision;
+use crate::mesh::LevelClock;
+use nestar_device::Real;
+use nestar_kernels::PATCH;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Version of the format.
+const VERSION: u32 = 1;
+
+/// A patch with its ghost cells before a step, and the cell that the step made unphysical. Written as TOML; numbers are exact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    /// Version of the format.
+    pub capture: u32,
+    /// Why the step cannot be taken.
+    pub why: String,
+    /// Name of the field.
+    pub field: String,
+    /// Names of its components.
+    pub components: Vec<String>,
+    /// Precision of its values.
+    pub precision: Precision,
+    /// The level.
+    pub level: usize,
+    /// Time at the beginning of the step, code units.
+    pub time: f64,
+    /// Length of the step, code units.
+    pub dt: f64,
+    /// Widths of a cell, code units.
+    pub width: [f64; 3],
+    /// Index of the patch on its level, in patches.
+    pub patch: [i32; 3],
+    /// The cell within the patch, 0 to 7 along each axis.
+    pub cell: [usize; 3],
+    /// What the step made of the cell, by component.
+    pub after: Vec<f64>,
+    /// Layers of ghost cells around the patch.
+    pub layers: usize,
+    /// The values before the step, `[component][z][y][x]`, 8 + 2 `layers` along each axis.
+    pub values: Vec<f64>,
+    /// The resolved deck of the run.
+    pub deck: String,
+    /// What else the step needs, as the owner of the field writes it.
+    pub details: toml::Table,
+}
+
+impl Capture {
+    /// What stands around the cell `cell` of a row, and what it would become: `after`.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn of<F: Field>(
+        view: &View<F>,
+        clock: &LevelClock,
+        (row, cell): (u32, usize),
+        after: Vec<f64>,
+    ) -> Result<Self, DeviceError> {
+        let layers = view.reach();
+        let values = in_precision!(view.precision(), R => {
+            let values = view.window::<R>(row, layers)?;
+            values.into_iter().map(R::to_f64).collect()
+        });
+        let names = view.spec().components.iter();
+        Ok(Self {
+            capture: VERSION,
+            why: String::new(),
+            field: F::NAME.into(),
+            components: names.map(|component| component.name.clone()).collect(),
+            precision: view.precision(),
+            level: clock.level,
+            time: clock.time,
+            dt: clock.dt,
+            width: clock.cell_width,
+            patch: view.index(row),
+            cell: [cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH)],
+            after,
+            layers,
+            values,
+            deck: String::new(),
+            details: toml::Table::new(),
+        })
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, is none that a run has written, or is damaged.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path).map_err(Error::file("cannot read", path))?;
+        let wrong = |why: String| Error::Setup(format!("{} is no capture: {why}", path.display()));
+        let capture: Self = toml::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+        if capture.capture != VERSION {
+            let found = capture.capture;
+            return Err(wrong(format!(
+                "it has version {found}, this program reads {VERSION}"
+            )));
+        }
+        let (count, wanted) = (capture.components.len(), capture.values.len());
+        let fits = count > 0
+            && capture.layers <= PATCH
+            && count * (PATCH + 2 * capture.layers).pow(3) == wanted
+            && capture.after.len() == count
+            && capture.cell.iter().all(|&i| i < PATCH);
+        match fits {
+            true => Ok(capture),
+            false => Err(wrong(
+                "its values are not those of its components and layers".into(),
+            )),
+        }
+    }
+
+    /// The text of a file.
+    #[must_use]
+    pub fn text(&self) -> String {
+        toml::to_string(self).unwrap_or_default()
+    }
+
+    /// The values with `layers` layers of ghost cells, if there are so many.
+    #[must_use]
+    pub fn block<R: Element>(&self, layers: usize) -> Option<Vec<R>> {
+        let skip = self.layers.checked_sub(layers)?;
+        let (n, wide) = (PATCH + 2 * layers, PATCH + 2 * self.layers);
+        let at = |cell: usize| {
+            let [i, j, k] = [cell % n, cell / n % n, cell / (n * n)].map(|i| i + skip);
+            i + wide * (j + wide * k)
+        };
+        let blocks = self.values.chunks_exact(wide.pow(3));
+        let inner = blocks.flat_map(|block| (0..n.pow(3)).map(move |cell| block[at(cell)]));
+        Some(inner.map(R::lit).collect())
+    }
+
+    /// The cell's state before the step.
+    #[must_use]
+    pub fn before(&self) -> Vec<f64> {
+        let block = self.block::<f64>(0).unwrap_or_default();
+        let [i, j, k] = self.cell;
+        let cell = i + PATCH * (j + PATCH * k);
+        block.into_iter().skip(cell).step_by(PATCH.pow(3)).collect()
+    }
+}

@@ -1,0 +1,7 @@
+// What stands around one row of a field, ghost cells included: the block that functions and schemes read there.
+KERNEL(cells_window, cells::F::Parameters) {
+  using namespace cells;
+  const REAL* block = around(p.input, p.input.rows[0]);
+  constexpr int N = PATCH + 2 * F::REACH;
+  EACH(n, mesh::COMPONENTS * N * N * N) p.input.out[n] = block[n];
+}

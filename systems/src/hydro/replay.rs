@@ -1,0 +1,128 @@
+//! The step of a captured patch once more, on the host: the same passes, bit for bit.
+
+use super::HydroConfig;
+use super::capture::GasDetails;
+use super::solver::GasReal;
+use crate::fields::{GAS_COMPONENTS, Gas};
+use nestar_engine::field::Field;
+use nestar_engine::step::Capture;
+use nestar_engine::{Error, in_precision};
+use nestar_kernels::CELLS;
+use nestar_kernels::hydro::eos::primitive_from_conserved;
+use nestar_kernels::hydro::{CellMask10, FaceFluxes, LaneChoice, PatchScratch, PatchSolver};
+use nestar_kernels::mesh::ShareSets;
+
+/// What a pass makes of a patch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pass {
+    /// Cells of the patch, and of the layer around it, that take first-order fluxes.
+    pub first_order: usize,
+    /// Cells of the patch that come out unphysical.
+    pub unphysical: usize,
+    /// The captured cell: by component, per unit volume.
+    pub state: Vec<f64>,
+}
+
+/// Density, velocity x y z and pressure of a state, code units.
+#[must_use]
+pub fn primitive(state: &[f64], gamma: f64) -> [f64; GAS_COMPONENTS] {
+    primitive_from_conserved(&std::array::from_fn(|c| state[c]), gamma)
+}
+
+/// The passes of the captured step with the methods of `config`, over `dt`: one with the scheme's own fluxes, then one for each
+/// round of mending.
+///
+/// # Errors
+/// The capture is none of the gas, or has fewer layers of ghost cells than the methods read.
+pub fn replay(capture: &Capture, config: &HydroConfig, dt: f64) -> Result<Vec<Pass>, Error> {
+    let components = capture.components.len();
+    let details: Result<GasDetails, _> = capture.details.clone().try_into();
+    let details = details.map_err(|e| Error::Setup(format!("the capture's details: {e}")))?;
+    if capture.field != Gas::NAME || components < GAS_COMPONENTS {
+        let field = &capture.field;
+        return Err(Error::Setup(format!(
+            "the field `{field}` has no step to repeat"
+        )));
+    }
+    in_precision!(capture.precision, R => passes::<R>(capture, config, dt, &details))
+}
+
+fn passes<R: GasReal>(
+    capture: &Capture,
+    config: &HydroConfig,
+    dt: f64,
+    details: &GasDetails,
+) -> Result<Vec<Pass>, Error> {
+    let components = capture.components.len();
+    let solver = solver_of::<R>(config, components, &details.sets);
+    let mut scratch = solver.scratch();
+    let Some(block) = capture.block::<R>(solver.ghosts()) else {
+        return Err(Error::Setup(format!(
+            "these methods read {} layers of ghost cells, the capture has {}",
+            solver.ghosts(),
+            capture.layers
+        )));
+    };
+    put(&block, components, &mut scratch);
+    let rounds = details.rounds.iter().map(|cells| Some(&cells[..]));
+    let passes = std::iter::once(None).chain(rounds);
+    Ok(passes
+        .map(|cells| pass(&solver, &mut scratch, (capture, dt), cells))
+        .collect())
+}
+
+/// What the solver makes of the patch in `scratch` over `dt`, if these cells take first-order fluxes.
+fn pass<R: GasReal>(
+    solver: &PatchSolver<R>,
+    scratch: &mut PatchScratch<R>,
+    (capture, dt): (&Capture, f64),
+    first_order: Option<&[[i32; 3]]>,
+) -> Pass {
+    let rates = capture.width.map(|w| R::lit(dt / w));
+    let inverse = capture.width.map(|w| R::lit(1.0 / w));
+    let mut out = vec![R::lit(0.0); solver.components() * CELLS];
+    let faces = &mut FaceFluxes::default();
+    let mask = first_order.map(mask);
+    let outcome = solver.update(scratch, rates, inverse, &mut out, faces, mask.as_ref());
+    let unphysical = outcome.unphysical.iter().map(|word| word.count_ones());
+    let [i, j, k] = capture.cell;
+    let own = out.iter().skip(i + 8 * (j + 8 * k)).step_by(CELLS);
+    Pass {
+        first_order: first_order.map_or(0, <[_]>::len),
+        unphysical: unphysical.sum::<u32>() as usize,
+        state: own.map(|x| x.to_f64()).collect(),
+    }
+}
+
+fn solver_of<R: GasReal>(config: &HydroConfig, components: usize, of: &[usize]) -> PatchSolver<R> {
+    let scalars = components - GAS_COMPONENTS;
+    PatchSolver::new(config.method(), config.gamma, scalars, LaneChoice::Auto).with_sets(sets(of))
+}
+
+/// Puts a block with ghost cells where the solver reads it.
+fn put<R: GasReal>(block: &[R], components: usize, scratch: &mut PatchScratch<R>) {
+    let stride = scratch.component_stride();
+    let each = block.len() / components;
+    for (c, values) in block.chunks_exact(each).enumerate() {
+        scratch.input()[c * stride..][..each].copy_from_slice(values);
+    }
+}
+
+/// Cells -1 to 8 along each axis.
+fn mask(cells: &[[i32; 3]]) -> CellMask10 {
+    let mut mask = CellMask10::new();
+    let inside = |cell: &&[i32; 3]| cell.iter().all(|i| (-1..=8).contains(i));
+    for &[i, j, k] in cells.iter().filter(inside) {
+        mask.set(i, j, k);
+    }
+    mask
+}
+
+/// The sets of components, each given by its number.
+fn sets(of: &[usize]) -> ShareSets {
+    let most = of.iter().copied().max().unwrap_or(0).min(of.len());
+    (1..=most).fold(ShareSets::default(), |sets, set| {
+        let members: Vec<usize> = (0..of.len()).filter(|&c| of[c] == set).collect();
+        sets.with(&members)
+    })
+}

@@ -1,0 +1,157 @@
+//! Captures of cells that end runs, and the step of their patch once more.
+
+use super::{Outcome, Place};
+use nestar::engine::step::Capture;
+
+/// Gas that is pulled so hard within a step that no flux keeps it whole: on the root level, or on the first one.
+const TORN: &str = r#"
+scenario = "formula"
+
+[initial]
+density  = "1 + 0.5*sin(2*pi*x)"
+pressure = "1 + 0.5*cos(2*pi*y)"
+scalars  = { dye = "if(x < 0.5, 1, 0.25)", ink = "if(x < 0.5, 0, 0.75)" }
+
+[domain]
+cells = [16, 16, 16]
+
+[time]
+end     = 1.0
+retries = 2
+
+[mesh]
+max_level = 1
+refine    = [{ criterion = "sphere", centre = [0.4, 0.5, 0.5], radius = 0.2 }]
+
+[hydro]
+scalars     = ["dye", "ink"]
+scalar_sets = [["dye", "ink"]]
+
+[sources]
+acceleration_x = "if(level == 0, 1, 0)*-3e4*sin(2*pi*(x + 0.1*y))"
+limit          = 0.0
+
+[run]
+threads = 1
+"#;
+
+/// Ends a run of the deck; its capture.
+fn torn(place: &Place, name: &str, more: &[&str]) -> String {
+    let arguments = ["run", "deck.toml", "--output", name, "--quiet"];
+    let outcome = place.nestar(&[&arguments[..], more].concat());
+    let path = format!("is kept in {name}/capture.toml: ");
+    outcome
+        .has_status(1)
+        .complains(&[&path, "the command `replay` repeats its step"]);
+    place.read(&format!("{name}/capture.toml"))
+}
+
+fn replay(place: &Place, name: &str, more: &[&str]) -> Outcome {
+    let file = format!("{name}/capture.toml");
+    place.nestar(&[&["replay", &file][..], more].concat())
+}
+
+/// A capture without the deck, which names the device.
+fn without_deck(place: &Place, name: &str) -> Capture {
+    let capture = Capture::read(&place.0.join(name).join("capture.toml"));
+    Capture {
+        deck: String::new(),
+        ..capture.expect("a capture")
+    }
+}
+
+#[test]
+fn a_cell_that_ends_a_run_is_kept_and_its_step_has_the_same_bits_again() {
+    let place = Place::with(TORN);
+    for more in [
+        &[][..],
+        &["--set", "run.precision=single"],
+        &["--set", "hydro.scheme=vl", "--set", "hydro.riemann=exact"],
+        // on the refined level, with ghost cells of the coarser one
+        &[
+            "--set",
+            "sources.acceleration_x=if(level == 1, 1, 0)*-3e4*(x - 0.4)",
+        ],
+    ] {
+        torn(&place, "alone", more);
+        let alone = without_deck(&place, "alone");
+        replay(&place, "alone", &[]).has_status(0).prints(&[
+            "before the step",
+            "the scheme's fluxes",
+            "round 4: ",
+            "the last pass has the bits of the run",
+        ]);
+        for elsewhere in [&["--ranks", "3"][..], &["--device", "emulated"]] {
+            torn(&place, "there", &[more, elsewhere].concat());
+            assert_eq!(
+                alone,
+                without_deck(&place, "there"),
+                "{more:?} {elsewhere:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_replay_tells_what_other_methods_make_of_the_cell() {
+    let place = Place::with(TORN);
+    torn(&place, "run", &[]);
+    let short = replay(&place, "run", &["--dt", "1e-9"]);
+    short.has_status(0).prints(&["the scheme's fluxes, 0 bad"]);
+    let other = replay(&place, "run", &["--set", "hydro.riemann=hlle"]);
+    other.has_status(0).prints(&["round 4: "]);
+    assert!(
+        !other.out.contains("has the bits of the run"),
+        "{}",
+        other.out
+    );
+    let ppm = replay(&place, "run", &["--set", "hydro.reconstruction=ppm"]);
+    ppm.has_status(2)
+        .complains(&["these methods read 3 layers of ghost cells, the capture has 2"]);
+    let wrong = replay(&place, "run", &["--set", "hydro.riemann=best"]);
+    wrong.has_status(2).complains(&["riemann"]);
+    // another run there keeps the file with the run
+    torn(&place, "run", &[]);
+    assert!(place.0.join("run/earlier.1/capture.toml").exists());
+}
+
+#[test]
+fn files_that_are_no_captures_are_refused() {
+    let place = Place::with(TORN);
+    let capture = torn(&place, "run", &[]);
+    place
+        .nestar(&["replay", "deck.toml"])
+        .has_status(2)
+        .complains(&["deck.toml is no capture"]);
+    place
+        .nestar(&["replay", "nowhere.toml"])
+        .has_status(1)
+        .complains(&["cannot read nowhere.toml"]);
+    let changes = [
+        (
+            capture.replace("capture = 1", "capture = 7"),
+            2,
+            "it has version 7",
+        ),
+        (
+            capture.replace("layers = ", "layers = 1"),
+            2,
+            "its values are not those",
+        ),
+        (
+            capture.replace("time = ", "tim = "),
+            2,
+            "unknown field `tim`",
+        ),
+        (
+            capture.replace("\ndt = ", "\ndt = 1e-3 # "),
+            1,
+            "in other bits",
+        ),
+    ];
+    for (text, status, words) in changes {
+        place.write("changed.toml", &text);
+        let outcome = place.nestar(&["replay", "changed.toml"]);
+        outcome.has_status(status).complains(&[words]);
+    }
+}
