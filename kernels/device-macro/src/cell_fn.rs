@@ -8,6 +8,9 @@ use syn::{
 /// More numbers than this are a structure's job.
 const MOST_NUMBERS: usize = 8;
 
+/// What the runtime gives a function, and no one else.
+const PLACES: [&str; 4] = ["Around", "Across", "Place", "Face"];
+
 /// A function of one cell, taken apart.
 struct Parts<'a> {
     real: &'a Ident,
@@ -157,7 +160,7 @@ fn parts(f: &ItemFn) -> Option<Parts<'_>> {
     let numbers = rest.len() <= MOST_NUMBERS && rest.iter().all(|ty| is(ty, real));
     let given = match rest {
         _ if numbers => Err(rest.len()),
-        [one] => Ok(shared(one)?),
+        [one] if PLACES.iter().all(|place| !named(one, place)) => Ok(shared(one)?),
         _ => return None,
     };
     Some(Parts {
@@ -191,8 +194,12 @@ fn reads<'a, 'b>(types: &'b [&'a Type], real: &'a Ident) -> Option<(Reads<'a>, &
 }
 
 fn is_state(ty: &Type, real: &Ident) -> bool {
-    let by_value = matches!(ty, Type::Path(_) | Type::Tuple(_) | Type::Array(_));
-    by_value && mentions(ty.to_token_stream(), real)
+    by_value(ty) && mentions(ty.to_token_stream(), real)
+}
+
+/// Has it values, as references, functions and the like have not?
+fn by_value(ty: &Type) -> bool {
+    matches!(ty, Type::Path(_) | Type::Tuple(_) | Type::Array(_))
 }
 
 /// The state and the reach of `NAME<R, S, REACH>`.
@@ -210,10 +217,10 @@ fn block(ty: &Type, name: &str, real: &Ident) -> Option<Block> {
     })
 }
 
-/// The type behind a shared reference.
+/// The type of values behind a shared reference.
 fn shared(ty: &Type) -> Option<&Type> {
     match ty {
-        Type::Reference(r) if r.mutability.is_none() => Some(&r.elem),
+        Type::Reference(r) if r.mutability.is_none() && by_value(&r.elem) => Some(&r.elem),
         _ => None,
     }
 }

@@ -39,11 +39,12 @@ pub fn implementation(mut i: ItemImpl) -> TokenStream {
     };
     let item = text.item("Choice", &name, name.span(), &runtime);
     let marked = marked(&name, &item, &runtime);
+    let functions = quote!(impl #runtime::Functions for #name {});
     let (lints, error) = (
         lints(),
         errors.finish(()).err().map(|e| e.to_compile_error()),
     );
-    quote!(#lints #i #error #marked)
+    quote!(#lints #i #error #marked #functions)
 }
 
 /// Rewrites a function for the Rust side, and gives it as it is translated.

@@ -8,6 +8,8 @@ pub enum Part {
     Text(String),
     /// A function or constant, whose companion is a type of that path, or a type without generic arguments.
     Value(Path),
+    /// A type of which a function is called.
+    Owner(Path),
     /// A structure with its generic arguments following: its companion is a constant of that path.
     Type(Path),
     /// A structure whose generic arguments Rust infers.

@@ -24,9 +24,12 @@ fn import(path: &Path, runtime: &TokenStream) -> (Span, TokenStream) {
 fn piece(part: &Part, real: &str, runtime: &TokenStream) -> TokenStream {
     match part {
         Part::Text(text) => quote!(#runtime::Piece::Text(#text)),
-        Part::Value(path) => {
+        Part::Value(path) | Part::Owner(path) => {
             let (span, import) = import(path, runtime);
-            let trait_ = quote!(#runtime::Marked);
+            let trait_ = match part {
+                Part::Owner(_) => quote!(#runtime::Functions),
+                _ => quote!(#runtime::Marked),
+            };
             quote_spanned!(span=> #runtime::Piece::Item({ #import <marked as #trait_>::ITEM }))
         }
         Part::Type(path) => {
@@ -192,7 +195,7 @@ pub fn function(mut f: ItemFn) -> TokenStream {
     let lints = lints();
     let name = &f.sig.ident;
     let item = text.item("Fn", name, f.sig.fn_token.span, &runtime);
-    let uses = mention(&f, &translator);
+    let uses = mention(&f, &translator).filter(|_| error.is_none());
     let companion = type_companion(&f.vis, name, item, uses, &runtime);
     let of_cell = cell_fn::implementation(&f, &runtime);
     quote!(#lints #rust #error #companion #of_cell)
@@ -202,7 +205,7 @@ pub fn function(mut f: ItemFn) -> TokenStream {
 pub fn constant(mut c: ItemConst) -> TokenStream {
     let runtime = paths::runtime();
     let inferred = infer::constant(&mut c);
-    let (body, error) = match inferred.and(translate::constant(&c)) {
+    let (body, error) = match inferred.and(translate::constant(&c, None)) {
         Ok(body) => (body, None),
         Err(e) => (Code::default(), Some(e.to_compile_error())),
     };

@@ -42,11 +42,12 @@ mod translate;
 ///   wrapping_mul of integers. Those of numbers are calls of our own traits, never of the inherent
 ///   methods of `f32` and `f64`.
 /// - **Lanes**: with `R: Lane`, an `if` on numbers is a value with an `else`; both branches run and one is selected.
-/// - **Constants**: scalars, tuples, and arrays written out or `[x; 64]`, made of literals, other constants, operators and casts.
+/// - **Constants**: scalars, tuples, and arrays written out or `[x; N]`, made of literals, other constants, operators and casts.
 /// - **Integers** that overflow, shifts beyond the width and divisions by 0 are errors, as in Rust, and a device does not find them.
 ///
 /// A function by type, as an equation of state or a cooling law, is a trait of functions and constants without `self`. The
-/// trait needs no attribute; each `#[device] impl Law for Type` gives a choice, and the text has one instance for each:
+/// trait needs no attribute; each `#[device] impl Law for Type` gives a choice, and the text has one instance for each. The text
+/// knows nothing of what the trait provides by default: each `impl` has all functions and constants that are used, and a type brings those of one trait.
 ///
 /// ```text
 /// trait Law { fn rate<R: Real>(temperature: R) -> R; }

@@ -209,12 +209,24 @@ pub trait Cell<R> {
 /// fn launched<F: CellFn>() {}
 /// launched::<cool>(); // `rate` is no `R`
 /// ```
+///
+/// ```compile_fail,E0277
+/// # use nestar_device::{Around, CellFn, Real, device};
+/// #[device]
+/// fn pulled<R: Real>(u: &Around<R>, v: &Around<R>) -> R {
+///     u.at(0, 0, 0) - v.at(0, 0, 0)
+/// }
+///
+/// fn launched<F: CellFn>() {}
+/// launched::<pulled>(); // only one field is read around the cell
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a `#[device]` function of a cell",
     label = "not a function of a cell",
-    note = "expected `#[device] fn f<R: Real>(state: S<R>, at: &Place<R>, p: &P<R>) -> T`, or `&Around<R, S<R>>` for the state; `at` and `p` may be left out",
-    note = "in place of `p: &P<R>`, a `#[device]` structure, up to 8 numbers `R` may stand, never `f64`, integers or flags; the only generic \
-            parameter is `R`: for functions by type write one `#[device] fn` for each choice"
+    note = "expected `#[device] fn f<R: Real>(u: S<R>, at: &Place<R>, p: &P<R>) -> T` in this order, or `u: &Around<R, S<R>>`; `at` and `p` may be left out",
+    note = "the states of several fields are one tuple, `u: (S<R>, Q<R>)`; only after `&Around<R, S<R>>` those of the others follow, `q: Q<R>`",
+    note = "in place of `p: &P<R>`, a `#[device]` structure, up to 8 numbers `R` may stand, never `f64`, integers or flags; more belong into a structure",
+    note = "the only generic parameter is `R`: for functions by type write one `#[device] fn` for each choice"
 )]
 pub trait CellFn: 'static {
     /// The states that the function reads, field by field.

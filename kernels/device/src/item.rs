@@ -94,6 +94,36 @@ pub trait Marked {
     const ITEM: &'static Item;
 }
 
+/// A type that brings functions: one with a `#[device] impl Trait for Type`.
+///
+/// ```compile_fail,E0277
+/// # use nestar_device::{Real, device};
+/// #[device]
+/// struct Gas {
+///     density: f64,
+/// }
+///
+/// impl Gas {
+///     fn half(&self) -> f64 {
+///         0.5 * self.density
+///     }
+/// }
+///
+/// #[device]
+/// fn quarter(gas: &Gas) -> f64 {
+///     0.5 * Gas::half(gas) // write a `#[device] fn half(gas: &Gas) -> f64`
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "device code calls a function of `{Self}`, which brings none",
+    label = "no `#[device] impl Trait for {Self}`",
+    note = "write a free `#[device] fn` that takes the value, or, where functions are handed over by type, `#[device] impl Trait for {Self}`"
+)]
+pub trait Functions: Marked {
+    /// The text.
+    const ITEM: &'static Item = <Self as Marked>::ITEM;
+}
+
 /// What a path without `#[device]` is taken for: see [`Marked`].
 #[doc(hidden)]
 #[allow(

@@ -43,8 +43,8 @@ mod table;
 pub use cell_fn::{Across, Around, Cell, CellFn, Face, FaceFn, Place};
 pub use cell_state::CellState;
 pub use item::{
-    Generic, Item, Kind, LAUNCH, Marked, PRELUDE, Piece, instantiate, instantiate_with, program,
-    unmarked,
+    Functions, Generic, Item, Kind, LAUNCH, Marked, PRELUDE, Piece, instantiate, instantiate_with,
+    program, unmarked,
 };
 pub use lane::{Lane, Mask, Num, Pick};
 pub use nestar_device_macro::device;

@@ -1,4 +1,5 @@
 //! Calls of functions and methods.
+use super::types::BY_TYPE;
 use super::{Binding, Translator};
 use crate::code::{Code, Part, list, text};
 use crate::subset::{METHODS, OWN_METHODS, TRANSCENDENTAL, bare, cpp_name, ident_of, primitive};
@@ -69,7 +70,7 @@ impl Translator {
             None => Code::default(),
         };
         let arguments: Vec<_> = c.args.iter().map(|a| self.argument(a, top)).collect();
-        let function = match (self.owner(path), path.segments.last()) {
+        let function = match (self.owner(path, Part::Owner), path.segments.last()) {
             (Some(owner), Some(last)) => {
                 // C++ does not know yet that what belongs to a parameter is a template
                 let template = self.is_choice(&first) && !generic.parts.is_empty();
@@ -84,6 +85,7 @@ impl Translator {
 
     /// Why a path cannot be the name of a device function, if so.
     fn uncallable(&self, path: &Path, first: &str) -> Option<&'static str> {
+        let mut owners = path.segments.iter().rev().skip(1);
         let library = ["std", "core"].contains(&first) || primitive(first).is_some();
         if path.segments.len() > 1 && library {
             Some(
@@ -91,16 +93,28 @@ impl Translator {
                  use the methods of the device list or a #[device] fn",
             )
         } else if path.get_ident().is_some() && self.lookup(first).is_some() {
+            Some(BY_TYPE)
+        } else if owners.any(|s| !s.arguments.is_none()) {
             Some(
-                "a variable cannot be called; hand the function over by type: a parameter `L: Law` with a trait \
-                 `Law` of yours, `#[device] impl Law for …`, and `L::rate(x)`",
+                "a structure has no functions here; write a #[device] function that takes the structure",
             )
         } else if VARIANTS.contains(&first) {
             Some("enums with data are not supported; return a tuple with a flag")
-        } else if path.is_ident(&self.name) {
+        } else if self.is_itself(path) {
             Some("a device function may not call itself; write a loop")
         } else {
             None
+        }
+    }
+
+    /// Is it the path of the function that is translated?
+    fn is_itself(&self, path: &Path) -> bool {
+        let mut names = path.segments.iter().rev().map(|s| &s.ident);
+        let named = names.next().is_some_and(|n| *n == self.name);
+        match (names.next(), names.next()) {
+            (None, _) => named && self.of.is_none(),
+            (Some(of), None) => named && self.is_own(of),
+            _ => false,
         }
     }
 

@@ -10,12 +10,13 @@ use syn::{
     visit::{self, Visit},
 };
 
-/// Text of a constant.
-pub fn constant(c: &ItemConst) -> Result<Code> {
+/// Text of a constant, perhaps of the type `of`.
+pub fn constant(c: &ItemConst, of: Option<&Ident>) -> Result<Code> {
     let single = c.ty.to_token_stream().to_string().contains("f32");
     let float = Some(if single { "f32" } else { "f64" });
     let mut t = Translator {
         scopes: vec![HashMap::new()],
+        of: of.cloned(),
         float,
         ..Default::default()
     };
@@ -119,11 +120,11 @@ pub fn enumeration(e: &ItemEnum) -> Result<Code> {
 
 /// Text of a type that brings functions and constants: its declaration, and the functions.
 pub fn implementation(
-    name: &Ident,
+    of: &Ident,
     constants: &[ItemConst],
     functions: &[ItemFn],
 ) -> Result<(Code, Code)> {
-    let name = cpp_name(name);
+    let name = cpp_name(of);
     let mut errors = Errors::default();
     let (mut declaration, mut definitions) = (text(format!("struct {name} {{")), Code::default());
     for c in constants {
@@ -131,10 +132,10 @@ pub fn implementation(
             let why = "#[device]: put the array into a #[device] const beside the `impl`";
             errors.add(Error::new_spanned(&c.ty, why));
         }
-        declaration = declaration.t("\n").c(errors.kept(constant(c)));
+        declaration = declaration.t("\n").c(errors.kept(constant(c, Some(of))));
     }
     for f in functions {
-        let m = errors.kept(member(f).1);
+        let m = errors.kept(member(f, Some(of)).1);
         let head = text(m.docs).c(m.template);
         declaration.add(text("\n").c(head.clone()).t("RS_MEMBER static "));
         declaration.add(m.result.clone().t(" ").c(m.call.clone()).t(";"));

@@ -1,9 +1,7 @@
 //! Literals, paths to values, and initialisers of tables.
 use super::{Binding, Translator};
 use crate::code::{Code, Part, list, text};
-use crate::subset::{
-    REAL_CONSTANTS, bare, cpp_name, integer_literal, lower_case, names_type, primitive,
-};
+use crate::subset::{REAL_CONSTANTS, bare, cpp_name, lower_case, names_type, primitive};
 use syn::{Expr, ExprLit, ExprPath, Lit, LitFloat, LitInt, Path};
 
 /// The digits with a point or exponent, as C++ wants them for a floating literal.
@@ -17,9 +15,6 @@ pub fn digits(f: &LitFloat) -> String {
         format!("{digits}.0")
     }
 }
-
-/// Elements of a constant array that the text writes out.
-const MOST_REPEATED: usize = 4096;
 
 /// `i32::MAX` and its like.
 fn extreme(ty: &str, name: &str) -> Option<&'static str> {
@@ -161,7 +156,7 @@ impl Translator {
 
     /// A variant of an enum, a constant of a type, a structure without members, or a constant.
     fn item_value(&mut self, p: &Path) -> Code {
-        match self.owner(p) {
+        match self.owner(p, Part::Value) {
             Some(owner) => owner.t(cpp_name(&p.segments[p.segments.len() - 1].ident)),
             // a structure without members as a value
             None if p
@@ -175,8 +170,8 @@ impl Translator {
         }
     }
 
-    /// The type, with `::`, to which the last name of a path belongs: an enum or one that brings functions.
-    pub(super) fn owner(&mut self, p: &Path) -> Option<Code> {
+    /// The type, with `::`, to which the last name of a path belongs: an enum or one that brings functions, which is said by `part`.
+    pub(super) fn owner(&mut self, p: &Path, part: fn(Path) -> Part) -> Option<Code> {
         let mut owner = bare(p);
         owner.segments.pop();
         owner.segments.pop_punct();
@@ -184,7 +179,10 @@ impl Translator {
         if owner.segments.len() == 1 && self.is_choice(&name.to_string()) {
             return Some(text(format!("{name}::")));
         }
-        names_type(name).then(|| Code::of(Part::Value(owner)).t("::"))
+        if owner.segments.len() == 1 && self.is_own(name) {
+            return self.of.as_ref().map(|of| text(cpp_name(of)).t("::"));
+        }
+        names_type(name).then(|| Code::of(part(owner)).t("::"))
     }
 
     fn associated_constant(&mut self, p: &Path, ty: &str) -> Code {
@@ -232,15 +230,12 @@ impl Translator {
                 text("{{").c(list(elements)).t("}}")
             }
             Expr::Repeat(r) => {
-                let length = integer_literal(&r.len).and_then(|n| n.base10_parse::<usize>().ok());
-                let Some(length) = length.filter(|n| (1..=MOST_REPEATED).contains(n)) else {
-                    let why = format!(
-                        "the length must be a literal of at most {MOST_REPEATED} in a constant array"
-                    );
-                    return self.bad(&r.len, why);
+                let length = self.expr(&r.len, false);
+                let element = match &*r.expr {
+                    inner @ Expr::Repeat(_) => self.table(inner),
+                    other => self.expr(other, false),
                 };
-                let element = self.table(&r.expr);
-                text("{{").c(list(vec![element; length])).t("}}")
+                text("rs::filled<").c(length).t(">(").c(element).t(")")
             }
             e => self.expr(e, false),
         }

@@ -81,6 +81,8 @@ pub struct Translator {
     doubles: bool,
     /// Name of the function, which may not call itself.
     name: String,
+    /// The type whose implementation it belongs to: `Self`.
+    of: Option<Ident>,
     scopes: Vec<HashMap<String, Local>>,
     /// C++ names given so far: shadowing becomes a new name.
     used: HashSet<String>,
@@ -94,7 +96,7 @@ pub struct Translator {
 
 /// Text of a function: prototype and body.
 pub fn function(f: &ItemFn) -> (Translator, Result<(Code, Code)>) {
-    let (t, result) = member(f);
+    let (t, result) = member(f, None);
     let result = result.map(|m| {
         let prototype = text(m.docs)
             .c(m.template)
@@ -107,9 +109,12 @@ pub fn function(f: &ItemFn) -> (Translator, Result<(Code, Code)>) {
     (t, result)
 }
 
-/// Text of a function in parts, for those that become members of a structure.
-pub fn member(f: &ItemFn) -> (Translator, Result<Function>) {
-    let mut t = Translator::default();
+/// Text of a function in parts, for those that become members of the structure `of`.
+pub fn member(f: &ItemFn, of: Option<&Ident>) -> (Translator, Result<Function>) {
+    let mut t = Translator {
+        of: of.cloned(),
+        ..Default::default()
+    };
     let function = t.function(f);
     let result = t.finish(function);
     (t, result)
@@ -145,6 +150,13 @@ impl Translator {
         self.generics
             .iter()
             .any(|g| matches!(g, Generic::Choice(n) if n == name))
+    }
+
+    /// Is it the type whose implementation is translated?
+    fn is_own(&self, name: &Ident) -> bool {
+        self.of
+            .as_ref()
+            .is_some_and(|of| name == of || name == "Self")
     }
 
     fn is_type(&self, name: &str) -> bool {

@@ -1,4 +1,5 @@
 //! Generic parameters and function signatures.
+use super::types::BY_TYPE;
 use super::{Binding, Function, Generic, Tail, Translator};
 use crate::code::{Code, list, text};
 use crate::subset::{cpp_name, docs};
@@ -101,9 +102,7 @@ impl Translator {
             return self.err(t, why);
         };
         if ["Fn", "FnMut", "FnOnce"].iter().any(|f| bound.ident == f) {
-            let why = "functions are handed over by type: write `trait Law { fn rate<R: Real>(x: R) -> R; }`, \
-                       `#[device] impl Law for Power { … }`, bound the parameter by it (`L: Law`) and call `L::rate(x)`";
-            self.err(t, why);
+            self.err(t, BY_TYPE);
         } else if STANDARD.iter().any(|known| bound.ident == known) {
             let why = format!(
                 "a type parameter must be bounded by `Real` or `Lane` (`R: Real`) or by a trait of yours; \

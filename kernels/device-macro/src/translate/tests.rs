@@ -10,7 +10,7 @@ use quote::quote;
 fn shown(code: &Code) -> String {
     let part = |p: &Part| match p {
         Part::Text(t) => t.clone(),
-        Part::Value(p) | Part::Type(p) => format!("<{}>", p.to_token_stream()),
+        Part::Value(p) | Part::Owner(p) | Part::Type(p) => format!("<{}>", p.to_token_stream()),
         Part::Inferred(p) => format!("<{}><inferred>", p.to_token_stream()),
     };
     code.parts.iter().map(part).collect()
@@ -272,7 +272,7 @@ fn types_bring_functions() {
         "{text}"
     );
     let i: syn::ItemImpl =
-        syn::parse_str("impl Law for Power { fn rate<R: Real>(x: R) -> R { x } }").unwrap();
+        syn::parse_str("impl Law for Power { fn rate<R: Real>(x: R) -> R { Self::of::<R>(x, Self::POWER, Power::POWER) } }").unwrap();
     let syn::ImplItem::Fn(f) = i.items[0].clone() else {
         panic!()
     };
@@ -282,13 +282,15 @@ fn types_bring_functions() {
         sig: f.sig,
         block: Box::new(f.block),
     };
+    let power = syn::parse_str("const POWER: i32 = 2;").unwrap();
     let (declaration, functions) =
-        implementation(&syn::parse_str("Power").unwrap(), &[], &[f]).unwrap();
-    let declared = "struct Power {\ntemplate<class R> RS_MEMBER static R rate(const R x);\n}";
+        implementation(&syn::parse_str("Power").unwrap(), &[power], &[f]).unwrap();
+    let declared = "struct Power {\nRS_CONST int POWER = 2;\ntemplate<class R> RS_MEMBER static R rate(const R x);\n}";
     assert_eq!(shown(&declaration), declared);
-    assert!(
-        shown(&functions).starts_with("template<class R> RS_MEMBER R Power::rate(const R x) {")
-    );
+    let functions = shown(&functions);
+    assert!(functions.starts_with("template<class R> RS_MEMBER R Power::rate(const R x) {"));
+    let value = "return Power::of<R>(x, Power::POWER, Power::POWER);";
+    assert!(functions.contains(value), "{functions}");
 }
 
 #[test]
@@ -308,7 +310,7 @@ fn enums_are_ints_with_names() {
 
 #[test]
 fn constants_are_typed_and_tables_braced() {
-    let text = |source: &str| shown(&constant(&syn::parse_str(source).unwrap()).unwrap());
+    let text = |source: &str| shown(&constant(&syn::parse_str(source).unwrap(), None).unwrap());
     assert_eq!(text("const A: f64 = 0.1;"), "RS_CONST double A = 0.1;");
     assert_eq!(
         text("const A: f32 = 2.0 * 0.1;"),
@@ -319,9 +321,9 @@ fn constants_are_typed_and_tables_braced() {
         "RS_TABLE rs::arr<rs::arr<double, 2>, 2> T = {{{{1.0, <B>}}, {{(-2.0), 1e3}}}};"
     );
     assert_eq!(
-        text("const T: [f64; 3] = [0.5; 3];"),
-        "RS_TABLE rs::arr<double, 3> T = {{0.5, 0.5, 0.5}};"
+        text("const T: [f64; N] = [0.5; N];"),
+        "RS_TABLE rs::arr<double, <N>> T = rs::filled<<N>>(0.5);"
     );
-    let refused = constant(&syn::parse_str("const A: f64 = T[1];").unwrap()).err();
+    let refused = constant(&syn::parse_str("const A: f64 = T[1];").unwrap(), None).err();
     assert!(refused.is_some_and(|e| e.to_string().contains("a constant is made of literals")));
 }

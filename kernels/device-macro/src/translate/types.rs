@@ -7,6 +7,9 @@ use syn::{Expr, GenericArgument, PathArguments, Stmt, Type, TypePath};
 const OTHER_SCALARS: &[&str] = &[
     "u8", "i8", "u16", "i16", "isize", "u128", "i128", "char", "str", "String", "Self",
 ];
+/// How functions are given functions.
+pub(super) const BY_TYPE: &str = "functions are handed over by type: write `trait Law { fn rate<R: Real>(x: R) -> R; }`, \
+    `#[device] impl Law for Power { … }`, a generic parameter `L: Law`, and call `L::rate(x)`";
 const CONTAINERS: &[&str] = &["Vec", "Option", "Box", "Result"];
 
 impl Translator {
@@ -37,6 +40,7 @@ impl Translator {
                            use `&[R; N]` (with `const N: usize` when generic)";
                 self.bad(s, why)
             }
+            Type::TraitObject(_) | Type::ImplTrait(_) | Type::BareFn(_) => self.bad(t, BY_TYPE),
             other => self.bad(other, "unsupported type"),
         }
     }

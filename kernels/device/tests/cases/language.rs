@@ -102,7 +102,7 @@ impl Growth for Cube {
         y
     }
     fn both<R: Lane>(x: R, y: R) -> [R; 2] {
-        [x * y, x - y]
+        [x * y * R::lit(Self::SCALE), x - y * R::lit(Cube::SCALE)]
     }
 }
 
@@ -156,7 +156,7 @@ const FRACTION: f64 = 1.0 / COUNT as f64 - 0.5;
 #[device]
 const RANGE: (i64, f64) = (-1 << 40, 1e-3);
 #[device]
-const WEIGHTS: [[f64; 3]; 2] = [[0.25; 3]; 2];
+const WEIGHTS: [[f64; COUNT / 2]; 2] = [[0.25; COUNT / 2]; 2];
 
 /// Integers of which no literal says the type.
 #[device]

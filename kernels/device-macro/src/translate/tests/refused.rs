@@ -21,7 +21,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("x.cooled(n)", "call `cooled(x, …)`", "cooled"),
     (
         "let law = x; law(x)",
-        "hand the function over by type",
+        "functions are handed over by type",
         "law",
     ),
     (
@@ -40,6 +40,11 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "String",
     ),
     ("while n > 0 { break 'a; } x", "no labels", "break 'a"),
+    (
+        "Gas::<R>::own(x)",
+        "a structure has no functions here",
+        "Gas::<R>::own",
+    ),
     ("x.sin()", "call the device functions of `math`", "sin"),
     ("x.sort()", "not in the device list", "sort"),
     ("x.max()", "`max` takes 1 argument(s)", "x.max()"),
@@ -128,6 +133,18 @@ fn signatures_outside_the_subset_are_refused() {
         (
             "fn f(x: String) -> f64 { 1.0 }",
             "type `String` is not supported",
+        ),
+        (
+            "fn f(law: &dyn Fn(f64) -> f64) -> f64 { 1.0 }",
+            "functions are handed over by type",
+        ),
+        (
+            "fn f(law: impl Fn(f64) -> f64) -> f64 { 1.0 }",
+            "functions are handed over by type",
+        ),
+        (
+            "fn f(law: fn(f64) -> f64) -> f64 { 1.0 }",
+            "functions are handed over by type",
         ),
         ("fn f(x: Vec<f64>) -> f64 { 1.0 }", "`Vec` is not supported"),
         (
