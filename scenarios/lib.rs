@@ -113,7 +113,7 @@ fn make<P: Parameters>(sim: &mut Engine, name: &str) -> Result<Box<dyn InitialSt
         edges,
         cells: domain.cells.map(|n| n as usize),
         mirrors: (domain.boundary.faces())
-            .map(|sides| sides.map(|s| s == BoundaryKind::Reflecting)),
+            .map(|sides| sides.map(|kind| kind == BoundaryKind::Reflecting)),
         root_width,
         max_level,
     })?)

@@ -76,6 +76,13 @@ impl TableSchema {
         table
     }
 
+    /// The same where every text with the extension `"words": list` is one of `words`, each with its documentation.
+    #[must_use]
+    pub fn with_words(mut self, list: &str, words: &[(&str, &str)]) -> Self {
+        put_words(&mut self.schema, list, words);
+        self
+    }
+
     /// The tag and the word of a [`variant`](TableSchema::variant).
     #[must_use]
     pub fn tag(&self) -> Option<(&str, &str)> {
@@ -111,6 +118,23 @@ impl TableSchema {
 
     pub(crate) fn shape(&self) -> Shape {
         Shape::of(&self.schema)
+    }
+}
+
+fn put_words(schema: &mut Json, list: &str, words: &[(&str, &str)]) {
+    match schema {
+        Json::Object(keys) if keys.get("words").is_some_and(|name| name == list) => {
+            let word = |(word, doc): &(&str, &str)| json!({ "type": "string", "const": word, "description": doc });
+            keys.retain(|key, _| key != "words" && key != "type");
+            keys.insert("oneOf".into(), words.iter().map(word).collect());
+        }
+        Json::Object(keys) => keys
+            .values_mut()
+            .for_each(|value| put_words(value, list, words)),
+        Json::Array(items) => items
+            .iter_mut()
+            .for_each(|item| put_words(item, list, words)),
+        _ => {}
     }
 }
 

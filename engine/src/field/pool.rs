@@ -260,6 +260,7 @@ impl<F: Field> Pool<F> {
             neighbours: topology.neighbour_table(),
             parent: topology.parent_table(),
             index: topology.index_table(),
+            number: level as i32,
             domain_cells: topology.domain.cells(level),
             edges: [topology.domain.left_edge, topology.domain.right_edge],
             boundaries: &typed.boundaries,

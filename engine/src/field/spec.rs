@@ -137,8 +137,8 @@ pub struct FieldSpec {
     pub in_totals: bool,
     /// Whether snapshots hold the field and a restart reads it; what they do not hold the plugin makes anew.
     pub stored: bool,
-    /// What stands beyond the faces of the domain, `[axis][side]`; `None`: what the deck says, zero gradient unless a face is
-    /// periodic or reflecting.
+    /// What stands beyond the faces of the domain, `[axis][side]`, where no rule is registered for the field and the deck's word;
+    /// `None`: zero gradient unless a face is periodic or reflecting.
     pub beyond: Option<[[Beyond; 2]; 3]>,
 }
 

@@ -1,8 +1,12 @@
 //! The engine's tables of a deck.
 
+mod faces;
+
+pub(crate) use faces::LIST;
+pub use faces::{AxisBoundaries, AxisBoundary, Boundary, BoundaryKind};
+
 use super::limits::LevelSteps;
 use crate::device::DeviceChoice;
-use crate::field::Beyond;
 use crate::field::Precision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,87 +24,6 @@ impl Default for RootConfig {
     fn default() -> Self {
         Self {
             scenario: "formula".into(),
-        }
-    }
-}
-
-/// What stands beyond a face of the domain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum BoundaryKind {
-    /// The domain continues at the opposite face.
-    Periodic,
-    /// Zero gradient.
-    Outflow,
-    /// A mirror.
-    Reflecting,
-    /// Outflow that lets nothing in.
-    Diode,
-    /// A state given by formulas of x, y, z and t.
-    Inflow,
-}
-
-/// For fields that have no rules of their own: zero gradient unless the face is periodic or reflecting.
-impl From<BoundaryKind> for Beyond {
-    fn from(kind: BoundaryKind) -> Self {
-        match kind {
-            BoundaryKind::Periodic => Self::Periodic,
-            BoundaryKind::Reflecting => Self::Reflecting,
-            _ => Self::Outflow,
-        }
-    }
-}
-
-/// The two faces of an axis: one word for both, or [lower, upper].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum AxisBoundary {
-    /// Both faces.
-    Both(BoundaryKind),
-    /// Lower and upper face.
-    Each([BoundaryKind; 2]),
-}
-
-impl AxisBoundary {
-    /// Lower and upper face.
-    #[must_use]
-    pub fn sides(self) -> [BoundaryKind; 2] {
-        match self {
-            Self::Both(kind) => [kind; 2],
-            Self::Each(sides) => sides,
-        }
-    }
-}
-
-/// The faces of the three axes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AxisBoundaries {
-    /// Faces across x.
-    pub x: AxisBoundary,
-    /// Faces across y.
-    pub y: AxisBoundary,
-    /// Faces across z.
-    pub z: AxisBoundary,
-}
-
-/// All faces: one word, or a table of the axes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Boundary {
-    /// Every face.
-    All(BoundaryKind),
-    /// Each axis its own.
-    Axes(AxisBoundaries),
-}
-
-impl Boundary {
-    /// The kinds as `[axis][side]`.
-    #[must_use]
-    pub fn faces(self) -> [[BoundaryKind; 2]; 3] {
-        match self {
-            Self::All(kind) => [[kind; 2]; 3],
-            Self::Axes(axes) => [axes.x.sides(), axes.y.sides(), axes.z.sides()],
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A simulation: the world, its schedules, and the plugins that fill them.
 
+mod boundaries;
 mod checks;
 mod foresee;
 mod hierarchy;
@@ -21,15 +22,14 @@ use crate::device::ComputeDevice;
 use crate::field::device::DeviceTopology;
 use crate::field::held::Held;
 use crate::field::operations::MendedOnHost;
-use crate::field::{
-    Beyond, Correct, FaultBox, Field, FieldSpec, Pool, Precision, Restrict, Stores,
-};
+use crate::field::{Correct, FaultBox, Field, FieldSpec, Pool, Precision, Restrict, Stores};
 use crate::mesh::carried::CarriedComponents;
 use crate::mesh::{
     Carried, Domain, LevelClock, Levels, NewRows, PATCH, RefineRequests, Topology, audit,
 };
 use crate::ranks::{Columns, Halos, Ranks, Shares};
 use bevy_ecs::prelude::*;
+use boundaries::BoundaryRules;
 use checks::{check_domain, check_mesh};
 use nestar_deck::Deck;
 use nestar_device::random::{Purposes, Stream};
@@ -161,9 +161,7 @@ impl Engine {
         }
         let (restrict_by, correct_by) = (spec.restrict, spec.correct);
         let shared = spec.centring != Centring::Cell && restrict_by != Restrict::None;
-        let faces = self.settings.domain.boundary.faces();
-        let beyond = spec.beyond.clone();
-        let beyond = beyond.unwrap_or_else(|| faces.map(|sides| sides.map(Beyond::from)));
+        let beyond = self.beyond::<F>(&spec)?;
         let device = self.world.resource::<ComputeDevice>().device.as_ref();
         let pool = Pool::new(spec, &beyond, self.precision(), device, self.levels())?;
         self.world.insert_resource(Held::<F>(pool));
@@ -209,8 +207,9 @@ impl Engine {
     /// Checks that the deck is used up and that the order of all systems is defined.
     ///
     /// # Errors
-    /// Unknown keys or tables; an ambiguous order.
+    /// Unknown keys, tables or boundaries; an ambiguous order.
     pub fn ready(&mut self) -> Result<(), Error> {
+        self.check_boundary_words()?;
         self.deck.finish()?;
         self.build_order()
     }
@@ -302,6 +301,7 @@ fn empty_world(
     world.insert_resource(RefineRequests::default());
     world.insert_resource(NewRows::default());
     world.insert_resource(Stores::default());
+    world.insert_resource(BoundaryRules::default());
     world.insert_resource(MendedOnHost::default());
     world.insert_resource(Columns::default());
     world.insert_resource(RunFacts::default());

@@ -1,7 +1,8 @@
 //! The engine's tables of the deck, and facts that go into snapshots.
 
 use super::config::{
-    DomainConfig, MeshSettings, OutputConfig, RunConfig, TimeSettings, UnitsConfig,
+    BoundaryKind, DomainConfig, LIST, MeshSettings, OutputConfig, RunConfig, TimeSettings,
+    UnitsConfig,
 };
 use bevy_ecs::prelude::*;
 use nestar_deck::TableSchema;
@@ -39,13 +40,29 @@ impl Default for KeptKeys {
     }
 }
 
-/// The tables that the engine itself reads, for `nestar list` and `nestar schema`.
+/// The tables that the engine itself reads, for `nestar list` and `nestar schema`; faces may have the words `boundaries` besides the
+/// engine's own, each with a sentence about it.
 #[must_use]
-pub fn tables() -> Vec<TableSchema> {
+pub fn tables(boundaries: &[(String, String)]) -> Vec<TableSchema> {
     vec![
-        TableSchema::of::<DomainConfig>("domain"),
+        domain_table(boundaries),
         TableSchema::of::<OutputConfig>("output"),
         TableSchema::of::<RunConfig>("run"),
         TableSchema::of::<UnitsConfig>("units"),
     ]
+}
+
+/// The table `[domain]` where faces may have these words, each with a sentence about it, besides those that the engine knows: for lists,
+/// schemas and checks of decks.
+fn domain_table(registered: &[(String, String)]) -> TableSchema {
+    let built_in = BoundaryKind::BUILT_IN.into_iter();
+    let registered = registered.iter().map(|(word, doc)| (&**word, &**doc));
+    let mut words: Vec<(&str, &str)> = built_in.chain(registered).collect();
+    let mut seen = Vec::new();
+    words.retain(|(word, _)| {
+        let new = !seen.contains(word);
+        seen.push(*word);
+        new
+    });
+    TableSchema::of::<DomainConfig>("domain").with_words(LIST, &words)
 }

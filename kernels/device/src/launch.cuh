@@ -99,6 +99,17 @@ RS_FN void leave_fault(unsigned* fault, unsigned code, const double* place, doub
   }
 }
 
+// The same with the leading numbers of a state, at most 8.
+template<class R> RS_FN void leave_fault(unsigned* fault, unsigned code, const double* place, double time, const R* state, int count) {
+  if (atomic_swap_if(fault, 0u, ~0u) != 0u) return;
+  for (int n = 0; n < 12 && n - 4 < count; ++n) {
+    const rs::u64 bits = rs::to_bits(n < 3 ? place[n] : n < 4 ? time : (double)state[n - 4]);
+    fault[1 + 2 * n] = (unsigned)bits;
+    fault[2 + 2 * n] = (unsigned)(bits >> 32);
+  }
+  fault[0] = code;
+}
+
 }  // namespace launch
 
 // Shares out 0..n among the threads of a block.

@@ -29,6 +29,7 @@ extern crate self as nestar_device;
 
 mod cell_fn;
 mod cell_state;
+mod ghost;
 mod item;
 mod lane;
 pub mod math;
@@ -42,6 +43,7 @@ mod table;
 
 pub use cell_fn::{Across, Around, Cell, CellFn, Face, FaceFn, Place};
 pub use cell_state::CellState;
+pub use ghost::{Ghost, InnerCells, MOST_INNER};
 pub use item::{
     Functions, Generic, Item, Kind, LAUNCH, Marked, PRELUDE, Piece, instantiate, instantiate_with,
     program, unmarked,

@@ -64,8 +64,19 @@ RS_NOINLINE int source_of(const View& v, const int* cells, int* at) {
   return walls;
 }
 
-// Turns the state `u` of the cell `inside`, as found by source_of, into that of the cell `at` beyond the domain.
-RS_NOINLINE void apply_rules(const View& v, const int* cells, const int* at, const int* inside, int walls, REAL* u) {
+// Stands for the cells inside where no rule reads further ones, so that one function serves all kinds of them.
+struct NoCells {
+  template<class Load> RS_MEMBER NoCells(const Load&) {}
+  RS_MEMBER void operator()(const int*, REAL*) const {}
+};
+template<class Load, bool READ = (field::INNER > 1)> struct Further { typedef Load t; };
+template<class Load> struct Further<Load, false> { typedef NoCells t; };
+
+// Turns the state `u` of the cell `inside`, as found by source_of, into that of the cell `at` of a level beyond the domain;
+// load(cell, u) gives the state of another cell inside.
+template<class Load>
+RS_NOINLINE void apply_rules(const View& v, int level, const int* cells, const int* at, const int* inside, int walls, REAL* u,
+                             const Load& load) {
   int asked[3], rules = 0;
   REAL given[3][COMPONENTS];
   for (int a = 0; a < 3; ++a) {
@@ -76,8 +87,16 @@ RS_NOINLINE void apply_rules(const View& v, const int* cells, const int* at, con
     const int side = side_beyond(at[a], cells[a], a);
     if (side < 0 || walls >> a & 1 || field::kind(a, side) != RULE) continue;
     const rs::arr<double, 3> centre = centre_of(v, cells, asked);
-    for (int c = 0; c < COMPONENTS; ++c) given[rules][c] = u[c];
-    field::beyond(a, side, centre.d, v.time, given[rules++], v.fault);
+    REAL inner[field::INNER * COMPONENTS];
+    for (int c = 0; c < COMPONENTS; ++c) inner[c] = given[rules][c] = u[c];
+    for (int n = 1; n < field::INNER; ++n) {
+      int cell[3] = {inside[0], inside[1], inside[2]};
+      cell[a] += side == 0 ? n : -n;
+      load(cell, inner + n * COMPONENTS);
+    }
+    const int layer = side == 0 ? -1 - asked[a] : asked[a] - cells[a];
+    const field::Asked asks{v.left.d, v.right.d, cells, level, asked, centre.d, inner, v.time, layer};
+    field::beyond(a, side, asks, given[rules++], v.fault);
   }
   for (int c = 0; c < COMPONENTS; ++c) {
     if (rules == 1) u[c] = given[0][c];

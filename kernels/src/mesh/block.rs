@@ -7,6 +7,8 @@ use nestar_device::{Place, Real, device};
 pub struct Block {
     /// Cells along each axis.
     pub n: usize,
+    /// Refinement level.
+    pub level: i32,
     /// Global index, on the block's level, of its first cell (x, y, z); may lie outside the domain.
     pub origin: [i32; 3],
     /// Cells of the whole domain on the block's level along each axis.
@@ -32,6 +34,22 @@ impl Block {
         })
     }
 
+    /// What places on its level are made of at a time, outside a step.
+    #[must_use]
+    pub(super) fn geometry(&self, time: f64) -> LevelGeometry {
+        let width =
+            |a: usize| (self.right_edge[a] - self.left_edge[a]) / f64::from(self.domain_cells[a]);
+        LevelGeometry {
+            left: self.left_edge,
+            right: self.right_edge,
+            cells: self.domain_cells,
+            level: self.level,
+            width: [0, 1, 2].map(width),
+            time,
+            dt: 0.0,
+        }
+    }
+
     /// Layers of the block that lie below and above the domain along `axis`.
     #[must_use]
     pub fn outside(&self, axis: usize) -> [usize; 2] {
@@ -53,7 +71,7 @@ pub fn cell_centre(i: i32, cells: i32, left: f64, right: f64) -> f64 {
 
 /// What the places of a level's cells are made of.
 #[device]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct LevelGeometry {
     /// Lower edge of the domain, code length.
     pub left: [f64; 3],

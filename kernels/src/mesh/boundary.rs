@@ -1,96 +1,12 @@
 //! Ghost cells beyond the physical faces of the domain.
 
+use super::rule::{CellRule, GhostCell, Inner};
 use super::states::MAX_COMPONENTS;
 use super::{Block, cell_centre};
 use nestar_device::math::sum3;
-use nestar_device::{Item, Real, device};
+use nestar_device::{Real, device};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Where a ghost cell lies, for rules that depend on place and time.
-#[derive(Clone, Copy, Debug)]
-pub struct GhostCell {
-    /// Axis of the face: 0, 1 or 2.
-    pub axis: usize,
-    /// 0 at the lower face, 1 at the upper.
-    pub side: usize,
-    /// Centre of the ghost cell, code length.
-    pub centre: [f64; 3],
-    /// Simulation time, code units.
-    pub time: f64,
-}
-
-/// A rule that makes the state of a ghost cell from the state of the nearest cell inside the domain.
-pub trait CellRule<R>: Send + Sync {
-    /// Fills `state`, which holds the nearest inner cell's components, with the ghost cell's.
-    fn apply(&self, cell: GhostCell, state: &mut [R]);
-
-    /// Whether the face is a reflecting wall at this cell, where the rule does not apply.
-    fn is_wall(&self, _cell: &GhostCell) -> bool {
-        false
-    }
-
-    /// The rule of a face (`axis` 0 to 2, `side` 0 at the lower face, 1 at the upper) in the device's language; `None`: the
-    /// rule works on the host only.
-    fn device(&self, _axis: usize, _side: usize) -> Option<RuleText> {
-        None
-    }
-
-    /// What is wrong with the rule's values at a cell, where its text for the device left the number of a face.
-    fn fault_message(&self, _cell: GhostCell) -> Option<String> {
-        None
-    }
-}
-
-/// A rule in the device's language.
-///
-/// The functions stand in namespace `field`, behind its type `REAL` and its constant `COMPONENTS`; A is the axis, S the side:
-///
-/// ```text
-/// RS_FN bool wall_A_S(const double* centre, double time, unsigned* fault)             as CellRule::is_wall
-/// RS_FN void beyond_A_S(const double* centre, double time, REAL* u, unsigned* fault)  as CellRule::apply
-/// ```
-///
-/// Where a value is not fit to be used they call `launch::leave_fault(fault, code, centre, time)` with the
-/// [code of the face](Self::face_code) and go on.
-#[derive(Clone, Debug)]
-pub struct RuleText {
-    /// What the functions call.
-    pub items: Vec<&'static Item>,
-    /// Their definitions.
-    pub functions: String,
-}
-
-impl RuleText {
-    /// The code of faults beyond a face.
-    #[must_use]
-    pub const fn face_code(axis: usize, side: usize) -> u32 {
-        1 + 2 * axis as u32 + side as u32
-    }
-
-    /// The ghost cell that the words of a fault name; `None` where they name no face.
-    #[must_use]
-    pub fn faulty_cell(fault: &[u32; 9]) -> Option<GhostCell> {
-        let face = fault[0].checked_sub(1).filter(|face| *face < 6)? as usize;
-        let (centre, time) = fault_place(fault);
-        Some(GhostCell {
-            axis: face / 2,
-            side: face % 2,
-            centre,
-            time,
-        })
-    }
-}
-
-/// The place and the time in the words of a fault.
-#[must_use]
-pub fn fault_place(fault: &[u32; 9]) -> ([f64; 3], f64) {
-    let number = |n: usize| {
-        let (low, high) = (u64::from(fault[1 + 2 * n]), u64::from(fault[2 + 2 * n]));
-        f64::from_bits(high << 32 | low)
-    };
-    ([0, 1, 2].map(number), number(3))
-}
 
 /// What stands beyond one face of the domain.
 pub enum FaceRule<R> {
@@ -153,7 +69,12 @@ impl<R: Real> Boundaries<R> {
                 for (c, value) in state.iter_mut().enumerate() {
                     *value = values[c * stride + from];
                 }
-                self.apply(&ghost, asked, walls, state);
+                let near = Near {
+                    values,
+                    stride,
+                    from,
+                };
+                self.apply(&ghost, (asked, walls), &near, state);
                 for (c, value) in state.iter().enumerate() {
                     values[c * stride + to] = *value;
                 }
@@ -195,7 +116,17 @@ impl<R: Real> Boundaries<R> {
     }
 
     /// Turns the state of the nearest cell inside the domain into that beyond it.
-    fn apply(&self, ghost: &Ghost, asked: [i32; 3], walls: u8, state: &mut [R]) {
+    fn apply(
+        &self,
+        ghost: &Ghost,
+        (asked, walls): ([i32; 3], u8),
+        near: &Near<R>,
+        state: &mut [R],
+    ) {
+        let ask = |rule: &dyn CellRule<R>, axis, side, state: &mut [R]| {
+            let cell = ghost.cell(asked, axis, side);
+            rule.apply(&cell, &near.inner(ghost.block.n, axis, side), state);
+        };
         let rule = |(axis, side): (usize, usize)| match &self.faces[axis][side] {
             FaceRule::Rule(rule) if walls >> axis & 1 == 0 => Some((rule, axis, side)),
             _ => None,
@@ -203,13 +134,13 @@ impl<R: Real> Boundaries<R> {
         let mut rules = ghost.faces().filter_map(rule);
         match [rules.next(), rules.next(), rules.next()] {
             [None, ..] => {}
-            [Some((rule, axis, side)), None, _] => rule.apply(ghost.cell(asked, axis, side), state),
+            [Some((rule, axis, side)), None, _] => ask(&**rule, axis, side, state),
             all => {
                 let mut given = [[R::lit(0.0); MAX_COMPONENTS]; 3];
                 for ((rule, axis, side), given) in all.iter().flatten().zip(&mut given) {
                     let given = &mut given[..state.len()];
                     given.copy_from_slice(state);
-                    rule.apply(ghost.cell(asked, *axis, *side), given);
+                    ask(&***rule, *axis, *side, given);
                 }
                 let [a, b, third] = &given;
                 for (c, value) in state.iter_mut().enumerate() {
@@ -223,6 +154,26 @@ impl<R: Real> Boundaries<R> {
                     *value = -*value;
                 }
             }
+        }
+    }
+}
+
+/// The nearest cell inside the domain, among the values of a block.
+struct Near<'a, R> {
+    values: &'a [R],
+    stride: usize,
+    from: usize,
+}
+
+impl<'a, R> Near<'a, R> {
+    /// The inner cells of a block of `n`^3 cells along an axis from there.
+    fn inner(&self, n: usize, axis: usize, side: usize) -> Inner<'a, R> {
+        let step = n.pow(axis as u32) as isize;
+        Inner {
+            values: self.values,
+            stride: self.stride,
+            first: self.from,
+            step: if side == 0 { step } else { -step },
         }
     }
 }
@@ -300,11 +251,15 @@ impl<'a> Ghost<'a> {
         let b = self.block;
         let centre =
             |a: usize| cell_centre(asked[a], b.domain_cells[a], b.left_edge[a], b.right_edge[a]);
+        let layers = [-1 - asked[axis], asked[axis] - b.domain_cells[axis]];
         GhostCell {
             axis,
             side,
+            layer: layers[side],
+            index: asked,
             centre: [0, 1, 2].map(centre),
             time: self.time,
+            level: b.geometry(self.time),
         }
     }
 }

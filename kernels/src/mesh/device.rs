@@ -2,10 +2,11 @@
 
 use super::fluxes;
 use super::prolong::SlopeLimiter;
+use super::rule::{ASKED, RULES};
 use super::{Boundaries, Centring, FaceRule, RuleText, ShareSets, StateItems};
 use crate::PATCH;
 use crate::criteria::{LIST, LIST_BLOCK, ListText, SECTORS};
-use nestar_device::{Across, Around, Face, Item, LAUNCH};
+use nestar_device::{Across, Around, Face, Ghost, Item, LAUNCH};
 use std::fmt::Write;
 
 /// What kernels see of a level; follows [`FieldText::text`].
@@ -222,6 +223,7 @@ impl FieldText {
         items.extend(self.states.iter().flat_map(|states| states.items));
         for (_, _, rule) in self.rules() {
             items.extend(&rule.items);
+            items.push(Ghost);
         }
         items
     }
@@ -268,8 +270,9 @@ impl FieldText {
     /// constexpr int SETS; int set_of(int component)                                // as ShareSets
     /// bool physical(const REAL* u)
     /// void to_primitive(REAL* u); void to_conserved(REAL* w); void mend(REAL* u, const REAL* w)      // as States
+    /// struct Asked; constexpr int INNER           // what rules are asked about; inner cells that they read
     /// bool wall(int axis, int side, const double* centre, double time, unsigned* fault)
-    /// void beyond(int axis, int side, const double* centre, double time, REAL* u, unsigned* fault)
+    /// void beyond(int axis, int side, const Asked& at, REAL* u, unsigned* fault)
     /// ```
     #[must_use]
     pub fn text(&self) -> String {
@@ -291,6 +294,17 @@ impl FieldText {
             self.centring as u32,
         );
         text.push_str(&self.states_text());
+        text.push_str(&self.rules_text());
+        text.push_str("}\n");
+        text
+    }
+
+    fn rules_text(&self) -> String {
+        let inner = self.rules().map(|(_, _, rule)| rule.inner).max();
+        let mut text = format!("{ASKED}constexpr int INNER = {};\n", inner.unwrap_or(1));
+        if inner.is_some() {
+            text.push_str(RULES);
+        }
         for (_, _, rule) in self.rules() {
             text.push_str(&rule.functions);
             text.push('\n');
@@ -304,12 +318,11 @@ impl FieldText {
         ));
         text.push_str(&self.dispatch(
             "void beyond",
-            "const double* centre, double time, REAL* u, unsigned* fault",
+            "const Asked& at, REAL* u, unsigned* fault",
             "return beyond",
-            "centre, time, u, fault",
+            "at, u, fault",
             "",
         ));
-        text.push_str("}\n");
         text
     }
 

@@ -26,6 +26,16 @@ template<int G, class Finish> RS_FN void copy_level(REAL* block, const View& v, 
   }
 }
 
+// Cells of a gathered block, of which `first` is the first.
+template<int N> struct BlockCells {
+  const REAL* block;
+  const int* first;
+  RS_MEMBER void operator()(const int* cell, REAL* u) const {
+    const int from = cell[0] - first[0] + N * (cell[1] - first[1] + N * (cell[2] - first[2]));
+    for (int c = 0; c < COMPONENTS; ++c) u[c] = block[c * (N * N * N) + from];
+  }
+};
+
 // Fills the cells beyond the domain of a block that holds conserved values.
 template<int G> RS_NOINLINE void fill_beyond(REAL* block, const View& v, int row) {
   constexpr int N = PATCH + 2 * G;
@@ -39,10 +49,10 @@ template<int G> RS_NOINLINE void fill_beyond(REAL* block, const View& v, int row
     const int at[3] = {first[0] + x, first[1] + y, first[2] + z};
     int inside[3] = {at[0], at[1], at[2]};
     const int walls = source_of(v, cells, inside);
-    const int from = inside[0] - first[0] + N * (inside[1] - first[1] + N * (inside[2] - first[2]));
+    const BlockCells<N> load{block, first};
     REAL u[COMPONENTS];
-    for (int c = 0; c < COMPONENTS; ++c) u[c] = block[c * (N * N * N) + from];
-    apply_rules(v, cells, at, inside, walls, u);
+    load(inside, u);
+    apply_rules<typename Further<BlockCells<N>>::t>(v, index[3], cells, at, inside, walls, u, load);
     for (int c = 0; c < COMPONENTS; ++c) block[c * (N * N * N) + cell] = u[c];
   }
 }

@@ -22,6 +22,8 @@ pub struct GhostView<'a, R> {
     pub parent: &'a [i32],
     /// Per row: the patch's index on its level, in patches.
     pub index: &'a [[i32; 3]],
+    /// This level's number.
+    pub number: i32,
     /// Cells of the domain on this level.
     pub domain_cells: [i32; 3],
     /// Domain edges, code length.
@@ -104,6 +106,7 @@ pub fn gather<R: Real>(
         let origin = view.index[row as usize].map(|i| i * PATCH as i32 - target.ghosts as i32);
         let block = Block {
             n,
+            level: view.number,
             origin,
             domain_cells: view.domain_cells,
             left_edge: view.edges[0],
@@ -172,6 +175,7 @@ fn coarse_block<R>(view: &GhostView<R>, row: u32, ghosts: usize) -> Block {
     let margin = ghosts.div_ceil(2) + 1;
     Block {
         n: PATCH / 2 + 2 * margin,
+        level: view.number - 1,
         origin: view.index[row as usize].map(|i| i * (PATCH / 2) as i32 - margin as i32),
         domain_cells: view.domain_cells.map(|c| c / 2),
         left_edge: view.edges[0],

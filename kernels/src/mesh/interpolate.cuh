@@ -20,11 +20,23 @@ RS_FN REAL blended(const View& v, int row, int offset) {
                                                         row_of(v.coarse_new, row)[offset], (REAL)v.weight);
 }
 
+// Cells of the coarser level around a patch, of which `first` is the first.
+struct ParentCells {
+  const View& v;
+  const int* around;
+  const int* first;
+  RS_MEMBER void operator()(const int* cell, REAL* u) const {
+    const int x = cell[0] - first[0], y = cell[1] - first[1], z = cell[2] - first[2];
+    const int row = coarse_row(around, x, y, z);
+    for (int c = 0; c < COMPONENTS; ++c) u[c] = blended(v, row, c * CELLS + cell_of(x, y, z));
+  }
+};
+
 // The state of the coarse cell at x, y, z of the parent's neighbourhood, also beyond the domain.
 RS_NOINLINE void coarse_state(const View& v, int parent, int x, int y, int z, REAL* u) {
   const int* around = v.neighbours + (rs::i64)parent * AROUND;
   const int* index = v.index + (rs::i64)parent * 4;
-  int row = coarse_row(around, x, y, z);
+  const int row = coarse_row(around, x, y, z);
   if (row >= 0) {
     for (int c = 0; c < COMPONENTS; ++c) u[c] = blended(v, row, c * CELLS + cell_of(x, y, z));
     return;
@@ -34,12 +46,9 @@ RS_NOINLINE void coarse_state(const View& v, int parent, int x, int y, int z, RE
   const int at[3] = {first[0] + x, first[1] + y, first[2] + z};
   int inside[3] = {at[0], at[1], at[2]};
   const int walls = source_of(v, cells, inside);
-  for (int a = 0; a < 3; ++a) inside[a] -= first[a];
-  row = coarse_row(around, inside[0], inside[1], inside[2]);
-  for (int c = 0; c < COMPONENTS; ++c)
-    u[c] = blended(v, row, c * CELLS + cell_of(inside[0], inside[1], inside[2]));
-  for (int a = 0; a < 3; ++a) inside[a] += first[a];
-  apply_rules(v, cells, at, inside, walls, u);
+  const ParentCells load{v, around, first};
+  load(inside, u);
+  apply_rules<Further<ParentCells>::t>(v, index[3], cells, at, inside, walls, u, load);
 }
 
 typedef rs::arr<REAL, 3> Offsets;

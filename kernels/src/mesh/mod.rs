@@ -19,6 +19,7 @@ pub mod pieces;
 pub mod prolong;
 pub mod restrict;
 pub mod rows;
+pub mod rule;
 pub mod shape;
 pub mod sharing;
 pub mod staggered;
@@ -26,9 +27,10 @@ pub mod states;
 pub mod topology_parameters;
 
 pub use block::{Block, cell_centre};
-pub use boundary::{Boundaries, CellRule, FaceRule, GhostCell, RuleText, fault_place};
+pub use boundary::{Boundaries, FaceRule};
 pub use gather::{GatherScratch, GhostView, gather};
 pub use rows::Rows;
+pub use rule::{CellRule, FAULT_WORDS, GhostCell, Inner, RuleFault, RuleText, fault_place};
 pub use shape::Centring;
 /// 0 in every cell: where a field starts that holds nothing yet.
 #[nestar_device::device]

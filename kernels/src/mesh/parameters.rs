@@ -33,7 +33,7 @@ pub struct View<R> {
     pub first_child: Address<i32>,
     /// Index on the level in patches, and the level, `[row][4]`.
     pub index: Address<i32>,
-    /// Where a boundary rule leaves a fault: nine words, see `launch::leave_fault`.
+    /// Where a boundary rule leaves a fault: [`FAULT_WORDS`](super::FAULT_WORDS), see `launch::leave_fault`.
     pub fault: Address<u32>,
     /// Weight of `coarse_new`, 0 to 1.
     pub weight: f64,

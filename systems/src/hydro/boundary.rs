@@ -2,13 +2,13 @@
 
 use super::formulas::{StateConfig, StateFormulas, VARIABLES, arguments};
 use super::rule_text::InflowText;
-use crate::fields::{GAS_COMPONENTS, GasModel, SET_TOLERANCE};
+use crate::fields::{GAS_COMPONENTS, Gas, GasModel, SET_TOLERANCE};
 use nestar_deck::{Deck, DeckError, Formula};
-use nestar_device::{Real, device};
-use nestar_engine::field::{Beyond, FaultBox};
-use nestar_engine::step::config::BoundaryKind;
+use nestar_device::{Ghost, Real, device};
+use nestar_engine::field::{BoundaryRule, FaultBox, FieldSpec};
 use nestar_engine::{Engine, Error};
-use nestar_kernels::mesh::{CellRule, GhostCell, RuleText};
+use nestar_kernels::hydro::Conserved;
+use nestar_kernels::mesh::{CellRule, GhostCell, Inner, RuleFault, RuleText};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,53 +21,22 @@ pub const FACES: [[&str; 2]; 3] = [
     ["z_lower", "z_upper"],
 ];
 
-/// Outflow that lets nothing in: the velocity into the domain is taken away, with its kinetic energy.
-pub(super) struct Diode;
-
-/// Momentum along an axis and energy density of what a diode lets in from a cell of the given density: nothing may move
-/// inward, which is up at the lower face.
+/// Outflow that lets nothing in: where the velocity of the nearest cell points into the domain it is taken away, with its kinetic
+/// energy.
 #[device]
-pub(super) fn without_inflow<R: Real>(density: R, momentum: R, energy: R, lower: bool) -> (R, R) {
-    let inward = if lower {
+pub(super) fn diode<R: Real>(ghost: Ghost<R, Conserved<R>, 1>) -> Conserved<R> {
+    let mut u = ghost.at(0);
+    let momentum = u.momentum[ghost.axis];
+    let inward = if ghost.side == 0 {
         momentum > 0.0
     } else {
         momentum < 0.0
     };
     if inward {
-        (0.0, energy - 0.5 * momentum * momentum / density)
-    } else {
-        (momentum, energy)
+        u.momentum[ghost.axis] = 0.0;
+        u.energy -= 0.5 * momentum * momentum / u.density;
     }
-}
-
-impl<R: Real> CellRule<R> for Diode {
-    fn apply(&self, cell: GhostCell, state: &mut [R]) {
-        let normal = 1 + cell.axis;
-        (state[normal], state[4]) =
-            without_inflow(state[0], state[normal], state[4], cell.side == 0);
-    }
-
-    fn device(&self, axis: usize, side: usize) -> Option<RuleText> {
-        Some(diode(axis, side))
-    }
-}
-
-/// [`Diode`] in the device's language.
-fn diode(axis: usize, side: usize) -> RuleText {
-    let (normal, lower, function) = (1 + axis, side == 0, without_inflow::ITEM.path());
-    let functions = format!(
-        "RS_FN bool wall_{axis}_{side}(const double*, double, unsigned*) {{ return false; }}
-RS_FN void beyond_{axis}_{side}(const double*, double, REAL* u, unsigned*) {{
-  const rs::tup<REAL, REAL> kept = ::{function}<REAL>(u[0], u[{normal}], u[4], {lower});
-  u[{normal}] = kept._0;
-  u[4] = kept._1;
-}}
-"
-    );
-    RuleText {
-        items: vec![without_inflow::ITEM],
-        functions,
-    }
+    u
 }
 
 /// What flows in through a face, by formulas of x, y, z and t: the tables `[inflow.FACE]`. They are taken at the centres of ghost
@@ -142,15 +111,15 @@ impl Inflow {
 
 impl Inflow {
     /// The value of `where` at the cell; 1 where the table has none.
-    fn opening(&self, cell: &GhostCell) -> f64 {
+    fn opening(&self, centre: [f64; 3], time: f64) -> f64 {
         let open = self.open.as_ref();
-        open.map_or(1.0, |open| open.eval(&arguments(cell.centre, cell.time)))
+        open.map_or(1.0, |open| open.eval(&arguments(centre, time)))
     }
 
     /// What is wrong with the formulas at a cell, if anything: `where` first, then the state, then the scalars.
-    fn fault(&self, cell: &GhostCell) -> Option<String> {
-        let (table, centre, time) = (&self.table, cell.centre, cell.time);
-        if self.opening(cell).is_nan() {
+    fn fault(&self, centre: [f64; 3], time: f64) -> Option<String> {
+        let table = &self.table;
+        if self.opening(centre, time).is_nan() {
             return Some(format!(
                 "`where` of [{table}] is not a number at (x, y, z) = {centre:?}, t = {time}"
             ));
@@ -166,20 +135,20 @@ impl Inflow {
         let wrong = (0..self.model.scalars.len()).find(|&n| !fraction(n).is_finite());
         let why = match wrong {
             Some(n) => format!("the scalar {} is {}", self.model.scalars[n], fraction(n)),
-            None => self.wrong_set(cell)?,
+            None => self.wrong_set(centre, time)?,
         };
         Some(format!(
             "[{table}] at (x, y, z) = {centre:?}, t = {time}: {why}"
         ))
     }
 
-    fn wrong_set(&self, cell: &GhostCell) -> Option<String> {
-        let fraction = |n| self.formulas.scalar_at(n, cell.centre, cell.time);
+    fn wrong_set(&self, centre: [f64; 3], time: f64) -> Option<String> {
+        let fraction = |n| self.formulas.scalar_at(n, centre, time);
         self.model.wrong_set(SET_TOLERANCE, fraction)
     }
 
     fn report(&self, cell: &GhostCell) {
-        if let Some(message) = self.fault(cell) {
+        if let Some(message) = self.fault(cell.centre, cell.time) {
             self.faults.report(|| message);
         }
     }
@@ -187,14 +156,14 @@ impl Inflow {
 
 impl<R: Real> CellRule<R> for Inflow {
     fn is_wall(&self, cell: &GhostCell) -> bool {
-        let open = self.opening(cell);
+        let open = self.opening(cell.centre, cell.time);
         if open.is_nan() {
             self.report(cell);
         }
         open == 0.0
     }
 
-    fn apply(&self, cell: GhostCell, state: &mut [R]) {
+    fn apply(&self, cell: &GhostCell, _: &Inner<R>, state: &mut [R]) {
         let primitive = self.formulas.at(cell.centre, cell.time);
         let mut sound = primitive.is_physical();
         let mut conserved = [0.0; nestar_kernels::mesh::MAX_COMPONENTS];
@@ -207,9 +176,9 @@ impl<R: Real> CellRule<R> for Inflow {
             sound &= fraction.is_finite();
             *value = R::lit(fraction * primitive.density);
         }
-        sound &= self.wrong_set(&cell).is_none();
+        sound &= self.wrong_set(cell.centre, cell.time).is_none();
         if !sound {
-            self.report(&cell);
+            self.report(cell);
         }
     }
 
@@ -224,37 +193,32 @@ impl<R: Real> CellRule<R> for Inflow {
         Some(inflow.rule())
     }
 
-    fn fault_message(&self, cell: GhostCell) -> Option<String> {
-        self.fault(&cell)
+    fn fault_message(&self, fault: &RuleFault) -> Option<String> {
+        self.fault(fault.centre, fault.time)
     }
 }
 
-/// The rules of the six faces.
+/// The words for faces of the gas, each with a sentence about it.
+pub const WORDS: [(&str, &str); 2] = [
+    ("diode", "Outflow that lets nothing in."),
+    ("inflow", "A state given by formulas of x, y, z and t."),
+];
+
+/// Registers the words of the gas.
 ///
 /// # Errors
-/// A formula of an inflow face is missing or wrong.
-pub fn rules(sim: &mut Engine, model: &GasModel) -> Result<[[Beyond; 2]; 3], Error> {
-    let kinds = sim.settings.domain.boundary.faces();
-    let mut faces = [const { [const { Beyond::Periodic }; 2] }; 3];
-    for axis in 0..3 {
-        for side in 0..2 {
-            faces[axis][side] = match kinds[axis][side] {
-                BoundaryKind::Diode => Beyond::Rule(Arc::new(Diode)),
-                BoundaryKind::Inflow => {
-                    let table = format!("inflow.{}", FACES[axis][side]);
-                    let faults = sim.world.resource::<FaultBox>().clone();
-                    Beyond::Rule(Arc::new(Inflow::take(
-                        &mut sim.deck,
-                        &table,
-                        model,
-                        faults,
-                    )?))
-                }
-                kind => Beyond::from(kind),
-            };
-        }
-    }
-    Ok(faces)
+/// Another plugin has taken one.
+pub fn register(sim: &mut Engine, model: &GasModel) -> Result<(), Error> {
+    let [(diode_word, _), (inflow_word, doc)] = WORDS;
+    sim.boundary::<Gas, diode>(diode_word, [])?;
+    let (model, faults) = (model.clone(), sim.world.resource::<FaultBox>().clone());
+    let inflow = move |deck: &mut Deck, [axis, side]: [usize; 2], _: &FieldSpec| {
+        let table = format!("inflow.{}", FACES[axis][side]);
+        let rule: Arc<dyn BoundaryRule> =
+            Arc::new(Inflow::take(deck, &table, &model, faults.clone())?);
+        Ok(rule)
+    };
+    sim.boundary_by::<Gas>(inflow_word, doc, inflow)
 }
 
 #[cfg(test)]
@@ -292,6 +256,7 @@ mod tests {
         let n = 4;
         let block = Block {
             n,
+            level: 0,
             origin: [0, -2, 0],
             domain_cells: [8; 3],
             left_edge: [0.0; 3],

@@ -245,6 +245,7 @@ pub(super) fn block_of(topology: &Topology, row: u32, level: usize) -> Block {
     let domain = &topology.domain;
     Block {
         n: PATCH,
+        level: level as i32,
         origin: topology.origin(row),
         domain_cells: domain.cells(level),
         left_edge: domain.left_edge,

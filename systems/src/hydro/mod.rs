@@ -43,11 +43,8 @@ impl Plugin for Hydro {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let (config, model) = gas(sim)?;
         sim.keep_keys(&["hydro.gamma", "hydro.scalars", "hydro.scalar_sets"]);
-        let spec = FieldSpec {
-            beyond: Some(boundary::rules(sim, &model)?),
-            ..spec(&model, self.prolongation)
-        };
-        sim.register_field::<Gas>(spec)?;
+        boundary::register(sim, &model)?;
+        sim.register_field::<Gas>(spec(&model, self.prolongation))?;
         let courant = self.courant;
         let solver = match Pool::<Gas>::of(&sim.world).on_device() {
             Some(pool) => HydroSolver::Device(Box::new(GasDevice::new(

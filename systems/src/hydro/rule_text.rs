@@ -39,6 +39,7 @@ impl InflowText<'_> {
                 conserved_from_primitive::ITEM,
             ],
             functions: String::new(),
+            inner: 1,
         };
         let wall = self.wall(&mut text);
         let beyond = self.beyond(&mut text);
@@ -89,7 +90,10 @@ impl InflowText<'_> {
             .map(|(formula, name)| self.call(formula, name, rule))
             .collect();
         let mut text = format!(
-            "RS_FN void beyond_{axis}_{side}(const double* x, double time, REAL* u, unsigned* fault) {{\n{}",
+            "RS_FN void beyond_{axis}_{side}(const Asked& at, REAL* u, unsigned* fault) {{
+  const double* x = at.centre;
+  const double time = at.time;
+{}",
             radius()
         );
         let _ = write!(

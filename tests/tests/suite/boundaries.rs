@@ -3,6 +3,7 @@
 
 use crate::device_runs::emulation;
 use crate::symmetry::{Change, GENERATORS, changed};
+use crate::words::program;
 use nestar_tests::{State, Stepper};
 use std::fmt::Write as _;
 
@@ -17,7 +18,7 @@ const IDENTITY: Change = Change {
 type Faces = [[&'static str; 2]; 3];
 
 /// Every pair of kinds meets in an edge, and triples of them in corners.
-const CASES: [Faces; 5] = [
+const CASES: [Faces; 6] = [
     [
         ["inflow", "outflow"],
         ["reflecting", "inflow"],
@@ -38,6 +39,11 @@ const CASES: [Faces; 5] = [
         ["open", "reflecting"],
         ["outflow", "diode"],
         ["reflecting", "inflow"],
+    ],
+    [
+        ["leaning", "open"],
+        ["reflecting", "leaning"],
+        ["diode", "leaning"],
     ],
 ];
 
@@ -121,7 +127,9 @@ threads = 1
 }
 
 fn state(deck: &str, settings: &[&str]) -> State {
-    let state = Stepper::new(deck, settings).steps(3).state();
+    let sim = program().simulation(nestar_tests::decks::deck(deck, settings));
+    let mut stepper = Stepper::of(sim.unwrap_or_else(|e| panic!("{e}")));
+    let state = stepper.steps(3).state();
     assert!(
         state.counts()[1] >= 8,
         "no refinement: {:?}",
@@ -166,6 +174,7 @@ fn edges_and_corners_are_the_same_on_a_device() {
         (&CASES[1], "double"),
         (&CASES[2], "single"),
         (&CASES[4], "double"),
+        (&CASES[5], "single"),
     ] {
         let precision = format!("run.precision={precision}");
         let on = |device: &str| state(&deck(faces, &IDENTITY), &[&precision, device]);

@@ -43,3 +43,4 @@ mod sub_steps;
 mod symmetry;
 mod unsound;
 mod waves;
+mod words;

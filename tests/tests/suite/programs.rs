@@ -12,6 +12,8 @@ use nestar_tests::Stepper;
 use nestar_tests::decks::deck;
 use nestar_tests::norms::totals;
 
+#[path = "../../../scenarios/programs/atmosphere.rs"]
+mod atmosphere;
 #[path = "../../../scenarios/programs/burning.rs"]
 mod burning;
 #[path = "../../../scenarios/programs/collision.rs"]
@@ -38,7 +40,9 @@ macro_rules! programs {
         )),*];
     };
 }
-programs!(burning, collision, conduction, cooling, driving, potential);
+programs!(
+    atmosphere, burning, collision, conduction, cooling, driving, potential
+);
 
 /// A size that takes levels and ranks, and no time.
 const SMALL: [&str; 2] = ["domain.cells=[16,16,8]", "output.initial=false"];
@@ -382,4 +386,29 @@ fn scalars_are_declared_in_time_and_once() {
     run.steps(1);
     run.state()
         .each_leaf_cell(|_, _, _, u| assert_eq!(&u[5..], [0.25, 0.5]));
+}
+
+/// Without a boundary that continues it the gas falls out; with one its own truncation error is all that moves it.
+#[test]
+fn an_atmosphere_at_rest_stays_below_a_thousandth_of_the_speed_of_sound() {
+    let text = include_str!("../../../scenarios/programs/atmosphere.toml");
+    let fastest = |settings: &[&str]| {
+        let mut run = stepper(atmosphere::program, text, settings);
+        let mut most = 0.0f64;
+        run.finish().state().each_leaf_cell(|_, _, _, u| {
+            let kinetic = 0.5 * (u[1] * u[1] + u[2] * u[2] + u[3] * u[3]) / u[0];
+            let sound = (1.4 * 0.4 * (u[4] - kinetic) / u[0]).sqrt();
+            most = most.max((2.0 * kinetic / u[0]).sqrt() / sound);
+        });
+        most
+    };
+    let rest = fastest(&[]);
+    assert!(rest < 3e-4, "{rest:e}");
+    let open = "domain.boundary={ x = \"periodic\", y = \"periodic\", z = \"outflow\" }";
+    let falling = fastest(&[
+        open,
+        "domain.cells=[8,8,16]",
+        "domain.right_edge=[0.5,0.5,1.0]",
+    ]);
+    assert!(falling > 1e-2, "{falling:e}");
 }

@@ -6,10 +6,10 @@ use nestar_engine::Error;
 use nestar_engine::Plugin;
 use nestar_engine::ranks::Ranks;
 use nestar_engine::run::BuildInfo;
-use nestar_engine::step::config::{BoundaryKind, DomainConfig, RootConfig};
+use nestar_engine::step::config::{DomainConfig, RootConfig};
 use nestar_scenarios::{Parameters, Scenario};
 use nestar_systems::hydro::HydroConfig;
-use nestar_systems::hydro::boundary::{FACES, InflowConfig};
+use nestar_systems::hydro::boundary::{FACES, InflowConfig, WORDS};
 use nestar_systems::refinement::MeshConfig;
 use nestar_systems::sources::SourcesConfig;
 use nestar_systems::time::TimeConfig;
@@ -72,6 +72,8 @@ pub struct App {
     program: Program,
     scenarios: Vec<Scenario>,
     plugins: Vec<Entry>,
+    /// Words for faces of the domain, each with a sentence about it, besides those that the engine knows.
+    boundaries: Vec<(String, String)>,
 }
 
 impl Default for App {
@@ -80,6 +82,7 @@ impl Default for App {
             program: NESTAR,
             scenarios: nestar_scenarios::scenarios(),
             plugins: Vec::new(),
+            boundaries: WORDS.map(|(word, doc)| (word.into(), doc.into())).to_vec(),
         }
     }
 }
@@ -125,6 +128,14 @@ impl App {
         self.require_new(name);
         self.scenarios.push(Scenario::of::<P>(name));
         self.scenarios.sort_by_key(|scenario| scenario.name);
+        self
+    }
+
+    /// Lets lists and schemas show `word`, which a plugin of the program registers as a boundary
+    /// ([`Engine::boundary`](nestar_engine::Engine::boundary)), with a sentence about it.
+    #[must_use]
+    pub fn boundary(mut self, word: &str, doc: &str) -> Self {
+        self.boundaries.push((word.into(), doc.into()));
         self
     }
 
@@ -202,7 +213,7 @@ impl App {
     /// The tables of every scenario.
     fn common_tables(&self) -> Vec<TableSchema> {
         let mut tables = vec![TableSchema::of::<RootConfig>("")];
-        tables.extend(nestar_engine::step::tables());
+        tables.extend(nestar_engine::step::tables(&self.boundaries));
         // behind the domain
         tables.insert(2, TableSchema::of::<TimeConfig>("time"));
         tables.push(TableSchema::of::<MeshConfig>("mesh"));
@@ -217,6 +228,11 @@ impl App {
     /// Every mistake with its place.
     pub fn check(&self, deck: &Deck) -> Result<(), DeckError> {
         let mut tables = self.common_tables();
+        if !self.plugins.is_empty() {
+            // what words they register shows when they do
+            tables.retain(|table| table.name() != "domain");
+            tables.push(TableSchema::of::<DomainConfig>("domain"));
+        }
         // the other ones may lack keys without defaults
         tables.extend(self.plugin_tables().filter(|t| deck.has(t.name())).cloned());
         let mut errors = Vec::new();
@@ -318,7 +334,7 @@ fn check_inflow(deck: &Deck, tables: &mut Vec<TableSchema>, errors: &mut Vec<Dec
     };
     let kinds = domain.boundary.faces();
     for (&face, kind) in FACES.as_flattened().iter().zip(kinds.as_flattened()) {
-        if *kind == BoundaryKind::Inflow {
+        if kind.word() == "inflow" {
             tables.push(inflow_table(face));
         } else if deck.has(&format!("inflow.{face}")) {
             let message = format!("the face {face} is no inflow face: see domain.boundary");

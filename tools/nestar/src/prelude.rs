@@ -10,7 +10,9 @@ pub use bevy_ecs::prelude::{
 pub use nestar_deck::{Deck, DeckError, TableFile, deck};
 pub use nestar_device::math::*;
 pub use nestar_device::random::{self, Stream};
-pub use nestar_device::{Across, Around, Face, Lane, Place, Real, Table, device, interpolate};
+pub use nestar_device::{
+    Across, Around, Face, Ghost, Lane, Place, Real, Table, device, interpolate,
+};
 pub use nestar_engine::field::{Correct, Field, FieldSpec, LevelRows, Pool};
 pub use nestar_engine::mesh::{
     Carried, Cost, Level, LevelClock, Observed, Owner, Parent, PatchIndex, PatchRow, Pinned,

@@ -9,10 +9,12 @@ use std::time::Instant;
 const NUMERICS_LINTS: &str = "tools/xtask/numerics";
 /// The example that writes the CUDA text of every device item as `*.cu` files into the folder it is given.
 const DEVICE_TEXT: (&str, &str) = ("nestar-kernels", "kernels/examples/device_text.rs");
-/// Decks whose kernels are compiled as a run would: scalars, walls, inflow by formulas, criteria.
-const SPECIALISED_DECKS: [&str; 2] = [
-    "scenarios/double-mach.toml",
-    "scenarios/kelvin-helmholtz.toml",
+/// Decks whose kernels are compiled as a run would, with the program that has their plugins: scalars, walls, inflow by formulas,
+/// criteria; boundaries of a plugin.
+const SPECIALISED_DECKS: [(&str, &str); 3] = [
+    ("--bin=nestar", "scenarios/double-mach.toml"),
+    ("--bin=nestar", "scenarios/kelvin-helmholtz.toml"),
+    ("--example=atmosphere", "scenarios/programs/atmosphere.toml"),
 ];
 /// The script that compiles one `.cu` file by NVRTC.
 const NVRTC_COMPILE: &str = "tools/python/nvrtc_compile.py";
@@ -163,9 +165,10 @@ pub fn kernels(root: &Path) -> Outcome {
 
 /// Keeps the sources of all kernels that decks with many settings need, in both precisions.
 fn keep_sources_of_decks(root: &Path, folder: &Path) -> Outcome {
-    for deck in SPECIALISED_DECKS {
+    for (program, deck) in SPECIALISED_DECKS {
         for precision in ["single", "double"] {
-            let mut command = cargo(root, &["run", "--quiet", "--release", "-p", "nestar", "--"]);
+            let run = ["run", "--quiet", "--release", "-p", "nestar", program, "--"];
+            let mut command = cargo(root, &run);
             command
                 .args(["check", deck, "--set", "run.device=emulated", "--set"])
                 .arg(format!("run.precision={precision}"))

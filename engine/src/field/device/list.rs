@@ -9,11 +9,11 @@ use crate::field::marks::Marks;
 use crate::field::pool::{Field, Pool};
 use crate::in_precision;
 use nestar_kernels::mesh::device::Function;
-use nestar_kernels::mesh::fault_place;
 use nestar_kernels::mesh::parameters::Cells;
+use nestar_kernels::mesh::{self, fault_place};
 
 /// Words of memory before the sectors: those of a fault.
-const FAULT_WORDS: usize = super::FAULT_WORDS.div_ceil(2);
+const FAULT_WORDS: usize = mesh::FAULT_WORDS.div_ceil(2);
 
 impl<F: Field> Pool<F> {
     /// As `marked_by`: the sectors, and the message of a fault in the user's formulas.
@@ -53,7 +53,7 @@ impl<F: Field> Pool<F> {
     }
 
     /// The message of a fault: of a number of the list or of a rule beyond a face.
-    fn explain(&self, marks: &Marks, fault: &[u32; super::FAULT_WORDS]) -> Option<String> {
+    fn explain(&self, marks: &Marks, fault: &[u32; mesh::FAULT_WORDS]) -> Option<String> {
         let Some(n) = fault[0].checked_sub(FAULT) else {
             return self.device().explain(fault);
         };

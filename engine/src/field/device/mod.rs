@@ -23,7 +23,7 @@ use nestar_kernels::mesh::device::{
     FACES, FLUXES, FaceText, FieldText, PROLONG, RESTRICT, TOTALS, TRANSFER,
 };
 use nestar_kernels::mesh::parameters::{Mended, View};
-use nestar_kernels::mesh::{Boundaries, FaceRule, RuleText};
+use nestar_kernels::mesh::{Boundaries, FAULT_WORDS, FaceRule, RuleFault};
 use registers::DeviceRegisters;
 use staging::Staging;
 use std::collections::BTreeMap;
@@ -31,9 +31,6 @@ use std::sync::{Arc, Mutex};
 
 /// What a gather on a level reads.
 pub type DeviceView = View<Number>;
-
-/// Words of a fault that a kernel leaves, see `launch::leave_fault`.
-const FAULT_WORDS: usize = 9;
 
 /// The message of a fault beyond a face of the domain; `None` if the words name none.
 type Explain = dyn Fn(&[u32; FAULT_WORDS]) -> Option<String> + Send + Sync;
@@ -288,9 +285,9 @@ impl DevicePool {
 }
 
 fn explain<R>(boundaries: &Boundaries<R>, words: &[u32; FAULT_WORDS]) -> Option<String> {
-    let cell = RuleText::faulty_cell(words)?;
-    match &boundaries.faces[cell.axis][cell.side] {
-        FaceRule::Rule(rule) => rule.fault_message(cell),
+    let fault = RuleFault::of_words(words)?;
+    match &boundaries.faces[fault.axis][fault.side] {
+        FaceRule::Rule(rule) => rule.fault_message(&fault),
         _ => None,
     }
 }

@@ -41,7 +41,7 @@ fn periodic_axes(deck: &Deck, config: &DomainConfig) -> Result<[bool; 3], Error>
     for (a, sides) in config.boundary.faces().into_iter().enumerate() {
         let count = sides
             .iter()
-            .filter(|&&k| k == BoundaryKind::Periodic)
+            .filter(|&k| *k == BoundaryKind::Periodic)
             .count();
         if count == 1 {
             let message = format!(

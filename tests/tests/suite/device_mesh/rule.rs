@@ -1,13 +1,13 @@
-//! A boundary rule that shows where and when it was asked: any difference in place, time or source changes the bits.
+//! A boundary rule that shows where and when it was asked: any difference in place, time or inner cells changes the bits.
 
 use nestar::device_runtime::Real;
-use nestar::kernels::mesh::{CellRule, GhostCell, RuleText};
+use nestar::kernels::mesh::{CellRule, GhostCell, Inner, RuleText};
 
-/// A wall in part of the face; elsewhere the nearest state, changed by place and time.
+/// A wall in part of the face; elsewhere the nearest state, changed by place, time, layer and the cells further in.
 pub struct Patchwork;
 
 impl<R: Real> CellRule<R> for Patchwork {
-    fn apply(&self, cell: GhostCell, state: &mut [R]) {
+    fn apply(&self, cell: &GhostCell, inner: &Inner<R>, state: &mut [R]) {
         let mut sum = cell.time;
         for x in cell.centre {
             sum = 0.75 * sum + x;
@@ -16,6 +16,11 @@ impl<R: Real> CellRule<R> for Patchwork {
             *u *= R::lit(1.0 + 0.125 * sum);
         }
         state[1] += state[2] * R::lit(0.0625);
+        for n in 1..4 {
+            state[0] += inner.value(n, 0) * R::lit(0.03125);
+        }
+        state[0] +=
+            R::lit(0.5 * cell.level.width[cell.axis] * f64::from(cell.layer + cell.level.level));
     }
 
     fn is_wall(&self, cell: &GhostCell) -> bool {
@@ -26,15 +31,18 @@ impl<R: Real> CellRule<R> for Patchwork {
         let along = (axis + 1) % 3;
         Some(RuleText {
             items: Vec::new(),
+            inner: 4,
             functions: format!(
                 "RS_FN bool wall_{axis}_{side}(const double* centre, double time, unsigned*) {{\n\
                  \x20 return centre[{along}] < 0.4 + 0.1 * time;\n\
                  }}\n\
-                 RS_FN void beyond_{axis}_{side}(const double* centre, double time, REAL* u, unsigned*) {{\n\
-                 \x20 double sum = time;\n\
-                 \x20 for (int a = 0; a < 3; ++a) sum = 0.75 * sum + centre[a];\n\
+                 RS_FN void beyond_{axis}_{side}(const Asked& at, REAL* u, unsigned*) {{\n\
+                 \x20 double sum = at.time;\n\
+                 \x20 for (int a = 0; a < 3; ++a) sum = 0.75 * sum + at.centre[a];\n\
                  \x20 for (int c = 0; c < COMPONENTS; ++c) u[c] *= (REAL)(1.0 + 0.125 * sum);\n\
                  \x20 u[1] += u[2] * (REAL)0.0625;\n\
+                 \x20 for (int n = 1; n < 4; ++n) u[0] += at.inner[n * COMPONENTS] * (REAL)0.03125;\n\
+                 \x20 u[0] += (REAL)(0.5 * at.level.width[{axis}] * (double)(at.layer + at.level.level));\n\
                  }}\n"
             ),
         })

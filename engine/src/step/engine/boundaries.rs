@@ -1,0 +1,147 @@
+//! The words of `domain.boundary`: those that the engine knows, and rules that plugins register.
+
+use super::Engine;
+use crate::field::held::Held;
+use crate::field::rules::{BeyondFn, FunctionRule};
+use crate::field::{Beyond, BoundaryRule, FaultBox, Field, FieldSpec};
+use crate::step::Error;
+use crate::step::config::BoundaryKind;
+use bevy_ecs::prelude::*;
+use nestar_deck::{Deck, DeckError};
+use nestar_kernels::mesh::Centring;
+use std::sync::Arc;
+
+/// Makes the rule of a face (axis, side) of a field.
+type Make = Arc<
+    dyn Fn(&mut Deck, [usize; 2], &FieldSpec) -> Result<Arc<dyn BoundaryRule>, Error> + Send + Sync,
+>;
+
+/// The rules that plugins have registered.
+#[derive(Resource, Default)]
+pub(super) struct BoundaryRules(Vec<Registered>);
+
+struct Registered {
+    word: String,
+    doc: String,
+    field: &'static str,
+    make: Make,
+}
+
+impl Engine {
+    /// Lets decks say `word` of a face of the domain: beyond it stands what the function `M` gives for field `F`, by its own place and
+    /// the cells inside, see [`BeyondFn`]. Other fields have what else is registered under the word, or zero gradient. Plugins
+    /// call it in [`Plugin::declare`](super::Plugin::declare).
+    ///
+    /// # Errors
+    /// The field is made already; the word is taken.
+    pub fn boundary<F: Field, M: BeyondFn>(
+        &mut self,
+        word: &str,
+        parameters: M::Parameters,
+    ) -> Result<(), Error>
+    where
+        M::Parameters: Clone,
+    {
+        let (faults, name) = (self.world.resource::<FaultBox>().clone(), word.to_string());
+        let make = move |_: &mut Deck, _: [usize; 2], spec: &FieldSpec| {
+            let rule = FunctionRule::<M>::new(&name, parameters.clone(), spec, faults.clone());
+            let rule: Arc<dyn BoundaryRule> = Arc::new(rule.map_err(Error::Setup)?);
+            Ok(rule)
+        };
+        let doc = format!("What the function `{}` gives ({}).", M::ITEM.name, F::NAME);
+        self.boundary_by::<F>(word, &doc, make)
+    }
+
+    /// As [`Engine::boundary`] with a rule of one's own for every face that says the word, which `make` makes of the deck, the face (axis,
+    /// side) and the field's declaration.
+    ///
+    /// # Errors
+    /// As [`Engine::boundary`].
+    pub fn boundary_by<F: Field>(
+        &mut self,
+        word: &str,
+        doc: &str,
+        make: impl Fn(&mut Deck, [usize; 2], &FieldSpec) -> Result<Arc<dyn BoundaryRule>, Error>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Result<(), Error> {
+        let refused = |why: &str| Err(Error::Setup(format!("the boundary `{word}`: {why}")));
+        if self.world.contains_resource::<Held<F>>() {
+            return refused(&format!(
+                "the field `{}` is made already; register it in `Plugin::declare`",
+                F::NAME
+            ));
+        }
+        let mut rules = self.world.resource_mut::<BoundaryRules>();
+        let known = |rule: &Registered| rule.word == word && rule.field == F::NAME;
+        if rules.0.iter().any(known) || BoundaryKind::of(word).is_built_in() {
+            return refused("the word is taken");
+        }
+        rules.0.push(Registered {
+            word: word.into(),
+            doc: doc.into(),
+            field: F::NAME,
+            make: Arc::new(make),
+        });
+        Ok(())
+    }
+
+    /// Every word that a face may have, each with a sentence about it: what the engine knows, then what is registered.
+    #[must_use]
+    pub fn boundary_words(&self) -> Vec<(String, String)> {
+        let mut words: Vec<(String, String)> = BoundaryKind::BUILT_IN
+            .map(|(word, doc)| (word.to_string(), doc.to_string()))
+            .to_vec();
+        for rule in &self.world.resource::<BoundaryRules>().0 {
+            if !words.iter().any(|(word, _)| *word == rule.word) {
+                words.push((rule.word.clone(), rule.doc.clone()));
+            }
+        }
+        words
+    }
+
+    /// What stands beyond the faces for field `F`.
+    pub(super) fn beyond<F: Field>(&mut self, spec: &FieldSpec) -> Result<[[Beyond; 2]; 3], Error> {
+        let kinds = self.settings.domain.boundary.faces();
+        let mut faces = [const { [const { Beyond::Periodic }; 2] }; 3];
+        for (axis, side) in (0..6).map(|n| (n / 2, n % 2)) {
+            let kind = &kinds[axis][side];
+            let rules = &self.world.resource::<BoundaryRules>().0;
+            let own = rules
+                .iter()
+                .find(|rule| rule.field == F::NAME && rule.word == kind.word());
+            faces[axis][side] = match (own.map(|rule| rule.make.clone()), &spec.beyond) {
+                (Some(_), _) if spec.centring != Centring::Cell => {
+                    let why = "a rule beyond a face is for values in cells";
+                    return Err(Error::Setup(format!("field `{}`: {why}", F::NAME)));
+                }
+                (Some(make), _) => Beyond::Rule(make(&mut self.deck, [axis, side], spec)?),
+                (None, Some(own)) => own[axis][side].clone(),
+                (None, None) => Beyond::from(kind),
+            };
+        }
+        Ok(faces)
+    }
+
+    /// Refuses words that nobody knows.
+    pub(super) fn check_boundary_words(&self) -> Result<(), DeckError> {
+        let words = self.boundary_words();
+        let words: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
+        let (boundary, mut paths) = (&self.settings.domain.boundary, Vec::new());
+        let mut wrong = Ok(());
+        for (n, kind) in boundary.faces().as_flattened().iter().enumerate() {
+            let path = boundary.path(n / 2, n % 2);
+            if words.contains(&kind.word()) || paths.contains(&path) {
+                continue;
+            }
+            let error = self.deck.unknown_word_at(&path, kind.word(), &words);
+            wrong = Err(match wrong {
+                Ok(()) => error,
+                Err(others) => DeckError::and(others, error),
+            });
+            paths.push(path);
+        }
+        wrong
+    }
+}

@@ -1,0 +1,57 @@
+//! An isothermal atmosphere at rest in a constant gravity, with a boundary that continues it below and above the domain:
+//! `cargo run --release --example atmosphere -- run scenarios/programs/atmosphere.toml`.
+
+use nestar::prelude::*;
+
+/// The boundary `hydrostatic` across z.
+#[deck]
+pub struct Atmosphere {
+    /// Acceleration downwards along z.
+    #[key(default = 1.0, unit = "length/time**2", min = 0.0)]
+    pub gravity: f64,
+    /// Ratio of specific heats of the gas.
+    #[key(default = 1.4, min = 1.0)]
+    pub gamma: f64,
+}
+
+/// Gas in hydrostatic balance with the nearest inner cell, of its temperature and velocity.
+#[device]
+fn hydrostatic<R: Real>(
+    ghost: Ghost<R, Conserved<R>, 1>,
+    at: &Place<R>,
+    gravity: R,
+    gamma: R,
+) -> Conserved<R> {
+    let inner = ghost.at(0);
+    let away = at.width[2] * R::from_i32(ghost.layer + 1);
+    let depth = if ghost.side == 0 { away } else { -away };
+    let temperature = pressure(inner, gamma) / inner.density;
+    let factor = exp(gravity * depth / temperature);
+    let m = inner.momentum;
+    Conserved {
+        density: factor * inner.density,
+        momentum: [factor * m[0], factor * m[1], factor * m[2]],
+        energy: factor * inner.energy,
+    }
+}
+
+impl Plugin for Atmosphere {
+    fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.boundary::<Gas, hydrostatic>("hydrostatic", [self.gravity, self.gamma])
+    }
+
+    fn build(&self, _: &mut Engine) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// The program.
+pub fn program(app: App) -> App {
+    let doc = "Hydrostatic balance with the gas inside, in the gravity of [atmosphere].";
+    app.plugin::<Atmosphere>("atmosphere")
+        .boundary("hydrostatic", doc)
+}
+
+fn main() -> std::process::ExitCode {
+    nestar::cli::main(|app| program(app).program(nestar::program!()))
+}
