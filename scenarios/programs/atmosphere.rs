@@ -47,9 +47,7 @@ impl Plugin for Atmosphere {
 
 /// The program.
 pub fn program(app: App) -> App {
-    let doc = "Hydrostatic balance with the gas inside, in the gravity of [atmosphere].";
     app.plugin::<Atmosphere>("atmosphere")
-        .boundary("hydrostatic", doc)
 }
 
 fn main() -> std::process::ExitCode {

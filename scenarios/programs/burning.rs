@@ -40,6 +40,7 @@ fn share<R: Real>(temperature: R, rate: R, activation: R, dt: R) -> R {
     1.0 - exp(-rate * dt * exp(-activation / temperature))
 }
 
+/// Both reactions over a step, and the heat that they release.
 #[device]
 fn react<R: Real>(u: Mixture<R>, at: &Place<R>, p: &Reactions<R>) -> Mixture<R> {
     let internal = u.gas.energy - kinetic_energy(u.gas);
@@ -56,6 +57,7 @@ fn react<R: Real>(u: Mixture<R>, at: &Place<R>, p: &Reactions<R>) -> Mixture<R> 
     v
 }
 
+/// Fuel that has not burnt.
 #[device]
 fn fuel<R: Real>(u: Mixture<R>) -> R {
     u.species[0]
@@ -75,7 +77,8 @@ impl Plugin for Burning {
         };
         let mut sim = sim.with_scalars(&["fuel", "ash", "dust"])?;
         sim.split_source::<Gas, react>(p);
-        sim.column::<Gas, fuel>("fuel", Reduce::Integral, []);
+        sim.column::<Gas, fuel>("fuel", Reduce::Integral, [])
+            .unit("mass");
         Ok(())
     }
 }

@@ -52,6 +52,7 @@ fn cool<R: Real>(u: Conserved<R>, at: &Place<R>, p: &Law<R>) -> Conserved<R> {
     v
 }
 
+/// A part of the time in which gas would lose its energy.
 #[device]
 fn cooling_time<R: Real>(u: Conserved<R>, p: &Law<R>) -> R {
     0.3 * internal_energy(u) / (loss(u.density, internal_energy(u), p) + 1e-30)

@@ -1,6 +1,7 @@
 //! What plugins declare before the gas is made: scalars that it carries.
 
 use crate::fields::{DeclaredScalars, GasModel};
+use nestar_engine::step::Catalogue;
 use nestar_engine::{Engine, Error};
 
 /// Declarations of plugins, in [`Plugin::declare`](nestar_engine::Plugin::declare).
@@ -28,6 +29,11 @@ impl Declare for Engine {
                  which lets it declare them in time"
                     .into(),
             ));
+        }
+        let mut catalogue = self.world.resource_mut::<Catalogue>();
+        for (name, fraction) in scalars {
+            let doc = format!("Mass fraction, 0 to 1; default {fraction}.");
+            catalogue.add("scalar", name, &doc);
         }
         let mut declared = self.world.get_resource_or_init::<DeclaredScalars>();
         for &(name, fraction) in scalars {

@@ -7,7 +7,7 @@ use bevy_ecs::prelude::*;
 use nestar_engine::field::{CellMap, CellMark, CellValue, Components, FaceMap, Field, LevelRows};
 use nestar_engine::mesh::RefineRequests;
 use nestar_engine::ranks::{Columns, Reduce};
-use nestar_engine::step::{Read, Settings, StepLimits, StepSet, Write};
+use nestar_engine::step::{Catalogue, Entry, Read, Settings, StepLimits, StepSet, Write};
 use nestar_engine::{Engine, Error};
 
 /// What a plugin adds with a `#[device]` function of a cell or face. The functions read field `F` where it lives; their parameters
@@ -38,7 +38,7 @@ pub trait Register {
     where
         M::Parameters: Send + Sync,
     {
-        map_in::<F, M>(self.parts(), Advance::Sources, parameters);
+        map_in::<F, M>("source", self.parts(), Advance::Sources, parameters);
     }
 
     /// A source that acts over half a step before the gas is advanced, and over half a step after it (Strang 1968): together they are
@@ -47,7 +47,7 @@ pub trait Register {
     where
         M::Parameters: Send + Sync,
     {
-        map_in::<F, M>(self.parts(), Split::Sources, parameters);
+        map_in::<F, M>("split source", self.parts(), Split::Sources, parameters);
     }
 
     /// Values of new patches while the initial hierarchy is made: the results of `M`, after the scenario has set the gas.
@@ -55,7 +55,7 @@ pub trait Register {
     where
         M::Parameters: Send + Sync,
     {
-        map_in::<F, M>(self.parts(), Initialise::State, parameters);
+        map_in::<F, M>("initial", self.parts(), Initialise::State, parameters);
     }
 
     /// Fluxes through the faces of cells after the gas has been advanced, conserved over all levels: `F` is corrected by fluxes.
@@ -66,8 +66,12 @@ pub trait Register {
         let flow = move |rows: LevelRows, mut field: Write<F>| {
             field.fluxes::<M>(&rows, &parameters);
         };
-        let (sim, _) = self.parts();
+        let (sim, components) = self.parts();
         sim.system_in(Advance::Sources, flow).depth::<F>(M::REACH);
+        sim.check_field::<F>(M::ITEM.name, move |field| {
+            field.fits_fluxes::<M>(&components)
+        });
+        note::<F>(sim, "fluxes", M::ITEM.name, M::DOC);
     }
 
     /// A limit of the time step: the smallest value of `M` in a level's cells, in units of time. `name` is what the run log
@@ -82,6 +86,8 @@ pub trait Register {
             limits.propose(name, field.smallest::<M>(&rows, &parameters));
         };
         sim.system_in(Limit::Propose, limit).depth::<F>(M::REACH);
+        sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
+        note::<F>(sim, "limit", name, M::DOC).unit("time");
     }
 
     /// A refinement criterion: cells where `M` holds want a finer mesh, with the flag buffer of the deck.
@@ -102,24 +108,30 @@ pub trait Register {
             }
         };
         sim.system_in(Flag::Criteria, flag).depth::<F>(M::REACH);
+        sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
+        note::<F>(sim, "criterion", M::ITEM.name, M::DOC);
     }
 
-    /// A column of the diagnostics: `M` in all leaf cells, reduced.
+    /// A column of the diagnostics: `M` in all leaf cells, reduced. Lists show it with the unit that `.unit("mass")` tells.
     fn column<F: Field, M: CellValue>(
         &mut self,
         name: &'static str,
         reduce: Reduce,
         parameters: M::Parameters,
-    ) where
+    ) -> &mut Entry
+    where
         M::Parameters: Send + Sync,
     {
         let (sim, components) = self.parts();
         Columns::add::<F, M>(&mut sim.world, components, name, reduce, parameters);
+        sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
+        note::<F>(sim, "column", name, M::DOC)
     }
 }
 
 /// Adds a map to a set.
 fn map_in<F: Field, M: CellMap>(
+    kind: &'static str,
     (sim, components): (&mut Engine, Components),
     set: impl StepSet,
     parameters: M::Parameters,
@@ -131,6 +143,19 @@ fn map_in<F: Field, M: CellMap>(
         field.map_cells::<M>(&rows, &parameters);
     };
     sim.system_in(set, map).depth::<F>(M::REACH);
+    sim.check_field::<F>(M::ITEM.name, move |field| field.fits_map::<M>(&components));
+    note::<F>(sim, kind, M::ITEM.name, M::DOC);
+}
+
+/// Adds to the catalogue what works on field `F`.
+fn note<'a, F: Field>(
+    sim: &'a mut Engine,
+    kind: &'static str,
+    name: &str,
+    doc: &str,
+) -> &'a mut Entry {
+    let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
+    catalogue.add(kind, name, doc).of(F::NAME)
 }
 
 impl Register for Engine {

@@ -98,33 +98,62 @@ impl<'a, M: CellFn> Job<'a, M> {
 
     /// Checks that the function fits to the fields.
     pub fn check(&self, first: &dyn CellSource) {
-        let (wanted, name) = (M::State::<f64>::COMPONENTS, M::ITEM.name);
-        for (field, wanted) in wanted.into_iter().enumerate() {
-            let other = |n: usize| self.others.get(n).map(|source| source.count());
-            let there = match (field, self.numbers) {
-                (0, _) => first.count(),
-                (1, Some(numbers)) => numbers.count(),
-                (n, _) => other(n - 1).unwrap_or(0),
-            };
-            let wanted = match field {
-                0 => self.level.components.wanted(wanted),
-                _ => wanted,
-            };
-            assert!(
-                wanted <= there,
-                "{name} reads {wanted} components of field {field}, which has {there}",
-            );
+        let mut counts = [0; FIELDS];
+        counts[0] = first.count();
+        for (count, other) in counts[1..].iter_mut().zip(self.others) {
+            *count = other.count();
+        }
+        if let Some(numbers) = self.numbers {
+            counts[1] = numbers.count();
         }
         let most = self.numbers.map_or(MOST_GHOSTS, |_| 0);
-        assert!(
-            M::REACH == 0 || self.level.components.lead(),
-            "{name} reads around cells: its states are the leading components",
-        );
-        assert!(
-            M::REACH <= most,
-            "{name} reads {} cells far, {most} are possible",
-            M::REACH
-        );
+        let fits = fits::<M>(&self.level.components, counts, most);
+        fits.unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
+/// Whether a function fits to fields with so many components, of which it may read the first so many cells far.
+///
+/// # Errors
+/// Why it does not.
+fn fits<M: CellFn>(
+    chosen: &Components,
+    counts: [usize; FIELDS],
+    most: usize,
+) -> Result<(), String> {
+    let (wanted, name, reach) = (M::State::<f64>::COMPONENTS, M::ITEM.name, M::REACH);
+    for (field, (wanted, there)) in wanted.into_iter().zip(counts).enumerate() {
+        let wanted = match field {
+            0 => chosen.wanted(wanted),
+            _ => wanted,
+        };
+        if wanted > there {
+            return Err(format!(
+                "`{name}` reads {wanted} components of field {field}, which has {there}"
+            ));
+        }
+    }
+    if reach > 0 && !chosen.lead() {
+        return Err(format!(
+            "`{name}` reads around cells: its states are the leading components"
+        ));
+    }
+    match reach > most {
+        true => Err(format!(
+            "`{name}` reads {reach} cells far, {most} are possible"
+        )),
+        false => Ok(()),
+    }
+}
+
+impl<F: Field> Pool<F> {
+    /// Whether a function of this field alone can read it.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn fits<M: CellFn>(&self, chosen: &Components) -> Result<(), String> {
+        let counts = [self.components(), 0, 0, 0];
+        fits::<M>(chosen, counts, MOST_GHOSTS).map_err(|why| format!("field `{}`: {why}", F::NAME))
     }
 }
 

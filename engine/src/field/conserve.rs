@@ -81,20 +81,12 @@ impl<F: Field> Pool<F> {
     }
 
     fn check_fluxes<M: FaceMap>(&self, flow: &Flow<M>) {
-        let (there, name) = (self.components(), M::ITEM.name);
-        let (read, given) = (M::State::<f64>::COUNT, M::Result::<f64>::COUNT);
+        let fits = self.fits_fluxes::<M>(&flow.level.components);
+        fits.unwrap_or_else(|why| panic!("{why}"));
+        let (given, there, name) = (M::Result::<f64>::COUNT, self.components(), M::ITEM.name);
         assert!(
-            self.spec.correct == Correct::Fluxes,
-            "`{name}` gives fluxes of `{}`, which has no flux registers: declare `correct: Correct::Fluxes`",
-            F::NAME
-        );
-        assert!(
-            flow.level.components.lead(),
-            "{name} reads the states beside a face: they are the leading components"
-        );
-        assert!(
-            read.max(given) <= there && (flow.adds || given == there),
-            "{name} reads {read} and gives {given} components of `{}`, which has {there}",
+            flow.adds || given == there,
+            "`{name}` gives {given} components of `{}`, which has {there}",
             F::NAME
         );
         assert!(
@@ -102,6 +94,25 @@ impl<F: Field> Pool<F> {
             "`{name}` gives fluxes of `{}` before its step",
             F::NAME
         );
+    }
+
+    /// Whether a function can give fluxes of this field.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn fits_fluxes<M: FaceMap>(&self, chosen: &Components) -> Result<(), String> {
+        let (there, name) = (self.components(), M::ITEM.name);
+        let (read, given) = (M::State::<f64>::COUNT, M::Result::<f64>::COUNT);
+        let why = if self.spec.correct != Correct::Fluxes {
+            "which has no flux registers: declare `correct: Correct::Fluxes`".into()
+        } else if !chosen.lead() {
+            "but reads the states beside a face: they are the leading components".into()
+        } else if read.max(given) > there {
+            format!("which has {there} components: it reads {read} and gives {given}")
+        } else {
+            return Ok(());
+        };
+        Err(format!("`{name}` gives fluxes of `{}`, {why}", F::NAME))
     }
 }
 

@@ -126,14 +126,30 @@ impl<F: Field> Pool<F> {
 
     fn check_map<M: CellMap>(&self, first: &dyn CellSource, job: &Job<M>) {
         job.check(first);
+        let fits = self.fits_result::<M>(&job.level.components);
+        fits.unwrap_or_else(|why| panic!("{why}"));
+    }
+
+    /// Whether a map of this field alone can read it and write its results.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn fits_map<M: CellMap>(&self, chosen: &Components) -> Result<(), String> {
+        self.fits::<M>(chosen)?;
+        self.fits_result::<M>(chosen)
+    }
+
+    fn fits_result<M: CellMap>(&self, chosen: &Components) -> Result<(), String> {
         let (given, there) = (M::Result::<f64>::COMPONENTS, self.components());
-        let own = job.level.components.wanted(given[0]);
-        assert!(
-            own <= there && given[1] == 0,
-            "{} gives {given:?} components, `{}` has {there}",
-            M::ITEM.name,
+        if chosen.wanted(given[0]) <= there && given[1] == 0 {
+            return Ok(());
+        }
+        let (name, given) = (M::ITEM.name, given.map(|n| n.to_string()).join(" + "));
+        let given = given.trim_end_matches(" + 0");
+        Err(format!(
+            "field `{}`: `{name}` gives {given} components, the field has {there}",
             F::NAME
-        );
+        ))
     }
 
     /// The first cell that would not be sound.

@@ -15,8 +15,8 @@ use super::memory::{MemoryGuard, Sharers};
 use super::state::{PluginState, StateRegistry};
 use super::synchronise::{correct, restrict, share};
 use super::{
-    AlignedLevels, Driver, Error, KeptKeys, Outcome, Phase, Registered, RunCounters, RunFacts,
-    Schedules, Settings, StepLimits, StepSet, StepVerdict, Synchronise,
+    AlignedLevels, Catalogue, Driver, Error, KeptKeys, Outcome, Phase, Registered, RunCounters,
+    RunFacts, Schedules, Settings, StepLimits, StepSet, StepVerdict, Synchronise,
 };
 use crate::device::ComputeDevice;
 use crate::field::device::DeviceTopology;
@@ -162,6 +162,11 @@ impl Engine {
         let (restrict_by, correct_by) = (spec.restrict, spec.correct);
         let shared = spec.centring != Centring::Cell && restrict_by != Restrict::None;
         let beyond = self.beyond::<F>(&spec)?;
+        let mut catalogue = self.world.resource_mut::<Catalogue>();
+        for component in &spec.components {
+            let (name, doc) = (&component.name, &component.long_name);
+            catalogue.add("field", name, doc).unit(&component.units);
+        }
         let device = self.world.resource::<ComputeDevice>().device.as_ref();
         let pool = Pool::new(spec, &beyond, self.precision(), device, self.levels())?;
         self.world.insert_resource(Held::<F>(pool));
@@ -189,6 +194,10 @@ impl Engine {
     /// Another plugin has the name, or the name does not fit.
     pub fn state<S: PluginState>(&mut self, name: &str, state: S) -> Result<(), Error> {
         self.world.resource_mut::<StateRegistry>().add::<S>(name)?;
+        let doc = "State that snapshots keep.";
+        self.world
+            .resource_mut::<Catalogue>()
+            .add("state", name, doc);
         self.world.insert_resource(state);
         Ok(())
     }
@@ -207,10 +216,13 @@ impl Engine {
     /// Checks that the deck is used up and that the order of all systems is defined.
     ///
     /// # Errors
-    /// Unknown keys, tables or boundaries; an ambiguous order.
+    /// Unknown keys, tables or boundaries; functions that do not fit to their fields; an ambiguous order.
     pub fn ready(&mut self) -> Result<(), Error> {
         self.check_boundary_words()?;
         self.deck.finish()?;
+        for check in self.world.resource::<StateChecks>().registered.clone() {
+            check(&self.world)?;
+        }
         self.build_order()
     }
 
@@ -265,6 +277,25 @@ impl Engine {
         checks.changed.push(Arc::new(check));
     }
 
+    /// Lets `check` refuse field `F` for what works on it, the function `name`, once all plugins are built.
+    pub fn check_field<F: Field>(
+        &mut self,
+        name: &'static str,
+        check: impl Fn(&Pool<F>) -> Result<(), String> + Send + Sync + 'static,
+    ) {
+        let mut checks = self.world.resource_mut::<StateChecks>();
+        checks.registered.push(Arc::new(move |world| {
+            let Some(field) = world.get_resource::<Held<F>>() else {
+                let why = "which no plugin registers";
+                return Err(Error::Setup(format!(
+                    "`{name}` works on the field `{}`, {why}",
+                    F::NAME
+                )));
+            };
+            check(&field.0).map_err(Error::Setup)
+        }));
+    }
+
     /// Checks the hierarchy if the deck asks for it.
     ///
     /// # Errors
@@ -302,6 +333,7 @@ fn empty_world(
     world.insert_resource(NewRows::default());
     world.insert_resource(Stores::default());
     world.insert_resource(BoundaryRules::default());
+    world.insert_resource(Catalogue::default());
     world.insert_resource(MendedOnHost::default());
     world.insert_resource(Columns::default());
     world.insert_resource(RunFacts::default());

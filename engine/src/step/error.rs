@@ -169,8 +169,8 @@ fn step_limit(f: &mut fmt::Formatter<'_>, name: &str, dt: f64) -> fmt::Result {
     }
     write!(
         f,
-        "the limit \"{name}\" proposes a time step of {dt:e}, which is not positive; look for cells without a finite signal \
-         speed in the latest snapshot"
+        "the limit \"{name}\" proposes a time step of {dt:e}, which is not positive: what it is made of is 0 or no number \
+         in a cell of the level; look for extreme values in the latest snapshot"
     )
 }
 

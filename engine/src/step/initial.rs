@@ -18,6 +18,8 @@ pub(super) struct StateChecks {
     pub initial: Vec<Check>,
     /// Of a restored state that is not as it was.
     pub changed: Vec<Check>,
+    /// Of what was registered, before there is a state.
+    pub registered: Vec<Check>,
 }
 
 /// A quantity that a plugin's arithmetic forms of a state.

@@ -3,6 +3,7 @@
 pub mod access;
 pub(crate) mod agreement;
 mod capture;
+mod catalogue;
 pub mod config;
 mod counters;
 pub mod driver;
@@ -15,6 +16,7 @@ pub mod memory;
 mod order;
 mod phases;
 pub mod regrid;
+mod resources;
 mod schedule;
 mod settings;
 pub(crate) mod state;
@@ -23,6 +25,7 @@ mod view;
 
 pub use access::{Read, Write};
 pub use capture::Capture;
+pub use catalogue::{Catalogue, Entry};
 pub use counters::RunCounters;
 pub use driver::{Driver, StepReport, StepVerdict, step_stands};
 pub use engine::{Engine, Foresight, Plugin};

@@ -2,6 +2,7 @@
 
 use super::access::{Declaration, Declarations};
 use super::faults::no_fault;
+use super::resources::Resources;
 use super::{AlignedLevels, Error, Phase, StepSet};
 use crate::field::{FaultBox, Field, StoreRef, Stores};
 use crate::mesh::{LevelClock, PATCH};
@@ -68,6 +69,7 @@ struct Added {
     takes_all: bool,
     /// Whether it may wait for other ranks in the middle of its work.
     waits: bool,
+    resources: Resources,
     fields: Fields,
 }
 
@@ -187,6 +189,7 @@ impl Schedules {
             }
             _ => takes_all,
         };
+        let resources = Resources::of::<M>(&access);
         let declared = std::mem::take(&mut world.resource_mut::<Declarations>().0);
         let (batch, earlier) = self.next_batch(set);
         let schedule = self.get(set.phase());
@@ -204,6 +207,7 @@ impl Schedules {
             declared,
             takes_all,
             waits,
+            resources,
             fields,
         });
         Registered(&mut self.added[at])
@@ -225,22 +229,33 @@ impl Schedules {
     /// The systems whose order is ambiguous or contradictory, or that work on what there is not, by name.
     pub fn build(&mut self, world: &mut World) -> Result<(), String> {
         if !std::mem::replace(&mut self.built, true) {
-            self.check(world.resource::<Stores>())?;
+            self.check(world)?;
             self.insert_exchanges(world);
         }
         for phase in Phase::ALL {
-            self.get(phase).initialize(world).map_err(|e| {
-                format!("the systems of the phase {phase:?} have no well-defined order: {e}")
-            })?;
+            let schedule = self.get(phase);
+            if let Err(e) = schedule.initialize(world) {
+                let why = e.to_string(schedule.graph(), world);
+                return Err(format!(
+                    "the systems of the phase {phase:?} have no well-defined order; those of a set that `sim.system_in` adds have one: {why}"
+                ));
+            }
             self.merge(world.resource::<Stores>(), phase);
         }
         Ok(())
     }
 
-    /// Refuses fields that nobody has registered, and more layers than copies have.
-    fn check(&self, registry: &Stores) -> Result<(), String> {
+    /// Refuses fields and resources that there are not, and more layers than copies have.
+    fn check(&self, world: &World) -> Result<(), String> {
+        let registry = world.resource::<Stores>();
         for added in &self.added {
             let name = &added.name;
+            if let Some(resource) = added.resources.missing(world) {
+                return Err(format!(
+                    "`{name}` takes the resource `{resource}`, which nobody has inserted: call `sim.world.insert_resource(…)` in \
+                     `build`, or take it as `Option<Res<_>>`"
+                ));
+            }
             for declaration in &added.declared {
                 let (field, depth) = (declaration.field, declaration.depth.load(Relaxed));
                 if !registry.has(field) {

@@ -2,7 +2,8 @@
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{
-    Fields, FnArg, GenericParam, Ident, ItemFn, ItemStruct, PathArguments, ReturnType, Type,
+    Attribute, Expr, Fields, FnArg, GenericParam, Ident, ItemFn, ItemStruct, Lit, Meta,
+    MetaNameValue, PathArguments, ReturnType, Type,
 };
 
 /// More numbers than this are a structure's job.
@@ -107,6 +108,7 @@ pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
     let companion = format_ident!("{}", name, span = name.span());
     let (implemented, given, place) = parts.reads.given(real, runtime);
     let place = parts.place.then_some(place);
+    let doc = first_paragraph(&f.attrs);
     let (parameters, arguments) = match parts.given {
         Ok(structure) => (in_double(structure.to_token_stream(), real), quote!(p)),
         Err(numbers) => {
@@ -120,6 +122,7 @@ pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
             type Parameters = #parameters;
             type Result<#real: #runtime::Real> = #result;
             const ITEM: &'static #runtime::Item = #companion::ITEM;
+            const DOC: &'static str = #doc;
             const REACH: usize = #reach;
             #[inline(always)]
             #[allow(unused_variables, reason = "a function need not take its place")]
@@ -131,6 +134,26 @@ pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
             }
         }
     }
+}
+
+/// The first paragraph of a documentation, in one line.
+fn first_paragraph(attributes: &[Attribute]) -> String {
+    let line = |attribute: &Attribute| match &attribute.meta {
+        Meta::NameValue(MetaNameValue {
+            path,
+            value: Expr::Lit(text),
+            ..
+        }) if path.is_ident("doc") => match &text.lit {
+            Lit::Str(text) => Some(text.value().trim().to_string()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let lines: Vec<String> = attributes.iter().filter_map(line).collect();
+    let first = lines
+        .split(String::is_empty)
+        .find(|lines| !lines.is_empty());
+    first.unwrap_or_default().join(" ")
 }
 
 fn parts(f: &ItemFn) -> Option<Parts<'_>> {

@@ -163,6 +163,8 @@ pub trait FaceFn: 'static {
     type Result<R: Real>;
     /// The CUDA C++ text.
     const ITEM: &'static Item;
+    /// The first paragraph of its documentation, in one line.
+    const DOC: &'static str;
     /// Cells on either side of the face that the function reads.
     const REACH: usize;
     /// Calls the function with what [`Across::new`] takes.
@@ -237,6 +239,8 @@ pub trait CellFn: 'static {
     type Result<R: Real>;
     /// The CUDA C++ text.
     const ITEM: &'static Item;
+    /// The first paragraph of its documentation, in one line.
+    const DOC: &'static str;
     /// How many cells far the function reads the first field.
     const REACH: usize;
     /// Calls the function.

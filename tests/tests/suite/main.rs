@@ -24,6 +24,7 @@ mod ink;
 mod library;
 mod memory;
 mod mending;
+mod messages;
 mod order;
 mod phases;
 mod plugin;

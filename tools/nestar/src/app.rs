@@ -1,6 +1,7 @@
 //! A program: the physics and scenarios that Nestar has, and what the program's author adds.
 
-use crate::assemble::{Parts, Simulation};
+use crate::assemble::{Named, Parts, Simulation};
+use crate::tables::{Faces, common_tables, inflow_table};
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine::Error;
 use nestar_engine::Plugin;
@@ -8,11 +9,7 @@ use nestar_engine::ranks::Ranks;
 use nestar_engine::run::BuildInfo;
 use nestar_engine::step::config::{DomainConfig, RootConfig};
 use nestar_scenarios::{Parameters, Scenario};
-use nestar_systems::hydro::HydroConfig;
-use nestar_systems::hydro::boundary::{FACES, InflowConfig, WORDS};
-use nestar_systems::refinement::MeshConfig;
-use nestar_systems::sources::SourcesConfig;
-use nestar_systems::time::TimeConfig;
+use nestar_systems::hydro::boundary::FACES;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -61,9 +58,11 @@ impl<P: Plugin + Serialize + DeserializeOwned + JsonSchema + 'static> TablePlugi
 type Make = Box<dyn Fn(&mut Deck) -> Result<Box<dyn Plugin>, DeckError> + Send + Sync>;
 
 /// A plugin of the program.
-struct Entry {
+pub(crate) struct Listed {
+    /// Name of its table, or of its type.
+    pub name: String,
     /// Its table; a plugin without one takes part in every run.
-    table: Option<TableSchema>,
+    pub table: Option<TableSchema>,
     make: Make,
 }
 
@@ -71,9 +70,7 @@ struct Entry {
 pub struct App {
     program: Program,
     scenarios: Vec<Scenario>,
-    plugins: Vec<Entry>,
-    /// Words for faces of the domain, each with a sentence about it, besides those that the engine knows.
-    boundaries: Vec<(String, String)>,
+    pub(crate) plugins: Vec<Listed>,
 }
 
 impl Default for App {
@@ -82,7 +79,6 @@ impl Default for App {
             program: NESTAR,
             scenarios: nestar_scenarios::scenarios(),
             plugins: Vec::new(),
-            boundaries: WORDS.map(|(word, doc)| (word.into(), doc.into())).to_vec(),
         }
     }
 }
@@ -102,7 +98,8 @@ impl App {
     #[must_use]
     pub fn plugin<P: TablePlugin>(mut self, name: &'static str) -> Self {
         self.require_new(name);
-        self.plugins.push(Entry {
+        self.plugins.push(Listed {
+            name: name.into(),
             table: Some(TableSchema::of::<P>(name)),
             make: Box::new(move |deck| Ok(Box::new(deck.table::<P>(name)?))),
         });
@@ -112,7 +109,9 @@ impl App {
     /// A plugin that takes part in every run of the program.
     #[must_use]
     pub fn always<P: Plugin + Clone + Send + Sync + 'static>(mut self, plugin: P) -> Self {
-        self.plugins.push(Entry {
+        let name = std::any::type_name::<P>().rsplit("::").next();
+        self.plugins.push(Listed {
+            name: name.unwrap_or_default().into(),
             table: None,
             make: Box::new(move |_| Ok(Box::new(plugin.clone()))),
         });
@@ -131,16 +130,9 @@ impl App {
         self
     }
 
-    /// Lets lists and schemas show `word`, which a plugin of the program registers as a boundary
-    /// ([`Engine::boundary`](nestar_engine::Engine::boundary)), with a sentence about it.
-    #[must_use]
-    pub fn boundary(mut self, word: &str, doc: &str) -> Self {
-        self.boundaries.push((word.into(), doc.into()));
-        self
-    }
-
     fn require_new(&self, name: &str) {
-        let taken = self.tables().iter().any(|table| table.name() == name);
+        let tables = self.tables_with(&Faces::Any);
+        let taken = tables.iter().any(|table| table.name() == name);
         assert!(
             !taken,
             "the table [{name}] has an owner already: give the plugin or scenario another name"
@@ -171,13 +163,14 @@ impl App {
     }
 
     /// The plugins of the program that take part in a run of `deck`.
-    fn plugins_of(&self, deck: &mut Deck) -> Result<Vec<Box<dyn Plugin>>, DeckError> {
-        let named = |entry: &&Entry| match &entry.table {
+    fn plugins_of(&self, deck: &mut Deck) -> Result<Vec<Named>, DeckError> {
+        let named = |entry: &&Listed| match &entry.table {
             Some(table) => deck.has(table.name()),
             None => true,
         };
-        let wanted: Vec<&Entry> = self.plugins.iter().filter(named).collect();
-        wanted.into_iter().map(|entry| (entry.make)(deck)).collect()
+        let wanted: Vec<&Listed> = self.plugins.iter().filter(named).collect();
+        let made = |entry: &Listed| Ok((entry.name.clone(), (entry.make)(deck)?));
+        wanted.into_iter().map(made).collect()
     }
 
     /// The scenario that a deck names.
@@ -200,25 +193,17 @@ impl App {
         self.plugins.iter().filter_map(|entry| entry.table.as_ref())
     }
 
-    /// All tables that a deck may have.
+    /// All tables that a deck may have, with the words for faces that plugins register.
     #[must_use]
     pub fn tables(&self) -> Vec<TableSchema> {
-        let mut tables = self.common_tables();
+        self.tables_with(&self.faces())
+    }
+
+    fn tables_with(&self, faces: &Faces) -> Vec<TableSchema> {
+        let mut tables = common_tables(faces);
         tables.extend(FACES.as_flattened().iter().copied().map(inflow_table));
         tables.extend(self.scenarios.iter().map(|s| s.table.clone()));
         tables.extend(self.plugin_tables().cloned());
-        tables
-    }
-
-    /// The tables of every scenario.
-    fn common_tables(&self) -> Vec<TableSchema> {
-        let mut tables = vec![TableSchema::of::<RootConfig>("")];
-        tables.extend(nestar_engine::step::tables(&self.boundaries));
-        // behind the domain
-        tables.insert(2, TableSchema::of::<TimeConfig>("time"));
-        tables.push(TableSchema::of::<MeshConfig>("mesh"));
-        tables.push(TableSchema::of::<HydroConfig>("hydro"));
-        tables.push(TableSchema::of::<SourcesConfig>("sources"));
         tables
     }
 
@@ -227,12 +212,11 @@ impl App {
     /// # Errors
     /// Every mistake with its place.
     pub fn check(&self, deck: &Deck) -> Result<(), DeckError> {
-        let mut tables = self.common_tables();
-        if !self.plugins.is_empty() {
-            // what words they register shows when they do
-            tables.retain(|table| table.name() != "domain");
-            tables.push(TableSchema::of::<DomainConfig>("domain"));
-        }
+        // what words plugins register shows when they do
+        let mut tables = common_tables(&match self.plugins.is_empty() {
+            true => Faces::own(),
+            false => Faces::Any,
+        });
         // the other ones may lack keys without defaults
         tables.extend(self.plugin_tables().filter(|t| deck.has(t.name())).cloned());
         let mut errors = Vec::new();
@@ -321,10 +305,6 @@ impl Simulation {
     pub fn with_ranks(deck: Deck, ranks: Ranks) -> Result<Self, Error> {
         App::default().simulation_on(deck, ranks)
     }
-}
-
-fn inflow_table(face: &str) -> TableSchema {
-    TableSchema::of::<InflowConfig>(&format!("inflow.{face}"))
 }
 
 /// Tables of inflow belong to inflow faces, and every such face has one.

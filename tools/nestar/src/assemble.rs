@@ -4,6 +4,7 @@ use nestar_deck::Deck;
 use nestar_engine::device::ComputeDevice;
 use nestar_engine::ranks::Ranks;
 use nestar_engine::run::{BuildInfo, RunOptions, RunSummary};
+use nestar_engine::step::Catalogue;
 use nestar_engine::step::config::RootConfig;
 use nestar_engine::{Error, Plugin};
 use nestar_scenarios::Scenario;
@@ -108,10 +109,13 @@ pub fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
     })
 }
 
+/// A plugin with its name in the program.
+pub(crate) type Named = (String, Box<dyn Plugin>);
+
 /// What the deck of a run chooses of a program.
 pub(crate) struct Parts<'a> {
-    /// Plugins beside Nestar's own.
-    pub plugins: Vec<Box<dyn Plugin>>,
+    /// Plugins beside Nestar's own, by name.
+    pub plugins: Vec<Named>,
     /// What the run begins with.
     pub scenario: &'a Scenario,
 }
@@ -132,9 +136,11 @@ fn assemble<'a>(
     };
     let mut sim = nestar_engine::Engine::with_ranks(deck, settings, read_time, ranks)?;
     order::configure(&mut sim);
-    for plugin in &plugins {
+    for (name, plugin) in &plugins {
+        owner(&mut sim, name);
         plugin.declare(&mut sim)?;
     }
+    owner(&mut sim, "");
     sim.add(Hydro {
         prolongation: mesh.prolongation.into(),
         courant: time.courant,
@@ -142,8 +148,15 @@ fn assemble<'a>(
     sim.add(Refinement { config: mesh })?;
     sim.add(Sources)?;
     sim.add(scenario)?;
-    for plugin in &plugins {
+    for (name, plugin) in &plugins {
+        owner(&mut sim, name);
         plugin.build(&mut sim)?;
     }
+    owner(&mut sim, "");
     Ok(sim)
+}
+
+/// Lets what is registered from now on be that of `name`.
+fn owner(sim: &mut nestar_engine::Engine, name: &str) {
+    sim.world.resource_mut::<Catalogue>().owner = name.into();
 }

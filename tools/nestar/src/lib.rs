@@ -10,8 +10,10 @@ pub mod assemble;
 pub mod cli;
 pub mod order;
 pub mod prelude;
+mod registered;
 pub mod report;
 mod scratch;
+mod tables;
 pub mod testing;
 pub mod watch;
 
@@ -28,3 +30,4 @@ pub use nestar_systems as systems;
 pub use app::App;
 pub use assemble::Simulation;
 pub use nestar_engine::Error;
+pub use registered::Registered;

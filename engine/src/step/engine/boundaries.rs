@@ -4,8 +4,8 @@ use super::Engine;
 use crate::field::held::Held;
 use crate::field::rules::{BeyondFn, FunctionRule};
 use crate::field::{Beyond, BoundaryRule, FaultBox, Field, FieldSpec};
-use crate::step::Error;
 use crate::step::config::BoundaryKind;
+use crate::step::{Catalogue, Error};
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
 use nestar_kernels::mesh::Centring;
@@ -22,7 +22,6 @@ pub(super) struct BoundaryRules(Vec<Registered>);
 
 struct Registered {
     word: String,
-    doc: String,
     field: &'static str,
     make: Make,
 }
@@ -48,8 +47,7 @@ impl Engine {
             let rule: Arc<dyn BoundaryRule> = Arc::new(rule.map_err(Error::Setup)?);
             Ok(rule)
         };
-        let doc = format!("What the function `{}` gives ({}).", M::ITEM.name, F::NAME);
-        self.boundary_by::<F>(word, &doc, make)
+        self.boundary_by::<F>(word, M::DOC, make)
     }
 
     /// As [`Engine::boundary`] with a rule of one's own for every face that says the word, which `make` makes of the deck, the face (axis,
@@ -73,6 +71,8 @@ impl Engine {
                 F::NAME
             ));
         }
+        let mut catalogue = self.world.resource_mut::<Catalogue>();
+        catalogue.add("boundary", word, doc).of(F::NAME);
         let mut rules = self.world.resource_mut::<BoundaryRules>();
         let known = |rule: &Registered| rule.word == word && rule.field == F::NAME;
         if rules.0.iter().any(known) || BoundaryKind::of(word).is_built_in() {
@@ -80,22 +80,18 @@ impl Engine {
         }
         rules.0.push(Registered {
             word: word.into(),
-            doc: doc.into(),
             field: F::NAME,
             make: Arc::new(make),
         });
         Ok(())
     }
 
-    /// Every word that a face may have, each with a sentence about it: what the engine knows, then what is registered.
-    #[must_use]
-    pub fn boundary_words(&self) -> Vec<(String, String)> {
-        let mut words: Vec<(String, String)> = BoundaryKind::BUILT_IN
-            .map(|(word, doc)| (word.to_string(), doc.to_string()))
-            .to_vec();
+    /// Every word that a face may have: what the engine knows, then what is registered.
+    fn boundary_words(&self) -> Vec<&str> {
+        let mut words = BoundaryKind::BUILT_IN.map(|(word, _)| word).to_vec();
         for rule in &self.world.resource::<BoundaryRules>().0 {
-            if !words.iter().any(|(word, _)| *word == rule.word) {
-                words.push((rule.word.clone(), rule.doc.clone()));
+            if !words.contains(&&*rule.word) {
+                words.push(&rule.word);
             }
         }
         words
@@ -127,7 +123,6 @@ impl Engine {
     /// Refuses words that nobody knows.
     pub(super) fn check_boundary_words(&self) -> Result<(), DeckError> {
         let words = self.boundary_words();
-        let words: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
         let (boundary, mut paths) = (&self.settings.domain.boundary, Vec::new());
         let mut wrong = Ok(());
         for (n, kind) in boundary.faces().as_flattened().iter().enumerate() {

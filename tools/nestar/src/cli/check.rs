@@ -1,11 +1,12 @@
 //! `nestar check` and `nestar order`.
 
 use super::estimate::{Steps, measured_rate, output};
-use super::{DeckArgs, Failure, memory, now_and_then, patches_found, positive, print};
+use super::{DeckArgs, Failure, list, memory, now_and_then, patches_found, positive, print};
 use clap::Args;
 use nestar::engine::Error;
 use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::step::memory::{MemoryGuard, needed, of_ranks, shortage};
+use nestar::engine::step::{Catalogue, Entry};
 use nestar::{App, engine, order};
 use nestar_deck::Deck;
 use std::fmt::Write as _;
@@ -30,12 +31,31 @@ pub fn check(app: &App, arguments: &CheckArgs) -> Result<(), Failure> {
     let mut sim = app.simulation(deck.clone())?;
     let order = sim.with(order::describe)?;
     let outlook = outlook(app, sim.engine(), &deck, arguments.rate)?;
-    let notes = format!("\n{outlook}\norder of a step\n\n{order}");
+    let plugins = plugins(sim.engine());
+    let notes = format!("\n{outlook}\n{plugins}order of a step\n\n{order}");
     let notes: String = notes
         .lines()
         .map(|line| format!("# {line}").trim_end().to_string() + "\n")
         .collect();
     print(&format!("{}{notes}", sim.engine().deck.resolved()))
+}
+
+/// What the plugins of the run have registered.
+fn plugins(sim: &engine::Engine) -> String {
+    let entries = sim.world.resource::<Catalogue>().entries().iter();
+    let mut own: Vec<&Entry> = entries.filter(|entry| !entry.owner.is_empty()).collect();
+    own.sort_by_key(|entry| &entry.owner);
+    let mut text = String::new();
+    for (n, entry) in own.iter().enumerate() {
+        if n == 0 || own[n - 1].owner != entry.owner {
+            let _ = writeln!(text, "registered by {}", entry.owner);
+        }
+        list::registered(&mut text, entry);
+    }
+    match text.is_empty() {
+        true => text,
+        false => text + "\n",
+    }
 }
 
 /// Prints the order of a step.

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use nestar::App;
+use nestar::engine::step::Entry;
 use nestar::systems::fields::GasModel;
 use nestar::systems::fields::quantities::vocabulary;
 use nestar::systems::hydro::boundary::FACES;
@@ -48,7 +49,7 @@ pub fn text(app: &App, arguments: &ListArgs) -> String {
             Topic::Criteria => criteria(app),
             Topic::Schemes => schemes(app),
             Topic::Parameters => parameters(app),
-            Topic::Fields => fields(),
+            Topic::Fields => fields(app),
             Topic::Formulas => formulas(),
         })
         .collect();
@@ -99,15 +100,40 @@ fn scenarios(app: &App) -> String {
 
 fn plugins(app: &App) -> String {
     let mut text =
-        "plugins (each takes part where the deck has its table, an empty one at least)\n"
+        "plugins (each takes part where the deck has its table, an empty one at least) and what they register\n"
             .to_string();
-    for table in app.plugin_tables() {
-        entry(&mut text, table.name(), table.doc());
+    let plugins = app.registered();
+    for plugin in &plugins {
+        let doc = plugin
+            .table
+            .map_or("Takes part in every run.", TableSchema::doc);
+        entry(&mut text, plugin.name, doc);
+        match &plugin.entries {
+            Ok(entries) => entries.iter().for_each(|e| registered(&mut text, e)),
+            Err(why) => {
+                let doc = format!(
+                    "`check DECK` shows what it registers; its defaults do not suffice: {why}"
+                );
+                entry(&mut text, "", &doc);
+            }
+        }
     }
-    if app.plugin_tables().next().is_none() {
+    if plugins.is_empty() {
         text.push_str("  none: programs with physics of their own have some (docs/physics.md)\n");
     }
     text
+}
+
+/// What a plugin has registered: kind and name, documentation, field and unit.
+pub fn registered(text: &mut String, registered: &Entry) {
+    let facts = [registered.field, &registered.unit];
+    let facts: Vec<&str> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
+    let mut doc = registered.doc.clone();
+    if !facts.is_empty() {
+        let _ = write!(doc, " ({})", facts.join("; "));
+    }
+    let name = format!("  {} {}", registered.kind, registered.name);
+    entry(text, &name, doc.trim_start());
 }
 
 /// The table of one face, which stands for those of all faces.
@@ -224,7 +250,7 @@ fn facts(parameter: &ParameterDoc) -> String {
     format!("({})", facts.join("; "))
 }
 
-fn fields() -> String {
+fn fields(app: &App) -> String {
     let model = GasModel::plain(1.0, &["NAME"]);
     let names: Vec<String> = vocabulary(&model)
         .into_iter()
@@ -237,7 +263,17 @@ fn fields() -> String {
     text.push_str("fields of pictures (`nestar plot`)\n");
     let drawn = "the arrays of the snapshot (`nestar info`), level, velocity_x, velocity_y, velocity_z, speed, pressure, \
         temperature, sound_speed, mach, entropy, and fraction_NAME, the mass fraction of scalar_NAME";
-    for line in wrapped(drawn, WIDTH - 2) {
+    let entries = app
+        .registered()
+        .into_iter()
+        .filter_map(|plugin| plugin.entries.ok());
+    let own = entries.flatten().filter(|entry| entry.kind == "field");
+    let own: Vec<String> = own.map(|entry| entry.name).collect();
+    let drawn = match own.is_empty() {
+        true => drawn.to_string(),
+        false => format!("{drawn}; of plugins {}", own.join(", ")),
+    };
+    for line in wrapped(&drawn, WIDTH - 2) {
         let _ = writeln!(text, "  {line}");
     }
     text

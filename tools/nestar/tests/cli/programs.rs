@@ -18,10 +18,15 @@ max_level = 1
 directory = "run"
 "#;
 
-/// Runs the example `cooling`, which stands beside the command.
+/// Runs the example `cooling`.
 fn cooling(place: &Place, arguments: &[&str]) -> Outcome {
+    example("cooling", place, arguments)
+}
+
+/// Runs an example, which stands beside the command.
+fn example(name: &str, place: &Place, arguments: &[&str]) -> Outcome {
     let folder = Path::new(env!("CARGO_BIN_EXE_nestar")).parent();
-    let program = folder.expect("a folder").join("examples/cooling");
+    let program = folder.expect("a folder").join("examples").join(name);
     let mut command = Command::new(&program);
     let output = command.current_dir(&place.0).args(arguments).output();
     Outcome::of(output.unwrap_or_else(|e| {
@@ -106,6 +111,96 @@ fn a_program_of_ones_own_has_the_whole_command_line() {
     wrong
         .has_status(2)
         .complains(&["`cooling.rates` must be 2 or more numbers"]);
+}
+
+/// Columns of text do not count.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn lists_and_checks_show_what_plugins_register() {
+    let place = Place::with(DECK);
+    let shown: [(&str, &[&str], &[&str]); 5] = [
+        (
+            "cooling",
+            &["list", "plugins"],
+            &[
+                "cooling Radiative cooling",
+                "field radiated",
+                "initial nothing",
+                "limit cooling A part of the time in which gas would lose its energy. (gas; time)",
+                "criterion cools_fast Whether gas cools before sound has crossed some eight cells. (gas)",
+            ],
+        ),
+        (
+            "cooling",
+            &["check", "deck.toml", "--rate", "1e6"],
+            &[
+                "# registered by cooling # field radiated",
+                "# limit cooling A part",
+            ],
+        ),
+        (
+            "burning",
+            &["list"],
+            &[
+                "scalar fuel Mass fraction, 0 to 1; default 1.",
+                "split source react Both reactions over a step",
+                "column fuel Fuel that has not burnt. (gas; mass)",
+            ],
+        ),
+        (
+            "atmosphere",
+            &["list"],
+            &[
+                "boundary hydrostatic Gas in hydrostatic balance with the nearest inner cell",
+                "periodic | outflow | reflecting | diode | inflow | hydrostatic",
+            ],
+        ),
+        (
+            "atmosphere",
+            &["schema"],
+            &["\"const\": \"hydrostatic\"", "Gas in hydrostatic balance"],
+        ),
+    ];
+    for (program, arguments, texts) in shown {
+        let outcome = example(program, &place, arguments);
+        outcome.has_status(0);
+        let found = words(&outcome.out);
+        for text in texts {
+            let missing = format!("{program} {arguments:?}: no {text:?} in\n{}", outcome.out);
+            assert!(found.contains(text), "{missing}");
+        }
+    }
+}
+
+#[test]
+fn fields_of_plugins_are_drawn() {
+    let deck = DECK.replace("[cooling]\ncoldest = 0.02", "[sweeps]");
+    let place = Place::with(&deck);
+    let listed = example("potential", &place, &["list", "fields"]);
+    assert!(
+        words(&listed.out).contains("of plugins potential"),
+        "{}",
+        listed.out
+    );
+    example("potential", &place, &["run", "deck.toml"]).has_status(0);
+    let drawn = example(
+        "potential",
+        &place,
+        &["plot", "run", "--field", "potential"],
+    );
+    drawn.has_status(0);
+    let picture = std::fs::read(place.0.join(drawn.out.trim())).expect("the picture");
+    assert!(picture.starts_with(b"\x89PNG"));
+    example(
+        "potential",
+        &place,
+        &["plot", "run", "--field", "potentail"],
+    )
+    .has_status(2)
+    .complains(&["potentail", "potential"]);
 }
 
 #[test]

@@ -1,0 +1,50 @@
+//! Resources that systems cannot do without: a missing one is found before the run.
+
+use bevy_ecs::component::ComponentId;
+use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemAccess;
+
+/// What a system works on.
+pub(super) struct Resources {
+    ids: Vec<ComponentId>,
+    /// The types of its parameters.
+    parameters: &'static str,
+}
+
+impl Resources {
+    /// Of a system that is known to bevy by the marker `M`, which names its parameters.
+    pub fn of<M>(access: &SystemAccess) -> Self {
+        let all = match access {
+            // what is written counts as read
+            SystemAccess::Shared(access) => access.combined_access().reads().as_finite_set(),
+            _ => None,
+        };
+        Self {
+            ids: all.map_or(Vec::new(), |all| all.iter().collect()),
+            parameters: std::any::type_name::<M>(),
+        }
+    }
+
+    /// A resource that the system takes and that there is not, by the name of its type.
+    pub fn missing(&self, world: &World) -> Option<String> {
+        let absent = |id: &&ComponentId| !world.contains_resource_by_id(**id);
+        let absent = self.ids.iter().filter(absent);
+        let mut names = absent.filter_map(|id| world.components().get_name(*id));
+        names.find_map(|name| {
+            let name = name.to_string();
+            demands(self.parameters, &name).then_some(name)
+        })
+    }
+}
+
+/// Whether the resource `name` is among parameters of these types, and not as an `Option`.
+fn demands(parameters: &str, name: &str) -> bool {
+    let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':');
+    let resource = format!("{name}>");
+    parameters.match_indices(&resource).any(|(at, _)| {
+        let before = parameters[..at].trim_end_matches("'_, ");
+        let mut kinds = ["Res<", "ResMut<"].into_iter();
+        let path = kinds.find_map(|kind| before.strip_suffix(kind));
+        path.is_some_and(|path| !path.trim_end_matches(is_path).ends_with("Option<"))
+    })
+}

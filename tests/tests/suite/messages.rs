@@ -1,0 +1,265 @@
+//! What authors of physics meet when something does not fit: messages that name it, before the run where that can be.
+
+use super::device_runs::places;
+use nestar::engine::step::Phase;
+use nestar::prelude::*;
+use nestar_tests::Stepper;
+use nestar_tests::decks::{BLAST, HALF, deck};
+use nestar_tests::ranks::on_ranks_of;
+
+/// A limit of 0 where the gas is dense.
+#[device]
+fn zero<R: Real>(u: Conserved<R>) -> R {
+    if u.density > 1.05 {
+        0.0 * u.density
+    } else {
+        u.density
+    }
+}
+
+/// A limit that is no number where the gas is dense.
+#[device]
+fn not_a_number<R: Real>(u: Conserved<R>) -> R {
+    let none = if u.density > 1.05 {
+        0.0 * u.density
+    } else {
+        u.density
+    };
+    none / (2.0 * none)
+}
+
+#[device]
+fn slower<R: Real>(u: Conserved<R>) -> Conserved<R> {
+    let mut v = u;
+    v.energy = 0.5 * u.energy;
+    v
+}
+
+#[device]
+fn down<R: Real>(u: &Across<R>, face: &Face<R>) -> R {
+    (u.at(-1) - u.at(0)) / face.width
+}
+
+#[device]
+fn dense<R: Real>(u: Conserved<R>) -> bool {
+    u.density > 1.0
+}
+
+#[device]
+fn mass<R: Real>(u: Conserved<R>) -> R {
+    u.density
+}
+
+/// A field of one component.
+struct Dust;
+
+impl Field for Dust {
+    const NAME: &'static str = "dust";
+}
+
+/// A resource that nobody inserts.
+#[derive(Resource)]
+struct Table {
+    _rates: Vec<f64>,
+}
+
+/// A plugin of a function.
+#[derive(Clone, Copy)]
+struct By(fn(&mut Engine));
+
+impl Plugin for By {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        (self.0)(sim);
+        Ok(())
+    }
+}
+
+/// What refuses a plugin before the first step.
+fn refused(build: fn(&mut Engine)) -> String {
+    let app = App::default().always(By(build));
+    let sim = app.simulation(deck(BLAST, &["mesh.max_level=0"]));
+    let ready = sim.and_then(|mut sim| sim.with(|sim| sim.ready()));
+    ready.expect_err("refused").to_string()
+}
+
+fn dust(sim: &mut Engine) -> &mut Engine {
+    let registered = sim.register_field::<Dust>(FieldSpec::cells(&["dust"]));
+    registered.expect("a field");
+    sim
+}
+
+#[test]
+fn limits_that_are_not_positive_are_named() {
+    let plugins = [
+        (By(|sim| sim.limit::<Gas, zero>("patience", [])), "0e0"),
+        (
+            By(|sim| sim.limit::<Gas, not_a_number>("patience", [])),
+            "NaN",
+        ),
+    ];
+    for (plugin, value) in plugins {
+        for (device, size) in places(&[2], &[1]) {
+            let app = App::default().always(plugin);
+            let build = |ranks| app.simulation_on(deck(BLAST, &[HALF, device]), ranks);
+            let found = on_ranks_of(size, build, |stepper: &mut Stepper| {
+                stepper.try_step().expect_err("no step").to_string()
+            });
+            for found in found {
+                let wanted = format!("the limit \"patience\" proposes a time step of {value}");
+                assert!(found.contains(&wanted), "{device}, {size} ranks: {found}");
+            }
+        }
+    }
+}
+
+#[test]
+fn functions_that_do_not_fit_to_their_field_are_refused_before_the_run() {
+    let reads = "reads 5 components of field 0, which has 1";
+    let none = "works on the field `dust`, which no plugin registers";
+    let cases: [(By, &str); 7] = [
+        (By(|sim| dust(sim).source::<Dust, slower>([])), reads),
+        (By(|sim| dust(sim).limit::<Dust, mass>("mass", [])), reads),
+        (By(|sim| dust(sim).criterion::<Dust, dense>([])), reads),
+        (
+            By(|sim| {
+                dust(sim).column::<Dust, mass>("mass", Reduce::Integral, []);
+            }),
+            reads,
+        ),
+        (
+            By(|sim| dust(sim).fluxes::<Dust, down>([])),
+            "`down` gives fluxes of `dust`, which has no flux registers: declare `correct: Correct::Fluxes`",
+        ),
+        (By(|sim| sim.source::<Dust, nothing>([])), none),
+        (
+            By(|sim| {
+                sim.column::<Dust, even>("dust", Reduce::Integral, []);
+            }),
+            none,
+        ),
+    ];
+    for (plugin, wanted) in cases {
+        let found = refused(plugin.0);
+        assert!(found.contains(wanted), "{wanted}: {found}");
+    }
+}
+
+#[device]
+fn even<R: Real>(old: R) -> R {
+    0.0 * old + 1.0
+}
+
+#[test]
+fn a_missing_resource_is_named_before_the_run() {
+    fn shine(_: LevelRows, _: Res<Table>) {}
+    fn may_shine(_: LevelRows, _: Option<Res<Table>>) {}
+    let found = refused(|sim| {
+        sim.system_in(Advance::Sources, may_shine);
+        sim.system_in(Advance::Sources, shine);
+    });
+    let wanted = "::shine` takes the resource `suite::messages::Table`, which nobody has inserted";
+    assert!(found.contains(wanted), "{found}");
+    assert!(!found.contains("::may_shine"), "{found}");
+}
+
+#[test]
+fn systems_in_conflict_are_named_by_their_types() {
+    fn heat(_: Write<Gas>) {}
+    fn cool(_: Write<Gas>) {}
+    let found = refused(|sim| {
+        sim.schedule(Phase::Advance).add_systems((heat, cool));
+    });
+    for part in ["heat", "cool", "Gas"] {
+        assert!(found.contains(part), "{found}");
+    }
+}
+
+/// Works in double precision alone.
+#[derive(Clone)]
+struct Doubles;
+
+impl Plugin for Doubles {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        match sim.precision() {
+            Precision::Double => Ok(()),
+            Precision::Single => {
+                let why = "[doubles] needs run.precision = \"double\"";
+                Err(Error::Setup(why.into()))
+            }
+        }
+    }
+}
+
+#[test]
+fn a_precision_that_a_plugin_cannot_do_is_refused_as_it_registers() {
+    let app = App::default().always(Doubles);
+    let sim = |precision| app.simulation(deck(BLAST, &[precision]));
+    assert!(sim("run.precision=double").is_ok());
+    let found = sim("run.precision=single").err().expect("refused");
+    let found = found.to_string();
+    assert!(found.contains("[doubles] needs run.precision"), "{found}");
+}
+
+#[test]
+fn scalars_are_not_to_be_had_while_they_are_declared() {
+    #[derive(Clone)]
+    struct Hasty;
+    impl Plugin for Hasty {
+        fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
+            sim.scalars(&[("dye", 0.5)])?;
+            sim.with_scalars(&["dye"])?.source::<Gas, slower>([]);
+            Ok(())
+        }
+        fn build(&self, _: &mut Engine) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+    let sim = App::default().always(Hasty).simulation(deck(BLAST, &[]));
+    let found = sim.err().expect("refused").to_string();
+    assert!(
+        found.contains(
+            "the gas is not made yet: call `with_scalars` in the method `build` of the plugin"
+        ),
+        "{found}"
+    );
+}
+
+/// What it registers depends on a key without a default.
+#[deck]
+struct Wall {
+    /// Word of the boundary.
+    word: String,
+}
+
+#[device]
+fn near<R: Real>(ghost: Ghost<R, Conserved<R>, 1>) -> Conserved<R> {
+    ghost.at(0)
+}
+
+impl Plugin for Wall {
+    fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.boundary::<Gas, near>(&self.word, [])
+    }
+
+    fn build(&self, _: &mut Engine) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_plugin_that_its_defaults_do_not_make_says_so_and_its_words_are_allowed() {
+    let app = App::default().plugin::<Wall>("wall");
+    let plugins = app.registered();
+    let why = plugins[0]
+        .entries
+        .as_ref()
+        .expect_err("no default")
+        .to_string();
+    assert!(why.contains("word"), "{why}");
+    let settings = ["domain.boundary=near", "wall.word=near"];
+    let near = deck(BLAST, &settings);
+    app.check(&near).unwrap_or_else(|e| panic!("{e}"));
+    let mut sim = app.simulation(near).unwrap_or_else(|e| panic!("{e}"));
+    sim.with(|sim| sim.ready())
+        .unwrap_or_else(|e| panic!("{e}"));
+}

@@ -1,0 +1,48 @@
+//! The tables that decks of every program may have.
+
+use nestar_deck::TableSchema;
+use nestar_engine::step::config::{DomainConfig, RootConfig};
+use nestar_systems::hydro::HydroConfig;
+use nestar_systems::hydro::boundary::{InflowConfig, WORDS};
+use nestar_systems::refinement::MeshConfig;
+use nestar_systems::sources::SourcesConfig;
+use nestar_systems::time::TimeConfig;
+
+/// What faces of the domain may be besides what the engine knows.
+pub(crate) enum Faces {
+    /// Any word.
+    Any,
+    /// These words, each with a sentence about it.
+    Words(Vec<(String, String)>),
+}
+
+impl Faces {
+    /// Those of Nestar's own physics.
+    pub fn own() -> Self {
+        Self::Words(WORDS.map(|(word, doc)| (word.into(), doc.into())).to_vec())
+    }
+}
+
+/// The tables of every scenario.
+pub(crate) fn common_tables(faces: &Faces) -> Vec<TableSchema> {
+    let mut engine = match faces {
+        Faces::Any => nestar_engine::step::tables(&[]),
+        Faces::Words(words) => nestar_engine::step::tables(words),
+    };
+    if matches!(faces, Faces::Any) {
+        engine[0] = TableSchema::of::<DomainConfig>("domain");
+    }
+    let mut tables = vec![TableSchema::of::<RootConfig>("")];
+    tables.extend(engine);
+    // behind the domain
+    tables.insert(2, TableSchema::of::<TimeConfig>("time"));
+    tables.push(TableSchema::of::<MeshConfig>("mesh"));
+    tables.push(TableSchema::of::<HydroConfig>("hydro"));
+    tables.push(TableSchema::of::<SourcesConfig>("sources"));
+    tables
+}
+
+/// The table of an inflow face.
+pub(crate) fn inflow_table(face: &str) -> TableSchema {
+    TableSchema::of::<InflowConfig>(&format!("inflow.{face}"))
+}
