@@ -13,7 +13,7 @@ use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::attempt::{DONE, Outcome, UNFINISHED};
 use nestar_kernels::mesh::device::{
     ATTEMPT, CONSERVE, FLUXES, FaceText, FieldText, Function, MAP, MARK, PROLONG, REDUCE, RESTRICT,
-    TAKE, TOTALS, TRANSFER,
+    TAKE, TOTALS, TRANSFER, WINDOW,
 };
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use nestar_kernels::{hydro, mesh};
@@ -121,6 +121,7 @@ fn cells(field: &FieldText) -> Vec<(&'static str, String)> {
         ("around", around(true)),
         ("around_global", around(false)),
         ("attempts", of(Cell(cooled::ITEM, 0), true, &[ATTEMPT])),
+        ("window", of(Function::Window(2), true, &[WINDOW])),
         ("fluxes", of(flows, true, &[CONSERVE, TAKE])),
         ("mark_lohner", marks(cell::lohner::ITEM, 2)),
         ("mark_vorticity", marks(cell::vorticity::ITEM, 2)),

@@ -17,6 +17,8 @@ pub struct Burning {
     pub heat: [f64; 2],
 }
 
+const SPECIES: [&str; 3] = ["fuel", "ash", "dust"];
+
 /// The gas and the densities of its species.
 #[device]
 #[derive(Clone, Copy)]
@@ -63,9 +65,16 @@ fn fuel<R: Real>(u: Mixture<R>) -> R {
     u.species[0]
 }
 
+/// Heat that a mass can still release.
+#[device]
+fn heat_left<R: Real>(u: Mixture<R>, of_fuel: R, of_ash: R) -> R {
+    (u.species[0] * (of_fuel + of_ash) + u.species[1] * of_ash) / u.gas.density
+}
+
 impl Plugin for Burning {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.scalar_set(&[("fuel", 1.0), ("ash", 0.0), ("dust", 0.0)])
+        sim.scalar_set(&[("fuel", 1.0), ("ash", 0.0), ("dust", 0.0)])?;
+        sim.derived::<heat_left>("heat_left", "length**2/time**2", &SPECIES, &self.heat)
     }
 
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
@@ -75,7 +84,7 @@ impl Plugin for Burning {
             heat: self.heat,
             gamma: sim.world.resource::<GasModel>().gamma,
         };
-        let mut sim = sim.with_scalars(&["fuel", "ash", "dust"])?;
+        let mut sim = sim.with_scalars(&SPECIES)?;
         sim.split_source::<Gas, react>(p);
         sim.column::<Gas, fuel>("fuel", Reduce::Integral, [])
             .unit("mass");

@@ -1,6 +1,9 @@
-//! What plugins declare before the gas is made: scalars that it carries.
+//! What plugins declare before the gas is made: scalars that it carries, and numbers with names.
 
-use crate::fields::{DeclaredScalars, GasModel};
+use crate::fields::{Declared, Derived, Gas, GasModel};
+use bevy_ecs::prelude::*;
+use nestar_engine::field::marks::{Named, NumberFn};
+use nestar_engine::field::{CellValue, Field};
 use nestar_engine::step::Catalogue;
 use nestar_engine::{Engine, Error};
 
@@ -19,23 +22,47 @@ pub trait Declare {
     /// # Errors
     /// As [`Declare::scalars`].
     fn scalar_set(&mut self, scalars: &[(&str, f64)]) -> Result<(), Error>;
+
+    /// A number in a cell with a name, which the deck's criteria and formulas and the pictures of this program may use: `M` of the gas and of
+    /// these scalars, whatever others there are. `units` is `1`, or like `mass/length**3`; `list` shows what documents `M`.
+    ///
+    /// # Errors
+    /// The gas is made already.
+    ///
+    /// # Panics
+    /// If `M` reads several fields or around cells, or takes another number of parameters.
+    fn derived<M: CellValue>(
+        &mut self,
+        name: &str,
+        units: &str,
+        scalars: &[&str],
+        parameters: &[f64],
+    ) -> Result<(), Error>
+    where
+        M::Parameters: for<'a> TryFrom<&'a [f64]>;
+}
+
+/// What plugins have declared, while they may.
+fn declared(sim: &mut Engine) -> Result<Mut<'_, Declared>, Error> {
+    if sim.world.contains_resource::<GasModel>() {
+        return Err(Error::Setup(
+            "the gas is made already and takes no more scalars and names: add the plugin to the program (`App::plugin`, `App::always`), \
+             which lets it declare them in time"
+                .into(),
+        ));
+    }
+    Ok(sim.world.get_resource_or_init::<Declared>())
 }
 
 impl Declare for Engine {
     fn scalars(&mut self, scalars: &[(&str, f64)]) -> Result<(), Error> {
-        if self.world.contains_resource::<GasModel>() {
-            return Err(Error::Setup(
-                "the gas is made already and takes no more scalars: add the plugin to the program (`App::plugin`, `App::always`), \
-                 which lets it declare them in time"
-                    .into(),
-            ));
-        }
+        declared(self)?;
         let mut catalogue = self.world.resource_mut::<Catalogue>();
         for (name, fraction) in scalars {
             let doc = format!("Mass fraction, 0 to 1; default {fraction}.");
             catalogue.add("scalar", name, &doc);
         }
-        let mut declared = self.world.get_resource_or_init::<DeclaredScalars>();
+        let mut declared = declared(self)?;
         for &(name, fraction) in scalars {
             let known = declared.scalars.iter().find(|(own, _)| own == name);
             let wrong = match known {
@@ -60,10 +87,43 @@ impl Declare for Engine {
     fn scalar_set(&mut self, scalars: &[(&str, f64)]) -> Result<(), Error> {
         self.scalars(scalars)?;
         let names = scalars.iter().map(|(name, _)| name.to_string()).collect();
-        let mut declared = self.world.get_resource_or_init::<DeclaredScalars>();
+        let mut declared = declared(self)?;
         if !declared.sets.contains(&names) {
             declared.sets.push(names);
         }
+        Ok(())
+    }
+
+    fn derived<M: CellValue>(
+        &mut self,
+        name: &str,
+        units: &str,
+        scalars: &[&str],
+        parameters: &[f64],
+    ) -> Result<(), Error>
+    where
+        M::Parameters: for<'a> TryFrom<&'a [f64]>,
+    {
+        assert!(
+            M::Parameters::try_from(parameters).is_ok(),
+            "{} has other parameters than {parameters:?}",
+            M::ITEM.name
+        );
+        let number = Named {
+            function: NumberFn::of::<M>(),
+            components: Vec::new(),
+            parameters: parameters.to_vec(),
+        };
+        let derived = Derived {
+            name: name.into(),
+            units: units.into(),
+            number,
+        };
+        let scalars = scalars.iter().map(ToString::to_string).collect();
+        declared(self)?.derived.push((derived, scalars));
+        let mut catalogue = self.world.resource_mut::<Catalogue>();
+        let entry = catalogue.add("derived field", name, M::DOC);
+        entry.of(Gas::NAME).unit(units);
         Ok(())
     }
 }

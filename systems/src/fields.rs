@@ -4,6 +4,7 @@ pub mod quantities;
 
 use bevy_ecs::prelude::*;
 use nestar_engine::Error;
+use nestar_engine::field::marks::Named;
 use nestar_engine::field::{Components, Field};
 use nestar_kernels::mesh::ShareSets;
 
@@ -17,8 +18,19 @@ impl Field for Gas {
 /// Components of [`Gas`] before the scalars.
 pub const GAS_COMPONENTS: usize = 5;
 
+/// A number in a cell that a plugin gives a name.
+#[derive(Clone)]
+pub struct Derived {
+    /// Name, in criteria, formulas and pictures.
+    pub name: String,
+    /// Unit in code units, for example `time`; `1` for a pure number.
+    pub units: String,
+    /// What it is made of.
+    pub number: Named,
+}
+
 /// What is known of the gas beyond its values.
-#[derive(Resource, Clone, Debug, PartialEq)]
+#[derive(Resource, Clone)]
 pub struct GasModel {
     /// Ratio of specific heats.
     pub gamma: f64,
@@ -28,6 +40,8 @@ pub struct GasModel {
     pub initial: Vec<f64>,
     /// Scalars whose fractions sum to 1 in every cell, by component.
     pub sets: ShareSets,
+    /// Numbers that plugins have named.
+    pub derived: Vec<Derived>,
 }
 
 /// How far the fractions of a set may be from 1 in sum where they are given.
@@ -42,14 +56,23 @@ impl GasModel {
             scalars: scalars.iter().map(ToString::to_string).collect(),
             initial: vec![0.0; scalars.len()],
             sets: ShareSets::default(),
+            derived: Vec::new(),
         }
+    }
+
+    /// As [`GasModel::numbers`], for functions.
+    ///
+    /// # Errors
+    /// A name that is no scalar's.
+    pub fn components(&self, scalars: &[&str]) -> Result<Components, Error> {
+        Ok(Components::of(&self.numbers(scalars)?))
     }
 
     /// The components of the gas, then those of some scalars.
     ///
     /// # Errors
     /// A name that is no scalar's.
-    pub fn components(&self, scalars: &[&str]) -> Result<Components, Error> {
+    pub fn numbers(&self, scalars: &[&str]) -> Result<Vec<usize>, Error> {
         let mut numbers: Vec<usize> = (0..GAS_COMPONENTS).collect();
         for name in scalars {
             let Some(n) = self.scalars.iter().position(|own| own == name) else {
@@ -61,7 +84,7 @@ impl GasModel {
             };
             numbers.push(GAS_COMPONENTS + n);
         }
-        Ok(Components::of(&numbers))
+        Ok(numbers)
     }
 
     /// The scalars of each set, as numbers.
@@ -90,16 +113,18 @@ impl GasModel {
     }
 }
 
-/// Scalars that plugins have declared.
-#[derive(Resource, Clone, Debug, Default)]
-pub struct DeclaredScalars {
+/// What plugins have declared of the gas.
+#[derive(Resource, Clone, Default)]
+pub struct Declared {
     /// Names, and mass fractions where nothing else says what they are.
     pub scalars: Vec<(String, f64)>,
     /// Names of those whose fractions sum to 1.
     pub sets: Vec<Vec<String>>,
+    /// Numbers with names, and the scalars that each is made of behind the gas.
+    pub derived: Vec<(Derived, Vec<String>)>,
 }
 
-impl DeclaredScalars {
+impl Declared {
     /// Adds the names to `names` and the sets to `sets`, unless they are there.
     pub fn join(&self, names: &mut Vec<String>, sets: &mut Vec<Vec<String>>) {
         for (name, _) in &self.scalars {

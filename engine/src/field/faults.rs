@@ -8,7 +8,11 @@ use std::sync::{Arc, Mutex};
 /// Where systems, and tasks that run side by side in them, leave the first fault that they meet: no further system runs, and
 /// the run stops after the schedule.
 #[derive(Resource, Clone, Default)]
-pub struct FaultBox(Arc<Mutex<Option<Reported>>>);
+pub struct FaultBox {
+    first: Arc<Mutex<Option<Reported>>>,
+    /// Name of the system that runs or ran last.
+    system: Arc<Mutex<Option<Arc<str>>>>,
+}
 
 /// What stands in a [`FaultBox`].
 #[derive(Debug)]
@@ -24,31 +28,43 @@ pub enum Reported {
 impl FaultBox {
     /// Leaves a mistake in the user's formulas, unless there is a fault already.
     pub fn report(&self, message: impl FnOnce() -> String) {
-        lock(&self.0).get_or_insert_with(|| Reported::Formula(message()));
+        lock(&self.first).get_or_insert_with(|| Reported::Formula(message()));
     }
 
     /// Leaves the device's error, unless there is a fault already; whether there is none.
     pub fn check(&self, result: Result<(), DeviceError>) -> bool {
         if let Err(error) = result {
-            lock(&self.0).get_or_insert(Reported::Device(error));
+            lock(&self.first).get_or_insert(Reported::Device(error));
         }
         !self.is_full()
     }
 
     /// Leaves any error, unless there is a fault already.
     pub fn fail(&self, error: impl std::error::Error + Send + Sync + 'static) {
-        lock(&self.0).get_or_insert_with(|| Reported::Other(Box::new(error)));
+        lock(&self.first).get_or_insert_with(|| Reported::Other(Box::new(error)));
+    }
+
+    /// Notes the name of the system that runs next, if there is no fault; whether there is none.
+    pub(crate) fn begins(&self, system: &Arc<str>) -> bool {
+        *lock(&self.system) = Some(system.clone());
+        !self.is_full()
+    }
+
+    /// Name of the system that runs or ran last.
+    pub(crate) fn system(&self) -> Arc<str> {
+        let system = lock(&self.system).clone();
+        system.unwrap_or_else(|| "a system".into())
     }
 
     /// Whether there is a fault.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        lock(&self.0).is_some()
+        lock(&self.first).is_some()
     }
 
     /// Takes the fault out, if there is one.
     #[must_use]
     pub fn take(&self) -> Option<Reported> {
-        lock(&self.0).take()
+        lock(&self.first).take()
     }
 }

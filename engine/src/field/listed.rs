@@ -198,6 +198,22 @@ pub struct Named {
 }
 
 impl Named {
+    /// The number for a state of the whole field; of a function of the state alone.
+    #[must_use]
+    pub fn of_state(&self, state: &[f64]) -> f64 {
+        let nowhere = LevelGeometry::default();
+        let span = Span {
+            values: state,
+            stride: 1,
+            width: 1,
+            first: [0; 3],
+            geometry: &nowhere,
+        };
+        let mut number = [0.0];
+        (self.function.double)(&span, &self.components, &self.parameters, &mut number);
+        number[0]
+    }
+
     pub(super) fn fill<R: Loops>(&self, span: &Span<R>, out: &mut [R]) {
         if self.function.count == 0 {
             let mut exact = vec![0.0; out.len()];

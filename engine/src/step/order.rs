@@ -198,7 +198,9 @@ impl Schedules {
         if let Some(earlier) = earlier {
             schedule.configure_sets(batch.clone().after(earlier));
         }
-        schedule.add_systems(system.in_set(Alone(batch.clone())).run_if(no_fault));
+        let runs: Arc<str> = name.as_str().into();
+        let begins = move |faults: Res<FaultBox>| faults.begins(&runs);
+        schedule.add_systems(system.in_set(Alone(batch.clone())).run_if(begins));
         let fields = Fields::default();
         let at = self.added.len();
         self.added.push(Added {

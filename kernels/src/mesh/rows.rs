@@ -17,6 +17,18 @@ unsafe impl<R: Send + Sync> Send for Rows<'_, R> {}
 // SAFETY: as above.
 unsafe impl<R: Send + Sync> Sync for Rows<'_, R> {}
 
+/// What a read of a row that is not held unwinds with, past whoever reads it: for whoever holds a part of the rows alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotHeld {
+    /// The row.
+    pub row: u32,
+}
+
+#[cold]
+fn not_held(row: u32) -> ! {
+    std::panic::resume_unwind(Box::new(NotHeld { row }))
+}
+
 impl<'a, R> Rows<'a, R> {
     /// A view of `slabs`, each holding `1 << shift` rows of `length` values.
     ///
@@ -41,7 +53,9 @@ impl<'a, R> Rows<'a, R> {
 
     fn pointer(&self, row: u32) -> *mut R {
         let slab = self.slabs[(row >> self.shift) as usize];
-        assert!(!slab.is_null(), "row {row} is asked for and not held");
+        if slab.is_null() {
+            not_held(row);
+        }
         let within = (row & ((1 << self.shift) - 1)) as usize;
         // SAFETY: `within < 1 << shift`, so the offset stays inside the slab.
         unsafe { slab.add(within * self.length) }

@@ -172,6 +172,8 @@ pub fn vocabulary(model: &GasModel) -> Vec<(String, Named)> {
         names.push((format!("scalar_{scalar}"), own));
         names.push((format!("fraction_{scalar}"), fraction));
     }
+    let derived = model.derived.iter();
+    names.extend(derived.map(|own| (own.name.clone(), own.number.clone())));
     names
 }
 

@@ -19,7 +19,8 @@ pub mod systems;
 pub use config::HydroConfig;
 pub use initial::{InitialState, Injection, Primitive, PrimitiveColumns};
 
-use crate::fields::{DeclaredScalars, Gas, GasModel};
+use crate::fields::quantities::vocabulary;
+use crate::fields::{Declared, Derived, Gas, GasModel};
 use crate::order::{Advance, Limit};
 use device::GasDevice;
 use extremes::Extremes;
@@ -75,18 +76,43 @@ impl Plugin for Hydro {
 /// The table, with the scalars that plugins have declared, and what it says of the gas.
 fn gas(sim: &mut Engine) -> Result<(HydroConfig, GasModel), Error> {
     let mut config: HydroConfig = sim.deck.table("hydro")?;
-    let declared = sim.world.remove_resource::<DeclaredScalars>();
+    let declared = sim.world.remove_resource::<Declared>();
     let declared = declared.unwrap_or_default();
     declared.join(&mut config.scalars, &mut config.scalar_sets);
     let scalars = config.checked_scalars(&sim.deck)?;
     let initial = scalars.iter().map(|name| declared.initial(name)).collect();
-    let model = GasModel {
+    let mut model = GasModel {
         gamma: config.gamma,
         sets: config.checked_sets(&sim.deck)?,
         scalars,
         initial,
+        derived: Vec::new(),
     };
+    for (derived, scalars) in declared.derived {
+        add_derived(&mut model, derived, &scalars)?;
+    }
     Ok((config, model))
+}
+
+/// Adds a number that a plugin names, which is made of the gas and of some scalars.
+fn add_derived(
+    model: &mut GasModel,
+    mut derived: Derived,
+    scalars: &[String],
+) -> Result<(), Error> {
+    let name = &derived.name;
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if !plain || vocabulary(model).iter().any(|(taken, _)| taken == name) {
+        return Err(Error::Setup(format!(
+            "a derived field cannot have the name {name:?}: it begins with a letter, has letters, digits and `_` only, and is \
+             nobody else's"
+        )));
+    }
+    let scalars: Vec<&str> = scalars.iter().map(String::as_str).collect();
+    derived.number.components = model.numbers(&scalars)?;
+    model.derived.push(derived);
+    Ok(())
 }
 
 /// Unit and powers of (length, mass, time) of what a component is.

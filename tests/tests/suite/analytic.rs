@@ -7,7 +7,18 @@ use nestar_tests::{State, Stepper};
 const SOD: [Side; 2] = [[1.0, 0.0, 1.0], [0.125, 0.0, 0.1]];
 
 /// A tube of `cells` cells along axis `axis`, from -1/2 to 1/2, with the jump at 0.
-fn tube(axis: usize, cells: usize, [left, right]: [Side; 2], end: f64, settings: &[&str]) -> State {
+fn tube(axis: usize, cells: usize, sides: [Side; 2], end: f64, settings: &[&str]) -> State {
+    tube_run(axis, cells, sides, end, settings).state()
+}
+
+/// The same with the run that has ended.
+fn tube_run(
+    axis: usize,
+    cells: usize,
+    [left, right]: [Side; 2],
+    end: f64,
+    settings: &[&str],
+) -> Stepper {
     let mut count = [8; 3];
     count[axis] = cells;
     let half = count.map(|n| 0.5 * n as f64 / cells as f64);
@@ -43,7 +54,9 @@ fn tube(axis: usize, cells: usize, [left, right]: [Side; 2], end: f64, settings:
         half.map(|h| -h),
         boundary.join(", "),
     );
-    Stepper::new(&text, settings).finish().state()
+    let mut stepper = Stepper::new(&text, settings);
+    stepper.finish();
+    stepper
 }
 
 /// The cells of a tube in order; all cells beside each other must have the same bits.
@@ -260,6 +273,31 @@ fn shock_radius(state: &State) -> f64 {
     let [below, at, above] = [density[peak - 1], density[peak], density[peak + 1]];
     let shift = 0.5 * (below - above) / (below - 2.0 * at + above);
     (peak as f64 + 0.5 + shift) / (2.0 * shells as f64)
+}
+
+/// The default Courant number costs no accuracy against half of it, and takes half the steps.
+#[test]
+fn steps_of_the_default_courant_number_are_as_exact_as_steps_half_as_long() {
+    let [half, full] = ["time.courant=0.4", "time.courant=0.8"].map(|courant| {
+        let mut sod = tube_run(0, 128, SOD, 0.25, &[courant]);
+        let norms = tube_norms(&sod.state(), 0, SOD, 0.25);
+        let error = norms.iter().map(|n| n * n).sum::<f64>().sqrt();
+        let mut sedov = Stepper::new(SEDOV, &[courant]);
+        let radius = shock_radius(&sedov.finish().state());
+        let radius = radius / sedov_radius(1.0, 1.0, sedov.time()) - 1.0;
+        let steps = [&mut sod, &mut sedov].map(|run| {
+            let counters = run.counters();
+            assert_eq!(counters.retried_steps, 0, "{courant}");
+            counters.level_steps
+        });
+        println!("{courant}: Sod {error:e}, radius of Sedov {radius:e}, level steps {steps:?}");
+        (error, radius.abs(), steps)
+    });
+    assert!(full.0 <= 1.05 * half.0, "{full:?} {half:?}");
+    assert!(half.1.max(full.1) <= 0.01, "{full:?} {half:?}");
+    for (full, half) in full.2.into_iter().zip(half.2) {
+        assert!(10 * full <= 6 * half, "{full} {half}");
+    }
 }
 
 #[test]

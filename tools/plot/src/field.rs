@@ -3,9 +3,26 @@
 use crate::error::{PlotError, Result, nearest};
 use nestar_snapshot::Snapshot;
 use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What makes a value of those of some arrays in a cell.
+pub type Value = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
+
+/// A field that the caller can make of some arrays.
+#[derive(Clone)]
+pub struct OwnField {
+    /// Its name.
+    pub name: String,
+    /// Its unit as the format writes it, `1` for a pure number.
+    pub units: String,
+    /// The arrays of the snapshot that it is made of.
+    pub arrays: Vec<String>,
+    /// The value for those of the arrays, in their order.
+    pub value: Value,
+}
 
 /// How a field follows from its arrays.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone)]
 enum Formula {
     /// The array itself.
     Array,
@@ -17,6 +34,8 @@ enum Formula {
     Speed,
     /// One of the fields that need the whole gas and its adiabatic index.
     Gas(Gas),
+    /// As the caller makes it.
+    Own(Value),
 }
 
 /// Fields of an ideal gas.
@@ -146,13 +165,25 @@ fn candidates(arrays: &[(String, String)], gamma: Option<f64>) -> Vec<Field> {
     found.fields
 }
 
+/// A field of the caller's, if its arrays are there.
+fn own_field(own: &OwnField, arrays: &[(String, String)]) -> Option<Field> {
+    let there = |name: &String| arrays.iter().any(|(array, _)| array == name);
+    own.arrays.iter().all(there).then(|| Field {
+        name: own.name.clone(),
+        unit: readable(&own.units),
+        arrays: own.arrays.clone(),
+        signed: false,
+        formula: Formula::Own(own.value.clone()),
+        gamma: f64::NAN,
+    })
+}
+
 impl Field {
-    /// The field `name` of the snapshot.
-    pub fn new(snapshot: &Snapshot, name: &str) -> Result<Self> {
-        let fields = candidates(
-            &cell_arrays(snapshot),
-            snapshot.attributes().facts.get("gamma").copied(),
-        );
+    /// The field `name` of the snapshot, or of those that the caller can make.
+    pub fn new(snapshot: &Snapshot, name: &str, own: &[OwnField]) -> Result<Self> {
+        let arrays = cell_arrays(snapshot);
+        let mut fields = candidates(&arrays, snapshot.attributes().facts.get("gamma").copied());
+        fields.extend(own.iter().filter_map(|own| own_field(own, &arrays)));
         let mut known: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
         fields
             .into_iter()
@@ -171,20 +202,24 @@ impl Field {
 
     /// Whether the values are refinement levels.
     pub fn is_level(&self) -> bool {
-        self.formula == Formula::Level
+        matches!(self.formula, Formula::Level)
     }
 
     /// The field's values from those of its arrays, `cells` of each.
     pub fn evaluate(&self, level: u8, mut arrays: Vec<Vec<f64>>, cells: usize) -> Vec<f64> {
         let at = |array: usize, cell: usize| arrays[array][cell];
-        match self.formula {
+        match &self.formula {
             Formula::Array => arrays.swap_remove(0),
             Formula::Level => vec![f64::from(level); cells],
             Formula::Specific => (0..cells).map(|i| at(0, i) / at(1, i)).collect(),
             Formula::Speed => (0..cells)
                 .map(|i| square(&arrays[1..4], i).sqrt() / at(0, i))
                 .collect(),
-            Formula::Gas(gas) => (0..cells).map(|i| self.gas(gas, &arrays, i)).collect(),
+            Formula::Gas(gas) => (0..cells).map(|i| self.gas(*gas, &arrays, i)).collect(),
+            Formula::Own(value) => {
+                let state = |i: usize| -> Vec<f64> { arrays.iter().map(|a| a[i]).collect() };
+                (0..cells).map(|i| value(&state(i))).collect()
+            }
         }
     }
 

@@ -21,6 +21,7 @@ pub use options::{Axis, Kind, PlotOptions, Scale};
 use canvas::Canvas;
 use colour::Palette;
 use field::Field;
+pub use field::{OwnField, Value};
 use figure::{Layout, Texts};
 use nestar_snapshot::Snapshot;
 use raster::View;
@@ -32,13 +33,21 @@ use raster::View;
 /// outside of the domain, an empty range of colours, an unknown colour map or a width out of range;
 /// [`PlotError::Snapshot`] if the snapshot is damaged.
 pub fn plot(snapshot: &Snapshot, options: &PlotOptions) -> Result<Vec<u8>> {
+    plot_with(snapshot, options, &[])
+}
+
+/// As [`plot`], where the caller can make further fields.
+///
+/// # Errors
+/// As [`plot`].
+pub fn plot_with(snapshot: &Snapshot, options: &PlotOptions, own: &[OwnField]) -> Result<Vec<u8>> {
     if !(200..=8192).contains(&options.width_px) {
         return Err(PlotError::Option(format!(
             "width {}: 200 to 8192 pixels",
             options.width_px
         )));
     }
-    let field = Field::new(snapshot, &options.field)?;
+    let field = Field::new(snapshot, &options.field, own)?;
     let layout = Layout::new(options.width_px as usize)?;
     let view = View::new(
         snapshot,

@@ -27,7 +27,8 @@ cargo xtask COMMAND
   bench            cell updates per second: the patch solver by method and lane type, then whole programs
   order            the resolved order of a step of scenarios/sedov.toml
   torture [ARGS…]  kills, injected faults, flipped bits and odd decks, for --minutes N (10) from --seed S (1); --only CAMPAIGN
-                   and --case N repeat one; --sanitize: tests under the sanitizer of addresses (nightly toolchain)
+                   and --case N repeat one; --sanitize: tests under the sanitizer of addresses, --miri: tests of the
+                   mesh kernels in Miri (nightly toolchain)
 ";
 
 /// What a step came to.

@@ -3,12 +3,15 @@
 use super::Engine;
 use super::hierarchy::Beginning;
 use crate::device::DeviceError;
-use crate::field::Stores;
+use crate::field::{FaultBox, Stores};
 use crate::mesh::{Changes, NewRows, Topology};
 use crate::ranks::nesting;
 use crate::step::config::OutOfMemory;
 use crate::step::{Error, Phase, regrid};
 use bevy_ecs::prelude::*;
+use nestar_kernels::mesh::NotHeld;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Patches whose state is at hand at a time, beside those around them.
 const PART: usize = 1024;
@@ -40,10 +43,8 @@ impl Engine {
     /// patches now and then.
     ///
     /// # Errors
-    /// As [`Engine::initialise`], except that memory for fields need not suffice.
-    ///
-    /// # Panics
-    /// If what fills or marks patches reads others than those around its own.
+    /// As [`Engine::initialise`], except that memory for fields need not suffice; the name of a system that fills or marks patches and
+    /// reads others than those around its own.
     pub fn foresee(&mut self, tell: impl FnMut(usize)) -> Result<Foresight, Error> {
         self.require_fresh()?;
         let topology = self.world.resource::<Topology>();
@@ -93,7 +94,8 @@ impl<T: FnMut(usize)> Beginning for Foreseen<T> {
             self.seen[row as usize] = around;
         }
         for part in others.chunks(PART) {
-            self.look(sim, level, part)?;
+            let looked = catch_unwind(AssertUnwindSafe(|| self.look(sim, level, part)));
+            looked.unwrap_or_else(|panic| Err(too_far(sim, panic)))?;
             (self.tell)(sim.world.resource::<Topology>().patches());
         }
         Ok(())
@@ -153,6 +155,18 @@ impl<T> Foreseen<T> {
             Ok(())
         })
     }
+}
+
+/// The error of a system that reads a row which is not held; other panics go on.
+fn too_far(sim: &Engine, panic: Box<dyn Any + Send>) -> Error {
+    if !panic.is::<NotHeld>() {
+        resume_unwind(panic);
+    }
+    let system = sim.world.resource::<FaultBox>().system();
+    Error::Setup(format!(
+        "`{system}` reads patches far from those that it fills or marks, so that the beginning of a run cannot be looked at part by \
+         part: run the deck, with time.max_steps = 1 say, to see its patches and memory"
+    ))
 }
 
 /// Works with `rows` in place of all rows of a level.

@@ -3,8 +3,14 @@
 use super::snapshot::{SnapshotArgs, open};
 use super::{FAILED, Failure, print};
 use clap::Args;
-use nestar_plot::{Axis, Kind, PlotOptions, Scale};
+use nestar::App;
+use nestar::engine::field::Pool;
+use nestar::snapshot::Snapshot;
+use nestar::systems::fields::{Gas, GasModel};
+use nestar_deck::Deck;
+use nestar_plot::{Axis, Kind, OwnField, PlotOptions, Scale};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What to draw.
 #[derive(Args)]
@@ -86,10 +92,27 @@ impl PlotArgs {
     }
 }
 
+/// The fields that plugins of the program name, as those of the snapshot's deck. Other programs' snapshots have none here.
+fn named_by_plugins(app: &App, snapshot: &Snapshot) -> Option<Vec<OwnField>> {
+    let mut deck = Deck::parse("the snapshot's deck", &snapshot.attributes().config).ok()?;
+    deck.set("run.device=cpu").ok()?;
+    let mut sim = app.simulation(deck).ok()?;
+    let spec = Pool::<Gas>::of(&sim.engine().world).spec.clone();
+    let model = sim.engine().world.resource::<GasModel>();
+    let own = model.derived.iter().cloned().map(|derived| OwnField {
+        name: derived.name,
+        units: derived.units,
+        arrays: spec.components.iter().map(|c| c.name.clone()).collect(),
+        value: Arc::new(move |state| derived.number.of_state(state)),
+    });
+    Some(own.collect())
+}
+
 /// Draws a picture and prints where it is.
-pub fn plot(arguments: &PlotArgs) -> Result<(), Failure> {
+pub fn plot(app: &App, arguments: &PlotArgs) -> Result<(), Failure> {
     let snapshot = open(&arguments.snapshot.snapshot)?;
-    let bytes = nestar_plot::plot(&snapshot, &arguments.options())?;
+    let own = named_by_plugins(app, &snapshot).unwrap_or_default();
+    let bytes = nestar_plot::plot_with(&snapshot, &arguments.options(), &own)?;
     let number = snapshot.path().file_stem().unwrap_or_default();
     let file = arguments
         .output

@@ -148,6 +148,7 @@ fn lists_and_checks_show_what_plugins_register() {
                 "scalar fuel Mass fraction, 0 to 1; default 1.",
                 "split source react Both reactions over a step",
                 "column fuel Fuel that has not burnt. (gas; mass)",
+                "derived field heat_left Heat that a mass can still release. (gas; length**2/time**2)",
             ],
         ),
         (
@@ -201,6 +202,37 @@ fn fields_of_plugins_are_drawn() {
     )
     .has_status(2)
     .complains(&["potentail", "potential"]);
+}
+
+#[test]
+fn fields_that_a_plugin_derives_are_drawn_and_refine() {
+    let deck = include_str!("../../../../scenarios/programs/burning.toml");
+    let place = Place::with(deck);
+    let small = [
+        "--set",
+        "domain.cells=[16, 16, 8]",
+        "--set",
+        "time.max_steps=2",
+    ];
+    let run = ["run", "deck.toml", "--output", "run", "--quiet"];
+    example("burning", &place, &[&run[..], &small].concat()).has_status(0);
+    let draw = [
+        "plot",
+        "run",
+        "--field",
+        "heat_left",
+        "--output",
+        "heat.png",
+    ];
+    example("burning", &place, &draw).has_status(0);
+    assert!(place.0.join("heat.png").exists());
+    // a program without the plugin has no such field
+    place.nestar(&draw).has_status(2).complains(&["heat_left"]);
+    let misspelt = "mesh.refine[1].field=heat_lef";
+    let wrong = [&run[..], &["--set", misspelt]].concat();
+    example("burning", &place, &wrong)
+        .has_status(2)
+        .complains(&["heat_lef", "heat_left"]);
 }
 
 #[test]

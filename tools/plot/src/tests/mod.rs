@@ -10,7 +10,7 @@ use sample::{Folder, Sample, blast, refined};
 
 /// The pixels of a picture whose inner part is `width` pixels wide.
 fn pixels(snapshot: &Snapshot, options: &PlotOptions, width: usize) -> (View, Raster) {
-    let field = Field::new(snapshot, &options.field).unwrap();
+    let field = Field::new(snapshot, &options.field, &[]).unwrap();
     let view = View::new(snapshot, options, width).unwrap();
     let raster = raster::draw(snapshot, &field, options, &view).unwrap();
     (view, raster)
@@ -128,6 +128,41 @@ fn decode(png: &[u8]) -> (usize, usize, Vec<[u8; 3]>) {
     let info = reader.next_frame(&mut bytes).unwrap();
     let pixels = bytes.as_chunks::<3>().0.to_vec();
     (info.width as usize, info.height as usize, pixels)
+}
+
+#[test]
+fn a_field_of_the_callers_is_drawn_as_one_of_the_snapshot() {
+    let folder = Folder::new();
+    let snapshot = refined(|x| vec![1.0 + x[0] * x[0]]).write(&folder);
+    let options = |field: &str| PlotOptions {
+        field: field.into(),
+        title: Some("t".into()),
+        ..PlotOptions::default()
+    };
+    let own = |name: &str, array: &str| crate::OwnField {
+        name: name.into(),
+        units: "1".into(),
+        arrays: vec![array.into()],
+        value: std::sync::Arc::new(|u: &[f64]| 3.0 * u[0]),
+    };
+    let draw = |own: &[crate::OwnField]| crate::plot_with(&snapshot, &options("thrice"), own);
+    let colours = |picture: &[u8]| {
+        let (width, height, pixels) = decode(picture);
+        // left of the bar with its numbers, below the title
+        let inside = |n: &usize| n % width < width / 2 && n / width > height / 4;
+        (0..pixels.len())
+            .filter(inside)
+            .map(|n| pixels[n])
+            .collect::<Vec<_>>()
+    };
+    let thrice = colours(&draw(&[own("thrice", "density")]).unwrap());
+    // the share of a value in the range of all is that of the density
+    assert_eq!(
+        thrice,
+        colours(&plot(&snapshot, &options("density")).unwrap())
+    );
+    // an array that the snapshot lacks
+    assert!(draw(&[own("thrice", "nothing")]).is_err() && draw(&[]).is_err());
 }
 
 #[test]
