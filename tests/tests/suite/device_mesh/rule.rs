@@ -42,7 +42,8 @@ impl<R: Real> CellRule<R> for Patchwork {
                  \x20 for (int c = 0; c < COMPONENTS; ++c) u[c] *= (REAL)(1.0 + 0.125 * sum);\n\
                  \x20 u[1] += u[2] * (REAL)0.0625;\n\
                  \x20 for (int n = 1; n < 4; ++n) u[0] += at.inner[n * COMPONENTS] * (REAL)0.03125;\n\
-                 \x20 u[0] += (REAL)(0.5 * at.level.width[{axis}] * (double)(at.layer + at.level.level));\n\
+                 \x20 const double width = (at.right[{axis}] - at.left[{axis}]) / (double)at.cells[{axis}];\n\
+                 \x20 u[0] += (REAL)(0.5 * width * (double)(at.layer + at.level));\n\
                  }}\n"
             ),
         })
