@@ -16,11 +16,15 @@ pub struct NewArgs {
 }
 
 /// The files of the crate; `NAME` in paths and texts stands for its name, `NESTAR` for the folder of Nestar.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("Cargo.toml", include_str!("../../template/Cargo.toml.txt")),
     ("build.rs", include_str!("../../template/build.rs")),
     ("src/main.rs", include_str!("../../template/src/main.rs")),
     ("NAME.toml", include_str!("../../template/deck.toml")),
+    (
+        ".cargo/config.toml",
+        include_str!("../../template/config.toml.txt"),
+    ),
     (".gitignore", include_str!("../../template/gitignore.txt")),
 ];
 
@@ -40,6 +44,8 @@ pub fn new(arguments: &NewArgs) -> Result<(), Failure> {
         let message = format!("{} exists already: nothing is written", folder.display());
         return Err(Failure::new(WRONG, message));
     }
+    // the versions that Nestar is tested with; a folder by itself has none
+    let versions = std::fs::read_to_string(nestar.join("../../Cargo.lock"));
     // the place of Nestar stands in a text of TOML
     let nestar = nestar
         .display()
@@ -49,6 +55,9 @@ pub fn new(arguments: &NewArgs) -> Result<(), Failure> {
     for (path, text) in FILES {
         let text = text.replace("NAME", &name).replace("NESTAR", &nestar);
         write(&folder.join(path.replace("NAME", &name)), &text)?;
+    }
+    if let Ok(versions) = versions {
+        write(&folder.join("Cargo.lock"), &versions)?;
     }
     print(&format!(
         "{} is made: a plugin in src/main.rs, a deck in {name}.toml\n  cd {}\n  cargo run --release -- run {name}.toml\n  cargo test --release\n",

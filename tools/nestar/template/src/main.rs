@@ -23,6 +23,7 @@ fn drag<R: Real>(u: Conserved<R>, at: &Place<R>, rate: R) -> Conserved<R> {
 
 impl Plugin for Drag {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        // functions of `#[device]` stand here as types; their numbers follow in order, `[]` for none
         sim.source::<Gas, drag>([self.rate]);
         Ok(())
     }

@@ -255,6 +255,13 @@ fn a_crate_is_made_once_and_with_a_name_of_a_crate() {
             .read("my-run/src/main.rs")
             .contains("include_str!(\"../my-run.toml\")")
     );
+    // it is built as Nestar is
+    assert!(place.read("my-run/Cargo.lock").contains("name = \"zarrs\""));
+    assert!(
+        place
+            .read("my-run/.cargo/config.toml")
+            .contains("rustflags")
+    );
     // its deck is one of the program with its plugin
     place
         .nestar(&["check", "my-run/my-run.toml"])
