@@ -6,6 +6,7 @@ mod layers;
 mod python;
 mod ranks;
 mod steps;
+mod template;
 mod torture;
 
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask COMMAND
 
-  check            every step below except bench and order, each timed; all failures are reported
+  check            every step below except bench, order, template and torture, each timed; all failures are reported
   test [ARGS…]     prepares what the tests need, then cargo test --release --workspace [ARGS…]; without ARGS, ranks as well
   ranks [ARGS…]    prepares an MPI, then the tests of ranks that it connects
   fmt              formatting (cargo fmt --check)
@@ -26,6 +27,8 @@ cargo xtask COMMAND
   python           prepares the Python environment of tests and kernels and prints its interpreter
   bench            cell updates per second: the patch solver by method and lane type, then whole programs
   order            the resolved order of a step of scenarios/sedov.toml
+  template         makes a crate by `nestar new`, then builds, checks, runs and tests it; not part of check: it builds all
+                   dependencies once more
   torture [ARGS…]  kills, injected faults, flipped bits and odd decks, for --minutes N (10) from --seed S (1); --only CAMPAIGN
                    and --case N repeat one; --sanitize: tests under the sanitizer of addresses, --miri: tests of the
                    mesh kernels in Miri (nightly toolchain)
@@ -94,6 +97,7 @@ fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
         },
         "bench" => bench::bench(root),
         "order" => steps::order(root),
+        "template" => template::template(root),
         "torture" => torture::torture(root, rest),
         _ => return None,
     })

@@ -16,11 +16,12 @@ pub struct NewArgs {
 }
 
 /// The files of the crate; `NAME` in paths and texts stands for its name, `NESTAR` for the folder of Nestar.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     ("Cargo.toml", include_str!("../../template/Cargo.toml.txt")),
     ("build.rs", include_str!("../../template/build.rs")),
     ("src/main.rs", include_str!("../../template/src/main.rs")),
     ("NAME.toml", include_str!("../../template/deck.toml")),
+    ("README.md", include_str!("../../template/README.md")),
     (
         ".cargo/config.toml",
         include_str!("../../template/config.toml.txt"),
@@ -60,7 +61,7 @@ pub fn new(arguments: &NewArgs) -> Result<(), Failure> {
         write(&folder.join("Cargo.lock"), &versions)?;
     }
     print(&format!(
-        "{} is made: a plugin in src/main.rs, a deck in {name}.toml\n  cd {}\n  cargo run --release -- run {name}.toml\n  cargo test --release\n",
+        "{} is made: a plugin in src/main.rs, a deck in {name}.toml, more in README.md\n  cd {}\n  cargo run --release -- run {name}.toml\n  cargo test --release\n",
         folder.display(),
         folder.display()
     ))

@@ -255,6 +255,16 @@ fn a_crate_is_made_once_and_with_a_name_of_a_crate() {
             .read("my-run/src/main.rs")
             .contains("include_str!(\"../my-run.toml\")")
     );
+    let guide = place.read("my-run/README.md");
+    let command = "cargo run --release -- check my-run.toml";
+    assert!(
+        guide.starts_with("# my-run\n") && guide.contains(command),
+        "{guide}"
+    );
+    assert!(
+        !guide.contains("NAME") && !guide.contains("NESTAR"),
+        "{guide}"
+    );
     // it is built as Nestar is
     assert!(place.read("my-run/Cargo.lock").contains("name = \"zarrs\""));
     assert!(

@@ -1,0 +1,78 @@
+//! The crate that `nestar new` makes: built, checked, run and tested as its author would.
+use crate::Outcome;
+use crate::commands::{cargo, execute, target_directory};
+use std::path::Path;
+use std::process::Command;
+
+/// Name of the crate and of its deck.
+const NAME: &str = "template-run";
+
+/// Makes a crate in a temporary folder, checks and runs its deck, and runs its tests. What is built stays in the target
+/// directory of the checkout for the next time; the crate itself stays where a step fails.
+pub fn template(root: &Path) -> Outcome {
+    let folder = std::env::temp_dir().join(format!("nestar-template-{}", std::process::id()));
+    if let Err(e) = std::fs::create_dir(&folder) {
+        return Outcome::Failed(format!("{}: {e}", folder.display()));
+    }
+    let krate = folder.join(NAME);
+    match made(root, &krate) {
+        Outcome::Passed => {}
+        other => return other,
+    }
+    for step in steps(root, &krate) {
+        if let Outcome::Failed(why) = execute(step) {
+            return Outcome::Failed(format!("{why}; the crate is kept in {}", krate.display()));
+        }
+    }
+    match results(&krate) {
+        Ok(()) => {}
+        Err(why) => return Outcome::Failed(why),
+    }
+    match std::fs::remove_dir_all(&folder) {
+        Ok(()) => Outcome::Passed,
+        Err(e) => Outcome::Failed(format!("{}: {e}", folder.display())),
+    }
+}
+
+/// `nestar new`, with the program of this checkout.
+fn made(root: &Path, krate: &Path) -> Outcome {
+    let new = ["run", "--quiet", "--release", "-p", "nestar", "--", "new"];
+    let mut command = cargo(root, &new);
+    command.arg(krate);
+    execute(command)
+}
+
+/// What its README tells an author to do; the run is short.
+fn steps(root: &Path, krate: &Path) -> Vec<Command> {
+    let deck = format!("{NAME}.toml");
+    let run = ["run", "--release", "--"];
+    let small = ["--set", "domain.cells=[16,16,16]"];
+    let short = ["--set", "time.max_steps=3"];
+    let lines = [
+        [&run[..], &["check", &deck], &small].concat(),
+        [&run[..], &["run", &deck], &small, &short].concat(),
+        vec!["test", "--release"],
+    ];
+    let target = target_directory(root);
+    let command = |line: &Vec<&str>| {
+        let mut command = cargo(krate, line);
+        command.env("CARGO_TARGET_DIR", &target);
+        command
+    };
+    lines.iter().map(command).collect()
+}
+
+/// Looks at what the run has left: the diagnostics of the initial state and of its steps, and a snapshot.
+fn results(krate: &Path) -> Result<(), String> {
+    let run = krate.join("out").join(NAME);
+    let table = run.join("diagnostics.csv");
+    let text = std::fs::read_to_string(&table).map_err(|e| format!("{}: {e}", table.display()))?;
+    if text.lines().count() != 5 {
+        return Err(format!("{} has other rows:\n{text}", table.display()));
+    }
+    let snapshots = run.join("snapshots");
+    match snapshots.join("000000.zarr").is_dir() {
+        true => Ok(()),
+        false => Err(format!("{} has no snapshot", snapshots.display())),
+    }
+}
