@@ -36,8 +36,26 @@ pub(super) struct Course<'a> {
 }
 
 impl Course<'_> {
+    /// Writes the row of the state that a run begins with. All ranks call this; whether it could be written is for the next
+    /// vote.
+    pub fn begin(&mut self, sim: &mut Engine) -> Result<(), Error> {
+        let report = StepReport {
+            dt: 0.0,
+            limiter: "initial",
+        };
+        let progress = sim.progress(&report, 0.0, self);
+        self.diagnose(sim, &progress)
+    }
+
     /// Writes the rows of a root step. All ranks call this; whether it could be written is for the next vote.
     fn row(&mut self, sim: &mut Engine, progress: &Progress) -> Result<(), Error> {
+        self.diagnose(sim, progress)?;
+        let observed = self.observations.append(sim, progress)?;
+        self.output.note(observed);
+        Ok(())
+    }
+
+    fn diagnose(&mut self, sim: &mut Engine, progress: &Progress) -> Result<(), Error> {
         // ranks that are threads of one process share its memory
         let own = resident_bytes() / self.in_process.max(1);
         let memory = sim.world.resource::<Ranks>().sum(own)?;
@@ -45,24 +63,26 @@ impl Course<'_> {
         let row = self.diagnostics.row(sim, progress, memory, seconds)?;
         let appended = self.diagnostics.append(&row);
         self.output.note(appended);
-        let observed = self.observations.append(sim, progress)?;
-        self.output.note(observed);
         Ok(())
     }
 }
 
 impl Engine {
-    /// Root steps to the end, or to what ends the run before. The ranks take the same decisions: what they must agree on is
+    /// Root steps to the end, or to what ends the run before; `begins` says that none was taken of this run. The ranks take the same decisions: what they must agree on is
     /// reduced once a root step.
     pub(super) fn steps(
         &mut self,
         options: &mut RunOptions,
         course: &mut Course,
+        begins: bool,
     ) -> Result<Ending, Error> {
         let end = self.settings.time.end;
         let most = self.settings.time.max_steps;
         let (mut told, mut stepped) = (false, false);
         self.driver.make_up(&mut self.world)?;
+        if begins {
+            course.begin(self)?;
+        }
         let mut patches = self.world.resource::<Topology>().patches();
         loop {
             let votes = course.output.vote(options.stop.load(Ordering::Relaxed))?;

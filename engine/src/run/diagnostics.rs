@@ -1,4 +1,4 @@
-//! `diagnostics.csv`: one row per root step, appended and flushed by the first rank.
+//! `diagnostics.csv`: one row for the state that a run begins with and one per root step, appended and flushed by the first rank.
 
 use super::Progress;
 use super::restart::Restored;
@@ -49,7 +49,7 @@ impl Diagnostics {
         })
     }
 
-    /// The row of a root step. All ranks call this.
+    /// The row of a root step, or of the state before the first. All ranks call this.
     ///
     /// # Errors
     /// A device fails; another rank has failed.

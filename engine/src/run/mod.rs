@@ -85,7 +85,7 @@ impl Engine {
         };
         let start = course.start;
         let updates = self.world.resource::<RunCounters>().cell_updates;
-        let ending = self.steps(&mut options, &mut course);
+        let ending = self.steps(&mut options, &mut course, restored.is_none());
         let ending = ending.map_err(|error| captures::keep(self, &directory, error))?;
         self.conclude(&ending, &mut output, &diagnostics)?;
         let interrupted = ending == Ending::Interrupted;

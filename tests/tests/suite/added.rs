@@ -168,7 +168,7 @@ fn scalars_in_another_order_are_restored_and_totalled_by_name() {
     for name in ["drift_scalar_dye", "drift_scalar_smoke", "total_scalar_dye"] {
         assert_eq!(
             column(&directory, name),
-            column(&whole, name)[2..],
+            column(&whole, name)[3..],
             "{name}"
         );
     }
@@ -194,7 +194,7 @@ fn scalars_are_dropped_and_renamed() {
     assert_eq!(bits(&directory, "energy"), bits(&whole, "energy"));
     assert_eq!(
         column(&directory, "total_energy"),
-        column(&whole, "total_energy")[2..]
+        column(&whole, "total_energy")[3..]
     );
     resumed(&directory, 1, &dropped).unwrap_or_else(|e| panic!("{e}"));
     let directory = begun(&scratch, "renamed", &[]);

@@ -97,6 +97,28 @@ fn resumes_from(snapshots: &[usize], steps: usize, settings: &[&str]) {
 }
 
 #[test]
+fn the_first_row_of_the_diagnostics_has_the_initial_state() {
+    let scratch = Scratch::new();
+    let settings = ["time.max_steps=3", "domain.boundary=outflow", "time.end=1"];
+    run_into(&scratch.run(), false, BLAST, &settings).unwrap_or_else(|e| panic!("{e}"));
+    let rows = diagnostics(&scratch.run());
+    assert_eq!(rows.len(), 5, "names, the initial state, three steps");
+    assert_eq!(rows[1][..4], ["0", "0e0", "0e0", "initial"]);
+    let column = |name: &str| {
+        let n = rows[0].iter().position(|own| own == name).expect(name);
+        let numbers = rows[1..].iter().map(|row| row[n].parse::<f64>());
+        numbers.map(|x| x.expect("a number")).collect::<Vec<_>>()
+    };
+    // what drifts are measured against
+    let (total, drift) = (column("total_energy"), column("drift_energy"));
+    assert!(total[0] > 0.0 && drift[0] == 0.0, "{total:?} {drift:?}");
+    for (total_now, drift) in total.iter().zip(drift) {
+        assert_eq!(drift, (total_now - total[0]) / total[0]);
+    }
+    assert!(column("patches_1")[0] > 0.0);
+}
+
+#[test]
 fn adaptive_steps_resume_from_every_snapshot() {
     resumes_from(&[0, 1, 2, 3, 4, 5, 6, 7], 8, &[]);
 }

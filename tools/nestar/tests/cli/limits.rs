@@ -195,7 +195,7 @@ fn signalled(place: &Place, prefix: &str, steps: &str, name: &str) -> Outcome {
         std::fs::read_to_string(place.0.join("run/diagnostics.csv"))
             .map_or(0, |t| t.lines().count())
     };
-    while rows() < 4 {
+    while rows() < 5 {
         assert!(start.elapsed() < Duration::from_secs(60), "no root step");
         std::thread::sleep(Duration::from_millis(2));
     }

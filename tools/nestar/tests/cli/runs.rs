@@ -27,8 +27,8 @@ fn a_run_leaves_its_files_and_says_what_it_did() {
         "{log}"
     );
     assert!(log.contains("done: step 12"), "{log}");
-    // a header and one row per root step
-    assert_eq!(place.read("run/diagnostics.csv").lines().count(), 13);
+    // a header, the initial state and one row per root step
+    assert_eq!(place.read("run/diagnostics.csv").lines().count(), 14);
     assert!(place.read("run/run.toml").contains("max_steps = 12"));
 }
 
@@ -99,7 +99,7 @@ fn ranks_of_one_process_share_a_run_and_go_on_as_others() {
     assert_eq!(place.digest("shared"), place.digest("alone"));
     let log = place.read("shared/run.log");
     assert_eq!(log.lines().filter(|l| l.starts_with("step ")).count(), 12);
-    assert_eq!(place.read("shared/diagnostics.csv").lines().count(), 13);
+    assert_eq!(place.read("shared/diagnostics.csv").lines().count(), 14);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_terminated_run_is_resumed_to_the_digest_of_an_uninterrupted_one() {
         .expect("the program starts");
     let diagnostics = place.0.join("cut/diagnostics.csv");
     let rows = || std::fs::read_to_string(&diagnostics).map_or(0, |text| text.lines().count());
-    wait_until("three root steps", || rows() > 3);
+    wait_until("three root steps", || rows() > 4);
     terminate(&child);
     let outcome = Outcome::of(child.wait_with_output().expect("the program ends"));
     let command = "nestar run deck.toml --output cut --set time.max_steps=60 --resume";
@@ -220,7 +220,7 @@ fn a_terminated_run_is_resumed_to_the_digest_of_an_uninterrupted_one() {
         .has_status(0)
         .tells(&["continues from cut/snapshots/000001.zarr"]);
     assert_eq!(place.digest("cut"), place.digest("whole"));
-    assert_eq!(rows(), 61);
+    assert_eq!(rows(), 62);
     let log = place.read("cut/run.log");
     assert!(
         log.contains("interrupted at step") && log.contains("done: step 60"),
