@@ -2,7 +2,7 @@
 
 use crate::fields::{Declared, Derived, Gas, GasModel};
 use bevy_ecs::prelude::*;
-use nestar_engine::field::marks::{Named, NumberFn};
+use nestar_engine::field::marks::{Named, NumberFn, parameters_of};
 use nestar_engine::field::{CellValue, Field};
 use nestar_engine::step::Catalogue;
 use nestar_engine::{Engine, Error};
@@ -27,10 +27,10 @@ pub trait Declare {
     /// these scalars, whatever others there are. `units` is `1`, or like `mass/length**3`; `list` shows what documents `M`.
     ///
     /// # Errors
-    /// The gas is made already.
+    /// The gas is made already; `M` takes another number of parameters.
     ///
     /// # Panics
-    /// If `M` reads several fields or around cells, or takes another number of parameters.
+    /// If `M` reads several fields or around cells.
     fn derived<M: CellValue>(
         &mut self,
         name: &str,
@@ -104,11 +104,8 @@ impl Declare for Engine {
     where
         M::Parameters: for<'a> TryFrom<&'a [f64]>,
     {
-        assert!(
-            M::Parameters::try_from(parameters).is_ok(),
-            "{} has other parameters than {parameters:?}",
-            M::ITEM.name
-        );
+        parameters_of::<M>(parameters)
+            .map_err(|why| Error::Setup(format!("the number {name:?} cannot be derived: {why}")))?;
         let number = Named {
             function: NumberFn::of::<M>(),
             components: Vec::new(),

@@ -1,5 +1,5 @@
 //! Functions of cells and faces as sources, fluxes, limits of the step, refinement criteria, initial values and columns of the
-//! diagnostics.
+//! diagnostics. Their systems are called by what they are and by the function, such as `split source cool`.
 
 use crate::fields::GasModel;
 use crate::order::{Advance, Flag, Initialise, Limit, Split};
@@ -67,6 +67,7 @@ pub trait Register {
             field.fluxes::<M>(&rows, &parameters);
         };
         let (sim, components) = self.parts();
+        let flow = IntoSystem::into_system(flow).with_name(format!("fluxes {}", M::ITEM.name));
         sim.system_in(Advance::Sources, flow).depth::<F>(M::REACH);
         sim.check_field::<F>(M::ITEM.name, move |field| {
             field.fits_fluxes::<M>(&components)
@@ -85,6 +86,7 @@ pub trait Register {
             rows.choose(components);
             limits.propose(name, field.smallest::<M>(&rows, &parameters));
         };
+        let limit = IntoSystem::into_system(limit).with_name(format!("limit {name}"));
         sim.system_in(Limit::Propose, limit).depth::<F>(M::REACH);
         sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
         note::<F>(sim, "limit", name, M::DOC).unit("time");
@@ -107,6 +109,7 @@ pub trait Register {
                 requests.add(row, sectors);
             }
         };
+        let flag = IntoSystem::into_system(flag).with_name(format!("criterion {}", M::ITEM.name));
         sim.system_in(Flag::Criteria, flag).depth::<F>(M::REACH);
         sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
         note::<F>(sim, "criterion", M::ITEM.name, M::DOC);
@@ -142,6 +145,7 @@ fn map_in<F: Field, M: CellMap>(
         rows.choose(components);
         field.map_cells::<M>(&rows, &parameters);
     };
+    let map = IntoSystem::into_system(map).with_name(format!("{kind} {}", M::ITEM.name));
     sim.system_in(set, map).depth::<F>(M::REACH);
     sim.check_field::<F>(M::ITEM.name, move |field| field.fits_map::<M>(&components));
     note::<F>(sim, kind, M::ITEM.name, M::DOC);

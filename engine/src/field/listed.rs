@@ -51,15 +51,33 @@ impl<S, D> Listed<S, D> {
     }
 }
 
+/// The parameters of the function `M`, numbers, made of a list of them.
+///
+/// # Errors
+/// There are more or fewer than the function takes: how many.
+pub fn parameters_of<M: CellFn>(given: &[f64]) -> Result<M::Parameters, String>
+where
+    M::Parameters: for<'a> TryFrom<&'a [f64]>,
+{
+    M::Parameters::try_from(given).map_err(|_| {
+        let fits = |n: &usize| M::Parameters::try_from(&[0.0; 8][..*n]).is_ok();
+        let takes = (0..=8).find(fits).unwrap_or_default();
+        let plural = if takes == 1 { "" } else { "s" };
+        format!(
+            "`{}` takes {takes} number{plural} as parameters, but is given {}: {given:?}",
+            M::ITEM.name,
+            given.len()
+        )
+    })
+}
+
 /// The loop over a function.
 fn each<M, R: Real, T>(span: &Span<R>, components: &[usize], given: &[f64], out: &mut [T])
 where
     M: CellFn<Result<R> = T>,
     M::Parameters: for<'a> TryFrom<&'a [f64]>,
 {
-    let Ok(parameters) = M::Parameters::try_from(given) else {
-        panic!("{} has other parameters than {given:?}", M::ITEM.name);
-    };
+    let parameters = parameters_of::<M>(given).unwrap_or_else(|why| panic!("{why}"));
     let parameters = parameters.precise::<R>();
     for (cell, out) in out.iter_mut().enumerate() {
         let at = At {

@@ -11,7 +11,7 @@ use nestar_kernels::CELLS;
 use nestar_kernels::criteria::{CellFlags, LIST_BLOCK, LIST_GHOSTS, ListText, buffer_sectors};
 use rayon::prelude::*;
 
-pub use super::listed::{CellNumber, Listed, Mark, MarkFn, Named, NumberFn};
+pub use super::listed::{CellNumber, Listed, Mark, MarkFn, Named, NumberFn, parameters_of};
 
 /// Criteria that one gather and one launch serve.
 pub struct Marks {

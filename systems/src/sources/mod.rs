@@ -110,11 +110,13 @@ impl Plugin for Sources {
                 let dt = gas.smallest_by::<fall_time>(&rows, &numbers, &parameters);
                 limits.propose("acceleration", dt);
             };
+            let limit = IntoSystem::into_system(limit).with_name("limit acceleration");
             sim.system_in(Limit::Propose, limit);
         }
         let act = move |rows: LevelRows, mut gas: Write<Gas>| {
             gas.map_by::<sources>(&rows, &numbers, &[]);
         };
+        let act = IntoSystem::into_system(act).with_name("formulas of [sources]");
         if config.split {
             sim.system_in(Split::Sources, act);
         } else {

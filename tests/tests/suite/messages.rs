@@ -149,6 +149,36 @@ fn even<R: Real>(old: R) -> R {
     0.0 * old + 1.0
 }
 
+#[device]
+fn diluted<R: Real>(u: Conserved<R>, by: R, power: R) -> R {
+    u.density / pow(by, power)
+}
+
+#[test]
+fn a_wrong_number_of_parameters_is_refused_with_what_the_function_takes() {
+    /// Gives this many.
+    #[derive(Clone)]
+    struct Gives(usize);
+    impl Plugin for Gives {
+        fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
+            sim.derived::<diluted>("thin", "1", &[], &[2.0, 1.5, 3.0][..self.0])
+        }
+        fn build(&self, _: &mut Engine) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+    let made = |n| App::default().always(Gives(n)).simulation(deck(BLAST, &[]));
+    assert!(made(2).is_ok());
+    for (n, given) in [(0, "0: []"), (1, "1: [2.0]"), (3, "3: [2.0, 1.5, 3.0]")] {
+        let found = made(n).err().expect("refused").to_string();
+        let wanted = format!("`diluted` takes 2 numbers as parameters, but is given {given}");
+        assert!(
+            found.contains(&wanted) && found.contains("\"thin\""),
+            "{found}"
+        );
+    }
+}
+
 #[test]
 fn a_missing_resource_is_named_before_the_run() {
     fn shine(_: LevelRows, _: Res<Table>) {}

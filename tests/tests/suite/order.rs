@@ -1,7 +1,9 @@
 //! The order of a step, and what everything but the physics costs.
 
 use nestar::engine::step::{Phase, RunCounters};
-use nestar_tests::{Stepper, build, decks::BLAST, golden};
+use nestar::prelude::*;
+use nestar_tests::decks::{BLAST, deck};
+use nestar_tests::{Stepper, build, golden};
 use std::time::Instant;
 
 #[test]
@@ -11,6 +13,56 @@ fn the_order_of_a_step_is_the_reviewed_one() {
         .with(nestar::order::describe)
         .unwrap_or_else(|e| panic!("{e}"));
     golden::compare("order.txt", &text);
+}
+
+#[device]
+fn heat<R: Real>(u: Conserved<R>, at: &Place<R>, rate: R) -> Conserved<R> {
+    let mut v = u;
+    v.energy = u.energy + rate * u.density * at.dt;
+    v
+}
+
+#[device]
+fn down<R: Real>(u: &Across<R, Conserved<R>>, face: &Face<R>) -> Conserved<R> {
+    let (mut below, above) = (u.at(-1), u.at(0));
+    below.energy = (below.energy - above.energy) / face.width;
+    below
+}
+
+#[device]
+fn patience<R: Real>(u: Conserved<R>) -> R {
+    u.density
+}
+
+#[device]
+fn steep<R: Real>(u: &Around<R, Conserved<R>>) -> bool {
+    u.at(1, 0, 0).density > 2.0 * u.at(-1, 0, 0).density
+}
+
+/// A function for everything that runs in a step.
+#[derive(Clone)]
+struct Warm;
+
+impl Plugin for Warm {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.initial::<Gas, heat>([0.1]);
+        sim.split_source::<Gas, heat>([1.0]);
+        sim.source::<Gas, heat>([2.0]);
+        sim.fluxes::<Gas, down>([]);
+        sim.limit::<Gas, patience>("warming", []);
+        sim.criterion::<Gas, steep>([]);
+        Ok(())
+    }
+}
+
+/// Each is called by what it is and by its function or name.
+#[test]
+fn the_order_of_a_step_names_the_functions_of_plugins() {
+    let app = App::default().always(Warm);
+    let sim = app.simulation(deck(BLAST, &[]));
+    let mut sim = sim.unwrap_or_else(|e| panic!("{e}"));
+    let text = sim.with(nestar::order::describe);
+    golden::compare("order-plugin.txt", &text.unwrap_or_else(|e| panic!("{e}")));
 }
 
 /// A box of 16^3 patches with a refined slab that moves by half a patch between two regrids.

@@ -140,8 +140,20 @@ fn lies_in(graph: &ScheduleGraph, node: NodeId, set: NodeId) -> bool {
 }
 
 /// A type's name without the modules: `restrict<Gas>` of `nestar_engine::field::operations::restrict<…::Gas>`. A closure
-/// keeps the function around it.
+/// is called by the function around it, or by the plugin that makes it.
 fn short(name: &str) -> String {
+    let text = without_modules(name);
+    let Some(function) = text.strip_suffix("::{{closure}}") else {
+        return text;
+    };
+    let plugin = function.strip_prefix('<');
+    match plugin.and_then(|text| text.strip_suffix(" as Plugin>::build")) {
+        Some(plugin) => format!("closure of the plugin {plugin}"),
+        None => format!("closure of {function}"),
+    }
+}
+
+fn without_modules(name: &str) -> String {
     let mut text = String::new();
     let mut rest = name;
     while !rest.is_empty() {
@@ -179,9 +191,10 @@ mod tests {
         );
         assert_eq!(
             short("<drag::Drag as nestar_engine::step::Plugin>::build::{{closure}}"),
-            "<Drag as Plugin>::build::{{closure}}"
+            "closure of the plugin Drag"
         );
-        assert_eq!(short("a::b::main::{{closure}}"), "main::{{closure}}");
+        assert_eq!(short("a::b::main::{{closure}}"), "closure of main");
+        assert_eq!(short("split source heat"), "split source heat");
         assert_eq!(short("fluid"), "fluid");
     }
 }
