@@ -4,9 +4,11 @@
 
 pub mod declare;
 pub mod fields;
+pub mod gravity;
 pub mod hydro;
 pub mod order;
 pub mod refinement;
 pub mod register;
 pub mod sources;
+pub mod spectral;
 pub mod time;

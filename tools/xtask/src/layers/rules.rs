@@ -47,6 +47,8 @@ const PHYSICS: [&str; 13] = [
 const ONE_FILE: [&str; 3] = ["cudarc", "mpi", "zarrs"];
 /// Where physics folders meet.
 const MEETING_PLACES: [&str; 2] = ["fields", "order"];
+/// Folders that serve all physics folders and name none of them.
+const SERVICES: [&str; 1] = ["spectral"];
 
 /// Everything that breaks a rule, in no particular order.
 pub fn check(manifests: &[Manifest], sources: &[Source]) -> Vec<Violation> {
@@ -238,7 +240,7 @@ fn physics(sources: &[Source], found: &mut Vec<Violation>) {
     let homes: Vec<String> = sources
         .iter()
         .filter_map(|s| module(&s.file).into_iter().next())
-        .filter(|n| plugin(n))
+        .filter(|n| plugin(n) && !SERVICES.contains(&n.as_str()))
         .collect();
     for source in sources {
         let place = module(&source.file);

@@ -316,6 +316,16 @@ fn physics_folders_meet_in_the_vocabulary_only() {
 }
 
 #[test]
+fn services_are_named_by_physics_folders_and_name_none() {
+    let (gravity, spectral) = ("systems/src/gravity/mod.rs", "systems/src/spectral/mod.rs");
+    let good = "use crate::spectral::Filter;";
+    assert_eq!(messages(&[(gravity, good), (spectral, "")]), [""; 0]);
+    let text = message(&[(gravity, ""), (spectral, "use crate::gravity::Potential;")]);
+    let expected = "systems/src/spectral/mod.rs:1: `spectral` names `gravity`";
+    assert!(text.starts_with(expected), "{text}");
+}
+
+#[test]
 fn a_foreign_library_is_hidden_by_one_file() {
     for library in ["cudarc", "mpi", "zarrs"] {
         let text = format!("fn f() {{ {library}::open() }}");

@@ -1,0 +1,3 @@
+//! Self-gravity.
+
+pub mod root;

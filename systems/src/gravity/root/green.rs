@@ -1,0 +1,108 @@
+//! The transform of the lattice Green's function.
+
+use super::quadrature::Quadrature;
+use crate::spectral::{Batch, Fft, LANES};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Numbers summed side by side.
+const SIDE: usize = 16;
+
+/// What the modes of a source in a padded box are multiplied by to become those of the isolated potential: real, since the
+/// Green's function is even along each axis, and kept for half the wave numbers along each axis.
+pub struct Green {
+    lengths: [usize; 3],
+    /// This rank's wave numbers along x.
+    waves: Range<usize>,
+    /// `[own kx][ky][kz]`.
+    values: Vec<f64>,
+}
+
+impl Green {
+    /// The transform for boxes of some lengths, whose cells are `width` wide.
+    ///
+    /// The Green's function is a sum of products, and so is its transform: only rows are transformed.
+    pub fn new(lengths: [usize; 3], width: [f64; 3], waves: Range<usize>) -> Self {
+        let weights = width.map(|width| 1.0 / (width * width));
+        let largest = weights.into_iter().fold(0.0, f64::max);
+        let reach = lengths.map(|length| length / 2);
+        let quadrature = Quadrature::new(weights.map(|weight| weight / largest), reach);
+        let [x, y, z] =
+            std::array::from_fn(|axis| transformed(&quadrature.along[axis], lengths[axis]));
+        let [ny, nz] = [reach[1] + 1, reach[2] + 1];
+        let mut values = vec![0.0; waves.len() * ny * nz];
+        let rows = values.par_chunks_mut(nz).enumerate();
+        rows.for_each_init(Vec::new, |products, (n, row)| {
+            let (kx, ky) = (waves.start + n / ny, n % ny);
+            products.clear();
+            let nodes = quadrature.weights.iter().enumerate();
+            products
+                .extend(nodes.map(|(t, weight)| -weight / largest * x.row(t)[kx] * y.row(t)[ky]));
+            sum(products, &z, row);
+        });
+        Self {
+            lengths,
+            waves,
+            values,
+        }
+    }
+
+    /// The factor of a mode with one of this rank's wave numbers along x.
+    pub fn factor(&self, [kx, ky, kz]: [usize; 3]) -> f64 {
+        let [_, ly, lz] = self.lengths;
+        let (ky, kz) = (ky.min(ly - ky), kz.min(lz - kz));
+        let row = (kx - self.waves.start) * (ly / 2 + 1) + ky;
+        self.values[row * (lz / 2 + 1) + kz]
+    }
+}
+
+/// Numbers of each node, `[node][width]`, where `width` is a multiple of [`SIDE`].
+struct Table {
+    width: usize,
+    values: Vec<f64>,
+}
+
+impl Table {
+    fn row(&self, node: usize) -> &[f64] {
+        &self.values[node * self.width..][..self.width]
+    }
+}
+
+/// The real transforms of even periodic rows of some length, of which `halves` gives the numbers from 0 to the middle.
+fn transformed(halves: &[Vec<f64>], length: usize) -> Table {
+    let width = (length / 2 + 1).next_multiple_of(SIDE);
+    let fft = Fft::new(length);
+    let mut values = vec![0.0; halves.len() * width];
+    let groups = values
+        .par_chunks_mut(LANES * width)
+        .zip(halves.par_chunks(LANES));
+    groups.for_each(|(values, halves)| {
+        let (mut rows, mut work) = (Batch::new(length), Batch::new(length));
+        for (lane, half) in halves.iter().enumerate() {
+            for n in 0..length {
+                rows.re[n * LANES + lane] = half[n.min(length - n)];
+            }
+        }
+        fft.forward(&mut rows, &mut work);
+        for (lane, values) in values.chunks_mut(width).enumerate() {
+            for k in 0..=length / 2 {
+                values[k] = rows.re[k * LANES + lane];
+            }
+        }
+    });
+    Table { width, values }
+}
+
+/// `row[k] = sum_t products[t] table[t][k]`, node after node.
+fn sum(products: &[f64], table: &Table, row: &mut [f64]) {
+    for (group, row) in row.chunks_mut(SIDE).enumerate() {
+        let mut sums = [0.0; SIDE];
+        for (t, product) in products.iter().enumerate() {
+            let from = &table.row(t)[group * SIDE..][..SIDE];
+            for lane in 0..SIDE {
+                sums[lane] += product * from[lane];
+            }
+        }
+        row.copy_from_slice(&sums[..row.len()]);
+    }
+}

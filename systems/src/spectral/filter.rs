@@ -1,0 +1,268 @@
+//! All modes of a box times factors.
+
+use super::batch::{Batch, LANES};
+use super::fft::Fft;
+use super::real::RealFft;
+use super::shape::Shape;
+use super::transpose::{Rows, Shares, transposed};
+use nestar_engine::Error;
+use nestar_engine::ranks::{Communicator, RanksError};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Multiplies the modes of a box by real factors.
+///
+/// Ranks share the box by planes of z, and the modes by their wave number along x: planes are transformed along x, change
+/// hands, and each rank does the rest for its wave numbers one after another. Zeros of a [padded](Shape::padded) box are never
+/// stored beyond the plane of one wave number, nor transformed along x and y where a whole row is zero.
+pub struct Filter {
+    shape: Shape,
+    rank: usize,
+    /// Planes of the box, and of the box with its margin.
+    planes: Shares,
+    grown: Shares,
+    waves: Shares,
+    x: RealFft,
+    y: Fft,
+    z: Fft,
+}
+
+impl Filter {
+    /// A filter of boxes of one shape for the ranks that `ranks` connects.
+    ///
+    /// # Errors
+    /// The lengths do not hold the cells and their margin, or are odd along x.
+    pub fn new(shape: Shape, ranks: &dyn Communicator) -> Result<Self, Error> {
+        if let Some(fault) = shape.fault() {
+            return Err(Error::Setup(fault));
+        }
+        let planes = Shares::even(shape.cells[2], ranks.size());
+        Ok(Self {
+            shape,
+            rank: ranks.rank(),
+            grown: planes.grown(shape.margin),
+            planes,
+            waves: Shares::even(shape.waves(), ranks.size()),
+            x: RealFft::new(shape.lengths[0]),
+            y: Fft::new(shape.lengths[1]),
+            z: Fft::new(shape.lengths[2]),
+        })
+    }
+
+    /// What is transformed.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The planes of the box that a rank gives.
+    #[must_use]
+    pub fn planes(&self, rank: usize) -> Range<usize> {
+        self.planes.of(rank)
+    }
+
+    /// The planes that a rank gets, counted from the first one of the margin.
+    #[must_use]
+    pub fn grown_planes(&self, rank: usize) -> Range<usize> {
+        self.grown.of(rank)
+    }
+
+    /// The wave numbers along x, of `0..=lengths[0] / 2`, for which this rank asks for factors.
+    #[must_use]
+    pub fn waves(&self) -> Range<usize> {
+        self.waves.of(self.rank)
+    }
+
+    /// The box `values`, `[own plane][y][x]`, with all modes multiplied by `factor([kx, ky, kz])`; comes back as `[own grown
+    /// plane][y][x]`, with the margin along all axes. All ranks call it.
+    ///
+    /// Wave number `k` means exp(2 pi i k n / length), `0 <= k < length`; those along x end at half the length. The factor is real and
+    /// the same for `k` and `length - k` along y and z. A factor of 1 gives the box itself.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport has.
+    ///
+    /// # Panics
+    /// If there are not as many values as cells of the own planes.
+    pub fn apply(
+        &self,
+        ranks: &dyn Communicator,
+        values: Vec<f64>,
+        factor: impl Fn([usize; 3]) -> f64 + Sync,
+    ) -> Result<Vec<f64>, RanksError> {
+        let [nx, ny, _] = self.shape.cells;
+        assert_eq!(values.len(), self.planes(self.rank).len() * nx * ny);
+        let modes = self.modes_of_planes(&values);
+        drop(values);
+        let rows = transposed(ranks, modes, 2 * ny, (&self.planes, &self.waves))?;
+        let modes = self.multiplied(&rows, factor);
+        drop(rows);
+        let width = 2 * self.shape.grown()[1];
+        let rows = transposed(ranks, modes, width, (&self.waves, &self.grown))?;
+        Ok(self.cells_of_planes(&rows))
+    }
+
+    /// Transforms along x: `[own plane][kx][real, imaginary][y]`.
+    fn modes_of_planes(&self, values: &[f64]) -> Vec<f64> {
+        let [nx, ny, _] = self.shape.cells;
+        let width = 2 * ny;
+        let mut modes = vec![0.0; values.len() / (nx * ny) * self.x.modes() * width];
+        let planes = modes.par_chunks_mut(self.x.modes() * width);
+        let pairs = planes.zip(values.par_chunks(nx * ny));
+        let plane = |[rows, work]: &mut [Batch; 2], (modes, cells): (&mut [f64], &[f64])| {
+            for start in (0..ny).step_by(LANES) {
+                rows.clear(0..self.x.modes());
+                for (lane, row) in cells[start * nx..].chunks(nx).take(LANES).enumerate() {
+                    for (n, pair) in row.chunks_exact(2).enumerate() {
+                        rows.re[n * LANES + lane] = pair[0];
+                        rows.im[n * LANES + lane] = pair[1];
+                    }
+                }
+                self.x.forward(rows, work);
+                for (k, row) in modes.chunks_mut(width).enumerate() {
+                    work.take(k, row, start);
+                }
+            }
+        };
+        pairs.for_each_init(|| two(self.x.modes()), plane);
+        modes
+    }
+
+    /// Transforms along z and y, multiplies, transforms back: `[own kx][grown plane][real, imaginary][grown y]`.
+    fn multiplied(&self, rows: &Rows, factor: impl Fn([usize; 3]) -> f64 + Sync) -> Vec<f64> {
+        let [_, ny, nz] = self.shape.grown();
+        let wave = nz * 2 * ny;
+        let waves = self.waves();
+        let mut modes = vec![0.0; waves.len() * wave];
+        let of_waves = modes.par_chunks_mut(wave).zip(waves);
+        let make = || Plane::new(&self.shape);
+        of_waves.for_each_init(make, |plane, (modes, kx)| {
+            self.along_z(rows, kx, plane);
+            self.along_y(|ky, kz| factor([kx, ky, kz]), plane);
+            self.back_along_z(plane, modes);
+        });
+        modes
+    }
+
+    /// From the rows of `kx` to those of all wave numbers along z.
+    fn along_z(&self, rows: &Rows, kx: usize, plane: &mut Plane) {
+        let [_, ny, nz] = self.shape.cells;
+        let [line, work] = &mut plane.z;
+        for start in (0..ny).step_by(LANES) {
+            for k in 0..nz {
+                line.put(k, rows.row(k, kx), start);
+            }
+            line.clear(nz..self.z.length());
+            self.z.forward(line, work);
+            for (kz, row) in plane.rows.chunks_mut(plane.width).enumerate() {
+                line.take(kz, row, start);
+            }
+        }
+    }
+
+    /// Each row of the plane, along y, is transformed, multiplied and transformed back, which leaves its margin in it.
+    fn along_y(&self, factor: impl Fn(usize, usize) -> f64, plane: &mut Plane) {
+        let (ny, margin) = (self.shape.cells[1], self.shape.margin);
+        let [lx, ly, lz] = self.shape.lengths;
+        let norm = 1.0 / (lx as f64 * ly as f64 * lz as f64);
+        let half = plane.width / 2;
+        let [line, work] = &mut plane.y;
+        for (group, rows) in plane.rows.chunks_mut(LANES * plane.width).enumerate() {
+            line.clear(0..ly);
+            for (lane, row) in rows.chunks(plane.width).enumerate() {
+                for j in 0..ny {
+                    line.re[j * LANES + lane] = row[j];
+                    line.im[j * LANES + lane] = row[half + j];
+                }
+            }
+            self.y.forward(line, work);
+            let kz = |lane: usize| (group * LANES + lane).min(lz - 1);
+            for ky in 0..ly {
+                for lane in 0..LANES {
+                    let factor = factor(ky, kz(lane)) * norm;
+                    line.re[ky * LANES + lane] *= factor;
+                    line.im[ky * LANES + lane] *= factor;
+                }
+            }
+            self.y.inverse(line, work);
+            for (lane, row) in rows.chunks_mut(plane.width).enumerate() {
+                for j in 0..ny + 2 * margin {
+                    let from = before(j, margin, ly) * LANES + lane;
+                    row[j] = line.re[from];
+                    row[half + j] = line.im[from];
+                }
+            }
+        }
+    }
+
+    /// From the rows of all wave numbers along z to those of the grown planes.
+    fn back_along_z(&self, plane: &mut Plane, modes: &mut [f64]) {
+        let ny = self.shape.grown()[1];
+        let [line, work] = &mut plane.z;
+        for start in (0..ny).step_by(LANES) {
+            for (kz, row) in plane.rows.chunks(plane.width).enumerate() {
+                line.put(kz, row, start);
+            }
+            self.z.inverse(line, work);
+            for (k, row) in modes.chunks_mut(2 * ny).enumerate() {
+                line.take(before(k, self.shape.margin, self.z.length()), row, start);
+            }
+        }
+    }
+
+    /// Transforms back along x: `[own grown plane][y][x]`.
+    fn cells_of_planes(&self, rows: &Rows) -> Vec<f64> {
+        let [nx, ny, _] = self.shape.grown();
+        let planes = self.grown_planes(self.rank);
+        let mut cells = vec![0.0; planes.len() * nx * ny];
+        let of_planes = cells.par_chunks_mut(nx * ny).zip(planes);
+        let plane = |[line, modes]: &mut [Batch; 2], (cells, plane): (&mut [f64], usize)| {
+            for start in (0..ny).step_by(LANES) {
+                for k in 0..self.x.modes() {
+                    modes.put(k, rows.row(k, plane), start);
+                }
+                self.x.inverse(line, modes);
+                for (lane, row) in cells[start * nx..].chunks_mut(nx).take(LANES).enumerate() {
+                    for (i, cell) in row.iter_mut().enumerate() {
+                        let n = before(i, self.shape.margin, self.shape.lengths[0]);
+                        let parts = [&line.re, &line.im];
+                        *cell = parts[n % 2][n / 2 * LANES + lane];
+                    }
+                }
+            }
+        };
+        of_planes.for_each_init(|| two(self.x.modes()), plane);
+        cells
+    }
+}
+
+/// Place in a periodic row of number `n` of a box with a margin.
+fn before(n: usize, margin: usize, length: usize) -> usize {
+    (n + length - margin) % length
+}
+
+fn two(length: usize) -> [Batch; 2] {
+    [Batch::new(length), Batch::new(length)]
+}
+
+/// Memory for one wave number along x.
+struct Plane {
+    /// Rows along y, `[kz][real, imaginary][y]`.
+    rows: Vec<f64>,
+    /// Numbers of such a row, real and imaginary parts together.
+    width: usize,
+    y: [Batch; 2],
+    z: [Batch; 2],
+}
+
+impl Plane {
+    fn new(shape: &Shape) -> Self {
+        let width = 2 * shape.grown()[1];
+        Self {
+            rows: vec![0.0; shape.lengths[2] * width],
+            width,
+            y: two(shape.lengths[1]),
+            z: two(shape.lengths[2]),
+        }
+    }
+}
