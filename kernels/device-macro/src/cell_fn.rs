@@ -117,6 +117,7 @@ pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
         }
     };
     quote! {
+        #[diagnostic::do_not_recommend]
         impl #runtime::#implemented for #companion {
             type State<#real: #runtime::Real> = #state;
             type Parameters = #parameters;

@@ -39,7 +39,7 @@ pub fn implementation(mut i: ItemImpl) -> TokenStream {
     };
     let item = text.item("Choice", &name, name.span(), &runtime);
     let marked = marked(&name, &item, &runtime);
-    let functions = quote!(impl #runtime::Functions for #name {});
+    let functions = quote!(#[diagnostic::do_not_recommend] impl #runtime::Functions for #name {});
     let (lints, error) = (
         lints(),
         errors.finish(()).err().map(|e| e.to_compile_error()),

@@ -129,7 +129,9 @@ fn type_companion(
 
 /// The item of a type without generic parameters.
 pub fn marked(name: &Ident, item: &TokenStream, runtime: &TokenStream) -> TokenStream {
+    // a list of what else is marked would hide what to do where something is not
     quote! {
+        #[diagnostic::do_not_recommend]
         impl #runtime::Marked for #name {
             const ITEM: &'static #runtime::Item = #item;
         }

@@ -32,7 +32,8 @@ mod translate;
 ///   launch skeletons read (`Address<u8>`: bytes of any meaning).
 /// - **Literals**: `0.5` is a number of the only type parameter, an `f64` in a function without one and in the argument of
 ///   `R::lit(…)`. An integer has the type that rustc infers from the function itself; where that
-///   follows only from the signatures of other functions, the attribute asks for it.
+///   follows only from the signatures of other functions, the attribute asks for it. One where the function has a floating-point
+///   number is refused: write `2.0`.
 /// - **Statements**: `let` with destructuring, assignment (also to a tuple), `if`, `match` on integers and enums, `for i in a..b`,
 ///   `while`, `loop`, `break` (with the value of a `loop`), `continue`, `return`, `debug_assert!` (Rust side only).
 /// - **Expressions**: arithmetic, comparison, logic, casts, blocks, `if` and `match` as values, structure literals with

@@ -2,7 +2,8 @@
 //!
 //! rustc infers the type of a literal from all its uses, C++ takes `int`. Literals whose type follows from the function's own
 //! declarations, operators and loops are given it as a suffix, on both sides: where rustc knows better, it says so. A variable
-//! of which the type follows only from other functions must be given one.
+//! of which the type follows only from other functions must be given one. Where a floating-point number must stand, a literal
+//! without a point is refused.
 mod walk;
 
 use crate::errors::Errors;
@@ -10,7 +11,7 @@ use proc_macro2::Span;
 use std::collections::HashMap;
 use syn::{
     Error, Expr, FnArg, GenericParam, Ident, ItemConst, ItemFn, LitInt, Pat, ReturnType, Type,
-    visit_mut::VisitMut,
+    TypeParam, TypeParamBound, visit_mut::VisitMut,
 };
 
 /// What is known of the type of an expression.
@@ -18,9 +19,11 @@ use syn::{
 enum Term {
     /// The integer type of a variable.
     Integer(usize),
+    /// A floating-point number.
+    Real,
     Array(Box<Term>),
     Tuple(Vec<Term>),
-    /// No integer, or one whose type stands elsewhere.
+    /// No number, or one whose type stands elsewhere.
     Other,
 }
 
@@ -31,14 +34,20 @@ struct Variable {
     known: Option<&'static str>,
     /// Does code elsewhere bear on it?
     elsewhere: bool,
+    /// Must it be a floating-point number?
+    real: bool,
 }
 
 /// Types of the literals and locals of one item.
 #[derive(Default)]
 struct Inference {
     variables: Vec<Variable>,
+    /// Names of the types of floating-point numbers.
+    reals: Vec<String>,
     /// The literals without a suffix, by their addresses in the tree.
     literals: HashMap<*const LitInt, usize>,
+    /// The same in the order of the source, with their variables.
+    written: Vec<(LitInt, usize)>,
     scopes: Vec<HashMap<String, Term>>,
     /// Expressions whose C++ type would be that of their literals alone.
     settled: Vec<(Expr, Term)>,
@@ -47,14 +56,29 @@ struct Inference {
     result: Option<Term>,
 }
 
+/// Is it a type parameter for numbers?
+fn is_number(t: &TypeParam) -> bool {
+    t.bounds.iter().any(|bound| match bound {
+        TypeParamBound::Trait(t) => {
+            let name = t.path.segments.last();
+            name.is_some_and(|s| s.ident == "Real" || s.ident == "Lane")
+        }
+        _ => false,
+    })
+}
+
 /// Gives suffixes to the literals of a function, in place.
 pub fn function(f: &mut ItemFn) -> syn::Result<()> {
-    let mut i = Inference::default();
+    let mut i = Inference::new();
     i.scopes.push(HashMap::new());
     for parameter in &f.sig.generics.params {
-        if let GenericParam::Const(c) = parameter {
-            let term = i.declared(&c.ty);
-            i.name(&c.ident, term);
+        match parameter {
+            GenericParam::Const(c) => {
+                let term = i.declared(&c.ty);
+                i.name(&c.ident, term);
+            }
+            GenericParam::Type(t) if is_number(t) => i.reals.push(t.ident.to_string()),
+            _ => {}
         }
     }
     for input in &f.sig.inputs {
@@ -77,7 +101,7 @@ pub fn function(f: &mut ItemFn) -> syn::Result<()> {
 
 /// Gives suffixes to the literals of a constant, in place.
 pub fn constant(c: &mut ItemConst) -> syn::Result<()> {
-    let mut i = Inference::default();
+    let mut i = Inference::new();
     let (ty, value) = (i.declared(&c.ty), i.expr(&c.expr));
     i.unify(&ty, &value);
     let errors = i.settle();
@@ -98,12 +122,20 @@ impl VisitMut for Inference {
 }
 
 impl Inference {
+    fn new() -> Self {
+        Self {
+            reals: ["f32", "f64"].map(String::from).to_vec(),
+            ..Self::default()
+        }
+    }
+
     fn variable(&mut self, known: Option<&'static str>) -> usize {
         let same = self.variables.len();
         self.variables.push(Variable {
             same,
             known,
             elsewhere: false,
+            real: false,
         });
         same
     }
@@ -119,6 +151,7 @@ impl Inference {
         const INTEGERS: [&str; 5] = ["i32", "u32", "i64", "u64", "usize"];
         match INTEGERS.iter().find(|known| **known == name) {
             Some(known) => Term::Integer(self.variable(Some(known))),
+            None if self.reals.iter().any(|real| real == name) => Term::Real,
             None => Term::Other,
         }
     }
@@ -146,7 +179,7 @@ impl Inference {
             }
             Term::Array(element) => self.elsewhere(element),
             Term::Tuple(elements) => elements.iter().for_each(|e| self.elsewhere(e)),
-            Term::Other => {}
+            Term::Real | Term::Other => {}
         }
     }
 
@@ -155,12 +188,22 @@ impl Inference {
             (Term::Integer(a), Term::Integer(b)) => {
                 let (a, b) = (self.root(*a), self.root(*b));
                 if a != b {
-                    let (known, elsewhere) = (self.variables[a].known, self.variables[a].elsewhere);
+                    let Variable {
+                        known,
+                        elsewhere,
+                        real,
+                        ..
+                    } = self.variables[a];
                     self.variables[a].same = b;
                     let b = &mut self.variables[b];
                     b.known = b.known.or(known);
                     b.elsewhere |= elsewhere;
+                    b.real |= real;
                 }
+            }
+            (Term::Integer(v), Term::Real) | (Term::Real, Term::Integer(v)) => {
+                let v = self.root(*v);
+                self.variables[v].real = true;
             }
             (Term::Array(a), Term::Array(b)) => self.unify(a, b),
             (Term::Tuple(a), Term::Tuple(b)) => a.iter().zip(b).for_each(|(a, b)| self.unify(a, b)),
@@ -172,12 +215,26 @@ impl Inference {
     /// As [`unify`](Self::unify), with what is known of the type of both.
     fn both(&mut self, a: Term, b: Term) -> Term {
         self.unify(&a, &b);
-        if matches!(a, Term::Other) { a } else { b }
+        if matches!(a, Term::Other) && !matches!(b, Term::Real) || matches!(a, Term::Real) {
+            a
+        } else {
+            b
+        }
     }
 
     /// Gives types to what nothing else does, and finds what must be told.
     fn settle(&mut self) -> syn::Result<()> {
         let mut errors = Errors::default();
+        for (literal, v) in std::mem::take(&mut self.written) {
+            let v = self.root(v);
+            if self.variables[v].real && self.variables[v].known.is_none() {
+                let why =
+                    format!("#[device]: a floating-point number stands here: write `{literal}.0`");
+                errors.add(Error::new_spanned(&literal, why));
+                // one error is enough
+                self.variables[v].elsewhere = false;
+            }
+        }
         for (e, term) in std::mem::take(&mut self.settled) {
             if self.unknown(&term) {
                 let why = "#[device]: give this integer a type (`2usize * 3` or `let n: usize = 2 * 3`): \
@@ -201,7 +258,7 @@ impl Inference {
             }
             Term::Array(element) => self.unknown(element),
             Term::Tuple(elements) => elements.iter().any(|e| self.unknown(e)),
-            Term::Other => false,
+            Term::Real | Term::Other => false,
         }
     }
 

@@ -16,14 +16,17 @@ fn literal(e: &Expr) -> bool {
 
 impl Inference {
     pub(super) fn literal(&mut self, l: &ExprLit) -> Term {
-        let Lit::Int(i) = &l.lit else {
-            return Term::Other;
+        let i = match &l.lit {
+            Lit::Int(i) => i,
+            Lit::Float(_) => return Term::Real,
+            _ => return Term::Other,
         };
         if !i.suffix().is_empty() {
             return self.known(i.suffix());
         }
         let v = self.variable(None);
         self.literals.insert(i, v);
+        self.written.push((i.clone(), v));
         Term::Integer(v)
     }
 
@@ -72,8 +75,11 @@ impl Inference {
             Expr::Lit(l) => self.literal(l),
             Expr::Path(p) => match p.path.get_ident() {
                 Some(name) => self.lookup(name),
-                // `u32::MAX`
-                None => self.known(&p.path.segments[0].ident.to_string()),
+                // `u32::MAX`; of `f64::DIGITS` and `R::PI` the type stands elsewhere
+                None => match self.known(&p.path.segments[0].ident.to_string()) {
+                    Term::Real => Term::Other,
+                    known => known,
+                },
             },
             Expr::Paren(p) => self.expr(&p.expr),
             Expr::Group(p) => self.expr(&p.expr),
@@ -279,6 +285,7 @@ impl Inference {
             [_, "from_i32"] => "i32",
             [_, "from_u32"] | ["f32", "from_bits"] => "u32",
             [_, "from_usize"] => "usize",
+            [_, "from_f64" | "lit"] => "f64",
             ["f64", "from_bits"] => "u64",
             _ => "",
         };

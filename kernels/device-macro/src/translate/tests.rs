@@ -109,6 +109,33 @@ fn loops_keep_their_bounds_and_types() {
     );
 }
 
+/// What looks like an integer among numbers, and is one.
+#[test]
+fn integers_stand_among_numbers_where_they_are_meant() {
+    for body in [
+        "x.powi(2) * R::from_i32(3)",
+        "let u = [x, x]; u[1] * R::from_i32(2 * n)",
+        "x.to_i32() * 2; x",
+        "if n > 0 { x } else { 2.0 * x }",
+        "x * g(2)",
+        "let y = g(x); y * 2; x",
+        "f64::DIGITS + 1; x",
+    ] {
+        let source = format!("fn f<R: Real>(x: R, n: i32) -> R {{ {body} }}");
+        let errors = errors(&source);
+        let refused = errors.iter().any(|(why, _)| why.contains("floating-point"));
+        assert!(!refused, "{body}: {errors:?}");
+    }
+}
+
+#[test]
+fn a_list_of_marked_items_does_not_hide_what_to_do_with_an_unmarked_one() {
+    let marked = crate::companion::marked(&syn::parse_quote!(heat), &quote!(item), &quote!(rt));
+    let marked = marked.to_string();
+    let hidden = "# [diagnostic :: do_not_recommend] impl rt :: Marked for heat";
+    assert!(marked.contains(hidden), "{marked}");
+}
+
 #[test]
 fn literals_have_the_type_of_the_function() {
     assert!(translated("fn f<R: Real>(x: R) -> R { x + 1. }").contains("x + R(1.0)"));
