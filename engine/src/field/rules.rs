@@ -73,6 +73,7 @@ impl<M: BeyondFn> FunctionRule<M> {
     }
 
     /// Turns the nearest inner cell's state into the ghost's; shares behind what the function gives keep their part of the whole.
+    /// A copy of the inner state is not looked at: that was where it was made.
     fn set<R: Element>(&self, cell: &GhostCell, inner: &Inner<R>, state: &mut [R])
     where
         M: CellFn<Result<R>: CellState<R>>,
@@ -86,7 +87,15 @@ impl<M: BeyondFn> FunctionRule<M> {
         };
         let before = state[0];
         let result = M::call(&at, &self.given.precise::<R>());
-        result.write(&mut |_, c, value| state[c] = value, 0, 0);
+        let mut copied = true;
+        let mut set = |_, c: usize, value: R| {
+            copied &= state[c] == value;
+            state[c] = value;
+        };
+        result.write(&mut set, 0, 0);
+        if copied {
+            return;
+        }
         let rules = self.states.as_ref().map(R::states);
         if let Some(rules) = &rules
             && state[0] != before
@@ -200,5 +209,57 @@ impl<R: Real> Cell<R> for Beyond<'_, R> {
 
     fn place(&self) -> Place<R> {
         place_of(&self.cell.level, self.cell.index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nestar_device::device;
+    use nestar_kernels::mesh::{Block, Boundaries, FaceRule};
+    use std::sync::Arc;
+
+    #[device]
+    fn copied<R: Real>(ghost: Ghost<R, R, 1>) -> R {
+        ghost.at(0)
+    }
+
+    #[device]
+    fn turned<R: Real>(ghost: Ghost<R, R, 1>) -> R {
+        -ghost.at(0)
+    }
+
+    /// Whether the rule of the upper face of x is blamed, where all values inside are `value`.
+    fn is_blamed<M: BeyondFn<Parameters = [f64; 0]>>(value: f64) -> bool
+    where
+        FunctionRule<M>: CellRule<f64>,
+    {
+        let (spec, faults) = (FieldSpec::cells(&["dust"]), FaultBox::default());
+        let rule = FunctionRule::<M>::new("word", [], &spec, faults.clone());
+        let mut faces = [[(); 2]; 3].map(|sides| sides.map(|()| FaceRule::Outflow));
+        faces[0][1] = FaceRule::Rule(Arc::new(rule.expect("a rule")));
+        let boundaries = Boundaries {
+            faces,
+            normal: [0; 3],
+        };
+        let block = Block {
+            n: 4,
+            level: 0,
+            origin: [6, 0, 0],
+            domain_cells: [8; 3],
+            left_edge: [0.0; 3],
+            right_edge: [1.0; 3],
+        };
+        let (mut values, mut state) = (vec![value; 64], [0.0]);
+        boundaries.fill(&block, 0.0, &mut values, 64, 1, &mut state);
+        faults.is_full()
+    }
+
+    #[test]
+    fn what_stands_inside_is_no_fault_of_a_rule_that_copies_it() {
+        assert!(!is_blamed::<copied>(1.0) && !is_blamed::<turned>(1.0));
+        assert!(!is_blamed::<copied>(f64::INFINITY));
+        assert!(is_blamed::<turned>(f64::INFINITY));
+        assert!(is_blamed::<copied>(f64::NAN));
     }
 }

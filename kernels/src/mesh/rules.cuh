@@ -47,14 +47,19 @@ template<class T, class S, int N, class... A, T (*F)(::nestar_device::ghost::Gho
     return F(ghost, Argument<A, I - Before<A...>::COUNT>::of(at, given)...);
   }
   // Turns the state of the nearest inner cell into the ghost's; whether that is sound. Shares behind what the function gives keep
-  // their part of the whole.
+  // their part of the whole. A copy of the inner state is not looked at: that was where it was made.
   template<int AXIS, int SIDE> static RS_MEMBER bool apply(const Asked& at, const rs::u64* given, REAL* u) {
     constexpr int COUNT = sizeof(T) / sizeof(REAL);
     const T state = call(Ghost{at.inner, COMPONENTS, AXIS, SIDE, at.layer}, at, given,
                          typename CountedTo<(int)sizeof...(A)>::t());
     const REAL* member = (const REAL*)&state;
     const REAL before = u[0];
-    for (int c = 0; c < COUNT; ++c) u[c] = member[c];
+    bool copied = true;
+    for (int c = 0; c < COUNT; ++c) {
+      copied = copied && member[c] == u[c];
+      u[c] = member[c];
+    }
+    if (copied) return true;
     bool sound = true;
     for (int c = 0; c < COMPONENTS; ++c) {
       if (LEADING > 0 && c >= LEADING && c >= COUNT && u[0] != before) u[c] = u[c] / before * u[0];
