@@ -6,7 +6,7 @@ use nestar::prelude::*;
 /// Radiative cooling: the energy lost per volume and time is density^2 times a rate.
 #[deck]
 pub struct Cooling {
-    /// Rates at specific internal energies that double from one to the next, linear in their logarithm.
+    /// Rates at specific internal energies that double from one to the next, linear in between.
     #[key(default = vec![0.0, 0.06, 0.3, 1.0, 1.2, 0.6, 0.3, 0.5], least = 2, unit = "length**5/(mass*time**3)")]
     pub rates: Vec<f64>,
     /// Specific internal energy of the first rate: no cell is cooled below it.
@@ -25,8 +25,9 @@ struct Law<R> {
 /// Energy lost per volume and time.
 #[device]
 fn loss<R: Real>(density: R, internal: R, p: &Law<R>) -> R {
-    let doublings = 1.442_695_040_888_963_4 * ln(internal / (density * p.coldest));
-    let place = doublings.max(0.0).min(p.last);
+    // a part from 1/2 to 1 of a power of two
+    let (part, power) = (internal / (density * p.coldest)).frexp();
+    let place = (2.0 * part + R::from_i32(power - 2)).max(0.0).min(p.last);
     let n = place.min(p.last - 1.0).to_i32();
     let (low, high) = (p.rates.at(n), p.rates.at(n + 1));
     density * density * (low + (place - R::from_i32(n)) * (high - low))
