@@ -2,8 +2,13 @@
 
 pub mod decks;
 pub mod devices;
+pub mod evrard;
+pub mod ewald;
 pub mod exact;
+pub mod gauss;
 pub mod golden;
+pub mod hernquist;
+pub mod jeans;
 pub mod norms;
 pub mod probe;
 pub mod random;
