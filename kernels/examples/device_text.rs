@@ -10,6 +10,7 @@ use nestar_kernels::hydro::{
     Conserved, FluidMethod, Limiter, Reconstruction, Riemann, Scheme, kinetic_energy,
 };
 use nestar_kernels::mesh::Centring;
+use nestar_kernels::mesh::RowShape;
 use nestar_kernels::mesh::attempt::{DONE, Outcome, UNFINISHED};
 use nestar_kernels::mesh::device::{
     ATTEMPT, CONSERVE, FLUXES, FaceText, FieldText, Function, MAP, MARK, PROLONG, REDUCE, RESTRICT,
@@ -141,7 +142,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
     let field = |scalars: usize| FieldText {
         double,
         components: 5 + scalars,
-        centring: Centring::Cell,
+        shape: RowShape::of_patches(Centring::Cell),
         faces: [walls(), [FaceText::Periodic, FaceText::Periodic], walls()],
         normal: [2, 4, 8],
         limiter: SlopeLimiter::MonotonizedCentral,

@@ -2,8 +2,10 @@
 //!
 //! Nothing here knows the ECS, MPI, files or configuration: kernels take views, scalars and parameter structs.
 pub mod criteria;
+pub mod gravity;
 pub mod hydro;
 pub mod mesh;
+pub mod multigrid;
 
 /// Cells along one axis of a patch.
 pub const PATCH: usize = 8;

@@ -15,6 +15,13 @@ impl Field for Gas {
     const NAME: &'static str = "gas";
 }
 
+/// Gravitational potential of all matter.
+pub struct Potential;
+
+impl Field for Potential {
+    const NAME: &'static str = "potential";
+}
+
 /// Components of [`Gas`] before the scalars.
 pub const GAS_COMPONENTS: usize = 5;
 

@@ -130,6 +130,21 @@ pub trait Register {
         sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
         note::<F>(sim, "column", name, M::DOC)
     }
+
+    /// As [`Register::column`] for a function of the states of two fields.
+    fn column_of_two<F: Field, G: Field, M: CellValue>(
+        &mut self,
+        name: &'static str,
+        reduce: Reduce,
+        parameters: M::Parameters,
+    ) -> &mut Entry
+    where
+        M::Parameters: Send + Sync,
+    {
+        let (sim, components) = self.parts();
+        Columns::add_of_two::<F, G, M>(&mut sim.world, components, name, reduce, parameters);
+        note::<F>(sim, "column", name, M::DOC)
+    }
 }
 
 /// Adds a map to a set.

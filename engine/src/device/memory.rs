@@ -150,7 +150,7 @@ impl<T> DeviceSlice<T> for Buffer<T> {
 }
 
 /// Device memory that is kept from use to use, since memory is long in coming.
-pub(crate) struct Kept<T>(Option<Buffer<T>>);
+pub struct Kept<T>(Option<Buffer<T>>);
 
 impl<T> Default for Kept<T> {
     fn default() -> Self {

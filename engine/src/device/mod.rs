@@ -48,8 +48,8 @@ pub use choice::{ComputeDevice, DeviceChoice};
 pub use counters::{DeviceCounters, KernelCounters};
 pub use error::{CarrierError, DeviceError};
 pub use link::{DeviceLink, LinkCounters};
-pub use memory::{Buffer, DeviceSlice, Growable};
-pub(crate) use memory::{Kept, Stretch};
+pub(crate) use memory::Stretch;
+pub use memory::{Buffer, DeviceSlice, Growable, Kept};
 pub use module::{Kernel, Module};
 pub(crate) use staging::{CopyQueue, Download, StagingBuffer, buffer_bytes};
 

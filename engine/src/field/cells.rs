@@ -29,6 +29,8 @@ pub trait CellSource: Sync {
     fn present_bank(&self, level: usize) -> usize;
     /// Number of components.
     fn count(&self) -> usize;
+    /// Cells of a row along each axis.
+    fn side(&self) -> usize;
 }
 
 impl<F: Field> CellSource for Pool<F> {
@@ -42,6 +44,10 @@ impl<F: Field> CellSource for Pool<F> {
 
     fn count(&self) -> usize {
         self.components()
+    }
+
+    fn side(&self) -> usize {
+        self.spec.side
     }
 }
 
@@ -98,6 +104,12 @@ impl<'a, M: CellFn> Job<'a, M> {
 
     /// Checks that the function fits to the fields.
     pub fn check(&self, first: &dyn CellSource) {
+        let mut sources = std::iter::once(first).chain(self.others.iter().copied());
+        assert!(
+            sources.all(|source| source.side() == PATCH),
+            "`{}` is a function of cells: a field has coarser rows",
+            M::ITEM.name
+        );
         let mut counts = [0; FIELDS];
         counts[0] = first.count();
         for (count, other) in counts[1..].iter_mut().zip(self.others) {

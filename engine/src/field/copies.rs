@@ -8,6 +8,7 @@ use super::store::{BankOf, Store, Surroundings};
 use super::{FieldSpec, Precision, operations, totals};
 use crate::device::DeviceError;
 use crate::mesh::NewRows;
+use nestar_kernels::PATCH;
 use nestar_kernels::mesh::parameters::Mended;
 use nestar_snapshot::Values;
 use std::ops::Range;
@@ -123,7 +124,8 @@ impl<F: Field> Store for Pool<F> {
     }
 
     fn read_by_gather(&self, level: usize) -> [Option<BankOf>; 3] {
-        let below = level.checked_sub(1);
+        // coarser rows are not interpolated from
+        let below = level.checked_sub(1).filter(|_| self.spec.side == PATCH);
         let (old, new, _) = self.coarse_clock(level, self.time(level));
         let coarse = |bank| below.map(|level| BankOf { level, bank });
         let older = coarse(old).filter(|_| old != new);

@@ -6,18 +6,25 @@ use super::faults::FaultBox;
 use super::storage::Storage;
 use super::store::TABLES;
 use crate::device::DeviceError;
-use crate::mesh::{LevelClock, Topology};
+use crate::mesh::{LevelClock, Levels, Topology};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_kernels::mesh::block::LevelGeometry;
+
+/// There while the beginning of a run is only looked at, a few patches at a time.
+#[derive(Resource)]
+pub(crate) struct InParts;
 
 /// The rows of the level at hand, as a system's parameter.
 #[derive(SystemParam)]
 pub struct LevelRows<'w, 's> {
     components: Local<'s, Components>,
+    visited: Local<'s, Option<usize>>,
     topology: Res<'w, Topology>,
     clock: Res<'w, LevelClock>,
+    levels: Res<'w, Levels>,
     tables: Option<Res<'w, DeviceTopology>>,
+    in_parts: Option<Res<'w, InParts>>,
     faults: Res<'w, FaultBox>,
 }
 
@@ -27,27 +34,65 @@ impl LevelRows<'_, '_> {
         *self.components = components;
     }
 
+    /// Whether the beginning of the run is only looked at, a few patches at a time, to find its hierarchy: what takes whole levels is
+    /// left out then.
+    #[must_use]
+    pub fn in_parts(&self) -> bool {
+        self.in_parts.is_some()
+    }
+
+    /// From now on these are the rows of another level, as it stands between two of its steps: for systems that work on several
+    /// levels, which call this for the level at hand too.
+    pub fn visit(&mut self, level: usize) {
+        *self.visited = Some(level);
+    }
+
     /// The level.
     #[must_use]
     pub fn level(&self) -> usize {
-        self.clock.level
+        self.visited.unwrap_or(self.clock.level)
     }
 
     /// Its rows in Hilbert order.
     #[must_use]
     pub fn rows(&self) -> &[u32] {
-        self.topology.rows(self.clock.level)
+        self.topology.rows(self.level())
     }
 
     /// The level with its clock.
     #[must_use]
     pub fn view(&self) -> LevelView<'_> {
-        LevelView {
+        self.view_of(self.level())
+    }
+
+    /// Any level with its clock: of the level at hand in its step, of others between two of theirs.
+    #[must_use]
+    pub fn view_of(&self, level: usize) -> LevelView<'_> {
+        let view = LevelView {
             components: *self.components,
             topology: &self.topology,
             clock: *self.clock,
             tables: self.tables.as_deref(),
+        };
+        if level == view.clock.level {
+            return view;
         }
+        let clock = self.levels.clock(level);
+        let clock = LevelClock {
+            level,
+            step: clock.steps,
+            time: clock.time,
+            dt: 0.0,
+            end: clock.time,
+            cell_width: view.topology.domain.cell_width(level),
+        };
+        LevelView { clock, ..view }
+    }
+
+    /// The finest level that has patches, on any rank.
+    #[must_use]
+    pub fn finest(&self) -> usize {
+        self.topology.finest()
     }
 
     /// Where what goes wrong is left.
@@ -102,7 +147,8 @@ impl<'a> LevelView<'a> {
     ///
     /// # Panics
     /// If there are none.
-    pub(crate) fn on_device(&self) -> &'a DeviceTopology {
+    #[must_use]
+    pub fn on_device(&self) -> &'a DeviceTopology {
         self.tables.expect(TABLES)
     }
 

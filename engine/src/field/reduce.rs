@@ -1,6 +1,6 @@
 //! Numbers made of all cells by functions of one cell: the same bits on any number of threads and on a device.
 
-use super::cells::{CellMark, CellValue, Job, Reader};
+use super::cells::{CellMark, CellSource, CellValue, Job, Reader};
 use super::level::{LevelRows, LevelView};
 use super::listed::Loops;
 use super::numbers::Numbers;
@@ -20,7 +20,7 @@ impl<F: Field> Pool<F> {
     /// # Panics
     /// If the function reads more components than the field has.
     pub fn smallest<M: CellValue>(&self, rows: &LevelRows, parameters: &M::Parameters) -> f64 {
-        let key = self.largest_key::<M>(&rows.view(), true, parameters);
+        let key = self.largest_key::<M>(&rows.view(), &[], true, parameters);
         let key = rows.checked(key, 0);
         self.gathered::<M>(rows);
         -value_of_key(key)
@@ -44,10 +44,15 @@ impl<F: Field> Pool<F> {
     pub(crate) fn largest_key<M: CellValue>(
         &self,
         level: &LevelView,
+        others: &[&dyn CellSource],
         negate: bool,
         parameters: &M::Parameters,
     ) -> Result<u64, DeviceError> {
-        self.largest_of(&Job::<M>::new(*level, parameters), negate)
+        let job = Job::<M> {
+            others,
+            ..Job::new(*level, parameters)
+        };
+        self.largest_of(&job, negate)
     }
 
     fn largest_of<M: CellValue>(&self, job: &Job<M>, negate: bool) -> Result<u64, DeviceError> {
@@ -77,9 +82,13 @@ impl<F: Field> Pool<F> {
     pub(crate) fn patch_sums<M: CellValue>(
         &self,
         level: &LevelView,
+        others: &[&dyn CellSource],
         parameters: &M::Parameters,
     ) -> Result<Vec<f64>, DeviceError> {
-        let job = Job::<M>::new(*level, parameters);
+        let job = Job::<M> {
+            others,
+            ..Job::new(*level, parameters)
+        };
         job.check(self);
         with_storage!(&self.storage,
             <R> => Ok(self.sums::<M, R>(&job)),

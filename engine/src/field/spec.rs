@@ -116,7 +116,8 @@ pub struct FieldSpec {
     /// Where values lie. A field on faces or edges has vectors of three components, x y z; patches that share a face or an edge
     /// hold a value each.
     pub centring: Centring,
-    /// Cells of a row along each axis: 8; a plugin's own [`Store`](super::Store) may hold coarser values, 4, 2 or 1.
+    /// Cells of a row along each axis: 8, or 4, 2 or 1 of values that are coarser than the cells. Coarser ones are exchanged and
+    /// grow with the hierarchy; functions of cells, averages and interpolations are for rows of 8.
     pub side: usize,
     /// Banks of every row, at least `time_levels`. Those beyond the time levels are working space of the field's systems: they
     /// are neither exchanged nor stored nor interpolated.
@@ -249,6 +250,22 @@ impl FieldSpec {
             ));
         }
         self.check_centring().or_else(|why| wrong(why.into()))
+    }
+
+    /// Refuses what pools of coarser rows cannot do.
+    pub(crate) fn check_pool(&self, name: &str) -> Result<(), String> {
+        self.check(name)?;
+        let interpolated = !matches!(self.prolong, Prolong::Own(_) | Prolong::None);
+        let averaged = self.restrict != Restrict::None || self.correct != Correct::None;
+        let summed = self.in_totals || self.states.is_some();
+        if self.side == PATCH || !(interpolated || averaged || summed || self.stored) {
+            return Ok(());
+        }
+        Err(format!(
+            "field `{name}`: rows of {} cells along an axis are not interpolated, averaged, corrected, summed or stored by the \
+             engine: set prolong, restrict and correct to None, stored to false",
+            self.side
+        ))
     }
 
     /// What values on faces or edges cannot do.

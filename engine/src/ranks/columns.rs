@@ -4,10 +4,11 @@ use super::totals::sum_by_halves;
 use super::{Ranks, RanksError, Reduction, exchange};
 use crate::field::device::DeviceTopology;
 use crate::field::level::LevelView;
-use crate::field::{CellValue, Components, Field, Pool, Stores};
+use crate::field::{CellSource, CellValue, Components, Field, Pool, Stores};
 use crate::mesh::{Clock, LevelClock, Levels, Topology};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::order::{order_key, value_of_key};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How the values of cells become one number.
@@ -21,12 +22,15 @@ pub enum Reduce {
     Integral,
 }
 
+/// Further fields of a function.
+type Others = for<'a> fn(&'a World) -> Vec<&'a dyn CellSource>;
+
 /// What gives a number of the whole state.
 type Value = Arc<dyn Fn(&World) -> Result<f64, RanksError> + Send + Sync>;
 
 /// One number of the whole state.
 struct Column {
-    name: &'static str,
+    name: Cow<'static, str>,
     /// The field whose copies are read, if any are.
     reads: Option<&'static str>,
     value: Value,
@@ -47,20 +51,61 @@ impl Columns {
     ) where
         M::Parameters: Send + Sync,
     {
+        let others: Others = |_| Vec::new();
+        Self::add_with::<F, M>(world, (components, others), name, reduce, parameters);
+    }
+
+    /// As [`Columns::add`] for a function that reads field `G` too.
+    pub fn add_of_two<F: Field, G: Field, M: CellValue>(
+        world: &mut World,
+        components: Components,
+        name: &'static str,
+        reduce: Reduce,
+        parameters: M::Parameters,
+    ) where
+        M::Parameters: Send + Sync,
+    {
+        let others: Others = |world| vec![Pool::<G>::of(world)];
+        Self::add_with::<F, M>(world, (components, others), name, reduce, parameters);
+    }
+
+    /// Adds a column of a number that a plugin keeps, the same on all ranks.
+    pub fn add_number(
+        world: &mut World,
+        name: impl Into<Cow<'static, str>>,
+        value: impl Fn(&World) -> f64 + Send + Sync + 'static,
+    ) {
+        world.resource_mut::<Self>().0.push(Column {
+            name: name.into(),
+            reads: None,
+            value: Arc::new(move |world| Ok(value(world))),
+        });
+    }
+
+    fn add_with<F: Field, M: CellValue>(
+        world: &mut World,
+        (components, others): (Components, Others),
+        name: &'static str,
+        reduce: Reduce,
+        parameters: M::Parameters,
+    ) where
+        M::Parameters: Send + Sync,
+    {
         let mut fields = world.resource_mut::<Stores>();
         fields.reads(F::NAME, M::REACH);
-        let value =
-            move |world: &World| of_all_levels::<F, M>(world, components, reduce, &parameters);
+        let value = move |world: &World| {
+            of_all_levels::<F, M>(world, (components, others), reduce, &parameters)
+        };
         world.resource_mut::<Self>().0.push(Column {
-            name,
+            name: name.into(),
             reads: (M::REACH > 0).then_some(F::NAME),
             value: Arc::new(value),
         });
     }
 
     /// Names of the columns.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().map(|column| column.name)
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|column| &*column.name)
     }
 
     /// Values of the columns; the copies that they read are brought up to date before. All ranks call it.
@@ -87,11 +132,12 @@ impl Columns {
 
 fn of_all_levels<F: Field, M: CellValue>(
     world: &World,
-    components: Components,
+    (components, others): (Components, Others),
     reduce: Reduce,
     parameters: &M::Parameters,
 ) -> Result<f64, RanksError> {
     let pool = Pool::<F>::of(world);
+    let others = others(world);
     let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
     let (mut sum, mut key) = (0.0, order_key(f64::NEG_INFINITY));
     for level in 0..=topology.finest() {
@@ -102,11 +148,11 @@ fn of_all_levels<F: Field, M: CellValue>(
             tables: world.get_resource::<DeviceTopology>(),
         };
         if reduce == Reduce::Integral {
-            let sums = pool.patch_sums::<M>(&view, parameters)?;
+            let sums = pool.patch_sums::<M>(&view, &others, parameters)?;
             sum += topology.domain.cell_volume(level) * sum_by_halves(&sums, ranks)?;
         } else {
             let negate = reduce == Reduce::Smallest;
-            key = key.max(pool.largest_key::<M>(&view, negate, parameters)?);
+            key = key.max(pool.largest_key::<M>(&view, &others, negate, parameters)?);
         }
     }
     if reduce == Reduce::Integral {

@@ -41,6 +41,14 @@ impl OtherRanks<'_> {
         self.ranks.sum(value)
     }
 
+    /// The largest `value` of the ranks.
+    ///
+    /// # Errors
+    /// As [`OtherRanks::any`].
+    pub fn max(&self, value: u64) -> Result<u64, RanksError> {
+        self.ranks.max(value)
+    }
+
     /// The message of the first rank that has one.
     ///
     /// # Errors
@@ -116,6 +124,33 @@ impl OtherRanks<'_> {
     ) -> Result<(), DeviceError> {
         self.begin(store, level, depth)?;
         self.finish(store, level, depth)
+    }
+
+    /// Sends what copies of covered patches of `level` have taken from their children to the owners of the patches. Copies are out of
+    /// date from now on.
+    ///
+    /// # Errors
+    /// As [`OtherRanks::begin`].
+    pub fn send_averages(
+        &mut self,
+        store: &mut dyn Store,
+        level: usize,
+    ) -> Result<(), DeviceError> {
+        if self.are_none() {
+            return Ok(());
+        }
+        let at = store.present_bank(level);
+        let what = What::Averages;
+        let transport = Transport {
+            communicator: self.ranks.communicator(),
+            link: self.connection.as_ref().map(|connection| &***connection),
+        };
+        self.halos
+            .begin(&transport, &[Request { field: 0, at, what }], &[store])?;
+        self.halos.wait(transport.link)?;
+        self.halos.unpack(|_, set| set(store))?;
+        store.set_fresh(at, 0);
+        Ok(())
     }
 
     /// Rows of `level` that other ranks keep copies of.

@@ -80,9 +80,19 @@ pub struct Write<'w, 's, F: Field, const DEPTH: usize = 0> {
 
 /// A view that reaches `reach` layers.
 fn view<'a, F: Field>(pool: &'a Pool<F>, place: &'a Place, reach: usize) -> View<'a, F> {
+    view_on(pool, place, place.rows.level(), reach)
+}
+
+/// As [`view`], on any level.
+fn view_on<'a, F: Field>(
+    pool: &'a Pool<F>,
+    place: &'a Place,
+    level: usize,
+    reach: usize,
+) -> View<'a, F> {
     View {
         pool,
-        level: place.rows.view(),
+        level: place.rows.view_of(level),
         reach,
     }
 }
@@ -91,6 +101,7 @@ fn view<'a, F: Field>(pool: &'a Pool<F>, place: &'a Place, reach: usize) -> View
 fn checked<'a, F: Field>(
     pool: &'a Pool<F>,
     place: &'a Place,
+    level: usize,
     declared: &Declaration,
     reach: usize,
 ) -> Result<View<'a, F>, Error> {
@@ -104,10 +115,9 @@ fn checked<'a, F: Field>(
             reach,
         }));
     }
-    let level = place.rows.level();
     match store::stale(pool, level, reach).next() {
         Some(at) => Err(stale(pool, place, at, reach)),
-        None => Ok(view(pool, place, reach)),
+        None => Ok(view_on(pool, place, level, reach)),
     }
 }
 
@@ -140,6 +150,30 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     pub fn refresh(&mut self, ranks: &mut OtherRanks) -> Result<(), Error> {
         self.begin(ranks)?;
         self.finish(ranks)
+    }
+
+    /// As [`Write::refresh`] on any level, for systems that work on several.
+    ///
+    /// # Errors
+    /// As [`Write::refresh`].
+    pub fn refresh_on(&mut self, ranks: &mut OtherRanks, level: usize) -> Result<(), Error> {
+        let depth = self.depth();
+        Ok(ranks.refresh(&mut self.pool.0, level, depth)?)
+    }
+
+    /// Sends what copies of covered patches of a level have taken from own children to the owners of the patches, for systems that
+    /// average by themselves. All ranks call it alike.
+    ///
+    /// # Errors
+    /// As [`Write::refresh`].
+    pub fn send_averages(&mut self, ranks: &mut OtherRanks, level: usize) -> Result<(), Error> {
+        Ok(ranks.send_averages(&mut self.pool.0, level)?)
+    }
+
+    /// As [`Write::change`] on any level.
+    pub fn change_on(&mut self, level: usize) -> View<'_, F> {
+        self.pool.0.rewritten(level);
+        view_on(&self.pool.0, &self.place, level, 0)
     }
 
     /// Starts what [`Write::refresh`] does, for a system that was registered with
@@ -177,7 +211,23 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// # Panics
     /// As [`Pool::store`].
     pub fn store<R: Element>(&mut self, rows: &[u32], values: &[R]) -> Result<(), DeviceError> {
-        self.pool.0.store(self.place.rows.level(), rows, values)
+        self.store_on(self.place.rows.level(), rows, values)
+    }
+
+    /// As [`Write::store`] on any level.
+    ///
+    /// # Errors
+    /// The device fails.
+    ///
+    /// # Panics
+    /// As [`Write::store`].
+    pub fn store_on<R: Element>(
+        &mut self,
+        level: usize,
+        rows: &[u32],
+        values: &[R],
+    ) -> Result<(), DeviceError> {
+        self.pool.0.store(level, rows, values)
     }
 
     /// A view for a kernel of one's own that changes the present state of any own rows: what is derived from the level is out

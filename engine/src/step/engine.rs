@@ -24,9 +24,7 @@ use crate::field::held::Held;
 use crate::field::operations::MendedOnHost;
 use crate::field::{Correct, FaultBox, Field, FieldSpec, Pool, Precision, Restrict, Stores};
 use crate::mesh::carried::CarriedComponents;
-use crate::mesh::{
-    Carried, Domain, LevelClock, Levels, NewRows, PATCH, RefineRequests, Topology, audit,
-};
+use crate::mesh::{Carried, Domain, LevelClock, Levels, NewRows, RefineRequests, Topology, audit};
 use crate::ranks::{Columns, Halos, Ranks, Shares};
 use bevy_ecs::prelude::*;
 use boundaries::BoundaryRules;
@@ -154,11 +152,7 @@ impl Engine {
     /// # Errors
     /// No pool can be what `spec` says; a boundary rule works on the host only; the device refuses.
     pub fn register_field<F: Field>(&mut self, spec: FieldSpec) -> Result<(), Error> {
-        spec.check(F::NAME).map_err(Error::Setup)?;
-        if spec.side != PATCH {
-            let why = "a pool has rows of 8^3 cells; coarser ones are for a plugin's own store";
-            return Err(Error::Setup(format!("field `{}`: {why}", F::NAME)));
-        }
+        spec.check_pool(F::NAME).map_err(Error::Setup)?;
         let (restrict_by, correct_by) = (spec.restrict, spec.correct);
         let shared = spec.centring != Centring::Cell && restrict_by != Restrict::None;
         let beyond = self.beyond::<F>(&spec)?;

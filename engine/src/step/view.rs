@@ -115,6 +115,21 @@ impl<'a, F: Field> View<'a, F> {
         );
     }
 
+    /// Rows of the present state, where the field lives on the host: for kernels of one's own.
+    ///
+    /// # Panics
+    /// If the field holds the other precision or lives on a device.
+    #[must_use]
+    pub fn present<R: Element>(&self) -> Rows<'a, R> {
+        self.pool.present::<R>(self.level())
+    }
+
+    /// The level with its clock and tables.
+    #[must_use]
+    pub fn place(&self) -> LevelView<'a> {
+        self.level
+    }
+
     /// Rows of bank `n` of the working space, where the field lives on the host.
     ///
     /// # Panics

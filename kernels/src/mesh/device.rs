@@ -3,7 +3,7 @@
 use super::fluxes;
 use super::prolong::SlopeLimiter;
 use super::rule::{ASKED, RULES};
-use super::{Boundaries, Centring, FaceRule, RuleText, ShareSets, StateItems};
+use super::{Boundaries, FaceRule, RowShape, RuleText, ShareSets, StateItems};
 use crate::PATCH;
 use crate::criteria::{LIST, LIST_BLOCK, ListText, SECTORS};
 use nestar_device::{Across, Around, Face, Ghost, Item, LAUNCH};
@@ -202,8 +202,8 @@ pub struct FieldText {
     pub double: bool,
     /// Number of components.
     pub components: usize,
-    /// Where values lie.
-    pub centring: Centring,
+    /// How rows are cut.
+    pub shape: RowShape,
     /// What stands beyond the domain, `[axis][side]`.
     pub faces: [[FaceText; 2]; 3],
     /// Per axis: the components that change sign under its mirror image, as a bit mask.
@@ -263,7 +263,7 @@ impl FieldText {
     /// The namespace `field`:
     ///
     /// ```text
-    /// typedef … REAL; constexpr int COMPONENTS, LIMITER, CENTRING; constexpr bool BOUNDED
+    /// typedef … REAL; constexpr int COMPONENTS, LIMITER, CENTRING, SIDE; constexpr bool BOUNDED
     /// int kind(int axis, int side)                                                 // 0 to 3, as FaceRule
     /// rs::u64 normal(int axis)                                                     // bit mask of components
     /// constexpr int LEADING                       // components that are no shares; 0: nothing is known of states
@@ -279,19 +279,19 @@ impl FieldText {
         let faces = || self.faces.iter().flatten();
         let kinds = faces().enumerate();
         let kinds: u32 = kinds.map(|(n, face)| face.code() << (4 * n)).sum();
-        let bounded = self.bounded();
-        let [x, y, z] = self.normal;
+        let (bounded, [x, y, z]) = (self.bounded(), self.normal);
         let mut text = format!(
             "namespace field {{\n\
              typedef {} REAL;\n\
-             constexpr int COMPONENTS = {}, LIMITER = {}, CENTRING = {};\n\
+             constexpr int COMPONENTS = {}, LIMITER = {}, CENTRING = {}, SIDE = {};\n\
              constexpr bool BOUNDED = {bounded};\n\
              RS_FN constexpr int kind(int axis, int side) {{ return (int)({kinds:#x}u >> (4 * (2 * axis + side)) & 15u); }}\n\
              RS_FN constexpr rs::u64 normal(int axis) {{ return axis == 0 ? {x:#x}ull : axis == 1 ? {y:#x}ull : {z:#x}ull; }}\n",
             if self.double { "double" } else { "float" },
             self.components,
             self.limiter.code(),
-            self.centring as u32,
+            self.shape.centring as u32,
+            self.shape.side,
         );
         text.push_str(&self.states_text());
         text.push_str(&self.rules_text());

@@ -29,6 +29,7 @@ pub mod topology_parameters;
 pub use block::{Block, cell_centre};
 pub use boundary::{Boundaries, FaceRule};
 pub use gather::{GatherScratch, GhostView, gather};
+pub use pieces::RowShape;
 pub use rows::{NotHeld, Rows};
 pub use rule::{CellRule, FAULT_WORDS, GhostCell, Inner, RuleFault, RuleText, fault_place};
 pub use shape::Centring;

@@ -14,6 +14,15 @@ pub struct RowShape {
 }
 
 impl RowShape {
+    /// Rows of the cells of patches.
+    #[must_use]
+    pub const fn of_patches(centring: Centring) -> Self {
+        Self {
+            side: PATCH,
+            centring,
+        }
+    }
+
     /// Values of a component in a row.
     #[must_use]
     pub fn values(self) -> usize {

@@ -84,3 +84,31 @@ impl<'a, R> Rows<'a, R> {
         unsafe { std::slice::from_raw_parts_mut(self.pointer(row), self.length) }
     }
 }
+
+impl<R: Copy> Rows<'_, R> {
+    /// Value `n` of row `row`, which another thread may not write meanwhile; other values of the row it may.
+    ///
+    /// # Panics
+    /// If the row has no such value.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, row: u32, n: usize) -> R {
+        assert!(n < self.length);
+        // SAFETY: inside the row; the contract of `set` keeps writers away from this value.
+        unsafe { *self.pointer(row).add(n) }
+    }
+
+    /// Sets value `n` of row `row`.
+    ///
+    /// # Safety
+    /// Nobody else may read or write this value meanwhile, or hold a slice of the row.
+    ///
+    /// # Panics
+    /// If the row has no such value.
+    #[inline]
+    pub unsafe fn set(&self, row: u32, n: usize, value: R) {
+        assert!(n < self.length);
+        // SAFETY: inside the row; the caller's contract.
+        unsafe { *self.pointer(row).add(n) = value };
+    }
+}

@@ -6,6 +6,7 @@ namespace mesh {
 using field::REAL;
 using field::COMPONENTS;
 using field::CENTRING;
+using field::SIDE;
 namespace parameters = ::nestar_kernels::mesh::parameters;
 typedef parameters::View<REAL> View;
 typedef parameters::Registers<REAL> Registers;
@@ -13,7 +14,7 @@ typedef parameters::Registers<REAL> Registers;
 constexpr int PATCH = 8, CELLS = 512, FACE = 64, QUARTER = 16;
 // Where values lie, as Centring: values of a component, and groups of components that lie at the same places.
 constexpr int IN_CELLS = 0, ON_FACES = 1, ON_EDGES = 2;
-constexpr int VALUES = CENTRING == IN_CELLS ? CELLS : CENTRING == ON_FACES ? 9 * 64 : 81 * 8;
+constexpr int VALUES = CENTRING == IN_CELLS ? SIDE * SIDE * SIDE : CENTRING == ON_FACES ? 9 * 64 : 81 * 8;
 constexpr int GROUPS = CENTRING == IN_CELLS ? 1 : 3;
 // Codes of neighbour tables, as in mod.rs.
 constexpr int COARSER = -1, OUTSIDE = -2, SELF = 13;
@@ -34,7 +35,7 @@ RS_FN constexpr int staggered(int c, int axis) {
 }
 // How far it is from a value of component c to the next along an axis.
 RS_FN constexpr int step_along(int c, int axis) {
-  return axis == 0 ? 1 : (PATCH + staggered(c, 0)) * (axis == 1 ? 1 : PATCH + staggered(c, 1));
+  return axis == 0 ? 1 : (SIDE + staggered(c, 0)) * (axis == 1 ? 1 : SIDE + staggered(c, 1));
 }
 // Where a value of component c stands among those of the component.
 RS_FN constexpr int value_at(int c, int x, int y, int z) {

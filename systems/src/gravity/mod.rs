@@ -1,3 +1,170 @@
-//! Self-gravity.
+//! Self-gravity: Poisson's equation on the adaptive, sub-cycled hierarchy, and what gas feels of its solution.
+//!
+//! At each step of a level its potential is found for the gas at the end of the step: a multigrid cycle, begun with the potential before
+//! and what the coarser level has changed, with the border that the coarser level gives at that time. Where levels meet, a cycle over
+//! them all brings them into line, and each coarser level learns by how much the finer one changes its equation (`lag`), so that on its own
+//! it has the solution of both. The root level is solved exactly ([`root`]).
 
+mod columns;
+mod composite;
+mod config;
+mod cycle;
+mod grids;
+mod kernels;
+mod kick;
 pub mod root;
+mod systems;
+mod tell;
+
+pub use config::{Coupling, GravityConfig, Surroundings};
+pub use grids::{Lag, Matter};
+
+use crate::fields::Potential;
+use crate::order::{Advance, Aligned, Limit, Ready, Split};
+use grids::{Correction, Differences, Solver};
+use kernels::Kernels;
+use nestar_engine::field::{Component, FieldSpec, Pool, Prolong, Restrict};
+use nestar_engine::mesh::Topology;
+use nestar_engine::ranks::Ranks;
+use nestar_engine::{Engine, Error, Plugin};
+use root::{RootKind, RootSolver};
+use systems::{Gravity, Mean, Solved};
+
+/// The plugin: reads the table `[gravity]`, if the deck has it. Add it behind the gas.
+pub struct SelfGravity;
+
+/// A field of the solver.
+fn working(name: &str, side: usize, banks: usize) -> FieldSpec {
+    FieldSpec {
+        side,
+        banks,
+        prolong: Prolong::None,
+        restrict: Restrict::None,
+        stored: false,
+        ..FieldSpec::cells(&[name])
+    }
+}
+
+/// What ranks tell each other of the finer level; one rank looks for itself.
+fn differences(sim: &Engine) -> FieldSpec {
+    match sim.world.resource::<Ranks>().are_alone() {
+        true => working("differences", 1, 1),
+        false => FieldSpec {
+            components: ["x", "y", "z"].map(Component::scalar).to_vec(),
+            ..working("differences", 8, 1)
+        },
+    }
+}
+
+fn potential() -> FieldSpec {
+    let component = Component {
+        units: "length**2/time**2".into(),
+        dimension: [2, 0, -2],
+        long_name: "gravitational potential".into(),
+        ..Component::scalar("potential")
+    };
+    FieldSpec {
+        components: vec![component],
+        // before and after a step, and what is kept before a correction
+        banks: 3,
+        time_levels: 2,
+        prolong: Prolong::Linear,
+        restrict: Restrict::None,
+        ..FieldSpec::cells(&[])
+    }
+}
+
+impl Plugin for SelfGravity {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        if !sim.deck.has("gravity") {
+            return Ok(());
+        }
+        let config: GravityConfig = sim.deck.table("gravity")?;
+        config.check(&sim.deck)?;
+        sim.keep_keys(&["gravity.constant", "gravity.boundary"]);
+        let periodic = periodic(sim, config.boundary)?;
+        sim.register_field::<Potential>(potential())?;
+        sim.register_field::<Matter>(working(Self::MATTER, 8, 1))?;
+        sim.register_field::<Lag>(working("poisson_lag", 8, 1))?;
+        sim.register_field::<Differences>(differences(sim))?;
+        sim.register_field::<Correction<4>>(working("correction_4", 4, 2))?;
+        sim.register_field::<Correction<2>>(working("correction_2", 2, 2))?;
+        sim.register_field::<Correction<1>>(working("correction_1", 1, 2))?;
+        let pool = Pool::<Potential>::of(&sim.world).on_device();
+        let kernels = pool.map(Kernels::new).transpose()?;
+        sim.world.insert_resource(Solver { kernels });
+        let root = root_solver(sim, periodic)?;
+        let limited = config.limit > 0.0;
+        sim.world.insert_resource(Gravity {
+            config,
+            periodic,
+            root,
+        });
+        sim.world.insert_resource(Mean::default());
+        sim.state("gravity", Solved::default())?;
+        columns::register(sim);
+        register(sim, limited);
+        Ok(())
+    }
+}
+
+impl SelfGravity {
+    const MATTER: &'static str = "poisson_source";
+}
+
+/// Enters the systems; those that relax exchange copies themselves.
+fn register(sim: &mut Engine, limited: bool) {
+    macro_rules! solves {
+        ($set:expr, $system:expr) => {
+            sim.system_in($set, $system)
+                .exchanges_itself::<Potential>()
+                .exchanges_itself::<Differences>()
+                .exchanges_itself::<Correction<4>>()
+                .exchanges_itself::<Correction<2>>()
+                .exchanges_itself::<Correction<1>>();
+        };
+    }
+    solves!(Ready::Recompute, systems::ready);
+    solves!(Advance::Potential, systems::solve);
+    solves!(Aligned::Solve, systems::align);
+    sim.system_in(Split::Sources, kick::kick);
+    if limited {
+        sim.system_in(Limit::Propose, kick::limit);
+    }
+}
+
+/// Whether the domain is surrounded by itself.
+fn periodic(sim: &Engine, wanted: Surroundings) -> Result<bool, Error> {
+    let axes = sim.world.resource::<Topology>().domain.periodic;
+    let all = axes.iter().all(|&periodic| periodic);
+    match wanted {
+        Surroundings::Periodic if !all => Err(sim.deck.error_at(
+            "gravity.boundary",
+            "\"periodic\" needs domain.boundary = \"periodic\"",
+        ))?,
+        Surroundings::Isolated if axes.contains(&true) => Err(sim.deck.error_at(
+            "gravity.boundary",
+            "\"isolated\" needs faces of the domain that are not periodic",
+        ))?,
+        Surroundings::Auto if !all && axes.contains(&true) => Err(sim.deck.error_at(
+            "gravity.boundary",
+            "a domain that is periodic along some axes only is neither periodic nor isolated: make domain.boundary periodic on all faces or on none",
+        ))?,
+        _ => Ok(all),
+    }
+}
+
+fn root_solver(sim: &Engine, periodic: bool) -> Result<RootSolver, Error> {
+    let domain = &sim.world.resource::<Topology>().domain;
+    let kind = match periodic {
+        true => RootKind::Periodic,
+        false => RootKind::Isolated { margin: 0 },
+    };
+    let cells = domain.cells(0).map(|n| n as usize);
+    RootSolver::new(
+        cells,
+        domain.cell_width(0),
+        kind,
+        sim.world.resource::<Ranks>(),
+    )
+}

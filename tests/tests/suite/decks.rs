@@ -63,7 +63,13 @@ fn line(path: &Path) -> String {
         build: nestar::App::default().build_info(),
     });
     let summary = summary.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    assert_eq!(summary.step, 3);
+    // a deck may end where it begins
+    let steps = if sim.engine().settings.time.end > 0.0 {
+        3
+    } else {
+        0
+    };
+    assert_eq!(summary.step, steps, "{}", path.display());
     let state = sim.with(|s| State::of(s));
     state
         .physical()

@@ -8,6 +8,7 @@ use nestar::kernels::hydro::{
     CellMask10, FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver,
     Reconstruction, Riemann, Scheme,
 };
+use nestar::kernels::mesh::RowShape;
 use nestar::kernels::mesh::device::{FaceText, FieldText};
 use nestar::kernels::mesh::parameters::{Registers, View};
 use nestar::kernels::mesh::prolong::SlopeLimiter;
@@ -23,7 +24,7 @@ fn field(double: bool, components: usize) -> FieldText {
     FieldText {
         double,
         components,
-        centring: Centring::Cell,
+        shape: RowShape::of_patches(Centring::Cell),
         faces: [periodic(), periodic(), periodic()],
         normal: [2, 4, 8],
         limiter: SlopeLimiter::MonotonizedCentral,

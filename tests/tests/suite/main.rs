@@ -17,6 +17,7 @@ mod device_runs;
 mod entities;
 mod fields;
 mod foresee;
+mod gravity;
 mod halos;
 mod hierarchy;
 mod initial;

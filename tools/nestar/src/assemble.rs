@@ -8,6 +8,7 @@ use nestar_engine::step::Catalogue;
 use nestar_engine::step::config::RootConfig;
 use nestar_engine::{Error, Plugin};
 use nestar_scenarios::Scenario;
+use nestar_systems::gravity::SelfGravity;
 use nestar_systems::hydro::Hydro;
 use nestar_systems::order;
 use nestar_systems::refinement::{MeshConfig, Refinement};
@@ -147,6 +148,7 @@ fn assemble<'a>(
     })?;
     sim.add(Refinement { config: mesh })?;
     sim.add(Sources)?;
+    sim.add(SelfGravity)?;
     sim.add(scenario)?;
     for (name, plugin) in &plugins {
         owner(&mut sim, name);

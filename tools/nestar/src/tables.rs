@@ -2,6 +2,7 @@
 
 use nestar_deck::TableSchema;
 use nestar_engine::step::config::{DomainConfig, RootConfig};
+use nestar_systems::gravity::GravityConfig;
 use nestar_systems::hydro::HydroConfig;
 use nestar_systems::hydro::boundary::{InflowConfig, WORDS};
 use nestar_systems::refinement::MeshConfig;
@@ -39,6 +40,7 @@ pub(crate) fn common_tables(faces: &Faces) -> Vec<TableSchema> {
     tables.push(TableSchema::of::<MeshConfig>("mesh"));
     tables.push(TableSchema::of::<HydroConfig>("hydro"));
     tables.push(TableSchema::of::<SourcesConfig>("sources"));
+    tables.push(TableSchema::of::<GravityConfig>("gravity"));
     tables
 }
 

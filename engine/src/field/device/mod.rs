@@ -214,7 +214,7 @@ impl DevicePool {
 
     /// Values of a component in a row.
     fn values(&self) -> usize {
-        self.text.centring.values()
+        self.text.shape.values()
     }
 
     fn row_values(&self) -> usize {
@@ -305,7 +305,7 @@ fn field_text<R: Element>(
     Ok(FieldText {
         double: R::PRECISION == Precision::Double,
         components: spec.components.len(),
-        centring: spec.centring,
+        shape: spec.shape(),
         faces,
         normal: boundaries.normal,
         limiter: spec.prolong.limiter(),

@@ -32,7 +32,7 @@ impl DevicePool {
         bank: usize,
         marks: &[u8],
     ) -> Result<(), DeviceError> {
-        if self.text.centring == Centring::Face {
+        if self.text.shape.centring == Centring::Face {
             self.fresh = self.device.buffer(marks.len())?;
             self.device.upload(&self.fresh, 0, marks)?;
         }

@@ -9,8 +9,8 @@ use crate::field::pieces::{OnDevice, Piece, RowShape};
 use crate::field::store::BankOf;
 use crate::in_precision;
 use nestar_device::{Number, Real};
+use nestar_kernels::CELLS;
 use nestar_kernels::mesh::parameters::Pieces;
-use nestar_kernels::{CELLS, PATCH};
 use std::ops::Range;
 
 impl DevicePool {
@@ -112,7 +112,7 @@ impl DevicePool {
             "a row beyond the pool's {}",
             self.rows
         );
-        let groups = self.text.centring.groups();
+        let groups = self.text.shape.centring.groups();
         let bytes = |values: u64| values as usize * components / groups * self.value_bytes();
         let base = pieces.first().map_or(0, |piece| piece.before);
         let end = |piece: &Piece| piece.before + piece.values(self.shape()) as u64;
@@ -168,9 +168,6 @@ impl DevicePool {
     }
 
     fn shape(&self) -> RowShape {
-        RowShape {
-            side: PATCH,
-            centring: self.text.centring,
-        }
+        self.text.shape
     }
 }

@@ -224,8 +224,9 @@ impl Topology {
         }
     }
 
-    /// All first children, by row; [`LEAF`] or [`MISSING`] where there are none, or not here.
-    pub(crate) fn first_child_table(&self) -> &[i32] {
+    /// First children of all rows; -1 for a leaf, [`MISSING`] where they are not held.
+    #[must_use]
+    pub fn first_child_table(&self) -> &[i32] {
         &self.first_child
     }
 

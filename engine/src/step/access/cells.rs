@@ -1,6 +1,6 @@
 //! Functions of cells on the fields that a system's signature names.
 
-use super::{Read, View, Write, checked, fresh_before, view};
+use super::{Read, View, Write, checked, fresh_before, view, view_on};
 use crate::field::marks::Marks;
 use crate::field::storage::Storage;
 use crate::field::{
@@ -25,6 +25,10 @@ macro_rules! reads {
             fn count(&self) -> usize {
                 self.pool.0.count()
             }
+
+            fn side(&self) -> usize {
+                self.pool.0.side()
+            }
         }
 
         impl<F: Field, const DEPTH: usize> $handle<'_, '_, F, DEPTH> {
@@ -33,7 +37,21 @@ macro_rules! reads {
             /// # Errors
             /// The system declares fewer layers, or fewer are up to date.
             pub fn get(&self, reach: usize) -> Result<View<'_, F>, Error> {
-                checked(&self.pool.0, &self.place, &self.declared.0, reach)
+                self.get_on(self.place.rows.level(), reach)
+            }
+
+            /// As `get` on any level, for systems that work on several.
+            ///
+            /// # Errors
+            /// As `get`.
+            pub fn get_on(&self, level: usize, reach: usize) -> Result<View<'_, F>, Error> {
+                checked(&self.pool.0, &self.place, level, &self.declared.0, reach)
+            }
+
+            /// As `own` on any level.
+            #[must_use]
+            pub fn own_on(&self, level: usize) -> View<'_, F> {
+                view_on(&self.pool.0, &self.place, level, 0)
             }
 
             /// The field's own rows.

@@ -3,7 +3,7 @@
 use super::Engine;
 use super::hierarchy::Beginning;
 use crate::device::DeviceError;
-use crate::field::{FaultBox, Stores};
+use crate::field::{FaultBox, InParts, Stores};
 use crate::mesh::{Changes, NewRows, Topology};
 use crate::ranks::nesting;
 use crate::step::config::OutOfMemory;
@@ -60,10 +60,12 @@ impl Engine {
             return Ok(foreseen.found);
         }
         hold(&mut self.world, &[])?;
+        self.world.insert_resource(InParts);
         self.begin(&mut foreseen)?;
         let finest = self.world.resource::<Topology>().finest();
         (0..=finest).try_for_each(|level| foreseen.flag(self, level))?;
         hold(&mut self.world, &[])?;
+        self.world.remove_resource::<InParts>();
         foreseen.found.steps.truncate(finest + 1);
         if !foreseen.found.unfinished {
             self.require_initial()?;

@@ -1,0 +1,83 @@
+// What a level and the next coarser one tell each other: the twin of composite.rs. Follows level.cu.
+
+namespace multigrid {
+
+// The child of a row of which the first is `first`, and its cell of 4^3, that a cell is made of.
+RS_FN int child_of(int first, int cell, int& n) {
+  int at[3];
+  place<PATCH>(cell, at);
+  n = at[0] % HALF + HALF * (at[1] % HALF + HALF * (at[2] % HALF));
+  return first + at[0] / HALF + 2 * (at[1] / HALF) + 4 * (at[2] / HALF);
+}
+
+RS_FN rs::arr<REAL, 8> fine_values(const Pair& p, int child, int n) {
+  rs::arr<REAL, 8> values;
+  RS_UNROLL for (int side = 0; side < 8; ++side) values[side] = p.fine[(rs::i64)child * CELLS + eight(n, side)];
+  return values;
+}
+
+// By how much the coarse difference through a face is above the mean of the fine ones, both for the coarse width.
+RS_FN REAL mismatch_through(const Pair& p, int row, int cell, int face, int beside) {
+  const int axis = face / 2, far = (PATCH - 1) * power(PATCH, axis);
+  const int covered = face % 2 == 0 ? cell + far : cell - far;
+  const REAL* bank = p.coarse.view.level;
+  REAL upward;
+  if (p.differences) {
+    upward = p.differences[(rs::i64)beside * (3 * CELLS) + axis * CELLS + covered];
+  } else {
+    int n;
+    const int child = child_of(p.coarse.view.first_child[beside], covered, n);
+    upward = stencil::difference<REAL>(fine_values(p, child, n), (rs::u64)axis);
+  }
+  int at[3];
+  place<PATCH>(cell, at);
+  const REAL plane = stencil::mean_in_plane<REAL>(plane_values(present(p.coarse.view), row, at, axis));
+  return stencil::mismatch<REAL>(bank[(rs::i64)row * CELLS + cell], plane, bank[(rs::i64)beside * CELLS + covered],
+                                 face % 2 == 0 ? -upward : upward);
+}
+
+RS_FN REAL mismatch(const Pair& p, int row, int cell) {
+  int at[3];
+  place<PATCH>(cell, at);
+  const Three weights = weights_of(p.coarse);
+  Three axes{{REAL(0), REAL(0), REAL(0)}};
+  for (int face = 0; face < 6; ++face) {
+    const int axis = face / 2;
+    const int beside = p.coarse.view.neighbours[(rs::i64)row * AROUND + mesh::face_direction(face)];
+    if (at[axis] != (face % 2 == 0 ? 0 : PATCH - 1) || beside < 0 || p.coarse.view.first_child[beside] == mesh::LEAF)
+      continue;
+    axes[axis] = axes[axis] + weights[axis] * mismatch_through(p, row, cell, face, beside);
+  }
+  return ::nestar_device::math::sums::sum3<REAL>(axes[0], axes[1], axes[2]);
+}
+
+}  // namespace multigrid
+
+// Parents of own octets of the fine level take the means of its unknowns, and their lag those of its residual.
+KERNEL(composite_tell, multigrid::Pair) {
+  using namespace multigrid;
+  EACH_CELL(PATCH, n, cell, p.octets) {
+    const int first = p.fine_rows[8 * n] & ~7, row = p.coarse.view.parent[first];
+    const rs::i64 at = (rs::i64)row * CELLS + cell;
+    int fine;
+    const int child = child_of(first, cell, fine);
+    const auto values = fine_values(p, child, fine);
+    ((REAL*)p.coarse.view.level)[at] = ::nestar_kernels::mesh::means::mean8<REAL>(values);
+    ((REAL*)p.coarse.lag)[at] = p.residual[(rs::i64)child * (HALF * HALF * HALF) + fine];
+    if (p.differences)
+      for (int axis = 0; axis < 3; ++axis)
+        ((REAL*)p.differences)[(rs::i64)row * (3 * CELLS) + axis * CELLS + cell] = stencil::difference<REAL>(values, (rs::u64)axis);
+  }
+}
+
+KERNEL(composite_lag, multigrid::Pair) {
+  using namespace multigrid;
+  EACH_CELL(PATCH, n, cell, p.coarse.count) {
+    const int row = p.coarse.rows[n];
+    const rs::i64 at = (rs::i64)row * CELLS + cell;
+    const bool covered = p.coarse.view.first_child[row] != mesh::LEAF;
+    const REAL missing = p.coarse.lag[at];
+    ((REAL*)p.coarse.lag)[at] =
+        covered ? (laplacian(p.coarse, row, cell) + missing) - p.coarse.source[at] : mismatch(p, row, cell);
+  }
+}

@@ -1,0 +1,136 @@
+//! The device's side of the solver: what its kernels take, and their texts.
+
+use crate::mesh::parameters::View;
+use nestar_device::{Address, Item, device};
+
+/// Every kernel of the solver; the unknowns are those of the field that the program is made for.
+pub const MULTIGRID: &str = concat!(
+    include_str!("star.cuh"),
+    include_str!("level.cu"),
+    include_str!("coarse.cu"),
+    include_str!("composite.cu")
+);
+
+/// Cells that a block of the kernels works on.
+pub const CELLS_PER_BLOCK: usize = 512;
+
+/// Every structure.
+#[must_use]
+pub fn parameters() -> Vec<&'static Item> {
+    vec![Level, Change, Coarse, Prolong, Pair, Largest]
+}
+
+/// As [`LevelGrid`](super::level::LevelGrid), and what a kernel is told.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Level<R> {
+    /// The unknowns.
+    pub view: View<R>,
+    /// What the level itself knows of the right-hand side.
+    pub source: Address<R>,
+    /// What the finer level adds to it.
+    pub lag: Address<R>,
+    /// Where residuals go, in rows of 4^3 cells.
+    pub residual: Address<R>,
+    /// Corrections that begin with 0.
+    pub correction: Address<R>,
+    /// Own rows.
+    pub rows: Address<i32>,
+    /// How many.
+    pub count: i32,
+    /// The cells that are relaxed.
+    pub colour: i32,
+    /// 1 / width^2 along the axes.
+    pub weights: [f64; 3],
+}
+
+/// Of the kernel that finds the largest residual.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Largest<R> {
+    /// The level.
+    pub level: Level<R>,
+    /// Bits of the largest residual and of the largest right-hand side.
+    pub largest: Address<u64>,
+}
+
+/// As [`Change`](super::level::Change).
+#[device]
+#[derive(Clone, Copy)]
+pub struct Change<R> {
+    /// Tables of the hierarchy.
+    pub view: View<R>,
+    /// What the change is added to.
+    pub from: Address<R>,
+    /// Where the sum goes.
+    pub to: Address<R>,
+    /// The coarser level after the change.
+    pub after: Address<R>,
+    /// And before it.
+    pub before: Address<R>,
+    /// Own rows.
+    pub rows: Address<i32>,
+    /// How many.
+    pub count: i32,
+    /// What the change is multiplied by.
+    pub factor: f64,
+}
+
+/// As [`CoarseGrid`](super::coarse::CoarseGrid), and what a kernel is told.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Coarse<R> {
+    /// Own rows.
+    pub rows: Address<i32>,
+    /// Neighbours, `[row][28]`.
+    pub neighbours: Address<i32>,
+    /// Indices, `[row][4]`.
+    pub index: Address<i32>,
+    /// The corrections.
+    pub values: Address<R>,
+    /// What they are to make up for.
+    pub rhs: Address<R>,
+    /// Where residuals go, in rows of half as many cells along each axis.
+    pub residual: Address<R>,
+    /// Corrections that begin with 0.
+    pub correction: Address<R>,
+    /// Own rows.
+    pub count: i32,
+    /// The cells that are relaxed.
+    pub colour: i32,
+    /// 1 / width^2 along the axes.
+    pub weights: [f64; 3],
+    /// Beyond the border stands a cell's correction times this.
+    pub mirror: f64,
+    /// Over-relaxation.
+    pub omega: f64,
+}
+
+/// Of the kernels that interpolate corrections.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Prolong<R> {
+    /// The corrections.
+    pub grid: Coarse<R>,
+    /// Rows of twice as many cells along each axis.
+    pub to: Address<R>,
+}
+
+/// As [`Pair`](super::composite::Pair).
+#[device]
+#[derive(Clone, Copy)]
+pub struct Pair<R> {
+    /// The coarse level.
+    pub coarse: Level<R>,
+    /// The unknowns of the fine one.
+    pub fine: Address<R>,
+    /// Means of its residual, in rows of 4^3 cells.
+    pub residual: Address<R>,
+    /// Rows of the fine level, octet by octet.
+    pub fine_rows: Address<i32>,
+    /// Octets of the fine level.
+    pub octets: i32,
+    /// Where several ranks share the hierarchy: by how much the fine unknowns change along each axis in covered cells of the coarse level,
+    /// `[row][3][512]`.
+    pub differences: Address<R>,
+}

@@ -1,0 +1,223 @@
+//! A level with its unknowns, on the host: the twin of level.cu.
+
+use super::star::{coarse_place, coloured, is_lower, place, through};
+use super::stencil::{diagonal, laplacian, relaxed, trilinear};
+use crate::mesh::means::mean8;
+use crate::mesh::{GhostView, OUTSIDE, Rows, direction, face_direction};
+use crate::{CELLS, PATCH};
+use nestar_device::Real;
+
+/// Cells of a row of the next coarser grid.
+const HALF: usize = PATCH / 2;
+
+/// A level's equation: laplacian(phi) = source + lag, `phi` in `view`.
+pub struct LevelGrid<'a, R> {
+    /// The unknowns, and what is beyond the borders of the level.
+    pub view: GhostView<'a, R>,
+    /// What the level itself knows of the right-hand side.
+    pub source: Rows<'a, R>,
+    /// What the finer level adds to it.
+    pub lag: Rows<'a, R>,
+    /// 1 / width^2 of cells along the axes.
+    pub weights: [R; 3],
+}
+
+/// Cells along an axis of a patch with what is through its faces.
+const WIDE: usize = PATCH + 2;
+
+impl<R: Real> LevelGrid<'_, R> {
+    /// The Laplacian in the cells of a row.
+    pub(super) fn laplacians(&self, row: u32) -> [R; CELLS] {
+        let block = self.block(row);
+        let mut out = [R::lit(0.0); CELLS];
+        for (line, out) in out.chunks_exact_mut(PATCH).enumerate() {
+            let middle = 1 + WIDE * (1 + line % PATCH + WIDE * (1 + line / PATCH));
+            for (x, out) in out.iter_mut().enumerate() {
+                let n = middle + x;
+                let around = [
+                    block[n - 1],
+                    block[n + 1],
+                    block[n - WIDE],
+                    block[n + WIDE],
+                    block[n - WIDE * WIDE],
+                    block[n + WIDE * WIDE],
+                ];
+                *out = laplacian(block[n], &around, &self.weights);
+            }
+        }
+        out
+    }
+
+    /// A row with the values through its faces; edges and corners are 0.
+    fn block(&self, row: u32) -> [R; WIDE * WIDE * WIDE] {
+        let mut block = [R::lit(0.0); WIDE * WIDE * WIDE];
+        for line in 0..PATCH * PATCH {
+            let to = 1 + WIDE * (1 + line % PATCH + WIDE * (1 + line / PATCH));
+            for x in 0..PATCH {
+                block[to + x] = self.view.level.get(row, PATCH * line + x);
+            }
+        }
+        for face in 0..6 {
+            self.through_face(row, face, &mut block);
+        }
+        block
+    }
+
+    fn through_face(&self, row: u32, face: usize, block: &mut [R; WIDE * WIDE * WIDE]) {
+        let axis = face / 2;
+        let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
+        let (edge, beyond) = if is_lower(face) {
+            (0, 0)
+        } else {
+            (PATCH - 1, WIDE - 1)
+        };
+        let beside = self.view.neighbours[row as usize][face_direction(face)];
+        let steps = [1, PATCH, PATCH * PATCH];
+        for n in 0..PATCH * PATCH {
+            let (i, j) = (n % PATCH, n / PATCH);
+            let line = i * steps[a] + j * steps[b];
+            let value = match u32::try_from(beside) {
+                Ok(beside) => self
+                    .view
+                    .level
+                    .get(beside, line + (PATCH - 1 - edge) * steps[axis]),
+                Err(_) => through(&self.view, row, line + edge * steps[axis], face),
+            };
+            let mut place = [0; 3];
+            (place[axis], place[a], place[b]) = (beyond, 1 + i, 1 + j);
+            block[place[0] + WIDE * (place[1] + WIDE * place[2])] = value;
+        }
+    }
+
+    fn rhs(&self, row: u32, cell: usize) -> R {
+        self.source.get(row, cell) + self.lag.get(row, cell)
+    }
+
+    /// What is missing in the cells of a row.
+    fn residuals(&self, row: u32) -> [R; CELLS] {
+        let mut values = self.laplacians(row);
+        for (cell, value) in values.iter_mut().enumerate() {
+            *value = self.rhs(row, cell) - *value;
+        }
+        values
+    }
+}
+
+/// Relaxes the cells of one colour of a row.
+///
+/// # Safety
+/// Others may relax the same colour of other rows meanwhile; nobody else may use the level's unknowns.
+pub unsafe fn relax<R: Real>(grid: &LevelGrid<R>, row: u32, colour: usize) {
+    let whole = diagonal(&grid.weights, 0, R::lit(0.0));
+    let laplacians = grid.laplacians(row);
+    for cell in coloured::<PATCH>(colour) {
+        let u = grid.view.level.get(row, cell);
+        let value = relaxed(u, laplacians[cell], grid.rhs(row, cell), whole, R::lit(1.0));
+        // SAFETY: the caller's contract.
+        unsafe { grid.view.level.set(row, cell, value) };
+    }
+}
+
+/// Sets the row of 4^3 cells to the means of the residual, and its corrections to 0.
+///
+/// # Safety
+/// Nobody else may use this row of `to` and of `correction` meanwhile.
+pub unsafe fn restrict_residual<R: Real>(
+    grid: &LevelGrid<R>,
+    row: u32,
+    to: &Rows<R>,
+    correction: &Rows<R>,
+) {
+    let residuals = grid.residuals(row);
+    for n in 0..HALF * HALF * HALF {
+        let [x, y, z] = place::<HALF>(n).map(|x| 2 * x);
+        let of = |side: usize| {
+            let at = [x + (side & 1), y + (side >> 1 & 1), z + (side >> 2)];
+            residuals[at[0] + PATCH * (at[1] + PATCH * at[2])]
+        };
+        // SAFETY: the caller's contract.
+        unsafe {
+            to.set(row, n, mean8(&std::array::from_fn(of)));
+            correction.set(row, n, R::lit(0.0));
+        }
+    }
+}
+
+/// Largest absolute residual of the cells of a row, and of the right-hand side there. The root level's cells at the faces of an isolated
+/// domain do not count: what stands beyond is known to who solves the root alone.
+#[must_use]
+pub fn largest_residual<R: Real>(grid: &LevelGrid<R>, row: u32) -> [f64; 2] {
+    let inside = |cell: &usize| {
+        let at = place::<PATCH>(*cell);
+        let ends = |face: usize| {
+            let edge = if is_lower(face) { 0 } else { PATCH - 1 };
+            let beside = grid.view.neighbours[row as usize][face_direction(face)];
+            at[face / 2] == edge && beside == OUTSIDE
+        };
+        grid.view.number > 0 || !(0..6).any(ends)
+    };
+    let residuals = grid.residuals(row);
+    let cells = (0..CELLS).filter(inside).map(|cell| {
+        let residual = residuals[cell].to_f64().abs();
+        [residual, grid.source.get(row, cell).to_f64().abs()]
+    });
+    cells.fold([0.0; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])])
+}
+
+/// Interpolates a change of the coarser level to a level's cells.
+pub struct Change<'a, R> {
+    /// Neighbours of all rows.
+    pub neighbours: &'a [[i32; 27]],
+    /// Parents of all rows.
+    pub parent: &'a [i32],
+    /// Indices of all rows.
+    pub index: &'a [[i32; 3]],
+    /// The coarser level after the change.
+    pub after: Rows<'a, R>,
+    /// And before it.
+    pub before: Rows<'a, R>,
+    /// What the change is multiplied by.
+    pub factor: R,
+}
+
+impl<R: Real> Change<'_, R> {
+    /// Sets a row of `to` to that of `from` and the interpolated change.
+    ///
+    /// # Safety
+    /// Nobody else may use this row of `to` meanwhile.
+    pub unsafe fn add(&self, row: u32, from: &Rows<R>, to: &Rows<R>) {
+        for cell in 0..CELLS {
+            let value = from.get(row, cell) + self.factor * self.at(row, cell);
+            // SAFETY: the caller's contract.
+            unsafe { to.set(row, cell, value) };
+        }
+    }
+
+    fn at(&self, row: u32, cell: usize) -> R {
+        let at = place::<PATCH>(cell);
+        let own = coarse_place(self.index[row as usize], at);
+        let around = &self.neighbours[self.parent[row as usize] as usize];
+        let value = |bits: usize| {
+            let mut to = own;
+            for axis in 0..3 {
+                if bits >> axis & 1 == 1 {
+                    to[axis] += if at[axis] % 2 == 1 { 1 } else { -1 };
+                }
+            }
+            let size = PATCH as i32;
+            // beyond the domain the change is that of the nearest cell
+            for axis in 0..3 {
+                let mut step = [0; 3];
+                step[axis] = to[axis].div_euclid(size);
+                if around[direction(step)] < 0 {
+                    to[axis] = to[axis].clamp(0, size - 1);
+                }
+            }
+            let beside = around[direction(to.map(|x| x.div_euclid(size)))] as u32;
+            let [x, y, z] = to.map(|x| x.rem_euclid(size) as usize);
+            let n = x + PATCH * (y + PATCH * z);
+            self.after.get(beside, n) - self.before.get(beside, n)
+        };
+        trilinear(&std::array::from_fn(value))
+    }
+}

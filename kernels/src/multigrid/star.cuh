@@ -1,0 +1,207 @@
+// Values around a cell: the twin of star.rs. Follows the gather of the field of the unknowns, which has one component.
+
+namespace multigrid {
+
+using field::REAL;
+using mesh::AROUND;
+using mesh::CELLS;
+using mesh::PATCH;
+using mesh::View;
+namespace stencil = ::nestar_kernels::multigrid::stencil;
+typedef ::nestar_kernels::multigrid::device::Level<REAL> Level;
+typedef ::nestar_kernels::multigrid::device::Change<REAL> Change;
+typedef ::nestar_kernels::multigrid::device::Coarse<REAL> Coarse;
+typedef ::nestar_kernels::multigrid::device::Prolong<REAL> Prolong;
+typedef ::nestar_kernels::multigrid::device::Pair<REAL> Pair;
+typedef ::nestar_kernels::multigrid::device::Largest<REAL> Largest;
+typedef rs::arr<REAL, 3> Three;
+
+constexpr int HALF = PATCH / 2;
+
+// Work of a block: 512 cells of rows of N^3.
+constexpr int CELLS_PER_BLOCK = 512;
+#define EACH_CELL(N, n, cell, count)                                                                         \
+  for (int i = launch::thread(), n, cell; i < multigrid::CELLS_PER_BLOCK; i += launch::threads())            \
+    if ((n = (launch::block() * multigrid::CELLS_PER_BLOCK + i) / (N * N * N)) < (count) &&                  \
+        ((cell = (launch::block() * multigrid::CELLS_PER_BLOCK + i) % (N * N * N)), true))
+// The same for the cells of a colour of rows of even N: half as many items.
+#define EACH_COLOURED(N, n, cell, count, colour)                                                             \
+  for (int i = launch::thread(), n, cell; i < multigrid::CELLS_PER_BLOCK / 2; i += launch::threads())        \
+    if ((n = (launch::block() * multigrid::CELLS_PER_BLOCK / 2 + i) / (N * N * N / 2)) < (count) &&          \
+        ((cell = multigrid::coloured<N>((launch::block() * multigrid::CELLS_PER_BLOCK / 2 + i) % (N * N * N / 2), colour)), true))
+
+// Cell `n` of a colour of a row of N^3.
+template<int N> RS_FN int coloured(int n, int colour) {
+  const int x = n % (N / 2), y = n / (N / 2) % N, z = n / (N / 2 * N);
+  return 2 * x + ((y + z + colour) & 1) + N * (y + N * z);
+}
+
+RS_FN Three three(const double* w) { return Three{{(REAL)w[0], (REAL)w[1], (REAL)w[2]}}; }
+template<class A> RS_FN Three weights_of(const A& p) { return Three{{(REAL)p.weights[0], (REAL)p.weights[1], (REAL)p.weights[2]}}; }
+
+RS_FN constexpr int power(int n, int axis) { return axis == 0 ? 1 : axis == 1 ? n : n * n; }
+RS_FN int floor_div(int x, int n) { return x >= 0 ? x / n : -((n - 1 - x) / n); }
+RS_FN int floor_mod(int x, int n) { return x - n * floor_div(x, n); }
+RS_FN int direction(int x, int y, int z) { return (z + 1) * 9 + (y + 1) * 3 + x + 1; }
+RS_FN int cell_at(const int* to) {
+  return floor_mod(to[0], PATCH) + PATCH * (floor_mod(to[1], PATCH) + PATCH * floor_mod(to[2], PATCH));
+}
+template<int N> RS_FN void place(int cell, int* at) {
+  at[0] = cell % N;
+  at[1] = cell / N % N;
+  at[2] = cell / (N * N);
+}
+
+// The values through the faces of a cell, and the faces beyond which there is no patch, as bits.
+template<int N> RS_FN int around(const REAL* bank, const int* neighbours, int row, int cell, rs::arr<REAL, 6>& values) {
+  constexpr int VALUES = N * N * N;
+  int at[3], missing = 0;
+  place<N>(cell, at);
+  RS_UNROLL for (int face = 0; face < 6; ++face) {
+    const int axis = face / 2, up = face % 2, stride = power(N, axis);
+    const bool inside = up ? at[axis] + 1 < N : at[axis] > 0;
+    values[face] = REAL(0);
+    if (inside) {
+      values[face] = bank[(rs::i64)row * VALUES + (up ? cell + stride : cell - stride)];
+      continue;
+    }
+    const int beside = neighbours[(rs::i64)row * AROUND + mesh::face_direction(face)];
+    const int far = (N - 1) * stride;
+    if (beside >= 0) values[face] = bank[(rs::i64)beside * VALUES + (up ? cell - far : cell + far)];
+    else missing |= 1 << face;
+  }
+  return missing;
+}
+
+struct Below;
+template<int LEFT> RS_NOINLINE REAL beyond_domain(const Below& level, int row, const int* to);
+
+// A level at one time.
+struct Below {
+  const REAL *older, *newer;
+  REAL weight;
+  const int* neighbours;
+
+  RS_MEMBER REAL value(int row, int cell) const {
+    const REAL first = older[(rs::i64)row * CELLS + cell];
+    return first + weight * (newer[(rs::i64)row * CELLS + cell] - first);
+  }
+  // Along LEFT axes the place may be beyond the domain.
+  template<int LEFT = 3> RS_MEMBER REAL at(int row, const int* to) const {
+    const int step = direction(floor_div(to[0], PATCH), floor_div(to[1], PATCH), floor_div(to[2], PATCH));
+    const int beside = neighbours[(rs::i64)row * AROUND + step];
+    if constexpr (LEFT > 0) {
+      if (beside < 0) return beyond_domain<LEFT>(*this, row, to);
+    }
+    return value(beside, cell_at(to));
+  }
+};
+
+// The value beyond the domain, extrapolated along one axis after the other.
+template<int LEFT> RS_NOINLINE REAL beyond_domain(const Below& level, int row, const int* to) {
+  for (int axis = 0; axis < 3; ++axis) {
+    const int x = to[axis], face = 2 * axis + (x >= PATCH);
+    if ((x >= 0 && x < PATCH) || level.neighbours[(rs::i64)row * AROUND + mesh::face_direction(face)] >= 0) continue;
+    rs::arr<REAL, 4> inner;
+    for (int n = 0; n < 4; ++n) {
+      int from[3] = {to[0], to[1], to[2]};
+      from[axis] = x < 0 ? n : PATCH - 1 - n;
+      inner[n] = level.at<LEFT - 1>(row, from);
+    }
+    return stencil::extrapolated<REAL>(inner, x < 0 ? -x : x - PATCH + 1);
+  }
+  return rs::lim<REAL>::NAN_();
+}
+
+RS_FN Below below(const View& v) { return Below{v.coarse_old, v.coarse_new, (REAL)v.weight, v.neighbours}; }
+RS_FN Below present(const View& v) { return Below{v.level, v.level, REAL(1), v.neighbours}; }
+
+// The 3 x 3 values around a place of a row, normal to an axis.
+RS_FN rs::arr<REAL, 9> plane_values(const Below& level, int row, const int* middle, int axis) {
+  rs::arr<REAL, 9> values;
+  for (int n = 0; n < 9; ++n) {
+    int to[3] = {middle[0], middle[1], middle[2]};
+    to[(axis + 1) % 3] += n % 3 - 1;
+    to[(axis + 2) % 3] += n / 3 - 1;
+    values[n] = level.at(row, to);
+  }
+  return values;
+}
+
+// The cell of the parent in which a cell of a row stands.
+RS_FN void coarse_place(const View& v, int row, const int* at, int* to) {
+  for (int axis = 0; axis < 3; ++axis) to[axis] = HALF * (v.index[(rs::i64)row * 4 + axis] & 1) + at[axis] / 2;
+}
+
+// The coarse value in the plane `depth` coarse cells beyond a face of a patch, before a cell at the face.
+RS_FN REAL plane(const View& v, int row, const int* at, int face, int depth) {
+  const int axis = face / 2;
+  int middle[3];
+  coarse_place(v, row, at, middle);
+  middle[axis] += face % 2 == 0 ? -depth : depth;
+  const auto values = plane_values(below(v), v.parent[row], middle, axis);
+  return stencil::in_plane<REAL>(values, at[(axis + 1) % 3] & 1, at[(axis + 2) % 3] & 1);
+}
+
+// The value through a face of a row beyond which its level has no patch, before a cell at the face.
+RS_NOINLINE REAL through(const View& v, int row, int cell, int face) {
+  const int axis = face / 2, stride = face % 2 == 0 ? power(PATCH, axis) : -power(PATCH, axis);
+  const REAL* own = v.level + (rs::i64)row * CELLS + cell;
+  if (v.index[(rs::i64)row * 4 + 3] == 0) {
+    return stencil::extrapolated<REAL>(rs::arr<REAL, 4>{{own[0], own[stride], own[2 * stride], own[3 * stride]}}, 1);
+  }
+  int at[3];
+  place<PATCH>(cell, at);
+  return stencil::through_face<REAL>(plane(v, row, at, face, 1), rs::arr<REAL, 2>{{own[0], own[stride]}});
+}
+
+struct Slopes;
+RS_NOINLINE REAL beyond(const Slopes& p, int row, int cell, const int* at, int face, int to);
+
+// The values at -2, -1, 1 and 2 cells along an axis, for slopes.
+struct Slopes {
+  const View& v;
+  const REAL* source;
+  REAL width;
+  int axis;
+
+  RS_MEMBER rs::arr<REAL, 4> along(int row, int cell) const {
+    int at[3];
+    place<PATCH>(cell, at);
+    const int stride = power(PATCH, axis);
+    rs::arr<REAL, 4> values;
+    RS_UNROLL for (int n = 0; n < 4; ++n) {
+      const int far = n < 2 ? n - 2 : n - 1, to = at[axis] + far;
+      if (to >= 0 && to < PATCH) values[n] = v.level[(rs::i64)row * CELLS + cell + far * stride];
+      else values[n] = beyond(*this, row, cell, at, 2 * axis + (far > 0), to);
+    }
+    return values;
+  }
+};
+
+// The value at place `to` along the axis of a face, beyond it.
+RS_NOINLINE REAL beyond(const Slopes& p, int row, int cell, const int* at, int face, int to) {
+  const View& v = p.v;
+  const int axis = p.axis;
+  const int stride = power(PATCH, axis), line = cell - at[axis] * stride;
+  const int beside = v.neighbours[(rs::i64)row * AROUND + mesh::face_direction(face)];
+  if (beside >= 0) {
+    const int there = line + floor_mod(to, PATCH) * stride;
+    const REAL value = v.level[(rs::i64)beside * CELLS + there];
+    const bool covered = v.first_child[beside] != mesh::LEAF && v.first_child[row] == mesh::LEAF;
+    return covered ? value - stencil::lift<REAL>(p.source[(rs::i64)beside * CELLS + there], p.width) : value;
+  }
+  const int layer = face % 2 == 0 ? -to : to - PATCH + 1;
+  rs::arr<REAL, 4> inner;
+  for (int n = 0; n < 4; ++n)
+    inner[n] = v.level[(rs::i64)row * CELLS + line + (face % 2 == 0 ? n : PATCH - 1 - n) * stride];
+  if (v.index[(rs::i64)row * 4 + 3] == 0) {
+    return stencil::extrapolated<REAL>(inner, layer);
+  }
+  int edge[3] = {at[0], at[1], at[2]};
+  edge[axis] = face % 2 == 0 ? 0 : PATCH - 1;
+  const rs::arr<REAL, 2> planes{{plane(v, row, edge, face, 1), plane(v, row, edge, face, 2)}};
+  return stencil::beyond_face<REAL>(planes, rs::arr<REAL, 2>{{inner[0], inner[1]}})[layer - 1];
+}
+
+}  // namespace multigrid

@@ -1,0 +1,163 @@
+//! The numbers of the solver: relaxation, ghost values, interpolation and slopes. Sums do not depend on the order of axes and sides.
+
+use nestar_device::math::{sum3, sum4};
+use nestar_device::{Real, device};
+
+/// The seven-point Laplacian of `u`, with the values through the faces x-, x+, y-, y+, z-, z+ and the weights 1 / width^2 of the axes.
+#[device]
+pub fn laplacian<R: Real>(u: R, around: &[R; 6], weights: &[R; 3]) -> R {
+    sum3(
+        weights[0] * ((around[0] - u) + (around[1] - u)),
+        weights[1] * ((around[2] - u) + (around[3] - u)),
+        weights[2] * ((around[4] - u) + (around[5] - u)),
+    )
+}
+
+/// What a change of `u` by 1 takes from the Laplacian, where `mirrors` of the values through the faces are `u` times `mirror`.
+#[device]
+pub fn diagonal<R: Real>(weights: &[R; 3], missing: i32, mirror: R) -> R {
+    let mut sides = [0.0; 3];
+    for axis in 0..3 {
+        for side in 0..2 {
+            let here = missing >> (2 * axis + side) & 1;
+            sides[axis] += if here == 1 { 1.0 - mirror } else { 1.0 };
+        }
+    }
+    sum3(
+        weights[0] * sides[0],
+        weights[1] * sides[1],
+        weights[2] * sides[2],
+    )
+}
+
+/// `u` after a relaxation of `laplacian = rhs` there; `omega` above 1 goes further (successive over-relaxation).
+#[device]
+pub fn relaxed<R: Real>(u: R, laplacian: R, rhs: R, diagonal: R, omega: R) -> R {
+    u + omega * ((laplacian - rhs) / diagonal)
+}
+
+/// Weights of three coarse values at the centre of the lower (`upper` 0) or upper half of the middle cell: quadratic interpolation.
+#[device]
+fn quadratic<R: Real>(upper: i32) -> [R; 3] {
+    let (near, far) = (0.15625, -0.09375);
+    if upper == 0 {
+        [near, 0.9375, far]
+    } else {
+        [far, 0.9375, near]
+    }
+}
+
+/// Quadratic interpolation of 3 x 3 coarse values, `[b][a]`, in a plane beyond a face, to the middle of a quarter of the middle one:
+/// `a` and `b` say whether it is the upper half along the two axes.
+#[device]
+pub fn in_plane<R: Real>(values: &[R; 9], a: i32, b: i32) -> R {
+    let (wa, wb) = (quadratic::<R>(a), quadratic::<R>(b));
+    let mut t = [0.0; 9];
+    for n in 0..9 {
+        t[n] = wa[n % 3] * wb[n / 3] * values[n];
+    }
+    let edges = sum4(t[1], t[3], t[5], t[7]);
+    let corners = sum4(t[0], t[2], t[6], t[8]);
+    sum3(t[4], edges, corners)
+}
+
+/// The mean of [`in_plane`] over the four quarters of the middle cell.
+#[device]
+pub fn mean_in_plane<R: Real>(values: &[R; 9]) -> R {
+    let (middle, side) = (0.9375, 0.03125);
+    let edges = sum4(values[1], values[3], values[5], values[7]);
+    let corners = sum4(values[0], values[2], values[6], values[8]);
+    sum3(
+        middle * middle * values[4],
+        middle * side * edges,
+        side * side * corners,
+    )
+}
+
+/// By how much a coarse difference through a face is above the mean of the four fine ones of [`through_face`], for the coarse width:
+/// `covered` is the mean of the eight fine values beyond the face, `outward` by how much the four farther ones are above the nearer ones
+/// in the mean, `plane` the mean of the coarse level in the plane of the cell before the face, `own` its value.
+#[device]
+pub fn mismatch<R: Real>(own: R, plane: R, covered: R, outward: R) -> R {
+    let fine = (8.0 * (covered - plane) - outward) / 15.0;
+    (covered - own) - 2.0 * fine
+}
+
+/// By how much the upper four of eight fine values are above the lower four in the mean, along an axis.
+#[device]
+pub fn difference<R: Real>(v: &[R; 8], axis: usize) -> R {
+    let (mut upper, mut lower) = ([0.0; 4], [0.0; 4]);
+    for n in 0..4 {
+        // the other two axes count the four
+        let low = n & ((1 << axis) - 1);
+        let at = low | (n >> axis) << (axis + 1);
+        lower[n] = v[at];
+        upper[n] = v[at | 1 << axis];
+    }
+    0.25 * (sum4(upper[0], upper[1], upper[2], upper[3])
+        - sum4(lower[0], lower[1], lower[2], lower[3]))
+}
+
+/// The value through a coarse-fine face for the Laplacian (Martin & Cartwright 1996): the parabola through the coarse value in the
+/// plane beyond the face and the two fine ones before it, the nearer first.
+#[device]
+pub fn through_face<R: Real>(plane: R, inner: &[R; 2]) -> R {
+    sum3(8.0 * plane / 15.0, 2.0 * inner[0] / 3.0, -0.2 * inner[1])
+}
+
+/// Two values beyond a coarse-fine face, the nearer first, for slopes: the cubic through the coarse values in two planes beyond the face
+/// and the two fine ones before it.
+#[device]
+pub fn beyond_face<R: Real>(planes: &[R; 2], inner: &[R; 2]) -> [R; 2] {
+    let near = sum4(
+        2.0 * planes[0] / 3.0,
+        -2.0 * planes[1] / 63.0,
+        10.0 * inner[0] / 21.0,
+        -(inner[1] / 9.0),
+    );
+    let far = sum4(
+        1.2 * planes[0],
+        2.0 * planes[1] / 21.0,
+        -3.0 * inner[0] / 7.0,
+        2.0 * inner[1] / 15.0,
+    );
+    [near, far]
+}
+
+/// The value in the cell `layer` (1 or 2) beyond a face of the domain by the first four inside it, the nearest first: cubic extrapolation.
+#[device]
+pub fn extrapolated<R: Real>(inner: &[R; 4], layer: i32) -> R {
+    if layer == 1 {
+        (4.0 * inner[0] + 4.0 * inner[2]) - (6.0 * inner[1] + inner[3])
+    } else {
+        (10.0 * inner[0] + 15.0 * inner[2]) - (20.0 * inner[1] + 4.0 * inner[3])
+    }
+}
+
+/// Trilinear interpolation to the centre of an octant of a cell: the cell's value, then those of its neighbours towards the octant, as
+/// bits z y x.
+#[device]
+pub fn trilinear<R: Real>(v: &[R; 8]) -> R {
+    let faces = 9.0 * sum3(v[1], v[2], v[4]);
+    let edges = 3.0 * sum3(v[3], v[5], v[6]);
+    0.015625 * sum4(27.0 * v[0], faces, edges, v[7])
+}
+
+/// Slope along an axis by the four values at -2, -1, 1 and 2 cells: of fourth order, or of second order by the nearer two.
+#[device]
+pub fn slope<R: Real>(values: &[R; 4], fourth: bool, inverse_width: R) -> R {
+    let near = values[2] - values[1];
+    if fourth {
+        let far = values[3] - values[0];
+        (8.0 * near - far) * (inverse_width / 12.0)
+    } else {
+        near * (0.5 * inverse_width)
+    }
+}
+
+/// What an average of the eight fine values of a cell is above the value in its middle: an eighth of `laplacian` times the square of
+/// the fine width, here by the right-hand side and the coarse width's weights.
+#[device]
+pub fn lift<R: Real>(rhs: R, coarse_width: R) -> R {
+    0.03125 * (coarse_width * coarse_width) * rhs
+}

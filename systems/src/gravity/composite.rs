@@ -1,0 +1,74 @@
+//! The equation on several levels at once: one cycle of the full approximation scheme (Brandt 1977) over levels that stand at one time,
+//! with the coarser level as the coarser grid.
+
+use super::cycle::Sweeps;
+use super::grids::{Added, Grids};
+use super::root::RootSolver;
+use nestar_device::{Lane, Real};
+use nestar_engine::ranks::Ranks;
+use nestar_engine::{Error, in_precision};
+use std::ops::RangeInclusive;
+
+/// What solves the root level.
+pub(super) struct Root<'a> {
+    pub solver: &'a RootSolver,
+    pub ranks: &'a Ranks,
+}
+
+impl Grids<'_, '_> {
+    /// One cycle over some levels, of which the coarsest has borders, or is the root.
+    pub(super) fn composite_cycle(
+        &mut self,
+        levels: &RangeInclusive<usize>,
+        sweeps: Sweeps,
+        root: &Root,
+    ) -> Result<(), Error> {
+        let (base, finest) = (*levels.start(), *levels.end());
+        for level in (base + 1..=finest).rev() {
+            self.smooth(level, sweeps.before)?;
+            self.tell_coarser(level)?;
+        }
+        self.solve_base(base, sweeps, root)?;
+        for level in base + 1..=finest {
+            self.add_change(level, &Added::Correction)?;
+            self.smooth(level, sweeps.after)?;
+        }
+        Ok(())
+    }
+
+    /// Lets each level know anew what the finer ones add to its right-hand side.
+    pub(super) fn renew_lag(&mut self, levels: &RangeInclusive<usize>) -> Result<(), Error> {
+        let mut finer = (levels.start() + 1..=*levels.end()).rev();
+        finer.try_for_each(|level| self.tell_coarser(level))
+    }
+
+    fn tell_coarser(&mut self, level: usize) -> Result<(), Error> {
+        self.restrict_residual(level)?;
+        self.tell(level - 1)
+    }
+
+    /// Solves the coarsest of some levels: exactly if it is the root, else by a cycle.
+    fn solve_base(&mut self, base: usize, sweeps: Sweeps, root: &Root) -> Result<(), Error> {
+        match base {
+            0 => self.solve_root(root),
+            _ => self.cycle(base, sweeps),
+        }
+    }
+
+    /// Solves the root level for its present right-hand side.
+    pub(super) fn solve_root(&mut self, root: &Root) -> Result<(), Error> {
+        let (matter, lag) = (self.matter.own_on(0), self.lag.own_on(0));
+        let rows = matter.rows().to_vec();
+        let patches: Vec<[i32; 3]> = rows.iter().map(|&row| matter.index(row)).collect();
+        in_precision!(matter.precision(), R => {
+            let (matter, lag) = (matter.host::<R>(&rows)?, lag.host::<R>(&rows)?);
+            let sum = |(a, b): (&R, &R)| (*a + *b).to_f64();
+            let source: Vec<f64> = matter.iter().zip(&lag).map(sum).collect();
+            let mut potential = vec![0.0; source.len()];
+            root.solver.solve(root.ranks, &patches, &source, &mut potential)?;
+            let potential: Vec<R> = potential.into_iter().map(R::lit).collect();
+            self.potential.store_on(0, &rows, &potential)?;
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! The table `[gravity]`.
+
+use nestar_deck::{Deck, DeckError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How levels hear of each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coupling {
+    /// The potential of all levels together solves the equation: coarse levels feel what the finer ones resolve.
+    TwoWay,
+    /// A finer level takes its border from the coarser one, which does not hear of it: cheaper, and less accurate.
+    OneWay,
+}
+
+/// What surrounds the domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Surroundings {
+    /// As the gas: periodic where all faces of the domain are, else isolated.
+    Auto,
+    /// The domain again; only what differs from the mean density attracts.
+    Periodic,
+    /// Empty space.
+    Isolated,
+}
+
+/// Self-gravity: a table `[gravity]` switches it on. The potential of all matter follows from Poisson's equation on the whole
+/// hierarchy, once a step of each level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct GravityConfig {
+    /// Newton's constant in code units.
+    #[schemars(range(min = 0.0), extend("unit" = "length**3/(mass*time**2)"))]
+    pub constant: f64,
+    /// How levels hear of each other.
+    pub coupling: Coupling,
+    /// What surrounds the domain.
+    pub boundary: Surroundings,
+    /// Order of the slopes that accelerate: 2 or 4.
+    pub order: u8,
+    /// Most widths of a cell through which gas may be accelerated in a step, |a| dt^2 <= limit * width; 0: no limit.
+    #[schemars(range(min = 0.0))]
+    pub limit: f64,
+    /// Relaxations before and after the coarser grids of a level, at each of its steps.
+    #[schemars(range(min = 1, max = 8))]
+    pub sweeps: usize,
+    /// The same where levels meet and after changes of the mesh.
+    #[schemars(range(min = 1, max = 8))]
+    pub sweeps_aligned: usize,
+    /// Cycles over all levels before the first step.
+    #[schemars(range(min = 1, max = 100))]
+    pub initial_cycles: usize,
+}
+
+impl Default for GravityConfig {
+    fn default() -> Self {
+        Self {
+            constant: 1.0,
+            coupling: Coupling::TwoWay,
+            boundary: Surroundings::Auto,
+            order: 4,
+            limit: 0.5,
+            sweeps: 1,
+            sweeps_aligned: 2,
+            initial_cycles: 4,
+        }
+    }
+}
+
+impl GravityConfig {
+    /// Refuses what the range of a key lets pass.
+    ///
+    /// # Errors
+    /// The key and what it may be.
+    pub fn check(&self, deck: &Deck) -> Result<(), DeckError> {
+        match self.order {
+            2 | 4 => Ok(()),
+            _ => Err(deck.error_at("gravity.order", "slopes are of order 2 or 4")),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! A multigrid cycle on one level: 8^3, 4^3, 2^3 and 1 cells a patch, and many sweeps over the last.
+
+use super::grids::{Grids, Solver, each, weights};
+use super::kernels::blocks;
+use nestar_device::{Lane, Number};
+use nestar_engine::field::{Element, Field};
+use nestar_engine::ranks::OtherRanks;
+use nestar_engine::step::{View, Write};
+use nestar_engine::{Error, in_precision};
+use nestar_kernels::multigrid::coarse::{self, CoarseGrid, mirror};
+use nestar_kernels::multigrid::device;
+use std::f64::consts::PI;
+
+/// Relaxations before and after the coarser grids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sweeps {
+    /// On the way down.
+    pub before: usize,
+    /// On the way up.
+    pub after: usize,
+}
+
+/// Sweeps over one cell a patch that suffice up to 16 patches across.
+const FEWEST: usize = 8;
+
+impl Grids<'_, '_> {
+    /// One cycle of a level.
+    pub(super) fn cycle(&mut self, level: usize, sweeps: Sweeps) -> Result<(), Error> {
+        self.smooth(level, sweeps.before)?;
+        self.restrict_residual(level)?;
+        let patches = self.rows.view_of(level).topology.count(level);
+        let Self {
+            four,
+            two,
+            one,
+            ranks,
+            solver,
+            potential,
+            ..
+        } = self;
+        let mut at = At {
+            level,
+            ranks,
+            solver,
+        };
+        smooth::<4, _>(four, &mut at, 2 * sweeps.before, 1.0)?;
+        restrict::<4, _, _>(four, two, &mut at)?;
+        smooth::<2, _>(two, &mut at, 2 * sweeps.before, 1.0)?;
+        restrict::<2, _, _>(two, one, &mut at)?;
+        bottom(one, &mut at, patches)?;
+        prolong::<2, _, _, 1>(one, two, &mut at)?;
+        smooth::<2, _>(two, &mut at, 2 * sweeps.after, 1.0)?;
+        prolong::<4, _, _, 1>(two, four, &mut at)?;
+        smooth::<4, _>(four, &mut at, 2 * sweeps.after, 1.0)?;
+        prolong::<8, _, _, 2>(four, potential, &mut at)?;
+        self.smooth(level, sweeps.after)
+    }
+}
+
+/// Where the corrections of a level are worked on.
+struct At<'a, 'w> {
+    level: usize,
+    ranks: &'a mut OtherRanks<'w>,
+    solver: &'a Solver,
+}
+
+/// Solves for one cell a patch: plain sweeps where the level is small, over-relaxed ones where it is wide.
+fn bottom<F: Field>(
+    one: &mut Write<'_, '_, F, 1>,
+    at: &mut At,
+    patches: usize,
+) -> Result<(), Error> {
+    let across = (patches as f64).cbrt().ceil();
+    let sweeps = FEWEST.max(across as usize / 2);
+    let omega = match sweeps > FEWEST {
+        true => 2.0 / (1.0 + (PI / across).sin()),
+        false => 1.0,
+    };
+    smooth::<1, _>(one, at, 2 * sweeps, omega)
+}
+
+/// Relaxes a grid so many times, one colour after the other.
+fn smooth<const N: usize, F: Field>(
+    field: &mut Write<'_, '_, F, 1>,
+    at: &mut At,
+    times: usize,
+    omega: f64,
+) -> Result<(), Error> {
+    (0..times).try_for_each(|n| {
+        field.refresh_on(at.ranks, at.level)?;
+        let view = field.get_on(at.level, 1)?;
+        if let Some(kernels) = &at.solver.kernels {
+            let given = device::Coarse {
+                colour: (n % 2) as i32,
+                omega,
+                ..on_device::<N, _>(&view)
+            };
+            // of rows of one cell all are looked at
+            let items = view.rows().len() * if N == 1 { 1 } else { N * N * N };
+            kernels.launch(
+                &kernels.relax_coarse[place::<N>() - 1],
+                blocks(items),
+                &given,
+            )?;
+        } else {
+            in_precision!(field.precision(), R => {
+                let grid = on_host::<N, _, R>(&view);
+                // SAFETY: one colour of distinct rows.
+                each(view.rows(), |row| unsafe {
+                    coarse::relax::<R, N>(&grid, row, n % 2, R::lit(omega));
+                });
+            });
+        }
+        field.change_on(at.level);
+        Ok(())
+    })
+}
+
+/// Fills the right-hand side of the next coarser grid with what this one is short of.
+fn restrict<const N: usize, F: Field, G: Field>(
+    field: &mut Write<'_, '_, F, 1>,
+    to: &mut Write<'_, '_, G, 1>,
+    at: &mut At,
+) -> Result<(), Error> {
+    field.refresh_on(at.ranks, at.level)?;
+    let (view, out) = (field.get_on(at.level, 1)?, to.own_on(at.level));
+    if let Some(kernels) = &at.solver.kernels {
+        let given = device::Coarse {
+            residual: out.device().bank(1).into(),
+            correction: out.device().bank(0).into(),
+            ..on_device::<N, _>(&view)
+        };
+        let cells = view.rows().len() * (N / 2).pow(3);
+        kernels.launch(
+            &kernels.restrict_coarse[place::<N>() - 1],
+            blocks(cells),
+            &given,
+        )?;
+    } else {
+        in_precision!(field.precision(), R => {
+            let (grid, rhs, values) = (on_host::<N, _, R>(&view), out.scratch::<R>(0), out.present::<R>());
+            // SAFETY: distinct rows.
+            each(view.rows(), |row| unsafe {
+                coarse::restrict_residual::<R, N>(&grid, row, &rhs, &values);
+            });
+        });
+    }
+    to.change_on(at.level);
+    Ok(())
+}
+
+/// Adds the corrections of a grid to the next finer one, of `N`^3 cells a row.
+fn prolong<const N: usize, F: Field, G: Field, const D: usize>(
+    field: &mut Write<'_, '_, F, 1>,
+    to: &mut Write<'_, '_, G, D>,
+    at: &mut At,
+) -> Result<(), Error> {
+    field.refresh_on(at.ranks, at.level)?;
+    let (view, out) = (field.get_on(at.level, 1)?, to.own_on(at.level));
+    let grid = || match N {
+        8 => on_device::<4, _>(&view),
+        4 => on_device::<2, _>(&view),
+        _ => on_device::<1, _>(&view),
+    };
+    if let Some(kernels) = &at.solver.kernels {
+        let given = device::Prolong {
+            grid: grid(),
+            to: out.device().bank(out.banks()[0]).into(),
+        };
+        let cells = view.rows().len() * N * N * N;
+        kernels.launch(&kernels.prolong[place::<N>()], blocks(cells), &given)?;
+    } else {
+        in_precision!(field.precision(), R => {
+            let grid = match N {
+                8 => on_host::<4, _, R>(&view),
+                4 => on_host::<2, _, R>(&view),
+                _ => on_host::<1, _, R>(&view),
+            };
+            let out = out.present::<R>();
+            // SAFETY: distinct rows.
+            each(view.rows(), |row| unsafe { coarse::prolong::<R, N>(&grid, row, &out) });
+        });
+    }
+    to.change_on(at.level);
+    Ok(())
+}
+
+/// The number of a grid of `N`^3 cells a row among those of a level: 8, 4, 2, 1.
+const fn place<const N: usize>() -> usize {
+    3 - N.ilog2() as usize
+}
+
+/// Cells of a level that one of a grid is as wide as.
+fn times<const N: usize>() -> f64 {
+    8.0 / N as f64
+}
+
+fn on_host<'a, const N: usize, F: Field, R: Element>(view: &View<'a, F>) -> CoarseGrid<'a, R> {
+    let topology = view.place().topology;
+    CoarseGrid {
+        neighbours: topology.neighbour_table(),
+        index: topology.index_table(),
+        values: view.present::<R>(),
+        rhs: view.scratch::<R>(0),
+        weights: weights(view.place().clock.cell_width, times::<N>()).map(R::lit),
+        mirror: R::lit(mirror(times::<N>())),
+    }
+}
+
+fn on_device<const N: usize, F: Field>(view: &View<'_, F>) -> device::Coarse<Number> {
+    let (place, pool) = (view.place(), view.device());
+    let tables = place.on_device();
+    device::Coarse {
+        rows: tables.rows(view.level()).into(),
+        neighbours: tables.neighbours().into(),
+        index: tables.index().into(),
+        values: pool.bank(0).into(),
+        rhs: pool.bank(1).into(),
+        residual: nestar_device::Address::NONE,
+        correction: nestar_device::Address::NONE,
+        count: view.rows().len() as i32,
+        colour: 0,
+        weights: weights(place.clock.cell_width, times::<N>()),
+        mirror: mirror(times::<N>()),
+        omega: 1.0,
+    }
+}

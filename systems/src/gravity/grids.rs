@@ -1,0 +1,297 @@
+//! The operations of the solver on the unknowns of a level, wherever they live: loops over rows on the host, kernels on a device.
+
+use super::kernels::{Kernels, blocks};
+use crate::fields::Potential;
+use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
+use nestar_device::{Address, Number};
+use nestar_engine::field::{Element, Field, LevelRows};
+use nestar_engine::ranks::OtherRanks;
+use nestar_engine::step::Write;
+use nestar_engine::{Error, in_precision};
+use nestar_kernels::CELLS;
+use nestar_kernels::multigrid::device;
+use nestar_kernels::multigrid::level::{self, Change, LevelGrid};
+use rayon::prelude::*;
+
+/// The right-hand side of the Poisson equation: 4 pi G times the density of all matter, less its mean in a periodic box.
+pub struct Matter;
+
+impl Field for Matter {
+    const NAME: &'static str = "poisson_source";
+}
+
+/// What the finer level adds to the right-hand side of a level.
+pub struct Lag;
+
+impl Field for Lag {
+    const NAME: &'static str = "poisson_lag";
+}
+
+/// By how much the unknowns of the finer level change along x, y, z in covered cells: where several ranks share the hierarchy.
+pub struct Differences;
+
+impl Field for Differences {
+    const NAME: &'static str = "poisson_differences";
+}
+
+/// Corrections of a level in rows of `N`^3 cells; their right-hand side in the working space.
+pub struct Correction<const N: usize>;
+
+impl Field for Correction<4> {
+    const NAME: &'static str = "poisson_correction_4";
+}
+impl Field for Correction<2> {
+    const NAME: &'static str = "poisson_correction_2";
+}
+impl Field for Correction<1> {
+    const NAME: &'static str = "poisson_correction_1";
+}
+
+/// What solves the equation on a device, if the fields live there.
+#[derive(Resource)]
+pub struct Solver {
+    pub(super) kernels: Option<Kernels>,
+}
+
+/// The fields of the solver, as a system's parameter.
+#[derive(SystemParam)]
+pub struct Grids<'w, 's> {
+    /// The level at hand, or the one visited.
+    pub rows: LevelRows<'w, 's>,
+    /// The unknowns.
+    pub potential: Write<'w, 's, Potential, 2>,
+    /// The right-hand side.
+    pub matter: Write<'w, 's, Matter>,
+    /// What finer levels add to it.
+    pub lag: Write<'w, 's, Lag>,
+    pub(super) differences: Write<'w, 's, Differences, 1>,
+    pub(super) four: Write<'w, 's, Correction<4>, 1>,
+    pub(super) two: Write<'w, 's, Correction<2>, 1>,
+    pub(super) one: Write<'w, 's, Correction<1>, 1>,
+    /// The other ranks.
+    pub ranks: OtherRanks<'w>,
+    pub(super) solver: Res<'w, Solver>,
+}
+
+/// 1 / width^2 along the axes, of cells so many times as wide as given.
+pub(super) fn weights(width: [f64; 3], times: f64) -> [f64; 3] {
+    width.map(|w| 1.0 / (w * times).powi(2))
+}
+
+/// What is added to the unknowns of a level.
+pub(super) enum Added {
+    /// To those before its step: so much of what the coarser level has changed in its own.
+    Step(f64),
+    /// To the present ones: what the coarser level has changed since [`Grids::tell`].
+    Correction,
+}
+
+impl Added {
+    fn in_step(&self) -> bool {
+        matches!(self, Self::Step(_))
+    }
+
+    fn factor(&self) -> f64 {
+        match *self {
+            Self::Step(factor) => factor,
+            Self::Correction => 1.0,
+        }
+    }
+}
+
+impl Grids<'_, '_> {
+    /// Own rows of a level.
+    pub(super) fn own_rows(&self, level: usize) -> &[u32] {
+        self.potential.own_on(level).rows()
+    }
+
+    fn width(&self, level: usize) -> [f64; 3] {
+        self.rows.view_of(level).clock.cell_width
+    }
+
+    /// A level's equation on the host.
+    pub(super) fn host_level<R: Element>(&self, level: usize) -> Result<LevelGrid<'_, R>, Error> {
+        Ok(LevelGrid {
+            view: self.potential.get_on(level, 1)?.ghosts::<R>(),
+            source: self.matter.own_on(level).present::<R>(),
+            lag: self.lag.own_on(level).present::<R>(),
+            weights: weights(self.width(level), 1.0).map(R::lit),
+        })
+    }
+
+    /// A level's equation on the device.
+    pub(super) fn device_level(&self, level: usize) -> Result<device::Level<Number>, Error> {
+        let view = self.potential.get_on(level, 1)?;
+        let (place, four) = (view.place(), self.four.own_on(level));
+        Ok(device::Level {
+            view: view.on_device(),
+            source: present_bank(&self.matter, level),
+            lag: present_bank(&self.lag, level),
+            residual: four.device().bank(1).into(),
+            correction: four.device().bank(0).into(),
+            rows: place.on_device().rows(level).into(),
+            count: view.rows().len() as i32,
+            colour: 0,
+            weights: weights(self.width(level), 1.0),
+        })
+    }
+
+    /// Relaxes one colour of a level.
+    fn relax(&mut self, level: usize, colour: usize) -> Result<(), Error> {
+        self.potential.refresh_on(&mut self.ranks, level)?;
+        if let Some(kernels) = &self.solver.kernels {
+            let colour = colour as i32;
+            let given = device::Level {
+                colour,
+                ..self.device_level(level)?
+            };
+            let cells = given.count as usize * CELLS / 2;
+            kernels.relax.works_on(cells, cells * 32);
+            kernels.launch(&kernels.relax, blocks(2 * cells), &given)?;
+        } else {
+            in_precision!(self.potential.precision(), R => {
+                let grid = self.host_level::<R>(level)?;
+                // SAFETY: one colour of distinct rows.
+                each(self.own_rows(level), |row| unsafe { level::relax(&grid, row, colour) });
+            });
+        }
+        self.potential.change_on(level);
+        Ok(())
+    }
+
+    /// Relaxes a level so many times, each time one colour after the other.
+    pub(super) fn smooth(&mut self, level: usize, times: usize) -> Result<(), Error> {
+        (0..2 * times).try_for_each(|n| self.relax(level, n % 2))
+    }
+
+    /// Fills the right-hand side of the coarsest corrections but one with what the level is short of.
+    pub(super) fn restrict_residual(&mut self, level: usize) -> Result<(), Error> {
+        self.potential.refresh_on(&mut self.ranks, level)?;
+        if let Some(kernels) = &self.solver.kernels {
+            let given = self.device_level(level)?;
+            let count = given.count as usize;
+            kernels
+                .restrict_residual
+                .works_on(count * CELLS, count * CELLS * 24);
+            kernels.launch(
+                &kernels.restrict_residual,
+                blocks(count * CELLS / 8),
+                &given,
+            )?;
+        } else {
+            in_precision!(self.potential.precision(), R => {
+                let (grid, four) = (self.host_level::<R>(level)?, self.four.own_on(level));
+                let (rhs, values) = (four.scratch::<R>(0), four.present::<R>());
+                // SAFETY: distinct rows.
+                each(self.own_rows(level), |row| unsafe {
+                    level::restrict_residual(&grid, row, &rhs, &values);
+                });
+            });
+        }
+        self.four.change_on(level);
+        Ok(())
+    }
+
+    /// Largest residual of a level's leaves over the largest right-hand side there: 0 where there are none.
+    ///
+    /// # Errors
+    /// As [`Write::refresh_on`](nestar_engine::step::Write::refresh_on).
+    pub fn residual(&mut self, level: usize) -> Result<f64, Error> {
+        self.potential.refresh_on(&mut self.ranks, level)?;
+        let [residual, source] = if let Some(kernels) = &self.solver.kernels {
+            kernels.largest_residual(self.device_level(level)?)?
+        } else {
+            in_precision!(self.potential.precision(), R => {
+                let grid = self.host_level::<R>(level)?;
+                let topology = self.rows.view_of(level).topology;
+                let leaves = self.own_rows(level).par_iter().filter(|&&row| topology.is_leaf(row));
+                let largest = leaves.map(|&row| level::largest_residual(&grid, row));
+                largest.reduce(|| [0.0; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])])
+            })
+        };
+        let [residual, source] = [self.largest(residual)?, self.largest(source)?];
+        Ok(if source > 0.0 { residual / source } else { 0.0 })
+    }
+
+    /// The largest of all ranks of a number that is not below 0.
+    fn largest(&self, value: f64) -> Result<f64, Error> {
+        // such numbers are ordered as their bits
+        Ok(f64::from_bits(self.ranks.max(value.to_bits())?))
+    }
+
+    /// Adds to the unknowns of a level what the coarser one has changed, interpolated.
+    pub(super) fn add_change(&mut self, level: usize, added: &Added) -> Result<(), Error> {
+        self.potential.refresh_on(&mut self.ranks, level)?;
+        if let Some(kernels) = &self.solver.kernels {
+            let given = self.device_change(level, added)?;
+            let cells = given.count as usize * CELLS;
+            kernels.add_change.works_on(cells, cells * 24);
+            kernels.launch(&kernels.add_change, blocks(cells), &given)?;
+        } else {
+            in_precision!(self.potential.precision(), R => {
+                let view = self.potential.get_on(level, 1)?;
+                let change = self.host_change::<R>(level, added);
+                let to = view.present::<R>();
+                let from = if added.in_step() { view.next::<R>() } else { to };
+                // SAFETY: distinct rows, each read by its own task alone.
+                each(view.rows(), |row| unsafe { change.add(row, &from, &to) });
+            });
+        }
+        self.potential.change_on(level);
+        Ok(())
+    }
+
+    fn host_change<R: Element>(&self, level: usize, added: &Added) -> Change<'_, R> {
+        let below = self.potential.own_on(level - 1);
+        let topology = below.place().topology;
+        Change {
+            neighbours: topology.neighbour_table(),
+            parent: topology.parent_table(),
+            index: topology.index_table(),
+            after: below.present::<R>(),
+            before: if added.in_step() {
+                below.next::<R>()
+            } else {
+                below.scratch::<R>(0)
+            },
+            factor: R::lit(added.factor()),
+        }
+    }
+
+    fn device_change(&self, level: usize, added: &Added) -> Result<device::Change<Number>, Error> {
+        let (view, below) = (
+            self.potential.get_on(level, 1)?,
+            self.potential.own_on(level - 1),
+        );
+        let ([present, old], [after, before]) = (view.banks(), below.banks());
+        let bank = |n| Address::<Number>::from(view.device().bank(n));
+        Ok(device::Change {
+            view: view.on_device(),
+            from: bank(if added.in_step() { old } else { present }),
+            to: bank(present),
+            after: bank(after),
+            before: bank(if added.in_step() { before } else { KEPT }),
+            rows: view.place().on_device().rows(level).into(),
+            count: view.rows().len() as i32,
+            factor: added.factor(),
+        })
+    }
+}
+
+/// The bank of the potential that a level is kept in.
+pub(super) const KEPT: usize = 2;
+
+/// Address of a field's present bank.
+pub(super) fn present_bank<F: Field, const D: usize>(
+    field: &Write<'_, '_, F, D>,
+    level: usize,
+) -> Address<Number> {
+    let view = field.own_on(level);
+    view.device().bank(view.banks()[0]).into()
+}
+
+/// Calls `work` with each of some rows, in parallel.
+pub(super) fn each(rows: &[u32], work: impl Fn(u32) + Sync) {
+    rows.par_iter().for_each(|&row| work(row));
+}

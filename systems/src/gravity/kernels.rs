@@ -1,0 +1,149 @@
+//! The kernels of the solver on a device.
+
+use nestar_device::{Address, Number, Parameter};
+use nestar_engine::Error;
+use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Shape};
+use nestar_engine::field::Precision;
+use nestar_engine::field::device::DevicePool;
+use nestar_kernels::CELLS;
+use nestar_kernels::gravity::{self, Fall, KICK};
+use nestar_kernels::multigrid::device::{CELLS_PER_BLOCK, Largest, Level, MULTIGRID};
+use nestar_kernels::multigrid::device_items;
+use std::sync::{Mutex, PoisonError};
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+
+/// Blocks for so many cells.
+pub(super) fn blocks(cells: usize) -> usize {
+    cells.div_ceil(CELLS_PER_BLOCK)
+}
+
+/// Every kernel, ready to launch.
+pub(super) struct Kernels {
+    device: Device,
+    double: bool,
+    words: Buffer<u64>,
+    rows: Mutex<Kept<u32>>,
+    pub relax: Kernel,
+    pub restrict_residual: Kernel,
+    pub add_change: Kernel,
+    pub keep: Kernel,
+    pub tell: Kernel,
+    pub lag: Kernel,
+    pub kick: Kernel,
+    largest_residual: Kernel,
+    fall: Kernel,
+    /// Of rows of 4^3, 2^3 and 1 cells.
+    pub relax_coarse: [Kernel; 3],
+    /// From rows of 4^3 and 2^3 cells.
+    pub restrict_coarse: [Kernel; 2],
+    /// To rows of 8^3, 4^3 and 2^3 cells.
+    pub prolong: [Kernel; 3],
+}
+
+impl Kernels {
+    /// Compiles them for the pool of the unknowns.
+    ///
+    /// # Errors
+    /// The compiler's messages; memory that does not suffice.
+    pub fn new(pool: &DevicePool) -> Result<Self, DeviceError> {
+        let device = pool.device().clone();
+        let items = [device_items(), gravity::device_items()].concat();
+        let source = pool.program(&items, &[MULTIGRID, KICK]);
+        let module = device.compile("multigrid", &source)?;
+        let kernel = |name: &str| module.kernel(name);
+        Ok(Self {
+            relax: kernel("level_relax")?,
+            restrict_residual: kernel("level_restrict_residual")?,
+            add_change: kernel("level_add_change")?,
+            keep: kernel("level_keep")?,
+            tell: kernel("composite_tell")?,
+            lag: kernel("composite_lag")?,
+            kick: kernel("gravity_kick")?,
+            fall: kernel("gravity_fall")?,
+            largest_residual: kernel("level_largest_residual")?,
+            relax_coarse: [
+                kernel("coarse_relax_4")?,
+                kernel("coarse_relax_2")?,
+                kernel("coarse_relax_1")?,
+            ],
+            restrict_coarse: [
+                kernel("coarse_restrict_residual_4")?,
+                kernel("coarse_restrict_residual_2")?,
+            ],
+            prolong: [
+                kernel("coarse_prolong_8")?,
+                kernel("coarse_prolong_4")?,
+                kernel("coarse_prolong_2")?,
+            ],
+            words: device.buffer(2)?,
+            rows: Mutex::default(),
+            double: pool.precision() == Precision::Double,
+            device,
+        })
+    }
+
+    /// Starts a kernel, unless there is nothing to do.
+    pub fn launch<P: Parameter>(
+        &self,
+        kernel: &Kernel,
+        blocks: usize,
+        given: &P,
+    ) -> Result<(), Error> {
+        if blocks == 0 {
+            return Ok(());
+        }
+        let shape = Shape {
+            blocks: blocks as u32,
+            threads: THREADS,
+            shared: 0,
+        };
+        Ok(self.device.launch(kernel, shape, given)?)
+    }
+
+    /// A list of rows on the device: its address and length. It holds until the next.
+    pub fn list(&self, rows: &[u32]) -> Result<(u64, usize), DeviceError> {
+        let mut list = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        if !rows.is_empty() {
+            list.set(&self.device, rows)?;
+        }
+        Ok((list.address(), rows.len()))
+    }
+
+    /// The largest residual of a level's leaves, and the largest right-hand side there.
+    pub fn largest_residual(&self, level: Level<Number>) -> Result<[f64; 2], Error> {
+        self.device.fill_zero(&self.words, 0..2)?;
+        let given = Largest {
+            level,
+            largest: Address::from(self.words.address()),
+        };
+        self.launch(
+            &self.largest_residual,
+            blocks(level.count as usize * CELLS),
+            &given,
+        )?;
+        self.numbers()
+    }
+
+    /// Address of the two words that reductions leave numbers in.
+    pub fn words(&self) -> u64 {
+        self.words.address()
+    }
+
+    /// The largest acceleration over the width of a cell.
+    pub fn fall_rate(&self, given: &Fall<Number>) -> Result<f64, Error> {
+        self.device.fill_zero(&self.words, 0..2)?;
+        self.launch(&self.fall, blocks(given.count as usize * CELLS), given)?;
+        Ok(self.numbers()?[0])
+    }
+
+    fn numbers(&self) -> Result<[f64; 2], Error> {
+        let mut words = [0; 2];
+        self.device.download(&self.words, 0, &mut words)?;
+        Ok(words.map(|bits| match self.double {
+            true => f64::from_bits(bits),
+            false => f64::from(f32::from_bits(bits as u32)),
+        }))
+    }
+}

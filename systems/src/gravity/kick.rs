@@ -1,0 +1,114 @@
+//! Gas under the acceleration of the potential: kicks before and after each step of the gas, and the step that they allow.
+
+use super::grids::{Matter, Solver, each};
+use super::kernels::{Kernels, blocks};
+use super::systems::Gravity;
+use crate::fields::{Gas, Potential};
+use bevy_ecs::prelude::*;
+use nestar_device::{Address, Lane, Number};
+use nestar_engine::field::{Element, LevelRows};
+use nestar_engine::mesh::LevelClock;
+use nestar_engine::step::{Read, StepLimits, View, Write};
+use nestar_engine::{Error, in_precision};
+use nestar_kernels::CELLS;
+use nestar_kernels::gravity::{self, Fall};
+use nestar_kernels::multigrid::star::Slopes;
+use rayon::prelude::*;
+
+/// Layers of cells that slopes reach.
+pub(super) const REACH: usize = 2;
+
+/// What slopes of the level at hand are made of on the host.
+fn slopes<'a, R: Element>(
+    potential: &View<'a, Potential>,
+    matter: &View<'a, Matter>,
+) -> Slopes<'a, R> {
+    let place = potential.place();
+    Slopes {
+        view: potential.ghosts::<R>(),
+        source: matter.present::<R>(),
+        first_child: place.topology.first_child_table(),
+        width: place.clock.cell_width.map(R::lit),
+    }
+}
+
+/// The same on a device.
+fn fall(
+    potential: &View<Potential>,
+    matter: &View<Matter>,
+    gravity: &Gravity,
+    kernels: &Kernels,
+) -> Fall<Number> {
+    let place = potential.place();
+    Fall {
+        view: potential.on_device(),
+        source: matter.device().bank(matter.banks()[0]).into(),
+        rows: place.on_device().rows(potential.level()).into(),
+        largest: Address::from(kernels.words()),
+        width: place.clock.cell_width,
+        count: potential.rows().len() as i32,
+        fourth: gravity.config.order == 4,
+    }
+}
+
+/// Kicks the gas of the level over the length of the step at hand, which is half of the level's.
+pub(super) fn kick(
+    clock: Res<LevelClock>,
+    gravity: Res<Gravity>,
+    solver: Res<Solver>,
+    potential: Read<Potential, REACH>,
+    matter: Read<Matter, REACH>,
+    mut gas: Write<Gas>,
+) -> Result<(), Error> {
+    let (potential, matter) = (potential.get(REACH)?, matter.get(REACH)?);
+    let fourth = gravity.config.order == 4;
+    let gas = gas.change();
+    if let Some(kernels) = &solver.kernels {
+        let fall = fall(&potential, &matter, &gravity, kernels);
+        let cells = fall.count as usize * CELLS;
+        let given = gravity::Kick {
+            fall,
+            gas: gas.device().bank(gas.banks()[0]).into(),
+            dt: clock.dt,
+            components: gas.components() as i32,
+        };
+        kernels.kick.works_on(cells, cells * 8 * 10);
+        return kernels.launch(&kernels.kick, blocks(cells), &given);
+    }
+    in_precision!(gas.precision(), R => {
+        let (slopes, dt) = (slopes::<R>(&potential, &matter), R::lit(clock.dt));
+        let rows = gas.present::<R>();
+        // SAFETY: distinct rows.
+        each(gas.rows(), |row| unsafe { gravity::kick(&slopes, &rows, row, fourth, dt) });
+    });
+    Ok(())
+}
+
+/// Limit: gas is accelerated through no more than so many widths of a cell in a step.
+pub(super) fn limit(
+    rows: LevelRows,
+    gravity: Res<Gravity>,
+    solver: Res<Solver>,
+    potential: Read<Potential, REACH>,
+    matter: Read<Matter, REACH>,
+    mut limits: ResMut<StepLimits>,
+) -> Result<(), Error> {
+    // there is no potential yet
+    if rows.in_parts() {
+        return Ok(());
+    }
+    let (potential, matter) = (potential.get(REACH)?, matter.get(REACH)?);
+    let fourth = gravity.config.order == 4;
+    let rate = if let Some(kernels) = &solver.kernels {
+        kernels.fall_rate(&fall(&potential, &matter, &gravity, kernels))?
+    } else {
+        in_precision!(potential.precision(), R => {
+            let slopes = slopes::<R>(&potential, &matter);
+            let rates = potential.rows().par_iter().map(|&row| gravity::largest(&slopes, row, fourth));
+            rates.reduce(|| 0.0, |a, b| if a >= b || a.is_nan() { a } else { b })
+        })
+    };
+    let dt = (gravity.config.limit / rate).sqrt();
+    limits.propose("gravity", dt);
+    Ok(())
+}

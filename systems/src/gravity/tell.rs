@@ -1,0 +1,137 @@
+//! What a level hears from the finer one.
+
+use super::grids::{Grids, KEPT, each, present_bank};
+use super::kernels::blocks;
+use nestar_device::{Address, Number};
+use nestar_engine::field::Element;
+use nestar_engine::{Error, in_precision};
+use nestar_kernels::CELLS;
+use nestar_kernels::multigrid::composite::{self, Pair};
+use nestar_kernels::multigrid::device;
+use rayon::prelude::*;
+
+impl Grids<'_, '_> {
+    /// Tells a level what its children have: covered cells take the means of their unknowns and of their residual, of which
+    /// [`Grids::restrict_residual`] has made those of 4^3 cells. Then the level is kept as it is, for [`Added::Correction`], and learns what
+    /// the finer level adds to its right-hand side.
+    pub(super) fn tell(&mut self, level: usize) -> Result<(), Error> {
+        self.potential.refresh_on(&mut self.ranks, level)?;
+        if let Some(kernels) = &self.solver.kernels {
+            let given = self.device_pair(level)?;
+            let cells = given.octets as usize * CELLS;
+            kernels.tell.works_on(cells, cells * 80);
+            kernels.launch(&kernels.tell, blocks(cells), &given)?;
+        } else {
+            in_precision!(self.potential.precision(), R => {
+                let pair = self.host_pair::<R>(level)?;
+                let topology = self.rows.view_of(level).topology;
+                let rows = topology.rows(level).par_iter().chain(topology.copies(level));
+                let own = |row: &u32| topology.first_child(*row).filter(|&first| topology.is_owned(first));
+                rows.for_each(|row| if let Some(first) = own(row) {
+                    // SAFETY: distinct rows.
+                    unsafe { composite::tell(&pair, *row, first) };
+                });
+            });
+        }
+        self.potential.change_on(level);
+        self.lag.change_on(level);
+        self.differences.change_on(level);
+        self.potential.send_averages(&mut self.ranks, level)?;
+        self.lag.send_averages(&mut self.ranks, level)?;
+        if self.shares() {
+            self.differences.send_averages(&mut self.ranks, level)?;
+            self.differences.refresh_on(&mut self.ranks, level)?;
+        }
+        self.potential.refresh_on(&mut self.ranks, level)?;
+        self.keep(level)?;
+        self.make_lag(level)
+    }
+
+    /// Whether several ranks share the hierarchy.
+    fn shares(&self) -> bool {
+        !self.ranks.are_none()
+    }
+
+    /// A level and its children on the host.
+    fn host_pair<R: Element>(&self, level: usize) -> Result<Pair<'_, R>, Error> {
+        let differences = || self.differences.own_on(level).present::<R>();
+        Ok(Pair {
+            coarse: self.host_level::<R>(level)?,
+            fine: self.potential.own_on(level + 1).present::<R>(),
+            residual: self.four.own_on(level + 1).scratch::<R>(0),
+            first_child: self.rows.view_of(level).topology.first_child_table(),
+            differences: self.shares().then(differences),
+        })
+    }
+
+    fn device_pair(&self, level: usize) -> Result<device::Pair<Number>, Error> {
+        let fine = self.potential.own_on(level + 1);
+        Ok(device::Pair {
+            coarse: self.device_level(level)?,
+            fine: present_bank(&self.potential, level + 1),
+            residual: self.four.own_on(level + 1).device().bank(1).into(),
+            fine_rows: fine.place().on_device().rows(level + 1).into(),
+            octets: fine.rows().len() as i32 / 8,
+            differences: match self.shares() {
+                true => present_bank(&self.differences, level),
+                false => Address::NONE,
+            },
+        })
+    }
+
+    /// Keeps a level as it is, copies included.
+    fn keep(&mut self, level: usize) -> Result<(), Error> {
+        let view = self.potential.own_on(level);
+        let topology = view.place().topology;
+        if let Some(kernels) = &self.solver.kernels {
+            let tables = view.place().on_device();
+            let own = (tables.rows(level), view.rows().len());
+            let copies = kernels.list(topology.copies(level))?;
+            for (rows, count) in [own, copies] {
+                let given = self.kept(level, rows, count);
+                kernels.launch(&kernels.keep, blocks(count * CELLS), &given)?;
+            }
+            return Ok(());
+        }
+        in_precision!(view.precision(), R => {
+            let (from, to) = (view.present::<R>(), view.scratch::<R>(0));
+            let all = view.rows().par_iter().chain(topology.copies(level));
+            // SAFETY: distinct rows.
+            all.for_each(|&row| unsafe { to.row_mut(row) }.copy_from_slice(from.row(row)));
+        });
+        Ok(())
+    }
+
+    /// What the kernel that keeps rows is told.
+    fn kept(&self, level: usize, rows: u64, count: usize) -> device::Change<Number> {
+        let view = self.potential.own_on(level);
+        let bank = |n| Address::<Number>::from(view.device().bank(n));
+        device::Change {
+            view: view.on_device(),
+            from: bank(view.banks()[0]),
+            to: bank(KEPT),
+            after: Address::NONE,
+            before: Address::NONE,
+            rows: rows.into(),
+            count: count as i32,
+            factor: 0.0,
+        }
+    }
+
+    /// Makes the lag of a level of what its children have told.
+    fn make_lag(&mut self, level: usize) -> Result<(), Error> {
+        if let Some(kernels) = &self.solver.kernels {
+            let given = self.device_pair(level)?;
+            let cells = given.coarse.count as usize * CELLS;
+            kernels.launch(&kernels.lag, blocks(cells), &given)?;
+        } else {
+            in_precision!(self.potential.precision(), R => {
+                let pair = self.host_pair::<R>(level)?;
+                // SAFETY: distinct rows.
+                each(self.own_rows(level), |row| unsafe { composite::lag(&pair, row) });
+            });
+        }
+        self.lag.change_on(level);
+        Ok(())
+    }
+}

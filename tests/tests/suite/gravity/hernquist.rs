@@ -1,0 +1,151 @@
+//! A Hernquist sphere with six levels (Schive et al. 2018, appendix A): potential and acceleration in 0.075 < r <= 1, volume-weighted.
+
+use nestar::engine::field::Pool;
+use nestar::engine::mesh::Topology;
+use nestar::kernels::gravity::accelerations;
+use nestar::kernels::multigrid::star::Slopes;
+use nestar::systems::fields::Potential;
+use nestar::systems::gravity::Matter;
+use nestar_tests::Stepper;
+use std::f64::consts::PI;
+
+/// Levels of 32^3 cells, each in the middle of the coarser one, where the root has 64^3.
+const DECK: &str = r#"
+scenario = "formula"
+[initial]
+samples    = 4
+density    = "1/(r*(1+r)^3)"
+pressure   = "1"
+[constants]
+n = 64
+[domain]
+cells = ["n", "n", "n"]
+left_edge = [-50, -50, -50]
+right_edge = [50, 50, 50]
+boundary = "outflow"
+[time]
+end = 1.0
+[mesh]
+max_level = 6
+flag_buffer = 0
+refine = [{ criterion = "threshold", field = "max(max(abs(x), abs(y)), abs(z))", below = true, threshold = [12.5, 6.25, 3.125, 1.5625, 0.78125, 0.390625] }]
+[gravity]
+"#;
+
+/// Half the length of the box.
+const HALF: f64 = 50.0;
+
+/// The potential at the centre of what lies outside the box: over a face of the cube, six times.
+fn outside() -> f64 {
+    let n = 200;
+    let at = |i: usize| HALF * (2.0 * (i as f64 + 0.5) / n as f64 - 1.0);
+    let of = |(i, j): (usize, usize)| {
+        let r = (HALF * HALF + at(i).powi(2) + at(j).powi(2)).sqrt();
+        let solid_angle = HALF * (2.0 * HALF / n as f64).powi(2) / r.powi(3);
+        solid_angle / (2.0 * (1.0 + r).powi(2))
+    };
+    let cells = (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
+    -6.0 * cells.map(of).sum::<f64>()
+}
+
+/// Mean and largest relative error.
+#[derive(Debug, Default)]
+struct Errors {
+    sum: f64,
+    volume: f64,
+    most: f64,
+}
+
+impl Errors {
+    fn add(&mut self, error: f64, volume: f64) {
+        self.sum += error * volume;
+        self.volume += volume;
+        self.most = self.most.max(error);
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.volume
+    }
+}
+
+/// Errors of the potential and of the acceleration.
+fn errors(settings: &[&str]) -> [Errors; 2] {
+    let mut run = Stepper::new(DECK, settings);
+    let sim = run.0.engine();
+    let topology = sim.world.resource::<Topology>();
+    let (potential, matter) = (
+        Pool::<Potential>::of(&sim.world),
+        Pool::<Matter>::of(&sim.world),
+    );
+    let (mut errors, outside) = ([Errors::default(), Errors::default()], outside());
+    for level in 0..=topology.finest() {
+        let width = topology.domain.cell_width(level)[0];
+        let slopes = Slopes {
+            view: potential.ghosts::<f64>(topology, level, 2),
+            source: matter.present::<f64>(level),
+            first_child: topology.first_child_table(),
+            width: [width; 3],
+        };
+        for &row in topology
+            .rows(level)
+            .iter()
+            .filter(|&&row| topology.is_leaf(row))
+        {
+            let found = accelerations(&slopes, row, true);
+            for cell in 0..512 {
+                let place = [cell % 8, cell / 8 % 8, cell / 64];
+                let x: [f64; 3] = std::array::from_fn(|a| {
+                    let i = f64::from(8 * topology.index(row)[a]) + place[a] as f64 + 0.5;
+                    i * width - HALF
+                });
+                let r = norm(x);
+                if !(0.075..=1.0).contains(&r) {
+                    continue;
+                }
+                let exact = -2.0 * PI / (1.0 + r) - outside;
+                let phi = slopes.view.level.row(row)[cell];
+                errors[0].add((phi / exact - 1.0).abs(), width.powi(3));
+                let exact = x.map(|x| -2.0 * PI / (1.0 + r).powi(2) * x / r);
+                let wrong = std::array::from_fn(|a| found[a][cell] - exact[a]);
+                let wrong = norm(wrong) / norm(exact);
+                errors[1].add(wrong, width.powi(3));
+            }
+        }
+    }
+    errors
+}
+
+fn norm(x: [f64; 3]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+#[test]
+fn a_hernquist_sphere_has_its_potential_and_acceleration() {
+    let [phi, a] = errors(&[]);
+    assert!(phi.mean() < 1.0e-4 && phi.most < 2.1e-4, "{phi:?}");
+    assert!(a.mean() < 5.0e-4 && a.most < 4.8e-3, "{a:?}");
+    // without the finer levels' part in the coarser ones
+    let [one_way, _] = errors(&["gravity.coupling=\"one-way\""]);
+    assert!(one_way.mean() > 3.0 * phi.mean(), "{one_way:?}");
+}
+
+#[test]
+#[ignore = "takes half a minute: the convergence of the test above, 64^3 to 128^3 and with wider levels"]
+fn a_hernquist_sphere_converges() {
+    let [coarse, fine] = ["constants.n=64", "constants.n=128"].map(|n| errors(&[n]));
+    let ratio = |n: usize| coarse[n].mean() / fine[n].mean();
+    println!(
+        "64: {coarse:?}, 128: {fine:?}, ratios {} and {}",
+        ratio(0),
+        ratio(1)
+    );
+    assert!(
+        ratio(0) > 3.6 && ratio(1) > 3.6,
+        "{} {}",
+        ratio(0),
+        ratio(1)
+    );
+    let [phi, a] = errors(&["mesh.flag_buffer=8"]);
+    println!("wider levels: {phi:?} {a:?}");
+    assert!(phi.mean() < 3.9e-5 && a.mean() < 5.3e-4, "{phi:?} {a:?}");
+}

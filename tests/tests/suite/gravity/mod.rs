@@ -1,0 +1,155 @@
+//! Self-gravity: exact solutions, convergence of the cycles, the same bits everywhere, what is refused.
+
+mod hernquist;
+mod jeans;
+
+use crate::device_runs::emulation;
+use nestar::Simulation;
+use nestar::engine::ranks::{Columns, Ranks};
+use nestar_tests::decks::deck;
+use nestar_tests::ranks::{joined, on_ranks_of};
+use nestar_tests::runs::{digests, quietly_into};
+use nestar_tests::{Scratch, State, Stepper, build};
+
+/// A lump that falls together while it crosses a wavy box, with two levels on it.
+const LUMP: &str = r#"
+scenario = "formula"
+[initial]
+density    = "1 + 0.5*sin(2*pi*x)*cos(2*pi*y) + 3*exp(-((x-0.4)^2+(y-0.55)^2+(z-0.47)^2)/0.01)"
+pressure   = "0.5"
+velocity_x = "0.3"
+velocity_y = "-0.2 + 0.1*sin(2*pi*z)"
+[domain]
+cells = [16, 16, 16]
+[time]
+end = 1.0
+[mesh]
+max_level = 2
+regrid_interval = 2
+flag_buffer = 2
+refine = [{ criterion = "threshold", field = "density", threshold = [2.0, 3.0] }]
+[gravity]
+"#;
+const OUTFLOW: &str = r#"domain.boundary="outflow""#;
+
+/// Gas and potential alone: what ranks tell each other of the solver's work is their affair.
+fn stored(mut state: State) -> State {
+    state.components = 6;
+    let patches = state.levels.iter_mut().flat_map(|level| level.values_mut());
+    patches.for_each(|patch| patch.values.truncate(6 * 512));
+    state
+}
+
+fn lump(size: usize, settings: &[&str]) -> State {
+    let build = |ranks: Ranks| Simulation::with_ranks(deck(LUMP, settings), ranks);
+    let states = on_ranks_of(size, build, |stepper| stepper.steps(2).state());
+    stored(joined(states))
+}
+
+#[test]
+fn the_potential_is_the_same_on_ranks_and_devices() {
+    for precision in ["run.precision=double", "run.precision=single"] {
+        for boundary in ["domain.boundary=\"periodic\"", OUTFLOW] {
+            let alone = lump(1, &[precision, boundary]);
+            assert!(alone.counts()[2] > 0, "the case has no levels");
+            let difference = alone.difference(&lump(3, &[precision, boundary]));
+            assert_eq!(difference, None, "3 ranks, {precision}, {boundary}");
+            if emulation() {
+                for size in [1, 2] {
+                    let device = lump(size, &[precision, boundary, "run.device=emulated"]);
+                    assert_eq!(
+                        alone.difference(&device),
+                        None,
+                        "{precision}, {boundary}, {size} devices"
+                    );
+                }
+            }
+            let weaker = lump(1, &[precision, boundary, "gravity.constant=0.9"]);
+            assert!(alone.difference(&weaker).is_some(), "gravity does nothing");
+        }
+    }
+}
+
+#[test]
+fn a_run_with_gravity_goes_on_after_a_restart() {
+    let run = |parts: &[&str], coupling: &str| {
+        let scratch = Scratch::new();
+        for (n, steps) in parts.iter().enumerate() {
+            let settings = ["output.steps=2", "output.final=true", coupling, steps];
+            let options = quietly_into(&scratch.run(), n > 0);
+            let run = build(LUMP, &settings).run_with(options);
+            run.unwrap_or_else(|e| panic!("{e}"));
+        }
+        digests(&scratch.run()).pop().expect("there is a snapshot")
+    };
+    for coupling in [
+        "gravity.coupling=\"two-way\"",
+        "gravity.coupling=\"one-way\"",
+    ] {
+        let whole = run(&["time.max_steps=4"], coupling);
+        let parts = run(&["time.max_steps=2", "time.max_steps=4"], coupling);
+        assert_eq!(parts, whole, "{coupling}");
+    }
+}
+
+/// The columns of the diagnostics by name.
+fn columns(run: &mut Stepper) -> Vec<(String, f64)> {
+    run.0.with(|sim| {
+        let names = sim.world.resource::<Columns>().names().map(String::from);
+        let names: Vec<String> = names.collect();
+        let values = Columns::values(&mut sim.world).unwrap_or_else(|e| panic!("{e}"));
+        names.into_iter().zip(values).collect()
+    })
+}
+
+/// The largest residual of the levels after so many cycles from the start.
+fn residual(sweeps: usize, cycles: usize) -> f64 {
+    let settings = [
+        format!("gravity.sweeps_aligned={sweeps}"),
+        format!("gravity.initial_cycles={cycles}"),
+    ];
+    let mut run = Stepper::new(LUMP, &settings.each_ref().map(String::as_str));
+    let columns = columns(&mut run);
+    let residuals = columns
+        .iter()
+        .filter(|(name, _)| name.starts_with("gravity_residual"));
+    residuals.fold(0.0, |most, (_, value)| value.max(most))
+}
+
+/// Cycles over all levels bring the residual down by the factors of the method's analysis, to round-off.
+#[test]
+fn cycles_converge_at_their_rates() {
+    for (sweeps, rate) in [(1, 0.215), (2, 0.105)] {
+        let (before, after) = (residual(sweeps, 3), residual(sweeps, 5));
+        let found = (after / before).sqrt();
+        assert!(found < rate, "{sweeps} sweeps: {found}");
+    }
+    let last = residual(2, 16);
+    assert!(last < 1e-11, "{last:e}");
+}
+
+#[test]
+fn wrong_tables_are_refused_by_their_keys() {
+    let refused = |setting: &str| {
+        let built = Simulation::new(deck(LUMP, &[setting]));
+        built.map(|_| ()).expect_err("refused").to_string()
+    };
+    for (setting, words) in [
+        ("gravity.order=3", "slopes are of order 2 or 4"),
+        ("gravity.constant=-1", "gravity.constant"),
+        ("gravity.limit=inf", "must be a finite number"),
+        ("gravity.sweeps=0", "at least 1 and at most 8"),
+        (
+            "gravity.boundary=\"isolated\"",
+            "needs faces of the domain that are not periodic",
+        ),
+        ("gravity.strength=2", "strength"),
+        (
+            "domain.boundary={ x = \"outflow\", y = \"periodic\", z = \"outflow\" }",
+            "periodic along some axes only",
+        ),
+    ] {
+        let why = refused(setting);
+        assert!(why.contains(words), "{setting}: {why}");
+    }
+}
