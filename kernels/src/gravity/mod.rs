@@ -4,6 +4,7 @@ use crate::CELLS;
 use crate::hydro::{Conserved, kinetic_energy};
 use crate::mesh::Rows;
 use crate::mesh::parameters::View;
+use crate::multigrid::device::Source;
 use crate::multigrid::star::Slopes;
 use nestar_device::{Address, Item, Real, device};
 
@@ -37,7 +38,7 @@ pub struct Fall<R> {
     /// The potential.
     pub view: View<R>,
     /// The right-hand side of its equation.
-    pub source: Address<R>,
+    pub source: Source<R>,
     /// Own rows.
     pub rows: Address<i32>,
     /// Bits of the largest acceleration over the width of a cell.

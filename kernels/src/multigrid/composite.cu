@@ -78,6 +78,6 @@ KERNEL(composite_lag, multigrid::Pair) {
     const bool covered = p.coarse.view.first_child[row] != mesh::LEAF;
     const REAL missing = p.coarse.lag[at];
     ((REAL*)p.coarse.lag)[at] =
-        covered ? (laplacian(p.coarse, row, cell) + missing) - p.coarse.source[at] : mismatch(p, row, cell);
+        covered ? (laplacian(p.coarse, row, cell) + missing) - source_at(p.coarse.source, row, cell) : mismatch(p, row, cell);
   }
 }

@@ -74,7 +74,7 @@ pub unsafe fn lag<R: Real>(pair: &Pair<R>, row: u32) {
         let value = match &laplacians {
             Some(laplacians) => {
                 let missing = pair.coarse.lag.get(row, cell);
-                (laplacians[cell] + missing) - pair.coarse.source.get(row, cell)
+                (laplacians[cell] + missing) - pair.coarse.source.at(row, cell)
             }
             None => pair.mismatch(row, cell),
         };

@@ -17,7 +17,19 @@ pub const CELLS_PER_BLOCK: usize = 512;
 /// Every structure.
 #[must_use]
 pub fn parameters() -> Vec<&'static Item> {
-    vec![Level, Change, Coarse, Prolong, Pair, Largest]
+    vec![Source, Level, Change, Coarse, Prolong, Pair, Largest]
+}
+
+/// As [`Source`](super::source::Source).
+#[device]
+#[derive(Clone, Copy)]
+pub struct Source<R> {
+    /// A density in the cells.
+    pub density: Address<R>,
+    /// What it is multiplied by.
+    pub coefficient: f64,
+    /// Its mean over a periodic domain, else 0.
+    pub mean: f64,
 }
 
 /// As [`LevelGrid`](super::level::LevelGrid), and what a kernel is told.
@@ -27,7 +39,7 @@ pub struct Level<R> {
     /// The unknowns.
     pub view: View<R>,
     /// What the level itself knows of the right-hand side.
-    pub source: Address<R>,
+    pub source: Source<R>,
     /// What the finer level adds to it.
     pub lag: Address<R>,
     /// Where residuals go, in rows of 4^3 cells.

@@ -12,7 +12,7 @@ RS_FN REAL laplacian(const Level& p, int row, int cell) {
 }
 
 RS_FN REAL rhs(const Level& p, int row, int cell) {
-  return p.source[(rs::i64)row * CELLS + cell] + p.lag[(rs::i64)row * CELLS + cell];
+  return source_at(p.source, row, cell) + p.lag[(rs::i64)row * CELLS + cell];
 }
 
 RS_FN REAL residual(const Level& p, int row, int cell) { return rhs(p, row, cell) - laplacian(p, row, cell); }
@@ -91,7 +91,7 @@ KERNEL(level_largest_residual, multigrid::Largest) {
     const int row = p.level.rows[n];
     if (p.level.view.first_child[row] != mesh::LEAF || at_domain_face(p.level.view, row, cell)) continue;
     found[0] = rs::max(found[0], rs::abs(residual(p.level, row, cell)));
-    found[1] = rs::max(found[1], rs::abs(p.level.source[(rs::i64)row * CELLS + cell]));
+    found[1] = rs::max(found[1], rs::abs(source_at(p.level.source, row, cell)));
   }
   for (int n = 0; n < 2; ++n) {
     const REAL largest = launch::largest_of_block(found[n]);

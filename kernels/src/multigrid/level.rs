@@ -1,5 +1,6 @@
 //! A level with its unknowns, on the host: the twin of level.cu.
 
+use super::source::Source;
 use super::star::{coarse_place, coloured, is_lower, place, through};
 use super::stencil::{diagonal, laplacian, relaxed, trilinear};
 use crate::mesh::means::mean8;
@@ -15,7 +16,7 @@ pub struct LevelGrid<'a, R> {
     /// The unknowns, and what is beyond the borders of the level.
     pub view: GhostView<'a, R>,
     /// What the level itself knows of the right-hand side.
-    pub source: Rows<'a, R>,
+    pub source: Source<'a, R>,
     /// What the finer level adds to it.
     pub lag: Rows<'a, R>,
     /// 1 / width^2 of cells along the axes.
@@ -90,7 +91,7 @@ impl<R: Real> LevelGrid<'_, R> {
     }
 
     fn rhs(&self, row: u32, cell: usize) -> R {
-        self.source.get(row, cell) + self.lag.get(row, cell)
+        self.source.at(row, cell) + self.lag.get(row, cell)
     }
 
     /// What is missing in the cells of a row.
@@ -159,7 +160,7 @@ pub fn largest_residual<R: Real>(grid: &LevelGrid<R>, row: u32) -> [f64; 2] {
     let residuals = grid.residuals(row);
     let cells = (0..CELLS).filter(inside).map(|cell| {
         let residual = residuals[cell].to_f64().abs();
-        [residual, grid.source.get(row, cell).to_f64().abs()]
+        [residual, grid.source.at(row, cell).to_f64().abs()]
     });
     cells.fold([0.0; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])])
 }

@@ -10,6 +10,7 @@ pub mod coarse;
 pub mod composite;
 pub mod device;
 pub mod level;
+pub mod source;
 pub mod star;
 pub mod stencil;
 
@@ -20,6 +21,7 @@ use nestar_device::Item;
 pub fn device_items() -> Vec<&'static Item> {
     let mut items = device::parameters();
     items.extend([
+        stencil::source_of::ITEM,
         stencil::laplacian::ITEM,
         stencil::diagonal::ITEM,
         stencil::relaxed::ITEM,

@@ -8,6 +8,7 @@ using mesh::CELLS;
 using mesh::PATCH;
 using mesh::View;
 namespace stencil = ::nestar_kernels::multigrid::stencil;
+typedef ::nestar_kernels::multigrid::device::Source<REAL> Source;
 typedef ::nestar_kernels::multigrid::device::Level<REAL> Level;
 typedef ::nestar_kernels::multigrid::device::Change<REAL> Change;
 typedef ::nestar_kernels::multigrid::device::Coarse<REAL> Coarse;
@@ -38,6 +39,11 @@ template<int N> RS_FN int coloured(int n, int colour) {
 
 RS_FN Three three(const double* w) { return Three{{(REAL)w[0], (REAL)w[1], (REAL)w[2]}}; }
 template<class A> RS_FN Three weights_of(const A& p) { return Three{{(REAL)p.weights[0], (REAL)p.weights[1], (REAL)p.weights[2]}}; }
+
+// What the unknowns of a level follow from, in a cell.
+RS_FN REAL source_at(const Source& p, int row, int cell) {
+  return stencil::source_of<REAL>(p.density[(rs::i64)row * CELLS + cell], (REAL)p.coefficient, (REAL)p.mean);
+}
 
 RS_FN constexpr int power(int n, int axis) { return axis == 0 ? 1 : axis == 1 ? n : n * n; }
 RS_FN int floor_div(int x, int n) { return x >= 0 ? x / n : -((n - 1 - x) / n); }
@@ -161,7 +167,7 @@ RS_NOINLINE REAL beyond(const Slopes& p, int row, int cell, const int* at, int f
 // The values at -2, -1, 1 and 2 cells along an axis, for slopes.
 struct Slopes {
   const View& v;
-  const REAL* source;
+  const Source& source;
   REAL width;
   int axis;
 
@@ -189,7 +195,7 @@ RS_NOINLINE REAL beyond(const Slopes& p, int row, int cell, const int* at, int f
     const int there = line + floor_mod(to, PATCH) * stride;
     const REAL value = v.level[(rs::i64)beside * CELLS + there];
     const bool covered = v.first_child[beside] != mesh::LEAF && v.first_child[row] == mesh::LEAF;
-    return covered ? value - stencil::lift<REAL>(p.source[(rs::i64)beside * CELLS + there], p.width) : value;
+    return covered ? value - stencil::lift<REAL>(source_at(p.source, beside, there), p.width) : value;
   }
   const int layer = face % 2 == 0 ? -to : to - PATCH + 1;
   rs::arr<REAL, 4> inner;

@@ -1,5 +1,6 @@
 //! Values around a cell: through its faces, in the next coarser level, along an axis.
 
+use super::source::Source;
 use super::stencil::{
     beyond_face, extrapolated, in_plane, lift, mean_in_plane, slope, through_face,
 };
@@ -175,7 +176,7 @@ pub struct Slopes<'a, R> {
     /// The potential of the level.
     pub view: GhostView<'a, R>,
     /// The right-hand side of the equation.
-    pub source: Rows<'a, R>,
+    pub source: Source<'a, R>,
     /// First child of each row, -1: none.
     pub first_child: &'a [i32],
     /// Width of a cell along each axis.
@@ -219,7 +220,7 @@ impl<R: Real> Slopes<'_, R> {
             let covered =
                 self.first_child[beside as usize] != -1 && self.first_child[row as usize] == -1;
             return match covered {
-                true => value - lift(self.source.get(beside, cell), self.width[axis]),
+                true => value - lift(self.source.at(beside, cell), self.width[axis]),
                 false => value,
             };
         }

@@ -30,6 +30,12 @@ pub fn diagonal<R: Real>(weights: &[R; 3], missing: i32, mirror: R) -> R {
     )
 }
 
+/// What the unknowns follow from, by a density, the coefficient of the equation and the mean density.
+#[device]
+pub fn source_of<R: Real>(density: R, coefficient: R, mean: R) -> R {
+    coefficient * (density - mean)
+}
+
 /// `u` after a relaxation of `laplacian = rhs` there; `omega` above 1 goes further (successive over-relaxation).
 #[device]
 pub fn relaxed<R: Real>(u: R, laplacian: R, rhs: R, diagonal: R, omega: R) -> R {

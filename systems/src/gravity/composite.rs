@@ -2,11 +2,12 @@
 //! with the coarser level as the coarser grid.
 
 use super::cycle::Sweeps;
-use super::grids::{Added, Grids};
+use super::grids::{Added, Equation, Grids};
 use super::root::RootSolver;
 use nestar_device::{Lane, Real};
 use nestar_engine::ranks::Ranks;
 use nestar_engine::{Error, in_precision};
+use nestar_kernels::multigrid::stencil::source_of;
 use std::ops::RangeInclusive;
 
 /// What solves the root level.
@@ -61,8 +62,10 @@ impl Grids<'_, '_> {
         let rows = matter.rows().to_vec();
         let patches: Vec<[i32; 3]> = rows.iter().map(|&row| matter.index(row)).collect();
         in_precision!(matter.precision(), R => {
+            let Equation { coefficient, mean } = *self.equation;
+            let (coefficient, mean) = (R::lit(coefficient), R::lit(mean));
             let (matter, lag) = (matter.host::<R>(&rows)?, lag.host::<R>(&rows)?);
-            let sum = |(a, b): (&R, &R)| (*a + *b).to_f64();
+            let sum = |(density, lag): (&R, &R)| (source_of(*density, coefficient, mean) + *lag).to_f64();
             let source: Vec<f64> = matter.iter().zip(&lag).map(sum).collect();
             let mut potential = vec![0.0; source.len()];
             root.solver.solve(root.ranks, &patches, &source, &mut potential)?;

@@ -2,6 +2,7 @@
 
 use super::grids::{Grids, Solver, each, weights};
 use super::kernels::blocks;
+use nestar_device::math::sin;
 use nestar_device::{Lane, Number};
 use nestar_engine::field::{Element, Field};
 use nestar_engine::ranks::OtherRanks;
@@ -70,10 +71,10 @@ fn bottom<F: Field>(
     at: &mut At,
     patches: usize,
 ) -> Result<(), Error> {
-    let across = (patches as f64).cbrt().ceil();
-    let sweeps = FEWEST.max(across as usize / 2);
+    let across = (1..).find(|n: &usize| n.pow(3) >= patches).unwrap_or(1);
+    let sweeps = FEWEST.max(across / 2);
     let omega = match sweeps > FEWEST {
-        true => 2.0 / (1.0 + (PI / across).sin()),
+        true => 2.0 / (1.0 + sin(PI / across as f64)),
         false => 1.0,
     };
     smooth::<1, _>(one, at, 2 * sweeps, omega)

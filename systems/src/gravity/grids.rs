@@ -7,18 +7,19 @@ use bevy_ecs::system::SystemParam;
 use nestar_device::{Address, Number};
 use nestar_engine::field::{Element, Field, LevelRows};
 use nestar_engine::ranks::OtherRanks;
-use nestar_engine::step::Write;
+use nestar_engine::step::{Read, View, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::multigrid::device;
 use nestar_kernels::multigrid::level::{self, Change, LevelGrid};
+use nestar_kernels::multigrid::source::Source;
 use rayon::prelude::*;
 
-/// The right-hand side of the Poisson equation: 4 pi G times the density of all matter, less its mean in a periodic box.
+/// The density of all matter that attracts.
 pub struct Matter;
 
 impl Field for Matter {
-    const NAME: &'static str = "poisson_source";
+    const NAME: &'static str = "matter";
 }
 
 /// What the finer level adds to the right-hand side of a level.
@@ -48,6 +49,35 @@ impl Field for Correction<1> {
     const NAME: &'static str = "poisson_correction_1";
 }
 
+/// The right-hand side of the equation: coefficient * (density - mean).
+#[derive(Resource, Clone, Copy)]
+pub(super) struct Equation {
+    /// 4 pi G.
+    pub coefficient: f64,
+    /// The mean density of a periodic domain, which does not feel it; else 0.
+    pub mean: f64,
+}
+
+impl Equation {
+    /// On the host, by the density `matter` of a level.
+    pub fn on_host<'a, R: Element>(self, matter: &View<'a, Matter>) -> Source<'a, R> {
+        Source {
+            density: matter.present::<R>(),
+            coefficient: R::lit(self.coefficient),
+            mean: R::lit(self.mean),
+        }
+    }
+
+    /// On a device.
+    pub fn on_device(self, matter: &View<Matter>) -> device::Source<Number> {
+        device::Source {
+            density: matter.device().bank(matter.banks()[0]).into(),
+            coefficient: self.coefficient,
+            mean: self.mean,
+        }
+    }
+}
+
 /// What solves the equation on a device, if the fields live there.
 #[derive(Resource)]
 pub struct Solver {
@@ -61,8 +91,9 @@ pub struct Grids<'w, 's> {
     pub rows: LevelRows<'w, 's>,
     /// The unknowns.
     pub potential: Write<'w, 's, Potential, 2>,
-    /// The right-hand side.
-    pub matter: Write<'w, 's, Matter>,
+    /// The density.
+    pub matter: Read<'w, 's, Matter>,
+    pub(super) equation: Res<'w, Equation>,
     /// What finer levels add to it.
     pub lag: Write<'w, 's, Lag>,
     pub(super) differences: Write<'w, 's, Differences, 1>,
@@ -76,7 +107,7 @@ pub struct Grids<'w, 's> {
 
 /// 1 / width^2 along the axes, of cells so many times as wide as given.
 pub(super) fn weights(width: [f64; 3], times: f64) -> [f64; 3] {
-    width.map(|w| 1.0 / (w * times).powi(2))
+    width.map(|w| 1.0 / ((w * times) * (w * times)))
 }
 
 /// What is added to the unknowns of a level.
@@ -114,7 +145,7 @@ impl Grids<'_, '_> {
     pub(super) fn host_level<R: Element>(&self, level: usize) -> Result<LevelGrid<'_, R>, Error> {
         Ok(LevelGrid {
             view: self.potential.get_on(level, 1)?.ghosts::<R>(),
-            source: self.matter.own_on(level).present::<R>(),
+            source: self.equation.on_host(&self.matter.own_on(level)),
             lag: self.lag.own_on(level).present::<R>(),
             weights: weights(self.width(level), 1.0).map(R::lit),
         })
@@ -126,7 +157,7 @@ impl Grids<'_, '_> {
         let (place, four) = (view.place(), self.four.own_on(level));
         Ok(device::Level {
             view: view.on_device(),
-            source: present_bank(&self.matter, level),
+            source: self.equation.on_device(&self.matter.own_on(level)),
             lag: present_bank(&self.lag, level),
             residual: four.device().bank(1).into(),
             correction: four.device().bank(0).into(),

@@ -1,6 +1,6 @@
 //! Gas under the acceleration of the potential: kicks before and after each step of the gas, and the step that they allow.
 
-use super::grids::{Matter, Solver, each};
+use super::grids::{Equation, Matter, Solver, each};
 use super::kernels::{Kernels, blocks};
 use super::systems::Gravity;
 use crate::fields::{Gas, Potential};
@@ -22,11 +22,12 @@ pub(super) const REACH: usize = 2;
 fn slopes<'a, R: Element>(
     potential: &View<'a, Potential>,
     matter: &View<'a, Matter>,
+    equation: Equation,
 ) -> Slopes<'a, R> {
     let place = potential.place();
     Slopes {
         view: potential.ghosts::<R>(),
-        source: matter.present::<R>(),
+        source: equation.on_host(matter),
         first_child: place.topology.first_child_table(),
         width: place.clock.cell_width.map(R::lit),
     }
@@ -36,13 +37,13 @@ fn slopes<'a, R: Element>(
 fn fall(
     potential: &View<Potential>,
     matter: &View<Matter>,
-    gravity: &Gravity,
+    (gravity, equation): (&Gravity, Equation),
     kernels: &Kernels,
 ) -> Fall<Number> {
     let place = potential.place();
     Fall {
         view: potential.on_device(),
-        source: matter.device().bank(matter.banks()[0]).into(),
+        source: equation.on_device(matter),
         rows: place.on_device().rows(potential.level()).into(),
         largest: Address::from(kernels.words()),
         width: place.clock.cell_width,
@@ -55,6 +56,7 @@ fn fall(
 pub(super) fn kick(
     clock: Res<LevelClock>,
     gravity: Res<Gravity>,
+    equation: Res<Equation>,
     solver: Res<Solver>,
     potential: Read<Potential, REACH>,
     matter: Read<Matter, REACH>,
@@ -64,7 +66,7 @@ pub(super) fn kick(
     let fourth = gravity.config.order == 4;
     let gas = gas.change();
     if let Some(kernels) = &solver.kernels {
-        let fall = fall(&potential, &matter, &gravity, kernels);
+        let fall = fall(&potential, &matter, (&gravity, *equation), kernels);
         let cells = fall.count as usize * CELLS;
         let given = gravity::Kick {
             fall,
@@ -76,7 +78,7 @@ pub(super) fn kick(
         return kernels.launch(&kernels.kick, blocks(cells), &given);
     }
     in_precision!(gas.precision(), R => {
-        let (slopes, dt) = (slopes::<R>(&potential, &matter), R::lit(clock.dt));
+        let (slopes, dt) = (slopes::<R>(&potential, &matter, *equation), R::lit(clock.dt));
         let rows = gas.present::<R>();
         // SAFETY: distinct rows.
         each(gas.rows(), |row| unsafe { gravity::kick(&slopes, &rows, row, fourth, dt) });
@@ -88,6 +90,7 @@ pub(super) fn kick(
 pub(super) fn limit(
     rows: LevelRows,
     gravity: Res<Gravity>,
+    equation: Res<Equation>,
     solver: Res<Solver>,
     potential: Read<Potential, REACH>,
     matter: Read<Matter, REACH>,
@@ -100,10 +103,10 @@ pub(super) fn limit(
     let (potential, matter) = (potential.get(REACH)?, matter.get(REACH)?);
     let fourth = gravity.config.order == 4;
     let rate = if let Some(kernels) = &solver.kernels {
-        kernels.fall_rate(&fall(&potential, &matter, &gravity, kernels))?
+        kernels.fall_rate(&fall(&potential, &matter, (&gravity, *equation), kernels))?
     } else {
         in_precision!(potential.precision(), R => {
-            let slopes = slopes::<R>(&potential, &matter);
+            let slopes = slopes::<R>(&potential, &matter, *equation);
             let rates = potential.rows().par_iter().map(|&row| gravity::largest(&slopes, row, fourth));
             rates.reduce(|| 0.0, |a, b| if a >= b || a.is_nan() { a } else { b })
         })

@@ -12,23 +12,27 @@ mod cycle;
 mod grids;
 mod kernels;
 mod kick;
+mod matter;
 pub mod root;
 mod systems;
 mod tell;
 
 pub use config::{Coupling, GravityConfig, Surroundings};
 pub use grids::{Lag, Matter};
+pub use matter::Gravitates;
 
 use crate::fields::Potential;
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
-use grids::{Correction, Differences, Solver};
+use grids::{Correction, Differences, Equation, Solver};
 use kernels::Kernels;
+use matter::Sources;
 use nestar_engine::field::{Component, FieldSpec, Pool, Prolong, Restrict};
 use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::Ranks;
 use nestar_engine::{Engine, Error, Plugin};
 use root::{RootKind, RootSolver};
-use systems::{Gravity, Mean, Solved};
+use std::f64::consts::PI;
+use systems::{Gravity, Solved};
 
 /// The plugin: reads the table `[gravity]`, if the deck has it. Add it behind the gas.
 pub struct SelfGravity;
@@ -54,6 +58,13 @@ fn differences(sim: &Engine) -> FieldSpec {
             ..working("differences", 8, 1)
         },
     }
+}
+
+fn matter() -> FieldSpec {
+    let mut spec = working("matter", 8, 1);
+    spec.components[0].units = "mass/length**3".into();
+    spec.components[0].long_name = "density of all matter that attracts".into();
+    spec
 }
 
 fn potential() -> FieldSpec {
@@ -84,7 +95,7 @@ impl Plugin for SelfGravity {
         sim.keep_keys(&["gravity.constant", "gravity.boundary"]);
         let periodic = periodic(sim, config.boundary)?;
         sim.register_field::<Potential>(potential())?;
-        sim.register_field::<Matter>(working(Self::MATTER, 8, 1))?;
+        sim.register_field::<Matter>(matter())?;
         sim.register_field::<Lag>(working("poisson_lag", 8, 1))?;
         sim.register_field::<Differences>(differences(sim))?;
         sim.register_field::<Correction<4>>(working("correction_4", 4, 2))?;
@@ -95,21 +106,22 @@ impl Plugin for SelfGravity {
         sim.world.insert_resource(Solver { kernels });
         let root = root_solver(sim, periodic)?;
         let limited = config.limit > 0.0;
+        sim.world.insert_resource(Equation {
+            coefficient: 4.0 * PI * config.constant,
+            mean: 0.0,
+        });
         sim.world.insert_resource(Gravity {
             config,
             periodic,
             root,
         });
-        sim.world.insert_resource(Mean::default());
+        sim.world.insert_resource(Sources::default());
+        sim.gravity_source(matter::of_gas);
         sim.state("gravity", Solved::default())?;
         columns::register(sim);
         register(sim, limited);
         Ok(())
     }
-}
-
-impl SelfGravity {
-    const MATTER: &'static str = "poisson_source";
 }
 
 /// Enters the systems; those that relax exchange copies themselves.
@@ -124,8 +136,11 @@ fn register(sim: &mut Engine, limited: bool) {
                 .exchanges_itself::<Correction<1>>();
         };
     }
+    sim.system_in(Ready::Recompute, matter::on_level);
     solves!(Ready::Recompute, systems::ready);
+    sim.system_in(Advance::Potential, matter::on_level);
     solves!(Advance::Potential, systems::solve);
+    sim.system_in(Aligned::Solve, matter::on_aligned);
     solves!(Aligned::Solve, systems::align);
     sim.system_in(Split::Sources, kick::kick);
     if limited {

@@ -4,18 +4,13 @@ use super::columns::Residuals;
 use super::composite::Root;
 use super::config::{Coupling, GravityConfig};
 use super::cycle::Sweeps;
-use super::grids::{Added, Grids, Matter};
+use super::grids::{Added, Grids};
 use super::root::RootSolver;
-use crate::fields::Gas;
 use bevy_ecs::prelude::*;
-use nestar_device::{Real, device};
+use nestar_engine::Error;
 use nestar_engine::mesh::{LevelClock, Levels};
 use nestar_engine::ranks::Ranks;
-use nestar_engine::step::{AlignedLevels, PluginState, Read, View};
-use nestar_engine::{Error, in_precision};
-use nestar_kernels::CELLS;
-use nestar_kernels::hydro::Conserved;
-use std::f64::consts::PI;
+use nestar_engine::step::{AlignedLevels, PluginState};
 use std::ops::RangeInclusive;
 
 /// What the plugin knows.
@@ -30,10 +25,6 @@ pub(super) struct Gravity {
 const COLD: usize = 8;
 
 impl Gravity {
-    fn coefficient(&self) -> f64 {
-        4.0 * PI * self.config.constant
-    }
-
     fn two_way(&self) -> bool {
         self.config.coupling == Coupling::TwoWay
     }
@@ -64,85 +55,15 @@ impl PluginState for Solved {
     }
 }
 
-/// The mean of the right-hand side, which a periodic box does not feel.
-#[derive(Resource, Default)]
-pub(super) struct Mean(f64);
-
-/// The right-hand side of the Poisson equation in a cell.
-#[device]
-fn source<R: Real>(gas: Conserved<R>, coefficient: R, mean: R) -> R {
-    coefficient * gas.density - mean
-}
-
-/// Fills the right-hand side of a level.
-fn fill(
-    grids: &mut Grids,
-    gas: &Read<Gas>,
-    gravity: &Gravity,
-    (mean, ranks): (&mut Mean, &Ranks),
-    level: usize,
-) -> Result<(), Error> {
-    grids.rows.visit(level);
-    let set = |grids: &mut Grids, mean: f64| {
-        let parameters = [gravity.coefficient(), mean];
-        grids
-            .matter
-            .map_of::<source, _, 0>(&grids.rows, gas, &[], &parameters);
-    };
-    if gravity.periodic && level == 0 {
-        set(grids, 0.0);
-        mean.0 = mean_of(&grids.matter.own_on(0), ranks)?;
-    }
-    set(grids, mean.0);
-    Ok(())
-}
-
-/// The mean over the root level, the same on any number of ranks: the means of patches are summed by place.
-fn mean_of(matter: &View<Matter>, ranks: &Ranks) -> Result<f64, Error> {
-    let rows = matter.rows();
-    let sums: Vec<f64> = in_precision!(matter.precision(), R => {
-        let values = matter.host::<R>(rows)?;
-        values.chunks_exact(CELLS).map(|patch| patch.iter().map(|v| v.to_f64()).sum()).collect()
-    });
-    let own: Vec<([i32; 3], f64)> = rows
-        .iter()
-        .map(|&row| matter.index(row))
-        .zip(sums)
-        .collect();
-    let bytes: Vec<u8> = own
-        .iter()
-        .flat_map(|(index, sum)| {
-            let index = index.iter().flat_map(|i| i.to_le_bytes());
-            index.chain(sum.to_le_bytes())
-        })
-        .collect();
-    let mut all = Vec::new();
-    for bytes in ranks.communicator().all_gather(&bytes)? {
-        for patch in bytes.chunks_exact(20) {
-            let word = |n: usize| {
-                i32::from_le_bytes(patch[4 * n..4 * n + 4].try_into().unwrap_or_default())
-            };
-            let sum = f64::from_le_bytes(patch[12..].try_into().unwrap_or_default());
-            all.push(([word(2), word(1), word(0)], sum));
-        }
-    }
-    all.sort_by_key(|(index, _)| *index);
-    let sum: f64 = all.iter().map(|(_, sum)| sum).sum();
-    Ok(sum / (all.len() * CELLS) as f64)
-}
-
 /// The potential at the end of the step of a level.
 pub(super) fn solve(
     mut grids: Grids,
-    gas: Read<Gas>,
     gravity: Res<Gravity>,
-    mut mean: ResMut<Mean>,
     ranks: Res<Ranks>,
     clock: Res<LevelClock>,
     levels: Res<Levels>,
 ) -> Result<(), Error> {
     let level = clock.level;
-    fill(&mut grids, &gas, &gravity, (&mut mean, &ranks), level)?;
     grids.potential.commit()?;
     let Some(below) = level.checked_sub(1) else {
         let root = Root {
@@ -167,18 +88,13 @@ pub(super) fn solve(
 /// The potential of all levels that stand at one time.
 pub(super) fn align(
     mut grids: Grids,
-    gas: Read<Gas>,
     gravity: Res<Gravity>,
-    mut mean: ResMut<Mean>,
     ranks: Res<Ranks>,
     aligned: Res<AlignedLevels>,
     levels: Res<Levels>,
     mut residuals: ResMut<Residuals>,
 ) -> Result<(), Error> {
     let range = aligned.coarsest..=aligned.finest.max(aligned.coarsest);
-    for level in range.clone() {
-        fill(&mut grids, &gas, &gravity, (&mut mean, &ranks), level)?;
-    }
     for level in aligned.coarsest + 1..=aligned.finest {
         let regridded = levels.clock(level - 1).since_regrid == 0;
         if regridded || !gravity.two_way() {
@@ -215,9 +131,7 @@ fn measure(grids: &mut Grids, residuals: &mut Residuals) -> Result<(), Error> {
 /// Before the first step: the potential, unless it was restored; what follows from it.
 pub(super) fn ready(
     mut grids: Grids,
-    gas: Read<Gas>,
     gravity: Res<Gravity>,
-    mut mean: ResMut<Mean>,
     ranks: Res<Ranks>,
     clock: Res<LevelClock>,
     mut solved: ResMut<Solved>,
@@ -227,7 +141,6 @@ pub(super) fn ready(
     if grids.rows.in_parts() {
         return Ok(());
     }
-    fill(&mut grids, &gas, &gravity, (&mut mean, &ranks), level)?;
     let root = Root {
         solver: &gravity.root,
         ranks: &ranks,

@@ -5,7 +5,7 @@ pub use crate::assemble::Simulation;
 /// The derives of components and resources refer to it.
 pub use bevy_ecs;
 pub use bevy_ecs::prelude::{
-    Commands, Component, Entity, Query, Res, ResMut, Resource, With, Without,
+    Commands, Component, Entity, In, Query, Res, ResMut, Resource, With, Without,
 };
 pub use nestar_deck::{Deck, DeckError, TableFile, deck};
 pub use nestar_device::math::*;
@@ -27,6 +27,7 @@ pub use nestar_kernels::mesh::nothing;
 pub use nestar_scenarios::{Parameters, Setting};
 pub use nestar_systems::declare::Declare;
 pub use nestar_systems::fields::{Gas, GasModel};
+pub use nestar_systems::gravity::{Gravitates, Matter};
 pub use nestar_systems::hydro::{InitialState, Primitive};
 pub use nestar_systems::order::{
     Advance, Aligned, Flag, Initialise, Limit, Ready, Regrid, Split, Synchronise,

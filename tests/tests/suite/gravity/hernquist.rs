@@ -3,6 +3,7 @@
 use nestar::engine::field::Pool;
 use nestar::engine::mesh::Topology;
 use nestar::kernels::gravity::accelerations;
+use nestar::kernels::multigrid::source::Source;
 use nestar::kernels::multigrid::star::Slopes;
 use nestar::systems::fields::Potential;
 use nestar::systems::gravity::Matter;
@@ -82,7 +83,11 @@ fn errors(settings: &[&str]) -> [Errors; 2] {
         let width = topology.domain.cell_width(level)[0];
         let slopes = Slopes {
             view: potential.ghosts::<f64>(topology, level, 2),
-            source: matter.present::<f64>(level),
+            source: Source {
+                density: matter.present::<f64>(level),
+                coefficient: 4.0 * PI,
+                mean: 0.0,
+            },
             first_child: topology.first_child_table(),
             width: [width; 3],
         };

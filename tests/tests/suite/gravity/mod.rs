@@ -6,6 +6,8 @@ mod jeans;
 use crate::device_runs::emulation;
 use nestar::Simulation;
 use nestar::engine::ranks::{Columns, Ranks};
+use nestar::prelude::*;
+
 use nestar_tests::decks::deck;
 use nestar_tests::ranks::{joined, on_ranks_of};
 use nestar_tests::runs::{digests, quietly_into};
@@ -151,5 +153,49 @@ fn wrong_tables_are_refused_by_their_keys() {
     ] {
         let why = refused(setting);
         assert!(why.contains(words), "{setting}: {why}");
+    }
+}
+
+/// Dark matter as dense as the gas, wherever that goes.
+struct Twin;
+
+#[device]
+fn add<R: Real>(u: (Conserved<R>, R)) -> R {
+    let (gas, there) = u;
+    there + gas.density
+}
+
+fn twin(
+    In(level): In<usize>,
+    mut rows: LevelRows,
+    gas: Read<Gas>,
+    mut matter: Write<Matter>,
+) -> Result<(), Error> {
+    rows.visit(level);
+    matter.map_of::<add, _, 0>(&rows, &gas, &[], &[]);
+    Ok(())
+}
+
+impl Plugin for Twin {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.gravity_source(twin);
+        Ok(())
+    }
+}
+
+/// Matter of a plugin attracts as gas does: twice as much of it, or twice Newton's constant, to the bit.
+#[test]
+fn matter_of_a_plugin_attracts() {
+    let states = |settings: &[&str], dark: bool| {
+        let mut sim = build(LUMP, settings);
+        if dark {
+            sim = sim.add(Twin).unwrap_or_else(|e| panic!("{e}"));
+        }
+        stored(Stepper::of(sim).steps(2).state())
+    };
+    for boundary in ["domain.boundary=\"periodic\"", OUTFLOW] {
+        let dark = states(&[boundary, "gravity.constant=0.5"], true);
+        let strong = states(&[boundary, "gravity.constant=1"], false);
+        assert_eq!(dark.difference(&strong), None, "{boundary}");
     }
 }
