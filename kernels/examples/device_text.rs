@@ -5,6 +5,7 @@ use nestar_device::{
     Across, Around, Face, Item, Place, Real, device, instantiate_with, interpolate, math, random,
 };
 use nestar_kernels::criteria::cell;
+use nestar_kernels::gravity::{self, KICK};
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
 use nestar_kernels::hydro::{
     Conserved, FluidMethod, Limiter, Reconstruction, Riemann, Scheme, kinetic_energy,
@@ -17,7 +18,8 @@ use nestar_kernels::mesh::device::{
     TAKE, TOTALS, TRANSFER, WINDOW,
 };
 use nestar_kernels::mesh::prolong::SlopeLimiter;
-use nestar_kernels::{hydro, mesh};
+use nestar_kernels::multigrid::device::MULTIGRID;
+use nestar_kernels::{hydro, mesh, multigrid};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -179,5 +181,29 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         ("skeletons_mending", fluid(&other)),
     ];
     texts.extend(cells(&field(1)));
+    texts.extend(gravity(&field(0)));
     texts
+}
+
+/// The solver of Poisson's equation with what gas feels of its unknowns, and a field of coarser rows.
+fn gravity(gas: &FieldText) -> [(&'static str, String); 2] {
+    let unknowns = FieldText {
+        components: 1,
+        normal: [0; 3],
+        states: None,
+        ..gas.clone()
+    };
+    let coarse = FieldText {
+        shape: RowShape {
+            side: 4,
+            centring: Centring::Cell,
+        },
+        ..unknowns.clone()
+    };
+    let items = [multigrid::device_items(), gravity::device_items()].concat();
+    let of_mesh = [PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER];
+    [
+        ("gravity", unknowns.program(&items, &[MULTIGRID, KICK])),
+        ("skeletons_coarse", coarse.program(&[], &of_mesh)),
+    ]
 }
