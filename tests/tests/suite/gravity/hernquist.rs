@@ -7,14 +7,15 @@ use nestar::kernels::multigrid::source::Source;
 use nestar::kernels::multigrid::star::Slopes;
 use nestar::systems::fields::Potential;
 use nestar::systems::gravity::Matter;
-use nestar_tests::Stepper;
+use nestar_tests::hernquist::{Gas, Hernquist};
+use nestar_tests::{Stepper, build};
 use std::f64::consts::PI;
 
 /// Levels of 32^3 cells, each in the middle of the coarser one, where the root has 64^3.
 const DECK: &str = r#"
 scenario = "formula"
 [initial]
-samples    = 4
+samples    = 1
 density    = "1/(r*(1+r)^3)"
 pressure   = "1"
 [constants]
@@ -36,17 +37,52 @@ refine = [{ criterion = "threshold", field = "max(max(abs(x), abs(y)), abs(z))",
 /// Half the length of the box.
 const HALF: f64 = 50.0;
 
-/// The potential at the centre of what lies outside the box: over a face of the cube, six times.
-fn outside() -> f64 {
-    let n = 200;
-    let at = |i: usize| HALF * (2.0 * (i as f64 + 0.5) / n as f64 - 1.0);
-    let of = |(i, j): (usize, usize)| {
-        let r = (HALF * HALF + at(i).powi(2) + at(j).powi(2)).sqrt();
-        let solid_angle = HALF * (2.0 * HALF / n as f64).powi(2) / r.powi(3);
-        solid_angle / (2.0 * (1.0 + r).powi(2))
-    };
-    let cells = (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
-    -6.0 * cells.map(of).sum::<f64>()
+/// A run with the sphere, whose cells have its exact mean densities, before the first step.
+fn begin(settings: &[&str]) -> Stepper {
+    let mut sim = build(DECK, settings);
+    let sphere = (Hernquist::default(), [0.0; 3]);
+    sim.with(|sim| Gas::put_into(sim, vec![sphere], 1.0));
+    Stepper::of(sim)
+}
+
+/// Calls `visit` with the centre, the width, the density, the potential and the acceleration of every leaf cell.
+fn each_leaf_cell(run: &mut Stepper, mut visit: impl FnMut([f64; 3], f64, f64, f64, [f64; 3])) {
+    let sim = run.0.engine();
+    let topology = sim.world.resource::<Topology>();
+    let (potential, matter) = (
+        Pool::<Potential>::of(&sim.world),
+        Pool::<Matter>::of(&sim.world),
+    );
+    for level in 0..=topology.finest() {
+        let width = topology.domain.cell_width(level)[0];
+        let slopes = Slopes {
+            view: potential.ghosts::<f64>(topology, level, 2),
+            source: Source {
+                density: matter.present::<f64>(level),
+                coefficient: 4.0 * PI,
+                mean: 0.0,
+            },
+            first_child: topology.first_child_table(),
+            width: [width; 3],
+        };
+        let leaves = topology
+            .rows(level)
+            .iter()
+            .filter(|&&row| topology.is_leaf(row));
+        for &row in leaves {
+            let found = accelerations(&slopes, row, true);
+            for cell in 0..512 {
+                let place = [cell % 8, cell / 8 % 8, cell / 64];
+                let x = std::array::from_fn(|a| {
+                    let i = f64::from(8 * topology.index(row)[a]) + place[a] as f64 + 0.5;
+                    i * width - HALF
+                });
+                let density = slopes.source.density.row(row)[cell];
+                let phi = slopes.view.level.row(row)[cell];
+                visit(x, width, density, phi, found.map(|a| a[cell]));
+            }
+        }
+    }
 }
 
 /// Mean and largest relative error.
@@ -71,52 +107,20 @@ impl Errors {
 
 /// Errors of the potential and of the acceleration.
 fn errors(settings: &[&str]) -> [Errors; 2] {
-    let mut run = Stepper::new(DECK, settings);
-    let sim = run.0.engine();
-    let topology = sim.world.resource::<Topology>();
-    let (potential, matter) = (
-        Pool::<Potential>::of(&sim.world),
-        Pool::<Matter>::of(&sim.world),
-    );
-    let (mut errors, outside) = ([Errors::default(), Errors::default()], outside());
-    for level in 0..=topology.finest() {
-        let width = topology.domain.cell_width(level)[0];
-        let slopes = Slopes {
-            view: potential.ghosts::<f64>(topology, level, 2),
-            source: Source {
-                density: matter.present::<f64>(level),
-                coefficient: 4.0 * PI,
-                mean: 0.0,
-            },
-            first_child: topology.first_child_table(),
-            width: [width; 3],
-        };
-        for &row in topology
-            .rows(level)
-            .iter()
-            .filter(|&&row| topology.is_leaf(row))
-        {
-            let found = accelerations(&slopes, row, true);
-            for cell in 0..512 {
-                let place = [cell % 8, cell / 8 % 8, cell / 64];
-                let x: [f64; 3] = std::array::from_fn(|a| {
-                    let i = f64::from(8 * topology.index(row)[a]) + place[a] as f64 + 0.5;
-                    i * width - HALF
-                });
-                let r = norm(x);
-                if !(0.075..=1.0).contains(&r) {
-                    continue;
-                }
-                let exact = -2.0 * PI / (1.0 + r) - outside;
-                let phi = slopes.view.level.row(row)[cell];
-                errors[0].add((phi / exact - 1.0).abs(), width.powi(3));
-                let exact = x.map(|x| -2.0 * PI / (1.0 + r).powi(2) * x / r);
-                let wrong = std::array::from_fn(|a| found[a][cell] - exact[a]);
-                let wrong = norm(wrong) / norm(exact);
-                errors[1].add(wrong, width.powi(3));
-            }
+    let (sphere, mut errors) = (Hernquist::default(), [Errors::default(), Errors::default()]);
+    let outside = sphere.outside(HALF);
+    each_leaf_cell(&mut begin(settings), |x, width, _, phi, a| {
+        let r = norm(x);
+        if !(0.075..=1.0).contains(&r) {
+            return;
         }
-    }
+        let (exact, missing) = (sphere.potential(r), outside.potential(x));
+        errors[0].add((phi / (exact - missing) - 1.0).abs(), width.powi(3));
+        let (exact, missing) = (sphere.acceleration(x), outside.acceleration(x));
+        let exact: [f64; 3] = std::array::from_fn(|i| exact[i] - missing[i]);
+        let wrong = norm(std::array::from_fn(|i| a[i] - exact[i])) / norm(exact);
+        errors[1].add(wrong, width.powi(3));
+    });
     errors
 }
 

@@ -75,7 +75,7 @@ fn a_program_of_ones_own_has_the_whole_command_line() {
         (&["schema"], &["\"cooling\"", "\"coldest\""]),
         (
             &["order", "deck.toml"],
-            &["limit<Gas, cooling_time>", "criterion<Gas, cools_fast>"],
+            &["limit cooling", "criterion cools_fast"],
         ),
         (
             &[
