@@ -1,6 +1,7 @@
 //! Physics of Nestar: one folder per plugin, each made of systems that call kernels.
 //!
-//! Plugins never import each other; they meet in [`fields`] (the vocabulary) and in [`order`] (the order of a step).
+//! Plugins never import each other; they meet in [`fields`] (the vocabulary), [`order`] (the order of a step) and [`register`] (a line for each use
+//! of a function).
 
 pub mod declare;
 pub mod fields;

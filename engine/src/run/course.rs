@@ -68,8 +68,8 @@ impl Course<'_> {
 }
 
 impl Engine {
-    /// Root steps to the end, or to what ends the run before; `begins` says that none was taken of this run. The ranks take the same decisions: what they must agree on is
-    /// reduced once a root step.
+    /// Root steps to the end, or to what ends the run before; `begins` says that none was taken of this run. The ranks take the same
+    /// decisions: what they must agree on is reduced once a root step.
     pub(super) fn steps(
         &mut self,
         options: &mut RunOptions,

@@ -1,7 +1,6 @@
 //! The equation on several levels at once: one cycle of the full approximation scheme (Brandt 1977) over levels that stand at one time,
 //! with the coarser level as the coarser grid.
 
-use super::cycle::Sweeps;
 use super::grids::{Added, Equation, Grids};
 use super::root::RootSolver;
 use nestar_device::{Lane, Real};
@@ -17,22 +16,22 @@ pub(super) struct Root<'a> {
 }
 
 impl Grids<'_, '_> {
-    /// One cycle over some levels, of which the coarsest has borders, or is the root.
+    /// One cycle over some levels, with so many sweeps on the way down and up, of which the coarsest has borders, or is the root.
     pub(super) fn composite_cycle(
         &mut self,
         levels: &RangeInclusive<usize>,
-        sweeps: Sweeps,
+        sweeps: usize,
         root: &Root,
     ) -> Result<(), Error> {
         let (base, finest) = (*levels.start(), *levels.end());
         for level in (base + 1..=finest).rev() {
-            self.smooth(level, sweeps.before)?;
+            self.smooth(level, sweeps)?;
             self.tell_coarser(level)?;
         }
         self.solve_base(base, sweeps, root)?;
         for level in base + 1..=finest {
             self.add_change(level, &Added::Correction)?;
-            self.smooth(level, sweeps.after)?;
+            self.smooth(level, sweeps)?;
         }
         Ok(())
     }
@@ -49,7 +48,7 @@ impl Grids<'_, '_> {
     }
 
     /// Solves the coarsest of some levels: exactly if it is the root, else by a cycle.
-    fn solve_base(&mut self, base: usize, sweeps: Sweeps, root: &Root) -> Result<(), Error> {
+    fn solve_base(&mut self, base: usize, sweeps: usize, root: &Root) -> Result<(), Error> {
         match base {
             0 => self.solve_root(root),
             _ => self.cycle(base, sweeps),

@@ -12,22 +12,13 @@ use nestar_kernels::multigrid::coarse::{self, CoarseGrid, mirror};
 use nestar_kernels::multigrid::device;
 use std::f64::consts::PI;
 
-/// Relaxations before and after the coarser grids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sweeps {
-    /// On the way down.
-    pub before: usize,
-    /// On the way up.
-    pub after: usize,
-}
-
 /// Sweeps over one cell a patch that suffice up to 16 patches across.
 const FEWEST: usize = 8;
 
 impl Grids<'_, '_> {
-    /// One cycle of a level.
-    pub(super) fn cycle(&mut self, level: usize, sweeps: Sweeps) -> Result<(), Error> {
-        self.smooth(level, sweeps.before)?;
+    /// One cycle of a level, with so many sweeps before and after the coarser grids.
+    pub(super) fn cycle(&mut self, level: usize, sweeps: usize) -> Result<(), Error> {
+        self.smooth(level, sweeps)?;
         self.restrict_residual(level)?;
         let patches = self.rows.view_of(level).topology.count(level);
         let Self {
@@ -44,17 +35,17 @@ impl Grids<'_, '_> {
             ranks,
             solver,
         };
-        smooth::<4, _>(four, &mut at, 2 * sweeps.before, 1.0)?;
+        smooth::<4, _>(four, &mut at, 2 * sweeps, 1.0)?;
         restrict::<4, _, _>(four, two, &mut at)?;
-        smooth::<2, _>(two, &mut at, 2 * sweeps.before, 1.0)?;
+        smooth::<2, _>(two, &mut at, 2 * sweeps, 1.0)?;
         restrict::<2, _, _>(two, one, &mut at)?;
         bottom(one, &mut at, patches)?;
         prolong::<2, _, _, 1>(one, two, &mut at)?;
-        smooth::<2, _>(two, &mut at, 2 * sweeps.after, 1.0)?;
+        smooth::<2, _>(two, &mut at, 2 * sweeps, 1.0)?;
         prolong::<4, _, _, 1>(two, four, &mut at)?;
-        smooth::<4, _>(four, &mut at, 2 * sweeps.after, 1.0)?;
+        smooth::<4, _>(four, &mut at, 2 * sweeps, 1.0)?;
         prolong::<8, _, _, 2>(four, potential, &mut at)?;
-        self.smooth(level, sweeps.after)
+        self.smooth(level, sweeps)
     }
 }
 
@@ -158,14 +149,13 @@ fn prolong<const N: usize, F: Field, G: Field, const D: usize>(
 ) -> Result<(), Error> {
     field.refresh_on(at.ranks, at.level)?;
     let (view, out) = (field.get_on(at.level, 1)?, to.own_on(at.level));
-    let grid = || match N {
-        8 => on_device::<4, _>(&view),
-        4 => on_device::<2, _>(&view),
-        _ => on_device::<1, _>(&view),
-    };
     if let Some(kernels) = &at.solver.kernels {
         let given = device::Prolong {
-            grid: grid(),
+            grid: match N {
+                8 => on_device::<4, _>(&view),
+                4 => on_device::<2, _>(&view),
+                _ => on_device::<1, _>(&view),
+            },
             to: out.device().bank(out.banks()[0]).into(),
         };
         let cells = view.rows().len() * N * N * N;

@@ -93,8 +93,9 @@ pub struct Grids<'w, 's> {
     pub potential: Write<'w, 's, Potential, 2>,
     /// The density.
     pub matter: Read<'w, 's, Matter>,
+    /// What the right-hand side is made of besides.
     pub(super) equation: Res<'w, Equation>,
-    /// What finer levels add to it.
+    /// What finer levels add to the right-hand side.
     pub lag: Write<'w, 's, Lag>,
     pub(super) differences: Write<'w, 's, Differences, 1>,
     pub(super) four: Write<'w, 's, Correction<4>, 1>,
@@ -196,7 +197,7 @@ impl Grids<'_, '_> {
         (0..2 * times).try_for_each(|n| self.relax(level, n % 2))
     }
 
-    /// Fills the right-hand side of the coarsest corrections but one with what the level is short of.
+    /// Sets the right-hand side of the corrections in rows of 4^3 cells to the means of what the level is short of.
     pub(super) fn restrict_residual(&mut self, level: usize) -> Result<(), Error> {
         self.potential.refresh_on(&mut self.ranks, level)?;
         if let Some(kernels) = &self.solver.kernels {

@@ -18,12 +18,12 @@ mod systems;
 mod tell;
 
 pub use config::{Coupling, GravityConfig, Surroundings};
-pub use grids::{Lag, Matter};
+pub use grids::Matter;
 pub use matter::Gravitates;
 
 use crate::fields::Potential;
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
-use grids::{Correction, Differences, Equation, Solver};
+use grids::{Correction, Differences, Equation, Lag, Solver};
 use kernels::Kernels;
 use matter::Sources;
 use nestar_engine::field::{Component, FieldSpec, Pool, Prolong, Restrict};

@@ -3,7 +3,6 @@
 use super::columns::Residuals;
 use super::composite::Root;
 use super::config::{Coupling, GravityConfig};
-use super::cycle::Sweeps;
 use super::grids::{Added, Grids};
 use super::root::RootSolver;
 use bevy_ecs::prelude::*;
@@ -29,11 +28,10 @@ impl Gravity {
         self.config.coupling == Coupling::TwoWay
     }
 
-    fn aligned(&self) -> Sweeps {
-        let sweeps = self.config.sweeps_aligned;
-        Sweeps {
-            before: sweeps,
-            after: sweeps,
+    fn root<'a>(&'a self, ranks: &'a Ranks) -> Root<'a> {
+        Root {
+            solver: &self.root,
+            ranks,
         }
     }
 }
@@ -66,23 +64,12 @@ pub(super) fn solve(
     let level = clock.level;
     grids.potential.commit()?;
     let Some(below) = level.checked_sub(1) else {
-        let root = Root {
-            solver: &gravity.root,
-            ranks: &ranks,
-        };
-        return grids.solve_root(&root);
+        return grids.solve_root(&gravity.root(&ranks));
     };
     // the coarser level has taken its step: so much of it is this one
     let whole = levels.clock(below).dt;
     grids.add_change(level, &Added::Step(clock.dt / whole))?;
-    let sweeps = gravity.config.sweeps;
-    grids.cycle(
-        level,
-        Sweeps {
-            before: sweeps,
-            after: sweeps,
-        },
-    )
+    grids.cycle(level, gravity.config.sweeps)
 }
 
 /// The potential of all levels that stand at one time.
@@ -94,19 +81,16 @@ pub(super) fn align(
     levels: Res<Levels>,
     mut residuals: ResMut<Residuals>,
 ) -> Result<(), Error> {
+    let sweeps = gravity.config.sweeps_aligned;
     let range = aligned.coarsest..=aligned.finest.max(aligned.coarsest);
     for level in aligned.coarsest + 1..=aligned.finest {
         let regridded = levels.clock(level - 1).since_regrid == 0;
         if regridded || !gravity.two_way() {
-            grids.cycle(level, gravity.aligned())?;
+            grids.cycle(level, sweeps)?;
         }
     }
     if gravity.two_way() {
-        let root = Root {
-            solver: &gravity.root,
-            ranks: &ranks,
-        };
-        grids.composite_cycle(&range, gravity.aligned(), &root)?;
+        grids.composite_cycle(&range, sweeps, &gravity.root(&ranks))?;
         grids.renew_lag(&range)?;
     }
     match aligned.coarsest {
@@ -141,14 +125,11 @@ pub(super) fn ready(
     if grids.rows.in_parts() {
         return Ok(());
     }
-    let root = Root {
-        solver: &gravity.root,
-        ranks: &ranks,
-    };
+    let (root, sweeps) = (gravity.root(&ranks), gravity.config.sweeps_aligned);
     if !solved.0 {
         match level {
             0 => grids.solve_root(&root)?,
-            _ => (0..COLD).try_for_each(|_| grids.cycle(level, gravity.aligned()))?,
+            _ => (0..COLD).try_for_each(|_| grids.cycle(level, sweeps))?,
         }
     }
     if level < finest {
@@ -158,7 +139,7 @@ pub(super) fn ready(
     if gravity.two_way() {
         if !solved.0 {
             let mut cycles = 0..gravity.config.initial_cycles;
-            cycles.try_for_each(|_| grids.composite_cycle(&all, gravity.aligned(), &root))?;
+            cycles.try_for_each(|_| grids.composite_cycle(&all, sweeps, &root))?;
         }
         grids.renew_lag(&all)?;
     }

@@ -45,8 +45,8 @@ fn begin(settings: &[&str]) -> Stepper {
     Stepper::of(sim)
 }
 
-/// Calls `visit` with the centre, the width, the density, the potential and the acceleration of every leaf cell.
-fn each_leaf_cell(run: &mut Stepper, mut visit: impl FnMut([f64; 3], f64, f64, f64, [f64; 3])) {
+/// Calls `visit` with the centre, the width, the potential and the acceleration of every leaf cell.
+fn each_leaf_cell(run: &mut Stepper, mut visit: impl FnMut([f64; 3], f64, f64, [f64; 3])) {
     let sim = run.0.engine();
     let topology = sim.world.resource::<Topology>();
     let (potential, matter) = (
@@ -77,9 +77,8 @@ fn each_leaf_cell(run: &mut Stepper, mut visit: impl FnMut([f64; 3], f64, f64, f
                     let i = f64::from(8 * topology.index(row)[a]) + place[a] as f64 + 0.5;
                     i * width - HALF
                 });
-                let density = slopes.source.density.row(row)[cell];
                 let phi = slopes.view.level.row(row)[cell];
-                visit(x, width, density, phi, found.map(|a| a[cell]));
+                visit(x, width, phi, found.map(|a| a[cell]));
             }
         }
     }
@@ -109,7 +108,7 @@ impl Errors {
 fn errors(settings: &[&str]) -> [Errors; 2] {
     let (sphere, mut errors) = (Hernquist::default(), [Errors::default(), Errors::default()]);
     let outside = sphere.outside(HALF);
-    each_leaf_cell(&mut begin(settings), |x, width, _, phi, a| {
+    each_leaf_cell(&mut begin(settings), |x, width, phi, a| {
         let r = norm(x);
         if !(0.075..=1.0).contains(&r) {
             return;

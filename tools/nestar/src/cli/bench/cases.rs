@@ -13,6 +13,8 @@ pub enum Case {
     Blast,
     /// Two shear layers with three levels of refinement on them
     KelvinHelmholtz,
+    /// A cloud that falls together under its own gravity, with four levels of refinement
+    Collapse,
 }
 
 /// What computes.
@@ -43,6 +45,7 @@ impl Case {
             Self::Uniform => "uniform",
             Self::Blast => "blast",
             Self::KelvinHelmholtz => "kelvin-helmholtz",
+            Self::Collapse => "collapse",
         }
     }
 
@@ -52,6 +55,7 @@ impl Case {
             Self::Uniform => include_str!("../../../bench/uniform.toml"),
             Self::Blast => include_str!("../../../bench/blast.toml"),
             Self::KelvinHelmholtz => include_str!("../../../bench/kelvin-helmholtz.toml"),
+            Self::Collapse => include_str!("../../../bench/collapse.toml"),
         }
     }
 
@@ -61,6 +65,7 @@ impl Case {
             (Self::Uniform, Kind::Cpu) => &[64, 128],
             (Self::Uniform, Kind::Gpu) => &[256, 512],
             (Self::Uniform, Kind::Emulated) => &[32],
+            (Self::Collapse, Kind::Gpu) => &[64],
             (_, Kind::Gpu) => &[128],
             (Self::Blast, Kind::Cpu) => &[32],
             _ => &[16],
@@ -80,6 +85,7 @@ impl Case {
         match (self, kind) {
             (Self::Uniform, Kind::Gpu) => 50,
             (Self::Uniform, Kind::Cpu) => 10,
+            (Self::Collapse, Kind::Gpu | Kind::Cpu) => 4,
             (_, Kind::Gpu) => 16,
             (_, Kind::Cpu) => 8,
             (_, Kind::Emulated) => 4,
