@@ -7,23 +7,30 @@ using multigrid::Three;
 typedef ::nestar_kernels::gravity::Fall<REAL> Fall;
 typedef ::nestar_kernels::gravity::Kick<REAL> Kick;
 
-RS_FN Three acceleration(const Fall& p, int row, int cell) {
+RS_FN Three widths(const Fall& p) { return Three{{(REAL)p.width[0], (REAL)p.width[1], (REAL)p.width[2]}}; }
+
+// In a cell of a patch, by its potential and that beyond its faces.
+RS_FN Three acceleration(const multigrid::Tile<2>& tile, int cell, const Three& width, bool fourth) {
+  const REAL* own = tile.values + multigrid::Tile<2>::of(cell);
   Three a;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    const REAL width = (REAL)p.width[axis];
-    const multigrid::Slopes slopes{p.view, p.source, width, axis};
-    a[axis] = -multigrid::stencil::slope<REAL>(slopes.along(row, cell), p.fourth, REAL(1) / width);
+    const int stride = multigrid::Tile<2>::stride(axis);
+    const rs::arr<REAL, 4> values{{own[-2 * stride], own[-stride], own[stride], own[2 * stride]}};
+    a[axis] = -multigrid::stencil::slope<REAL>(values, fourth, REAL(1) / width[axis]);
   }
   return a;
 }
 
 }  // namespace gravity
 
-KERNEL(gravity_kick, gravity::Kick) {
+PATCH_KERNEL(gravity_kick, gravity::Kick) {
   using namespace gravity;
-  EACH_CELL(mesh::PATCH, n, cell, p.fall.count) {
-    const int row = p.fall.rows[n];
-    const Three a = acceleration(p.fall, row, cell);
+  SHARED multigrid::Tile<2> tile;
+  const int row = p.fall.rows[launch::block()];
+  const Three width = widths(p.fall);
+  multigrid::fill_for_slopes(tile, p.fall.view, p.fall.source, width, row);
+  EACH(cell, mesh::CELLS) {
+    const Three a = acceleration(tile, cell, width, p.fall.fourth);
     REAL* u = (REAL*)p.gas + (rs::i64)row * (p.components * mesh::CELLS) + cell;
     ::nestar_kernels::hydro::eos::Conserved<REAL> before;
     REAL* member = (REAL*)&before;
@@ -35,12 +42,16 @@ KERNEL(gravity_kick, gravity::Kick) {
 }
 
 // The largest acceleration over the width of a cell.
-KERNEL(gravity_fall, gravity::Fall) {
+PATCH_KERNEL(gravity_fall, gravity::Fall) {
   using namespace gravity;
+  SHARED multigrid::Tile<2> tile;
+  const int row = p.rows[launch::block()];
+  const Three width = widths(p);
+  multigrid::fill_for_slopes(tile, p.view, p.source, width, row);
   REAL found = REAL(0);
-  EACH_CELL(mesh::PATCH, n, cell, p.count) {
-    const Three a = acceleration(p, p.rows[n], cell);
-    for (int axis = 0; axis < 3; ++axis) found = rs::max(found, rs::abs(a[axis] / (REAL)p.width[axis]));
+  EACH(cell, mesh::CELLS) {
+    const Three a = acceleration(tile, cell, width, p.fourth);
+    for (int axis = 0; axis < 3; ++axis) found = rs::max(found, rs::abs(a[axis] / width[axis]));
   }
   const REAL largest = launch::largest_of_block(found);
   if (launch::thread() == 0) launch::store_largest<REAL>((rs::lim<REAL>::U*)p.largest, largest);

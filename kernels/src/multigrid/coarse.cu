@@ -20,66 +20,104 @@ template<int N> RS_FN void relax(const Coarse& p, int row, int cell) {
   p.values[at] = stencil::relaxed<REAL>(p.values[at], change, p.rhs[at], whole, (REAL)p.omega);
 }
 
-template<int N> RS_FN void restrict_residual(const Coarse& p) {
+// Cell `cell` of the rows of half as many cells along each axis: the mean of the residual, and no correction yet.
+template<int N> RS_FN void restrict_residual(const Coarse& p, int row, int cell) {
   constexpr int M = N / 2;
-  EACH_CELL(M, n, cell, p.count) {
-    const int row = p.rows[n];
-    int at[3];
-    place<M>(cell, at);
-    rs::arr<REAL, 8> values;
-    for (int side = 0; side < 8; ++side) {
-      const int x = 2 * at[0] + (side & 1), y = 2 * at[1] + (side >> 1 & 1), z = 2 * at[2] + (side >> 2);
-      const int fine = x + N * (y + N * z);
-      REAL whole;
-      values[side] = p.rhs[(rs::i64)row * (N * N * N) + fine] - laplacian<N>(p, row, fine, whole);
-    }
-    const rs::i64 to = (rs::i64)row * (M * M * M) + cell;
-    p.residual[to] = ::nestar_kernels::mesh::means::mean8<REAL>(values);
-    p.correction[to] = REAL(0);
+  int at[3];
+  place<M>(cell, at);
+  rs::arr<REAL, 8> values;
+  for (int side = 0; side < 8; ++side) {
+    const int x = 2 * at[0] + (side & 1), y = 2 * at[1] + (side >> 1 & 1), z = 2 * at[2] + (side >> 2);
+    const int fine = x + N * (y + N * z);
+    REAL whole;
+    values[side] = p.rhs[(rs::i64)row * (N * N * N) + fine] - laplacian<N>(p, row, fine, whole);
   }
+  const rs::i64 to = (rs::i64)row * (M * M * M) + cell;
+  p.residual[to] = ::nestar_kernels::mesh::means::mean8<REAL>(values);
+  p.correction[to] = REAL(0);
 }
 
-// The corrections in the cell that holds a finer one of a row of N^3, and in those towards it, as bits z y x.
-template<int N> RS_FN rs::arr<REAL, 8> towards(const Coarse& p, int row, int cell) {
+// Where the correction stands of a place counted from the first cell of a row of M^3; null: beyond the border.
+template<int M> RS_FN const REAL* find(const Coarse& p, int row, const int* to) {
+  const int step = direction(floor_div(to[0], M), floor_div(to[1], M), floor_div(to[2], M));
+  const int beside = p.neighbours[(rs::i64)row * AROUND + step];
+  if (beside < 0) return nullptr;
+  return p.values + (rs::i64)beside * (M * M * M) + floor_mod(to[0], M) + M * (floor_mod(to[1], M) + M * floor_mod(to[2], M));
+}
+
+template<int M, int LEFT> RS_NOINLINE REAL beyond_border(const Coarse& p, int row, const int* to);
+
+// The correction at a place, at most one cell off the row along LEFT axes.
+template<int M, int LEFT = 3> RS_FN REAL correction_at(const Coarse& p, int row, const int* to) {
+  const REAL* there = find<M>(p, row, to);
+  if constexpr (LEFT > 0) {
+    if (!there) return beyond_border<M, LEFT>(p, row, to);
+  }
+  return *there;
+}
+
+// Mirrored: the mean of those across the border along each axis, of those that were found if any was.
+template<int M, int LEFT> RS_NOINLINE REAL beyond_border(const Coarse& p, int row, const int* to) {
+  bool found[3], any = false;
+  int inward[3][3];
+  for (int axis = 0; axis < 3; ++axis) {
+    for (int n = 0; n < 3; ++n) inward[axis][n] = to[n];
+    if (to[axis] < 0) inward[axis][axis] = 0;
+    if (to[axis] >= M) inward[axis][axis] = M - 1;
+    found[axis] = inward[axis][axis] != to[axis] && find<M>(p, row, inward[axis]);
+    any = any || found[axis];
+  }
+  REAL terms[3] = {REAL(0), REAL(0), REAL(0)}, count = REAL(0);
+  for (int axis = 0; axis < 3; ++axis)
+    if (inward[axis][axis] != to[axis] && (found[axis] || !any)) {
+      terms[axis] = correction_at<M, LEFT - 1>(p, row, inward[axis]);
+      count = count + REAL(1);
+    }
+  return (REAL)p.mirror * (::nestar_device::math::sums::sum3<REAL>(terms[0], terms[1], terms[2]) / count);
+}
+
+// Adds the corrections around a cell of a row of N^3, interpolated.
+template<int N> RS_FN void prolong(const Coarse& p, REAL* to, int row, int cell) {
   constexpr int M = N / 2;
   int at[3];
   place<N>(cell, at);
-  const int* neighbours = p.neighbours + (rs::i64)row * AROUND;
   rs::arr<REAL, 8> values;
-  bool found[8];
   RS_UNROLL for (int bits = 0; bits < 8; ++bits) {
-    int to[3], step[3];
-    for (int axis = 0; axis < 3; ++axis) {
-      to[axis] = at[axis] / 2 + (bits >> axis & 1) * (at[axis] % 2 == 1 ? 1 : -1);
-      step[axis] = floor_div(to[axis], M);
-    }
-    const int beside = neighbours[direction(step[0], step[1], step[2])];
-    found[bits] = beside >= 0;
-    if (found[bits]) {
-      const int n = floor_mod(to[0], M) + M * (floor_mod(to[1], M) + M * floor_mod(to[2], M));
-      values[bits] = p.values[(rs::i64)beside * (M * M * M) + n];
-      continue;
-    }
-    // the mean of those across a border, of those that were found if any was
-    bool any = false;
-    for (int axis = 0; axis < 3; ++axis) any = any || (step[axis] != 0 && found[bits ^ 1 << axis]);
-    REAL terms[3] = {REAL(0), REAL(0), REAL(0)}, count = REAL(0);
-    for (int axis = 0; axis < 3; ++axis)
-      if (step[axis] != 0 && (found[bits ^ 1 << axis] || !any)) {
-        terms[axis] = values[bits ^ 1 << axis];
-        count = count + REAL(1);
-      }
-    values[bits] = (REAL)p.mirror * (::nestar_device::math::sums::sum3<REAL>(terms[0], terms[1], terms[2]) / count);
+    int there[3];
+    for (int axis = 0; axis < 3; ++axis) there[axis] = at[axis] / 2 + (bits >> axis & 1) * (at[axis] % 2 == 1 ? 1 : -1);
+    values[bits] = correction_at<M>(p, row, there);
   }
-  return values;
+  REAL& value = to[(rs::i64)row * (N * N * N) + cell];
+  value = value + stencil::trilinear<REAL>(values);
 }
 
-template<int N> RS_FN void prolong(const Prolong& p) {
-  EACH_CELL(N, n, cell, p.grid.count) {
-    const int row = p.grid.rows[n];
-    REAL* to = p.to + (rs::i64)row * (N * N * N) + cell;
-    *to = *to + stencil::trilinear<REAL>(towards<N>(p.grid, row, cell));
+// Whether a cell, the only one of its row, has a colour.
+RS_FN bool has_colour(const Coarse& p, int row, int colour) {
+  const int* index = p.index + (rs::i64)row * 4;
+  return ((index[0] + index[1] + index[2]) & 1) == colour;
+}
+
+// The same as the kernels below, for all rows by one block; each ends with a barrier.
+template<int N> RS_FN void relax_all(const Coarse& p, int times) {
+  constexpr int ITEMS = N == 1 ? 1 : N * N * N / 2;
+  for (int n = 0; n < times; ++n) {
+    EACH(i, p.count * ITEMS) {
+      const int row = p.rows[i / ITEMS];
+      if constexpr (N > 1) relax<N>(p, row, coloured<N>(i % ITEMS, n % 2));
+      else if (has_colour(p, row, n % 2)) relax<1>(p, row, 0);
+    }
+    launch::barrier();
   }
+}
+template<int N> RS_FN void restrict_all(const Coarse& p) {
+  constexpr int ITEMS = N * N * N / 8;
+  EACH(i, p.count * ITEMS) restrict_residual<N>(p, p.rows[i / ITEMS], i % ITEMS);
+  launch::barrier();
+}
+template<int N> RS_FN void prolong_all(const Coarse& p, REAL* to) {
+  constexpr int ITEMS = N * N * N;
+  EACH(i, p.count * ITEMS) prolong<N>(p, to, p.rows[i / ITEMS], i % ITEMS);
+  launch::barrier();
 }
 
 }  // namespace multigrid
@@ -93,12 +131,48 @@ KERNEL(coarse_relax_2, multigrid::Coarse) {
 KERNEL(coarse_relax_1, multigrid::Coarse) {
   EACH_CELL(1, n, cell, p.count) {
     const int row = p.rows[n];
-    const int* index = p.index + (rs::i64)row * 4;
-    if (((index[0] + index[1] + index[2]) & 1) == p.colour) multigrid::relax<1>(p, row, cell);
+    if (multigrid::has_colour(p, row, p.colour)) multigrid::relax<1>(p, row, cell);
   }
 }
-KERNEL(coarse_restrict_residual_4, multigrid::Coarse) { multigrid::restrict_residual<4>(p); }
-KERNEL(coarse_restrict_residual_2, multigrid::Coarse) { multigrid::restrict_residual<2>(p); }
-KERNEL(coarse_prolong_8, multigrid::Prolong) { multigrid::prolong<8>(p); }
-KERNEL(coarse_prolong_4, multigrid::Prolong) { multigrid::prolong<4>(p); }
-KERNEL(coarse_prolong_2, multigrid::Prolong) { multigrid::prolong<2>(p); }
+KERNEL(coarse_restrict_residual_4, multigrid::Coarse) {
+  EACH_CELL(2, n, cell, p.count) multigrid::restrict_residual<4>(p, p.rows[n], cell);
+}
+KERNEL(coarse_restrict_residual_2, multigrid::Coarse) {
+  EACH_CELL(1, n, cell, p.count) multigrid::restrict_residual<2>(p, p.rows[n], cell);
+}
+KERNEL(coarse_prolong_4, multigrid::Prolong) {
+  EACH_CELL(4, n, cell, p.grid.count) multigrid::prolong<4>(p.grid, p.to, p.grid.rows[n], cell);
+}
+KERNEL(coarse_prolong_2, multigrid::Prolong) {
+  EACH_CELL(2, n, cell, p.grid.count) multigrid::prolong<2>(p.grid, p.to, p.grid.rows[n], cell);
+}
+
+PATCH_KERNEL(coarse_prolong_8, multigrid::Prolong) {
+  using namespace multigrid;
+  SHARED REAL corrections[WIDE * WIDE * WIDE];
+  const int row = p.grid.rows[launch::block()];
+  EACH(i, WIDE * WIDE * WIDE) {
+    int to[3];
+    wide_place(i, to);
+    corrections[i] = correction_at<HALF>(p.grid, row, to);
+  }
+  launch::barrier();
+  EACH(cell, CELLS) {
+    REAL& value = p.to[(rs::i64)row * CELLS + cell];
+    value = value + stencil::trilinear<REAL>(octant(corrections, cell));
+  }
+}
+
+// Everything from the right-hand side of the rows of 4^3 to their corrections, by one block: for small levels.
+KERNEL_BOUNDS(coarse_cycle, multigrid::Corrections, 1024, 1) {
+  using namespace multigrid;
+  relax_all<4>(p.four, p.relaxations);
+  restrict_all<4>(p.four);
+  relax_all<2>(p.two, p.relaxations);
+  restrict_all<2>(p.two);
+  relax_all<1>(p.one, p.relaxations_of_one);
+  prolong_all<2>(p.one, p.two.values);
+  relax_all<2>(p.two, p.relaxations);
+  prolong_all<4>(p.two, p.four.values);
+  relax_all<4>(p.four, p.relaxations);
+}

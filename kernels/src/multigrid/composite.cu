@@ -70,14 +70,16 @@ KERNEL(composite_tell, multigrid::Pair) {
   }
 }
 
-KERNEL(composite_lag, multigrid::Pair) {
+PATCH_KERNEL(composite_lag, multigrid::Pair) {
   using namespace multigrid;
-  EACH_CELL(PATCH, n, cell, p.coarse.count) {
-    const int row = p.coarse.rows[n];
-    const rs::i64 at = (rs::i64)row * CELLS + cell;
-    const bool covered = p.coarse.view.first_child[row] != mesh::LEAF;
-    const REAL missing = p.coarse.lag[at];
-    ((REAL*)p.coarse.lag)[at] =
-        covered ? (laplacian(p.coarse, row, cell) + missing) - source_at(p.coarse.source, row, cell) : mismatch(p, row, cell);
+  SHARED Tile<1> tile;
+  const int row = p.coarse.rows[launch::block()];
+  REAL* lag = (REAL*)p.coarse.lag + (rs::i64)row * CELLS;
+  if (p.coarse.view.first_child[row] == mesh::LEAF) {
+    EACH(cell, CELLS) lag[cell] = mismatch(p, row, cell);
+    return;
   }
+  fill(tile, p.coarse.view, row);
+  const Three weights = weights_of(p.coarse);
+  EACH(cell, CELLS) lag[cell] = (laplacian(tile, cell, weights) + lag[cell]) - source_at(p.coarse.source, row, cell);
 }

@@ -17,7 +17,16 @@ pub const CELLS_PER_BLOCK: usize = 512;
 /// Every structure.
 #[must_use]
 pub fn parameters() -> Vec<&'static Item> {
-    vec![Source, Level, Change, Coarse, Prolong, Pair, Largest]
+    vec![
+        Source,
+        Level,
+        Change,
+        Coarse,
+        Prolong,
+        Corrections,
+        Pair,
+        Largest,
+    ]
 }
 
 /// As [`Source`](super::source::Source).
@@ -126,6 +135,22 @@ pub struct Prolong<R> {
     pub grid: Coarse<R>,
     /// Rows of twice as many cells along each axis.
     pub to: Address<R>,
+}
+
+/// Of the kernel that does all that corrections go through between two visits of the level itself.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Corrections<R> {
+    /// In rows of 4^3 cells.
+    pub four: Coarse<R>,
+    /// Of 2^3 cells.
+    pub two: Coarse<R>,
+    /// Of one.
+    pub one: Coarse<R>,
+    /// Relaxations of a colour of rows of 4^3 and 2^3 cells, on the way down and up.
+    pub relaxations: i32,
+    /// Of rows of one cell.
+    pub relaxations_of_one: i32,
 }
 
 /// As [`Pair`](super::composite::Pair).

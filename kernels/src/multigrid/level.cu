@@ -2,20 +2,17 @@
 
 namespace multigrid {
 
-RS_FN REAL laplacian(const Level& p, int row, int cell) {
-  rs::arr<REAL, 6> values;
-  const int missing = around<PATCH>(p.view.level, p.view.neighbours, row, cell, values);
-  if (missing)
-    for (int face = 0; face < 6; ++face)
-      if (missing >> face & 1) values[face] = through(p.view, row, cell, face);
-  return stencil::laplacian<REAL>(p.view.level[(rs::i64)row * CELLS + cell], values, weights_of(p));
-}
-
 RS_FN REAL rhs(const Level& p, int row, int cell) {
   return source_at(p.source, row, cell) + p.lag[(rs::i64)row * CELLS + cell];
 }
 
-RS_FN REAL residual(const Level& p, int row, int cell) { return rhs(p, row, cell) - laplacian(p, row, cell); }
+RS_FN REAL laplacian(const Tile<1>& tile, int cell, const Three& weights) {
+  return stencil::laplacian<REAL>(tile.values[Tile<1>::of(cell)], tile.around(cell), weights);
+}
+
+RS_FN REAL residual(const Level& p, const Tile<1>& tile, int row, int cell) {
+  return rhs(p, row, cell) - laplacian(tile, cell, weights_of(p));
+}
 
 // The eight fine cells in cell n of 4^3 of a fine row, by their sides as bits z y x.
 RS_FN int eight(int n, int side) {
@@ -35,48 +32,49 @@ RS_FN bool at_domain_face(const View& v, int row, int cell) {
   return false;
 }
 
-// The interpolated change of the coarser level in a cell.
-RS_FN REAL interpolated(const Change& p, int row, int cell) {
-  int at[3], own[3];
-  place<PATCH>(cell, at);
-  coarse_place(p.view, row, at, own);
-  const int* neighbours = p.view.neighbours + (rs::i64)p.view.parent[row] * AROUND;
-  rs::arr<REAL, 8> values;
-  RS_UNROLL for (int bits = 0; bits < 8; ++bits) {
-    int to[3];
-    for (int axis = 0; axis < 3; ++axis) to[axis] = own[axis] + (bits >> axis & 1) * (at[axis] % 2 == 1 ? 1 : -1);
-    // beyond the domain the change is that of the nearest cell
-    for (int axis = 0; axis < 3; ++axis) {
-      int step[3] = {0, 0, 0};
-      step[axis] = floor_div(to[axis], PATCH);
-      if (neighbours[direction(step[0], step[1], step[2])] < 0) to[axis] = to[axis] < 0 ? 0 : PATCH - 1;
-    }
-    const int beside = neighbours[direction(floor_div(to[0], PATCH), floor_div(to[1], PATCH), floor_div(to[2], PATCH))];
-    const rs::i64 n = (rs::i64)beside * CELLS + cell_at(to);
-    values[bits] = p.after[n] - p.before[n];
+// The change of the coarser level at a place, counted from a patch's first cell; beyond the domain it is that of the nearest cell.
+RS_FN REAL change_at(const Change& p, int row, int* to) {
+  const int parent = p.view.parent[row];
+  const int* neighbours = p.view.neighbours + (rs::i64)parent * AROUND;
+  for (int axis = 0; axis < 3; ++axis) {
+    to[axis] += HALF * (p.view.index[(rs::i64)row * 4 + axis] & 1);
+    int step[3] = {0, 0, 0};
+    step[axis] = floor_div(to[axis], PATCH);
+    if (neighbours[direction(step[0], step[1], step[2])] < 0) to[axis] = to[axis] < 0 ? 0 : PATCH - 1;
   }
-  return stencil::trilinear<REAL>(values);
+  const int beside = neighbours[direction(floor_div(to[0], PATCH), floor_div(to[1], PATCH), floor_div(to[2], PATCH))];
+  const rs::i64 n = (rs::i64)beside * CELLS + cell_at(to);
+  return p.after[n] - p.before[n];
 }
 
 }  // namespace multigrid
 
-KERNEL(level_relax, multigrid::Level) {
+PATCH_KERNEL(level_relax, multigrid::Level) {
   using namespace multigrid;
+  SHARED Tile<1> tile;
+  const int row = p.rows[launch::block()];
+  fill_before(tile, p.view, row, p.colour);
   const Three weights = weights_of(p);
   const REAL whole = stencil::diagonal<REAL>(weights, 0, REAL(0));
-  EACH_COLOURED(PATCH, n, cell, p.count, p.colour) {
-    const int row = p.rows[n];
-    REAL* u = (REAL*)p.view.level + (rs::i64)row * CELLS + cell;
-    *u = stencil::relaxed<REAL>(*u, laplacian(p, row, cell), rhs(p, row, cell), whole, REAL(1));
+  EACH(i, CELLS / 2) {
+    const int cell = coloured<PATCH>(i, p.colour);
+    const REAL u = tile.values[Tile<1>::of(cell)];
+    ((REAL*)p.view.level)[(rs::i64)row * CELLS + cell] =
+        stencil::relaxed<REAL>(u, laplacian(tile, cell, weights), rhs(p, row, cell), whole, REAL(1));
   }
 }
 
-KERNEL(level_restrict_residual, multigrid::Level) {
+PATCH_KERNEL(level_restrict_residual, multigrid::Level) {
   using namespace multigrid;
-  EACH_CELL(HALF, n, cell, p.count) {
-    const int row = p.rows[n];
+  SHARED Tile<1> tile;
+  SHARED REAL residuals[CELLS];
+  const int row = p.rows[launch::block()];
+  fill(tile, p.view, row);
+  EACH(cell, CELLS) residuals[cell] = residual(p, tile, row, cell);
+  launch::barrier();
+  EACH(cell, HALF * HALF * HALF) {
     rs::arr<REAL, 8> values;
-    for (int side = 0; side < 8; ++side) values[side] = residual(p, row, eight(cell, side));
+    RS_UNROLL for (int side = 0; side < 8; ++side) values[side] = residuals[eight(cell, side)];
     const rs::i64 to = (rs::i64)row * (HALF * HALF * HALF) + cell;
     p.residual[to] = ::nestar_kernels::mesh::means::mean8<REAL>(values);
     p.correction[to] = REAL(0);
@@ -84,13 +82,16 @@ KERNEL(level_restrict_residual, multigrid::Level) {
 }
 
 // The largest residual in leaves, and the largest right-hand side there.
-KERNEL(level_largest_residual, multigrid::Largest) {
+PATCH_KERNEL(level_largest_residual, multigrid::Largest) {
   using namespace multigrid;
+  SHARED Tile<1> tile;
+  const int row = p.level.rows[launch::block()];
+  if (p.level.view.first_child[row] != mesh::LEAF) return;
+  fill(tile, p.level.view, row);
   REAL found[2] = {REAL(0), REAL(0)};
-  EACH_CELL(PATCH, n, cell, p.level.count) {
-    const int row = p.level.rows[n];
-    if (p.level.view.first_child[row] != mesh::LEAF || at_domain_face(p.level.view, row, cell)) continue;
-    found[0] = rs::max(found[0], rs::abs(residual(p.level, row, cell)));
+  EACH(cell, CELLS) {
+    if (at_domain_face(p.level.view, row, cell)) continue;
+    found[0] = rs::max(found[0], rs::abs(residual(p.level, tile, row, cell)));
     found[1] = rs::max(found[1], rs::abs(source_at(p.level.source, row, cell)));
   }
   for (int n = 0; n < 2; ++n) {
@@ -99,19 +100,24 @@ KERNEL(level_largest_residual, multigrid::Largest) {
   }
 }
 
-KERNEL(level_add_change, multigrid::Change) {
+PATCH_KERNEL(level_add_change, multigrid::Change) {
   using namespace multigrid;
-  EACH_CELL(PATCH, n, cell, p.count) {
-    const int row = p.rows[n];
+  SHARED REAL changes[WIDE * WIDE * WIDE];
+  const int row = p.rows[launch::block()];
+  EACH(i, WIDE * WIDE * WIDE) {
+    int to[3];
+    wide_place(i, to);
+    changes[i] = change_at(p, row, to);
+  }
+  launch::barrier();
+  EACH(cell, CELLS) {
     const rs::i64 at = (rs::i64)row * CELLS + cell;
-    p.to[at] = p.from[at] + (REAL)p.factor * interpolated(p, row, cell);
+    p.to[at] = p.from[at] + (REAL)p.factor * stencil::trilinear<REAL>(octant(changes, cell));
   }
 }
 
-KERNEL(level_keep, multigrid::Change) {
+PATCH_KERNEL(level_keep, multigrid::Change) {
   using namespace multigrid;
-  EACH_CELL(PATCH, n, cell, p.count) {
-    const rs::i64 at = (rs::i64)p.rows[n] * CELLS + cell;
-    p.to[at] = p.from[at];
-  }
+  const rs::i64 first = (rs::i64)p.rows[launch::block()] * CELLS;
+  EACH(cell, CELLS) p.to[first + cell] = p.from[first + cell];
 }

@@ -13,6 +13,7 @@ typedef ::nestar_kernels::multigrid::device::Level<REAL> Level;
 typedef ::nestar_kernels::multigrid::device::Change<REAL> Change;
 typedef ::nestar_kernels::multigrid::device::Coarse<REAL> Coarse;
 typedef ::nestar_kernels::multigrid::device::Prolong<REAL> Prolong;
+typedef ::nestar_kernels::multigrid::device::Corrections<REAL> Corrections;
 typedef ::nestar_kernels::multigrid::device::Pair<REAL> Pair;
 typedef ::nestar_kernels::multigrid::device::Largest<REAL> Largest;
 typedef rs::arr<REAL, 3> Three;
@@ -161,53 +162,127 @@ RS_NOINLINE REAL through(const View& v, int row, int cell, int face) {
   return stencil::through_face<REAL>(plane(v, row, at, face, 1), rs::arr<REAL, 2>{{own[0], own[stride]}});
 }
 
-struct Slopes;
-RS_NOINLINE REAL beyond(const Slopes& p, int row, int cell, const int* at, int face, int to);
+// A kernel whose blocks work on a patch each: enough of them at once hide how long memory takes.
+#define PATCH_KERNEL(name, Params) KERNEL_BOUNDS(name, Params, 256, 3)
 
-// The values at -2, -1, 1 and 2 cells along an axis, for slopes.
-struct Slopes {
-  const View& v;
-  const Source& source;
-  REAL width;
-  int axis;
+// Cell n of the 8 x 8 at a face: by its places along the other two axes, the lower one first.
+RS_FN int at_face(int face, int n) {
+  const int axis = face / 2, low = n % power(PATCH, axis), edge = face % 2 == 0 ? 0 : PATCH - 1;
+  return low + edge * power(PATCH, axis) + (n - low) * PATCH;
+}
 
-  RS_MEMBER rs::arr<REAL, 4> along(int row, int cell) const {
+// A patch with LAYERS layers of cells beyond its faces, for shared memory. Cells beyond its edges are not set.
+template<int LAYERS> struct Tile {
+  static constexpr int SIDE = PATCH + 2 * LAYERS;
+  REAL values[SIDE * SIDE * SIDE];
+
+  static RS_MEMBER constexpr int stride(int axis) { return power(SIDE, axis); }
+  // Where a cell stands.
+  static RS_MEMBER int of(int cell) {
     int at[3];
     place<PATCH>(cell, at);
-    const int stride = power(PATCH, axis);
-    rs::arr<REAL, 4> values;
-    RS_UNROLL for (int n = 0; n < 4; ++n) {
-      const int far = n < 2 ? n - 2 : n - 1, to = at[axis] + far;
-      if (to >= 0 && to < PATCH) values[n] = v.level[(rs::i64)row * CELLS + cell + far * stride];
-      else values[n] = beyond(*this, row, cell, at, 2 * axis + (far > 0), to);
-    }
-    return values;
+    return at[0] + LAYERS + SIDE * (at[1] + LAYERS + SIDE * (at[2] + LAYERS));
+  }
+  // Where the cell stands that is `layer` beyond a face, before a cell at the face.
+  static RS_MEMBER int beyond(int cell, int face, int layer) {
+    return of(cell) + (face % 2 == 0 ? -layer : layer) * stride(face / 2);
+  }
+  RS_MEMBER rs::arr<REAL, 6> around(int cell) const {
+    const REAL* own = values + of(cell);
+    return {{own[-1], own[1], own[-SIDE], own[SIDE], own[-SIDE * SIDE], own[SIDE * SIDE]}};
   }
 };
 
-// The value at place `to` along the axis of a face, beyond it.
-RS_NOINLINE REAL beyond(const Slopes& p, int row, int cell, const int* at, int face, int to) {
-  const View& v = p.v;
-  const int axis = p.axis;
-  const int stride = power(PATCH, axis), line = cell - at[axis] * stride;
+template<int LAYERS> RS_FN void fill_inside(Tile<LAYERS>& tile, const View& v, int row) {
+  EACH(cell, CELLS) tile.values[Tile<LAYERS>::of(cell)] = v.level[(rs::i64)row * CELLS + cell];
+}
+
+// The value through a face, before a cell at the face.
+RS_FN REAL through_any(const View& v, int row, int cell, int face) {
+  const int beside = v.neighbours[(rs::i64)row * AROUND + mesh::face_direction(face)];
+  const int far = (PATCH - 1) * power(PATCH, face / 2);
+  return beside >= 0 ? v.level[(rs::i64)beside * CELLS + (face % 2 == 0 ? cell + far : cell - far)] : through(v, row, cell, face);
+}
+
+// The patch and what stands through its faces: before all cells there, or before those of a colour. Ends with a barrier.
+RS_FN void fill(Tile<1>& tile, const View& v, int row) {
+  fill_inside(tile, v, row);
+  EACH(i, 6 * PATCH * PATCH) {
+    const int face = i / (PATCH * PATCH), cell = at_face(face, i % (PATCH * PATCH));
+    tile.values[Tile<1>::beyond(cell, face, 1)] = through_any(v, row, cell, face);
+  }
+  launch::barrier();
+}
+RS_FN void fill_before(Tile<1>& tile, const View& v, int row, int colour) {
+  constexpr int CELLS_OF_COLOUR = PATCH * PATCH / 2;
+  fill_inside(tile, v, row);
+  EACH(i, 6 * CELLS_OF_COLOUR) {
+    const int face = i / CELLS_OF_COLOUR, n = 2 * (i % CELLS_OF_COLOUR);
+    // rows of the face begin with one colour or the other
+    const int odd = (n / PATCH + (face % 2 == 0 ? 0 : PATCH - 1) + colour) & 1;
+    const int cell = at_face(face, n + odd);
+    tile.values[Tile<1>::beyond(cell, face, 1)] = through_any(v, row, cell, face);
+  }
+  launch::barrier();
+}
+
+// Two values beyond a face before a cell at it, the nearer first, for slopes.
+RS_FN rs::arr<REAL, 2> beyond(const View& v, const Source& source, REAL width, int row, int cell, int face) {
+  const int axis = face / 2, inward = face % 2 == 0 ? power(PATCH, axis) : -power(PATCH, axis);
   const int beside = v.neighbours[(rs::i64)row * AROUND + mesh::face_direction(face)];
   if (beside >= 0) {
-    const int there = line + floor_mod(to, PATCH) * stride;
-    const REAL value = v.level[(rs::i64)beside * CELLS + there];
     const bool covered = v.first_child[beside] != mesh::LEAF && v.first_child[row] == mesh::LEAF;
-    return covered ? value - stencil::lift<REAL>(source_at(p.source, beside, there), p.width) : value;
+    rs::arr<REAL, 2> values;
+    RS_UNROLL for (int n = 0; n < 2; ++n) {
+      const int there = cell + (PATCH - 1 - n) * inward;
+      values[n] = v.level[(rs::i64)beside * CELLS + there];
+      if (covered) values[n] = values[n] - stencil::lift<REAL>(source_at(source, beside, there), width);
+    }
+    return values;
   }
-  const int layer = face % 2 == 0 ? -to : to - PATCH + 1;
-  rs::arr<REAL, 4> inner;
-  for (int n = 0; n < 4; ++n)
-    inner[n] = v.level[(rs::i64)row * CELLS + line + (face % 2 == 0 ? n : PATCH - 1 - n) * stride];
+  const REAL* own = v.level + (rs::i64)row * CELLS + cell;
   if (v.index[(rs::i64)row * 4 + 3] == 0) {
-    return stencil::extrapolated<REAL>(inner, layer);
+    const rs::arr<REAL, 4> inner{{own[0], own[inward], own[2 * inward], own[3 * inward]}};
+    return {{stencil::extrapolated<REAL>(inner, 1), stencil::extrapolated<REAL>(inner, 2)}};
   }
-  int edge[3] = {at[0], at[1], at[2]};
-  edge[axis] = face % 2 == 0 ? 0 : PATCH - 1;
-  const rs::arr<REAL, 2> planes{{plane(v, row, edge, face, 1), plane(v, row, edge, face, 2)}};
-  return stencil::beyond_face<REAL>(planes, rs::arr<REAL, 2>{{inner[0], inner[1]}})[layer - 1];
+  int at[3];
+  place<PATCH>(cell, at);
+  const rs::arr<REAL, 2> planes{{plane(v, row, at, face, 1), plane(v, row, at, face, 2)}};
+  return stencil::beyond_face<REAL>(planes, rs::arr<REAL, 2>{{own[0], own[inward]}});
+}
+
+// The patch and two layers beyond its faces, for slopes. Ends with a barrier.
+RS_FN void fill_for_slopes(Tile<2>& tile, const View& v, const Source& source, const Three& width, int row) {
+  fill_inside(tile, v, row);
+  EACH(i, 6 * PATCH * PATCH) {
+    const int face = i / (PATCH * PATCH), cell = at_face(face, i % (PATCH * PATCH));
+    const auto values = beyond(v, source, width[face / 2], row, cell, face);
+    RS_UNROLL for (int n = 0; n < 2; ++n) tile.values[Tile<2>::beyond(cell, face, n + 1)] = values[n];
+  }
+  launch::barrier();
+}
+
+// Coarse values of a patch: of its own HALF^3 cells and of one layer around them.
+constexpr int WIDE = HALF + 2;
+
+// The place of value i of them, from -1 to HALF along each axis.
+RS_FN void wide_place(int i, int* to) {
+  place<WIDE>(i, to);
+  for (int axis = 0; axis < 3; ++axis) to[axis] -= 1;
+}
+
+// The value of the coarse cell that holds a fine one, and of those towards it, as bits z y x.
+RS_FN rs::arr<REAL, 8> octant(const REAL* wide, int cell) {
+  int at[3], middle = 0, step[3];
+  place<PATCH>(cell, at);
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+    middle += (at[axis] / 2 + 1) * power(WIDE, axis);
+    step[axis] = at[axis] % 2 == 1 ? power(WIDE, axis) : -power(WIDE, axis);
+  }
+  rs::arr<REAL, 8> values;
+  RS_UNROLL for (int bits = 0; bits < 8; ++bits)
+    values[bits] = wide[middle + (bits & 1) * step[0] + (bits >> 1 & 1) * step[1] + (bits >> 2) * step[2]];
+  return values;
 }
 
 }  // namespace multigrid

@@ -7,6 +7,7 @@ use nestar_device::{Lane, Real};
 use nestar_engine::ranks::Ranks;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::multigrid::stencil::source_of;
+use rayon::prelude::*;
 use std::ops::RangeInclusive;
 
 /// What solves the root level.
@@ -65,10 +66,10 @@ impl Grids<'_, '_> {
             let (coefficient, mean) = (R::lit(coefficient), R::lit(mean));
             let (matter, lag) = (matter.host::<R>(&rows)?, lag.host::<R>(&rows)?);
             let sum = |(density, lag): (&R, &R)| (source_of(*density, coefficient, mean) + *lag).to_f64();
-            let source: Vec<f64> = matter.iter().zip(&lag).map(sum).collect();
+            let source: Vec<f64> = matter.par_iter().zip(&lag).map(sum).collect();
             let mut potential = vec![0.0; source.len()];
             root.solver.solve(root.ranks, &patches, &source, &mut potential)?;
-            let potential: Vec<R> = potential.into_iter().map(R::lit).collect();
+            let potential: Vec<R> = potential.into_par_iter().map(R::lit).collect();
             self.potential.store_on(0, &rows, &potential)?;
         });
         Ok(())

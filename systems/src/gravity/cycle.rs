@@ -1,9 +1,10 @@
 //! A multigrid cycle on one level: 8^3, 4^3, 2^3 and 1 cells a patch, and many sweeps over the last.
 
 use super::grids::{Grids, Solver, each, weights};
-use super::kernels::blocks;
+use super::kernels::{Kernels, blocks};
 use nestar_device::math::sin;
-use nestar_device::{Lane, Number};
+use nestar_device::{Address, Lane, Number};
+use nestar_engine::field::device::DevicePool;
 use nestar_engine::field::{Element, Field};
 use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::{View, Write};
@@ -12,6 +13,8 @@ use nestar_kernels::multigrid::coarse::{self, CoarseGrid, mirror};
 use nestar_kernels::multigrid::device;
 use std::f64::consts::PI;
 
+/// Patches whose corrections one block of a device finds faster than many launches do.
+const ROWS_OF_A_BLOCK: usize = 128;
 /// Sweeps over one cell a patch that suffice up to 16 patches across.
 const FEWEST: usize = 8;
 
@@ -20,14 +23,37 @@ impl Grids<'_, '_> {
     pub(super) fn cycle(&mut self, level: usize, sweeps: usize) -> Result<(), Error> {
         self.smooth(level, sweeps)?;
         self.restrict_residual(level)?;
-        let patches = self.rows.view_of(level).topology.count(level);
+        match &self.solver.kernels {
+            Some(kernels) if !self.shares() && self.own_rows(level).len() <= ROWS_OF_A_BLOCK => {
+                self.correct_at_once(level, sweeps, kernels)?;
+            }
+            _ => self.correct(level, sweeps)?,
+        }
+        let Self {
+            four,
+            potential,
+            ranks,
+            solver,
+            ..
+        } = self;
+        let mut at = At {
+            level,
+            ranks,
+            solver,
+        };
+        prolong::<8, _, _, 2>(four, potential, &mut at)?;
+        self.smooth(level, sweeps)
+    }
+
+    /// Solves for the corrections of a level approximately.
+    fn correct(&mut self, level: usize, sweeps: usize) -> Result<(), Error> {
+        let bottom = Bottom::of(self.rows.view_of(level).topology.count(level));
         let Self {
             four,
             two,
             one,
             ranks,
             solver,
-            potential,
             ..
         } = self;
         let mut at = At {
@@ -39,13 +65,55 @@ impl Grids<'_, '_> {
         restrict::<4, _, _>(four, two, &mut at)?;
         smooth::<2, _>(two, &mut at, 2 * sweeps, 1.0)?;
         restrict::<2, _, _>(two, one, &mut at)?;
-        bottom(one, &mut at, patches)?;
+        smooth::<1, _>(one, &mut at, 2 * bottom.sweeps, bottom.omega)?;
         prolong::<2, _, _, 1>(one, two, &mut at)?;
         smooth::<2, _>(two, &mut at, 2 * sweeps, 1.0)?;
         prolong::<4, _, _, 1>(two, four, &mut at)?;
-        smooth::<4, _>(four, &mut at, 2 * sweeps, 1.0)?;
-        prolong::<8, _, _, 2>(four, potential, &mut at)?;
-        self.smooth(level, sweeps)
+        smooth::<4, _>(four, &mut at, 2 * sweeps, 1.0)
+    }
+
+    /// The same on a device that shares the level with no other, in one launch.
+    fn correct_at_once(&self, level: usize, sweeps: usize, kernels: &Kernels) -> Result<(), Error> {
+        let bottom = Bottom::of(self.rows.view_of(level).topology.count(level));
+        let (two, one) = (self.two.own_on(level), self.one.own_on(level));
+        let bank = |pool: &DevicePool, n| Address::<Number>::from(pool.bank(n));
+        kernels.correct(&device::Corrections {
+            four: device::Coarse {
+                residual: bank(two.device(), 1),
+                correction: bank(two.device(), 0),
+                ..on_device::<4, _>(&self.four.own_on(level))
+            },
+            two: device::Coarse {
+                residual: bank(one.device(), 1),
+                correction: bank(one.device(), 0),
+                ..on_device::<2, _>(&two)
+            },
+            one: device::Coarse {
+                omega: bottom.omega,
+                ..on_device::<1, _>(&one)
+            },
+            relaxations: 2 * sweeps as i32,
+            relaxations_of_one: 2 * bottom.sweeps as i32,
+        })
+    }
+}
+
+/// How one cell a patch is solved for: plain sweeps where the level is small, over-relaxed ones where it is wide.
+struct Bottom {
+    sweeps: usize,
+    omega: f64,
+}
+
+impl Bottom {
+    /// Of a level of so many patches.
+    fn of(patches: usize) -> Self {
+        let across = (1..).find(|n: &usize| n.pow(3) >= patches).unwrap_or(1);
+        let sweeps = FEWEST.max(across / 2);
+        let omega = match sweeps > FEWEST {
+            true => 2.0 / (1.0 + sin(PI / across as f64)),
+            false => 1.0,
+        };
+        Self { sweeps, omega }
     }
 }
 
@@ -54,21 +122,6 @@ struct At<'a, 'w> {
     level: usize,
     ranks: &'a mut OtherRanks<'w>,
     solver: &'a Solver,
-}
-
-/// Solves for one cell a patch: plain sweeps where the level is small, over-relaxed ones where it is wide.
-fn bottom<F: Field>(
-    one: &mut Write<'_, '_, F, 1>,
-    at: &mut At,
-    patches: usize,
-) -> Result<(), Error> {
-    let across = (1..).find(|n: &usize| n.pow(3) >= patches).unwrap_or(1);
-    let sweeps = FEWEST.max(across / 2);
-    let omega = match sweeps > FEWEST {
-        true => 2.0 / (1.0 + sin(PI / across as f64)),
-        false => 1.0,
-    };
-    smooth::<1, _>(one, at, 2 * sweeps, omega)
 }
 
 /// Relaxes a grid so many times, one colour after the other.
@@ -158,8 +211,13 @@ fn prolong<const N: usize, F: Field, G: Field, const D: usize>(
             },
             to: out.device().bank(out.banks()[0]).into(),
         };
-        let cells = view.rows().len() * N * N * N;
-        kernels.launch(&kernels.prolong[place::<N>()], blocks(cells), &given)?;
+        let rows = view.rows().len();
+        let blocks = if N == 8 {
+            rows
+        } else {
+            blocks(rows * N * N * N)
+        };
+        kernels.launch(&kernels.prolong[place::<N>()], blocks, &given)?;
     } else {
         in_precision!(field.precision(), R => {
             let grid = match N {
@@ -207,8 +265,8 @@ fn on_device<const N: usize, F: Field>(view: &View<'_, F>) -> device::Coarse<Num
         index: tables.index().into(),
         values: pool.bank(0).into(),
         rhs: pool.bank(1).into(),
-        residual: nestar_device::Address::NONE,
-        correction: nestar_device::Address::NONE,
+        residual: Address::NONE,
+        correction: Address::NONE,
         count: view.rows().len() as i32,
         colour: 0,
         weights: weights(place.clock.cell_width, times::<N>()),

@@ -1,6 +1,6 @@
 //! The operations of the solver on the unknowns of a level, wherever they live: loops over rows on the host, kernels on a device.
 
-use super::kernels::{Kernels, blocks};
+use super::kernels::Kernels;
 use crate::fields::Potential;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -178,9 +178,9 @@ impl Grids<'_, '_> {
                 colour,
                 ..self.device_level(level)?
             };
-            let cells = given.count as usize * CELLS / 2;
-            kernels.relax.works_on(cells, cells * 32);
-            kernels.launch(&kernels.relax, blocks(2 * cells), &given)?;
+            let rows = given.count as usize;
+            kernels.relax.works_on(rows * CELLS / 2, rows * CELLS * 16);
+            kernels.launch(&kernels.relax, rows, &given)?;
         } else {
             in_precision!(self.potential.precision(), R => {
                 let grid = self.host_level::<R>(level)?;
@@ -206,11 +206,7 @@ impl Grids<'_, '_> {
             kernels
                 .restrict_residual
                 .works_on(count * CELLS, count * CELLS * 24);
-            kernels.launch(
-                &kernels.restrict_residual,
-                blocks(count * CELLS / 8),
-                &given,
-            )?;
+            kernels.launch(&kernels.restrict_residual, count, &given)?;
         } else {
             in_precision!(self.potential.precision(), R => {
                 let (grid, four) = (self.host_level::<R>(level)?, self.four.own_on(level));
@@ -257,9 +253,9 @@ impl Grids<'_, '_> {
         self.potential.refresh_on(&mut self.ranks, level)?;
         if let Some(kernels) = &self.solver.kernels {
             let given = self.device_change(level, added)?;
-            let cells = given.count as usize * CELLS;
-            kernels.add_change.works_on(cells, cells * 24);
-            kernels.launch(&kernels.add_change, blocks(cells), &given)?;
+            let rows = given.count as usize;
+            kernels.add_change.works_on(rows * CELLS, rows * CELLS * 24);
+            kernels.launch(&kernels.add_change, rows, &given)?;
         } else {
             in_precision!(self.potential.precision(), R => {
                 let view = self.potential.get_on(level, 1)?;

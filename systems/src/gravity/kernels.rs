@@ -5,16 +5,17 @@ use nestar_engine::Error;
 use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Shape};
 use nestar_engine::field::Precision;
 use nestar_engine::field::device::DevicePool;
-use nestar_kernels::CELLS;
 use nestar_kernels::gravity::{self, Fall, KICK};
-use nestar_kernels::multigrid::device::{CELLS_PER_BLOCK, Largest, Level, MULTIGRID};
+use nestar_kernels::multigrid::device::{CELLS_PER_BLOCK, Corrections, Largest, Level, MULTIGRID};
 use nestar_kernels::multigrid::device_items;
 use std::sync::{Mutex, PoisonError};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
+/// Of one that does all by itself.
+const THREADS_ALONE: u32 = 1024;
 
-/// Blocks for so many cells.
+/// Blocks for so many cells of corrections.
 pub(super) fn blocks(cells: usize) -> usize {
     cells.div_ceil(CELLS_PER_BLOCK)
 }
@@ -34,6 +35,7 @@ pub(super) struct Kernels {
     pub kick: Kernel,
     largest_residual: Kernel,
     fall: Kernel,
+    coarse_cycle: Kernel,
     /// Of rows of 4^3, 2^3 and 1 cells.
     pub relax_coarse: [Kernel; 3],
     /// From rows of 4^3 and 2^3 cells.
@@ -77,6 +79,7 @@ impl Kernels {
                 kernel("coarse_prolong_4")?,
                 kernel("coarse_prolong_2")?,
             ],
+            coarse_cycle: kernel("coarse_cycle")?,
             words: device.buffer(2)?,
             rows: Mutex::default(),
             double: pool.precision() == Precision::Double,
@@ -94,12 +97,14 @@ impl Kernels {
         if blocks == 0 {
             return Ok(());
         }
-        let shape = Shape {
-            blocks: blocks as u32,
-            threads: THREADS,
-            shared: 0,
-        };
+        let shape = Shape::of(blocks, THREADS);
         Ok(self.device.launch(kernel, shape, given)?)
+    }
+
+    /// Does all that corrections of a small level go through between two visits of it.
+    pub fn correct(&self, given: &Corrections<Number>) -> Result<(), Error> {
+        let shape = Shape::of(1, THREADS_ALONE);
+        Ok(self.device.launch(&self.coarse_cycle, shape, given)?)
     }
 
     /// A list of rows on the device: its address and length. It holds until the next.
@@ -118,11 +123,7 @@ impl Kernels {
             level,
             largest: Address::from(self.words.address()),
         };
-        self.launch(
-            &self.largest_residual,
-            blocks(level.count as usize * CELLS),
-            &given,
-        )?;
+        self.launch(&self.largest_residual, level.count as usize, &given)?;
         self.numbers()
     }
 
@@ -134,7 +135,7 @@ impl Kernels {
     /// The largest acceleration over the width of a cell.
     pub fn fall_rate(&self, given: &Fall<Number>) -> Result<f64, Error> {
         self.device.fill_zero(&self.words, 0..2)?;
-        self.launch(&self.fall, blocks(given.count as usize * CELLS), given)?;
+        self.launch(&self.fall, given.count as usize, given)?;
         Ok(self.numbers()?[0])
     }
 

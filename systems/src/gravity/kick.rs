@@ -1,7 +1,7 @@
 //! Gas under the acceleration of the potential: kicks before and after each step of the gas, and the step that they allow.
 
 use super::grids::{Equation, Matter, Solver, each};
-use super::kernels::{Kernels, blocks};
+use super::kernels::Kernels;
 use super::systems::Gravity;
 use crate::fields::{Gas, Potential};
 use bevy_ecs::prelude::*;
@@ -67,15 +67,15 @@ pub(super) fn kick(
     let gas = gas.change();
     if let Some(kernels) = &solver.kernels {
         let fall = fall(&potential, &matter, (&gravity, *equation), kernels);
-        let cells = fall.count as usize * CELLS;
+        let rows = fall.count as usize;
         let given = gravity::Kick {
             fall,
             gas: gas.device().bank(gas.banks()[0]).into(),
             dt: clock.dt,
             components: gas.components() as i32,
         };
-        kernels.kick.works_on(cells, cells * 8 * 10);
-        return kernels.launch(&kernels.kick, blocks(cells), &given);
+        kernels.kick.works_on(rows * CELLS, rows * CELLS * 8 * 10);
+        return kernels.launch(&kernels.kick, rows, &given);
     }
     in_precision!(gas.precision(), R => {
         let (slopes, dt) = (slopes::<R>(&potential, &matter, *equation), R::lit(clock.dt));

@@ -13,6 +13,7 @@ use nestar_engine::step::{AlignedLevels, Read, Write};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::hydro::Conserved;
+use rayon::prelude::*;
 use std::ops::RangeInclusive;
 
 /// A system that adds the density of some matter on a level to [`Matter`].
@@ -104,7 +105,7 @@ fn mean(world: &World) -> Result<f64, Error> {
     let sums: Vec<f64> = in_precision!(matter.precision(), R => {
         let values = matter.host::<R>(0, rows)?;
         let sum = |patch: &[R]| patch.iter().map(|v| v.to_f64()).sum();
-        values.chunks_exact(CELLS).map(sum).collect()
+        values.par_chunks_exact(CELLS).map(sum).collect()
     });
     let mut own = Vec::with_capacity(rows.len() * PATCH_BYTES);
     for (&row, sum) in rows.iter().zip(sums) {

@@ -48,7 +48,7 @@ impl Grids<'_, '_> {
     }
 
     /// Whether several ranks share the hierarchy.
-    fn shares(&self) -> bool {
+    pub(super) fn shares(&self) -> bool {
         !self.ranks.are_none()
     }
 
@@ -89,7 +89,7 @@ impl Grids<'_, '_> {
             let copies = kernels.list(topology.copies(level))?;
             for (rows, count) in [own, copies] {
                 let given = self.kept(level, rows, count);
-                kernels.launch(&kernels.keep, blocks(count * CELLS), &given)?;
+                kernels.launch(&kernels.keep, count, &given)?;
             }
             return Ok(());
         }
@@ -122,8 +122,7 @@ impl Grids<'_, '_> {
     fn make_lag(&mut self, level: usize) -> Result<(), Error> {
         if let Some(kernels) = &self.solver.kernels {
             let given = self.device_pair(level)?;
-            let cells = given.coarse.count as usize * CELLS;
-            kernels.launch(&kernels.lag, blocks(cells), &given)?;
+            kernels.launch(&kernels.lag, given.coarse.count as usize, &given)?;
         } else {
             in_precision!(self.potential.precision(), R => {
                 let pair = self.host_pair::<R>(level)?;
