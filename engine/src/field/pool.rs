@@ -289,6 +289,15 @@ impl<F: Field> Pool<F> {
         (bank, clock.times[bank])
     }
 
+    /// Weights of the newer state of the level `other` at the times of the states of `level`, the present one last.
+    pub(crate) fn weights_on(&self, level: usize, other: usize) -> [f64; 2] {
+        let next = self.next_bank(level);
+        [next, 1 - next].map(|bank| {
+            let time = self.clocks[level].times[bank];
+            self.coarse_clock(other + 1, time).2
+        })
+    }
+
     /// Which of the two banks hold the level below `level` before and after its step, and the weight of the latter at `time`.
     pub(super) fn coarse_clock(&self, level: usize, time: f64) -> (usize, usize, f64) {
         let clock = &self.clocks[level.saturating_sub(1)];

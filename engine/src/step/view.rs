@@ -95,6 +95,16 @@ impl<'a, F: Field> View<'a, F> {
         self.pool.precision()
     }
 
+    /// Weights of the newer of the two states of a coarser or of this level, 0 to 1, at the times of the two states of this one, the
+    /// present one last.
+    ///
+    /// # Panics
+    /// If the field has one time level.
+    #[must_use]
+    pub fn weights_on(&self, level: usize) -> [f64; 2] {
+        self.pool.weights_on(self.level(), level)
+    }
+
     /// Index of the patch of a row on the level, in patches.
     #[must_use]
     pub fn index(&self, row: u32) -> [i32; 3] {

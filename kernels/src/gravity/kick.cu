@@ -28,7 +28,7 @@ PATCH_KERNEL(gravity_kick, gravity::Kick) {
   SHARED multigrid::Tile<2> tile;
   const int row = p.fall.rows[launch::block()];
   const Three width = widths(p.fall);
-  multigrid::fill_for_slopes(tile, p.fall.view, p.fall.source, width, row);
+  multigrid::fill_for_slopes(tile, p.fall.view, p.fall.exterior, p.fall.source, width, row);
   EACH(cell, mesh::CELLS) {
     const Three a = acceleration(tile, cell, width, p.fall.fourth);
     REAL* u = (REAL*)p.gas + (rs::i64)row * (p.components * mesh::CELLS) + cell;
@@ -47,7 +47,7 @@ PATCH_KERNEL(gravity_fall, gravity::Fall) {
   SHARED multigrid::Tile<2> tile;
   const int row = p.rows[launch::block()];
   const Three width = widths(p);
-  multigrid::fill_for_slopes(tile, p.view, p.source, width, row);
+  multigrid::fill_for_slopes(tile, p.view, p.exterior, p.source, width, row);
   REAL found = REAL(0);
   EACH(cell, mesh::CELLS) {
     const Three a = acceleration(tile, cell, width, p.fourth);

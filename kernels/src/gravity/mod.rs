@@ -4,7 +4,7 @@ use crate::CELLS;
 use crate::hydro::{Conserved, kinetic_energy};
 use crate::mesh::Rows;
 use crate::mesh::parameters::View;
-use crate::multigrid::device::Source;
+use crate::multigrid::device::{Exterior, Source};
 use crate::multigrid::star::Slopes;
 use nestar_device::{Address, Item, Real, device};
 
@@ -37,6 +37,8 @@ pub fn kicked<R: Real>(u: Conserved<R>, acceleration: &[R; 3], dt: R) -> Conserv
 pub struct Fall<R> {
     /// The potential.
     pub view: View<R>,
+    /// What is beyond the domain.
+    pub exterior: Exterior<R>,
     /// The right-hand side of its equation.
     pub source: Source<R>,
     /// Own rows.

@@ -31,7 +31,7 @@ RS_FN REAL mismatch_through(const Pair& p, int row, int cell, int face, int besi
   }
   int at[3];
   place<PATCH>(cell, at);
-  const REAL plane = stencil::mean_in_plane<REAL>(plane_values(present(p.coarse.view), row, at, axis));
+  const REAL plane = stencil::mean_in_plane<REAL>(plane_values(present(p.coarse.view, p.coarse.exterior, row), row, at, axis));
   return stencil::mismatch<REAL>(bank[(rs::i64)row * CELLS + cell], plane, bank[(rs::i64)beside * CELLS + covered],
                                  face % 2 == 0 ? -upward : upward);
 }

@@ -120,7 +120,8 @@ impl<R: Real> Pair<'_, R> {
             }
         };
         let outward = if is_lower(face) { -upward } else { upward };
-        let plane = mean_of_plane(&self.coarse.view, row, place::<PATCH>(cell), axis);
+        let LevelGrid { view, exterior, .. } = &self.coarse;
+        let plane = mean_of_plane(view, exterior, row, place::<PATCH>(cell), axis);
         mismatch(
             bank.get(row, cell),
             plane,

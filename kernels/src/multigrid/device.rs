@@ -19,6 +19,7 @@ pub const CELLS_PER_BLOCK: usize = 512;
 pub fn parameters() -> Vec<&'static Item> {
     vec![
         Source,
+        Exterior,
         Level,
         Change,
         Coarse,
@@ -41,12 +42,30 @@ pub struct Source<R> {
     pub mean: f64,
 }
 
+/// As [`Exterior`](super::exterior::Exterior).
+#[device]
+#[derive(Clone, Copy)]
+pub struct Exterior<R> {
+    /// Tables before the step of the root level.
+    pub older: Address<R>,
+    /// Tables after it.
+    pub newer: Address<R>,
+    /// Weight of the newer ones, 0 to 1.
+    pub weight: f64,
+    /// Cells of the root level.
+    pub cells: [i32; 3],
+    /// Where the coefficients of splines begin.
+    pub coefficients: i32,
+}
+
 /// As [`LevelGrid`](super::level::LevelGrid), and what a kernel is told.
 #[device]
 #[derive(Clone, Copy)]
 pub struct Level<R> {
     /// The unknowns.
     pub view: View<R>,
+    /// What is beyond the domain.
+    pub exterior: Exterior<R>,
     /// What the level itself knows of the right-hand side.
     pub source: Source<R>,
     /// What the finer level adds to it.
@@ -89,6 +108,10 @@ pub struct Change<R> {
     pub after: Address<R>,
     /// And before it.
     pub before: Address<R>,
+    /// What is beyond the domain after the change.
+    pub beyond_after: Exterior<R>,
+    /// And what was there before it.
+    pub beyond_before: Exterior<R>,
     /// Own rows.
     pub rows: Address<i32>,
     /// How many.

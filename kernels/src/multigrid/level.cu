@@ -20,29 +20,16 @@ RS_FN int eight(int n, int side) {
   return x + (side & 1) + PATCH * (y + (side >> 1 & 1) + PATCH * (z + (side >> 2)));
 }
 
-// Whether a cell of the root level stands at a face of an isolated domain.
-RS_FN bool at_domain_face(const View& v, int row, int cell) {
-  if (v.index[(rs::i64)row * 4 + 3] > 0) return false;
-  int at[3];
-  place<PATCH>(cell, at);
-  for (int face = 0; face < 6; ++face)
-    if (at[face / 2] == (face % 2 == 0 ? 0 : PATCH - 1) &&
-        v.neighbours[(rs::i64)row * AROUND + mesh::face_direction(face)] == mesh::OUTSIDE)
-      return true;
-  return false;
-}
-
-// The change of the coarser level at a place, counted from a patch's first cell; beyond the domain it is that of the nearest cell.
+// The change of the coarser level at a place, counted from a patch's first cell.
 RS_FN REAL change_at(const Change& p, int row, int* to) {
   const int parent = p.view.parent[row];
   const int* neighbours = p.view.neighbours + (rs::i64)parent * AROUND;
-  for (int axis = 0; axis < 3; ++axis) {
-    to[axis] += HALF * (p.view.index[(rs::i64)row * 4 + axis] & 1);
-    int step[3] = {0, 0, 0};
-    step[axis] = floor_div(to[axis], PATCH);
-    if (neighbours[direction(step[0], step[1], step[2])] < 0) to[axis] = to[axis] < 0 ? 0 : PATCH - 1;
-  }
+  for (int axis = 0; axis < 3; ++axis) to[axis] += HALF * (p.view.index[(rs::i64)row * 4 + axis] & 1);
   const int beside = neighbours[direction(floor_div(to[0], PATCH), floor_div(to[1], PATCH), floor_div(to[2], PATCH))];
+  if (beside < 0) {
+    const int number = p.view.index[(rs::i64)parent * 4 + 3];
+    return outside(p.beyond_after, p.view.index, number, parent, to) - outside(p.beyond_before, p.view.index, number, parent, to);
+  }
   const rs::i64 n = (rs::i64)beside * CELLS + cell_at(to);
   return p.after[n] - p.before[n];
 }
@@ -53,7 +40,7 @@ PATCH_KERNEL(level_relax, multigrid::Level) {
   using namespace multigrid;
   SHARED Tile<1> tile;
   const int row = p.rows[launch::block()];
-  fill_before(tile, p.view, row, p.colour);
+  fill_before(tile, p, row, p.colour);
   const Three weights = weights_of(p);
   const REAL whole = stencil::diagonal<REAL>(weights, 0, REAL(0));
   EACH(i, CELLS / 2) {
@@ -69,7 +56,7 @@ PATCH_KERNEL(level_restrict_residual, multigrid::Level) {
   SHARED Tile<1> tile;
   SHARED REAL residuals[CELLS];
   const int row = p.rows[launch::block()];
-  fill(tile, p.view, row);
+  fill(tile, p, row);
   EACH(cell, CELLS) residuals[cell] = residual(p, tile, row, cell);
   launch::barrier();
   EACH(cell, HALF * HALF * HALF) {
@@ -81,17 +68,16 @@ PATCH_KERNEL(level_restrict_residual, multigrid::Level) {
   }
 }
 
-// The largest residual in leaves, and the largest right-hand side there.
+// The largest residual in leaves, and the largest right-hand side of the level.
 PATCH_KERNEL(level_largest_residual, multigrid::Largest) {
   using namespace multigrid;
   SHARED Tile<1> tile;
   const int row = p.level.rows[launch::block()];
-  if (p.level.view.first_child[row] != mesh::LEAF) return;
-  fill(tile, p.level.view, row);
+  const bool leaf = p.level.view.first_child[row] == mesh::LEAF;
+  if (leaf) fill(tile, p.level, row);
   REAL found[2] = {REAL(0), REAL(0)};
   EACH(cell, CELLS) {
-    if (at_domain_face(p.level.view, row, cell)) continue;
-    found[0] = rs::max(found[0], rs::abs(residual(p.level, tile, row, cell)));
+    if (leaf) found[0] = rs::max(found[0], rs::abs(residual(p.level, tile, row, cell)));
     found[1] = rs::max(found[1], rs::abs(source_at(p.level.source, row, cell)));
   }
   for (int n = 0; n < 2; ++n) {

@@ -1,10 +1,11 @@
 //! A level with its unknowns, on the host: the twin of level.cu.
 
+use super::exterior::Exterior;
 use super::source::Source;
-use super::star::{coarse_place, coloured, is_lower, place, through};
+use super::star::{cell_at, coarse_place, coloured, global, is_lower, place, through};
 use super::stencil::{diagonal, laplacian, relaxed, trilinear};
 use crate::mesh::means::mean8;
-use crate::mesh::{GhostView, OUTSIDE, Rows, direction, face_direction};
+use crate::mesh::{GhostView, Rows, direction, face_direction};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
 
@@ -15,6 +16,8 @@ const HALF: usize = PATCH / 2;
 pub struct LevelGrid<'a, R> {
     /// The unknowns, and what is beyond the borders of the level.
     pub view: GhostView<'a, R>,
+    /// What is beyond the domain.
+    pub exterior: Exterior<'a, R>,
     /// What the level itself knows of the right-hand side.
     pub source: Source<'a, R>,
     /// What the finer level adds to it.
@@ -74,18 +77,17 @@ impl<R: Real> LevelGrid<'_, R> {
         };
         let beside = self.view.neighbours[row as usize][face_direction(face)];
         let steps = [1, PATCH, PATCH * PATCH];
-        for n in 0..PATCH * PATCH {
-            let (i, j) = (n % PATCH, n / PATCH);
-            let line = i * steps[a] + j * steps[b];
-            let value = match u32::try_from(beside) {
-                Ok(beside) => self
-                    .view
-                    .level
-                    .get(beside, line + (PATCH - 1 - edge) * steps[axis]),
-                Err(_) => through(&self.view, row, line + edge * steps[axis], face),
-            };
+        let values = match u32::try_from(beside) {
+            Ok(beside) => std::array::from_fn(|n| {
+                let line = n % PATCH * steps[a] + n / PATCH * steps[b];
+                let cell = line + (PATCH - 1 - edge) * steps[axis];
+                self.view.level.get(beside, cell)
+            }),
+            Err(_) => through(&self.view, &self.exterior, row, face),
+        };
+        for (n, value) in values.into_iter().enumerate() {
             let mut place = [0; 3];
-            (place[axis], place[a], place[b]) = (beyond, 1 + i, 1 + j);
+            (place[axis], place[a], place[b]) = (beyond, 1 + n % PATCH, 1 + n / PATCH);
             block[place[0] + WIDE * (place[1] + WIDE * place[2])] = value;
         }
     }
@@ -144,25 +146,15 @@ pub unsafe fn restrict_residual<R: Real>(
     }
 }
 
-/// Largest absolute residual of the cells of a row, and of the right-hand side there. The root level's cells at the faces of an isolated
-/// domain do not count: what stands beyond is known to who solves the root alone.
+/// Largest absolute residual of the cells of a row if it is a leaf, and of the right-hand side there.
 #[must_use]
-pub fn largest_residual<R: Real>(grid: &LevelGrid<R>, row: u32) -> [f64; 2] {
-    let inside = |cell: &usize| {
-        let at = place::<PATCH>(*cell);
-        let ends = |face: usize| {
-            let edge = if is_lower(face) { 0 } else { PATCH - 1 };
-            let beside = grid.view.neighbours[row as usize][face_direction(face)];
-            at[face / 2] == edge && beside == OUTSIDE
-        };
-        grid.view.number > 0 || !(0..6).any(ends)
+pub fn largest_residual<R: Real>(grid: &LevelGrid<R>, row: u32, leaf: bool) -> [f64; 2] {
+    let largest = |values: [R; CELLS]| {
+        let sizes = values.into_iter().map(|value| value.to_f64().abs());
+        sizes.fold(0.0, f64::max)
     };
-    let residuals = grid.residuals(row);
-    let cells = (0..CELLS).filter(inside).map(|cell| {
-        let residual = residuals[cell].to_f64().abs();
-        [residual, grid.source.at(row, cell).to_f64().abs()]
-    });
-    cells.fold([0.0; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])])
+    let residual = if leaf { largest(grid.residuals(row)) } else { 0.0 };
+    [residual, largest(std::array::from_fn(|cell| grid.source.at(row, cell)))]
 }
 
 /// Interpolates a change of the coarser level to a level's cells.
@@ -177,6 +169,10 @@ pub struct Change<'a, R> {
     pub after: Rows<'a, R>,
     /// And before it.
     pub before: Rows<'a, R>,
+    /// What was beyond the domain before the change and what is there after it.
+    pub exterior: [Exterior<'a, R>; 2],
+    /// Number of the coarser level.
+    pub number: i32,
     /// What the change is multiplied by.
     pub factor: R,
 }
@@ -197,7 +193,6 @@ impl<R: Real> Change<'_, R> {
     fn at(&self, row: u32, cell: usize) -> R {
         let at = place::<PATCH>(cell);
         let own = coarse_place(self.index[row as usize], at);
-        let around = &self.neighbours[self.parent[row as usize] as usize];
         let value = |bits: usize| {
             let mut to = own;
             for axis in 0..3 {
@@ -205,20 +200,24 @@ impl<R: Real> Change<'_, R> {
                     to[axis] += if at[axis] % 2 == 1 { 1 } else { -1 };
                 }
             }
-            let size = PATCH as i32;
-            // beyond the domain the change is that of the nearest cell
-            for axis in 0..3 {
-                let mut step = [0; 3];
-                step[axis] = to[axis].div_euclid(size);
-                if around[direction(step)] < 0 {
-                    to[axis] = to[axis].clamp(0, size - 1);
-                }
-            }
-            let beside = around[direction(to.map(|x| x.div_euclid(size)))] as u32;
-            let [x, y, z] = to.map(|x| x.rem_euclid(size) as usize);
-            let n = x + PATCH * (y + PATCH * z);
-            self.after.get(beside, n) - self.before.get(beside, n)
+            self.coarse(self.parent[row as usize] as u32, to)
         };
         trilinear(&std::array::from_fn(value))
+    }
+
+    /// The change at a place as seen from a row of the coarser level.
+    fn coarse(&self, row: u32, place: [i32; 3]) -> R {
+        let step = place.map(|x| x.div_euclid(PATCH as i32));
+        match u32::try_from(self.neighbours[row as usize][direction(step)]) {
+            Ok(beside) => {
+                let n = cell_at(place);
+                self.after.get(beside, n) - self.before.get(beside, n)
+            }
+            Err(_) => {
+                let cell = global(self.index, row, place);
+                let [before, after] = &self.exterior;
+                after.at(self.number, cell) - before.at(self.number, cell)
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@ using mesh::PATCH;
 using mesh::View;
 namespace stencil = ::nestar_kernels::multigrid::stencil;
 typedef ::nestar_kernels::multigrid::device::Source<REAL> Source;
+typedef ::nestar_kernels::multigrid::device::Exterior<REAL> Exterior;
 typedef ::nestar_kernels::multigrid::device::Level<REAL> Level;
 typedef ::nestar_kernels::multigrid::device::Change<REAL> Change;
 typedef ::nestar_kernels::multigrid::device::Coarse<REAL> Coarse;
@@ -80,48 +81,87 @@ template<int N> RS_FN int around(const REAL* bank, const int* neighbours, int ro
   return missing;
 }
 
-struct Below;
-template<int LEFT> RS_NOINLINE REAL beyond_domain(const Below& level, int row, const int* to);
+// A value of the tables around the domain.
+RS_FN REAL tabled(const Exterior& e, int place) {
+  const REAL first = e.older[place];
+  return first + (REAL)e.weight * (e.newer[place] - first);
+}
 
-// A level at one time.
+// The spline by a face's table.
+RS_FN REAL by_face(const Exterior& e, int face, const int* root, const rs::arr<Three, 3>& weights) {
+  const int axis = face / 2, a = (axis + 1) % 3, b = (axis + 2) % 3;
+  Three layers;
+  for (int layer = 0; layer < 3; ++layer) {
+    rs::arr<REAL, 9> values;
+    for (int n = 0; n < 9; ++n) {
+      rs::arr<int, 3> to{{root[0], root[1], root[2]}};
+      to[axis] += layer - 1;
+      to[a] += n % 3 - 1;
+      to[b] += n / 3 - 1;
+      values[n] = tabled(e, e.coefficients + stencil::tabled(e.cells, face, to));
+    }
+    layers[layer] = weights[axis][layer] * stencil::weighted<REAL>(values, weights[a], weights[b]);
+  }
+  return ::nestar_device::math::sums::sum3<REAL>(layers[0], layers[1], layers[2]);
+}
+
+// The value in a cell of a level outside the domain: the twin of exterior.rs.
+RS_NOINLINE REAL outside(const Exterior& e, int level, const int* cell) {
+  int root[3];
+  bool beyond[3];
+  for (int axis = 0; axis < 3; ++axis) {
+    root[axis] = cell[axis] >> level;
+    beyond[axis] = root[axis] < 0 || root[axis] >= e.cells[axis];
+  }
+  if (level == 0) {
+    const int axis = beyond[0] ? 0 : beyond[1] ? 1 : beyond[2] ? 2 : 0;
+    return tabled(e, stencil::tabled(e.cells, 2 * axis + (root[axis] > 0), rs::arr<int, 3>{{root[0], root[1], root[2]}}));
+  }
+  rs::arr<Three, 3> weights;
+  for (int axis = 0; axis < 3; ++axis) weights[axis] = stencil::spline<REAL>(stencil::within<REAL>(cell[axis], level));
+  // beyond edges the tables of several faces know the value: the mean has no preference
+  Three terms{{REAL(0), REAL(0), REAL(0)}};
+  REAL count = REAL(0);
+  for (int axis = 0; axis < 3; ++axis)
+    if (beyond[axis]) {
+      terms[axis] = by_face(e, 2 * axis + (root[axis] > 0), root, weights);
+      count = count + REAL(1);
+    }
+  return ::nestar_device::math::sums::sum3<REAL>(terms[0], terms[1], terms[2]) / count;
+}
+
+// The same at a place as seen from a row of the level.
+RS_FN REAL outside(const Exterior& e, const int* index, int level, int row, const int* place) {
+  int cell[3];
+  for (int axis = 0; axis < 3; ++axis) cell[axis] = PATCH * index[(rs::i64)row * 4 + axis] + place[axis];
+  return outside(e, level, cell);
+}
+
+// A level at one time, and what is beyond the domain.
 struct Below {
   const REAL *older, *newer;
   REAL weight;
-  const int* neighbours;
+  const int *neighbours, *index;
+  int number;
+  const Exterior& exterior;
 
   RS_MEMBER REAL value(int row, int cell) const {
     const REAL first = older[(rs::i64)row * CELLS + cell];
     return first + weight * (newer[(rs::i64)row * CELLS + cell] - first);
   }
-  // Along LEFT axes the place may be beyond the domain.
-  template<int LEFT = 3> RS_MEMBER REAL at(int row, const int* to) const {
+  RS_MEMBER REAL at(int row, const int* to) const {
     const int step = direction(floor_div(to[0], PATCH), floor_div(to[1], PATCH), floor_div(to[2], PATCH));
     const int beside = neighbours[(rs::i64)row * AROUND + step];
-    if constexpr (LEFT > 0) {
-      if (beside < 0) return beyond_domain<LEFT>(*this, row, to);
-    }
-    return value(beside, cell_at(to));
+    return beside < 0 ? outside(exterior, index, number, row, to) : value(beside, cell_at(to));
   }
 };
 
-// The value beyond the domain, extrapolated along one axis after the other.
-template<int LEFT> RS_NOINLINE REAL beyond_domain(const Below& level, int row, const int* to) {
-  for (int axis = 0; axis < 3; ++axis) {
-    const int x = to[axis], face = 2 * axis + (x >= PATCH);
-    if ((x >= 0 && x < PATCH) || level.neighbours[(rs::i64)row * AROUND + mesh::face_direction(face)] >= 0) continue;
-    rs::arr<REAL, 4> inner;
-    for (int n = 0; n < 4; ++n) {
-      int from[3] = {to[0], to[1], to[2]};
-      from[axis] = x < 0 ? n : PATCH - 1 - n;
-      inner[n] = level.at<LEFT - 1>(row, from);
-    }
-    return stencil::extrapolated<REAL>(inner, x < 0 ? -x : x - PATCH + 1);
-  }
-  return rs::lim<REAL>::NAN_();
+RS_FN Below below(const View& v, const Exterior& e, int row) {
+  return Below{v.coarse_old, v.coarse_new, (REAL)v.weight, v.neighbours, v.index, v.index[(rs::i64)row * 4 + 3] - 1, e};
 }
-
-RS_FN Below below(const View& v) { return Below{v.coarse_old, v.coarse_new, (REAL)v.weight, v.neighbours}; }
-RS_FN Below present(const View& v) { return Below{v.level, v.level, REAL(1), v.neighbours}; }
+RS_FN Below present(const View& v, const Exterior& e, int row) {
+  return Below{v.level, v.level, REAL(1), v.neighbours, v.index, v.index[(rs::i64)row * 4 + 3], e};
+}
 
 // The 3 x 3 values around a place of a row, normal to an axis.
 RS_FN rs::arr<REAL, 9> plane_values(const Below& level, int row, const int* middle, int axis) {
@@ -141,25 +181,30 @@ RS_FN void coarse_place(const View& v, int row, const int* at, int* to) {
 }
 
 // The coarse value in the plane `depth` coarse cells beyond a face of a patch, before a cell at the face.
-RS_FN REAL plane(const View& v, int row, const int* at, int face, int depth) {
+RS_FN REAL plane(const View& v, const Exterior& e, int row, const int* at, int face, int depth) {
   const int axis = face / 2;
   int middle[3];
   coarse_place(v, row, at, middle);
   middle[axis] += face % 2 == 0 ? -depth : depth;
-  const auto values = plane_values(below(v), v.parent[row], middle, axis);
+  const auto values = plane_values(below(v, e, row), v.parent[row], middle, axis);
   return stencil::in_plane<REAL>(values, at[(axis + 1) % 3] & 1, at[(axis + 2) % 3] & 1);
 }
 
+// The value of the root level in a layer beyond a face of the domain, before a cell of a row.
+RS_FN REAL beyond_root(const View& v, const Exterior& e, int row, const int* at, int face, int layer) {
+  int to[3] = {at[0], at[1], at[2]};
+  to[face / 2] = face % 2 == 0 ? -layer : PATCH - 1 + layer;
+  return outside(e, v.index, 0, row, to);
+}
+
 // The value through a face of a row beyond which its level has no patch, before a cell at the face.
-RS_NOINLINE REAL through(const View& v, int row, int cell, int face) {
-  const int axis = face / 2, stride = face % 2 == 0 ? power(PATCH, axis) : -power(PATCH, axis);
-  const REAL* own = v.level + (rs::i64)row * CELLS + cell;
-  if (v.index[(rs::i64)row * 4 + 3] == 0) {
-    return stencil::extrapolated<REAL>(rs::arr<REAL, 4>{{own[0], own[stride], own[2 * stride], own[3 * stride]}}, 1);
-  }
+RS_NOINLINE REAL through(const View& v, const Exterior& e, int row, int cell, int face) {
   int at[3];
   place<PATCH>(cell, at);
-  return stencil::through_face<REAL>(plane(v, row, at, face, 1), rs::arr<REAL, 2>{{own[0], own[stride]}});
+  if (v.index[(rs::i64)row * 4 + 3] == 0) return beyond_root(v, e, row, at, face, 1);
+  const int axis = face / 2, stride = face % 2 == 0 ? power(PATCH, axis) : -power(PATCH, axis);
+  const REAL* own = v.level + (rs::i64)row * CELLS + cell;
+  return stencil::through_face<REAL>(plane(v, e, row, at, face, 1), rs::arr<REAL, 2>{{own[0], own[stride]}});
 }
 
 // A kernel whose blocks work on a patch each: enough of them at once hide how long memory takes.
@@ -198,36 +243,36 @@ template<int LAYERS> RS_FN void fill_inside(Tile<LAYERS>& tile, const View& v, i
 }
 
 // The value through a face, before a cell at the face.
-RS_FN REAL through_any(const View& v, int row, int cell, int face) {
+RS_FN REAL through_any(const View& v, const Exterior& e, int row, int cell, int face) {
   const int beside = v.neighbours[(rs::i64)row * AROUND + mesh::face_direction(face)];
   const int far = (PATCH - 1) * power(PATCH, face / 2);
-  return beside >= 0 ? v.level[(rs::i64)beside * CELLS + (face % 2 == 0 ? cell + far : cell - far)] : through(v, row, cell, face);
+  return beside >= 0 ? v.level[(rs::i64)beside * CELLS + (face % 2 == 0 ? cell + far : cell - far)] : through(v, e, row, cell, face);
 }
 
 // The patch and what stands through its faces: before all cells there, or before those of a colour. Ends with a barrier.
-RS_FN void fill(Tile<1>& tile, const View& v, int row) {
-  fill_inside(tile, v, row);
+RS_FN void fill(Tile<1>& tile, const Level& p, int row) {
+  fill_inside(tile, p.view, row);
   EACH(i, 6 * PATCH * PATCH) {
     const int face = i / (PATCH * PATCH), cell = at_face(face, i % (PATCH * PATCH));
-    tile.values[Tile<1>::beyond(cell, face, 1)] = through_any(v, row, cell, face);
+    tile.values[Tile<1>::beyond(cell, face, 1)] = through_any(p.view, p.exterior, row, cell, face);
   }
   launch::barrier();
 }
-RS_FN void fill_before(Tile<1>& tile, const View& v, int row, int colour) {
+RS_FN void fill_before(Tile<1>& tile, const Level& p, int row, int colour) {
   constexpr int CELLS_OF_COLOUR = PATCH * PATCH / 2;
-  fill_inside(tile, v, row);
+  fill_inside(tile, p.view, row);
   EACH(i, 6 * CELLS_OF_COLOUR) {
     const int face = i / CELLS_OF_COLOUR, n = 2 * (i % CELLS_OF_COLOUR);
     // rows of the face begin with one colour or the other
     const int odd = (n / PATCH + (face % 2 == 0 ? 0 : PATCH - 1) + colour) & 1;
     const int cell = at_face(face, n + odd);
-    tile.values[Tile<1>::beyond(cell, face, 1)] = through_any(v, row, cell, face);
+    tile.values[Tile<1>::beyond(cell, face, 1)] = through_any(p.view, p.exterior, row, cell, face);
   }
   launch::barrier();
 }
 
 // Two values beyond a face before a cell at it, the nearer first, for slopes.
-RS_FN rs::arr<REAL, 2> beyond(const View& v, const Source& source, REAL width, int row, int cell, int face) {
+RS_FN rs::arr<REAL, 2> beyond(const View& v, const Exterior& e, const Source& source, REAL width, int row, int cell, int face) {
   const int axis = face / 2, inward = face % 2 == 0 ? power(PATCH, axis) : -power(PATCH, axis);
   const int beside = v.neighbours[(rs::i64)row * AROUND + mesh::face_direction(face)];
   if (beside >= 0) {
@@ -241,22 +286,19 @@ RS_FN rs::arr<REAL, 2> beyond(const View& v, const Source& source, REAL width, i
     return values;
   }
   const REAL* own = v.level + (rs::i64)row * CELLS + cell;
-  if (v.index[(rs::i64)row * 4 + 3] == 0) {
-    const rs::arr<REAL, 4> inner{{own[0], own[inward], own[2 * inward], own[3 * inward]}};
-    return {{stencil::extrapolated<REAL>(inner, 1), stencil::extrapolated<REAL>(inner, 2)}};
-  }
   int at[3];
   place<PATCH>(cell, at);
-  const rs::arr<REAL, 2> planes{{plane(v, row, at, face, 1), plane(v, row, at, face, 2)}};
+  if (v.index[(rs::i64)row * 4 + 3] == 0) return {{beyond_root(v, e, row, at, face, 1), beyond_root(v, e, row, at, face, 2)}};
+  const rs::arr<REAL, 2> planes{{plane(v, e, row, at, face, 1), plane(v, e, row, at, face, 2)}};
   return stencil::beyond_face<REAL>(planes, rs::arr<REAL, 2>{{own[0], own[inward]}});
 }
 
 // The patch and two layers beyond its faces, for slopes. Ends with a barrier.
-RS_FN void fill_for_slopes(Tile<2>& tile, const View& v, const Source& source, const Three& width, int row) {
+RS_FN void fill_for_slopes(Tile<2>& tile, const View& v, const Exterior& e, const Source& source, const Three& width, int row) {
   fill_inside(tile, v, row);
   EACH(i, 6 * PATCH * PATCH) {
     const int face = i / (PATCH * PATCH), cell = at_face(face, i % (PATCH * PATCH));
-    const auto values = beyond(v, source, width[face / 2], row, cell, face);
+    const auto values = beyond(v, e, source, width[face / 2], row, cell, face);
     RS_UNROLL for (int n = 0; n < 2; ++n) tile.values[Tile<2>::beyond(cell, face, n + 1)] = values[n];
   }
   launch::barrier();

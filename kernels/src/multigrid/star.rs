@@ -1,9 +1,8 @@
 //! Values around a cell: through its faces, in the next coarser level, along an axis.
 
+use super::exterior::Exterior;
 use super::source::Source;
-use super::stencil::{
-    beyond_face, extrapolated, in_plane, lift, mean_in_plane, slope, through_face,
-};
+use super::stencil::{beyond_face, in_plane, lift, mean_in_plane, slope, through_face};
 use crate::mesh::{GhostView, Rows, direction, face_direction};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
@@ -48,24 +47,40 @@ pub(super) fn around<R: Real, const N: usize>(
     (values, missing)
 }
 
-/// The coarse level below a level, at one time.
+/// A level at one time, and what is beyond the domain.
 #[derive(Clone, Copy)]
-pub struct Below<'a, R> {
-    pub(super) old: Rows<'a, R>,
-    pub(super) new: Rows<'a, R>,
-    pub(super) weight: R,
-    pub(super) neighbours: &'a [[i32; 27]],
+pub(super) struct Below<'a, R> {
+    old: Rows<'a, R>,
+    new: Rows<'a, R>,
+    weight: R,
+    neighbours: &'a [[i32; 27]],
+    index: &'a [[i32; 3]],
+    number: i32,
+    exterior: Exterior<'a, R>,
 }
 
 impl<'a, R: Real> Below<'a, R> {
-    /// What `view` interpolates from.
-    #[must_use]
-    pub fn of(view: &GhostView<'a, R>) -> Self {
+    /// What `view` interpolates from: the next coarser level.
+    fn of(view: &GhostView<'a, R>, exterior: &Exterior<'a, R>) -> Self {
         Self {
             old: view.coarse_old,
             new: view.coarse_new,
             weight: view.weight,
             neighbours: view.neighbours,
+            index: view.index,
+            number: view.number - 1,
+            exterior: *exterior,
+        }
+    }
+
+    /// The level of `view` itself.
+    fn present(view: &GhostView<'a, R>, exterior: &Exterior<'a, R>) -> Self {
+        Self {
+            old: view.level,
+            new: view.level,
+            weight: R::lit(1.0),
+            number: view.number,
+            ..Self::of(view, exterior)
         }
     }
 
@@ -76,14 +91,19 @@ impl<'a, R: Real> Below<'a, R> {
         old + self.weight * (self.new.get(row, cell) - old)
     }
 
-    /// The value at a place from -8 to 15 along each axis, as seen from a row; beyond the domain it is extrapolated.
-    pub(super) fn at(&self, row: u32, place: [i32; 3]) -> R {
+    /// The value at a place from -8 to 15 along each axis, as seen from a row.
+    fn at(&self, row: u32, place: [i32; 3]) -> R {
         let step = place.map(|x| x.div_euclid(PATCH as i32));
         let beside = self.neighbours[row as usize][direction(step)];
         match u32::try_from(beside) {
             Ok(beside) => self.value(beside, cell_at(place)),
-            Err(_) => self.beyond_domain(row, place),
+            Err(_) => self.exterior.at(self.number, self.global(row, place)),
         }
+    }
+
+    /// The cell of the level at a place as seen from a row.
+    fn global(&self, row: u32, place: [i32; 3]) -> [i32; 3] {
+        global(self.index, row, place)
     }
 
     /// The 3 x 3 values around a place, normal to an axis.
@@ -95,36 +115,16 @@ impl<'a, R: Real> Below<'a, R> {
             self.at(row, place)
         })
     }
+}
 
-    /// The value beyond the domain, extrapolated along one axis after the other.
-    #[cold]
-    fn beyond_domain(&self, row: u32, place: [i32; 3]) -> R {
-        let size = PATCH as i32;
-        let outside = |axis: usize| {
-            let face = 2 * axis + usize::from(place[axis] >= size);
-            let inside = (0..size).contains(&place[axis]);
-            !inside && self.neighbours[row as usize][face_direction(face)] < 0
-        };
-        let Some(axis) = (0..3).find(|&axis| outside(axis)) else {
-            return R::lit(f64::NAN);
-        };
-        let below = place[axis] < 0;
-        let inner = std::array::from_fn(|n| {
-            let mut to = place;
-            to[axis] = if below { n as i32 } else { size - 1 - n as i32 };
-            self.at(row, to)
-        });
-        let layer = if below {
-            -place[axis]
-        } else {
-            place[axis] - size + 1
-        };
-        extrapolated(&inner, layer)
-    }
+/// The cell of a level at a place as seen from a row.
+pub(super) fn global(index: &[[i32; 3]], row: u32, place: [i32; 3]) -> [i32; 3] {
+    let index = index[row as usize];
+    std::array::from_fn(|axis| PATCH as i32 * index[axis] + place[axis])
 }
 
 /// The cell of a patch at a place, counted from that of any patch.
-fn cell_at(place: [i32; 3]) -> usize {
+pub(super) fn cell_at(place: [i32; 3]) -> usize {
     let [x, y, z] = place.map(|x| x.rem_euclid(PATCH as i32) as usize);
     x + PATCH * (y + PATCH * z)
 }
@@ -134,47 +134,87 @@ pub(super) fn coarse_place(index: [i32; 3], at: [usize; 3]) -> [i32; 3] {
     std::array::from_fn(|axis| (PATCH as i32 / 2) * (index[axis] & 1) + at[axis] as i32 / 2)
 }
 
-/// The coarse value in the plane `depth` coarse cells beyond a face of a patch, before a cell at the face.
-pub(super) fn plane<R: Real>(
+/// Values beyond a face of a patch, before its 8 x 8 cells there, `[b][a]`.
+pub(super) type Plane<R> = [R; PATCH * PATCH];
+
+/// The coarse values in the plane `depth` coarse cells beyond a face of a patch.
+fn plane<R: Real>(
     view: &GhostView<R>,
+    exterior: &Exterior<R>,
     row: u32,
-    at: [usize; 3],
     face: usize,
     depth: i32,
-) -> R {
-    let below = Below::of(view);
+) -> Plane<R> {
+    const WIDE: usize = PATCH / 2 + 2;
+    let below = Below::of(view, exterior);
     let (parent, axis) = (view.parent[row as usize] as u32, face / 2);
-    let mut middle = coarse_place(view.index[row as usize], at);
-    middle[axis] += if is_lower(face) { -depth } else { depth };
     let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
-    let values = below.plane(parent, middle, axis);
-    in_plane(&values, at[a] as i32 & 1, at[b] as i32 & 1)
+    let mut at = [0; 3];
+    at[axis] = if is_lower(face) { 0 } else { PATCH - 1 };
+    let mut first = coarse_place(view.index[row as usize], at);
+    first[axis] += if is_lower(face) { -depth } else { depth };
+    let coarse: [R; WIDE * WIDE] = std::array::from_fn(|n| {
+        let mut place = first;
+        place[a] += (n % WIDE) as i32 - 1;
+        place[b] += (n / WIDE) as i32 - 1;
+        below.at(parent, place)
+    });
+    std::array::from_fn(|n| {
+        let (i, j) = (n % PATCH, n / PATCH);
+        let values = std::array::from_fn(|m| coarse[i / 2 + m % 3 + WIDE * (j / 2 + m / 3)]);
+        in_plane(&values, i as i32 & 1, j as i32 & 1)
+    })
 }
 
-/// The value through a face of a row beyond which its level has no patch, before a cell at the face.
-pub(super) fn through<R: Real>(view: &GhostView<R>, row: u32, cell: usize, face: usize) -> R {
-    let (axis, stride) = (face / 2, PATCH.pow(face as u32 / 2));
-    let inward = |n: usize| {
-        if is_lower(face) {
-            cell + n * stride
-        } else {
-            cell - n * stride
-        }
-    };
-    let inner = |n| view.level.get(row, inward(n));
+/// The values through a face of a row beyond which its level has no patch.
+pub(super) fn through<R: Real>(
+    view: &GhostView<R>,
+    exterior: &Exterior<R>,
+    row: u32,
+    face: usize,
+) -> Plane<R> {
     if view.number == 0 {
-        return extrapolated(&std::array::from_fn(inner), 1);
+        return beyond_root(view, exterior, row, face, 1);
     }
-    let mut at = place::<PATCH>(cell);
-    debug_assert!(at[axis] == 0 || at[axis] == PATCH - 1);
-    at[axis] = if is_lower(face) { 0 } else { PATCH - 1 };
-    through_face(plane(view, row, at, face, 1), &[inner(0), inner(1)])
+    let (axis, size) = (face / 2, PATCH);
+    let stride = |axis: usize| size.pow(axis as u32);
+    let (a, b) = (stride((axis + 1) % 3), stride((axis + 2) % 3));
+    let inner = match is_lower(face) {
+        true => [0, 1],
+        false => [size - 1, size - 2],
+    };
+    let beyond = plane(view, exterior, row, face, 1);
+    std::array::from_fn(|n| {
+        let line = n % size * a + n / size * b;
+        let inner = inner.map(|n| view.level.get(row, line + n * stride(axis)));
+        through_face(beyond[n], &inner)
+    })
+}
+
+/// The values of the root level in a layer beyond a face of the domain.
+fn beyond_root<R: Real>(
+    view: &GhostView<R>,
+    exterior: &Exterior<R>,
+    row: u32,
+    face: usize,
+    layer: i32,
+) -> Plane<R> {
+    let axis = face / 2;
+    std::array::from_fn(|n| {
+        let mut place = [0; 3];
+        place[axis] = if is_lower(face) { -layer } else { PATCH as i32 - 1 + layer };
+        place[(axis + 1) % 3] = (n % PATCH) as i32;
+        place[(axis + 2) % 3] = (n / PATCH) as i32;
+        exterior.at(0, global(view.index, row, place))
+    })
 }
 
 /// What slopes of a level are made of.
 pub struct Slopes<'a, R> {
     /// The potential of the level.
     pub view: GhostView<'a, R>,
+    /// What is beyond the domain.
+    pub exterior: Exterior<'a, R>,
     /// The right-hand side of the equation.
     pub source: Source<'a, R>,
     /// First child of each row, -1: none.
@@ -188,54 +228,63 @@ impl<R: Real> Slopes<'_, R> {
     #[must_use]
     pub fn along(&self, row: u32, axis: usize, fourth: bool) -> [R; CELLS] {
         let inverse_width = R::lit(1.0) / self.width[axis];
-        let stride = PATCH.pow(axis as u32);
+        let stride = |axis: usize| PATCH.pow(axis as u32);
+        let (a, b) = (stride((axis + 1) % 3), stride((axis + 2) % 3));
+        let beyond = [2 * axis, 2 * axis + 1].map(|face| self.beyond(row, face));
         let mut out = [R::lit(0.0); CELLS];
         for n in 0..PATCH * PATCH {
-            // the first cell of a line along the axis
-            let first = n % stride + n / stride * (stride * PATCH);
-            let line: [R; PATCH + 4] = std::array::from_fn(|n| {
-                let to = n as i32 - 2;
-                match n {
-                    2..10 => self.view.level.get(row, first + (n - 2) * stride),
-                    _ => self.beyond(row, first, 2 * axis + usize::from(to > 0), to),
-                }
+            let cell = |m: usize| n % PATCH * a + n / PATCH * b + m * stride(axis);
+            let line: [R; PATCH + 4] = std::array::from_fn(|m| match m {
+                0 | 1 => beyond[0][1 - m][n],
+                2..10 => self.view.level.get(row, cell(m - 2)),
+                _ => beyond[1][m - 10][n],
             });
-            for n in 0..PATCH {
-                let values = [line[n], line[n + 1], line[n + 3], line[n + 4]];
-                out[first + n * stride] = slope(&values, fourth, inverse_width);
+            for m in 0..PATCH {
+                let values = [line[m], line[m + 1], line[m + 3], line[m + 4]];
+                out[cell(m)] = slope(&values, fourth, inverse_width);
             }
         }
         out
     }
 
-    /// The value at place `to` of the line from cell `line` along the axis of a face, beyond it.
-    fn beyond(&self, row: u32, line: usize, face: usize, to: i32) -> R {
-        let (axis, size) = (face / 2, PATCH as i32);
-        let stride = PATCH.pow(axis as u32);
-        let on_line = |n: usize| line + n * stride;
+    /// The values in two layers beyond a face, the nearer first.
+    fn beyond(&self, row: u32, face: usize) -> [Plane<R>; 2] {
+        let (axis, size) = (face / 2, PATCH);
+        let stride = |axis: usize| size.pow(axis as u32);
+        let (a, b) = (stride((axis + 1) % 3), stride((axis + 2) % 3));
+        // the cells from the face on, in the patch and beyond it
+        let cell = |n: usize, layer: usize, up: bool| {
+            let m = if up { layer } else { size - 1 - layer };
+            n % size * a + n / size * b + m * stride(axis)
+        };
+        let up = !is_lower(face);
         let beside = self.view.neighbours[row as usize][face_direction(face)];
         if let Ok(beside) = u32::try_from(beside) {
-            let cell = on_line(to.rem_euclid(size) as usize);
-            let value = self.view.level.get(beside, cell);
-            let covered =
-                self.first_child[beside as usize] != -1 && self.first_child[row as usize] == -1;
-            return match covered {
-                true => value - lift(self.source.at(beside, cell), self.width[axis]),
-                false => value,
-            };
+            return [0, 1].map(|layer| {
+                std::array::from_fn(|n| self.value_beside(row, beside, cell(n, layer, up), self.width[axis]))
+            });
         }
-        let (layer, inner) = match face % 2 {
-            0 => (-to, [0, 1, 2, 3]),
-            _ => (to - size + 1, [7, 6, 5, 4]),
-        };
-        let inner = inner.map(|n: usize| self.view.level.get(row, on_line(n)));
         if self.view.number == 0 {
-            return extrapolated(&inner, layer);
+            return [1, 2].map(|layer| beyond_root(&self.view, &self.exterior, row, face, layer));
         }
-        let mut edge = place::<PATCH>(line);
-        edge[axis] = if is_lower(face) { 0 } else { PATCH - 1 };
-        let planes = [1, 2].map(|depth| plane(&self.view, row, edge, face, depth));
-        beyond_face(&planes, &[inner[0], inner[1]])[layer as usize - 1]
+        let planes = [1, 2].map(|depth| plane(&self.view, &self.exterior, row, face, depth));
+        let mut out = [[R::lit(0.0); PATCH * PATCH]; 2];
+        for n in 0..size * size {
+            let inner = [0, 1].map(|layer| self.view.level.get(row, cell(n, layer, !up)));
+            [out[0][n], out[1][n]] = beyond_face(&[planes[0][n], planes[1][n]], &inner);
+        }
+        out
+    }
+
+    /// The value of a cell of the patch beside a row.
+    fn value_beside(&self, row: u32, beside: u32, cell: usize, width: R) -> R {
+        let value = self.view.level.get(beside, cell);
+        let covered =
+            self.first_child[beside as usize] != -1 && self.first_child[row as usize] == -1;
+        match covered {
+            true => value - lift(self.source.at(beside, cell), width),
+            false => value,
+        }
     }
 }
 
@@ -249,15 +298,11 @@ pub(super) fn coloured<const N: usize>(colour: usize) -> impl Iterator<Item = us
 /// The mean of a level over a cell in its plane normal to an axis.
 pub(super) fn mean_of_plane<R: Real>(
     view: &GhostView<R>,
+    exterior: &Exterior<R>,
     row: u32,
     at: [usize; 3],
     axis: usize,
 ) -> R {
-    let level = Below {
-        old: view.level,
-        new: view.level,
-        weight: R::lit(1.0),
-        neighbours: view.neighbours,
-    };
+    let level = Below::present(view, exterior);
     mean_in_plane(&level.plane(row, at.map(|x| x as i32), axis))
 }

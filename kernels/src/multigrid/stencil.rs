@@ -53,18 +53,57 @@ fn quadratic<R: Real>(upper: i32) -> [R; 3] {
     }
 }
 
+/// The sum of 3 x 3 values, `[b][a]`, with weights along the two axes.
+#[device]
+pub fn weighted<R: Real>(values: &[R; 9], a: &[R; 3], b: &[R; 3]) -> R {
+    let mut t = [0.0; 9];
+    for n in 0..9 {
+        t[n] = a[n % 3] * b[n / 3] * values[n];
+    }
+    let edges = sum4(t[1], t[3], t[5], t[7]);
+    let corners = sum4(t[0], t[2], t[6], t[8]);
+    sum3(t[4], edges, corners)
+}
+
 /// Quadratic interpolation of 3 x 3 coarse values, `[b][a]`, in a plane beyond a face, to the middle of a quarter of the middle one:
 /// `a` and `b` say whether it is the upper half along the two axes.
 #[device]
 pub fn in_plane<R: Real>(values: &[R; 9], a: i32, b: i32) -> R {
     let (wa, wb) = (quadratic::<R>(a), quadratic::<R>(b));
-    let mut t = [0.0; 9];
-    for n in 0..9 {
-        t[n] = wa[n % 3] * wb[n / 3] * values[n];
+    weighted(values, &wa, &wb)
+}
+
+/// Weights of the coefficients of quadratic B-splines of a cell and the ones below and above it, at `t` cells from its centre, |t| <= 1/2.
+#[device]
+pub fn spline<R: Real>(t: R) -> [R; 3] {
+    let (below, above) = (0.5 - t, 0.5 + t);
+    [0.5 * (below * below), 0.75 - t * t, 0.5 * (above * above)]
+}
+
+/// Where the centre of a cell of a level lies from that of the root cell around it, in root cells.
+#[device]
+pub fn within<R: Real>(cell: i32, level: i32) -> R {
+    let across = 1 << level;
+    let inside = cell - (cell >> level) * across;
+    R::from_f64(((2 * inside + 1 - across) as f64) / ((2 * across) as f64))
+}
+
+/// The place of a root cell outside the domain of `cells` cells, or in its outermost layer, in the table of a face:
+/// `[face][layer][b][a]`, layers upwards from 2 below a lower face and from 1 below an upper one, 2 cells more along the other axes.
+#[device]
+pub fn tabled(cells: &[i32; 3], face: i32, at: [i32; 3]) -> i32 {
+    let axis = (face >> 1) as usize;
+    let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
+    let (x, y, z) = (cells[0] + 4, cells[1] + 4, cells[2] + 4);
+    let sizes = [3 * y * z, 3 * z * x, 3 * x * y];
+    let mut place = (face & 1) * sizes[axis];
+    for n in 0..axis {
+        place += 2 * sizes[n];
     }
-    let edges = sum4(t[1], t[3], t[5], t[7]);
-    let corners = sum4(t[0], t[2], t[6], t[8]);
-    sum3(t[4], edges, corners)
+    let first = if face & 1 == 0 { -2 } else { cells[axis] - 1 };
+    let across = cells[a] + 4;
+    let line = (at[axis] - first) * (cells[b] + 4) + (at[b] + 2);
+    place + line * across + (at[a] + 2)
 }
 
 /// The mean of [`in_plane`] over the four quarters of the middle cell.
@@ -128,16 +167,6 @@ pub fn beyond_face<R: Real>(planes: &[R; 2], inner: &[R; 2]) -> [R; 2] {
         2.0 * inner[1] / 15.0,
     );
     [near, far]
-}
-
-/// The value in the cell `layer` (1 or 2) beyond a face of the domain by the first four inside it, the nearest first: cubic extrapolation.
-#[device]
-pub fn extrapolated<R: Real>(inner: &[R; 4], layer: i32) -> R {
-    if layer == 1 {
-        (4.0 * inner[0] + 4.0 * inner[2]) - (6.0 * inner[1] + inner[3])
-    } else {
-        (10.0 * inner[0] + 15.0 * inner[2]) - (20.0 * inner[1] + 4.0 * inner[3])
-    }
 }
 
 /// Trilinear interpolation to the centre of an octant of a cell: the cell's value, then those of its neighbours towards the octant, as

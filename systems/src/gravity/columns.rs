@@ -8,7 +8,8 @@ use nestar_engine::Engine;
 use nestar_engine::ranks::{Columns, Reduce};
 use nestar_kernels::hydro::{Conserved, kinetic_energy};
 
-/// Per level: the largest residual of the equation in leaf cells over the largest right-hand side there, after the latest root step.
+/// Per level: the largest residual of the equation in leaf cells over the largest right-hand side of the level, after the latest root
+/// step.
 #[derive(Resource)]
 pub(super) struct Residuals(pub Vec<f64>);
 

@@ -29,6 +29,7 @@ impl Grids<'_, '_> {
             self.smooth(level, sweeps)?;
             self.tell_coarser(level)?;
         }
+        self.beyond.keep();
         self.solve_base(base, sweeps, root)?;
         for level in base + 1..=finest {
             self.add_change(level, &Added::Correction)?;
@@ -68,10 +69,16 @@ impl Grids<'_, '_> {
             let sum = |(density, lag): (&R, &R)| (source_of(*density, coefficient, mean) + *lag).to_f64();
             let source: Vec<f64> = matter.par_iter().zip(&lag).map(sum).collect();
             let mut potential = vec![0.0; source.len()];
-            root.solver.solve(root.ranks, &patches, &source, &mut potential)?;
+            let grown = root.solver.solve(root.ranks, &patches, &source, &mut potential)?;
+            self.beyond.renew(root.ranks, (&patches, &grown), self.solver.kernels.as_ref())?;
             let potential: Vec<R> = potential.into_par_iter().map(R::lit).collect();
             self.potential.store_on(0, &rows, &potential)?;
         });
         Ok(())
+    }
+
+    /// What is beyond the domain after a restart.
+    pub(super) fn restore_beyond(&mut self) -> Result<(), Error> {
+        self.beyond.tabulate(self.solver.kernels.as_ref())
     }
 }

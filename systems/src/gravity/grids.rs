@@ -1,5 +1,6 @@
 //! The operations of the solver on the unknowns of a level, wherever they live: loops over rows on the host, kernels on a device.
 
+use super::beyond::Beyond;
 use super::kernels::Kernels;
 use crate::fields::Potential;
 use bevy_ecs::prelude::*;
@@ -104,6 +105,7 @@ pub struct Grids<'w, 's> {
     /// The other ranks.
     pub ranks: OtherRanks<'w>,
     pub(super) solver: Res<'w, Solver>,
+    pub(super) beyond: ResMut<'w, Beyond>,
 }
 
 /// 1 / width^2 along the axes, of cells so many times as wide as given.
@@ -144,8 +146,10 @@ impl Grids<'_, '_> {
 
     /// A level's equation on the host.
     pub(super) fn host_level<R: Element>(&self, level: usize) -> Result<LevelGrid<'_, R>, Error> {
+        let view = self.potential.get_on(level, 1)?;
         Ok(LevelGrid {
-            view: self.potential.get_on(level, 1)?.ghosts::<R>(),
+            view: view.ghosts::<R>(),
+            exterior: self.beyond.on_host(view.weights_on(0)[1]),
             source: self.equation.on_host(&self.matter.own_on(level)),
             lag: self.lag.own_on(level).present::<R>(),
             weights: weights(self.width(level), 1.0).map(R::lit),
@@ -158,6 +162,7 @@ impl Grids<'_, '_> {
         let (place, four) = (view.place(), self.four.own_on(level));
         Ok(device::Level {
             view: view.on_device(),
+            exterior: self.beyond.on_device(view.weights_on(0)[1]),
             source: self.equation.on_device(&self.matter.own_on(level)),
             lag: present_bank(&self.lag, level),
             residual: four.device().bank(1).into(),
@@ -221,7 +226,8 @@ impl Grids<'_, '_> {
         Ok(())
     }
 
-    /// Largest residual of a level's leaves over the largest right-hand side there: 0 where there are none.
+    /// Largest residual of a level's leaves over the largest right-hand side of the level, which covered cells have too: leaves may be all
+    /// but empty.
     ///
     /// # Errors
     /// As [`Write::refresh_on`](nestar_engine::step::Write::refresh_on).
@@ -233,8 +239,9 @@ impl Grids<'_, '_> {
             in_precision!(self.potential.precision(), R => {
                 let grid = self.host_level::<R>(level)?;
                 let topology = self.rows.view_of(level).topology;
-                let leaves = self.own_rows(level).par_iter().filter(|&&row| topology.is_leaf(row));
-                let largest = leaves.map(|&row| level::largest_residual(&grid, row));
+                let largest = self.own_rows(level).par_iter().map(|&row| {
+                    level::largest_residual(&grid, row, topology.is_leaf(row))
+                });
                 largest.reduce(|| [0.0; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])])
             })
         };
@@ -283,8 +290,18 @@ impl Grids<'_, '_> {
             } else {
                 below.scratch::<R>(0)
             },
+            exterior: match added.in_step() {
+                true => (self.weights_of_step(level - 1)).map(|weight| self.beyond.on_host(weight)),
+                false => [self.beyond.kept_on_host(), self.beyond.on_host(1.0)],
+            },
+            number: level as i32 - 1,
             factor: R::lit(added.factor()),
         }
+    }
+
+    /// Weights of the newer state of the root level before and after the latest step of a level.
+    fn weights_of_step(&self, level: usize) -> [f64; 2] {
+        self.potential.own_on(level).weights_on(0)
     }
 
     fn device_change(&self, level: usize, added: &Added) -> Result<device::Change<Number>, Error> {
@@ -294,7 +311,13 @@ impl Grids<'_, '_> {
         );
         let ([present, old], [after, before]) = (view.banks(), below.banks());
         let bank = |n| Address::<Number>::from(view.device().bank(n));
+        let [beyond_before, beyond_after] = match added.in_step() {
+            true => (self.weights_of_step(level - 1)).map(|weight| self.beyond.on_device(weight)),
+            false => [self.beyond.kept_on_device(), self.beyond.on_device(1.0)],
+        };
         Ok(device::Change {
+            beyond_after,
+            beyond_before,
             view: view.on_device(),
             from: bank(if added.in_step() { old } else { present }),
             to: bank(present),

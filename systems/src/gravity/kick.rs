@@ -1,5 +1,6 @@
 //! Gas under the acceleration of the potential: kicks before and after each step of the gas, and the step that they allow.
 
+use super::beyond::Beyond;
 use super::grids::{Equation, Matter, Solver, each};
 use super::kernels::Kernels;
 use super::systems::Gravity;
@@ -22,11 +23,12 @@ pub(super) const REACH: usize = 2;
 fn slopes<'a, R: Element>(
     potential: &View<'a, Potential>,
     matter: &View<'a, Matter>,
-    equation: Equation,
+    (beyond, equation): (&'a Beyond, Equation),
 ) -> Slopes<'a, R> {
     let place = potential.place();
     Slopes {
         view: potential.ghosts::<R>(),
+        exterior: beyond.on_host(potential.weights_on(0)[1]),
         source: equation.on_host(matter),
         first_child: place.topology.first_child_table(),
         width: place.clock.cell_width.map(R::lit),
@@ -37,12 +39,13 @@ fn slopes<'a, R: Element>(
 fn fall(
     potential: &View<Potential>,
     matter: &View<Matter>,
-    (gravity, equation): (&Gravity, Equation),
+    (gravity, beyond, equation): (&Gravity, &Beyond, Equation),
     kernels: &Kernels,
 ) -> Fall<Number> {
     let place = potential.place();
     Fall {
         view: potential.on_device(),
+        exterior: beyond.on_device(potential.weights_on(0)[1]),
         source: equation.on_device(matter),
         rows: place.on_device().rows(potential.level()).into(),
         largest: Address::from(kernels.words()),
@@ -57,6 +60,7 @@ pub(super) fn kick(
     clock: Res<LevelClock>,
     gravity: Res<Gravity>,
     equation: Res<Equation>,
+    beyond: Res<Beyond>,
     solver: Res<Solver>,
     potential: Read<Potential, REACH>,
     matter: Read<Matter, REACH>,
@@ -66,7 +70,7 @@ pub(super) fn kick(
     let fourth = gravity.config.order == 4;
     let gas = gas.change();
     if let Some(kernels) = &solver.kernels {
-        let fall = fall(&potential, &matter, (&gravity, *equation), kernels);
+        let fall = fall(&potential, &matter, (&gravity, &beyond, *equation), kernels);
         let rows = fall.count as usize;
         let given = gravity::Kick {
             fall,
@@ -78,7 +82,7 @@ pub(super) fn kick(
         return kernels.launch(&kernels.kick, rows, &given);
     }
     in_precision!(gas.precision(), R => {
-        let (slopes, dt) = (slopes::<R>(&potential, &matter, *equation), R::lit(clock.dt));
+        let (slopes, dt) = (slopes::<R>(&potential, &matter, (&beyond, *equation)), R::lit(clock.dt));
         let rows = gas.present::<R>();
         // SAFETY: distinct rows.
         each(gas.rows(), |row| unsafe { gravity::kick(&slopes, &rows, row, fourth, dt) });
@@ -91,6 +95,7 @@ pub(super) fn limit(
     rows: LevelRows,
     gravity: Res<Gravity>,
     equation: Res<Equation>,
+    beyond: Res<Beyond>,
     solver: Res<Solver>,
     potential: Read<Potential, REACH>,
     matter: Read<Matter, REACH>,
@@ -103,10 +108,10 @@ pub(super) fn limit(
     let (potential, matter) = (potential.get(REACH)?, matter.get(REACH)?);
     let fourth = gravity.config.order == 4;
     let rate = if let Some(kernels) = &solver.kernels {
-        kernels.fall_rate(&fall(&potential, &matter, (&gravity, *equation), kernels))?
+        kernels.fall_rate(&fall(&potential, &matter, (&gravity, &beyond, *equation), kernels))?
     } else {
         in_precision!(potential.precision(), R => {
-            let slopes = slopes::<R>(&potential, &matter, *equation);
+            let slopes = slopes::<R>(&potential, &matter, (&beyond, *equation));
             let rates = potential.rows().par_iter().map(|&row| gravity::largest(&slopes, row, fourth));
             rates.reduce(|| 0.0, |a, b| if a >= b || a.is_nan() { a } else { b })
         })

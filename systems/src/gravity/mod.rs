@@ -5,6 +5,7 @@
 //! them all brings them into line, and each coarser level learns by how much the finer one changes its equation (`lag`), so that on its own
 //! it has the solution of both. The root level is solved exactly ([`root`]).
 
+mod beyond;
 mod columns;
 mod composite;
 mod config;
@@ -17,6 +18,7 @@ pub mod root;
 mod systems;
 mod tell;
 
+pub use beyond::Beyond;
 pub use config::{Coupling, GravityConfig, Surroundings};
 pub use grids::Matter;
 pub use matter::Gravitates;
@@ -32,7 +34,7 @@ use nestar_engine::ranks::Ranks;
 use nestar_engine::{Engine, Error, Plugin};
 use root::{RootKind, RootSolver};
 use std::f64::consts::PI;
-use systems::{Gravity, Solved};
+use systems::Gravity;
 
 /// The plugin: reads the table `[gravity]`, if the deck has it. Add it behind the gas.
 pub struct SelfGravity;
@@ -117,7 +119,7 @@ impl Plugin for SelfGravity {
         });
         sim.world.insert_resource(Sources::default());
         sim.gravity_source(matter::of_gas);
-        sim.state("gravity", Solved::default())?;
+        sim.state("gravity", beyond(sim, periodic))?;
         columns::register(sim);
         register(sim, limited);
         Ok(())
@@ -169,11 +171,19 @@ fn periodic(sim: &Engine, wanted: Surroundings) -> Result<bool, Error> {
     }
 }
 
+fn beyond(sim: &Engine, periodic: bool) -> Beyond {
+    let cells = sim.world.resource::<Topology>().domain.cells(0);
+    let precision = Pool::<Potential>::of(&sim.world).precision();
+    Beyond::new((!periodic).then_some(cells), precision)
+}
+
 fn root_solver(sim: &Engine, periodic: bool) -> Result<RootSolver, Error> {
     let domain = &sim.world.resource::<Topology>().domain;
     let kind = match periodic {
         true => RootKind::Periodic,
-        false => RootKind::Isolated { margin: 0 },
+        false => RootKind::Isolated {
+            margin: beyond::MARGIN,
+        },
     };
     let cells = domain.cells(0).map(|n| n as usize);
     RootSolver::new(

@@ -9,7 +9,7 @@ use bevy_ecs::prelude::*;
 use nestar_engine::Error;
 use nestar_engine::mesh::{LevelClock, Levels};
 use nestar_engine::ranks::Ranks;
-use nestar_engine::step::{AlignedLevels, PluginState};
+use nestar_engine::step::AlignedLevels;
 use std::ops::RangeInclusive;
 
 /// What the plugin knows.
@@ -36,23 +36,6 @@ impl Gravity {
     }
 }
 
-/// Whether the potential has been solved for: a snapshot without it is solved anew.
-#[derive(Resource, Default)]
-pub(super) struct Solved(pub bool);
-
-impl PluginState for Solved {
-    const VERSION: u32 = 1;
-
-    fn save(&self) -> Vec<u8> {
-        vec![u8::from(self.0)]
-    }
-
-    fn load(&mut self, bytes: &[u8]) -> Result<(), String> {
-        self.0 = bytes == [1];
-        Ok(())
-    }
-}
-
 /// The potential at the end of the step of a level.
 pub(super) fn solve(
     mut grids: Grids,
@@ -64,6 +47,7 @@ pub(super) fn solve(
     let level = clock.level;
     grids.potential.commit()?;
     let Some(below) = level.checked_sub(1) else {
+        grids.beyond.commit();
         return grids.solve_root(&gravity.root(&ranks));
     };
     // the coarser level has taken its step: so much of it is this one
@@ -118,7 +102,6 @@ pub(super) fn ready(
     gravity: Res<Gravity>,
     ranks: Res<Ranks>,
     clock: Res<LevelClock>,
-    mut solved: ResMut<Solved>,
     mut residuals: ResMut<Residuals>,
 ) -> Result<(), Error> {
     let (level, finest) = (clock.level, grids.rows.finest());
@@ -126,23 +109,24 @@ pub(super) fn ready(
         return Ok(());
     }
     let (root, sweeps) = (gravity.root(&ranks), gravity.config.sweeps_aligned);
-    if !solved.0 {
-        match level {
-            0 => grids.solve_root(&root)?,
-            _ => (0..COLD).try_for_each(|_| grids.cycle(level, sweeps))?,
-        }
+    let solved = grids.beyond.solved;
+    match level {
+        _ if solved && level > 0 => {}
+        0 if solved => grids.restore_beyond()?,
+        0 => grids.solve_root(&root)?,
+        _ => (0..COLD).try_for_each(|_| grids.cycle(level, sweeps))?,
     }
     if level < finest {
         return Ok(());
     }
     let all: RangeInclusive<usize> = 0..=finest;
     if gravity.two_way() {
-        if !solved.0 {
+        if !solved {
             let mut cycles = 0..gravity.config.initial_cycles;
             cycles.try_for_each(|_| grids.composite_cycle(&all, sweeps, &root))?;
         }
         grids.renew_lag(&all)?;
     }
-    solved.0 = true;
+    grids.beyond.solved = true;
     measure(&mut grids, &mut residuals)
 }

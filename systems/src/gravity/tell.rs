@@ -112,6 +112,8 @@ impl Grids<'_, '_> {
             to: bank(KEPT),
             after: Address::NONE,
             before: Address::NONE,
+            beyond_after: self.beyond.on_device(1.0),
+            beyond_before: self.beyond.on_device(1.0),
             rows: rows.into(),
             count: count as i32,
             factor: 0.0,

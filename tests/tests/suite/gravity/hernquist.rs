@@ -1,15 +1,8 @@
 //! A Hernquist sphere with six levels (Schive et al. 2018, appendix A): potential and acceleration in 0.075 < r <= 1, volume-weighted.
 
-use nestar::engine::field::Pool;
-use nestar::engine::mesh::Topology;
-use nestar::kernels::gravity::accelerations;
-use nestar::kernels::multigrid::source::Source;
-use nestar::kernels::multigrid::star::Slopes;
-use nestar::systems::fields::Potential;
-use nestar::systems::gravity::Matter;
+use super::leaves::{Errors, each_leaf_cell, norm};
 use nestar_tests::hernquist::{Gas, Hernquist};
 use nestar_tests::{Stepper, build};
-use std::f64::consts::PI;
 
 /// Levels of 32^3 cells, each in the middle of the coarser one, where the root has 64^3.
 const DECK: &str = r#"
@@ -45,65 +38,6 @@ fn begin(settings: &[&str]) -> Stepper {
     Stepper::of(sim)
 }
 
-/// Calls `visit` with the centre, the width, the potential and the acceleration of every leaf cell.
-fn each_leaf_cell(run: &mut Stepper, mut visit: impl FnMut([f64; 3], f64, f64, [f64; 3])) {
-    let sim = run.0.engine();
-    let topology = sim.world.resource::<Topology>();
-    let (potential, matter) = (
-        Pool::<Potential>::of(&sim.world),
-        Pool::<Matter>::of(&sim.world),
-    );
-    for level in 0..=topology.finest() {
-        let width = topology.domain.cell_width(level)[0];
-        let slopes = Slopes {
-            view: potential.ghosts::<f64>(topology, level, 2),
-            source: Source {
-                density: matter.present::<f64>(level),
-                coefficient: 4.0 * PI,
-                mean: 0.0,
-            },
-            first_child: topology.first_child_table(),
-            width: [width; 3],
-        };
-        let leaves = topology
-            .rows(level)
-            .iter()
-            .filter(|&&row| topology.is_leaf(row));
-        for &row in leaves {
-            let found = accelerations(&slopes, row, true);
-            for cell in 0..512 {
-                let place = [cell % 8, cell / 8 % 8, cell / 64];
-                let x = std::array::from_fn(|a| {
-                    let i = f64::from(8 * topology.index(row)[a]) + place[a] as f64 + 0.5;
-                    i * width - HALF
-                });
-                let phi = slopes.view.level.row(row)[cell];
-                visit(x, width, phi, found.map(|a| a[cell]));
-            }
-        }
-    }
-}
-
-/// Mean and largest relative error.
-#[derive(Debug, Default)]
-struct Errors {
-    sum: f64,
-    volume: f64,
-    most: f64,
-}
-
-impl Errors {
-    fn add(&mut self, error: f64, volume: f64) {
-        self.sum += error * volume;
-        self.volume += volume;
-        self.most = self.most.max(error);
-    }
-
-    fn mean(&self) -> f64 {
-        self.sum / self.volume
-    }
-}
-
 /// Errors of the potential and of the acceleration.
 fn errors(settings: &[&str]) -> [Errors; 2] {
     let (sphere, mut errors) = (Hernquist::default(), [Errors::default(), Errors::default()]);
@@ -121,10 +55,6 @@ fn errors(settings: &[&str]) -> [Errors; 2] {
         errors[1].add(wrong, width.powi(3));
     });
     errors
-}
-
-fn norm(x: [f64; 3]) -> f64 {
-    x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Self-gravity: exact solutions, convergence of the cycles, the same bits everywhere, what is refused.
 
+mod faces;
 mod hernquist;
 mod jeans;
+mod leaves;
 
 use crate::device_runs::emulation;
 use nestar::Simulation;

@@ -1,0 +1,79 @@
+//! The potential and the acceleration in all leaf cells, and how wrong they are.
+
+use nestar::engine::field::Pool;
+use nestar::engine::mesh::Topology;
+use nestar::kernels::gravity::accelerations;
+use nestar::kernels::multigrid::source::Source;
+use nestar::kernels::multigrid::star::Slopes;
+use nestar::systems::fields::Potential;
+use nestar::systems::gravity::{Beyond, Matter};
+use nestar_tests::Stepper;
+use std::f64::consts::PI;
+
+/// Calls `visit` with the centre, the width, the potential and the acceleration of every leaf cell of an isolated box.
+pub(super) fn each_leaf_cell(
+    run: &mut Stepper,
+    mut visit: impl FnMut([f64; 3], f64, f64, [f64; 3]),
+) {
+    let sim = run.0.engine();
+    let topology = sim.world.resource::<Topology>();
+    let (potential, matter) = (
+        Pool::<Potential>::of(&sim.world),
+        Pool::<Matter>::of(&sim.world),
+    );
+    let left = topology.domain.left_edge;
+    for level in 0..=topology.finest() {
+        let width = topology.domain.cell_width(level)[0];
+        let slopes = Slopes {
+            view: potential.ghosts::<f64>(topology, level, 2),
+            exterior: sim.world.resource::<Beyond>().on_host(1.0),
+            source: Source {
+                density: matter.present::<f64>(level),
+                coefficient: 4.0 * PI,
+                mean: 0.0,
+            },
+            first_child: topology.first_child_table(),
+            width: [width; 3],
+        };
+        let leaves = topology
+            .rows(level)
+            .iter()
+            .filter(|&&row| topology.is_leaf(row));
+        for &row in leaves {
+            let found = accelerations(&slopes, row, true);
+            for cell in 0..512 {
+                let place = [cell % 8, cell / 8 % 8, cell / 64];
+                let x = std::array::from_fn(|a| {
+                    let i = f64::from(8 * topology.index(row)[a]) + place[a] as f64 + 0.5;
+                    i * width + left[a]
+                });
+                let phi = slopes.view.level.row(row)[cell];
+                visit(x, width, phi, found.map(|a| a[cell]));
+            }
+        }
+    }
+}
+
+/// Mean and largest relative error.
+#[derive(Debug, Default)]
+pub(super) struct Errors {
+    sum: f64,
+    volume: f64,
+    pub most: f64,
+}
+
+impl Errors {
+    pub fn add(&mut self, error: f64, volume: f64) {
+        self.sum += error * volume;
+        self.volume += volume;
+        self.most = self.most.max(error);
+    }
+
+    pub fn mean(&self) -> f64 {
+        self.sum / self.volume
+    }
+}
+
+pub(super) fn norm(x: [f64; 3]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
