@@ -80,3 +80,93 @@ impl<R: Real> Exterior<'_, R> {
         sum3(layers[0], layers[1], layers[2])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CELLS: [i32; 3] = [16, 16, 16];
+
+    /// The tables of a function of places in root cells from the domain's middle, of which second differences are `bends`.
+    fn tables(function: impl Fn([f64; 3]) -> f64, bends: f64) -> Vec<f64> {
+        let length = table_length(CELLS);
+        let mut tables = vec![f64::NAN; 2 * length];
+        for face in 0..6 {
+            let axis = face / 2;
+            let first = if face % 2 == 0 { -2 } else { CELLS[axis] - 1 };
+            for (layer, b, a) in (0..3)
+                .flat_map(|layer| (-2..18).flat_map(move |b| (-2..18).map(move |a| (layer, b, a))))
+            {
+                let mut at = [first + layer; 3];
+                (at[(axis + 1) % 3], at[(axis + 2) % 3]) = (a, b);
+                let place = tabled(&CELLS, face as i32, at) as usize;
+                assert!(tables[place].is_nan(), "two cells at one place");
+                let value = function(at.map(|x| f64::from(x) + 0.5 - 8.0));
+                tables[place] = value;
+                tables[length + place] = value - 0.125 * bends;
+            }
+        }
+        assert!(tables.iter().all(|value| value.is_finite()));
+        tables
+    }
+
+    fn exterior(tables: &[f64]) -> Exterior<'_, f64> {
+        Exterior {
+            older: tables,
+            newer: tables,
+            weight: 1.0,
+            cells: CELLS,
+        }
+    }
+
+    /// Cells of a level in the layer of root cells around the domain, beyond faces, edges and corners.
+    fn cells(level: i32) -> impl Iterator<Item = [i32; 3]> {
+        let across = 16 << level;
+        let places = move || [-2, -1, 0, 1, across / 2, across - 1, across, across + 1];
+        let all = move |x| {
+            places()
+                .into_iter()
+                .flat_map(move |y| places().map(|z| [x, y, z]))
+        };
+        let outside = move |cell: &[i32; 3]| cell.iter().any(|x| !(0..across).contains(x));
+        places().into_iter().flat_map(all).filter(outside)
+    }
+
+    #[test]
+    fn a_parabola_is_found_between_root_cells() {
+        let parabola = |[x, y, z]: [f64; 3]| {
+            0.7 * x * x + 0.2 * y * y - 0.5 * z * z + x * y - 0.3 * y * z + 2.0 * z - 1.0
+        };
+        let tables = tables(parabola, 2.0 * (0.7 + 0.2 - 0.5));
+        for level in 1..6 {
+            for cell in cells(level) {
+                let width = 0.5_f64.powi(level);
+                let right = parabola(cell.map(|x| (f64::from(x) + 0.5) * width - 8.0));
+                let found = exterior(&tables).at(level, cell);
+                assert!(
+                    (found - right).abs() < 1e-12,
+                    "{level} {cell:?}: {found} {right}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn swapped_and_mirrored_axes_give_the_same_bits() {
+        let wild = |x: [f64; 3]| {
+            let mut x = x.map(f64::abs);
+            x.sort_by(f64::total_cmp);
+            (37.0 * x[0] + 101.0 * x[1] + 57.0 * x[2]) % 1.9 + 1.0 / 3.0
+        };
+        let tables = tables(wild, 0.0);
+        let at = |level, cell| exterior(&tables).at(level, cell).to_bits();
+        for (level, cell) in (0..5).flat_map(|level| cells(level).map(move |cell| (level, cell))) {
+            let [x, y, z] = cell;
+            let value = at(level, cell);
+            let mirrored = (16 << level) - 1 - x;
+            for other in [[y, x, z], [z, y, x], [x, z, y], [mirrored, y, z]] {
+                assert_eq!(at(level, other), value, "{level} {cell:?} {other:?}");
+            }
+        }
+    }
+}

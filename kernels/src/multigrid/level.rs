@@ -153,8 +153,15 @@ pub fn largest_residual<R: Real>(grid: &LevelGrid<R>, row: u32, leaf: bool) -> [
         let sizes = values.into_iter().map(|value| value.to_f64().abs());
         sizes.fold(0.0, f64::max)
     };
-    let residual = if leaf { largest(grid.residuals(row)) } else { 0.0 };
-    [residual, largest(std::array::from_fn(|cell| grid.source.at(row, cell)))]
+    let residual = if leaf {
+        largest(grid.residuals(row))
+    } else {
+        0.0
+    };
+    [
+        residual,
+        largest(std::array::from_fn(|cell| grid.source.at(row, cell))),
+    ]
 }
 
 /// Interpolates a change of the coarser level to a level's cells.

@@ -202,7 +202,11 @@ fn beyond_root<R: Real>(
     let axis = face / 2;
     std::array::from_fn(|n| {
         let mut place = [0; 3];
-        place[axis] = if is_lower(face) { -layer } else { PATCH as i32 - 1 + layer };
+        place[axis] = if is_lower(face) {
+            -layer
+        } else {
+            PATCH as i32 - 1 + layer
+        };
         place[(axis + 1) % 3] = (n % PATCH) as i32;
         place[(axis + 2) % 3] = (n / PATCH) as i32;
         exterior.at(0, global(view.index, row, place))
@@ -261,7 +265,9 @@ impl<R: Real> Slopes<'_, R> {
         let beside = self.view.neighbours[row as usize][face_direction(face)];
         if let Ok(beside) = u32::try_from(beside) {
             return [0, 1].map(|layer| {
-                std::array::from_fn(|n| self.value_beside(row, beside, cell(n, layer, up), self.width[axis]))
+                std::array::from_fn(|n| {
+                    self.value_beside(row, beside, cell(n, layer, up), self.width[axis])
+                })
             });
         }
         if self.view.number == 0 {

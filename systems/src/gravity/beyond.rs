@@ -184,7 +184,9 @@ impl Beyond {
                 own.push(grown.at(cell).unwrap_or(f64::NAN));
             });
         }
-        let all = ranks.communicator().all_gather(bytemuck::cast_slice(&own))?;
+        let all = ranks
+            .communicator()
+            .all_gather(bytemuck::cast_slice(&own))?;
         for bytes in all {
             let numbers: Vec<f64> = bytemuck::pod_collect_to_vec(&bytes);
             let mut numbers = numbers.into_iter();
@@ -306,8 +308,8 @@ fn fill<R: Element>(cells: [i32; 3], potential: &[f64], table: &mut [R]) {
             for (j, i) in (1..high - 1).flat_map(|j| (1..wide - 1).map(move |i| (j, i))) {
                 let n = begin + ((layer * high + j) * wide + i) as usize;
                 let value = potential[n];
-                let bends = steps
-                    .map(|step| (potential[n - step] - value) + (potential[n + step] - value));
+                let bends =
+                    steps.map(|step| (potential[n - step] - value) + (potential[n + step] - value));
                 let mut at = [0; 3];
                 at[axis] = first_layer(cells, face) + layer;
                 at[(axis + 1) % 3] = i - MARGIN as i32;

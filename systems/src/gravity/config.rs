@@ -22,7 +22,7 @@ pub enum Surroundings {
     Auto,
     /// The domain again; only what differs from the mean density attracts.
     Periodic,
-    /// Empty space.
+    /// Empty space; levels may touch the faces of the domain.
     Isolated,
 }
 

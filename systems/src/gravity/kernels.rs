@@ -121,7 +121,7 @@ impl Kernels {
         Ok((list.address(), rows.len()))
     }
 
-    /// The largest residual of a level's leaves, and the largest right-hand side there.
+    /// The largest residual of a level's leaves, and the largest right-hand side of the level.
     pub fn largest_residual(&self, level: Level<Number>) -> Result<[f64; 2], Error> {
         self.device.fill_zero(&self.words, 0..2)?;
         let given = Largest {

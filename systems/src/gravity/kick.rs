@@ -108,7 +108,12 @@ pub(super) fn limit(
     let (potential, matter) = (potential.get(REACH)?, matter.get(REACH)?);
     let fourth = gravity.config.order == 4;
     let rate = if let Some(kernels) = &solver.kernels {
-        kernels.fall_rate(&fall(&potential, &matter, (&gravity, &beyond, *equation), kernels))?
+        kernels.fall_rate(&fall(
+            &potential,
+            &matter,
+            (&gravity, &beyond, *equation),
+            kernels,
+        ))?
     } else {
         in_precision!(potential.precision(), R => {
             let slopes = slopes::<R>(&potential, &matter, (&beyond, *equation));
