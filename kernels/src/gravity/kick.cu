@@ -48,11 +48,13 @@ PATCH_KERNEL(gravity_fall, gravity::Fall) {
   const int row = p.rows[launch::block()];
   const Three width = widths(p);
   multigrid::fill_for_slopes(tile, p.view, p.exterior, p.source, width, row);
-  REAL found = REAL(0);
+  Three most{{REAL(0), REAL(0), REAL(0)}};
   EACH(cell, mesh::CELLS) {
     const Three a = acceleration(tile, cell, width, p.fourth);
-    for (int axis = 0; axis < 3; ++axis) found = rs::max(found, rs::abs(a[axis] / width[axis]));
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) most[axis] = rs::max(most[axis], rs::abs(a[axis]));
   }
+  REAL found = REAL(0);
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) found = rs::max(found, most[axis] / width[axis]);
   const REAL largest = launch::largest_of_block(found);
   if (launch::thread() == 0) launch::store_largest<REAL>((rs::lim<REAL>::U*)p.largest, largest);
 }

@@ -70,7 +70,9 @@ pub struct Kick<R> {
 /// The acceleration in the cells of a row, along x, y, z.
 #[must_use]
 pub fn accelerations<R: Real>(slopes: &Slopes<R>, row: u32, fourth: bool) -> [[R; CELLS]; 3] {
-    [0, 1, 2].map(|axis| slopes.along(row, axis, fourth).map(|slope| -slope))
+    slopes
+        .of(row, fourth)
+        .map(|slopes| slopes.map(|slope| -slope))
 }
 
 /// Kicks the gas of a row by a time `dt`.
@@ -81,29 +83,36 @@ pub unsafe fn kick<R: Real>(slopes: &Slopes<R>, gas: &Rows<R>, row: u32, fourth:
     let a = accelerations(slopes, row, fourth);
     // SAFETY: the caller's contract.
     let values = unsafe { gas.row_mut(row) };
+    let (components, _) = values[..5 * CELLS].as_chunks_mut::<CELLS>();
+    let [density, x, y, z, energy] = components else {
+        unreachable!("five components")
+    };
     for cell in 0..CELLS {
-        let of = |c: usize| values[c * CELLS + cell];
         let before = Conserved {
-            density: of(0),
-            momentum: [of(1), of(2), of(3)],
-            energy: of(4),
+            density: density[cell],
+            momentum: [x[cell], y[cell], z[cell]],
+            energy: energy[cell],
         };
         let after = kicked(before, &[a[0][cell], a[1][cell], a[2][cell]], dt);
-        let [x, y, z] = after.momentum;
-        for (c, value) in [x, y, z, after.energy].into_iter().enumerate() {
-            values[(c + 1) * CELLS + cell] = value;
-        }
+        [x[cell], y[cell], z[cell]] = after.momentum;
+        energy[cell] = after.energy;
     }
 }
 
 /// The largest acceleration along an axis over the width of a cell along it, in a row.
 #[must_use]
 pub fn largest<R: Real>(slopes: &Slopes<R>, row: u32, fourth: bool) -> f64 {
-    let accelerations = accelerations(slopes, row, fourth)
+    let of_axes = accelerations(slopes, row, fourth).map(|along| {
+        // a NaN must not be passed over
+        along.into_iter().fold(R::lit(0.0), |most, a| {
+            let a = a.abs();
+            if a > most || a.is_nan() { a } else { most }
+        })
+    });
+    let rates = of_axes
         .into_iter()
-        .zip(slopes.width);
-    let rates = accelerations.flat_map(|(a, width)| a.map(|a| (a / width).abs().to_f64()));
-    // a NaN must not be passed over
+        .zip(slopes.width)
+        .map(|(a, width)| (a / width).to_f64());
     rates.fold(0.0, |most, rate| {
         if rate > most || rate.is_nan() {
             rate

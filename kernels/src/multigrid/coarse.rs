@@ -1,7 +1,8 @@
 //! Corrections of a level in rows of 4^3, 2^3 and 1 cells, on the host: the twin of coarse.cu.
 
-use super::star::{around, coloured, place};
-use super::stencil::{diagonal, laplacian, relaxed, trilinear};
+use super::star::{around, coloured};
+use super::stencil::{diagonal, laplacian, relaxed};
+use super::wide::Wide;
 use crate::mesh::means::mean8;
 use crate::mesh::{Rows, direction};
 use nestar_device::Real;
@@ -105,51 +106,51 @@ pub unsafe fn restrict_residual<R: Real, const N: usize>(
 /// # Safety
 /// Nobody else may use this row of `to` meanwhile.
 pub unsafe fn prolong<R: Real, const N: usize>(grid: &CoarseGrid<R>, row: u32, to: &Rows<R>) {
-    for cell in 0..N * N * N {
-        let value = to.get(row, cell) + trilinear(&grid.towards::<N>(row, cell));
-        // SAFETY: the caller's contract.
-        unsafe { to.set(row, cell, value) };
-    }
+    let corrections = Wide::<R, N>::of(|place| grid.at(row, place, N as i32 / 2));
+    // SAFETY: the caller's contract.
+    let cells = unsafe { to.row_mut(row) };
+    corrections.interpolate(|first, values| {
+        for (cell, value) in cells[first..].iter_mut().zip(values) {
+            *cell += *value;
+        }
+    });
 }
 
 impl<R: Real> CoarseGrid<'_, R> {
-    /// The corrections in the cell that holds a finer one of a row of `N`^3, and in those towards it, as bits z y x.
-    fn towards<const N: usize>(&self, row: u32, cell: usize) -> [R; 8] {
-        let (at, half) = (place::<N>(cell), N as i32 / 2);
-        let neighbours = &self.neighbours[row as usize];
-        let (mut values, mut found) = ([R::lit(0.0); 8], [false; 8]);
-        for bits in 0..8 {
-            let (mut to, mut step) = (at.map(|x| x as i32 / 2), [0; 3]);
-            for axis in 0..3 {
-                if bits >> axis & 1 == 1 {
-                    to[axis] += if at[axis] % 2 == 1 { 1 } else { -1 };
-                    step[axis] = to[axis].div_euclid(half);
-                }
-            }
-            let beside = neighbours[direction(step)];
-            found[bits] = beside >= 0;
-            values[bits] = if found[bits] {
-                let [x, y, z] = to.map(|x| x.rem_euclid(half));
-                self.values
-                    .get(beside as u32, (x + half * (y + half * z)) as usize)
-            } else {
-                let across = |axis: usize| (step[axis] != 0).then_some(bits ^ 1 << axis);
-                self.mirror * mean_of_found(&values, &found, std::array::from_fn(across))
-            };
-        }
-        values
+    /// The row and cell of a place counted from the first cell of a row of `size`^3, at most one cell off it.
+    fn find(&self, row: u32, place: [i32; 3], size: i32) -> Option<(u32, usize)> {
+        let step = place.map(|x| x.div_euclid(size));
+        let beside = self.neighbours[row as usize][direction(step)];
+        let [x, y, z] = place.map(|x| x.rem_euclid(size));
+        let cell = (x + size * (y + size * z)) as usize;
+        u32::try_from(beside).ok().map(|beside| (beside, cell))
     }
-}
 
-/// The mean of those of up to three values that were found, of all where none was.
-fn mean_of_found<R: Real>(values: &[R; 8], found: &[bool; 8], which: [Option<usize>; 3]) -> R {
-    let any = which.iter().flatten().any(|&n| found[n]);
-    let (mut terms, mut count) = ([R::lit(0.0); 3], R::lit(0.0));
-    for (term, n) in terms.iter_mut().zip(which) {
-        if let Some(n) = n.filter(|&n| found[n] || !any) {
-            *term = values[n];
-            count += R::lit(1.0);
+    /// The correction there.
+    fn at(&self, row: u32, place: [i32; 3], size: i32) -> R {
+        match self.find(row, place, size) {
+            Some((beside, cell)) => self.values.get(beside, cell),
+            None => self.beyond(row, place, size),
         }
     }
-    sum3(terms[0], terms[1], terms[2]) / count
+
+    /// Mirrored: the mean of those across the border along each axis, of those that were found if any was.
+    #[cold]
+    fn beyond(&self, row: u32, place: [i32; 3], size: i32) -> R {
+        let across: [Option<[i32; 3]>; 3] = std::array::from_fn(|axis| {
+            let mut to = place;
+            to[axis] = to[axis].clamp(0, size - 1);
+            (to != place).then_some(to)
+        });
+        let found = |to: &[i32; 3]| self.find(row, *to, size).is_some();
+        let any = across.iter().flatten().any(found);
+        let (mut terms, mut count) = ([R::lit(0.0); 3], R::lit(0.0));
+        for (term, to) in terms.iter_mut().zip(across) {
+            if let Some(to) = to.filter(|to| !any || found(to)) {
+                *term = self.at(row, to, size);
+                count += R::lit(1.0);
+            }
+        }
+        self.mirror * (sum3(terms[0], terms[1], terms[2]) / count)
+    }
 }

@@ -2,8 +2,9 @@
 
 use super::exterior::Exterior;
 use super::source::Source;
-use super::star::{cell_at, coarse_place, coloured, global, is_lower, place, through};
-use super::stencil::{diagonal, laplacian, relaxed, trilinear};
+use super::star::{cell_at, coarse_place, global, is_lower, place, through};
+use super::stencil::{diagonal, laplacian, relaxed};
+use super::wide::Wide;
 use crate::mesh::means::mean8;
 use crate::mesh::{GhostView, Rows, direction, face_direction};
 use crate::{CELLS, PATCH};
@@ -28,38 +29,47 @@ pub struct LevelGrid<'a, R> {
 
 /// Cells along an axis of a patch with what is through its faces.
 const WIDE: usize = PATCH + 2;
+pub(super) type Block<R> = [R; WIDE * WIDE * WIDE];
+
+/// Where a line of a patch along x begins in a block.
+fn first(line: usize) -> usize {
+    1 + WIDE * (1 + line % PATCH + WIDE * (1 + line / PATCH))
+}
 
 impl<R: Real> LevelGrid<'_, R> {
+    /// The Laplacian in the cells of a block, and numbers without a meaning beyond its faces.
+    fn laplacians_in(&self, block: &Block<R>) -> Block<R> {
+        let mut out = [R::lit(0.0); WIDE * WIDE * WIDE];
+        // one long loop is vectorised: it passes over what lies between lines too
+        let (start, span) = (first(0), first(PATCH * PATCH - 1) + PATCH - first(0));
+        let at = |from: usize| &block[from..][..span];
+        let (xm, xp) = (at(start - 1), at(start + 1));
+        let (ym, yp) = (at(start - WIDE), at(start + WIDE));
+        let (zm, zp) = (at(start - WIDE * WIDE), at(start + WIDE * WIDE));
+        let (own, out_of) = (at(start), &mut out[start..][..span]);
+        for n in 0..span {
+            let around = [xm[n], xp[n], ym[n], yp[n], zm[n], zp[n]];
+            out_of[n] = laplacian(own[n], &around, &self.weights);
+        }
+        out
+    }
+
     /// The Laplacian in the cells of a row.
-    pub(super) fn laplacians(&self, row: u32) -> [R; CELLS] {
-        let block = self.block(row);
+    pub(super) fn laplacians(&self, block: &Block<R>) -> [R; CELLS] {
+        let values = self.laplacians_in(block);
         let mut out = [R::lit(0.0); CELLS];
         for (line, out) in out.chunks_exact_mut(PATCH).enumerate() {
-            let middle = 1 + WIDE * (1 + line % PATCH + WIDE * (1 + line / PATCH));
-            for (x, out) in out.iter_mut().enumerate() {
-                let n = middle + x;
-                let around = [
-                    block[n - 1],
-                    block[n + 1],
-                    block[n - WIDE],
-                    block[n + WIDE],
-                    block[n - WIDE * WIDE],
-                    block[n + WIDE * WIDE],
-                ];
-                *out = laplacian(block[n], &around, &self.weights);
-            }
+            out.copy_from_slice(&values[first(line)..][..PATCH]);
         }
         out
     }
 
     /// A row with the values through its faces; edges and corners are 0.
-    fn block(&self, row: u32) -> [R; WIDE * WIDE * WIDE] {
+    pub(super) fn block(&self, row: u32) -> Block<R> {
         let mut block = [R::lit(0.0); WIDE * WIDE * WIDE];
-        for line in 0..PATCH * PATCH {
-            let to = 1 + WIDE * (1 + line % PATCH + WIDE * (1 + line / PATCH));
-            for x in 0..PATCH {
-                block[to + x] = self.view.level.get(row, PATCH * line + x);
-            }
+        let own = &self.view.level.row(row)[..CELLS];
+        for (line, own) in own.chunks_exact(PATCH).enumerate() {
+            block[first(line)..][..PATCH].copy_from_slice(own);
         }
         for face in 0..6 {
             self.through_face(row, face, &mut block);
@@ -67,7 +77,7 @@ impl<R: Real> LevelGrid<'_, R> {
         block
     }
 
-    fn through_face(&self, row: u32, face: usize, block: &mut [R; WIDE * WIDE * WIDE]) {
+    fn through_face(&self, row: u32, face: usize, block: &mut Block<R>) {
         let axis = face / 2;
         let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
         let (edge, beyond) = if is_lower(face) {
@@ -92,15 +102,22 @@ impl<R: Real> LevelGrid<'_, R> {
         }
     }
 
-    fn rhs(&self, row: u32, cell: usize) -> R {
-        self.source.at(row, cell) + self.lag.get(row, cell)
+    /// The right-hand side in the cells of a row.
+    fn rhs(&self, row: u32) -> [R; CELLS] {
+        let (density, lag) = (self.source.density.row(row), self.lag.row(row));
+        let (density, lag) = (&density[..CELLS], &lag[..CELLS]);
+        let mut out = [R::lit(0.0); CELLS];
+        for n in 0..CELLS {
+            out[n] = self.source.of(density[n]) + lag[n];
+        }
+        out
     }
 
     /// What is missing in the cells of a row.
     fn residuals(&self, row: u32) -> [R; CELLS] {
-        let mut values = self.laplacians(row);
-        for (cell, value) in values.iter_mut().enumerate() {
-            *value = self.rhs(row, cell) - *value;
+        let (laplacians, mut values) = (self.laplacians(&self.block(row)), self.rhs(row));
+        for n in 0..CELLS {
+            values[n] -= laplacians[n];
         }
         values
     }
@@ -112,12 +129,20 @@ impl<R: Real> LevelGrid<'_, R> {
 /// Others may relax the same colour of other rows meanwhile; nobody else may use the level's unknowns.
 pub unsafe fn relax<R: Real>(grid: &LevelGrid<R>, row: u32, colour: usize) {
     let whole = diagonal(&grid.weights, 0, R::lit(0.0));
-    let laplacians = grid.laplacians(row);
-    for cell in coloured::<PATCH>(colour) {
-        let u = grid.view.level.get(row, cell);
-        let value = relaxed(u, laplacians[cell], grid.rhs(row, cell), whole, R::lit(1.0));
+    let (block, rhs) = (grid.block(row), grid.rhs(row));
+    let mut values = grid.laplacians(&block);
+    for (line, values) in values.chunks_exact_mut(PATCH).enumerate() {
+        let own = &block[first(line)..][..PATCH];
+        let rhs = &rhs[PATCH * line..][..PATCH];
+        for x in 0..PATCH {
+            values[x] = relaxed(own[x], values[x], rhs[x], whole, R::lit(1.0));
+        }
+    }
+    for cell in 0..CELLS / 2 {
+        let (y, z) = (cell / 4 % PATCH, cell / (4 * PATCH));
+        let cell = 2 * cell + (y + z + colour) % 2;
         // SAFETY: the caller's contract.
-        unsafe { grid.view.level.set(row, cell, value) };
+        unsafe { grid.view.level.set(row, cell, values[cell]) };
     }
 }
 
@@ -190,26 +215,21 @@ impl<R: Real> Change<'_, R> {
     /// # Safety
     /// Nobody else may use this row of `to` meanwhile.
     pub unsafe fn add(&self, row: u32, from: &Rows<R>, to: &Rows<R>) {
-        for cell in 0..CELLS {
-            let value = from.get(row, cell) + self.factor * self.at(row, cell);
-            // SAFETY: the caller's contract.
-            unsafe { to.set(row, cell, value) };
-        }
-    }
-
-    fn at(&self, row: u32, cell: usize) -> R {
-        let at = place::<PATCH>(cell);
-        let own = coarse_place(self.index[row as usize], at);
-        let value = |bits: usize| {
-            let mut to = own;
-            for axis in 0..3 {
-                if bits >> axis & 1 == 1 {
-                    to[axis] += if at[axis] % 2 == 1 { 1 } else { -1 };
-                }
+        let parent = self.parent[row as usize] as u32;
+        let first = coarse_place(self.index[row as usize], [0; 3]);
+        let changes = Wide::<R, PATCH>::of(|place| {
+            self.coarse(
+                parent,
+                std::array::from_fn(|axis| first[axis] + place[axis]),
+            )
+        });
+        changes.interpolate(|first, values| {
+            for (n, value) in values.iter().enumerate() {
+                let value = from.get(row, first + n) + self.factor * *value;
+                // SAFETY: the caller's contract.
+                unsafe { to.set(row, first + n, value) };
             }
-            self.coarse(self.parent[row as usize] as u32, to)
-        };
-        trilinear(&std::array::from_fn(value))
+        });
     }
 
     /// The change at a place as seen from a row of the coarser level.

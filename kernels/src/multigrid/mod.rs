@@ -15,6 +15,7 @@ pub mod level;
 pub mod source;
 pub mod star;
 pub mod stencil;
+mod wide;
 
 use nestar_device::Item;
 

@@ -20,6 +20,12 @@ impl<R: Real> Source<'_, R> {
     #[inline(always)]
     #[must_use]
     pub fn at(&self, row: u32, cell: usize) -> R {
-        source_of(self.density.get(row, cell), self.coefficient, self.mean)
+        self.of(self.density.get(row, cell))
+    }
+
+    /// The value where the density is so much.
+    #[inline(always)]
+    pub(super) fn of(&self, density: R) -> R {
+        source_of(density, self.coefficient, self.mean)
     }
 }

@@ -153,17 +153,20 @@ fn plane<R: Real>(
     at[axis] = if is_lower(face) { 0 } else { PATCH - 1 };
     let mut first = coarse_place(view.index[row as usize], at);
     first[axis] += if is_lower(face) { -depth } else { depth };
-    let coarse: [R; WIDE * WIDE] = std::array::from_fn(|n| {
+    let mut coarse = [R::lit(0.0); WIDE * WIDE];
+    for (n, value) in coarse.iter_mut().enumerate() {
         let mut place = first;
         place[a] += (n % WIDE) as i32 - 1;
         place[b] += (n / WIDE) as i32 - 1;
-        below.at(parent, place)
-    });
-    std::array::from_fn(|n| {
+        *value = below.at(parent, place);
+    }
+    let mut out = [R::lit(0.0); PATCH * PATCH];
+    for (n, value) in out.iter_mut().enumerate() {
         let (i, j) = (n % PATCH, n / PATCH);
         let values = std::array::from_fn(|m| coarse[i / 2 + m % 3 + WIDE * (j / 2 + m / 3)]);
-        in_plane(&values, i as i32 & 1, j as i32 & 1)
-    })
+        *value = in_plane(&values, i as i32 & 1, j as i32 & 1);
+    }
+    out
 }
 
 /// The values through a face of a row beyond which its level has no patch.
@@ -183,12 +186,13 @@ pub(super) fn through<R: Real>(
         true => [0, 1],
         false => [size - 1, size - 2],
     };
-    let beyond = plane(view, exterior, row, face, 1);
-    std::array::from_fn(|n| {
+    let mut values = plane(view, exterior, row, face, 1);
+    for (n, value) in values.iter_mut().enumerate() {
         let line = n % size * a + n / size * b;
         let inner = inner.map(|n| view.level.get(row, line + n * stride(axis)));
-        through_face(beyond[n], &inner)
-    })
+        *value = through_face(*value, &inner);
+    }
+    values
 }
 
 /// The values of the root level in a layer beyond a face of the domain.
@@ -213,6 +217,14 @@ fn beyond_root<R: Real>(
     })
 }
 
+/// Cells along an axis of a patch with two layers beyond its faces.
+const DEEP: usize = PATCH + 4;
+
+/// Where a line along x begins in such a block.
+fn in_block(line: usize) -> usize {
+    2 + DEEP * (2 + line % PATCH + DEEP * (2 + line / PATCH))
+}
+
 /// What slopes of a level are made of.
 pub struct Slopes<'a, R> {
     /// The potential of the level.
@@ -228,27 +240,54 @@ pub struct Slopes<'a, R> {
 }
 
 impl<R: Real> Slopes<'_, R> {
-    /// The slopes along an axis in the cells of a row, of fourth or second order.
+    /// The slopes along x, y, z in the cells of a row, of fourth or second order.
     #[must_use]
-    pub fn along(&self, row: u32, axis: usize, fourth: bool) -> [R; CELLS] {
-        let inverse_width = R::lit(1.0) / self.width[axis];
-        let stride = |axis: usize| PATCH.pow(axis as u32);
-        let (a, b) = (stride((axis + 1) % 3), stride((axis + 2) % 3));
-        let beyond = [2 * axis, 2 * axis + 1].map(|face| self.beyond(row, face));
-        let mut out = [R::lit(0.0); CELLS];
-        for n in 0..PATCH * PATCH {
-            let cell = |m: usize| n % PATCH * a + n / PATCH * b + m * stride(axis);
-            let line: [R; PATCH + 4] = std::array::from_fn(|m| match m {
-                0 | 1 => beyond[0][1 - m][n],
-                2..10 => self.view.level.get(row, cell(m - 2)),
-                _ => beyond[1][m - 10][n],
-            });
-            for m in 0..PATCH {
-                let values = [line[m], line[m + 1], line[m + 3], line[m + 4]];
-                out[cell(m)] = slope(&values, fourth, inverse_width);
+    pub fn of(&self, row: u32, fourth: bool) -> [[R; CELLS]; 3] {
+        let block = self.block(row);
+        [0, 1, 2].map(|axis| {
+            let inverse_width = R::lit(1.0) / self.width[axis];
+            let stride = DEEP.pow(axis as u32);
+            // one long loop is vectorised: it passes over what lies between lines too
+            let (start, end) = (in_block(0), in_block(PATCH * PATCH - 1) + PATCH);
+            let at = |n: usize| &block[start + n * stride - 2 * stride..][..end - start];
+            let (a, b, d, e) = (at(0), at(1), at(3), at(4));
+            let mut slopes = [R::lit(0.0); DEEP * DEEP * DEEP];
+            for (n, out) in slopes[start..end].iter_mut().enumerate() {
+                *out = slope(&[a[n], b[n], d[n], e[n]], fourth, inverse_width);
+            }
+            let mut out = [R::lit(0.0); CELLS];
+            for (line, out) in out.chunks_exact_mut(PATCH).enumerate() {
+                out.copy_from_slice(&slopes[in_block(line)..][..PATCH]);
+            }
+            out
+        })
+    }
+
+    /// A row with two layers beyond its faces; beyond edges and corners stands 0.
+    fn block(&self, row: u32) -> [R; DEEP * DEEP * DEEP] {
+        let mut block = [R::lit(0.0); DEEP * DEEP * DEEP];
+        let own = self.view.level.row(row);
+        for (line, own) in own[..CELLS].chunks_exact(PATCH).enumerate() {
+            block[in_block(line)..][..PATCH].copy_from_slice(own);
+        }
+        for face in 0..6 {
+            let (axis, stride) = (face / 2, DEEP.pow(face as u32 / 2));
+            let (a, b) = (
+                DEEP.pow((axis as u32 + 1) % 3),
+                DEEP.pow((axis as u32 + 2) % 3),
+            );
+            for (layer, values) in self.beyond(row, face).into_iter().enumerate() {
+                let along = if is_lower(face) {
+                    1 - layer
+                } else {
+                    PATCH + 2 + layer
+                };
+                for (n, value) in values.into_iter().enumerate() {
+                    block[along * stride + (n % PATCH + 2) * a + (n / PATCH + 2) * b] = value;
+                }
             }
         }
-        out
+        block
     }
 
     /// The values in two layers beyond a face, the nearer first.
@@ -262,19 +301,20 @@ impl<R: Real> Slopes<'_, R> {
             n % size * a + n / size * b + m * stride(axis)
         };
         let up = !is_lower(face);
+        let mut out = [[R::lit(0.0); PATCH * PATCH]; 2];
         let beside = self.view.neighbours[row as usize][face_direction(face)];
         if let Ok(beside) = u32::try_from(beside) {
-            return [0, 1].map(|layer| {
-                std::array::from_fn(|n| {
-                    self.value_beside(row, beside, cell(n, layer, up), self.width[axis])
-                })
-            });
+            for (layer, out) in out.iter_mut().enumerate() {
+                for (n, value) in out.iter_mut().enumerate() {
+                    *value = self.value_beside(row, beside, cell(n, layer, up), self.width[axis]);
+                }
+            }
+            return out;
         }
         if self.view.number == 0 {
             return [1, 2].map(|layer| beyond_root(&self.view, &self.exterior, row, face, layer));
         }
         let planes = [1, 2].map(|depth| plane(&self.view, &self.exterior, row, face, depth));
-        let mut out = [[R::lit(0.0); PATCH * PATCH]; 2];
         for n in 0..size * size {
             let inner = [0, 1].map(|layer| self.view.level.get(row, cell(n, layer, !up)));
             [out[0][n], out[1][n]] = beyond_face(&[planes[0][n], planes[1][n]], &inner);
