@@ -69,7 +69,7 @@ pub unsafe fn tell<R: Real>(pair: &Pair<R>, row: u32, first: u32) {
 /// Nobody else may use this row of the coarse level's `lag` meanwhile.
 pub unsafe fn lag<R: Real>(pair: &Pair<R>, row: u32) {
     let covered = pair.first_child[row as usize] != LEAF;
-    let laplacians = covered.then(|| pair.coarse.laplacians(&pair.coarse.block(row)));
+    let laplacians = covered.then(|| pair.coarse.laplacians(&pair.coarse.block(row, None)));
     for cell in 0..CELLS {
         let value = match &laplacians {
             Some(laplacians) => {

@@ -64,20 +64,21 @@ impl<R: Real> LevelGrid<'_, R> {
         out
     }
 
-    /// A row with the values through its faces; edges and corners are 0.
-    pub(super) fn block(&self, row: u32) -> Block<R> {
+    /// A row with the values through its faces, before all cells there or before those of a colour: others may write the rest
+    /// meanwhile. Edges and corners are 0.
+    pub(super) fn block(&self, row: u32, colour: Option<usize>) -> Block<R> {
         let mut block = [R::lit(0.0); WIDE * WIDE * WIDE];
         let own = &self.view.level.row(row)[..CELLS];
         for (line, own) in own.chunks_exact(PATCH).enumerate() {
             block[first(line)..][..PATCH].copy_from_slice(own);
         }
         for face in 0..6 {
-            self.through_face(row, face, &mut block);
+            self.through_face(row, face, colour, &mut block);
         }
         block
     }
 
-    fn through_face(&self, row: u32, face: usize, block: &mut Block<R>) {
+    fn through_face(&self, row: u32, face: usize, colour: Option<usize>, block: &mut Block<R>) {
         let axis = face / 2;
         let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
         let (edge, beyond) = if is_lower(face) {
@@ -85,20 +86,24 @@ impl<R: Real> LevelGrid<'_, R> {
         } else {
             (PATCH - 1, WIDE - 1)
         };
+        let (steps, wide) = ([1, PATCH, PATCH * PATCH], [1, WIDE, WIDE * WIDE]);
+        let first = beyond * wide[axis] + wide[a] + wide[b];
         let beside = self.view.neighbours[row as usize][face_direction(face)];
-        let steps = [1, PATCH, PATCH * PATCH];
-        let values = match u32::try_from(beside) {
-            Ok(beside) => std::array::from_fn(|n| {
-                let line = n % PATCH * steps[a] + n / PATCH * steps[b];
-                let cell = line + (PATCH - 1 - edge) * steps[axis];
-                self.view.level.get(beside, cell)
-            }),
-            Err(_) => through(&self.view, &self.exterior, row, face),
+        let Ok(beside) = u32::try_from(beside) else {
+            let values = through(&self.view, &self.exterior, row, face);
+            for (n, value) in values.into_iter().enumerate() {
+                block[first + n % PATCH * wide[a] + n / PATCH * wide[b]] = value;
+            }
+            return;
         };
-        for (n, value) in values.into_iter().enumerate() {
-            let mut place = [0; 3];
-            (place[axis], place[a], place[b]) = (beyond, 1 + n % PATCH, 1 + n / PATCH);
-            block[place[0] + WIDE * (place[1] + WIDE * place[2])] = value;
+        let far = (PATCH - 1 - edge) * steps[axis];
+        let stride = if colour.is_some() { 2 } else { 1 };
+        for j in 0..PATCH {
+            let start = colour.map_or(0, |colour| (j + edge + colour) % 2);
+            for i in (start..PATCH).step_by(stride) {
+                let cell = far + i * steps[a] + j * steps[b];
+                block[first + i * wide[a] + j * wide[b]] = self.view.level.get(beside, cell);
+            }
         }
     }
 
@@ -115,7 +120,7 @@ impl<R: Real> LevelGrid<'_, R> {
 
     /// What is missing in the cells of a row.
     fn residuals(&self, row: u32) -> [R; CELLS] {
-        let (laplacians, mut values) = (self.laplacians(&self.block(row)), self.rhs(row));
+        let (laplacians, mut values) = (self.laplacians(&self.block(row, None)), self.rhs(row));
         for n in 0..CELLS {
             values[n] -= laplacians[n];
         }
@@ -129,7 +134,7 @@ impl<R: Real> LevelGrid<'_, R> {
 /// Others may relax the same colour of other rows meanwhile; nobody else may use the level's unknowns.
 pub unsafe fn relax<R: Real>(grid: &LevelGrid<R>, row: u32, colour: usize) {
     let whole = diagonal(&grid.weights, 0, R::lit(0.0));
-    let (block, rhs) = (grid.block(row), grid.rhs(row));
+    let (block, rhs) = (grid.block(row, Some(colour)), grid.rhs(row));
     let mut values = grid.laplacians(&block);
     for (line, values) in values.chunks_exact_mut(PATCH).enumerate() {
         let own = &block[first(line)..][..PATCH];

@@ -244,7 +244,8 @@ impl<R: Real> Slopes<'_, R> {
     #[must_use]
     pub fn of(&self, row: u32, fourth: bool) -> [[R; CELLS]; 3] {
         let block = self.block(row);
-        [0, 1, 2].map(|axis| {
+        let mut out = [[R::lit(0.0); CELLS]; 3];
+        for (axis, out) in out.iter_mut().enumerate() {
             let inverse_width = R::lit(1.0) / self.width[axis];
             let stride = DEEP.pow(axis as u32);
             // one long loop is vectorised: it passes over what lies between lines too
@@ -255,12 +256,11 @@ impl<R: Real> Slopes<'_, R> {
             for (n, out) in slopes[start..end].iter_mut().enumerate() {
                 *out = slope(&[a[n], b[n], d[n], e[n]], fourth, inverse_width);
             }
-            let mut out = [R::lit(0.0); CELLS];
             for (line, out) in out.chunks_exact_mut(PATCH).enumerate() {
                 out.copy_from_slice(&slopes[in_block(line)..][..PATCH]);
             }
-            out
-        })
+        }
+        out
     }
 
     /// A row with two layers beyond its faces; beyond edges and corners stands 0.

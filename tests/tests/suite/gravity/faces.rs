@@ -56,14 +56,15 @@ fn exact(x: [f64; 3]) -> (f64, [f64; 3]) {
 fn errors(settings: &[&str]) -> [Errors; 2] {
     let mut errors = [Errors::default(), Errors::default()];
     let mut run = Stepper::new(CLOUD, settings);
-    each_leaf_cell(&mut run, |x, width, phi, a| {
+    each_leaf_cell(&mut run, |leaf| {
+        let (x, volume) = (leaf.centre, leaf.width.powi(3));
         if x.iter().any(|x| !(0.0..1.0).contains(x)) {
             return;
         }
         let (right, slope) = exact(x);
-        errors[0].add((phi - right).abs() / 0.1, width.powi(3));
-        let wrong = norm(std::array::from_fn(|i| a[i] - slope[i]));
-        errors[1].add(wrong / 0.1, width.powi(3));
+        errors[0].add((leaf.potential - right).abs() / 0.1, volume);
+        let wrong = norm(std::array::from_fn(|i| leaf.acceleration[i] - slope[i]));
+        errors[1].add(wrong / 0.1, volume);
     });
     errors
 }

@@ -42,17 +42,19 @@ fn begin(settings: &[&str]) -> Stepper {
 fn errors(settings: &[&str]) -> [Errors; 2] {
     let (sphere, mut errors) = (Hernquist::default(), [Errors::default(), Errors::default()]);
     let outside = sphere.outside(HALF);
-    each_leaf_cell(&mut begin(settings), |x, width, phi, a| {
+    each_leaf_cell(&mut begin(settings), |leaf| {
+        let (x, volume) = (leaf.centre, leaf.width.powi(3));
         let r = norm(x);
         if !(0.075..=1.0).contains(&r) {
             return;
         }
         let (exact, missing) = (sphere.potential(r), outside.potential(x));
-        errors[0].add((phi / (exact - missing) - 1.0).abs(), width.powi(3));
+        let ratio = leaf.potential / (exact - missing);
+        errors[0].add((ratio - 1.0).abs(), volume);
         let (exact, missing) = (sphere.acceleration(x), outside.acceleration(x));
         let exact: [f64; 3] = std::array::from_fn(|i| exact[i] - missing[i]);
-        let wrong = norm(std::array::from_fn(|i| a[i] - exact[i])) / norm(exact);
-        errors[1].add(wrong, width.powi(3));
+        let wrong = norm(std::array::from_fn(|i| leaf.acceleration[i] - exact[i]));
+        errors[1].add(wrong / norm(exact), volume);
     });
     errors
 }

@@ -3,6 +3,7 @@
 use nestar::engine::field::Pool;
 use nestar::engine::mesh::Topology;
 use nestar::kernels::gravity::accelerations;
+use nestar::kernels::mesh::Rows;
 use nestar::kernels::multigrid::source::Source;
 use nestar::kernels::multigrid::star::Slopes;
 use nestar::systems::fields::Potential;
@@ -10,11 +11,17 @@ use nestar::systems::gravity::{Beyond, Matter};
 use nestar_tests::Stepper;
 use std::f64::consts::PI;
 
-/// Calls `visit` with the centre, the width, the potential and the acceleration of every leaf cell of an isolated box.
-pub(super) fn each_leaf_cell(
-    run: &mut Stepper,
-    mut visit: impl FnMut([f64; 3], f64, f64, [f64; 3]),
-) {
+/// A cell that is not refined.
+pub(super) struct Leaf {
+    pub centre: [f64; 3],
+    pub width: f64,
+    pub density: f64,
+    pub potential: f64,
+    pub acceleration: [f64; 3],
+}
+
+/// Calls `visit` with every leaf cell of a run with G = 1.
+pub(super) fn each_leaf_cell(run: &mut Stepper, mut visit: impl FnMut(Leaf)) {
     let sim = run.0.engine();
     let topology = sim.world.resource::<Topology>();
     let (potential, matter) = (
@@ -22,6 +29,13 @@ pub(super) fn each_leaf_cell(
         Pool::<Matter>::of(&sim.world),
     );
     let left = topology.domain.left_edge;
+    // of an isolated box no mean is taken away
+    let periodic = topology.domain.periodic.iter().all(|&axis| axis);
+    let mean = if periodic {
+        mean(&matter.present::<f64>(0), topology.rows(0))
+    } else {
+        0.0
+    };
     for level in 0..=topology.finest() {
         let width = topology.domain.cell_width(level)[0];
         let slopes = Slopes {
@@ -30,7 +44,7 @@ pub(super) fn each_leaf_cell(
             source: Source {
                 density: matter.present::<f64>(level),
                 coefficient: 4.0 * PI,
-                mean: 0.0,
+                mean,
             },
             first_child: topology.first_child_table(),
             width: [width; 3],
@@ -43,15 +57,25 @@ pub(super) fn each_leaf_cell(
             let found = accelerations(&slopes, row, true);
             for cell in 0..512 {
                 let place = [cell % 8, cell / 8 % 8, cell / 64];
-                let x = std::array::from_fn(|a| {
+                let centre = std::array::from_fn(|a| {
                     let i = f64::from(8 * topology.index(row)[a]) + place[a] as f64 + 0.5;
                     i * width + left[a]
                 });
-                let phi = slopes.view.level.row(row)[cell];
-                visit(x, width, phi, found.map(|a| a[cell]));
+                visit(Leaf {
+                    centre,
+                    width,
+                    density: slopes.source.density.row(row)[cell],
+                    potential: slopes.view.level.row(row)[cell],
+                    acceleration: found.map(|a| a[cell]),
+                });
             }
         }
     }
+}
+
+fn mean(density: &Rows<f64>, rows: &[u32]) -> f64 {
+    let sum: f64 = rows.iter().flat_map(|&row| density.row(row)).sum();
+    sum / (512 * rows.len()) as f64
 }
 
 /// Mean and largest relative error.

@@ -4,6 +4,8 @@ mod faces;
 mod hernquist;
 mod jeans;
 mod leaves;
+mod points;
+mod wide;
 
 use crate::device_runs::emulation;
 use nestar::Simulation;
