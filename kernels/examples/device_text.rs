@@ -156,6 +156,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         scalars: 0,
         double,
         mends: false,
+        mass_fluxes: false,
         in_shared: true,
         threads: 576,
         blocks: 1,
@@ -170,6 +171,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         },
         scalars: 2,
         mends: true,
+        mass_fluxes: true,
         in_shared: false,
         ..plain
     };

@@ -40,6 +40,14 @@ pub trait Declare {
     ) -> Result<(), Error>
     where
         M::Parameters: for<'a> TryFrom<&'a [f64]>;
+
+    /// Lets every step of the gas leave its mass fluxes in the field [`MassFlux`](crate::fields::MassFlux), for systems behind
+    /// [`Advance::Fluid`](crate::order::Advance::Fluid). Cells mended with first-order fluxes are right too; corrections where levels meet
+    /// come later.
+    ///
+    /// # Errors
+    /// The gas is made already.
+    fn mass_fluxes(&mut self) -> Result<(), Error>;
 }
 
 /// What plugins have declared, while they may.
@@ -91,6 +99,11 @@ impl Declare for Engine {
         if !declared.sets.contains(&names) {
             declared.sets.push(names);
         }
+        Ok(())
+    }
+
+    fn mass_fluxes(&mut self) -> Result<(), Error> {
+        declared(self)?.mass_fluxes = true;
         Ok(())
     }
 

@@ -22,6 +22,14 @@ impl Field for Potential {
     const NAME: &'static str = "potential";
 }
 
+/// Mass that the gas sends through the faces of its cells in the latest step, by area and time, along the positive axes. It is there where a
+/// plugin asked for it: [`Declare::mass_fluxes`](crate::declare::Declare::mass_fluxes).
+pub struct MassFlux;
+
+impl Field for MassFlux {
+    const NAME: &'static str = "mass_flux";
+}
+
 /// Components of [`Gas`] before the scalars.
 pub const GAS_COMPONENTS: usize = 5;
 
@@ -129,6 +137,8 @@ pub struct Declared {
     pub sets: Vec<Vec<String>>,
     /// Numbers with names, and the scalars that each is made of behind the gas.
     pub derived: Vec<(Derived, Vec<String>)>,
+    /// Whether somebody reads [`MassFlux`].
+    pub mass_fluxes: bool,
 }
 
 impl Declared {

@@ -6,6 +6,8 @@ using field::REAL;
 using multigrid::Three;
 typedef ::nestar_kernels::gravity::Fall<REAL> Fall;
 typedef ::nestar_kernels::gravity::Kick<REAL> Kick;
+typedef ::nestar_kernels::gravity::work::Work<REAL> Work;
+namespace work = ::nestar_kernels::gravity::work;
 
 RS_FN Three widths(const Fall& p) { return Three{{(REAL)p.width[0], (REAL)p.width[1], (REAL)p.width[2]}}; }
 
@@ -37,7 +39,30 @@ PATCH_KERNEL(gravity_kick, gravity::Kick) {
     for (int c = 0; c < 5; ++c) member[c] = u[c * mesh::CELLS];
     const auto after = ::nestar_kernels::gravity::kicked<REAL>(before, a, (REAL)p.dt);
     const REAL* value = (const REAL*)&after;
-    for (int c = 1; c < 5; ++c) u[c * mesh::CELLS] = value[c];
+    for (int c = 1; c < 4; ++c) u[c * mesh::CELLS] = value[c];
+    REAL* due = (REAL*)p.due + (rs::i64)row * mesh::CELLS + cell;
+    if (p.part == 1) *due = before.energy - after.energy;
+    u[4 * mesh::CELLS] = p.part == 2 ? work::settled<REAL>(before, after, *due) : after.energy;
+  }
+}
+
+// Adds what gas is due for what it falls: the twin of work.rs.
+PATCH_KERNEL(gravity_work, gravity::Work) {
+  using namespace gravity;
+  SHARED multigrid::Tile<1> tile;
+  const int row = p.rows[launch::block()];
+  multigrid::fill(tile, p.view, p.exterior, row);
+  const REAL* mass = p.mass + (rs::i64)row * (3 * mesh::FACES);
+  const Three rates{{(REAL)p.rates[0], (REAL)p.rates[1], (REAL)p.rates[2]}};
+  EACH(cell, mesh::CELLS) {
+    const int i = cell % 8, j = cell / 8 % 8, k = cell / 64;
+    const REAL* x = mass + mesh::face_index<0>(i, j, k);
+    const REAL* y = mass + mesh::FACES + mesh::face_index<1>(i, j, k);
+    const REAL* z = mass + 2 * mesh::FACES + mesh::face_index<2>(i, j, k);
+    const Three below{{x[0], y[0], z[0]}}, above{{x[mesh::TO_UPPER<0>], y[mesh::TO_UPPER<1>], z[mesh::TO_UPPER<2>]}};
+    const REAL own = tile.values[multigrid::Tile<1>::of(cell)];
+    REAL* due = (REAL*)p.due + (rs::i64)row * mesh::CELLS + cell;
+    *due = *due + work::work<REAL>(own, tile.around(cell), below, above, rates);
   }
 }
 

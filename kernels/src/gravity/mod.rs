@@ -1,5 +1,10 @@
 //! What gas feels of a potential: the kick of its momentum, and the step that its acceleration allows.
 
+mod work;
+
+use work::settled;
+pub use work::{Fallen, Work, add_work};
+
 use crate::CELLS;
 use crate::hydro::{Conserved, kinetic_energy};
 use crate::mesh::Rows;
@@ -9,12 +14,22 @@ use crate::multigrid::star::Slopes;
 use nestar_device::{Address, Item, Real, device};
 
 /// The kernels; they follow [`MULTIGRID`](crate::multigrid::device::MULTIGRID).
-pub const KICK: &str = include_str!("kick.cu");
+pub const KICK: &str = concat!(
+    include_str!("../mesh/patch_faces.cuh"),
+    include_str!("kick.cu")
+);
 
 /// Every device item.
 #[must_use]
 pub fn device_items() -> Vec<&'static Item> {
-    vec![Kick, Fall, kicked::ITEM]
+    vec![
+        Kick,
+        Fall,
+        Work,
+        kicked::ITEM,
+        work::work::ITEM,
+        work::settled::ITEM,
+    ]
 }
 
 /// Gas after a time `dt` under an acceleration: the internal energy stays.
@@ -65,25 +80,65 @@ pub struct Kick<R> {
     pub dt: f64,
     /// Components of the gas.
     pub components: i32,
+    /// Energy that the gas is due, `[row][512]`, in the first and last part of a step.
+    pub due: Address<R>,
+    /// Part of the step: 0 any, 1 first, 2 last, as [`Part`].
+    pub part: i32,
 }
 
-/// The acceleration in the cells of a row, along x, y, z.
-#[must_use]
-pub fn accelerations<R: Real>(slopes: &Slopes<R>, row: u32, fourth: bool) -> [[R; CELLS]; 3] {
-    slopes
-        .of(row, fourth)
-        .map(|slopes| slopes.map(|slope| -slope))
+/// Which part of a step a kick is, for what is due to the gas in `due`, `[row][512]`.
+#[derive(Clone, Copy)]
+pub enum Part<D> {
+    /// No whole one: the gas keeps what the kick gives.
+    Any,
+    /// The first: what it gives is noted.
+    First(D),
+    /// The last: what is due takes the place of what kicks gave.
+    Last(D),
 }
 
 /// Kicks the gas of a row by a time `dt`.
 ///
 /// # Safety
-/// Nobody else may use this row of `gas` meanwhile.
-pub unsafe fn kick<R: Real>(slopes: &Slopes<R>, gas: &Rows<R>, row: u32, fourth: bool, dt: R) {
-    let a = accelerations(slopes, row, fourth);
+/// Nobody else may use this row of `gas` and of what is due meanwhile.
+pub unsafe fn kick<R: Real>(
+    slopes: &Slopes<R>,
+    gas: &Rows<R>,
+    row: u32,
+    (fourth, dt): (bool, R),
+    part: &Part<Rows<R>>,
+) {
+    let slopes = slopes.of(row, fourth);
     // SAFETY: the caller's contract.
-    let values = unsafe { gas.row_mut(row) };
-    let (components, _) = values[..5 * CELLS].as_chunks_mut::<CELLS>();
+    let gas = unsafe { gas.row_mut(row) };
+    match part {
+        Part::Any => kick_cells(&slopes, gas, dt, |_, _, after| after.energy),
+        Part::First(due) => {
+            // SAFETY: the caller's contract.
+            let due = unsafe { &mut due.row_mut(row)[..CELLS] };
+            kick_cells(&slopes, gas, dt, |cell, before, after| {
+                due[cell] = before.energy - after.energy;
+                after.energy
+            });
+        }
+        Part::Last(due) => {
+            let due = &due.row(row)[..CELLS];
+            kick_cells(&slopes, gas, dt, |cell, before, after| {
+                settled(before, after, due[cell])
+            });
+        }
+    }
+}
+
+/// Kicks cells; `energy` says what they have then, by their number and their states before and after.
+#[inline(always)]
+fn kick_cells<R: Real>(
+    slopes: &[[R; CELLS]; 3],
+    gas: &mut [R],
+    dt: R,
+    mut energy_of: impl FnMut(usize, Conserved<R>, Conserved<R>) -> R,
+) {
+    let (components, _) = gas[..5 * CELLS].as_chunks_mut::<CELLS>();
     let [density, x, y, z, energy] = components else {
         unreachable!("five components")
     };
@@ -93,26 +148,25 @@ pub unsafe fn kick<R: Real>(slopes: &Slopes<R>, gas: &Rows<R>, row: u32, fourth:
             momentum: [x[cell], y[cell], z[cell]],
             energy: energy[cell],
         };
-        let after = kicked(before, &[a[0][cell], a[1][cell], a[2][cell]], dt);
+        let a = [-slopes[0][cell], -slopes[1][cell], -slopes[2][cell]];
+        let after = kicked(before, &a, dt);
         [x[cell], y[cell], z[cell]] = after.momentum;
-        energy[cell] = after.energy;
+        energy[cell] = energy_of(cell, before, after);
     }
 }
 
 /// The largest acceleration along an axis over the width of a cell along it, in a row.
 #[must_use]
 pub fn largest<R: Real>(slopes: &Slopes<R>, row: u32, fourth: bool) -> f64 {
-    let of_axes = accelerations(slopes, row, fourth).map(|along| {
+    let along = slopes.of(row, fourth);
+    let rates = along.iter().zip(slopes.width).map(|(along, width)| {
         // a NaN must not be passed over
-        along.into_iter().fold(R::lit(0.0), |most, a| {
-            let a = a.abs();
+        let most = along.iter().fold(R::lit(0.0), |most, slope| {
+            let a = slope.abs();
             if a > most || a.is_nan() { a } else { most }
-        })
+        });
+        (most / width).to_f64()
     });
-    let rates = of_axes
-        .into_iter()
-        .zip(slopes.width)
-        .map(|(a, width)| (a / width).to_f64());
     rates.fold(0.0, |most, rate| {
         if rate > most || rate.is_nan() {
             rate

@@ -79,7 +79,7 @@ PATCH_KERNEL(composite_lag, multigrid::Pair) {
     EACH(cell, CELLS) lag[cell] = mismatch(p, row, cell);
     return;
   }
-  fill(tile, p.coarse, row);
+  fill(tile, p.coarse.view, p.coarse.exterior, row);
   const Three weights = weights_of(p.coarse);
   EACH(cell, CELLS) lag[cell] = (laplacian(tile, cell, weights) + lag[cell]) - source_at(p.coarse.source, row, cell);
 }

@@ -56,7 +56,7 @@ PATCH_KERNEL(level_restrict_residual, multigrid::Level) {
   SHARED Tile<1> tile;
   SHARED REAL residuals[CELLS];
   const int row = p.rows[launch::block()];
-  fill(tile, p, row);
+  fill(tile, p.view, p.exterior, row);
   EACH(cell, CELLS) residuals[cell] = residual(p, tile, row, cell);
   launch::barrier();
   EACH(cell, HALF * HALF * HALF) {
@@ -74,7 +74,7 @@ PATCH_KERNEL(level_largest_residual, multigrid::Largest) {
   SHARED Tile<1> tile;
   const int row = p.level.rows[launch::block()];
   const bool leaf = p.level.view.first_child[row] == mesh::LEAF;
-  if (leaf) fill(tile, p.level, row);
+  if (leaf) fill(tile, p.level.view, p.level.exterior, row);
   REAL found[2] = {REAL(0), REAL(0)};
   EACH(cell, CELLS) {
     if (leaf) found[0] = rs::max(found[0], rs::abs(residual(p.level, tile, row, cell)));

@@ -28,11 +28,11 @@ pub struct LevelGrid<'a, R> {
 }
 
 /// Cells along an axis of a patch with what is through its faces.
-const WIDE: usize = PATCH + 2;
-pub(super) type Block<R> = [R; WIDE * WIDE * WIDE];
+pub(crate) const WIDE: usize = PATCH + 2;
+pub(crate) type Block<R> = [R; WIDE * WIDE * WIDE];
 
 /// Where a line of a patch along x begins in a block.
-fn first(line: usize) -> usize {
+pub(crate) fn first(line: usize) -> usize {
     1 + WIDE * (1 + line % PATCH + WIDE * (1 + line / PATCH))
 }
 
@@ -67,44 +67,7 @@ impl<R: Real> LevelGrid<'_, R> {
     /// A row with the values through its faces, before all cells there or before those of a colour: others may write the rest
     /// meanwhile. Edges and corners are 0.
     pub(super) fn block(&self, row: u32, colour: Option<usize>) -> Block<R> {
-        let mut block = [R::lit(0.0); WIDE * WIDE * WIDE];
-        let own = &self.view.level.row(row)[..CELLS];
-        for (line, own) in own.chunks_exact(PATCH).enumerate() {
-            block[first(line)..][..PATCH].copy_from_slice(own);
-        }
-        for face in 0..6 {
-            self.through_face(row, face, colour, &mut block);
-        }
-        block
-    }
-
-    fn through_face(&self, row: u32, face: usize, colour: Option<usize>, block: &mut Block<R>) {
-        let axis = face / 2;
-        let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
-        let (edge, beyond) = if is_lower(face) {
-            (0, 0)
-        } else {
-            (PATCH - 1, WIDE - 1)
-        };
-        let (steps, wide) = ([1, PATCH, PATCH * PATCH], [1, WIDE, WIDE * WIDE]);
-        let first = beyond * wide[axis] + wide[a] + wide[b];
-        let beside = self.view.neighbours[row as usize][face_direction(face)];
-        let Ok(beside) = u32::try_from(beside) else {
-            let values = through(&self.view, &self.exterior, row, face);
-            for (n, value) in values.into_iter().enumerate() {
-                block[first + n % PATCH * wide[a] + n / PATCH * wide[b]] = value;
-            }
-            return;
-        };
-        let far = (PATCH - 1 - edge) * steps[axis];
-        let stride = if colour.is_some() { 2 } else { 1 };
-        for j in 0..PATCH {
-            let start = colour.map_or(0, |colour| (j + edge + colour) % 2);
-            for i in (start..PATCH).step_by(stride) {
-                let cell = far + i * steps[a] + j * steps[b];
-                block[first + i * wide[a] + j * wide[b]] = self.view.level.get(beside, cell);
-            }
-        }
+        block(&self.view, &self.exterior, row, colour)
     }
 
     /// The right-hand side in the cells of a row.
@@ -125,6 +88,59 @@ impl<R: Real> LevelGrid<'_, R> {
             values[n] -= laplacians[n];
         }
         values
+    }
+}
+
+/// As [`LevelGrid::block`] of the unknowns in `view`.
+pub(crate) fn block<R: Real>(
+    view: &GhostView<R>,
+    exterior: &Exterior<R>,
+    row: u32,
+    colour: Option<usize>,
+) -> Block<R> {
+    let mut block = [R::lit(0.0); WIDE * WIDE * WIDE];
+    let own = &view.level.row(row)[..CELLS];
+    for (line, own) in own.chunks_exact(PATCH).enumerate() {
+        block[first(line)..][..PATCH].copy_from_slice(own);
+    }
+    for face in 0..6 {
+        through_face(view, exterior, (row, face), colour, &mut block);
+    }
+    block
+}
+
+fn through_face<R: Real>(
+    view: &GhostView<R>,
+    exterior: &Exterior<R>,
+    (row, face): (u32, usize),
+    colour: Option<usize>,
+    block: &mut Block<R>,
+) {
+    let axis = face / 2;
+    let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
+    let (edge, beyond) = if is_lower(face) {
+        (0, 0)
+    } else {
+        (PATCH - 1, WIDE - 1)
+    };
+    let (steps, wide) = ([1, PATCH, PATCH * PATCH], [1, WIDE, WIDE * WIDE]);
+    let first = beyond * wide[axis] + wide[a] + wide[b];
+    let beside = view.neighbours[row as usize][face_direction(face)];
+    let Ok(beside) = u32::try_from(beside) else {
+        let values = through(view, exterior, row, face);
+        for (n, value) in values.into_iter().enumerate() {
+            block[first + n % PATCH * wide[a] + n / PATCH * wide[b]] = value;
+        }
+        return;
+    };
+    let far = (PATCH - 1 - edge) * steps[axis];
+    let stride = if colour.is_some() { 2 } else { 1 };
+    for j in 0..PATCH {
+        let start = colour.map_or(0, |colour| (j + edge + colour) % 2);
+        for i in (start..PATCH).step_by(stride) {
+            let cell = far + i * steps[a] + j * steps[b];
+            block[first + i * wide[a] + j * wide[b]] = view.level.get(beside, cell);
+        }
     }
 }
 

@@ -250,11 +250,11 @@ RS_FN REAL through_any(const View& v, const Exterior& e, int row, int cell, int 
 }
 
 // The patch and what stands through its faces: before all cells there, or before those of a colour. Ends with a barrier.
-RS_FN void fill(Tile<1>& tile, const Level& p, int row) {
-  fill_inside(tile, p.view, row);
+RS_FN void fill(Tile<1>& tile, const View& v, const Exterior& e, int row) {
+  fill_inside(tile, v, row);
   EACH(i, 6 * PATCH * PATCH) {
     const int face = i / (PATCH * PATCH), cell = at_face(face, i % (PATCH * PATCH));
-    tile.values[Tile<1>::beyond(cell, face, 1)] = through_any(p.view, p.exterior, row, cell, face);
+    tile.values[Tile<1>::beyond(cell, face, 1)] = through_any(v, e, row, cell, face);
   }
   launch::barrier();
 }

@@ -26,6 +26,17 @@ pub enum Surroundings {
     Isolated,
 }
 
+/// What the energy of gas gains as it falls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Energy {
+    /// What its gravitational energy loses: by the mass through the faces of cells and the potentials on their two sides. The sum of both
+    /// energies stays; what differs from the change of the kinetic energy goes to the internal one, unless that is below a thousandth of it.
+    Fluxes,
+    /// What its kinetic energy gains by the kicks: the internal energy stays.
+    Kicks,
+}
+
 /// Self-gravity: a table `[gravity]` switches it on. The potential of all matter follows from Poisson's equation on the whole
 /// hierarchy, once a step of each level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +51,8 @@ pub struct GravityConfig {
     pub boundary: Surroundings,
     /// Order of the slopes that accelerate: 2 or 4.
     pub order: u8,
+    /// What the energy of gas gains as it falls.
+    pub energy: Energy,
     /// Most widths of a cell through which gas may be accelerated in a step, |a| dt^2 <= limit * width; 0: no limit.
     #[schemars(range(min = 0.0))]
     pub limit: f64,
@@ -61,6 +74,7 @@ impl Default for GravityConfig {
             coupling: Coupling::TwoWay,
             boundary: Surroundings::Auto,
             order: 4,
+            energy: Energy::Fluxes,
             limit: 0.5,
             sweeps: 1,
             sweeps_aligned: 2,

@@ -37,6 +37,13 @@ impl Field for Differences {
     const NAME: &'static str = "poisson_differences";
 }
 
+/// Energy that gas is due: what its mass fluxes have done in a step, less what the first kick gave.
+pub struct Due;
+
+impl Field for Due {
+    const NAME: &'static str = "gravity_due";
+}
+
 /// Corrections of a level in rows of `N`^3 cells; their right-hand side in the working space.
 pub struct Correction<const N: usize>;
 

@@ -33,6 +33,7 @@ pub(super) struct Kernels {
     pub tell: Kernel,
     pub lag: Kernel,
     pub kick: Kernel,
+    pub work: Kernel,
     largest_residual: Kernel,
     fall: Kernel,
     coarse_cycle: Kernel,
@@ -63,6 +64,7 @@ impl Kernels {
             tell: kernel("composite_tell")?,
             lag: kernel("composite_lag")?,
             kick: kernel("gravity_kick")?,
+            work: kernel("gravity_work")?,
             fall: kernel("gravity_fall")?,
             largest_residual: kernel("level_largest_residual")?,
             relax_coarse: [

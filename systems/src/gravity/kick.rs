@@ -1,18 +1,19 @@
 //! Gas under the acceleration of the potential: kicks before and after each step of the gas, and the step that they allow.
 
 use super::beyond::Beyond;
-use super::grids::{Equation, Matter, Solver, each};
+use super::grids::{Due, Equation, Matter, Solver, each};
 use super::kernels::Kernels;
 use super::systems::Gravity;
 use crate::fields::{Gas, Potential};
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use nestar_device::{Address, Lane, Number};
 use nestar_engine::field::{Element, LevelRows};
 use nestar_engine::mesh::LevelClock;
 use nestar_engine::step::{Read, StepLimits, View, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
-use nestar_kernels::gravity::{self, Fall};
+use nestar_kernels::gravity::{self, Fall, Part};
 use nestar_kernels::multigrid::star::Slopes;
 use rayon::prelude::*;
 
@@ -55,39 +56,63 @@ fn fall(
     }
 }
 
+/// What kicks read and write.
+#[derive(SystemParam)]
+pub(super) struct Kick<'w, 's> {
+    pub clock: Res<'w, LevelClock>,
+    gravity: Res<'w, Gravity>,
+    equation: Res<'w, Equation>,
+    beyond: Res<'w, Beyond>,
+    solver: Res<'w, Solver>,
+    potential: Read<'w, 's, Potential, REACH>,
+    matter: Read<'w, 's, Matter, REACH>,
+    gas: Write<'w, 's, Gas>,
+}
+
 /// Kicks the gas of the level over the length of the step at hand, which is half of the level's.
-pub(super) fn kick(
-    clock: Res<LevelClock>,
-    gravity: Res<Gravity>,
-    equation: Res<Equation>,
-    beyond: Res<Beyond>,
-    solver: Res<Solver>,
-    potential: Read<Potential, REACH>,
-    matter: Read<Matter, REACH>,
-    mut gas: Write<Gas>,
-) -> Result<(), Error> {
-    let (potential, matter) = (potential.get(REACH)?, matter.get(REACH)?);
-    let fourth = gravity.config.order == 4;
-    let gas = gas.change();
-    if let Some(kernels) = &solver.kernels {
-        let fall = fall(&potential, &matter, (&gravity, &beyond, *equation), kernels);
-        let rows = fall.count as usize;
-        let given = gravity::Kick {
-            fall,
-            gas: gas.device().bank(gas.banks()[0]).into(),
-            dt: clock.dt,
-            components: gas.components() as i32,
-        };
-        kernels.kick.works_on(rows * CELLS, rows * CELLS * 8 * 10);
-        return kernels.launch(&kernels.kick, rows, &given);
+pub(super) fn kick(mut kick: Kick) -> Result<(), Error> {
+    kick.act(Part::Any)
+}
+
+impl Kick<'_, '_> {
+    /// The kick, as a part of a step for what the gas is due.
+    pub fn act(&mut self, part: Part<&View<Due>>) -> Result<(), Error> {
+        let (potential, matter) = (self.potential.get(REACH)?, self.matter.get(REACH)?);
+        let (gravity, given) = (&self.gravity, (&*self.beyond, *self.equation));
+        let (gas, dt) = (self.gas.change(), self.clock.dt);
+        if let Some(kernels) = &self.solver.kernels {
+            let fall = fall(&potential, &matter, (gravity, given.0, given.1), kernels);
+            let rows = fall.count as usize;
+            let (due, part) = match part {
+                Part::Any => (Address::NONE, 0),
+                Part::First(due) => (due.device().bank(0).into(), 1),
+                Part::Last(due) => (due.device().bank(0).into(), 2),
+            };
+            let given = gravity::Kick {
+                fall,
+                gas: gas.device().bank(gas.banks()[0]).into(),
+                dt,
+                components: gas.components() as i32,
+                due,
+                part,
+            };
+            kernels.kick.works_on(rows * CELLS, rows * CELLS * 8 * 11);
+            return kernels.launch(&kernels.kick, rows, &given);
+        }
+        in_precision!(gas.precision(), R => {
+            let slopes = slopes::<R>(&potential, &matter, given);
+            let how = (gravity.config.order == 4, R::lit(dt));
+            let rows = gas.present::<R>();
+            let part = match part {
+                Part::Any => Part::Any,
+                Part::First(due) => Part::First(due.present::<R>()),
+                Part::Last(due) => Part::Last(due.present::<R>()),
+            };
+            // SAFETY: distinct rows.
+            each(gas.rows(), |row| unsafe { gravity::kick(&slopes, &rows, row, how, &part) });
+        });
+        Ok(())
     }
-    in_precision!(gas.precision(), R => {
-        let (slopes, dt) = (slopes::<R>(&potential, &matter, (&beyond, *equation)), R::lit(clock.dt));
-        let rows = gas.present::<R>();
-        // SAFETY: distinct rows.
-        each(gas.rows(), |row| unsafe { gravity::kick(&slopes, &rows, row, fourth, dt) });
-    });
-    Ok(())
 }
 
 /// Limit: gas is accelerated through no more than so many widths of a cell in a step.

@@ -17,12 +17,14 @@ mod matter;
 pub mod root;
 mod systems;
 mod tell;
+mod work;
 
 pub use beyond::Beyond;
-pub use config::{Coupling, GravityConfig, Surroundings};
+pub use config::{Coupling, Energy, GravityConfig, Surroundings};
 pub use grids::Matter;
 pub use matter::Gravitates;
 
+use crate::declare::Declare;
 use crate::fields::Potential;
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use grids::{Correction, Differences, Equation, Lag, Solver};
@@ -88,6 +90,17 @@ fn potential() -> FieldSpec {
 }
 
 impl Plugin for SelfGravity {
+    fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
+        if !sim.deck.has("gravity") {
+            return Ok(());
+        }
+        let config: GravityConfig = sim.deck.table("gravity")?;
+        match config.energy {
+            Energy::Fluxes => sim.mass_fluxes(),
+            Energy::Kicks => Ok(()),
+        }
+    }
+
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         if !sim.deck.has("gravity") {
             return Ok(());
@@ -107,7 +120,7 @@ impl Plugin for SelfGravity {
         let kernels = pool.map(Kernels::new).transpose()?;
         sim.world.insert_resource(Solver { kernels });
         let root = root_solver(sim, periodic)?;
-        let limited = config.limit > 0.0;
+        let (limited, energy) = (config.limit > 0.0, config.energy);
         sim.world.insert_resource(Equation {
             coefficient: 4.0 * PI * config.constant,
             mean: 0.0,
@@ -122,7 +135,13 @@ impl Plugin for SelfGravity {
         sim.state("gravity", beyond(sim, periodic))?;
         columns::register(sim);
         register(sim, limited);
-        Ok(())
+        match energy {
+            Energy::Fluxes => work::register(sim),
+            Energy::Kicks => {
+                sim.system_in(Split::Sources, kick::kick);
+                Ok(())
+            }
+        }
     }
 }
 
@@ -144,7 +163,6 @@ fn register(sim: &mut Engine, limited: bool) {
     solves!(Advance::Potential, systems::solve);
     sim.system_in(Aligned::Solve, matter::on_aligned);
     solves!(Aligned::Solve, systems::align);
-    sim.system_in(Split::Sources, kick::kick);
     if limited {
         sim.system_in(Limit::Propose, kick::limit);
     }

@@ -10,6 +10,9 @@ use nestar_kernels::hydro::CellMask10;
 use nestar_kernels::mesh::face_direction;
 use serde::{Deserialize, Serialize};
 
+/// The level at hand, and the model of the gas where a failure leaves a capture.
+pub(super) type Given<'a> = (&'a LevelClock, &'a Topology, Option<&'a GasModel>);
+
 /// Why a step cannot be taken, or that the device failed.
 pub(super) type StepResult<T> = Result<T, StepFailure>;
 

@@ -20,11 +20,11 @@ pub use config::HydroConfig;
 pub use initial::{InitialState, Injection, Primitive, PrimitiveColumns};
 
 use crate::fields::quantities::vocabulary;
-use crate::fields::{Declared, Derived, Gas, GasModel};
+use crate::fields::{Declared, Derived, Gas, GasModel, MassFlux};
 use crate::order::{Advance, Limit};
 use device::GasDevice;
 use extremes::Extremes;
-use nestar_engine::field::{Component, Correct, FieldSpec, Pool, Prolong};
+use nestar_engine::field::{Component, Correct, FieldSpec, Pool, Prolong, Restrict};
 use nestar_engine::step::RunFacts;
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::hydro::GasStates;
@@ -42,17 +42,22 @@ pub struct Hydro {
 
 impl Plugin for Hydro {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        let (config, model) = gas(sim)?;
+        let declared = sim.world.remove_resource::<Declared>().unwrap_or_default();
+        let leaves_fluxes = declared.mass_fluxes;
+        let (config, model) = gas(sim, declared)?;
         sim.keep_keys(&["hydro.gamma", "hydro.scalars", "hydro.scalar_sets"]);
         boundary::register(sim, &model)?;
         sim.register_field::<Gas>(spec(&model, self.prolongation))?;
         let courant = self.courant;
+        if leaves_fluxes {
+            sim.register_field::<MassFlux>(mass_fluxes())?;
+        }
         let solver = match Pool::<Gas>::of(&sim.world).on_device() {
             Some(pool) => HydroSolver::Device(Box::new(GasDevice::new(
                 &config,
                 &model,
                 pool,
-                courant,
+                (courant, leaves_fluxes),
                 sim.levels(),
             )?)),
             None => HydroSolver::new(&config, &model, sim.precision(), courant),
@@ -66,7 +71,11 @@ impl Plugin for Hydro {
         sim.check_changed(sets::require_sets);
         sim.system_in(Limit::Propose, systems::courant);
         // it works on the interior while copies travel
-        sim.system_in(Advance::Fluid, systems::fluid)
+        let mut fluid = match leaves_fluxes {
+            true => sim.system_in(Advance::Fluid, systems::fluid_with_fluxes),
+            false => sim.system_in(Advance::Fluid, systems::fluid),
+        };
+        fluid
             .depth::<Gas>(config.method().ghosts())
             .exchanges_itself::<Gas>();
         Ok(())
@@ -74,10 +83,8 @@ impl Plugin for Hydro {
 }
 
 /// The table, with the scalars that plugins have declared, and what it says of the gas.
-fn gas(sim: &mut Engine) -> Result<(HydroConfig, GasModel), Error> {
+fn gas(sim: &mut Engine, declared: Declared) -> Result<(HydroConfig, GasModel), Error> {
     let mut config: HydroConfig = sim.deck.table("hydro")?;
-    let declared = sim.world.remove_resource::<Declared>();
-    let declared = declared.unwrap_or_default();
     declared.join(&mut config.scalars, &mut config.scalar_sets);
     let scalars = config.checked_scalars(&sim.deck)?;
     let initial = scalars.iter().map(|name| declared.initial(name)).collect();
@@ -135,6 +142,22 @@ fn component(
         long_name,
         normal_to,
     }
+}
+
+/// Nobody stores or interpolates them: each step makes them anew.
+fn mass_fluxes() -> FieldSpec {
+    let mut spec = FieldSpec {
+        prolong: Prolong::None,
+        restrict: Restrict::None,
+        stored: false,
+        ..FieldSpec::faces(["mass_flux_x", "mass_flux_y", "mass_flux_z"])
+    };
+    for component in &mut spec.components {
+        component.units = "mass/(length**2*time)".into();
+        component.dimension = [-2, 1, -1];
+        component.long_name = "mass that flows through a face by area and time".into();
+    }
+    spec
 }
 
 fn spec(model: &GasModel, prolongation: SlopeLimiter) -> FieldSpec {

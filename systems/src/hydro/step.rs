@@ -5,6 +5,7 @@ use crate::fields::Gas;
 use nestar_engine::mesh::LevelClock;
 use nestar_engine::step::View;
 use nestar_kernels::hydro::{CellMask10, FaceFluxes, PatchOutcome};
+use nestar_kernels::mesh::Rows;
 use nestar_kernels::mesh::fluxes::FACE;
 use nestar_kernels::mesh::gather::{GhostView, Target, gather};
 use rayon::prelude::*;
@@ -16,16 +17,19 @@ pub(super) struct LevelStep<'a, R: GasReal> {
     pub inverse_dx: [R; 3],
     pub view: GhostView<'a, R>,
     pub gas: View<'a, Gas>,
+    /// Where mass fluxes go, if somebody reads them.
+    pub mass: Option<Rows<'a, R>>,
 }
 
 impl<'a, R: GasReal> LevelStep<'a, R> {
-    pub fn new(clock: &LevelClock, gas: View<'a, Gas>) -> Self {
+    pub fn new(clock: &LevelClock, gas: View<'a, Gas>, mass: Option<Rows<'a, R>>) -> Self {
         Self {
             level: clock.level,
             rates: clock.cell_width.map(|w| R::lit(clock.dt / w)),
             inverse_dx: clock.cell_width.map(|w| R::lit(1.0 / w)),
             view: gas.ghosts::<R>(),
             gas,
+            mass,
         }
     }
 
@@ -61,17 +65,17 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
         };
         gather(&self.view, row, &mut target, &mut scratch.gather);
         let registers = self.gas.registers::<R>();
-        let mut faces: [Option<&mut [R]>; 6] = [const { None }; 6];
-        for (face, chunk) in scratch
-            .faces
-            .chunks_exact_mut(components * FACE)
-            .enumerate()
-        {
-            faces[face] = registers.wants(row, face).then_some(chunk);
+        let mut faces = FaceFluxes {
+            // SAFETY: the caller's contract.
+            mass: (self.mass).map(|mass| unsafe { mass.row_mut(row) }),
+            ..FaceFluxes::default()
+        };
+        let sides = scratch.faces.chunks_exact_mut(components * FACE);
+        for (face, chunk) in sides.enumerate() {
+            faces.sides[face] = registers.wants(row, face).then_some(chunk);
         }
         // SAFETY: the caller's contract.
         let out = unsafe { self.gas.next::<R>().row_mut(row) };
-        let mut faces = FaceFluxes(faces);
         let outcome = solver.patch.update(
             &mut scratch.patch,
             self.rates,
@@ -80,14 +84,13 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
             &mut faces,
             first_order,
         );
-        for (face, flux) in faces.0.iter().enumerate() {
-            if let Some(flux) = flux {
-                // SAFETY: the caller's contract.
-                unsafe { registers.hand(self.level, row, face, flux, None) };
-            }
-        }
         // SAFETY: the caller's contract.
         unsafe {
+            for (face, flux) in faces.sides.iter().enumerate() {
+                if let Some(flux) = flux {
+                    registers.hand(self.level, row, face, flux, None);
+                }
+            }
             solver.rates.set(row as usize, outcome.signal_rate);
             solver.unphysical.set(row as usize, outcome.unphysical);
         }

@@ -1,11 +1,12 @@
 //! The systems of the gas: the Courant limit and the step of a level.
 
-use super::capture::{StepFailure, StepResult};
+use super::capture::{Given, StepFailure, StepResult};
 use super::solver::{GasReal, HydroSolver};
 use super::step::LevelStep;
 use super::{capture, mending};
-use crate::fields::{Gas, GasModel};
+use crate::fields::{Gas, GasModel, MassFlux};
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::ranks::OtherRanks;
@@ -77,45 +78,64 @@ fn largest_rate<R: GasReal>(
     Some((largest.to_f64(), solver.courant))
 }
 
+/// What the step of the gas works with.
+#[derive(SystemParam)]
+pub struct Fluid<'w, 's> {
+    clock: Res<'w, LevelClock>,
+    topology: Res<'w, Topology>,
+    gas: Write<'w, 's, Gas>,
+    solver: ResMut<'w, HydroSolver>,
+    verdict: ResMut<'w, StepVerdict>,
+    counters: ResMut<'w, RunCounters>,
+    tables: Option<Res<'w, DeviceTopology>>,
+    ranks: OtherRanks<'w>,
+    model: Res<'w, GasModel>,
+}
+
 /// Advances the gas of the level from its present bank to the next, which becomes the present one if the step stands.
-pub fn fluid(
-    clock: Res<LevelClock>,
-    topology: Res<Topology>,
-    mut gas: Write<Gas>,
-    mut solver: ResMut<HydroSolver>,
-    mut verdict: ResMut<StepVerdict>,
-    mut counters: ResMut<RunCounters>,
-    tables: Option<Res<DeviceTopology>>,
-    mut ranks: OtherRanks,
-    model: Res<GasModel>,
-) -> Result<(), Error> {
-    let wanted = verdict.last.then_some(&*model);
-    let step = if let (HydroSolver::Device(solver), Some(tables)) = (&mut *solver, tables) {
-        solver.advance(&clock, &topology, &tables, &mut gas, &mut ranks, wanted)
-    } else {
-        in_precision!(gas.precision(), R =>
-            fluid_level::<R>(&clock, &topology, &mut gas, &mut solver, &mut ranks, wanted))
-    };
-    match step {
-        Ok(mended) => counters.mended_cells += mended,
-        Err(StepFailure::Rejected(hopeless)) => {
-            verdict.rejected = Some(format!("{}\n{ADVICE}", hopeless.why));
-            verdict.capture = hopeless.capture;
+pub fn fluid(mut fluid: Fluid) -> Result<(), Error> {
+    fluid.advance(None)
+}
+
+/// The same, and leaves the mass fluxes.
+pub fn fluid_with_fluxes(mut fluid: Fluid, mut mass: Write<MassFlux>) -> Result<(), Error> {
+    fluid.advance(Some(&mass.change()))
+}
+
+impl Fluid<'_, '_> {
+    fn advance(&mut self, mass: Option<&View<MassFlux>>) -> Result<(), Error> {
+        let wanted = self.verdict.last.then_some(&*self.model);
+        let (clock, topology, gas) = (&*self.clock, &*self.topology, &mut self.gas);
+        let (given, ranks) = ((clock, topology, wanted), &mut self.ranks);
+        let step = if let (HydroSolver::Device(solver), Some(tables)) =
+            (&mut *self.solver, &self.tables)
+        {
+            solver.advance(given, tables, gas, mass, ranks)
+        } else {
+            in_precision!(gas.precision(), R =>
+                fluid_level::<R>(given, gas, mass, &mut self.solver, ranks))
+        };
+        match step {
+            Ok(mended) => self.counters.mended_cells += mended,
+            Err(StepFailure::Rejected(hopeless)) => {
+                self.verdict.rejected = Some(format!("{}\n{ADVICE}", hopeless.why));
+                self.verdict.capture = hopeless.capture;
+            }
+            Err(StepFailure::Failed(error)) => return Err(error),
         }
-        Err(StepFailure::Failed(error)) => return Err(error),
+        Ok(())
     }
-    Ok(())
 }
 
 /// Advances a level; the number of mended cells, or why the step cannot stand.
 fn fluid_level<R: GasReal>(
-    clock: &LevelClock,
-    topology: &Topology,
+    (clock, topology, wanted): Given,
     gas: &mut Write<Gas>,
+    mass: Option<&View<MassFlux>>,
     solver: &mut HydroSolver,
     ranks: &mut OtherRanks,
-    wanted: Option<&GasModel>,
 ) -> StepResult<u64> {
+    let mass = mass.map(|mass| mass.present::<R>());
     let differ = || Error::Setup("the gas solver and the pool differ in precision".into());
     let solver = R::of(solver).ok_or_else(differ)?;
     let level = clock.level;
@@ -124,11 +144,11 @@ fn fluid_level<R: GasReal>(
     let mut unphysical = false;
     let split = gas.begin(ranks)?;
     if let Some(split) = &split {
-        let step = LevelStep::<R>::new(clock, gas.interior(split));
+        let step = LevelStep::<R>::new(clock, gas.interior(split), mass);
         unphysical = step.advance_all(solver, &split.interior.rows);
     }
     gas.finish(ranks)?;
-    let step = LevelStep::<R>::new(clock, gas.get(solver.patch.ghosts())?);
+    let step = LevelStep::<R>::new(clock, gas.get(solver.patch.ghosts())?, mass);
     let left = split.as_ref().map_or(rows, |split| &split.border.rows);
     unphysical |= step.advance_all(solver, left);
     let mended = if ranks.any(unphysical)? {

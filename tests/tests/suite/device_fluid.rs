@@ -64,13 +64,16 @@ fn random_patch<R: HydroReal>(components: usize, violent: bool) -> Vec<R> {
     row
 }
 
+/// Mass fluxes of a patch.
+const MASS: usize = 3 * 576;
+
 struct Case {
     method: FluidMethod,
     scalars: usize,
     mends: bool,
 }
 
-/// New values, signal rate and unphysical cells on the CPU.
+/// New values and mass fluxes, signal rate and unphysical cells on the CPU.
 fn on_cpu<R: HydroReal>(
     case: &Case,
     row: &[R],
@@ -88,14 +91,19 @@ fn on_cpu<R: HydroReal>(
         }
     }
     let mut out = vec![R::lit(0.0); components * 512];
+    let mut mass = vec![R::lit(0.0); MASS];
     let outcome = solver.update(
         &mut scratch,
         RATE.map(R::lit),
         INVERSE_DX.map(R::lit),
         &mut out,
-        &mut FaceFluxes::default(),
+        &mut FaceFluxes {
+            mass: Some(&mut mass),
+            ..FaceFluxes::default()
+        },
         mask,
     );
+    out.extend(mass);
     (out, outcome.signal_rate, outcome.unphysical)
 }
 
@@ -113,6 +121,7 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
         scalars: case.scalars,
         double,
         mends: case.mends,
+        mass_fluxes: true,
         in_shared: false,
         threads: 576,
         blocks: 1,
@@ -124,6 +133,7 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
     let present = device.buffer::<R>(row.len()).unwrap();
     device.upload(&present, 0, row).unwrap();
     let next = device.buffer::<R>(row.len()).unwrap();
+    let mass = device.buffer::<R>(MASS).unwrap();
     let around = device.buffer::<i32>(28).unwrap();
     let rows = device.buffer::<i32>(1).unwrap();
     let rates = device.buffer::<R>(1).unwrap();
@@ -158,6 +168,7 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
             attempt: Address::NONE,
         },
         next: next.address().into(),
+        mass: mass.address().into(),
         rows: rows.address().into(),
         rates: rates.address().into(),
         unphysical: unphysical.address().into(),
@@ -179,8 +190,10 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
         shared: 0,
     };
     device.launch(&kernel, shape, &p).unwrap();
-    let mut out = vec![R::lit(0.0); row.len()];
-    device.download(&next, 0, &mut out).unwrap();
+    let mut out = vec![R::lit(0.0); row.len() + MASS];
+    let (new, fluxes) = out.split_at_mut(row.len());
+    device.download(&next, 0, new).unwrap();
+    device.download(&mass, 0, fluxes).unwrap();
     let mut rate = [R::lit(0.0)];
     device.download(&rates, 0, &mut rate).unwrap();
     let mut mask = [0; 8];

@@ -142,13 +142,14 @@ fn assemble<'a>(
         plugin.declare(&mut sim)?;
     }
     owner(&mut sim, "");
+    SelfGravity.declare(&mut sim)?;
     sim.add(Hydro {
         prolongation: mesh.prolongation.into(),
         courant: time.courant,
     })?;
     sim.add(Refinement { config: mesh })?;
     sim.add(Sources)?;
-    sim.add(SelfGravity)?;
+    SelfGravity.build(&mut sim)?;
     sim.add(scenario)?;
     for (name, plugin) in &plugins {
         owner(&mut sim, name);

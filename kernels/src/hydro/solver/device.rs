@@ -32,6 +32,8 @@ pub struct FluidProgram {
     pub double: bool,
     /// Whether the step mends cells with first-order fluxes, for which it keeps its input.
     pub mends: bool,
+    /// Whether the step leaves the mass fluxes through all faces.
+    pub mass_fluxes: bool,
     /// Whether the scratch is shared memory.
     pub in_shared: bool,
     /// Threads of a block.
@@ -85,7 +87,7 @@ impl FluidProgram {
             "namespace fluid {{\n\
              constexpr int GHOSTS = {}, RIEMANN = {riemann}, THREADS = {}, MIN_BLOCKS = {};\n\
              constexpr unsigned LIMITER = {limiter}u;\n\
-             constexpr bool HALF_STEP = {}, PARABOLIC = {}, KEEP_INPUT = {}, IN_SHARED = {};\n\
+             constexpr bool HALF_STEP = {}, PARABOLIC = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {};\n\
              RS_FN constexpr field::REAL gamma() {{ return (field::REAL){}; }}\n\
              RS_FN constexpr field::REAL theta() {{ return (field::REAL){}; }}\n\
              }}\n",
@@ -96,6 +98,7 @@ impl FluidProgram {
             m.reconstruction == Reconstruction::Ppm,
             self.mends,
             self.in_shared,
+            self.mass_fluxes,
             literal(self.gamma),
             literal(m.minmod_theta),
         )
@@ -165,6 +168,8 @@ pub struct StepParameters<R> {
     pub registers: Registers<R>,
     /// The bank to write.
     pub next: Address<R>,
+    /// Mass fluxes, `[row][axis][576]`, if the program leaves them.
+    pub mass: Address<R>,
     /// The rows to advance, `[count]`.
     pub rows: Address<i32>,
     /// Largest signal rate, `[row]`.

@@ -109,6 +109,12 @@ RS_FN void prepare(const Step& p, int row, REAL* block, REAL* input, const Three
   }
 }
 
+// Leaves the mass fluxes of the patch.
+RS_FN void store_mass_fluxes(const Step& p, int row, const REAL* flux) {
+  REAL* out = p.mass + (rs::i64)row * (3 * FACES);
+  EACH(f, 3 * FACES) out[f] = flux[f / FACES * (GAS * FACES) + f % FACES];
+}
+
 // The new gas of the patch; returns the largest signal rate among the cells of this thread.
 RS_FN REAL update_gas(const Step& p, int row, const REAL* flux, const Three& rate, unsigned* mask) {
   const REAL* u = mesh::row_of(p.view.level, row);
@@ -204,6 +210,7 @@ RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, 
   EACH(f, FACES) face_flux<2>(block, input, left, right, f, mended);
   launch::barrier();
   const REAL largest = update_gas(p, row, left, rate, mask);
+  if constexpr (MASS_FLUXES) store_mass_fluxes(p, row, left);
   if constexpr (COMPONENTS > GAS) advance_scalars(p, row, block, left, right, rate, mended, mask);
   launch::barrier();
   conclude(p, row, largest, mask);

@@ -4,6 +4,7 @@ use super::passes::{Edges, Faces, Fluxes, PlaneOutcome, Predict, Primitives, Slo
 use super::scratch::{Layout, PatchScratch};
 use super::{CellMask10, FaceFluxes, HydroReal, PatchOutcome, PatchSolver, mend};
 use crate::hydro::{FACE, Scheme};
+use crate::mesh::Centring;
 use crate::{CELLS, PATCH};
 
 /// A flat range of cells of a plane.
@@ -203,6 +204,7 @@ impl<R: HydroReal> March<'_, R> {
             mend::first_order_fluxes(self.scratch, self.solver.gamma, cells, axis, k, place);
         }
         let from = place + l.corner();
+        self.hand_out_mass(faces, axis, [from, w], k);
         match axis {
             0 | 1 => {
                 let (along, step) = if axis == 0 { (1, w) } else { (w, 1) };
@@ -226,7 +228,7 @@ impl<R: HydroReal> March<'_, R> {
         [from, step]: [usize; 2],
         row: usize,
     ) {
-        let Some(target) = &mut faces.0[face] else {
+        let Some(target) = &mut faces.sides[face] else {
             return;
         };
         for c in 0..self.layout.components {
@@ -239,6 +241,26 @@ impl<R: HydroReal> March<'_, R> {
             {
                 *value = *flux;
             }
+        }
+    }
+
+    /// Copies the mass fluxes of plane `k` through faces normal to `axis`, which stand at `from` in rows `pitch` apart.
+    fn hand_out_mass(
+        &self,
+        faces: &mut FaceFluxes<'_, R>,
+        axis: usize,
+        [from, pitch]: [usize; 2],
+        k: usize,
+    ) {
+        let Some(target) = &mut faces.mass else {
+            return;
+        };
+        let [wide, high, _] = Centring::Face.lengths(axis, [PATCH; 3]);
+        let to = axis * Centring::Face.values() + k * wide * high;
+        let rows = target[to..to + wide * high].chunks_exact_mut(wide);
+        for (j, row) in rows.enumerate() {
+            let start = from + j * pitch;
+            row.copy_from_slice(self.scratch.values(start..start + wide));
         }
     }
 

@@ -30,12 +30,15 @@ pub struct PatchSolver<R: HydroReal> {
     passes: Passes<R>,
 }
 
-/// Where the fluxes through the six faces of a patch go: x-, x+, y-, y+, z-, z+.
-///
-/// Each is `[component][8][8]` with the transverse axes (slow, fast) = (z, y), (z, x), (y, x) for x, y, z faces, and
-/// receives flux densities along the positive axis. `None` where nobody needs them.
+/// Where flux densities along the positive axes go. `None` where nobody needs them.
 #[derive(Debug, Default)]
-pub struct FaceFluxes<'a, R>(pub [Option<&'a mut [R]>; 6]);
+pub struct FaceFluxes<'a, R> {
+    /// Those through the six faces of the patch: x-, x+, y-, y+, z-, z+. Each is `[component][8][8]` with the transverse axes
+    /// (slow, fast) = (z, y), (z, x), (y, x) for x, y, z faces.
+    pub sides: [Option<&'a mut [R]>; 6],
+    /// Of the mass through all faces of the patch's cells: a row of a field on faces, `[axis][576]`.
+    pub mass: Option<&'a mut [R]>,
+}
 
 /// What the update of a patch found.
 #[derive(Clone, Copy, Debug, PartialEq)]

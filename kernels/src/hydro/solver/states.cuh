@@ -2,7 +2,7 @@
 //
 // Each cell's primitive state, edge states and each face's flux are computed once and handed over in the scratch, which is
 // shared memory, or global memory where the method needs more than there is. The text before this file gives namespace
-// `fluid`: GHOSTS, HALF_STEP, PARABOLIC, LIMITER, RIEMANN, gamma(), theta(), KEEP_INPUT, IN_SHARED, THREADS, MIN_BLOCKS.
+// `fluid`: GHOSTS, HALF_STEP, PARABOLIC, LIMITER, RIEMANN, gamma(), theta(), KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS.
 
 namespace fluid {
 

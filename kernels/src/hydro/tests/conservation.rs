@@ -1,6 +1,7 @@
 //! What leaves one cell enters the next, also across patches and at mended cells.
 use super::sample::{Block, GAMMA, Random, all_methods, update};
 use crate::hydro::{CellMask10, LaneChoice, PatchSolver};
+use crate::mesh::fluxes::{FACES, advanced, face_index};
 use crate::{CELLS, PATCH};
 
 const RATES: [f64; 3] = [0.05, 0.04, 0.06];
@@ -27,6 +28,31 @@ fn the_change_of_a_patch_is_what_crosses_its_faces() {
                 (change + crossed).abs() < 2e-12 * old.abs().max(10.0),
                 "{method:?} component {c}: {change} {crossed}"
             );
+        }
+    }
+}
+
+#[test]
+fn mass_fluxes_make_the_new_density_mended_or_not() {
+    let (mut random, mut mask) = (Random(4), CellMask10::new());
+    mask.set(2, 0, 7);
+    for method in all_methods() {
+        let solver = PatchSolver::<f64>::new(method, GAMMA, 1, LaneChoice::Auto);
+        let block = Block::random(solver.scratch().width(), 1, 0.3, &mut random);
+        for mask in [None, Some(&mask)] {
+            let new = update(&solver, &block, RATES, mask);
+            for at in 0..CELLS {
+                let [i, j, k] = [at % 8, at / 8 % 8, at / 64];
+                let through = |axis: usize, up: usize| {
+                    let mut face = [i, j, k];
+                    face[axis] += up;
+                    new.mass[axis * FACES + face_index(axis, face)]
+                };
+                let sides = [0, 1].map(|up| [0, 1, 2].map(|axis| through(axis, up)));
+                let old = block.values[0][block.cell([i, j, k].map(|x| x + solver.ghosts()))];
+                let density = advanced(old, &sides[0], &sides[1], &RATES);
+                assert_eq!(density, new.out[at], "{method:?}, cell {i} {j} {k}");
+            }
         }
     }
 }

@@ -3,6 +3,7 @@ use crate::hydro::{
     CellMask10, FaceFluxes, FluidMethod, HydroReal, Limiter, PatchOutcome, PatchSolver,
     Reconstruction, Riemann, Scheme,
 };
+use crate::mesh::Centring;
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
 
@@ -105,6 +106,8 @@ pub struct Updated<R> {
     pub out: Vec<R>,
     pub outcome: PatchOutcome<R>,
     pub faces: Vec<Vec<R>>,
+    /// Mass fluxes through the faces of all cells.
+    pub mass: Vec<R>,
 }
 
 /// Runs one update.
@@ -124,9 +127,11 @@ pub fn update<R: HydroReal>(
     let mut out = vec![R::lit(0.0); components * CELLS];
     let mut faces = vec![vec![R::lit(0.0); components * PATCH * PATCH]; 6];
     let mut targets = faces.iter_mut();
-    let mut fluxes = FaceFluxes(std::array::from_fn(|_| {
-        targets.next().map(Vec::as_mut_slice)
-    }));
+    let mut mass = vec![R::lit(0.0); 3 * Centring::Face.values()];
+    let mut fluxes = FaceFluxes {
+        sides: std::array::from_fn(|_| targets.next().map(Vec::as_mut_slice)),
+        mass: Some(&mut mass),
+    };
     let inverse = rates.map(|rate| R::lit(10.0 * rate));
     let outcome = solver.update(
         &mut scratch,
@@ -140,5 +145,6 @@ pub fn update<R: HydroReal>(
         out,
         outcome,
         faces,
+        mass,
     }
 }

@@ -3,8 +3,8 @@
 mod mending;
 
 use super::HydroConfig;
-use super::capture::{self, StepResult};
-use crate::fields::{Gas, GasModel};
+use super::capture::{self, Given, StepResult};
+use crate::fields::{Gas, GasModel, MassFlux};
 use nestar_device::{Address, Number};
 use nestar_engine::Error;
 use nestar_engine::device::{Buffer, Device, DeviceError, DeviceLimits, Growable, Kernel, Shape};
@@ -82,7 +82,7 @@ impl GasDevice {
         config: &HydroConfig,
         model: &GasModel,
         pool: &DevicePool,
-        courant: f64,
+        (courant, mass_fluxes): (f64, bool),
         levels: usize,
     ) -> Result<Self, Error> {
         let device = pool.device().clone();
@@ -92,6 +92,7 @@ impl GasDevice {
             scalars: model.scalars.len(),
             double: pool.precision() == Precision::Double,
             mends: false,
+            mass_fluxes,
             in_shared: false,
             threads: THREADS,
             blocks: 1,
@@ -199,12 +200,11 @@ impl GasDevice {
     /// Advances the level into the next bank, which becomes the present one; the number of mended cells.
     pub(super) fn advance(
         &mut self,
-        clock: &LevelClock,
-        topology: &Topology,
+        (clock, topology, wanted): Given,
         tables: &DeviceTopology,
         gas: &mut Write<Gas>,
+        mass: Option<&View<MassFlux>>,
         ranks: &mut OtherRanks,
-        wanted: Option<&GasModel>,
     ) -> StepResult<u64> {
         // no memory is asked for while copies are under way
         self.grow(topology.capacity())?;
@@ -212,12 +212,12 @@ impl GasDevice {
         self.device.fill_zero(&self.status, 0..1)?;
         if let Some(split) = &split {
             let view = gas.interior(split);
-            let parameters = self.parameters(clock, topology, tables, &view);
+            let parameters = self.parameters((clock, topology), tables, &view, mass);
             self.step_rows(&on(&parameters, &split.interior), &view)?;
         }
         gas.finish(ranks)?;
         let view = gas.get(self.program.method.ghosts())?;
-        let parameters = self.parameters(clock, topology, tables, &view);
+        let parameters = self.parameters((clock, topology), tables, &view, mass);
         match &split {
             Some(split) => self.step_rows(&on(&parameters, &split.border), &view)?,
             None => self.step_rows(&parameters, &view)?,
@@ -255,10 +255,10 @@ impl GasDevice {
 
     fn parameters(
         &self,
-        clock: &LevelClock,
-        topology: &Topology,
+        (clock, topology): (&LevelClock, &Topology),
         tables: &DeviceTopology,
         gas: &View<Gas>,
+        mass: Option<&View<MassFlux>>,
     ) -> Step {
         let level = clock.level;
         let device_pool = gas.device();
@@ -266,6 +266,7 @@ impl GasDevice {
             view: gas.on_device(),
             registers: device_pool.register_view(level),
             next: device_pool.bank(gas.banks()[1]).into(),
+            mass: mass.map_or(Address::NONE, |mass| mass.device().bank(0).into()),
             rows: tables.rows(level).into(),
             rates: self.rates.address().into(),
             unphysical: self.unphysical.address().into(),

@@ -2,7 +2,6 @@
 
 use nestar::engine::field::Pool;
 use nestar::engine::mesh::Topology;
-use nestar::kernels::gravity::accelerations;
 use nestar::kernels::mesh::Rows;
 use nestar::kernels::multigrid::source::Source;
 use nestar::kernels::multigrid::star::Slopes;
@@ -54,7 +53,7 @@ pub(super) fn each_leaf_cell(run: &mut Stepper, mut visit: impl FnMut(Leaf)) {
             .iter()
             .filter(|&&row| topology.is_leaf(row));
         for &row in leaves {
-            let found = accelerations(&slopes, row, true);
+            let found = slopes.of(row, true);
             for cell in 0..512 {
                 let place = [cell % 8, cell / 8 % 8, cell / 64];
                 let centre = std::array::from_fn(|a| {
@@ -66,7 +65,7 @@ pub(super) fn each_leaf_cell(run: &mut Stepper, mut visit: impl FnMut(Leaf)) {
                     width,
                     density: slopes.source.density.row(row)[cell],
                     potential: slopes.view.level.row(row)[cell],
-                    acceleration: found.map(|a| a[cell]),
+                    acceleration: [0, 1, 2].map(|axis| -found[axis][cell]),
                 });
             }
         }

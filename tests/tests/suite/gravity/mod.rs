@@ -1,5 +1,6 @@
 //! Self-gravity: exact solutions, convergence of the cycles, the same bits everywhere, what is refused.
 
+mod energy;
 mod faces;
 mod hernquist;
 mod jeans;
@@ -99,7 +100,7 @@ fn a_run_with_gravity_goes_on_after_a_restart() {
 }
 
 /// The columns of the diagnostics by name.
-fn columns(run: &mut Stepper) -> Vec<(String, f64)> {
+pub(crate) fn columns(run: &mut Stepper) -> Vec<(String, f64)> {
     run.0.with(|sim| {
         let names = sim.world.resource::<Columns>().names().map(String::from);
         let names: Vec<String> = names.collect();

@@ -46,7 +46,7 @@ const PHYSICS: [&str; 13] = [
 /// Foreign crates that one crate and one file hide from all others.
 const ONE_FILE: [&str; 3] = ["cudarc", "mpi", "zarrs"];
 /// Where physics folders meet.
-const MEETING_PLACES: [&str; 3] = ["fields", "order", "register"];
+const MEETING_PLACES: [&str; 4] = ["fields", "order", "declare", "register"];
 /// Folders that serve all physics folders and name none of them.
 const SERVICES: [&str; 1] = ["spectral"];
 
@@ -258,7 +258,7 @@ fn physics(sources: &[Source], found: &mut Vec<Violation>) {
                 &source.file,
                 line,
                 format!(
-                    "`{home}` names `{other}` (`{}`): physics folders meet in fields.rs, order.rs and register.rs of systems/src only",
+                    "`{home}` names `{other}` (`{}`): physics folders meet in fields.rs, order.rs, declare.rs and register.rs of systems/src only",
                     path.join("::")
                 ),
             );
