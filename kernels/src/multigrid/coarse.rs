@@ -24,11 +24,11 @@ pub struct CoarseGrid<'a, R> {
     pub mirror: R,
 }
 
-/// The factor of a grid whose cells are so many times as wide as the level's, where corrections vanish at the centre of the level's
-/// first cell beyond the border.
+/// The factor of a grid whose cells are so many times as wide as the level's, where corrections vanish so many cells of the level
+/// beyond the border: at the centre of the coarser level's first cell, 1, or of the root level's, 1/2.
 #[must_use]
-pub fn mirror(width: f64) -> f64 {
-    (1.0 - 0.5 * width) / (1.0 + 0.5 * width)
+pub fn mirror(width: f64, reach: f64) -> f64 {
+    (reach - 0.5 * width) / (reach + 0.5 * width)
 }
 
 impl<R: Real> CoarseGrid<'_, R> {

@@ -8,7 +8,8 @@ pub const MULTIGRID: &str = concat!(
     include_str!("star.cuh"),
     include_str!("level.cu"),
     include_str!("coarse.cu"),
-    include_str!("composite.cu")
+    include_str!("composite.cu"),
+    include_str!("moments.cu")
 );
 
 /// Cells that a block of the kernels works on.
@@ -27,6 +28,8 @@ pub fn parameters() -> Vec<&'static Item> {
         Corrections,
         Pair,
         Largest,
+        Moments,
+        Numbers,
     ]
 }
 
@@ -193,4 +196,44 @@ pub struct Pair<R> {
     /// Where several ranks share the hierarchy: by how much the fine unknowns change along each axis in covered cells of the coarse level,
     /// `[row][3][512]`.
     pub differences: Address<R>,
+}
+
+/// As [`Moments`](super::moments::Moments).
+#[device]
+#[derive(Clone, Copy)]
+pub struct Moments<R> {
+    /// What the level itself knows of the right-hand side.
+    pub source: Source<R>,
+    /// What the finer level adds to it, if it counts.
+    pub lag: Address<R>,
+    /// Own rows.
+    pub rows: Address<i32>,
+    /// Indices, `[row][4]`.
+    pub index: Address<i32>,
+    /// Bits of the largest moment, then the sums as whole numbers.
+    pub words: Address<u64>,
+    /// How many rows.
+    pub count: i32,
+    /// The highest order.
+    pub order: i32,
+    /// Cells of the level along the axes.
+    pub cells: [i32; 3],
+    /// Half the width of a cell along the axes, in units of the moments' length.
+    pub half: [f64; 3],
+    /// What moments are multiplied by to become whole; 0: only the largest is wanted.
+    pub factor: f64,
+}
+
+/// Of the kernels that take numbers from rows of one cell and put them there.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Numbers<R> {
+    /// Own rows.
+    pub rows: Address<i32>,
+    /// How many.
+    pub count: i32,
+    /// A value a row.
+    pub values: Address<R>,
+    /// In the order of the rows.
+    pub numbers: Address<f64>,
 }

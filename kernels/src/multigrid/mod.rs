@@ -12,6 +12,7 @@ pub mod composite;
 pub mod device;
 pub mod exterior;
 pub mod level;
+pub mod moments;
 pub mod source;
 pub mod star;
 pub mod stencil;
@@ -41,6 +42,9 @@ pub fn device_items() -> Vec<&'static Item> {
         stencil::trilinear::ITEM,
         stencil::slope::ITEM,
         stencil::lift::ITEM,
+        moments::first_moment::ITEM,
+        moments::coordinate::ITEM,
+        moments::sum_of_line::ITEM,
         crate::mesh::means::mean8::ITEM,
         nestar_device::math::sum4::ITEM,
     ]);

@@ -1,7 +1,7 @@
 //! The potential around an isolated domain, which the solver of the root level knows: state of the run beside the fields.
 
 use super::kernels::Kernels;
-use super::root::Grown;
+use super::root::{Expansion, Grown};
 use bevy_ecs::prelude::*;
 use nestar_device::math::sum3;
 use nestar_device::{Address, Number};
@@ -14,7 +14,9 @@ use nestar_engine::step::PluginState;
 use nestar_kernels::PATCH;
 use nestar_kernels::multigrid::device;
 use nestar_kernels::multigrid::exterior::{AROUND_FACE, Exterior, LAYERS, table_length};
+use nestar_kernels::multigrid::moments::coordinate;
 use nestar_kernels::multigrid::stencil::tabled;
+use rayon::prelude::*;
 use std::any::Any;
 
 /// Layers of cells around the domain that are asked of the solver: one more than the tables hold, for the coefficients of splines.
@@ -196,6 +198,38 @@ impl Beyond {
                 each_place(cells, patch, |place, _| self.potential[place] = next());
             }
         }
+        self.take_over(kernels)
+    }
+
+    /// Takes over what an expansion says, in which cells are so wide as twice `half`: each rank works on a part. All ranks call it.
+    pub(super) fn expand(
+        &mut self,
+        ranks: &Ranks,
+        (expansion, half): (&Expansion, [f64; 3]),
+        kernels: Option<&Kernels>,
+    ) -> Result<(), Error> {
+        let Some(cells) = self.cells else {
+            return Ok(());
+        };
+        let lines = lines(cells);
+        let first = |rank: usize| lines.len() * rank / ranks.size();
+        let own = &lines[first(ranks.rank())..first(ranks.rank() + 1)];
+        let found = own
+            .par_iter()
+            .flat_map_iter(|line| line.values(cells, half, expansion));
+        let own: Vec<f64> = found.collect();
+        let all = ranks
+            .communicator()
+            .all_gather(bytemuck::cast_slice(&own))?;
+        self.potential = all
+            .iter()
+            .flat_map(|bytes| bytemuck::pod_collect_to_vec(bytes))
+            .collect();
+        self.take_over(kernels)
+    }
+
+    /// The potential has changed: what was new is kept.
+    fn take_over(&mut self, kernels: Option<&Kernels>) -> Result<(), Error> {
         in_precision!(self.precision, R => {
             let Tables { newer, kept, .. } = self.tables_mut::<R>();
             std::mem::swap(newer, kept);
@@ -269,6 +303,40 @@ fn first_layer(cells: [i32; 3], face: usize) -> i32 {
     match face % 2 {
         0 => -(MARGIN as i32),
         _ => cells[face / 2] - 2,
+    }
+}
+
+/// Values of a face that stand side by side.
+struct Line {
+    face: usize,
+    /// The cell of the first one.
+    first: [i32; 3],
+}
+
+/// All lines, in the order of the values.
+fn lines(cells: [i32; 3]) -> Vec<Line> {
+    let of_face = |face: usize| {
+        let (axis, [_, high]) = (face / 2, across(cells, face));
+        let line = move |layer: i32, j: i32| {
+            let mut first = [-(MARGIN as i32); 3];
+            first[axis] = first_layer(cells, face) + layer;
+            first[(axis + 2) % 3] += j;
+            Line { face, first }
+        };
+        (0..DEEP).flat_map(move |layer| (0..high).map(move |j| line(layer, j)))
+    };
+    (0..6).flat_map(of_face).collect()
+}
+
+impl Line {
+    fn values(&self, cells: [i32; 3], half: [f64; 3], expansion: &Expansion) -> Vec<f64> {
+        let along = (self.face / 2 + 1) % 3;
+        expansion.along(across(cells, self.face)[0] as usize, |n| {
+            std::array::from_fn(|axis| {
+                let step = if axis == along { n as i32 } else { 0 };
+                coordinate(self.first[axis] + step, cells[axis], half[axis])
+            })
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::grids::{Added, Equation, Grids};
 use super::root::RootSolver;
+use super::root_level::RootGrid;
 use nestar_device::{Lane, Real};
 use nestar_engine::ranks::Ranks;
 use nestar_engine::{Error, in_precision};
@@ -11,8 +12,14 @@ use rayon::prelude::*;
 use std::ops::RangeInclusive;
 
 /// What solves the root level.
+pub(super) enum RootMethods {
+    Fft(RootSolver),
+    Multigrid(RootGrid),
+}
+
+/// The same with the ranks that it works on.
 pub(super) struct Root<'a> {
-    pub solver: &'a RootSolver,
+    pub solver: &'a RootMethods,
     pub ranks: &'a Ranks,
 }
 
@@ -53,12 +60,38 @@ impl Grids<'_, '_> {
     fn solve_base(&mut self, base: usize, sweeps: usize, root: &Root) -> Result<(), Error> {
         match base {
             0 => self.solve_root(root),
-            _ => self.cycle(base, sweeps),
+            _ => self.cycle(base, sweeps, None),
         }
     }
 
-    /// Solves the root level for its present right-hand side.
+    /// Solves the root level for its present right-hand side: exactly, or by cycles that begin with its present potential.
     pub(super) fn solve_root(&mut self, root: &Root) -> Result<(), Error> {
+        match root.solver {
+            RootMethods::Fft(solver) => self.transform_root(solver, root.ranks),
+            RootMethods::Multigrid(grid) => self.cycle_root(grid, root.ranks, grid.cycles),
+        }
+    }
+
+    /// The root level at the start of its step: the potential before it is where cycles begin.
+    pub(super) fn solve_root_in_step(&mut self, root: &Root) -> Result<(), Error> {
+        if let RootMethods::Multigrid(_) = root.solver {
+            self.repeat_root()?;
+        }
+        self.solve_root(root)
+    }
+
+    /// The root level where nothing is known of its potential, by `cold` cycles if it takes any.
+    pub(super) fn solve_root_cold(&mut self, root: &Root, cold: usize) -> Result<(), Error> {
+        match root.solver {
+            RootMethods::Fft(solver) => self.transform_root(solver, root.ranks),
+            RootMethods::Multigrid(grid) => {
+                self.clear_root()?;
+                self.cycle_root(grid, root.ranks, cold)
+            }
+        }
+    }
+
+    fn transform_root(&mut self, solver: &RootSolver, ranks: &Ranks) -> Result<(), Error> {
         let (matter, lag) = (self.matter.own_on(0), self.lag.own_on(0));
         let rows = matter.rows().to_vec();
         let patches: Vec<[i32; 3]> = rows.iter().map(|&row| matter.index(row)).collect();
@@ -69,8 +102,8 @@ impl Grids<'_, '_> {
             let sum = |(density, lag): (&R, &R)| (source_of(*density, coefficient, mean) + *lag).to_f64();
             let source: Vec<f64> = matter.par_iter().zip(&lag).map(sum).collect();
             let mut potential = vec![0.0; source.len()];
-            let grown = root.solver.solve(root.ranks, &patches, &source, &mut potential)?;
-            self.beyond.renew(root.ranks, (&patches, &grown), self.solver.kernels.as_ref())?;
+            let grown = solver.solve(ranks, &patches, &source, &mut potential)?;
+            self.beyond.renew(ranks, (&patches, &grown), self.solver.kernels.as_ref())?;
             let potential: Vec<R> = potential.into_par_iter().map(R::lit).collect();
             self.potential.store_on(0, &rows, &potential)?;
         });

@@ -26,6 +26,17 @@ pub enum Surroundings {
     Isolated,
 }
 
+/// Who solves the root level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RootMethod {
+    /// Fourier transforms on the host, exactly. In an isolated domain matter may be anywhere.
+    Fft,
+    /// Multigrid cycles, where the data is. Around an isolated domain the potential is that of a multipole expansion about the centre
+    /// of mass: it wants matter that keeps away from the faces, and is poor for matter that fills the domain.
+    Multigrid,
+}
+
 /// What the energy of gas gains as it falls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -49,6 +60,14 @@ pub struct GravityConfig {
     pub coupling: Coupling,
     /// What surrounds the domain.
     pub boundary: Surroundings,
+    /// Who solves the root level.
+    pub root: RootMethod,
+    /// Cycles of `root = "multigrid"` at each solve of the root level, which begins with the potential before.
+    #[schemars(range(min = 1, max = 100))]
+    pub root_cycles: usize,
+    /// Order of the multipole expansion around an isolated domain with `root = "multigrid"`.
+    #[schemars(range(min = 1, max = 12))]
+    pub multipole_order: usize,
     /// Order of the slopes that accelerate: 2 or 4.
     pub order: u8,
     /// What the energy of gas gains as it falls.
@@ -73,6 +92,9 @@ impl Default for GravityConfig {
             constant: 1.0,
             coupling: Coupling::TwoWay,
             boundary: Surroundings::Auto,
+            root: RootMethod::Fft,
+            root_cycles: 2,
+            multipole_order: 8,
             order: 4,
             energy: Energy::Fluxes,
             limit: 0.5,

@@ -2,6 +2,7 @@
 
 use super::grids::{Grids, Solver, each, weights};
 use super::kernels::{Kernels, blocks};
+use super::lowest::Lowest;
 use nestar_device::math::sin;
 use nestar_device::{Address, Lane, Number};
 use nestar_engine::field::device::DevicePool;
@@ -19,15 +20,22 @@ const ROWS_OF_A_BLOCK: usize = 128;
 const FEWEST: usize = 8;
 
 impl Grids<'_, '_> {
-    /// One cycle of a level, with so many sweeps before and after the coarser grids.
-    pub(super) fn cycle(&mut self, level: usize, sweeps: usize) -> Result<(), Error> {
+    /// One cycle of a level, with so many sweeps before and after the coarser grids; of the root level one cell a patch is solved for by
+    /// `lowest`.
+    pub(super) fn cycle(
+        &mut self,
+        level: usize,
+        sweeps: usize,
+        lowest: Option<&Lowest>,
+    ) -> Result<(), Error> {
         self.smooth(level, sweeps)?;
         self.restrict_residual(level)?;
+        let small = !self.shares() && self.own_rows(level).len() <= ROWS_OF_A_BLOCK;
         match &self.solver.kernels {
-            Some(kernels) if !self.shares() && self.own_rows(level).len() <= ROWS_OF_A_BLOCK => {
+            Some(kernels) if small && lowest.is_none() => {
                 self.correct_at_once(level, sweeps, kernels)?;
             }
-            _ => self.correct(level, sweeps)?,
+            _ => self.correct(level, sweeps, lowest)?,
         }
         let Self {
             four,
@@ -46,7 +54,12 @@ impl Grids<'_, '_> {
     }
 
     /// Solves for the corrections of a level approximately.
-    fn correct(&mut self, level: usize, sweeps: usize) -> Result<(), Error> {
+    fn correct(
+        &mut self,
+        level: usize,
+        sweeps: usize,
+        lowest: Option<&Lowest>,
+    ) -> Result<(), Error> {
         let bottom = Bottom::of(self.rows.view_of(level).topology.count(level));
         let Self {
             four,
@@ -65,7 +78,10 @@ impl Grids<'_, '_> {
         restrict::<4, _, _>(four, two, &mut at)?;
         smooth::<2, _>(two, &mut at, 2 * sweeps, 1.0)?;
         restrict::<2, _, _>(two, one, &mut at)?;
-        smooth::<1, _>(one, &mut at, 2 * bottom.sweeps, bottom.omega)?;
+        match lowest {
+            Some(lowest) => lowest.solve(one, at.solver)?,
+            None => smooth::<1, _>(one, &mut at, 2 * bottom.sweeps, bottom.omega)?,
+        }
         prolong::<2, _, _, 1>(one, two, &mut at)?;
         smooth::<2, _>(two, &mut at, 2 * sweeps, 1.0)?;
         prolong::<4, _, _, 1>(two, four, &mut at)?;
@@ -244,6 +260,11 @@ fn times<const N: usize>() -> f64 {
     8.0 / N as f64
 }
 
+/// Cells of a level by which corrections reach beyond its border until they vanish: see [`mirror`].
+fn reach<F: Field>(view: &View<F>) -> f64 {
+    if view.level() == 0 { 0.5 } else { 1.0 }
+}
+
 fn on_host<'a, const N: usize, F: Field, R: Element>(view: &View<'a, F>) -> CoarseGrid<'a, R> {
     let topology = view.place().topology;
     CoarseGrid {
@@ -252,7 +273,7 @@ fn on_host<'a, const N: usize, F: Field, R: Element>(view: &View<'a, F>) -> Coar
         values: view.present::<R>(),
         rhs: view.scratch::<R>(0),
         weights: weights(view.place().clock.cell_width, times::<N>()).map(R::lit),
-        mirror: R::lit(mirror(times::<N>())),
+        mirror: R::lit(mirror(times::<N>(), reach(view))),
     }
 }
 
@@ -270,7 +291,7 @@ fn on_device<const N: usize, F: Field>(view: &View<'_, F>) -> device::Coarse<Num
         count: view.rows().len() as i32,
         colour: 0,
         weights: weights(place.clock.cell_width, times::<N>()),
-        mirror: mirror(times::<N>()),
+        mirror: mirror(times::<N>(), reach(view)),
         omega: 1.0,
     }
 }

@@ -68,7 +68,7 @@ pub(super) struct Equation {
 
 impl Equation {
     /// On the host, by the density `matter` of a level.
-    pub fn on_host<'a, R: Element>(self, matter: &View<'a, Matter>) -> Source<'a, R> {
+    pub fn on_host<'a, R: Element, F: Field>(self, matter: &View<'a, F>) -> Source<'a, R> {
         Source {
             density: matter.present::<R>(),
             coefficient: R::lit(self.coefficient),
@@ -77,7 +77,7 @@ impl Equation {
     }
 
     /// On a device.
-    pub fn on_device(self, matter: &View<Matter>) -> device::Source<Number> {
+    pub fn on_device<F: Field>(self, matter: &View<F>) -> device::Source<Number> {
         device::Source {
             density: matter.device().bank(matter.banks()[0]).into(),
             coefficient: self.coefficient,

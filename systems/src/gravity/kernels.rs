@@ -1,5 +1,6 @@
 //! The kernels of the solver on a device.
 
+use super::root_kernels::RootKernels;
 use nestar_device::{Address, Number, Parameter};
 use nestar_engine::Error;
 use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Shape};
@@ -36,6 +37,8 @@ pub(super) struct Kernels {
     pub work: Kernel,
     largest_residual: Kernel,
     fall: Kernel,
+    /// Of the root level.
+    pub root: RootKernels,
     coarse_cycle: Kernel,
     /// Of rows of 4^3, 2^3 and 1 cells.
     pub relax_coarse: [Kernel; 3],
@@ -66,6 +69,7 @@ impl Kernels {
             kick: kernel("gravity_kick")?,
             work: kernel("gravity_work")?,
             fall: kernel("gravity_fall")?,
+            root: RootKernels::new(&device, &module)?,
             largest_residual: kernel("level_largest_residual")?,
             relax_coarse: [
                 kernel("coarse_relax_4")?,

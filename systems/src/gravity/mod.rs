@@ -3,7 +3,7 @@
 //! At each step of a level its potential is found for the gas at the end of the step: a multigrid cycle, begun with the potential before
 //! and what the coarser level has changed, with the border that the coarser level gives at that time. Where levels meet, a cycle over
 //! them all brings them into line, and each coarser level learns by how much the finer one changes its equation (`lag`), so that on its own
-//! it has the solution of both. The root level is solved exactly ([`root`]).
+//! it has the solution of both. The root level is solved exactly ([`root`]), or by cycles as well.
 
 mod beyond;
 mod columns;
@@ -13,20 +13,25 @@ mod cycle;
 mod grids;
 mod kernels;
 mod kick;
+mod lowest;
 mod matter;
 pub mod root;
+mod root_kernels;
+mod root_level;
+mod sums;
 mod systems;
 mod tell;
 mod work;
 
 pub use beyond::Beyond;
-pub use config::{Coupling, Energy, GravityConfig, Surroundings};
+pub use config::{Coupling, Energy, GravityConfig, RootMethod, Surroundings};
 pub use grids::Matter;
 pub use matter::Gravitates;
 
 use crate::declare::Declare;
 use crate::fields::Potential;
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
+use composite::RootMethods;
 use grids::{Correction, Differences, Equation, Lag, Solver};
 use kernels::Kernels;
 use matter::Sources;
@@ -35,6 +40,7 @@ use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::Ranks;
 use nestar_engine::{Engine, Error, Plugin};
 use root::{RootKind, RootSolver};
+use root_level::RootGrid;
 use std::f64::consts::PI;
 use systems::Gravity;
 
@@ -119,7 +125,7 @@ impl Plugin for SelfGravity {
         let pool = Pool::<Potential>::of(&sim.world).on_device();
         let kernels = pool.map(Kernels::new).transpose()?;
         sim.world.insert_resource(Solver { kernels });
-        let root = root_solver(sim, periodic)?;
+        let root = root_solver(sim, &config, periodic)?;
         let (limited, energy) = (config.limit > 0.0, config.energy);
         sim.world.insert_resource(Equation {
             coefficient: 4.0 * PI * config.constant,
@@ -130,7 +136,8 @@ impl Plugin for SelfGravity {
             periodic,
             root,
         });
-        sim.world.insert_resource(Sources::default());
+        let sources = Sources::new(&mut sim.world);
+        sim.world.insert_resource(sources);
         sim.gravity_source(matter::of_gas);
         sim.state("gravity", beyond(sim, periodic))?;
         columns::register(sim);
@@ -195,19 +202,23 @@ fn beyond(sim: &Engine, periodic: bool) -> Beyond {
     Beyond::new((!periodic).then_some(cells), precision)
 }
 
-fn root_solver(sim: &Engine, periodic: bool) -> Result<RootSolver, Error> {
+fn root_solver(sim: &Engine, config: &GravityConfig, periodic: bool) -> Result<RootMethods, Error> {
     let domain = &sim.world.resource::<Topology>().domain;
+    if config.root == RootMethod::Multigrid {
+        let order = (!periodic).then_some(config.multipole_order);
+        let (sweeps, cycles) = (config.sweeps_aligned, config.root_cycles);
+        return Ok(RootMethods::Multigrid(RootGrid::new(
+            domain, order, sweeps, cycles,
+        )));
+    }
     let kind = match periodic {
         true => RootKind::Periodic,
         false => RootKind::Isolated {
             margin: beyond::MARGIN,
         },
     };
-    let cells = domain.cells(0).map(|n| n as usize);
-    RootSolver::new(
-        cells,
-        domain.cell_width(0),
-        kind,
-        sim.world.resource::<Ranks>(),
-    )
+    let (cells, width) = (domain.cells(0), domain.cell_width(0));
+    let ranks = sim.world.resource::<Ranks>();
+    let solver = RootSolver::new(cells.map(|n| n as usize), width, kind, ranks)?;
+    Ok(RootMethods::Fft(solver))
 }

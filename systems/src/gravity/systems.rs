@@ -1,10 +1,9 @@
 //! The systems of self-gravity.
 
 use super::columns::Residuals;
-use super::composite::Root;
+use super::composite::{Root, RootMethods};
 use super::config::{Coupling, GravityConfig};
 use super::grids::{Added, Grids};
-use super::root::RootSolver;
 use bevy_ecs::prelude::*;
 use nestar_engine::Error;
 use nestar_engine::mesh::{LevelClock, Levels};
@@ -17,7 +16,7 @@ use std::ops::RangeInclusive;
 pub(super) struct Gravity {
     pub config: GravityConfig,
     pub periodic: bool,
-    pub root: RootSolver,
+    pub root: RootMethods,
 }
 
 /// Cycles that solve a level where nothing is known of its potential.
@@ -48,12 +47,12 @@ pub(super) fn solve(
     grids.potential.commit()?;
     let Some(below) = level.checked_sub(1) else {
         grids.beyond.commit();
-        return grids.solve_root(&gravity.root(&ranks));
+        return grids.solve_root_in_step(&gravity.root(&ranks));
     };
     // the coarser level has taken its step: so much of it is this one
     let whole = levels.clock(below).dt;
     grids.add_change(level, &Added::Step(clock.dt / whole))?;
-    grids.cycle(level, gravity.config.sweeps)
+    grids.cycle(level, gravity.config.sweeps, None)
 }
 
 /// The potential of all levels that stand at one time.
@@ -70,7 +69,7 @@ pub(super) fn align(
     for level in aligned.coarsest + 1..=aligned.finest {
         let regridded = levels.clock(level - 1).since_regrid == 0;
         if regridded || !gravity.two_way() {
-            grids.cycle(level, sweeps)?;
+            grids.cycle(level, sweeps, None)?;
         }
     }
     if gravity.two_way() {
@@ -113,8 +112,8 @@ pub(super) fn ready(
     match level {
         _ if solved && level > 0 => {}
         0 if solved => grids.restore_beyond()?,
-        0 => grids.solve_root(&root)?,
-        _ => (0..COLD).try_for_each(|_| grids.cycle(level, sweeps))?,
+        0 => grids.solve_root_cold(&root, COLD)?,
+        _ => (0..COLD).try_for_each(|_| grids.cycle(level, sweeps, None))?,
     }
     if level < finest {
         return Ok(());

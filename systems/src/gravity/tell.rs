@@ -88,7 +88,7 @@ impl Grids<'_, '_> {
             let own = (tables.rows(level), view.rows().len());
             let copies = kernels.list(topology.copies(level))?;
             for (rows, count) in [own, copies] {
-                let given = self.kept(level, rows, count);
+                let given = self.copied(level, [view.banks()[0], KEPT], (rows, count));
                 kernels.launch(&kernels.keep, count, &given)?;
             }
             return Ok(());
@@ -102,14 +102,19 @@ impl Grids<'_, '_> {
         Ok(())
     }
 
-    /// What the kernel that keeps rows is told.
-    fn kept(&self, level: usize, rows: u64, count: usize) -> device::Change<Number> {
+    /// What the kernel is told that copies rows from bank to bank.
+    pub(super) fn copied(
+        &self,
+        level: usize,
+        [from, to]: [usize; 2],
+        (rows, count): (u64, usize),
+    ) -> device::Change<Number> {
         let view = self.potential.own_on(level);
         let bank = |n| Address::<Number>::from(view.device().bank(n));
         device::Change {
             view: view.on_device(),
-            from: bank(view.banks()[0]),
-            to: bank(KEPT),
+            from: bank(from),
+            to: bank(to),
             after: Address::NONE,
             before: Address::NONE,
             beyond_after: self.beyond.on_device(1.0),

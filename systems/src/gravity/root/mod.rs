@@ -1,16 +1,20 @@
-//! Poisson's equation on the root level, solved exactly for the operator of seven points.
+//! Poisson's equation on the root level, solved exactly for the operator of seven points; what multigrid cycles need there.
 
 mod bessel;
+mod bottom;
 mod exchange;
 mod green;
 mod grown;
+mod multipole;
 mod periodic;
 mod quadrature;
 
 #[cfg(test)]
 mod tests;
 
+pub(super) use bottom::Bottom;
 pub use grown::Grown;
+pub(super) use multipole::Expansion;
 
 use crate::spectral::{Filter, Shape};
 use exchange::Exchange;

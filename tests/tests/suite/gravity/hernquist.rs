@@ -70,6 +70,13 @@ fn a_hernquist_sphere_has_its_potential_and_acceleration() {
 }
 
 #[test]
+fn a_hernquist_sphere_on_a_root_by_cycles_has_them_too() {
+    let [phi, a] = errors(&["gravity.root=\"multigrid\""]);
+    assert!(phi.mean() < 1.0e-4 && phi.most < 2.1e-4, "{phi:?}");
+    assert!(a.mean() < 5.0e-4 && a.most < 4.8e-3, "{a:?}");
+}
+
+#[test]
 #[ignore = "takes half a minute: the convergence of the test above, 64^3 to 128^3 and with wider levels"]
 fn a_hernquist_sphere_converges() {
     let [coarse, fine] = ["constants.n=64", "constants.n=128"].map(|n| errors(&[n]));

@@ -6,6 +6,7 @@ mod hernquist;
 mod jeans;
 mod leaves;
 mod points;
+mod root;
 mod wide;
 
 use crate::device_runs::emulation;
@@ -38,6 +39,8 @@ refine = [{ criterion = "threshold", field = "density", threshold = [2.0, 3.0] }
 [gravity]
 "#;
 const OUTFLOW: &str = r#"domain.boundary="outflow""#;
+/// The root level by cycles.
+const MULTIGRID: &str = r#"gravity.root="multigrid""#;
 
 /// Gas and potential alone: what ranks tell each other of the solver's work is their affair.
 fn stored(mut state: State) -> State {
@@ -55,47 +58,62 @@ fn lump(size: usize, settings: &[&str]) -> State {
 
 #[test]
 fn the_potential_is_the_same_on_ranks_and_devices() {
-    for precision in ["run.precision=double", "run.precision=single"] {
-        for boundary in ["domain.boundary=\"periodic\"", OUTFLOW] {
-            let alone = lump(1, &[precision, boundary]);
-            assert!(alone.counts()[2] > 0, "the case has no levels");
-            let difference = alone.difference(&lump(3, &[precision, boundary]));
-            assert_eq!(difference, None, "3 ranks, {precision}, {boundary}");
-            if emulation() {
-                for size in [1, 2] {
-                    let device = lump(size, &[precision, boundary, "run.device=emulated"]);
-                    assert_eq!(
-                        alone.difference(&device),
-                        None,
-                        "{precision}, {boundary}, {size} devices"
-                    );
-                }
-            }
-            let weaker = lump(1, &[precision, boundary, "gravity.constant=0.9"]);
-            assert!(alone.difference(&weaker).is_some(), "gravity does nothing");
-        }
+    for boundary in ["domain.boundary=\"periodic\"", OUTFLOW] {
+        let alone = same_everywhere(&["run.precision=double", boundary]);
+        same_everywhere(&["run.precision=single", boundary]);
+        let weaker = lump(1, &[boundary, "gravity.constant=0.9"]);
+        assert!(alone.difference(&weaker).is_some(), "gravity does nothing");
     }
 }
 
 #[test]
+fn the_potential_of_a_root_by_cycles_is_the_same_on_ranks_and_devices() {
+    for boundary in ["domain.boundary=\"periodic\"", OUTFLOW] {
+        for precision in ["run.precision=double", "run.precision=single"] {
+            let alone = same_everywhere(&[precision, boundary, MULTIGRID]);
+            let exact = lump(1, &[precision, boundary]);
+            assert!(alone.difference(&exact).is_some(), "they are the same");
+        }
+    }
+}
+
+/// Two steps with these settings on one rank, which those of several ranks and devices are held against.
+fn same_everywhere(settings: &[&str]) -> State {
+    let alone = lump(1, settings);
+    assert!(alone.counts()[2] > 0, "the case has no levels");
+    let difference = alone.difference(&lump(3, settings));
+    assert_eq!(difference, None, "3 ranks, {settings:?}");
+    if emulation() {
+        for size in [1, 2] {
+            let device = lump(size, &[settings, &["run.device=emulated"]].concat());
+            let difference = alone.difference(&device);
+            assert_eq!(difference, None, "{size} devices, {settings:?}");
+        }
+    }
+    alone
+}
+
+#[test]
 fn a_run_with_gravity_goes_on_after_a_restart() {
-    let run = |parts: &[&str], coupling: &str| {
+    let run = |parts: &[&str], case: &[&str]| {
         let scratch = Scratch::new();
         for (n, steps) in parts.iter().enumerate() {
-            let settings = ["output.steps=2", "output.final=true", coupling, steps];
+            let settings = [case, &["output.steps=2", "output.final=true", steps]].concat();
             let options = quietly_into(&scratch.run(), n > 0);
             let run = build(LUMP, &settings).run_with(options);
             run.unwrap_or_else(|e| panic!("{e}"));
         }
         digests(&scratch.run()).pop().expect("there is a snapshot")
     };
-    for coupling in [
-        "gravity.coupling=\"two-way\"",
-        "gravity.coupling=\"one-way\"",
+    for case in [
+        &["gravity.coupling=\"two-way\""][..],
+        &["gravity.coupling=\"one-way\""],
+        &[MULTIGRID],
+        &[MULTIGRID, OUTFLOW],
     ] {
-        let whole = run(&["time.max_steps=4"], coupling);
-        let parts = run(&["time.max_steps=2", "time.max_steps=4"], coupling);
-        assert_eq!(parts, whole, "{coupling}");
+        let whole = run(&["time.max_steps=4"], case);
+        let parts = run(&["time.max_steps=2", "time.max_steps=4"], case);
+        assert_eq!(parts, whole, "{case:?}");
     }
 }
 
@@ -151,6 +169,9 @@ fn wrong_tables_are_refused_by_their_keys() {
             "needs faces of the domain that are not periodic",
         ),
         ("gravity.strength=2", "strength"),
+        ("gravity.root=\"james\"", "james"),
+        ("gravity.multipole_order=0", "at least 1 and at most 12"),
+        ("gravity.multipole_order=13", "at least 1 and at most 12"),
         (
             "domain.boundary={ x = \"outflow\", y = \"periodic\", z = \"outflow\" }",
             "periodic along some axes only",

@@ -1,0 +1,173 @@
+//! Moments of a right-hand side on the root level, on the host: the twin of moments.cu.
+//!
+//! Those of a patch are found axis by axis. They become whole numbers before patches are added, so that any order gives the same bits.
+
+use super::source::Source;
+use crate::PATCH;
+use crate::mesh::Rows;
+use nestar_device::{Real, device};
+
+/// The highest order.
+pub const MOST_ORDER: usize = 12;
+/// Powers of a coordinate.
+const POWERS: usize = MOST_ORDER + 1;
+
+/// Moments up to an order: by powers of x, of these by those of y, of these by those of z.
+#[must_use]
+pub fn count(order: usize) -> usize {
+    (order + 1) * (order + 2) * (order + 3) / 6
+}
+
+/// Where those with the power `a` of x and `b` of y begin.
+#[device]
+#[must_use]
+pub fn first_moment(order: i32, a: i32, b: i32) -> i32 {
+    let mut first = 0;
+    for n in 0..a {
+        let rest = order - n;
+        first += (rest + 1) * (rest + 2) / 2;
+    }
+    for n in 0..b {
+        first += order - a - n + 1;
+    }
+    first
+}
+
+/// Where the centre of a cell lies from the middle of `cells` of them, by half the width of one.
+#[device]
+#[must_use]
+pub fn coordinate(cell: i32, cells: i32, half: f64) -> f64 {
+    ((2 * cell + 1 - cells) as f64) * half
+}
+
+/// The sum over a line of a patch: mirrored lines have the same bits.
+#[device]
+#[must_use]
+pub fn sum_of_line(t: &[f64; 8]) -> f64 {
+    ((t[0] + t[7]) + (t[1] + t[6])) + ((t[2] + t[5]) + (t[3] + t[4]))
+}
+
+/// What moments are taken of: a right-hand side and what the finer level adds to it.
+pub struct Moments<'a, R> {
+    /// What the level itself knows.
+    pub source: Source<'a, R>,
+    /// What the finer level adds, if it counts.
+    pub lag: Option<Rows<'a, R>>,
+    /// Indices of all rows.
+    pub index: &'a [[i32; 3]],
+    /// Cells of the level along the axes.
+    pub cells: [i32; 3],
+    /// Half the width of a cell along the axes, in units of the moments' length.
+    pub half: [f64; 3],
+    /// The highest order, up to [`MOST_ORDER`].
+    pub order: usize,
+}
+
+impl<R: Real> Moments<'_, R> {
+    /// The moments of a row about the middle of the level, sums over cells.
+    #[must_use]
+    pub fn of(&self, row: u32) -> Vec<f64> {
+        let lines = self.lines(row);
+        let mut planes = [[[0.0; POWERS]; POWERS]; PATCH];
+        let y = self.coordinates(row, 1);
+        for (z, plane) in planes.iter_mut().enumerate() {
+            for (a, out) in plane[..=self.order].iter_mut().enumerate() {
+                let terms = std::array::from_fn(|n| lines[PATCH * z + n][a]);
+                powers(terms, &y, &mut out[..=self.order - a]);
+            }
+        }
+        let z = self.coordinates(row, 2);
+        let mut moments = vec![0.0; count(self.order)];
+        for (a, b) in (0..=self.order).flat_map(|a| (0..=self.order - a).map(move |b| (a, b))) {
+            let first = first_moment(self.order as i32, a as i32, b as i32) as usize;
+            let terms = std::array::from_fn(|n| planes[n][a][b]);
+            powers(terms, &z, &mut moments[first..=first + self.order - a - b]);
+        }
+        moments
+    }
+
+    /// The sums over lines along x.
+    fn lines(&self, row: u32) -> [[f64; POWERS]; PATCH * PATCH] {
+        let x = self.coordinates(row, 0);
+        let mut lines = [[0.0; POWERS]; PATCH * PATCH];
+        for (n, out) in lines.iter_mut().enumerate() {
+            let terms = std::array::from_fn(|i| {
+                let cell = PATCH * n + i;
+                let lag = self.lag.as_ref().map(|lag| lag.get(row, cell));
+                let source = self.source.at(row, cell);
+                lag.map_or(source, |lag| source + lag).to_f64()
+            });
+            powers(terms, &x, &mut out[..=self.order]);
+        }
+        lines
+    }
+
+    fn coordinates(&self, row: u32, axis: usize) -> [f64; PATCH] {
+        let first = PATCH as i32 * self.index[row as usize][axis];
+        let at = |n: usize| coordinate(first + n as i32, self.cells[axis], self.half[axis]);
+        std::array::from_fn(at)
+    }
+}
+
+/// The sums of terms times the powers of coordinates.
+fn powers(mut terms: [f64; PATCH], at: &[f64; PATCH], out: &mut [f64]) {
+    for out in out {
+        *out = sum_of_line(&terms);
+        for (term, at) in terms.iter_mut().zip(at) {
+            *term *= at;
+        }
+    }
+}
+
+/// The bits of the largest of some numbers without their signs; a NaN is larger than all.
+#[must_use]
+pub fn largest_bits(values: &[f64]) -> u64 {
+    let bits = values.iter().map(|value| value.abs().to_bits());
+    bits.max().unwrap_or(0)
+}
+
+/// Adds numbers as whole ones, after a factor that makes them so.
+pub fn add_whole(values: &[f64], factor: f64, to: &mut [u64]) {
+    for (to, value) in to.iter_mut().zip(values) {
+        *to = to.wrapping_add((value * factor) as i64 as u64);
+    }
+}
+
+/// A power of 2 that makes numbers up to `largest` whole ones, so many of which add up to less than 2^62.
+#[must_use]
+pub fn whole_factor(largest: f64, count: usize) -> f64 {
+    let exponent = (largest.to_bits() >> 52) as i64 - 1023;
+    let bits = 61 - i64::from(count.next_power_of_two().ilog2()) - exponent;
+    f64::from_bits(((bits.clamp(-1022, 1023) + 1023) as u64) << 52)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_stand_one_behind_the_other() {
+        for order in 0..=MOST_ORDER as i32 {
+            let mut next = 0;
+            for (a, b) in (0..=order).flat_map(|a| (0..=order - a).map(move |b| (a, b))) {
+                assert_eq!(first_moment(order, a, b), next);
+                next += order - a - b + 1;
+            }
+            assert_eq!(next as usize, count(order as usize));
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_exact_and_do_not_overflow() {
+        for (largest, count) in [(1.0, 1), (3e-200, 7), (1.9e250, 4096), (0.7, 1 << 21)] {
+            let factor = whole_factor(largest, count);
+            let one = largest * factor;
+            assert!(one * count as f64 <= 2.0_f64.powi(62), "{largest} {count}");
+            assert!(one * count as f64 > 2.0_f64.powi(59), "{largest} {count}");
+            let mut sum = [0];
+            (0..3).for_each(|_| add_whole(&[-largest], factor, &mut sum));
+            let found = sum[0] as i64 as f64 / factor;
+            assert!((found / (-3.0 * largest) - 1.0).abs() < 1e-9);
+        }
+    }
+}

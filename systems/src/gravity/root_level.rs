@@ -1,0 +1,140 @@
+//! The root level by multigrid cycles.
+
+use super::grids::{Equation, Grids, each};
+use super::lowest::Lowest;
+use super::root::{Bottom, Expansion};
+use super::sums::Summed;
+use nestar_device::Lane;
+use nestar_engine::mesh::Domain;
+use nestar_engine::ranks::Ranks;
+use nestar_engine::{Error, in_precision};
+use nestar_kernels::PATCH;
+use nestar_kernels::multigrid::coarse::mirror;
+use nestar_kernels::multigrid::stencil::source_of;
+
+/// How it is done.
+pub(super) struct RootGrid {
+    bottom: Bottom,
+    /// Order of the expansion around an isolated domain.
+    order: Option<usize>,
+    /// Half the width of a cell along the axes, in units of half the domain's longest edge.
+    half: [f64; 3],
+    /// Volume of a cell over that length.
+    weight: f64,
+    /// Sweeps before and after the coarser grids.
+    pub sweeps: usize,
+    /// Cycles of a solve that begins with a potential.
+    pub cycles: usize,
+}
+
+impl RootGrid {
+    /// In a domain, isolated if an order is given.
+    pub fn new(domain: &Domain, order: Option<usize>, sweeps: usize, cycles: usize) -> Self {
+        let (cells, width) = (domain.cells(0), domain.cell_width(0));
+        let edges = [0, 1, 2].map(|axis| f64::from(cells[axis]) * width[axis]);
+        let length = 0.5 * edges.into_iter().fold(0.0, f64::max);
+        let wide = width.map(|width| width * PATCH as f64);
+        Self {
+            bottom: Bottom::new(
+                cells.map(|n| n as usize / PATCH),
+                wide.map(|width| 1.0 / (width * width)),
+                order.map(|_| mirror(PATCH as f64, 0.5)),
+            ),
+            order,
+            half: width.map(|width| 0.5 * width / length),
+            weight: width.iter().product::<f64>() / length,
+            sweeps,
+            cycles,
+        }
+    }
+}
+
+impl Grids<'_, '_> {
+    /// Brings the root level nearer to the solution for its present right-hand side by so many cycles. All ranks call it.
+    pub(super) fn cycle_root(
+        &mut self,
+        root: &RootGrid,
+        ranks: &Ranks,
+        cycles: usize,
+    ) -> Result<(), Error> {
+        if let Some(order) = root.order {
+            self.expand(root, order, ranks)?;
+        }
+        let bottom = &root.bottom;
+        for _ in 0..cycles {
+            self.cycle(0, root.sweeps, Some(&Lowest { bottom, ranks }))?;
+        }
+        match root.order {
+            None => self.take_mean_away(ranks),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Finds the potential around an isolated domain.
+    fn expand(&mut self, root: &RootGrid, order: usize, ranks: &Ranks) -> Result<(), Error> {
+        let kernels = self.solver.kernels.as_ref();
+        let summed = Summed {
+            of: self.matter.own_on(0),
+            equation: *self.equation,
+            lag: Some(self.lag.own_on(0)),
+            order,
+            half: root.half,
+        };
+        let moments = summed.moments(ranks, kernels)?;
+        let nearest = 2.0 * root.half.into_iter().fold(f64::INFINITY, f64::min);
+        let expansion = Expansion::new(&moments, order, root.weight, nearest);
+        self.beyond.expand(ranks, (&expansion, root.half), kernels)
+    }
+
+    /// Brings the mean of the root level's potential to 0.
+    fn take_mean_away(&mut self, ranks: &Ranks) -> Result<(), Error> {
+        let kernels = self.solver.kernels.as_ref();
+        let mut summed = Summed::plain(self.potential.own_on(0));
+        summed.equation.mean = summed.mean(ranks, kernels)?;
+        let Equation { coefficient, mean } = summed.equation;
+        if let Some(kernels) = kernels {
+            kernels.root.shift(&summed.on_device(0.0))?;
+        } else {
+            in_precision!(self.potential.precision(), R => {
+                let values = summed.of.present::<R>();
+                each(summed.of.rows(), |row| {
+                    // SAFETY: distinct rows.
+                    for value in unsafe { values.row_mut(row) } {
+                        *value = source_of(*value, R::lit(coefficient), R::lit(mean));
+                    }
+                });
+            });
+        }
+        self.potential.change_on(0);
+        Ok(())
+    }
+
+    /// The root level begins its cycles with nothing.
+    pub(super) fn clear_root(&mut self) -> Result<(), Error> {
+        let rows = self.own_rows(0).to_vec();
+        in_precision!(self.potential.precision(), R => {
+            let zeros = vec![R::lit(0.0); rows.len() * PATCH * PATCH * PATCH];
+            self.potential.store_on(0, &rows, &zeros)?;
+        });
+        Ok(())
+    }
+
+    /// Or with the potential before its step.
+    pub(super) fn repeat_root(&mut self) -> Result<(), Error> {
+        let view = self.potential.own_on(0);
+        if let Some(kernels) = &self.solver.kernels {
+            let rows = view.place().on_device().rows(0);
+            let [present, old] = view.banks();
+            let given = self.copied(0, [old, present], (rows, view.rows().len()));
+            kernels.launch(&kernels.keep, view.rows().len(), &given)?;
+        } else {
+            in_precision!(view.precision(), R => {
+                let (from, to) = (view.next::<R>(), view.present::<R>());
+                // SAFETY: distinct rows.
+                each(view.rows(), |row| unsafe { to.row_mut(row) }.copy_from_slice(from.row(row)));
+            });
+        }
+        self.potential.change_on(0);
+        Ok(())
+    }
+}
