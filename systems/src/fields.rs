@@ -3,6 +3,7 @@
 pub mod quantities;
 
 use bevy_ecs::prelude::*;
+use nestar_device::device;
 use nestar_engine::Error;
 use nestar_engine::field::marks::Named;
 use nestar_engine::field::{Components, Field};
@@ -28,6 +29,24 @@ pub struct MassFlux;
 
 impl Field for MassFlux {
     const NAME: &'static str = "mass_flux";
+}
+
+/// What acts on all matter from outside the simulation, an [`Outside`] in each cell, on each level at the time that it has reached. It is
+/// there if the deck has a table `[external]`.
+pub struct External;
+
+impl Field for External {
+    const NAME: &'static str = "external";
+}
+
+/// The state of [`External`].
+#[device]
+#[derive(Clone, Copy)]
+pub struct Outside<R> {
+    /// Potential, length^2 / time^2.
+    pub potential: R,
+    /// Acceleration along x, y, z by the potential and by what has none, length / time^2.
+    pub acceleration: [R; 3],
 }
 
 /// Components of [`Gas`] before the scalars.

@@ -4,6 +4,7 @@
 //! of a function).
 
 pub mod declare;
+pub mod external;
 pub mod fields;
 pub mod gravity;
 pub mod hydro;

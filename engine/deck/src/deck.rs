@@ -1,6 +1,8 @@
 //! Decks: reading, overrides, and the tables that the parts of the program take.
 
+mod functions;
 mod left_over;
+mod missing;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +15,10 @@ use toml::de::DeTable;
 use crate::check;
 use crate::constants::{Constants, as_numbers, constants};
 use crate::error::{DeckError, Fault, Place, Source};
-use crate::nearest::nearest;
 use crate::schema::{TableSchema, merged};
 use crate::set::{as_texts, set};
 use crate::shape::Shape;
+use crate::tables::Tables;
 use crate::tree::{Entry, Node, Value, from_table, steps};
 
 /// A configuration deck: TOML tables, each owned by the part of the program that reads it.
@@ -31,6 +33,8 @@ pub struct Deck {
     /// Keys of the overrides.
     pub(crate) overridden: Vec<String>,
     pub(crate) constants: Constants,
+    /// The functions by numbers, or what is wrong with them.
+    pub(crate) tables: Result<Tables, DeckError>,
 }
 
 /// A table that was taken, with its values after defaults were filled in.
@@ -57,7 +61,7 @@ impl Deck {
             ));
         }
         let bytes = std::fs::read(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => DeckError::new(&name, missing_file(path)),
+            std::io::ErrorKind::NotFound => DeckError::new(&name, missing::file(path)),
             _ => DeckError::new(&name, format!("cannot be read: {error}")),
         })?;
         match String::from_utf8(bytes) {
@@ -102,13 +106,16 @@ impl Deck {
         let mut faults = Vec::new();
         let root = from_table(&source, table, &mut faults);
         DeckError::check(faults)?;
-        Ok(Deck {
+        let mut deck = Deck {
             constants: constants(&root)?,
+            tables: Ok(Tables::default()),
             source,
             root,
             claims: Vec::new(),
             overridden: Vec::new(),
-        })
+        };
+        deck.tables = deck.read_tables();
+        Ok(deck)
     }
 
     /// The folder of the deck's file, from which relative paths in it lead; `None` if its name has no folder.
@@ -128,6 +135,8 @@ impl Deck {
     pub fn set(&mut self, argument: &str) -> Result<(), DeckError> {
         set(&mut self.root, argument)?;
         self.constants = constants(&self.root)?;
+        self.tables = Ok(Tables::default());
+        self.tables = self.read_tables();
         let key = argument.split('=').next().unwrap_or_default();
         self.overridden.push(key.trim().to_string());
         Ok(())
@@ -234,7 +243,7 @@ impl Deck {
     }
 
     /// The error of a value below `path` that its own type refused.
-    fn refused(&self, path: &str, error: &toml::de::Error) -> DeckError {
+    pub(crate) fn refused(&self, path: &str, error: &toml::de::Error) -> DeckError {
         // Only the text of the error has the keys; it ends with "in `key.key`".
         let text = error.to_string();
         let keys = text
@@ -276,7 +285,7 @@ impl Deck {
     }
 
     /// The table at `path` as [`prepared`](Self::prepared), with numbers in place of expressions, and the key `tag` of it.
-    fn checked(
+    pub(crate) fn checked(
         &self,
         shape: &Shape,
         path: &str,
@@ -342,6 +351,8 @@ impl Deck {
     pub fn check_among(&self, tables: &[TableSchema], others: &[&str]) -> Result<(), DeckError> {
         let mut faults = Vec::new();
         let mut keys = Vec::new();
+        let wrong = self.tables.as_ref().err().map(DeckError::faults);
+        faults.extend(wrong.into_iter().flatten().cloned());
         let mut names: Vec<String> = others.iter().map(ToString::to_string).collect();
         for table in &merged(tables) {
             let shape = table.shape();
@@ -361,6 +372,7 @@ impl Deck {
     /// # Errors
     /// Every table and top-level key that nobody took, each with its place and the nearest known name.
     pub fn finish(&self) -> Result<(), DeckError> {
+        self.curves()?;
         let keys: Vec<String> = self
             .claims
             .iter()
@@ -370,30 +382,5 @@ impl Deck {
         let mut faults = Vec::new();
         self.left_over(&keys, &names, &mut faults);
         DeckError::check(faults)
-    }
-}
-
-/// The message about a missing file, with the nearest name in its folder.
-fn missing_file(path: &Path) -> String {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return format!("there is no such file, and no folder {}", folder.display());
-    };
-    let mut names: Vec<String> = entries
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    // The order of a folder's entries is not defined, and the first of equally near names is taken.
-    names.sort();
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    match nearest(&name, names.iter().map(String::as_str)) {
-        Some(near) => format!(
-            "there is no such file; did you mean {}?",
-            path.with_file_name(near).display()
-        ),
-        None => "there is no such file".to_string(),
     }
 }

@@ -94,7 +94,8 @@ fn fields(record: &Record, prefix: &str, tag: Option<&str>, docs: &mut Vec<Param
         } else {
             format!("{prefix}.<name>")
         };
-        docs.push(parameter(key, false, shape));
+        docs.push(parameter(key.clone(), false, shape));
+        within(shape, &key, docs);
     }
 }
 

@@ -47,17 +47,19 @@ mod schema;
 mod set;
 mod shape;
 mod table_file;
+mod tables;
 mod tree;
 mod write;
 
 pub use deck::Deck;
 pub use describe::{ParameterDoc, describe, describe_table};
 pub use error::{DeckError, Fault};
-pub use formula::{DeviceFormula, FUNCTIONS, Formula, FormulaError, Op, Program};
+pub use formula::{Beyond, Curve, DeviceFormula, FUNCTIONS, Formula, FormulaError, Op, Program};
 pub use nearest::nearest;
 pub use nestar_deck_macro::deck;
 pub use schema::{OpenTable, TableSchema, merged, schema};
 pub use table_file::TableFile;
+pub use tables::{Above, Below, Interpolation, Numbers, TableConfig, TablesConfig};
 
 /// What the code that `#[deck]` makes refers to.
 #[doc(hidden)]

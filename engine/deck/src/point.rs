@@ -43,10 +43,11 @@ impl Deck {
         self.error_at(path, check::not_among(path, word, known))
     }
 
-    /// Compiles `text`, the value of the key at `path`, as a formula of `variables` and the deck's constants.
+    /// Compiles `text`, the value of the key at `path`, as a formula of `variables` and the deck's constants and
+    /// functions by numbers.
     ///
     /// # Errors
-    /// What is wrong in the formula, at its place in the deck; a constant with the name of a variable.
+    /// What is wrong in the formula, at its place in the deck; a constant with the name of a variable; a wrong table of numbers.
     pub fn formula(
         &self,
         path: &str,
@@ -59,7 +60,8 @@ impl Deck {
                 format!("`{path}` has a variable of the name `{name}`; rename the constant");
             return Err(self.error_at(&format!("{TABLE}.{name}"), message));
         }
-        Formula::with_constants(text, variables, self.constants()).map_err(|error| {
+        let curves = self.curves()?;
+        Formula::with_curves(text, variables, self.constants(), curves).map_err(|error| {
             let column = error.column();
             let message = format!("`{path}`: {}", error.message());
             match steps(path).and_then(|path| self.root.find(&path).node) {

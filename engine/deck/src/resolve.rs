@@ -4,6 +4,7 @@ use toml::{Table, Value};
 
 use crate::constants::TABLE;
 use crate::deck::{Claim, Deck};
+use crate::tables::TABLES;
 use crate::tree::{Step, steps};
 use crate::write::document;
 
@@ -18,6 +19,11 @@ impl Deck {
             let constants = self.constants.iter();
             let constants = constants.map(|(name, value)| (name.clone(), Value::Float(*value)));
             root.insert(TABLE.into(), Value::Table(constants.collect()));
+        }
+        if let Ok(tables) = &self.tables
+            && !tables.resolved.is_empty()
+        {
+            root.insert(TABLES.into(), Value::Table(tables.resolved.clone()));
         }
         let mut claims: Vec<&Claim> = self.claims.iter().collect();
         // Outer tables first: an inner one that another part took replaces what the outer one says of it.

@@ -1,6 +1,6 @@
 //! Formulas as text of the device's language, compiled by g++, have the bits of the stack machine.
 
-use nestar_deck::Formula;
+use nestar_deck::{Deck, Formula};
 use nestar_device::program;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -222,6 +222,28 @@ fn run(folder: &Path, formulas: &[Formula], points: &[[f64; 3]]) -> Vec<f64> {
         .collect()
 }
 
+/// Formulas that call functions by numbers, with each kind of end.
+fn by_numbers() -> Vec<Formula> {
+    let rows = "x = [-0.7, -0.1, 0.2, 0.9], y = [1, -0.3, -0.2, 2.5]";
+    let positive = "x = [0.1, 0.2, 0.9], y = [-3, -0.2, 0.7], interpolation = \"spline\"";
+    let text = format!(
+        "[tables]
+refused = {{ {rows} }}
+level = {{ {rows}, below = \"constant\", above = \"constant\" }}
+line = {{ {rows}, below = \"linear\", above = \"linear\" }}
+halo = {{ {positive}, integral = true, below = \"core\", above = \"kepler\" }}"
+    );
+    let deck = Deck::parse("deck", &text).expect("a deck");
+    let texts = [
+        "refused(x)",
+        "level(x)*line(y)",
+        "halo(x)",
+        "halo(halo(y) + halo(z))",
+    ];
+    let formula = |text| deck.formula("a.b", text, &VARIABLES).expect(text);
+    texts.map(formula).to_vec()
+}
+
 #[test]
 fn device_text_has_the_bits_of_the_stack_machine() {
     if Command::new("g++").arg("--version").output().is_err() {
@@ -233,10 +255,11 @@ fn device_text_has_the_bits_of_the_stack_machine() {
     let texts: Vec<String> = listed
         .chain((0..60).map(|n| random.formula(2 + n % 3)))
         .collect();
-    let formulas: Vec<Formula> = texts
+    let mut formulas: Vec<Formula> = texts
         .iter()
         .map(|text| Formula::parse(text, &VARIABLES).expect(text))
         .collect();
+    formulas.extend(by_numbers());
     let points: Vec<[f64; 3]> = (0..3000)
         .map(|_| std::array::from_fn(|_| random.number()))
         .collect();

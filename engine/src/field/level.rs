@@ -20,6 +20,7 @@ pub(crate) struct InParts;
 pub struct LevelRows<'w, 's> {
     components: Local<'s, Components>,
     visited: Local<'s, Option<usize>>,
+    at_end: Local<'s, bool>,
     topology: Res<'w, Topology>,
     clock: Res<'w, LevelClock>,
     levels: Res<'w, Levels>,
@@ -47,6 +48,12 @@ impl LevelRows<'_, '_> {
         *self.visited = Some(level);
     }
 
+    /// From now on functions see the level at hand as it stands when its step is over: the time is that of the end, and the step that is
+    /// left is 0.
+    pub fn at_end(&mut self) {
+        *self.at_end = true;
+    }
+
     /// The level.
     #[must_use]
     pub fn level(&self) -> usize {
@@ -68,10 +75,14 @@ impl LevelRows<'_, '_> {
     /// Any level with its clock: of the level at hand in its step, of others between two of theirs.
     #[must_use]
     pub fn view_of(&self, level: usize) -> LevelView<'_> {
+        let mut clock = *self.clock;
+        if *self.at_end {
+            (clock.time, clock.dt) = (clock.end, 0.0);
+        }
         let view = LevelView {
             components: *self.components,
             topology: &self.topology,
-            clock: *self.clock,
+            clock,
             tables: self.tables.as_deref(),
         };
         if level == view.clock.level {

@@ -288,8 +288,9 @@ impl CellNumber {
             return None;
         };
         Some(format!(
-            "the formula {key} = \"{}\" is not a number at (x, y, z) = {place:?}, t = {time}",
-            formula.text()
+            "the formula {key} = \"{}\" is not a number at (x, y, z) = {place:?}, t = {time}{}",
+            formula.text(),
+            formula.ranges()
         ))
     }
 }

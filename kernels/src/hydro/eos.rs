@@ -27,6 +27,27 @@ pub fn kinetic_energy<R: Lane>(u: Conserved<R>) -> R {
     0.5 * sum3(a * a, b * b, c * c) / u.density
 }
 
+/// Gas whose velocity has changed by `kick` along x, y, z: the internal energy stays.
+#[device]
+pub fn pushed<R: Real>(u: Conserved<R>, kick: [R; 3]) -> Conserved<R> {
+    let m = u.momentum;
+    let push = [
+        u.density * kick[0],
+        u.density * kick[1],
+        u.density * kick[2],
+    ];
+    // the change of |m|^2 / (2 rho)
+    let work = sum3(
+        kick[0] * (m[0] + 0.5 * push[0]),
+        kick[1] * (m[1] + 0.5 * push[1]),
+        kick[2] * (m[2] + 0.5 * push[2]),
+    );
+    let mut v = u;
+    v.momentum = [m[0] + push[0], m[1] + push[1], m[2] + push[2]];
+    v.energy = u.energy + work;
+    v
+}
+
 /// Internal energy density `E - |m|^2 / (2 rho)`.
 #[device]
 pub fn internal_energy<R: Lane>(u: Conserved<R>) -> R {

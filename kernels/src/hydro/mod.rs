@@ -136,6 +136,7 @@ pub fn device_instances() -> Vec<(&'static Item, &'static [&'static str])> {
 fn states_items() -> Vec<&'static Item> {
     vec![
         eos::kinetic_energy::ITEM,
+        eos::pushed::ITEM,
         eos::pressure::ITEM,
         eos::sound_speed::ITEM,
         eos::temperature::ITEM,

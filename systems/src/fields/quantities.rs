@@ -189,6 +189,14 @@ pub fn vocabulary_of_rates(model: &GasModel) -> Vec<(String, Named)> {
     names
 }
 
+/// The names of places and of time alone.
+#[must_use]
+pub fn vocabulary_of_places() -> Vec<(String, Named)> {
+    let names = of_place().into_iter();
+    let names = names.filter(|(name, _)| ["x", "y", "z", "r", "t"].contains(name));
+    names.map(|(n, q)| (n.to_string(), q)).collect()
+}
+
 /// The number that the text at `path` of the deck means: one of `names`, or a formula of them.
 ///
 /// # Errors

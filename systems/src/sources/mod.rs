@@ -9,14 +9,13 @@ use crate::fields::{Gas, GasModel};
 use crate::order::{Advance, Limit, Split};
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
-use nestar_device::math::sum3;
 use nestar_device::{Place, Real, device};
 use nestar_engine::field::marks::CellNumber;
 use nestar_engine::field::{LevelRows, Numbers};
 use nestar_engine::step::{Read, StepLimits, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::hydro::Conserved;
-use nestar_kernels::hydro::eos::is_physical;
+use nestar_kernels::hydro::eos::{is_physical, pushed};
 use nestar_kernels::mesh::attempt::{DONE, FAILED, Outcome};
 use std::sync::Arc;
 
@@ -28,22 +27,9 @@ pub struct Sources;
 #[device]
 fn sources<R: Real>(u: (Conserved<R>, [R; 4]), at: &Place<R>) -> Outcome<Conserved<R>> {
     let (before, rates) = u;
-    let m = before.momentum;
     let kick = [rates[0] * at.dt, rates[1] * at.dt, rates[2] * at.dt];
-    let push = [
-        before.density * kick[0],
-        before.density * kick[1],
-        before.density * kick[2],
-    ];
-    // the change of |m|^2 / (2 rho)
-    let work = sum3(
-        kick[0] * (m[0] + 0.5 * push[0]),
-        kick[1] * (m[1] + 0.5 * push[1]),
-        kick[2] * (m[2] + 0.5 * push[2]),
-    );
-    let mut after = before;
-    after.momentum = [m[0] + push[0], m[1] + push[1], m[2] + push[2]];
-    after.energy = before.energy + work + rates[3] * at.dt;
+    let mut after = pushed(before, kick);
+    after.energy += rates[3] * at.dt;
     let v = after.momentum;
     let sound = is_physical(&[after.density, v[0], v[1], v[2], after.energy]);
     let status = if sound { DONE } else { FAILED };

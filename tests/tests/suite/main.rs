@@ -15,6 +15,7 @@ mod device_mesh;
 mod device_output;
 mod device_runs;
 mod entities;
+mod external;
 mod fields;
 mod foresee;
 mod gravity;

@@ -8,6 +8,7 @@ use nestar_engine::step::Catalogue;
 use nestar_engine::step::config::RootConfig;
 use nestar_engine::{Error, Plugin};
 use nestar_scenarios::Scenario;
+use nestar_systems::external::ExternalForces;
 use nestar_systems::gravity::SelfGravity;
 use nestar_systems::hydro::Hydro;
 use nestar_systems::order;
@@ -149,6 +150,7 @@ fn assemble<'a>(
     })?;
     sim.add(Refinement { config: mesh })?;
     sim.add(Sources)?;
+    sim.add(ExternalForces)?;
     SelfGravity.build(&mut sim)?;
     sim.add(scenario)?;
     for (name, plugin) in &plugins {

@@ -1,7 +1,8 @@
 //! The tables that decks of every program may have.
 
-use nestar_deck::TableSchema;
+use nestar_deck::{TableSchema, TablesConfig};
 use nestar_engine::step::config::{DomainConfig, RootConfig};
+use nestar_systems::external::ExternalConfig;
 use nestar_systems::gravity::GravityConfig;
 use nestar_systems::hydro::HydroConfig;
 use nestar_systems::hydro::boundary::{InflowConfig, WORDS};
@@ -40,7 +41,9 @@ pub(crate) fn common_tables(faces: &Faces) -> Vec<TableSchema> {
     tables.push(TableSchema::of::<MeshConfig>("mesh"));
     tables.push(TableSchema::of::<HydroConfig>("hydro"));
     tables.push(TableSchema::of::<SourcesConfig>("sources"));
+    tables.push(TableSchema::of::<ExternalConfig>("external"));
     tables.push(TableSchema::of::<GravityConfig>("gravity"));
+    tables.push(TableSchema::of::<TablesConfig>("tables"));
     tables
 }
 

@@ -4,6 +4,7 @@ use super::Deck;
 use crate::check;
 use crate::constants::TABLE;
 use crate::error::Fault;
+use crate::tables::TABLES;
 use crate::tree::Entry;
 
 impl Deck {
@@ -22,7 +23,7 @@ impl Deck {
             .collect();
         tables.sort();
         tables.dedup();
-        let own = |entry: &&Entry| entry.key != TABLE;
+        let own = |entry: &&Entry| ![TABLE, TABLES].contains(&entry.key.as_str());
         for entry in self.root.entries().iter().filter(own) {
             let name = &entry.key;
             if keys.contains(name) || tables.contains(name) {

@@ -72,6 +72,12 @@ impl Writer<'_> {
                 return self.constant(self.program.constants[usize::from(index)]);
             }
             Op::Variable(index) => return self.stack.push(format!("v{index}")),
+            Op::Curve(index) => {
+                let (_, curve) = &self.program.curves[usize::from(index)];
+                let (call, items) = curve.device_call(&arguments.join(", "));
+                self.items.extend(items);
+                call
+            }
             _ => match function(op) {
                 Some(item) => {
                     self.items.push(item);

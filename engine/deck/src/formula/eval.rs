@@ -83,6 +83,10 @@ impl<const N: usize> Stack<N> {
             match op {
                 Op::Constant(index) => self.push().fill(program.constants[usize::from(*index)]),
                 Op::Variable(index) => load(usize::from(*index), self.push()),
+                Op::Curve(index) => {
+                    let (_, curve) = &program.curves[usize::from(*index)];
+                    self.one(|a| curve.at(a));
+                }
                 op => self.run(*op),
             }
         }
@@ -132,7 +136,8 @@ impl<const N: usize> Stack<N> {
     /// The meaning of every operation that takes arguments.
     fn run(&mut self, op: Op) {
         match op {
-            Op::Constant(_) | Op::Variable(_) => {}
+            // of the program
+            Op::Constant(_) | Op::Variable(_) | Op::Curve(_) => {}
             // The bits of `power_whole`, without its loop.
             Op::PowerWhole(2) => self.one(|a| a * a),
             Op::PowerWhole(exponent) => self.one(|a| math::power_whole(a, exponent)),

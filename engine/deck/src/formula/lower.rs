@@ -1,17 +1,19 @@
 //! From the tree of a formula to its flat program.
 
 use super::FormulaError;
+use super::curve::{Curve, Curves};
 use super::eval::apply;
 use super::parse::Tree;
 use super::program::{DEPTH, Op, Program};
+use std::sync::Arc;
 
 /// Greatest whole exponent that is repeated multiplication.
 const WHOLE: f64 = 16.0;
 
-/// Simplifies `tree`, the formula `text`, and writes it as a program.
-pub(super) fn lower(tree: &Tree, text: &str) -> Result<Program, FormulaError> {
+/// Simplifies `tree`, the formula `text`, which may call `curves`, and writes it as a program.
+pub(super) fn lower(tree: &Tree, text: &str, curves: Curves) -> Result<Program, FormulaError> {
     let mut program = Program::default();
-    let depth = emit(&simplify(tree), &mut program);
+    let depth = emit(&simplify(tree, curves), curves, &mut program);
     program.depth = depth;
     if depth > DEPTH || program.constants.len() > usize::from(u16::MAX) {
         return Err(FormulaError::new(
@@ -24,11 +26,14 @@ pub(super) fn lower(tree: &Tree, text: &str) -> Result<Program, FormulaError> {
 }
 
 /// Evaluates what has no variables, by the same functions that evaluate the program.
-fn simplify(tree: &Tree) -> Tree {
+fn simplify(tree: &Tree, curves: Curves) -> Tree {
     let Tree::Apply(op, arguments) = tree else {
         return tree.clone();
     };
-    let mut arguments: Vec<Tree> = arguments.iter().map(simplify).collect();
+    let mut arguments: Vec<Tree> = arguments
+        .iter()
+        .map(|argument| simplify(argument, curves))
+        .collect();
     let whole = |x: f64| x == x.trunc() && x.abs() <= WHOLE;
     let mut op = *op;
     match (op, arguments.as_slice()) {
@@ -49,13 +54,16 @@ fn simplify(tree: &Tree) -> Tree {
         }
     };
     match arguments.iter().map(number).collect::<Option<Vec<f64>>>() {
-        Some(numbers) => Tree::Number(apply(op, &numbers)),
+        Some(numbers) => Tree::Number(match op {
+            Op::Curve(index) => curves[usize::from(index)].1.at(numbers[0]),
+            _ => apply(op, &numbers),
+        }),
         None => Tree::Apply(op, arguments),
     }
 }
 
 /// Appends `tree` to `program` and gives the depth of the stack it needs.
-fn emit(tree: &Tree, program: &mut Program) -> usize {
+fn emit(tree: &Tree, curves: Curves, program: &mut Program) -> usize {
     match tree {
         Tree::Number(number) => {
             let same = |other: &f64| other.to_bits() == number.to_bits();
@@ -75,10 +83,23 @@ fn emit(tree: &Tree, program: &mut Program) -> usize {
             let needs = arguments
                 .iter()
                 .enumerate()
-                .map(|(i, argument)| i + emit(argument, program));
+                .map(|(i, argument)| i + emit(argument, curves, program));
             let depth = needs.max().unwrap_or(0);
-            program.ops.push(*op);
+            let op = match *op {
+                Op::Curve(index) => Op::Curve(called(&curves[usize::from(index)], program)),
+                op => op,
+            };
+            program.ops.push(op);
             depth
         }
     }
+}
+
+/// The index of a function by numbers in the program that calls it.
+fn called(curve: &(String, Arc<Curve>), program: &mut Program) -> u16 {
+    let known = program.curves.iter().position(|own| own.0 == curve.0);
+    known.unwrap_or_else(|| {
+        program.curves.push(curve.clone());
+        program.curves.len() - 1
+    }) as u16
 }

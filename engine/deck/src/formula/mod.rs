@@ -20,7 +20,9 @@
 //!
 //! A whole exponent from -16 to 16 is repeated multiplication, so that `x^2` is exactly `x*x`.
 
+mod curve;
 mod device;
+mod difference;
 mod eval;
 mod functions;
 mod lexer;
@@ -28,13 +30,17 @@ mod lower;
 mod math;
 mod parse;
 mod program;
+mod slopes;
 
+pub use curve::{Beyond, Curve};
 pub use device::DeviceFormula;
 pub use functions::FUNCTIONS;
 pub use program::{Op, Program};
+pub use slopes::{integrals, monotone, spline};
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A compiled formula of some variables.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +70,21 @@ impl Formula {
         variables: &[&str],
         constants: &[(String, f64)],
     ) -> Result<Formula, FormulaError> {
-        let program = lower::lower(&parse::parse(text, variables, constants)?, text)?;
+        Formula::with_curves(text, variables, constants, &[])
+    }
+
+    /// The same with `curves`, functions by numbers, beside the others.
+    ///
+    /// # Errors
+    /// As [`Formula::parse`].
+    pub fn with_curves(
+        text: &str,
+        variables: &[&str],
+        constants: &[(String, f64)],
+        curves: &[(String, Arc<Curve>)],
+    ) -> Result<Formula, FormulaError> {
+        let tree = parse::parse(text, variables, constants, curves)?;
+        let program = lower::lower(&tree, text, curves)?;
         let variables = variables.iter().map(|name| name.to_string()).collect();
         Ok(Formula {
             text: text.to_string(),
@@ -96,6 +116,22 @@ impl Formula {
     pub fn uses(&self, name: &str) -> bool {
         let index = self.variables.iter().position(|variable| variable == name);
         index.is_some_and(|index| self.program.ops.contains(&Op::Variable(index as u16)))
+    }
+
+    /// The functions by numbers that it calls and that have none beyond their places, as a remark in brackets; empty if there are
+    /// none.
+    #[must_use]
+    pub fn ranges(&self) -> String {
+        let range = |(name, curve): &(String, Arc<Curve>)| {
+            let [first, last] = curve.range();
+            let ends = first.is_finite() || last.is_finite();
+            ends.then(|| format!("`{name}` has numbers from {first} to {last}"))
+        };
+        let ranges: Vec<String> = self.program.curves.iter().filter_map(range).collect();
+        match ranges.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", ranges.join(", ")),
+        }
     }
 
     /// The value, if no variable is used.

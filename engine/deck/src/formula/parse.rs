@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::FormulaError;
+use super::curve::Curves;
 use super::functions::{Call, FUNCTIONS, call, constant};
 use super::lexer::{Token, tokens};
 use super::program::Op;
@@ -26,11 +27,12 @@ const DEEPEST: usize = 64;
 /// Numbers, names and signs of a formula; a chain of operators is as deep as it is long when it is lowered.
 const LONGEST: usize = 2000;
 
-/// Parses `text` as a formula of `variables` and `constants`.
+/// Parses `text` as a formula of `variables` and `constants` that may call `curves`.
 pub(super) fn parse(
     text: &str,
     variables: &[&str],
     constants: &[(String, f64)],
+    curves: Curves,
 ) -> Result<Tree, FormulaError> {
     let tokens = tokens(text)?;
     let mut parser = Parser {
@@ -40,6 +42,7 @@ pub(super) fn parse(
         depth: 0,
         variables,
         constants,
+        curves,
     };
     if parser.peek() == Token::End {
         return Err(parser.error("the formula is empty"));
@@ -60,6 +63,7 @@ struct Parser<'a> {
     depth: usize,
     variables: &'a [&'a str],
     constants: &'a [(String, f64)],
+    curves: Curves<'a>,
 }
 
 /// Binding strength of the sign-like operators before their operand.
@@ -203,7 +207,7 @@ impl<'a> Parser<'a> {
         if let Some(number) = self.constant(name) {
             return Ok(Tree::Number(number));
         }
-        if call(name).is_some() {
+        if self.call(name).is_some() {
             let message = format!("`{name}` is a function; write {name}(…)");
             return Err(FormulaError::new(self.text, span, message));
         }
@@ -227,9 +231,16 @@ impl<'a> Parser<'a> {
         own.map(|(_, value)| *value).or_else(|| constant(name))
     }
 
+    /// The function `name`: of all formulas, or by numbers.
+    fn call(&self, name: &str) -> Option<Call> {
+        let own = self.curves.iter().position(|(own, _)| own == name);
+        let own = own.map(|index| Call::Fixed(Op::Curve(index as u16)));
+        own.or_else(|| call(name))
+    }
+
     /// A call of the function `name`, whose bracket is next.
     fn function(&mut self, name: &str, span: Range<usize>) -> Result<Tree, FormulaError> {
-        let Some(function) = call(name) else {
+        let Some(function) = self.call(name) else {
             return Err(self.unknown_function(name, span));
         };
         let mut arguments = self.arguments()?;
@@ -265,7 +276,8 @@ impl<'a> Parser<'a> {
     }
 
     fn unknown_function(&self, name: &str, span: Range<usize>) -> FormulaError {
-        let names = FUNCTIONS.iter().map(|(name, _)| *name);
+        let own = self.curves.iter().map(|(name, _)| name.as_str());
+        let names = own.chain(FUNCTIONS.iter().map(|(name, _)| *name));
         let message = match nearest(name, names.clone()) {
             _ if self.variables.contains(&name) || self.constant(name).is_some() => {
                 format!("`{name}` is not a function; a product is written {name}*(…)")

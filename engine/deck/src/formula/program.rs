@@ -1,5 +1,8 @@
 //! The flat program of a formula.
 
+use super::curve::Curve;
+use std::sync::Arc;
+
 /// A stack machine's operation. Operations take their arguments from the stack, the last one on top, and leave their
 /// result there; all of it is IEEE double precision, with comparisons and logic giving 1 or 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,6 +17,8 @@ pub enum Op {
     Variable(u16),
     /// A power with a whole exponent, by repeated squaring.
     PowerWhole(i8),
+    /// The function by numbers of this index.
+    Curve(u16),
     Negate,
     Not,
     Abs,
@@ -63,8 +68,8 @@ impl Op {
         use Op::*;
         match self {
             Constant(_) | Variable(_) => 0,
-            PowerWhole(_) | Negate | Not | Abs | Sign | Step | Floor | Ceil | Sqrt | Exp | Ln
-            | Log10 => 1,
+            PowerWhole(_) | Curve(_) | Negate | Not | Abs | Sign | Step | Floor | Ceil | Sqrt
+            | Exp | Ln | Log10 => 1,
             Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh | Tanh | Erf => 1,
             Add | Subtract | Multiply | Divide | Modulo | Power | Atan2 | Min | Max => 2,
             Less | LessEqual | Greater | GreaterEqual | Equal | NotEqual | And | Or => 2,
@@ -83,6 +88,8 @@ pub struct Program {
     pub ops: Vec<Op>,
     /// The constants.
     pub constants: Vec<f64>,
+    /// The functions by numbers, with their names.
+    pub curves: Vec<(String, Arc<Curve>)>,
     /// The greatest number of values on the stack; at most 32.
     pub depth: usize,
 }

@@ -288,5 +288,6 @@ the functions
     for (name, doc) in FUNCTIONS {
         entry(&mut text, name, doc);
     }
+    text.push_str("and those of the deck's [tables]: [tables.halo] is the function halo(a)\n");
     text
 }

@@ -1,0 +1,194 @@
+//! Numbers at places as a function: cubic between two places, so that the slope has no jumps.
+
+use nestar_device::{Item, Kind, Piece, Real, Table, device};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Functions by name.
+pub(super) type Curves<'a> = &'a [(String, Arc<Curve>)];
+
+/// What a function is beyond its first or last place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// No number.
+    Refuse = 0,
+    /// The number at that place.
+    Constant = 1,
+    /// The line with the slope at that place.
+    Linear = 2,
+    /// a + b x^2 with the number and slope at that place: the potential in a homogeneous sphere.
+    Core = 3,
+    /// a - b / x with the number and slope at that place: the potential of the mass within.
+    Kepler = 4,
+}
+
+/// A function by its numbers and slopes at places.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    places: Table<f64>,
+    values: Table<f64>,
+    slopes: Table<f64>,
+    beyond: [Beyond; 2],
+    /// The places, values and slopes, and what is beyond them, in the device's language.
+    item: &'static Item,
+}
+
+impl PartialEq for Curve {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.item, other.item) && self.beyond == other.beyond
+    }
+}
+
+/// Beyond a place where a function has a value and slope; `how` is a [`Beyond`].
+#[device]
+fn outside<R: Real>(value: R, slope: R, place: R, how: i32, x: R) -> R {
+    if how == 1 {
+        value
+    } else if how == 2 {
+        value + slope * (x - place)
+    } else if how == 3 {
+        value + 0.5 * slope * (x - place) * (x + place) / place
+    } else if how == 4 {
+        value + slope * place * (x - place) / x
+    } else {
+        R::NAN
+    }
+}
+
+/// Between two places that are `width` apart, a part `t` of that beyond the first: the cubic with these values and slopes.
+#[device]
+fn inside<R: Real>(values: [R; 2], slopes: [R; 2], width: R, t: R) -> R {
+    let [first, last] = slopes;
+    let rise = values[1] - values[0];
+    let square = 3.0 * rise - width * (2.0 * first + last);
+    let cube = width * (first + last) - 2.0 * rise;
+    values[0] + t * (width * first + t * (square + t * cube))
+}
+
+/// The number at `x` of a function that is `below` its first place and `above` its last one what [`Beyond`] says.
+#[device]
+pub(super) fn look_up<R: Real>(
+    places: &Table<R>,
+    values: &Table<R>,
+    slopes: &Table<R>,
+    below: i32,
+    above: i32,
+    x: R,
+) -> R {
+    let last = places.len() - 1;
+    if x < places.at(0) {
+        outside(values.at(0), slopes.at(0), places.at(0), below, x)
+    } else if x > places.at(last) {
+        outside(values.at(last), slopes.at(last), places.at(last), above, x)
+    } else {
+        let (mut low, mut high) = (0, last);
+        while low + 1 < high {
+            let middle = (low + high) / 2;
+            if places.at(middle) <= x {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        let width = places.at(high) - places.at(low);
+        let t = (x - places.at(low)) / width;
+        inside(
+            [values.at(low), values.at(high)],
+            [slopes.at(low), slopes.at(high)],
+            width,
+            t,
+        )
+    }
+}
+
+impl Curve {
+    /// A function that has these values and slopes at these places, which ascend: as many of each, two or more.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    #[must_use]
+    pub fn new(places: &[f64], values: &[f64], slopes: &[f64], beyond: [Beyond; 2]) -> Self {
+        let count = places.len();
+        assert!(count >= 2 && values.len() == count && slopes.len() == count);
+        Self {
+            places: Table::new(places),
+            values: Table::new(values),
+            slopes: Table::new(slopes),
+            beyond,
+            item: item([places, values, slopes]),
+        }
+    }
+
+    /// The number at a place.
+    #[must_use]
+    pub fn at(&self, x: f64) -> f64 {
+        let [below, above] = self.beyond.map(|beyond| beyond as i32);
+        look_up(&self.places, &self.values, &self.slopes, below, above, x)
+    }
+
+    /// The first and the last place; infinite where there is a number beyond it.
+    #[must_use]
+    pub fn range(&self) -> [f64; 2] {
+        let ends = [
+            self.places.at(0usize),
+            self.places.at(self.places.len() - 1),
+        ];
+        let open = [f64::NEG_INFINITY, f64::INFINITY];
+        std::array::from_fn(|end| match self.beyond[end] {
+            Beyond::Refuse => ends[end],
+            _ => open[end],
+        })
+    }
+
+    /// The call of the function in the device's language, and what it needs.
+    pub(super) fn device_call(&self, argument: &str) -> (String, [&'static Item; 2]) {
+        let [below, above] = self.beyond.map(|beyond| beyond as i32);
+        let (name, count) = (self.item.path(), self.places.len());
+        let table = |part: &str| format!("::{}<double>{{::{name}_{part}, {count}}}", Table.path());
+        let tables = ["places", "values", "slopes"].map(table).join(", ");
+        let function = look_up::ITEM;
+        let call = format!(
+            "::{}<double>({tables}, {below}, {above}, {argument})",
+            function.path()
+        );
+        (call, [function, self.item])
+    }
+}
+
+/// Numbers as constants of the device's language, which stay known for as long as the process runs.
+fn item(parts: [&[f64]; 3]) -> &'static Item {
+    static KNOWN: Mutex<BTreeMap<u64, &'static Item>> = Mutex::new(BTreeMap::new());
+    let key = key(parts);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(key).or_insert_with(|| {
+        let name: &'static str = Box::leak(format!("curve_{key:016x}").into_boxed_str());
+        let mut text = String::new();
+        for (part, values) in ["places", "values", "slopes"].into_iter().zip(parts) {
+            // the shortest decimals that mean the same number in every language
+            let numbers: Vec<String> = values.iter().map(|x| format!("{x:e}")).collect();
+            let numbers = numbers.join(", ");
+            let _ = writeln!(text, "RS_TABLE double {name}_{part}[] = {{{numbers}}};");
+        }
+        let body: &'static [Piece] =
+            Box::leak(Box::new([Piece::Text(Box::leak(text.into_boxed_str()))]));
+        Box::leak(Box::new(Item {
+            module: module_path!(),
+            name,
+            file: file!(),
+            line: line!(),
+            kind: Kind::Const,
+            generics: &[],
+            proto: &[],
+            body,
+        }))
+    })
+}
+
+/// The FNV-1a hash of the numbers' bits.
+fn key(parts: [&[f64]; 3]) -> u64 {
+    let bytes = parts.into_iter().flatten().flat_map(|x| x.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

@@ -1,0 +1,84 @@
+//! Differences of a formula between points.
+
+use super::program::{DEPTH, Op, Program};
+use super::{Formula, FormulaError};
+
+impl Formula {
+    /// The central difference of the formula over one step, of second or of fourth order: (f(1) - f(-1)) / 2, or
+    /// (8 (f(1) - f(-1)) - (f(2) - f(-2))) / 12. Its variables are those of the formula at each point, in the order 1, -1, 2, -2. A
+    /// reflection changes its sign and no other bit.
+    ///
+    /// # Errors
+    /// The formula is too long.
+    pub fn difference(&self, fourth: bool) -> Result<Formula, FormulaError> {
+        let mut joined = Joined {
+            formula: self,
+            program: Program {
+                curves: self.program.curves.clone(),
+                constants: self.program.constants.clone(),
+                ..Program::default()
+            },
+            points: 0,
+        };
+        if fourth {
+            joined.constant(8.0);
+        }
+        joined.pair();
+        if fourth {
+            joined.program.ops.push(Op::Multiply);
+            joined.pair();
+            joined.program.ops.push(Op::Subtract);
+        }
+        joined.constant(if fourth { 12.0 } else { 2.0 });
+        joined.program.ops.push(Op::Divide);
+        // below the value of a point stand that of the one before and what the pair before has left
+        joined.program.depth = self.program.depth + 2;
+        let constants = joined.program.constants.len() <= usize::from(u16::MAX);
+        let variables = joined.points * self.variables.len() <= usize::from(u16::MAX);
+        if joined.program.depth > DEPTH || !constants || !variables {
+            let text = &self.text;
+            let message = "the formula is too long for a slope; split it";
+            return Err(FormulaError::new(text, 0..text.len(), message));
+        }
+        let names = &self.variables;
+        let at = |point| names.iter().map(move |name| format!("{name} {point}"));
+        Ok(Formula {
+            text: self.text.clone(),
+            variables: (0..joined.points).flat_map(at).collect(),
+            program: joined.program,
+        })
+    }
+}
+
+/// A program that holds that of a formula several times.
+struct Joined<'a> {
+    formula: &'a Formula,
+    program: Program,
+    points: usize,
+}
+
+impl Joined<'_> {
+    fn constant(&mut self, value: f64) {
+        let index = self.program.constants.len() as u16;
+        self.program.constants.push(value);
+        self.program.ops.push(Op::Constant(index));
+    }
+
+    /// The difference between the next two points.
+    fn pair(&mut self) {
+        self.point();
+        self.point();
+        self.program.ops.push(Op::Subtract);
+    }
+
+    fn point(&mut self) {
+        let first = (self.points * self.formula.variables.len()) as u16;
+        self.points += 1;
+        let moved = |op: &Op| match *op {
+            Op::Variable(index) => Op::Variable(first + index),
+            op => op,
+        };
+        let ops = self.formula.program.ops.iter().map(moved);
+        self.program.ops.extend(ops);
+    }
+}
