@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Resource, Clone, Debug, Default)]
 pub struct StepLimits {
     proposals: Vec<(&'static str, f64)>,
+    unknown: Vec<&'static str>,
     /// Working space of the agreement between ranks.
     bits: Vec<u64>,
 }
@@ -17,12 +18,24 @@ impl StepLimits {
     /// Forgets all proposals.
     pub fn clear(&mut self) {
         self.proposals.clear();
+        self.unknown.clear();
     }
 
     /// Proposes that the step be at most `dt`; `name` is what the run log shows. Where several ranks share a run, all of them
     /// propose the same limits in the same order, each for its own patches (infinity if it has none).
     pub fn propose(&mut self, name: &'static str, dt: f64) {
         self.proposals.push((name, dt));
+    }
+
+    /// Says that the limit `name` cannot be known while only a part of a level is looked at
+    /// ([`LevelRows::in_parts`](crate::field::LevelRows::in_parts)).
+    pub fn leave_out(&mut self, name: &'static str) {
+        self.unknown.push(name);
+    }
+
+    /// The limits that cannot be known.
+    pub(crate) fn unknown(&self) -> &[&'static str] {
+        &self.unknown
     }
 
     /// The smallest proposal and who made it first.

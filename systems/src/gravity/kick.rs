@@ -128,6 +128,7 @@ pub(super) fn limit(
 ) -> Result<(), Error> {
     // there is no potential yet
     if rows.in_parts() {
+        limits.leave_out("gravity");
         return Ok(());
     }
     let (potential, matter) = (potential.get(REACH)?, matter.get(REACH)?);

@@ -7,7 +7,7 @@ use crate::field::{FaultBox, InParts, Stores};
 use crate::mesh::{Changes, NewRows, Topology};
 use crate::ranks::nesting;
 use crate::step::config::OutOfMemory;
-use crate::step::{Error, Phase, regrid};
+use crate::step::{Error, Phase, StepLimits, regrid};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::NotHeld;
 use std::any::Any;
@@ -23,6 +23,8 @@ const MOST: usize = 1 << 22;
 pub struct Foresight {
     /// The length of the step that each level would take by itself, the coarsest first; infinite where nothing limits it.
     pub steps: Vec<f64>,
+    /// Limits of the step that are not among them, as they take whole levels: see [`Engine::first_steps`].
+    pub left_out: Vec<&'static str>,
     /// Whether patches are missing, since there are more than can be looked at.
     pub unfinished: bool,
 }
@@ -51,6 +53,7 @@ impl Engine {
         let mut foreseen = Foreseen {
             found: Foresight {
                 steps: vec![f64::INFINITY; topology.max_level + 1],
+                left_out: Vec::new(),
                 unfinished: topology.root_rows() > MOST,
             },
             seen: Vec::new(),
@@ -71,6 +74,19 @@ impl Engine {
             self.require_initial()?;
         }
         Ok(foreseen.found)
+    }
+}
+
+impl Engine {
+    /// The length of the step that each level would take by itself as it stands, the coarsest first; infinite where nothing limits it.
+    /// The state is the initial one or a restored one. All ranks call it.
+    ///
+    /// # Errors
+    /// A limit that is 0 or no number; a fault that a system has set.
+    pub fn first_steps(&mut self) -> Result<Vec<f64>, Error> {
+        let levels = 0..=self.world.resource::<Topology>().finest();
+        let step = |level| Ok(self.driver.limit(&mut self.world, level)?.1);
+        levels.map(step).collect()
     }
 }
 
@@ -145,7 +161,9 @@ impl<T> Foreseen<T> {
                 })?;
             }
         }
-        let steps = &mut self.found.steps;
+        let Foresight {
+            steps, left_out, ..
+        } = &mut self.found;
         narrowed(sim, level, part.to_vec(), |sim| {
             let (driver, world) = (&mut sim.driver, &mut sim.world);
             if !finest {
@@ -154,6 +172,11 @@ impl<T> Foreseen<T> {
             driver.run_phase(world, Phase::Ready, level, 0.0)?;
             let (_, dt) = driver.limit(world, level)?;
             steps[level] = steps[level].min(dt);
+            for &name in world.resource::<StepLimits>().unknown() {
+                if !left_out.contains(&name) {
+                    left_out.push(name);
+                }
+            }
             Ok(())
         })
     }

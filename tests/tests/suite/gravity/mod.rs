@@ -2,6 +2,7 @@
 
 mod energy;
 mod faces;
+mod first_step;
 mod hernquist;
 mod jeans;
 mod leaves;

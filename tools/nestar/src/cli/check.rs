@@ -6,13 +6,16 @@ use clap::Args;
 use nestar::engine::Error;
 use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::step::memory::{MemoryGuard, needed, of_ranks, shortage};
-use nestar::engine::step::{Catalogue, Entry};
+use nestar::engine::step::{Catalogue, Entry, Foresight};
 use nestar::{App, engine, order};
 use nestar_deck::Deck;
 use std::fmt::Write as _;
 
 /// Numbers of ranks of which the memory is told.
 const RANKS: [usize; 4] = [2, 8, 64, 512];
+
+/// Patches of a beginning that is made for limits of whole levels.
+const MADE: usize = 1024;
 
 /// What to check.
 #[derive(Args)]
@@ -80,7 +83,7 @@ fn outlook(
     // no field is computed with: a device would only be in the way
     let mut on_host = deck.clone();
     on_host.set("run.device=cpu")?;
-    let mut foreseen = app.simulation(on_host)?;
+    let mut foreseen = app.simulation(on_host.clone())?;
     let found = foreseen.with(|sim| sim.foresee(now_and_then(patches_found)))?;
     let foreseen = foreseen.engine();
     let mut text = hierarchy(foreseen) + &memory_of(foreseen) + &fits(sim, foreseen)?;
@@ -88,14 +91,50 @@ fn outlook(
         text += "no more is foreseen: there are more patches than can be looked at, of finer levels or of the root grid\n";
         return Ok(text);
     }
-    let steps = Steps::new(foreseen, found.steps);
+    let (own, note) = first_steps(app, on_host, foreseen, found);
+    let steps = Steps::new(foreseen, own);
     text += &output(foreseen, &steps);
     let measured = || {
         let rate = measured_rate(app, deck)?;
         Some((rate, "measured here with 32^3 cells of this deck"))
     };
     let rate = rate.map(|rate| (rate, "--rate"));
-    Ok(text + &steps.described(rate.or_else(measured)))
+    Ok(text + &steps.described(rate.or_else(measured)) + &note)
+}
+
+/// The length of the step that each level would take by itself. What limits it by whole levels is known if the run's beginning is small
+/// enough to be made; else a note says that it is left out.
+fn first_steps(
+    app: &App,
+    deck: Deck,
+    foreseen: &engine::Engine,
+    found: Foresight,
+) -> (Vec<f64>, String) {
+    if found.left_out.is_empty() {
+        return (found.steps, String::new());
+    }
+    let topology = foreseen.world.resource::<Topology>();
+    let all: usize = (0..=topology.finest())
+        .map(|level| patches(topology, level))
+        .sum();
+    let made = || {
+        let mut sim = app.simulation(deck).ok()?;
+        sim.with(|sim| {
+            sim.ready().ok()?;
+            sim.initialise().ok()?;
+            sim.first_steps().ok()
+        })
+    };
+    match (all <= MADE).then(made).flatten() {
+        Some(steps) => (steps, String::new()),
+        None => {
+            let names = found.left_out.join(", ");
+            let note = format!(
+                "the steps leave out what whole levels alone tell, the limit by {names}: a run with time.max_steps = 1 tells it\n"
+            );
+            (found.steps, note)
+        }
+    }
 }
 
 /// The patches of a level; those of the root grid are known without a look.

@@ -1,0 +1,33 @@
+//! What limits the first step is known of the beginning of a run, and left out where only parts of it are looked at.
+
+use super::LUMP;
+use nestar_tests::{Stepper, build};
+
+#[test]
+fn limits_of_whole_levels_are_left_out_of_parts_and_known_of_the_beginning() {
+    let settings = ["gravity.constant=3e3", "time.end=1e9"];
+    let parts = build(LUMP, &settings).with(|sim| sim.foresee(|_| ()));
+    let parts = parts.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(parts.left_out, ["gravity"]);
+    let mut run = Stepper::new(LUMP, &settings);
+    let known = run
+        .0
+        .with(|sim| sim.first_steps())
+        .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(known.len(), parts.steps.len());
+    let shorter = known
+        .iter()
+        .zip(&parts.steps)
+        .all(|(known, part)| *known < 0.8 * part);
+    assert!(shorter, "{known:?} and {:?}", parts.steps);
+    let shared = ["gravity.constant=3e3", "time.end=1e9", "time.levels=shared"];
+    let report = Stepper::new(LUMP, &shared).try_step();
+    let report = report.unwrap_or_else(|e| panic!("{e}"));
+    let smallest = known.iter().copied().fold(f64::INFINITY, f64::min);
+    assert_eq!(report.limiter, "gravity");
+    assert!(
+        (report.dt / smallest - 1.0).abs() < 1e-6,
+        "{} {smallest}",
+        report.dt
+    );
+}
