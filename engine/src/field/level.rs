@@ -112,7 +112,7 @@ impl LevelRows<'_, '_> {
     }
 
     /// Stops the run after the schedule.
-    pub(crate) fn fail(&self, error: impl std::error::Error + Send + Sync + 'static) {
+    pub fn fail(&self, error: impl std::error::Error + Send + Sync + 'static) {
         self.faults.fail(error);
     }
 

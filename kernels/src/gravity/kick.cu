@@ -76,10 +76,10 @@ PATCH_KERNEL(gravity_fall, gravity::Fall) {
   Three most{{REAL(0), REAL(0), REAL(0)}};
   EACH(cell, mesh::CELLS) {
     const Three a = acceleration(tile, cell, width, p.fourth);
-    RS_UNROLL for (int axis = 0; axis < 3; ++axis) most[axis] = rs::max(most[axis], rs::abs(a[axis]));
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) most[axis] = multigrid::larger(most[axis], rs::abs(a[axis]));
   }
   REAL found = REAL(0);
-  RS_UNROLL for (int axis = 0; axis < 3; ++axis) found = rs::max(found, most[axis] / width[axis]);
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) found = multigrid::larger(found, most[axis] / width[axis]);
   const REAL largest = launch::largest_of_block(found);
   if (launch::thread() == 0) launch::store_largest<REAL>((rs::lim<REAL>::U*)p.largest, largest);
 }

@@ -77,8 +77,8 @@ PATCH_KERNEL(level_largest_residual, multigrid::Largest) {
   if (leaf) fill(tile, p.level.view, p.level.exterior, row);
   REAL found[2] = {REAL(0), REAL(0)};
   EACH(cell, CELLS) {
-    if (leaf) found[0] = rs::max(found[0], rs::abs(residual(p.level, tile, row, cell)));
-    found[1] = rs::max(found[1], rs::abs(source_at(p.level.source, row, cell)));
+    if (leaf) found[0] = larger(found[0], rs::abs(residual(p.level, tile, row, cell)));
+    found[1] = larger(found[1], rs::abs(source_at(p.level.source, row, cell)));
   }
   for (int n = 0; n < 2; ++n) {
     const REAL largest = launch::largest_of_block(found[n]);

@@ -197,7 +197,7 @@ pub unsafe fn restrict_residual<R: Real>(
 pub fn largest_residual<R: Real>(grid: &LevelGrid<R>, row: u32, leaf: bool) -> [f64; 2] {
     let largest = |values: [R; CELLS]| {
         let sizes = values.into_iter().map(|value| value.to_f64().abs());
-        sizes.fold(0.0, f64::max)
+        sizes.fold(0.0, larger)
     };
     let residual = if leaf {
         largest(grid.residuals(row))
@@ -208,6 +208,16 @@ pub fn largest_residual<R: Real>(grid: &LevelGrid<R>, row: u32, leaf: bool) -> [
         residual,
         largest(std::array::from_fn(|cell| grid.source.at(row, cell))),
     ]
+}
+
+/// The larger of two numbers that are not below 0; a NaN must not be passed over.
+#[must_use]
+pub fn larger(most: f64, value: f64) -> f64 {
+    if value > most || value.is_nan() {
+        value
+    } else {
+        most
+    }
 }
 
 /// Interpolates a change of the coarser level to a level's cells.

@@ -207,6 +207,9 @@ RS_NOINLINE REAL through(const View& v, const Exterior& e, int row, int cell, in
   return stencil::through_face<REAL>(plane(v, e, row, at, face, 1), rs::arr<REAL, 2>{{own[0], own[stride]}});
 }
 
+// The larger of two numbers that are not below 0; a NaN must not be passed over.
+RS_FN REAL larger(REAL most, REAL value) { return value > most || value != value ? value : most; }
+
 // A kernel whose blocks work on a patch each: enough of them at once hide how long memory takes.
 #define PATCH_KERNEL(name, Params) KERNEL_BOUNDS(name, Params, 256, 3)
 

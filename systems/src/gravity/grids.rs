@@ -249,11 +249,16 @@ impl Grids<'_, '_> {
                 let largest = self.own_rows(level).par_iter().map(|&row| {
                     level::largest_residual(&grid, row, topology.is_leaf(row))
                 });
-                largest.reduce(|| [0.0; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])])
+                largest.reduce(|| [0.0; 2], |a, b| [0, 1].map(|n| level::larger(a[n], b[n])))
             })
         };
         let [residual, source] = [self.largest(residual)?, self.largest(source)?];
-        Ok(if source > 0.0 { residual / source } else { 0.0 })
+        // also if it is no number
+        Ok(if source == 0.0 {
+            0.0
+        } else {
+            residual / source
+        })
     }
 
     /// The largest of all ranks of a number that is not below 0.

@@ -1,6 +1,7 @@
 //! Gas under the acceleration of the potential: kicks before and after each step of the gas, and the step that they allow.
 
 use super::beyond::Beyond;
+use super::faults;
 use super::grids::{Due, Equation, Matter, Solver, each};
 use super::kernels::Kernels;
 use super::systems::Gravity;
@@ -122,8 +123,8 @@ pub(super) fn limit(
     equation: Res<Equation>,
     beyond: Res<Beyond>,
     solver: Res<Solver>,
-    potential: Read<Potential, REACH>,
-    matter: Read<Matter, REACH>,
+    read_potential: Read<Potential, REACH>,
+    read_matter: Read<Matter, REACH>,
     mut limits: ResMut<StepLimits>,
 ) -> Result<(), Error> {
     // there is no potential yet
@@ -131,7 +132,7 @@ pub(super) fn limit(
         limits.leave_out("gravity");
         return Ok(());
     }
-    let (potential, matter) = (potential.get(REACH)?, matter.get(REACH)?);
+    let (potential, matter) = (read_potential.get(REACH)?, read_matter.get(REACH)?);
     let fourth = gravity.config.order == 4;
     let rate = if let Some(kernels) = &solver.kernels {
         kernels.fall_rate(&fall(
@@ -147,6 +148,14 @@ pub(super) fn limit(
             rates.reduce(|| 0.0, |a, b| if a >= b || a.is_nan() { a } else { b })
         })
     };
+    if !rate.is_finite() {
+        let (matter, potential) = (&read_matter, &read_potential);
+        return faults::report(
+            &rows,
+            |level| matter.own_on(level),
+            |level| potential.own_on(level),
+        );
+    }
     let dt = (gravity.config.limit / rate).sqrt();
     limits.propose("gravity", dt);
     Ok(())

@@ -10,6 +10,7 @@ mod columns;
 mod composite;
 mod config;
 mod cycle;
+mod faults;
 mod grids;
 mod kernels;
 mod kick;

@@ -3,6 +3,7 @@
 use super::columns::Residuals;
 use super::composite::{Root, RootMethods};
 use super::config::{Coupling, GravityConfig};
+use super::faults;
 use super::grids::{Added, Grids};
 use bevy_ecs::prelude::*;
 use nestar_engine::Error;
@@ -91,6 +92,11 @@ fn measure(grids: &mut Grids, residuals: &mut Residuals) -> Result<(), Error> {
         } else {
             0.0
         };
+        if !residual.is_finite() {
+            let (matter, potential) = (&grids.matter, &grids.potential);
+            let matter = |level| matter.own_on(level);
+            return faults::report(&grids.rows, matter, |level| potential.own_on(level));
+        }
     }
     Ok(())
 }

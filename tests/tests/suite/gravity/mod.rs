@@ -8,6 +8,7 @@ mod jeans;
 mod leaves;
 mod points;
 mod root;
+mod unsound;
 mod wide;
 
 use crate::device_runs::emulation;
