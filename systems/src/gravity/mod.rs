@@ -116,13 +116,7 @@ impl Plugin for SelfGravity {
         config.check(&sim.deck)?;
         sim.keep_keys(&["gravity.constant", "gravity.boundary"]);
         let periodic = periodic(sim, config.boundary)?;
-        sim.register_field::<Potential>(potential())?;
-        sim.register_field::<Matter>(matter())?;
-        sim.register_field::<Lag>(working("poisson_lag", 8, 1))?;
-        sim.register_field::<Differences>(differences(sim))?;
-        sim.register_field::<Correction<4>>(working("correction_4", 4, 2))?;
-        sim.register_field::<Correction<2>>(working("correction_2", 2, 2))?;
-        sim.register_field::<Correction<1>>(working("correction_1", 1, 2))?;
+        register_fields(sim)?;
         let pool = Pool::<Potential>::of(&sim.world).on_device();
         let kernels = pool.map(Kernels::new).transpose()?;
         sim.world.insert_resource(Solver { kernels });
@@ -151,6 +145,16 @@ impl Plugin for SelfGravity {
             }
         }
     }
+}
+
+fn register_fields(sim: &mut Engine) -> Result<(), Error> {
+    sim.register_field::<Potential>(potential())?;
+    sim.register_field::<Matter>(matter())?;
+    sim.register_field::<Lag>(working("poisson_lag", 8, 1))?;
+    sim.register_field::<Differences>(differences(sim))?;
+    sim.register_field::<Correction<4>>(working("correction_4", 4, 2))?;
+    sim.register_field::<Correction<2>>(working("correction_2", 2, 2))?;
+    sim.register_field::<Correction<1>>(working("correction_1", 1, 2))
 }
 
 /// Enters the systems; those that relax exchange copies themselves.
