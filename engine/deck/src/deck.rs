@@ -33,7 +33,7 @@ pub struct Deck {
     /// Keys of the overrides.
     pub(crate) overridden: Vec<String>,
     pub(crate) constants: Constants,
-    /// The functions by numbers, or what is wrong with them.
+    /// The tabulated functions, or what is wrong with them.
     pub(crate) tables: Result<Tables, DeckError>,
 }
 

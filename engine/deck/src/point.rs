@@ -44,7 +44,7 @@ impl Deck {
     }
 
     /// Compiles `text`, the value of the key at `path`, as a formula of `variables` and the deck's constants and
-    /// functions by numbers.
+    /// tabulated functions.
     ///
     /// # Errors
     /// What is wrong in the formula, at its place in the deck; a constant with the name of a variable; a wrong table of numbers.

@@ -91,6 +91,12 @@ impl TableFile {
                 false => (1..=cells.len()).map(|n| n.to_string()).collect(),
             };
             if named {
+                for (n, cell) in cells.into_iter().enumerate() {
+                    if self.names[..n].contains(&self.names[n]) {
+                        let why = format!("two columns have the name {:?}", self.names[n]);
+                        faults.push(self.fault(cell, why));
+                    }
+                }
                 return;
             }
         }

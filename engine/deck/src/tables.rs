@@ -1,4 +1,4 @@
-//! Functions by numbers: the table `[tables]`.
+//! Tabulated functions: the table `[tables]`.
 
 use crate::formula::{Beyond, Curve, integrals};
 use schemars::JsonSchema;
@@ -53,8 +53,9 @@ pub enum Below {
     Constant,
     /// The line with the slope there.
     Linear,
-    /// a + b x^2 with number and slope there: the potential in a homogeneous sphere.
-    Core,
+    /// a + b x^2 with number and slope there: as in a homogeneous ball.
+    #[serde(rename = "core")]
+    Square,
 }
 
 /// What a function is above its last place.
@@ -68,8 +69,9 @@ pub enum Above {
     Constant,
     /// The line with the slope there.
     Linear,
-    /// a - b / x with number and slope there: the potential of the mass within.
-    Kepler,
+    /// a - b / x with number and slope there: as outside of a ball.
+    #[serde(rename = "kepler")]
+    Inverse,
 }
 
 /// A function of one number by its numbers at places, cubic between them: its slope has no jumps.
@@ -89,7 +91,7 @@ pub struct TableConfig {
     /// How slopes follow from numbers.
     #[serde(default)]
     pub interpolation: Interpolation,
-    /// Whether the function is the integral of the numbers over x, such as the potential of an acceleration towards the centre: 0 at
+    /// Whether the function is the integral of the numbers over x: 0 at
     /// the first place, or at infinity if `above` is "kepler".
     #[serde(default)]
     pub integral: bool,
@@ -102,17 +104,17 @@ pub struct TableConfig {
 }
 
 impl TableConfig {
-    /// The function with these values and slopes at these places.
+    /// The function with these values and slopes at these places; or the row in which a width, slope or integral is not finite.
     pub(crate) fn curve(
         &self,
         places: &[f64],
         mut values: Vec<f64>,
         mut slopes: Vec<f64>,
-    ) -> Curve {
+    ) -> Result<Curve, usize> {
         if self.integral {
             let mut integrals = integrals(places, &values, &slopes);
             let last = places.len() - 1;
-            if self.above == Above::Kepler {
+            if self.above == Above::Inverse {
                 let zero = integrals[last] + values[last] * places[last];
                 integrals.iter_mut().for_each(|value| *value -= zero);
             }
@@ -122,14 +124,23 @@ impl TableConfig {
             Below::Refuse => Beyond::Refuse,
             Below::Constant => Beyond::Constant,
             Below::Linear => Beyond::Linear,
-            Below::Core => Beyond::Core,
+            Below::Square => Beyond::Square,
         };
         let above = match self.above {
             Above::Refuse => Beyond::Refuse,
             Above::Constant => Beyond::Constant,
             Above::Linear => Beyond::Linear,
-            Above::Kepler => Beyond::Kepler,
+            Above::Inverse => Beyond::Inverse,
         };
-        Curve::new(places, &values, &slopes, [below, above])
+        let wide = |n: usize| {
+            places
+                .get(n + 1)
+                .is_none_or(|next| (next - places[n]).is_finite())
+        };
+        let sound = |&n: &usize| values[n].is_finite() && slopes[n].is_finite() && wide(n);
+        match (0..places.len()).find(|n| !sound(n)) {
+            Some(row) => Err(row),
+            None => Ok(Curve::new(places, &values, &slopes, [below, above])),
+        }
     }
 }

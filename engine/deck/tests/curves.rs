@@ -1,4 +1,4 @@
-//! Functions by numbers: what formulas make of the table `[tables]`.
+//! Tabulated functions: what formulas make of the table `[tables]`.
 
 use nestar_deck::{Deck, TableSchema, TablesConfig, schema};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn table(count: usize, of: impl Fn(f64) -> f64, more: &str) -> String {
     format!("[tables.f]\nx = {places:?}\ny = {values:?}\n{more}")
 }
 
-/// The largest error of a function between its places, and the largest jump of its slope across a place.
+/// The largest error of a function between its places.
 fn error(count: usize, of: impl Fn(f64) -> f64, exact: impl Fn(f64) -> f64, more: &str) -> f64 {
     let deck = Deck::parse("deck", &table(count, of, more)).unwrap_or_else(|e| panic!("{e}"));
     let formula = deck.formula("a.b", "f(x)", &["x"]);
@@ -149,7 +149,11 @@ fn columns_of_files_are_numbers_and_run_toml_has_them() {
 fn wrong_tables_are_refused_at_their_places() {
     let folder = folder(
         "wrong",
-        &[("halo.csv", HALO), ("back.csv", "r, m\n1, 2\n1, 3\n")],
+        &[
+            ("halo.csv", HALO),
+            ("back.csv", "r, m\n1, 2\n1, 3\n"),
+            ("twice.csv", "r, m, m\n1, 2, 3\n2, 3, 4\n"),
+        ],
     );
     let cases = [
         (
@@ -194,6 +198,22 @@ fn wrong_tables_are_refused_at_their_places() {
             "file = \"back.csv\"\nx = \"r\"\ny = \"m\"",
             "back.csv:3:1: \"r\" must ascend",
         ),
+        (
+            "file = \"twice.csv\"\nx = \"r\"\ny = \"m\"",
+            "twice.csv:1:7: two columns have the name \"m\"",
+        ),
+        (
+            "x = [0, 1e-310, 1]\ny = [0, 1, 1]",
+            "`tables.f.x` has no finite slope or integral in row 1",
+        ),
+        (
+            "x = [-1.7e308, 1.7e308]\ny = [1, 1]\nslope = [0, 0]",
+            "`tables.f.x` has no finite slope or integral in row 1",
+        ),
+        (
+            "x = [0, 1, 2]\ny = [1e308, 1e308, 1e308]\nintegral = true",
+            "`tables.f.x` has no finite slope or integral in row 2",
+        ),
     ];
     for (keys, wanted) in cases {
         let found = read(&folder.0, &format!("[tables.f]\n{keys}\n")).expect_err(keys);
@@ -202,16 +222,29 @@ fn wrong_tables_are_refused_at_their_places() {
     for (text, wanted) in [
         (
             "[tables]\nsin = { x = [1, 2], y = [1, 1] }",
-            "is no word of formulas",
+            "must not be that of a function or a constant",
         ),
         (
             "[constants]\nf = 1\n[tables]\nf = { x = [1, 2], y = [1, 1] }",
-            "no constant",
+            "must not be that of a function or a constant",
         ),
         ("tables = 3", "tables"),
     ] {
         let found = read(&folder.0, text).expect_err(text);
         assert!(found.contains(wanted), "{text}:\n{found}");
+    }
+}
+
+/// A column hides a constant or a function of its name.
+#[test]
+fn columns_have_any_names() {
+    let folder = folder("named", &[("named.csv", "r, e, min\n1, 5, 7\n2, 6, 8\n")]);
+    for (y, wanted) in [("e", 5.5), ("min + pi", 7.5 + std::f64::consts::PI)] {
+        let text = format!("[tables.f]\nfile = \"named.csv\"\nx = \"r\"\ny = \"{y}\"\n");
+        let deck = read(&folder.0, &text).unwrap_or_else(|e| panic!("{e}"));
+        let formula = deck.formula("a.b", "f(x)", &["x"]);
+        let found = formula.unwrap_or_else(|e| panic!("{e}")).eval(&[1.5]);
+        assert!((found - wanted).abs() < 1e-14, "{y}: {found}");
     }
 }
 
@@ -229,7 +262,7 @@ fn formulas_say_which_functions_there_are() {
     assert!(why("halo(x, x)").contains("`halo` takes 1 argument, found 2"));
     let formula = deck.formula("a.b", "halo(x) + halo(1.5)", &["x"]);
     let formula = formula.unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(formula.ranges(), " (`halo` has numbers from 1 to 2)");
+    assert_eq!(formula.ranges(), " (`halo` has numbers from 1.0 to 2.0)");
     let folded = deck.formula("a.b", "halo(1.5)", &[]);
     assert_eq!(folded.map(|f| f.constant()).ok().flatten(), Some(1.0));
 }

@@ -222,7 +222,7 @@ fn run(folder: &Path, formulas: &[Formula], points: &[[f64; 3]]) -> Vec<f64> {
         .collect()
 }
 
-/// Formulas that call functions by numbers, with each kind of end.
+/// Formulas that call tabulated functions, with each kind of end.
 fn by_numbers() -> Vec<Formula> {
     let rows = "x = [-0.7, -0.1, 0.2, 0.9], y = [1, -0.3, -0.2, 2.5]";
     let positive = "x = [0.1, 0.2, 0.9], y = [-3, -0.2, 0.7], interpolation = \"spline\"";

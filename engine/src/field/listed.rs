@@ -288,7 +288,7 @@ impl CellNumber {
             return None;
         };
         Some(format!(
-            "the formula {key} = \"{}\" is not a number at (x, y, z) = {place:?}, t = {time}{}",
+            "the formula {key} = \"{}\" is not a finite number at (x, y, z) = {place:?}, t = {time}{}",
             formula.text(),
             formula.ranges()
         ))

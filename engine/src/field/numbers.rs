@@ -42,10 +42,10 @@ impl Numbers {
         }
     }
 
-    /// The message of the first formula that is not a number in a cell of a patch, where `made` are the patch's numbers.
+    /// The message of the first formula that is no finite number in a cell of a patch, where `made` are the patch's numbers.
     pub(super) fn fault<R: Real>(&self, own: &Span<R>, made: &[R], cell: usize) -> Option<String> {
         let values = made.chunks(CELLS).map(|values| values[cell]);
-        let mut wrong = self.list.iter().zip(values).filter(|(_, x)| x.is_nan());
+        let mut wrong = self.list.iter().zip(values).filter(|(_, x)| !x.is_finite());
         wrong.find_map(|(number, _)| number.fault(own.place(cell).centre, own.geometry.time))
     }
 }

@@ -6,7 +6,8 @@ use work::settled;
 pub use work::{Fallen, Work, add_work};
 
 use crate::CELLS;
-use crate::hydro::{Conserved, kinetic_energy};
+use crate::hydro::Conserved;
+use crate::hydro::eos::pushed;
 use crate::mesh::Rows;
 use crate::mesh::parameters::View;
 use crate::multigrid::device::{Exterior, Source};
@@ -35,15 +36,12 @@ pub fn device_items() -> Vec<&'static Item> {
 /// Gas after a time `dt` under an acceleration: the internal energy stays.
 #[device]
 pub fn kicked<R: Real>(u: Conserved<R>, acceleration: &[R; 3], dt: R) -> Conserved<R> {
-    let push = dt * u.density;
-    let mut v = u;
-    v.momentum = [
-        u.momentum[0] + push * acceleration[0],
-        u.momentum[1] + push * acceleration[1],
-        u.momentum[2] + push * acceleration[2],
+    let kick = [
+        dt * acceleration[0],
+        dt * acceleration[1],
+        dt * acceleration[2],
     ];
-    v.energy = u.energy + (kinetic_energy(v) - kinetic_energy(u));
-    v
+    pushed(u, kick)
 }
 
 /// What both kernels read.
@@ -130,7 +128,7 @@ pub unsafe fn kick<R: Real>(
     }
 }
 
-/// Kicks cells; `energy` says what they have then, by their number and their states before and after.
+/// Kicks cells; `energy_of` says what energy they have then, by their number and their states before and after.
 #[inline(always)]
 fn kick_cells<R: Real>(
     slopes: &[[R; CELLS]; 3],

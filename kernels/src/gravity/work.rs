@@ -27,8 +27,8 @@ pub fn work<R: Real>(own: R, around: &[R; 6], below: &[R; 3], above: &[R; 3], ra
     sum3(along[0], along[1], along[2])
 }
 
-/// Energy of gas `after` its last kick in a step, with what it is `due` in place of what the kicks gave: `due` is less what the first one
-/// gave. That costs no more than half of the internal energy. Cold gas keeps what the kicks gave: where the internal energy is below a
+/// Energy of gas `after` its last kick in a step: what the fluxes have done takes the place of what the kicks gave. `due` is what the fluxes
+/// have done minus what the first kick gave. That costs no more than half of the internal energy. Cold gas keeps what the kicks gave: where the internal energy is below a
 /// thousandth of the kinetic one, errors of the latter would heat it.
 #[device]
 pub fn settled<R: Real>(before: Conserved<R>, after: Conserved<R>, due: R) -> R {
@@ -37,7 +37,9 @@ pub fn settled<R: Real>(before: Conserved<R>, after: Conserved<R>, due: R) -> R 
         after.energy
     } else {
         let owed = due - (after.energy - before.energy);
-        after.energy + owed.max(-0.5 * internal)
+        let least = -0.5 * internal;
+        // a NaN stays one
+        after.energy + if owed < least { least } else { owed }
     }
 }
 

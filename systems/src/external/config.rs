@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExternalConfig {
-    /// Potential, a formula: matter is accelerated by the central difference of its values one and two cells away.
+    /// Potential, a formula: matter is accelerated by the central difference of its values one and two cells away, also beyond the faces of
+    /// the domain (walls and periodic ones too), where the formula must be a number.
     #[schemars(extend("unit" = "length**2/time**2"))]
     pub potential: String,
     /// Further acceleration along x, a formula.
@@ -22,7 +23,8 @@ pub struct ExternalConfig {
     pub acceleration_z: String,
     /// Order of the differences: 2 or 4.
     pub order: u8,
-    /// Most widths of a cell through which matter may be accelerated in a step, |a| dt^2 <= limit * width; 0: no limit.
+    /// Most widths of a cell through which matter may be accelerated in a step, |a| dt^2 <= limit * width, by the acceleration at its begin; 0:
+    /// no limit. Bound what sets in suddenly by time.max_step.
     #[schemars(range(min = 0.0))]
     pub limit: f64,
 }

@@ -75,7 +75,10 @@ impl CellNumbers {
     pub fn of(config: &ExternalConfig, deck: &Deck) -> Result<Self, DeckError> {
         let fourth = match config.order {
             2 | 4 => config.order == 4,
-            _ => return Err(deck.error_at("external.order", "differences are of order 2 or 4")),
+            order => {
+                let message = format!("`external.order` must be 2 or 4, found {order}");
+                return Err(deck.error_at("external.order", message));
+            }
         };
         let potential = deck.formula(POTENTIAL, &config.potential, &["x", "y", "z", "r", "t"])?;
         // again with what it uses alone, which is what is computed in a cell
@@ -98,13 +101,8 @@ impl CellNumbers {
         for (axis, text) in further {
             let key = format!("external.acceleration_{axis}");
             let number = compile(deck, &key, text, vocabulary_of_places())?;
-            if let CellNumber::Formula(formula, ..) = &number {
-                moves |= formula.uses("t");
-                acts |= formula.constant() != Some(0.0);
-            } else {
-                moves |= text.trim() == "t";
-                acts = true;
-            }
+            moves |= changes(&number, text);
+            acts |= !is_zero(&number);
             list.push(number);
         }
         let numbers = Numbers::new(list);
@@ -114,6 +112,19 @@ impl CellNumbers {
             acts,
         })
     }
+}
+
+/// Whether a number of a cell changes with time.
+fn changes(number: &CellNumber, text: &str) -> bool {
+    match number {
+        CellNumber::Formula(formula, ..) => formula.uses("t"),
+        _ => text.trim() == "t",
+    }
+}
+
+/// Whether a number is 0 in all cells.
+fn is_zero(number: &CellNumber) -> bool {
+    matches!(number, CellNumber::Formula(formula, ..) if formula.constant() == Some(0.0))
 }
 
 /// A formula of the `used` variables at some points, so many widths of the cell away.

@@ -7,6 +7,7 @@ use super::root_level::RootGrid;
 use nestar_device::{Lane, Real};
 use nestar_engine::ranks::Ranks;
 use nestar_engine::{Error, in_precision};
+use nestar_kernels::CELLS;
 use nestar_kernels::multigrid::stencil::source_of;
 use rayon::prelude::*;
 use std::ops::RangeInclusive;
@@ -49,6 +50,16 @@ impl Grids<'_, '_> {
     pub(super) fn renew_lag(&mut self, levels: &RangeInclusive<usize>) -> Result<(), Error> {
         let mut finer = (levels.start() + 1..=*levels.end()).rev();
         finer.try_for_each(|level| self.tell_coarser(level))
+    }
+
+    /// Nothing is added to a level whose children have gone.
+    pub(super) fn clear_lag(&mut self, level: usize) -> Result<(), Error> {
+        let rows = self.own_rows(level).to_vec();
+        in_precision!(self.lag.precision(), R => {
+            let zeros = vec![R::lit(0.0); rows.len() * CELLS];
+            self.lag.store_on(level, &rows, &zeros)?;
+        });
+        Ok(())
     }
 
     fn tell_coarser(&mut self, level: usize) -> Result<(), Error> {

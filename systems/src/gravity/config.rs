@@ -41,8 +41,10 @@ pub enum RootMethod {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Energy {
-    /// What its gravitational energy loses: by the mass through the faces of cells and the potentials on their two sides. The sum of both
-    /// energies stays; what differs from the change of the kinetic energy goes to the internal one, unless that is below a thousandth of it.
+    /// What its gravitational energy loses: by the mass through the faces of cells and the potentials on their two sides. On a uniform mesh
+    /// the sum of both energies stays to round-off; where levels meet a little is lost. What differs from the change of the kinetic
+    /// energy goes to the internal one, of which no more than half is taken in a step. Gas whose internal energy is below a
+    /// thousandth of its kinetic one, and steps that had to be shortened, gain as with "kicks".
     Fluxes,
     /// What its kinetic energy gains by the kicks: the internal energy stays.
     Kicks,
@@ -62,10 +64,12 @@ pub struct GravityConfig {
     pub boundary: Surroundings,
     /// Who solves the root level.
     pub root: RootMethod,
-    /// Cycles of `root = "multigrid"` at each solve of the root level, which begins with the potential before.
+    /// Only with `root = "multigrid"`: cycles at each solve of the root level, which begins with the potential before (the first one takes
+    /// eight); they relax as often as `sweeps_aligned` says.
     #[schemars(range(min = 1, max = 100))]
     pub root_cycles: usize,
-    /// Order of the multipole expansion around an isolated domain with `root = "multigrid"`.
+    /// Only with `root = "multigrid"` in an isolated domain: order of the multipole expansion. Where matter is farther from the centre of mass than a
+    /// face is, a higher order is worse.
     #[schemars(range(min = 1, max = 12))]
     pub multipole_order: usize,
     /// Order of the slopes that accelerate: 2 or 4.

@@ -60,7 +60,7 @@ impl Grids<'_, '_> {
         sweeps: usize,
         lowest: Option<&Lowest>,
     ) -> Result<(), Error> {
-        let bottom = Bottom::of(self.rows.view_of(level).topology.count(level));
+        let bottom = Sweeps::of(self.rows.view_of(level).topology.count(level));
         let Self {
             four,
             two,
@@ -90,7 +90,7 @@ impl Grids<'_, '_> {
 
     /// The same on a device that shares the level with no other, in one launch.
     fn correct_at_once(&self, level: usize, sweeps: usize, kernels: &Kernels) -> Result<(), Error> {
-        let bottom = Bottom::of(self.rows.view_of(level).topology.count(level));
+        let bottom = Sweeps::of(self.rows.view_of(level).topology.count(level));
         let (two, one) = (self.two.own_on(level), self.one.own_on(level));
         let bank = |pool: &DevicePool, n| Address::<Number>::from(pool.bank(n));
         kernels.correct(&device::Corrections {
@@ -115,12 +115,12 @@ impl Grids<'_, '_> {
 }
 
 /// How one cell a patch is solved for: plain sweeps where the level is small, over-relaxed ones where it is wide.
-struct Bottom {
+struct Sweeps {
     sweeps: usize,
     omega: f64,
 }
 
-impl Bottom {
+impl Sweeps {
     /// Of a level of so many patches.
     fn of(patches: usize) -> Self {
         let across = (1..).find(|n: &usize| n.pow(3) >= patches).unwrap_or(1);

@@ -254,7 +254,7 @@ impl Grids<'_, '_> {
         };
         let [residual, source] = [self.largest(residual)?, self.largest(source)?];
         // also if it is no number
-        Ok(if source == 0.0 {
+        Ok(if source == 0.0 && residual.is_finite() {
             0.0
         } else {
             residual / source

@@ -150,12 +150,13 @@ pub(super) fn limit(
     };
     if !rate.is_finite() {
         let (matter, potential) = (&read_matter, &read_potential);
-        return faults::report(
+        faults::report(
             &rows,
             |level| matter.own_on(level),
             |level| potential.own_on(level),
-        );
+        )?;
     }
+    // all ranks propose: one that is not finite ends the run where no cell was found
     let dt = (gravity.config.limit / rate).sqrt();
     limits.propose("gravity", dt);
     Ok(())

@@ -74,6 +74,9 @@ pub(super) fn align(
         }
     }
     if gravity.two_way() {
+        if levels.clock(*range.end()).since_regrid == 0 {
+            grids.clear_lag(*range.end())?;
+        }
         grids.composite_cycle(&range, sweeps, &gravity.root(&ranks))?;
         grids.renew_lag(&range)?;
     }

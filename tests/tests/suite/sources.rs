@@ -189,8 +189,7 @@ fn message(settings: &[&str]) -> String {
 #[test]
 fn unsound_sources_are_named() {
     let found = message(&["sources.acceleration_y=sqrt(x - 0.2)"]);
-    let named =
-        "the formula sources.acceleration_y = \"sqrt(x - 0.2)\" is not a number at (x, y, z) = [";
+    let named = "the formula sources.acceleration_y = \"sqrt(x - 0.2)\" is not a finite number at (x, y, z) = [";
     assert!(
         found.contains(named) && found.contains("], t = 0"),
         "{found}"

@@ -1,8 +1,8 @@
-//! Functions by numbers of a deck: its table `[tables]`.
+//! Tabulated functions of a deck: its table `[tables]`.
 
 use super::Deck;
 use crate::error::DeckError;
-use crate::formula::{Curve, is_free_name, monotone, spline};
+use crate::formula::{Curve, is_free_name, is_name, monotone, spline};
 use crate::schema::TableSchema;
 use crate::table_file::TableFile;
 use crate::tables::{
@@ -16,7 +16,7 @@ use std::sync::Arc;
 const MOST: usize = 10_000;
 
 impl Deck {
-    /// The functions by numbers of the table `[tables]`, in the order of the deck.
+    /// The tabulated functions of the table `[tables]`, in the order of the deck.
     ///
     /// # Errors
     /// What is wrong with them, at its place.
@@ -25,7 +25,7 @@ impl Deck {
         Ok(&tables.curves)
     }
 
-    /// Reads the functions by numbers of the deck.
+    /// Reads the tabulated functions of the deck.
     ///
     /// # Errors
     /// What is wrong with a key, a file or its numbers, at its place.
@@ -64,7 +64,7 @@ impl Deck {
         let taken = self.constants().iter().any(|(other, _)| other == name);
         if taken || !is_free_name(name) {
             let message = format!(
-                "`{path}`: a function's name has letters, digits and `_`, and is no word of formulas and no constant"
+                "`{path}`: the name of a table must consist of letters, digits and `_` and must not be that of a function or a constant"
             );
             return Err(self.error_at(&path, message));
         }
@@ -88,8 +88,17 @@ impl Deck {
             Interpolation::Spline => spline(&places, &values),
         });
         let curve = own.curve(&places, values, slopes);
+        let curve = curve.map_err(|row| reader.error("x", &too_close(row)))?;
         Ok((curve, resolved))
     }
+}
+
+/// The fault of places between which no slope or integral is a finite number.
+fn too_close(row: usize) -> String {
+    format!(
+        "has no finite slope or integral in row {}: its places are too close to each other or too far apart for the numbers",
+        row + 1
+    )
 }
 
 /// Reads the numbers of a function.
@@ -110,7 +119,7 @@ impl<'a> Reader<'a> {
         });
         let file = file.transpose()?;
         let names = file.iter().flat_map(|file| file.names()).enumerate();
-        let names = names.map(|(n, name)| match is_free_name(name) {
+        let names = names.map(|(n, name)| match is_name(name) {
             true => name.clone(),
             false => format!("column_{}", n + 1),
         });
@@ -202,10 +211,10 @@ impl<'a> Reader<'a> {
 
     fn check_ends(&self, places: &[f64], own: &TableConfig) -> Result<(), DeckError> {
         let positive = "needs places above 0";
-        if own.below == Below::Core && places[0] <= 0.0 {
+        if own.below == Below::Square && places[0] <= 0.0 {
             return Err(self.error("below", positive));
         }
-        if own.above == Above::Kepler && places[places.len() - 1] <= 0.0 {
+        if own.above == Above::Inverse && places[places.len() - 1] <= 0.0 {
             return Err(self.error("above", positive));
         }
         Ok(())

@@ -17,10 +17,10 @@ pub enum Beyond {
     Constant = 1,
     /// The line with the slope at that place.
     Linear = 2,
-    /// a + b x^2 with the number and slope at that place: the potential in a homogeneous sphere.
-    Core = 3,
-    /// a - b / x with the number and slope at that place: the potential of the mass within.
-    Kepler = 4,
+    /// a + b x^2 with the number and slope at that place.
+    Square = 3,
+    /// a - b / x with the number and slope at that place.
+    Inverse = 4,
 }
 
 /// A function by its numbers and slopes at places.

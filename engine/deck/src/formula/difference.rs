@@ -5,7 +5,7 @@ use super::{Formula, FormulaError};
 
 impl Formula {
     /// The central difference of the formula over one step, of second or of fourth order: (f(1) - f(-1)) / 2, or
-    /// (8 (f(1) - f(-1)) - (f(2) - f(-2))) / 12. Its variables are those of the formula at each point, in the order 1, -1, 2, -2. A
+    /// (8 (f(1) - f(-1)) - (f(2) - f(-2))) / 12. Its text says so in messages. Its variables are those of the formula at each point, in the order 1, -1, 2, -2. A
     /// reflection changes its sign and no other bit.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Formula {
         let names = &self.variables;
         let at = |point| names.iter().map(move |name| format!("{name} {point}"));
         Ok(Formula {
-            text: self.text.clone(),
+            text: format!("slope of {}", self.text),
             variables: (0..joined.points).flat_map(at).collect(),
             program: joined.program,
         })

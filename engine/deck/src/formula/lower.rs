@@ -95,7 +95,7 @@ fn emit(tree: &Tree, curves: Curves, program: &mut Program) -> usize {
     }
 }
 
-/// The index of a function by numbers in the program that calls it.
+/// The index of a tabulated function in the program that calls it.
 fn called(curve: &(String, Arc<Curve>), program: &mut Program) -> u16 {
     let known = program.curves.iter().position(|own| own.0 == curve.0);
     known.unwrap_or_else(|| {

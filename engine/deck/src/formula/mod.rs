@@ -73,7 +73,7 @@ impl Formula {
         Formula::with_curves(text, variables, constants, &[])
     }
 
-    /// The same with `curves`, functions by numbers, beside the others.
+    /// The same with `curves`, tabulated functions, beside the others.
     ///
     /// # Errors
     /// As [`Formula::parse`].
@@ -118,14 +118,18 @@ impl Formula {
         index.is_some_and(|index| self.program.ops.contains(&Op::Variable(index as u16)))
     }
 
-    /// The functions by numbers that it calls and that have none beyond their places, as a remark in brackets; empty if there are
+    /// The tabulated functions that it calls and that have none beyond their places, as a remark in brackets; empty if there are
     /// none.
     #[must_use]
     pub fn ranges(&self) -> String {
         let range = |(name, curve): &(String, Arc<Curve>)| {
             let [first, last] = curve.range();
-            let ends = first.is_finite() || last.is_finite();
-            ends.then(|| format!("`{name}` has numbers from {first} to {last}"))
+            match [first.is_finite(), last.is_finite()] {
+                [true, true] => Some(format!("`{name}` has numbers from {first:?} to {last:?}")),
+                [true, false] => Some(format!("`{name}` has no numbers below {first:?}")),
+                [false, true] => Some(format!("`{name}` has no numbers above {last:?}")),
+                [false, false] => None,
+            }
         };
         let ranges: Vec<String> = self.program.curves.iter().filter_map(range).collect();
         match ranges.is_empty() {
@@ -144,11 +148,15 @@ impl Formula {
     }
 }
 
+/// Whether formulas can use this as the name of a variable.
+pub(crate) fn is_name(name: &str) -> bool {
+    let words = lexer::tokens(name).unwrap_or_default();
+    matches!(words[..], [(lexer::Token::Name(word), _), _] if word == name)
+}
+
 /// Whether a constant may have this name: a word of its own that means nothing in formulas.
 pub(crate) fn is_free_name(name: &str) -> bool {
-    let words = lexer::tokens(name).unwrap_or_default();
-    let alone = matches!(words[..], [(lexer::Token::Name(word), _), _] if word == name);
-    alone && functions::constant(name).is_none() && functions::call(name).is_none()
+    is_name(name) && functions::constant(name).is_none() && functions::call(name).is_none()
 }
 
 /// What is wrong with a formula, and where.

@@ -17,7 +17,7 @@ pub enum Op {
     Variable(u16),
     /// A power with a whole exponent, by repeated squaring.
     PowerWhole(i8),
-    /// The function by numbers of this index.
+    /// The tabulated function of this index.
     Curve(u16),
     Negate,
     Not,
@@ -88,7 +88,7 @@ pub struct Program {
     pub ops: Vec<Op>,
     /// The constants.
     pub constants: Vec<f64>,
-    /// The functions by numbers, with their names.
+    /// The tabulated functions, with their names.
     pub curves: Vec<(String, Arc<Curve>)>,
     /// The greatest number of values on the stack; at most 32.
     pub depth: usize,

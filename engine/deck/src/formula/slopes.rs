@@ -70,7 +70,8 @@ pub fn monotone(places: &[f64], values: &[f64]) -> Vec<f64> {
             return at_end(&all.reversed());
         }
         let (before, after) = (all.rises[i - 1], all.rises[i]);
-        if before * after <= 0.0 {
+        // their product could underflow
+        if before == 0.0 || after == 0.0 || (before < 0.0) != (after < 0.0) {
             return 0.0;
         }
         let [first, second] = [all.widths[i - 1], all.widths[i]];

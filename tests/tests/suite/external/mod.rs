@@ -280,8 +280,7 @@ fn message(settings: &[&str]) -> String {
 #[test]
 fn unsound_potentials_are_named() {
     let found = message(&["external.potential=sqrt(x - 0.2)"]);
-    let named =
-        "the formula external.potential = \"sqrt(x - 0.2)\" is not a number at (x, y, z) = [";
+    let named = "the formula external.potential = \"sqrt(x - 0.2)\" is not a finite number at (x, y, z) = [";
     assert!(found.contains(named), "{found}");
     let table = "tables.halo={ x = [0.1, 0.5], y = [1, 2] }";
     let found = message(&["external.potential=halo(x)", table]);
@@ -290,8 +289,15 @@ fn unsound_potentials_are_named() {
         "{found}"
     );
     let found = message(&["external.acceleration_x=1/(x - x)"]);
-    let words = "`external` has failed in cell [0, 0, 0] of patch [0, 0, 0] on level 0";
-    assert!(found.contains(words) && found.contains("inf"), "{found}");
+    let words = "the formula external.acceleration_x = \"1/(x - x)\" is not a finite number at";
+    assert!(found.contains(words), "{found}");
+    // known in the cell, but not beside it
+    let found = message(&[
+        "external.potential=halo(r)",
+        "tables.halo={ x = [0, 0.9], y = [1, 2] }",
+    ]);
+    let words = "external.potential = \"slope of halo(r)\" is not a finite number at";
+    assert!(found.contains(words), "{found}");
 }
 
 #[test]
@@ -301,7 +307,10 @@ fn wrong_tables_are_refused_by_their_keys() {
         built.map(|_| ()).expect_err("refused").to_string()
     };
     for (setting, words) in [
-        ("external.order=3", "differences are of order 2 or 4"),
+        (
+            "external.order=3",
+            "`external.order` must be 2 or 4, found 3",
+        ),
         ("external.limit=-1", "external.limit"),
         ("external.potential=density", "unknown name `density`"),
         ("external.potential=-1/rr", "did you mean `r`?"),

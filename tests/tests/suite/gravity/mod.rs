@@ -9,6 +9,7 @@ mod leaves;
 mod points;
 mod root;
 mod unsound;
+mod vanishing;
 mod wide;
 
 use crate::device_runs::emulation;

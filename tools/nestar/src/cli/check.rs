@@ -91,7 +91,7 @@ fn outlook(
         text += "no more is foreseen: there are more patches than can be looked at, of finer levels or of the root grid\n";
         return Ok(text);
     }
-    let (own, note) = first_steps(app, on_host, foreseen, found);
+    let (own, note) = first_steps(app, on_host, foreseen, found)?;
     let steps = Steps::new(foreseen, own);
     text += &output(foreseen, &steps);
     let measured = || {
@@ -109,32 +109,28 @@ fn first_steps(
     deck: Deck,
     foreseen: &engine::Engine,
     found: Foresight,
-) -> (Vec<f64>, String) {
+) -> Result<(Vec<f64>, String), Failure> {
     if found.left_out.is_empty() {
-        return (found.steps, String::new());
+        return Ok((found.steps, String::new()));
     }
     let topology = foreseen.world.resource::<Topology>();
     let all: usize = (0..=topology.finest())
         .map(|level| patches(topology, level))
         .sum();
-    let made = || {
-        let mut sim = app.simulation(deck).ok()?;
-        sim.with(|sim| {
-            sim.ready().ok()?;
-            sim.initialise().ok()?;
-            sim.first_steps().ok()
-        })
-    };
-    match (all <= MADE).then(made).flatten() {
-        Some(steps) => (steps, String::new()),
-        None => {
-            let names = found.left_out.join(", ");
-            let note = format!(
-                "the steps leave out what whole levels alone tell, the limit by {names}: a run with time.max_steps = 1 tells it\n"
-            );
-            (found.steps, note)
-        }
+    if all > MADE {
+        let names = found.left_out.join(", ");
+        let note = format!(
+            "these steps do not include the limit by {names}, which needs whole levels; a run with time.max_steps = 1 shows it\n"
+        );
+        return Ok((found.steps, note));
     }
+    let mut sim = app.simulation(deck)?;
+    let steps = sim.with(|sim| {
+        sim.ready()?;
+        sim.initialise()?;
+        sim.first_steps()
+    })?;
+    Ok((steps, String::new()))
 }
 
 /// The patches of a level; those of the root grid are known without a look.
