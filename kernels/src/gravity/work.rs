@@ -1,6 +1,6 @@
 //! The energy that gas gains as it falls: by the mass that crosses each face of a cell and the potentials on its two sides. With the mean of
 //! the potentials before and after a step, the gas gains what its gravitational energy loses, to round-off on a uniform mesh
-//! (Mullen, Hanawa & Gammie, ApJS 252, 30 (2021), eq. 27 and 28, for the source of the energy).
+//! (after Mullen, Hanawa & Gammie, ApJS 252, 30 (2021)).
 
 use crate::CELLS;
 use crate::PATCH;
