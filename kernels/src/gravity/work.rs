@@ -28,8 +28,8 @@ pub fn work<R: Real>(own: R, around: &[R; 6], below: &[R; 3], above: &[R; 3], ra
 }
 
 /// Energy of gas `after` its last kick in a step: what the fluxes have done takes the place of what the kicks gave. `due` is what the fluxes
-/// have done minus what the first kick gave. That costs no more than half of the internal energy. Cold gas keeps what the kicks gave: where the internal energy is below a
-/// thousandth of the kinetic one, errors of the latter would heat it.
+/// have done minus what the first kick gave. The exchange takes no more than half of the internal energy. Cold gas keeps what the kicks
+/// gave: where the internal energy is below a thousandth of the kinetic one, errors of the latter would heat it.
 #[device]
 pub fn settled<R: Real>(before: Conserved<R>, after: Conserved<R>, due: R) -> R {
     let internal = internal_energy(before);
