@@ -188,6 +188,8 @@ fn spoiled(launcher: &Launcher) {
     let ranks = ["cut", "link", "cut"].map(|output| rank(output).collect::<Vec<_>>());
     let job = launcher.begin(&place.0, &ranks.join(&":"));
     place.wait_for_steps("cut", 1);
+    // a snapshot is written while the run goes on: the first may take longer than a step
+    place.wait_for_snapshot("cut");
     lead("elsewhere");
     let start = Instant::now();
     let outcome = job.end();

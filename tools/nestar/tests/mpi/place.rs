@@ -64,12 +64,21 @@ impl Place {
 
     /// Waits until a run has told of some root steps.
     pub fn wait_for_steps(&self, run: &str, steps: usize) {
-        let start = Instant::now();
-        while self.steps(run) < steps {
-            let patience = start.elapsed() < Duration::from_secs(60);
-            assert!(patience, "waited too long for {steps} root steps");
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        wait_until(&format!("{steps} root steps"), || self.steps(run) >= steps);
+    }
+
+    /// Waits until a run has a snapshot.
+    pub fn wait_for_snapshot(&self, run: &str) {
+        wait_until("a snapshot", || !self.snapshots(run).is_empty());
+    }
+}
+
+fn wait_until(what: &str, happened: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !happened() {
+        let patience = start.elapsed() < Duration::from_secs(60);
+        assert!(patience, "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
