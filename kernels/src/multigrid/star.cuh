@@ -211,7 +211,7 @@ RS_NOINLINE REAL through(const View& v, const Exterior& e, int row, int cell, in
 RS_FN REAL larger(REAL most, REAL value) { return value > most || value != value ? value : most; }
 
 // A kernel whose blocks work on a patch each: enough of them at once hide how long memory takes.
-#define PATCH_KERNEL(name, Params) KERNEL_BOUNDS(name, Params, 256, 6)
+#define PATCH_KERNEL(name, Params) KERNEL_BOUNDS(name, Params, 256, 8)
 
 // Cell n of the 8 x 8 at a face: by its places along the other two axes, the lower one first.
 RS_FN int at_face(int face, int n) {
