@@ -1,6 +1,6 @@
 //! What plugins declare before the gas is made: scalars that it carries, and numbers with names.
 
-use crate::fields::{Declared, Derived, Gas, GasModel};
+use crate::fields::{Declared, Derived, Gas, GasModel, OwnPotentialAsked};
 use bevy_ecs::prelude::*;
 use nestar_engine::field::marks::{Named, NumberFn, parameters_of};
 use nestar_engine::field::{CellValue, Field};
@@ -48,6 +48,15 @@ pub trait Declare {
     /// # Errors
     /// The gas is made already.
     fn mass_fluxes(&mut self) -> Result<(), Error>;
+
+    /// Lets self-gravity keep a second potential of each level in the field [`OwnPotential`](crate::fields::OwnPotential), without what finer
+    /// levels add: for matter beside coarse-fine faces that must not feel itself. It stands at the end of the level's step from
+    /// [`Advance::Potential`](crate::order::Advance::Potential) on. A level that has finer ones takes one more multigrid cycle a
+    /// step for it, the root level one more solve; elsewhere it is a copy. Without a table `[gravity]` in the deck the field is not there.
+    ///
+    /// # Errors
+    /// The gas is made already.
+    fn own_potential(&mut self) -> Result<(), Error>;
 }
 
 /// What plugins have declared, while they may.
@@ -104,6 +113,12 @@ impl Declare for Engine {
 
     fn mass_fluxes(&mut self) -> Result<(), Error> {
         declared(self)?.mass_fluxes = true;
+        Ok(())
+    }
+
+    fn own_potential(&mut self) -> Result<(), Error> {
+        declared(self)?;
+        self.world.insert_resource(OwnPotentialAsked);
         Ok(())
     }
 

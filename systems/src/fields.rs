@@ -23,6 +23,26 @@ impl Field for Potential {
     const NAME: &'static str = "potential";
 }
 
+/// The gravitational potential of all matter, on each level without what finer levels add to its equation: its border comes from
+/// [`Potential`] on the next coarser level. Matter beside coarse-fine faces whose cloud is as wide as a cell of the coarser level feels next to no
+/// force on itself by it, where [`Potential`] has what the finer level knows of the cloud.
+///
+/// It has two time levels, as [`Potential`] has: a finer level reads it at its own time. On a level that hears of no finer one, which is
+/// the finest level, and every level with `coupling = "one-way"`, it holds the values of [`Potential`]. Ghost cells of a level beside a coarser
+/// one are made of that one's own potential, which is not its border: [`Potential`] is right there.
+///
+/// It is there if the deck has a table `[gravity]` and a plugin asked for it:
+/// [`Declare::own_potential`](crate::declare::Declare::own_potential).
+pub struct OwnPotential;
+
+impl Field for OwnPotential {
+    const NAME: &'static str = "own_potential";
+}
+
+/// There if somebody reads [`OwnPotential`].
+#[derive(Resource)]
+pub struct OwnPotentialAsked;
+
 /// Mass that the gas sends through the faces of its cells in the latest step, by area and time, along the positive axes. It is there where a
 /// plugin asked for it: [`Declare::mass_fluxes`](crate::declare::Declare::mass_fluxes).
 pub struct MassFlux;

@@ -13,6 +13,8 @@ use nestar_device::math::sum3;
 pub struct Pair<'a, R> {
     /// The coarse level.
     pub coarse: LevelGrid<'a, R>,
+    /// What the fine level adds to its right-hand side.
+    pub lag: Rows<'a, R>,
     /// The unknowns of the fine one.
     pub fine: Rows<'a, R>,
     /// Means of its residual, in rows of 4^3 cells.
@@ -52,7 +54,7 @@ pub unsafe fn tell<R: Real>(pair: &Pair<R>, row: u32, first: u32) {
         // SAFETY: the caller's contract.
         unsafe {
             pair.coarse.view.level.set(row, cell, mean8(&values));
-            pair.coarse.lag.set(row, cell, pair.residual.get(child, n));
+            pair.lag.set(row, cell, pair.residual.get(child, n));
             if let Some(differences) = &pair.differences {
                 for axis in 0..3 {
                     differences.set(row, axis * CELLS + cell, difference(&values, axis));
@@ -73,13 +75,13 @@ pub unsafe fn lag<R: Real>(pair: &Pair<R>, row: u32) {
     for cell in 0..CELLS {
         let value = match &laplacians {
             Some(laplacians) => {
-                let missing = pair.coarse.lag.get(row, cell);
+                let missing = pair.lag.get(row, cell);
                 (laplacians[cell] + missing) - pair.coarse.source.at(row, cell)
             }
             None => pair.mismatch(row, cell),
         };
         // SAFETY: the caller's contract.
-        unsafe { pair.coarse.lag.set(row, cell, value) };
+        unsafe { pair.lag.set(row, cell, value) };
     }
 }
 

@@ -71,7 +71,7 @@ pub struct Level<R> {
     pub exterior: Exterior<R>,
     /// What the level itself knows of the right-hand side.
     pub source: Source<R>,
-    /// What the finer level adds to it.
+    /// What the finer level adds to it, if it counts.
     pub lag: Address<R>,
     /// Where residuals go, in rows of 4^3 cells.
     pub residual: Address<R>,

@@ -3,7 +3,8 @@
 namespace multigrid {
 
 RS_FN REAL rhs(const Level& p, int row, int cell) {
-  return source_at(p.source, row, cell) + p.lag[(rs::i64)row * CELLS + cell];
+  const REAL source = source_at(p.source, row, cell);
+  return p.lag ? source + p.lag[(rs::i64)row * CELLS + cell] : source;
 }
 
 RS_FN REAL laplacian(const Tile<1>& tile, int cell, const Three& weights) {

@@ -13,7 +13,7 @@ use nestar_device::Real;
 /// Cells of a row of the next coarser grid.
 const HALF: usize = PATCH / 2;
 
-/// A level's equation: laplacian(phi) = source + lag, `phi` in `view`.
+/// A level's equation: laplacian(phi) = source + lag, `phi` in `view`; without a lag it is that of the level alone.
 pub struct LevelGrid<'a, R> {
     /// The unknowns, and what is beyond the borders of the level.
     pub view: GhostView<'a, R>,
@@ -21,8 +21,8 @@ pub struct LevelGrid<'a, R> {
     pub exterior: Exterior<'a, R>,
     /// What the level itself knows of the right-hand side.
     pub source: Source<'a, R>,
-    /// What the finer level adds to it.
-    pub lag: Rows<'a, R>,
+    /// What the finer level adds to it, if it counts.
+    pub lag: Option<Rows<'a, R>>,
     /// 1 / width^2 of cells along the axes.
     pub weights: [R; 3],
 }
@@ -72,11 +72,16 @@ impl<R: Real> LevelGrid<'_, R> {
 
     /// The right-hand side in the cells of a row.
     fn rhs(&self, row: u32) -> [R; CELLS] {
-        let (density, lag) = (self.source.density.row(row), self.lag.row(row));
-        let (density, lag) = (&density[..CELLS], &lag[..CELLS]);
+        let density = &self.source.density.row(row)[..CELLS];
         let mut out = [R::lit(0.0); CELLS];
         for n in 0..CELLS {
-            out[n] = self.source.of(density[n]) + lag[n];
+            out[n] = self.source.of(density[n]);
+        }
+        if let Some(lag) = &self.lag {
+            let lag = &lag.row(row)[..CELLS];
+            for n in 0..CELLS {
+                out[n] += lag[n];
+            }
         }
         out
     }

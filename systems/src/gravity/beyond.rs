@@ -1,33 +1,26 @@
 //! The potential around an isolated domain, which the solver of the root level knows: state of the run beside the fields.
 
+use super::around::{each_place, fill, length, lines};
 use super::kernels::Kernels;
 use super::root::{Expansion, Grown};
+use crate::fields::Potential;
 use bevy_ecs::prelude::*;
-use nestar_device::math::sum3;
 use nestar_device::{Address, Number};
 use nestar_engine::Error;
 use nestar_engine::device::Kept;
-use nestar_engine::field::{Element, Precision};
+use nestar_engine::field::{Element, Field, Precision};
 use nestar_engine::in_precision;
 use nestar_engine::ranks::Ranks;
 use nestar_engine::step::PluginState;
-use nestar_kernels::PATCH;
 use nestar_kernels::multigrid::device;
-use nestar_kernels::multigrid::exterior::{AROUND_FACE, Exterior, LAYERS, table_length};
-use nestar_kernels::multigrid::moments::coordinate;
-use nestar_kernels::multigrid::stencil::tabled;
+use nestar_kernels::multigrid::exterior::{Exterior, table_length};
 use rayon::prelude::*;
 use std::any::Any;
-
-/// Layers of cells around the domain that are asked of the solver: one more than the tables hold, for the coefficients of splines.
-pub(super) const MARGIN: usize = AROUND_FACE + 1;
-
-/// Layers along the normal of a face of which the tables are made: as many as they have, and one more on either side.
-const DEEP: i32 = LAYERS as i32 + 2;
+use std::marker::PhantomData;
 
 /// The potential around an isolated domain before and after the latest step of the root level, and whether it has been solved for.
 #[derive(Resource)]
-pub struct Beyond {
+pub struct Beyond<P: Field = Potential> {
     /// Whether the potential is known: a snapshot without it is solved anew.
     pub(super) solved: bool,
     /// Cells of the root level, if the domain is isolated.
@@ -39,6 +32,8 @@ pub struct Beyond {
     changed: bool,
     /// [`Tables`] of the precision.
     tables: Box<dyn Any + Send + Sync>,
+    /// Whose potential it is.
+    of: PhantomData<fn() -> P>,
 }
 
 /// What kernels read at two times.
@@ -64,7 +59,7 @@ impl<R: Element> Table<R> {
     }
 }
 
-impl Beyond {
+impl<P: Field> Beyond<P> {
     /// Around a domain of so many root cells, or of none if it is periodic.
     pub(super) fn new(cells: Option<[i32; 3]>, precision: Precision) -> Self {
         let around = cells.unwrap_or_default();
@@ -80,6 +75,7 @@ impl Beyond {
             precision,
             changed: false,
             tables,
+            of: PhantomData,
         }
     }
 
@@ -228,6 +224,16 @@ impl Beyond {
         self.take_over(kernels)
     }
 
+    /// Takes over what is beyond the domain for another potential.
+    pub(super) fn take<Q: Field>(
+        &mut self,
+        other: &Beyond<Q>,
+        kernels: Option<&Kernels>,
+    ) -> Result<(), Error> {
+        self.potential.clone_from(&other.potential);
+        self.take_over(kernels)
+    }
+
     /// The potential has changed: what was new is kept.
     fn take_over(&mut self, kernels: Option<&Kernels>) -> Result<(), Error> {
         in_precision!(self.precision, R => {
@@ -257,7 +263,7 @@ impl Beyond {
     }
 }
 
-impl PluginState for Beyond {
+impl<P: Field> PluginState for Beyond<P> {
     const VERSION: u32 = 2;
 
     fn save(&self) -> Vec<u8> {
@@ -279,115 +285,5 @@ impl PluginState for Beyond {
         self.solved = *solved == 1;
         self.potential = potential.iter().copied().map(f64::from_le_bytes).collect();
         Ok(())
-    }
-}
-
-/// Cells along the axes beside a face's, with those around it.
-fn across(cells: [i32; 3], face: usize) -> [i32; 2] {
-    [1, 2].map(|n| cells[(face / 2 + n) % 3] + 2 * MARGIN as i32)
-}
-
-/// Values of a face.
-fn area(cells: [i32; 3], face: usize) -> usize {
-    let [a, b] = across(cells, face);
-    (DEEP * a * b) as usize
-}
-
-/// Values around a domain of so many root cells.
-fn length(cells: [i32; 3]) -> usize {
-    (0..6).map(|face| area(cells, face)).sum()
-}
-
-/// The first layer of a face.
-fn first_layer(cells: [i32; 3], face: usize) -> i32 {
-    match face % 2 {
-        0 => -(MARGIN as i32),
-        _ => cells[face / 2] - 2,
-    }
-}
-
-/// Values of a face that stand side by side.
-struct Line {
-    face: usize,
-    /// The cell of the first one.
-    first: [i32; 3],
-}
-
-/// All lines, in the order of the values.
-fn lines(cells: [i32; 3]) -> Vec<Line> {
-    let of_face = |face: usize| {
-        let (axis, [_, high]) = (face / 2, across(cells, face));
-        let line = move |layer: i32, j: i32| {
-            let mut first = [-(MARGIN as i32); 3];
-            first[axis] = first_layer(cells, face) + layer;
-            first[(axis + 2) % 3] += j;
-            Line { face, first }
-        };
-        (0..DEEP).flat_map(move |layer| (0..high).map(move |j| line(layer, j)))
-    };
-    (0..6).flat_map(of_face).collect()
-}
-
-impl Line {
-    fn values(&self, cells: [i32; 3], half: [f64; 3], expansion: &Expansion) -> Vec<f64> {
-        let along = (self.face / 2 + 1) % 3;
-        expansion.along(across(cells, self.face)[0] as usize, |n| {
-            std::array::from_fn(|axis| {
-                let step = if axis == along { n as i32 } else { 0 };
-                coordinate(self.first[axis] + step, cells[axis], half[axis])
-            })
-        })
-    }
-}
-
-/// Calls `visit` with the places of the values in and beside a root patch, and their cells counted from the patch's first.
-fn each_place(cells: [i32; 3], patch: [i32; 3], mut visit: impl FnMut(usize, [i32; 3])) {
-    let (size, margin) = (PATCH as i32, MARGIN as i32);
-    let ends = |axis: usize| [patch[axis] == 0, (patch[axis] + 1) * size == cells[axis]];
-    let range = |axis: usize| {
-        let [first, last] = ends(axis).map(|ends| if ends { margin } else { 0 });
-        -first..size + last
-    };
-    let mut begin = 0;
-    for face in 0..6 {
-        let (axis, [wide, high]) = (face / 2, across(cells, face));
-        let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
-        for layer in (0..DEEP).filter(|_| ends(axis)[face % 2]) {
-            for (j, i) in range(b).flat_map(|j| range(a).map(move |i| (j, i))) {
-                let mut cell = [0; 3];
-                cell[axis] = first_layer(cells, face) + layer - patch[axis] * size;
-                (cell[a], cell[b]) = (i, j);
-                let (i, j) = (i + patch[a] * size + margin, j + patch[b] * size + margin);
-                visit(begin + ((layer * high + j) * wide + i) as usize, cell);
-            }
-        }
-        begin += area(cells, face);
-    }
-}
-
-/// Fills the tables of values and of coefficients.
-fn fill<R: Element>(cells: [i32; 3], potential: &[f64], table: &mut [R]) {
-    let coefficients = table.len() / 2;
-    let mut begin = 0;
-    for face in 0..6 {
-        let (axis, [wide, high]) = (face / 2, across(cells, face));
-        let steps = [wide * high, 1, wide].map(|n| n as usize);
-        for layer in 1..DEEP - 1 {
-            for (j, i) in (1..high - 1).flat_map(|j| (1..wide - 1).map(move |i| (j, i))) {
-                let n = begin + ((layer * high + j) * wide + i) as usize;
-                let value = potential[n];
-                let bends =
-                    steps.map(|step| (potential[n - step] - value) + (potential[n + step] - value));
-                let mut at = [0; 3];
-                at[axis] = first_layer(cells, face) + layer;
-                at[(axis + 1) % 3] = i - MARGIN as i32;
-                at[(axis + 2) % 3] = j - MARGIN as i32;
-                let place = tabled(&cells, face as i32, at) as usize;
-                table[place] = R::lit(value);
-                let bend = sum3(bends[0], bends[1], bends[2]);
-                table[coefficients + place] = R::lit(value - 0.125 * bend);
-            }
-        }
-        begin += area(cells, face);
     }
 }

@@ -1,7 +1,9 @@
 //! The equation on several levels at once: one cycle of the full approximation scheme (Brandt 1977) over levels that stand at one time,
 //! with the coarser level as the coarser grid.
 
-use super::grids::{Added, Equation, Grids};
+use super::border::Unknowns;
+use super::change::Added;
+use super::grids::{Equation, Grids};
 use super::root::RootSolver;
 use super::root_level::RootGrid;
 use nestar_device::{Lane, Real};
@@ -74,7 +76,9 @@ impl Grids<'_, '_> {
             _ => self.cycle(base, sweeps, None),
         }
     }
+}
 
+impl<P: Unknowns> Grids<'_, '_, P> {
     /// Solves the root level for its present right-hand side: exactly, or by cycles that begin with its present potential.
     pub(super) fn solve_root(&mut self, root: &Root) -> Result<(), Error> {
         match root.solver {
@@ -103,15 +107,21 @@ impl Grids<'_, '_> {
     }
 
     fn transform_root(&mut self, solver: &RootSolver, ranks: &Ranks) -> Result<(), Error> {
-        let (matter, lag) = (self.matter.own_on(0), self.lag.own_on(0));
+        let (matter, lag) = (self.matter.own_on(0), self.lag_of(0));
         let rows = matter.rows().to_vec();
         let patches: Vec<[i32; 3]> = rows.iter().map(|&row| matter.index(row)).collect();
         in_precision!(matter.precision(), R => {
             let Equation { coefficient, mean } = *self.equation;
             let (coefficient, mean) = (R::lit(coefficient), R::lit(mean));
-            let (matter, lag) = (matter.host::<R>(&rows)?, lag.host::<R>(&rows)?);
-            let sum = |(density, lag): (&R, &R)| (source_of(*density, coefficient, mean) + *lag).to_f64();
-            let source: Vec<f64> = matter.par_iter().zip(&lag).map(sum).collect();
+            let matter = matter.host::<R>(&rows)?;
+            let of_level = |density: &R| source_of(*density, coefficient, mean);
+            let source: Vec<f64> = match lag {
+                Some(lag) => {
+                    let sum = |(density, lag): (&R, &R)| (of_level(density) + *lag).to_f64();
+                    matter.par_iter().zip(&lag.host::<R>(&rows)?).map(sum).collect()
+                }
+                None => matter.par_iter().map(|density| of_level(density).to_f64()).collect(),
+            };
             let mut potential = vec![0.0; source.len()];
             let grown = solver.solve(ranks, &patches, &source, &mut potential)?;
             self.beyond.renew(ranks, (&patches, &grown), self.solver.kernels.as_ref())?;

@@ -1,5 +1,6 @@
 //! A multigrid cycle on one level: 8^3, 4^3, 2^3 and 1 cells a patch, and many sweeps over the last.
 
+use super::border::Unknowns;
 use super::grids::{Grids, Solver, each, weights};
 use super::kernels::{Kernels, blocks};
 use super::lowest::Lowest;
@@ -19,7 +20,7 @@ const ROWS_OF_A_BLOCK: usize = 128;
 /// Sweeps over one cell a patch that suffice up to 16 patches across.
 const FEWEST: usize = 8;
 
-impl Grids<'_, '_> {
+impl<P: Unknowns> Grids<'_, '_, P> {
     /// One cycle of a level, with so many sweeps before and after the coarser grids; of the root level one cell a patch is solved for by
     /// `lowest`.
     pub(super) fn cycle(

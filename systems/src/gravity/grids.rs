@@ -1,18 +1,22 @@
 //! The operations of the solver on the unknowns of a level, wherever they live: loops over rows on the host, kernels on a device.
 
 use super::beyond::Beyond;
+use super::border::Unknowns;
 use super::kernels::Kernels;
 use crate::fields::Potential;
 use bevy_ecs::prelude::*;
-use bevy_ecs::system::SystemParam;
+use bevy_ecs::system::{StaticSystemParam, SystemParam};
 use nestar_device::{Address, Number};
+use nestar_engine::field::device::DeviceView;
 use nestar_engine::field::{Element, Field, LevelRows};
 use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::{Read, View, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
+use nestar_kernels::mesh::GhostView;
 use nestar_kernels::multigrid::device;
-use nestar_kernels::multigrid::level::{self, Change, LevelGrid};
+use nestar_kernels::multigrid::exterior::Exterior;
+use nestar_kernels::multigrid::level::{self, LevelGrid};
 use nestar_kernels::multigrid::source::Source;
 use rayon::prelude::*;
 
@@ -94,16 +98,16 @@ pub struct Solver {
 
 /// The fields of the solver, as a system's parameter.
 #[derive(SystemParam)]
-pub struct Grids<'w, 's> {
+pub struct Grids<'w, 's, P: Unknowns = Potential> {
     /// The level at hand, or the one visited.
     pub rows: LevelRows<'w, 's>,
     /// The unknowns.
-    pub potential: Write<'w, 's, Potential, 2>,
+    pub potential: Write<'w, 's, P, 2>,
     /// The density.
     pub matter: Read<'w, 's, Matter>,
     /// What the right-hand side is made of besides.
     pub(super) equation: Res<'w, Equation>,
-    /// What finer levels add to the right-hand side.
+    /// What finer levels add to the right-hand side of [`Unknowns::LAGGED`].
     pub lag: Write<'w, 's, Lag>,
     pub(super) differences: Write<'w, 's, Differences, 1>,
     pub(super) four: Write<'w, 's, Correction<4>, 1>,
@@ -112,7 +116,9 @@ pub struct Grids<'w, 's> {
     /// The other ranks.
     pub ranks: OtherRanks<'w>,
     pub(super) solver: Res<'w, Solver>,
-    pub(super) beyond: ResMut<'w, Beyond>,
+    pub(super) beyond: ResMut<'w, Beyond<P>>,
+    /// Where borders come from, unless it is the unknowns themselves.
+    pub(super) coarser: StaticSystemParam<'w, 's, <P as Unknowns>::Coarser>,
 }
 
 /// 1 / width^2 along the axes, of cells so many times as wide as given.
@@ -120,31 +126,20 @@ pub(super) fn weights(width: [f64; 3], times: f64) -> [f64; 3] {
     width.map(|w| 1.0 / ((w * times) * (w * times)))
 }
 
-/// What is added to the unknowns of a level.
-pub(super) enum Added {
-    /// To those before its step: so much of what the coarser level has changed in its own.
-    Step(f64),
-    /// To the present ones: what the coarser level has changed since [`Grids::tell`].
-    Correction,
-}
-
-impl Added {
-    fn in_step(&self) -> bool {
-        matches!(self, Self::Step(_))
-    }
-
-    fn factor(&self) -> f64 {
-        match *self {
-            Self::Step(factor) => factor,
-            Self::Correction => 1.0,
-        }
-    }
-}
-
-impl Grids<'_, '_> {
+impl<P: Unknowns> Grids<'_, '_, P> {
     /// Own rows of a level.
     pub(super) fn own_rows(&self, level: usize) -> &[u32] {
         self.potential.own_on(level).rows()
+    }
+
+    /// What the finer level adds to the right-hand side of a level, if it counts.
+    pub(super) fn lag_of(&self, level: usize) -> Option<View<'_, Lag>> {
+        P::LAGGED.then(|| self.lag.own_on(level))
+    }
+
+    /// Whether several ranks share the hierarchy.
+    pub(super) fn shares(&self) -> bool {
+        !self.ranks.are_none()
     }
 
     fn width(&self, level: usize) -> [f64; 3] {
@@ -155,10 +150,10 @@ impl Grids<'_, '_> {
     pub(super) fn host_level<R: Element>(&self, level: usize) -> Result<LevelGrid<'_, R>, Error> {
         let view = self.potential.get_on(level, 1)?;
         Ok(LevelGrid {
-            view: view.ghosts::<R>(),
-            exterior: self.beyond.on_host(view.weights_on(0)[1]),
+            view: self.with_border(level, view.ghosts::<R>())?,
+            exterior: self.exterior(level, view.weights_on(0)[1]),
             source: self.equation.on_host(&self.matter.own_on(level)),
-            lag: self.lag.own_on(level).present::<R>(),
+            lag: self.lag_of(level).map(|lag| lag.present::<R>()),
             weights: weights(self.width(level), 1.0).map(R::lit),
         })
     }
@@ -168,10 +163,12 @@ impl Grids<'_, '_> {
         let view = self.potential.get_on(level, 1)?;
         let (place, four) = (view.place(), self.four.own_on(level));
         Ok(device::Level {
-            view: view.on_device(),
-            exterior: self.beyond.on_device(view.weights_on(0)[1]),
+            view: self.with_border_on_device(level, view.on_device())?,
+            exterior: self.exterior_on_device(level, view.weights_on(0)[1]),
             source: self.equation.on_device(&self.matter.own_on(level)),
-            lag: present_bank(&self.lag, level),
+            lag: self
+                .lag_of(level)
+                .map_or(Address::NONE, |lag| bank_of(&lag)),
             residual: four.device().bank(1).into(),
             correction: four.device().bank(0).into(),
             rows: place.on_device().rows(level).into(),
@@ -266,79 +263,60 @@ impl Grids<'_, '_> {
         // such numbers are ordered as their bits
         Ok(f64::from_bits(self.ranks.max(value.to_bits())?))
     }
+}
 
-    /// Adds to the unknowns of a level what the coarser one has changed, interpolated.
-    pub(super) fn add_change(&mut self, level: usize, added: &Added) -> Result<(), Error> {
-        self.potential.refresh_on(&mut self.ranks, level)?;
-        if let Some(kernels) = &self.solver.kernels {
-            let given = self.device_change(level, added)?;
-            let rows = given.count as usize;
-            kernels.add_change.works_on(rows * CELLS, rows * CELLS * 24);
-            kernels.launch(&kernels.add_change, rows, &given)?;
-        } else {
-            in_precision!(self.potential.precision(), R => {
-                let view = self.potential.get_on(level, 1)?;
-                let change = self.host_change::<R>(level, added);
-                let to = view.present::<R>();
-                let from = if added.in_step() { view.next::<R>() } else { to };
-                // SAFETY: distinct rows, each read by its own task alone.
-                each(view.rows(), |row| unsafe { change.add(row, &from, &to) });
-            });
-        }
-        self.potential.change_on(level);
-        Ok(())
-    }
-
-    fn host_change<R: Element>(&self, level: usize, added: &Added) -> Change<'_, R> {
-        let below = self.potential.own_on(level - 1);
-        let topology = below.place().topology;
-        Change {
-            neighbours: topology.neighbour_table(),
-            parent: topology.parent_table(),
-            index: topology.index_table(),
-            after: below.present::<R>(),
-            before: if added.in_step() {
-                below.next::<R>()
-            } else {
-                below.scratch::<R>(0)
-            },
-            exterior: match added.in_step() {
-                true => (self.weights_of_step(level - 1)).map(|weight| self.beyond.on_host(weight)),
-                false => [self.beyond.kept_on_host(), self.beyond.on_host(1.0)],
-            },
-            number: level as i32 - 1,
-            factor: R::lit(added.factor()),
-        }
-    }
-
-    /// Weights of the newer state of the root level before and after the latest step of a level.
-    fn weights_of_step(&self, level: usize) -> [f64; 2] {
-        self.potential.own_on(level).weights_on(0)
-    }
-
-    fn device_change(&self, level: usize, added: &Added) -> Result<device::Change<Number>, Error> {
-        let (view, below) = (
-            self.potential.get_on(level, 1)?,
-            self.potential.own_on(level - 1),
-        );
-        let ([present, old], [after, before]) = (view.banks(), below.banks());
-        let bank = |n| Address::<Number>::from(view.device().bank(n));
-        let [beyond_before, beyond_after] = match added.in_step() {
-            true => (self.weights_of_step(level - 1)).map(|weight| self.beyond.on_device(weight)),
-            false => [self.beyond.kept_on_device(), self.beyond.on_device(1.0)],
+impl<P: Unknowns> Grids<'_, '_, P> {
+    /// A level with its border.
+    pub(super) fn with_border<'a, R: Element>(
+        &'a self,
+        level: usize,
+        view: GhostView<'a, R>,
+    ) -> Result<GhostView<'a, R>, Error> {
+        let Some(coarser) = P::coarser(&self.coarser) else {
+            return Ok(view);
         };
-        Ok(device::Change {
-            beyond_after,
-            beyond_before,
-            view: view.on_device(),
-            from: bank(if added.in_step() { old } else { present }),
-            to: bank(present),
-            after: bank(after),
-            before: bank(if added.in_step() { before } else { KEPT }),
-            rows: view.place().on_device().rows(level).into(),
-            count: view.rows().len() as i32,
-            factor: added.factor(),
+        let border = coarser.potential.get_on(level, 1)?.ghosts::<R>();
+        Ok(GhostView {
+            coarse_old: border.coarse_old,
+            coarse_new: border.coarse_new,
+            weight: border.weight,
+            ..view
         })
+    }
+
+    /// The same on a device.
+    pub(super) fn with_border_on_device(
+        &self,
+        level: usize,
+        view: DeviceView,
+    ) -> Result<DeviceView, Error> {
+        let Some(coarser) = P::coarser(&self.coarser) else {
+            return Ok(view);
+        };
+        let border = coarser.potential.get_on(level, 1)?.on_device();
+        Ok(DeviceView {
+            coarse_old: border.coarse_old,
+            coarse_new: border.coarse_new,
+            weight: border.weight,
+            ..view
+        })
+    }
+
+    /// What is beyond the domain for a level, by the weight of the newer state of the root level: the border of the root level itself is
+    /// that of its unknowns.
+    pub(super) fn exterior<R: Element>(&self, level: usize, weight: f64) -> Exterior<'_, R> {
+        match P::coarser(&self.coarser) {
+            Some(coarser) if level > 0 => coarser.beyond.on_host(weight),
+            _ => self.beyond.on_host(weight),
+        }
+    }
+
+    /// The same on a device.
+    pub(super) fn exterior_on_device(&self, level: usize, weight: f64) -> device::Exterior<Number> {
+        match P::coarser(&self.coarser) {
+            Some(coarser) if level > 0 => coarser.beyond.on_device(weight),
+            _ => self.beyond.on_device(weight),
+        }
     }
 }
 
@@ -350,7 +328,10 @@ pub(super) fn present_bank<F: Field, const D: usize>(
     field: &Write<'_, '_, F, D>,
     level: usize,
 ) -> Address<Number> {
-    let view = field.own_on(level);
+    bank_of(&field.own_on(level))
+}
+
+pub(super) fn bank_of<F: Field>(view: &View<F>) -> Address<Number> {
     view.device().bank(view.banks()[0]).into()
 }
 

@@ -5,10 +5,14 @@
 //! them all brings them into line, and each coarser level learns by how much the finer one changes its equation (`lag`), so that on its own
 //! it has the solution of both. The root level is solved exactly ([`root`]), or by cycles as well.
 
+mod around;
 mod beyond;
+mod border;
+mod change;
 mod columns;
 mod composite;
 mod config;
+mod copy;
 mod cycle;
 mod faults;
 mod grids;
@@ -16,6 +20,7 @@ mod kernels;
 mod kick;
 mod lowest;
 mod matter;
+mod own;
 pub mod root;
 mod root_kernels;
 mod root_level;
@@ -30,15 +35,16 @@ pub use grids::Matter;
 pub use matter::Gravitates;
 
 use crate::declare::Declare;
-use crate::fields::Potential;
+use crate::fields::{OwnPotentialAsked, Potential};
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use composite::RootMethods;
 use grids::{Correction, Differences, Equation, Lag, Solver};
 use kernels::Kernels;
 use matter::Sources;
-use nestar_engine::field::{Component, FieldSpec, Pool, Prolong, Restrict};
+use nestar_engine::field::{Component, Field, FieldSpec, Pool, Prolong, Restrict};
 use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::Ranks;
+use nestar_engine::step::Registered;
 use nestar_engine::{Engine, Error, Plugin};
 use root::{RootKind, RootSolver};
 use root_level::RootGrid;
@@ -134,9 +140,12 @@ impl Plugin for SelfGravity {
         let sources = Sources::new(&mut sim.world);
         sim.world.insert_resource(sources);
         sim.gravity_source(matter::of_gas);
-        sim.state("gravity", beyond(sim, periodic))?;
+        sim.state("gravity", beyond::<Potential>(sim, periodic))?;
         columns::register(sim);
         register(sim, limited);
+        if sim.world.contains_resource::<OwnPotentialAsked>() {
+            own::register(sim, periodic)?;
+        }
         match energy {
             Energy::Fluxes => work::register(sim),
             Energy::Kicks => {
@@ -157,27 +166,27 @@ fn register_fields(sim: &mut Engine) -> Result<(), Error> {
     sim.register_field::<Correction<1>>(working("correction_1", 1, 2))
 }
 
-/// Enters the systems; those that relax exchange copies themselves.
+/// Enters the systems.
 fn register(sim: &mut Engine, limited: bool) {
-    macro_rules! solves {
-        ($set:expr, $system:expr) => {
-            sim.system_in($set, $system)
-                .exchanges_itself::<Potential>()
-                .exchanges_itself::<Differences>()
-                .exchanges_itself::<Correction<4>>()
-                .exchanges_itself::<Correction<2>>()
-                .exchanges_itself::<Correction<1>>();
-        };
-    }
     sim.system_in(Ready::Recompute, matter::on_level);
-    solves!(Ready::Recompute, systems::ready);
+    relaxes::<Potential>(sim.system_in(Ready::Recompute, systems::ready));
     sim.system_in(Advance::Potential, matter::on_level);
-    solves!(Advance::Potential, systems::solve);
+    relaxes::<Potential>(sim.system_in(Advance::Potential, systems::solve));
     sim.system_in(Aligned::Solve, matter::on_aligned);
-    solves!(Aligned::Solve, systems::align);
+    relaxes::<Potential>(sim.system_in(Aligned::Solve, systems::align));
     if limited {
         sim.system_in(Limit::Propose, kick::limit);
     }
+}
+
+/// A system that relaxes exchanges copies itself.
+fn relaxes<P: Field>(mut system: Registered) {
+    system
+        .exchanges_itself::<P>()
+        .exchanges_itself::<Differences>()
+        .exchanges_itself::<Correction<4>>()
+        .exchanges_itself::<Correction<2>>()
+        .exchanges_itself::<Correction<1>>();
 }
 
 /// Whether the domain is surrounded by itself.
@@ -201,7 +210,7 @@ fn periodic(sim: &Engine, wanted: Surroundings) -> Result<bool, Error> {
     }
 }
 
-fn beyond(sim: &Engine, periodic: bool) -> Beyond {
+fn beyond<P: Field>(sim: &Engine, periodic: bool) -> Beyond<P> {
     let cells = sim.world.resource::<Topology>().domain.cells(0);
     let precision = Pool::<Potential>::of(&sim.world).precision();
     Beyond::new((!periodic).then_some(cells), precision)
@@ -219,7 +228,7 @@ fn root_solver(sim: &Engine, config: &GravityConfig, periodic: bool) -> Result<R
     let kind = match periodic {
         true => RootKind::Periodic,
         false => RootKind::Isolated {
-            margin: beyond::MARGIN,
+            margin: around::MARGIN,
         },
     };
     let (cells, width) = (domain.cells(0), domain.cell_width(0));

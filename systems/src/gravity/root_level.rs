@@ -1,5 +1,7 @@
 //! The root level by multigrid cycles.
 
+use super::border::Unknowns;
+use super::copy::When;
 use super::grids::{Equation, Grids, each};
 use super::lowest::Lowest;
 use super::root::{Bottom, Expansion};
@@ -49,7 +51,7 @@ impl RootGrid {
     }
 }
 
-impl Grids<'_, '_> {
+impl<P: Unknowns> Grids<'_, '_, P> {
     /// Brings the root level nearer to the solution for its present right-hand side by so many cycles. All ranks call it.
     pub(super) fn cycle_root(
         &mut self,
@@ -76,7 +78,7 @@ impl Grids<'_, '_> {
         let summed = Summed {
             of: self.matter.own_on(0),
             equation: *self.equation,
-            lag: Some(self.lag.own_on(0)),
+            lag: self.lag_of(0),
             order,
             half: root.half,
         };
@@ -121,19 +123,7 @@ impl Grids<'_, '_> {
 
     /// Or with the potential before its step.
     pub(super) fn repeat_root(&mut self) -> Result<(), Error> {
-        let view = self.potential.own_on(0);
-        if let Some(kernels) = &self.solver.kernels {
-            let rows = view.place().on_device().rows(0);
-            let [present, old] = view.banks();
-            let given = self.copied(0, [old, present], (rows, view.rows().len()));
-            kernels.launch(&kernels.keep, view.rows().len(), &given)?;
-        } else {
-            in_precision!(view.precision(), R => {
-                let (from, to) = (view.next::<R>(), view.present::<R>());
-                // SAFETY: distinct rows.
-                each(view.rows(), |row| unsafe { to.row_mut(row) }.copy_from_slice(from.row(row)));
-            });
-        }
+        self.copy(&self.potential.own_on(0), When::Before)?;
         self.potential.change_on(0);
         Ok(())
     }

@@ -1,10 +1,12 @@
 //! The systems of self-gravity.
 
+use super::border::Unknowns;
+use super::change::Added;
 use super::columns::Residuals;
 use super::composite::{Root, RootMethods};
 use super::config::{Coupling, GravityConfig};
 use super::faults;
-use super::grids::{Added, Grids};
+use super::grids::Grids;
 use bevy_ecs::prelude::*;
 use nestar_engine::Error;
 use nestar_engine::mesh::{LevelClock, Levels};
@@ -24,14 +26,55 @@ pub(super) struct Gravity {
 const COLD: usize = 8;
 
 impl Gravity {
-    fn two_way(&self) -> bool {
+    pub fn two_way(&self) -> bool {
         self.config.coupling == Coupling::TwoWay
     }
 
-    fn root<'a>(&'a self, ranks: &'a Ranks) -> Root<'a> {
+    pub fn root<'a>(&'a self, ranks: &'a Ranks) -> Root<'a> {
         Root {
             solver: &self.root,
             ranks,
+        }
+    }
+}
+
+impl<P: Unknowns> Grids<'_, '_, P> {
+    /// The step of a level stands.
+    pub(super) fn commit(&mut self, level: usize) -> Result<(), Error> {
+        if level == 0 {
+            self.beyond.commit();
+        }
+        Ok(self.potential.commit()?)
+    }
+
+    /// Solves a level at the end of its step, after [`Grids::commit`].
+    pub(super) fn solve_in_step(
+        &mut self,
+        (clock, levels): (&LevelClock, &Levels),
+        (gravity, ranks): (&Gravity, &Ranks),
+    ) -> Result<(), Error> {
+        let level = clock.level;
+        let Some(below) = level.checked_sub(1) else {
+            return self.solve_root_in_step(&gravity.root(ranks));
+        };
+        // the coarser level has taken its step: so much of it is this one
+        let whole = levels.clock(below).dt;
+        self.add_change(level, &Added::Step(clock.dt / whole))?;
+        self.cycle(level, gravity.config.sweeps, None)
+    }
+
+    /// Solves a level before the first step, unless its potential was restored.
+    pub(super) fn begin(
+        &mut self,
+        level: usize,
+        (gravity, ranks): (&Gravity, &Ranks),
+    ) -> Result<(), Error> {
+        let sweeps = gravity.config.sweeps_aligned;
+        match (level, self.beyond.solved) {
+            (0, true) => self.restore_beyond(),
+            (_, true) => Ok(()),
+            (0, false) => self.solve_root_cold(&gravity.root(ranks), COLD),
+            (_, false) => (0..COLD).try_for_each(|_| self.cycle(level, sweeps, None)),
         }
     }
 }
@@ -44,16 +87,8 @@ pub(super) fn solve(
     clock: Res<LevelClock>,
     levels: Res<Levels>,
 ) -> Result<(), Error> {
-    let level = clock.level;
-    grids.potential.commit()?;
-    let Some(below) = level.checked_sub(1) else {
-        grids.beyond.commit();
-        return grids.solve_root_in_step(&gravity.root(&ranks));
-    };
-    // the coarser level has taken its step: so much of it is this one
-    let whole = levels.clock(below).dt;
-    grids.add_change(level, &Added::Step(clock.dt / whole))?;
-    grids.cycle(level, gravity.config.sweeps, None)
+    grids.commit(clock.level)?;
+    grids.solve_in_step((&clock, &levels), (&gravity, &ranks))
 }
 
 /// The potential of all levels that stand at one time.
@@ -118,12 +153,7 @@ pub(super) fn ready(
     }
     let (root, sweeps) = (gravity.root(&ranks), gravity.config.sweeps_aligned);
     let solved = grids.beyond.solved;
-    match level {
-        _ if solved && level > 0 => {}
-        0 if solved => grids.restore_beyond()?,
-        0 => grids.solve_root_cold(&root, COLD)?,
-        _ => (0..COLD).try_for_each(|_| grids.cycle(level, sweeps, None))?,
-    }
+    grids.begin(level, (&gravity, &ranks))?;
     if level < finest {
         return Ok(());
     }

@@ -47,16 +47,12 @@ impl Grids<'_, '_> {
         self.make_lag(level)
     }
 
-    /// Whether several ranks share the hierarchy.
-    pub(super) fn shares(&self) -> bool {
-        !self.ranks.are_none()
-    }
-
     /// A level and its children on the host.
     fn host_pair<R: Element>(&self, level: usize) -> Result<Pair<'_, R>, Error> {
         let differences = || self.differences.own_on(level).present::<R>();
         Ok(Pair {
             coarse: self.host_level::<R>(level)?,
+            lag: self.lag.own_on(level).present::<R>(),
             fine: self.potential.own_on(level + 1).present::<R>(),
             residual: self.four.own_on(level + 1).scratch::<R>(0),
             first_child: self.rows.view_of(level).topology.first_child_table(),
@@ -87,8 +83,9 @@ impl Grids<'_, '_> {
             let tables = view.place().on_device();
             let own = (tables.rows(level), view.rows().len());
             let copies = kernels.list(topology.copies(level))?;
+            let banks = [view.banks()[0], KEPT].map(|n| view.device().bank(n).into());
             for (rows, count) in [own, copies] {
-                let given = self.copied(level, [view.banks()[0], KEPT], (rows, count));
+                let given = self.copied(level, banks, (rows, count));
                 kernels.launch(&kernels.keep, count, &given)?;
             }
             return Ok(());
@@ -100,29 +97,6 @@ impl Grids<'_, '_> {
             all.for_each(|&row| unsafe { to.row_mut(row) }.copy_from_slice(from.row(row)));
         });
         Ok(())
-    }
-
-    /// What the kernel is told that copies rows from bank to bank.
-    pub(super) fn copied(
-        &self,
-        level: usize,
-        [from, to]: [usize; 2],
-        (rows, count): (u64, usize),
-    ) -> device::Change<Number> {
-        let view = self.potential.own_on(level);
-        let bank = |n| Address::<Number>::from(view.device().bank(n));
-        device::Change {
-            view: view.on_device(),
-            from: bank(from),
-            to: bank(to),
-            after: Address::NONE,
-            before: Address::NONE,
-            beyond_after: self.beyond.on_device(1.0),
-            beyond_before: self.beyond.on_device(1.0),
-            rows: rows.into(),
-            count: count as i32,
-            factor: 0.0,
-        }
     }
 
     /// Makes the lag of a level of what its children have told.

@@ -26,7 +26,7 @@ pub use nestar_kernels::mesh::attempt::{DONE, FAILED, Outcome, UNFINISHED};
 pub use nestar_kernels::mesh::nothing;
 pub use nestar_scenarios::{Parameters, Setting};
 pub use nestar_systems::declare::Declare;
-pub use nestar_systems::fields::{External, Gas, GasModel, Outside};
+pub use nestar_systems::fields::{External, Gas, GasModel, Outside, OwnPotential};
 pub use nestar_systems::gravity::{Gravitates, Matter};
 pub use nestar_systems::hydro::{InitialState, Primitive};
 pub use nestar_systems::order::{

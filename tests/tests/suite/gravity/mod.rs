@@ -6,6 +6,7 @@ mod first_step;
 mod hernquist;
 mod jeans;
 mod leaves;
+mod own;
 mod points;
 mod root;
 mod unsound;
