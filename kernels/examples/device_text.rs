@@ -5,6 +5,7 @@ use nestar_device::{
     Across, Around, Face, Item, Place, Real, device, instantiate_with, interpolate, math, random,
 };
 use nestar_kernels::criteria::cell;
+use nestar_kernels::gravity::stress::{self, STRESS};
 use nestar_kernels::gravity::{self, KICK};
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
 use nestar_kernels::hydro::{
@@ -188,7 +189,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
 }
 
 /// The solver of Poisson's equation with what gas feels of its unknowns, and a field of coarser rows.
-fn gravity(gas: &FieldText) -> [(&'static str, String); 2] {
+fn gravity(gas: &FieldText) -> [(&'static str, String); 3] {
     let unknowns = FieldText {
         components: 1,
         normal: [0; 3],
@@ -203,9 +204,11 @@ fn gravity(gas: &FieldText) -> [(&'static str, String); 2] {
         ..unknowns.clone()
     };
     let items = [multigrid::device_items(), gravity::device_items()].concat();
+    let with_stress = [items.clone(), stress::device_items()].concat();
     let of_mesh = [PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER];
     [
         ("gravity", unknowns.program(&items, &[MULTIGRID, KICK])),
+        ("stress", unknowns.program(&with_stress, &[STRESS])),
         ("skeletons_coarse", coarse.program(&[], &of_mesh)),
     ]
 }

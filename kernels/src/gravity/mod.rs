@@ -1,5 +1,6 @@
 //! What gas feels of a potential: the kick of its momentum, and the step that its acceleration allows.
 
+pub mod stress;
 mod work;
 
 use work::settled;
@@ -17,6 +18,7 @@ use nestar_device::{Address, Item, Real, device};
 /// The kernels; they follow [`MULTIGRID`](crate::multigrid::device::MULTIGRID).
 pub const KICK: &str = concat!(
     include_str!("../mesh/patch_faces.cuh"),
+    include_str!("slopes.cuh"),
     include_str!("kick.cu")
 );
 

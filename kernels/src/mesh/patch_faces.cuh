@@ -30,15 +30,15 @@ RS_FN REAL on_face(const REAL* flux, int face, int slow, int fast) {
   return flux[f];
 }
 
-// Hands the fluxes of component c through the patch's own faces to its registers; or adds them, to the fine ones times `dt`.
-template<bool ADDS> RS_FN void store_registers(const Registers& to, int row, int c, const REAL* flux, int pitch, REAL dt = REAL(0)) {
+// Hands the fluxes of component c of COUNT through the patch's own faces to its registers; or adds them, to the fine ones times `dt`.
+template<bool ADDS, int COUNT = COMPONENTS> RS_FN void store_registers(const Registers& to, int row, int c, const REAL* flux, int pitch, REAL dt = REAL(0)) {
   if (!to.coarse_slot && !to.fine_slot) return;
   for (int face = 0; face < 6; ++face) {
     const int coarse = to.coarse_slot ? to.coarse_slot[row * 6 + face] : -1;
     const int fine = to.fine_slot ? to.fine_slot[row * 6 + face] : -1;
     const REAL* of_axis = flux + face / 2 * pitch;
     if (coarse >= 0) EACH(n, FACE) {
-        REAL* at = to.coarse_flux + ((rs::i64)coarse * COMPONENTS + c) * FACE + n;
+        REAL* at = to.coarse_flux + ((rs::i64)coarse * COUNT + c) * FACE + n;
         const REAL value = on_face(of_axis, face, n / 8, n % 8);
         *at = ADDS ? *at + value : value;
       }
@@ -46,7 +46,7 @@ template<bool ADDS> RS_FN void store_registers(const Registers& to, int row, int
         const int fast = 2 * (n % 4), slow = 2 * (n / 4);
         const rs::arr<REAL, 4> four{{on_face(of_axis, face, slow, fast), on_face(of_axis, face, slow, fast + 1),
                                      on_face(of_axis, face, slow + 1, fast), on_face(of_axis, face, slow + 1, fast + 1)}};
-        REAL* at = to.attempt + ((rs::i64)fine * COMPONENTS + c) * QUARTER + n;
+        REAL* at = to.attempt + ((rs::i64)fine * COUNT + c) * QUARTER + n;
         const REAL value = ::nestar_kernels::mesh::fluxes::mean4<REAL>(four);
         *at = ADDS ? *at + dt * value : value;
       }

@@ -10,6 +10,7 @@
 pub mod coarse;
 pub mod composite;
 pub mod device;
+pub mod edges;
 pub mod exterior;
 pub mod level;
 pub mod moments;

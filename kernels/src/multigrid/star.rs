@@ -61,7 +61,7 @@ pub(super) struct Below<'a, R> {
 
 impl<'a, R: Real> Below<'a, R> {
     /// What `view` interpolates from: the next coarser level.
-    fn of(view: &GhostView<'a, R>, exterior: &Exterior<'a, R>) -> Self {
+    pub fn of(view: &GhostView<'a, R>, exterior: &Exterior<'a, R>) -> Self {
         Self {
             old: view.coarse_old,
             new: view.coarse_new,
@@ -107,7 +107,7 @@ impl<'a, R: Real> Below<'a, R> {
     }
 
     /// The 3 x 3 values around a place, normal to an axis.
-    fn plane(&self, row: u32, middle: [i32; 3], axis: usize) -> [R; 9] {
+    pub fn plane(&self, row: u32, middle: [i32; 3], axis: usize) -> [R; 9] {
         std::array::from_fn(|n| {
             let mut place = middle;
             place[(axis + 1) % 3] += n as i32 % 3 - 1;
@@ -323,7 +323,7 @@ impl<R: Real> Slopes<'_, R> {
     }
 
     /// The value of a cell of the patch beside a row.
-    fn value_beside(&self, row: u32, beside: u32, cell: usize, width: R) -> R {
+    pub(super) fn value_beside(&self, row: u32, beside: u32, cell: usize, width: R) -> R {
         let value = self.view.level.get(beside, cell);
         let covered =
             self.first_child[beside as usize] != -1 && self.first_child[row as usize] == -1;

@@ -44,7 +44,7 @@ pub fn relaxed<R: Real>(u: R, laplacian: R, rhs: R, diagonal: R, omega: R) -> R 
 
 /// Weights of three coarse values at the centre of the lower (`upper` 0) or upper half of the middle cell: quadratic interpolation.
 #[device]
-fn quadratic<R: Real>(upper: i32) -> [R; 3] {
+pub(super) fn quadratic<R: Real>(upper: i32) -> [R; 3] {
     let (near, far) = (0.15625, -0.09375);
     if upper == 0 {
         [near, 0.9375, far]

@@ -3,7 +3,6 @@
 use super::beyond::Beyond;
 use super::faults;
 use super::grids::{Due, Equation, Matter, Solver, each};
-use super::kernels::Kernels;
 use super::systems::Gravity;
 use crate::fields::{Gas, Potential};
 use bevy_ecs::prelude::*;
@@ -22,7 +21,7 @@ use rayon::prelude::*;
 pub(super) const REACH: usize = 2;
 
 /// What slopes of the level at hand are made of on the host.
-fn slopes<'a, R: Element>(
+pub(super) fn slopes<'a, R: Element>(
     potential: &View<'a, Potential>,
     matter: &View<'a, Matter>,
     (beyond, equation): (&'a Beyond, Equation),
@@ -38,11 +37,11 @@ fn slopes<'a, R: Element>(
 }
 
 /// The same on a device.
-fn fall(
+pub(super) fn fall(
     potential: &View<Potential>,
     matter: &View<Matter>,
     (gravity, beyond, equation): (&Gravity, &Beyond, Equation),
-    kernels: &Kernels,
+    largest: u64,
 ) -> Fall<Number> {
     let place = potential.place();
     Fall {
@@ -50,7 +49,7 @@ fn fall(
         exterior: beyond.on_device(potential.weights_on(0)[1]),
         source: equation.on_device(matter),
         rows: place.on_device().rows(potential.level()).into(),
-        largest: Address::from(kernels.words()),
+        largest: Address::from(largest),
         width: place.clock.cell_width,
         count: potential.rows().len() as i32,
         fourth: gravity.config.order == 4,
@@ -82,7 +81,12 @@ impl Kick<'_, '_> {
         let (gravity, given) = (&self.gravity, (&*self.beyond, *self.equation));
         let (gas, dt) = (self.gas.change(), self.clock.dt);
         if let Some(kernels) = &self.solver.kernels {
-            let fall = fall(&potential, &matter, (gravity, given.0, given.1), kernels);
+            let fall = fall(
+                &potential,
+                &matter,
+                (gravity, given.0, given.1),
+                kernels.words(),
+            );
             let rows = fall.count as usize;
             let (due, part) = match part {
                 Part::Any => (Address::NONE, 0),
@@ -139,7 +143,7 @@ pub(super) fn limit(
             &potential,
             &matter,
             (&gravity, &beyond, *equation),
-            kernels,
+            kernels.words(),
         ))?
     } else {
         in_precision!(potential.precision(), R => {

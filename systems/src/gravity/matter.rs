@@ -34,6 +34,11 @@ impl Sources {
             mean: ready(world, mean),
         }
     }
+
+    /// Whether gas is all that attracts.
+    pub fn are_gas(&self) -> bool {
+        self.all.len() == 1
+    }
 }
 
 fn ready<M>(world: &mut World, system: impl IntoSystem<In<usize>, Result<(), Error>, M>) -> Source {

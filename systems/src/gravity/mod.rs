@@ -24,13 +24,14 @@ mod own;
 pub mod root;
 mod root_kernels;
 mod root_level;
+mod stress;
 mod sums;
 mod systems;
 mod tell;
 mod work;
 
 pub use beyond::Beyond;
-pub use config::{Coupling, Energy, GravityConfig, RootMethod, Surroundings};
+pub use config::{Coupling, Energy, Force, GravityConfig, RootMethod, Surroundings};
 pub use grids::Matter;
 pub use matter::Gravitates;
 
@@ -127,7 +128,8 @@ impl Plugin for SelfGravity {
         let kernels = pool.map(Kernels::new).transpose()?;
         sim.world.insert_resource(Solver { kernels });
         let root = root_solver(sim, &config, periodic)?;
-        let (limited, energy) = (config.limit > 0.0, config.energy);
+        let limited = config.limit > 0.0;
+        let (force, energy) = (config.force, config.energy);
         sim.world.insert_resource(Equation {
             coefficient: 4.0 * PI * config.constant,
             mean: 0.0,
@@ -146,9 +148,10 @@ impl Plugin for SelfGravity {
         if sim.world.contains_resource::<OwnPotentialAsked>() {
             own::register(sim, periodic)?;
         }
-        match energy {
-            Energy::Fluxes => work::register(sim),
-            Energy::Kicks => {
+        match (force, energy) {
+            (Force::Stress, _) => stress::register(sim, energy),
+            (Force::Gradient, Energy::Fluxes) => work::register(sim),
+            (Force::Gradient, Energy::Kicks) => {
                 sim.system_in(Split::Sources, kick::kick);
                 Ok(())
             }

@@ -22,10 +22,15 @@ struct Whole(Vec<bool>);
 
 /// Enters the field and the systems.
 pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
-    sim.register_field::<Due>(working("gravity_due", 8, 1))?;
     let levels = sim.levels();
     sim.world.insert_resource(Whole(vec![false; levels]));
     sim.system_in(Split::Sources, kick);
+    register_work(sim)
+}
+
+/// As [`register`], for kicks of others, who settle what is due in each step.
+pub(super) fn register_work(sim: &mut Engine) -> Result<(), Error> {
+    sim.register_field::<Due>(working("gravity_due", 8, 1))?;
     // the potential before the step, then the one after it
     sim.system_in(Advance::Deposit, work);
     sim.system_in(Advance::Couple, work);
@@ -54,7 +59,7 @@ fn kick(
 fn work(
     clock: Res<LevelClock>,
     levels: Res<Levels>,
-    mut whole: ResMut<Whole>,
+    whole: Option<ResMut<Whole>>,
     solver: Res<Solver>,
     beyond: Res<Beyond>,
     potential: Read<Potential, 1>,
@@ -62,12 +67,14 @@ fn work(
     mut due: Write<Due>,
 ) -> Result<(), Error> {
     let level = clock.level;
-    if levels.clock(level).split >= clock.end {
-        // no kick follows
-        whole.0[level] = false;
-    }
-    if !whole.0[level] {
-        return Ok(());
+    if let Some(mut whole) = whole {
+        if levels.clock(level).split >= clock.end {
+            // no kick follows
+            whole.0[level] = false;
+        }
+        if !whole.0[level] {
+            return Ok(());
+        }
     }
     let (potential, mass, due) = (potential.get(1)?, mass.own(), due.change());
     let (weight, rates) = (

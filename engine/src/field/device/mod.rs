@@ -203,7 +203,8 @@ impl DevicePool {
     }
 
     /// The same; or where they are added to those of the step.
-    fn flux_view(&self, level: usize, adds: bool) -> RegisterView {
+    #[must_use]
+    pub fn flux_view(&self, level: usize, adds: bool) -> RegisterView {
         let registers = self.registers.as_ref();
         registers.map_or_else(RegisterView::default, |r| r.view(level, adds))
     }

@@ -16,7 +16,7 @@ fn total(run: &mut Stepper) -> f64 {
 }
 
 /// How the sum of energies changes over some steps, over that of the gravitational energy.
-fn drift(settings: &[&str], steps: usize) -> f64 {
+pub(super) fn drift(settings: &[&str], steps: usize) -> f64 {
     let mut run = Stepper::new(LUMP, settings);
     let gravitational = |run: &mut Stepper| {
         let columns = columns(run);

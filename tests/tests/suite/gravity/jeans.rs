@@ -73,7 +73,7 @@ fn amplitude(run: &mut Stepper, wave: [f64; 3]) -> f64 {
 }
 
 /// Along x over `n` cells.
-fn along_x(n: u32, unstable: bool, settings: &[&str]) -> f64 {
+pub(super) fn along_x(n: u32, unstable: bool, settings: &[&str]) -> f64 {
     growth([n, 8, 8], [1.0, 0.0, 0.0], unstable, settings)
 }
 

@@ -6,6 +6,7 @@ mod first_step;
 mod hernquist;
 mod jeans;
 mod leaves;
+mod momentum;
 mod own;
 mod points;
 mod root;
@@ -114,6 +115,7 @@ fn a_run_with_gravity_goes_on_after_a_restart() {
         &["gravity.coupling=\"one-way\""],
         &[MULTIGRID],
         &[MULTIGRID, OUTFLOW],
+        &[momentum::STRESS],
     ] {
         let whole = run(&["time.max_steps=4"], case);
         let parts = run(&["time.max_steps=2", "time.max_steps=4"], case);
