@@ -1,4 +1,4 @@
-//! Bytes beside the fields that the program needs to continue: the state of plugins, components of patches.
+//! Bytes beside the fields that the program needs to continue: the state of plugins, components of patches, items.
 
 use crate::layout::Layout;
 use crate::zarr::Encoder;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::path::Path;
 
 /// The groups that hold [`Part`]s.
-pub const PART_GROUPS: [&str; 2] = ["components", "state"];
+pub const PART_GROUPS: [&str; 3] = ["components", "items", "state"];
 
 /// What describes a [`Part`]: the attributes of its array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

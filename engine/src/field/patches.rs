@@ -1,7 +1,7 @@
 //! New patches: they get entities, and everything that is indexed by rows follows the tables.
 
 use super::device::DeviceTopology;
-use super::{FaultBox, Stores};
+use super::{FaultBox, ItemKinds, Stores};
 use crate::mesh::{
     Level, Levels, NewRows, Owner, Parent, PatchIndex, PatchRow, RefineRequests, Topology,
 };
@@ -83,6 +83,9 @@ fn finish(world: &mut World, level: usize, rows: Vec<u32>) {
     let operations = world.resource::<Stores>().all();
     for field in &operations {
         field.follow(world, level, &rows);
+    }
+    for items in world.resource::<ItemKinds>().all() {
+        items.follow(world);
     }
     let mut new = world.resource_mut::<NewRows>();
     new.level = level;

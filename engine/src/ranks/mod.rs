@@ -12,6 +12,7 @@ pub mod communicator;
 pub mod exchange;
 pub mod forecast;
 pub mod halos;
+mod items;
 pub mod link;
 pub mod nesting;
 mod others;
@@ -32,6 +33,7 @@ pub use communicator::{
     Communicator, Memory, Message, Messages, Pending, PendingMessages, RanksError, Reduction,
 };
 pub use halos::Halos;
+pub(crate) use items::Lifted;
 pub use link::Connection;
 pub use others::OtherRanks;
 pub use plan::Plan;

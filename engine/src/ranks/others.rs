@@ -1,9 +1,12 @@
 //! The other ranks, as a system's parameter.
 
 use super::halos::{Request, Split, Transport, What};
+use super::items;
 use super::{Connection, Halos, Ranks, RanksError, Shares};
 use crate::device::DeviceError;
 use crate::field::store::{Store, refreshed, stale};
+use crate::field::{InParts, Items, Parcel};
+use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use std::sync::Arc;
@@ -16,6 +19,7 @@ pub struct OtherRanks<'w> {
     shares: Res<'w, Shares>,
     halos: ResMut<'w, Halos>,
     connection: Option<Res<'w, Connection>>,
+    in_parts: Option<Res<'w, InParts>>,
 }
 
 impl OtherRanks<'_> {
@@ -61,6 +65,24 @@ impl OtherRanks<'_> {
         let all = self.ranks.communicator().all_gather(own.as_bytes())?;
         let first = all.iter().find(|message| !message.is_empty());
         Ok(first.map(|message| String::from_utf8_lossy(message).into_owned()))
+    }
+
+    /// Takes the records of `parcels` to the leaves that contain them, on any level, here or there; also on one rank. A parcel may name any
+    /// patch within the domain, whether it is there or not. While a run's beginning is only looked at, items go nowhere.
+    ///
+    /// # Errors
+    /// A parcel names a place outside the domain, or cut records; another rank has failed, the transport has, or the device or the memory
+    /// of `items`.
+    pub fn deliver(
+        &mut self,
+        topology: &Topology,
+        items: &mut dyn Items,
+        parcels: Vec<Parcel>,
+    ) -> Result<(), RanksError> {
+        match self.in_parts {
+            Some(_) => Ok(()),
+            None => items::deliver(topology, &self.ranks, items, parcels),
+        }
     }
 
     /// Sends `depth` layers of the copies on their way that a gather on `level` reads, those that are out of date. Until

@@ -1,6 +1,7 @@
-//! What snapshots keep beside the fields: the state of plugins, the components of patches.
+//! What snapshots keep beside the fields: the state of plugins, the components of patches, items.
 
 use super::layout::Layout;
+use crate::field::{ItemKinds, Items, ItemsRef};
 use crate::mesh::Topology;
 use crate::mesh::carried::{CarriedComponents, CarriedValues, decode, encode};
 use crate::ranks::{Ranks, RanksError, Reduction};
@@ -16,6 +17,9 @@ const STATES: &str = "state/";
 
 /// The group that holds the components of patches.
 const COMPONENTS: &str = "components/";
+
+/// The group of a snapshot that holds items.
+const ITEMS: &str = "items/";
 
 /// The parts of a snapshot of the present state: those of the first rank are whole. All ranks call this.
 ///
@@ -42,7 +46,68 @@ pub(super) fn parts(world: &World, layout: &Layout) -> Result<Vec<Part>, Error> 
             Part::new(path, kind.version, kind.in_digest, encode(&values))
         }));
     }
+    for kind in world.resource::<ItemKinds>().all() {
+        let items = kind.of(world);
+        let path = format!("{ITEMS}{}", kind.name);
+        let bytes = encode(&records(world, layout, items)?);
+        parts.push(Part::new(path, items.version(), true, bytes));
+    }
     Ok(parts)
+}
+
+/// The records of all items by their patches' numbers, ascending; those of all ranks on the first.
+fn records(
+    world: &World,
+    layout: &Layout,
+    items: &dyn Items,
+) -> Result<Vec<(u64, Vec<u8>)>, Error> {
+    let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
+    let mut own = Vec::new();
+    for level in 0..layout.levels() {
+        for (place, &row) in layout.own(level).zip(topology.rows(level)) {
+            if items.count(row) > 0 {
+                own.push((number(level, place), items.copy(row)?));
+            }
+        }
+    }
+    for message in ranks.tell_first(|| encode(&own))? {
+        let why = || format!("a message with items `{}` is cut off", items.name());
+        let broken = || RanksError::Transport(why());
+        own.extend(decode(&message.bytes).ok_or_else(broken)?);
+    }
+    own.sort_unstable();
+    Ok(own)
+}
+
+/// Puts items into own patches, by the patches' numbers, in place of those that are there.
+fn put(
+    sim: &mut Engine,
+    layout: &Layout,
+    kind: ItemsRef,
+    values: &[(u64, Vec<u8>)],
+) -> Result<(), String> {
+    let mut result = Ok(());
+    kind.scope(&mut sim.world, |world, items| {
+        let (length, topology) = (items.record_bytes(), world.resource::<Topology>());
+        for &row in (0..layout.levels()).flat_map(|level| topology.rows(level)) {
+            let taken = items
+                .take(row)
+                .map(|_| ())
+                .map_err(|error| error.to_string());
+            result = std::mem::replace(&mut result, Ok(())).and(taken);
+        }
+        for (number, records) in values {
+            let Some(row) = row(world, layout, *number) else {
+                continue;
+            };
+            let put = match records.len() % length {
+                0 => items.put(row, records).map_err(|error| error.to_string()),
+                _ => Err(format!("records of {length} bytes are cut off")),
+            };
+            result = std::mem::replace(&mut result, Ok(())).and(put);
+        }
+    });
+    result
 }
 
 /// A number for each patch of the run: the level in the upper 8 bits, the place along the level's Hilbert curve in the others.
@@ -96,7 +161,15 @@ fn kept(world: &World) -> Vec<(String, u32, bool)> {
     let states = states.map(|(name, state)| (format!("{STATES}{name}"), state.version, true));
     let kinds = world.resource::<CarriedComponents>().kinds().iter();
     let kinds = kinds.map(|kind| (format!("{COMPONENTS}{}", kind.name), kind.version, false));
-    states.chain(kinds).collect()
+    let items = world.resource::<ItemKinds>().all().into_iter();
+    let items = items.map(|kind| {
+        (
+            format!("{ITEMS}{}", kind.name),
+            kind.of(world).version(),
+            true,
+        )
+    });
+    states.chain(kinds).chain(items).collect()
 }
 
 /// Checks that the parts of the snapshot are those of this program, but for the ones that the deck resets.
@@ -206,6 +279,15 @@ pub(super) fn restore(sim: &mut Engine, snapshot: &Snapshot, layout: &Layout) ->
             (state.load)(&mut sim.world, &bytes).map_err(|why| wrong(&path, why))?;
         }
     }
+    for kind in sim.world.resource::<ItemKinds>().all() {
+        let path = format!("{ITEMS}{}", kind.name);
+        let version = kind.of(&sim.world).version();
+        let Some(bytes) = read(&path, version)? else {
+            continue;
+        };
+        let decoded = decode(&bytes).ok_or_else(|| wrong(&path, "it is cut off".into()))?;
+        put(sim, layout, kind, &decoded).map_err(|why| wrong(&path, why))?;
+    }
     let mut values = CarriedValues::default();
     for kind in sim.world.resource::<CarriedComponents>().kinds() {
         let path = format!("{COMPONENTS}{}", kind.name);
@@ -221,11 +303,15 @@ pub(super) fn restore(sim: &mut Engine, snapshot: &Snapshot, layout: &Layout) ->
 
 /// The entity of the patch with that [`number`], if it is this rank's.
 fn entity(world: &World, layout: &Layout, number: u64) -> Option<Entity> {
+    row(world, layout, number).map(|row| world.resource::<Topology>().entity(row))
+}
+
+/// The row of the patch with that [`number`], if it is this rank's.
+fn row(world: &World, layout: &Layout, number: u64) -> Option<u32> {
     let (level, place) = ((number >> 56) as usize, (number & ((1 << 56) - 1)) as usize);
     if level >= layout.levels() || !layout.own(level).contains(&place) {
         return None;
     }
-    let topology = world.resource::<Topology>();
-    let row = topology.rows(level)[place - layout.own(level).start];
-    Some(topology.entity(row))
+    let rows = world.resource::<Topology>().rows(level);
+    Some(rows[place - layout.own(level).start])
 }

@@ -9,7 +9,7 @@ use super::state::{State, from_hex, restore_clocks, restore_rest};
 use super::totals::totals;
 use crate::field::Stores;
 use crate::mesh::{Changes, NewRows, Topology};
-use crate::ranks::Ranks;
+use crate::ranks::{Lifted, Ranks};
 use crate::step::agreement::{agreed, by_first};
 use crate::step::{Engine, Error, Phase, check_faults, memory, regrid};
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
@@ -147,7 +147,8 @@ fn begin_anew(sim: &mut Engine, finest: usize) -> Result<(), Error> {
         (new.level, new.rows) = (level, rows);
         sim.driver.run_phase(world, Phase::Initialise, level, 0.0)?;
     }
-    Ok(())
+    let items = Lifted::astray(&mut sim.world);
+    Ok(items.settle(&mut sim.world)?)
 }
 
 /// The totals at the start of the simulation, component by component; where the snapshot does not know them, those of now. All ranks

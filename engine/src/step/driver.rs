@@ -4,6 +4,7 @@ use super::config::TimeSettings;
 use super::limits::{ChosenStep, LevelSteps, clipped, synchronised};
 use super::memory::MemoryGuard;
 use super::{Error, Phase, RunCounters, Schedules, StepLimits, check_faults};
+use crate::field::ItemKinds;
 use crate::mesh::{CELLS, LevelClock, Levels, RefineRequests, Topology, audit};
 use crate::ranks::Ranks;
 use bevy_ecs::prelude::*;
@@ -208,6 +209,7 @@ impl Driver {
         world.resource_mut::<RunCounters>().regrids += 1;
         if self.settings.audit {
             audit(world.resource::<Topology>())?;
+            world.resource::<ItemKinds>().audit(world)?;
         }
         Ok(true)
     }

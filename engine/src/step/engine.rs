@@ -22,7 +22,9 @@ use crate::device::ComputeDevice;
 use crate::field::device::DeviceTopology;
 use crate::field::held::Held;
 use crate::field::operations::MendedOnHost;
-use crate::field::{Correct, FaultBox, Field, FieldSpec, Pool, Precision, Restrict, Stores};
+use crate::field::{
+    Correct, FaultBox, Field, FieldSpec, ItemKinds, Pool, Precision, Restrict, Stores,
+};
 use crate::mesh::carried::CarriedComponents;
 use crate::mesh::{Carried, Domain, LevelClock, Levels, NewRows, RefineRequests, Topology, audit};
 use crate::ranks::{Columns, Halos, Ranks, Shares};
@@ -297,6 +299,7 @@ impl Engine {
     pub fn audit(&self) -> Result<(), Error> {
         if self.settings.run.audit {
             audit(self.world.resource::<Topology>())?;
+            self.world.resource::<ItemKinds>().audit(&self.world)?;
         }
         Ok(())
     }
@@ -326,6 +329,7 @@ fn empty_world(
     world.insert_resource(RefineRequests::default());
     world.insert_resource(NewRows::default());
     world.insert_resource(Stores::default());
+    world.insert_resource(ItemKinds::default());
     world.insert_resource(BoundaryRules::default());
     world.insert_resource(Catalogue::default());
     world.insert_resource(MendedOnHost::default());

@@ -31,14 +31,22 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
     let topology = world.resource::<Topology>();
     let coarsened = changes.coarsen.iter();
     let children = coarsened.filter_map(|&row| topology.first_child(row));
-    let rows = children.flat_map(|first| first..first + 8);
-    let gone: Vec<Entity> = rows.map(|row| topology.entity(row)).collect();
+    let rows: Vec<u32> = children.flat_map(|first| first..first + 8).collect();
+    let gone: Vec<Entity> = rows.iter().map(|&row| topology.entity(row)).collect();
+    let patches: Vec<_> = rows.iter().map(|&row| (row, topology.index(row))).collect();
+    let mut items = ranks::Lifted::default();
+    items.take(world, level, changes, &patches);
     let mut topology = world.resource_mut::<Topology>();
     let created = topology.change(level, &changes.refine, &changes.coarsen);
     for entity in gone {
         world.despawn(entity);
     }
     enter(world, level + 1, created);
+    if world.resource::<FaultBox>().is_full() {
+        return;
+    }
+    let settled = items.settle(world);
+    report(world, settled);
     let child = |world: &World, place: u64| {
         let topology = world.resource::<Topology>();
         let first = topology.first_child((place >> 3) as u32)?;

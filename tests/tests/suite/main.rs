@@ -23,6 +23,7 @@ mod halos;
 mod hierarchy;
 mod initial;
 mod ink;
+mod items;
 mod library;
 mod memory;
 mod mending;

@@ -189,11 +189,24 @@ impl Topology {
     /// The row held for the patch at `index` of `level`, copied or not.
     #[must_use]
     pub fn find(&self, level: usize, index: [i32; 3]) -> Option<u32> {
+        if !self.is_shared() {
+            return self.descend(level, index);
+        }
         let half = index.map(|i| (i >> 1) as u32);
         let key = hilbert_key(half, bits_for(self.domain.root, level) - 1);
         let octet = self.octet(level, key)?;
         let row = octet.first + side(index);
         (self.level[row as usize] >= 0).then_some(row)
+    }
+
+    /// The row of the patch at `index` of `level`, found from the root patch that contains it.
+    fn descend(&self, level: usize, index: [i32; 3]) -> Option<u32> {
+        let key = self.key_at(0, index.map(|i| i >> level));
+        let root = self.rows(0);
+        let found = root.binary_search_by_key(&key, |&row| self.key(row)).ok()?;
+        (0..level).rev().try_fold(root[found], |row, below| {
+            Some(self.first_child(row)? + side(index.map(|i| i >> below)))
+        })
     }
 
     /// The root patches that this rank owns: octets with masks, by key.

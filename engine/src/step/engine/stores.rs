@@ -1,9 +1,10 @@
 //! Stores that plugins make.
 
 use super::{Engine, KeptKeys};
-use crate::field::{Correct, Prolong, Restrict, Store, Stores};
+use crate::field::{Correct, ItemKinds, Items, Prolong, Restrict, Store, Stores};
 use crate::mesh::PATCH;
 use crate::step::Error;
+use crate::step::state::require_name;
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
 
@@ -44,6 +45,35 @@ impl Engine {
         }
         self.world.insert_resource(store);
         self.world.resource_mut::<Stores>().add::<S>(name, depth);
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Makes `items` a resource that the engine carries: to the patches that contain them, to other ranks, into snapshots and back
+    /// at a restart.
+    ///
+    /// # Errors
+    /// Other items have the name or the type, the name does not fit, or a record has no bytes.
+    pub fn register_items<I: Items + Resource<Mutability = Mutable>>(
+        &mut self,
+        items: I,
+    ) -> Result<(), Error> {
+        let name = items.name();
+        require_name(name, "items")?;
+        let kinds = self.world.resource::<ItemKinds>().all();
+        let wrong = |why: &str| Err(Error::Setup(format!("items `{name}`: {why}")));
+        if kinds.iter().any(|kind| kind.name == name) {
+            return wrong("there are others of that name");
+        }
+        if self.world.contains_resource::<I>() {
+            return wrong("others have the same type, of which a run keeps one");
+        }
+        if items.record_bytes() == 0 {
+            return wrong("a record has at least one byte");
+        }
+        self.world.insert_resource(items);
+        self.world.resource_mut::<ItemKinds>().add::<I>(name);
         Ok(())
     }
 }

@@ -1,0 +1,149 @@
+//! Items: things that lie in patches, any number in each, such as particles. Where a [`Store`](super::Store) has as many values in
+//! every patch, items come, go and move; the engine takes them to the patch that holds them, to other ranks, into snapshots and
+//! back, whatever they are.
+
+use super::{FaultBox, InParts};
+use crate::device::DeviceError;
+use crate::mesh::{AuditError, Topology};
+use bevy_ecs::component::Mutable;
+use bevy_ecs::prelude::*;
+
+/// What a plugin keeps in patches in any number. Every item lies in a leaf of the hierarchy, the patch without children that
+/// contains it: where a patch is refined its items go to the children, where the children go they go to the parent. In which order the
+/// items of a patch stand means nothing.
+///
+/// A plugin makes them on the root level, when the phase `Initialise` fills it; the engine takes them on to the children as these come. Items
+/// that leave their patch later go by [`OtherRanks::deliver`](crate::ranks::OtherRanks::deliver).
+///
+/// An item travels as a record of so many bytes, which says where in its patch it lies, not in which patch.
+pub trait Items: Send + Sync {
+    /// Name in messages and snapshots: letters, digits and `_`.
+    fn name(&self) -> &'static str;
+    /// Version of the records; count it up when their meaning changes.
+    fn version(&self) -> u32;
+    /// Bytes of a record, at least 1.
+    fn record_bytes(&self) -> usize;
+
+    /// How many lie in the patch of a row.
+    fn count(&self, row: u32) -> usize;
+
+    /// Makes room for `rows` rows; those that are new hold nothing.
+    ///
+    /// # Errors
+    /// The memory does not suffice.
+    fn follow(&mut self, rows: usize) -> Result<(), DeviceError>;
+    /// The records of a patch, in an order that does not depend on how they came there: that of their identities.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn copy(&self, row: u32) -> Result<Vec<u8>, DeviceError>;
+    /// Takes the items out of a patch; their records in any order.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn take(&mut self, row: u32) -> Result<Vec<u8>, DeviceError>;
+    /// Adds items to a patch.
+    ///
+    /// # Errors
+    /// The memory does not suffice, or the device fails.
+    fn put(&mut self, row: u32, records: &[u8]) -> Result<(), DeviceError>;
+
+    /// Makes the record of an item in a patch that of the same item in the child that contains it; the child, as bits z y x.
+    fn to_child(&self, record: &mut [u8]) -> usize;
+    /// Makes the record of an item in a child, given as bits z y x, that of the same item in the parent.
+    fn to_parent(&self, child: usize, record: &mut [u8]);
+}
+
+/// Records on their way to the leaf that contains them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parcel {
+    /// The level of a patch that is there, or was.
+    pub level: usize,
+    /// Its index on the level, in patches.
+    pub index: [i32; 3],
+    /// Records of items as they lie in that patch.
+    pub records: Vec<u8>,
+}
+
+/// Registered items: how to find them in the world.
+#[derive(Clone, Copy)]
+pub struct ItemsRef {
+    /// Their name.
+    pub name: &'static str,
+    of: fn(&World) -> &dyn Items,
+    scope: fn(&mut World, Work),
+}
+
+/// Work on items while the world is at hand.
+type Work<'a> = &'a mut dyn FnMut(&World, &mut dyn Items);
+
+impl ItemsRef {
+    /// The items in `world`.
+    #[must_use]
+    pub fn of(self, world: &World) -> &dyn Items {
+        (self.of)(world)
+    }
+
+    /// Calls `work` with the items and the rest of the world.
+    pub fn scope(self, world: &mut World, mut work: impl FnMut(&World, &mut dyn Items)) {
+        (self.scope)(world, &mut work);
+    }
+
+    /// Makes room for the rows of the hierarchy; what goes wrong stands in [`FaultBox`].
+    pub(crate) fn follow(self, world: &mut World) {
+        self.scope(world, |world, items| {
+            let followed = items.follow(world.resource::<Topology>().capacity());
+            world.resource::<FaultBox>().check(followed);
+        });
+    }
+}
+
+/// All registered items.
+#[derive(Resource, Clone, Default)]
+pub struct ItemKinds(Vec<ItemsRef>);
+
+impl ItemKinds {
+    /// Adds items that are a resource.
+    pub(crate) fn add<I: Items + Resource<Mutability = Mutable>>(&mut self, name: &'static str) {
+        self.0.push(ItemsRef {
+            name,
+            of: |world| world.resource::<I>(),
+            scope: |world, work| {
+                world.resource_scope(|world, mut items: Mut<I>| work(world, &mut *items));
+            },
+        });
+    }
+
+    /// All of them, in the order of registration.
+    #[must_use]
+    pub fn all(&self) -> Vec<ItemsRef> {
+        self.0.clone()
+    }
+
+    /// Checks that all items lie in leaves of this rank.
+    ///
+    /// # Errors
+    /// The first patch that is none and holds items.
+    pub(crate) fn audit(&self, world: &World) -> Result<(), AuditError> {
+        let topology = world.resource::<Topology>();
+        let kinds = match world.contains_resource::<InParts>() {
+            // nothing goes anywhere
+            true => &[][..],
+            false => &self.0,
+        };
+        let is_home =
+            |row| topology.level(row).is_some() && topology.is_owned(row) && topology.is_leaf(row);
+        for kind in kinds {
+            let items = kind.of(world);
+            let mut rows = 0..topology.capacity() as u32;
+            if let Some(row) = rows.find(|&row| items.count(row) > 0 && !is_home(row)) {
+                return Err(AuditError(format!(
+                    "row {row} holds {} of the items `{}`: it is no leaf of this rank",
+                    items.count(row),
+                    kind.name
+                )));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,265 @@
+//! Items on their way: each parcel goes to the leaf that contains it, whichever rank has that, from any patch that is there or was.
+
+use super::communicator::Message;
+use super::{Ranks, RanksError};
+use crate::device::DeviceError;
+use crate::field::{FaultBox, InParts, ItemKinds, Items, Parcel};
+use crate::mesh::topology::octet::Octet;
+use crate::mesh::topology::shared::side;
+use crate::mesh::{Changes, Topology};
+use bevy_ecs::prelude::*;
+use std::collections::BTreeMap;
+
+/// Takes the records of `parcels` to the leaves that contain them, on any level and rank. All ranks call this, also with nothing to send.
+///
+/// # Errors
+/// A parcel names a place that no patch can have, or cut records; another rank has failed, the transport has, or the device or the memory
+/// of `items`.
+pub(super) fn deliver(
+    topology: &Topology,
+    ranks: &Ranks,
+    items: &mut dyn Items,
+    mut parcels: Vec<Parcel>,
+) -> Result<(), RanksError> {
+    for parcel in &parcels {
+        check(topology, items, parcel)?;
+    }
+    loop {
+        let mut leaving: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+        while let Some(parcel) = parcels.pop() {
+            let key = topology.key_at(parcel.level, parcel.index);
+            let owner = match topology.is_shared() {
+                true => topology.cuts().owner(parcel.level, key),
+                false => 0,
+            };
+            if owner != ranks.rank() {
+                encode(&parcel, leaving.entry(owner).or_default());
+                continue;
+            }
+            match topology.find(parcel.level, parcel.index) {
+                Some(row) if topology.is_leaf(row) => items.put(row, &parcel.records)?,
+                Some(_) => parcels.extend(to_children(items, &parcel)),
+                None => parcels.push(to_parent(items, parcel)),
+            }
+        }
+        if ranks.are_alone() || !ranks.any(!leaving.is_empty())? {
+            return Ok(());
+        }
+        let message = |(peer, bytes)| Message { peer, bytes };
+        let messages = leaving.into_iter().map(message).collect();
+        for message in ranks.communicator().exchange(messages)? {
+            let why = || format!("a message with items `{}` is cut off", items.name());
+            let cut = || RanksError::Transport(why());
+            parcels.extend(decode(&message.bytes).ok_or_else(cut)?);
+        }
+    }
+}
+
+/// Refuses a parcel that belongs nowhere.
+fn check(topology: &Topology, items: &dyn Items, parcel: &Parcel) -> Result<(), RanksError> {
+    let Parcel { level, index, .. } = parcel;
+    let root = topology.domain.root;
+    let within = (0..3).all(|a| (0..root[a] << level).contains(&index[a]));
+    let whole = parcel.records.len().is_multiple_of(items.record_bytes());
+    if *level <= topology.max_level && within && whole {
+        return Ok(());
+    }
+    let (name, bytes, length) = (items.name(), parcel.records.len(), items.record_bytes());
+    let why = format!(
+        "items `{name}` are sent to the patch {index:?} of level {level}, {bytes} bytes: levels go to {}, there are {root:?} root patches, \
+         and a record has {length} bytes; what leaves the domain is removed or wrapped by the plugin",
+        topology.max_level
+    );
+    Err(DeviceError::Setup(why).into())
+}
+
+/// What of a parcel lies in each child of its patch.
+fn to_children(items: &dyn Items, parcel: &Parcel) -> impl Iterator<Item = Parcel> + use<> {
+    let mut records = [const { Vec::new() }; 8];
+    for record in parcel.records.chunks_exact(items.record_bytes()) {
+        let mut record = record.to_vec();
+        let child = items.to_child(&mut record);
+        records[child].extend(record);
+    }
+    let (level, index) = (parcel.level + 1, parcel.index);
+    let children = records.into_iter().enumerate();
+    children
+        .filter(|(_, records)| !records.is_empty())
+        .map(move |(child, records)| Parcel {
+            level,
+            index: beneath(index, child),
+            records,
+        })
+}
+
+/// Index of a child, given as bits z y x.
+fn beneath(index: [i32; 3], child: usize) -> [i32; 3] {
+    [0, 1, 2].map(|axis| 2 * index[axis] + (child >> axis & 1) as i32)
+}
+
+/// A parcel of a patch that is not there, as one of its parent.
+///
+/// # Panics
+/// If the patch is a root patch: those are always there.
+fn to_parent(items: &dyn Items, parcel: Parcel) -> Parcel {
+    let Parcel {
+        level,
+        index,
+        mut records,
+    } = parcel;
+    assert!(level > 0, "a root patch is there: {index:?}");
+    let child = side(index) as usize;
+    for record in records.chunks_exact_mut(items.record_bytes()) {
+        items.to_parent(child, record);
+    }
+    Parcel {
+        level: level - 1,
+        index: index.map(|i| i >> 1),
+        records,
+    }
+}
+
+/// A parcel as bytes: the level (u32), the index (3 i32), the length of the records (u64), the records.
+fn encode(parcel: &Parcel, bytes: &mut Vec<u8>) {
+    bytes.extend((parcel.level as u32).to_le_bytes());
+    bytes.extend(parcel.index.iter().flat_map(|i| i.to_le_bytes()));
+    bytes.extend((parcel.records.len() as u64).to_le_bytes());
+    bytes.extend(&parcel.records);
+}
+
+/// What [`encode`] gave, parcel after parcel.
+fn decode(mut bytes: &[u8]) -> Option<Vec<Parcel>> {
+    let mut parcels = Vec::new();
+    while !bytes.is_empty() {
+        let level = u32::from_le_bytes(*bytes.split_off(..4)?.first_chunk()?);
+        let mut index = [0; 3];
+        for i in &mut index {
+            *i = i32::from_le_bytes(*bytes.split_off(..4)?.first_chunk()?);
+        }
+        let length = u64::from_le_bytes(*bytes.split_off(..8)?.first_chunk()?);
+        parcels.push(Parcel {
+            level: level as usize,
+            index,
+            records: bytes.split_off(..usize::try_from(length).ok()?)?.to_vec(),
+        });
+    }
+    Some(parcels)
+}
+
+/// Items without a leaf of their own while the hierarchy changes, by kind in the order of registration.
+#[derive(Default)]
+pub(crate) struct Lifted(Vec<Vec<Parcel>>);
+
+impl Lifted {
+    /// Takes the items out of the patches of `level` that are refined, and out of `gone`, patches of the finer level that go or move:
+    /// their rows, which nobody else uses yet, with their indices. What goes wrong stands in [`FaultBox`].
+    pub fn take(
+        &mut self,
+        world: &mut World,
+        level: usize,
+        changes: &Changes,
+        gone: &[(u32, [i32; 3])],
+    ) {
+        if world.contains_resource::<InParts>() {
+            return;
+        }
+        for (n, kind) in world.resource::<ItemKinds>().all().into_iter().enumerate() {
+            self.0.resize_with(self.0.len().max(n + 1), Vec::new);
+            let lifted = &mut self.0[n];
+            kind.scope(world, |world, items| {
+                let topology = world.resource::<Topology>();
+                let refined = changes.refine.iter();
+                let refined = refined.map(|&row| (level, row, topology.index(row)));
+                let gone = gone.iter().map(|&(row, index)| (level + 1, row, index));
+                for (level, row, index) in refined.chain(gone) {
+                    match items.take(row) {
+                        Ok(records) if records.is_empty() => {}
+                        Ok(records) => lifted.push(Parcel {
+                            level,
+                            index,
+                            records,
+                        }),
+                        Err(error) => {
+                            world.resource::<FaultBox>().check(Err(error));
+                        }
+                    }
+                }
+            });
+        }
+    }
+
+    /// Takes the items out of own patches that have children: the initial state was made anew there.
+    pub fn astray(world: &mut World) -> Self {
+        let mut lifted = Self::default();
+        let topology = world.resource::<Topology>();
+        let levels: Vec<Changes> = (0..=topology.finest())
+            .map(|level| {
+                let rows = topology.rows(level).iter().copied();
+                Changes {
+                    refine: rows.filter(|&row| !topology.is_leaf(row)).collect(),
+                    coarsen: Vec::new(),
+                }
+            })
+            .collect();
+        for (level, refined) in levels.iter().enumerate() {
+            lifted.take(world, level, refined, &[]);
+        }
+        lifted
+    }
+
+    /// Takes the items to their leaves. All ranks call this, and end where one fails.
+    ///
+    /// # Errors
+    /// As [`deliver`].
+    pub fn settle(mut self, world: &mut World) -> Result<(), RanksError> {
+        if world.contains_resource::<InParts>() {
+            return Ok(());
+        }
+        for (n, kind) in world.resource::<ItemKinds>().all().into_iter().enumerate() {
+            let mut parcels = self.0.get_mut(n).map(std::mem::take).unwrap_or_default();
+            let mut delivered = Ok(());
+            kind.scope(world, |world, items| {
+                let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
+                delivered = deliver(topology, ranks, items, std::mem::take(&mut parcels));
+            });
+            delivered?;
+        }
+        Ok(())
+    }
+}
+
+/// The patches of those octets of `level` among `before` that this rank has no longer, by row and index.
+pub(crate) fn gone(topology: &Topology, level: usize, before: &[Octet]) -> Vec<(u32, [i32; 3])> {
+    let is_gone = |octet: &&Octet| {
+        let now = topology.octet(level, octet.key);
+        now.is_none_or(|now| now.owned == 0)
+    };
+    let patches = |octet: &Octet| {
+        let (half, first) = (topology.octet_place(level, octet.key), octet.first);
+        octet
+            .rows(octet.owned)
+            .map(move |row| (row, beneath(half, (row - first) as usize)))
+    };
+    before.iter().filter(is_gone).flat_map(patches).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Parcel, decode, encode};
+
+    #[test]
+    fn parcels_travel_as_bytes() {
+        let parcel = |level, index, length| Parcel {
+            level,
+            index,
+            records: vec![7; length],
+        };
+        let parcels = vec![parcel(0, [0; 3], 300), parcel(12, [-1, i32::MAX, 5], 1)];
+        let mut bytes = Vec::new();
+        parcels.iter().for_each(|parcel| encode(parcel, &mut bytes));
+        assert_eq!(decode(&bytes), Some(parcels));
+        for length in [1, 19, 21, bytes.len() - 1] {
+            assert_eq!(decode(&bytes[..length]), None, "{length}");
+        }
+    }
+}
