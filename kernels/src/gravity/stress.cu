@@ -16,14 +16,13 @@ RS_FN Cross cross(const multigrid::Edged& tile, const int* at, int axis) {
                 tile.beside(at, axis, b + 1)}};
 }
 
-// What flows of component c through face f of those normal to an axis.
-RS_FN REAL through(const Flow& p, const multigrid::Edged& tile, int axis, int f, int c) {
+// What flows of component c through face f of those normal to an axis; `widths` has one over the width along each axis.
+RS_FN REAL through(const Flow& p, const multigrid::Edged& tile, const Three& widths, int axis, int f, int c) {
   const int wide = axis == 0 ? 9 : 8, deep = axis == 1 ? 9 : 8;
   int high[3] = {f % wide, f / wide % deep, f / (wide * deep)}, low[3] = {high[0], high[1], high[2]};
   low[axis] -= 1;
   const Cross below = cross(tile, low, axis), above = cross(tile, high, axis);
-  Three inverse;
-  for (int n = 0; n < 3; ++n) inverse[n] = (REAL)(1.0 / p.width[(axis + n) % 3]);
+  const Three inverse{{widths[axis], widths[(axis + 1) % 3], widths[(axis + 2) % 3]}};
   const int turn = (c - axis + 3) % 3;
   const REAL found = turn == 0 ? stress::pressure<REAL>(below, above, inverse, (REAL)p.pull)
                                : stress::shear<REAL>(below, above, inverse, turn - 1);
@@ -45,16 +44,18 @@ RS_FN void store(REAL* u, const Conserved& after, REAL energy) {
 }  // namespace gravity
 
 // Adds what flows through faces to the momentum that gas is owed, and hands it to the registers.
-PATCH_KERNEL(gravity_stress, gravity::Flow) {
+// It holds more values at a time than other kernels of a level.
+KERNEL_BOUNDS(gravity_stress, gravity::Flow, 256, 4) {
   using namespace gravity;
   SHARED multigrid::Edged tile;
   SHARED REAL flux[3 * mesh::FACES];
   const int row = p.rows[launch::block()];
   const Three width{{(REAL)p.width[0], (REAL)p.width[1], (REAL)p.width[2]}};
   const Three rate{{(REAL)p.rate[0], (REAL)p.rate[1], (REAL)p.rate[2]}};
+  const Three inverse{{(REAL)(1.0 / p.width[0]), (REAL)(1.0 / p.width[1]), (REAL)(1.0 / p.width[2])}};
   multigrid::fill_edged(tile, p.view, p.exterior, p.source, width, row);
   for (int c = 0; c < 3; ++c) {
-    EACH(f, 3 * mesh::FACES) flux[f] = through(p, tile, f / mesh::FACES, f % mesh::FACES, c);
+    EACH(f, 3 * mesh::FACES) flux[f] = through(p, tile, inverse, f / mesh::FACES, f % mesh::FACES, c);
     launch::barrier();
     REAL* push = (REAL*)p.push + ((rs::i64)row * 3 + c) * mesh::CELLS;
     EACH(cell, mesh::CELLS) push[cell] = mesh::advanced(push[cell], flux, mesh::FACES, cell, rate);

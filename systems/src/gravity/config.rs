@@ -32,7 +32,7 @@ pub enum Surroundings {
 pub enum RootMethod {
     /// Fourier transforms on the host, exactly. In an isolated domain matter may be anywhere.
     Fft,
-    /// Multigrid cycles, where the data is. Around an isolated domain the potential is that of a multipole expansion about the centre
+    /// Multigrid cycles, where the data is: on a GPU the faster choice for a large periodic root. Around an isolated domain the potential is that of a multipole expansion about the centre
     /// of mass: it wants matter that keeps away from the faces, and is poor for matter that fills the domain.
     Multigrid,
 }
@@ -59,8 +59,8 @@ pub enum Force {
     /// By what flows through the faces of cells, made of the slopes of the potential before and after a step: the total momentum stays to
     /// round-off, with levels too. It is of second order for any `order`, which then is that of the slopes that gas feels in the course of a
     /// step alone, and of first order in cells where levels meet. What is missing there and in the residual of the equation are forces of
-    /// their own, which do not scale with the density: gas much thinner than a hundredth of what attracts it is driven about, and
-    /// "gradient" serves it better. Gas must be all that attracts.
+    /// their own, which do not scale with the density: gas much thinner than a hundredth of what attracts it is driven about, in single
+    /// precision by round-off too, until a run ends for want of a step; "gradient" serves it better. Gas must be all that attracts.
     Stress,
 }
 

@@ -355,7 +355,7 @@ fn items_of_a_beginning_that_is_only_looked_at_go_nowhere() {
     let mut sim = nestar_tests::build(BLAST, BUSY)
         .add(Flight)
         .expect("it fits");
-    sim.engine_mut().foresee(|_| ()).expect("it is found");
+    sim.with(|sim| sim.foresee(|_| ())).expect("it is found");
     let foreseen = sim.engine().world.resource::<Topology>().patches();
     let build = |ranks| Simulation::with_ranks(deck(BLAST, BUSY), ranks)?.add(Flight);
     let found = on_ranks_of(1, build, |stepper| {
