@@ -135,7 +135,7 @@ fn first(id: u64) -> [u64; 3] {
     [0, 1, 2].map(|axis| {
         let hash = (id + 7).wrapping_mul(0xd129_0b26_88d4_7f1d + 2 * axis as u64);
         let below: u32 = ROOT[..axis].iter().sum();
-        let patch = id / MOTES >> below & ((1 << ROOT[axis]) - 1);
+        let patch = ((id / MOTES) >> below) & ((1 << ROOT[axis]) - 1);
         patch << 32 | (hash >> 32 & 0xffff_f000)
     })
 }
@@ -292,7 +292,7 @@ fn items_are_stored_and_restored_on_any_number_of_ranks() {
     }
     let settings = [BUSY, &["time.max_steps=6"]].concat();
     let without = run_with(&whole.run(), true, 1, &settings, Ok);
-    let message = without.err().expect("refused").to_string();
+    let message = without.expect_err("refused").to_string();
     assert!(
         message.contains("holds the item `motes` (version 1), which no plugin"),
         "{message}"
@@ -344,7 +344,7 @@ fn items_that_are_sent_out_of_the_domain_end_the_run_on_all_ranks() {
         let ended = run_with(&scratch.run(), false, ranks, &settings, |sim| {
             sim.add(Losing)
         });
-        let message = ended.err().expect("refused").to_string();
+        let message = ended.expect_err("refused").to_string();
         let wanted = "items `motes` are sent to the patch [0, -1, 0] of level 1";
         assert!(message.contains(wanted), "{ranks} ranks: {message}");
     }
