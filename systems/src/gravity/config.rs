@@ -32,8 +32,9 @@ pub enum Surroundings {
 pub enum RootMethod {
     /// Fourier transforms on the host, exactly. In an isolated domain matter may be anywhere.
     Fft,
-    /// Multigrid cycles, where the data is: on a GPU the faster choice for a large periodic root. Around an isolated domain the potential is that of a multipole expansion about the centre
-    /// of mass: it wants matter that keeps away from the faces, and is poor for matter that fills the domain.
+    /// Multigrid cycles, where the data is: on a GPU the faster choice for a large periodic root. Around an isolated domain the potential is
+    /// that of a multipole expansion about the centre of mass: it wants matter that keeps away from the faces, and is poor for matter that
+    /// fills the domain.
     Multigrid,
 }
 
@@ -44,7 +45,7 @@ pub enum Energy {
     /// What its gravitational energy loses: by the mass through the faces of cells and the potentials on their two sides. On a uniform mesh
     /// the sum of both energies stays to round-off; where levels meet a little is lost. What differs from the change of the kinetic
     /// energy goes to the internal one, of which no more than half is taken in a step. Gas whose internal energy is below a
-    /// thousandth of its kinetic one, and steps that had to be shortened, gain as with "kicks".
+    /// thousandth of its kinetic one gains as with "kicks", and so do steps that had to be shortened where `force` is "gradient".
     Fluxes,
     /// What its kinetic energy gains by the kicks: the internal energy stays.
     Kicks,
@@ -57,10 +58,12 @@ pub enum Force {
     /// By the slope of the potential. Where a border between levels cuts through dense matter, the total momentum drifts.
     Gradient,
     /// By what flows through the faces of cells, made of the slopes of the potential before and after a step: the total momentum stays to
-    /// round-off, with levels too. It is of second order for any `order`, which then is that of the slopes that gas feels in the course of a
-    /// step alone, and of first order in cells where levels meet. What is missing there and in the residual of the equation are forces of
-    /// their own, which do not scale with the density: gas much thinner than a hundredth of what attracts it is driven about, in single
-    /// precision by round-off too, until a run ends for want of a step; "gradient" serves it better. Gas must be all that attracts.
+    /// round-off, with levels too, in a periodic domain, and in an isolated one with `root = "fft"` where no finer level touches the faces. A
+    /// run keeps its force: a restart with another one gives the first step after it too much or too little. It is of second order for any
+    /// `order`, which then is that of the slopes that gas feels in the course of a step alone, and of first order in cells where levels meet.
+    /// What is missing there and in the residual of the equation are forces of their own, which do not scale with the density: gas much thinner
+    /// than a hundredth of what attracts it is driven about, in single precision by round-off too, until a run ends for want of a step;
+    /// "gradient" serves it better. Gas must be all that attracts.
     Stress,
 }
 
