@@ -158,12 +158,14 @@ impl Lifted {
         world: &mut World,
         level: usize,
         changes: &Changes,
-        gone: &[(u32, [i32; 3])],
+        gone: impl FnOnce(&Topology) -> Vec<(u32, [i32; 3])>,
     ) {
-        if world.contains_resource::<InParts>() {
+        let kinds = world.resource::<ItemKinds>().all();
+        if kinds.is_empty() || world.contains_resource::<InParts>() {
             return;
         }
-        for (n, kind) in world.resource::<ItemKinds>().all().into_iter().enumerate() {
+        let gone = gone(world.resource::<Topology>());
+        for (n, kind) in kinds.into_iter().enumerate() {
             self.0.resize_with(self.0.len().max(n + 1), Vec::new);
             let lifted = &mut self.0[n];
             kind.scope(world, |world, items| {
@@ -202,7 +204,7 @@ impl Lifted {
             })
             .collect();
         for (level, refined) in levels.iter().enumerate() {
-            lifted.take(world, level, refined, &[]);
+            lifted.take(world, level, refined, |_| Vec::new());
         }
         lifted
     }

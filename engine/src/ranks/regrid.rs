@@ -97,9 +97,10 @@ fn make(
     let octets = moved.as_ref().map_or(&[][..], |moved| &moved.octets);
     let refined: Vec<(u64, u8)> = octets.iter().map(|o| (o.key, o.refined)).collect();
     rebuild(world, &ranks, level, proposal, &refined)?;
-    let gone = items::gone(world.resource::<Topology>(), fine, before);
     let mut lifted = Lifted::default();
-    lifted.take(world, level, changes, &gone);
+    lifted.take(world, level, changes, |topology| {
+        items::gone(topology, fine, before)
+    });
     for entity in world.resource_mut::<Topology>().take_orphans() {
         world.despawn(entity);
     }

@@ -33,9 +33,11 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
     let children = coarsened.filter_map(|&row| topology.first_child(row));
     let rows: Vec<u32> = children.flat_map(|first| first..first + 8).collect();
     let gone: Vec<Entity> = rows.iter().map(|&row| topology.entity(row)).collect();
-    let patches: Vec<_> = rows.iter().map(|&row| (row, topology.index(row))).collect();
     let mut items = ranks::Lifted::default();
-    items.take(world, level, changes, &patches);
+    items.take(world, level, changes, |topology| {
+        let patch = |&row: &u32| (row, topology.index(row));
+        rows.iter().map(patch).collect()
+    });
     let mut topology = world.resource_mut::<Topology>();
     let created = topology.change(level, &changes.refine, &changes.coarsen);
     for entity in gone {
