@@ -6,6 +6,7 @@ pub mod gravity;
 pub mod hydro;
 pub mod mesh;
 pub mod multigrid;
+pub mod particles;
 
 /// Cells along one axis of a patch.
 pub const PATCH: usize = 8;

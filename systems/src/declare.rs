@@ -1,6 +1,8 @@
 //! What plugins declare before the gas is made: scalars that it carries, and numbers with names.
 
-use crate::fields::{Declared, Derived, Gas, GasModel, OwnPotentialAsked};
+use crate::fields::{
+    AccelerationAsked, Declared, Derived, Gas, GasModel, OwnPotentialAsked,
+};
 use bevy_ecs::prelude::*;
 use nestar_engine::field::marks::{Named, NumberFn, parameters_of};
 use nestar_engine::field::{CellValue, Field};
@@ -57,6 +59,13 @@ pub trait Declare {
     /// # Errors
     /// The gas is made already.
     fn own_potential(&mut self) -> Result<(), Error>;
+
+    /// Keeps what everything that falls freely is accelerated by in the field [`Acceleration`](crate::fields::Acceleration). It stands at the
+    /// end of the level's step from [`Advance::Couple`](crate::order::Advance::Couple) on.
+    ///
+    /// # Errors
+    /// The gas is made already.
+    fn acceleration(&mut self) -> Result<(), Error>;
 }
 
 /// What plugins have declared, while they may.
@@ -119,6 +128,12 @@ impl Declare for Engine {
     fn own_potential(&mut self) -> Result<(), Error> {
         declared(self)?;
         self.world.insert_resource(OwnPotentialAsked);
+        Ok(())
+    }
+
+    fn acceleration(&mut self) -> Result<(), Error> {
+        declared(self)?;
+        self.world.insert_resource(AccelerationAsked);
         Ok(())
     }
 

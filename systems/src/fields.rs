@@ -43,6 +43,27 @@ impl Field for OwnPotential {
 #[derive(Resource)]
 pub struct OwnPotentialAsked;
 
+/// What everything that falls freely is accelerated by in the cells of each level, along x, y, z: by self-gravity, by what the table `[external]`
+/// says, and by plugins. Where somebody asked for [`OwnPotential`] three more components follow, in which gravity has each level's own
+/// potential. It has two time levels, and is there where a plugin asked for it:
+/// [`Declare::acceleration`](crate::declare::Declare::acceleration).
+pub struct Acceleration;
+
+impl Field for Acceleration {
+    const NAME: &'static str = "acceleration";
+}
+
+/// There if somebody reads [`Acceleration`].
+#[derive(Resource)]
+pub struct AccelerationAsked;
+
+/// Density of the particles of all species, as the level last felt it. It is there if the deck has a table `[particles]`.
+pub struct ParticleDensity;
+
+impl Field for ParticleDensity {
+    const NAME: &'static str = "particle_density";
+}
+
 /// Mass that the gas sends through the faces of its cells in the latest step, by area and time, along the positive axes. It is there where a
 /// plugin asked for it: [`Declare::mass_fluxes`](crate::declare::Declare::mass_fluxes).
 pub struct MassFlux;

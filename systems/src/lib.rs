@@ -3,12 +3,14 @@
 //! Plugins never import each other; they meet in [`fields`] (the vocabulary), [`order`] (the order of a step) and [`register`] (a line for each use
 //! of a function).
 
+pub mod acceleration;
 pub mod declare;
 pub mod external;
 pub mod fields;
 pub mod gravity;
 pub mod hydro;
 pub mod order;
+pub mod particles;
 pub mod refinement;
 pub mod register;
 pub mod sources;

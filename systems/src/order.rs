@@ -8,8 +8,8 @@
 //!                  (Schive et al. 2018, sec. 2.1)
 //!     Split        1 Sources    split sources, half a step (Strang 1968)
 //!     Advance      1 Exchange   what plugins need of other ranks' patches
-//!                  2 Predict    kick and drift of particles
-//!                  3 Fluid      gas from the present bank to the next; a rejected step is tried again from here
+//!                  2 Fluid      gas from the present bank to the next; a rejected step is tried again from here
+//!                  3 Predict    kick and drift of particles
 //!                  4 Deposit    particle mass onto the mesh
 //!                  5 Potential  Poisson solve
 //!                  6 Couple     gas feels gravity
@@ -88,10 +88,10 @@ sets! {
     Advance, Advance:
     /// What plugins need of other ranks' patches besides the engine's own exchanges.
     Exchange,
-    /// Kick and drift of particles.
-    Predict,
     /// Gas dynamics; gives the verdict on the step.
     Fluid,
+    /// Kick and drift of particles, once the step stands.
+    Predict,
     /// Particle mass onto the mesh.
     Deposit,
     /// Poisson solve.
@@ -122,8 +122,8 @@ pub fn configure(sim: &mut Engine) {
     advance.configure_sets(
         (
             Advance::Exchange,
-            Advance::Predict,
             Advance::Fluid,
+            Advance::Predict,
             Advance::Deposit,
             Advance::Potential,
             Advance::Couple,
@@ -136,6 +136,7 @@ pub fn configure(sim: &mut Engine) {
     advance.configure_sets(
         (
             Advance::Fluid,
+            Advance::Predict,
             Advance::Deposit,
             Advance::Potential,
             Advance::Couple,

@@ -18,7 +18,7 @@ use bevy_ecs::prelude::*;
 /// An item travels as a record of so many bytes, which says where in its patch it lies, not in which patch.
 pub trait Items: Send + Sync {
     /// Name in messages and snapshots: letters, digits and `_`.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
     /// Version of the records; count it up when their meaning changes.
     fn version(&self) -> u32;
     /// Bytes of a record, at least 1.
@@ -65,13 +65,39 @@ pub struct Parcel {
     pub records: Vec<u8>,
 }
 
+/// Several kinds of items in one resource, such as species that a deck names.
+pub trait ItemGroup: Resource<Mutability = Mutable> {
+    /// How many kinds.
+    fn kinds(&self) -> usize;
+    /// A kind, by its number.
+    fn kind(&self, n: usize) -> &dyn Items;
+    /// The same, for changing.
+    fn kind_mut(&mut self, n: usize) -> &mut dyn Items;
+}
+
+impl<I: Items + Resource<Mutability = Mutable>> ItemGroup for I {
+    fn kinds(&self) -> usize {
+        1
+    }
+
+    fn kind(&self, _: usize) -> &dyn Items {
+        self
+    }
+
+    fn kind_mut(&mut self, _: usize) -> &mut dyn Items {
+        self
+    }
+}
+
 /// Registered items: how to find them in the world.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct ItemsRef {
     /// Their name.
-    pub name: &'static str,
-    of: fn(&World) -> &dyn Items,
-    scope: fn(&mut World, Work),
+    pub name: String,
+    /// Their number in the resource.
+    number: usize,
+    of: fn(&World, usize) -> &dyn Items,
+    scope: fn(&mut World, usize, Work),
 }
 
 /// Work on items while the world is at hand.
@@ -80,17 +106,17 @@ type Work<'a> = &'a mut dyn FnMut(&World, &mut dyn Items);
 impl ItemsRef {
     /// The items in `world`.
     #[must_use]
-    pub fn of(self, world: &World) -> &dyn Items {
-        (self.of)(world)
+    pub fn of<'a>(&self, world: &'a World) -> &'a dyn Items {
+        (self.of)(world, self.number)
     }
 
     /// Calls `work` with the items and the rest of the world.
-    pub fn scope(self, world: &mut World, mut work: impl FnMut(&World, &mut dyn Items)) {
-        (self.scope)(world, &mut work);
+    pub fn scope(&self, world: &mut World, mut work: impl FnMut(&World, &mut dyn Items)) {
+        (self.scope)(world, self.number, &mut work);
     }
 
     /// Makes room for the rows of the hierarchy; what goes wrong stands in [`FaultBox`].
-    pub(crate) fn follow(self, world: &mut World) {
+    pub(crate) fn follow(&self, world: &mut World) {
         self.scope(world, |world, items| {
             let followed = items.follow(world.resource::<Topology>().capacity());
             world.resource::<FaultBox>().check(followed);
@@ -103,15 +129,16 @@ impl ItemsRef {
 pub struct ItemKinds(Vec<ItemsRef>);
 
 impl ItemKinds {
-    /// Adds items that are a resource.
-    pub(crate) fn add<I: Items + Resource<Mutability = Mutable>>(&mut self, name: &'static str) {
-        self.0.push(ItemsRef {
-            name,
-            of: |world| world.resource::<I>(),
-            scope: |world, work| {
-                world.resource_scope(|world, mut items: Mut<I>| work(world, &mut *items));
+    /// Adds the kinds of a resource.
+    pub(crate) fn add<G: ItemGroup>(&mut self, group: &G) {
+        self.0.extend((0..group.kinds()).map(|number| ItemsRef {
+            name: group.kind(number).name().into(),
+            number,
+            of: |world, n| world.resource::<G>().kind(n),
+            scope: |world, n, work| {
+                world.resource_scope(|world, mut group: Mut<G>| work(world, group.kind_mut(n)));
             },
-        });
+        }));
     }
 
     /// All of them, in the order of registration.

@@ -42,7 +42,7 @@ pub use components::Components;
 pub use conserve::FaceMap;
 pub use element::Element;
 pub use faults::{FaultBox, Reported};
-pub use items::{ItemKinds, Items, ItemsRef, Parcel};
+pub use items::{ItemGroup, ItemKinds, Items, ItemsRef, Parcel};
 pub(crate) use level::InParts;
 pub use level::{LevelRows, LevelView};
 pub use numbers::Numbers;

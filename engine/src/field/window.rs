@@ -22,15 +22,57 @@ impl<F: Field> Pool<F> {
         row: u32,
         layers: usize,
     ) -> Result<Vec<R>, DeviceError> {
+        let number = level.clock.level;
+        let at = (self.current(number), self.time(number));
+        self.window_at(level, row, layers, at)
+    }
+
+    /// As [`Pool::window`] of a row of the next coarser level than `level`, at the time of that one's present state.
+    ///
+    /// # Errors
+    /// As [`Pool::window`].
+    ///
+    /// # Panics
+    /// As [`Pool::window`].
+    pub(crate) fn coarser_window<R: Element>(
+        &self,
+        level: &LevelView,
+        row: u32,
+        layers: usize,
+    ) -> Result<Vec<R>, DeviceError> {
+        let number = level.clock.level;
+        let (old, new, weight) = self.coarse_clock(number, self.time(number));
+        let mut below = *level;
+        below.clock.level = number - 1;
+        below.clock.cell_width = level.topology.domain.cell_width(number - 1);
+        let [old, new] = [old, new].map(|bank| (bank, self.clocks[number - 1].times[bank % 2]));
+        let mut after = self.window_at::<R>(&below, row, layers, new)?;
+        if old.0 != new.0 {
+            let before = self.window_at::<R>(&below, row, layers, old)?;
+            for (after, before) in after.iter_mut().zip(before) {
+                *after = before + R::lit(weight) * (*after - before);
+            }
+        }
+        Ok(after)
+    }
+
+    /// As [`Pool::window`] of the state that stands in a bank, at its time.
+    fn window_at<R: Element>(
+        &self,
+        level: &LevelView,
+        row: u32,
+        layers: usize,
+        at: (usize, f64),
+    ) -> Result<Vec<R>, DeviceError> {
         with_storage!(&self.storage,
             _typed => {
-                let view = self.ghosts::<R>(level.topology, level.clock.level, layers);
+                let view = self.ghosts_at::<R>(level.topology, level.clock.level, layers, at);
                 let mut block = Vec::new();
                 let scratch = &self.typed::<R>().gather_scratch;
                 let shape = [self.components(), layers];
                 gather_block(&view, row, shape, &mut block, &mut scratch.get());
                 Ok(block)
             },
-            _ => self.window_on_device(level, row, layers))
+            _ => self.window_on_device(level, row, layers, at))
     }
 }

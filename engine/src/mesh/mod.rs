@@ -21,5 +21,5 @@ pub use cuts::Cuts;
 pub use nesting::RefineRequests;
 pub use obeyed::{Cost, Observed, Pinned};
 pub use patch::{CELLS, Level, Owner, PATCH, Parent, PatchIndex, PatchRow};
-pub use topology::{Domain, Topology};
+pub use topology::{Domain, Topology, offset};
 pub use work::LevelWork;

@@ -55,6 +55,60 @@ pub(super) fn deliver(
     }
 }
 
+/// Bytes for the patch at an index of a level.
+pub type Letter = ([i32; 3], Vec<u8>);
+
+/// Takes `letters` to the owners of patches of `level` that are there; what has come for own patches, by row. All ranks call this, also with
+/// nothing to send.
+///
+/// # Errors
+/// A letter is for a patch that is not there; another rank has failed, or the transport has.
+pub(super) fn post(
+    topology: &Topology,
+    ranks: &Ranks,
+    level: usize,
+    letters: Vec<Letter>,
+) -> Result<Vec<(u32, Vec<u8>)>, RanksError> {
+    let mut leaving: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+    let mut come = Vec::new();
+    let mut take = |index: [i32; 3], bytes: Vec<u8>| match topology.find(level, index) {
+        Some(row) => {
+            come.push((row, bytes));
+            Ok(())
+        }
+        None => Err(RanksError::Transport(format!(
+            "a message is for the patch {index:?} of level {level}, which is not there"
+        ))),
+    };
+    for (index, bytes) in letters {
+        let owner = match topology.is_shared() {
+            true => topology.cuts().owner(level, topology.key_at(level, index)),
+            false => 0,
+        };
+        if owner == ranks.rank() {
+            take(index, bytes)?;
+            continue;
+        }
+        let parcel = Parcel {
+            level,
+            index,
+            records: bytes,
+        };
+        encode(&parcel, leaving.entry(owner).or_default());
+    }
+    if !ranks.are_alone() {
+        let message = |(peer, bytes)| Message { peer, bytes };
+        let messages = leaving.into_iter().map(message).collect();
+        for message in ranks.communicator().exchange(messages)? {
+            let cut = || RanksError::Transport("a message for patches is cut off".into());
+            for parcel in decode(&message.bytes).ok_or_else(cut)? {
+                take(parcel.index, parcel.records)?;
+            }
+        }
+    }
+    Ok(come)
+}
+
 /// Refuses a parcel that belongs nowhere.
 fn check(topology: &Topology, items: &dyn Items, parcel: &Parcel) -> Result<(), RanksError> {
     let Parcel { level, index, .. } = parcel;

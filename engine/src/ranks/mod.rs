@@ -33,6 +33,7 @@ pub use communicator::{
     Communicator, Memory, Message, Messages, Pending, PendingMessages, RanksError, Reduction,
 };
 pub use halos::Halos;
+pub use items::Letter;
 pub(crate) use items::Lifted;
 pub use link::Connection;
 pub use others::OtherRanks;

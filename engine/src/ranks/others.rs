@@ -1,7 +1,7 @@
 //! The other ranks, as a system's parameter.
 
 use super::halos::{Request, Split, Transport, What};
-use super::items;
+use super::items::{self, Letter};
 use super::{Connection, Halos, Ranks, RanksError, Shares};
 use crate::device::DeviceError;
 use crate::field::store::{Store, refreshed, stale};
@@ -82,6 +82,23 @@ impl OtherRanks<'_> {
         match self.in_parts {
             Some(_) => Ok(()),
             None => items::deliver(topology, &self.ranks, items, parcels),
+        }
+    }
+
+    /// Takes bytes to the owners of patches of `level`, each by the patch's index; what has come for own patches, by row, in no
+    /// particular order. Also on one rank; nothing goes anywhere while a run's beginning is only looked at.
+    ///
+    /// # Errors
+    /// A patch is not there; another rank has failed, or the transport has.
+    pub fn post(
+        &self,
+        topology: &Topology,
+        level: usize,
+        letters: Vec<Letter>,
+    ) -> Result<Vec<(u32, Vec<u8>)>, RanksError> {
+        match self.in_parts {
+            Some(_) => Ok(Vec::new()),
+            None => items::post(topology, &self.ranks, level, letters),
         }
     }
 

@@ -83,7 +83,7 @@ fn records(
 fn put(
     sim: &mut Engine,
     layout: &Layout,
-    kind: ItemsRef,
+    kind: &ItemsRef,
     values: &[(u64, Vec<u8>)],
 ) -> Result<(), String> {
     let mut result = Ok(());
@@ -286,7 +286,7 @@ pub(super) fn restore(sim: &mut Engine, snapshot: &Snapshot, layout: &Layout) ->
             continue;
         };
         let decoded = decode(&bytes).ok_or_else(|| wrong(&path, "it is cut off".into()))?;
-        put(sim, layout, kind, &decoded).map_err(|why| wrong(&path, why))?;
+        put(sim, layout, &kind, &decoded).map_err(|why| wrong(&path, why))?;
     }
     let mut values = CarriedValues::default();
     for kind in sim.world.resource::<CarriedComponents>().kinds() {

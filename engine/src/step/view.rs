@@ -80,13 +80,25 @@ impl<'a, F: Field> View<'a, F> {
     /// As [`View::row`]; if fewer layers may be read.
     pub fn window<R: Element>(&self, row: u32, layers: usize) -> Result<Vec<R>, DeviceError> {
         self.require_own(row);
-        assert!(
-            layers <= self.reach,
-            "{layers} layers of the field `{}` are wanted where {} may be read",
-            F::NAME,
-            self.reach
-        );
+        self.require_reach(layers);
         self.pool.window(&self.level, row, layers)
+    }
+
+    /// A copy of the state of the next coarser level at this one's time, with so many layers of ghost cells: around the parent of an own
+    /// row, or around an own row of that level beside own rows of this one, where it is good towards those. As [`View::window`] else.
+    ///
+    /// # Errors
+    /// The device fails.
+    ///
+    /// # Panics
+    /// If fewer layers may be read, or there is no coarser level.
+    pub fn coarser_window<R: Element>(
+        &self,
+        row: u32,
+        layers: usize,
+    ) -> Result<Vec<R>, DeviceError> {
+        self.require_reach(layers);
+        self.pool.coarser_window(&self.level, row, layers)
     }
 
     /// Precision of the values.
@@ -115,6 +127,15 @@ impl<'a, F: Field> View<'a, F> {
     #[must_use]
     pub fn reach(&self) -> usize {
         self.reach
+    }
+
+    fn require_reach(&self, layers: usize) {
+        assert!(
+            layers <= self.reach,
+            "{layers} layers of the field `{}` are wanted where {} may be read",
+            F::NAME,
+            self.reach
+        );
     }
 
     fn require_own(&self, row: u32) {

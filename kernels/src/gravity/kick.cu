@@ -3,6 +3,7 @@
 namespace gravity {
 
 typedef ::nestar_kernels::gravity::Kick<REAL> Kick;
+typedef ::nestar_kernels::gravity::Accelerate<REAL> Accelerate;
 typedef ::nestar_kernels::gravity::work::Work<REAL> Work;
 namespace work = ::nestar_kernels::gravity::work;
 
@@ -26,6 +27,20 @@ PATCH_KERNEL(gravity_kick, gravity::Kick) {
     REAL* due = (REAL*)p.due + (rs::i64)row * mesh::CELLS + cell;
     if (p.part == 1) *due = before.energy - after.energy;
     u[4 * mesh::CELLS] = p.part == 2 ? work::settled<REAL>(before, after, *due) : after.energy;
+  }
+}
+
+// Adds the acceleration in the cells of a row.
+PATCH_KERNEL(gravity_accelerate, gravity::Accelerate) {
+  using namespace gravity;
+  SHARED multigrid::Tile<2> tile;
+  const int row = p.fall.rows[launch::block()];
+  const Three width = widths(p.fall);
+  multigrid::fill_for_slopes(tile, p.fall.view, p.fall.exterior, p.fall.source, width, row);
+  EACH(cell, mesh::CELLS) {
+    const Three a = acceleration(tile, cell, width, p.fall.fourth);
+    REAL* out = (REAL*)p.out + ((rs::i64)row * p.components + p.first) * mesh::CELLS + cell;
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) out[axis * mesh::CELLS] = out[axis * mesh::CELLS] + a[axis];
   }
 }
 

@@ -27,6 +27,7 @@ pub const KICK: &str = concat!(
 pub fn device_items() -> Vec<&'static Item> {
     vec![
         Kick,
+        Accelerate,
         Fall,
         Work,
         kicked::ITEM,
@@ -84,6 +85,20 @@ pub struct Kick<R> {
     pub due: Address<R>,
     /// Part of the step: 0 any, 1 first, 2 last, as [`Part`].
     pub part: i32,
+}
+
+/// Of the kernel `gravity_accelerate`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Accelerate<R> {
+    /// The potential.
+    pub fall: Fall<R>,
+    /// Accelerations, `[row][component][512]`.
+    pub out: Address<R>,
+    /// Components of a row.
+    pub components: i32,
+    /// The first of the three that it is added to.
+    pub first: i32,
 }
 
 /// Which part of a step a kick is, for what is due to the gas in `due`, `[row][512]`.
@@ -152,6 +167,27 @@ fn kick_cells<R: Real>(
         let after = kicked(before, &a, dt);
         [x[cell], y[cell], z[cell]] = after.momentum;
         energy[cell] = energy_of(cell, before, after);
+    }
+}
+
+/// Adds the acceleration in the cells of a row to three components of `out`, from `first` on.
+///
+/// # Safety
+/// Nobody else may use this row of `out` meanwhile.
+pub unsafe fn accelerate<R: Real>(
+    slopes: &Slopes<R>,
+    out: &Rows<R>,
+    row: u32,
+    (first, fourth): (usize, bool),
+) {
+    let slopes = slopes.of(row, fourth);
+    // SAFETY: the caller's contract.
+    let out = unsafe { out.row_mut(row) };
+    let out = out[first * CELLS..].chunks_exact_mut(CELLS);
+    for (out, along) in out.zip(&slopes) {
+        for (out, slope) in out.iter_mut().zip(along) {
+            *out = *out - *slope;
+        }
     }
 }
 

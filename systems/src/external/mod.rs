@@ -7,10 +7,11 @@
 
 mod config;
 mod numbers;
+mod pull;
 
 pub use config::ExternalConfig;
 
-use crate::fields::{External, Gas, Outside};
+use crate::fields::{AccelerationAsked, External, Gas, Outside};
 use crate::order::{Advance, Aligned, Ready, Split};
 use crate::register::Register;
 use bevy_ecs::prelude::*;
@@ -118,6 +119,9 @@ impl Plugin for ExternalForces {
         } = CellNumbers::of(&config, &sim.deck)?;
         sim.register_field::<External>(spec())?;
         register(sim, &Arc::new(numbers), moves);
+        if sim.world.contains_resource::<AccelerationAsked>() {
+            pull::register(sim);
+        }
         if config.limit > 0.0 && acts {
             sim.limit::<External, fall_time>("external", [config.limit]);
         }

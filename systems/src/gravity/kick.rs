@@ -8,7 +8,7 @@ use crate::fields::{Gas, Potential};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::{Address, Lane, Number};
-use nestar_engine::field::{Element, LevelRows};
+use nestar_engine::field::{Element, Field, LevelRows};
 use nestar_engine::mesh::LevelClock;
 use nestar_engine::step::{Read, StepLimits, View, Write};
 use nestar_engine::{Error, in_precision};
@@ -21,10 +21,10 @@ use rayon::prelude::*;
 pub(super) const REACH: usize = 2;
 
 /// What slopes of the level at hand are made of on the host.
-pub(super) fn slopes<'a, R: Element>(
-    potential: &View<'a, Potential>,
+pub(super) fn slopes<'a, R: Element, P: Field>(
+    potential: &View<'a, P>,
     matter: &View<'a, Matter>,
-    (beyond, equation): (&'a Beyond, Equation),
+    (beyond, equation): (&'a Beyond<P>, Equation),
 ) -> Slopes<'a, R> {
     let place = potential.place();
     Slopes {
@@ -37,10 +37,10 @@ pub(super) fn slopes<'a, R: Element>(
 }
 
 /// The same on a device.
-pub(super) fn fall(
-    potential: &View<Potential>,
+pub(super) fn fall<P: Field>(
+    potential: &View<P>,
     matter: &View<Matter>,
-    (gravity, beyond, equation): (&Gravity, &Beyond, Equation),
+    (gravity, beyond, equation): (&Gravity, &Beyond<P>, Equation),
     largest: u64,
 ) -> Fall<Number> {
     let place = potential.place();
@@ -105,7 +105,7 @@ impl Kick<'_, '_> {
             return kernels.launch(&kernels.kick, rows, &given);
         }
         in_precision!(gas.precision(), R => {
-            let slopes = slopes::<R>(&potential, &matter, given);
+            let slopes = slopes::<R, _>(&potential, &matter, given);
             let how = (gravity.config.order == 4, R::lit(dt));
             let rows = gas.present::<R>();
             let part = match part {
@@ -147,7 +147,7 @@ pub(super) fn limit(
         ))?
     } else {
         in_precision!(potential.precision(), R => {
-            let slopes = slopes::<R>(&potential, &matter, (&beyond, *equation));
+            let slopes = slopes::<R, _>(&potential, &matter, (&beyond, *equation));
             let rates = potential.rows().par_iter().map(|&row| gravity::largest(&slopes, row, fourth));
             rates.reduce(|| 0.0, |a, b| if a >= b || a.is_nan() { a } else { b })
         })

@@ -5,6 +5,7 @@
 //! them all brings them into line, and each coarser level learns by how much the finer one changes its equation (`lag`), so that on its own
 //! it has the solution of both. The root level is solved exactly ([`root`]), or by cycles as well.
 
+mod acceleration;
 mod around;
 mod beyond;
 mod border;
@@ -36,7 +37,7 @@ pub use grids::Matter;
 pub use matter::Gravitates;
 
 use crate::declare::Declare;
-use crate::fields::{OwnPotentialAsked, Potential};
+use crate::fields::{AccelerationAsked, OwnPotentialAsked, Potential};
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use composite::RootMethods;
 use grids::{Correction, Differences, Equation, Lag, Solver};
@@ -147,6 +148,9 @@ impl Plugin for SelfGravity {
         register(sim, limited);
         if sim.world.contains_resource::<OwnPotentialAsked>() {
             own::register(sim, periodic)?;
+        }
+        if sim.world.contains_resource::<AccelerationAsked>() {
+            acceleration::register(sim);
         }
         match (force, energy) {
             (Force::Stress, _) => stress::register(sim, energy),

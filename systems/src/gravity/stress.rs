@@ -159,7 +159,7 @@ impl Lender<'_, '_> {
             return kernels.launch(&own.lend, rows, &given);
         }
         in_precision!(gas.precision(), R => {
-            let slopes = slopes::<R>(&potential, &matter, (&self.beyond, *self.equation));
+            let slopes = slopes::<R, _>(&potential, &matter, (&self.beyond, *self.equation));
             let (to, owed) = (gas.present::<R>(), push.present::<R>());
             let due = due.map(|due| due.present::<R>());
             let how = (self.gravity.config.order == 4, R::lit(dt));
@@ -238,7 +238,7 @@ impl Flowing<'_, '_> {
         }
         in_precision!(push.precision(), R => {
             let stresses = Stresses {
-                slopes: slopes::<R>(&potential, &matter, (&self.beyond, *self.equation)),
+                slopes: slopes::<R, _>(&potential, &matter, (&self.beyond, *self.equation)),
                 inverse: width.map(|w| R::lit(1.0 / w)),
                 pull: R::lit(pull),
                 scale: R::lit(scale),

@@ -9,7 +9,9 @@ use nestar_engine::step::config::RootConfig;
 use nestar_engine::{Error, Plugin};
 use nestar_scenarios::Scenario;
 use nestar_systems::external::ExternalForces;
+use nestar_systems::acceleration::Accelerations;
 use nestar_systems::gravity::SelfGravity;
+use nestar_systems::particles::Particles;
 use nestar_systems::hydro::Hydro;
 use nestar_systems::order;
 use nestar_systems::refinement::{MeshConfig, Refinement};
@@ -144,14 +146,17 @@ fn assemble<'a>(
     }
     owner(&mut sim, "");
     SelfGravity.declare(&mut sim)?;
+    Particles.declare(&mut sim)?;
     sim.add(Hydro {
         prolongation: mesh.prolongation.into(),
         courant: time.courant,
     })?;
     sim.add(Refinement { config: mesh })?;
     sim.add(Sources)?;
+    sim.add(Accelerations)?;
     sim.add(ExternalForces)?;
     SelfGravity.build(&mut sim)?;
+    Particles.build(&mut sim)?;
     sim.add(scenario)?;
     for (name, plugin) in &plugins {
         owner(&mut sim, name);

@@ -6,6 +6,7 @@ use nestar_systems::external::ExternalConfig;
 use nestar_systems::gravity::GravityConfig;
 use nestar_systems::hydro::HydroConfig;
 use nestar_systems::hydro::boundary::{InflowConfig, WORDS};
+use nestar_systems::particles::ParticlesConfig;
 use nestar_systems::refinement::MeshConfig;
 use nestar_systems::sources::SourcesConfig;
 use nestar_systems::time::TimeConfig;
@@ -43,6 +44,7 @@ pub(crate) fn common_tables(faces: &Faces) -> Vec<TableSchema> {
     tables.push(TableSchema::of::<SourcesConfig>("sources"));
     tables.push(TableSchema::of::<ExternalConfig>("external"));
     tables.push(TableSchema::of::<GravityConfig>("gravity"));
+    tables.push(TableSchema::of::<ParticlesConfig>("particles"));
     tables.push(TableSchema::of::<TablesConfig>("tables"));
     tables
 }

@@ -291,26 +291,29 @@ impl<F: Field> Pool<F> {
     }
 
     /// As `window`.
+    /// A row with its ghost cells, of the state that stands in a bank, at its time.
     pub(in crate::field) fn window_on_device<R: Element>(
         &self,
         level: &LevelView,
         row: u32,
         layers: usize,
+        at: (usize, f64),
     ) -> Result<Vec<R>, DeviceError> {
         let (pool, function) = (self.device(), Function::Window(layers));
         let values = function.block_values(&pool.text);
         let mut words = lock(&pool.words);
         let kept = (values * pool.value_bytes()).div_ceil(8);
-        let words = pool.zeroed(&mut words, function, [kept, 1], 0)?;
+        // the row itself stands behind what comes out
+        let words = pool.zeroed(&mut words, function, [kept + 1, 1], 0)?;
+        pool.device.upload(words, kept, &[u64::from(row)])?;
         let order = Order {
             out: words.address(),
             ..Order::default()
         };
         let mut input = self.cell_input(level, &[], order);
-        let place = level.rows().iter().position(|own| *own == row);
-        let rows = input.rows.number() + 4 * place.unwrap_or_default() as u64;
-        (input.rows, input.count) = (rows.into(), 1);
-        input.blocks = (words.address() + 8 * kept as u64).into();
+        input.view = self.view_at(level.on_device(), level.topology, level.clock.level, at);
+        (input.rows, input.count) = ((words.address() + 8 * kept as u64).into(), 1);
+        input.blocks = (words.address() + 8 * (kept + 1) as u64).into();
         let kernel = pool.kernel_for(function, WINDOWS, 0)?;
         let given: [R; 0] = [];
         pool.start(&kernel, function, 1, &mut Cells { input, given })?;

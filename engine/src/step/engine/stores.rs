@@ -1,7 +1,7 @@
 //! Stores that plugins make.
 
 use super::{Engine, KeptKeys};
-use crate::field::{Correct, ItemKinds, Items, Prolong, Restrict, Store, Stores};
+use crate::field::{Correct, ItemGroup, ItemKinds, Prolong, Restrict, Store, Stores};
 use crate::mesh::PATCH;
 use crate::step::Error;
 use crate::step::state::require_name;
@@ -51,29 +51,30 @@ impl Engine {
 
 impl Engine {
     /// Makes `items` a resource that the engine carries: to the patches that contain them, to other ranks, into snapshots and back
-    /// at a restart.
+    /// at a restart. A resource may hold several kinds ([`ItemGroup`]).
     ///
     /// # Errors
     /// Other items have the name or the type, the name does not fit, or a record has no bytes.
-    pub fn register_items<I: Items + Resource<Mutability = Mutable>>(
-        &mut self,
-        items: I,
-    ) -> Result<(), Error> {
-        let name = items.name();
-        require_name(name, "items")?;
-        let kinds = self.world.resource::<ItemKinds>().all();
-        let wrong = |why: &str| Err(Error::Setup(format!("items `{name}`: {why}")));
-        if kinds.iter().any(|kind| kind.name == name) {
-            return wrong("there are others of that name");
+    pub fn register_items<G: ItemGroup>(&mut self, items: G) -> Result<(), Error> {
+        let mut known: Vec<String> = Vec::new();
+        known.extend(self.world.resource::<ItemKinds>().all().into_iter().map(|kind| kind.name));
+        for kind in (0..items.kinds()).map(|n| items.kind(n)) {
+            let name = kind.name();
+            require_name(name, "items")?;
+            let wrong = |why: &str| Err(Error::Setup(format!("items `{name}`: {why}")));
+            if known.iter().any(|known| known == name) {
+                return wrong("there are others of that name");
+            }
+            if self.world.contains_resource::<G>() {
+                return wrong("others have the same type, of which a run keeps one");
+            }
+            if kind.record_bytes() == 0 {
+                return wrong("a record has at least one byte");
+            }
+            known.push(name.into());
         }
-        if self.world.contains_resource::<I>() {
-            return wrong("others have the same type, of which a run keeps one");
-        }
-        if items.record_bytes() == 0 {
-            return wrong("a record has at least one byte");
-        }
+        self.world.resource_mut::<ItemKinds>().add(&items);
         self.world.insert_resource(items);
-        self.world.resource_mut::<ItemKinds>().add::<I>(name);
         Ok(())
     }
 }

@@ -1,0 +1,173 @@
+//! The cloud of a particle: which cells it covers along an axis, and how much of it lies in each (Hockney & Eastwood 1988, section 5-3).
+//!
+//! A place along an axis counts 2^-64 of the width of its patch, so that the upper three bits are the cell. A cloud is 1, 2 or 3 cells wide:
+//! all of it in the cell (NGP), a box as wide as a cell (CIC), a triangle (TSC).
+
+use nestar_device::{Real, device};
+
+/// Half a cell as a place.
+#[device]
+pub const HALF_CELL: u64 = 1 << 60;
+
+/// The first cell along an axis that a cloud covers, -1 to 7, counted from the patch's first.
+#[device]
+#[must_use]
+pub fn lowest(place: u64, width: i32) -> i32 {
+    let cell = (place >> 61) as i32;
+    if width == 1 {
+        cell
+    } else if width == 2 && place & HALF_CELL != 0 {
+        cell
+    } else {
+        cell - 1
+    }
+}
+
+/// How far a particle is along an axis, in units of 2^-32 of a cell: from the centre of the first cell that it covers to that of the second
+/// where the cloud is 2 cells wide, else from the lower to the upper face of its cell.
+#[device]
+#[must_use]
+pub fn share(place: u64, width: i32) -> u32 {
+    let shifted = if width == 2 {
+        place.wrapping_sub(HALF_CELL)
+    } else {
+        place
+    };
+    (shifted << 3 >> 32) as u32
+}
+
+/// `share` of a mass, in units of 2^-32 and rounded down: exactly floor(mass * share / 2^32), for masses below 2^63.
+#[device]
+#[must_use]
+pub fn split(mass: u64, share: u32) -> u64 {
+    let share = share as u64;
+    (mass >> 32) * share + ((mass & 0xffff_ffff) * share >> 32)
+}
+
+/// A mass in the cells that a cloud covers along an axis. The parts add up to it to the last unit.
+#[device]
+#[must_use]
+pub fn parts(mass: u64, share: u32, width: i32) -> [u64; 3] {
+    if width == 1 {
+        return [mass, 0, 0];
+    }
+    if width == 2 {
+        let upper = split(mass, share);
+        return [mass - upper, upper, 0];
+    }
+    let (up, down) = (share as u64, !share as u64);
+    let lower = split(mass, (down * down >> 33) as u32);
+    let upper = split(mass, (up * up >> 33) as u32);
+    [lower, mass - lower - upper, upper]
+}
+
+/// The same shares as numbers, which sum to 1: what a value of a cell counts for a particle there.
+#[device]
+#[must_use]
+pub fn weights<R: Real>(share: u32, width: i32) -> [R; 3] {
+    if width == 1 {
+        return [1.0, 0.0, 0.0];
+    }
+    let up = R::from_u32(share) * R::lit(2.328_306_436_538_696_3e-10);
+    if width == 2 {
+        return [1.0 - up, up, 0.0];
+    }
+    let down = 1.0 - up;
+    let (lower, upper) = (0.5 * down * down, 0.5 * up * up);
+    [lower, 1.0 - lower - upper, upper]
+}
+
+/// A mass in whole units, rounded down; `scale` units are a mass of 1.
+#[device]
+#[must_use]
+pub fn units_of<R: Real>(mass: R, scale: f64) -> u64 {
+    (mass.to_f64() * scale) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Places where something changes: faces, centres, one unit before and after each.
+    fn edges() -> impl Iterator<Item = u64> {
+        let marks = (0..16).map(|half| half << 60);
+        marks.flat_map(|mark: u64| [mark.wrapping_sub(1), mark, mark + 1, mark + (1 << 31)])
+    }
+
+    fn masses() -> [u64; 8] {
+        [0, 1, 2, 7, (1 << 32) - 1, 1 << 32, 0x1234_5678_9abc_def0, (1 << 62) + 12345]
+    }
+
+    #[test]
+    fn parts_add_up_to_the_mass() {
+        for (place, mass) in edges().flat_map(|p| masses().map(|m| (p, m))) {
+            for width in 1..=3 {
+                let parts = parts(mass, share(place, width), width);
+                assert_eq!(parts.iter().sum::<u64>(), mass, "{place:x} {mass} {width}");
+            }
+        }
+    }
+
+    /// Against 128-bit arithmetic from the definition.
+    #[test]
+    fn a_cloud_lies_about_its_particle() {
+        for place in edges() {
+            let wide = i128::from(place);
+            // CIC: the lower cell is the one whose centre lies at or below the place
+            let below = (wide - (1 << 60)).div_euclid(1 << 61);
+            assert_eq!(i128::from(lowest(place, 2)), below, "{place:x}");
+            let past = (wide - (1 << 60)).rem_euclid(1 << 61);
+            assert_eq!(i128::from(share(place, 2)), past >> 29, "{place:x}");
+            assert_eq!(lowest(place, 1), (place >> 61) as i32);
+            assert_eq!(lowest(place, 3), (place >> 61) as i32 - 1);
+            assert_eq!(i128::from(share(place, 3)), wide.rem_euclid(1 << 61) >> 29);
+        }
+    }
+
+    #[test]
+    fn a_split_is_rounded_down_exactly() {
+        for mass in masses() {
+            for share in [0, 1, 2, 3, 1 << 31, u32::MAX - 1, u32::MAX, 0x9e37_79b9] {
+                let exact = (u128::from(mass) * u128::from(share)) >> 32;
+                assert_eq!(u128::from(split(mass, share)), exact, "{mass} {share}");
+            }
+        }
+    }
+
+    #[test]
+    fn weights_are_the_parts_of_a_mass() {
+        for place in edges() {
+            for width in 1..=3 {
+                let share = share(place, width);
+                let parts = parts(1 << 62, share, width).map(|part| part as f64 / 2f64.powi(62));
+                let weights = weights::<f64>(share, width);
+                for (part, weight) in parts.iter().zip(weights) {
+                    assert!((part - weight).abs() < 1e-9, "{place:x}: {parts:?} {weights:?}");
+                }
+                if width < 3 {
+                    assert!((parts[0] - weights[0]).abs() < 1e-15);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_mirrored_place_has_a_mirrored_cloud() {
+        for place in edges() {
+            for width in [1, 3] {
+                assert_eq!(lowest(!place, width), 8 - width - lowest(place, width));
+                let [a, b, c] = parts(1 << 60, share(place, width), width);
+                let mut mirrored = parts(1 << 60, share(!place, width), width);
+                mirrored[..width as usize].reverse();
+                assert_eq!([a, b, c], mirrored);
+            }
+        }
+    }
+
+    #[test]
+    fn masses_become_units() {
+        assert_eq!(units_of(1.5f32, 4.0), 6);
+        assert_eq!(units_of(0.9999f64, 1.0), 0);
+        assert_eq!(units_of(f64::NAN, 1.0), 0);
+    }
+}

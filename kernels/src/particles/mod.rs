@@ -1,0 +1,25 @@
+//! Particles: places as whole numbers, clouds that are split without a remainder, and motions, the same on every machine.
+
+pub mod cloud;
+pub mod motion;
+
+use nestar_device::Item;
+
+/// Every device item.
+#[must_use]
+pub fn device_items() -> Vec<&'static Item> {
+    vec![
+        cloud::HALF_CELL::ITEM,
+        cloud::lowest::ITEM,
+        cloud::share::ITEM,
+        cloud::split::ITEM,
+        cloud::parts::ITEM,
+        cloud::weights::ITEM,
+        cloud::units_of::ITEM,
+        motion::moved::ITEM,
+        motion::in_child::ITEM,
+        motion::in_parent::ITEM,
+        motion::kicked::ITEM,
+        motion::ahead::ITEM,
+    ]
+}

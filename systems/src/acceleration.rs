@@ -1,0 +1,104 @@
+//! Where what accelerates meets what is accelerated: the field [`Acceleration`], which is cleared here and added to by whoever pulls.
+//!
+//! A plugin that pulls adds systems that write to the field, in `build`: to [`Advance::Couple`] for the level at hand, to [`Aligned::Solve`] for
+//! all levels that are aligned, and to [`Ready::Recompute`] for all levels once the finest is at hand.
+
+use crate::fields::{Acceleration, AccelerationAsked, OwnPotentialAsked};
+use crate::order::{Advance, Aligned, Ready};
+use bevy_ecs::prelude::*;
+use nestar_device::{Real, device};
+use nestar_engine::field::{Component, Components, FieldSpec, LevelRows, Prolong, Restrict};
+use nestar_engine::step::{AlignedLevels, Write};
+use nestar_engine::{Engine, Error, Plugin};
+use std::ops::RangeInclusive;
+
+/// The plugin: registers the field if a plugin asked for it. Add it before whoever pulls.
+pub struct Accelerations;
+
+/// The triples of components that a field of so many has.
+pub(crate) fn triples(components: usize) -> impl Iterator<Item = Components> {
+    let triple = |first: usize| Components::of(&[first, first + 1, first + 2]);
+    (0..components).step_by(3).map(triple)
+}
+
+#[device]
+fn none<R: Real>(_: [R; 3]) -> [R; 3] {
+    [0.0, 0.0, 0.0]
+}
+
+fn spec(own: bool) -> FieldSpec {
+    let component = |name: &str, whose: &str| Component {
+        units: "length/time**2".into(),
+        dimension: [1, 0, -2],
+        long_name: format!("acceleration along {name}{whose}"),
+        ..Component::scalar(name)
+    };
+    let mut components = Vec::new();
+    components.extend(["x", "y", "z"].map(|axis| component(&format!("acceleration_{axis}"), "")));
+    if own {
+        let whose = ", without what finer levels add";
+        let names = ["x", "y", "z"].map(|axis| component(&format!("own_acceleration_{axis}"), whose));
+        components.extend(names);
+    }
+    FieldSpec {
+        components,
+        banks: 2,
+        time_levels: 2,
+        prolong: Prolong::Linear,
+        restrict: Restrict::None,
+        stored: false,
+        ..FieldSpec::cells(&[])
+    }
+}
+
+impl Plugin for Accelerations {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        if !sim.world.contains_resource::<AccelerationAsked>() {
+            return Ok(());
+        }
+        let gravity = sim.deck.has("gravity");
+        let own = gravity && sim.world.contains_resource::<OwnPotentialAsked>();
+        sim.register_field::<Acceleration>(spec(own))?;
+        sim.system_in(Ready::Recompute, clear_ready);
+        sim.system_in(Advance::Couple, turn);
+        sim.system_in(Aligned::Solve, clear_aligned);
+        Ok(())
+    }
+}
+
+/// At the end of the step of a level; the state before it stays, as finer levels read both.
+fn turn(mut rows: LevelRows, mut field: Write<Acceleration>) -> Result<(), Error> {
+    field.commit()?;
+    clear(&mut rows, &mut field);
+    Ok(())
+}
+
+fn clear(rows: &mut LevelRows, field: &mut Write<Acceleration>) {
+    for triple in triples(field.own().components()) {
+        rows.choose(triple);
+        field.map_cells::<none>(rows, &[]);
+    }
+}
+
+fn clear_on(
+    levels: RangeInclusive<usize>,
+    mut rows: LevelRows,
+    mut field: Write<Acceleration>,
+) {
+    for level in levels {
+        rows.visit(level);
+        clear(&mut rows, &mut field);
+    }
+}
+
+fn clear_aligned(rows: LevelRows, aligned: Res<AlignedLevels>, field: Write<Acceleration>) {
+    clear_on(aligned.levels(), rows, field);
+}
+
+/// All levels, when it is the turn of the finest.
+fn clear_ready(rows: LevelRows, field: Write<Acceleration>) {
+    let finest = rows.finest();
+    if !rows.in_parts() && rows.level() == finest {
+        clear_on(0..=finest, rows, field);
+    }
+}

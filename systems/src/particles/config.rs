@@ -1,0 +1,79 @@
+//! The table `[particles]`.
+
+use super::initial::InitialConfig;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How wide the cloud is as which a particle attracts and is attracted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cloud {
+    /// All of it in its cell: the roughest and fastest.
+    Ngp,
+    /// A box as wide as a cell: for many particles.
+    Cic,
+    /// A triangle, three cells wide: for few particles that matter.
+    Tsc,
+}
+
+impl Cloud {
+    /// Cells that it covers along an axis.
+    #[must_use]
+    pub fn width(self) -> i32 {
+        match self {
+            Self::Ngp => 1,
+            Self::Cic => 2,
+            Self::Tsc => 3,
+        }
+    }
+}
+
+/// Particles: dark matter, stars and whatever else falls freely. They move by kick, drift and kick, each with the steps of the level
+/// that contains it, attract and are attracted as clouds that keep their mass to the last bit, and leave the box through faces that are
+/// neither periodic nor reflecting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ParticlesConfig {
+    /// How wide their clouds are.
+    pub cloud: Cloud,
+    /// Most widths of a cell that a particle moves along an axis in a step of its level.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
+    pub courant: f64,
+    /// Root of the most widths of a cell through which a particle is accelerated in a step: dt <= factor * sqrt(width / |a|); 0: no limit.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub acceleration: f64,
+    /// Cells of the coarser level on either side of a border between levels in which particles have clouds as wide as those cells, and feel the
+    /// coarser level's own potential: they do not feel themselves. With 0 they do.
+    #[schemars(range(min = 0, max = 2))]
+    pub zone: u32,
+    /// The species, by name.
+    pub species: BTreeMap<String, SpeciesConfig>,
+}
+
+impl Default for ParticlesConfig {
+    fn default() -> Self {
+        Self {
+            cloud: Cloud::Cic,
+            courant: 0.5,
+            acceleration: 0.5,
+            zone: 2,
+            species: BTreeMap::new(),
+        }
+    }
+}
+
+/// A kind of particle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpeciesConfig {
+    /// Mass of each particle; absent: each has its own, which the initial state says. Particles without mass are attracted and attract nothing.
+    #[serde(default)]
+    #[schemars(range(min = 0.0), extend("unit" = "mass"))]
+    pub mass: Option<f64>,
+    /// Names of further numbers that each particle keeps.
+    #[serde(default)]
+    pub scalars: Vec<String>,
+    /// What the run begins with.
+    pub initial: InitialConfig,
+}

@@ -1,0 +1,223 @@
+//! What runs begin with. A particle is a function of its identity, so that ranks make any share of them.
+
+mod bodies;
+mod lattice;
+
+use super::Units;
+use super::columns::{Columns, Precise};
+use super::species::AllSpecies;
+use crate::order::Initialise;
+use bevy_ecs::prelude::*;
+use bodies::Body;
+use lattice::Lattice;
+use nestar_deck::{Deck, DeckError};
+use nestar_engine::field::{LevelRows, Parcel, Precision};
+use nestar_engine::mesh::{Domain, Topology};
+use nestar_engine::ranks::{OtherRanks, Ranks};
+use nestar_engine::{Engine, Error};
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// What a species begins with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum InitialConfig {
+    /// Nothing: plugins make its particles.
+    None {},
+    /// Bodies one by one.
+    Bodies {
+        /// The bodies; the first has identity 0.
+        bodies: Vec<Body>,
+    },
+    /// Particles at the points of a lattice, displaced from them.
+    Lattice(Lattice),
+}
+
+/// A particle at the beginning.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Made {
+    /// Where, code length.
+    pub position: [f64; 3],
+    /// How fast, code units.
+    pub velocity: [f64; 3],
+    /// Its mass; of no meaning where all have one.
+    pub mass: f64,
+}
+
+/// Makes particles by their identities.
+pub trait Source: Send + Sync {
+    /// How many identities there are: they count from 0.
+    fn count(&self) -> u64;
+    /// The particle with an identity, if there is one.
+    fn make(&self, id: u64) -> Option<Made>;
+}
+
+impl InitialConfig {
+    /// What makes the particles of the species at `path` of the deck.
+    ///
+    /// # Errors
+    /// Formulas and numbers that do not fit.
+    pub fn source(
+        &self,
+        deck: &Deck,
+        path: &str,
+        domain: &Domain,
+    ) -> Result<Box<dyn Source>, DeckError> {
+        Ok(match self {
+            Self::None {} => Box::new(Vec::<Body>::new()),
+            Self::Bodies { bodies } => Box::new(bodies.clone()),
+            Self::Lattice(lattice) => Box::new(lattice.points(deck, path, domain)?),
+        })
+    }
+}
+
+/// What makes each species.
+#[derive(Resource)]
+pub(super) struct Beginnings(pub Vec<Box<dyn Source>>);
+
+/// Enters the system that makes the particles.
+pub(super) fn register(sim: &mut Engine, sources: Vec<Box<dyn Source>>) {
+    sim.world.insert_resource(Beginnings(sources));
+    sim.system_in(Initialise::State, begin);
+}
+
+/// Particles that are made at a time.
+const BATCH: u64 = 1 << 16;
+
+/// Makes all particles when the root level is filled; from there they go on to finer levels.
+fn begin(
+    rows: LevelRows,
+    topology: Res<Topology>,
+    ranks: Res<Ranks>,
+    sources: Res<Beginnings>,
+    mut species: ResMut<AllSpecies>,
+    mut units: ResMut<Units>,
+    mut others: OtherRanks,
+) -> Result<(), Error> {
+    if rows.level() > 0 || rows.in_parts() {
+        return Ok(());
+    }
+    let (rank, size) = (ranks.rank() as u64, ranks.size() as u64);
+    units.forget();
+    for (species, source) in species.0.iter_mut().zip(&sources.0) {
+        let share = |rank: u64| (u128::from(source.count()) * u128::from(rank) / u128::from(size)) as u64;
+        let own = share(rank)..share(rank + 1);
+        let maker = Maker {
+            name: &species.name,
+            columns: species.pool.columns,
+            domain: &topology.domain,
+            source: &**source,
+        };
+        let made = match species.precision() {
+            Precision::Single => maker.all::<f32>(own),
+            Precision::Double => maker.all::<f64>(own),
+        };
+        // all ranks deliver, and end where one of them cannot
+        let wrong = others.first_message(made.as_ref().err().cloned())?;
+        if let Some(why) = wrong {
+            return Err(Error::Setup(why));
+        }
+        others.deliver(&topology, species, made.unwrap_or_default())?;
+    }
+    units.choose(&mut species, &others)
+}
+
+/// Makes the particles of a species.
+struct Maker<'a> {
+    name: &'a str,
+    columns: Columns,
+    domain: &'a Domain,
+    source: &'a dyn Source,
+}
+
+/// Records by the index of their root patch.
+type Records = BTreeMap<[i32; 3], Vec<u8>>;
+
+impl Maker<'_> {
+    /// The particles with these identities, patch by patch.
+    fn all<R: Precise>(&self, ids: Range<u64>) -> Result<Vec<Parcel>, String> {
+        let batches: Vec<u64> = (ids.start..ids.end).step_by(BATCH as usize).collect();
+        let made = batches.par_iter().map(|&first| {
+            let mut records = Records::new();
+            for id in first..ids.end.min(first + BATCH) {
+                self.one::<R>(id, &mut records)?;
+            }
+            Ok(records)
+        });
+        let made: Vec<Records> = made.collect::<Result<_, String>>()?;
+        let mut all = Records::new();
+        for (index, records) in made.into_iter().flatten() {
+            all.entry(index).or_default().extend(records);
+        }
+        let parcel = |(index, records)| Parcel {
+            level: 0,
+            index,
+            records,
+        };
+        Ok(all.into_iter().map(parcel).collect())
+    }
+
+    /// Makes a particle.
+    fn one<R: Precise>(&self, id: u64, records: &mut Records) -> Result<(), String> {
+        let Some(made) = self.source.make(id) else {
+            return Ok(());
+        };
+        let Made {
+            position,
+            velocity,
+            mass,
+        } = made;
+        let name = self.name;
+        if !velocity.iter().chain([&mass]).all(|v| v.is_finite()) || mass < 0.0 {
+            return Err(format!(
+                "particle {id} of particles.species.{name} has the velocity {velocity:?} and the mass {mass}: they must be finite \
+                 numbers, and a mass not below 0"
+            ));
+        }
+        let Some((index, place)) = place::<R>(self.domain, position) else {
+            let (left, right) = (self.domain.left_edge, self.domain.right_edge);
+            return Err(format!(
+                "particle {id} of particles.species.{name} is at {position:?}, outside the domain from {left:?} to {right:?}"
+            ));
+        };
+        let record = records.entry(index).or_default();
+        record.extend(id.to_le_bytes());
+        for place in place {
+            record.extend_from_slice(bytemuck::bytes_of(&R::kept(place)));
+        }
+        let masses = self.columns.masses.then_some(mass);
+        let numbers = velocity.into_iter().chain([0.0; 3]).chain(masses);
+        for number in numbers.chain((0..self.columns.scalars).map(|_| 0.0)) {
+            record.extend_from_slice(bytemuck::bytes_of(&R::lit(number)));
+        }
+        record.push(0);
+        Ok(())
+    }
+}
+
+/// The root patch that contains a point and its place there; none outside the domain, where that is not periodic.
+fn place<R: Precise>(domain: &Domain, position: [f64; 3]) -> Option<([i32; 3], [u64; 3])> {
+    let (mut index, mut place) = ([0; 3], [0; 3]);
+    for axis in 0..3 {
+        let (left, right) = (domain.left_edge[axis], domain.right_edge[axis]);
+        let patches = f64::from(domain.root[axis]);
+        let mut along = (position[axis] - left) / (right - left) * patches;
+        if domain.periodic[axis] {
+            along -= patches * (along / patches).floor();
+        }
+        // also where that rounds up
+        if along >= patches && (domain.periodic[axis] || position[axis] == right) {
+            along = patches.next_down();
+        }
+        if !(0.0..patches).contains(&along) {
+            return None;
+        }
+        let whole = along.floor();
+        index[axis] = whole as i32;
+        place[axis] = R::whole(R::kept(((along - whole) * 18_446_744_073_709_551_616.0) as u64));
+    }
+    Some((index, place))
+}

@@ -1,0 +1,91 @@
+//! The step that the particles of a level allow.
+
+use super::Motion;
+use super::columns::Precise;
+use super::species::{AllSpecies, Species};
+use bevy_ecs::prelude::*;
+use nestar_engine::field::LevelRows;
+use nestar_engine::in_precision;
+use nestar_engine::mesh::Topology;
+use nestar_engine::step::StepLimits;
+
+/// The largest velocity over the width of a patch along an axis, and the largest acceleration over it, of what a level and all finer ones move.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fastest {
+    velocity: f64,
+    acceleration: f64,
+}
+
+impl Fastest {
+    /// With another; a NaN stays.
+    fn with(self, other: Self) -> Self {
+        let larger = |a: f64, b: f64| if a >= b || a.is_nan() { a } else { b };
+        Self {
+            velocity: larger(self.velocity, other.velocity),
+            acceleration: larger(self.acceleration, other.acceleration),
+        }
+    }
+}
+
+/// Proposes the step of the level at hand: a particle moves along an axis by no more than `courant` cells, and is accelerated through no more than
+/// so many. Particles of finer levels count too, which stand still while this level's deposit looks ahead to the end of its step.
+pub(super) fn limit(
+    rows: LevelRows,
+    topology: Res<Topology>,
+    motion: Res<Motion>,
+    mut all: ResMut<AllSpecies>,
+    mut limits: ResMut<StepLimits>,
+) {
+    if rows.in_parts() {
+        limits.leave_out("particles");
+        limits.leave_out("particle acceleration");
+        return;
+    }
+    let width = topology.domain.cell_width(rows.level());
+    let mut fastest = Fastest::default();
+    for species in &mut all.0 {
+        in_precision!(species.precision(), R => {
+            fastest = fastest.with(of_level::<R>(species, &topology, rows.level(), width));
+        });
+    }
+    limits.propose("particles", motion.courant / fastest.velocity);
+    if motion.acceleration > 0.0 {
+        let dt = motion.acceleration / fastest.acceleration.sqrt();
+        limits.propose("particle acceleration", dt);
+    }
+}
+
+/// Over widths of a cell.
+fn of_level<R: Precise>(
+    species: &mut Species,
+    topology: &Topology,
+    level: usize,
+    width: [f64; 3],
+) -> Fastest {
+    let columns = species.pool.columns;
+    let mut fastest = Fastest::default();
+    species.each(|row, patch| {
+        let host = topology.level(row).unwrap_or_default();
+        let lists = patch.iter_mut().enumerate();
+        for (_, rows) in lists.filter(|(list, _)| host + list >= level) {
+            for (page, count) in rows.pages::<R>(columns) {
+                for axis in 0..3 {
+                    let over = |values: &[R]| largest(&values[..count]) / width[axis];
+                    fastest = fastest.with(Fastest {
+                        velocity: over(page.velocity[axis]),
+                        acceleration: over(page.acceleration[axis]),
+                    });
+                }
+            }
+        }
+    });
+    fastest
+}
+
+fn largest<R: Precise>(values: &[R]) -> f64 {
+    let largest = values.iter().fold(R::lit(0.0), |most, value| {
+        let size = value.abs();
+        if size > most || size.is_nan() { size } else { most }
+    });
+    largest.to_f64()
+}

@@ -1,0 +1,121 @@
+//! Particles: species whose members lie in the leaves of the hierarchy, attract and are attracted, and move with the steps of their level.
+//!
+//! A step of a level kicks its particles by half of the step with the acceleration that they keep, moves them, adds their mass to what
+//! attracts, and kicks them again with the acceleration that follows (Schive et al. 2018, section 2.4, but for what is said in [`drift`]).
+//! Places are whole numbers relative to the patch, and mass is deposited in whole units: the order of particles means nothing.
+
+mod columns;
+mod config;
+mod deposit;
+mod drift;
+mod force;
+pub mod initial;
+mod limits;
+mod rows;
+mod source;
+mod species;
+mod units;
+mod zone;
+
+pub use config::{Cloud, ParticlesConfig, SpeciesConfig};
+pub use species::{AllSpecies, Species};
+
+use crate::declare::Declare;
+use crate::order::{Advance, Limit, Ready};
+use bevy_ecs::prelude::*;
+use nestar_engine::mesh::{Levels, Topology};
+use nestar_engine::step::Settings;
+use nestar_engine::{Engine, Error, Plugin};
+use units::{Lost, Units};
+
+/// The plugin: reads the table `[particles]`, if the deck has it. Add it behind self-gravity.
+pub struct Particles;
+
+/// How particles move.
+#[derive(Resource, Clone, Debug)]
+struct Motion {
+    /// Cells that clouds cover along an axis.
+    cloud: i32,
+    courant: f64,
+    acceleration: f64,
+    /// Cells of the coarser level beside borders between levels.
+    zone: usize,
+    /// Which faces of the domain reflect, `[axis][side]`.
+    walls: [[bool; 2]; 3],
+    /// The time at which the particles stand that each level moves, where that is later than the level's.
+    stand: Vec<f64>,
+}
+
+impl Motion {
+    /// The particles that `level` moves stand at a time.
+    fn moved(&mut self, level: usize, time: f64) {
+        self.stand[level] = time;
+    }
+
+    /// From the times of the particles that each level moves, and a level more, to a time.
+    fn lags(&self, levels: &Levels, time: f64) -> Vec<f64> {
+        let lag = |(level, stand): (usize, &f64)| time - stand.max(levels.time(level));
+        let mut lags: Vec<f64> = self.stand.iter().enumerate().map(lag).collect();
+        lags.push(0.0);
+        lags
+    }
+}
+
+impl Plugin for Particles {
+    fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
+        if !sim.deck.has("particles") {
+            return Ok(());
+        }
+        let config: ParticlesConfig = sim.deck.table("particles")?;
+        sim.acceleration()?;
+        match config.zone > 0 && sim.levels() > 1 {
+            true => sim.own_potential(),
+            false => Ok(()),
+        }
+    }
+
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        if !sim.deck.has("particles") {
+            return Ok(());
+        }
+        let config: ParticlesConfig = sim.deck.table("particles")?;
+        let (mut species, mut sources) = (Vec::new(), Vec::new());
+        let domain = sim.world.resource::<Topology>().domain;
+        for (name, own) in &config.species {
+            let path = format!("particles.species.{name}.initial");
+            sources.push(own.initial.source(&sim.deck, &path, &domain)?);
+            species.push(Species::new(name, sim.precision(), own.mass, own.scalars.clone()));
+        }
+        sim.keep_keys(&["particles.cloud", "particles.zone"]);
+        sim.world.insert_resource(motion(sim, &config));
+        let lost = vec![Lost::default(); species.len()];
+        sim.register_items(AllSpecies(species))?;
+        sim.state(
+            "particles",
+            Units {
+                lost,
+                ..Units::default()
+            },
+        )?;
+        initial::register(sim, sources);
+        sim.system_in(Limit::Propose, limits::limit);
+        sim.system_in(Advance::Predict, drift::drift);
+        source::register(sim)?;
+        sim.system_in(Ready::Recompute, force::begin).exchanges_itself::<crate::fields::Acceleration>();
+        sim.system_in(Advance::Correct, force::close);
+        Ok(())
+    }
+}
+
+fn motion(sim: &Engine, config: &ParticlesConfig) -> Motion {
+    use nestar_engine::step::config::BoundaryKind;
+    let faces = sim.world.resource::<Settings>().domain.boundary.faces();
+    Motion {
+        cloud: config.cloud.width(),
+        courant: config.courant,
+        acceleration: config.acceleration,
+        zone: config.zone as usize,
+        walls: faces.map(|sides| sides.map(|kind| kind == BoundaryKind::Reflecting)),
+        stand: vec![f64::NEG_INFINITY; sim.levels()],
+    }
+}

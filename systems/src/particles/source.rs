@@ -1,0 +1,77 @@
+//! Particles attract: their density, which self-gravity adds to that of the gas.
+
+use super::Motion;
+use super::columns::Precise;
+use super::deposit::Deposit;
+use super::species::AllSpecies;
+use super::units::Units;
+use crate::fields::ParticleDensity;
+use crate::gravity::{Gravitates, Matter};
+use bevy_ecs::prelude::*;
+use nestar_device::{Real, device};
+use nestar_engine::field::{Component, FieldSpec, LevelRows, Prolong, Restrict};
+use nestar_engine::mesh::{LevelClock, Levels, Topology};
+use nestar_engine::ranks::OtherRanks;
+use nestar_engine::step::Write;
+use nestar_engine::{Engine, Error, in_precision};
+
+/// The density of all matter with that of particles.
+#[device]
+fn with_particles<R: Real>(u: (R, R)) -> R {
+    let (matter, particles) = u;
+    matter + particles
+}
+
+fn spec() -> FieldSpec {
+    let component = Component {
+        units: "mass/length**3".into(),
+        dimension: [-3, 1, 0],
+        long_name: "density of particles".into(),
+        ..Component::scalar("particle_density")
+    };
+    FieldSpec {
+        components: vec![component],
+        prolong: Prolong::None,
+        restrict: Restrict::None,
+        stored: false,
+        ..FieldSpec::cells(&[])
+    }
+}
+
+/// Enters the field and what fills it.
+pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
+    sim.register_field::<ParticleDensity>(spec())?;
+    sim.gravity_source(attract);
+    Ok(())
+}
+
+/// Adds the density of particles on a level to that of all matter, at the time that the level has reached or reaches by its step.
+fn attract(
+    In(level): In<usize>,
+    mut rows: LevelRows,
+    (topology, clock, levels): (Res<Topology>, Res<LevelClock>, Res<Levels>),
+    (motion, units): (Res<Motion>, Res<Units>),
+    mut species: ResMut<AllSpecies>,
+    mut density: Write<ParticleDensity>,
+    mut matter: Write<Matter>,
+    others: OtherRanks,
+) -> Result<(), Error> {
+    if rows.in_parts() || units.scale == 0.0 {
+        return Ok(());
+    }
+    rows.visit(level);
+    let lags = motion.lags(&levels, clock.end);
+    let deposit = Deposit::new(&topology, (&motion, units.scale), level, lags);
+    deposit.add_all(&mut species);
+    let sums = deposit.finish(&others)?;
+    let per_unit = 1.0 / (units.scale * topology.domain.cell_volume(level));
+    in_precision!(density.precision(), R => {
+        density.store_on(level, topology.rows(level), &densities::<R>(&sums, per_unit))?;
+    });
+    matter.map_with::<with_particles>(&rows, &[&density], &[]);
+    Ok(())
+}
+
+fn densities<R: Precise>(sums: &[u64], per_unit: f64) -> Vec<R> {
+    sums.iter().map(|&sum| R::lit(sum as f64 * per_unit)).collect()
+}

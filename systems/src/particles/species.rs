@@ -1,0 +1,205 @@
+//! A species: what its particles have, and where they are.
+
+use super::columns::Columns;
+use super::rows::{Pool, Rows};
+use nestar_engine::device::DeviceError;
+use nestar_engine::field::{ItemGroup, Items, Precision};
+use nestar_kernels::particles::motion::{in_child, in_parent};
+use std::mem::take;
+
+/// The particles of a patch by the level that moves them: that of the patch, and the next finer one, for those that are on their way to
+/// or from a finer patch.
+pub type Patch = [Rows; 2];
+
+/// A kind of particle.
+pub struct Species {
+    /// Its name.
+    pub name: String,
+    /// The mass of each, where all have one.
+    pub mass: f64,
+    /// Names of the scalars.
+    pub scalars: Vec<String>,
+    /// Pages.
+    pub pool: Pool,
+    precision: Precision,
+    patches: Vec<Patch>,
+}
+
+impl Species {
+    /// A species without particles.
+    #[must_use]
+    pub fn new(name: &str, precision: Precision, mass: Option<f64>, scalars: Vec<String>) -> Self {
+        let columns = Columns {
+            number: precision.bytes(),
+            masses: mass.is_none(),
+            scalars: scalars.len(),
+        };
+        Self {
+            name: name.into(),
+            mass: mass.unwrap_or_default(),
+            scalars,
+            pool: Pool::new(columns),
+            precision,
+            patches: Vec::new(),
+        }
+    }
+
+    /// Precision of the numbers.
+    #[must_use]
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Whether its particles attract.
+    #[must_use]
+    pub fn has_mass(&self) -> bool {
+        self.mass > 0.0 || self.pool.columns.masses
+    }
+
+    /// The particles of a patch.
+    #[must_use]
+    pub fn patch(&self, row: u32) -> &Patch {
+        &self.patches[row as usize]
+    }
+
+    /// Calls `work` with each row that has particles.
+    pub fn each(&mut self, mut work: impl FnMut(u32, &mut Patch)) {
+        let patches = self.patches.iter_mut().enumerate();
+        for (row, patch) in patches.filter(|(_, patch)| count(patch) > 0) {
+            work(row as u32, patch);
+        }
+    }
+
+    /// Takes the particles of some patches out, to work on them side by side.
+    pub fn lift(&mut self, rows: impl Iterator<Item = u32>) -> Vec<(u32, Patch)> {
+        let lifted = rows.map(|row| (row, take(&mut self.patches[row as usize])));
+        lifted.filter(|(_, patch)| count(patch) > 0).collect()
+    }
+
+    /// Puts them back.
+    pub fn lower(&mut self, lifted: Vec<(u32, Patch)>) {
+        for (row, patch) in lifted {
+            self.patches[row as usize] = patch;
+        }
+    }
+
+    /// Where the places stand in a record, by axis.
+    fn place_in(&self, axis: usize) -> std::ops::Range<usize> {
+        let number = self.pool.columns.number;
+        8 + axis * number..8 + (axis + 1) * number
+    }
+
+    /// Changes the place along an axis in a record, in units of 2^-64.
+    fn change(&self, record: &mut [u8], axis: usize, change: impl FnOnce(u64) -> u64) {
+        let kept = &mut record[self.place_in(axis)];
+        let mut bytes = [0; 8];
+        let (_, upper) = bytes.split_at_mut(8 - kept.len());
+        upper.copy_from_slice(kept);
+        let place = change(u64::from_le_bytes(bytes)).to_le_bytes();
+        kept.copy_from_slice(&place[8 - kept.len()..]);
+    }
+}
+
+/// Particles of a patch.
+#[must_use]
+pub fn count(patch: &Patch) -> usize {
+    patch[0].count() + patch[1].count()
+}
+
+/// A record is the values of the columns and a byte: 1 where the next finer level moves the particle, else 0.
+impl Items for Species {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn record_bytes(&self) -> usize {
+        self.pool.columns.bytes() + 1
+    }
+
+    fn count(&self, row: u32) -> usize {
+        count(&self.patches[row as usize])
+    }
+
+    fn follow(&mut self, rows: usize) -> Result<(), DeviceError> {
+        self.patches.resize_with(rows, Patch::default);
+        Ok(())
+    }
+
+    fn copy(&self, row: u32) -> Result<Vec<u8>, DeviceError> {
+        let mut records = Vec::new();
+        for (mark, rows) in self.patches[row as usize].iter().enumerate() {
+            for n in 0..rows.count() {
+                let mut record = Vec::with_capacity(self.record_bytes());
+                rows.read(self.pool.columns, n, &mut record);
+                record.push(mark as u8);
+                records.push(record);
+            }
+        }
+        // the identity comes first
+        records.sort_unstable_by_key(|record| record.first_chunk().map(|id| u64::from_le_bytes(*id)));
+        Ok(records.concat())
+    }
+
+    fn take(&mut self, row: u32) -> Result<Vec<u8>, DeviceError> {
+        let mut records = Vec::new();
+        for (mark, rows) in self.patches[row as usize].iter_mut().enumerate() {
+            rows.take_all(&self.pool, mark as u8, &mut records);
+        }
+        Ok(records)
+    }
+
+    fn put(&mut self, row: u32, records: &[u8]) -> Result<(), DeviceError> {
+        let length = self.record_bytes();
+        for record in records.chunks_exact(length) {
+            let (values, mark) = record.split_at(length - 1);
+            let rows = &mut self.patches[row as usize][usize::from(mark[0] > 0)];
+            rows.push(&self.pool, values);
+        }
+        Ok(())
+    }
+
+    fn to_child(&self, record: &mut [u8]) -> usize {
+        let mut child = 0;
+        for axis in 0..3 {
+            self.change(record, axis, |place| {
+                let (within, upper) = in_child(place);
+                child |= (upper as usize) << axis;
+                within
+            });
+        }
+        // levels stand at one time where a patch is refined: the finer one moves its particles from then on
+        record[self.record_bytes() - 1] = 0;
+        child
+    }
+
+    fn to_parent(&self, child: usize, record: &mut [u8]) {
+        for axis in 0..3 {
+            let side = (child >> axis & 1) as u32;
+            self.change(record, axis, |place| in_parent(place, side));
+        }
+        // whoever leaves a finer patch is moved by its level until levels meet
+        record[self.record_bytes() - 1] = 1;
+    }
+}
+
+/// All species, by number.
+#[derive(bevy_ecs::prelude::Resource, Default)]
+pub struct AllSpecies(pub Vec<Species>);
+
+impl ItemGroup for AllSpecies {
+    fn kinds(&self) -> usize {
+        self.0.len()
+    }
+
+    fn kind(&self, n: usize) -> &dyn Items {
+        &self.0[n]
+    }
+
+    fn kind_mut(&mut self, n: usize) -> &mut dyn Items {
+        &mut self.0[n]
+    }
+}

@@ -1,0 +1,168 @@
+//! What a run keeps of its particles besides themselves: the unit of mass of deposits, and what has left the box.
+
+use super::columns::Precise;
+use super::species::{AllSpecies, Species};
+use bevy_ecs::prelude::*;
+use nestar_engine::ranks::{OtherRanks, RanksError};
+use nestar_engine::step::PluginState;
+use nestar_engine::{Error, in_precision};
+
+/// What has left through the faces of the box.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Lost {
+    /// Particles.
+    pub count: u64,
+    /// Their mass in units of deposits.
+    pub mass: u64,
+}
+
+/// The state of the run.
+#[derive(Resource, Clone, Debug, Default, PartialEq)]
+pub struct Units {
+    /// Units that make up a mass of 1: a power of two, such that all particles together have fewer than 2^62; 0 where none has mass.
+    pub scale: f64,
+    /// Whether the particles know their accelerations.
+    pub begun: bool,
+    /// By species.
+    pub lost: Vec<Lost>,
+}
+
+impl Units {
+    /// Begins anew.
+    pub fn forget(&mut self) {
+        *self = Self {
+            lost: vec![Lost::default(); self.lost.len()],
+            ..Self::default()
+        };
+    }
+
+    /// Chooses the unit by the largest mass and the number of particles, on all ranks alike.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport has; there is more mass than a number can hold.
+    pub fn choose(&mut self, all: &mut AllSpecies, others: &OtherRanks) -> Result<(), Error> {
+        let (mut number, mut largest) = (0, 0.0f64);
+        for species in &mut all.0 {
+            let (count, mass) = masses(species);
+            number += count;
+            largest = largest.max(mass);
+        }
+        // numbers that are not below 0 are ordered as their bits
+        let largest = f64::from_bits(others.max(largest.to_bits())?);
+        let most = others.sum(number)? as f64 * largest;
+        if !most.is_finite() {
+            let why = "the particles have more mass in sum than a number can hold: choose a larger unit of mass";
+            return Err(Error::Setup(why.into()));
+        }
+        self.scale = scale_of(most);
+        Ok(())
+    }
+
+    /// What has left, for all ranks, which tell each other.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport has.
+    pub fn lose(&mut self, lost: &[Lost], others: &OtherRanks) -> Result<(), RanksError> {
+        if !others.any(lost.iter().any(|lost| lost.count > 0))? {
+            return Ok(());
+        }
+        for (all, lost) in self.lost.iter_mut().zip(lost) {
+            all.count += others.sum(lost.count)?;
+            all.mass += others.sum(lost.mass)?;
+        }
+        Ok(())
+    }
+}
+
+/// The largest power of two of which `most` times is below 2^61.
+fn scale_of(most: f64) -> f64 {
+    if most == 0.0 {
+        return 0.0;
+    }
+    let exponent = (most.to_bits() >> 52) as i32 - 1023;
+    2f64.powi((60 - exponent).clamp(-1000, 1000))
+}
+
+/// How many particles of a species this rank has, and the largest mass.
+fn masses(species: &mut Species) -> (u64, f64) {
+    in_precision!(species.precision(), R => largest_mass::<R>(species))
+}
+
+fn largest_mass<R: Precise>(species: &mut Species) -> (u64, f64) {
+    let (columns, one) = (species.pool.columns, species.mass);
+    let (mut number, mut largest) = (0, 0.0f64);
+    species.each(|_, patch| {
+        for rows in patch {
+            number += rows.count() as u64;
+            for (page, count) in rows.pages::<R>(columns) {
+                let own = page.mass.iter().take(count).map(|mass| mass.to_f64());
+                largest = own.fold(largest, f64::max);
+                largest = if columns.masses { largest } else { largest.max(one) };
+            }
+        }
+    });
+    (number, largest)
+}
+
+impl PluginState for Units {
+    const VERSION: u32 = 1;
+
+    fn save(&self) -> Vec<u8> {
+        let mut bytes = self.scale.to_le_bytes().to_vec();
+        bytes.push(u8::from(self.begun));
+        let words = self.lost.iter().flat_map(|lost| [lost.count, lost.mass]);
+        bytes.extend(words.flat_map(u64::to_le_bytes));
+        bytes
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let (scale, rest) = bytes.split_first_chunk().ok_or("there is nothing")?;
+        let (begun, rest) = rest.split_first().ok_or("it is cut off")?;
+        let (words, left) = rest.as_chunks();
+        if words.len() != 2 * self.lost.len() || !left.is_empty() {
+            return Err(format!(
+                "it knows {} species, the deck has {}",
+                words.len() / 2,
+                self.lost.len()
+            ));
+        }
+        (self.scale, self.begun) = (f64::from_le_bytes(*scale), *begun == 1);
+        for (lost, words) in self.lost.iter_mut().zip(words.chunks_exact(2)) {
+            let [count, mass] = [0, 1].map(|n| u64::from_le_bytes(words[n]));
+            *lost = Lost { count, mass };
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_mass_fits_into_a_word() {
+        for most in [1.0, 0.3, 1e-30, 7e40, 1.999_999, 2.0] {
+            let units = most * scale_of(most);
+            assert!((2f64.powi(60)..2f64.powi(61)).contains(&units), "{most}");
+        }
+        assert_eq!(scale_of(0.0), 0.0);
+    }
+
+    #[test]
+    fn the_state_comes_back_to_the_bit() {
+        let lost = Lost { count: 3, mass: 1 << 50 };
+        let state = Units {
+            scale: 2f64.powi(40),
+            begun: true,
+            lost: vec![lost, Lost::default()],
+        };
+        let mut other = Units {
+            lost: vec![Lost::default(); 2],
+            ..Units::default()
+        };
+        other.load(&state.save()).expect("it fits");
+        assert_eq!(other, state);
+        assert!(Units::default().load(&state.save()).is_err());
+        assert!(other.load(&[1, 2]).is_err());
+    }
+}
