@@ -117,6 +117,8 @@ pub struct GasModel {
     pub sets: ShareSets,
     /// Numbers that plugins have named.
     pub derived: Vec<Derived>,
+    /// Whether it stands still.
+    pub frozen: bool,
 }
 
 /// How far the fractions of a set may be from 1 in sum where they are given.
@@ -132,6 +134,7 @@ impl GasModel {
             initial: vec![0.0; scalars.len()],
             sets: ShareSets::default(),
             derived: Vec::new(),
+            frozen: false,
         }
     }
 

@@ -13,6 +13,7 @@ pub fn device_items() -> Vec<&'static Item> {
         cloud::lowest::ITEM,
         cloud::share::ITEM,
         cloud::split::ITEM,
+        cloud::half_square::ITEM,
         cloud::parts::ITEM,
         cloud::weights::ITEM,
         cloud::units_of::ITEM,

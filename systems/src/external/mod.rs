@@ -11,7 +11,7 @@ mod pull;
 
 pub use config::ExternalConfig;
 
-use crate::fields::{AccelerationAsked, External, Gas, Outside};
+use crate::fields::{AccelerationAsked, External, Gas, GasModel, Outside};
 use crate::order::{Advance, Aligned, Ready, Split};
 use crate::register::Register;
 use bevy_ecs::prelude::*;
@@ -118,11 +118,16 @@ impl Plugin for ExternalForces {
             acts,
         } = CellNumbers::of(&config, &sim.deck)?;
         sim.register_field::<External>(spec())?;
+        let frozen = sim.world.resource::<GasModel>().frozen;
         register(sim, &Arc::new(numbers), moves);
+        if !frozen {
+            let kick = IntoSystem::into_system(kick).with_name("kick by [external]");
+            sim.system_in(Split::Sources, kick);
+        }
         if sim.world.contains_resource::<AccelerationAsked>() {
             pull::register(sim);
         }
-        if config.limit > 0.0 && acts {
+        if config.limit > 0.0 && acts && !frozen {
             sim.limit::<External, fall_time>("external", [config.limit]);
         }
         sim.column_of_two::<Gas, External, energy>("energy_external", Reduce::Integral, [])
@@ -131,7 +136,7 @@ impl Plugin for ExternalForces {
     }
 }
 
-/// Enters the systems that fill the field, and the kick of the gas.
+/// Enters the systems that fill the field.
 fn register(sim: &mut Engine, numbers: &Arc<Numbers>, moves: bool) {
     let own = numbers.clone();
     let begin = move |rows: LevelRows, mut field: Write<External>| {
@@ -162,9 +167,8 @@ fn register(sim: &mut Engine, numbers: &Arc<Numbers>, moves: bool) {
         let advance = IntoSystem::into_system(advance).with_name("formulas of [external]");
         sim.system_in(Advance::Potential, advance);
     }
-    let kick = |rows: LevelRows, field: Read<External>, mut gas: Write<Gas>| {
-        gas.map_with::<external_kick>(&rows, &[&field], &[]);
-    };
-    let kick = IntoSystem::into_system(kick).with_name("kick by [external]");
-    sim.system_in(Split::Sources, kick);
+}
+
+fn kick(rows: LevelRows, field: Read<External>, mut gas: Write<Gas>) {
+    gas.map_with::<external_kick>(&rows, &[&field], &[]);
 }

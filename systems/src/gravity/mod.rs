@@ -37,7 +37,7 @@ pub use grids::Matter;
 pub use matter::Gravitates;
 
 use crate::declare::Declare;
-use crate::fields::{AccelerationAsked, OwnPotentialAsked, Potential};
+use crate::fields::{AccelerationAsked, GasModel, OwnPotentialAsked, Potential};
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use composite::RootMethods;
 use grids::{Correction, Differences, Equation, Lag, Solver};
@@ -145,7 +145,8 @@ impl Plugin for SelfGravity {
         sim.gravity_source(matter::of_gas);
         sim.state("gravity", beyond::<Potential>(sim, periodic))?;
         columns::register(sim);
-        register(sim, limited);
+        let frozen = sim.world.resource::<GasModel>().frozen;
+        register(sim, limited && !frozen);
         if sim.world.contains_resource::<OwnPotentialAsked>() {
             own::register(sim, periodic)?;
         }
@@ -153,6 +154,7 @@ impl Plugin for SelfGravity {
             acceleration::register(sim);
         }
         match (force, energy) {
+            _ if frozen => Ok(()),
             (Force::Stress, _) => stress::register(sim, energy),
             (Force::Gradient, Energy::Fluxes) => work::register(sim),
             (Force::Gradient, Energy::Kicks) => {

@@ -87,6 +87,8 @@ pub struct HydroConfig {
     pub scalars: Vec<String>,
     /// Sets of scalars that are all the gas consists of, such as `[["hydrogen", "helium"]]`: their fractions sum to 1 in every cell.
     pub scalar_sets: Vec<Vec<String>>,
+    /// Whether the gas stands still, for runs of particles alone: it attracts, but nothing moves it.
+    pub frozen: bool,
 }
 
 impl Default for HydroConfig {
@@ -100,6 +102,7 @@ impl Default for HydroConfig {
             riemann: RiemannWord::Hllc,
             scalars: Vec::new(),
             scalar_sets: Vec::new(),
+            frozen: false,
         }
     }
 }

@@ -69,6 +69,9 @@ impl Plugin for Hydro {
         sim.world.insert_resource(Extremes::default());
         sim.check_initial(extremes::require_range);
         sim.check_changed(sets::require_sets);
+        if config.frozen {
+            return Ok(());
+        }
         sim.system_in(Limit::Propose, systems::courant);
         // it works on the interior while copies travel
         let mut fluid = match leaves_fluxes {
@@ -94,6 +97,7 @@ fn gas(sim: &mut Engine, declared: Declared) -> Result<(HydroConfig, GasModel), 
         scalars,
         initial,
         derived: Vec::new(),
+        frozen: config.frozen,
     };
     for (derived, scalars) in declared.derived {
         add_derived(&mut model, derived, &scalars)?;

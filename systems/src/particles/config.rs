@@ -47,6 +47,8 @@ pub struct ParticlesConfig {
     /// coarser level's own potential: they do not feel themselves. With 0 they do.
     #[schemars(range(min = 0, max = 2))]
     pub zone: u32,
+    /// Whether particles change places in memory at each step, which must not change anything: a test of this program.
+    pub shuffle: bool,
     /// The species, by name.
     pub species: BTreeMap<String, SpeciesConfig>,
 }
@@ -58,6 +60,7 @@ impl Default for ParticlesConfig {
             courant: 0.5,
             acceleration: 0.5,
             zone: 2,
+            shuffle: false,
             species: BTreeMap::new(),
         }
     }

@@ -258,6 +258,9 @@ pub(super) fn drift(
 ) -> Result<(), Error> {
     let mut lost = vec![Lost::default(); all.0.len()];
     for (n, species) in all.0.iter_mut().enumerate() {
+        if motion.shuffle {
+            species.shuffle();
+        }
         let given = (&*motion, units.scale);
         let Drifted {
             parcels,

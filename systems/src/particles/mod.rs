@@ -4,6 +4,7 @@
 //! attracts, and kicks them again with the acceleration that follows (Schive et al. 2018, section 2.4, but for what is said in [`drift`]).
 //! Places are whole numbers relative to the patch, and mass is deposited in whole units: the order of particles means nothing.
 
+mod audit;
 mod columns;
 mod config;
 mod deposit;
@@ -11,6 +12,7 @@ mod drift;
 mod force;
 pub mod initial;
 mod limits;
+mod list;
 mod rows;
 mod source;
 mod species;
@@ -18,6 +20,7 @@ mod units;
 mod zone;
 
 pub use config::{Cloud, ParticlesConfig, SpeciesConfig};
+pub use list::Particle;
 pub use species::{AllSpecies, Species};
 
 use crate::declare::Declare;
@@ -42,6 +45,8 @@ struct Motion {
     zone: usize,
     /// Which faces of the domain reflect, `[axis][side]`.
     walls: [[bool; 2]; 3],
+    /// Whether particles change places in their patches at each step.
+    shuffle: bool,
     /// The time at which the particles stand that each level moves, where that is later than the level's.
     stand: Vec<f64>,
 }
@@ -115,6 +120,7 @@ fn motion(sim: &Engine, config: &ParticlesConfig) -> Motion {
         courant: config.courant,
         acceleration: config.acceleration,
         zone: config.zone as usize,
+        shuffle: config.shuffle,
         walls: faces.map(|sides| sides.map(|kind| kind == BoundaryKind::Reflecting)),
         stand: vec![f64::NEG_INFINITY; sim.levels()],
     }

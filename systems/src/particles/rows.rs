@@ -125,6 +125,15 @@ impl Rows {
         other.push(pool, &record);
     }
 
+    /// Lets particles change places, in some way.
+    pub fn shuffle(&mut self, pool: &Pool) {
+        for n in 0..self.count {
+            let mut record = Vec::with_capacity(pool.columns.bytes());
+            self.take(pool, (n * n + 7) % self.count, &mut record);
+            self.push(pool, &record);
+        }
+    }
+
     /// Takes all particles out and adds them to `other`.
     pub fn drain_into(mut self, pool: &Pool, other: &mut Self) {
         for n in (0..self.count).rev() {

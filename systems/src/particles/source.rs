@@ -1,6 +1,7 @@
 //! Particles attract: their density, which self-gravity adds to that of the gas.
 
 use super::Motion;
+use super::audit::{self, Covered};
 use super::columns::Precise;
 use super::deposit::Deposit;
 use super::species::AllSpecies;
@@ -12,7 +13,7 @@ use nestar_device::{Real, device};
 use nestar_engine::field::{Component, FieldSpec, LevelRows, Prolong, Restrict};
 use nestar_engine::mesh::{LevelClock, Levels, Topology};
 use nestar_engine::ranks::OtherRanks;
-use nestar_engine::step::Write;
+use nestar_engine::step::{Settings, Write};
 use nestar_engine::{Engine, Error, in_precision};
 
 /// The density of all matter with that of particles.
@@ -41,6 +42,7 @@ fn spec() -> FieldSpec {
 /// Enters the field and what fills it.
 pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
     sim.register_field::<ParticleDensity>(spec())?;
+    sim.world.insert_resource(Covered::default());
     sim.gravity_source(attract);
     Ok(())
 }
@@ -55,6 +57,7 @@ fn attract(
     mut density: Write<ParticleDensity>,
     mut matter: Write<Matter>,
     others: OtherRanks,
+    (settings, mut covered): (Res<Settings>, ResMut<Covered>),
 ) -> Result<(), Error> {
     if rows.in_parts() || units.scale == 0.0 {
         return Ok(());
@@ -64,6 +67,10 @@ fn attract(
     let deposit = Deposit::new(&topology, (&motion, units.scale), level, lags);
     deposit.add_all(&mut species);
     let sums = deposit.finish(&others)?;
+    if settings.run.audit {
+        let all = (&mut *species, units.scale);
+        audit::check((level, &sums), (&topology, &clock, &others), all, &mut covered)?;
+    }
     let per_unit = 1.0 / (units.scale * topology.domain.cell_volume(level));
     in_precision!(density.precision(), R => {
         density.store_on(level, topology.rows(level), &densities::<R>(&sums, per_unit))?;

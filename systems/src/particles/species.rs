@@ -70,6 +70,13 @@ impl Species {
         }
     }
 
+    /// Lets particles change places in their patches.
+    pub fn shuffle(&mut self) {
+        for patch in &mut self.patches {
+            patch.iter_mut().for_each(|rows| rows.shuffle(&self.pool));
+        }
+    }
+
     /// Takes the particles of some patches out, to work on them side by side.
     pub fn lift(&mut self, rows: impl Iterator<Item = u32>) -> Vec<(u32, Patch)> {
         let lifted = rows.map(|row| (row, take(&mut self.patches[row as usize])));

@@ -1,0 +1,100 @@
+//! Particles one by one, for whoever wants to look at them: tests, diagnostics, plugins that work on few.
+
+use super::species::{AllSpecies, Species};
+use nestar_engine::Error;
+use nestar_engine::device::DeviceError;
+use nestar_engine::field::Items;
+use nestar_engine::mesh::Topology;
+
+/// A particle as it stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Particle {
+    /// Its identity, unique in the species for ever.
+    pub id: u64,
+    /// The level of the leaf that contains it.
+    pub level: usize,
+    /// Where it is, code length.
+    pub position: [f64; 3],
+    /// How fast, code units.
+    pub velocity: [f64; 3],
+    /// Its acceleration, code units.
+    pub acceleration: [f64; 3],
+    /// Its mass.
+    pub mass: f64,
+}
+
+impl AllSpecies {
+    /// The species of a name.
+    ///
+    /// # Errors
+    /// There is none: the names that there are.
+    pub fn named(&self, name: &str) -> Result<&Species, Error> {
+        let found = self.0.iter().find(|species| species.name == name);
+        found.ok_or_else(|| {
+            let known: Vec<&str> = self.0.iter().map(|species| &*species.name).collect();
+            Error::Setup(format!("there is no species {name:?}; there are {known:?}"))
+        })
+    }
+}
+
+impl Species {
+    /// The particles that this rank has, by identity.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn particles(&self, topology: &Topology) -> Result<Vec<Particle>, DeviceError> {
+        let mut all = Vec::new();
+        for level in 0..=topology.finest() {
+            for &row in topology.rows(level) {
+                let records = self.copy(row)?;
+                let records = records.chunks_exact(self.record_bytes());
+                all.extend(records.map(|record| self.particle(topology, (level, row), record)));
+            }
+        }
+        all.sort_unstable_by_key(|particle| particle.id);
+        Ok(all)
+    }
+
+    /// What a record says of a particle in the patch of a row.
+    fn particle(&self, topology: &Topology, (level, row): (usize, u32), record: &[u8]) -> Particle {
+        let (domain, index) = (&topology.domain, topology.index(row));
+        let width = domain.cell_width(level).map(|width| 8.0 * width);
+        let mut words = record[8..].chunks_exact(self.pool.columns.number);
+        let mut next = || words.next().unwrap_or_default();
+        let places = [(); 3].map(|()| place(next()));
+        let mut number = || number(next());
+        let velocity = [(); 3].map(|()| number());
+        Particle {
+            id: record.first_chunk().map_or(0, |id| u64::from_le_bytes(*id)),
+            level,
+            position: [0, 1, 2].map(|a| {
+                domain.left_edge[a] + (f64::from(index[a]) + places[a]) * width[a]
+            }),
+            velocity,
+            acceleration: [(); 3].map(|()| number()),
+            mass: match self.pool.columns.masses {
+                true => number(),
+                false => self.mass,
+            },
+        }
+    }
+}
+
+/// Share of the width of the patch.
+fn place(bytes: &[u8]) -> f64 {
+    match bytes.first_chunk() {
+        Some(eight) => u64::from_le_bytes(*eight) as f64 / 2f64.powi(64),
+        None => f64::from(u32::from_le_bytes(four(bytes))) / 2f64.powi(32),
+    }
+}
+
+fn number(bytes: &[u8]) -> f64 {
+    match bytes.first_chunk() {
+        Some(eight) => f64::from_le_bytes(*eight),
+        None => f64::from(f32::from_le_bytes(four(bytes))),
+    }
+}
+
+fn four(bytes: &[u8]) -> [u8; 4] {
+    bytes.first_chunk().copied().unwrap_or_default()
+}

@@ -1,0 +1,3 @@
+//! Development.
+#[path = "suite/particles/mod.rs"]
+mod particles;

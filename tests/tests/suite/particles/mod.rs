@@ -1,0 +1,32 @@
+//! Particles: the same to the bit on any number of ranks, in any order, after any restart; no unit of mass lost; orbits.
+
+mod orbits;
+mod same;
+
+use nestar::engine::mesh::Topology;
+use nestar::systems::particles::{AllSpecies, Particle};
+use nestar_tests::Stepper;
+
+/// The particles of a species that a rank has, by identity.
+pub(crate) fn particles(stepper: &mut Stepper, species: &str) -> Vec<Particle> {
+    let world = &stepper.0.engine().world;
+    let all = world.resource::<AllSpecies>();
+    let species = all.named(species).expect("the species is there");
+    let particles = species.particles(world.resource::<Topology>());
+    particles.expect("particles are at hand")
+}
+
+/// The bits of what is known of a particle.
+pub(crate) fn bits(particle: &Particle) -> Vec<u64> {
+    let Particle {
+        id,
+        level,
+        position,
+        velocity,
+        acceleration,
+        mass,
+    } = particle;
+    let numbers = [*position, *velocity, *acceleration].concat();
+    let numbers = numbers.iter().chain([mass]).map(|number| number.to_bits());
+    [*id, *level as u64].into_iter().chain(numbers).collect()
+}
