@@ -27,33 +27,33 @@ impl<F: Field> Pool<F> {
         self.window_at(level, row, layers, at)
     }
 
-    /// As [`Pool::window`] of a row of the next coarser level than `level`, at the time of that one's present state.
+    /// As [`Pool::window`] of a row of the next coarser level than `level`, before and after its step where that is ahead; else its present
+    /// state alone. Each with its time.
     ///
     /// # Errors
     /// As [`Pool::window`].
     ///
     /// # Panics
     /// As [`Pool::window`].
-    pub(crate) fn coarser_window<R: Element>(
+    pub(crate) fn coarser_windows<R: Element>(
         &self,
         level: &LevelView,
         row: u32,
         layers: usize,
-    ) -> Result<Vec<R>, DeviceError> {
+    ) -> Result<Vec<(f64, Vec<R>)>, DeviceError> {
         let number = level.clock.level;
-        let (old, new, weight) = self.coarse_clock(number, self.time(number));
+        let (old, new, _) = self.coarse_clock(number, self.time(number));
         let mut below = *level;
         below.clock.level = number - 1;
         below.clock.cell_width = level.topology.domain.cell_width(number - 1);
-        let [old, new] = [old, new].map(|bank| (bank, self.clocks[number - 1].times[bank % 2]));
-        let mut after = self.window_at::<R>(&below, row, layers, new)?;
-        if old.0 != new.0 {
-            let before = self.window_at::<R>(&below, row, layers, old)?;
-            for (after, before) in after.iter_mut().zip(before) {
-                *after = before + R::lit(weight) * (*after - before);
-            }
-        }
-        Ok(after)
+        let mut banks = vec![old, new];
+        banks.dedup();
+        let window = |bank: usize| {
+            let time = self.clocks[number - 1].times[bank];
+            let values = self.window_at(&below, row, layers, (bank, time))?;
+            Ok((time, values))
+        };
+        banks.into_iter().map(window).collect()
     }
 
     /// As [`Pool::window`] of the state that stands in a bank, at its time.

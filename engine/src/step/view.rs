@@ -84,21 +84,22 @@ impl<'a, F: Field> View<'a, F> {
         self.pool.window(&self.level, row, layers)
     }
 
-    /// A copy of the state of the next coarser level at this one's time, with so many layers of ghost cells: around the parent of an own
-    /// row, or around an own row of that level beside own rows of this one, where it is good towards those. As [`View::window`] else.
+    /// Copies of the state of the next coarser level with so many layers of ghost cells: around the parent of an own row, or around an own row
+    /// of that level beside own rows of this one, where they are good towards those. Before and after the coarser level's step where that is
+    /// ahead of this level, each with its time, else its present state alone. As [`View::window`] else.
     ///
     /// # Errors
     /// The device fails.
     ///
     /// # Panics
     /// If fewer layers may be read, or there is no coarser level.
-    pub fn coarser_window<R: Element>(
+    pub fn coarser_windows<R: Element>(
         &self,
         row: u32,
         layers: usize,
-    ) -> Result<Vec<R>, DeviceError> {
+    ) -> Result<Vec<(f64, Vec<R>)>, DeviceError> {
         self.require_reach(layers);
-        self.pool.coarser_window(&self.level, row, layers)
+        self.pool.coarser_windows(&self.level, row, layers)
     }
 
     /// Precision of the values.

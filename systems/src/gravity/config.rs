@@ -98,9 +98,11 @@ pub struct GravityConfig {
     /// Most widths of a cell through which gas may be accelerated in a step, |a| dt^2 <= limit * width; 0: no limit.
     #[schemars(range(min = 0.0))]
     pub limit: f64,
-    /// Relaxations before and after the coarser grids of a level, at each of its steps.
+    /// Relaxations before and after the coarser grids of a level, at each of its steps; absent: 1, with a table `[particles]` 2. A lone particle
+    /// that moves through half a cell a step feels 0.22 of a neighbour's pull at two cells by what is left with 1, 0.046 with 2, 0.018 with 3.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 8))]
-    pub sweeps: usize,
+    pub sweeps: Option<usize>,
     /// The same where levels meet and after changes of the mesh.
     #[schemars(range(min = 1, max = 8))]
     pub sweeps_aligned: usize,
@@ -122,7 +124,7 @@ impl Default for GravityConfig {
             force: Force::Gradient,
             energy: Energy::Fluxes,
             limit: 0.5,
-            sweeps: 1,
+            sweeps: None,
             sweeps_aligned: 2,
             initial_cycles: 4,
         }
@@ -130,6 +132,12 @@ impl Default for GravityConfig {
 }
 
 impl GravityConfig {
+    /// Relaxations at each step of a level, in a run with or without particles.
+    #[must_use]
+    pub fn sweeps(&self, particles: bool) -> usize {
+        self.sweeps.unwrap_or(if particles { 2 } else { 1 })
+    }
+
     /// Refuses what the range of a key lets pass.
     ///
     /// # Errors

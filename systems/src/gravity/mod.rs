@@ -136,6 +136,7 @@ impl Plugin for SelfGravity {
             mean: 0.0,
         });
         sim.world.insert_resource(Gravity {
+            sweeps: config.sweeps(sim.deck.has("particles")),
             config,
             periodic,
             root,

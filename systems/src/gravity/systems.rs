@@ -18,6 +18,8 @@ use std::ops::RangeInclusive;
 #[derive(Resource)]
 pub(super) struct Gravity {
     pub config: GravityConfig,
+    /// Relaxations at each step of a level.
+    pub sweeps: usize,
     pub periodic: bool,
     pub root: RootMethods,
 }
@@ -60,7 +62,7 @@ impl<P: Unknowns> Grids<'_, '_, P> {
         // the coarser level has taken its step: so much of it is this one
         let whole = levels.clock(below).dt;
         self.add_change(level, &Added::Step(clock.dt / whole))?;
-        self.cycle(level, gravity.config.sweeps, None)
+        self.cycle(level, gravity.sweeps, None)
     }
 
     /// Solves a level before the first step, unless its potential was restored.

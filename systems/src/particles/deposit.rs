@@ -121,7 +121,7 @@ struct Seen<R> {
 impl<R: Precise> Seen<R> {
     /// Where a particle is then, and how many patches away.
     #[inline(always)]
-    fn place(&self, page: &Page<R>, n: usize) -> ([u64; 3], [i64; 3]) {
+    fn place(&self, page: &Page<R>, n: usize) -> ([u64; 3], [i32; 3]) {
         let mut place = page.place_of(n);
         let mut step = [0; 3];
         if self.dt == R::lit(0.0) {
@@ -133,7 +133,7 @@ impl<R: Precise> Seen<R> {
             let by = by.clamp(-self.most, self.most);
             let whole = by.trunc();
             let (to, carry) = moved(place[axis], by - whole, R::BITS);
-            (place[axis], step[axis]) = (to, whole as i64 + i64::from(carry));
+            (place[axis], step[axis]) = (to, whole as i32 + carry);
         }
         (place, step)
     }
@@ -255,11 +255,10 @@ impl<'a> Deposit<'a> {
                 let seen = self.seen::<R>(species, host, list);
                 for (page, count) in rows.pages::<R>(species.pool.columns) {
                     for n in 0..count {
-                        let inner = zone.is_inner(cell_of(page.place_of(n)));
                         let (place, step) = seen.place(&page, n);
                         let mass = seen.mass(&page, n);
-                        let patch = [0, 1, 2].map(|a| i64::from(index[a]) + step[a]);
-                        if !inner {
+                        let patch = [0, 1, 2].map(|a| i64::from(index[a] + step[a]));
+                        if !zone.is_inner(cell_of(place, step)) {
                             add_cloud(&mut block, (place, patch, finer), mass, seen.cloud);
                             continue;
                         }
@@ -287,11 +286,11 @@ impl<'a> Deposit<'a> {
             let seen = self.seen::<R>(species, host, list);
             for (page, count) in rows.pages::<R>(species.pool.columns) {
                 for n in 0..count {
-                    if zone.is_inner(cell_of(page.place_of(n))) {
+                    let (place, step) = seen.place(&page, n);
+                    if zone.is_inner(cell_of(place, step)) {
                         continue;
                     }
-                    let (place, step) = seen.place(&page, n);
-                    let patch = [0, 1, 2].map(|a| i64::from(index[a]) + step[a]);
+                    let patch = [0, 1, 2].map(|a| i64::from(index[a] + step[a]));
                     add_cloud(&mut block, (place, patch, 0), seen.mass(&page, n), seen.cloud);
                 }
             }

@@ -1,6 +1,7 @@
 //! The second half of a step: what accelerates particles at the end of it, by the cloud that they attract with, and the closing kick.
 
 use super::columns::{Page, Precise};
+use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
 use super::units::Units;
 use super::zone::{Zone, cell_of};
@@ -10,31 +11,37 @@ use bevy_ecs::prelude::*;
 use nestar_device::Lane;
 use nestar_engine::device::DeviceError;
 use nestar_engine::field::LevelRows;
-use nestar_engine::mesh::{LevelClock, Topology};
+use nestar_engine::mesh::{LevelClock, Levels, Topology};
 use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::{Read, View, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::cloud::{lowest, share, weights};
-use nestar_kernels::particles::motion::{in_parent, kicked};
+use nestar_kernels::particles::motion::{in_parent, kicked, moved};
 use rayon::prelude::*;
 
-/// Layers of cells beyond a patch that clouds reach.
-const REACH: usize = 1;
+/// Layers of cells beyond a patch that clouds reach, a cell ahead of their particles.
+const REACH: usize = 2;
 const SIDE: usize = PATCH + 2 * REACH;
 const BLOCK: usize = SIDE * SIDE * SIDE;
 
-/// The accelerations in and around a patch, `[component][z][y][x]`.
+/// The accelerations in and around a patch at a time, `[component][z][y][x]`.
 struct Around<R> {
     values: Vec<R>,
+    /// From the time of the particles to that of the values.
+    ahead: R,
 }
 
 impl<R: Precise> Around<R> {
     /// What a cloud at a place feels; `own`: by the level's own potential, where that is known.
     #[inline(always)]
-    fn at(&self, place: [u64; 3], cloud: i32, own: bool) -> [R; 3] {
+    fn at(&self, place: [u64; 3], step: [i32; 3], cloud: i32, own: bool) -> [R; 3] {
         let first = if own && self.values.len() > 3 * BLOCK { 3 } else { 0 };
-        let corner = place.map(|place| (lowest(place, cloud) + REACH as i32) as usize);
+        let reach = REACH as i32;
+        let corner = [0, 1, 2].map(|a| {
+            let cell = PATCH as i32 * step[a] + lowest(place[a], cloud) + reach;
+            cell.clamp(0, SIDE as i32 - cloud) as usize
+        });
         let along = place.map(|place| weights::<R>(share(place, cloud), cloud));
         let start = corner[0] + SIDE * (corner[1] + SIDE * corner[2]);
         let cells = cloud as usize;
@@ -58,47 +65,127 @@ impl<R: Precise> Around<R> {
     }
 }
 
+/// The coarser level's accelerations before and after its step, or at the time of the particles alone.
+///
+/// Between the two a particle feels what its own cloud felt where it was then and will feel where it will be: so the cloud that the coarser
+/// level knows is about the particle both times. At one place between the two it would be beside it.
+struct Between<R> {
+    states: Vec<Around<R>>,
+    /// Weight of the later one.
+    weight: R,
+    /// Over the width of a patch of the coarser level.
+    per_width: [R; 3],
+}
+
+impl<R: Precise> Between<R> {
+    /// What a cloud feels whose particle is at a place and moves; `knows` says at which of its places the coarser level has it as wide as that.
+    fn at(
+        &self,
+        (place, velocity): ([u64; 3], [R; 3]),
+        (cloud, own): (i32, bool),
+        knows: impl Fn([u64; 3], [i32; 3]) -> bool,
+    ) -> [R; 3] {
+        let state = |around: &Around<R>| {
+            let (mut there, mut step) = (place, [0; 3]);
+            for axis in 0..3 {
+                let by = velocity[axis] * (around.ahead * self.per_width[axis]);
+                (there[axis], step[axis]) = moved(place[axis], by.to_f64(), 64);
+            }
+            (around.at(there, step, cloud, own), knows(there, step))
+        };
+        match &self.states[..] {
+            [old, new] => match (state(old), state(new)) {
+                ((_, false), (new, true)) => new,
+                ((old, true), (_, false)) => old,
+                ((old, _), (new, _)) => [0, 1, 2].map(|a| old[a] + self.weight * (new[a] - old[a])),
+            },
+            states => state(&states[0]).0,
+        }
+    }
+}
+
+/// The cell of a child in which a place of its parent, or beside that, is, counted from the first cell of the child.
+fn cell_in_child(place: [u64; 3], step: [i32; 3], sides: [u32; 3]) -> [i32; 3] {
+    let halves = place.map(|place| (place >> 60) as i32);
+    let side = PATCH as i32;
+    [0, 1, 2].map(|a| halves[a] + 2 * side * step[a] - side * sides[a] as i32)
+}
+
 /// What accelerates the particles of a level.
 struct Force<'a, R: Precise> {
     topology: &'a Topology,
     motion: &'a Motion,
     field: &'a View<'a, Acceleration>,
-    /// Time of the closing kick: half of the step.
+    /// Time of the closing kick.
+    time: f64,
+    /// Length of it: half of the step.
     half: R,
 }
 
 impl<R: Precise> Force<'_, R> {
-    /// Kicks the particles of a list of an own leaf of the level, or of the coarser one, and leaves their accelerations with them.
-    fn patch(&self, species: &Species, row: u32, patch: &mut Patch, coarser: bool) -> Result<(), DeviceError> {
-        let list = usize::from(coarser);
-        if patch[list].count() == 0 {
-            return Ok(());
-        }
-        let zone = Zone::of(self.topology, row, self.motion.zone);
-        let cloud = self.motion.cloud;
-        let own = match coarser {
-            true => self.field.coarser_window(row, REACH)?,
-            false => self.field.window(row, REACH)?,
+    /// The accelerations around a patch of the coarser level.
+    fn between(&self, row: u32) -> Result<Between<R>, DeviceError> {
+        let states = self.field.coarser_windows::<R>(row, REACH)?;
+        let weight = match states[..] {
+            [(old, _), (new, _)] => (self.time - old) / (new - old),
+            _ => 1.0,
         };
-        let own = Around { values: own };
+        let alone = states.len() == 1;
+        let level = self.field.level() - 1;
+        let width = self.topology.domain.cell_width(level);
+        let around = |(time, values): (f64, Vec<R>)| Around {
+            values,
+            ahead: R::lit(if alone { 0.0 } else { time - self.time }),
+        };
+        Ok(Between {
+            states: states.into_iter().map(around).collect(),
+            weight: R::lit(weight),
+            per_width: width.map(|width| R::lit(1.0 / (PATCH as f64 * width))),
+        })
+    }
+
+    /// Kicks the particles of an own leaf of the level, and leaves their accelerations with them.
+    fn own(&self, species: &Species, row: u32, rows: &mut Rows) -> Result<(), DeviceError> {
+        let (zone, cloud) = (Zone::of(self.topology, row, self.motion.zone), self.motion.cloud);
+        let own = Around {
+            values: self.field.window(row, REACH)?,
+            ahead: R::lit(0.0),
+        };
         let parent = match self.topology.parent(row) {
-            Some(parent) if zone.has_inner() && !coarser => Some(Around {
-                values: self.field.coarser_window(parent, REACH)?,
-            }),
+            Some(parent) if zone.has_inner() => Some(self.between(parent)?),
             _ => None,
         };
         let sides = self.topology.index(row).map(|i| (i & 1) as u32);
-        for (mut page, count) in patch[list].pages::<R>(species.pool.columns) {
+        for (mut page, count) in rows.pages::<R>(species.pool.columns) {
             for n in 0..count {
                 let place = page.place_of(n);
-                let cell = cell_of(place);
+                let cell = cell_of(place, [0; 3]);
                 let a = match &parent {
                     Some(parent) if zone.is_inner(cell) => {
                         let wide = [0, 1, 2].map(|axis| in_parent(place[axis], sides[axis]));
-                        parent.at(wide, cloud, true)
+                        let moving = (wide, Page::vector(&page.velocity, n));
+                        parent.at(moving, (cloud, true), |place, step| {
+                            zone.is_inner(cell_in_child(place, step, sides))
+                        })
                     }
-                    _ => own.at(place, cloud, zone.is_outer(cell)),
+                    _ => own.at(place, [0; 3], cloud, zone.is_outer(cell)),
                 };
+                self.kick(&mut page, n, a);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same of particles that the level moves in a leaf of the coarser one.
+    fn coarser(&self, species: &Species, row: u32, rows: &mut Rows) -> Result<(), DeviceError> {
+        let (zone, cloud) = (Zone::of(self.topology, row, self.motion.zone), self.motion.cloud);
+        let around = self.between(row)?;
+        for (mut page, count) in rows.pages::<R>(species.pool.columns) {
+            for n in 0..count {
+                let place = page.place_of(n);
+                let outer = zone.is_outer(cell_of(place, [0; 3]));
+                let moving = (place, Page::vector(&page.velocity, n));
+                let a = around.at(moving, (cloud, outer), |_, _| true);
                 self.kick(&mut page, n, a);
             }
         }
@@ -115,14 +202,16 @@ impl<R: Precise> Force<'_, R> {
 
     /// Kicks all particles that the level moves.
     fn all(&self, species: &mut Species, level: usize) -> Result<(), DeviceError> {
-        let own = self.topology.rows(level).iter().map(|&row| (row, false));
-        let below = level.checked_sub(1).map_or(&[][..], |below| self.topology.rows(below));
-        let below = below.iter().map(|&row| (row, true));
-        for (rows, coarser) in [(own.collect::<Vec<_>>(), false), (below.collect(), true)] {
-            let mut lifted = species.lift(rows.into_iter().map(|(row, _)| row));
+        let kick = |species: &Species, row, [here, ahead]: &mut Patch, own| match own {
+            true if here.count() > 0 => self.own(species, row, here),
+            false if ahead.count() > 0 => self.coarser(species, row, ahead),
+            _ => Ok(()),
+        };
+        for (level, own) in [(Some(level), true), (level.checked_sub(1), false)] {
+            let rows = level.map_or(&[][..], |level| self.topology.rows(level));
+            let mut lifted = species.lift(rows.iter().copied());
             let lent = &*species;
-            let kicks = lifted.par_iter_mut();
-            let kicked = kicks.map(|(row, patch)| self.patch(lent, *row, patch, coarser));
+            let kicked = lifted.par_iter_mut().map(|(row, patch)| kick(lent, *row, patch, own));
             let kicked: Result<(), DeviceError> = kicked.collect();
             species.lower(lifted);
             kicked?;
@@ -146,6 +235,7 @@ pub(super) fn close(
                 topology: &topology,
                 motion: &motion,
                 field: &field,
+                time: clock.end,
                 half: R::lit(0.5 * clock.dt),
             };
             force.all(species, clock.level)?;
@@ -157,7 +247,7 @@ pub(super) fn close(
 /// Before the first step: the accelerations of all particles, unless they were restored.
 pub(super) fn begin(
     rows: LevelRows,
-    (topology, motion): (Res<Topology>, Res<Motion>),
+    (topology, levels, motion): (Res<Topology>, Res<Levels>, Res<Motion>),
     mut species: ResMut<AllSpecies>,
     mut units: ResMut<Units>,
     mut field: Write<Acceleration, REACH>,
@@ -177,8 +267,13 @@ pub(super) fn begin(
         let field = field.get_on(level, REACH)?;
         for species in &mut species.0 {
             in_precision!(species.precision(), R => {
-                let half = R::lit(0.0);
-                let force = Force::<R> { topology: &topology, motion: &motion, field: &field, half };
+                let force = Force::<R> {
+                    topology: &topology,
+                    motion: &motion,
+                    field: &field,
+                    time: levels.time(level),
+                    half: R::lit(0.0),
+                };
                 force.all(species, level)?;
             });
         }

@@ -1,80 +1,82 @@
-//! Where particles stand beside a border between levels: the cells of a patch that are as near to it as `zone` cells of the coarser level.
+//! Where particles stand beside a border between levels: as near to it as `zone` cells of the coarser level.
 
-use nestar_engine::mesh::Topology;
+use nestar_engine::mesh::{Topology, offset};
+use nestar_kernels::PATCH;
 use nestar_kernels::mesh::{COARSER, SELF};
-use nestar_kernels::{CELLS, PATCH};
 
-/// Cells of a patch beside borders.
+/// The borders of a patch.
 #[derive(Clone, Debug, Default)]
 pub struct Zone {
-    /// Those beside a coarser level, in which clouds are as wide as the coarser level's cells.
-    inner: Option<Box<[bool; CELLS]>>,
-    /// Those beside a finer level.
-    outer: Option<Box<[bool; CELLS]>>,
+    /// Cells of the coarser level that they reach to either side.
+    cells: i32,
+    /// Directions in which the coarser level begins.
+    inner: Vec<[i32; 3]>,
+    /// Directions in which a finer level begins.
+    outer: Vec<[i32; 3]>,
 }
 
-/// In which cell a place is.
+/// In which cell a place is, `step` patches away from a patch, counted from the first cell of that.
 #[must_use]
-pub fn cell_of(place: [u64; 3]) -> usize {
-    let [x, y, z] = place.map(|p| (p >> 61) as usize);
-    x + PATCH * (y + PATCH * z)
+#[inline(always)]
+pub fn cell_of(place: [u64; 3], step: [i32; 3]) -> [i32; 3] {
+    [0, 1, 2].map(|axis| PATCH as i32 * step[axis] + (place[axis] >> 61) as i32)
 }
 
 impl Zone {
     /// Of an own leaf; borders reach `cells` cells of the coarser level to either side.
     #[must_use]
     pub fn of(topology: &Topology, row: u32, cells: usize) -> Self {
-        let mut zone = Self::default();
+        let mut zone = Self {
+            cells: cells as i32,
+            ..Self::default()
+        };
         if cells == 0 {
             return zone;
         }
+        let is_finer =
+            |beside: i32| u32::try_from(beside).is_ok_and(|beside| !topology.is_leaf(beside));
         for (d, &beside) in topology.neighbours(row).iter().enumerate() {
-            let is_finer = |beside: i32| {
-                u32::try_from(beside).is_ok_and(|beside| !topology.is_leaf(beside))
-            };
             if d == SELF {
                 continue;
             } else if beside == COARSER {
-                mark(&mut zone.inner, d, 2 * cells);
+                zone.inner.push(offset(d));
             } else if is_finer(beside) {
-                mark(&mut zone.outer, d, cells);
+                zone.outer.push(offset(d));
             }
         }
         zone
     }
 
-    /// Whether clouds in a cell are as wide as a cell of the coarser level.
+    /// Whether a cloud in a cell is as wide as a cell of the coarser level; also beyond the patch, no farther than a cell of the coarser
+    /// level, where only borders of the patch count.
     #[must_use]
-    pub fn is_inner(&self, cell: usize) -> bool {
-        self.inner.as_ref().is_some_and(|cells| cells[cell])
+    #[inline(always)]
+    pub fn is_inner(&self, cell: [i32; 3]) -> bool {
+        self.inner.iter().any(|&step| is_near(step, 2 * self.cells, cell))
     }
 
     /// Whether a cell is beside a finer level.
     #[must_use]
-    pub fn is_outer(&self, cell: usize) -> bool {
-        self.outer.as_ref().is_some_and(|cells| cells[cell])
+    #[inline(always)]
+    pub fn is_outer(&self, cell: [i32; 3]) -> bool {
+        self.outer.iter().any(|&step| is_near(step, self.cells, cell))
     }
 
     /// Whether any cloud is as wide as a cell of the coarser level.
     #[must_use]
     pub fn has_inner(&self) -> bool {
-        self.inner.is_some()
+        !self.inner.is_empty()
     }
 }
 
-/// Marks the cells of so many layers towards direction `d` of a table of 27.
-fn mark(cells: &mut Option<Box<[bool; CELLS]>>, d: usize, layers: usize) {
-    let step = [d % 3, d / 3 % 3, d / 9];
-    let cells = cells.get_or_insert_with(|| Box::new([false; CELLS]));
-    for (cell, marked) in cells.iter_mut().enumerate() {
-        let at = [cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH)];
-        let near = |axis: usize| match step[axis] {
-            0 => at[axis] < layers,
-            2 => at[axis] + layers >= PATCH,
-            _ => true,
-        };
-        *marked |= (0..3).all(near);
-    }
+/// Whether a cell is among the last ones before what lies `step` patches away, or beyond.
+#[inline(always)]
+fn is_near(step: [i32; 3], layers: i32, cell: [i32; 3]) -> bool {
+    (0..3).all(|axis| match step[axis] {
+        -1 => cell[axis] < layers,
+        1 => cell[axis] >= PATCH as i32 - layers,
+        _ => true,
+    })
 }
 
 #[cfg(test)]
@@ -83,18 +85,14 @@ mod tests {
 
     #[test]
     fn layers_lie_towards_the_border() {
-        let mut cells = None;
-        // direction (-1, 0, 1)
-        mark(&mut cells, 12 - 3 + 3 + 9, 2);
-        let cells = cells.expect("marked");
-        for (cell, marked) in cells.iter().enumerate() {
-            let [x, z] = [cell % 8, cell / 64];
-            assert_eq!(*marked, x < 2 && z >= 6, "{cell}");
+        for (x, z) in (-2..10).flat_map(|x| (-2..10).map(move |z| (x, z))) {
+            assert_eq!(is_near([-1, 0, 1], 2, [x, 5, z]), x < 2 && z >= 6, "{x} {z}");
         }
     }
 
     #[test]
     fn places_have_cells() {
-        assert_eq!(cell_of([0, 1 << 61, u64::MAX]), 8 + 64 * 7);
+        assert_eq!(cell_of([0, 1 << 61, u64::MAX], [0; 3]), [0, 1, 7]);
+        assert_eq!(cell_of([0, 1 << 61, u64::MAX], [1, 0, -1]), [8, 1, -1]);
     }
 }
