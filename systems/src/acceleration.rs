@@ -37,7 +37,8 @@ fn spec(own: bool) -> FieldSpec {
     components.extend(["x", "y", "z"].map(|axis| component(&format!("acceleration_{axis}"), "")));
     if own {
         let whose = ", without what finer levels add";
-        let names = ["x", "y", "z"].map(|axis| component(&format!("own_acceleration_{axis}"), whose));
+        let names =
+            ["x", "y", "z"].map(|axis| component(&format!("own_acceleration_{axis}"), whose));
         components.extend(names);
     }
     FieldSpec {
@@ -80,11 +81,7 @@ fn clear(rows: &mut LevelRows, field: &mut Write<Acceleration>) {
     }
 }
 
-fn clear_on(
-    levels: RangeInclusive<usize>,
-    mut rows: LevelRows,
-    mut field: Write<Acceleration>,
-) {
+fn clear_on(levels: RangeInclusive<usize>, mut rows: LevelRows, mut field: Write<Acceleration>) {
     for level in levels {
         rows.visit(level);
         clear(&mut rows, &mut field);

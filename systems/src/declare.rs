@@ -1,8 +1,6 @@
 //! What plugins declare before the gas is made: scalars that it carries, and numbers with names.
 
-use crate::fields::{
-    AccelerationAsked, Declared, Derived, Gas, GasModel, OwnPotentialAsked,
-};
+use crate::fields::{AccelerationAsked, Declared, Derived, Gas, GasModel, OwnPotentialAsked};
 use bevy_ecs::prelude::*;
 use nestar_engine::field::marks::{Named, NumberFn, parameters_of};
 use nestar_engine::field::{CellValue, Field};

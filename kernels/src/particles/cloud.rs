@@ -103,7 +103,16 @@ mod tests {
     }
 
     fn masses() -> [u64; 8] {
-        [0, 1, 2, 7, (1 << 32) - 1, 1 << 32, 0x1234_5678_9abc_def0, (1 << 62) + 12345]
+        [
+            0,
+            1,
+            2,
+            7,
+            (1 << 32) - 1,
+            1 << 32,
+            0x1234_5678_9abc_def0,
+            (1 << 62) + 12345,
+        ]
     }
 
     #[test]
@@ -150,7 +159,10 @@ mod tests {
                 let parts = parts(1 << 62, share, width).map(|part| part as f64 / 2f64.powi(62));
                 let weights = weights::<f64>(share, width);
                 for (part, weight) in parts.iter().zip(weights) {
-                    assert!((part - weight).abs() < 1e-15, "{place:x}: {parts:?} {weights:?}");
+                    assert!(
+                        (part - weight).abs() < 1e-15,
+                        "{place:x}: {parts:?} {weights:?}"
+                    );
                 }
                 assert!((parts[0] - weights[0]).abs() < 1e-15);
             }

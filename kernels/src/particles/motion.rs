@@ -63,8 +63,23 @@ mod tests {
 
     #[test]
     fn places_move_by_whole_steps() {
-        let places = [0, 1 << 32, 1 << 63, 0xffff_ffff_0000_0000u64, 0x1234_5678_0000_0000];
-        let ways = [0.0, 1e-12, 0.1, 0.125, 0.5, 0.999_999, 1e-20, 0.3333333333333333];
+        let places = [
+            0,
+            1 << 32,
+            1 << 63,
+            0xffff_ffff_0000_0000u64,
+            0x1234_5678_0000_0000,
+        ];
+        let ways = [
+            0.0,
+            1e-12,
+            0.1,
+            0.125,
+            0.5,
+            0.999_999,
+            1e-20,
+            0.3333333333333333,
+        ];
         for (place, way) in places.into_iter().flat_map(|p| ways.map(|w| (p, w))) {
             for bits in [32, 64] {
                 let unit = 2f64.powi(bits as i32);
@@ -111,7 +126,10 @@ mod tests {
 
     #[test]
     fn constant_acceleration_is_exact() {
-        assert_eq!(ahead(3.0f64, 2.0, 0.5, 4.0), 4.0 * (3.0 * 0.5 + 2.0 * 0.125));
+        assert_eq!(
+            ahead(3.0f64, 2.0, 0.5, 4.0),
+            4.0 * (3.0 * 0.5 + 2.0 * 0.125)
+        );
         assert_eq!(ahead(3.0f64, 2.0, -0.5, 1.0), -3.0 * 0.5 + 2.0 * 0.125);
         assert_eq!(kicked(1.0f32, 2.0, 0.25), 1.5);
     }

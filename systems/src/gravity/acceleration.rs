@@ -32,9 +32,7 @@ fn register_for<P: Unknowns>(sim: &mut Engine) {
 }
 
 fn exchanges<P: Unknowns>(mut system: Registered) {
-    system
-        .exchanges_itself::<P>()
-        .exchanges_itself::<Matter>();
+    system.exchanges_itself::<P>().exchanges_itself::<Matter>();
 }
 
 /// What the systems work on.
@@ -71,7 +69,10 @@ impl<P: Unknowns> Falling<'_, '_, P> {
         let potential = self.potential.get_on(level, REACH)?;
         let matter = self.matter.get_on(level, REACH)?;
         let out = self.acceleration.change_on(level);
-        let (first, fourth) = (if P::LAGGED { 0 } else { 3 }, self.gravity.config.order == 4);
+        let (first, fourth) = (
+            if P::LAGGED { 0 } else { 3 },
+            self.gravity.config.order == 4,
+        );
         if let Some(kernels) = &self.solver.kernels {
             let given = (&*self.gravity, &*self.beyond, equation);
             let given = Accelerate {
@@ -81,7 +82,9 @@ impl<P: Unknowns> Falling<'_, '_, P> {
                 first: first as i32,
             };
             let rows = given.fall.count as usize;
-            kernels.accelerate.works_on(rows * CELLS, rows * CELLS * 8 * 4);
+            kernels
+                .accelerate
+                .works_on(rows * CELLS, rows * CELLS * 8 * 4);
             return kernels.launch(&kernels.accelerate, rows, &given);
         }
         in_precision!(out.precision(), R => {

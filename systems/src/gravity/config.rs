@@ -98,17 +98,30 @@ pub struct GravityConfig {
     /// Most widths of a cell through which gas may be accelerated in a step, |a| dt^2 <= limit * width; 0: no limit.
     #[schemars(range(min = 0.0))]
     pub limit: f64,
-    /// Relaxations before and after the coarser grids of a level, at each of its steps; absent: 1, with a table `[particles]` 2. A lone particle
-    /// that moves through half a cell a step feels 0.22 of a neighbour's pull at two cells by what is left with 1, 0.046 with 2, 0.018 with 3.
+    /// Cycles at each step of a level; absent: 1, or 4 where something asks for accelerations at points, as particles do, which feel what is left
+    /// of their own pull.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 20))]
+    pub cycles: Option<usize>,
+    /// Relaxations before and after the coarser grids of a level in each cycle; absent: 1, or 2 with accelerations at points.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 8))]
     pub sweeps: Option<usize>,
-    /// The same where levels meet and after changes of the mesh.
+    /// Such relaxations where levels meet and after changes of the mesh.
     #[schemars(range(min = 1, max = 8))]
     pub sweeps_aligned: usize,
     /// Cycles over all levels before the first step.
     #[schemars(range(min = 1, max = 100))]
     pub initial_cycles: usize,
+}
+
+/// How a level is solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Cycles.
+    pub cycles: usize,
+    /// Relaxations before and after the coarser grids in each.
+    pub sweeps: usize,
 }
 
 impl Default for GravityConfig {
@@ -124,6 +137,7 @@ impl Default for GravityConfig {
             force: Force::Gradient,
             energy: Energy::Fluxes,
             limit: 0.5,
+            cycles: None,
             sweeps: None,
             sweeps_aligned: 2,
             initial_cycles: 4,
@@ -132,10 +146,14 @@ impl Default for GravityConfig {
 }
 
 impl GravityConfig {
-    /// Relaxations at each step of a level, in a run with or without particles.
+    /// How a level is solved at each of its steps; `points`: something feels the potential at points.
     #[must_use]
-    pub fn sweeps(&self, particles: bool) -> usize {
-        self.sweeps.unwrap_or(if particles { 2 } else { 1 })
+    pub fn effort(&self, points: bool) -> Effort {
+        let (cycles, sweeps) = if points { (4, 2) } else { (1, 1) };
+        Effort {
+            cycles: self.cycles.unwrap_or(cycles),
+            sweeps: self.sweeps.unwrap_or(sweeps),
+        }
     }
 
     /// Refuses what the range of a key lets pass.

@@ -136,7 +136,7 @@ impl Plugin for SelfGravity {
             mean: 0.0,
         });
         sim.world.insert_resource(Gravity {
-            sweeps: config.sweeps(sim.deck.has("particles")),
+            effort: config.effort(sim.world.contains_resource::<AccelerationAsked>()),
             config,
             periodic,
             root,

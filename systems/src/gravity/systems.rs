@@ -4,7 +4,7 @@ use super::border::Unknowns;
 use super::change::Added;
 use super::columns::Residuals;
 use super::composite::{Root, RootMethods};
-use super::config::{Coupling, GravityConfig};
+use super::config::{Coupling, Effort, GravityConfig};
 use super::faults;
 use super::grids::Grids;
 use bevy_ecs::prelude::*;
@@ -18,8 +18,8 @@ use std::ops::RangeInclusive;
 #[derive(Resource)]
 pub(super) struct Gravity {
     pub config: GravityConfig,
-    /// Relaxations at each step of a level.
-    pub sweeps: usize,
+    /// How a level is solved at each of its steps.
+    pub effort: Effort,
     pub periodic: bool,
     pub root: RootMethods,
 }
@@ -62,7 +62,8 @@ impl<P: Unknowns> Grids<'_, '_, P> {
         // the coarser level has taken its step: so much of it is this one
         let whole = levels.clock(below).dt;
         self.add_change(level, &Added::Step(clock.dt / whole))?;
-        self.cycle(level, gravity.sweeps, None)
+        let Effort { cycles, sweeps } = gravity.effort;
+        (0..cycles).try_for_each(|_| self.cycle(level, sweeps, None))
     }
 
     /// Solves a level before the first step, unless its potential was restored.

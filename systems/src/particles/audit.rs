@@ -71,7 +71,10 @@ fn units_in<R: Precise>(species: &mut Species, scale: f64) -> u64 {
     species.each(|_, patch| {
         for (page, count) in patch.iter_mut().flat_map(|rows| rows.pages::<R>(columns)) {
             sum += match columns.masses {
-                true => page.mass[..count].iter().map(|&mass| units_of(mass, scale)).sum(),
+                true => page.mass[..count]
+                    .iter()
+                    .map(|&mass| units_of(mass, scale))
+                    .sum(),
                 false => one * count as u64,
             };
         }

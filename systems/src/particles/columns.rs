@@ -90,7 +90,8 @@ impl<'a, R: Precise> Page<'a, R> {
         let (id, rest) = words.split_at_mut(PAGE);
         let mut rest = rest;
         let mut next = || {
-            let (column, others) = std::mem::take(&mut rest).split_at_mut(PAGE * columns.number / 8);
+            let (column, others) =
+                std::mem::take(&mut rest).split_at_mut(PAGE * columns.number / 8);
             rest = others;
             column
         };

@@ -11,10 +11,10 @@ use super::species::{AllSpecies, Patch, Species};
 use super::units::{Lost, Units};
 use bevy_ecs::prelude::*;
 use nestar_engine::field::{LevelRows, Parcel};
+use nestar_engine::mesh::offset;
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::ranks::OtherRanks;
 use nestar_engine::{Error, in_precision};
-use nestar_engine::mesh::offset;
 use nestar_kernels::mesh::{SELF, direction};
 use nestar_kernels::particles::cloud::units_of;
 use nestar_kernels::particles::motion::{kicked, moved};
@@ -150,7 +150,12 @@ impl<'a, R: Precise> Drift<'a, R> {
             return leavers;
         }
         let mut back = Rows::default();
-        self.pass((species, row), ahead, Some((&mut back, false)), (0, &mut leavers));
+        self.pass(
+            (species, row),
+            ahead,
+            Some((&mut back, false)),
+            (0, &mut leavers),
+        );
         self.pass((species, row), here, Some((ahead, true)), (0, &mut leavers));
         back.drain_into(&species.pool, here);
         leavers
@@ -169,7 +174,10 @@ impl<'a, R: Precise> Drift<'a, R> {
         for n in (0..rows.count()).rev() {
             let (mut page, within) = rows.page_of::<R>(pool.columns, n);
             let way = self.advance(row, &mut page, within);
-            let mass = page.mass.get(within).map_or(species.mass, |mass| mass.to_f64());
+            let mass = page
+                .mass
+                .get(within)
+                .map_or(species.mass, |mass| mass.to_f64());
             match way {
                 Way::Stays | Way::Waits => {
                     if let Some((other, takes)) = &mut other
@@ -198,7 +206,9 @@ impl<'a, R: Precise> Drift<'a, R> {
         let rows = self.topology.rows(self.level);
         let mut lifted = species.lift(rows.iter().copied());
         let lent = &*species;
-        let leavers = lifted.par_iter_mut().map(|(row, patch)| (*row, self.patch(lent, *row, patch)));
+        let leavers = lifted
+            .par_iter_mut()
+            .map(|(row, patch)| (*row, self.patch(lent, *row, patch)));
         let leavers: Vec<(u32, Leavers)> = leavers.collect();
         species.lower(lifted);
         let mut drifted = Drifted::default();
@@ -271,7 +281,8 @@ pub(super) fn drift(
         let name = &species.name;
         let wrong = fault.map(|id| {
             format!(
-                "particle {id} of particles.species.{name} would move by more than a patch in a step of {} of level {}, or to no finite place:                  its velocity or acceleration is no number or too large",
+                "particle {id} of particles.species.{name} would move by more than a patch in a step of {} of level {}, or to no finite place: \
+                 its velocity or acceleration is no number or too large",
                 clock.dt, clock.level
             )
         });

@@ -1,11 +1,11 @@
 //! The second half of a step: what accelerates particles at the end of it, by the cloud that they attract with, and the closing kick.
 
+use super::Motion;
 use super::columns::{Page, Precise};
 use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
 use super::units::Units;
 use super::zone::{Zone, cell_of};
-use super::Motion;
 use crate::fields::Acceleration;
 use bevy_ecs::prelude::*;
 use nestar_device::Lane;
@@ -36,7 +36,11 @@ impl<R: Precise> Around<R> {
     /// What a cloud at a place feels; `own`: by the level's own potential, where that is known.
     #[inline(always)]
     fn at(&self, place: [u64; 3], step: [i32; 3], cloud: i32, own: bool) -> [R; 3] {
-        let first = if own && self.values.len() > 3 * BLOCK { 3 } else { 0 };
+        let first = if own && self.values.len() > 3 * BLOCK {
+            3
+        } else {
+            0
+        };
         let reach = REACH as i32;
         let corner = [0, 1, 2].map(|a| {
             let cell = PATCH as i32 * step[a] + lowest(place[a], cloud) + reach;
@@ -146,7 +150,10 @@ impl<R: Precise> Force<'_, R> {
 
     /// Kicks the particles of an own leaf of the level, and leaves their accelerations with them.
     fn own(&self, species: &Species, row: u32, rows: &mut Rows) -> Result<(), DeviceError> {
-        let (zone, cloud) = (Zone::of(self.topology, row, self.motion.zone), self.motion.cloud);
+        let (zone, cloud) = (
+            Zone::of(self.topology, row, self.motion.zone),
+            self.motion.cloud,
+        );
         let own = Around {
             values: self.field.window(row, REACH)?,
             ahead: R::lit(0.0),
@@ -178,7 +185,10 @@ impl<R: Precise> Force<'_, R> {
 
     /// The same of particles that the level moves in a leaf of the coarser one.
     fn coarser(&self, species: &Species, row: u32, rows: &mut Rows) -> Result<(), DeviceError> {
-        let (zone, cloud) = (Zone::of(self.topology, row, self.motion.zone), self.motion.cloud);
+        let (zone, cloud) = (
+            Zone::of(self.topology, row, self.motion.zone),
+            self.motion.cloud,
+        );
         let around = self.between(row)?;
         for (mut page, count) in rows.pages::<R>(species.pool.columns) {
             for n in 0..count {
@@ -211,7 +221,9 @@ impl<R: Precise> Force<'_, R> {
             let rows = level.map_or(&[][..], |level| self.topology.rows(level));
             let mut lifted = species.lift(rows.iter().copied());
             let lent = &*species;
-            let kicked = lifted.par_iter_mut().map(|(row, patch)| kick(lent, *row, patch, own));
+            let kicked = lifted
+                .par_iter_mut()
+                .map(|(row, patch)| kick(lent, *row, patch, own));
             let kicked: Result<(), DeviceError> = kicked.collect();
             species.lower(lifted);
             kicked?;

@@ -85,7 +85,11 @@ fn of_level<R: Precise>(
 fn largest<R: Precise>(values: &[R]) -> f64 {
     let largest = values.iter().fold(R::lit(0.0), |most, value| {
         let size = value.abs();
-        if size > most || size.is_nan() { size } else { most }
+        if size > most || size.is_nan() {
+            size
+        } else {
+            most
+        }
     });
     largest.to_f64()
 }

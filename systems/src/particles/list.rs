@@ -67,9 +67,8 @@ impl Species {
         Particle {
             id: record.first_chunk().map_or(0, |id| u64::from_le_bytes(*id)),
             level,
-            position: [0, 1, 2].map(|a| {
-                domain.left_edge[a] + (f64::from(index[a]) + places[a]) * width[a]
-            }),
+            position: [0, 1, 2]
+                .map(|a| domain.left_edge[a] + (f64::from(index[a]) + places[a]) * width[a]),
             velocity,
             acceleration: [(); 3].map(|()| number()),
             mass: match self.pool.columns.masses {

@@ -89,7 +89,12 @@ impl Plugin for Particles {
         for (name, own) in &config.species {
             let path = format!("particles.species.{name}.initial");
             sources.push(own.initial.source(&sim.deck, &path, &domain)?);
-            species.push(Species::new(name, sim.precision(), own.mass, own.scalars.clone()));
+            species.push(Species::new(
+                name,
+                sim.precision(),
+                own.mass,
+                own.scalars.clone(),
+            ));
         }
         sim.keep_keys(&["particles.cloud", "particles.zone"]);
         sim.world.insert_resource(motion(sim, &config));
@@ -106,7 +111,8 @@ impl Plugin for Particles {
         sim.system_in(Limit::Propose, limits::limit);
         sim.system_in(Advance::Predict, drift::drift);
         source::register(sim)?;
-        sim.system_in(Ready::Recompute, force::begin).exchanges_itself::<crate::fields::Acceleration>();
+        sim.system_in(Ready::Recompute, force::begin)
+            .exchanges_itself::<crate::fields::Acceleration>();
         sim.system_in(Advance::Correct, force::close);
         Ok(())
     }

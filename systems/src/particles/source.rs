@@ -69,7 +69,12 @@ fn attract(
     let sums = deposit.finish(&others)?;
     if settings.run.audit {
         let all = (&mut *species, units.scale);
-        audit::check((level, &sums), (&topology, &clock, &others), all, &mut covered)?;
+        audit::check(
+            (level, &sums),
+            (&topology, &clock, &others),
+            all,
+            &mut covered,
+        )?;
     }
     let per_unit = 1.0 / (units.scale * topology.domain.cell_volume(level));
     in_precision!(density.precision(), R => {
@@ -80,5 +85,7 @@ fn attract(
 }
 
 fn densities<R: Precise>(sums: &[u64], per_unit: f64) -> Vec<R> {
-    sums.iter().map(|&sum| R::lit(sum as f64 * per_unit)).collect()
+    sums.iter()
+        .map(|&sum| R::lit(sum as f64 * per_unit))
+        .collect()
 }

@@ -147,7 +147,8 @@ impl Items for Species {
             }
         }
         // the identity comes first
-        records.sort_unstable_by_key(|record| record.first_chunk().map(|id| u64::from_le_bytes(*id)));
+        records
+            .sort_unstable_by_key(|record| record.first_chunk().map(|id| u64::from_le_bytes(*id)));
         Ok(records.concat())
     }
 

@@ -97,7 +97,11 @@ fn largest_mass<R: Precise>(species: &mut Species) -> (u64, f64) {
             for (page, count) in rows.pages::<R>(columns) {
                 let own = page.mass.iter().take(count).map(|mass| mass.to_f64());
                 largest = own.fold(largest, f64::max);
-                largest = if columns.masses { largest } else { largest.max(one) };
+                largest = if columns.masses {
+                    largest
+                } else {
+                    largest.max(one)
+                };
             }
         }
     });
@@ -150,7 +154,10 @@ mod tests {
 
     #[test]
     fn the_state_comes_back_to_the_bit() {
-        let lost = Lost { count: 3, mass: 1 << 50 };
+        let lost = Lost {
+            count: 3,
+            mass: 1 << 50,
+        };
         let state = Units {
             scale: 2f64.powi(40),
             begun: true,

@@ -52,14 +52,18 @@ impl Zone {
     #[must_use]
     #[inline(always)]
     pub fn is_inner(&self, cell: [i32; 3]) -> bool {
-        self.inner.iter().any(|&step| is_near(step, 2 * self.cells, cell))
+        self.inner
+            .iter()
+            .any(|&step| is_near(step, 2 * self.cells, cell))
     }
 
-    /// Whether a cell is beside a finer level.
+    /// Whether a cell is beside a finer level, so near that the slopes in a cloud there would reach into it: a cell farther than on the other side.
     #[must_use]
     #[inline(always)]
     pub fn is_outer(&self, cell: [i32; 3]) -> bool {
-        self.outer.iter().any(|&step| is_near(step, self.cells, cell))
+        self.outer
+            .iter()
+            .any(|&step| is_near(step, self.cells + 1, cell))
     }
 
     /// Whether any cloud is as wide as a cell of the coarser level.
@@ -86,7 +90,11 @@ mod tests {
     #[test]
     fn layers_lie_towards_the_border() {
         for (x, z) in (-2..10).flat_map(|x| (-2..10).map(move |z| (x, z))) {
-            assert_eq!(is_near([-1, 0, 1], 2, [x, 5, z]), x < 2 && z >= 6, "{x} {z}");
+            assert_eq!(
+                is_near([-1, 0, 1], 2, [x, 5, z]),
+                x < 2 && z >= 6,
+                "{x} {z}"
+            );
         }
     }
 

@@ -57,7 +57,13 @@ impl Engine {
     /// Other items have the name or the type, the name does not fit, or a record has no bytes.
     pub fn register_items<G: ItemGroup>(&mut self, items: G) -> Result<(), Error> {
         let mut known: Vec<String> = Vec::new();
-        known.extend(self.world.resource::<ItemKinds>().all().into_iter().map(|kind| kind.name));
+        known.extend(
+            self.world
+                .resource::<ItemKinds>()
+                .all()
+                .into_iter()
+                .map(|kind| kind.name),
+        );
         for kind in (0..items.kinds()).map(|n| items.kind(n)) {
             let name = kind.name();
             require_name(name, "items")?;

@@ -69,7 +69,8 @@ impl Lattice {
         path: &str,
         domain: &Domain,
     ) -> Result<Points, DeckError> {
-        let formula = |key: &str, text: &str| deck.formula(&format!("{path}.{key}"), text, &VARIABLES);
+        let formula =
+            |key: &str, text: &str| deck.formula(&format!("{path}.{key}"), text, &VARIABLES);
         let three = |key: &str, texts: &[String; 3]| -> Result<[Formula; 3], DeckError> {
             let [x, y, z] = [0, 1, 2].map(|axis| formula(&format!("{key}[{axis}]"), &texts[axis]));
             Ok([x?, y?, z?])

@@ -103,7 +103,8 @@ fn begin(
     let (rank, size) = (ranks.rank() as u64, ranks.size() as u64);
     units.forget();
     for (species, source) in species.0.iter_mut().zip(&sources.0) {
-        let share = |rank: u64| (u128::from(source.count()) * u128::from(rank) / u128::from(size)) as u64;
+        let share =
+            |rank: u64| (u128::from(source.count()) * u128::from(rank) / u128::from(size)) as u64;
         let own = share(rank)..share(rank + 1);
         let maker = Maker {
             name: &species.name,
@@ -217,7 +218,9 @@ fn place<R: Precise>(domain: &Domain, position: [f64; 3]) -> Option<([i32; 3], [
         }
         let whole = along.floor();
         index[axis] = whole as i32;
-        place[axis] = R::whole(R::kept(((along - whole) * 18_446_744_073_709_551_616.0) as u64));
+        place[axis] = R::whole(R::kept(
+            ((along - whole) * 18_446_744_073_709_551_616.0) as u64,
+        ));
     }
     Some((index, place))
 }

@@ -74,10 +74,16 @@ fn ranks_and_order_mean_nothing() {
         assert_eq!(one.len(), 2000 + 512, "all are there");
         let levels = [0, 1, 2].map(|level| one.iter().filter(|p| p[1] == level).count());
         assert!(levels.into_iter().all(|count| count > 20), "{levels:?}");
-        assert!(one == after(1, 4, &[precision, "particles.shuffle=true"]), "order, {precision}");
+        assert!(
+            one == after(1, 4, &[precision, "particles.shuffle=true"]),
+            "order, {precision}"
+        );
         for ranks in [2, 3, 5] {
             let imbalance = "run.imbalance=1.01";
-            assert!(one == after(ranks, 4, &[precision, imbalance]), "{ranks} ranks, {precision}");
+            assert!(
+                one == after(ranks, 4, &[precision, imbalance]),
+                "{ranks} ranks, {precision}"
+            );
         }
     }
 }
@@ -86,10 +92,16 @@ fn ranks_and_order_mean_nothing() {
 fn every_cloud_and_zone_keeps_all_mass() {
     for cloud in ["ngp", "cic", "tsc"] {
         for zone in [0, 1, 2] {
-            let settings = [format!("particles.cloud={cloud}"), format!("particles.zone={zone}")];
+            let settings = [
+                format!("particles.cloud={cloud}"),
+                format!("particles.zone={zone}"),
+            ];
             let [cloud, zone] = &settings;
             let one = after(1, 3, &[cloud, zone]);
-            assert!(one == after(3, 3, &[cloud, zone, "particles.shuffle=true"]), "{settings:?}");
+            assert!(
+                one == after(3, 3, &[cloud, zone, "particles.shuffle=true"]),
+                "{settings:?}"
+            );
         }
     }
 }
@@ -113,7 +125,11 @@ fn a_restart_goes_on_as_if_nothing_had_happened() {
         run(&parts, then, true, "time.max_steps=4");
         let last = digests(&parts.run()).pop().map(|(_, digest)| digest);
         let expected = expected.last().map(|(_, digest)| digest);
-        assert_eq!(last.as_ref(), expected, "{before}, then {then} ranks after {first} steps");
+        assert_eq!(
+            last.as_ref(),
+            expected,
+            "{before}, then {then} ranks after {first} steps"
+        );
     }
 }
 

@@ -3,175 +3,26 @@
 //! A particle has one cloud, as wide as a cell of its own level, or of the next coarser one beside that. What a level gets of it is what its
 //! cells contain of that cloud. Parts of wider clouds that lie in cells of the level are dealt to them evenly.
 
+mod block;
+mod seen;
+
 use super::Motion;
 use super::columns::{Page, Precise};
 use super::species::{AllSpecies, Patch, Species, count};
 use super::zone::{Zone, cell_of};
+use block::Block;
+use nestar_engine::in_precision;
 use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::{Letter, OtherRanks, RanksError};
-use nestar_engine::in_precision;
 use nestar_kernels::mesh::SELF;
-use nestar_kernels::particles::cloud::{lowest, parts, share, units_of};
-use nestar_kernels::particles::motion::{ahead, in_parent, moved};
+use nestar_kernels::particles::cloud::units_of;
+use nestar_kernels::particles::motion::in_parent;
 use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
+use seen::Seen;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-/// Cells along an axis of a patch and what clouds reach around it, particles being at most a cell beyond their patch.
-const SIDE: usize = PATCH + 4;
-const BLOCK: usize = SIDE * SIDE * SIDE;
-/// The first cell of a block, counted from that of the patch.
-const FIRST: i64 = -2;
-
-/// Sums in the cells in and around a patch.
-struct Block {
-    /// Index of the patch on the level of the sums.
-    index: [i32; 3],
-    sums: Box<[u64; BLOCK]>,
-}
-
-impl Block {
-    fn new(index: [i32; 3]) -> Self {
-        Self {
-            index,
-            sums: Box::new([0; BLOCK]),
-        }
-    }
-
-    /// Adds mass to a cell, counted from the first of the patch.
-    #[inline(always)]
-    fn add(&mut self, cell: [i64; 3], mass: u64) {
-        let [x, y, z] = cell.map(|i| (i - FIRST) as usize);
-        self.sums[x + SIDE * (y + SIDE * z)] += mass;
-    }
-
-    /// Takes what lies beyond faces of the domain back into it, as a mirror would.
-    fn fold(&mut self, topology: &Topology, level: usize) {
-        for (axis, stride) in [1, SIDE, SIDE * SIDE].into_iter().enumerate() {
-            for side in [-1, 1] {
-                let mut step = [0; 3];
-                step[axis] = side;
-                if topology.place_beside(level, self.index, step).is_some() {
-                    continue;
-                }
-                for (n, depth) in (0..BLOCK).flat_map(|n| [(n, 0), (n, 1)]) {
-                    let (first, last) = (2, PATCH + 1);
-                    if n / stride % SIDE != 0 {
-                        continue;
-                    }
-                    let (from, to) = match side {
-                        -1 => (first - 1 - depth, first + depth),
-                        _ => (last + 1 + depth, last - depth),
-                    };
-                    let beyond = std::mem::take(&mut self.sums[n + from * stride]);
-                    self.sums[n + to * stride] += beyond;
-                }
-            }
-        }
-    }
-
-    /// Calls `give` with the steps to the patches that have any mass, and their cells.
-    fn by_patch(&self, mut give: impl FnMut([i32; 3], &[u64; CELLS])) {
-        for d in 0..27 {
-            let step = [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1];
-            // the cells of the block in that patch
-            let range = |axis: usize| match step[axis] {
-                -1 => (0, 2, PATCH - 2),
-                0 => (2, PATCH, 0),
-                _ => (PATCH + 2, 2, 0),
-            };
-            let [x, y, z] = [0, 1, 2].map(range);
-            let mut cells = [0; CELLS];
-            let mut any = 0;
-            for k in 0..z.1 {
-                for j in 0..y.1 {
-                    let from = x.0 + SIDE * (y.0 + j + SIDE * (z.0 + k));
-                    let to = x.2 + PATCH * (y.2 + j + PATCH * (z.2 + k));
-                    for i in 0..x.1 {
-                        cells[to + i] = self.sums[from + i];
-                        any |= self.sums[from + i];
-                    }
-                }
-            }
-            if any != 0 {
-                give(step, &cells);
-            }
-        }
-    }
-}
-
-/// The particles of a list of a patch, as the sums of a level at a time see them.
-struct Seen<R> {
-    /// From the time of the particles to that of the sums.
-    dt: R,
-    /// Over the width of the patch, along each axis.
-    per_width: [R; 3],
-    /// The farthest way in widths of the patch: one cell of the level of the sums.
-    most: f64,
-    /// Units of a mass of 1.
-    scale: f64,
-    /// Where all have one mass, the units of each.
-    units: u64,
-    /// Cells that clouds cover.
-    cloud: i32,
-}
-
-impl<R: Precise> Seen<R> {
-    /// Where a particle is then, and how many patches away.
-    #[inline(always)]
-    fn place(&self, page: &Page<R>, n: usize) -> ([u64; 3], [i32; 3]) {
-        let mut place = page.place_of(n);
-        let mut step = [0; 3];
-        if self.dt == R::lit(0.0) {
-            return (place, step);
-        }
-        for axis in 0..3 {
-            let (v, a) = (page.velocity[axis][n], page.acceleration[axis][n]);
-            let by = ahead(v, a, self.dt, self.per_width[axis]).to_f64();
-            let by = by.clamp(-self.most, self.most);
-            let whole = by.trunc();
-            let (to, carry) = moved(place[axis], by - whole, R::BITS);
-            (place[axis], step[axis]) = (to, whole as i32 + carry);
-        }
-        (place, step)
-    }
-
-    fn mass(&self, page: &Page<R>, n: usize) -> u64 {
-        match page.mass.get(n) {
-            Some(&mass) => units_of(mass, self.scale),
-            None => self.units,
-        }
-    }
-}
-
-/// Adds the cloud of a particle to a block: `patch` is the index of the patch that its place is counted from, on a level that is `finer` levels
-/// finer than that of the block.
-#[inline(always)]
-fn add_cloud(
-    block: &mut Block,
-    (place, patch, finer): ([u64; 3], [i64; 3], usize),
-    mass: u64,
-    cloud: i32,
-) {
-    let side = PATCH as i64;
-    let first = [0, 1, 2].map(|a| side * patch[a] + i64::from(lowest(place[a], cloud)));
-    let shares = place.map(|place| share(place, cloud));
-    let base = block.index.map(|i| side * i64::from(i));
-    let at = |axis: usize, k: usize| ((first[axis] + k as i64) >> finer) - base[axis];
-    let cells = cloud as usize;
-    let along_z = parts(mass, shares[2], cloud);
-    for k in 0..cells {
-        let along_y = parts(along_z[k], shares[1], cloud);
-        for j in 0..cells {
-            let along_x = parts(along_y[j], shares[0], cloud);
-            for i in 0..cells {
-                block.add([at(0, i), at(1, j), at(2, k)], along_x[i]);
-            }
-        }
-    }
-}
 
 /// The sums of a level at a time.
 pub(super) struct Deposit<'a> {
@@ -193,6 +44,41 @@ const OWN: u8 = 0;
 const OF_PARENT: u8 = 1;
 /// A row that is not this rank's.
 const NONE: u32 = u32::MAX;
+
+/// Where the clouds of particles in patches of a level and finer ones go.
+struct Blocks {
+    /// How much finer the patches are than the level of the sums.
+    finer: usize,
+    /// Sums of the level.
+    own: Block,
+    /// Sums of the next coarser one, for clouds as wide as its cells that the level has a part of.
+    coarser: Option<Block>,
+}
+
+impl Blocks {
+    /// Adds the cloud of a particle of the patch at an index.
+    #[inline(always)]
+    fn add<R: Precise>(
+        &mut self,
+        (seen, page, n): (&Seen<R>, &Page<R>, usize),
+        (zone, index): (&Zone, [i32; 3]),
+    ) {
+        let (place, step) = seen.place(page, n);
+        let (mass, cloud) = (seen.mass(page, n), seen.cloud);
+        let patch = [0, 1, 2].map(|a| i64::from(index[a] + step[a]));
+        if !zone.is_inner(cell_of(place, step)) {
+            return self.own.add_cloud((place, patch, self.finer), mass, cloud);
+        }
+        let place = [0, 1, 2].map(|a| in_parent(place[a], (patch[a] & 1) as u32));
+        let patch = patch.map(|i| i >> 1);
+        match &mut self.coarser {
+            Some(block) => block.add_cloud((place, patch, 0), mass, cloud),
+            None => self
+                .own
+                .add_cloud((place, patch, self.finer - 1), mass, cloud),
+        }
+    }
+}
 
 impl<'a> Deposit<'a> {
     /// Empty sums of `level` at `time`.
@@ -235,45 +121,32 @@ impl<'a> Deposit<'a> {
     }
 
     /// Adds the particles of some patches of `host`, this level or a finer one, that lie in one patch of this level.
-    fn inside<R: Precise>(
-        &self,
-        species: &Species,
-        host: usize,
-        patches: &mut [(u32, Patch)],
-    ) {
+    fn inside<R: Precise>(&self, species: &Species, host: usize, patches: &mut [(u32, Patch)]) {
         let finer = host - self.level;
         let Some((row, _)) = patches.first() else {
             return;
         };
         let index = self.topology.index(*row);
-        let mut block = Block::new(index.map(|i| i >> finer));
-        let mut wide = (finer == 0 && host > 0).then(|| Block::new(index.map(|i| i >> 1)));
+        let mut blocks = Blocks {
+            finer,
+            own: Block::new(index.map(|i| i >> finer)),
+            coarser: (finer == 0 && host > 0).then(|| Block::new(index.map(|i| i >> 1))),
+        };
         for (row, patch) in patches {
             let zone = Zone::of(self.topology, *row, self.motion.zone);
             let index = self.topology.index(*row);
             for (list, rows) in patch.iter_mut().enumerate() {
                 let seen = self.seen::<R>(species, host, list);
                 for (page, count) in rows.pages::<R>(species.pool.columns) {
-                    for n in 0..count {
-                        let (place, step) = seen.place(&page, n);
-                        let mass = seen.mass(&page, n);
-                        let patch = [0, 1, 2].map(|a| i64::from(index[a] + step[a]));
-                        if !zone.is_inner(cell_of(place, step)) {
-                            add_cloud(&mut block, (place, patch, finer), mass, seen.cloud);
-                            continue;
-                        }
-                        let place = [0, 1, 2].map(|a| in_parent(place[a], (patch[a] & 1) as u32));
-                        let patch = patch.map(|i| i >> 1);
-                        match &mut wide {
-                            Some(wide) => add_cloud(wide, (place, patch, 0), mass, seen.cloud),
-                            None => add_cloud(&mut block, (place, patch, finer - 1), mass, seen.cloud),
-                        }
-                    }
+                    (0..count).for_each(|n| blocks.add((&seen, &page, n), (&zone, index)));
                 }
             }
         }
-        self.scatter(block, finer > 0);
-        wide.into_iter().for_each(|wide| self.deal_out(wide));
+        self.scatter(blocks.own, finer > 0);
+        blocks
+            .coarser
+            .into_iter()
+            .for_each(|block| self.deal_out(block));
     }
 
     /// Adds what the clouds of particles in leaves of the next coarser level have in cells of this one.
@@ -291,7 +164,7 @@ impl<'a> Deposit<'a> {
                         continue;
                     }
                     let patch = [0, 1, 2].map(|a| i64::from(index[a] + step[a]));
-                    add_cloud(&mut block, (place, patch, 0), seen.mass(&page, n), seen.cloud);
+                    block.add_cloud((place, patch, 0), seen.mass(&page, n), seen.cloud);
                 }
             }
         }
@@ -333,7 +206,10 @@ impl<'a> Deposit<'a> {
     /// The rank that has, or would have, a patch of this level.
     fn owner(&self, index: [i32; 3]) -> usize {
         match self.topology.is_shared() {
-            true => self.topology.cuts().owner(self.level, self.topology.key_at(self.level, index)),
+            true => self
+                .topology
+                .cuts()
+                .owner(self.level, self.topology.key_at(self.level, index)),
             false => 0,
         }
     }
@@ -342,7 +218,10 @@ impl<'a> Deposit<'a> {
         let mut bytes = Vec::with_capacity(8 * CELLS + 1);
         bytes.extend_from_slice(bytemuck::cast_slice(cells));
         bytes.push(what);
-        let mut letters = self.letters.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut letters = self
+            .letters
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         letters.push((index, bytes));
     }
 
@@ -387,10 +266,14 @@ impl<'a> Deposit<'a> {
             let mut lifted = species.lift(rows);
             let lent = &*species;
             if beside {
-                lifted.par_iter_mut().for_each(|(row, patch)| self.beside::<R>(lent, *row, patch));
+                lifted
+                    .par_iter_mut()
+                    .for_each(|(row, patch)| self.beside::<R>(lent, *row, patch));
             } else {
                 let mut groups = self.groups(host, &mut lifted);
-                groups.par_iter_mut().for_each(|patches| self.inside::<R>(lent, host, patches));
+                groups
+                    .par_iter_mut()
+                    .for_each(|patches| self.inside::<R>(lent, host, patches));
             }
             species.lower(lifted);
         }
@@ -406,7 +289,11 @@ impl<'a> Deposit<'a> {
     }
 
     /// Patches of `host` that follow each other and lie in one patch of this level, a few particles at a time.
-    fn groups<'b>(&self, host: usize, mut patches: &'b mut [(u32, Patch)]) -> Vec<&'b mut [(u32, Patch)]> {
+    fn groups<'b>(
+        &self,
+        host: usize,
+        mut patches: &'b mut [(u32, Patch)],
+    ) -> Vec<&'b mut [(u32, Patch)]> {
         let finer = host - self.level;
         let above = |row: u32| self.topology.index(row).map(|i| i >> finer);
         let mut groups = Vec::new();
@@ -431,7 +318,10 @@ impl<'a> Deposit<'a> {
     /// Another rank has failed, or the transport has.
     pub fn finish(self, others: &OtherRanks) -> Result<Vec<u64>, RanksError> {
         let letters = std::mem::take(
-            &mut *self.letters.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
+            &mut *self
+                .letters
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner),
         );
         let mut dealt: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         for (row, bytes) in others.post(self.topology, self.level, joined(letters))? {
@@ -441,7 +331,9 @@ impl<'a> Deposit<'a> {
                 // the sums of all ranks are dealt at once: what is left over goes to the same cells on any number of ranks
                 OF_PARENT => {
                     let sums = dealt.entry(row).or_insert_with(|| vec![0; CELLS]);
-                    sums.iter_mut().zip(cells).for_each(|(sum, mass)| *sum += mass);
+                    sums.iter_mut()
+                        .zip(cells)
+                        .for_each(|(sum, mass)| *sum += mass);
                 }
                 _ => self.add(row, &cells),
             }
@@ -456,9 +348,13 @@ fn joined(letters: Vec<Letter>) -> Vec<Letter> {
     let mut all: BTreeMap<([i32; 3], u8), Vec<u64>> = BTreeMap::new();
     for (index, bytes) in letters {
         let (cells, what) = bytes.split_at(8 * CELLS);
-        let sums = all.entry((index, what[0])).or_insert_with(|| vec![0; CELLS]);
+        let sums = all
+            .entry((index, what[0]))
+            .or_insert_with(|| vec![0; CELLS]);
         let cells: Vec<u64> = bytemuck::pod_collect_to_vec(cells);
-        sums.iter_mut().zip(cells).for_each(|(sum, mass)| *sum += mass);
+        sums.iter_mut()
+            .zip(cells)
+            .for_each(|(sum, mass)| *sum += mass);
     }
     let letter = |((index, what), sums): (([i32; 3], u8), Vec<u64>)| {
         let mut bytes: Vec<u8> = bytemuck::cast_slice(&sums).to_vec();

@@ -1,0 +1,50 @@
+//! Particles at another time than theirs.
+
+use super::super::columns::{Page, Precise};
+use nestar_kernels::particles::cloud::units_of;
+use nestar_kernels::particles::motion::{ahead, moved};
+
+/// The particles of a list of a patch, as the sums of a level at a time see them.
+pub struct Seen<R> {
+    /// From the time of the particles to that of the sums.
+    pub dt: R,
+    /// Over the width of the patch, along each axis.
+    pub per_width: [R; 3],
+    /// The farthest way in widths of the patch: one cell of the level of the sums.
+    pub most: f64,
+    /// Units of a mass of 1.
+    pub scale: f64,
+    /// Where all have one mass, the units of each.
+    pub units: u64,
+    /// Cells that clouds cover.
+    pub cloud: i32,
+}
+
+impl<R: Precise> Seen<R> {
+    /// Where a particle is then, and how many patches away.
+    #[inline(always)]
+    pub fn place(&self, page: &Page<R>, n: usize) -> ([u64; 3], [i32; 3]) {
+        let mut place = page.place_of(n);
+        let mut step = [0; 3];
+        if self.dt == R::lit(0.0) {
+            return (place, step);
+        }
+        for axis in 0..3 {
+            let (v, a) = (page.velocity[axis][n], page.acceleration[axis][n]);
+            let by = ahead(v, a, self.dt, self.per_width[axis]).to_f64();
+            let by = by.clamp(-self.most, self.most);
+            let whole = by.trunc();
+            let (to, carry) = moved(place[axis], by - whole, R::BITS);
+            (place[axis], step[axis]) = (to, whole as i32 + carry);
+        }
+        (place, step)
+    }
+
+    /// Its mass in units.
+    pub fn mass(&self, page: &Page<R>, n: usize) -> u64 {
+        match page.mass.get(n) {
+            Some(&mass) => units_of(mass, self.scale),
+            None => self.units,
+        }
+    }
+}
