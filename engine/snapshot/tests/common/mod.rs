@@ -151,6 +151,7 @@ pub fn part(values: &Values, first: usize, end: usize) -> Values {
         Values::F64(v) => Values::F64(v[first..end].to_vec()),
         Values::I32(v) => Values::I32(v[first..end].to_vec()),
         Values::U8(v) => Values::U8(v[first..end].to_vec()),
+        Values::U32(v) => Values::U32(v[first..end].to_vec()),
         Values::U64(v) => Values::U64(v[first..end].to_vec()),
     }
 }
