@@ -22,7 +22,13 @@ impl ItemsHeader {
     /// Name of the array of each level that says how many items lie in a patch: `[patch]`, u32.
     #[must_use]
     pub fn counts(&self) -> String {
-        self.path.replace('/', "_")
+        Self::counts_of(&self.path)
+    }
+
+    /// The same, of the kind at `path`.
+    #[must_use]
+    pub fn counts_of(path: &str) -> String {
+        path.replace('/', "_")
     }
 
     /// The header of that array.

@@ -5,6 +5,7 @@ mod cell_fault;
 pub mod cells;
 mod changes;
 mod clocks;
+mod columns;
 mod components;
 pub mod conserve;
 mod copies;
@@ -38,6 +39,9 @@ mod window;
 
 pub use attempts::CellAttempt;
 pub use cells::{CellMap, CellMark, CellSource, CellValue};
+pub(crate) use columns::check as check_columns;
+pub use columns::{ItemColumn, PatchPlace};
+pub use nestar_snapshot::DataType;
 pub use components::Components;
 pub use conserve::FaceMap;
 pub use element::Element;

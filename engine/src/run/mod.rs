@@ -9,6 +9,7 @@ mod drain;
 pub mod files;
 mod fit;
 mod headers;
+mod items;
 mod layout;
 mod load;
 pub mod lock;

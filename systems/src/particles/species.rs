@@ -3,7 +3,9 @@
 use super::columns::Columns;
 use super::rows::{Pool, Rows};
 use nestar_engine::device::DeviceError;
-use nestar_engine::field::{ItemGroup, Items, Precision};
+use nestar_engine::field::{
+    Component, DataType, ItemColumn, ItemGroup, Items, PatchPlace, Precision,
+};
 use nestar_kernels::particles::motion::{in_child, in_parent};
 use std::mem::take;
 
@@ -91,7 +93,7 @@ impl Species {
     }
 
     /// Where the places stand in a record, by axis.
-    fn place_in(&self, axis: usize) -> std::ops::Range<usize> {
+    pub(super) fn place_in(&self, axis: usize) -> std::ops::Range<usize> {
         let number = self.pool.columns.number;
         8 + axis * number..8 + (axis + 1) * number
     }
@@ -104,6 +106,16 @@ impl Species {
         upper.copy_from_slice(kept);
         let place = change(u64::from_le_bytes(bytes)).to_le_bytes();
         kept.copy_from_slice(&place[8 - kept.len()..]);
+    }
+}
+
+/// What a column means.
+fn what(name: &str, units: &str, dimension: [i32; 3], long_name: &str) -> Component {
+    Component {
+        units: units.into(),
+        dimension,
+        long_name: long_name.into(),
+        ..Component::scalar(name)
     }
 }
 
@@ -127,6 +139,50 @@ impl Items for Species {
         self.pool.columns.bytes() + 1
     }
 
+    fn group(&self) -> [&str; 2] {
+        ["particles", "particle"]
+    }
+
+    fn columns(&self) -> Vec<ItemColumn> {
+        let (number, offset) = match self.precision {
+            Precision::Single => (DataType::F32, DataType::U32),
+            Precision::Double => (DataType::F64, DataType::U64),
+        };
+        let mut end = 0;
+        let mut next = |what: Component, data_type: DataType, values: usize| {
+            let column = ItemColumn::kept(what, data_type, end);
+            end += values * data_type.size();
+            if values == 3 { column.vector() } else { column }
+        };
+        let id = what("id", "1", [0; 3], "identity, unique in the species for ever");
+        let place = "place in the patch: its width is 2^32 in an array of uint32, 2^64 in one of uint64";
+        let mut columns = vec![
+            next(id, DataType::U64, 1),
+            next(what("offset", "1", [0; 3], place), offset, 3),
+            next(what("velocity", "length/time", [1, 0, -1], "velocity"), number, 3),
+            next(what("acceleration", "length/time**2", [1, 0, -2], "acceleration"), number, 3),
+        ];
+        let mass = what("mass", "mass", [0, 1, 0], "mass");
+        columns.push(match self.pool.columns.masses {
+            true => next(mass, number, 1),
+            false => ItemColumn::derived(mass),
+        });
+        let scalars = self.scalars.iter();
+        columns.extend(scalars.map(|name| next(Component::scalar(name), number, 1)));
+        let mark = "1 where the next finer level moves the particle, else 0";
+        columns.push(next(what("moved_by_finer", "1", [0; 3], mark), DataType::U8, 1));
+        let position = what("position", "length", [1, 0, 0], "position");
+        columns.push(ItemColumn::derived(position).vector());
+        columns
+    }
+
+    fn derive(&self, column: &str, record: &[u8], patch: &PatchPlace) -> [f64; 3] {
+        match column {
+            "position" => self.position(record, patch),
+            _ => [self.mass; 3],
+        }
+    }
+
     fn count(&self, row: u32) -> usize {
         count(&self.patches[row as usize])
     }
@@ -137,18 +193,18 @@ impl Items for Species {
     }
 
     fn copy(&self, row: u32) -> Result<Vec<u8>, DeviceError> {
-        let mut records = Vec::new();
-        for (mark, rows) in self.patches[row as usize].iter().enumerate() {
+        let patch = &self.patches[row as usize];
+        let mut records = Vec::with_capacity(count(patch) * self.record_bytes());
+        for (mark, rows) in patch.iter().enumerate() {
             for n in 0..rows.count() {
-                let mut record = Vec::with_capacity(self.record_bytes());
-                rows.read(self.pool.columns, n, &mut record);
-                record.push(mark as u8);
-                records.push(record);
+                rows.read(self.pool.columns, n, &mut records);
+                records.push(mark as u8);
             }
         }
+        let mut sorted: Vec<&[u8]> = records.chunks_exact(self.record_bytes()).collect();
         // the identity comes first
-        records.sort_unstable_by_key(|record| record.first_chunk().map(|id| u64::from_le_bytes(*id)));
-        Ok(records.concat())
+        sorted.sort_unstable_by_key(|record| record.first_chunk().map(|id| u64::from_le_bytes(*id)));
+        Ok(sorted.concat())
     }
 
     fn take(&mut self, row: u32) -> Result<Vec<u8>, DeviceError> {

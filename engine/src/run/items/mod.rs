@@ -1,0 +1,150 @@
+//! Items in snapshots: one behind the other by level, by the patch's place along the level's Hilbert curve and by identity. What a rank has of a
+//! level is a stretch of them, and a shard is stored by the rank that has its first item; others send theirs there.
+
+mod read;
+mod write;
+
+pub(super) use read::restore;
+pub(super) use write::ItemShare;
+
+use super::headers;
+use super::layout::Layout;
+use crate::field::{ItemColumn, ItemKinds, ItemsRef};
+use crate::mesh::Topology;
+use crate::ranks::Ranks;
+use crate::step::config::UnitsConfig;
+use crate::step::{Engine, Error};
+use bevy_ecs::prelude::*;
+use nestar_snapshot as store;
+use std::ops::Range;
+
+/// Where the items of a kind stand in a snapshot.
+struct Order {
+    kind: ItemsRef,
+    columns: Vec<ItemColumn>,
+    rank: usize,
+    ranks: usize,
+    /// `[level * ranks + rank]`: the number of the first item, and behind the last that of all.
+    firsts: Vec<u64>,
+}
+
+impl Order {
+    /// Those of all kinds. All ranks call this.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport has.
+    fn gather(world: &World, layout: &Layout) -> Result<Vec<Self>, Error> {
+        let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
+        let kinds = world.resource::<ItemKinds>().all();
+        let count = |kind: &ItemsRef, level: usize| -> u64 {
+            let (items, rows) = (kind.of(world), topology.rows(level).iter());
+            rows.map(|&row| items.count(row) as u64).sum()
+        };
+        let levels = layout.levels();
+        let own = kinds
+            .iter()
+            .flat_map(|kind| (0..levels).map(move |l| count(kind, l)));
+        let own: Vec<u64> = own.collect();
+        let all = match own.is_empty() {
+            true => Vec::new(),
+            false => (ranks.communicator()).all_gather(bytemuck::cast_slice(&own))?,
+        };
+        let all = all.iter().map(|bytes| bytemuck::pod_collect_to_vec(bytes));
+        let all: Vec<Vec<u64>> = all.collect();
+        let order = |(n, kind): (usize, ItemsRef)| {
+            let mut firsts = vec![0];
+            for level in n * levels..(n + 1) * levels {
+                firsts.extend(all.iter().map(|counts| counts[level]));
+            }
+            (1..firsts.len()).for_each(|n| firsts[n] += firsts[n - 1]);
+            Self {
+                columns: kind.of(world).columns(),
+                kind,
+                rank: ranks.rank(),
+                ranks: all.len(),
+                firsts,
+            }
+        };
+        Ok(kinds.into_iter().enumerate().map(order).collect())
+    }
+
+    /// All items.
+    fn count(&self) -> u64 {
+        self.firsts.last().copied().unwrap_or(0)
+    }
+
+    /// Items of a whole shard.
+    fn shard(&self) -> u64 {
+        store::Snapshot::shard_items(self.count())
+    }
+
+    /// Own items of a level.
+    fn own(&self, level: usize) -> Range<u64> {
+        let n = level * self.ranks + self.rank;
+        self.firsts[n]..self.firsts[n + 1]
+    }
+
+    /// Own items of a level that belong to a shard which begins before them.
+    fn head(&self, level: usize) -> Range<u64> {
+        let own = self.own(level);
+        own.start..own.start.next_multiple_of(self.shard()).min(own.end)
+    }
+
+    /// Own items of a level behind them: a shard begins with the first.
+    fn rest(&self, level: usize) -> Range<u64> {
+        self.head(level).end..self.own(level).end
+    }
+
+    /// The rank that has an item.
+    fn holder(&self, item: u64) -> usize {
+        let stretch = self.firsts.partition_point(|&first| first <= item) - 1;
+        stretch % self.ranks
+    }
+
+    /// Numbers of the shards that this rank stores.
+    fn shards(&self, levels: usize) -> Vec<Range<u64>> {
+        let (shard, rests) = (self.shard(), (0..levels).map(|level| self.rest(level)));
+        let rests = rests.filter(|rest| !rest.is_empty());
+        rests
+            .map(|rest| rest.start / shard..rest.end.div_ceil(shard))
+            .collect()
+    }
+
+    /// What the store is told.
+    fn described(&self, world: &World, units: &UnitsConfig) -> store::Items {
+        let items = self.kind.of(world);
+        let columns = self.columns.iter();
+        store::Items {
+            header: store::ItemsHeader {
+                path: self.kind.path.clone(),
+                count: self.count(),
+                version: items.version(),
+            },
+            dimension: items.group()[1].into(),
+            columns: columns
+                .map(|column| headers::of_items(units, column))
+                .collect(),
+        }
+    }
+}
+
+/// How many items lie in some patches, by kind, in the arrays of a snapshot.
+pub(super) fn counts(world: &World, rows: &[u32]) -> Vec<(String, store::Values)> {
+    let kinds = world.resource::<ItemKinds>().all().into_iter();
+    let of = |kind: ItemsRef| {
+        let items = kind.of(world);
+        let counts = rows.iter().map(|&row| items.count(row) as u32).collect();
+        (counts_of(&kind), store::Values::U32(counts))
+    };
+    kinds.map(of).collect()
+}
+
+/// Names of these arrays.
+pub(super) fn counts_names(sim: &Engine) -> Vec<String> {
+    let kinds = sim.world.resource::<ItemKinds>().all();
+    kinds.iter().map(counts_of).collect()
+}
+
+fn counts_of(kind: &ItemsRef) -> String {
+    store::ItemsHeader::counts_of(&kind.path)
+}
