@@ -4,6 +4,8 @@
     reason = "every test binary uses its own part of this module"
 )]
 
+pub mod stars;
+
 use nestar_snapshot::{
     Attributes, DataType, FieldHeader, Finishing, LEAF, Level, LevelHeader, ORIGIN, Precision,
     Result, Snapshot, SnapshotWriter, Target, Units, Values,

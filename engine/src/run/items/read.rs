@@ -125,7 +125,7 @@ fn kept(
         if found.data_type != column.data_type || found_length != length {
             let found = format!("{found_length} x {}", found.data_type.name());
             return Err(format!(
-                "the array `{name}` holds {found} of each, this program keeps {wanted}"
+                "the array `{name}` holds {found} of each, this program keeps {wanted}; continue with the precision and the program that wrote it"
             ));
         }
     }

@@ -3,6 +3,7 @@
 mod alone;
 mod orbits;
 mod same;
+mod snapshots;
 
 use nestar::engine::mesh::Topology;
 use nestar::systems::particles::{AllSpecies, Particle};
