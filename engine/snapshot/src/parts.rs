@@ -65,6 +65,11 @@ impl Part {
             Ok(Value::Object(map)) => map,
             _ => Map::new(),
         };
+        let name = self
+            .header
+            .path
+            .split_once('/')
+            .map_or("", |(_, name)| name);
         let layout = Layout {
             path: self.header.path.clone(),
             data_type: DataType::U8,
@@ -72,7 +77,8 @@ impl Part {
             shape: vec![1, self.header.length.max(1)],
             shard: 1,
             inner: 1,
-            dimensions: ["part", "byte"].map(String::from).to_vec(),
+            // dimensions of one name have one length in a group, for readers such as xarray
+            dimensions: vec!["part".into(), format!("byte_{name}")],
             attributes,
         };
         let encode = || {

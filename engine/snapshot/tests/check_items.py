@@ -17,6 +17,7 @@ assert stars["place"].dtype == np.uint32
 assert stars["position"].dims == ("particle", "axis") and stars["position"].dtype == np.float64
 assert np.array_equal(stars["position"].values, np.arange(3 * len(number)).reshape(-1, 3) / 7)
 assert {"units", "cgs_factor", "long_name"} <= set(stars["position"].attrs)
+assert tree["state"]["one"].values.tolist() == [[1, 2, 3]] and tree["state"]["other"].shape == (1, 1)
 counts = tree["level_0"]["particles_stars"]
 assert counts.dims == ("patch",) and counts.values.tolist() == [0, 0, len(number)]
 assert nestar_reader.digest(path) == digest, (nestar_reader.digest(path), digest)

@@ -81,6 +81,16 @@ pub(crate) fn check(columns: &[ItemColumn], length: usize) -> Result<(), String>
         if columns[..n].iter().any(|other| other.what.name == *name) {
             return Err(format!("two columns have the name `{name}`"));
         }
+        let others = columns[..n].iter().filter_map(|other| other.along);
+        if let Some((along, length)) = column.along
+            && others
+                .into_iter()
+                .any(|(other, n)| other == along && n != length)
+        {
+            return Err(format!(
+                "the dimension `{along}` has another length in column `{name}` than in others"
+            ));
+        }
         let fits = column.data_type == DataType::F64 && column.values() <= 3;
         if column.at.is_none() && !fits {
             return Err(format!(
@@ -149,10 +159,11 @@ mod tests {
         assert!(why(&[id(), speed(9)]).contains("end at 8"));
         assert!(why(&[id()]).contains("8 bytes of a record, which has 20"));
         assert!(why(&[id(), speed(8), id()]).contains("the name `id`"));
-        let wide = ItemColumn {
-            along: Some(("axis", 4)),
+        let wide = |along| ItemColumn {
+            along: Some((along, 4)),
             ..place()
         };
-        assert!(why(&[id(), speed(8), wide]).contains("up to three"));
+        assert!(why(&[id(), speed(8), wide("axis")]).contains("another length"));
+        assert!(why(&[id(), speed(8), wide("corner")]).contains("up to three"));
     }
 }

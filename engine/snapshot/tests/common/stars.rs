@@ -2,8 +2,8 @@
 
 use super::{Folder, array, attributes, level, push};
 use nestar_snapshot::{
-    DataType, FieldHeader, Items, ItemsHeader, LEAF, Level, ORIGIN, Plan, Result, Role, Snapshot,
-    SnapshotWriter, Values,
+    DataType, FieldHeader, Items, ItemsHeader, LEAF, Level, ORIGIN, Part, Plan, Result, Role,
+    Snapshot, SnapshotWriter, Values,
 };
 use std::ops::Range;
 
@@ -70,6 +70,9 @@ pub fn write(folder: &Folder, number: u32, count: u64) -> Result<Snapshot> {
     let (levels, items) = (levels(), items(count));
     let mut plan = Plan::new(&attributes(), &levels)?;
     plan.add_items(&items)?;
+    for (name, bytes) in [("one", vec![1, 2, 3]), ("other", vec![4])] {
+        plan.add_part(&Part::new(format!("state/{name}"), 1, true, bytes))?;
+    }
     let shard = Snapshot::shard_items(count);
     let shards = [vec![0..1], vec![0..1], vec![0..count.div_ceil(shard)]];
     let mut writer =
