@@ -1,5 +1,6 @@
 //! The digest of a snapshot's content.
 
+use crate::entries::Group;
 use crate::{Result, Snapshot};
 use serde_json::{Value, json};
 
@@ -52,18 +53,7 @@ pub fn digest(snapshot: &Snapshot) -> Result<String> {
         .map(|items| json!({"path": items.path, "version": items.version, "count": items.count}));
     for (header, group) in levels.chain(items).zip(snapshot.groups()) {
         hasher.update(&encode(&header));
-        for (name, (array, _)) in group.arrays {
-            let shape = [&[group.rows], &array.shape[..]].concat();
-            let header = json!({"name": name, "dtype": array.data_type.name(), "shape": shape});
-            hasher.update(&encode(&header));
-            for range in group.stretches() {
-                hasher.update(
-                    snapshot
-                        .read_rows(&group.path, group.arrays, name, range)?
-                        .bytes(),
-                );
-            }
-        }
+        hash_arrays(&mut hasher, snapshot, &group)?;
     }
     for part in snapshot.parts().filter(|part| part.in_digest) {
         let header = json!({"path": part.path, "version": part.version, "length": part.length});
@@ -71,6 +61,20 @@ pub fn digest(snapshot: &Snapshot) -> Result<String> {
         hasher.update(&snapshot.read_part(&part.path)?);
     }
     Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// Hashes the arrays of a group stretch by stretch.
+fn hash_arrays(hasher: &mut blake3::Hasher, snapshot: &Snapshot, group: &Group) -> Result<()> {
+    for (name, (array, _)) in group.arrays {
+        let shape = [&[group.rows], &array.shape[..]].concat();
+        let header = json!({"name": name, "dtype": array.data_type.name(), "shape": shape});
+        hasher.update(&encode(&header));
+        for range in group.stretches() {
+            let values = snapshot.read_rows(&group.path, group.arrays, name, range)?;
+            hasher.update(values.bytes());
+        }
+    }
+    Ok(())
 }
 
 /// The encoding of a JSON value, as [`digest`] specifies it.

@@ -2,6 +2,7 @@
 
 mod captures;
 mod changes;
+mod counts;
 mod course;
 pub mod diagnostics;
 mod directory;

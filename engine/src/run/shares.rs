@@ -4,7 +4,8 @@
 //! `ranks/halos`, which pack rows for rows: at their receiver they have no rows, and a shard takes one component of many
 //! patches, not all components of one. They are less than a shard of every array.
 
-use super::items::{self, ItemShare};
+use super::counts;
+use super::items::ItemShare;
 use super::layout::{Layout, Part};
 use super::sink::{Sink, snapshot_error, structure};
 use crate::field::StoreRef;
@@ -211,7 +212,7 @@ fn sizes(sim: &Engine, fields: &[StoreRef]) -> Vec<(String, usize)> {
         let components = spec.components.iter();
         components.map(move |component| (component.name.clone(), bytes))
     };
-    let counts = items::counts_names(sim).into_iter().map(|name| (name, 4));
+    let counts = counts::names(&sim.world).into_iter().map(|name| (name, 4));
     structure
         .into_iter()
         .chain(counts)

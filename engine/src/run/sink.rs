@@ -1,6 +1,6 @@
 //! Where the values of a snapshot go, and what of them is the same wherever they come from.
 
-use super::items;
+use super::counts::counts;
 use super::layout::Part;
 use crate::mesh::Topology;
 use crate::ranks::Ranks;
@@ -36,7 +36,7 @@ pub(super) fn structure(world: &World, rows: &[u32]) -> Vec<(String, Values)> {
         (ORIGIN.into(), Values::I32(origins)),
         (LEAF.into(), Values::U8(rows.iter().map(leaf).collect())),
     ];
-    arrays.extend(items::counts(world, rows));
+    arrays.extend(counts(world, rows));
     arrays
 }
 

@@ -92,6 +92,33 @@ impl Species {
         }
     }
 
+    /// What stands in a record, one behind the other: meaning, type, and whether it is a vector.
+    fn kept(&self) -> Vec<(Component, DataType, bool)> {
+        let (number, offset) = match self.precision {
+            Precision::Single => (DataType::F32, DataType::U32),
+            Precision::Double => (DataType::F64, DataType::U64),
+        };
+        let id = what("id", "1", [0; 3], "identity, unique in the species");
+        let within = "place in the patch, whose width is 2^32 (uint32) or 2^64 (uint64)";
+        let within = what("offset", "1", [0; 3], within);
+        let velocity = what("velocity", "length/time", [1, 0, -1], "velocity");
+        let text = "acceleration that the next kick begins with";
+        let acceleration = what("acceleration", "length/time**2", [1, 0, -2], text);
+        let mut kept = vec![
+            (id, DataType::U64, false),
+            (within, offset, true),
+            (velocity, number, true),
+            (acceleration, number, true),
+        ];
+        kept.extend(self.pool.columns.masses.then(|| (mass(), number, false)));
+        let scalars = self.scalars.iter();
+        kept.extend(scalars.map(|name| (Component::scalar(name), number, false)));
+        let mark = "1 where the next finer level moves the particle, else 0";
+        let mark = what("moved_by_finer", "1", [0; 3], mark);
+        kept.push((mark, DataType::U8, false));
+        kept
+    }
+
     /// Where the places stand in a record, by axis.
     pub(super) fn place_in(&self, axis: usize) -> std::ops::Range<usize> {
         let number = self.pool.columns.number;
@@ -119,6 +146,10 @@ fn what(name: &str, units: &str, dimension: [i32; 3], long_name: &str) -> Compon
     }
 }
 
+fn mass() -> Component {
+    what("mass", "mass", [0, 1, 0], "mass")
+}
+
 /// Particles of a patch.
 #[must_use]
 pub fn count(patch: &Patch) -> usize {
@@ -144,33 +175,16 @@ impl Items for Species {
     }
 
     fn columns(&self) -> Vec<ItemColumn> {
-        let (number, offset) = match self.precision {
-            Precision::Single => (DataType::F32, DataType::U32),
-            Precision::Double => (DataType::F64, DataType::U64),
-        };
-        let mut end = 0;
-        let mut next = |what: Component, data_type: DataType, values: usize| {
+        let (mut columns, mut end) = (Vec::new(), 0);
+        for (what, data_type, is_vector) in self.kept() {
             let column = ItemColumn::kept(what, data_type, end);
-            end += values * data_type.size();
-            if values == 3 { column.vector() } else { column }
-        };
-        let id = what("id", "1", [0; 3], "identity, unique in the species for ever");
-        let place = "place in the patch: its width is 2^32 in an array of uint32, 2^64 in one of uint64";
-        let mut columns = vec![
-            next(id, DataType::U64, 1),
-            next(what("offset", "1", [0; 3], place), offset, 3),
-            next(what("velocity", "length/time", [1, 0, -1], "velocity"), number, 3),
-            next(what("acceleration", "length/time**2", [1, 0, -2], "acceleration"), number, 3),
-        ];
-        let mass = what("mass", "mass", [0, 1, 0], "mass");
-        columns.push(match self.pool.columns.masses {
-            true => next(mass, number, 1),
-            false => ItemColumn::derived(mass),
-        });
-        let scalars = self.scalars.iter();
-        columns.extend(scalars.map(|name| next(Component::scalar(name), number, 1)));
-        let mark = "1 where the next finer level moves the particle, else 0";
-        columns.push(next(what("moved_by_finer", "1", [0; 3], mark), DataType::U8, 1));
+            let column = if is_vector { column.vector() } else { column };
+            end += column.bytes();
+            columns.push(column);
+        }
+        if !self.pool.columns.masses {
+            columns.push(ItemColumn::derived(mass()));
+        }
         let position = what("position", "length", [1, 0, 0], "position");
         columns.push(ItemColumn::derived(position).vector());
         columns

@@ -1,6 +1,6 @@
 //! A rank's share of the items of a snapshot.
 
-use super::Order;
+use super::order::Order;
 use crate::field::{ItemColumn, Items, PatchPlace};
 use crate::mesh::Topology;
 use crate::ranks::{Message, Ranks, RanksError};
