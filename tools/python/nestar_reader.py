@@ -8,6 +8,7 @@ cell lies where, a covering grid, and the hand-over to yt.
     snapshot = nestar_reader.open("out/sedov/snapshots/000010.zarr")
     snapshot.attrs["time"], snapshot.levels
     density = nestar_reader.uniform(snapshot.path, "density", level=2)      # [z, y, x]
+    stars = nestar_reader.particles(snapshot.path, "stars")                 # arrays by name, and level and patch of each
     dataset = nestar_reader.load_yt(snapshot.path)                          # needs yt
 
 As a program: ``python nestar_reader.py SNAPSHOT`` lists the levels and the digest.
@@ -61,11 +62,12 @@ class Level:
 
 @dataclass
 class Snapshot:
-    """An open snapshot: ``attrs`` of the run and the list ``levels``, coarse to fine."""
+    """An open snapshot: ``attrs`` of the run, the list ``levels``, coarse to fine, and ``items``, groups of arrays by path."""
 
     path: str
     attrs: dict
     levels: list
+    items: dict
 
     def level(self, number):
         """The level with this number; raises ``KeyError`` where the snapshot has no such level."""
@@ -81,10 +83,27 @@ def open(path):
     attrs = dict(root.attrs)
     if attrs.get("format") != "nestar-snapshot":
         raise ValueError(f"{path} is not a Nestar snapshot")
-    if attrs["format_version"] != 1:
-        raise ValueError(f"{path} has format version {attrs['format_version']}; this reader knows version 1")
+    if attrs["format_version"] not in (1, 2):
+        raise ValueError(f"{path} has format version {attrs['format_version']}; this reader knows versions 1 and 2")
     levels = [Level(number, root[f"level_{number}"]) for number in attrs["levels"]]
-    return Snapshot(str(path), attrs, levels)
+    items = {f"{name}/{kind}": group for name, parent in root.groups() for kind, group in parent.groups()}
+    return Snapshot(str(path), attrs, levels, items)
+
+
+def particles(path, species, group="particles"):
+    """What the snapshot holds of the particles of a species: a dict of arrays by name.
+
+    The arrays ``level`` and ``patch`` are added: where each particle lies, the patch by its place in the arrays of the level.
+    """
+    snapshot = open(path)
+    kind = f"{group}/{species}"
+    if kind not in snapshot.items:
+        raise KeyError(f"{path} has no {kind}; it has {sorted(snapshot.items)}")
+    counts = [level.group[f"{group}_{species}"][:] for level in snapshot.levels]
+    columns = {name: array[:] for name, array in snapshot.items[kind].arrays()}
+    columns["level"] = np.repeat([level.number for level in snapshot.levels], [count.sum() for count in counts])
+    columns["patch"] = np.concatenate([np.repeat(np.arange(len(count)), count) for count in counts])
+    return columns
 
 
 def uniform(path, field, level=0):
@@ -111,7 +130,8 @@ def uniform(path, field, level=0):
 def load_yt(path, fields=None):
     """The snapshot as a yt dataset (``yt.load_amr_grids``); ``fields`` defaults to all fields with one value a cell.
 
-    Densities get their units, so that yt derives masses from them; other fields are passed in code units.
+    Densities get their units, so that yt derives masses from them; other fields are passed in code units. Particles are a type
+    of yt's for each species: ``dataset.all_data()["dark", "particle_mass"]``.
     """
     try:
         import yt
@@ -136,6 +156,8 @@ def load_yt(path, fields=None):
                 data = values[name][patch].transpose(2, 1, 0).astype(np.float64)
                 grid[name] = (data, "code_mass/code_length**3") if name == "density" else data
             grids.append(grid)
+    for path in snapshot.items:
+        _add_particles(snapshot, path, grids)
     units = attrs["units"]
     return yt.load_amr_grids(
         grids,
@@ -148,6 +170,26 @@ def load_yt(path, fields=None):
         refine_by=attrs["refinement_ratio"],
         periodicity=tuple(_is_periodic(attrs["boundary"], axis) for axis in "xyz"),
     )
+
+
+def _add_particles(snapshot, path, grids):
+    """Hands the particles of a species to the grids of yt, which are in the order of the patches."""
+    kind, group = path.split("/")[1], snapshot.items[path]
+    if "position" not in group:
+        return
+    counts = np.concatenate([level.group[path.replace("/", "_")][:] for level in snapshot.levels])
+    ends = np.cumsum(counts, dtype=np.int64)
+    units = {"position": "code_length", "velocity": "code_length/code_time", "mass": "code_mass"}
+    for name, array in group.arrays():
+        values, unit = array[:], units.get(name, "")
+        for grid, end, count in zip(grids, ends, counts):
+            here = values[end - count : end]
+            if here.ndim == 1:
+                name = {"id": "index"}.get(name, name)
+                grid[kind, f"particle_{name}"] = (here.astype(np.float64), unit)
+                continue
+            for axis in range(3):
+                grid[kind, f"particle_{name}_{'xyz'[axis]}"] = (here[:, axis].astype(np.float64), unit)
 
 
 def _is_periodic(boundary, axis):
@@ -187,12 +229,29 @@ def digest(path):
     for level in snapshot.levels:
         header = level.group.attrs
         hasher.update(_encode({key: header[key] for key in ["level", "time", "cell_width"]}))
-        for name, array in sorted(level.group.arrays()):
-            hasher.update(_encode({"name": name, "dtype": str(array.dtype), "shape": list(array.shape)}))
-            for first in range(0, array.shape[0], 1024):
-                values = array[first : first + 1024]
-                hasher.update(np.ascontiguousarray(values, values.dtype.newbyteorder("<")).tobytes())
+        _hash_arrays(hasher, level.group)
+    for path, group in sorted(snapshot.items.items()):
+        hasher.update(_encode({"path": path, "version": group.attrs["version"], "count": group.attrs["count"]}))
+        _hash_arrays(hasher, group)
+    root = zarr.open_group(snapshot.path, mode="r")
+    for parent in ["components", "state"]:
+        parts = sorted(root[parent].arrays()) if parent in root else []
+        for name, array in parts:
+            header = {key: array.attrs[key] for key in ["version", "length"]}
+            if array.attrs["in_digest"]:
+                hasher.update(_encode(header | {"path": f"{parent}/{name}"}))
+                hasher.update(array[0, : header["length"]].tobytes())
     return hasher.hexdigest()
+
+
+def _hash_arrays(hasher, group):
+    """Hashes the arrays of a group."""
+    for name, array in sorted(group.arrays()):
+        hasher.update(_encode({"name": name, "dtype": str(array.dtype), "shape": list(array.shape)}))
+        step = array.shards[0]
+        for first in range(0, array.shape[0], step):
+            values = array[first : first + step]
+            hasher.update(np.ascontiguousarray(values, values.dtype.newbyteorder("<")).tobytes())
 
 
 def main(path):
@@ -201,6 +260,8 @@ def main(path):
     print(f"{path}: time {snapshot.attrs['time']}, step {snapshot.attrs['step']}")
     for level in snapshot.levels:
         print(f"level {level.number}: {len(level.leaf)} patches, {level.leaf.sum()} leaves, {', '.join(level.fields)}")
+    for kind, group in snapshot.items.items():
+        print(f"{kind}: {group.attrs['count']} with {', '.join(sorted(name for name, _ in group.arrays()))}")
     print(digest(path))
 
 

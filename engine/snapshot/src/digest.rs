@@ -1,10 +1,8 @@
 //! The digest of a snapshot's content.
 
-use crate::{FORMAT_VERSION, FieldHeader, LevelHeader, Result, Snapshot};
+use crate::entries::Group;
+use crate::{Result, Snapshot};
 use serde_json::{Value, json};
-
-/// Patches that are in memory at a time (4 MiB of f64 cells).
-const STRETCH: u64 = 1024;
 
 /// The digest of the snapshot's canonical content: 64 hexadecimal digits of BLAKE3.
 ///
@@ -19,7 +17,9 @@ const STRETCH: u64 = 1024;
 /// 2. for each level, ascending: the *encoding* of `{level, time, cell_width}`; then for each array of the level,
 ///    names ascending bytewise: the *encoding* of `{name, dtype, shape}` (`dtype` as in Zarr, e.g. `"float64"`),
 ///    and the array's elements in row-major order, little-endian.
-/// 3. for each [part](crate::Part) that the digest covers, paths ascending bytewise: the *encoding* of
+/// 3. for each kind of items, paths ascending bytewise: the *encoding* of `{path, version, count}`; then its arrays as those of a
+///    level.
+/// 4. for each [part](crate::Part) that the digest covers, paths ascending bytewise: the *encoding* of
 ///    `{path, version, length}` and the part's bytes.
 ///
 /// The *encoding* of a JSON value is a tag byte with its content:
@@ -33,7 +33,7 @@ pub fn digest(snapshot: &Snapshot) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
     let attributes = snapshot.attributes();
     let mut root = json!({
-        "format_version": FORMAT_VERSION,
+        "format_version": snapshot.version,
         "time": attributes.time,
         "step": attributes.step,
         "domain_left_edge": attributes.domain_left_edge,
@@ -45,13 +45,15 @@ pub fn digest(snapshot: &Snapshot) -> Result<String> {
         root[name] = json!(value);
     }
     hasher.update(&encode(&root));
-    for level in snapshot.levels() {
-        let header =
-            json!({"level": level.level, "time": level.time, "cell_width": level.cell_width});
+    let levels = snapshot.levels().map(
+        |level| json!({"level": level.level, "time": level.time, "cell_width": level.cell_width}),
+    );
+    let items = snapshot
+        .items()
+        .map(|items| json!({"path": items.path, "version": items.version, "count": items.count}));
+    for (header, group) in levels.chain(items).zip(snapshot.groups()) {
         hasher.update(&encode(&header));
-        for array in snapshot.arrays(level.level)? {
-            hash_array(&mut hasher, snapshot, level, array)?;
-        }
+        hash_arrays(&mut hasher, snapshot, &group)?;
     }
     for part in snapshot.parts().filter(|part| part.in_digest) {
         let header = json!({"path": part.path, "version": part.version, "length": part.length});
@@ -61,25 +63,16 @@ pub fn digest(snapshot: &Snapshot) -> Result<String> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Hashes one array stretch by stretch.
-fn hash_array(
-    hasher: &mut blake3::Hasher,
-    snapshot: &Snapshot,
-    level: &LevelHeader,
-    array: &FieldHeader,
-) -> Result<()> {
-    let shape: Vec<u64> = std::iter::once(level.patches)
-        .chain(array.shape.iter().copied())
-        .collect();
-    let header = json!({"name": array.name, "dtype": array.data_type.name(), "shape": shape});
-    hasher.update(&encode(&header));
-    for first in (0..level.patches).step_by(STRETCH as usize) {
-        let range = first..(first + STRETCH).min(level.patches);
-        hasher.update(
-            snapshot
-                .read_patches(level.level, &array.name, range)?
-                .bytes(),
-        );
+/// Hashes the arrays of a group stretch by stretch.
+fn hash_arrays(hasher: &mut blake3::Hasher, snapshot: &Snapshot, group: &Group) -> Result<()> {
+    for (name, (array, _)) in group.arrays {
+        let shape = [&[group.rows], &array.shape[..]].concat();
+        let header = json!({"name": name, "dtype": array.data_type.name(), "shape": shape});
+        hasher.update(&encode(&header));
+        for range in group.stretches() {
+            let values = snapshot.read_rows(&group.path, group.arrays, name, range)?;
+            hasher.update(values.bytes());
+        }
     }
     Ok(())
 }

@@ -122,6 +122,8 @@ pub enum DataType {
     I32,
     /// 8-bit unsigned integer.
     U8,
+    /// 32-bit unsigned integer.
+    U32,
     /// 64-bit unsigned integer.
     U64,
 }
@@ -134,37 +136,38 @@ impl DataType {
             Self::F64 => "float64",
             Self::I32 => "int32",
             Self::U8 => "uint8",
+            Self::U32 => "uint32",
             Self::U64 => "uint64",
         }
     }
 
     /// The type with this name in Zarr metadata, if it is one of ours.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::F32, Self::F64, Self::I32, Self::U8, Self::U64]
-            .into_iter()
-            .find(|data_type| data_type.name() == name)
+        use DataType::{F32, F64, I32, U8, U32, U64};
+        let mut all = [F32, F64, I32, U8, U32, U64].into_iter();
+        all.find(|data_type| data_type.name() == name)
     }
 
     /// Bytes of one element.
     pub fn size(self) -> usize {
         match self {
             Self::U8 => 1,
-            Self::F32 | Self::I32 => 4,
+            Self::F32 | Self::I32 | Self::U32 => 4,
             Self::F64 | Self::U64 => 8,
         }
     }
 }
 
-/// One array of a level: `[patch]` followed by `shape`.
+/// One array of a level, or of a kind of items: `[patch]` or `[item]` followed by `shape`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldHeader {
     /// The array's name: letters, digits and `_`.
     pub name: String,
     /// Element type.
     pub data_type: DataType,
-    /// Names of the dimensions after `patch`, e.g. `z`, `y`, `x`.
+    /// Names of the dimensions after the first, e.g. `z`, `y`, `x`.
     pub dimensions: Vec<String>,
-    /// Lengths of the dimensions after `patch`, at least 1 each.
+    /// Lengths of the dimensions after the first, at least 1 each.
     pub shape: Vec<u64>,
     /// Unit in code units, e.g. `"mass/length**3"`.
     pub units: String,
@@ -255,19 +258,14 @@ impl FieldHeader {
         self.dimensions == ["z", "y", "x"]
     }
 
-    /// Values of one patch.
+    /// Values of one patch, or one item.
     pub fn values_per_patch(&self) -> usize {
         self.shape.iter().product::<u64>() as usize
     }
 
     /// Refuses names, shapes and factors that the format has no room for.
     pub(crate) fn validate(&self) -> Result<()> {
-        let complaint = if self.name.is_empty()
-            || !self
-                .name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        {
+        let complaint = if !is_name(&self.name) {
             "a name has letters, digits and `_` only"
         } else if self.dimensions.len() != self.shape.len() || self.shape.contains(&0) {
             "every dimension needs a name and a length of at least 1"
@@ -281,6 +279,11 @@ impl FieldHeader {
             self.name
         )))
     }
+}
+
+/// Whether a name has letters, digits and `_` only, and some of them.
+pub(crate) fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// What the writer is told about one level: its header and its fields (without [`ORIGIN`] and [`LEAF`], which every

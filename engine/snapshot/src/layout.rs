@@ -10,11 +10,11 @@ pub(crate) struct Layout {
     pub path: String,
     /// Element type.
     pub data_type: DataType,
-    /// Shape of the whole array; the first dimension is the patch.
+    /// Shape of the whole array; the first dimension is the patch, or the item.
     pub shape: Vec<u64>,
-    /// Patches of a shard, a multiple of `inner`.
+    /// Patches or items of a shard, a multiple of `inner`.
     pub shard: u64,
-    /// Patches of an inner chunk.
+    /// Patches or items of an inner chunk.
     pub inner: u64,
     /// Names of all dimensions.
     pub dimensions: Vec<String>,

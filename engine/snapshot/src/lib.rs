@@ -4,7 +4,8 @@
 //! refinement level (`level_0`, …) with its [`LevelHeader`], and in it one array per field, whose first dimension is
 //! the patch, in the same order in all arrays. Every level has the arrays [`ORIGIN`] and [`LEAF`].
 //!
-//! [`Part`]s are bytes beside the fields: the state of plugins, the components of patches.
+//! [`Items`] lie in patches in any number, such as the particles of a species: a group of arrays for each kind, whose first dimension is the
+//! item. [`Part`]s are bytes beside the fields: the state of plugins, the components of patches.
 //!
 //! * [`SnapshotWriter`] writes one while the run goes on, alone or as one of several writers; [`Plan`] has its steps one by one.
 //! * [`Snapshot`] reads one; [`latest`] finds the newest of a run.
@@ -14,9 +15,12 @@
 mod bounds;
 mod checksums;
 mod digest;
+mod entries;
 mod error;
 mod files;
+mod groups;
 mod header;
+mod items;
 mod layout;
 mod parts;
 mod queue;
@@ -33,19 +37,21 @@ mod zarr;
 pub use digest::digest;
 pub use error::{Result, SnapshotError};
 pub use files::{clean_partials, complete_path};
+pub use groups::SHARD_PATCHES;
 pub use header::{
     Attributes, Cosmology, DataType, FieldHeader, LEAF, Level, LevelHeader, ORIGIN, PATCH_SIZE,
     Precision, Units,
 };
+pub use items::{Items, ItemsHeader};
 pub use parts::{PART_GROUPS, Part, PartHeader};
 pub use queue::Done;
 pub use reader::{Snapshot, complete, latest};
-pub use store::{Plan, SHARD_PATCHES};
+pub use store::Plan;
 pub use summary::summary;
 pub use uniform::{UniformArray, read_uniform};
 pub use values::Values;
 pub use worker::Role;
 pub use writer::{Finishing, SnapshotWriter, Stopper, Target};
 
-/// Version of the format that this crate writes, and the newest that it reads.
-pub const FORMAT_VERSION: u64 = 1;
+/// The newest version of the format that this crate reads, and the one in which it writes items; without any it writes version 1.
+pub const FORMAT_VERSION: u64 = 2;

@@ -1,5 +1,6 @@
-//! Bytes beside the fields that the program needs to continue: the state of plugins, components of patches, items.
+//! Bytes beside the fields that the program needs to continue: the state of plugins, components of patches.
 
+use crate::header::is_name;
 use crate::layout::Layout;
 use crate::zarr::Encoder;
 use crate::{DataType, Result, SnapshotError, Values};
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 use std::path::Path;
 
 /// The groups that hold [`Part`]s.
-pub const PART_GROUPS: [&str; 3] = ["components", "items", "state"];
+pub const PART_GROUPS: [&str; 2] = ["components", "state"];
 
 /// What describes a [`Part`]: the attributes of its array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,9 +49,6 @@ impl Part {
 
     /// Refuses places that the format has no room for.
     fn validate(&self) -> Result<()> {
-        let is_name = |name: &str| {
-            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        };
         match self.header.path.split_once('/') {
             Some((group, name)) if PART_GROUPS.contains(&group) && is_name(name) => Ok(()),
             _ => Err(SnapshotError::Request(format!(
@@ -67,6 +65,11 @@ impl Part {
             Ok(Value::Object(map)) => map,
             _ => Map::new(),
         };
+        let name = self
+            .header
+            .path
+            .split_once('/')
+            .map_or("", |(_, name)| name);
         let layout = Layout {
             path: self.header.path.clone(),
             data_type: DataType::U8,
@@ -74,7 +77,8 @@ impl Part {
             shape: vec![1, self.header.length.max(1)],
             shard: 1,
             inner: 1,
-            dimensions: ["part", "byte"].map(String::from).to_vec(),
+            // dimensions of one name have one length in a group, for readers such as xarray
+            dimensions: vec!["part".into(), format!("byte_{name}")],
             attributes,
         };
         let encode = || {

@@ -19,7 +19,7 @@ pub struct Done {
 /// One shard of the planned array with index `array`.
 pub(crate) struct Shard {
     pub array: usize,
-    pub first_patch: u64,
+    pub first: u64,
     pub values: Values,
 }
 
@@ -93,7 +93,7 @@ impl Queue {
     }
 
     /// Adds a shard, waiting until there is room; fails as soon as the thread has failed.
-    pub fn push(&self, array: usize, first_patch: u64, values: Values) -> Result<()> {
+    pub fn push(&self, array: usize, first: u64, values: Values) -> Result<()> {
         let bytes = values.bytes().len();
         let mut state = self.lock();
         while !state.is_over() && state.bytes > 0 && state.bytes + bytes > self.capacity {
@@ -106,7 +106,7 @@ impl Queue {
         state.bytes += bytes;
         state.jobs.push_back(Job::Shard(Shard {
             array,
-            first_patch,
+            first,
             values,
         }));
         self.changed.notify_all();
@@ -243,10 +243,7 @@ mod tests {
         let queue = Queue::new(100);
         queue.push(0, 0, shard()).unwrap();
         push_beside(&queue, |pushed| {
-            assert!(matches!(
-                queue.pop(),
-                Job::Shard(Shard { first_patch: 0, .. })
-            ));
+            assert!(matches!(queue.pop(), Job::Shard(Shard { first: 0, .. })));
             // Taken by the thread is not stored yet: its memory still counts.
             assert!(pushed.recv_timeout(Duration::from_millis(50)).is_err());
             queue.stored(80);
@@ -297,7 +294,7 @@ mod tests {
         queue.push_order(Job::Finish);
         let taken = |most| -> Vec<u64> {
             let shards = queue.pop_shards(most);
-            shards.iter().map(|shard| shard.first_patch).collect()
+            shards.iter().map(|shard| shard.first).collect()
         };
         assert_eq!(taken(2), [0, 1]);
         assert_eq!(taken(2), [2]);

@@ -2,33 +2,31 @@
 
 use crate::bounds;
 use crate::checksums;
+use crate::entries::{Arrays, Group, ItemsEntry, LevelEntry, items_entries, level_entry, parse};
 use crate::files::{self, SNAPSHOTS};
+use crate::groups::{SHARD_ITEMS, SHARD_PATCHES, level_path, sharding, sharding_of_items};
 use crate::header::ORIGIN;
 use crate::parts::{PartHeader, described};
-use crate::store::{is_structural, sharding};
 use crate::zarr::Decoder;
 use crate::{
-    Attributes, DataType, FORMAT_VERSION, FieldHeader, LEAF, LevelHeader, Result, SnapshotError,
+    Attributes, FORMAT_VERSION, FieldHeader, ItemsHeader, LEAF, LevelHeader, Result, SnapshotError,
     Values,
 };
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// A complete snapshot, open for reading: headers are in memory, arrays are read on request.
 pub struct Snapshot {
     path: PathBuf,
+    /// Version of the format.
+    pub(crate) version: u64,
     attributes: Attributes,
     levels: Vec<LevelEntry>,
+    /// By ascending path.
+    items: Vec<ItemsEntry>,
     /// By ascending path, with their metadata documents.
     pub(crate) parts: Vec<(PartHeader, Value)>,
-}
-
-/// One level: its header and its arrays, sorted by name, with their metadata documents.
-struct LevelEntry {
-    header: LevelHeader,
-    arrays: BTreeMap<String, (FieldHeader, Value)>,
 }
 
 /// Why `path` cannot be a snapshot, or its root metadata document.
@@ -59,8 +57,8 @@ fn root_document(path: &Path) -> Result<Value> {
     serde_json::from_slice(&text).map_err(|error| SnapshotError::corrupt(&file, error.to_string()))
 }
 
-/// Refuses what is no snapshot, or a newer one.
-fn require_format(path: &Path, attributes: &Value) -> Result<()> {
+/// The version of the format; refuses what is no snapshot, or a newer one.
+fn require_format(path: &Path, attributes: &Value) -> Result<u64> {
     if attributes["format"] != "nestar-snapshot" {
         return Err(SnapshotError::foreign(
             path,
@@ -68,7 +66,7 @@ fn require_format(path: &Path, attributes: &Value) -> Result<()> {
         ));
     }
     match attributes["format_version"].as_u64() {
-        Some(1..=FORMAT_VERSION) => Ok(()),
+        Some(version @ 1..=FORMAT_VERSION) => Ok(version),
         Some(found) if found > FORMAT_VERSION => Err(SnapshotError::Newer {
             path: path.into(),
             found,
@@ -77,86 +75,6 @@ fn require_format(path: &Path, attributes: &Value) -> Result<()> {
             path,
             "its format_version is not a positive integer",
         )),
-    }
-}
-
-/// Reads a header out of a group's attributes.
-fn parse<T: serde::de::DeserializeOwned>(path: &Path, attributes: &Value) -> Result<T> {
-    serde_json::from_value(attributes.clone()).map_err(|error| {
-        SnapshotError::corrupt(&path.join("zarr.json"), format!("attributes: {error}"))
-    })
-}
-
-/// The header of an array, from its metadata document.
-fn field_header(path: &Path, name: &str, document: &Value, patches: u64) -> Result<FieldHeader> {
-    let broken = |what: &str| {
-        SnapshotError::corrupt(
-            &path.join(name),
-            format!("its metadata have no valid {what}"),
-        )
-    };
-    let shape: Option<Vec<u64>> = serde_json::from_value(document["shape"].clone()).ok();
-    let shape = shape
-        .filter(|shape| shape.first() == Some(&patches))
-        .ok_or_else(|| broken("shape"))?;
-    let names: Option<Vec<String>> =
-        serde_json::from_value(document["dimension_names"].clone()).ok();
-    let names = names
-        .filter(|names| names.len() == shape.len())
-        .ok_or_else(|| broken("dimension_names"))?;
-    if bounds::row_bytes(&shape[1..], 8).is_none() {
-        return Err(broken("shape"));
-    }
-    let text = |key: &str| {
-        document["attributes"][key]
-            .as_str()
-            .map(str::to_string)
-            .ok_or_else(|| broken(key))
-    };
-    Ok(FieldHeader {
-        name: name.to_string(),
-        data_type: document["data_type"]
-            .as_str()
-            .and_then(DataType::from_name)
-            .ok_or_else(|| broken("data_type"))?,
-        dimensions: names[1..].to_vec(),
-        shape: shape[1..].to_vec(),
-        units: text("units")?,
-        cgs_factor: document["attributes"]["cgs_factor"]
-            .as_f64()
-            .ok_or_else(|| broken("cgs_factor"))?,
-        long_name: text("long_name")?,
-    })
-}
-
-/// One level out of the consolidated metadata.
-fn level_entry(path: &Path, level: u64, documents: &Map<String, Value>) -> Result<LevelEntry> {
-    let group = format!("level_{level}");
-    let missing = |name: &str| {
-        SnapshotError::corrupt(
-            &path.join(&group).join(name),
-            "the metadata do not describe it",
-        )
-    };
-    let document = documents.get(&group).ok_or_else(|| missing(""))?;
-    let header: LevelHeader = parse(&path.join(&group), &document["attributes"])?;
-    bounds::check_level(&path.join(&group), level, &header)?;
-    let mut arrays = BTreeMap::new();
-    for (key, document) in documents {
-        let name = key
-            .strip_prefix(&group)
-            .and_then(|rest| rest.strip_prefix('/'));
-        if let Some(name) = name {
-            let header = field_header(&path.join(&group), name, document, header.patches)?;
-            arrays.insert(name.to_string(), (header, document.clone()));
-        }
-    }
-    match [ORIGIN, LEAF]
-        .into_iter()
-        .find(|name| !arrays.contains_key(*name))
-    {
-        Some(name) => Err(missing(name)),
-        None => Ok(LevelEntry { header, arrays }),
     }
 }
 
@@ -169,7 +87,7 @@ impl Snapshot {
     pub fn open(path: &Path) -> Result<Self> {
         let document = root_document(path)?;
         let attributes = &document["attributes"];
-        require_format(path, attributes)?;
+        let version = require_format(path, attributes)?;
         checksums::require(path, attributes)?;
         let none = Map::new();
         let documents = document["consolidated_metadata"]["metadata"]
@@ -183,11 +101,14 @@ impl Snapshot {
         let levels = numbers
             .into_iter()
             .map(|level| level_entry(path, level, documents));
+        let levels: Vec<LevelEntry> = levels.collect::<Result<_>>()?;
         let attributes = parse(path, attributes)?;
         bounds::check_attributes(path, &attributes)?;
         Ok(Self {
+            version,
             attributes,
-            levels: levels.collect::<Result<_>>()?,
+            items: items_entries(path, documents, &levels)?,
+            levels,
             parts: described(path, documents)?,
             path: path.to_path_buf(),
         })
@@ -236,25 +157,45 @@ impl Snapshot {
         self.levels.iter().map(|entry| &entry.header)
     }
 
-    /// The fields of a level, sorted by name, without [`ORIGIN`] and [`LEAF`]; empty for a level that is not there.
+    /// The kinds of items, by ascending path.
+    pub fn items(&self) -> impl ExactSizeIterator<Item = &ItemsHeader> {
+        self.items.iter().map(|entry| &entry.header)
+    }
+
+    /// The arrays of the kind of items at `path`, sorted by name; none for a kind that is not there.
+    pub fn columns(&self, path: &str) -> Vec<&FieldHeader> {
+        let entry = self.items.iter().find(|entry| entry.header.path == path);
+        let arrays = entry.into_iter().flat_map(|entry| entry.arrays.values());
+        arrays.map(|(header, _)| header).collect()
+    }
+
+    /// The fields of a level, sorted by name, without [`ORIGIN`], [`LEAF`] and the counts of items; empty for a level that is not
+    /// there.
     pub fn fields(&self, level: u8) -> Vec<&FieldHeader> {
         let entry = self.levels.iter().find(|entry| entry.header.level == level);
         let headers = entry
             .into_iter()
             .flat_map(|entry| entry.arrays.values().map(|(header, _)| header));
-        headers
-            .filter(|header| !is_structural(&header.name))
-            .collect()
+        let counts: Vec<String> = self.items().map(ItemsHeader::counts).collect();
+        let is_field = |name: &String| name != ORIGIN && name != LEAF && !counts.contains(name);
+        headers.filter(|header| is_field(&header.name)).collect()
     }
 
-    /// All arrays of a level in the order of their names, [`ORIGIN`] and [`LEAF`] included.
-    pub(crate) fn arrays(&self, level: u8) -> Result<Vec<&FieldHeader>> {
-        Ok(self
-            .entry(level)?
-            .arrays
-            .values()
-            .map(|(header, _)| header)
-            .collect())
+    /// All groups of arrays, the levels and then the kinds of items.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = Group<'_>> {
+        let levels = self.levels.iter().map(|entry| Group {
+            path: level_path(entry.header.level),
+            rows: entry.header.patches,
+            step: SHARD_PATCHES,
+            arrays: &entry.arrays,
+        });
+        let items = self.items.iter().map(|entry| Group {
+            path: entry.header.path.clone(),
+            rows: entry.header.count,
+            step: SHARD_ITEMS,
+            arrays: &entry.arrays,
+        });
+        levels.chain(items)
     }
 
     fn entry(&self, level: u8) -> Result<&LevelEntry> {
@@ -273,16 +214,56 @@ impl Snapshot {
     /// The array's decoder and the number of its patches.
     fn decoder(&self, level: u8, array: &str) -> Result<(Decoder, u64)> {
         let entry = self.entry(level)?;
-        let (_, document) = entry
-            .arrays
-            .get(array)
-            .ok_or_else(|| SnapshotError::Missing {
-                path: self.path.clone(),
-                wanted: format!("array {array:?} on level {level}"),
-                known: entry.arrays.keys().cloned().collect(),
-            })?;
-        let decoder = Decoder::open(&self.path, &format!("level_{level}/{array}"), document)?;
+        let decoder = self.decoder_in(&level_path(level), &entry.arrays, array)?;
         Ok((decoder, entry.header.patches))
+    }
+
+    /// The decoder of an array of a group.
+    fn decoder_in(&self, group: &str, arrays: &Arrays, array: &str) -> Result<Decoder> {
+        let missing = || SnapshotError::Missing {
+            path: self.path.clone(),
+            wanted: format!("array {array:?} in {group}"),
+            known: arrays.keys().cloned().collect(),
+        };
+        let (_, document) = arrays.get(array).ok_or_else(missing)?;
+        Decoder::open(&self.path, &format!("{group}/{array}"), document)
+    }
+
+    /// The values of a range of the rows of an array of any group.
+    pub(crate) fn read_rows(
+        &self,
+        group: &str,
+        arrays: &Arrays,
+        array: &str,
+        rows: Range<u64>,
+    ) -> Result<Values> {
+        let decoder = self.decoder_in(group, arrays, array)?;
+        decoder.require(&rows)?;
+        decoder.read(&rows.collect::<Vec<_>>())
+    }
+
+    /// The values of a range of items of the kind at `path`: shape `[item]` and the array's own shape.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`]; [`SnapshotError::Request`] for a range beyond the last item.
+    pub fn read_items(&self, path: &str, array: &str, range: Range<u64>) -> Result<Values> {
+        let entry = self.items.iter().find(|entry| entry.header.path == path);
+        let entry = entry.ok_or_else(|| SnapshotError::Missing {
+            path: self.path.clone(),
+            wanted: format!("items {path:?}"),
+            known: self.items().map(|header| header.path.clone()).collect(),
+        })?;
+        let count = entry.header.count;
+        if range.end > count {
+            let text = format!("there are {count} items {path:?}: those to read must be less");
+            return Err(SnapshotError::Request(text));
+        }
+        self.read_rows(path, &entry.arrays, array, range)
+    }
+
+    /// Items of a whole shard where there are `items` of a kind: what is best read at a time.
+    pub fn shard_items(items: u64) -> u64 {
+        sharding_of_items(items).0
     }
 
     /// Patches of a whole shard of a level of `patches` patches: what is best read at a time.
@@ -304,12 +285,12 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::read`]; [`SnapshotError::Request`] for a range beyond the level's patches.
     pub fn read_patches(&self, level: u8, array: &str, range: Range<u64>) -> Result<Values> {
-        let (decoder, count) = self.decoder(level, array)?;
+        let entry = self.entry(level)?;
+        let count = entry.header.patches;
         if range.end > count {
             return Err(too_few(level, count));
         }
-        decoder.require(&range)?;
-        decoder.read(&range.collect::<Vec<_>>())
+        self.read_rows(&level_path(level), &entry.arrays, array, range)
     }
 
     /// The values of some patches, given in ascending order; only the inner chunks with these patches are decoded.

@@ -2,33 +2,24 @@
 //!
 //! The steps are separate so that several processes can write one snapshot: one calls [`Plan::create`], all call
 //! [`Plan::store_shard`] and [`Plan::sync_shard`] for disjoint shards, and one calls [`Plan::publish`] when every shard is there.
+//!
+//! A *row* is what an array has for a patch, or for an item.
 
 use crate::checksums;
-use crate::header::{LEAF, ORIGIN, PATCH_SIZE};
-use crate::layout::Layout;
-use crate::zarr::Encoder;
+use crate::groups::{
+    PlannedArray, PlannedGroup, level_path, planned_array, sharding_of_items, to_map,
+};
+use crate::header::PATCH_SIZE;
 use crate::{
-    Attributes, FORMAT_VERSION, FieldHeader, Level, Part, Result, SnapshotError, Values, files,
+    Attributes, FORMAT_VERSION, FieldHeader, Items, Level, Part, Result, SnapshotError, Values,
+    files,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Most patches in one shard (4 MiB of f64 cells).
-pub const SHARD_PATCHES: u64 = 1024;
-/// Patches of an inner chunk (128 KiB of f64 cells): the least that a reader decodes.
-const INNER_PATCHES: u64 = 32;
-
-/// One array of the plan.
-pub(crate) struct PlannedArray {
-    /// The array's header.
-    pub header: FieldHeader,
-    /// Patches of a whole shard.
-    pub shard: u64,
-    /// Patches of the level.
-    pub patches: u64,
-    encoder: Encoder,
-}
+/// The version of snapshots without items, which older programs read.
+const VERSION_WITHOUT_ITEMS: u64 = 1;
 
 /// Everything that is known of a snapshot before its data.
 pub struct Plan {
@@ -36,17 +27,11 @@ pub struct Plan {
     /// consolidated metadata expect it.
     documents: BTreeMap<String, Value>,
     root: Map<String, Value>,
-    pub(crate) arrays: Vec<(u8, PlannedArray)>,
+    /// The levels, then the kinds of items.
+    pub(crate) groups: Vec<PlannedGroup>,
+    pub(crate) arrays: Vec<PlannedArray>,
     /// Shards of the parts, by file below the snapshot's directory.
     parts: BTreeMap<PathBuf, Vec<u8>>,
-}
-
-/// Patches of a shard and of an inner chunk for a level of `patches`: shards of equal size, so that little is padded.
-pub(crate) fn sharding(patches: u64) -> (u64, u64) {
-    let inner = patches.clamp(1, INNER_PATCHES);
-    let shards = patches.div_ceil(SHARD_PATCHES).max(1);
-    let shard = patches.div_ceil(shards).div_ceil(inner).max(1) * inner;
-    (shard, inner)
 }
 
 /// Refuses a float that JSON has no notation for.
@@ -62,19 +47,6 @@ fn finite(name: &str, values: &[f64]) -> Result<()> {
 /// A group's metadata document.
 fn group(attributes: Map<String, Value>) -> Value {
     json!({"zarr_format": 3, "node_type": "group", "attributes": attributes})
-}
-
-/// The attributes of a header.
-fn to_map<T: serde::Serialize>(header: &T) -> Result<Map<String, Value>> {
-    match serde_json::to_value(header) {
-        Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(SnapshotError::Request(
-            "a header is not an object".to_string(),
-        )),
-        Err(error) => Err(SnapshotError::Request(format!(
-            "snapshot attributes: {error}"
-        ))),
-    }
 }
 
 /// The attributes of the root group.
@@ -95,7 +67,7 @@ fn root_attributes(attributes: &Attributes, levels: &[Level]) -> Result<Map<Stri
     }
     let mut root = Map::new();
     root.insert("format".into(), json!("nestar-snapshot"));
-    root.insert("format_version".into(), json!(FORMAT_VERSION));
+    root.insert("format_version".into(), json!(VERSION_WITHOUT_ITEMS));
     let (name, kind) = checksums::ATTRIBUTE;
     root.insert(name.into(), json!(kind));
     root.extend(to_map(attributes)?);
@@ -114,6 +86,7 @@ impl Plan {
         let mut plan = Self {
             documents: BTreeMap::new(),
             root: root_attributes(attributes, levels)?,
+            groups: Vec::new(),
             arrays: Vec::new(),
             parts: BTreeMap::new(),
         };
@@ -128,27 +101,65 @@ impl Plan {
         let header = &level.header;
         finite("time of a level", &[header.time, header.dt])?;
         finite("cell_width", &header.cell_width)?;
-        let path = format!("level_{}", header.level);
-        self.documents.insert(path.clone(), group(to_map(header)?));
+        let planned = PlannedGroup::of_level(header.level, header.patches);
+        let path = planned.path.clone();
+        self.documents.insert(path, group(to_map(header)?));
+        self.groups.push(planned);
         let own = [FieldHeader::origin(), FieldHeader::leaf()];
-        for field in own.iter().chain(&level.fields) {
-            field.validate()?;
-            let array = planned_array(&path, header.patches, field)?;
-            let document = array.encoder.metadata().map_err(SnapshotError::Request)?;
-            if self
-                .documents
-                .insert(format!("{path}/{}", field.name), document)
-                .is_some()
-            {
-                let text = format!(
-                    "level {} has two arrays named {:?}",
-                    header.level, field.name
-                );
-                return Err(SnapshotError::Request(text));
-            }
-            self.arrays.push((header.level, array));
+        let mut fields = own.iter().chain(&level.fields);
+        fields.try_for_each(|field| self.add_array(self.groups.len() - 1, field))
+    }
+
+    /// Plans an array of a group.
+    fn add_array(&mut self, group: usize, field: &FieldHeader) -> Result<()> {
+        field.validate()?;
+        let array = planned_array(&self.groups[group], group, field)?;
+        let document = array.encoder.metadata().map_err(SnapshotError::Request)?;
+        let path = &self.groups[group].path;
+        let place = format!("{path}/{}", field.name);
+        if self.documents.insert(place, document).is_some() {
+            let text = format!("{path} has two arrays named {:?}", field.name);
+            return Err(SnapshotError::Request(text));
         }
+        self.arrays.push(array);
         Ok(())
+    }
+
+    /// Adds a kind of items, with an array of each level that says how many lie in each patch ([`ItemsHeader::counts`](crate::ItemsHeader::counts)).
+    ///
+    /// # Errors
+    /// [`SnapshotError::Request`] for headers that the format has no room for, or a place that is taken.
+    pub fn add_items(&mut self, items: &Items) -> Result<()> {
+        let header = &items.header;
+        header.validate()?;
+        let levels = 0..self.groups.len();
+        let is_level = |n: &usize| self.groups[*n].path.starts_with("level_");
+        for level in levels.filter(is_level).collect::<Vec<_>>() {
+            self.add_array(level, &header.counts_header())?;
+        }
+        let taken = self.add_group(&header.path, group(to_map(header)?));
+        if taken {
+            let text = format!("there are two kinds of items {:?}", header.path);
+            return Err(SnapshotError::Request(text));
+        }
+        self.groups.push(PlannedGroup {
+            path: header.path.clone(),
+            rows: header.count,
+            dimension: items.dimension.clone(),
+            sharding: sharding_of_items(header.count),
+        });
+        self.root["format_version"] = json!(FORMAT_VERSION);
+        let mut columns = items.columns.iter();
+        columns.try_for_each(|column| self.add_array(self.groups.len() - 1, column))
+    }
+
+    /// Adds a document in a group below the root; whether there was one.
+    fn add_group(&mut self, path: &str, document: Value) -> bool {
+        if let Some((parent, _)) = path.split_once('/') {
+            let parent = self.documents.entry(parent.to_string());
+            parent.or_insert_with(|| group(Map::new()));
+        }
+        self.documents.insert(path.to_string(), document).is_some()
     }
 
     /// Adds a part, which [`Plan::create`] stores.
@@ -158,12 +169,7 @@ impl Plan {
     pub fn add_part(&mut self, part: &Part) -> Result<()> {
         let (document, file, shard) = part.encoded()?;
         let path = &part.header.path;
-        if let Some((parent, _)) = path.split_once('/') {
-            self.documents
-                .entry(parent.to_string())
-                .or_insert_with(|| group(Map::new()));
-        }
-        if self.documents.insert(path.clone(), document).is_some() {
+        if self.add_group(path, document) {
             let text = format!("there are two parts {path:?}");
             return Err(SnapshotError::Request(text));
         }
@@ -173,37 +179,43 @@ impl Plan {
 
     /// Patches of a whole shard of `level`; 1 for a level that the plan does not have.
     pub fn shard_patches(&self, level: u8) -> usize {
-        let array = self.arrays.iter().find(|(number, _)| *number == level);
-        array.map_or(1, |(_, array)| array.shard as usize)
+        let path = level_path(level);
+        let group = self.groups.iter().find(|group| group.path == path);
+        group.map_or(1, |group| group.sharding.0 as usize)
     }
 
     /// Where the array stands in the plan.
-    pub(crate) fn find(&self, level: u8, name: &str) -> Result<usize> {
-        let found = self
-            .arrays
-            .iter()
-            .position(|(number, array)| *number == level && array.header.name == name);
-        found.ok_or_else(|| {
-            SnapshotError::Request(format!("no array {name:?} is planned on level {level}"))
-        })
+    pub(crate) fn find(&self, group: &str, name: &str) -> Result<usize> {
+        let is_it = |array: &PlannedArray| {
+            self.groups[array.group].path == group && array.header.name == name
+        };
+        let found = self.arrays.iter().position(is_it);
+        let none = || SnapshotError::Request(format!("no array {name:?} is planned in {group}"));
+        found.ok_or_else(none)
+    }
+
+    /// What messages call an array.
+    pub(crate) fn name(&self, index: usize) -> String {
+        let array = &self.arrays[index];
+        format!("{}/{}", self.groups[array.group].path, array.header.name)
     }
 
     /// Refuses values that are not exactly one shard of the array.
-    pub(crate) fn check(&self, index: usize, first_patch: u64, values: &Values) -> Result<()> {
-        let (level, array) = &self.arrays[index];
-        let patches = array.shard.min(array.patches.saturating_sub(first_patch));
-        let expected = patches as usize * array.header.values_per_patch();
-        if first_patch.is_multiple_of(array.shard)
-            && patches > 0
+    pub(crate) fn check(&self, index: usize, first: u64, values: &Values) -> Result<()> {
+        let array = &self.arrays[index];
+        let all = self.groups[array.group].rows;
+        let rows = array.shard.min(all.saturating_sub(first));
+        let expected = rows as usize * array.header.values_per_patch();
+        if first.is_multiple_of(array.shard)
+            && rows > 0
             && values.len() == expected
             && values.data_type() == array.header.data_type
         {
             return Ok(());
         }
         Err(SnapshotError::Request(format!(
-            "level {level}, array {:?}, patch {first_patch}: got {} values of {}; a shard begins at a multiple of {} and \
-             this one has {expected} values of {}",
-            array.header.name,
+            "{} from {first}: got {} values of {}; a shard begins at a multiple of {} and this one has {expected} values of {}",
+            self.name(index),
             values.len(),
             values.data_type().name(),
             array.shard,
@@ -245,11 +257,22 @@ impl Plan {
         first_patch: u64,
         values: &Values,
     ) -> Result<u64> {
-        let index = self.find(level, array)?;
+        let index = self.find(&level_path(level), array)?;
         self.check(index, first_patch, values)?;
-        let encoder = &self.arrays[index].1.encoder;
+        self.store(directory, index, first_patch, values)
+    }
+
+    /// Stores a shard of the array that stands at `index`, which [`Plan::check`] has seen.
+    pub(crate) fn store(
+        &self,
+        directory: &Path,
+        index: usize,
+        first: u64,
+        values: &Values,
+    ) -> Result<u64> {
+        let encoder = &self.arrays[index].encoder;
         let bytes = encoder.encode(values).map_err(SnapshotError::Request)?;
-        files::write(&self.shard_file(directory, index, first_patch), &bytes)
+        files::write(&self.shard_file(directory, index, first), &bytes)
     }
 
     /// Syncs a stored shard to the disk. Only who has stored it can do that: another host may know nothing of its bytes yet.
@@ -263,13 +286,18 @@ impl Plan {
         array: &str,
         first_patch: u64,
     ) -> Result<()> {
-        let index = self.find(level, array)?;
-        files::sync(&self.shard_file(directory, index, first_patch))
+        let index = self.find(&level_path(level), array)?;
+        self.sync(directory, index, first_patch)
     }
 
-    fn shard_file(&self, directory: &Path, index: usize, first_patch: u64) -> PathBuf {
-        let (_, array) = &self.arrays[index];
-        directory.join(array.encoder.shard_path(first_patch / array.shard))
+    /// Syncs a stored shard of the array that stands at `index`.
+    pub(crate) fn sync(&self, directory: &Path, index: usize, first: u64) -> Result<()> {
+        files::sync(&self.shard_file(directory, index, first))
+    }
+
+    fn shard_file(&self, directory: &Path, index: usize, first: u64) -> PathBuf {
+        let array = &self.arrays[index];
+        directory.join(array.encoder.shard_path(first / array.shard))
     }
 
     /// Writes the root's metadata with the consolidated metadata of all arrays and the checksums of all metadata, syncs all metadata and directories of
@@ -300,58 +328,5 @@ impl Plan {
         }
         files::publish(partial, complete, replace)?;
         Ok(bytes)
-    }
-}
-
-/// Plans one array of the level at `path`.
-fn planned_array(path: &str, patches: u64, field: &FieldHeader) -> Result<PlannedArray> {
-    let (shard, inner) = sharding(patches);
-    let attributes =
-        json!({"units": field.units, "cgs_factor": field.cgs_factor, "long_name": field.long_name});
-    let layout = Layout {
-        path: format!("{path}/{}", field.name),
-        data_type: field.data_type,
-        shape: std::iter::once(patches)
-            .chain(field.shape.iter().copied())
-            .collect(),
-        shard,
-        inner,
-        dimensions: std::iter::once("patch".to_string())
-            .chain(field.dimensions.iter().cloned())
-            .collect(),
-        attributes: to_map(&attributes)?,
-    };
-    Ok(PlannedArray {
-        header: field.clone(),
-        shard,
-        patches,
-        encoder: Encoder::new(&layout).map_err(SnapshotError::Request)?,
-    })
-}
-
-/// Whether `name` is an array that the format adds to every level.
-pub(crate) fn is_structural(name: &str) -> bool {
-    name == ORIGIN || name == LEAF
-}
-
-#[cfg(test)]
-mod tests {
-    use super::sharding;
-
-    #[test]
-    fn shards_hold_all_patches_with_little_padding() {
-        assert_eq!(sharding(0), (1, 1));
-        assert_eq!(sharding(1), (1, 1));
-        assert_eq!(sharding(7), (7, 7));
-        assert_eq!(sharding(32), (32, 32));
-        assert_eq!(sharding(33), (64, 32));
-        assert_eq!(sharding(1024), (1024, 32));
-        assert_eq!(sharding(1025), (544, 32));
-        for patches in 1..5000 {
-            let (shard, inner) = sharding(patches);
-            assert_eq!(shard % inner, 0);
-            let stored = patches.div_ceil(shard) * shard;
-            assert!(shard <= 1024 && stored < patches + 32 * patches.div_ceil(shard));
-        }
     }
 }

@@ -1,6 +1,8 @@
 //! A description of a snapshot for people.
 
-use crate::{FieldHeader, LEAF, LevelHeader, PATCH_SIZE, PartHeader, Result, Snapshot};
+use crate::{
+    FieldHeader, ItemsHeader, LEAF, LevelHeader, PATCH_SIZE, PartHeader, Result, Snapshot,
+};
 use std::fmt::Write;
 
 /// Patches that are in memory at a time.
@@ -15,8 +17,8 @@ struct Statistics {
 }
 
 /// A text of several lines: time, step, domain, levels with their patches and cells, and for every field with one
-/// value per cell its unit, least and greatest value and volume integral over the leaf cells (code units); the parts beside
-/// the fields with their versions and sizes.
+/// value per cell its unit, least and greatest value and volume integral over the leaf cells (code units); the items with their
+/// arrays, the parts beside the fields with their versions and sizes.
 ///
 /// # Errors
 /// As [`Snapshot::read`].
@@ -55,8 +57,24 @@ pub fn summary(snapshot: &Snapshot) -> Result<String> {
             field.name
         );
     }
+    text.extend(snapshot.items().map(|items| counted(snapshot, items)));
     text.extend(snapshot.parts().map(described));
     Ok(text)
+}
+
+/// A line about a kind of items.
+fn counted(snapshot: &Snapshot, items: &ItemsHeader) -> String {
+    let names = snapshot.columns(&items.path).into_iter();
+    let names: Vec<&str> = names.map(|column| column.name.as_str()).collect();
+    let ItemsHeader {
+        path,
+        count,
+        version,
+    } = items;
+    format!(
+        "{path}: version {version}, {count} with {}\n",
+        names.join(", ")
+    )
 }
 
 /// A line about a part.

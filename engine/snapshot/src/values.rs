@@ -5,7 +5,7 @@ use crate::DataType;
 #[cfg(target_endian = "big")]
 compile_error!("digests and shards are built from little-endian memory");
 
-/// The elements of an array, or of some patches of it, in row-major order.
+/// The elements of an array, or of some patches or items of it, in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// 32-bit floating point.
@@ -16,6 +16,8 @@ pub enum Values {
     I32(Vec<i32>),
     /// 8-bit unsigned integers.
     U8(Vec<u8>),
+    /// 32-bit unsigned integers.
+    U32(Vec<u32>),
     /// 64-bit unsigned integers.
     U64(Vec<u64>),
 }
@@ -28,6 +30,7 @@ macro_rules! each {
             Values::F64($v) => $body,
             Values::I32($v) => $body,
             Values::U8($v) => $body,
+            Values::U32($v) => $body,
             Values::U64($v) => $body,
         }
     };
@@ -41,6 +44,7 @@ impl Values {
             DataType::F64 => Self::F64(vec![0.0; length]),
             DataType::I32 => Self::I32(vec![0; length]),
             DataType::U8 => Self::U8(vec![0; length]),
+            DataType::U32 => Self::U32(vec![0; length]),
             DataType::U64 => Self::U64(vec![0; length]),
         }
     }
@@ -52,6 +56,7 @@ impl Values {
             Self::F64(_) => DataType::F64,
             Self::I32(_) => DataType::I32,
             Self::U8(_) => DataType::U8,
+            Self::U32(_) => DataType::U32,
             Self::U64(_) => DataType::U64,
         }
     }
@@ -99,6 +104,7 @@ impl Values {
             Self::F64(v) => v.clone(),
             Self::I32(v) => v.iter().map(|&x| f64::from(x)).collect(),
             Self::U8(v) => v.iter().map(|&x| f64::from(x)).collect(),
+            Self::U32(v) => v.iter().map(|&x| f64::from(x)).collect(),
             Self::U64(v) => v.iter().map(|&x| x as f64).collect(),
         }
     }

@@ -21,13 +21,11 @@ impl Snapshot {
             }
             self.require_all_listed(&lines)?;
         }
-        for level in self.levels() {
-            for array in self.arrays(level.level)? {
-                tell(&format!("level_{}/{}", level.level, array.name));
-                let step = Self::shard_patches(level.patches as usize) as u64;
-                for first in (0..level.patches).step_by(step as usize) {
-                    let range = first..(first + step).min(level.patches);
-                    self.read_patches(level.level, &array.name, range)?;
+        for group in self.groups() {
+            for name in group.arrays.keys() {
+                tell(&format!("{}/{name}", group.path));
+                for range in group.stretches() {
+                    self.read_rows(&group.path, group.arrays, name, range)?;
                 }
             }
         }
@@ -46,10 +44,11 @@ impl Snapshot {
                 .any(|line| line.ends_with(&format!("  {name}")))
         };
         let mut names = vec![ROOT.to_string()];
-        for level in self.levels() {
-            names.push(format!("level_{}/{ROOT}", level.level));
-            let arrays = self.arrays(level.level)?.into_iter();
-            names.extend(arrays.map(|a| format!("level_{}/{}/{ROOT}", level.level, a.name)));
+        for group in self.groups() {
+            let path = group.path;
+            names.push(format!("{path}/{ROOT}"));
+            let arrays = group.arrays.keys();
+            names.extend(arrays.map(|array| format!("{path}/{array}/{ROOT}")));
         }
         names.extend(self.parts().map(|part| format!("{}/{ROOT}", part.path)));
         match names.iter().find(|name| !listed(name)) {

@@ -74,14 +74,12 @@ impl Worker {
                     let more = self.queue.pop_shards(self.threads.saturating_sub(1));
                     bytes += self.store(&first, &more)?;
                     for shard in std::iter::once(&first).chain(&more) {
-                        let (level, planned) = &self.plan.arrays[shard.array];
-                        stored.push((*level, &planned.header.name, shard.first_patch));
+                        stored.push((shard.array, shard.first));
                     }
                 }
                 Job::Finish => {
-                    for (level, name, first_patch) in stored.drain(..) {
-                        self.plan
-                            .sync_shard(&self.partial, level, name, first_patch)?;
+                    for (array, first) in stored.drain(..) {
+                        self.plan.sync(&self.partial, array, first)?;
                     }
                     match self.role {
                         Role::Only => return self.publish(bytes),
@@ -98,10 +96,12 @@ impl Worker {
     /// Stores a shard and, at the same time, others; their bytes on disk.
     fn store(&self, first: &Shard, more: &[Shard]) -> Result<u64> {
         let store = |shard: &Shard| {
-            let (level, planned) = &self.plan.arrays[shard.array];
-            let (name, at) = (&planned.header.name, shard.first_patch);
-            let plan = &self.plan;
-            let bytes = plan.store_shard(&self.partial, *level, name, at, &shard.values)?;
+            let Shard {
+                array,
+                first,
+                values,
+            } = shard;
+            let bytes = (self.plan).store(&self.partial, *array, *first, values)?;
             self.queue.stored(shard.values.bytes().len());
             Ok(bytes)
         };

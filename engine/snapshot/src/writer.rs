@@ -1,10 +1,12 @@
 //! Writing a snapshot while the run goes on.
 
 use crate::files::{self, SNAPSHOTS};
+use crate::groups::{PlannedArray, PlannedGroup, level_path};
 use crate::queue::{Done, Job, Queue, aborted};
-use crate::store::{Plan, PlannedArray};
+use crate::store::Plan;
 use crate::worker::{Role, Worker};
-use crate::{Attributes, Level, Part, Result, SnapshotError, Values};
+use crate::{Attributes, Level, Result, SnapshotError, Values};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,16 +35,10 @@ pub struct Target {
 /// writer removes what was written, unless that is the leader's business.
 pub struct SnapshotWriter {
     plan: Arc<Plan>,
-    /// By array: the shards that are this writer's.
-    pushed: Vec<Pushed>,
+    /// By array: the shards that are this writer's, and which of them were pushed.
+    pushed: Vec<BTreeMap<u64, bool>>,
     role: Role,
     thread: Thread,
-}
-
-/// Consecutive shards of an array, of which some were pushed.
-struct Pushed {
-    first: u64,
-    done: Vec<bool>,
 }
 
 /// A snapshot, or one writer's share, that is complete from the caller's side and becomes durable in the background. Dropping it
@@ -113,51 +109,30 @@ impl SnapshotWriter {
     /// [`SnapshotError::Request`] for headers that the format has no room for.
     pub fn begin(target: &Target, attributes: &Attributes, levels: &[Level]) -> Result<Self> {
         let plan = Plan::new(attributes, levels)?;
-        let all = |level: &Level| {
-            let shard = plan.shard_patches(level.header.level) as u64;
-            0..level.header.patches.div_ceil(shard)
-        };
-        let shards: Vec<Range<u64>> = levels.iter().map(all).collect();
-        Self::with_plan(target, plan, Role::Only, levels, &shards)
+        let all = |group: &PlannedGroup| vec![group.shards()];
+        let shards: Vec<_> = plan.groups.iter().map(all).collect();
+        Self::begin_share(target, plan, Role::Only, &shards)
     }
 
-    /// Begins a writer's share of a snapshot, by level the numbers of the shards that it stores. Others store the other shards:
-    /// the followers begin when the leader has begun, and the leader publishes when all writers have synced their shards. All
-    /// give the same headers; attributes and parts are the leader's.
+    /// Begins a writer's share of a snapshot, by level and then by kind of items the numbers of the shards that it stores. Others store the
+    /// other shards: the followers begin when the leader has begun, and the leader publishes when all writers have synced their
+    /// shards. All plan the same levels and items; attributes and parts are the leader's.
     ///
     /// # Errors
     /// As [`SnapshotWriter::begin`].
     pub fn begin_share(
         target: &Target,
-        attributes: &Attributes,
-        levels: &[Level],
-        parts: &[Part],
-        role: Role,
-        shards: &[Range<u64>],
-    ) -> Result<Self> {
-        let mut plan = Plan::new(attributes, levels)?;
-        parts.iter().try_for_each(|part| plan.add_part(part))?;
-        Self::with_plan(target, plan, role, levels, shards)
-    }
-
-    fn with_plan(
-        target: &Target,
         plan: Plan,
         role: Role,
-        levels: &[Level],
-        shards: &[Range<u64>],
+        shards: &[Vec<Range<u64>>],
     ) -> Result<Self> {
         if role != Role::Follower {
             target.clear()?;
         }
         let plan = Arc::new(plan);
-        let pushed = |(number, _): &(u8, PlannedArray)| {
-            let level = levels.iter().position(|l| l.header.level == *number);
-            let shards = level.and_then(|n| shards.get(n)).cloned();
-            let shards = shards.unwrap_or_default();
-            let done = vec![false; shards.clone().count()];
-            let first = shards.start;
-            Pushed { first, done }
+        let pushed = |array: &PlannedArray| {
+            let own = shards.get(array.group).into_iter().flatten().cloned();
+            own.flatten().map(|number| (number, false)).collect()
         };
         let pushed = plan.arrays.iter().map(pushed).collect();
         let queue = Arc::new(Queue::new(target.queue_bytes));
@@ -198,19 +173,36 @@ impl SnapshotWriter {
     /// The background thread's error as soon as it has one; [`SnapshotError::Request`] for values that are not one
     /// shard, a shard given twice or one of another writer.
     pub fn push(&mut self, level: u8, array: &str, first_patch: u64, values: Values) -> Result<()> {
-        let index = self.plan.find(level, array)?;
-        self.plan.check(index, first_patch, &values)?;
-        let number = first_patch / self.plan.arrays[index].1.shard;
-        let pushed = &mut self.pushed[index];
-        let place = number.checked_sub(pushed.first);
-        let shard = place.and_then(|n| pushed.done.get_mut(n as usize));
+        self.push_to(&level_path(level), array, first_patch, values)
+    }
+
+    /// Hands one shard of an array of items over, as [`SnapshotWriter::push`]: `path` is that of the items, `first` a multiple of
+    /// [`Snapshot::shard_items`](crate::Snapshot::shard_items).
+    ///
+    /// # Errors
+    /// As [`SnapshotWriter::push`].
+    pub fn push_items(
+        &mut self,
+        path: &str,
+        array: &str,
+        first: u64,
+        values: Values,
+    ) -> Result<()> {
+        self.push_to(path, array, first, values)
+    }
+
+    fn push_to(&mut self, group: &str, array: &str, first: u64, values: Values) -> Result<()> {
+        let index = self.plan.find(group, array)?;
+        self.plan.check(index, first, &values)?;
+        let number = first / self.plan.arrays[index].shard;
+        let shard = self.pushed[index].get_mut(&number);
         let fault = match shard.map(|done| std::mem::replace(done, true)) {
-            Some(false) => return self.thread.queue.push(index, first_patch, values),
+            Some(false) => return self.thread.queue.push(index, first, values),
             Some(true) => "was pushed before",
             None => "is another writer's",
         };
-        let text =
-            format!("level {level}, array {array:?}: the shard at patch {first_patch} {fault}");
+        let name = self.plan.name(index);
+        let text = format!("{name}: the shard from {first} {fault}");
         Err(SnapshotError::Request(text))
     }
 
@@ -220,13 +212,10 @@ impl SnapshotWriter {
     /// # Errors
     /// [`SnapshotError::Request`] if a shard is missing; the snapshot is then dropped.
     pub fn finish(mut self) -> Result<Finishing> {
-        for ((level, array), pushed) in self.plan.arrays.iter().zip(&self.pushed) {
-            if let Some(place) = pushed.done.iter().position(|done| !done) {
-                let text = format!(
-                    "level {level}, array {:?}: shard {} was never pushed",
-                    array.header.name,
-                    pushed.first + place as u64
-                );
+        for (index, pushed) in self.pushed.iter().enumerate() {
+            if let Some((number, _)) = pushed.iter().find(|(_, done)| !**done) {
+                let name = self.plan.name(index);
+                let text = format!("{name}: shard {number} was never pushed");
                 return Err(SnapshotError::Request(text));
             }
         }

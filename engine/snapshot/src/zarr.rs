@@ -40,6 +40,7 @@ fn builder(layout: &Layout, shard: &[u64]) -> ArrayBuilder {
         DataType::F64 => ArrayBuilder::new(shape, shard, name, f64::NAN),
         DataType::I32 => ArrayBuilder::new(shape, shard, name, 0i32),
         DataType::U8 => ArrayBuilder::new(shape, shard, name, 0u8),
+        DataType::U32 => ArrayBuilder::new(shape, shard, name, 0u32),
         DataType::U64 => ArrayBuilder::new(shape, shard, name, 0u64),
     }
 }
@@ -367,13 +368,10 @@ pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
     }
     let names = array.dimension_names().as_ref();
     let dimensions = names.map(|names| names.iter().cloned().map(Option::unwrap_or_default));
-    let dimensions = dimensions.map(Iterator::collect);
-    let shape = array.shape().to_vec();
-    let values = plain_values(path, &array)?.into_f64();
     Ok(Plain {
-        shape,
-        dimensions,
-        values,
+        shape: array.shape().to_vec(),
+        dimensions: dimensions.map(Iterator::collect),
+        values: plain_values(path, &array)?.into_f64(),
     })
 }
 
@@ -387,6 +385,7 @@ fn plain_values(path: &Path, array: &Array<FilesystemStore>) -> Result<Values> {
         Some(DataType::F32) => array.retrieve_array_subset(&all).map(Values::F32),
         Some(DataType::I32) => array.retrieve_array_subset(&all).map(Values::I32),
         Some(DataType::U8) => array.retrieve_array_subset(&all).map(Values::U8),
+        Some(DataType::U32) => array.retrieve_array_subset(&all).map(Values::U32),
         Some(DataType::U64) => array.retrieve_array_subset(&all).map(Values::U64),
         None => {
             return Err(SnapshotError::Uniform {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Folder, attributes, level, write};
 use nestar_snapshot::{
-    DataType, LEAF, Part, Result, Role, Snapshot, SnapshotError, SnapshotWriter, digest,
+    DataType, LEAF, Part, Plan, Result, Role, Snapshot, SnapshotError, SnapshotWriter, digest,
     read_uniform, summary,
 };
 use serde_json::{Value, json};
@@ -140,9 +140,10 @@ fn patches_that_their_files_cannot_hold_are_refused_before_they_are_read() {
 fn a_state_of_zeros_that_is_stored_as_nothing_is_read() {
     let folder = Folder::new();
     let state = Part::new("state/table".into(), 1, true, vec![0; 64 << 20]);
-    let parts = [state.clone()];
     let target = folder.target(0);
-    let writer = SnapshotWriter::begin_share(&target, &attributes(), &[], &parts, Role::Only, &[]);
+    let mut plan = Plan::new(&attributes(), &[]).unwrap();
+    plan.add_part(&state).unwrap();
+    let writer = SnapshotWriter::begin_share(&target, plan, Role::Only, &[]);
     let path = writer.unwrap().finish().unwrap().wait().unwrap().path;
     let snapshot = Snapshot::open(&path).unwrap();
     assert!(snapshot.file_bytes().unwrap() < 16 << 20);

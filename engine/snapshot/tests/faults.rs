@@ -371,7 +371,7 @@ fn what_is_no_snapshot_is_refused_with_the_reason() {
         std::fs::write(&root, document.replace(from, to)).unwrap();
         error(snapshot.path())
     };
-    assert!(edited("\"format_version\":1", "\"format_version\":2").contains("use a newer program"));
+    assert!(edited("\"format_version\":1", "\"format_version\":3").contains("use a newer program"));
     assert!(edited("\"time\":", "\"Time\":").contains("missing field `time`"));
     assert!(edited("level_0/leaf", "level_0/fel").contains("level_0/leaf"));
     std::fs::write(&root, &document[..document.len() / 2]).unwrap();

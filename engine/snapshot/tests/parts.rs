@@ -3,12 +3,14 @@
 mod common;
 
 use common::{Folder, attributes, names};
-use nestar_snapshot::{Part, Role, Snapshot, SnapshotError, SnapshotWriter, digest, summary};
+use nestar_snapshot::{Part, Plan, Role, Snapshot, SnapshotError, SnapshotWriter, digest, summary};
 
 /// A snapshot without levels and with `parts`.
 fn write(folder: &Folder, number: u32, parts: &[Part]) -> Result<Snapshot, SnapshotError> {
     let target = folder.target(number);
-    let writer = SnapshotWriter::begin_share(&target, &attributes(), &[], parts, Role::Only, &[])?;
+    let mut plan = Plan::new(&attributes(), &[])?;
+    parts.iter().try_for_each(|part| plan.add_part(part))?;
+    let writer = SnapshotWriter::begin_share(&target, plan, Role::Only, &[])?;
     Snapshot::open(&writer.finish()?.wait()?.path)
 }
 

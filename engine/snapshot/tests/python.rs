@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Folder, attributes, level, write_edited};
+use common::{Folder, attributes, level, stars, write_edited};
 use nestar_snapshot::{DataType, Snapshot, Values, digest, read_uniform};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -68,6 +68,19 @@ fn zarr_and_xarray_read_the_same_values_and_python_computes_the_same_digest() {
     let digest = digest(&Snapshot::open(&done.path).unwrap()).unwrap();
     let arguments = [done.path.as_os_str(), folder.0.as_os_str(), digest.as_ref()];
     if let Some(out) = run("check_snapshot.py", &arguments) {
+        assert!(out.contains("python: ok"), "{out}");
+    }
+}
+
+#[test]
+fn xarray_and_our_reader_read_items() {
+    let folder = Folder::new();
+    let snapshot = stars::write(&folder, 0, 20_000).unwrap();
+    let digest = digest(&snapshot).unwrap();
+    if let Some(out) = run(
+        "check_items.py",
+        &[snapshot.path().as_os_str(), digest.as_ref()],
+    ) {
         assert!(out.contains("python: ok"), "{out}");
     }
 }

@@ -27,15 +27,8 @@ fn shares(folder: &Folder, levels: &[Level]) -> Vec<SnapshotWriter> {
         (Role::Follower, 3..3),
     ];
     let begin = |(role, shards)| {
-        SnapshotWriter::begin_share(
-            &folder.target(1),
-            &attributes(),
-            levels,
-            &[],
-            role,
-            &[shards],
-        )
-        .unwrap()
+        let plan = Plan::new(&attributes(), levels).unwrap();
+        SnapshotWriter::begin_share(&folder.target(1), plan, role, &[vec![shards]]).unwrap()
     };
     shares.into_iter().map(begin).collect()
 }

@@ -2,7 +2,7 @@
 //! every patch, items come, go and move; the engine takes them to the patch that holds them, to other ranks, into snapshots and
 //! back, whatever they are.
 
-use super::{FaultBox, InParts};
+use super::{FaultBox, InParts, ItemColumn, PatchPlace};
 use crate::device::DeviceError;
 use crate::mesh::{AuditError, Topology};
 use bevy_ecs::component::Mutable;
@@ -23,6 +23,18 @@ pub trait Items: Send + Sync {
     fn version(&self) -> u32;
     /// Bytes of a record, at least 1.
     fn record_bytes(&self) -> usize;
+    /// The group of snapshots that holds them, and what one of them is called there: letters, digits and `_`.
+    fn group(&self) -> [&str; 2] {
+        ["items", "item"]
+    }
+    /// The arrays of snapshots that they are kept in: those that stand in the record hold each byte of it once.
+    fn columns(&self) -> Vec<ItemColumn> {
+        vec![ItemColumn::record(self.record_bytes())]
+    }
+    /// The numbers of a column that does not stand in the record, for an item in a patch; as many as the column has.
+    fn derive(&self, _column: &str, _record: &[u8], _patch: &PatchPlace) -> [f64; 3] {
+        [0.0; 3]
+    }
 
     /// How many lie in the patch of a row.
     fn count(&self, row: u32) -> usize;
@@ -94,6 +106,8 @@ impl<I: Items + Resource<Mutability = Mutable>> ItemGroup for I {
 pub struct ItemsRef {
     /// Their name.
     pub name: String,
+    /// Their place in snapshots: the group, `/`, the name.
+    pub path: String,
     /// Their number in the resource.
     number: usize,
     of: fn(&World, usize) -> &dyn Items,
@@ -133,6 +147,11 @@ impl ItemKinds {
     pub(crate) fn add<G: ItemGroup>(&mut self, group: &G) {
         self.0.extend((0..group.kinds()).map(|number| ItemsRef {
             name: group.kind(number).name().into(),
+            path: format!(
+                "{}/{}",
+                group.kind(number).group()[0],
+                group.kind(number).name()
+            ),
             number,
             of: |world, n| world.resource::<G>().kind(n),
             scope: |world, n, work| {

@@ -3,8 +3,9 @@
 use super::diagnostics::Diagnostics;
 use super::layout::Layout;
 use super::state::state;
-use crate::field::{Component, FieldSpec, StoreRef};
+use crate::field::{Component, FieldSpec, ItemColumn, StoreRef};
 use crate::mesh::{Levels, Topology};
+use crate::step::config::UnitsConfig;
 use crate::step::{Engine, Error, RunFacts};
 use nestar_snapshot as store;
 
@@ -49,31 +50,48 @@ pub(super) fn attributes(
     })
 }
 
-/// The levels of a snapshot of the present state.
+/// The header of an array with a value of a component in each cell.
 #[allow(
     clippy::disallowed_methods,
     reason = "unit factors are metadata: no run depends on their last bit"
 )]
+fn in_cells(
+    units: &UnitsConfig,
+    component: &Component,
+    data_type: store::DataType,
+) -> store::FieldHeader {
+    let [length, mass, time] = component.dimension;
+    let factor =
+        units.length_cgs.powi(length) * units.mass_cgs.powi(mass) * units.time_cgs.powi(time);
+    let Component {
+        name,
+        units,
+        long_name,
+        ..
+    } = component;
+    store::FieldHeader::cells(name, data_type, units, factor, long_name)
+}
+
+/// The header of an array of items.
+pub(super) fn of_items(units: &UnitsConfig, column: &ItemColumn) -> store::FieldHeader {
+    let along = column.along.into_iter();
+    store::FieldHeader {
+        dimensions: along.clone().map(|(name, _)| name.into()).collect(),
+        shape: along.map(|(_, length)| length as u64).collect(),
+        ..in_cells(units, &column.what, column.data_type)
+    }
+}
+
+/// The levels of a snapshot of the present state.
 pub(super) fn levels(sim: &Engine, fields: &[StoreRef]) -> Vec<store::Level> {
     let topology = sim.world.resource::<Topology>();
     let data_type = match sim.precision() {
         crate::field::Precision::Single => store::DataType::F32,
         crate::field::Precision::Double => store::DataType::F64,
     };
-    let units = &sim.settings.units;
     let header = |(component, side, staggered): Shaped| {
-        let [length, mass, time] = component.dimension;
-        let factor =
-            units.length_cgs.powi(length) * units.mass_cgs.powi(mass) * units.time_cgs.powi(time);
-        store::FieldHeader::cells(
-            &component.name,
-            data_type,
-            &component.units,
-            factor,
-            &component.long_name,
-        )
-        .of_side(side as u64)
-        .on_sides(staggered)
+        let header = in_cells(&sim.settings.units, component, data_type);
+        header.of_side(side as u64).on_sides(staggered)
     };
     let components = fields.iter().map(|field| field.of(&sim.world).spec());
     let components: Vec<Shaped> = components.flat_map(on_sides).collect();

@@ -2,6 +2,7 @@
 
 mod captures;
 mod changes;
+mod counts;
 mod course;
 pub mod diagnostics;
 mod directory;
@@ -9,6 +10,7 @@ mod drain;
 pub mod files;
 mod fit;
 mod headers;
+mod items;
 mod layout;
 mod load;
 pub mod lock;

@@ -9,6 +9,7 @@ use super::diagnostics::Diagnostics;
 use super::drain::{self, Departure, Drain};
 use super::files;
 use super::headers::{attributes, levels};
+use super::items::ItemShare;
 use super::layout::Layout;
 use super::parts;
 use super::provenance::{self, BuildInfo, Roster};
@@ -201,25 +202,24 @@ impl Output {
         let own = shares::parts(&layout);
         let sent = self.agree(shares::sent(sim, fields, &own))?;
         let received = shares::exchanged(sim, fields, &layout, &own, sent)?;
+        let mut items = ItemShare::gather(&sim.world, &layout)?;
+        let sent = self.agree(items.sent(&sim.world))?;
+        items.exchange(&sim.world, sent)?;
         let target = store::Target {
             directory: self.directory.clone(),
             number: self.number,
             replace: false,
-            queue_bytes: queue_bytes(sim, fields, shares::bytes(&received)),
+            queue_bytes: queue_bytes(sim, fields, shares::bytes(&received) + items.bytes()),
             threads: store_threads(sim),
         };
-        let (role, shards) = (shares::role(&self.ranks), shares::shards(&own));
-        let begin = || {
-            let begun = store::SnapshotWriter::begin_share(
-                &target,
-                &attributes,
-                &levels,
-                &parts,
-                role,
-                &shards,
-            );
-            begun.map_err(snapshot_error)
+        let (role, shards) = (shares::role(&self.ranks), shares::shards(&own, &items));
+        let plan = || {
+            let mut plan = store::Plan::new(&attributes, &levels)?;
+            parts.iter().try_for_each(|part| plan.add_part(part))?;
+            items.plan(sim, plan)
         };
+        let begin = || store::SnapshotWriter::begin_share(&target, plan()?, role, &shards);
+        let begin = || begin().map_err(snapshot_error);
         // the others find the directories there
         let leader = match role {
             store::Role::Follower => Ok(None),
@@ -230,7 +230,7 @@ impl Output {
             None => begin(),
         };
         self.stopper = writer.as_ref().ok().map(store::SnapshotWriter::stopper);
-        Ok(writer.map(|writer| Share::new(writer, own, received)))
+        Ok(writer.map(|writer| Share::new(writer, own, received, items)))
     }
 
     fn send(
@@ -239,6 +239,7 @@ impl Output {
         fields: &[StoreRef],
         mut share: Share,
     ) -> Result<Writing, Error> {
+        share.push_items(&sim.world)?;
         if let Some(device) = &sim.world.resource::<ComputeDevice>().device {
             match drain::depart(sim, device, fields, share)? {
                 Departure::Draining(drain) => return Ok(Writing::Draining(drain)),

@@ -1,7 +1,8 @@
-//! What snapshots keep beside the fields: the state of plugins, the components of patches, items.
+//! What snapshots keep beside the fields: the state of plugins, the components of patches. Whether a snapshot has what this program keeps,
+//! items included.
 
 use super::layout::Layout;
-use crate::field::{ItemKinds, Items, ItemsRef};
+use crate::field::ItemKinds;
 use crate::mesh::Topology;
 use crate::mesh::carried::{CarriedComponents, CarriedValues, decode, encode};
 use crate::ranks::{Ranks, RanksError, Reduction};
@@ -17,9 +18,6 @@ const STATES: &str = "state/";
 
 /// The group that holds the components of patches.
 const COMPONENTS: &str = "components/";
-
-/// The group of a snapshot that holds items.
-const ITEMS: &str = "items/";
 
 /// The parts of a snapshot of the present state: those of the first rank are whole. All ranks call this.
 ///
@@ -46,68 +44,7 @@ pub(super) fn parts(world: &World, layout: &Layout) -> Result<Vec<Part>, Error> 
             Part::new(path, kind.version, kind.in_digest, encode(&values))
         }));
     }
-    for kind in world.resource::<ItemKinds>().all() {
-        let items = kind.of(world);
-        let path = format!("{ITEMS}{}", kind.name);
-        let bytes = encode(&records(world, layout, items)?);
-        parts.push(Part::new(path, items.version(), true, bytes));
-    }
     Ok(parts)
-}
-
-/// The records of all items by their patches' numbers, ascending; those of all ranks on the first.
-fn records(
-    world: &World,
-    layout: &Layout,
-    items: &dyn Items,
-) -> Result<Vec<(u64, Vec<u8>)>, Error> {
-    let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
-    let mut own = Vec::new();
-    for level in 0..layout.levels() {
-        for (place, &row) in layout.own(level).zip(topology.rows(level)) {
-            if items.count(row) > 0 {
-                own.push((number(level, place), items.copy(row)?));
-            }
-        }
-    }
-    for message in ranks.tell_first(|| encode(&own))? {
-        let why = || format!("a message with items `{}` is cut off", items.name());
-        let broken = || RanksError::Transport(why());
-        own.extend(decode(&message.bytes).ok_or_else(broken)?);
-    }
-    own.sort_unstable();
-    Ok(own)
-}
-
-/// Puts items into own patches, by the patches' numbers, in place of those that are there.
-fn put(
-    sim: &mut Engine,
-    layout: &Layout,
-    kind: &ItemsRef,
-    values: &[(u64, Vec<u8>)],
-) -> Result<(), String> {
-    let mut result = Ok(());
-    kind.scope(&mut sim.world, |world, items| {
-        let (length, topology) = (items.record_bytes(), world.resource::<Topology>());
-        for &row in (0..layout.levels()).flat_map(|level| topology.rows(level)) {
-            let taken = items
-                .take(row)
-                .map(|_| ())
-                .map_err(|error| error.to_string());
-            result = std::mem::replace(&mut result, Ok(())).and(taken);
-        }
-        for (number, records) in values {
-            let Some(row) = row(world, layout, *number) else {
-                continue;
-            };
-            let put = match records.len() % length {
-                0 => items.put(row, records).map_err(|error| error.to_string()),
-                _ => Err(format!("records of {length} bytes are cut off")),
-            };
-            result = std::mem::replace(&mut result, Ok(())).and(put);
-        }
-    });
-    result
 }
 
 /// A number for each patch of the run: the level in the upper 8 bits, the place along the level's Hilbert curve in the others.
@@ -162,39 +99,34 @@ fn kept(world: &World) -> Vec<(String, u32, bool)> {
     let kinds = world.resource::<CarriedComponents>().kinds().iter();
     let kinds = kinds.map(|kind| (format!("{COMPONENTS}{}", kind.name), kind.version, false));
     let items = world.resource::<ItemKinds>().all().into_iter();
-    let items = items.map(|kind| {
-        (
-            format!("{ITEMS}{}", kind.name),
-            kind.of(world).version(),
-            true,
-        )
-    });
+    let items = items.map(|kind| (kind.path.clone(), kind.of(world).version(), true));
     states.chain(kinds).chain(items).collect()
 }
 
-/// Checks that the parts of the snapshot are those of this program, but for the ones that the deck resets.
+/// Checks that the parts and items of the snapshot are those of this program, but for the ones that the deck resets.
 ///
 /// # Errors
-/// The first part that is missing here or there, or has another version, and what to do.
+/// The first that is missing here or there, or has another version, and what to do.
 pub(super) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let path = snapshot.path();
     let kept = kept(&sim.world);
     let reset = &sim.settings.run.reset_states;
     let is_reset = |part: &str| reset.iter().any(|name| part.ends_with(&format!("/{name}")));
-    for part in snapshot.parts() {
-        let own = kept.iter().find(|(kept, ..)| *kept == part.path);
+    let parts = snapshot.parts().map(|part| (&*part.path, part.version));
+    let items = snapshot.items().map(|items| (&*items.path, items.version));
+    let stored: Vec<(&str, u32)> = parts.chain(items).collect();
+    for &(part, version) in &stored {
+        let own = kept.iter().find(|(kept, ..)| kept == part);
         match own.map(|(_, version, _)| *version) {
-            None if !is_reset(&part.path) => return Err(unowned(path, &part.path, part.version)),
-            Some(own) if own != part.version && !is_reset(&part.path) => {
-                return Err(other_version(path, &part.path, part.version, own));
+            None if !is_reset(part) => return Err(unowned(path, part, version)),
+            Some(own) if own != version && !is_reset(part) => {
+                return Err(other_version(path, part, version, own));
             }
-            Some(own) if own == part.version && is_reset(&part.path) => {
-                return Err(needless(path, &part.path));
-            }
+            Some(own) if own == version && is_reset(part) => return Err(needless(path, part)),
             _ => {}
         }
     }
-    let lacks = |kept: &str| snapshot.parts().all(|part| part.path != kept);
+    let lacks = |kept: &str| stored.iter().all(|(part, _)| *part != kept);
     let lacking = kept
         .iter()
         .find(|(kept, _, needed)| *needed && lacks(kept) && !is_reset(kept));
@@ -203,8 +135,8 @@ pub(super) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     }
     let known = |name: &str| {
         let end = format!("/{name}");
-        let mut stored = snapshot.parts();
-        stored.any(|part| part.path.ends_with(&end)) || kept.iter().any(|(k, ..)| k.ends_with(&end))
+        stored.iter().any(|(part, _)| part.ends_with(&end))
+            || kept.iter().any(|(k, ..)| k.ends_with(&end))
     };
     let unknown = reset.iter().find(|name| !known(name));
     unknown.map_or(Ok(()), |name| Err(needless(path, name)))
@@ -213,7 +145,11 @@ pub(super) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
 /// `state/driving` is the state `driving`, and what resets it.
 fn named(part: &str) -> (String, String) {
     let (group, name) = part.split_once('/').unwrap_or(("state", part));
-    let kind = group.trim_end_matches('s');
+    let kind = match group {
+        "components" => "component",
+        "items" => "item",
+        other => other,
+    };
     let way = format!("--set 'run.reset_states=[\"{name}\"]'");
     (format!("{kind} `{name}`"), way)
 }
@@ -278,15 +214,6 @@ pub(super) fn restore(sim: &mut Engine, snapshot: &Snapshot, layout: &Layout) ->
         if let Some(bytes) = read(&path, state.version)? {
             (state.load)(&mut sim.world, &bytes).map_err(|why| wrong(&path, why))?;
         }
-    }
-    for kind in sim.world.resource::<ItemKinds>().all() {
-        let path = format!("{ITEMS}{}", kind.name);
-        let version = kind.of(&sim.world).version();
-        let Some(bytes) = read(&path, version)? else {
-            continue;
-        };
-        let decoded = decode(&bytes).ok_or_else(|| wrong(&path, "it is cut off".into()))?;
-        put(sim, layout, &kind, &decoded).map_err(|why| wrong(&path, why))?;
     }
     let mut values = CarriedValues::default();
     for kind in sim.world.resource::<CarriedComponents>().kinds() {

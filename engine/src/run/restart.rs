@@ -1,6 +1,7 @@
 //! Continuing a run from a snapshot, bit for bit, on any number of ranks: every rank reads its own patches.
 
 use super::fit::{Fit, fit};
+use super::items;
 use super::layout::Layout;
 use super::load::load_level;
 use super::parts;
@@ -123,6 +124,7 @@ fn restore_from(
     let loaded = levels.try_for_each(|level| load_level(sim, &snapshot, &fit, &layout, level));
     got(ranks, path, loaded)?;
     got(ranks, path, parts::restore(sim, &snapshot, &layout))?;
+    got(ranks, path, items::restore(sim, &snapshot, &layout))?;
     restore_rest(sim, &state, &layout);
     sim.driver.complete(&mut sim.world)?;
     if fit.is_changed {
@@ -147,8 +149,8 @@ fn begin_anew(sim: &mut Engine, finest: usize) -> Result<(), Error> {
         (new.level, new.rows) = (level, rows);
         sim.driver.run_phase(world, Phase::Initialise, level, 0.0)?;
     }
-    let items = Lifted::astray(&mut sim.world);
-    Ok(items.settle(&mut sim.world)?)
+    let astray = Lifted::astray(&mut sim.world);
+    Ok(astray.settle(&mut sim.world)?)
 }
 
 /// The totals at the start of the simulation, component by component; where the snapshot does not know them, those of now. All ranks

@@ -4,12 +4,15 @@
 //! `ranks/halos`, which pack rows for rows: at their receiver they have no rows, and a shard takes one component of many
 //! patches, not all components of one. They are less than a shard of every array.
 
+use super::counts;
+use super::items::ItemShare;
 use super::layout::{Layout, Part};
 use super::sink::{Sink, snapshot_error, structure};
 use crate::field::StoreRef;
 use crate::mesh::Topology;
 use crate::ranks::{Message, Ranks, RanksError};
 use crate::step::{Engine, Error};
+use bevy_ecs::prelude::World;
 use nestar_snapshot::{Finishing, LEAF, ORIGIN, Role, SnapshotWriter, Values};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,16 +25,31 @@ pub(super) struct Share {
     writer: SnapshotWriter,
     parts: Vec<Part>,
     received: Received,
+    items: ItemShare,
 }
 
 impl Share {
     /// A share of which `writer` stores the shards.
-    pub fn new(writer: SnapshotWriter, parts: Vec<Part>, received: Received) -> Self {
+    pub fn new(
+        writer: SnapshotWriter,
+        parts: Vec<Part>,
+        received: Received,
+        items: ItemShare,
+    ) -> Self {
         Self {
             writer,
             parts,
             received,
+            items,
         }
+    }
+
+    /// Hands the items over.
+    ///
+    /// # Errors
+    /// The device or the writer fails.
+    pub fn push_items(&mut self, world: &World) -> Result<(), Error> {
+        self.items.push(world, &mut self.writer)
     }
 
     /// Declares the share whole: it becomes durable in the background.
@@ -92,9 +110,10 @@ pub(super) fn parts(layout: &Layout) -> Vec<Part> {
     (0..layout.levels()).map(part).collect()
 }
 
-/// By level, the numbers of the shards that this rank stores.
-pub(super) fn shards(parts: &[Part]) -> Vec<Range<u64>> {
-    parts.iter().map(Part::shards).collect()
+/// By level, then by kind of items, the numbers of the shards that this rank stores.
+pub(super) fn shards(parts: &[Part], items: &ItemShare) -> Vec<Vec<Range<u64>>> {
+    let levels = parts.iter().map(|part| vec![part.shards()]);
+    levels.chain(items.shards()).collect()
 }
 
 /// The arrays of some rows of a level, in the order of a snapshot: what describes the patches, then the fields.
@@ -105,8 +124,8 @@ pub(super) fn arrays(
     rows: &[u32],
     mut visit: impl FnMut(&str, Values) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    for (name, values) in structure(sim.world.resource::<Topology>(), rows) {
-        visit(name, values)?;
+    for (name, values) in structure(&sim.world, rows) {
+        visit(&name, values)?;
     }
     for field in fields {
         for (c, component) in field.of(&sim.world).spec().components.iter().enumerate() {
@@ -193,8 +212,10 @@ fn sizes(sim: &Engine, fields: &[StoreRef]) -> Vec<(String, usize)> {
         let components = spec.components.iter();
         components.map(move |component| (component.name.clone(), bytes))
     };
+    let counts = counts::names(&sim.world).into_iter().map(|name| (name, 4));
     structure
         .into_iter()
+        .chain(counts)
         .chain(fields.iter().flat_map(of_field))
         .collect()
 }

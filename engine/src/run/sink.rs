@@ -1,9 +1,11 @@
 //! Where the values of a snapshot go, and what of them is the same wherever they come from.
 
+use super::counts::counts;
 use super::layout::Part;
 use crate::mesh::Topology;
 use crate::ranks::Ranks;
 use crate::step::{Engine, Error};
+use bevy_ecs::prelude::World;
 use nestar_snapshot::{LEAF, ORIGIN, SnapshotError, Values};
 
 /// Where the values of a snapshot go.
@@ -25,14 +27,17 @@ pub(super) trait Sink: Send + 'static {
     fn complete(self) -> Result<Self::Stored, Error>;
 }
 
-/// Where patches are and which of them are leaves, in the arrays of a snapshot.
-pub(super) fn structure(topology: &Topology, rows: &[u32]) -> [(&'static str, Values); 2] {
+/// Where patches are, which of them are leaves, and how many items lie in them, in the arrays of a snapshot.
+pub(super) fn structure(world: &World, rows: &[u32]) -> Vec<(String, Values)> {
+    let topology = world.resource::<Topology>();
     let origins = rows.iter().flat_map(|&row| topology.origin(row)).collect();
     let leaf = |&row: &u32| u8::from(topology.is_leaf(row));
-    [
-        (ORIGIN, Values::I32(origins)),
-        (LEAF, Values::U8(rows.iter().map(leaf).collect())),
-    ]
+    let mut arrays = vec![
+        (ORIGIN.into(), Values::I32(origins)),
+        (LEAF.into(), Values::U8(rows.iter().map(leaf).collect())),
+    ];
+    arrays.extend(counts(world, rows));
+    arrays
 }
 
 /// Memory of the host that values of this rank may wait in: the ranks of a host share what the deck allows.

@@ -3,7 +3,7 @@
 use super::species::{AllSpecies, Species};
 use nestar_engine::Error;
 use nestar_engine::device::DeviceError;
-use nestar_engine::field::Items;
+use nestar_engine::field::{Items, PatchPlace};
 use nestar_engine::mesh::Topology;
 
 /// A particle as it stands.
@@ -55,20 +55,25 @@ impl Species {
         Ok(all)
     }
 
+    /// Where the particle of a record in a patch is, code length.
+    pub(super) fn position(&self, record: &[u8], patch: &PatchPlace) -> [f64; 3] {
+        patch.at([0, 1, 2].map(|axis| place(&record[self.place_in(axis)])))
+    }
+
     /// What a record says of a particle in the patch of a row.
     fn particle(&self, topology: &Topology, (level, row): (usize, u32), record: &[u8]) -> Particle {
-        let (domain, index) = (&topology.domain, topology.index(row));
-        let width = domain.cell_width(level).map(|width| 8.0 * width);
-        let mut words = record[8..].chunks_exact(self.pool.columns.number);
-        let mut next = || words.next().unwrap_or_default();
-        let places = [(); 3].map(|()| place(next()));
-        let mut number = || number(next());
+        let patch = PatchPlace {
+            domain: &topology.domain,
+            level,
+            index: topology.index(row),
+        };
+        let mut words = record[8..].chunks_exact(self.pool.columns.number).skip(3);
+        let mut number = || number(words.next().unwrap_or_default());
         let velocity = [(); 3].map(|()| number());
         Particle {
             id: record.first_chunk().map_or(0, |id| u64::from_le_bytes(*id)),
             level,
-            position: [0, 1, 2]
-                .map(|a| domain.left_edge[a] + (f64::from(index[a]) + places[a]) * width[a]),
+            position: self.position(record, &patch),
             velocity,
             acceleration: [(); 3].map(|()| number()),
             mass: match self.pool.columns.masses {

@@ -3,7 +3,9 @@
 use super::columns::Columns;
 use super::rows::{Pool, Rows};
 use nestar_engine::device::DeviceError;
-use nestar_engine::field::{ItemGroup, Items, Precision};
+use nestar_engine::field::{
+    Component, DataType, ItemColumn, ItemGroup, Items, PatchPlace, Precision,
+};
 use nestar_kernels::particles::motion::{in_child, in_parent};
 use std::mem::take;
 
@@ -90,8 +92,35 @@ impl Species {
         }
     }
 
+    /// What stands in a record, one behind the other: meaning, type, and whether it is a vector.
+    fn kept(&self) -> Vec<(Component, DataType, bool)> {
+        let (number, offset) = match self.precision {
+            Precision::Single => (DataType::F32, DataType::U32),
+            Precision::Double => (DataType::F64, DataType::U64),
+        };
+        let id = what("id", "1", [0; 3], "identity, unique in the species");
+        let within = "place in the patch, whose width is 2^32 (uint32) or 2^64 (uint64)";
+        let within = what("offset", "1", [0; 3], within);
+        let velocity = what("velocity", "length/time", [1, 0, -1], "velocity");
+        let text = "acceleration that the next kick begins with";
+        let acceleration = what("acceleration", "length/time**2", [1, 0, -2], text);
+        let mut kept = vec![
+            (id, DataType::U64, false),
+            (within, offset, true),
+            (velocity, number, true),
+            (acceleration, number, true),
+        ];
+        kept.extend(self.pool.columns.masses.then(|| (mass(), number, false)));
+        let scalars = self.scalars.iter();
+        kept.extend(scalars.map(|name| (Component::scalar(name), number, false)));
+        let mark = "1 where the next finer level moves the particle, else 0";
+        let mark = what("moved_by_finer", "1", [0; 3], mark);
+        kept.push((mark, DataType::U8, false));
+        kept
+    }
+
     /// Where the places stand in a record, by axis.
-    fn place_in(&self, axis: usize) -> std::ops::Range<usize> {
+    pub(super) fn place_in(&self, axis: usize) -> std::ops::Range<usize> {
         let number = self.pool.columns.number;
         8 + axis * number..8 + (axis + 1) * number
     }
@@ -105,6 +134,20 @@ impl Species {
         let place = change(u64::from_le_bytes(bytes)).to_le_bytes();
         kept.copy_from_slice(&place[8 - kept.len()..]);
     }
+}
+
+/// What a column means.
+fn what(name: &str, units: &str, dimension: [i32; 3], long_name: &str) -> Component {
+    Component {
+        units: units.into(),
+        dimension,
+        long_name: long_name.into(),
+        ..Component::scalar(name)
+    }
+}
+
+fn mass() -> Component {
+    what("mass", "mass", [0, 1, 0], "mass")
 }
 
 /// Particles of a patch.
@@ -127,6 +170,33 @@ impl Items for Species {
         self.pool.columns.bytes() + 1
     }
 
+    fn group(&self) -> [&str; 2] {
+        ["particles", "particle"]
+    }
+
+    fn columns(&self) -> Vec<ItemColumn> {
+        let (mut columns, mut end) = (Vec::new(), 0);
+        for (what, data_type, is_vector) in self.kept() {
+            let column = ItemColumn::kept(what, data_type, end);
+            let column = if is_vector { column.vector() } else { column };
+            end += column.bytes();
+            columns.push(column);
+        }
+        if !self.pool.columns.masses {
+            columns.push(ItemColumn::derived(mass()));
+        }
+        let position = what("position", "length", [1, 0, 0], "position");
+        columns.push(ItemColumn::derived(position).vector());
+        columns
+    }
+
+    fn derive(&self, column: &str, record: &[u8], patch: &PatchPlace) -> [f64; 3] {
+        match column {
+            "position" => self.position(record, patch),
+            _ => [self.mass; 3],
+        }
+    }
+
     fn count(&self, row: u32) -> usize {
         count(&self.patches[row as usize])
     }
@@ -137,19 +207,19 @@ impl Items for Species {
     }
 
     fn copy(&self, row: u32) -> Result<Vec<u8>, DeviceError> {
-        let mut records = Vec::new();
-        for (mark, rows) in self.patches[row as usize].iter().enumerate() {
+        let patch = &self.patches[row as usize];
+        let mut records = Vec::with_capacity(count(patch) * self.record_bytes());
+        for (mark, rows) in patch.iter().enumerate() {
             for n in 0..rows.count() {
-                let mut record = Vec::with_capacity(self.record_bytes());
-                rows.read(self.pool.columns, n, &mut record);
-                record.push(mark as u8);
-                records.push(record);
+                rows.read(self.pool.columns, n, &mut records);
+                records.push(mark as u8);
             }
         }
+        let mut sorted: Vec<&[u8]> = records.chunks_exact(self.record_bytes()).collect();
         // the identity comes first
-        records
+        sorted
             .sort_unstable_by_key(|record| record.first_chunk().map(|id| u64::from_le_bytes(*id)));
-        Ok(records.concat())
+        Ok(sorted.concat())
     }
 
     fn take(&mut self, row: u32) -> Result<Vec<u8>, DeviceError> {

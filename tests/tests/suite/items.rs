@@ -271,10 +271,14 @@ fn items_are_stored_and_restored_on_any_number_of_ranks() {
     run(&whole, 1, false, "time.max_steps=4", "run.device=cpu");
     let expected = digests(&whole.run());
     let snapshot = Snapshot::open(&whole.run().join("snapshots/000001.zarr")).expect("a snapshot");
-    let bytes = snapshot
-        .read_part("items/motes")
-        .expect("the motes are there");
-    assert!(bytes.len() > ALL as usize * Mote::BYTES);
+    let records = snapshot.read_items("items/motes", "record", 0..ALL);
+    let records = records.expect("the motes are there");
+    let ids: std::collections::BTreeSet<u64> = records
+        .bytes()
+        .chunks_exact(Mote::BYTES)
+        .map(|record| Mote::of(record).id)
+        .collect();
+    assert!(ids.into_iter().eq(0..ALL), "each once");
     let mut cases = vec![
         (1, 1, "run.device=cpu"),
         (2, 3, "run.device=cpu"),

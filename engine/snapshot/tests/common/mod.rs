@@ -4,6 +4,8 @@
     reason = "every test binary uses its own part of this module"
 )]
 
+pub mod stars;
+
 use nestar_snapshot::{
     Attributes, DataType, FieldHeader, Finishing, LEAF, Level, LevelHeader, ORIGIN, Precision,
     Result, Snapshot, SnapshotWriter, Target, Units, Values,
@@ -151,6 +153,7 @@ pub fn part(values: &Values, first: usize, end: usize) -> Values {
         Values::F64(v) => Values::F64(v[first..end].to_vec()),
         Values::I32(v) => Values::I32(v[first..end].to_vec()),
         Values::U8(v) => Values::U8(v[first..end].to_vec()),
+        Values::U32(v) => Values::U32(v[first..end].to_vec()),
         Values::U64(v) => Values::U64(v[first..end].to_vec()),
     }
 }

@@ -7,6 +7,7 @@ use crate::mesh::Topology;
 use crate::run::layout::Part;
 use crate::run::sink::{Sink, structure};
 use crate::step::{Engine, Error};
+use bevy_ecs::prelude::World;
 use nestar_snapshot::Values;
 
 /// Everything that leaves with a snapshot, as it stood when the snapshot was taken, except the fields' values themselves.
@@ -24,7 +25,7 @@ pub(super) struct Contents {
     /// Bytes of the values of all fields.
     pub bytes: usize,
     /// Shards of the arrays that describe the patches: level, name, first patch, values.
-    structure: Vec<(usize, &'static str, usize, Values)>,
+    structure: Vec<(usize, String, usize, Values)>,
 }
 
 /// A field on a level; in a copy on the device its values stand as `[component][patch][k][j][i]`.
@@ -75,16 +76,16 @@ impl Contents {
             structure: Vec::new(),
         };
         for level in 0..=topology.finest() {
-            contents.add(topology, level, sink.part(level));
+            contents.add(&sim.world, level, sink.part(level));
         }
         contents
     }
 
-    fn add(&mut self, topology: &Topology, level: usize, part: Part) {
-        let rows = &topology.rows(level)[part.sent..];
+    fn add(&mut self, world: &World, level: usize, part: Part) {
+        let rows = &world.resource::<Topology>().rows(level)[part.sent..];
         for (n, rows) in rows.chunks(part.shard).enumerate() {
             let first = part.first + n * part.shard;
-            for (name, values) in structure(topology, rows) {
+            for (name, values) in structure(world, rows) {
                 self.structure.push((level, name, first, values));
             }
         }
@@ -173,7 +174,7 @@ impl Contents {
     /// Hands over what describes the patches.
     pub fn push_structure(&mut self, sink: &mut impl Sink) -> Result<(), Error> {
         for (level, name, first, values) in self.structure.drain(..) {
-            sink.push(level, name, first, values)?;
+            sink.push(level, &name, first, values)?;
         }
         Ok(())
     }

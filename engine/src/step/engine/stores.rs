@@ -1,7 +1,9 @@
 //! Stores that plugins make.
 
 use super::{Engine, KeptKeys};
-use crate::field::{Correct, ItemGroup, ItemKinds, Prolong, Restrict, Store, Stores};
+use crate::field::{
+    Correct, ItemGroup, ItemKinds, Prolong, Restrict, Store, Stores, check_columns,
+};
 use crate::mesh::PATCH;
 use crate::step::Error;
 use crate::step::state::require_name;
@@ -54,7 +56,7 @@ impl Engine {
     /// at a restart. A resource may hold several kinds ([`ItemGroup`]).
     ///
     /// # Errors
-    /// Other items have the name or the type, the name does not fit, or a record has no bytes.
+    /// Other items have the name or the type, the name does not fit, or a record has no bytes or other ones than the columns.
     pub fn register_items<G: ItemGroup>(&mut self, items: G) -> Result<(), Error> {
         let mut known: Vec<String> = Vec::new();
         known.extend(
@@ -77,6 +79,7 @@ impl Engine {
             if kind.record_bytes() == 0 {
                 return wrong("a record has at least one byte");
             }
+            check_columns(&kind.columns(), kind.record_bytes()).or_else(|why| wrong(&why))?;
             known.push(name.into());
         }
         self.world.resource_mut::<ItemKinds>().add(&items);

@@ -152,7 +152,7 @@ fn a_lone_particle_flies_straight() {
 }
 
 /// Pairs at each distance.
-const PAIRS: usize = 24;
+const PAIRS: usize = 10;
 
 #[test]
 fn two_particles_attract_as_newton_says() {
@@ -167,7 +167,7 @@ fn two_particles_attract_as_newton_says() {
                     .map(|_| wrong(&mut random, cloud, level, cells))
                     .sum();
                 let rms = (sum / (2 * PAIRS) as f64).sqrt();
-                println!("{cloud}, level {level}, {cells} cells: {rms} {most}");
+                assert!(rms < most, "{cloud}, level {level}, {cells} cells: {rms}");
             }
         }
     }

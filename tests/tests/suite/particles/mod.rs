@@ -3,6 +3,7 @@
 mod forces;
 mod orbits;
 mod same;
+mod snapshots;
 
 use nestar::engine::mesh::Topology;
 use nestar::systems::particles::{AllSpecies, Particle};

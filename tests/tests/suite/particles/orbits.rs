@@ -121,7 +121,6 @@ fn two_bodies_keep_their_orbit() {
 #[test]
 fn two_bodies_keep_their_orbit_through_faces_of_levels() {
     let [first, last] = apocentres(&["mesh.max_level=1", "gravity.cycles=6"], 1);
-    println!("{first:?} {last:?}");
     assert!(
         (last.energy / first.energy - 1.0).abs() < 0.01,
         "{first:?} {last:?}"

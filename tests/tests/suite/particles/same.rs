@@ -9,7 +9,7 @@ use nestar_tests::runs::{digests, quietly_into};
 use nestar_tests::{Scratch, Stepper};
 
 /// Particles with masses of their own that stream and fall through refined boxes which move.
-const CLUMP: &str = r#"
+pub(super) const CLUMP: &str = r#"
 scenario = "formula"
 
 [initial]

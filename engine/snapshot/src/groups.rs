@@ -1,0 +1,143 @@
+//! The groups of a snapshot's arrays, and how these are cut into shards.
+
+use crate::layout::Layout;
+use crate::zarr::Encoder;
+use crate::{FieldHeader, Result, SnapshotError};
+use serde_json::{Map, Value, json};
+use std::ops::Range;
+
+/// Most patches in one shard (4 MiB of f64 cells).
+pub const SHARD_PATCHES: u64 = 1024;
+/// Patches of an inner chunk (128 KiB of f64 cells): the least that a reader decodes.
+const INNER_PATCHES: u64 = 32;
+/// Most items in one shard (2 MiB of f64).
+pub(crate) const SHARD_ITEMS: u64 = 1 << 18;
+/// Items of an inner chunk (128 KiB of f64).
+const INNER_ITEMS: u64 = 1 << 14;
+
+/// One array of the plan.
+pub(crate) struct PlannedArray {
+    /// The array's header.
+    pub header: FieldHeader,
+    /// The group that it stands in, by its number in [`Plan::groups`](crate::Plan).
+    pub group: usize,
+    /// Rows of a whole shard.
+    pub shard: u64,
+    pub encoder: Encoder,
+}
+
+/// A group of arrays with the same rows.
+pub(crate) struct PlannedGroup {
+    /// Place in the snapshot.
+    pub path: String,
+    /// Rows of each array.
+    pub rows: u64,
+    /// Name of the first dimension.
+    pub dimension: String,
+    /// Rows of a shard and of an inner chunk.
+    pub sharding: (u64, u64),
+}
+
+impl PlannedGroup {
+    /// The patches of a level.
+    pub fn of_level(level: u8, patches: u64) -> Self {
+        Self {
+            path: level_path(level),
+            rows: patches,
+            dimension: "patch".into(),
+            sharding: sharding(patches),
+        }
+    }
+
+    /// Numbers of all shards.
+    pub fn shards(&self) -> Range<u64> {
+        0..self.rows.div_ceil(self.sharding.0)
+    }
+}
+
+/// The group of a level.
+pub(crate) fn level_path(level: u8) -> String {
+    format!("level_{level}")
+}
+
+/// Patches of a shard and of an inner chunk for a level of `patches`: shards of equal size, so that little is padded.
+pub(crate) fn sharding(patches: u64) -> (u64, u64) {
+    sharding_by(patches, [SHARD_PATCHES, INNER_PATCHES])
+}
+
+/// Items of a shard and of an inner chunk for `items` of a kind.
+pub(crate) fn sharding_of_items(items: u64) -> (u64, u64) {
+    sharding_by(items, [SHARD_ITEMS, INNER_ITEMS])
+}
+
+fn sharding_by(rows: u64, [most, inner]: [u64; 2]) -> (u64, u64) {
+    let inner = rows.clamp(1, inner);
+    let shards = rows.div_ceil(most).max(1);
+    let shard = rows.div_ceil(shards).div_ceil(inner).max(1) * inner;
+    (shard, inner)
+}
+
+/// The attributes of a header.
+pub(crate) fn to_map<T: serde::Serialize>(header: &T) -> Result<Map<String, Value>> {
+    match serde_json::to_value(header) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(SnapshotError::Request(
+            "a header is not an object".to_string(),
+        )),
+        Err(error) => Err(SnapshotError::Request(format!(
+            "snapshot attributes: {error}"
+        ))),
+    }
+}
+
+/// Plans one array of a group, which has that number.
+pub(crate) fn planned_array(
+    group: &PlannedGroup,
+    number: usize,
+    field: &FieldHeader,
+) -> Result<PlannedArray> {
+    let (shard, inner) = group.sharding;
+    let attributes =
+        json!({"units": field.units, "cgs_factor": field.cgs_factor, "long_name": field.long_name});
+    let layout = Layout {
+        path: format!("{}/{}", group.path, field.name),
+        data_type: field.data_type,
+        shape: std::iter::once(group.rows)
+            .chain(field.shape.iter().copied())
+            .collect(),
+        shard,
+        inner,
+        dimensions: std::iter::once(group.dimension.clone())
+            .chain(field.dimensions.iter().cloned())
+            .collect(),
+        attributes: to_map(&attributes)?,
+    };
+    Ok(PlannedArray {
+        header: field.clone(),
+        group: number,
+        shard,
+        encoder: Encoder::new(&layout).map_err(SnapshotError::Request)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sharding;
+
+    #[test]
+    fn shards_hold_all_patches_with_little_padding() {
+        assert_eq!(sharding(0), (1, 1));
+        assert_eq!(sharding(1), (1, 1));
+        assert_eq!(sharding(7), (7, 7));
+        assert_eq!(sharding(32), (32, 32));
+        assert_eq!(sharding(33), (64, 32));
+        assert_eq!(sharding(1024), (1024, 32));
+        assert_eq!(sharding(1025), (544, 32));
+        for patches in 1..5000 {
+            let (shard, inner) = sharding(patches);
+            assert_eq!(shard % inner, 0);
+            let stored = patches.div_ceil(shard) * shard;
+            assert!(shard <= 1024 && stored < patches + 32 * patches.div_ceil(shard));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Where the items of a snapshot stand, and which shards of them each rank stores.
+
+use crate::field::{ItemColumn, ItemKinds, ItemsRef};
+use crate::mesh::Topology;
+use crate::ranks::Ranks;
+use crate::run::headers;
+use crate::run::layout::Layout;
+use crate::step::Error;
+use crate::step::config::UnitsConfig;
+use bevy_ecs::prelude::*;
+use nestar_snapshot as store;
+use std::ops::Range;
+
+/// Where the items of a kind stand in a snapshot.
+pub(super) struct Order {
+    pub kind: ItemsRef,
+    pub columns: Vec<ItemColumn>,
+    rank: usize,
+    ranks: usize,
+    /// `[level * ranks + rank]`: the number of the first item, and behind the last that of all.
+    firsts: Vec<u64>,
+}
+
+impl Order {
+    /// Those of all kinds. All ranks call this.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport has.
+    pub fn gather(world: &World, layout: &Layout) -> Result<Vec<Self>, Error> {
+        let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
+        let kinds = world.resource::<ItemKinds>().all();
+        let count = |kind: &ItemsRef, level: usize| -> u64 {
+            let (items, rows) = (kind.of(world), topology.rows(level).iter());
+            rows.map(|&row| items.count(row) as u64).sum()
+        };
+        let levels = layout.levels();
+        let own = kinds
+            .iter()
+            .flat_map(|kind| (0..levels).map(move |l| count(kind, l)));
+        let own: Vec<u64> = own.collect();
+        let all = match own.is_empty() {
+            true => Vec::new(),
+            false => (ranks.communicator()).all_gather(bytemuck::cast_slice(&own))?,
+        };
+        let all = all.iter().map(|bytes| bytemuck::pod_collect_to_vec(bytes));
+        let all: Vec<Vec<u64>> = all.collect();
+        let order = |(n, kind): (usize, ItemsRef)| {
+            let mut firsts = vec![0];
+            for level in n * levels..(n + 1) * levels {
+                firsts.extend(all.iter().map(|counts| counts[level]));
+            }
+            (1..firsts.len()).for_each(|n| firsts[n] += firsts[n - 1]);
+            Self {
+                columns: kind.of(world).columns(),
+                kind,
+                rank: ranks.rank(),
+                ranks: all.len(),
+                firsts,
+            }
+        };
+        Ok(kinds.into_iter().enumerate().map(order).collect())
+    }
+
+    /// All items.
+    fn count(&self) -> u64 {
+        self.firsts.last().copied().unwrap_or(0)
+    }
+
+    /// Items of a whole shard.
+    pub fn shard(&self) -> u64 {
+        store::Snapshot::shard_items(self.count())
+    }
+
+    /// Own items of a level.
+    pub fn own(&self, level: usize) -> Range<u64> {
+        let n = level * self.ranks + self.rank;
+        self.firsts[n]..self.firsts[n + 1]
+    }
+
+    /// Own items of a level that belong to a shard which begins before them.
+    pub fn head(&self, level: usize) -> Range<u64> {
+        let own = self.own(level);
+        own.start..own.start.next_multiple_of(self.shard()).min(own.end)
+    }
+
+    /// Own items of a level behind them: a shard begins with the first.
+    pub fn rest(&self, level: usize) -> Range<u64> {
+        self.head(level).end..self.own(level).end
+    }
+
+    /// The rank that has an item.
+    pub fn holder(&self, item: u64) -> usize {
+        let stretch = self.firsts.partition_point(|&first| first <= item) - 1;
+        stretch % self.ranks
+    }
+
+    /// Numbers of the shards that this rank stores.
+    pub fn shards(&self, levels: usize) -> Vec<Range<u64>> {
+        let (shard, rests) = (self.shard(), (0..levels).map(|level| self.rest(level)));
+        let rests = rests.filter(|rest| !rest.is_empty());
+        rests
+            .map(|rest| rest.start / shard..rest.end.div_ceil(shard))
+            .collect()
+    }
+
+    /// What the store is told.
+    pub fn described(&self, world: &World, units: &UnitsConfig) -> store::Items {
+        let items = self.kind.of(world);
+        let columns = self.columns.iter();
+        store::Items {
+            header: store::ItemsHeader {
+                path: self.kind.path.clone(),
+                count: self.count(),
+                version: items.version(),
+            },
+            dimension: items.group()[1].into(),
+            columns: columns
+                .map(|column| headers::of_items(units, column))
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Items at a restart: each rank reads those of its own patches.
+
+use crate::field::{ItemColumn, ItemKinds, Items, ItemsRef};
+use crate::mesh::Topology;
+use crate::run::layout::Layout;
+use crate::step::{Engine, Error};
+use nestar_snapshot::{ItemsHeader, Snapshot, Values};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Puts the items of a snapshot into own patches, in place of those that are there.
+///
+/// # Errors
+/// The snapshot is damaged, or holds other arrays; a device fails.
+pub(in crate::run) fn restore(
+    sim: &mut Engine,
+    snapshot: &Snapshot,
+    layout: &Layout,
+) -> Result<(), Error> {
+    for kind in sim.world.resource::<ItemKinds>().all() {
+        let version = kind.of(&sim.world).version();
+        let mut stored = snapshot.items();
+        let header = stored.find(|items| items.path == kind.path && items.version == version);
+        let Some(header) = header else {
+            continue;
+        };
+        put(sim, snapshot, layout, (&kind, header)).map_err(|why| {
+            let place = snapshot.path().display();
+            Error::Snapshot(format!("{place}: {}: {why}", kind.path))
+        })?;
+    }
+    Ok(())
+}
+
+fn put(
+    sim: &mut Engine,
+    snapshot: &Snapshot,
+    layout: &Layout,
+    (kind, header): (&ItemsRef, &ItemsHeader),
+) -> Result<(), String> {
+    let source = Source {
+        snapshot,
+        path: &kind.path,
+        columns: kept(snapshot, kind.of(&sim.world), &kind.path)?,
+    };
+    let counts = counts(snapshot, layout, header)?;
+    let mut result = Ok(());
+    kind.scope(&mut sim.world, |world, items| {
+        let topology = world.resource::<Topology>();
+        result = (0..layout.levels()).try_for_each(|level| {
+            let mut rows = topology.rows(level).iter();
+            rows.try_for_each(|&row| items.take(row).map(|_| ()).map_err(|e| e.to_string()))
+        });
+        let mut before = 0;
+        for (level, counts) in counts.iter().enumerate() {
+            let (others, own) = counts.split_at(layout.own(level).start);
+            let first = before + sum(others);
+            let own = topology.rows(level).iter().copied().zip(own.iter().copied());
+            let own: Vec<(u32, u32)> = own.filter(|(_, count)| *count > 0).collect();
+            if let Some((row, count)) = own.iter().find(|(row, _)| !topology.is_leaf(*row)) {
+                let index = topology.index(*row);
+                let why = format!("{count} lie in the patch {index:?} of level {level}, which has children; the snapshot is damaged");
+                result = std::mem::replace(&mut result, Ok(())).and(Err(why));
+            }
+            if result.is_ok() {
+                result = source.fill(items, first, &own);
+            }
+            before += sum(counts);
+        }
+    });
+    result
+}
+
+fn sum(counts: &[u32]) -> u64 {
+    counts.iter().map(|&count| u64::from(count)).sum()
+}
+
+/// How many items lie in each patch of each level, on all ranks.
+fn counts(
+    snapshot: &Snapshot,
+    layout: &Layout,
+    header: &ItemsHeader,
+) -> Result<Vec<Vec<u32>>, String> {
+    let level = |level: usize| {
+        let (name, patches) = (header.counts(), 0..layout.total(level) as u64);
+        match snapshot.read_patches(level as u8, &name, patches) {
+            Ok(Values::U32(counts)) => Ok(counts),
+            Ok(_) => Err(format!("level_{level}/{name} has a wrong type")),
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    let counts: Vec<Vec<u32>> = (0..layout.levels()).map(level).collect::<Result<_, _>>()?;
+    let all: u64 = counts.iter().map(|counts| sum(counts)).sum();
+    match all == header.count {
+        true => Ok(counts),
+        false => Err(format!(
+            "there are {} in all, but {all} in the patches; the snapshot is damaged",
+            header.count
+        )),
+    }
+}
+
+/// The columns that records are made of, where the snapshot holds them as this program keeps them.
+fn kept(
+    snapshot: &Snapshot,
+    items: &dyn Items,
+    path: &str,
+) -> Result<Vec<(usize, ItemColumn)>, String> {
+    let stored = snapshot.columns(path);
+    let columns = items.columns().into_iter();
+    let kept: Vec<(usize, ItemColumn)> = columns
+        .filter_map(|column| Some((column.at?, column)))
+        .collect();
+    for (_, column) in &kept {
+        let (name, length) = (&column.what.name, column.values() as u64);
+        let wanted = format!("{length} x {} of each", column.data_type.name());
+        let Some(found) = stored.iter().find(|header| header.name == *name) else {
+            let known: Vec<&str> = stored.iter().map(|header| &*header.name).collect();
+            return Err(format!(
+                "there is no array `{name}` ({wanted}); there are {}",
+                known.join(", ")
+            ));
+        };
+        let found_length = found.shape.iter().product::<u64>();
+        if found.data_type != column.data_type || found_length != length {
+            let found = format!("{found_length} x {}", found.data_type.name());
+            return Err(format!(
+                "the array `{name}` holds {found} of each, this program keeps {wanted}; continue with the precision and the program that wrote it"
+            ));
+        }
+    }
+    Ok(kept)
+}
+
+/// Where records come from.
+struct Source<'a> {
+    snapshot: &'a Snapshot,
+    path: &'a str,
+    /// With their places in records.
+    columns: Vec<(usize, ItemColumn)>,
+}
+
+impl Source<'_> {
+    /// Fills rows, each with so many items, from item `first` on; a shard at a time, so that memory is bounded.
+    fn fill(&self, items: &mut dyn Items, first: u64, rows: &[(u32, u32)]) -> Result<(), String> {
+        let (length, most) = (items.record_bytes(), Snapshot::shard_items(u64::MAX));
+        let (mut first, mut rows) = (first, rows);
+        while !rows.is_empty() {
+            let mut end = first;
+            let here = rows.iter().take_while(|(_, count)| {
+                let begins = end == first || end - first + u64::from(*count) <= most;
+                end += if begins { u64::from(*count) } else { 0 };
+                begins
+            });
+            let (here, others) = rows.split_at(here.count());
+            let records = self.records(first..end, length)?;
+            let mut records = records.as_slice();
+            for (row, count) in here {
+                let (own, rest) = records.split_at(*count as usize * length);
+                items.put(*row, own).map_err(|error| error.to_string())?;
+                records = rest;
+            }
+            (first, rows) = (end, others);
+        }
+        Ok(())
+    }
+
+    /// The records of some items.
+    fn records(&self, range: Range<u64>, length: usize) -> Result<Vec<u8>, String> {
+        let count = (range.end - range.start) as usize;
+        let read = |(_, column): &(usize, ItemColumn)| {
+            let values = self
+                .snapshot
+                .read_items(self.path, &column.what.name, range.clone());
+            values.map_err(|error| error.to_string())
+        };
+        let values: Vec<Values> = self
+            .columns
+            .par_iter()
+            .map(read)
+            .collect::<Result<_, _>>()?;
+        let mut records = vec![0; count * length];
+        for ((at, column), values) in self.columns.iter().zip(&values) {
+            let bytes = column.bytes();
+            let items = records
+                .chunks_exact_mut(length)
+                .zip(values.bytes().chunks_exact(bytes));
+            items.for_each(|(record, value)| record[*at..at + bytes].copy_from_slice(value));
+        }
+        Ok(records)
+    }
+}

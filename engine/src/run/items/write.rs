@@ -1,0 +1,236 @@
+//! A rank's share of the items of a snapshot.
+
+use super::order::Order;
+use crate::field::{ItemColumn, Items, PatchPlace};
+use crate::mesh::Topology;
+use crate::ranks::{Message, Ranks, RanksError};
+use crate::run::layout::Layout;
+use crate::run::sink::snapshot_error;
+use crate::step::{Engine, Error};
+use bevy_ecs::prelude::*;
+use nestar_snapshot::{Plan, SnapshotError, SnapshotWriter, Values};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Items that another stretch has of a shard, or that go to another: the kind, the first, the columns' bytes.
+type Pieces = BTreeMap<(usize, u64), Vec<Vec<u8>>>;
+
+/// A rank's share.
+#[derive(Default)]
+pub(in crate::run) struct ItemShare {
+    levels: usize,
+    kinds: Vec<Order>,
+    /// What others have of the own shards.
+    received: Pieces,
+}
+
+impl ItemShare {
+    /// The share of this rank. All ranks call this.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport has.
+    pub fn gather(world: &World, layout: &Layout) -> Result<Self, Error> {
+        Ok(Self {
+            levels: layout.levels(),
+            kinds: Order::gather(world, layout)?,
+            received: Pieces::new(),
+        })
+    }
+
+    /// The plan of a snapshot that has its levels, with the items.
+    ///
+    /// # Errors
+    /// The format has no room for them.
+    pub fn plan(&self, sim: &Engine, mut plan: Plan) -> Result<Plan, SnapshotError> {
+        let units = &sim.settings.units;
+        let mut kinds = self
+            .kinds
+            .iter()
+            .map(|kind| kind.described(&sim.world, units));
+        kinds.try_for_each(|items| plan.add_items(&items))?;
+        Ok(plan)
+    }
+
+    /// By kind, the numbers of the shards that this rank stores.
+    pub fn shards(&self) -> impl Iterator<Item = Vec<Range<u64>>> {
+        self.kinds.iter().map(|kind| kind.shards(self.levels))
+    }
+
+    /// Bytes of what has come from others.
+    pub fn bytes(&self) -> usize {
+        self.received.values().flatten().map(Vec::len).sum()
+    }
+
+    /// The items of others' shards, for each receiver one behind the other.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn sent(&self, world: &World) -> Result<Vec<Message>, Error> {
+        let mut messages: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+        for (n, kind) in self.kinds.iter().enumerate() {
+            for level in 0..self.levels {
+                let head = kind.head(level);
+                if head.is_empty() {
+                    continue;
+                }
+                let receiver = kind.holder(head.start / kind.shard() * kind.shard());
+                let message = messages.entry(receiver).or_default();
+                let numbers = [n as u64, head.start, head.end - head.start];
+                message.extend_from_slice(bytemuck::cast_slice(&numbers));
+                for values in Stretch::of(world, kind, level).values(head)? {
+                    message.extend_from_slice(values.bytes());
+                }
+            }
+        }
+        let message = |(peer, bytes)| Message { peer, bytes };
+        Ok(messages.into_iter().map(message).collect())
+    }
+
+    /// Sends them there, and takes what others have of the own shards. All ranks call this.
+    ///
+    /// # Errors
+    /// Another rank has failed, or messages do not fit.
+    pub fn exchange(&mut self, world: &World, messages: Vec<Message>) -> Result<(), Error> {
+        let ranks = world.resource::<Ranks>();
+        if self.kinds.is_empty() {
+            return Ok(());
+        }
+        let is_own = |message: &Message| message.peer == ranks.rank();
+        let (mut come, leaving): (Vec<_>, Vec<_>) = messages.into_iter().partition(is_own);
+        if !ranks.are_alone() {
+            come.extend(ranks.communicator().exchange(leaving)?);
+        }
+        for message in come {
+            let why = || {
+                format!(
+                    "the items that rank {} sends for a snapshot are cut off",
+                    message.peer
+                )
+            };
+            let taken = self.take(&message.bytes);
+            taken.ok_or_else(|| RanksError::Transport(why()))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the pieces of a message.
+    fn take(&mut self, mut bytes: &[u8]) -> Option<()> {
+        while !bytes.is_empty() {
+            let mut number = || Some(u64::from_le_bytes(*bytes.split_off(..8)?.first_chunk()?));
+            let [kind, first, count] = [number()?, number()?, number()?].map(|n| n as usize);
+            let columns = self.kinds.get(kind)?.columns.iter();
+            let columns = columns.map(|column| {
+                let length = column.bytes().checked_mul(count)?;
+                Some(bytes.split_off(..length)?.to_vec())
+            });
+            let columns = columns.collect::<Option<_>>()?;
+            self.received.insert((kind, first as u64), columns);
+        }
+        Some(())
+    }
+
+    /// Hands the own shards over.
+    ///
+    /// # Errors
+    /// The device or the writer fails.
+    pub fn push(&mut self, world: &World, writer: &mut SnapshotWriter) -> Result<(), Error> {
+        for (n, kind) in self.kinds.iter().enumerate() {
+            for level in 0..self.levels {
+                let (rest, stretch) = (kind.rest(level), Stretch::of(world, kind, level));
+                for first in rest.clone().step_by(kind.shard() as usize) {
+                    let mut end = (first + kind.shard()).min(rest.end);
+                    let mut values = stretch.values(first..end)?;
+                    // what others have of it follows, piece by piece
+                    while let Some(piece) = self.received.remove(&(n, end)) {
+                        end += (piece[0].len() / kind.columns[0].bytes()) as u64;
+                        let columns = values.iter_mut().zip(piece);
+                        columns.for_each(|(values, bytes)| values.append_bytes(&bytes));
+                    }
+                    for (column, values) in kind.columns.iter().zip(values) {
+                        let pushed =
+                            writer.push_items(&kind.kind.path, &column.what.name, first, values);
+                        pushed.map_err(snapshot_error)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The own items of a level.
+struct Stretch<'a> {
+    items: &'a dyn Items,
+    columns: &'a [ItemColumn],
+    topology: &'a Topology,
+    level: usize,
+    /// By own patch the number of its first item, and behind the last that of all.
+    firsts: Vec<u64>,
+}
+
+impl<'a> Stretch<'a> {
+    fn of(world: &'a World, order: &'a Order, level: usize) -> Self {
+        let (items, topology) = (order.kind.of(world), world.resource::<Topology>());
+        let mut firsts = vec![order.own(level).start];
+        for (n, &row) in topology.rows(level).iter().enumerate() {
+            firsts.push(firsts[n] + items.count(row) as u64);
+        }
+        Self {
+            items,
+            columns: &order.columns,
+            topology,
+            level,
+            firsts,
+        }
+    }
+
+    /// The values of some items, by column.
+    fn values(&self, range: Range<u64>) -> Result<Vec<Values>, Error> {
+        let first = self.firsts.partition_point(|&n| n <= range.start) - 1;
+        let end = self.firsts.partition_point(|&n| n < range.end);
+        let (patches, length) = (first..end, self.items.record_bytes());
+        let records = |n: usize| {
+            let row = self.topology.rows(self.level)[n];
+            let mut records = match self.firsts[n] < self.firsts[n + 1] {
+                true => self.items.copy(row)?,
+                false => Vec::new(),
+            };
+            records.truncate((range.end - self.firsts[n]) as usize * length);
+            records.drain(..range.start.saturating_sub(self.firsts[n]) as usize * length);
+            Ok((row, records))
+        };
+        let records: Vec<(u32, Vec<u8>)> = patches
+            .into_par_iter()
+            .map(records)
+            .collect::<Result<_, Error>>()?;
+        let columns = self.columns.par_iter();
+        Ok(columns
+            .map(|column| self.column(column, &records))
+            .collect())
+    }
+
+    /// The values of a column in the records of some patches.
+    fn column(&self, column: &ItemColumn, records: &[(u32, Vec<u8>)]) -> Values {
+        let mut bytes = Vec::new();
+        for (row, records) in records {
+            let patch = PatchPlace {
+                domain: &self.topology.domain,
+                level: self.level,
+                index: self.topology.index(*row),
+            };
+            for record in records.chunks_exact(self.items.record_bytes()) {
+                match column.at {
+                    Some(at) => bytes.extend_from_slice(&record[at..at + column.bytes()]),
+                    None => {
+                        let numbers = self.items.derive(&column.what.name, record, &patch);
+                        bytes.extend_from_slice(bytemuck::cast_slice(&numbers[..column.values()]));
+                    }
+                }
+            }
+        }
+        let mut values = Values::zeros(column.data_type, 0);
+        values.append_bytes(&bytes);
+        values
+    }
+}
