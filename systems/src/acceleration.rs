@@ -7,19 +7,13 @@ use crate::fields::{Acceleration, AccelerationAsked, OwnPotentialAsked};
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
-use nestar_engine::field::{Component, Components, FieldSpec, LevelRows, Prolong, Restrict};
+use nestar_engine::field::{Component, FieldSpec, LevelRows, Prolong, Restrict};
 use nestar_engine::step::{AlignedLevels, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use std::ops::RangeInclusive;
 
 /// The plugin: registers the field if a plugin asked for it. Add it before whoever pulls.
 pub struct Accelerations;
-
-/// The triples of components that a field of so many has.
-pub(crate) fn triples(components: usize) -> impl Iterator<Item = Components> {
-    let triple = |first: usize| Components::of(&[first, first + 1, first + 2]);
-    (0..components).step_by(3).map(triple)
-}
 
 #[device]
 fn none<R: Real>(_: [R; 3]) -> [R; 3] {
@@ -75,7 +69,7 @@ fn turn(mut rows: LevelRows, mut field: Write<Acceleration>) -> Result<(), Error
 }
 
 fn clear(rows: &mut LevelRows, field: &mut Write<Acceleration>) {
-    for triple in triples(field.own().components()) {
+    for triple in Acceleration::triples(field.own().components()) {
         rows.choose(triple);
         field.map_cells::<none>(rows, &[]);
     }

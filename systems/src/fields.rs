@@ -53,6 +53,14 @@ impl Field for Acceleration {
     const NAME: &'static str = "acceleration";
 }
 
+impl Acceleration {
+    /// The vectors of which the field has so many components: one, or two.
+    pub fn triples(components: usize) -> impl Iterator<Item = Components> {
+        let triple = |first: usize| Components::of(&[first, first + 1, first + 2]);
+        (0..components).step_by(3).map(triple)
+    }
+}
+
 /// There if somebody reads [`Acceleration`].
 #[derive(Resource)]
 pub struct AccelerationAsked;
@@ -189,6 +197,13 @@ impl GasModel {
             ))
         })
     }
+}
+
+/// The density of all matter that attracts.
+pub struct Matter;
+
+impl Field for Matter {
+    const NAME: &'static str = "matter";
 }
 
 /// What plugins have declared of the gas.

@@ -4,6 +4,7 @@
 use crate::fields::GasModel;
 use crate::order::{Advance, Flag, Initialise, Limit, Split};
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::BoxedSystem;
 use nestar_engine::field::{CellMap, CellMark, CellValue, Components, FaceMap, Field, LevelRows};
 use nestar_engine::mesh::RefineRequests;
 use nestar_engine::ranks::{Columns, Reduce};
@@ -192,5 +193,47 @@ pub struct With<'a> {
 impl Register for With<'_> {
     fn parts(&mut self) -> (&mut Engine, Components) {
         (self.sim, self.components)
+    }
+}
+
+/// A system that adds the density of some matter on a level to [`Matter`](crate::fields::Matter).
+pub(crate) type MatterSource = BoxedSystem<In<usize>, Result<(), Error>>;
+
+/// Everything that attracts, in the order in which it is added.
+#[derive(Resource, Default)]
+pub(crate) struct MatterSources(pub Vec<MatterSource>);
+
+/// A system that can be run.
+pub(crate) fn matter_source<M>(
+    world: &mut World,
+    system: impl IntoSystem<In<usize>, Result<(), Error>, M>,
+) -> MatterSource {
+    let mut system: MatterSource = Box::new(IntoSystem::into_system(system));
+    system.initialize(world);
+    system
+}
+
+/// For plugins with matter of their own.
+pub trait Gravitates {
+    /// Lets the matter attract that `system` adds to [`Matter`](crate::fields::Matter) on the level it is given, after the gas has set it: it calls
+    /// [`LevelRows::visit`] with the level and works on its own rows. Without a table `[gravity]` in the deck nothing attracts. Call it
+    /// in `Plugin::build`.
+    ///
+    /// ```text
+    /// sim.gravity_source(|In(level): In<usize>, mut rows: LevelRows, dust: Read<Dust>, mut matter: Write<Matter>| {
+    ///     rows.visit(level);
+    ///     matter.map_of::<add, _, 0>(&rows, &dust, &[], &[]);       // fn add<R: Real>(u: (R, R)) -> R { u.0 + u.1 }
+    ///     Ok(())
+    /// });
+    /// ```
+    fn gravity_source<M>(&mut self, system: impl IntoSystem<In<usize>, Result<(), Error>, M>);
+}
+
+impl Gravitates for Engine {
+    fn gravity_source<M>(&mut self, system: impl IntoSystem<In<usize>, Result<(), Error>, M>) {
+        if self.world.contains_resource::<MatterSources>() {
+            let system = matter_source(&mut self.world, system);
+            self.world.resource_mut::<MatterSources>().0.push(system);
+        }
     }
 }

@@ -186,7 +186,7 @@ pub unsafe fn accelerate<R: Real>(
     let out = out[first * CELLS..].chunks_exact_mut(CELLS);
     for (out, along) in out.zip(&slopes) {
         for (out, slope) in out.iter_mut().zip(along) {
-            *out = *out - *slope;
+            *out -= *slope;
         }
     }
 }

@@ -14,9 +14,8 @@ pub const HALF_CELL: u64 = 1 << 60;
 #[must_use]
 pub fn lowest(place: u64, width: i32) -> i32 {
     let cell = (place >> 61) as i32;
-    if width == 1 {
-        cell
-    } else if width == 2 && place & HALF_CELL != 0 {
+    let upper = place & HALF_CELL != 0;
+    if width == 1 || (width == 2 && upper) {
         cell
     } else {
         cell - 1
@@ -33,7 +32,7 @@ pub fn share(place: u64, width: i32) -> u32 {
     } else {
         place
     };
-    (shifted << 3 >> 32) as u32
+    ((shifted << 3) >> 32) as u32
 }
 
 /// `share` of a mass, in units of 2^-32 and rounded down: exactly floor(mass * share / 2^32), for masses below 2^63.
@@ -41,7 +40,7 @@ pub fn share(place: u64, width: i32) -> u32 {
 #[must_use]
 pub fn split(mass: u64, share: u32) -> u64 {
     let share = share as u64;
-    (mass >> 32) * share + ((mass & 0xffff_ffff) * share >> 32)
+    (mass >> 32) * share + (((mass & 0xffff_ffff) * share) >> 32)
 }
 
 /// A mass in the cells that a cloud covers along an axis. The parts add up to it to the last unit.
@@ -64,7 +63,7 @@ pub fn parts(mass: u64, share: u32, width: i32) -> [u64; 3] {
 #[device]
 #[must_use]
 pub fn half_square(share: u32) -> u32 {
-    (share as u64 * share as u64 >> 33) as u32
+    ((share as u64 * share as u64) >> 33) as u32
 }
 
 /// The same shares as numbers, which sum to 1: what a value of a cell counts for a particle there. They are those of [`parts`] to the last bit of a

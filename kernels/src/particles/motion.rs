@@ -10,9 +10,9 @@ use nestar_device::{Real, device};
 pub fn moved(place: u64, by: f64, bits: u32) -> (u64, i32) {
     let shift = 64 - bits;
     let scale = if bits == 64 {
-        18_446_744_073_709_551_616.0
+        1.844_674_407_370_955_2e19
     } else {
-        4_294_967_296.0
+        4.294_967_296e9
     };
     let steps = ((by.abs() * scale + 0.5) as u64).min(0xffff_ffff_ffff_ffff >> shift) << shift;
     if by < 0.0 {

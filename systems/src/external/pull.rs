@@ -1,6 +1,5 @@
 //! What stands outside pulls what falls freely, too.
 
-use crate::acceleration::triples;
 use crate::fields::{Acceleration, External, Outside};
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
@@ -25,7 +24,7 @@ pub(super) fn register(sim: &mut Engine) {
 }
 
 fn pull_rows(rows: &mut LevelRows, outside: &Read<External>, field: &mut Write<Acceleration>) {
-    for triple in triples(field.own().components()) {
+    for triple in Acceleration::triples(field.own().components()) {
         rows.choose(triple);
         field.map_with::<pulled>(rows, &[outside], &[]);
     }

@@ -2,10 +2,10 @@
 
 use super::beyond::Beyond;
 use super::border::Unknowns;
-use super::grids::{Equation, Matter, Solver, each};
+use super::grids::{Equation, Solver, each};
 use super::kick::{REACH, fall, slopes};
 use super::systems::Gravity;
-use crate::fields::{Acceleration, OwnPotential, OwnPotentialAsked, Potential};
+use crate::fields::{Acceleration, Matter, OwnPotential, OwnPotentialAsked, Potential};
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;

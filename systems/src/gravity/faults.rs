@@ -1,6 +1,6 @@
 //! A density or a potential that is no number: where it is, and what to do.
 
-use super::grids::Matter;
+use crate::fields::Matter;
 use crate::fields::Potential;
 use nestar_device::Real;
 use nestar_engine::field::{Field, LevelRows};

@@ -3,7 +3,7 @@
 use super::beyond::Beyond;
 use super::border::Unknowns;
 use super::kernels::Kernels;
-use crate::fields::Potential;
+use crate::fields::{Matter, Potential};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::{StaticSystemParam, SystemParam};
 use nestar_device::{Address, Number};
@@ -19,13 +19,6 @@ use nestar_kernels::multigrid::exterior::Exterior;
 use nestar_kernels::multigrid::level::{self, LevelGrid};
 use nestar_kernels::multigrid::source::Source;
 use rayon::prelude::*;
-
-/// The density of all matter that attracts.
-pub struct Matter;
-
-impl Field for Matter {
-    const NAME: &'static str = "matter";
-}
 
 /// What the finer level adds to the right-hand side of a level.
 pub struct Lag;

@@ -2,9 +2,9 @@
 
 use super::beyond::Beyond;
 use super::faults;
-use super::grids::{Due, Equation, Matter, Solver, each};
+use super::grids::{Due, Equation, Solver, each};
 use super::systems::Gravity;
-use crate::fields::{Gas, Potential};
+use crate::fields::{Gas, Matter, Potential};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::{Address, Lane, Number};

@@ -1,11 +1,11 @@
 //! What attracts: the density of all matter, filled by an open list of sources.
 
-use super::grids::{Equation, Matter, Solver};
+use super::grids::{Equation, Solver};
 use super::sums::Summed;
 use super::systems::Gravity;
-use crate::fields::Gas;
+use crate::fields::{Gas, Matter};
+use crate::register::{Gravitates, MatterSource, MatterSources, matter_source};
 use bevy_ecs::prelude::*;
-use bevy_ecs::system::BoxedSystem;
 use nestar_device::{Real, device};
 use nestar_engine::field::{FaultBox, LevelRows};
 use nestar_engine::mesh::LevelClock;
@@ -15,67 +15,16 @@ use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::Conserved;
 use std::ops::RangeInclusive;
 
-/// A system that adds the density of some matter on a level to [`Matter`].
-type Source = BoxedSystem<In<usize>, Result<(), Error>>;
-
-/// Everything that attracts.
+/// Everything that attracts tells here the mean of what it has added.
 #[derive(Resource)]
-pub(super) struct Sources {
-    all: Vec<Source>,
-    /// Tells [`Equation`] the mean of what they have added.
-    mean: Source,
-}
+pub(super) struct Mean(MatterSource);
 
-impl Sources {
-    /// None yet.
-    pub fn new(world: &mut World) -> Self {
-        Self {
-            all: Vec::new(),
-            mean: ready(world, mean),
-        }
-    }
-
-    /// Whether gas is all that attracts.
-    pub fn are_gas(&self) -> bool {
-        self.all.len() == 1
-    }
-}
-
-fn ready<M>(world: &mut World, system: impl IntoSystem<In<usize>, Result<(), Error>, M>) -> Source {
-    let mut system: Source = Box::new(IntoSystem::into_system(system));
-    system.initialize(world);
-    system
-}
-
-fn run(source: &mut Source, level: usize, world: &mut World) -> Result<(), Error> {
-    let ran = source.run(level, world);
-    ran.map_err(|why| Error::Setup(why.to_string()))?
-}
-
-/// For plugins with matter of their own.
-pub trait Gravitates {
-    /// Lets the matter attract that `system` adds to [`Matter`] on the level it is given, after the gas has set it: it calls
-    /// [`LevelRows::visit`] with the level and works on its own rows. Without a table `[gravity]` in the deck nothing attracts. Call it
-    /// in `Plugin::build`.
-    ///
-    /// ```text
-    /// sim.gravity_source(|In(level): In<usize>, mut rows: LevelRows, dust: Read<Dust>, mut matter: Write<Matter>| {
-    ///     rows.visit(level);
-    ///     matter.map_of::<add, _, 0>(&rows, &dust, &[], &[]);       // fn add<R: Real>(u: (R, R)) -> R { u.0 + u.1 }
-    ///     Ok(())
-    /// });
-    /// ```
-    fn gravity_source<M>(&mut self, system: impl IntoSystem<In<usize>, Result<(), Error>, M>);
-}
-
-impl Gravitates for Engine {
-    fn gravity_source<M>(&mut self, system: impl IntoSystem<In<usize>, Result<(), Error>, M>) {
-        if !self.world.contains_resource::<Sources>() {
-            return;
-        }
-        let system = ready(&mut self.world, system);
-        self.world.resource_mut::<Sources>().all.push(system);
-    }
+/// Enters what attracts: the gas first.
+pub(super) fn register(sim: &mut Engine) {
+    sim.world.insert_resource(MatterSources::default());
+    let mean = matter_source(&mut sim.world, mean);
+    sim.world.insert_resource(Mean(mean));
+    sim.gravity_source(of_gas);
 }
 
 /// The density of gas.
@@ -85,7 +34,7 @@ fn density<R: Real>(gas: Conserved<R>) -> R {
 }
 
 /// The gas sets the density; other sources add to it.
-pub(super) fn of_gas(
+fn of_gas(
     In(level): In<usize>,
     mut rows: LevelRows,
     gas: Read<Gas>,
@@ -111,18 +60,26 @@ pub(super) fn on_aligned(world: &mut World) -> Result<(), Error> {
 
 fn fill(world: &mut World, levels: RangeInclusive<usize>) -> Result<(), Error> {
     let root = *levels.start() == 0;
-    world.resource_scope(|world, mut sources: Mut<Sources>| -> Result<(), Error> {
-        for level in levels {
-            for source in &mut sources.all {
-                run(source, level, world)?;
+    world.resource_scope(
+        |world, mut sources: Mut<MatterSources>| -> Result<(), Error> {
+            for level in levels {
+                for source in &mut sources.0 {
+                    fill_by(source, level, world)?;
+                }
             }
-        }
-        let periodic = world.resource::<Gravity>().periodic;
-        match root && periodic && !world.resource::<FaultBox>().is_full() {
-            true => run(&mut sources.mean, 0, world),
-            false => Ok(()),
-        }
-    })
+            Ok(())
+        },
+    )?;
+    let periodic = world.resource::<Gravity>().periodic;
+    if root && periodic && !world.resource::<FaultBox>().is_full() {
+        world.resource_scope(|world, mut mean: Mut<Mean>| fill_by(&mut mean.0, 0, world))?;
+    }
+    Ok(())
+}
+
+fn fill_by(source: &mut MatterSource, level: usize, world: &mut World) -> Result<(), Error> {
+    let ran = source.run(level, world);
+    ran.map_err(|why| Error::Setup(why.to_string()))?
 }
 
 /// The mean over the root level.

@@ -31,10 +31,10 @@ mod systems;
 mod tell;
 mod work;
 
+pub use crate::fields::Matter;
+pub use crate::register::Gravitates;
 pub use beyond::Beyond;
 pub use config::{Coupling, Energy, Force, GravityConfig, RootMethod, Surroundings};
-pub use grids::Matter;
-pub use matter::Gravitates;
 
 use crate::declare::Declare;
 use crate::fields::{AccelerationAsked, GasModel, OwnPotentialAsked, Potential};
@@ -42,7 +42,6 @@ use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use composite::RootMethods;
 use grids::{Correction, Differences, Equation, Lag, Solver};
 use kernels::Kernels;
-use matter::Sources;
 use nestar_engine::field::{Component, Field, FieldSpec, Pool, Prolong, Restrict};
 use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::Ranks;
@@ -141,27 +140,30 @@ impl Plugin for SelfGravity {
             periodic,
             root,
         });
-        let sources = Sources::new(&mut sim.world);
-        sim.world.insert_resource(sources);
-        sim.gravity_source(matter::of_gas);
+        matter::register(sim);
         sim.state("gravity", beyond::<Potential>(sim, periodic))?;
         columns::register(sim);
         let frozen = sim.world.resource::<GasModel>().frozen;
         register(sim, limited && !frozen);
-        if sim.world.contains_resource::<OwnPotentialAsked>() {
-            own::register(sim, periodic)?;
-        }
-        if sim.world.contains_resource::<AccelerationAsked>() {
-            acceleration::register(sim);
-        }
-        match (force, energy) {
-            _ if frozen => Ok(()),
-            (Force::Stress, _) => stress::register(sim, energy),
-            (Force::Gradient, Energy::Fluxes) => work::register(sim),
-            (Force::Gradient, Energy::Kicks) => {
-                sim.system_in(Split::Sources, kick::kick);
-                Ok(())
-            }
+        register_effects(sim, periodic, (force, energy))
+    }
+}
+
+/// Enters what acts on gas and on whatever asks for accelerations.
+fn register_effects(sim: &mut Engine, periodic: bool, of: (Force, Energy)) -> Result<(), Error> {
+    if sim.world.contains_resource::<OwnPotentialAsked>() {
+        own::register(sim, periodic)?;
+    }
+    if sim.world.contains_resource::<AccelerationAsked>() {
+        acceleration::register(sim);
+    }
+    match of {
+        _ if sim.world.resource::<GasModel>().frozen => Ok(()),
+        (Force::Stress, energy) => stress::register(sim, energy),
+        (Force::Gradient, Energy::Fluxes) => work::register(sim),
+        (Force::Gradient, Energy::Kicks) => {
+            sim.system_in(Split::Sources, kick::kick);
+            Ok(())
         }
     }
 }

@@ -8,13 +8,13 @@
 
 use super::beyond::Beyond;
 use super::config::Energy;
-use super::grids::{Due, Equation, Matter, Solver, each};
+use super::grids::{Due, Equation, Solver, each};
 use super::kick::{REACH, fall, slopes};
-use super::matter::Sources;
 use super::systems::Gravity;
 use super::{work, working};
-use crate::fields::{Gas, Potential};
+use crate::fields::{Gas, Matter, Potential};
 use crate::order::{Advance, Ready, Split, Synchronise};
+use crate::register::MatterSources;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::{Address, Lane, Number};
@@ -98,8 +98,8 @@ pub(super) fn register(sim: &mut Engine, energy: Energy) -> Result<(), Error> {
 }
 
 /// What flows would give the gas the momentum of other matter too.
-fn refuse_other_matter(sources: Res<Sources>) -> Result<(), Error> {
-    match sources.are_gas() {
+fn refuse_other_matter(sources: Res<MatterSources>) -> Result<(), Error> {
+    match sources.0.len() == 1 {
         true => Ok(()),
         false => Err(Error::Setup(
             "gravity.force = \"stress\" is for gas alone, but a plugin adds matter that attracts: set gravity.force = \"gradient\""

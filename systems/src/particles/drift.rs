@@ -92,7 +92,7 @@ impl<'a, R: Precise> Drift<'a, R> {
         for axis in 0..3 {
             velocity[axis] = kicked(velocity[axis], acceleration[axis], self.half);
             let by = (velocity[axis] * self.rate[axis]).to_f64();
-            if !(by.abs() < 1.0) {
+            if by.abs() >= 1.0 || by.is_nan() {
                 return Way::Lost;
             }
             (place[axis], step[axis]) = moved(place[axis], by, R::BITS);

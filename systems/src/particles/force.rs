@@ -58,11 +58,11 @@ impl<R: Precise> Around<R> {
                     let line = &values[SIDE * (j + SIDE * k)..][..cells];
                     let mut row = R::lit(0.0);
                     for i in 0..cells {
-                        row = row + along[0][i] * line[i];
+                        row += along[0][i] * line[i];
                     }
-                    plane = plane + along[1][j] * row;
+                    plane += along[1][j] * row;
                 }
-                *sum = *sum + along[2][k] * plane;
+                *sum += along[2][k] * plane;
             }
         }
         sums

@@ -29,6 +29,7 @@ mod memory;
 mod mending;
 mod messages;
 mod order;
+mod particles;
 mod phases;
 mod plugin;
 mod plugin_state;

@@ -74,7 +74,7 @@ pub fn write(folder: &Folder, number: u32, count: u64) -> Result<Snapshot> {
         plan.add_part(&Part::new(format!("state/{name}"), 1, true, bytes))?;
     }
     let shard = Snapshot::shard_items(count);
-    let shards = [vec![0..1], vec![0..1], vec![0..count.div_ceil(shard)]];
+    let shards = [1, 1, count.div_ceil(shard)].map(|shards| std::iter::once(0..shards).collect());
     let mut writer =
         SnapshotWriter::begin_share(&folder.target(number), plan, Role::Only, &shards)?;
     for level in &levels {
