@@ -1,4 +1,4 @@
-//! What plugins declare before the gas is made: scalars that it carries, and numbers with names.
+//! What plugins declare before the gas is made: scalars that it carries, and numbers with names; how decks give numbers by level.
 
 use crate::fields::{AccelerationAsked, Declared, Derived, Gas, GasModel, OwnPotentialAsked};
 use bevy_ecs::prelude::*;
@@ -6,6 +6,8 @@ use nestar_engine::field::marks::{Named, NumberFn, parameters_of};
 use nestar_engine::field::{CellValue, Field};
 use nestar_engine::step::Catalogue;
 use nestar_engine::{Engine, Error};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Declarations of plugins, in [`Plugin::declare`](nestar_engine::Plugin::declare).
 pub trait Declare {
@@ -163,5 +165,26 @@ impl Declare for Engine {
         let entry = catalogue.add("derived field", name, M::DOC);
         entry.of(Gas::NAME).unit(units);
         Ok(())
+    }
+}
+
+/// A number for every level, or a list with one per level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PerLevel<T> {
+    /// The same on every level.
+    Every(T),
+    /// Level 0, 1, …
+    Each(Vec<T>),
+}
+
+impl<T: Copy> PerLevel<T> {
+    /// The value of `level`; a list holds for the levels that it names.
+    #[must_use]
+    pub fn at(&self, level: usize) -> Option<T> {
+        match self {
+            Self::Every(value) => Some(*value),
+            Self::Each(list) => list.get(level).copied(),
+        }
     }
 }

@@ -25,15 +25,15 @@ pub enum Reduce {
 /// Further fields of a function.
 type Others = for<'a> fn(&'a World) -> Vec<&'a dyn CellSource>;
 
-/// What gives a number of the whole state.
-type Value = Arc<dyn Fn(&World) -> Result<f64, RanksError> + Send + Sync>;
+/// What gives numbers of the whole state.
+type Values = Arc<dyn Fn(&mut World) -> Result<Vec<f64>, RanksError> + Send + Sync>;
 
-/// One number of the whole state.
+/// Numbers of the whole state that are computed together.
 struct Column {
-    name: Cow<'static, str>,
+    names: Vec<Cow<'static, str>>,
     /// The field whose copies are read, if any are.
     reads: Option<&'static str>,
-    value: Value,
+    values: Values,
 }
 
 /// Columns that plugins add to `diagnostics.csv`, in the order in which they were added.
@@ -75,10 +75,20 @@ impl Columns {
         name: impl Into<Cow<'static, str>>,
         value: impl Fn(&World) -> f64 + Send + Sync + 'static,
     ) {
+        Self::add_numbers(world, [name], move |world| Ok(vec![value(world)]));
+    }
+
+    /// Adds columns of numbers that a plugin computes together, the same on all ranks, which call `values` together and may talk to each other
+    /// there.
+    pub fn add_numbers(
+        world: &mut World,
+        names: impl IntoIterator<Item = impl Into<Cow<'static, str>>>,
+        values: impl Fn(&mut World) -> Result<Vec<f64>, RanksError> + Send + Sync + 'static,
+    ) {
         world.resource_mut::<Self>().0.push(Column {
-            name: name.into(),
+            names: names.into_iter().map(Into::into).collect(),
             reads: None,
-            value: Arc::new(move |world| Ok(value(world))),
+            values: Arc::new(values),
         });
     }
 
@@ -93,19 +103,21 @@ impl Columns {
     {
         let mut fields = world.resource_mut::<Stores>();
         fields.reads(F::NAME, M::REACH);
-        let value = move |world: &World| {
+        let values = move |world: &mut World| {
             of_all_levels::<F, M>(world, (components, others), reduce, &parameters)
+                .map(|value| vec![value])
         };
         world.resource_mut::<Self>().0.push(Column {
-            name: name.into(),
+            names: vec![name.into()],
             reads: (M::REACH > 0).then_some(F::NAME),
-            value: Arc::new(value),
+            values: Arc::new(values),
         });
     }
 
     /// Names of the columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|column| &*column.name)
+        let names = self.0.iter().flat_map(|column| &column.names);
+        names.map(|name| &**name)
     }
 
     /// Values of the columns; the copies that they read are brought up to date before. All ranks call it.
@@ -115,16 +127,16 @@ impl Columns {
     pub fn values(world: &mut World) -> Result<Vec<f64>, RanksError> {
         let fields = world.resource::<Stores>().all();
         let columns = world.resource::<Self>().0.iter();
-        let columns: Vec<_> = columns.map(|c| (c.reads, c.value.clone())).collect();
+        let columns: Vec<_> = columns.map(|c| (c.reads, c.values.clone())).collect();
         let mut values = Vec::with_capacity(columns.len());
-        for (reads, value) in columns {
+        for (reads, numbers) in columns {
             let read = fields.iter().filter(|field| Some(field.name) == reads);
             for field in read {
                 for level in 0..=world.resource::<Topology>().finest() {
                     exchange::refresh(world, level, std::slice::from_ref(field))?;
                 }
             }
-            values.push(value(world)?);
+            values.extend(numbers(world)?);
         }
         Ok(values)
     }

@@ -58,7 +58,7 @@ fn covered(topology: &Topology, level: usize, sums: &[u64]) -> u64 {
 }
 
 /// Units of all particles of a species.
-fn units(species: &mut Species, scale: f64) -> u64 {
+pub(super) fn units(species: &mut Species, scale: f64) -> u64 {
     match species.has_mass() {
         true => in_precision!(species.precision(), R => units_in::<R>(species, scale)),
         false => 0,

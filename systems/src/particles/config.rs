@@ -1,6 +1,7 @@
 //! The table `[particles]`.
 
 use super::initial::InitialConfig;
+use crate::declare::PerLevel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -47,6 +48,8 @@ pub struct ParticlesConfig {
     /// coarser level's own potential: they do not feel themselves. With 0 they do.
     #[schemars(range(min = 0, max = 2))]
     pub zone: u32,
+    /// Where particles want a finer mesh.
+    pub refine: RefineConfig,
     /// Whether particles change places in memory at each step, which must not change anything: a test of this program.
     pub shuffle: bool,
     /// The species, by name.
@@ -60,10 +63,30 @@ impl Default for ParticlesConfig {
             courant: 0.5,
             acceleration: 0.5,
             zone: 2,
+            refine: RefineConfig::default(),
             shuffle: false,
             species: BTreeMap::new(),
         }
     }
+}
+
+/// Where particles of all species want a finer mesh: numbers, or lists with one number for each level from 0; none refines a level behind its
+/// list's end. The flag buffer of the deck is added.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RefineConfig {
+    /// Patches, 8^3 cells, with more particles than this, all of the patch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0.0))]
+    pub per_patch: Option<PerLevel<f64>>,
+    /// Cells with more particles than this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0.0))]
+    pub per_cell: Option<PerLevel<f64>>,
+    /// Cells with particles of more mass than this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0.0, "unit" = "mass"))]
+    pub mass_per_cell: Option<PerLevel<f64>>,
 }
 
 /// A kind of particle.

@@ -8,18 +8,20 @@ mod audit;
 mod columns;
 mod config;
 mod deposit;
+mod diagnostics;
 mod drift;
 mod force;
 pub mod initial;
 mod limits;
 mod list;
+mod refine;
 mod rows;
 mod source;
 mod species;
 mod units;
 mod zone;
 
-pub use config::{Cloud, ParticlesConfig, SpeciesConfig};
+pub use config::{Cloud, ParticlesConfig, RefineConfig, SpeciesConfig};
 pub use list::Particle;
 pub use species::{AllSpecies, Species};
 
@@ -111,6 +113,8 @@ impl Plugin for Particles {
         sim.system_in(Limit::Propose, limits::limit);
         sim.system_in(Advance::Predict, drift::drift);
         source::register(sim)?;
+        diagnostics::register(sim);
+        refine::register(sim, config.refine)?;
         sim.system_in(Ready::Recompute, force::begin)
             .exchanges_itself::<crate::fields::Acceleration>();
         sim.system_in(Advance::Correct, force::close);

@@ -1,31 +1,11 @@
 //! The table `[mesh]` and its criteria `[[mesh.refine]]`.
 
+use crate::declare::PerLevel;
 use nestar_deck::{Deck, DeckError};
 use nestar_engine::step::config::MeshSettings;
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// A number for every level, or a list with one per level.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum PerLevel<T> {
-    /// The same on every level.
-    Every(T),
-    /// Level 0, 1, …
-    Each(Vec<T>),
-}
-
-impl<T: Copy> PerLevel<T> {
-    /// The value of `level`; a list holds for the levels that it names.
-    #[must_use]
-    pub fn at(&self, level: usize) -> Option<T> {
-        match self {
-            Self::Every(value) => Some(*value),
-            Self::Each(list) => list.get(level).copied(),
-        }
-    }
-}
 
 /// Limiter of the interpolation between levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -15,20 +15,29 @@ use nestar_engine::in_precision;
 use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::{Letter, OtherRanks, RanksError};
 use nestar_kernels::mesh::SELF;
-use nestar_kernels::particles::cloud::units_of;
 use nestar_kernels::particles::motion::in_parent;
 use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
 use seen::Seen;
+pub use seen::Weights;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+/// The clouds of particles.
+#[derive(Clone, Copy)]
+struct Clouds {
+    /// Cells that they cover along an axis.
+    width: i32,
+    /// Cells of the coarser level beside borders between levels.
+    zone: usize,
+    weights: Weights,
+}
+
 /// The sums of a level at a time.
 pub(super) struct Deposit<'a> {
     topology: &'a Topology,
-    motion: &'a Motion,
-    scale: f64,
+    clouds: Clouds,
     level: usize,
     /// The time of the particles that each level moves, less that of the sums.
     lags: Vec<f64>,
@@ -64,7 +73,7 @@ impl Blocks {
         (zone, index): (&Zone, [i32; 3]),
     ) {
         let (place, step) = seen.place(page, n);
-        let (mass, cloud) = (seen.mass(page, n), seen.cloud);
+        let (mass, cloud) = (seen.weight(page, n), seen.cloud);
         let patch = [0, 1, 2].map(|a| i64::from(index[a] + step[a]));
         if !zone.is_inner(cell_of(place, step)) {
             return self.own.add_cloud((place, patch, self.finer), mass, cloud);
@@ -81,13 +90,32 @@ impl Blocks {
 }
 
 impl<'a> Deposit<'a> {
-    /// Empty sums of `level` at `time`.
+    /// Empty sums of the mass of a level in units, of clouds.
     pub fn new(
         topology: &'a Topology,
         (motion, scale): (&'a Motion, f64),
         level: usize,
         lags: Vec<f64>,
     ) -> Self {
+        let clouds = Clouds {
+            width: motion.cloud,
+            zone: motion.zone,
+            weights: Weights::Masses(scale),
+        };
+        Self::of(topology, clouds, level, lags)
+    }
+
+    /// Empty sums of a level that stands with all finer ones, all of a particle in its cell.
+    pub fn in_cells(topology: &'a Topology, weights: Weights, level: usize) -> Self {
+        let clouds = Clouds {
+            width: 1,
+            zone: 0,
+            weights,
+        };
+        Self::of(topology, clouds, level, vec![0.0; topology.max_level + 3])
+    }
+
+    fn of(topology: &'a Topology, clouds: Clouds, level: usize, lags: Vec<f64>) -> Self {
         let rows = topology.rows(level);
         let mut slots = vec![NONE; topology.capacity()];
         for (slot, &row) in rows.iter().enumerate() {
@@ -96,8 +124,7 @@ impl<'a> Deposit<'a> {
         let sums = (0..rows.len() * CELLS).map(|_| AtomicU64::new(0)).collect();
         Self {
             topology,
-            motion,
-            scale,
+            clouds,
             level,
             lags,
             slots,
@@ -114,9 +141,9 @@ impl<'a> Deposit<'a> {
             dt: R::lit(self.lags[host + list]),
             per_width: width.map(|width| R::lit(1.0 / (cells * width))),
             most: 2f64.powi(host as i32 - self.level as i32) / cells,
-            scale: self.scale,
-            units: units_of(species.mass, self.scale),
-            cloud: self.motion.cloud,
+            weights: self.clouds.weights,
+            one: self.clouds.weights.of(species.mass),
+            cloud: self.clouds.width,
         }
     }
 
@@ -133,7 +160,7 @@ impl<'a> Deposit<'a> {
             coarser: (finer == 0 && host > 0).then(|| Block::new(index.map(|i| i >> 1))),
         };
         for (row, patch) in patches {
-            let zone = Zone::of(self.topology, *row, self.motion.zone);
+            let zone = Zone::of(self.topology, *row, self.clouds.zone);
             let index = self.topology.index(*row);
             for (list, rows) in patch.iter_mut().enumerate() {
                 let seen = self.seen::<R>(species, host, list);
@@ -154,7 +181,7 @@ impl<'a> Deposit<'a> {
         let host = self.level - 1;
         let index = self.topology.index(row);
         let mut block = Block::new(index);
-        let zone = Zone::of(self.topology, row, self.motion.zone);
+        let zone = Zone::of(self.topology, row, self.clouds.zone);
         for (list, rows) in patch.iter_mut().enumerate() {
             let seen = self.seen::<R>(species, host, list);
             for (page, count) in rows.pages::<R>(species.pool.columns) {
@@ -164,7 +191,7 @@ impl<'a> Deposit<'a> {
                         continue;
                     }
                     let patch = [0, 1, 2].map(|a| i64::from(index[a] + step[a]));
-                    block.add_cloud((place, patch, 0), seen.mass(&page, n), seen.cloud);
+                    block.add_cloud((place, patch, 0), seen.weight(&page, n), seen.cloud);
                 }
             }
         }
@@ -253,7 +280,12 @@ impl<'a> Deposit<'a> {
 
     /// Adds all species.
     pub fn add_all(&self, all: &mut AllSpecies) {
-        for species in all.0.iter_mut().filter(|species| species.has_mass()) {
+        let counts = matches!(self.clouds.weights, Weights::Ones);
+        for species in all
+            .0
+            .iter_mut()
+            .filter(|species| counts || species.has_mass())
+        {
             in_precision!(species.precision(), R => self.add_species::<R>(species));
         }
     }

@@ -1,8 +1,29 @@
 //! Particles at another time than theirs.
 
 use super::super::columns::{Page, Precise};
+use nestar_device::Real;
 use nestar_kernels::particles::cloud::units_of;
 use nestar_kernels::particles::motion::{ahead, moved};
+
+/// What particles count in sums.
+#[derive(Clone, Copy, Debug)]
+pub enum Weights {
+    /// Their mass, in so many units for a mass of 1.
+    Masses(f64),
+    /// One each.
+    Ones,
+}
+
+impl Weights {
+    /// What a particle of a mass counts.
+    #[inline(always)]
+    pub fn of(self, mass: impl Real) -> u64 {
+        match self {
+            Self::Masses(scale) => units_of(mass, scale),
+            Self::Ones => 1,
+        }
+    }
+}
 
 /// The particles of a list of a patch, as the sums of a level at a time see them.
 pub struct Seen<R> {
@@ -12,10 +33,10 @@ pub struct Seen<R> {
     pub per_width: [R; 3],
     /// The farthest way in widths of the patch: one cell of the level of the sums.
     pub most: f64,
-    /// Units of a mass of 1.
-    pub scale: f64,
-    /// Where all have one mass, the units of each.
-    pub units: u64,
+    /// What each counts.
+    pub weights: Weights,
+    /// Where all have one mass, what that counts.
+    pub one: u64,
     /// Cells that clouds cover.
     pub cloud: i32,
 }
@@ -40,11 +61,12 @@ impl<R: Precise> Seen<R> {
         (place, step)
     }
 
-    /// Its mass in units.
-    pub fn mass(&self, page: &Page<R>, n: usize) -> u64 {
+    /// What it counts.
+    #[inline(always)]
+    pub fn weight(&self, page: &Page<R>, n: usize) -> u64 {
         match page.mass.get(n) {
-            Some(&mass) => units_of(mass, self.scale),
-            None => self.units,
+            Some(&mass) => self.weights.of(mass),
+            None => self.one,
         }
     }
 }
