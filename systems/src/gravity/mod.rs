@@ -37,7 +37,9 @@ pub use grids::Matter;
 pub use matter::Gravitates;
 
 use crate::declare::Declare;
-use crate::fields::{AccelerationAsked, GasModel, OwnPotentialAsked, Potential};
+use crate::fields::{
+    AccelerationAsked, GasModel, GravitationalConstant, OwnPotentialAsked, Potential,
+};
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use composite::RootMethods;
 use grids::{Correction, Differences, Equation, Lag, Solver};
@@ -131,6 +133,7 @@ impl Plugin for SelfGravity {
         let root = root_solver(sim, &config, periodic)?;
         let limited = config.limit > 0.0;
         let (force, energy) = (config.force, config.energy);
+        sim.world.insert_resource(GravitationalConstant(config.constant));
         sim.world.insert_resource(Equation {
             coefficient: 4.0 * PI * config.constant,
             mean: 0.0,

@@ -26,7 +26,7 @@ pub use species::{AllSpecies, Species};
 use crate::declare::Declare;
 use crate::order::{Advance, Limit, Ready};
 use bevy_ecs::prelude::*;
-use nestar_engine::mesh::{Levels, Topology};
+use nestar_engine::mesh::Levels;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error, Plugin};
 use units::{Lost, Units};
@@ -85,11 +85,11 @@ impl Plugin for Particles {
         }
         let config: ParticlesConfig = sim.deck.table("particles")?;
         let (mut species, mut sources) = (Vec::new(), Vec::new());
-        let domain = sim.world.resource::<Topology>().domain;
         for (name, own) in &config.species {
-            let path = format!("particles.species.{name}.initial");
-            sources.push(own.initial.source(&sim.deck, &path, &domain)?);
-            species.push(Species::new(name, sim.precision(), own.mass, own.scalars.clone()));
+            let source = initial::source(sim, name, own)?;
+            let mass = own.mass.or(source.mass());
+            species.push(Species::new(name, sim.precision(), mass, own.scalars.clone()));
+            sources.push(source);
         }
         sim.keep_keys(&["particles.cloud", "particles.zone"]);
         sim.world.insert_resource(motion(sim, &config));

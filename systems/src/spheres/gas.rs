@@ -11,6 +11,8 @@ use nestar_device::math::ln;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gas {
     profile: Profile,
+    /// Where it begins and ends.
+    core: f64,
     radius: f64,
     pressure: Curve,
 }
@@ -39,15 +41,22 @@ impl Gas {
         let grid = Grid::new(core, radius, CELLS);
         Ok(Self {
             profile: profile.clone(),
+            core,
             radius,
             pressure: Curve::inwards(grid, pressure, rate),
         })
     }
 
-    /// The density at a radius above 0, mass/length^3.
+    /// Where it ends, length.
+    #[must_use]
+    pub fn radius(&self) -> f64 {
+        self.radius
+    }
+
+    /// The density at a radius, mass/length^3. Within the innermost 1e-12 of the mass it stays the same.
     #[must_use]
     pub fn density(&self, r: f64) -> f64 {
-        self.profile.density(r.min(self.radius))
+        self.profile.density(r.clamp(self.core, self.radius))
     }
 
     /// The pressure at a radius: the integral of `density G M/r^2` from there outwards, and the outer pressure.
