@@ -112,6 +112,7 @@ impl Plugin for SelfGravity {
             return Ok(());
         }
         let config: GravityConfig = sim.deck.table("gravity")?;
+        sim.world.insert_resource(GravitationalConstant(config.constant));
         match config.energy {
             Energy::Fluxes => sim.mass_fluxes(),
             Energy::Kicks => Ok(()),
@@ -133,7 +134,6 @@ impl Plugin for SelfGravity {
         let root = root_solver(sim, &config, periodic)?;
         let limited = config.limit > 0.0;
         let (force, energy) = (config.force, config.energy);
-        sim.world.insert_resource(GravitationalConstant(config.constant));
         sim.world.insert_resource(Equation {
             coefficient: 4.0 * PI * config.constant,
             mean: 0.0,

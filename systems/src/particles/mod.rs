@@ -86,7 +86,12 @@ impl Plugin for Particles {
         let config: ParticlesConfig = sim.deck.table("particles")?;
         let (mut species, mut sources) = (Vec::new(), Vec::new());
         for (name, own) in &config.species {
-            let source = initial::source(sim, name, own)?;
+            let about = initial::About {
+                name,
+                mass: own.mass,
+                scalars: &own.scalars,
+            };
+            let source = initial::source(sim, &about, &own.initial)?;
             let mass = own.mass.or(source.mass());
             species.push(Species::new(name, sim.precision(), mass, own.scalars.clone()));
             sources.push(source);

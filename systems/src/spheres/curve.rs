@@ -1,4 +1,4 @@
-//! Positive functions of radius, tabulated over its logarithm.
+//! Positive functions of radius: at a radius, and tabulated over its logarithm.
 
 use nestar_device::math::{exp, ln};
 
@@ -9,6 +9,17 @@ const RULE: [(f64, f64); 4] = [
     (0.6699905217924281, 0.32607257743127307),
     (0.9305681557970263, 0.17392742256872692),
 ];
+
+/// A density around a radius.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Local {
+    /// The density.
+    pub density: f64,
+    /// `-d ln density / d ln r`.
+    pub steepness: f64,
+    /// Its derivative by `ln r`.
+    pub steepening: f64,
+}
 
 /// Radii whose logarithms are evenly spaced.
 #[derive(Clone, Copy, Debug, PartialEq)]

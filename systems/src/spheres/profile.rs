@@ -1,6 +1,6 @@
 //! Densities as functions of radius.
 
-use super::curve::{Curve, Grid};
+use super::curve::{Curve, Grid, Local};
 use super::error::{SphereError, positive};
 use super::table::Table;
 use nestar_device::math::{exp, ln};
@@ -45,17 +45,6 @@ struct Cut {
     density: f64,
     power: f64,
     mass: Curve,
-}
-
-/// A density around a radius.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Local {
-    /// The density.
-    pub density: f64,
-    /// `-d ln density / d ln r`.
-    pub steepness: f64,
-    /// Its derivative by `ln r`.
-    pub steepening: f64,
 }
 
 impl Profile {

@@ -1,8 +1,7 @@
 //! Densities given as a table.
 
-use super::curve::{Curve, Grid};
+use super::curve::{Curve, Grid, Local};
 use super::error::{SphereError, positive};
-use super::profile::Local;
 use nestar_device::math::{exp, ln};
 use std::f64::consts::PI;
 

@@ -6,9 +6,10 @@ mod lattice;
 mod random;
 mod sphere;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use super::Units;
-use super::config::SpeciesConfig;
 use super::columns::{Columns, Precise};
 use super::species::AllSpecies;
 use crate::order::Initialise;
@@ -75,27 +76,38 @@ pub trait Source: Send + Sync {
     }
 }
 
-/// What makes the particles of the species `name`.
+/// What sources know of a species.
+pub(super) struct About<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The mass of each particle, where the deck says one.
+    pub mass: Option<f64>,
+    /// Names of the scalars.
+    pub scalars: &'a [String],
+}
+
+/// What makes the particles of a species.
 ///
 /// # Errors
 /// Formulas, numbers and files that do not fit; a mass that two places give.
 pub(super) fn source(
     sim: &mut Engine,
-    name: &str,
-    species: &SpeciesConfig,
+    species: &About,
+    initial: &InitialConfig,
 ) -> Result<Box<dyn Source>, Error> {
+    let name = species.name;
     let path = &format!("particles.species.{name}.initial");
     let purpose = format!("particles of {name}");
-    let source: Box<dyn Source> = match &species.initial {
+    let source: Box<dyn Source> = match initial {
         InitialConfig::None {} => Box::new(Vec::<Body>::new()),
         InitialConfig::Bodies { bodies } => Box::new(bodies.clone()),
         InitialConfig::Lattice(lattice) => {
             let domain = sim.world.resource::<Topology>().domain;
-            Box::new(lattice.points(&sim.deck, path, &species.scalars, &domain)?)
+            Box::new(lattice.points(&sim.deck, path, species.scalars, &domain)?)
         }
         InitialConfig::Random(random) => {
             let stream = sim.random(&purpose, random.seed)?;
-            Box::new(random.draws(&sim.deck, path, &species.scalars, stream)?)
+            Box::new(random.draws(&sim.deck, path, species.scalars, stream)?)
         }
         InitialConfig::Sphere(sphere) => {
             let stream = sim.random(&purpose, sphere.seed)?;

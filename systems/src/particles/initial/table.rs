@@ -1,8 +1,7 @@
 //! Particles from files.
 
 use super::formulas::{Compile, Others, one};
-use super::{Made, Source};
-use crate::particles::config::SpeciesConfig;
+use super::{About, Made, Source};
 use nestar_deck::{Deck, DeckError, Formula, TableFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,7 +73,7 @@ impl Table {
         &self,
         deck: &Deck,
         path: &str,
-        species: &SpeciesConfig,
+        species: &About,
     ) -> Result<Rows, DeckError> {
         let folder = deck.directory().unwrap_or(Path::new(""));
         let file = TableFile::read(folder.join(&self.file));
@@ -86,7 +85,7 @@ impl Table {
             deck.error_at(path.as_str(), format!("`{path}` {why}"))
         })?;
         let all: Vec<&str> = names.iter().map(String::as_str).collect();
-        let (position, others) = whole.compiled(deck, path, &species.scalars, &all)?;
+        let (position, others) = whole.compiled(deck, path, species.scalars, &all)?;
         let formulas = position.iter().chain(others.formulas());
         let formulas: Vec<&Formula> = formulas.collect();
         let is_used = |name: &&str| formulas.iter().any(|formula| formula.uses(name));
@@ -99,7 +98,7 @@ impl Table {
             }
         }
         let count = file.column(&file.names()[0]).map_err(at)?.len();
-        let (position, others) = whole.compiled(deck, path, &species.scalars, &used)?;
+        let (position, others) = whole.compiled(deck, path, species.scalars, &used)?;
         Ok(Rows {
             columns,
             count,
@@ -112,7 +111,7 @@ impl Table {
     fn filled(
         &self,
         names: &[String],
-        species: &SpeciesConfig,
+        species: &About,
         wrong: impl Fn(&str, &str) -> DeckError,
     ) -> Result<Self, DeckError> {
         let has = |name: &str| names.iter().any(|known| known == name);

@@ -1,5 +1,6 @@
 //! Spheres against closed forms, the equations of equilibrium and their own samples.
 
+mod decks;
 mod distributions;
 mod gas_and_orbits;
 mod parameters;

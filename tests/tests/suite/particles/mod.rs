@@ -3,6 +3,7 @@
 mod alone;
 mod orbits;
 mod same;
+mod spheres;
 
 use nestar::engine::mesh::Topology;
 use nestar::systems::particles::{AllSpecies, Particle};
