@@ -80,7 +80,10 @@ impl NamedSpheres {
         let config: SpheresConfig = deck.table("spheres")?;
         let mut spheres = BTreeMap::new();
         for (name, own) in &config.0 {
-            spheres.insert(name.clone(), Named::of(deck, &format!("spheres.{name}"), own)?);
+            spheres.insert(
+                name.clone(),
+                Named::of(deck, &format!("spheres.{name}"), own)?,
+            );
         }
         let mut all = Self { gravity, spheres };
         if deck.has("encounter") {

@@ -90,7 +90,11 @@ impl Others {
             position: position(),
             velocity: [0, 1, 2].map(|axis| self.velocity[axis].eval(values)),
             mass: self.mass.eval(values),
-            scalars: self.scalars.iter().map(|scalar| scalar.eval(values)).collect(),
+            scalars: self
+                .scalars
+                .iter()
+                .map(|scalar| scalar.eval(values))
+                .collect(),
         })
     }
 }

@@ -118,7 +118,9 @@ pub(super) fn source(
     };
     if source.mass().is_some() && species.mass.is_some() {
         let key = format!("particles.species.{name}.mass");
-        let why = format!("`{key}` follows from the mass and the number of particles that `initial` names: leave it out");
+        let why = format!(
+            "`{key}` follows from the mass and the number of particles that `initial` names: leave it out"
+        );
         return Err(sim.deck.error_at(&key, why).into());
     }
     Ok(source)
@@ -153,7 +155,8 @@ fn begin(
     let (rank, size) = (ranks.rank() as u64, ranks.size() as u64);
     units.forget();
     for (species, source) in species.0.iter_mut().zip(&sources.0) {
-        let share = |rank: u64| (u128::from(source.count()) * u128::from(rank) / u128::from(size)) as u64;
+        let share =
+            |rank: u64| (u128::from(source.count()) * u128::from(rank) / u128::from(size)) as u64;
         let own = share(rank)..share(rank + 1);
         let maker = Maker {
             name: &species.name,
@@ -223,7 +226,10 @@ impl Maker<'_> {
         } = made;
         scalars.resize(self.columns.scalars, 0.0);
         let name = self.name;
-        let finite = velocity.iter().chain(&scalars).all(|number| number.is_finite());
+        let finite = velocity
+            .iter()
+            .chain(&scalars)
+            .all(|number| number.is_finite());
         if !finite || !mass.is_finite() || mass < 0.0 {
             return Err(format!(
                 "particle {id} of particles.species.{name} has the velocity {velocity:?}, the mass {mass} and the scalars \
@@ -270,7 +276,9 @@ fn place<R: Precise>(domain: &Domain, position: [f64; 3]) -> Option<([i32; 3], [
         }
         let whole = along.floor();
         index[axis] = whole as i32;
-        place[axis] = R::whole(R::kept(((along - whole) * 18_446_744_073_709_551_616.0) as u64));
+        place[axis] = R::whole(R::kept(
+            ((along - whole) * 18_446_744_073_709_551_616.0) as u64,
+        ));
     }
     Some((index, place))
 }

@@ -109,12 +109,11 @@ impl Source for Draws {
     }
 
     fn make(&self, id: u64) -> Option<Made> {
-        let drawn: [f64; OF_PLACES - 1] = numbers(&self.stream, id, |n, block| {
-            match n < UNIFORM_BLOCKS {
+        let drawn: [f64; OF_PLACES - 1] =
+            numbers(&self.stream, id, |n, block| match n < UNIFORM_BLOCKS {
                 true => uniforms(block),
                 false => normals(block),
-            }
-        });
+            });
         let mut values = [0.0; VARIABLES.len()];
         values[0] = id as f64;
         values[1..OF_PLACES].copy_from_slice(&drawn);

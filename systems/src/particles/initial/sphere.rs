@@ -66,7 +66,10 @@ impl SphereInitial {
             Err(deck.error_at(&path, format!("`{path}` {why}")))
         };
         let Some(spheres) = spheres else {
-            return refuse("sphere", "names a sphere of a table [spheres], which the deck does not have");
+            return refuse(
+                "sphere",
+                "names a sphere of a table [spheres], which the deck does not have",
+            );
         };
         let names = match &self.sphere {
             Names::One(name) => std::slice::from_ref(name),
@@ -78,7 +81,9 @@ impl SphereInitial {
         if self.count == 0 {
             return refuse("count", "must be at least 1");
         }
-        let found = names.iter().map(|name| spheres.particles(deck, path, [name, &self.component]));
+        let found = names
+            .iter()
+            .map(|name| spheres.particles(deck, path, [name, &self.component]));
         let found: Vec<(Sphere, Centre)> = found.collect::<Result<_, _>>()?;
         let whole: f64 = found.iter().map(|(sphere, _)| sphere.mass()).sum();
         let (mut within, mut parts) = (0.0, Vec::new());

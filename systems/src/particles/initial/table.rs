@@ -69,12 +69,7 @@ impl Table {
     ///
     /// # Errors
     /// What is wrong in the file, with line and column, and with formulas; a mass that nobody says.
-    pub(super) fn rows(
-        &self,
-        deck: &Deck,
-        path: &str,
-        species: &About,
-    ) -> Result<Rows, DeckError> {
+    pub(super) fn rows(&self, deck: &Deck, path: &str, species: &About) -> Result<Rows, DeckError> {
         let folder = deck.directory().unwrap_or(Path::new(""));
         let file = TableFile::read(folder.join(&self.file));
         let at = |error: DeckError| deck.error_at(&format!("{path}.file"), error.to_string());
@@ -165,7 +160,11 @@ impl Source for Rows {
     }
 
     fn make(&self, id: u64) -> Option<Made> {
-        let values: Vec<f64> = self.columns.iter().map(|column| column[id as usize]).collect();
+        let values: Vec<f64> = self
+            .columns
+            .iter()
+            .map(|column| column[id as usize])
+            .collect();
         self.others.made(&values, || {
             [0, 1, 2].map(|axis| self.position[axis].eval(&values))
         })

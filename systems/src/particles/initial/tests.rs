@@ -29,7 +29,9 @@ fn refused<T>(found: Result<T, DeckError>, words: &[&str]) {
 }
 
 fn all(source: &dyn Source) -> Vec<Made> {
-    (0..source.count()).filter_map(|id| source.make(id)).collect()
+    (0..source.count())
+        .filter_map(|id| source.make(id))
+        .collect()
 }
 
 #[test]
@@ -72,11 +74,20 @@ fn formulas_have_random_numbers_of_their_own() {
     let other = Stream { seed: 2, ..STREAM };
     let others = random.draws(&deck, "a", &names, other).unwrap();
     assert_eq!(draws.make(17), draws.make(17));
-    assert_ne!(draws.make(17).map(|p| p.mass), others.make(17).map(|p| p.mass));
+    assert_ne!(
+        draws.make(17).map(|p| p.mass),
+        others.make(17).map(|p| p.mass)
+    );
     deck.set("a.position=[\"x\", \"0\", \"0\"]").unwrap();
     let wrong: Random = deck.table("a").unwrap();
-    refused(wrong.draws(&deck, "a", &names, STREAM), &["a.position[0]", "x"]);
-    refused(random.draws(&deck, "a", &[], STREAM), &["`age` in [a.scalars]"]);
+    refused(
+        wrong.draws(&deck, "a", &names, STREAM),
+        &["a.position[0]", "x"],
+    );
+    refused(
+        random.draws(&deck, "a", &[], STREAM),
+        &["`age` in [a.scalars]"],
+    );
 }
 
 #[test]
@@ -105,13 +116,20 @@ fn spheres_share_particles_by_mass() {
     let made = all(&parts);
     assert_eq!(made.len(), 1000);
     for (id, p) in made.iter().enumerate() {
-        let centre = if id < 750 { [1.0, 2.0, 3.0] } else { [-1.0, 0.0, 0.0] };
+        let centre = if id < 750 {
+            [1.0, 2.0, 3.0]
+        } else {
+            [-1.0, 0.0, 0.0]
+        };
         let away: f64 = (0..3).map(|a| (p.position[a] - centre[a]).powi(2)).sum();
         assert!(away <= 0.01 * (1.0 + 1e-12), "{id}");
     }
     let speed = made[..750].iter().map(|p| p.velocity[0]).sum::<f64>() / 750.0;
     assert!((speed - 10.0).abs() < 1.0, "{speed}");
-    refused(initial.parts(&deck, "a", None, STREAM), &["a.sphere", "[spheres]"]);
+    refused(
+        initial.parts(&deck, "a", None, STREAM),
+        &["a.sphere", "[spheres]"],
+    );
 }
 
 /// A folder with a deck and a file.
@@ -170,19 +188,28 @@ fn tables_give_a_particle_a_row() {
         scalars: vec![9.0],
     };
     assert_eq!(made, [first]);
-    refused(folder.rows("mass = \"m\"", None), &["a.mass", "deck.toml:5", "`m`"]);
+    refused(
+        folder.rows("mass = \"m\"", None),
+        &["a.mass", "deck.toml:5", "`m`"],
+    );
     refused(folder.rows("file = \"b.csv\"", None), &["twice"]);
 }
 
 #[test]
 fn wrong_tables_are_told_with_their_places() {
     let folder = Folder::new("wrong", "x y z\n1 2 3\n4 five 6\n");
-    refused(folder.rows("", Some(1.0)), &["bodies.csv:3:3", "five", "deck.toml:4"]);
+    refused(
+        folder.rows("", Some(1.0)),
+        &["bodies.csv:3:3", "five", "deck.toml:4"],
+    );
     let folder = Folder::new("massless", "x y z\n1 2 3\n");
     refused(folder.rows("", None), &["a.mass", "column mass"]);
     let rest = folder.rows("", Some(1.0)).unwrap();
     assert_eq!((rest[0].velocity, &rest[0].scalars), ([0.0; 3], &vec![0.0]));
     let folder = Folder::new("nameless", "1 2 3\n");
     let position = "position = [\"column_1\", \"column_2\", \"column_3\"]";
-    assert_eq!(folder.rows(position, Some(1.0)).unwrap()[0].position, [1.0, 2.0, 3.0]);
+    assert_eq!(
+        folder.rows(position, Some(1.0)).unwrap()[0].position,
+        [1.0, 2.0, 3.0]
+    );
 }

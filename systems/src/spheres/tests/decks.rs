@@ -52,7 +52,10 @@ fn parts_are_held_by_all_mass_of_their_sphere() {
     let [(name, held, place)] = &all[..] else {
         panic!("{all:?}");
     };
-    assert_eq!((name.as_str(), held.radius(), *place), ("main", 2.0, centre));
+    assert_eq!(
+        (name.as_str(), held.radius(), *place),
+        ("main", 2.0, centre)
+    );
     assert!((held.pressure(2.0) - 1e-3).abs() < 1e-12 && held.pressure(0.1) > 0.1);
 }
 
@@ -71,7 +74,10 @@ fn pairs_share_their_motion_by_mass() {
     for axis in 0..3 {
         let sum = masses[0] * first.position[axis] + masses[1] * second.position[axis];
         let momentum = masses[0] * first.velocity[axis] + masses[1] * second.velocity[axis];
-        assert!(sum.abs() < 1e-5 && momentum.abs() < 1e-5, "{sum} {momentum}");
+        assert!(
+            sum.abs() < 1e-5 && momentum.abs() < 1e-5,
+            "{sum} {momentum}"
+        );
     }
     assert!((second.position[0] - first.position[0] - 4.0).abs() < 1e-12);
     assert!((first.velocity[0] - second.velocity[0] - 2.0).abs() < 1e-12);
@@ -83,20 +89,50 @@ fn wrong_tables_are_refused_with_their_places() {
         assert!(PAIR.contains(from));
         of(&PAIR.replace(from, to))
     };
-    refused(with("radius = 0.1 }", "radius = -1 }"), &["spheres.main.particles.stars.radius", "deck.toml:4"]);
+    refused(
+        with("radius = 0.1 }", "radius = -1 }"),
+        &["spheres.main.particles.stars.radius", "deck.toml:4"],
+    );
     refused(with("\"nfw\"", "\"nwf\""), &["nfw", "deck.toml:3"]);
     refused(with("m200 = 3.0, ", ""), &["m200", "deck.toml:3"]);
-    refused(with("[\"main\", \"other\"]", "[\"main\", \"othr\"]"), &["othr", "encounter"]);
-    refused(with("[\"main\", \"other\"]", "[\"main\", \"main\"]"), &["two spheres"]);
-    refused(with("= 3.0\n", "= 6.0\n"), &["encounter.impact_parameter", "separation"]);
-    refused(with("[spheres.other]", "[spheres.other]\nvelocity = [1, 0, 0]"), &["spheres.other.velocity", "leave it out"]);
-    refused(of("[spheres.empty]\ntruncation = 1.0"), &["spheres.empty", "particles"]);
+    refused(
+        with("[\"main\", \"other\"]", "[\"main\", \"othr\"]"),
+        &["othr", "encounter"],
+    );
+    refused(
+        with("[\"main\", \"other\"]", "[\"main\", \"main\"]"),
+        &["two spheres"],
+    );
+    refused(
+        with("= 3.0\n", "= 6.0\n"),
+        &["encounter.impact_parameter", "separation"],
+    );
+    refused(
+        with("[spheres.other]", "[spheres.other]\nvelocity = [1, 0, 0]"),
+        &["spheres.other.velocity", "leave it out"],
+    );
+    refused(
+        of("[spheres.empty]\ntruncation = 1.0"),
+        &["spheres.empty", "particles"],
+    );
     let (deck, spheres) = (Deck::parse("deck.toml", PAIR).unwrap(), of(PAIR).unwrap());
-    refused(spheres.particles(&deck, "here", ["man", "dark"]), &["here.sphere", "main"]);
-    refused(spheres.particles(&deck, "here", ["main", "drak"]), &["here.component", "dark"]);
+    refused(
+        spheres.particles(&deck, "here", ["man", "dark"]),
+        &["here.sphere", "main"],
+    );
+    refused(
+        spheres.particles(&deck, "here", ["main", "drak"]),
+        &["here.component", "dark"],
+    );
     let short = with("truncation      = 2.0", "truncation      = 1e-9").unwrap();
-    refused(short.particles(&deck, "here", ["main", "dark"]), &["`spheres.main.truncation`"]);
+    refused(
+        short.particles(&deck, "here", ["main", "dark"]),
+        &["`spheres.main.truncation`"],
+    );
     // a core in the potential of a cusp
     let core = with("\"hernquist\"", "\"plummer\"").unwrap();
-    refused(core.particles(&deck, "here", ["main", "stars"]), &["spheres.main.particles.stars", "equilibrium"]);
+    refused(
+        core.particles(&deck, "here", ["main", "stars"]),
+        &["spheres.main.particles.stars", "equilibrium"],
+    );
 }

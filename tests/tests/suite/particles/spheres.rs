@@ -55,7 +55,11 @@ fn shape(particles: &[Particle]) -> (f64, f64) {
         let x = [0, 1, 2].map(|a| p.position[a] - centre[a]);
         let v = [0, 1, 2].map(|a| p.velocity[a] - motion[a]);
         kinetic += v.iter().map(|v| v * v).sum::<f64>();
-        virial -= x.iter().zip(p.acceleration).map(|(x, a)| x * a).sum::<f64>();
+        virial -= x
+            .iter()
+            .zip(p.acceleration)
+            .map(|(x, a)| x * a)
+            .sum::<f64>();
         radii.push(x.iter().map(|x| x * x).sum::<f64>().sqrt());
     }
     radii.sort_by(f64::total_cmp);
@@ -82,7 +86,10 @@ fn spheres_of_particles_and_gas_stay_as_they_are() {
     // of the profiles, cut off; the cells round the force off
     assert!((virial - 1.0).abs() < 0.05, "{virial}");
     assert!((half - 1.27).abs() < 0.03, "{half}");
-    assert!((mass / (0.1 * (1.0f64 + 0.04).powf(-1.5)) - 1.0).abs() < 0.01, "{mass}");
+    assert!(
+        (mass / (0.1 * (1.0f64 + 0.04).powf(-1.5)) - 1.0).abs() < 0.01,
+        "{mass}"
+    );
     assert!((momentum / (0.05 * mass) - 1.0).abs() < 1e-3, "{momentum}");
     stepper.finish();
     let (later, wider) = shape(&particles(&mut stepper, "dark"));
