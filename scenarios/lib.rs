@@ -26,6 +26,7 @@ mod kelvin_helmholtz;
 mod noise;
 mod sedov;
 mod sod;
+mod spheres;
 mod state;
 mod toro;
 mod zarr;
@@ -147,6 +148,11 @@ pub fn scenarios() -> Vec<Scenario> {
         Scenario::of::<kelvin_helmholtz::KelvinHelmholtz>("kelvin-helmholtz"),
         Scenario::of::<sedov::Sedov>("sedov"),
         Scenario::of::<sod::Sod>("sod"),
+        Scenario {
+            name: "spheres",
+            table: TableSchema::of::<spheres::Ambient>("ambient"),
+            make: spheres::gas,
+        },
         Scenario::of::<Toro>("toro"),
         Scenario::of::<zarr::Zarr>("zarr"),
     ]

@@ -16,6 +16,10 @@ impl Field for Gas {
     const NAME: &'static str = "gas";
 }
 
+/// Newton's constant, length^3/(mass time^2). There if the deck has a table `[gravity]`.
+#[derive(Resource, Clone, Copy, Debug, PartialEq)]
+pub struct GravitationalConstant(pub f64);
+
 /// Gravitational potential of all matter.
 pub struct Potential;
 

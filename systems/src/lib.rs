@@ -15,4 +15,5 @@ pub mod refinement;
 pub mod register;
 pub mod sources;
 pub mod spectral;
+pub mod spheres;
 pub mod time;

@@ -37,7 +37,9 @@ pub use beyond::Beyond;
 pub use config::{Coupling, Energy, Force, GravityConfig, RootMethod, Surroundings};
 
 use crate::declare::Declare;
-use crate::fields::{AccelerationAsked, GasModel, OwnPotentialAsked, Potential};
+use crate::fields::{
+    AccelerationAsked, GasModel, GravitationalConstant, OwnPotentialAsked, Potential,
+};
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use composite::RootMethods;
 use grids::{Correction, Differences, Equation, Lag, Solver};
@@ -109,6 +111,8 @@ impl Plugin for SelfGravity {
             return Ok(());
         }
         let config: GravityConfig = sim.deck.table("gravity")?;
+        sim.world
+            .insert_resource(GravitationalConstant(config.constant));
         match config.energy {
             Energy::Fluxes => sim.mass_fluxes(),
             Energy::Kicks => Ok(()),

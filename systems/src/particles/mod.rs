@@ -28,7 +28,7 @@ pub use species::{AllSpecies, Species};
 use crate::declare::Declare;
 use crate::order::{Advance, Limit, Ready};
 use bevy_ecs::prelude::*;
-use nestar_engine::mesh::{Levels, Topology};
+use nestar_engine::mesh::Levels;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error, Plugin};
 use units::{Lost, Units};
@@ -86,18 +86,7 @@ impl Plugin for Particles {
             return Ok(());
         }
         let config: ParticlesConfig = sim.deck.table("particles")?;
-        let (mut species, mut sources) = (Vec::new(), Vec::new());
-        let domain = sim.world.resource::<Topology>().domain;
-        for (name, own) in &config.species {
-            let path = format!("particles.species.{name}.initial");
-            sources.push(own.initial.source(&sim.deck, &path, &domain)?);
-            species.push(Species::new(
-                name,
-                sim.precision(),
-                own.mass,
-                own.scalars.clone(),
-            ));
-        }
+        let (species, sources) = species(sim, &config)?;
         sim.keep_keys(&["particles.cloud", "particles.zone"]);
         sim.world.insert_resource(motion(sim, &config));
         let lost = vec![Lost::default(); species.len()];
@@ -120,6 +109,31 @@ impl Plugin for Particles {
         sim.system_in(Advance::Correct, force::close);
         Ok(())
     }
+}
+
+/// The species of the deck, and what makes their particles.
+fn species(
+    sim: &mut Engine,
+    config: &ParticlesConfig,
+) -> Result<(Vec<Species>, Vec<Box<dyn initial::Source>>), Error> {
+    let (mut species, mut sources) = (Vec::new(), Vec::new());
+    for (name, own) in &config.species {
+        let about = initial::About {
+            name,
+            mass: own.mass,
+            scalars: &own.scalars,
+        };
+        let source = initial::source(sim, &about, &own.initial)?;
+        let mass = own.mass.or(source.mass());
+        species.push(Species::new(
+            name,
+            sim.precision(),
+            mass,
+            own.scalars.clone(),
+        ));
+        sources.push(source);
+    }
+    Ok((species, sources))
 }
 
 fn motion(sim: &Engine, config: &ParticlesConfig) -> Motion {

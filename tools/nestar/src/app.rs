@@ -1,7 +1,7 @@
 //! A program: the physics and scenarios that Nestar has, and what the program's author adds.
 
 use crate::assemble::{Named, Parts, Simulation};
-use crate::tables::{Faces, common_tables, inflow_table};
+use crate::tables::{ENCOUNTER, Faces, common_tables, inflow_table};
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine::Error;
 use nestar_engine::Plugin;
@@ -218,6 +218,7 @@ impl App {
             false => Faces::Any,
         });
         // the other ones may lack keys without defaults
+        tables.retain(|table| table.name() != ENCOUNTER || deck.has(ENCOUNTER));
         tables.extend(self.plugin_tables().filter(|t| deck.has(t.name())).cloned());
         let mut errors = Vec::new();
         if let Ok(root) = deck.clone().root::<RootConfig>() {
@@ -240,7 +241,8 @@ impl App {
         }
         check_inflow(deck, &mut tables, &mut errors);
         let others = self.plugin_tables().map(TableSchema::name);
-        let others: Vec<&str> = others.filter(|name| !deck.has(name)).collect();
+        let others = others.chain([ENCOUNTER]).filter(|name| !deck.has(name));
+        let others: Vec<&str> = others.collect();
         let checked = deck.check_among(&tables, &others);
         let errors = errors.into_iter().chain(checked.err());
         errors.reduce(DeckError::and).map_or(Ok(()), Err)

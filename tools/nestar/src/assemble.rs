@@ -16,6 +16,7 @@ use nestar_systems::order;
 use nestar_systems::particles::Particles;
 use nestar_systems::refinement::{MeshConfig, Refinement};
 use nestar_systems::sources::Sources;
+use nestar_systems::spheres::Spheres;
 use nestar_systems::time::TimeConfig;
 
 /// A simulation of a deck, with its thread pool.
@@ -156,6 +157,7 @@ fn assemble<'a>(
     sim.add(Accelerations)?;
     sim.add(ExternalForces)?;
     SelfGravity.build(&mut sim)?;
+    sim.add(Spheres)?;
     Particles.build(&mut sim)?;
     sim.add(scenario)?;
     for (name, plugin) in &plugins {

@@ -9,6 +9,7 @@ use nestar_systems::hydro::boundary::{InflowConfig, WORDS};
 use nestar_systems::particles::ParticlesConfig;
 use nestar_systems::refinement::MeshConfig;
 use nestar_systems::sources::SourcesConfig;
+use nestar_systems::spheres::{EncounterConfig, SpheresConfig};
 use nestar_systems::time::TimeConfig;
 
 /// What faces of the domain may be besides what the engine knows.
@@ -25,6 +26,9 @@ impl Faces {
         Self::Words(WORDS.map(|(word, doc)| (word.into(), doc.into())).to_vec())
     }
 }
+
+/// A table that decks may do without, although it has keys without defaults.
+pub(crate) const ENCOUNTER: &str = "encounter";
 
 /// The tables of every scenario.
 pub(crate) fn common_tables(faces: &Faces) -> Vec<TableSchema> {
@@ -45,6 +49,8 @@ pub(crate) fn common_tables(faces: &Faces) -> Vec<TableSchema> {
     tables.push(TableSchema::of::<ExternalConfig>("external"));
     tables.push(TableSchema::of::<GravityConfig>("gravity"));
     tables.push(TableSchema::of::<ParticlesConfig>("particles"));
+    tables.push(TableSchema::of::<SpheresConfig>("spheres"));
+    tables.push(TableSchema::of::<EncounterConfig>(ENCOUNTER));
     tables.push(TableSchema::of::<TablesConfig>("tables"));
     tables
 }

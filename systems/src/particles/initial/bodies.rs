@@ -36,6 +36,7 @@ impl Source for Vec<Body> {
             position,
             velocity,
             mass,
+            scalars: Vec::new(),
         })
     }
 }

@@ -1,11 +1,13 @@
 //! Particles at the points of a lattice.
 
+use super::formulas::{Compile, Others, one, zero, zeros};
 use super::{Made, Source};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::math::sum3;
 use nestar_engine::mesh::Domain;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Variables of the formulas: the lattice point, its distance from the origin, and the identity.
 const VARIABLES: [&str; 5] = ["x", "y", "z", "r", "id"];
@@ -33,18 +35,9 @@ pub struct Lattice {
     /// Which points have a particle, a formula: those where it is not 0. Identities still count all points.
     #[serde(default = "one")]
     pub keep: String,
-}
-
-fn zero() -> String {
-    "0".into()
-}
-
-fn zeros() -> [String; 3] {
-    [zero(), zero(), zero()]
-}
-
-fn one() -> String {
-    "1".into()
+    /// Scalars of the particle by name, formulas; 0 where absent.
+    #[serde(default)]
+    pub scalars: BTreeMap<String, String>,
 }
 
 /// The points, and what is at each.
@@ -53,13 +46,11 @@ pub(super) struct Points {
     left: [f64; 3],
     right: [f64; 3],
     displacement: [Formula; 3],
-    velocity: [Formula; 3],
-    mass: Formula,
-    keep: Formula,
+    others: Others,
 }
 
 impl Lattice {
-    /// The points of the lattice at `path` of the deck.
+    /// The points of the lattice at `path` of the deck, for a species with these scalars.
     ///
     /// # Errors
     /// A formula that is none.
@@ -67,13 +58,13 @@ impl Lattice {
         &self,
         deck: &Deck,
         path: &str,
+        scalars: &[String],
         domain: &Domain,
     ) -> Result<Points, DeckError> {
-        let formula =
-            |key: &str, text: &str| deck.formula(&format!("{path}.{key}"), text, &VARIABLES);
-        let three = |key: &str, texts: &[String; 3]| -> Result<[Formula; 3], DeckError> {
-            let [x, y, z] = [0, 1, 2].map(|axis| formula(&format!("{key}[{axis}]"), &texts[axis]));
-            Ok([x?, y?, z?])
+        let compile = Compile {
+            deck,
+            path,
+            variables: &VARIABLES,
         };
         if let Some(axis) = (0..3).find(|&axis| self.points[axis] == 0) {
             return Err(deck.error_at(&format!("{path}.points[{axis}]"), "must be at least 1"));
@@ -82,10 +73,13 @@ impl Lattice {
             points: self.points.map(u64::from),
             left: domain.left_edge,
             right: domain.right_edge,
-            displacement: three("displacement", &self.displacement)?,
-            velocity: three("velocity", &self.velocity)?,
-            mass: formula("mass", &self.mass)?,
-            keep: formula("keep", &self.keep)?,
+            displacement: compile.three("displacement", &self.displacement)?,
+            others: Others {
+                velocity: compile.three("velocity", &self.velocity)?,
+                mass: compile.one("mass", &self.mass)?,
+                keep: compile.one("keep", &self.keep)?,
+                scalars: compile.scalars(scalars, &self.scalars)?,
+            },
         })
     }
 }
@@ -105,10 +99,8 @@ impl Source for Points {
         let [x, y, z] = point;
         let r = sum3(x * x, y * y, z * z).sqrt();
         let values = [x, y, z, r, id as f64];
-        (self.keep.eval(&values) != 0.0).then(|| Made {
-            position: [0, 1, 2].map(|a| point[a] + self.displacement[a].eval(&values)),
-            velocity: [0, 1, 2].map(|a| self.velocity[a].eval(&values)),
-            mass: self.mass.eval(&values),
+        self.others.made(&values, || {
+            [0, 1, 2].map(|a| point[a] + self.displacement[a].eval(&values))
         })
     }
 }

@@ -1,25 +1,34 @@
 //! What runs begin with. A particle is a function of its identity, so that ranks make any share of them.
 
 mod bodies;
+mod formulas;
 mod lattice;
+mod random;
+mod sphere;
+mod table;
+#[cfg(test)]
+mod tests;
 
 use super::Units;
 use super::columns::{Columns, Precise};
 use super::species::AllSpecies;
 use crate::order::Initialise;
+use crate::spheres::NamedSpheres;
 use bevy_ecs::prelude::*;
 use bodies::Body;
 use lattice::Lattice;
-use nestar_deck::{Deck, DeckError};
 use nestar_engine::field::{LevelRows, Parcel, Precision};
 use nestar_engine::mesh::{Domain, Topology};
 use nestar_engine::ranks::{OtherRanks, Ranks};
 use nestar_engine::{Engine, Error};
+use random::Random;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sphere::SphereInitial;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use table::Table;
 
 /// What a species begins with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,10 +43,16 @@ pub enum InitialConfig {
     },
     /// Particles at the points of a lattice, displaced from them.
     Lattice(Lattice),
+    /// Particles at random, by formulas.
+    Random(Random),
+    /// A component of particles of spheres in equilibrium.
+    Sphere(SphereInitial),
+    /// The rows of a file.
+    Table(Table),
 }
 
 /// A particle at the beginning.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Made {
     /// Where, code length.
     pub position: [f64; 3],
@@ -45,6 +60,8 @@ pub struct Made {
     pub velocity: [f64; 3],
     /// Its mass; of no meaning where all have one.
     pub mass: f64,
+    /// Its scalars, in the order of the species; 0 where there are fewer.
+    pub scalars: Vec<f64>,
 }
 
 /// Makes particles by their identities.
@@ -53,25 +70,60 @@ pub trait Source: Send + Sync {
     fn count(&self) -> u64;
     /// The particle with an identity, if there is one.
     fn make(&self, id: u64) -> Option<Made>;
+    /// The mass of each particle, where it is the source that knows it.
+    fn mass(&self) -> Option<f64> {
+        None
+    }
 }
 
-impl InitialConfig {
-    /// What makes the particles of the species at `path` of the deck.
-    ///
-    /// # Errors
-    /// Formulas and numbers that do not fit.
-    pub fn source(
-        &self,
-        deck: &Deck,
-        path: &str,
-        domain: &Domain,
-    ) -> Result<Box<dyn Source>, DeckError> {
-        Ok(match self {
-            Self::None {} => Box::new(Vec::<Body>::new()),
-            Self::Bodies { bodies } => Box::new(bodies.clone()),
-            Self::Lattice(lattice) => Box::new(lattice.points(deck, path, domain)?),
-        })
+/// What sources know of a species.
+pub(super) struct About<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The mass of each particle, where the deck says one.
+    pub mass: Option<f64>,
+    /// Names of the scalars.
+    pub scalars: &'a [String],
+}
+
+/// What makes the particles of a species.
+///
+/// # Errors
+/// Formulas, numbers and files that do not fit; a mass that two places give.
+pub(super) fn source(
+    sim: &mut Engine,
+    species: &About,
+    initial: &InitialConfig,
+) -> Result<Box<dyn Source>, Error> {
+    let name = species.name;
+    let path = &format!("particles.species.{name}.initial");
+    let purpose = format!("particles of {name}");
+    let source: Box<dyn Source> = match initial {
+        InitialConfig::None {} => Box::new(Vec::<Body>::new()),
+        InitialConfig::Bodies { bodies } => Box::new(bodies.clone()),
+        InitialConfig::Lattice(lattice) => {
+            let domain = sim.world.resource::<Topology>().domain;
+            Box::new(lattice.points(&sim.deck, path, species.scalars, &domain)?)
+        }
+        InitialConfig::Random(random) => {
+            let stream = sim.random(&purpose, random.seed)?;
+            Box::new(random.draws(&sim.deck, path, species.scalars, stream)?)
+        }
+        InitialConfig::Sphere(sphere) => {
+            let stream = sim.random(&purpose, sphere.seed)?;
+            let spheres = sim.world.get_resource::<NamedSpheres>();
+            Box::new(sphere.parts(&sim.deck, path, spheres, stream)?)
+        }
+        InitialConfig::Table(table) => Box::new(table.rows(&sim.deck, path, species)?),
+    };
+    if source.mass().is_some() && species.mass.is_some() {
+        let key = format!("particles.species.{name}.mass");
+        let why = format!(
+            "`{key}` follows from the mass and the number of particles that `initial` names: leave it out"
+        );
+        return Err(sim.deck.error_at(&key, why).into());
     }
+    Ok(source)
 }
 
 /// What makes each species.
@@ -170,12 +222,18 @@ impl Maker<'_> {
             position,
             velocity,
             mass,
+            mut scalars,
         } = made;
+        scalars.resize(self.columns.scalars, 0.0);
         let name = self.name;
-        if !velocity.iter().chain([&mass]).all(|v| v.is_finite()) || mass < 0.0 {
+        let finite = velocity
+            .iter()
+            .chain(&scalars)
+            .all(|number| number.is_finite());
+        if !finite || !mass.is_finite() || mass < 0.0 {
             return Err(format!(
-                "particle {id} of particles.species.{name} has the velocity {velocity:?} and the mass {mass}: they must be finite \
-                 numbers, and a mass not below 0"
+                "particle {id} of particles.species.{name} has the velocity {velocity:?}, the mass {mass} and the scalars \
+                 {scalars:?}: they must be finite numbers, and a mass not below 0"
             ));
         }
         let Some((index, place)) = place::<R>(self.domain, position) else {
@@ -191,7 +249,7 @@ impl Maker<'_> {
         }
         let masses = self.columns.masses.then_some(mass);
         let numbers = velocity.into_iter().chain([0.0; 3]).chain(masses);
-        for number in numbers.chain((0..self.columns.scalars).map(|_| 0.0)) {
+        for number in numbers.chain(scalars) {
             record.extend_from_slice(bytemuck::bytes_of(&R::lit(number)));
         }
         record.push(0);

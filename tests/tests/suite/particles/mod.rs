@@ -4,6 +4,7 @@ mod forces;
 mod orbits;
 mod same;
 mod snapshots;
+mod spheres;
 
 use nestar::engine::mesh::Topology;
 use nestar::systems::particles::{AllSpecies, Particle};

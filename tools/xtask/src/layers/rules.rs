@@ -48,7 +48,7 @@ const ONE_FILE: [&str; 3] = ["cudarc", "mpi", "zarrs"];
 /// Where physics folders meet.
 const MEETING_PLACES: [&str; 4] = ["fields", "order", "declare", "register"];
 /// Folders that serve all physics folders and name none of them.
-const SERVICES: [&str; 1] = ["spectral"];
+const SERVICES: [&str; 2] = ["spectral", "spheres"];
 
 /// Everything that breaks a rule, in no particular order.
 pub fn check(manifests: &[Manifest], sources: &[Source]) -> Vec<Violation> {

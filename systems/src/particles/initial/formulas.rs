@@ -1,0 +1,100 @@
+//! What formulas of the deck say of a particle.
+
+use super::Made;
+use nestar_deck::{Deck, DeckError, Formula};
+use std::collections::BTreeMap;
+
+/// The default of a formula: nothing.
+pub(super) fn zero() -> String {
+    "0".into()
+}
+
+/// The default of three formulas.
+pub(super) fn zeros() -> [String; 3] {
+    [zero(), zero(), zero()]
+}
+
+/// The default of a condition: always.
+pub(super) fn one() -> String {
+    "1".into()
+}
+
+/// Compiles the formulas of a table.
+pub(super) struct Compile<'a> {
+    pub deck: &'a Deck,
+    /// The table.
+    pub path: &'a str,
+    pub variables: &'a [&'a str],
+}
+
+impl Compile<'_> {
+    /// The formula of a key.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn one(&self, key: &str, text: &str) -> Result<Formula, DeckError> {
+        let path = format!("{}.{key}", self.path);
+        self.deck.formula(&path, text, self.variables)
+    }
+
+    /// The three formulas of a key.
+    ///
+    /// # Errors
+    /// One of them is none.
+    pub fn three(&self, key: &str, texts: &[String; 3]) -> Result<[Formula; 3], DeckError> {
+        let [x, y, z] = [0, 1, 2].map(|axis| self.one(&format!("{key}[{axis}]"), &texts[axis]));
+        Ok([x?, y?, z?])
+    }
+
+    /// The formulas of the scalars of a species, in its order: 0 where there is none.
+    ///
+    /// # Errors
+    /// One of them is none, or of a scalar that the species does not have.
+    pub fn scalars(
+        &self,
+        names: &[String],
+        texts: &BTreeMap<String, String>,
+    ) -> Result<Vec<Formula>, DeckError> {
+        if let Some(name) = texts.keys().find(|name| !names.contains(name)) {
+            let known: Vec<&str> = names.iter().map(String::as_str).collect();
+            let path = format!("{}.scalars.{name}", self.path);
+            return Err(self.deck.unknown_key_at(&path, &known));
+        }
+        let formula = |name: &String| match texts.get(name) {
+            Some(text) => self.one(&format!("scalars.{name}"), text),
+            None => self.one("scalars", "0"),
+        };
+        names.iter().map(formula).collect()
+    }
+}
+
+/// What a particle has beside its place.
+pub(super) struct Others {
+    pub velocity: [Formula; 3],
+    pub mass: Formula,
+    /// Not 0 where there is a particle.
+    pub keep: Formula,
+    pub scalars: Vec<Formula>,
+}
+
+impl Others {
+    /// All of them.
+    pub fn formulas(&self) -> impl Iterator<Item = &Formula> {
+        let one = [&self.mass, &self.keep];
+        self.velocity.iter().chain(one).chain(&self.scalars)
+    }
+
+    /// The particle with these values of the variables, if there is one.
+    pub fn made(&self, values: &[f64], position: impl FnOnce() -> [f64; 3]) -> Option<Made> {
+        (self.keep.eval(values) != 0.0).then(|| Made {
+            position: position(),
+            velocity: [0, 1, 2].map(|axis| self.velocity[axis].eval(values)),
+            mass: self.mass.eval(values),
+            scalars: self
+                .scalars
+                .iter()
+                .map(|scalar| scalar.eval(values))
+                .collect(),
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! Particles at random.
+
+use super::formulas::{Compile, Others, one, zero, zeros};
+use super::{Made, Source};
+use nestar_deck::{Deck, DeckError, Formula};
+use nestar_device::math::sum3;
+use nestar_device::random::{Stream, normals, of_id, uniforms};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Variables of all formulas: the identity, six uniform numbers, and three normal deviates; those but the place's have the place, too.
+const VARIABLES: [&str; 14] = [
+    "id", "u0", "u1", "u2", "u3", "u4", "u5", "g0", "g1", "g2", "x", "y", "z", "r",
+];
+/// How many of them the formulas of the place have.
+const OF_PLACES: usize = 10;
+/// Blocks of random words with two numbers each: uniform ones, and from there on normal ones.
+const UNIFORM_BLOCKS: usize = 3;
+
+/// Particles whose formulas have random numbers of their own, independent of each other, the same for a seed and an identity wherever and
+/// with how many others a particle is made: `u0` to `u5` are uniform between 0 and 1, `g0` to `g2` normal with mean 0 and variance
+/// 1. There is `id`, too; and the place x, y, z and its distance r from the origin in all formulas but those of the place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Random {
+    /// How many particles.
+    #[schemars(extend("minimum" = 0))]
+    pub count: u64,
+    /// Another seed, other particles.
+    #[serde(default)]
+    pub seed: u32,
+    /// Place along x, y, z, formulas.
+    #[schemars(extend("unit" = "length"))]
+    pub position: [String; 3],
+    /// Velocity along x, y, z, formulas.
+    #[serde(default = "zeros")]
+    #[schemars(extend("unit" = "length/time"))]
+    pub velocity: [String; 3],
+    /// Mass of the particle, a formula; of no meaning where the species says the mass of each.
+    #[serde(default = "zero")]
+    #[schemars(extend("unit" = "mass"))]
+    pub mass: String,
+    /// Which particles there are, a formula: those for which it is not 0. `count` and identities still count all.
+    #[serde(default = "one")]
+    pub keep: String,
+    /// Scalars of the particle by name, formulas; 0 where absent.
+    #[serde(default)]
+    pub scalars: BTreeMap<String, String>,
+}
+
+/// The particles.
+pub(super) struct Draws {
+    count: u64,
+    stream: Stream,
+    position: [Formula; 3],
+    others: Others,
+}
+
+impl Random {
+    /// The particles of the table `path` of the deck, for a species with these scalars.
+    ///
+    /// # Errors
+    /// A formula that is none.
+    pub(super) fn draws(
+        &self,
+        deck: &Deck,
+        path: &str,
+        scalars: &[String],
+        stream: Stream,
+    ) -> Result<Draws, DeckError> {
+        let compile = |count| Compile {
+            deck,
+            path,
+            variables: &VARIABLES[..count],
+        };
+        let all = compile(VARIABLES.len());
+        Ok(Draws {
+            count: self.count,
+            stream,
+            position: compile(OF_PLACES).three("position", &self.position)?,
+            others: Others {
+                velocity: all.three("velocity", &self.velocity)?,
+                mass: all.one("mass", &self.mass)?,
+                keep: all.one("keep", &self.keep)?,
+                scalars: all.scalars(scalars, &self.scalars)?,
+            },
+        })
+    }
+}
+
+/// The first numbers of a particle, two of each block of random words.
+pub(super) fn numbers<const N: usize>(
+    stream: &Stream,
+    id: u64,
+    of_block: impl Fn(usize, [u32; 4]) -> [f64; 2],
+) -> [f64; N] {
+    let mut numbers = [0.0; N];
+    for (n, pair) in numbers.chunks_mut(2).enumerate() {
+        let two = of_block(n, of_id(stream, id, n as u32));
+        pair.copy_from_slice(&two[..pair.len()]);
+    }
+    numbers
+}
+
+impl Source for Draws {
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn make(&self, id: u64) -> Option<Made> {
+        let drawn: [f64; OF_PLACES - 1] =
+            numbers(&self.stream, id, |n, block| match n < UNIFORM_BLOCKS {
+                true => uniforms(block),
+                false => normals(block),
+            });
+        let mut values = [0.0; VARIABLES.len()];
+        values[0] = id as f64;
+        values[1..OF_PLACES].copy_from_slice(&drawn);
+        let [x, y, z] = [0, 1, 2].map(|axis| self.position[axis].eval(&values[..OF_PLACES]));
+        values[OF_PLACES..].copy_from_slice(&[x, y, z, sum3(x * x, y * y, z * z).sqrt()]);
+        self.others.made(&values, || [x, y, z])
+    }
+}

@@ -1,0 +1,130 @@
+//! Particles of spheres in equilibrium.
+
+use super::random::numbers;
+use super::{Made, Source};
+use crate::spheres::{Centre, NamedSpheres, Sphere, UNIFORMS};
+use nestar_deck::{Deck, DeckError};
+use nestar_device::random::{Stream, uniforms};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A sphere, or several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Names {
+    /// One.
+    One(String),
+    /// Several: identities run on from one to the next.
+    Several(Vec<String>),
+}
+
+/// The particles of a component of one sphere of the table `[spheres]` or of several. All have one mass, that of the component in these
+/// spheres over `count`: the species says none. A sphere has its mass but for half a particle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SphereInitial {
+    /// Name of the sphere, or a list of names.
+    pub sphere: Names,
+    /// Name of the component, such as `dark`.
+    pub component: String,
+    /// How many particles, in all of these spheres together: they share them by mass.
+    #[schemars(extend("minimum" = 1))]
+    pub count: u64,
+    /// Another seed, other particles.
+    #[serde(default)]
+    pub seed: u32,
+}
+
+/// The component in each sphere.
+pub(super) struct Parts {
+    parts: Vec<Part>,
+    mass: f64,
+    stream: Stream,
+}
+
+struct Part {
+    /// The identity behind its last particle.
+    end: u64,
+    sphere: Sphere,
+    centre: Centre,
+}
+
+impl SphereInitial {
+    /// The particles of the table `path` of the deck.
+    ///
+    /// # Errors
+    /// No such sphere or component, or one without an equilibrium.
+    pub(super) fn parts(
+        &self,
+        deck: &Deck,
+        path: &str,
+        spheres: Option<&NamedSpheres>,
+        stream: Stream,
+    ) -> Result<Parts, DeckError> {
+        let refuse = |key: &str, why: &str| {
+            let path = format!("{path}.{key}");
+            Err(deck.error_at(&path, format!("`{path}` {why}")))
+        };
+        let Some(spheres) = spheres else {
+            return refuse(
+                "sphere",
+                "names a sphere of a table [spheres], which the deck does not have",
+            );
+        };
+        let names = match &self.sphere {
+            Names::One(name) => std::slice::from_ref(name),
+            Names::Several(names) => names,
+        };
+        if names.is_empty() {
+            return refuse("sphere", "must name a sphere at least");
+        }
+        if self.count == 0 {
+            return refuse("count", "must be at least 1");
+        }
+        let found = names
+            .iter()
+            .map(|name| spheres.particles(deck, path, [name, &self.component]));
+        let found: Vec<(Sphere, Centre)> = found.collect::<Result<_, _>>()?;
+        let whole: f64 = found.iter().map(|(sphere, _)| sphere.mass()).sum();
+        let (mut within, mut parts) = (0.0, Vec::new());
+        for (sphere, centre) in found {
+            within += sphere.mass();
+            let end = (within / whole * self.count as f64 + 0.5) as u64;
+            parts.push(Part {
+                end,
+                sphere,
+                centre,
+            });
+        }
+        Ok(Parts {
+            parts,
+            mass: whole / self.count as f64,
+            stream,
+        })
+    }
+}
+
+impl Source for Parts {
+    fn count(&self) -> u64 {
+        self.parts.last().map_or(0, |part| part.end)
+    }
+
+    fn make(&self, id: u64) -> Option<Made> {
+        let part = self.parts.iter().find(|part| id < part.end)?;
+        let drawn: [f64; UNIFORMS] = numbers(&self.stream, id, |_, block| uniforms(block));
+        let (position, velocity) = part.sphere.sample(drawn);
+        let Centre {
+            position: centre,
+            velocity: motion,
+        } = part.centre;
+        Some(Made {
+            position: [0, 1, 2].map(|axis| centre[axis] + position[axis]),
+            velocity: [0, 1, 2].map(|axis| motion[axis] + velocity[axis]),
+            ..Made::default()
+        })
+    }
+
+    fn mass(&self) -> Option<f64> {
+        Some(self.mass)
+    }
+}

@@ -1,0 +1,215 @@
+//! What sources make.
+
+use super::random::Random;
+use super::sphere::SphereInitial;
+use super::table::Table;
+use super::{About, Made, Source};
+use crate::spheres::NamedSpheres;
+use nestar_deck::{Deck, DeckError};
+use nestar_device::random::Stream;
+use std::path::PathBuf;
+
+const STREAM: Stream = Stream {
+    seed: 1,
+    purpose: 7,
+    step: 0,
+};
+
+fn deck(text: &str) -> Deck {
+    Deck::parse("deck.toml", text).unwrap()
+}
+
+fn refused<T>(found: Result<T, DeckError>, words: &[&str]) {
+    let Err(error) = found else {
+        panic!("no word of {words:?}");
+    };
+    for word in words {
+        assert!(error.to_string().contains(word), "no {word} in {error}");
+    }
+}
+
+fn all(source: &dyn Source) -> Vec<Made> {
+    (0..source.count())
+        .filter_map(|id| source.make(id))
+        .collect()
+}
+
+#[test]
+fn formulas_have_random_numbers_of_their_own() {
+    let mut deck = deck(
+        r#"
+        [a]
+        count    = 40000
+        position = ["u0 + id", "2*u1", "u2*u3"]
+        velocity = ["g0", "g1 + 3", "x*y"]
+        mass     = "u4"
+        keep     = "u5 < 0.5"
+        scalars  = { age = "r" }
+        "#,
+    );
+    let random: Random = deck.table("a").unwrap();
+    let names = ["metals".into(), "age".into()];
+    let draws = random.draws(&deck, "a", &names, STREAM).unwrap();
+    assert_eq!(draws.count(), 40_000);
+    let made = all(&draws);
+    let count = made.len() as f64;
+    assert!((count - 20_000.0).abs() < 400.0, "{count}");
+    let mean = |of: &dyn Fn(&Made) -> f64| made.iter().map(of).sum::<f64>() / count;
+    let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 0.03, "{found} {wanted}");
+    near(mean(&|p| p.position[0].fract()), 0.5);
+    near(mean(&|p| p.position[1]), 1.0);
+    near(mean(&|p| p.position[2]), 0.25);
+    near(mean(&|p| p.velocity[0]), 0.0);
+    near(mean(&|p| p.velocity[0].powi(2)), 1.0);
+    near(mean(&|p| p.velocity[1]), 3.0);
+    near(mean(&|p| p.velocity[0] * (p.velocity[1] - 3.0)), 0.0);
+    near(mean(&|p| p.mass), 0.5);
+    for p in &made {
+        let [x, y, z] = p.position;
+        assert_eq!(p.velocity[2], x * y);
+        assert!((p.scalars[1] - (x * x + y * y + z * z).sqrt()).abs() < 1e-9 * p.scalars[1]);
+        assert_eq!(p.scalars[0], 0.0);
+    }
+    // a particle is a function of seed and identity alone
+    let other = Stream { seed: 2, ..STREAM };
+    let others = random.draws(&deck, "a", &names, other).unwrap();
+    assert_eq!(draws.make(17), draws.make(17));
+    assert_ne!(
+        draws.make(17).map(|p| p.mass),
+        others.make(17).map(|p| p.mass)
+    );
+    deck.set("a.position=[\"x\", \"0\", \"0\"]").unwrap();
+    let wrong: Random = deck.table("a").unwrap();
+    refused(
+        wrong.draws(&deck, "a", &names, STREAM),
+        &["a.position[0]", "x"],
+    );
+    refused(
+        random.draws(&deck, "a", &[], STREAM),
+        &["`age` in [a.scalars]"],
+    );
+}
+
+#[test]
+fn spheres_share_particles_by_mass() {
+    let text = r#"
+        [spheres.large]
+        centre         = [1.0, 2.0, 3.0]
+        velocity       = [10.0, 0.0, 0.0]
+        particles.dark = { kind = "plummer", mass = 3.0, radius = 0.01 }
+        truncation     = 0.1
+        [spheres.small]
+        centre         = [-1.0, 0.0, 0.0]
+        particles.dark = { kind = "plummer", mass = 1.0, radius = 0.01 }
+        truncation     = 0.1
+        [a]
+        sphere    = ["large", "small"]
+        component = "dark"
+        count     = 1000
+    "#;
+    let mut deck = deck(text);
+    let spheres = NamedSpheres::of(&mut deck, 1.0).unwrap();
+    let initial: SphereInitial = deck.table("a").unwrap();
+    let parts = initial.parts(&deck, "a", Some(&spheres), STREAM).unwrap();
+    let share = (1.0f64 + 0.01).powf(-1.5);
+    assert!((parts.mass().unwrap() * 1000.0 / (4.0 * share) - 1.0).abs() < 1e-9);
+    let made = all(&parts);
+    assert_eq!(made.len(), 1000);
+    for (id, p) in made.iter().enumerate() {
+        let centre = if id < 750 {
+            [1.0, 2.0, 3.0]
+        } else {
+            [-1.0, 0.0, 0.0]
+        };
+        let away: f64 = (0..3).map(|a| (p.position[a] - centre[a]).powi(2)).sum();
+        assert!(away <= 0.01 * (1.0 + 1e-12), "{id}");
+    }
+    let speed = made[..750].iter().map(|p| p.velocity[0]).sum::<f64>() / 750.0;
+    assert!((speed - 10.0).abs() < 1.0, "{speed}");
+    refused(
+        initial.parts(&deck, "a", None, STREAM),
+        &["a.sphere", "[spheres]"],
+    );
+}
+
+/// A folder with a deck and a file.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, file: &str) -> Self {
+        let name = format!("nestar-particles-{name}-{}", std::process::id());
+        let folder = Self(std::env::temp_dir().join(name));
+        std::fs::create_dir_all(&folder.0).unwrap();
+        std::fs::write(folder.0.join("bodies.csv"), file).unwrap();
+        folder
+    }
+
+    fn rows(&self, table: &str, mass: Option<f64>) -> Result<Vec<Made>, DeckError> {
+        let name = self.0.join("deck.toml").display().to_string();
+        let text = format!("[constants]\nkm_s = 0.5\n[a]\nfile = \"bodies.csv\"\n{table}");
+        let mut deck = Deck::parse(&name, &text)?;
+        let own: Table = deck.table("a")?;
+        let about = About {
+            name: "star",
+            mass,
+            scalars: &["age".into()],
+        };
+        own.rows(&deck, "a", &about).map(|rows| all(&rows))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn tables_give_a_particle_a_row() {
+    let folder = Folder::new(
+        "rows",
+        "x, y, z, vx, vy, vz, mass, age # Mpc, km/s\n1, 2, 3, 4, 5, 6, 7, 8\n-1, -2, -3, 0, 0, 0, 1, 0\n",
+    );
+    let made = folder.rows("", None).unwrap();
+    let first = Made {
+        position: [1.0, 2.0, 3.0],
+        velocity: [4.0, 5.0, 6.0],
+        mass: 7.0,
+        scalars: vec![8.0],
+    };
+    assert_eq!((made.len(), &made[0]), (2, &first));
+    let scaled = "position = [\"10*x\", \"y\", \"z\"]\nvelocity = [\"vx*km_s\", \"0\", \"vz\"]\nmass = \"2*mass\"\nkeep = \"mass > 1\"\n\
+                  scalars = { age = \"age + 1\" }";
+    let made = folder.rows(scaled, None).unwrap();
+    let first = Made {
+        position: [10.0, 2.0, 3.0],
+        velocity: [2.0, 0.0, 6.0],
+        mass: 14.0,
+        scalars: vec![9.0],
+    };
+    assert_eq!(made, [first]);
+    refused(
+        folder.rows("mass = \"m\"", None),
+        &["a.mass", "deck.toml:5", "`m`"],
+    );
+    refused(folder.rows("file = \"b.csv\"", None), &["twice"]);
+}
+
+#[test]
+fn wrong_tables_are_told_with_their_places() {
+    let folder = Folder::new("wrong", "x y z\n1 2 3\n4 five 6\n");
+    refused(
+        folder.rows("", Some(1.0)),
+        &["bodies.csv:3:3", "five", "deck.toml:4"],
+    );
+    let folder = Folder::new("massless", "x y z\n1 2 3\n");
+    refused(folder.rows("", None), &["a.mass", "column mass"]);
+    let rest = folder.rows("", Some(1.0)).unwrap();
+    assert_eq!((rest[0].velocity, &rest[0].scalars), ([0.0; 3], &vec![0.0]));
+    let folder = Folder::new("nameless", "1 2 3\n");
+    let position = "position = [\"column_1\", \"column_2\", \"column_3\"]";
+    assert_eq!(
+        folder.rows(position, Some(1.0)).unwrap()[0].position,
+        [1.0, 2.0, 3.0]
+    );
+}

@@ -1,0 +1,126 @@
+//! Positive functions of radius: at a radius, and tabulated over its logarithm.
+
+use nestar_device::math::{exp, ln};
+
+/// The rule of Gauss and Legendre with 4 points on (0, 1) (Abramowitz & Stegun 1964, 25.4.29): places and weights.
+const RULE: [(f64, f64); 4] = [
+    (0.06943184420297371, 0.17392742256872692),
+    (0.33000947820757187, 0.32607257743127307),
+    (0.6699905217924281, 0.32607257743127307),
+    (0.9305681557970263, 0.17392742256872692),
+];
+
+/// A density around a radius.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Local {
+    /// The density.
+    pub density: f64,
+    /// `-d ln density / d ln r`.
+    pub steepness: f64,
+    /// Its derivative by `ln r`.
+    pub steepening: f64,
+}
+
+/// Radii whose logarithms are evenly spaced.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Grid {
+    first: f64,
+    /// Step of the logarithm.
+    step: f64,
+    /// Intervals: the nodes are one more.
+    pub cells: usize,
+}
+
+impl Grid {
+    /// Nodes from one radius to another.
+    pub fn new(from: f64, to: f64, cells: usize) -> Self {
+        let first = ln(from);
+        let step = (ln(to) - first) / cells as f64;
+        Self { first, step, cells }
+    }
+
+    /// The logarithm of the radius at a place, counted in nodes.
+    pub fn ln_radius(&self, place: f64) -> f64 {
+        self.first + self.step * place
+    }
+
+    /// The radius of a node.
+    pub fn radius(&self, node: usize) -> f64 {
+        exp(self.ln_radius(node as f64))
+    }
+
+    /// All nodes.
+    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = usize> + use<> {
+        0..=self.cells
+    }
+
+    /// The place of a radius by its logarithm, counted in nodes; the ends beyond them.
+    pub fn place(&self, ln_radius: f64) -> f64 {
+        ((ln_radius - self.first) / self.step).clamp(0.0, self.cells as f64)
+    }
+
+    /// The integral of `rate` over the logarithm of radius, interval by interval.
+    fn integrals(&self, rate: &impl Fn(f64) -> f64) -> Vec<f64> {
+        let part = |cell: usize, (x, weight): (f64, f64)| {
+            weight * rate(exp(self.ln_radius(cell as f64 + x)))
+        };
+        let integral = |cell: usize| RULE.map(|point| part(cell, point));
+        (0..self.cells)
+            .map(|cell| self.step * integral(cell).iter().sum::<f64>())
+            .collect()
+    }
+}
+
+/// A positive function of radius: Hermite's cubics through the logarithm of its values, with exact slopes. Its relative error is that of the
+/// fourth power of the step.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Curve {
+    grid: Grid,
+    /// The logarithm of the value at each node, and its derivative by the logarithm of radius.
+    nodes: Vec<[f64; 2]>,
+}
+
+impl Curve {
+    /// The curve through values and logarithmic slopes at the nodes.
+    pub fn through(grid: Grid, node: impl Fn(usize) -> [f64; 2]) -> Self {
+        let logarithm = |[value, slope]: [f64; 2]| [ln(value), slope];
+        let nodes = grid.nodes().map(|n| logarithm(node(n))).collect();
+        Self { grid, nodes }
+    }
+
+    /// `inner` at the first node, and the integral of `rate` over the logarithm of radius from there.
+    pub fn outwards(grid: Grid, inner: f64, rate: impl Fn(f64) -> f64) -> Self {
+        let mut values = vec![inner];
+        for (n, part) in grid.integrals(&rate).into_iter().enumerate() {
+            values.push(values[n] + part);
+        }
+        Self::through(grid, |n| [values[n], rate(grid.radius(n)) / values[n]])
+    }
+
+    /// `outer` at the last node, and the integral of `rate` over the logarithm of radius up to there.
+    pub fn inwards(grid: Grid, outer: f64, rate: impl Fn(f64) -> f64) -> Self {
+        let mut values = vec![outer; grid.cells + 1];
+        for (n, part) in grid.integrals(&rate).into_iter().enumerate().rev() {
+            values[n] = values[n + 1] + part;
+        }
+        Self::through(grid, |n| [values[n], -rate(grid.radius(n)) / values[n]])
+    }
+
+    /// The value at a radius by its logarithm; that of the nearer end beyond the nodes.
+    pub fn at(&self, ln_radius: f64) -> f64 {
+        let place = self.grid.place(ln_radius);
+        let n = (place as usize).min(self.grid.cells - 1);
+        let t = place - n as f64;
+        let ([low, low_slope], [high, high_slope]) = (self.nodes[n], self.nodes[n + 1]);
+        let (low_slope, high_slope) = (low_slope * self.grid.step, high_slope * self.grid.step);
+        let rise = high - low;
+        let cubic = low_slope + high_slope - 2.0 * rise;
+        let square = 3.0 * rise - 2.0 * low_slope - high_slope;
+        exp(low + t * (low_slope + t * (square + t * cubic)))
+    }
+
+    /// The value at a node.
+    pub fn value(&self, node: usize) -> f64 {
+        exp(self.nodes[node][0])
+    }
+}

@@ -1,0 +1,170 @@
+//! Distribution functions by Eddington's inversion.
+
+use super::curve::{Curve, Grid};
+use super::error::SphereError;
+use super::matter::Matter;
+use std::f64::consts::PI;
+
+/// Share of the integrand's size, and of the density, by which the distribution may fall below 0 by errors of interpolation.
+const ROUND_OFF: f64 = 1e-6;
+
+/// The isotropic distribution of a component over the energy of its orbits: `f(E)`, mass per volume of phase space, `E` the potential with
+/// its sign turned less the kinetic energy.
+///
+/// Eddington, MNRAS 76, 572 (1916), as in Binney & Tremaine, Galactic Dynamics (2008), equation 4.46b:
+/// `f(E) = [int_0^E (d2 rho/d Psi2) dPsi/sqrt(E - Psi) + (d rho/d Psi)(0)/sqrt(E)]/(sqrt(8) pi^2)`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Distribution {
+    /// The energy of the innermost node and the distribution there.
+    most: [f64; 2],
+    /// The distribution between the nodes, from the innermost outwards.
+    cells: Vec<Cell>,
+}
+
+/// A function of potential or energy between two nodes.
+#[derive(Clone, Debug, PartialEq)]
+struct Cell {
+    /// Value of the argument at the outer node.
+    outer: f64,
+    /// One over the difference to the inner node.
+    scale: f64,
+    /// A cubic in what the argument is above `outer`, times `scale`; lowest power first.
+    cubic: [f64; 4],
+}
+
+impl Distribution {
+    /// The distribution of a component at the energies of a grid's potentials.
+    ///
+    /// # Errors
+    /// It is negative, or the potential does not change from node to node.
+    pub fn new(matter: Matter, grid: Grid, potential: &Curve) -> Result<Self, SphereError> {
+        let energies: Vec<f64> = grid.nodes().map(|n| potential.value(n)).collect();
+        if let Some(n) = (0..grid.cells).find(|&n| energies[n] <= energies[n + 1]) {
+            let radius = grid.radius(n);
+            return Err(SphereError::Unresolved { radius });
+        }
+        let bends: Vec<f64> = grid.nodes().map(|n| bend(matter, grid.radius(n))).collect();
+        let cells = Cell::all(&energies, &bends);
+        // what lies beyond the last node contributes as if all of it were at infinity
+        let rest = first(matter, grid.radius(grid.cells));
+        let constant = 8f64.sqrt() * PI * PI;
+        let node = |n: usize| {
+            let energy = energies[n];
+            let [sum, size] = integral(&cells[n..], energy, energies[n]);
+            let value = (sum + rest / energy.sqrt()) / constant;
+            let radius = grid.radius(n);
+            // velocities at the centre of all orbits that are bound as tightly: what the lack amounts to there
+            let speed = (2.0 * (energies[0] - energy)).sqrt();
+            let lack = -value * 4.0 / 3.0 * PI * speed * speed * speed;
+            let lacks = lack > ROUND_OFF * matter.own.density(radius)
+                && -value * constant > ROUND_OFF * size;
+            if lacks || !value.is_finite() {
+                return Err(SphereError::Negative { radius });
+            }
+            Ok(value.max(0.0))
+        };
+        let values: Vec<f64> = grid.nodes().map(node).collect::<Result<_, _>>()?;
+        Ok(Self {
+            most: [energies[0], values[0]],
+            cells: Cell::all(&energies, &values),
+        })
+    }
+
+    /// The distribution at an energy.
+    pub fn at(&self, energy: f64) -> f64 {
+        self.from(&mut 0, energy)
+    }
+
+    /// The distribution at an energy. The search begins in cell `start`, which has to be at or above it, and leaves there where it ended.
+    pub fn from(&self, start: &mut usize, energy: f64) -> f64 {
+        let [most, value] = self.most;
+        if energy >= most {
+            return value;
+        }
+        while *start + 1 < self.cells.len() && self.cells[*start].outer > energy {
+            *start += 1;
+        }
+        let cell = &self.cells[(*start).min(self.cells.len() - 1)];
+        if energy < cell.outer {
+            // beyond the last node, where next to no particle is
+            return cell.at(cell.outer).max(0.0) * (energy / cell.outer).max(0.0);
+        }
+        // a cubic may overshoot where the distribution all but vanishes
+        cell.at(energy).max(0.0)
+    }
+}
+
+/// `d rho/d Psi`, Psi the potential with its sign turned.
+fn first(matter: Matter, r: f64) -> f64 {
+    let local = matter.own.local(r);
+    local.density * local.steepness / matter.pull(r)
+}
+
+/// `d2 rho/d Psi2`, from the derivative of `d rho/d Psi` by `ln r`.
+fn bend(matter: Matter, r: f64) -> f64 {
+    let local = matter.own.local(r);
+    let (n, pull) = (local.steepness, matter.pull(r));
+    let change = n * (n - 1.0 + matter.mass_slope(r)) - local.steepening;
+    local.density * change / (pull * pull)
+}
+
+/// The integral over cells, the first of which begins at the potential `inner`, and that of the integrand's size.
+fn integral(cells: &[Cell], energy: f64, inner: f64) -> [f64; 2] {
+    /// Half the distance of the two points of the rule of Gauss and Legendre over that of the ends.
+    const POINT: f64 = 0.28867513459481287;
+    let [mut sum, mut size] = [0.0; 2];
+    let mut from = (energy - inner).sqrt();
+    for cell in cells {
+        // in u = sqrt(energy - Psi), which takes the root from the integrand
+        let to = (energy - cell.outer).sqrt();
+        let (middle, half) = (0.5 * (from + to), POINT * (to - from));
+        let [low, high] = [middle - half, middle + half].map(|u| cell.at(energy - u * u));
+        let part = (to - from) * (low + high);
+        sum += part;
+        size += part.abs();
+        from = to;
+    }
+    [sum, size]
+}
+
+impl Cell {
+    /// The cells between all nodes, whose arguments decrease.
+    fn all(arguments: &[f64], values: &[f64]) -> Vec<Self> {
+        (1..arguments.len())
+            .map(|n| Self::new(n - 1, arguments, values))
+            .collect()
+    }
+
+    /// The cubic through the four nodes around the one between nodes `n` and `n + 1`.
+    fn new(n: usize, arguments: &[f64], values: &[f64]) -> Self {
+        let outer = arguments[n + 1];
+        let scale = 1.0 / (arguments[n] - outer);
+        let first = n.saturating_sub(1).min(arguments.len() - 4);
+        let x: [f64; 4] = std::array::from_fn(|k| (arguments[first + k] - outer) * scale);
+        let mut y: [f64; 4] = std::array::from_fn(|k| values[first + k]);
+        // Newton's divided differences, then powers by Horner's rule
+        for order in 1..4 {
+            for k in (order..4).rev() {
+                y[k] = (y[k] - y[k - 1]) / (x[k] - x[k - order]);
+            }
+        }
+        let mut cubic = [0.0; 4];
+        for k in (0..4).rev() {
+            for power in (1..4).rev() {
+                cubic[power] = cubic[power - 1] - x[k] * cubic[power];
+            }
+            cubic[0] = y[k] - x[k] * cubic[0];
+        }
+        Self {
+            outer,
+            scale,
+            cubic,
+        }
+    }
+
+    fn at(&self, argument: f64) -> f64 {
+        let t = (argument - self.outer) * self.scale;
+        let [a, b, c, d] = self.cubic;
+        a + t * (b + t * (c + t * d))
+    }
+}

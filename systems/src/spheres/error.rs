@@ -1,0 +1,66 @@
+//! What is wrong with a sphere.
+
+use std::fmt;
+
+/// Why there is no such sphere.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SphereError {
+    /// A parameter has no meaning.
+    Parameter {
+        /// Its key, as in the deck, with the index for an entry of a list.
+        key: String,
+        /// What it has to be, and what it is.
+        why: String,
+    },
+    /// No isotropic distribution of orbits has this density.
+    Negative {
+        /// The radius that the orbits of the energy in question just reach.
+        radius: f64,
+    },
+    /// The potential cannot be resolved in double precision.
+    Unresolved {
+        /// Where, the innermost such radius.
+        radius: f64,
+    },
+}
+
+impl SphereError {
+    pub(super) fn parameter(key: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Parameter {
+            key: key.into(),
+            why: why.into(),
+        }
+    }
+}
+
+impl fmt::Display for SphereError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Parameter { key, why } => write!(f, "{key} {why}"),
+            Self::Negative { radius } => write!(
+                f,
+                "the profile has no equilibrium with isotropic velocities: the distribution function is negative for orbits that \
+                 reach to the radius {radius:.4e}; make the density steeper around it (smooth a table, lengthen a decay) or the \
+                 other mass less concentrated"
+            ),
+            Self::Unresolved { radius } => write!(
+                f,
+                "the potential does not change measurably around the radius {radius:.4e}: make the other mass less dominant or the \
+                 profile less extended"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SphereError {}
+
+/// The value of a parameter, if it is a positive finite number.
+pub(super) fn positive(key: &str, value: f64) -> Result<f64, SphereError> {
+    if value.is_finite() && value > 0.0 {
+        return Ok(value);
+    }
+    Err(SphereError::parameter(
+        key,
+        format!("must be a finite number above 0, not {value}"),
+    ))
+}

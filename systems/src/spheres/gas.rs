@@ -1,0 +1,67 @@
+//! Gas in hydrostatic equilibrium.
+
+use super::curve::{Curve, Grid};
+use super::error::{SphereError, positive};
+use super::matter::{CELLS, Matter};
+use super::profile::Profile;
+use nestar_device::math::ln;
+
+/// A sphere of gas at rest, whose pressure holds it in the potential of itself and other mass, up to a radius where the pressure is given;
+/// from there on density and pressure stay what they are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gas {
+    profile: Profile,
+    /// Where it begins and ends.
+    core: f64,
+    radius: f64,
+    pressure: Curve,
+}
+
+impl Gas {
+    /// The gas of this profile, attracted by itself and by `others`, up to `radius`, where its pressure is `pressure`. `gravity` is Newton's
+    /// constant.
+    ///
+    /// # Errors
+    /// A gravity, radius or pressure that is not a finite number above 0; a radius within which there is next to no gas.
+    pub fn new(
+        profile: &Profile,
+        others: &[Profile],
+        gravity: f64,
+        radius: f64,
+        pressure: f64,
+    ) -> Result<Self, SphereError> {
+        let matter = Matter::new(profile, others, gravity)?;
+        let pressure = positive("pressure", pressure)?;
+        let (radius, core) = (positive("radius", radius)?, profile.core());
+        if radius <= core {
+            let why = format!("must be above {core:.3e}, where the gas begins, not {radius}");
+            return Err(SphereError::parameter("radius", why));
+        }
+        let rate = |r: f64| profile.density(r) * matter.pull(r);
+        let grid = Grid::new(core, radius, CELLS);
+        Ok(Self {
+            profile: profile.clone(),
+            core,
+            radius,
+            pressure: Curve::inwards(grid, pressure, rate),
+        })
+    }
+
+    /// Where it ends, length.
+    #[must_use]
+    pub fn radius(&self) -> f64 {
+        self.radius
+    }
+
+    /// The density at a radius, mass/length^3. Within the innermost 1e-12 of the mass it stays the same.
+    #[must_use]
+    pub fn density(&self, r: f64) -> f64 {
+        self.profile.density(r.clamp(self.core, self.radius))
+    }
+
+    /// The pressure at a radius: the integral of `density G M/r^2` from there outwards, and the outer pressure.
+    #[must_use]
+    pub fn pressure(&self, r: f64) -> f64 {
+        self.pressure.at(ln(r))
+    }
+}

@@ -1,0 +1,66 @@
+//! All mass around a centre.
+
+use super::curve::{Curve, Grid};
+use super::error::{SphereError, positive};
+use super::profile::Profile;
+use std::f64::consts::PI;
+
+/// Intervals of the grid of a component.
+pub(super) const CELLS: usize = 4000;
+/// Intervals between a component and the end of all mass.
+const BEYOND: usize = 512;
+
+/// A component, and what else attracts it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Matter<'a> {
+    /// The component.
+    pub own: &'a Profile,
+    /// Other mass.
+    pub others: &'a [Profile],
+    /// Newton's constant.
+    pub gravity: f64,
+}
+
+impl<'a> Matter<'a> {
+    /// A component and other mass.
+    pub fn new(own: &'a Profile, others: &'a [Profile], gravity: f64) -> Result<Self, SphereError> {
+        let gravity = positive("gravity", gravity)?;
+        Ok(Self {
+            own,
+            others,
+            gravity,
+        })
+    }
+
+    fn sum(&self, of: impl Fn(&Profile) -> f64) -> f64 {
+        self.others.iter().map(&of).sum::<f64>() + of(self.own)
+    }
+
+    /// `G M/r` of all mass within a radius: the derivative of the potential by `ln r`.
+    pub fn pull(&self, r: f64) -> f64 {
+        self.gravity * self.sum(|part| part.mass(r)) / r
+    }
+
+    /// The derivative of `ln M` by `ln r`.
+    pub fn mass_slope(&self, r: f64) -> f64 {
+        let shell = 4.0 * PI * r * r * r * self.sum(|part| part.density(r));
+        shell / self.sum(|part| part.mass(r))
+    }
+
+    /// The grid of the component: between the radii within and beyond which it has next to no mass.
+    pub fn grid(&self) -> Grid {
+        Grid::new(self.own.core(), self.own.reach(), CELLS)
+    }
+
+    /// The potential with its sign turned: the integral of `G M/r^2` from a radius to infinity.
+    pub fn potential(&self, grid: Grid) -> Curve {
+        let far = self.others.iter().fold(0.0, |r: f64, p| r.max(p.reach()));
+        let (reach, pull) = (self.own.reach(), |r: f64| self.pull(r));
+        let mut outer = pull(reach);
+        if far > reach {
+            let beyond = Curve::inwards(Grid::new(reach, far, BEYOND), pull(far), pull);
+            outer = beyond.value(0);
+        }
+        Curve::inwards(grid, outer, pull)
+    }
+}

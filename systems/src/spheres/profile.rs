@@ -1,0 +1,300 @@
+//! Densities as functions of radius.
+
+use super::curve::{Curve, Grid, Local};
+use super::error::{SphereError, positive};
+use super::table::Table;
+use nestar_device::math::{exp, ln};
+use std::f64::consts::PI;
+
+/// Scale radii to which a profile with a power-law tail is followed.
+const FAR: f64 = 1e5;
+/// Radii of a table to which its tail is followed.
+const FAR_TABLE: f64 = 1e3;
+/// Share of a cut's radius that is its decay, unless told.
+const DECAY: f64 = 0.3;
+/// Share of the mass that is the core's.
+const CORE: f64 = 1e-12;
+/// Intervals of the tabulated mass beyond a cut.
+const CELLS: usize = 1024;
+
+/// A density as a function of the distance from a centre, with its derivatives and the mass within it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    shape: Shape,
+    cut: Option<Cut>,
+    /// Factor of all densities.
+    factor: f64,
+}
+
+/// Densities by their kind; `density` is the scale of density.
+#[derive(Clone, Debug, PartialEq)]
+enum Shape {
+    Plummer { density: f64, radius: f64 },
+    Hernquist { density: f64, radius: f64 },
+    Nfw { density: f64, radius: f64 },
+    Table(Box<Table>),
+}
+
+/// Beyond a radius the density goes on as `(r/radius)^power exp(-(r - radius)/decay)` with the same value and slope (Springel & White,
+/// MNRAS 307, 162 (1999), equations 4 and 5).
+#[derive(Clone, Debug, PartialEq)]
+struct Cut {
+    radius: f64,
+    decay: f64,
+    /// Density at the radius.
+    density: f64,
+    power: f64,
+    mass: Curve,
+}
+
+impl Profile {
+    /// The sphere of Plummer (MNRAS 71, 460 (1911)): density `3 mass/(4 pi radius^3) (1 + r^2/radius^2)^(-5/2)`.
+    ///
+    /// # Errors
+    /// A parameter that is not a finite number above 0.
+    pub fn plummer(mass: f64, radius: f64) -> Result<Self, SphereError> {
+        let (mass, radius) = (positive("mass", mass)?, positive("radius", radius)?);
+        Ok(Self::whole(Shape::Plummer {
+            density: 3.0 * mass / (4.0 * PI * radius * radius * radius),
+            radius,
+        }))
+    }
+
+    /// The sphere of Hernquist (ApJ 356, 359 (1990), equation 2): density `mass radius/(2 pi r (r + radius)^3)`.
+    ///
+    /// # Errors
+    /// A parameter that is not a finite number above 0.
+    pub fn hernquist(mass: f64, radius: f64) -> Result<Self, SphereError> {
+        let (mass, radius) = (positive("mass", mass)?, positive("radius", radius)?);
+        Ok(Self::whole(Shape::Hernquist {
+            density: mass / (2.0 * PI * radius * radius * radius),
+            radius,
+        }))
+    }
+
+    /// The halo of Navarro, Frenk & White (ApJ 490, 493 (1997)): density `1/(s (1 + s)^2)` times a constant, `s` the radius over
+    /// `r200/concentration`, with the mass `m200` within `r200`; beyond `r200` it decays exponentially with the length `decay`, of 0.3
+    /// `r200` where there is none. A decay much shorter has no equilibrium.
+    ///
+    /// # Errors
+    /// A parameter that is not a finite number above 0.
+    pub fn nfw(
+        m200: f64,
+        r200: f64,
+        concentration: f64,
+        decay: Option<f64>,
+    ) -> Result<Self, SphereError> {
+        let mass = positive("m200", m200)?;
+        let cut = positive("r200", r200)?;
+        let concentration = positive("concentration", concentration)?;
+        let radius = cut / concentration;
+        let volume = 4.0 * PI * radius * radius * radius;
+        let density = mass / (volume * nfw_mass(concentration));
+        Self::whole(Shape::Nfw { density, radius }).cut("r200", cut, decay)
+    }
+
+    /// A table of densities at radii that increase: the cubic spline of `ln density` over `ln radius`. Beyond the last radius the density goes on
+    /// as a power of radius, and within the first one its slope towards that of a core or a cusp.
+    ///
+    /// # Errors
+    /// Fewer than 4 radii, another count of densities, numbers that are not finite or above 0, radii that do not increase, a slope of -2.5 or
+    /// steeper at the first radius or one of -3 or shallower at the last.
+    pub fn table(radius: &[f64], density: &[f64]) -> Result<Self, SphereError> {
+        let table = Table::new(radius, density)?;
+        Ok(Self::whole(Shape::Table(Box::new(table))))
+    }
+
+    fn whole(shape: Shape) -> Self {
+        Self {
+            shape,
+            cut: None,
+            factor: 1.0,
+        }
+    }
+
+    /// This profile, cut at a radius: beyond it the density decays exponentially with the length `decay`, of 0.3 `radius` where there is
+    /// none, its value and slope being continuous. `key` is what errors call the radius.
+    ///
+    /// # Errors
+    /// A radius or decay that is not a finite number above 0.
+    pub fn cut(mut self, key: &str, radius: f64, decay: Option<f64>) -> Result<Self, SphereError> {
+        let radius = positive(key, radius)?;
+        let decay = positive("decay", decay.unwrap_or(DECAY * radius))?;
+        let local = self.shape.local(radius);
+        let power = radius / decay - local.steepness;
+        // by then the density has fallen by e^60 at least
+        let far = 3.0 * radius + 60.0 * decay;
+        let mut cut = Cut {
+            radius,
+            decay,
+            density: local.density,
+            power,
+            mass: Curve::through(Grid::new(radius, far, 1), |_| [1.0, 0.0]),
+        };
+        let shell = |r: f64| 4.0 * PI * r * r * r * cut.local(r).density;
+        let grid = Grid::new(radius, far, CELLS);
+        cut.mass = Curve::outwards(grid, self.shape.mass(radius), shell);
+        self.cut = Some(cut);
+        Ok(self)
+    }
+
+    /// This profile with all densities multiplied: a gas that follows the dark matter, say.
+    ///
+    /// # Errors
+    /// A factor that is not a finite number above 0.
+    pub fn scaled(mut self, factor: f64) -> Result<Self, SphereError> {
+        self.factor *= positive("factor", factor)?;
+        Ok(self)
+    }
+
+    /// The density at a radius above 0, mass/length^3.
+    #[must_use]
+    pub fn density(&self, r: f64) -> f64 {
+        self.local(r).density
+    }
+
+    /// The density at a radius above 0, and its first and second derivative by radius.
+    #[must_use]
+    pub fn derivatives(&self, r: f64) -> [f64; 3] {
+        let Local {
+            density,
+            steepness: n,
+            steepening,
+        } = self.local(r);
+        let second = density / (r * r) * (n * n + n - steepening);
+        [density, -n * density / r, second]
+    }
+
+    /// The mass within a radius, from 0.
+    #[must_use]
+    pub fn mass(&self, r: f64) -> f64 {
+        if r <= 0.0 {
+            return 0.0;
+        }
+        self.factor
+            * match &self.cut {
+                Some(cut) if r > cut.radius => cut.mass.at(ln(r)),
+                _ => self.shape.mass(r),
+            }
+    }
+
+    /// The density and its logarithmic slopes.
+    pub(super) fn local(&self, r: f64) -> Local {
+        let local = match &self.cut {
+            Some(cut) if r > cut.radius => cut.local(r),
+            _ => self.shape.local(r),
+        };
+        Local {
+            density: self.factor * local.density,
+            ..local
+        }
+    }
+
+    /// The radius beyond which there is next to no mass.
+    pub(super) fn reach(&self) -> f64 {
+        match (&self.cut, &self.shape) {
+            (Some(cut), _) => 3.0 * cut.radius + 60.0 * cut.decay,
+            (None, Shape::Table(table)) => FAR_TABLE * table.last(),
+            (
+                None,
+                Shape::Plummer { radius, .. }
+                | Shape::Hernquist { radius, .. }
+                | Shape::Nfw { radius, .. },
+            ) => FAR * radius,
+        }
+    }
+
+    /// The radius within which there is next to no mass: 1e-12 of it.
+    pub(super) fn core(&self) -> f64 {
+        let reach = self.reach();
+        let mass = CORE * self.mass(reach);
+        let (mut low, mut high) = (ln(reach) - 120.0, ln(reach));
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            if self.mass(exp(middle)) < mass {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        exp(low)
+    }
+}
+
+impl Shape {
+    fn local(&self, r: f64) -> Local {
+        match *self {
+            Self::Plummer { density, radius } => {
+                let square = r * r / (radius * radius);
+                let sum = 1.0 + square;
+                Local {
+                    density: density / (sum * sum * sum.sqrt()),
+                    steepness: 5.0 * square / sum,
+                    steepening: 10.0 * square / (sum * sum),
+                }
+            }
+            Self::Hernquist { density, radius } => {
+                let s = r / radius;
+                let sum = 1.0 + s;
+                Local {
+                    density: density / (s * sum * sum * sum),
+                    steepness: 1.0 + 3.0 * s / sum,
+                    steepening: 3.0 * s / (sum * sum),
+                }
+            }
+            Self::Nfw { density, radius } => {
+                let s = r / radius;
+                let sum = 1.0 + s;
+                Local {
+                    density: density / (s * sum * sum),
+                    steepness: 1.0 + 2.0 * s / sum,
+                    steepening: 2.0 * s / (sum * sum),
+                }
+            }
+            Self::Table(ref table) => table.local(r),
+        }
+    }
+
+    fn mass(&self, r: f64) -> f64 {
+        match *self {
+            Self::Plummer { density, radius } => {
+                let square = r * r / (radius * radius);
+                let share = square / (1.0 + square);
+                4.0 * PI / 3.0 * density * radius * radius * radius * share * share.sqrt()
+            }
+            Self::Hernquist { density, radius } => {
+                let share = r / (r + radius);
+                2.0 * PI * density * radius * radius * radius * share * share
+            }
+            Self::Nfw { density, radius } => {
+                4.0 * PI * density * radius * radius * radius * nfw_mass(r / radius)
+            }
+            Self::Table(ref table) => table.mass(r),
+        }
+    }
+}
+
+impl Cut {
+    fn local(&self, r: f64) -> Local {
+        // one exponent: the two factors alone may over- and underflow
+        let change = self.power * ln(r / self.radius) - (r - self.radius) / self.decay;
+        Local {
+            density: self.density * exp(change),
+            steepness: r / self.decay - self.power,
+            steepening: r / self.decay,
+        }
+    }
+}
+
+/// `ln(1 + s) - s/(1 + s)`, also for small `s`, where the two nearly cancel.
+fn nfw_mass(s: f64) -> f64 {
+    if s > 0.02 {
+        return ln(1.0 + s) - s / (1.0 + s);
+    }
+    // the sum over k from 2 of (k - 1)/k s^k with alternating signs, by Horner's rule
+    let sum = (2..=12).rev().fold(0.0, |sum, k: i32| {
+        let k = f64::from(k);
+        (k - 1.0) / k - s * sum
+    });
+    s * s * sum
+}

@@ -1,3 +1,0 @@
-//! Development.
-#[path = "suite/particles/mod.rs"]
-mod particles;
