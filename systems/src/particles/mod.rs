@@ -115,7 +115,7 @@ impl Plugin for Particles {
 fn species(
     sim: &mut Engine,
     config: &ParticlesConfig,
-) -> Result<(Vec<Species>, Vec<Box<dyn initial::Source>>), Error> {
+) -> Result<(Vec<Species>, initial::Sources), Error> {
     let (mut species, mut sources) = (Vec::new(), Vec::new());
     for (name, own) in &config.species {
         let about = initial::About {

@@ -126,12 +126,15 @@ pub(super) fn source(
     Ok(source)
 }
 
+/// What makes the particles of each species.
+pub(super) type Sources = Vec<Box<dyn Source>>;
+
 /// What makes each species.
 #[derive(Resource)]
-pub(super) struct Beginnings(pub Vec<Box<dyn Source>>);
+pub(super) struct Beginnings(pub Sources);
 
 /// Enters the system that makes the particles.
-pub(super) fn register(sim: &mut Engine, sources: Vec<Box<dyn Source>>) {
+pub(super) fn register(sim: &mut Engine, sources: Sources) {
     sim.world.insert_resource(Beginnings(sources));
     sim.system_in(Initialise::State, begin);
 }
