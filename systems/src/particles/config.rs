@@ -48,6 +48,9 @@ pub struct ParticlesConfig {
     /// coarser level's own potential: they do not feel themselves. With 0 they do.
     #[schemars(range(min = 0, max = 2))]
     pub zone: u32,
+    /// How many cells a step of a particle costs as much as: ranks share patches out by it.
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub weight: f64,
     /// Where particles want a finer mesh.
     pub refine: RefineConfig,
     /// Whether particles change places in memory at each step, which must not change anything: a test of this program.
@@ -63,6 +66,7 @@ impl Default for ParticlesConfig {
             courant: 0.5,
             acceleration: 0.5,
             zone: 2,
+            weight: 2.0,
             refine: RefineConfig::default(),
             shuffle: false,
             species: BTreeMap::new(),

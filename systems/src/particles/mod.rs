@@ -5,6 +5,7 @@
 //! Places are whole numbers relative to the patch, and mass is deposited in whole units: the order of particles means nothing.
 
 mod audit;
+mod balance;
 mod columns;
 mod config;
 mod deposit;
@@ -26,7 +27,7 @@ pub use list::Particle;
 pub use species::{AllSpecies, Species};
 
 use crate::declare::Declare;
-use crate::order::{Advance, Limit, Ready};
+use crate::order::{Advance, Aligned, Limit, Ready};
 use bevy_ecs::prelude::*;
 use nestar_engine::mesh::Levels;
 use nestar_engine::step::Settings;
@@ -43,6 +44,8 @@ struct Motion {
     cloud: i32,
     courant: f64,
     acceleration: f64,
+    /// Cells that a particle costs as much as.
+    weight: f64,
     /// Cells of the coarser level beside borders between levels.
     zone: usize,
     /// Which faces of the domain reflect, `[axis][side]`.
@@ -99,6 +102,8 @@ impl Plugin for Particles {
             },
         )?;
         initial::register(sim, sources);
+        sim.carried::<Cost>();
+        sim.system_in(Aligned::Solve, balance::weigh);
         sim.system_in(Limit::Propose, limits::limit);
         sim.system_in(Advance::Predict, drift::drift);
         source::register(sim)?;
@@ -143,6 +148,7 @@ fn motion(sim: &Engine, config: &ParticlesConfig) -> Motion {
         cloud: config.cloud.width(),
         courant: config.courant,
         acceleration: config.acceleration,
+        weight: config.weight,
         zone: config.zone as usize,
         shuffle: config.shuffle,
         walls: faces.map(|sides| sides.map(|kind| kind == BoundaryKind::Reflecting)),
