@@ -29,7 +29,7 @@ pub use species::{AllSpecies, Species};
 use crate::declare::Declare;
 use crate::order::{Advance, Aligned, Limit, Ready};
 use bevy_ecs::prelude::*;
-use nestar_engine::mesh::Levels;
+use nestar_engine::mesh::{Cost, Levels};
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error, Plugin};
 use units::{Lost, Units};
