@@ -71,6 +71,7 @@ template<class S, int G> struct First<const Around<S, G>&> {
     return Around<S, G>{at.around + (cell % 8 + G) + N * (cell / 8 % 8 + G + N * (cell / 64 + G))};
   }
 };
+template<class T, rs::usize N> struct First<const rs::arr<T, N>&> : First<rs::arr<T, N>> {};
 template<> struct First<const Place&> {
   static constexpr int REACH = 0;
   static RS_MEMBER Place of(const Cell& at) { return place(at); }

@@ -61,7 +61,7 @@ fn spoil(world: &mut World) {
 
 impl Plugin for Spoil {
     fn build(&self, sim: &mut nestar::engine::Engine) -> Result<(), Error> {
-        sim.system_in(Advance::Predict, spoil);
+        sim.system_in(Advance::Exchange, spoil);
         Ok(())
     }
 }

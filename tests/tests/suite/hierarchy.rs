@@ -334,7 +334,7 @@ impl Plugin for Weights {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let list = self.0.clone();
         sim.system_in(
-            Advance::Predict,
+            Advance::Exchange,
             move |gas: Read<Gas, 1>| -> Result<(), Error> {
                 let gas = gas.get(1)?;
                 if gas.level() == 1 {

@@ -85,7 +85,7 @@ impl Plugin for Spoil {
             }
             Ok(())
         };
-        sim.system_in(Advance::Predict, spoil);
+        sim.system_in(Advance::Exchange, spoil);
         Ok(())
     }
 }
@@ -149,7 +149,7 @@ impl Plugin for Refuse {
                     verdict.rejected = Some("a test says no".into());
                 }
             };
-        sim.system_in(Advance::Predict, refuse);
+        sim.system_in(Advance::Exchange, refuse);
         Ok(())
     }
 }

@@ -34,7 +34,7 @@ impl Plugin for Narrow {
             }
         };
         sim.system_in(Limit::Propose, limit);
-        sim.system_in(Advance::Predict, note);
+        sim.system_in(Advance::Exchange, note);
         Ok(())
     }
 }

@@ -10,10 +10,11 @@ const NUMERICS_LINTS: &str = "tools/xtask/numerics";
 /// The example that writes the CUDA text of every device item as `*.cu` files into the folder it is given.
 const DEVICE_TEXT: (&str, &str) = ("nestar-kernels", "kernels/examples/device_text.rs");
 /// Decks whose kernels are compiled as a run would, with the program that has their plugins: scalars, walls, inflow by formulas,
-/// criteria; boundaries of a plugin.
-const SPECIALISED_DECKS: [(&str, &str); 3] = [
+/// criteria; particles; boundaries of a plugin.
+const SPECIALISED_DECKS: [(&str, &str); 4] = [
     ("--bin=nestar", "scenarios/double-mach.toml"),
     ("--bin=nestar", "scenarios/kelvin-helmholtz.toml"),
+    ("--bin=nestar", "scenarios/plummer.toml"),
     ("--example=atmosphere", "scenarios/programs/atmosphere.toml"),
 ];
 /// The script that compiles one `.cu` file by NVRTC.

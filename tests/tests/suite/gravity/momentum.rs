@@ -76,7 +76,7 @@ impl Plugin for Refuse {
                     verdict.rejected = Some("a test says no".into());
                 }
             };
-        sim.system_in(Advance::Predict, refuse);
+        sim.system_in(Advance::Exchange, refuse);
         Ok(())
     }
 }
