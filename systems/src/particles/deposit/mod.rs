@@ -9,6 +9,7 @@ mod seen;
 use super::Motion;
 use super::columns::{Page, Precise};
 use super::species::{AllSpecies, Patch, Species, count};
+use super::units::power_of_two;
 use super::zone::{Zone, cell_of};
 use block::Block;
 use nestar_engine::in_precision;
@@ -140,7 +141,7 @@ impl<'a> Deposit<'a> {
         Seen {
             dt: R::lit(self.lags[host + list]),
             per_width: width.map(|width| R::lit(1.0 / (cells * width))),
-            most: 2f64.powi(host as i32 - self.level as i32) / cells,
+            most: power_of_two(host as i32 - self.level as i32) / cells,
             weights: self.clouds.weights,
             one: self.clouds.weights.of(species.mass),
             cloud: self.clouds.width,
