@@ -109,7 +109,7 @@ fn a_checked_deck_is_a_deck_again() {
         "# output: about 2 snapshots, each at most ",
         "# duration, if hierarchy and steps stay as they begin",
         "cells/s (measured here",
-        "#   3 Fluid",
+        "#   2 Fluid",
     ] {
         assert!(first.out.contains(text), "no {text:?} in\n{}", first.out);
     }
@@ -130,8 +130,8 @@ fn the_order_is_printed_with_sets_systems_and_conditions() {
     let order = place.nestar(&["order", "deck.toml"]);
     order.has_status(0);
     for text in [
-        "Advance\n  1 Exchange\n  2 Predict\n  3 Fluid",
-        "      fluid: writes gas (2 layers of copies, exchanged inside)\n  4 Deposit  (if step_stands)\n",
+        "Advance\n  1 Exchange\n  2 Fluid",
+        "      fluid: writes gas (2 layers of copies, exchanged inside)\n  3 Predict  (if step_stands)\n",
         "  1 Restrict\n      restrict<Gas>: writes gas\n",
     ] {
         assert!(order.out.contains(text), "no {text:?} in\n{}", order.out);

@@ -162,7 +162,7 @@ fn a_check_says_that_the_initial_hierarchy_does_not_fit() {
     for text in [
         "# a run would not begin here (the root grid fits): too little memory: with ",
         "#     0        64 ",
-        "#   3 Fluid",
+        "#   2 Fluid",
     ] {
         assert!(check.out.contains(text), "no {text:?} in\n{}", check.out);
     }
