@@ -2,7 +2,7 @@
 
 use super::columns::{Page, Precise};
 use super::species::{AllSpecies, Patch, Species};
-use super::units::Units;
+use super::units::{Units, power_of_two};
 use crate::fields::{ParticleDensity, Potential};
 use crate::register::Register;
 use bevy_ecs::prelude::*;
@@ -115,7 +115,7 @@ fn largest(a: f64, b: f64) -> f64 {
 /// A power of two that takes numbers up to `most` to whole ones of so many bits.
 fn scale_of(most: f64, bits: i32) -> f64 {
     let exponent = (most.to_bits() >> 52) as i32 - 1023;
-    2f64.powi((bits - 1 - exponent).clamp(-1000, 1000))
+    power_of_two(bits - 1 - exponent)
 }
 
 /// All particles of this rank.
@@ -170,7 +170,9 @@ fn each_term<R: Precise>(
     let columns = species.pool.columns;
     for (page, count) in patch.iter_mut().flat_map(|rows| rows.pages::<R>(columns)) {
         for n in 0..count {
-            let place = page.place_of(n).map(|place| place as f64 / 2f64.powi(64));
+            let place = page
+                .place_of(n)
+                .map(|place| place as f64 / power_of_two(64));
             let x = [0, 1, 2].map(|a| left[a] + (f64::from(index[a]) + place[a]) * width[a]);
             let v = Page::vector(&page.velocity, n).map(Real::to_f64);
             let mass = page.mass.get(n).map_or(species.mass, |mass| mass.to_f64());

@@ -1,6 +1,7 @@
 //! Particles one by one, for whoever wants to look at them: tests, diagnostics, plugins that work on few.
 
 use super::species::{AllSpecies, Species};
+use super::units::power_of_two;
 use nestar_engine::Error;
 use nestar_engine::device::DeviceError;
 use nestar_engine::field::{Items, PatchPlace};
@@ -87,8 +88,8 @@ impl Species {
 /// Share of the width of the patch.
 fn place(bytes: &[u8]) -> f64 {
     match bytes.first_chunk() {
-        Some(eight) => u64::from_le_bytes(*eight) as f64 / 2f64.powi(64),
-        None => f64::from(u32::from_le_bytes(four(bytes))) / 2f64.powi(32),
+        Some(eight) => u64::from_le_bytes(*eight) as f64 / power_of_two(64),
+        None => f64::from(u32::from_le_bytes(four(bytes))) / power_of_two(32),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Particles: species whose members lie in the leaves of the hierarchy, attract and are attracted, and move with the steps of their level.
 //!
 //! A step of a level kicks its particles by half of the step with the acceleration that they keep, moves them, adds their mass to what
-//! attracts, and kicks them again with the acceleration that follows (Schive et al. 2018, section 2.4, but for what is said in [`drift`]).
+//! attracts, and kicks them again with the acceleration that follows (Schive et al. 2018, section 2.4, but for when particles change levels).
 //! Places are whole numbers relative to the patch, and mass is deposited in whole units: the order of particles means nothing.
 
 mod around;
@@ -62,6 +62,11 @@ impl Motion {
     /// The particles that `level` moves stand at a time.
     fn moved(&mut self, level: usize, time: f64) {
         self.stand[level] = time;
+    }
+
+    /// Whether the particles that `level` moves have been moved to a time, the level's own.
+    fn stands(&self, level: usize, time: f64) -> bool {
+        self.stand[level] == time
     }
 
     /// From the times of the particles that each level moves, and a level more, to a time.

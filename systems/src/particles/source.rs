@@ -63,6 +63,12 @@ fn attract(
         return Ok(());
     }
     rows.visit(level);
+    // where nothing has changed since the step of the finest level its sums stand
+    let regridded = level > 0 && levels.clock(level - 1).since_regrid == 0;
+    if level == topology.finest() && !regridded && motion.stands(level, levels.time(level)) {
+        matter.map_with::<with_particles>(&rows, &[&density], &[]);
+        return Ok(());
+    }
     let lags = motion.lags(&levels, clock.end);
     let deposit = Deposit::new(&topology, (&motion, units.scale), level, lags);
     deposit.add_all(&mut species);

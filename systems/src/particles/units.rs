@@ -80,7 +80,12 @@ fn scale_of(most: f64) -> f64 {
         return 0.0;
     }
     let exponent = (most.to_bits() >> 52) as i32 - 1023;
-    2f64.powi((60 - exponent).clamp(-1000, 1000))
+    power_of_two(60 - exponent)
+}
+
+/// 2 to a power, from -1000 to 1000: those beyond count as these.
+pub fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((1023 + exponent.clamp(-1000, 1000)) as u64) << 52)
 }
 
 /// How many particles of a species this rank has, and the largest mass.
@@ -147,7 +152,10 @@ mod tests {
     fn all_mass_fits_into_a_word() {
         for most in [1.0, 0.3, 1e-30, 7e40, 1.999_999, 2.0] {
             let units = most * scale_of(most);
-            assert!((2f64.powi(60)..2f64.powi(61)).contains(&units), "{most}");
+            assert!(
+                (power_of_two(60)..power_of_two(61)).contains(&units),
+                "{most}"
+            );
         }
         assert_eq!(scale_of(0.0), 0.0);
     }
@@ -159,7 +167,7 @@ mod tests {
             mass: 1 << 50,
         };
         let state = Units {
-            scale: 2f64.powi(40),
+            scale: power_of_two(40),
             begun: true,
             lost: vec![lost, Lost::default()],
         };

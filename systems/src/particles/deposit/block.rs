@@ -58,33 +58,14 @@ impl Block {
         }
     }
 
-    /// Calls `give` with the steps to the patches that have any mass, and their cells.
-    pub fn by_patch(&self, mut give: impl FnMut([i32; 3], &[u64; CELLS])) {
-        for d in 0..27 {
-            let step = [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1];
-            // the cells of the block in that patch
-            let range = |axis: usize| match step[axis] {
-                -1 => (0, 2, PATCH - 2),
-                0 => (2, PATCH, 0),
-                _ => (PATCH + 2, 2, 0),
-            };
-            let [x, y, z] = [0, 1, 2].map(range);
-            let mut cells = [0; CELLS];
-            let mut any = 0;
-            for k in 0..z.1 {
-                for j in 0..y.1 {
-                    let from = x.0 + SIDE * (y.0 + j + SIDE * (z.0 + k));
-                    let to = x.2 + PATCH * (y.2 + j + PATCH * (z.2 + k));
-                    for i in 0..x.1 {
-                        cells[to + i] = self.sums[from + i];
-                        any |= self.sums[from + i];
-                    }
-                }
-            }
-            if any != 0 {
-                give(step, &cells);
-            }
-        }
+    /// The steps to the patches that have any mass, and their parts.
+    pub fn by_patch(&self) -> impl Iterator<Item = ([i32; 3], Part<'_>)> {
+        let steps = (0..27).map(|d| [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1]);
+        let parts = steps.map(|step| (step, Part::of(self, step)));
+        parts.filter(|(_, part)| {
+            part.lines()
+                .any(|(_, line)| line.iter().any(|&mass| mass > 0))
+        })
     }
 
     /// Adds the cloud of a particle: `patch` is the index of the patch that its place is counted from, on a level that is `finer` levels finer
@@ -112,5 +93,45 @@ impl Block {
                 }
             }
         }
+    }
+}
+
+/// The cells of a block that lie in one patch.
+pub struct Part<'a> {
+    block: &'a Block,
+    /// By axis: the first cell in the block, how many, the first cell in the patch.
+    ranges: [(usize, usize, usize); 3],
+}
+
+impl<'a> Part<'a> {
+    fn of(block: &'a Block, step: [i32; 3]) -> Self {
+        let range = |axis: usize| match step[axis] {
+            -1 => (0, 2, PATCH - 2),
+            0 => (2, PATCH, 0),
+            _ => (PATCH + 2, 2, 0),
+        };
+        let ranges = [range(0), range(1), range(2)];
+        Self { block, ranges }
+    }
+
+    /// Its lines along x, each with the number of its first cell in the patch.
+    #[inline(always)]
+    pub fn lines(&self) -> impl Iterator<Item = (usize, &'a [u64])> {
+        let (block, [x, y, z]) = (self.block, self.ranges);
+        let lines = (0..z.1).flat_map(move |k| (0..y.1).map(move |j| (j, k)));
+        lines.map(move |(j, k)| {
+            let from = x.0 + SIDE * (y.0 + j + SIDE * (z.0 + k));
+            let to = x.2 + PATCH * (y.2 + j + PATCH * (z.2 + k));
+            (to, &block.sums[from..from + x.1])
+        })
+    }
+
+    /// The cells of the whole patch.
+    pub fn cells(&self) -> [u64; CELLS] {
+        let mut cells = [0; CELLS];
+        for (first, line) in self.lines() {
+            cells[first..first + line.len()].copy_from_slice(line);
+        }
+        cells
     }
 }

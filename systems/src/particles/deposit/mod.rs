@@ -4,18 +4,20 @@
 //! cells contain of that cloud. Parts of wider clouds that lie in cells of the level are dealt to them evenly.
 
 mod block;
+mod blocks;
 mod seen;
 
 use super::Motion;
-use super::columns::{Page, Precise};
+use super::columns::Precise;
 use super::species::{AllSpecies, Patch, Species, count};
+use super::units::power_of_two;
 use super::zone::{Zone, cell_of};
 use block::Block;
+use blocks::Blocks;
 use nestar_engine::in_precision;
 use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::{Letter, OtherRanks, RanksError};
 use nestar_kernels::mesh::SELF;
-use nestar_kernels::particles::motion::in_parent;
 use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
 use seen::Seen;
@@ -53,41 +55,6 @@ const OWN: u8 = 0;
 const OF_PARENT: u8 = 1;
 /// A row that is not this rank's.
 const NONE: u32 = u32::MAX;
-
-/// Where the clouds of particles in patches of a level and finer ones go.
-struct Blocks {
-    /// How much finer the patches are than the level of the sums.
-    finer: usize,
-    /// Sums of the level.
-    own: Block,
-    /// Sums of the next coarser one, for clouds as wide as its cells that the level has a part of.
-    coarser: Option<Block>,
-}
-
-impl Blocks {
-    /// Adds the cloud of a particle of the patch at an index.
-    #[inline(always)]
-    fn add<R: Precise>(
-        &mut self,
-        (seen, page, n): (&Seen<R>, &Page<R>, usize),
-        (zone, index): (&Zone, [i32; 3]),
-    ) {
-        let (place, step) = seen.place(page, n);
-        let (mass, cloud) = (seen.weight(page, n), seen.cloud);
-        let patch = [0, 1, 2].map(|a| i64::from(index[a] + step[a]));
-        if !zone.is_inner(cell_of(place, step)) {
-            return self.own.add_cloud((place, patch, self.finer), mass, cloud);
-        }
-        let place = [0, 1, 2].map(|a| in_parent(place[a], (patch[a] & 1) as u32));
-        let patch = patch.map(|i| i >> 1);
-        match &mut self.coarser {
-            Some(block) => block.add_cloud((place, patch, 0), mass, cloud),
-            None => self
-                .own
-                .add_cloud((place, patch, self.finer - 1), mass, cloud),
-        }
-    }
-}
 
 impl<'a> Deposit<'a> {
     /// Empty sums of the mass of a level in units, of clouds.
@@ -140,7 +107,7 @@ impl<'a> Deposit<'a> {
         Seen {
             dt: R::lit(self.lags[host + list]),
             per_width: width.map(|width| R::lit(1.0 / (cells * width))),
-            most: 2f64.powi(host as i32 - self.level as i32) / cells,
+            most: power_of_two(host as i32 - self.level as i32) / cells,
             weights: self.clouds.weights,
             one: self.clouds.weights.of(species.mass),
             cloud: self.clouds.width,
@@ -201,33 +168,34 @@ impl<'a> Deposit<'a> {
     /// Adds a block of this level to the patches that there are; around a patch that is refined there are all.
     fn scatter(&self, mut block: Block, refined: bool) {
         block.fold(self.topology, self.level);
-        block.by_patch(|step, cells| {
+        for (step, part) in block.by_patch() {
             let index = self.topology.place_beside(self.level, block.index, step);
-            let Some(index) = index else { return };
+            let Some(index) = index else { continue };
             let row = self.topology.find(self.level, index);
             if self.owner(index) != self.topology.rank() {
                 if refined || row.is_some() {
-                    self.send(index, OWN, cells);
+                    self.send(index, OWN, &part.cells());
                 }
             } else if let Some(row) = row {
-                self.add(row, cells);
+                part.lines()
+                    .for_each(|(first, line)| self.add(row, first, line));
             }
-        });
+        }
     }
 
     /// Takes what a block of the coarser level has in cells that this level covers to this level's patches.
     fn deal_out(&self, mut block: Block) {
         let below = self.level - 1;
         block.fold(self.topology, below);
-        block.by_patch(|step, cells| {
+        for (step, part) in block.by_patch() {
             let index = self.topology.place_beside(below, block.index, step);
             let row = index.and_then(|index| self.topology.find(below, index));
             if let Some((index, row)) = index.zip(row)
                 && !self.topology.is_leaf(row)
             {
-                self.send(index.map(|i| 2 * i), OF_PARENT, cells);
+                self.send(index.map(|i| 2 * i), OF_PARENT, &part.cells());
             }
-        });
+        }
     }
 
     /// The rank that has, or would have, a patch of this level.
@@ -252,9 +220,11 @@ impl<'a> Deposit<'a> {
         letters.push((index, bytes));
     }
 
-    fn add(&self, row: u32, cells: &[u64]) {
+    /// Adds mass to cells of a row from the first one on.
+    #[inline(always)]
+    fn add(&self, row: u32, first: usize, cells: &[u64]) {
         let slot = self.slots[row as usize] as usize;
-        for (sum, &mass) in self.sums[slot * CELLS..].iter().zip(cells) {
+        for (sum, &mass) in self.sums[slot * CELLS + first..].iter().zip(cells) {
             if mass > 0 {
                 sum.fetch_add(mass, Relaxed);
             }
@@ -274,7 +244,7 @@ impl<'a> Deposit<'a> {
                 mass / 8 + u64::from((eighth as u64) < mass % 8)
             };
             let dealt: Vec<u64> = (0..CELLS).map(dealt).collect();
-            self.add(first + child, &dealt);
+            self.add(first + child, 0, &dealt);
         }
     }
 
@@ -367,7 +337,7 @@ impl<'a> Deposit<'a> {
                         .zip(cells)
                         .for_each(|(sum, mass)| *sum += mass);
                 }
-                _ => self.add(row, &cells),
+                _ => self.add(row, 0, &cells),
             }
         }
         dealt.iter().for_each(|(&row, cells)| self.deal(row, cells));

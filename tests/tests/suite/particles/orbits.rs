@@ -26,7 +26,7 @@ frozen = true
 
 [time]
 end      = 100.0
-max_step = 0.0171
+max_step = 0.0342
 
 [mesh]
 max_level       = 0
