@@ -4,7 +4,7 @@
 //! where they are, and half of that after it where the first one would take them.
 
 use super::around::{Around, BLOCK, REACH};
-use super::columns::{Page, Precise};
+use super::columns::Precise;
 use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
 use crate::fields::Gas;
@@ -72,7 +72,7 @@ struct Lead<'a, R> {
 impl<R: Precise> Lead<'_, R> {
     /// Gives the particles of a patch the mean velocities of the step.
     fn patch(&self, species: &Species, rows: &mut Rows, flow: &Flow<R>) {
-        for (mut page, count) in rows.pages::<R>(species.pool.columns) {
+        for (page, count) in rows.pages::<R>(species.pool.columns) {
             for n in 0..count {
                 let velocity = self.mean(page.place_of(n), flow);
                 for axis in 0..3 {
