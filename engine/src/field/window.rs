@@ -44,7 +44,11 @@ impl<F: Field> Pool<F> {
         let clock = &self.clocks[level.clock.level];
         let (present, other) = (clock.current, 1 - clock.current);
         let has_both = self.spec.time_levels > 1 && clock.times[other] < clock.times[present];
-        let banks = if has_both { vec![other, present] } else { vec![present] };
+        let banks = if has_both {
+            vec![other, present]
+        } else {
+            vec![present]
+        };
         self.windows_of(level, row, layers, banks)
     }
 

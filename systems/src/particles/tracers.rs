@@ -23,7 +23,13 @@ const CLOUD: i32 = 2;
 
 /// Enters the system, if there are tracers: in front of the one that moves particles.
 pub(super) fn register(sim: &mut Engine) {
-    if sim.world.resource_mut::<AllSpecies>().tracing().next().is_some() {
+    if sim
+        .world
+        .resource_mut::<AllSpecies>()
+        .tracing()
+        .next()
+        .is_some()
+    {
         sim.system_in(Advance::Predict, lead);
     }
 }
@@ -38,7 +44,11 @@ impl<R: Precise> Flow<R> {
             let (density, momenta) = gas.split_at(BLOCK);
             let momenta = momenta[..3 * BLOCK].chunks_exact(BLOCK);
             let velocity = |along: &[R]| -> Vec<R> {
-                along.iter().zip(density).map(|(&m, &rho)| m / rho).collect()
+                along
+                    .iter()
+                    .zip(density)
+                    .map(|(&m, &rho)| m / rho)
+                    .collect()
             };
             let values = momenta.flat_map(velocity).collect();
             let ahead = R::lit(0.0);
@@ -127,20 +137,28 @@ fn lead_species<R: Precise>(
         };
         let mut lifted = species.lift(topology.rows(host).iter().copied());
         let lent = &*species;
-        let led = lifted.par_iter_mut().map(|(row, patch): &mut (u32, Patch)| {
-            // of the level's own patches also those that wait for the finer level: that level will say anew
-            let lists = if list == 0 { &mut patch[..] } else { &mut patch[1..] };
-            if lists.iter().all(|rows| rows.count() == 0) {
-                return Ok(());
-            }
-            let states = match list {
-                0 => gas.windows(*row, REACH)?,
-                _ => gas.coarser_windows(*row, REACH, clock.time)?,
-            };
-            let flow = Flow::of(states);
-            lists.iter_mut().for_each(|rows| lead.patch(lent, rows, &flow));
-            Ok(())
-        });
+        let led = lifted
+            .par_iter_mut()
+            .map(|(row, patch): &mut (u32, Patch)| {
+                // of the level's own patches also those that wait for the finer level: that level will say anew
+                let lists = if list == 0 {
+                    &mut patch[..]
+                } else {
+                    &mut patch[1..]
+                };
+                if lists.iter().all(|rows| rows.count() == 0) {
+                    return Ok(());
+                }
+                let states = match list {
+                    0 => gas.windows(*row, REACH)?,
+                    _ => gas.coarser_windows(*row, REACH, clock.time)?,
+                };
+                let flow = Flow::of(states);
+                lists
+                    .iter_mut()
+                    .for_each(|rows| lead.patch(lent, rows, &flow));
+                Ok(())
+            });
         let led: Result<(), DeviceError> = led.collect();
         species.lower(lifted);
         led?;

@@ -2,9 +2,9 @@
 
 use super::{bits, particles};
 use nestar::Simulation;
-use nestar_tests::ranks::on_ranks;
 use nestar_tests::Stepper;
 use nestar_tests::decks::deck;
+use nestar_tests::ranks::on_ranks;
 
 /// Gas that turns about the z axis and stays as it is; tracers at several radii, some in and some beyond a finer box.
 const WHEEL: &str = r#"
@@ -60,9 +60,12 @@ fn error(dt: f64) -> f64 {
 
 #[test]
 fn tracers_follow_gas_in_second_order() {
-    let [coarse, fine] = [0.08, 0.04].map(error);
+    let [coarse, fine] = [0.1, 0.05].map(error);
     let order = (coarse / fine).log2();
-    assert!(fine < 1e-3 && order > 1.9 && order < 2.2, "{coarse:e} {fine:e} {order}");
+    assert!(
+        fine < 1e-3 && order > 1.9 && order < 2.2,
+        "{coarse:e} {fine:e} {order}"
+    );
 }
 
 #[test]
@@ -85,5 +88,5 @@ fn tracers_are_the_same_on_ranks() {
 fn tracers_with_mass_are_refused() {
     let refused = Simulation::new(deck(WHEEL, &["particles.species.dust.mass=1.0"])).err();
     let why = refused.expect("they are refused").to_string();
-    assert!(why.contains("particles.species.dust.moved_by") && why.contains("mass"), "{why}");
+    assert!(why.contains("has no mass"), "{why}");
 }
