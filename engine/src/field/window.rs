@@ -27,8 +27,33 @@ impl<F: Field> Pool<F> {
         self.window_at(level, row, layers, at)
     }
 
-    /// As [`Pool::window`] of a row of the next coarser level than `level`, before and after its step where that is ahead; else its present
-    /// state alone. Each with its time.
+    /// As [`Pool::window`] of the states before and after the latest step of the level, each with its time; of the present one alone where
+    /// that is all there is.
+    ///
+    /// # Errors
+    /// As [`Pool::window`].
+    ///
+    /// # Panics
+    /// As [`Pool::window`].
+    pub(crate) fn windows<R: Element>(
+        &self,
+        level: &LevelView,
+        row: u32,
+        layers: usize,
+    ) -> Result<Vec<(f64, Vec<R>)>, DeviceError> {
+        let clock = &self.clocks[level.clock.level];
+        let (present, other) = (clock.current, 1 - clock.current);
+        let has_both = self.spec.time_levels > 1 && clock.times[other] < clock.times[present];
+        let banks = if has_both {
+            vec![other, present]
+        } else {
+            vec![present]
+        };
+        self.windows_of(level, row, layers, banks)
+    }
+
+    /// As [`Pool::window`] of a row of the next coarser level than `level`, before and after its step where `time` is within that; else its
+    /// present state alone. Each with its time.
     ///
     /// # Errors
     /// As [`Pool::window`].
@@ -40,17 +65,28 @@ impl<F: Field> Pool<F> {
         level: &LevelView,
         row: u32,
         layers: usize,
+        time: f64,
     ) -> Result<Vec<(f64, Vec<R>)>, DeviceError> {
         let number = level.clock.level;
-        let (old, new, _) = self.coarse_clock(number, self.time(number));
+        let (old, new, _) = self.coarse_clock(number, time);
         let mut below = *level;
         below.clock.level = number - 1;
         below.clock.cell_width = level.topology.domain.cell_width(number - 1);
         let mut banks = vec![old, new];
         banks.dedup();
+        self.windows_of(&below, row, layers, banks)
+    }
+
+    fn windows_of<R: Element>(
+        &self,
+        level: &LevelView,
+        row: u32,
+        layers: usize,
+        banks: Vec<usize>,
+    ) -> Result<Vec<(f64, Vec<R>)>, DeviceError> {
         let window = |bank: usize| {
-            let time = self.clocks[number - 1].times[bank];
-            let values = self.window_at(&below, row, layers, (bank, time))?;
+            let time = self.clocks[level.clock.level].times[bank];
+            let values = self.window_at(level, row, layers, (bank, time))?;
             Ok((time, values))
         };
         banks.into_iter().map(window).collect()

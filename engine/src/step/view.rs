@@ -84,9 +84,27 @@ impl<'a, F: Field> View<'a, F> {
         self.pool.window(&self.level, row, layers)
     }
 
+    /// As [`View::window`] of the states before and after the latest step of the level, each with its time; of the present one alone where
+    /// the field keeps no other, or after changes of the mesh.
+    ///
+    /// # Errors
+    /// The device fails.
+    ///
+    /// # Panics
+    /// As [`View::window`].
+    pub fn windows<R: Element>(
+        &self,
+        row: u32,
+        layers: usize,
+    ) -> Result<Vec<(f64, Vec<R>)>, DeviceError> {
+        self.require_own(row);
+        self.require_reach(layers);
+        self.pool.windows(&self.level, row, layers)
+    }
+
     /// Copies of the state of the next coarser level with so many layers of ghost cells: around the parent of an own row, or around an own row
-    /// of that level beside own rows of this one, where they are good towards those. Before and after the coarser level's step where that is
-    /// ahead of this level, each with its time, else its present state alone. As [`View::window`] else.
+    /// of that level beside own rows of this one, where they are good towards those. Before and after the coarser level's step where `time`
+    /// is within that, each with its time, else its present state alone. As [`View::window`] else.
     ///
     /// # Errors
     /// The device fails.
@@ -97,9 +115,10 @@ impl<'a, F: Field> View<'a, F> {
         &self,
         row: u32,
         layers: usize,
+        time: f64,
     ) -> Result<Vec<(f64, Vec<R>)>, DeviceError> {
         self.require_reach(layers);
-        self.pool.coarser_windows(&self.level, row, layers)
+        self.pool.coarser_windows(&self.level, row, layers, time)
     }
 
     /// Precision of the values.

@@ -93,6 +93,17 @@ pub struct RefineConfig {
     pub mass_per_cell: Option<PerLevel<f64>>,
 }
 
+/// What moves particles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MovedBy {
+    /// They fall freely.
+    #[default]
+    Fall,
+    /// Gas takes them along with its velocity, and nothing else: massless tracers of its paths.
+    Gas,
+}
+
 /// A kind of particle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -101,6 +112,9 @@ pub struct SpeciesConfig {
     #[serde(default)]
     #[schemars(range(min = 0.0), extend("unit" = "mass"))]
     pub mass: Option<f64>,
+    /// What moves its particles.
+    #[serde(default)]
+    pub moved_by: MovedBy,
     /// Names of further numbers that each particle keeps.
     #[serde(default)]
     pub scalars: Vec<String>,

@@ -1,6 +1,7 @@
 //! The second half of a step: what accelerates particles at the end of it, by the cloud that they attract with, and the closing kick.
 
 use super::Motion;
+use super::around::{Around, REACH};
 use super::columns::{Page, Precise};
 use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
@@ -16,58 +17,8 @@ use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::{Read, View, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::cloud::{lowest, share, weights};
 use nestar_kernels::particles::motion::{in_parent, kicked, moved};
 use rayon::prelude::*;
-
-/// Layers of cells beyond a patch that clouds reach, a cell ahead of their particles.
-const REACH: usize = 2;
-const SIDE: usize = PATCH + 2 * REACH;
-const BLOCK: usize = SIDE * SIDE * SIDE;
-
-/// The accelerations in and around a patch at a time, `[component][z][y][x]`.
-struct Around<R> {
-    values: Vec<R>,
-    /// From the time of the particles to that of the values.
-    ahead: R,
-}
-
-impl<R: Precise> Around<R> {
-    /// What a cloud at a place feels; `own`: by the level's own potential, where that is known.
-    #[inline(always)]
-    fn at(&self, place: [u64; 3], step: [i32; 3], cloud: i32, own: bool) -> [R; 3] {
-        let first = if own && self.values.len() > 3 * BLOCK {
-            3
-        } else {
-            0
-        };
-        let reach = REACH as i32;
-        let corner = [0, 1, 2].map(|a| {
-            let cell = PATCH as i32 * step[a] + lowest(place[a], cloud) + reach;
-            cell.clamp(0, SIDE as i32 - cloud) as usize
-        });
-        let along = place.map(|place| weights::<R>(share(place, cloud), cloud));
-        let start = corner[0] + SIDE * (corner[1] + SIDE * corner[2]);
-        let cells = cloud as usize;
-        let mut sums = [R::lit(0.0); 3];
-        for (component, sum) in sums.iter_mut().enumerate() {
-            let values = &self.values[(first + component) * BLOCK + start..];
-            for k in 0..cells {
-                let mut plane = R::lit(0.0);
-                for j in 0..cells {
-                    let line = &values[SIDE * (j + SIDE * k)..][..cells];
-                    let mut row = R::lit(0.0);
-                    for i in 0..cells {
-                        row += along[0][i] * line[i];
-                    }
-                    plane += along[1][j] * row;
-                }
-                *sum += along[2][k] * plane;
-            }
-        }
-        sums
-    }
-}
 
 /// The coarser level's accelerations before and after its step, or at the time of the particles alone.
 ///
@@ -129,7 +80,7 @@ struct Force<'a, R: Precise> {
 impl<R: Precise> Force<'_, R> {
     /// The accelerations around a patch of the coarser level.
     fn between(&self, row: u32) -> Result<Between<R>, DeviceError> {
-        let states = self.field.coarser_windows::<R>(row, REACH)?;
+        let states = self.field.coarser_windows::<R>(row, REACH, self.time)?;
         let weight = match states[..] {
             [(old, _), (new, _)] => (self.time - old) / (new - old),
             _ => 1.0,
@@ -241,7 +192,7 @@ pub(super) fn close(
     field: Read<Acceleration, REACH>,
 ) -> Result<(), Error> {
     let field = field.get(REACH)?;
-    for species in &mut species.0 {
+    for species in species.falling() {
         in_precision!(species.precision(), R => {
             let force = Force::<R> {
                 topology: &topology,
@@ -277,7 +228,7 @@ pub(super) fn begin(
     }
     for level in 0..=finest {
         let field = field.get_on(level, REACH)?;
-        for species in &mut species.0 {
+        for species in species.falling() {
             in_precision!(species.precision(), R => {
                 let force = Force::<R> {
                     topology: &topology,

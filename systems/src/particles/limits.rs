@@ -28,7 +28,7 @@ impl Fastest {
 }
 
 /// Proposes the step of the level at hand: a particle moves along an axis by no more than `courant` cells, and is accelerated through no more than
-/// so many. Particles of finer levels count too, which stand still while this level's deposit looks ahead to the end of its step.
+/// so many; tracers, as gas may. Particles of finer levels count too, which stand still while this level's deposit looks ahead to the end of its step.
 pub(super) fn limit(
     rows: LevelRows,
     topology: Res<Topology>,
@@ -43,7 +43,7 @@ pub(super) fn limit(
     }
     let width = topology.domain.cell_width(rows.level());
     let mut fastest = Fastest::default();
-    for species in &mut all.0 {
+    for species in all.falling() {
         in_precision!(species.precision(), R => {
             fastest = fastest.with(of_level::<R>(species, &topology, rows.level(), width));
         });

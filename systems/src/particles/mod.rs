@@ -4,6 +4,7 @@
 //! attracts, and kicks them again with the acceleration that follows (Schive et al. 2018, section 2.4, but for when particles change levels).
 //! Places are whole numbers relative to the patch, and mass is deposited in whole units: the order of particles means nothing.
 
+mod around;
 mod audit;
 mod balance;
 mod columns;
@@ -19,10 +20,11 @@ mod refine;
 mod rows;
 mod source;
 mod species;
+mod tracers;
 mod units;
 mod zone;
 
-pub use config::{Cloud, ParticlesConfig, RefineConfig, SpeciesConfig};
+pub use config::{Cloud, MovedBy, ParticlesConfig, RefineConfig, SpeciesConfig};
 pub use list::Particle;
 pub use species::{AllSpecies, Species};
 
@@ -110,6 +112,7 @@ impl Plugin for Particles {
         sim.carried::<Cost>();
         sim.system_in(Aligned::Solve, balance::weigh);
         sim.system_in(Limit::Propose, limits::limit);
+        tracers::register(sim);
         sim.system_in(Advance::Predict, drift::drift);
         source::register(sim)?;
         diagnostics::register(sim);
@@ -134,13 +137,16 @@ fn species(
             scalars: &own.scalars,
         };
         let source = initial::source(sim, &about, &own.initial)?;
-        let mass = own.mass.or(source.mass());
-        species.push(Species::new(
-            name,
-            sim.precision(),
-            mass,
-            own.scalars.clone(),
-        ));
+        let traces = own.moved_by == MovedBy::Gas;
+        let mass = own.mass.or(source.mass()).or(traces.then_some(0.0));
+        if traces && mass != Some(0.0) {
+            let key = format!("particles.species.{name}.moved_by");
+            let why = "what gas takes along has no mass: leave `mass` out";
+            return Err(sim.deck.error_at(&key, why).into());
+        }
+        let mut made = Species::new(name, sim.precision(), mass, own.scalars.clone());
+        made.traces = traces;
+        species.push(made);
         sources.push(source);
     }
     Ok((species, sources))

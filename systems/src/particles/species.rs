@@ -19,6 +19,8 @@ pub struct Species {
     pub name: String,
     /// The mass of each, where all have one.
     pub mass: f64,
+    /// Whether gas takes its particles along.
+    pub traces: bool,
     /// Names of the scalars.
     pub scalars: Vec<String>,
     /// Pages.
@@ -39,6 +41,7 @@ impl Species {
         Self {
             name: name.into(),
             mass: mass.unwrap_or_default(),
+            traces: false,
             scalars,
             pool: Pool::new(columns),
             precision,
@@ -267,6 +270,18 @@ impl Items for Species {
 /// All species, by number.
 #[derive(bevy_ecs::prelude::Resource, Default)]
 pub struct AllSpecies(pub Vec<Species>);
+
+impl AllSpecies {
+    /// Those that gravity moves.
+    pub fn falling(&mut self) -> impl Iterator<Item = &mut Species> {
+        self.0.iter_mut().filter(|species| !species.traces)
+    }
+
+    /// Those that gas takes along.
+    pub fn tracing(&mut self) -> impl Iterator<Item = &mut Species> {
+        self.0.iter_mut().filter(|species| species.traces)
+    }
+}
 
 impl ItemGroup for AllSpecies {
     fn kinds(&self) -> usize {

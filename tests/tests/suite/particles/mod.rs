@@ -5,6 +5,7 @@ mod orbits;
 mod same;
 mod snapshots;
 mod spheres;
+mod tracers;
 
 use nestar::engine::mesh::Topology;
 use nestar::systems::particles::{AllSpecies, Particle};

@@ -1,0 +1,167 @@
+//! Tracers: particles without mass that gas takes along.
+//!
+//! They are moved as all particles are, with a mean velocity of the step by Heun's rule: half of the gas's velocity before the step
+//! where they are, and half of that after it where the first one would take them.
+
+use super::around::{Around, BLOCK, REACH};
+use super::columns::Precise;
+use super::rows::Rows;
+use super::species::{AllSpecies, Patch, Species};
+use crate::fields::Gas;
+use crate::order::Advance;
+use bevy_ecs::prelude::*;
+use nestar_engine::device::DeviceError;
+use nestar_engine::mesh::{LevelClock, Topology};
+use nestar_engine::step::{Read, View};
+use nestar_engine::{Engine, Error, in_precision};
+use nestar_kernels::PATCH;
+use nestar_kernels::particles::motion::moved;
+use rayon::prelude::*;
+
+/// Cells of the cloud that takes the mean of velocities.
+const CLOUD: i32 = 2;
+
+/// Enters the system, if there are tracers: in front of the one that moves particles.
+pub(super) fn register(sim: &mut Engine) {
+    if sim
+        .world
+        .resource_mut::<AllSpecies>()
+        .tracing()
+        .next()
+        .is_some()
+    {
+        sim.system_in(Advance::Predict, lead);
+    }
+}
+
+/// The velocities of gas in and around a patch before and after a step, or at one time.
+struct Flow<R>(Vec<(f64, Around<R>)>);
+
+impl<R: Precise> Flow<R> {
+    /// Of states of gas.
+    fn of(states: Vec<(f64, Vec<R>)>) -> Self {
+        let velocities = |(time, gas): (f64, Vec<R>)| {
+            let (density, momenta) = gas.split_at(BLOCK);
+            let momenta = momenta[..3 * BLOCK].chunks_exact(BLOCK);
+            let velocity = |along: &[R]| -> Vec<R> {
+                along
+                    .iter()
+                    .zip(density)
+                    .map(|(&m, &rho)| m / rho)
+                    .collect()
+            };
+            let values = momenta.flat_map(velocity).collect();
+            let ahead = R::lit(0.0);
+            (time, Around { values, ahead })
+        };
+        Self(states.into_iter().map(velocities).collect())
+    }
+
+    /// At a place and a time.
+    #[inline(always)]
+    fn at(&self, place: [u64; 3], step: [i32; 3], time: f64) -> [R; 3] {
+        let of = |around: &Around<R>| around.at(place, step, CLOUD, false);
+        match &self.0[..] {
+            [(old, before), (new, after)] => {
+                let weight = R::lit((time - old) / (new - old));
+                let (before, after) = (of(before), of(after));
+                [0, 1, 2].map(|a| before[a] + weight * (after[a] - before[a]))
+            }
+            states => of(&states[0].1),
+        }
+    }
+}
+
+/// A step of a level.
+struct Lead<'a, R> {
+    clock: &'a LevelClock,
+    /// The step over the width of a patch along each axis.
+    rate: [R; 3],
+}
+
+impl<R: Precise> Lead<'_, R> {
+    /// Gives the particles of a patch the mean velocities of the step.
+    fn patch(&self, species: &Species, rows: &mut Rows, flow: &Flow<R>) {
+        for (page, count) in rows.pages::<R>(species.pool.columns) {
+            for n in 0..count {
+                let velocity = self.mean(page.place_of(n), flow);
+                for axis in 0..3 {
+                    page.velocity[axis][n] = velocity[axis];
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn mean(&self, place: [u64; 3], flow: &Flow<R>) -> [R; 3] {
+        let first = flow.at(place, [0; 3], self.clock.time);
+        let (mut there, mut step) = (place, [0; 3]);
+        for axis in 0..3 {
+            // no farther than a cell, as far as the copies of cells reach
+            let most = 1.0 / PATCH as f64;
+            let by = (first[axis] * self.rate[axis]).to_f64().clamp(-most, most);
+            (there[axis], step[axis]) = moved(place[axis], by, 64);
+        }
+        let second = flow.at(there, step, self.clock.end);
+        [0, 1, 2].map(|a| R::lit(0.5) * (first[a] + second[a]))
+    }
+}
+
+/// Gives tracers that the level at hand moves the velocities of its step.
+fn lead(
+    topology: Res<Topology>,
+    clock: Res<LevelClock>,
+    mut all: ResMut<AllSpecies>,
+    gas: Read<Gas, REACH>,
+) -> Result<(), Error> {
+    let gas = gas.get(REACH)?;
+    for species in all.tracing() {
+        in_precision!(species.precision(), R => lead_species::<R>(&topology, &clock, species, &gas)?);
+    }
+    Ok(())
+}
+
+fn lead_species<R: Precise>(
+    topology: &Topology,
+    clock: &LevelClock,
+    species: &mut Species,
+    gas: &View<Gas>,
+) -> Result<(), DeviceError> {
+    let hosts = [Some(clock.level), clock.level.checked_sub(1)];
+    for (list, host) in hosts.into_iter().enumerate() {
+        let Some(host) = host else { continue };
+        let width = topology.domain.cell_width(host);
+        let lead = Lead {
+            clock,
+            rate: width.map(|width| R::lit(clock.dt / (PATCH as f64 * width))),
+        };
+        let mut lifted = species.lift(topology.rows(host).iter().copied());
+        let lent = &*species;
+        let led = lifted
+            .par_iter_mut()
+            .map(|(row, patch): &mut (u32, Patch)| {
+                // of the level's own patches also those that wait for the finer level: that level will say anew
+                let lists = if list == 0 {
+                    &mut patch[..]
+                } else {
+                    &mut patch[1..]
+                };
+                if lists.iter().all(|rows| rows.count() == 0) {
+                    return Ok(());
+                }
+                let states = match list {
+                    0 => gas.windows(*row, REACH)?,
+                    _ => gas.coarser_windows(*row, REACH, clock.time)?,
+                };
+                let flow = Flow::of(states);
+                lists
+                    .iter_mut()
+                    .for_each(|rows| lead.patch(lent, rows, &flow));
+                Ok(())
+            });
+        let led: Result<(), DeviceError> = led.collect();
+        species.lower(lifted);
+        led?;
+    }
+    Ok(())
+}
