@@ -20,6 +20,7 @@ use nestar_kernels::mesh::device::{
 };
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use nestar_kernels::multigrid::device::MULTIGRID;
+use nestar_kernels::particles::device::PARTICLES;
 use nestar_kernels::{hydro, mesh, multigrid};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -189,7 +190,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
 }
 
 /// The solver of Poisson's equation with what gas feels of its unknowns, and a field of coarser rows.
-fn gravity(gas: &FieldText) -> [(&'static str, String); 3] {
+fn gravity(gas: &FieldText) -> [(&'static str, String); 4] {
     let unknowns = FieldText {
         components: 1,
         normal: [0; 3],
@@ -203,6 +204,11 @@ fn gravity(gas: &FieldText) -> [(&'static str, String); 3] {
         },
         ..unknowns.clone()
     };
+    let accelerations = FieldText {
+        components: 6,
+        ..unknowns.clone()
+    };
+    let particles = nestar_kernels::particles::device::items();
     let items = [multigrid::device_items(), gravity::device_items()].concat();
     let with_stress = [items.clone(), stress::device_items()].concat();
     let of_mesh = [PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER];
@@ -210,5 +216,6 @@ fn gravity(gas: &FieldText) -> [(&'static str, String); 3] {
         ("gravity", unknowns.program(&items, &[MULTIGRID, KICK])),
         ("stress", unknowns.program(&with_stress, &[STRESS])),
         ("skeletons_coarse", coarse.program(&[], &of_mesh)),
+        ("particles", accelerations.program(&particles, &[PARTICLES])),
     ]
 }

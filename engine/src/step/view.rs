@@ -213,6 +213,16 @@ impl<'a, F: Field> View<'a, F> {
         self.pool.view(tables, topology, self.level())
     }
 
+    /// What gathers on the next coarser level read on the device where the field lives: before and after that level's step where `time` is within
+    /// that, each with its time, else its present state alone. As [`View::coarser_windows`] on the host.
+    ///
+    /// # Panics
+    /// If the field lives on the host, or there is no coarser level.
+    #[must_use]
+    pub fn coarser_on_device(&self, time: f64) -> Vec<(f64, DeviceView)> {
+        self.pool.coarser_views(&self.level, time)
+    }
+
     /// Whether the field lives on a device.
     #[must_use]
     pub fn is_on_device(&self) -> bool {

@@ -44,6 +44,22 @@ RS_FN void atomic_max(unsigned* to, unsigned x) { atomicMax(to, x); }
 RS_FN void atomic_max(rs::u64* to, rs::u64 x) { atomicMax(to, x); }
 RS_FN unsigned atomic_swap_if(unsigned* to, unsigned expected, unsigned x) { return atomicCAS(to, expected, x); }
 
+// The next places of a counter for the threads that call this together, one each.
+RS_FN unsigned take_place(unsigned* counter) {
+  const unsigned group = __activemask(), lane = threadIdx.x & 31;
+  const int leader = __ffs(group) - 1;
+  unsigned first = 0;
+  if ((int)lane == leader) first = atomicAdd(counter, __popc(group));
+  return __shfl_sync(group, first, leader) + __popc(group & ((1u << lane) - 1u));
+}
+
+// Adds in shared memory, where halves are faster than a whole; nobody reads the sum before a barrier.
+RS_FN void add_shared(rs::u64* to, rs::u64 x) {
+  const unsigned lower = (unsigned)x, before = atomicAdd((unsigned*)to, lower);
+  const unsigned upper = (unsigned)(x >> 32) + (before + lower < lower ? 1u : 0u);
+  if (upper != 0) atomicAdd((unsigned*)to + 1, upper);
+}
+
 // The largest whole number of the block's threads, in thread 0.
 template<class U> RS_FN U largest_word_of_block(U bits) {
   SHARED U of_warp[32];
@@ -80,6 +96,8 @@ RS_FN unsigned atomic_swap_if(unsigned* to, unsigned expected, unsigned x) {
   __atomic_compare_exchange_n(to, &expected, x, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
 }
+RS_FN unsigned take_place(unsigned* counter) { return (*counter)++; }
+RS_FN void add_shared(rs::u64* to, rs::u64 x) { *to += x; }
 template<class U> RS_FN U largest_word_of_block(U bits) { return bits; }
 #endif
 

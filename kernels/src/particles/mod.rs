@@ -1,6 +1,7 @@
 //! Particles: places as whole numbers, clouds that are split without a remainder, and motions, the same on every machine.
 
 pub mod cloud;
+pub mod device;
 pub mod motion;
 
 use nestar_device::Item;

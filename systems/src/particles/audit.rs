@@ -3,6 +3,7 @@
 use super::columns::Precise;
 use super::species::{AllSpecies, Species};
 use bevy_ecs::prelude::*;
+use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::{AuditError, LevelClock, Topology};
 use nestar_engine::ranks::OtherRanks;
 use nestar_engine::{Error, in_precision};
@@ -29,7 +30,11 @@ pub(super) fn check(
     before: &mut Covered,
 ) -> Result<(), Error> {
     let expected = match level {
-        0 => Some(others.sum(all.0.iter_mut().map(|species| units(species, scale)).sum())?),
+        0 => {
+            let own: Result<u64, DeviceError> =
+                all.0.iter_mut().map(|species| units(species, scale)).sum();
+            Some(others.sum(own?)?)
+        }
         _ if clock.level < level && (before.level, before.time) == (level - 1, clock.end) => {
             Some(before.units)
         }
@@ -58,11 +63,15 @@ fn covered(topology: &Topology, level: usize, sums: &[u64]) -> u64 {
 }
 
 /// Units of all particles of a species.
-pub(super) fn units(species: &mut Species, scale: f64) -> u64 {
-    match species.has_mass() {
-        true => in_precision!(species.precision(), R => units_in::<R>(species, scale)),
-        false => 0,
+///
+/// # Errors
+/// The device fails.
+pub(super) fn units(species: &mut Species, scale: f64) -> Result<u64, DeviceError> {
+    if !species.has_mass() {
+        return Ok(0);
     }
+    species.fetch()?;
+    Ok(in_precision!(species.precision(), R => units_in::<R>(species, scale)))
 }
 
 fn units_in<R: Precise>(species: &mut Species, scale: f64) -> u64 {

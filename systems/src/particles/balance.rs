@@ -1,8 +1,9 @@
 //! What particles cost: ranks share patches out by it.
 
 use super::Motion;
-use super::species::{AllSpecies, count};
+use super::species::AllSpecies;
 use bevy_ecs::prelude::*;
+use nestar_engine::field::Items;
 use nestar_engine::mesh::{Cost, Topology};
 use nestar_engine::ranks::Ranks;
 use nestar_engine::step::AlignedLevels;
@@ -20,7 +21,7 @@ pub(super) fn weigh(
         return;
     }
     for &row in aligned.levels().flat_map(|level| topology.rows(level)) {
-        let particles: usize = all.0.iter().map(|species| count(species.patch(row))).sum();
+        let particles: usize = all.0.iter().map(|species| species.count(row)).sum();
         let cost = Cost(1.0 + motion.weight * particles as f64 / CELLS as f64);
         match costs.get_mut(topology.entity(row)) {
             Ok(mut known) => *known = cost,

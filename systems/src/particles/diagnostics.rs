@@ -56,7 +56,8 @@ fn counts(world: &mut World, n: usize) -> Result<Vec<f64>, RanksError> {
     world.resource_scope(|world, mut all: Mut<AllSpecies>| {
         let (units, ranks) = (world.resource::<Units>(), world.resource::<Ranks>());
         let (species, lost) = (&mut all.0[n], units.lost[n]);
-        let mut sums = [0, super::audit::units(species, units.scale)];
+        species.fetch()?;
+        let mut sums = [0, super::audit::units(species, units.scale)?];
         species.each(|_, patch| sums[0] += super::species::count(patch) as u64);
         ranks.communicator().reduce(Reduction::Sum, &mut sums)?;
         let mass = |units_of_mass: u64| match units.scale {
@@ -76,6 +77,7 @@ fn counts(world: &mut World, n: usize) -> Result<Vec<f64>, RanksError> {
 fn sums(world: &mut World) -> Result<Vec<f64>, RanksError> {
     world.resource_scope(|world, mut all: Mut<AllSpecies>| {
         let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
+        all.fetch()?;
         let mut walk = Walk {
             all: &mut all,
             topology,

@@ -6,10 +6,13 @@
 
 use super::Motion;
 use super::columns::{Page, Precise};
+use super::device;
 use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
 use super::units::{Lost, Units};
 use bevy_ecs::prelude::*;
+use nestar_engine::device::DeviceError;
+use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::field::{LevelRows, Parcel};
 use nestar_engine::mesh::offset;
 use nestar_engine::mesh::{LevelClock, Topology};
@@ -232,13 +235,38 @@ impl<'a, R: Precise> Drift<'a, R> {
 
 /// What leaves the patches of a level.
 #[derive(Default)]
-struct Drifted {
-    parcels: Vec<Parcel>,
-    lost: Lost,
-    fault: Option<u64>,
+pub(super) struct Drifted {
+    pub parcels: Vec<Parcel>,
+    pub lost: Lost,
+    /// The identity of one that has no finite place.
+    pub fault: Option<u64>,
 }
 
-/// The step of a level over the particles that it moves.
+/// The step of a level over the particles that it moves, wherever they are.
+fn step(
+    (topology, tables): (&Topology, Option<&DeviceTopology>),
+    clock: &LevelClock,
+    (motion, scale): (&Motion, f64),
+    species: &mut Species,
+) -> Result<Drifted, DeviceError> {
+    let mass = species.mass;
+    if let Some((lists, tables)) = species.settled(topology, tables)?.zip(tables) {
+        let walls = motion.walls.as_flattened().iter().enumerate();
+        return lists.step(&device::Step {
+            topology,
+            tables: device::tables(tables),
+            level: clock.level,
+            dt: clock.dt,
+            walls: walls.map(|(n, &wall)| u32::from(wall) << n).sum(),
+            scale,
+            mass,
+        });
+    }
+    let given = (motion, scale);
+    Ok(in_precision!(species.precision(), R => drifted::<R>(topology, clock, given, species)))
+}
+
+/// The same on the host.
 fn drifted<R: Precise>(
     topology: &Topology,
     clock: &LevelClock,
@@ -268,7 +296,7 @@ pub(super) fn drift(
 ) -> Result<(), Error> {
     let mut lost = vec![Lost::default(); all.0.len()];
     for (n, species) in all.0.iter_mut().enumerate() {
-        if motion.shuffle {
+        if motion.shuffle && !species.is_on_device() {
             species.shuffle();
         }
         let given = (&*motion, units.scale);
@@ -276,7 +304,7 @@ pub(super) fn drift(
             parcels,
             lost: left,
             fault,
-        } = in_precision!(species.precision(), R => drifted::<R>(&topology, &clock, given, species));
+        } = step((&topology, rows.view().tables), &clock, given, species)?;
         lost[n] = left;
         let name = &species.name;
         let wrong = fault.map(|id| {

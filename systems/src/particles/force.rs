@@ -3,6 +3,7 @@
 use super::Motion;
 use super::around::{Around, REACH};
 use super::columns::{Page, Precise};
+use super::device::Pulled;
 use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
 use super::units::Units;
@@ -183,6 +184,36 @@ impl<R: Precise> Force<'_, R> {
     }
 }
 
+/// Kicks the particles of a species that a level moves, wherever they are: by the accelerations at a time, over a length.
+fn kick(
+    species: &mut Species,
+    (topology, motion): (&Topology, &Motion),
+    field: &View<Acceleration>,
+    (time, half): (f64, f64),
+) -> Result<(), DeviceError> {
+    let tables = field.place().tables;
+    if let Some((lists, tables)) = species.settled(topology, tables)?.zip(tables) {
+        return lists.pull(&Pulled {
+            topology,
+            tables,
+            motion,
+            field,
+            time,
+            half,
+        });
+    }
+    in_precision!(species.precision(), R => {
+        let force = Force::<R> {
+            topology,
+            motion,
+            field,
+            time,
+            half: R::lit(half),
+        };
+        force.all(species, field.level())
+    })
+}
+
 /// The closing kick of the particles that the level at hand moves.
 pub(super) fn close(
     topology: Res<Topology>,
@@ -193,16 +224,8 @@ pub(super) fn close(
 ) -> Result<(), Error> {
     let field = field.get(REACH)?;
     for species in species.falling() {
-        in_precision!(species.precision(), R => {
-            let force = Force::<R> {
-                topology: &topology,
-                motion: &motion,
-                field: &field,
-                time: clock.end,
-                half: R::lit(0.5 * clock.dt),
-            };
-            force.all(species, clock.level)?;
-        });
+        let times = (clock.end, 0.5 * clock.dt);
+        kick(species, (&topology, &motion), &field, times)?;
     }
     Ok(())
 }
@@ -229,16 +252,8 @@ pub(super) fn begin(
     for level in 0..=finest {
         let field = field.get_on(level, REACH)?;
         for species in species.falling() {
-            in_precision!(species.precision(), R => {
-                let force = Force::<R> {
-                    topology: &topology,
-                    motion: &motion,
-                    field: &field,
-                    time: levels.time(level),
-                    half: R::lit(0.0),
-                };
-                force.all(species, level)?;
-            });
+            let times = (levels.time(level), 0.0);
+            kick(species, (&topology, &motion), &field, times)?;
         }
     }
     Ok(())

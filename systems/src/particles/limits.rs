@@ -2,12 +2,15 @@
 
 use super::Motion;
 use super::columns::Precise;
+use super::device::OnDevice;
 use super::species::{AllSpecies, Species};
 use bevy_ecs::prelude::*;
+use nestar_engine::device::DeviceError;
 use nestar_engine::field::LevelRows;
-use nestar_engine::in_precision;
+use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::mesh::Topology;
 use nestar_engine::step::StepLimits;
+use nestar_engine::{Error, in_precision};
 
 /// The largest velocity over the width of a patch along an axis, and the largest acceleration over it, of what a level and all finer ones move.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,15 +38,20 @@ pub(super) fn limit(
     motion: Res<Motion>,
     mut all: ResMut<AllSpecies>,
     mut limits: ResMut<StepLimits>,
-) {
+) -> Result<(), Error> {
     if rows.in_parts() {
         limits.leave_out("particles");
         limits.leave_out("particle acceleration");
-        return;
+        return Ok(());
     }
     let width = topology.domain.cell_width(rows.level());
     let mut fastest = Fastest::default();
+    let tables = rows.view().tables;
     for species in all.falling() {
+        if let Some((lists, tables)) = species.settled(&topology, tables)?.zip(tables) {
+            fastest = fastest.with(on_device(lists, (&topology, tables), rows.level(), width)?);
+            continue;
+        }
         in_precision!(species.precision(), R => {
             fastest = fastest.with(of_level::<R>(species, &topology, rows.level(), width));
         });
@@ -53,6 +61,29 @@ pub(super) fn limit(
         let dt = motion.acceleration / fastest.acceleration.sqrt();
         limits.propose("particle acceleration", dt);
     }
+    Ok(())
+}
+
+/// As [`of_level`] of particles on a device.
+fn on_device(
+    lists: &mut OnDevice,
+    place: (&Topology, &DeviceTopology),
+    level: usize,
+    width: [f64; 3],
+) -> Result<Fastest, DeviceError> {
+    let mut fastest = Fastest::default();
+    for host in level.saturating_sub(1)..=place.0.finest() {
+        for list in [0, 1].into_iter().filter(|list| host + list >= level) {
+            let largest = lists.largest(place, (host, list))?;
+            for axis in 0..3 {
+                fastest = fastest.with(Fastest {
+                    velocity: largest[axis] / width[axis],
+                    acceleration: largest[axis + 3] / width[axis],
+                });
+            }
+        }
+    }
+    Ok(fastest)
 }
 
 /// Over widths of a cell.

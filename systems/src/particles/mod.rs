@@ -10,6 +10,7 @@ mod balance;
 mod columns;
 mod config;
 mod deposit;
+mod device;
 mod diagnostics;
 mod drift;
 mod force;
@@ -29,11 +30,16 @@ pub use list::Particle;
 pub use species::{AllSpecies, Species};
 
 use crate::declare::Declare;
+use crate::fields::Acceleration;
 use crate::order::{Advance, Aligned, Limit, Ready};
 use bevy_ecs::prelude::*;
+use device::Kernels;
+use nestar_engine::field::Pool;
 use nestar_engine::mesh::{Cost, Levels};
+use nestar_engine::ranks::Ranks;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error, Plugin};
+use std::sync::Arc;
 use units::{Lost, Units};
 
 /// The plugin: reads the table `[particles]`, if the deck has it. Add it behind self-gravity.
@@ -96,7 +102,8 @@ impl Plugin for Particles {
             return Ok(());
         }
         let config: ParticlesConfig = sim.deck.table("particles")?;
-        let (species, sources) = species(sim, &config)?;
+        let (mut species, sources) = species(sim, &config)?;
+        go_to_device(sim, &mut species)?;
         sim.keep_keys(&["particles.cloud", "particles.zone"]);
         sim.world.insert_resource(motion(sim, &config));
         let lost = vec![Lost::default(); species.len()];
@@ -150,6 +157,19 @@ fn species(
         sources.push(source);
     }
     Ok((species, sources))
+}
+
+/// Lets kernels move what falls, where fields live on the device of a single rank.
+fn go_to_device(sim: &Engine, all: &mut [Species]) -> Result<(), Error> {
+    let pool = Pool::<Acceleration>::of(&sim.world).on_device();
+    let Some(pool) = pool.filter(|_| sim.world.resource::<Ranks>().are_alone()) else {
+        return Ok(());
+    };
+    let kernels = Arc::new(Kernels::new(pool)?);
+    for species in all.iter_mut().filter(|species| !species.traces) {
+        species.go_to_device(&kernels, sim.levels());
+    }
+    Ok(())
 }
 
 fn motion(sim: &Engine, config: &ParticlesConfig) -> Motion {

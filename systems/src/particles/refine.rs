@@ -7,9 +7,10 @@ use super::units::Units;
 use crate::register::Register;
 use bevy_ecs::prelude::*;
 use nestar_device::{Lane, Real, device};
+use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::field::{Component, Field, FieldSpec, LevelRows, Prolong, Restrict};
 use nestar_engine::mesh::Topology;
-use nestar_engine::ranks::{OtherRanks, RanksError};
+use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::Write;
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
@@ -58,11 +59,12 @@ fn mark(
     others: OtherRanks,
 ) -> Result<(), Error> {
     let level = rows.level();
+    let beyond = (&others, rows.view().tables);
     let limit = Limits::of(&refine.0, level, units.scale);
     let own = topology.rows(level);
     let mut wanted = vec![false; own.len() * CELLS];
     if limit.counts() {
-        let sums = in_cells(&topology, Weights::Ones, level, &mut species, &others)?;
+        let sums = in_cells(&topology, Weights::Ones, level, &mut species, beyond)?;
         let patches = sums.chunks_exact(CELLS).zip(wanted.chunks_exact_mut(CELLS));
         for (sums, wanted) in patches {
             let all = sums.iter().sum::<u64>() as f64 > limit.patch;
@@ -76,7 +78,7 @@ fn mark(
             Weights::Masses(units.scale),
             level,
             &mut species,
-            &others,
+            beyond,
         )?;
         let marks = wanted.iter_mut().zip(sums);
         marks.for_each(|(wanted, sum)| *wanted |= sum as f64 > limit.mass);
@@ -95,11 +97,11 @@ fn in_cells(
     weights: Weights,
     level: usize,
     species: &mut AllSpecies,
-    others: &OtherRanks,
-) -> Result<Vec<u64>, RanksError> {
+    (others, tables): (&OtherRanks, Option<&DeviceTopology>),
+) -> Result<Vec<u64>, Error> {
     let deposit = Deposit::in_cells(topology, weights, level);
-    deposit.add_all(species);
-    deposit.finish(others)
+    deposit.add_all(species, tables)?;
+    Ok(deposit.finish(others)?)
 }
 
 /// Most that a level bears.

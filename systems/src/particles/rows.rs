@@ -59,6 +59,17 @@ impl Rows {
         pages.map(move |(n, words)| (Page::of(words, columns), PAGE.min(count - n * PAGE)))
     }
 
+    /// The words of the pages.
+    pub fn words(&self) -> impl Iterator<Item = &[u64]> {
+        self.pages.iter().map(|page| &**page)
+    }
+
+    /// Forgets all particles.
+    pub fn clear(&mut self, pool: &Pool) {
+        self.count = 0;
+        self.pages.drain(..).for_each(|page| pool.give_back(page));
+    }
+
     /// The page of particle `n` and its place there.
     pub fn page_of<R: Precise>(&mut self, columns: Columns, n: usize) -> (Page<'_, R>, usize) {
         (Page::of(&mut self.pages[n / PAGE], columns), n % PAGE)
@@ -147,7 +158,6 @@ impl Rows {
             self.read(pool.columns, n, records);
             records.push(mark);
         }
-        self.count = 0;
-        self.pages.drain(..).for_each(|page| pool.give_back(page));
+        self.clear(pool);
     }
 }

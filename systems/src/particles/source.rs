@@ -71,7 +71,19 @@ fn attract(
     }
     let lags = motion.lags(&levels, clock.end);
     let deposit = Deposit::new(&topology, (&motion, units.scale), level, lags);
-    deposit.add_all(&mut species);
+    let per_unit = 1.0 / (units.scale * topology.domain.cell_volume(level));
+    let tables = rows.view().tables;
+    if let Some(on) = species.kernels().zip(tables)
+        && species.attract_on_device()
+        && !settings.run.audit
+    {
+        let view = density.change_on(level);
+        let address = view.device().bank(view.banks()[0]);
+        deposit.add_on_device(&mut species, (&on.0, on.1), Some((address, per_unit)))?;
+        matter.map_with::<with_particles>(&rows, &[&density], &[]);
+        return Ok(());
+    }
+    deposit.add_all(&mut species, tables)?;
     let sums = deposit.finish(&others)?;
     if settings.run.audit {
         let all = (&mut *species, units.scale);
@@ -82,7 +94,6 @@ fn attract(
             &mut covered,
         )?;
     }
-    let per_unit = 1.0 / (units.scale * topology.domain.cell_volume(level));
     in_precision!(density.precision(), R => {
         density.store_on(level, topology.rows(level), &densities::<R>(&sums, per_unit))?;
     });

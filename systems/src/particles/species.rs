@@ -1,13 +1,17 @@
 //! A species: what its particles have, and where they are.
 
 use super::columns::Columns;
+use super::device::{self, Kernels, OnDevice};
 use super::rows::{Pool, Rows};
 use nestar_engine::device::DeviceError;
+use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::field::{
     Component, DataType, ItemColumn, ItemGroup, Items, PatchPlace, Precision,
 };
+use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::motion::{in_child, in_parent};
 use std::mem::take;
+use std::sync::Arc;
 
 /// The particles of a patch by the level that moves them: that of the patch, and the next finer one, for those that are on their way to
 /// or from a finer patch.
@@ -27,6 +31,10 @@ pub struct Species {
     pub pool: Pool,
     precision: Precision,
     patches: Vec<Patch>,
+    /// Where kernels move the particles: those that are there, beside what stands in pages.
+    lists: Option<OnDevice>,
+    /// Whether pages may hold any that a device should have.
+    in_pages: bool,
 }
 
 impl Species {
@@ -46,7 +54,57 @@ impl Species {
             pool: Pool::new(columns),
             precision,
             patches: Vec::new(),
+            lists: None,
+            in_pages: true,
         }
+    }
+
+    /// Lets kernels move the particles, on a hierarchy of so many levels.
+    pub(super) fn go_to_device(&mut self, kernels: &Arc<Kernels>, levels: usize) {
+        self.lists = Some(OnDevice::new(kernels.clone(), self.pool.columns, levels));
+    }
+
+    /// Whether kernels move the particles.
+    #[must_use]
+    pub fn is_on_device(&self) -> bool {
+        self.lists.is_some()
+    }
+
+    /// The particles on a device, all of them, where kernels move them; `tables` is there if fields live on one.
+    ///
+    /// # Errors
+    /// The device fails, or its memory does not suffice.
+    pub(super) fn settled(
+        &mut self,
+        topology: &Topology,
+        tables: Option<&DeviceTopology>,
+    ) -> Result<Option<&mut OnDevice>, DeviceError> {
+        let Some((lists, tables)) = self.lists.as_mut().zip(tables) else {
+            return Ok(None);
+        };
+        if take(&mut self.in_pages) {
+            let tables = device::tables(tables);
+            for at in (0..=topology.finest()).flat_map(|level| [(level, 0), (level, 1)]) {
+                lists.settle((topology, tables), at, (&mut self.patches, &self.pool))?;
+            }
+        }
+        Ok(Some(lists))
+    }
+
+    /// Takes all particles to the host's pages, where systems that ask for them find them; kernels take them back.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn fetch(&mut self) -> Result<(), DeviceError> {
+        let Some(lists) = &mut self.lists else {
+            return Ok(());
+        };
+        self.in_pages = true;
+        let (patches, pool) = (&mut self.patches, &self.pool);
+        lists.fetch(|row, list, records| {
+            let records = records.chunks_exact(pool.columns.bytes() + 1);
+            records.for_each(|record| patches[row][list].push(pool, &record[..record.len() - 1]));
+        })
     }
 
     /// Precision of the numbers.
@@ -61,13 +119,7 @@ impl Species {
         self.mass > 0.0 || self.pool.columns.masses
     }
 
-    /// The particles of a patch.
-    #[must_use]
-    pub fn patch(&self, row: u32) -> &Patch {
-        &self.patches[row as usize]
-    }
-
-    /// Calls `work` with each row that has particles.
+    /// Calls `work` with each row that has particles in pages: all, after [`Species::fetch`].
     pub fn each(&mut self, mut work: impl FnMut(u32, &mut Patch)) {
         let patches = self.patches.iter_mut().enumerate();
         for (row, patch) in patches.filter(|(_, patch)| count(patch) > 0) {
@@ -201,17 +253,20 @@ impl Items for Species {
     }
 
     fn count(&self, row: u32) -> usize {
-        count(&self.patches[row as usize])
+        let on_device = self.lists.as_ref().map_or(0, |lists| lists.count(row));
+        count(&self.patches[row as usize]) + on_device
     }
 
     fn follow(&mut self, rows: usize) -> Result<(), DeviceError> {
         self.patches.resize_with(rows, Patch::default);
+        self.lists.iter_mut().for_each(|lists| lists.follow(rows));
         Ok(())
     }
 
     fn copy(&self, row: u32) -> Result<Vec<u8>, DeviceError> {
         let patch = &self.patches[row as usize];
-        let mut records = Vec::with_capacity(count(patch) * self.record_bytes());
+        let on_device = self.lists.as_ref().map(|lists| lists.records(row));
+        let mut records = on_device.transpose()?.unwrap_or_default();
         for (mark, rows) in patch.iter().enumerate() {
             for n in 0..rows.count() {
                 rows.read(self.pool.columns, n, &mut records);
@@ -227,6 +282,10 @@ impl Items for Species {
 
     fn take(&mut self, row: u32) -> Result<Vec<u8>, DeviceError> {
         let mut records = Vec::new();
+        if let Some(lists) = &mut self.lists {
+            records = lists.records(row)?;
+            lists.forget(row);
+        }
         for (mark, rows) in self.patches[row as usize].iter_mut().enumerate() {
             rows.take_all(&self.pool, mark as u8, &mut records);
         }
@@ -235,6 +294,7 @@ impl Items for Species {
 
     fn put(&mut self, row: u32, records: &[u8]) -> Result<(), DeviceError> {
         let length = self.record_bytes();
+        self.in_pages = true;
         for record in records.chunks_exact(length) {
             let (values, mark) = record.split_at(length - 1);
             let rows = &mut self.patches[row as usize][usize::from(mark[0] > 0)];
@@ -272,6 +332,26 @@ impl Items for Species {
 pub struct AllSpecies(pub Vec<Species>);
 
 impl AllSpecies {
+    /// What kernels move particles, if any.
+    pub(super) fn kernels(&self) -> Option<Arc<Kernels>> {
+        let mut lists = self.0.iter().filter_map(|species| species.lists.as_ref());
+        lists.next().map(|lists| lists.kernels().clone())
+    }
+
+    /// Whether all that attract are where kernels move them.
+    pub(super) fn attract_on_device(&self) -> bool {
+        let mut all = self.0.iter().filter(|species| species.has_mass());
+        all.all(Species::is_on_device)
+    }
+
+    /// Takes all particles to the host's pages.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn fetch(&mut self) -> Result<(), DeviceError> {
+        self.0.iter_mut().try_for_each(Species::fetch)
+    }
+
     /// Those that gravity moves.
     pub fn falling(&mut self) -> impl Iterator<Item = &mut Species> {
         self.0.iter_mut().filter(|species| !species.traces)

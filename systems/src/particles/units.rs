@@ -42,6 +42,7 @@ impl Units {
     /// Another rank has failed, or the transport has; there is more mass than a number can hold.
     pub fn choose(&mut self, all: &mut AllSpecies, others: &OtherRanks) -> Result<(), Error> {
         let (mut number, mut largest) = (0, 0.0f64);
+        all.fetch()?;
         for species in &mut all.0 {
             let (count, mass) = masses(species);
             number += count;

@@ -1,6 +1,7 @@
 //! What a pool offers where its values live on a device.
 
 use super::{DevicePool, DeviceTopology, DeviceView};
+use crate::field::level::LevelView;
 use crate::field::pool::{Field, Pool};
 use crate::field::storage::Storage;
 use crate::mesh::Topology;
@@ -39,6 +40,23 @@ impl<F: Field> Pool<F> {
             level,
             (self.current(level), self.time(level)),
         )
+    }
+
+    /// As [`Pool::view`] of the next coarser level than `level`, before and after its step where `time` is within that; else of its present state
+    /// alone. Each with its time.
+    ///
+    /// # Panics
+    /// If the pool lives on the host.
+    pub(crate) fn coarser_views(&self, level: &LevelView, time: f64) -> Vec<(f64, DeviceView)> {
+        let (number, tables) = (level.clock.level, level.on_device());
+        let (old, new, _) = self.coarse_clock(number, time);
+        let mut banks = vec![old, new];
+        banks.dedup();
+        let view = |bank: usize| {
+            let at = (bank, self.clocks[number - 1].times[bank]);
+            (at.1, self.view_at(tables, level.topology, number - 1, at))
+        };
+        banks.into_iter().map(view).collect()
     }
 
     /// As [`Pool::view`] of the state that stands in a bank, at its time.

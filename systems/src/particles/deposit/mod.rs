@@ -9,11 +9,14 @@ mod seen;
 
 use super::Motion;
 use super::columns::Precise;
+use super::device::{self, Kernels};
 use super::species::{AllSpecies, Patch, Species, count};
 use super::units::power_of_two;
 use super::zone::{Zone, cell_of};
 use block::Block;
 use blocks::Blocks;
+use nestar_engine::device::DeviceError;
+use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::in_precision;
 use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::{Letter, OtherRanks, RanksError};
@@ -28,21 +31,21 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The clouds of particles.
 #[derive(Clone, Copy)]
-struct Clouds {
+pub(super) struct Clouds {
     /// Cells that they cover along an axis.
-    width: i32,
+    pub width: i32,
     /// Cells of the coarser level beside borders between levels.
-    zone: usize,
-    weights: Weights,
+    pub zone: usize,
+    pub weights: Weights,
 }
 
 /// The sums of a level at a time.
 pub(super) struct Deposit<'a> {
-    topology: &'a Topology,
-    clouds: Clouds,
-    level: usize,
+    pub topology: &'a Topology,
+    pub clouds: Clouds,
+    pub level: usize,
     /// The time of the particles that each level moves, less that of the sums.
-    lags: Vec<f64>,
+    pub lags: Vec<f64>,
     /// Where the sums of a row stand, by row.
     slots: Vec<u32>,
     /// `[slot][cell]`.
@@ -248,16 +251,47 @@ impl<'a> Deposit<'a> {
         }
     }
 
-    /// Adds all species.
-    pub fn add_all(&self, all: &mut AllSpecies) {
-        let counts = matches!(self.clouds.weights, Weights::Ones);
-        for species in all
-            .0
-            .iter_mut()
-            .filter(|species| counts || species.has_mass())
-        {
+    /// Adds all species; `tables` is there if fields live on a device.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn add_all(
+        &self,
+        all: &mut AllSpecies,
+        tables: Option<&DeviceTopology>,
+    ) -> Result<(), DeviceError> {
+        if let Some((kernels, tables)) = all.kernels().zip(tables) {
+            self.add_on_device(all, (&kernels, tables), None)?;
+            let rows = self.topology.rows(self.level);
+            let sums = device::read(&kernels, rows.len())?;
+            for (&row, sums) in rows.iter().zip(sums.chunks_exact(CELLS)) {
+                self.add(row, 0, sums);
+            }
+        }
+        let on_host = |species: &&mut Species| self.counts(species) && !species.is_on_device();
+        for species in all.0.iter_mut().filter(on_host) {
             in_precision!(species.precision(), R => self.add_species::<R>(species));
         }
+        Ok(())
+    }
+
+    /// Whether a species adds anything.
+    fn counts(&self, species: &Species) -> bool {
+        matches!(self.clouds.weights, Weights::Ones) || species.has_mass()
+    }
+
+    /// Sums of the species on a device, which stay there; where `density` names an address, and what a unit is there, they go on as densities.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn add_on_device(
+        &self,
+        all: &mut AllSpecies,
+        on: (&Kernels, &DeviceTopology),
+        density: Option<(u64, f64)>,
+    ) -> Result<(), DeviceError> {
+        let species = all.0.iter_mut().filter(|species| self.counts(species));
+        device::add_all(self, species, on, density)
     }
 
     fn add_species<R: Precise>(&self, species: &mut Species) {

@@ -1,0 +1,44 @@
+// Where particles stand beside borders between levels, and the cells around a patch. Follows stacks.cuh.
+
+namespace particles {
+
+// Cells of a block along an axis: a patch, and what clouds reach around it.
+constexpr int AROUND = 2, SIDE = mesh::PATCH + 2 * AROUND, BLOCK = SIDE * SIDE * SIDE;
+
+// The borders of a patch: the twin of zone.rs. Directions are bits, from 0 to 26.
+struct Zone {
+  unsigned inner, outer;
+  int cells;
+};
+
+RS_FN Zone zone_of(const given::Tables& tables, int row, int cells) {
+  Zone zone{0, 0, cells};
+  if (cells == 0) return zone;
+  const int* near = around(tables, row);
+  for (int d = 0; d < 27; ++d) {
+    if (d == mesh::SELF) continue;
+    if (near[d] == mesh::COARSER) zone.inner |= 1u << d;
+    else if (near[d] >= 0 && !is_leaf(tables, near[d])) zone.outer |= 1u << d;
+  }
+  return zone;
+}
+
+// Whether a cell is among the last ones before any of the directions, or beyond.
+RS_FN bool is_near(unsigned directions, int layers, const int* cell) {
+  for (unsigned left = directions; left != 0; left &= left - 1) {
+    const unsigned lowest = left & (~left + 1u);
+    int d = 0;
+    while (lowest >> d != 1u) ++d;
+    const int step[3] = {d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1};
+    bool near = true;
+    for (int axis = 0; axis < 3; ++axis) {
+      near = near && (step[axis] < 0 ? cell[axis] < layers : step[axis] > 0 ? cell[axis] >= mesh::PATCH - layers : true);
+    }
+    if (near) return true;
+  }
+  return false;
+}
+RS_FN bool is_inner(const Zone& zone, const int* cell) { return is_near(zone.inner, 2 * zone.cells, cell); }
+RS_FN bool is_outer(const Zone& zone, const int* cell) { return is_near(zone.outer, zone.cells + 1, cell); }
+
+}  // namespace particles

@@ -1,0 +1,143 @@
+// The mass of particles in the cells of a level: the twin of the deposit of the species. Follows cells.cuh.
+
+namespace particles {
+
+// Adds the cloud of a particle to a block about the patch at index `base`; the place counts from the patch at `patch`, so many levels finer.
+template<int WIDTH> RS_FN void add_cloud(u64* block, const i64* base, const u64* place, const i64* patch, int finer, u64 mass) {
+  int at[3][WIDTH];
+  unsigned share[3];
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+    const i64 first = mesh::PATCH * patch[axis] + cloud::lowest(place[axis], WIDTH);
+    share[axis] = cloud::share(place[axis], WIDTH);
+    RS_UNROLL for (int k = 0; k < WIDTH; ++k) at[axis][k] = (int)(((first + k) >> finer) - mesh::PATCH * base[axis]) + AROUND;
+  }
+  const auto along_z = cloud::parts(mass, share[2], WIDTH);
+  RS_UNROLL for (int k = 0; k < WIDTH; ++k) {
+    const auto along_y = cloud::parts(along_z.d[k], share[1], WIDTH);
+    RS_UNROLL for (int j = 0; j < WIDTH; ++j) {
+      const auto along_x = cloud::parts(along_y.d[j], share[0], WIDTH);
+      RS_UNROLL for (int i = 0; i < WIDTH; ++i) {
+        if (along_x.d[i] != 0) launch::add_shared(block + at[0][i] + SIDE * (at[1][j] + SIDE * at[2][k]), along_x.d[i]);
+      }
+    }
+  }
+}
+
+RS_FN void add_any(int width, u64* block, const i64* base, const u64* place, const i64* patch, int finer, u64 mass) {
+  if (width == 2) add_cloud<2>(block, base, place, patch, finer, mass);
+  else if (width == 1) add_cloud<1>(block, base, place, patch, finer, mass);
+  else add_cloud<3>(block, base, place, patch, finer, mass);
+}
+
+// Where a particle is at the time of the sums: the place, and how many patches away.
+RS_FN void seen(const given::Deposit& p, const Columns& from, i64 n, u64* place, int* step) {
+  const REAL dt = (REAL)p.dt;
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+    place[axis] = whole(from.place(axis, n));
+    step[axis] = 0;
+    if (dt == REAL(0)) continue;
+    const REAL v = from.number(VELOCITY + axis, n), a = from.number(ACCELERATION + axis, n);
+    double by = (double)motion::ahead<REAL>(v, a, dt, (REAL)p.per_width[axis]);
+    by = by < -p.most ? -p.most : by > p.most ? p.most : by;
+    const int patches = (int)by;
+    const auto to = motion::moved(place[axis], by - (double)patches, BITS);
+    place[axis] = to._0;
+    step[axis] = patches + to._1;
+  }
+}
+
+// Adds a block about a patch to the sums of the patches around it; to those in cells that have children, of the coarser level.
+RS_FN void scatter(const given::Deposit& p, const u64* block, int centre, bool wide) {
+  const given::Tables& tables = p.from.tables;
+  const int* near = around(tables, centre);
+  EACH(n, BLOCK) {
+    const u64 mass = block[n];
+    if (mass == 0) continue;
+    int at[3] = {n % SIDE - AROUND, n / SIDE % SIDE - AROUND, n / (SIDE * SIDE) - AROUND}, step[3];
+    for (int axis = 0; axis < 3; ++axis) {
+      step[axis] = at[axis] < 0 ? -1 : at[axis] >= mesh::PATCH ? 1 : 0;
+      if (step[axis] != 0 && near[direction_along(axis, step[axis])] == mesh::OUTSIDE) {
+        // as a mirror would
+        at[axis] = step[axis] < 0 ? -1 - at[axis] : 2 * mesh::PATCH - 1 - at[axis];
+        step[axis] = 0;
+      }
+      at[axis] -= mesh::PATCH * step[axis];
+    }
+    const int row = near[direction(step)];
+    if (row < 0 || (wide && is_leaf(tables, row))) continue;
+    u64* sums = (wide ? p.wide : p.sums) + (i64)p.slots[row] * mesh::CELLS;
+    launch::atomic_add(sums + at[0] + mesh::PATCH * (at[1] + mesh::PATCH * at[2]), mass);
+  }
+}
+
+RS_FN void add_particle(const given::Deposit& p, const Zone& zone, const Columns& from, int row, i64 n, u64* own, u64* coarser) {
+  u64 place[3];
+  int step[3], cell[3];
+  seen(p, from, n, place, step);
+  i64 patch[3], base[3];
+  const int* index = p.from.tables.index + 4 * (i64)row;
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+    cell[axis] = mesh::PATCH * step[axis] + (int)(place[axis] >> 61);
+    patch[axis] = index[axis] + step[axis];
+    base[axis] = index[axis] >> p.finer;
+  }
+  const u64 mass = p.scale == 0.0 ? (u64)1 : p.from.masses ? cloud::units_of<REAL>(from.number(MASS, n), p.scale) : p.one;
+  const bool inner = is_inner(zone, cell);
+  if (p.beside) {
+    if (!inner) add_any(p.clouds.width, coarser, base, place, patch, 0, mass);
+    return;
+  }
+  if (!inner) return add_any(p.clouds.width, own, base, place, patch, p.finer, mass);
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+    place[axis] = motion::in_parent(place[axis], (unsigned)(patch[axis] & 1));
+    patch[axis] >>= 1;
+  }
+  if (p.finer > 0) return add_any(p.clouds.width, own, base, place, patch, p.finer - 1, mass);
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) base[axis] >>= 1;
+  add_any(p.clouds.width, coarser, base, place, patch, 0, mass);
+}
+
+}  // namespace particles
+
+KERNEL(particles_deposit, particles::given::Deposit) {
+  using namespace particles;
+  SHARED u64 own[BLOCK], coarser[BLOCK];
+  const Chunk chunk = particles::chunk(p.from);
+  const given::Tables& tables = p.from.tables;
+  const Zone zone = zone_of(tables, chunk.row, p.clouds.zone);
+  const bool wide = p.beside || (p.finer == 0 && zone.inner != 0);
+  if (p.beside && zone.outer == 0 && p.clouds.zone > 0) return;
+  EACH(n, BLOCK) {
+    own[n] = 0;
+    if (wide) coarser[n] = 0;
+  }
+  launch::barrier();
+  const Columns from = columns(p.from.stack);
+  EACH(k, chunk.count) add_particle(p, zone, from, chunk.row, chunk.first + k, own, coarser);
+  launch::barrier();
+  int centre = chunk.row;
+  for (int up = 0; up < p.finer; ++up) centre = tables.parent[centre];
+  if (!p.beside) scatter(p, own, centre, false);
+  if (wide) scatter(p, coarser, p.beside ? chunk.row : tables.parent[chunk.row], true);
+}
+
+KERNEL(particles_finish, particles::given::Finish<field::REAL>) {
+  using namespace particles;
+  const int row = p.rows[launch::block()];
+  u64* sums = p.sums + (i64)p.slots[row] * mesh::CELLS;
+  EACH(cell, mesh::CELLS) {
+    u64 sum = sums[cell];
+    if (p.wide != nullptr) {
+      const int at[3] = {cell % 8, cell / 8 % 8, cell / 64};
+      int from = 0, eighth = 0;
+      for (int axis = 2; axis >= 0; --axis) {
+        from = mesh::PATCH * from + mesh::PATCH / 2 * side_of(p.tables, row, axis) + at[axis] / 2;
+        eighth = 2 * eighth + (at[axis] & 1);
+      }
+      const u64 mass = p.wide[(i64)p.slots[p.tables.parent[row]] * mesh::CELLS + from];
+      sum += mass / 8 + ((u64)eighth < mass % 8 ? 1 : 0);
+      sums[cell] = sum;
+    }
+    if (p.density != nullptr) ((REAL*)p.density)[(i64)row * mesh::CELLS + cell] = (REAL)((double)sum * p.per_unit);
+  }
+}

@@ -1,0 +1,235 @@
+//! What kernels of particles take: columns on a device, and what happens to them.
+//!
+//! The particles of the patches of a level that one level moves stand in a [`Stack`], patch by patch. Whoever moves them deals them to new
+//! stacks: a first kernel counts how many each patch gets, a second one puts them there. Nothing is sorted, and the order in a patch means nothing.
+
+use crate::mesh::parameters::View;
+use nestar_device::{Address, Item, device};
+
+/// Most particles that a block of threads looks after.
+pub const CHUNK: usize = 2048;
+
+/// The kernels.
+pub const PARTICLES: &str = concat!(
+    include_str!("stacks.cuh"),
+    include_str!("move.cu"),
+    include_str!("cells.cuh"),
+    include_str!("deposit.cu"),
+    include_str!("pull.cu")
+);
+
+/// Every structure, and what the kernels call.
+#[must_use]
+pub fn items() -> Vec<&'static Item> {
+    let mut items = super::device_items();
+    items.extend([
+        Stack, Tables, List, Move, Arrive, Pack, Largest, Clouds, Deposit, Finish, Pull,
+    ]);
+    items
+}
+
+/// Columns of particles, `room` values each: identities of 8 bytes, then numbers of the run's precision, which are the place, the velocity and
+/// the acceleration along x, y, z, the mass if each has its own, scalars. A place along an axis takes as many bytes as a number.
+#[device]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stack {
+    /// The first column.
+    pub words: Address<u8>,
+    /// Particles that it has room for.
+    pub room: i64,
+}
+
+/// The hierarchy, by row, as [`View`] has it.
+#[device]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tables {
+    /// Neighbours, `[row][28]`.
+    pub neighbours: Address<i32>,
+    /// Parents.
+    pub parent: Address<i32>,
+    /// First children.
+    pub first_child: Address<i32>,
+    /// Index on the level in patches, and the level, `[row][4]`.
+    pub index: Address<i32>,
+}
+
+/// Particles of the patches of a level that one level moves, in pieces of at most [`CHUNK`] that lie in one patch each.
+#[device]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct List {
+    /// Their columns.
+    pub stack: Stack,
+    /// `[chunk][3]`: the row, the first particle, how many.
+    pub chunks: Address<u32>,
+    /// The hierarchy.
+    pub tables: Tables,
+    /// Columns of numbers: 9 and more.
+    pub numbers: i32,
+    /// Whether each has a mass of its own.
+    pub masses: bool,
+}
+
+/// Of the kernels `particles_count` and `particles_deal`: the first half of a step of particles, or only a way from one stack to another.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Move {
+    /// The particles.
+    pub from: List,
+    /// Where they go: in patches of the level that moves them; those that wait there for the next finer level; in patches of the next coarser
+    /// level; those that go elsewhere.
+    pub to: [Stack; 4],
+    /// `[list][rows + 1]`: how many a row gets, or where the next one goes; behind the rows, those that go elsewhere.
+    pub cursors: Address<u32>,
+    /// Of those that go elsewhere: row * 64 + 32 * list + direction.
+    pub tags: Address<u64>,
+    /// What leaves the box: how many, their mass in units; and the identity, plus 1, of one that has no finite place.
+    pub lost: Address<u64>,
+    /// The step over the width of a patch along each axis.
+    pub rate: [f64; 3],
+    /// Half of the step.
+    pub half: f64,
+    /// Units of a mass of 1.
+    pub scale: f64,
+    /// The mass of each, where all have one.
+    pub mass: f64,
+    /// Rows of the hierarchy.
+    pub rows: i64,
+    /// Faces that reflect, as bits `2 * axis + side`.
+    pub walls: u32,
+    /// The list of those that stay in their patch, and the stack.
+    pub stay: [i32; 2],
+    /// Whether the patches are of the level that moves the particles.
+    pub own: bool,
+    /// Whether they stand still.
+    pub still: bool,
+}
+
+/// Of the kernel `particles_arrive`: particles that come in pages of the host.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Arrive {
+    /// Pages one after the other, 32 particles each.
+    pub pages: Address<u64>,
+    /// `[page][2]`: row, how many.
+    pub homes: Address<u32>,
+    /// Where they go.
+    pub to: Stack,
+    /// Where the next one of a row goes, `[row]`.
+    pub cursors: Address<u32>,
+    /// Words of a page.
+    pub page_words: i32,
+    /// Columns of numbers.
+    pub numbers: i32,
+}
+
+/// Of the kernel `particles_pack`: records of a patch for the host, the values of the columns one after the other and a mark.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Pack {
+    /// The columns.
+    pub stack: Stack,
+    /// The records.
+    pub out: Address<u8>,
+    /// The first particle.
+    pub first: i64,
+    /// How many.
+    pub count: i64,
+    /// Columns of numbers.
+    pub numbers: i32,
+    /// The last byte of each record.
+    pub mark: i32,
+}
+
+/// Of the kernel `particles_largest`.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Largest {
+    /// The particles.
+    pub from: List,
+    /// Bits of the largest velocity along x, y, z, then of the largest acceleration.
+    pub largest: Address<u64>,
+}
+
+/// How wide clouds are, and where they are wider.
+#[device]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clouds {
+    /// Cells that they cover along an axis.
+    pub width: i32,
+    /// Cells of the coarser level beside borders between levels.
+    pub zone: i32,
+}
+
+/// Of the kernel `particles_deposit`: adds particles to sums of a level.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Deposit {
+    /// The particles: of the level, a finer one, or the next coarser one.
+    pub from: List,
+    /// Their clouds.
+    pub clouds: Clouds,
+    /// Where the sums of a row stand, in its own level's.
+    pub slots: Address<i32>,
+    /// Sums of the level, `[slot][512]`.
+    pub sums: Address<u64>,
+    /// Sums in covered cells of the next coarser level, to be dealt to this one.
+    pub wide: Address<u64>,
+    /// Over the width of the particles' patches.
+    pub per_width: [f64; 3],
+    /// From the time of the particles to that of the sums.
+    pub dt: f64,
+    /// The farthest way in widths of the patch.
+    pub most: f64,
+    /// Units of a mass of 1; 0: each counts 1.
+    pub scale: f64,
+    /// Where all have one mass, what that counts.
+    pub one: u64,
+    /// How many levels finer the particles' patches are.
+    pub finer: i32,
+    /// Whether they are those of the next coarser level.
+    pub beside: bool,
+}
+
+/// Of the kernel `particles_finish`: deals sums of the coarser level, and makes densities of the sums.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Finish<R> {
+    /// Rows of the level.
+    pub rows: Address<i32>,
+    /// The hierarchy.
+    pub tables: Tables,
+    /// As [`Deposit::slots`].
+    pub slots: Address<i32>,
+    /// As [`Deposit::sums`].
+    pub sums: Address<u64>,
+    /// As [`Deposit::wide`]; none on the root level.
+    pub wide: Address<u64>,
+    /// Density of a unit in a cell.
+    pub per_unit: f64,
+    /// The densities, `[row][512]`, or nothing.
+    pub density: Address<R>,
+}
+
+/// Of the kernel `particles_pull`: what accelerates particles, and the closing kick.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Pull<R> {
+    /// The particles.
+    pub from: List,
+    /// Accelerations on the particles' level, or on the next coarser one.
+    pub view: View<R>,
+    /// The clouds.
+    pub clouds: Clouds,
+    /// What the view shows: 0 the particles' own level now; of the coarser level 1 its state before, 2 after, 3 the only one.
+    pub state: i32,
+    /// Whether it shows the surroundings of the parents of the particles' patches.
+    pub parent: bool,
+    /// Weight of the later state.
+    pub weight: f64,
+    /// Length of the kick.
+    pub half: f64,
+    /// From the time of the particles to those of the states.
+    pub ahead: [f64; 2],
+    /// Over the width of a patch of the coarser level.
+    pub per_width: [f64; 3],
+}

@@ -1,0 +1,265 @@
+// The first half of a step of particles, and where they go: the twin of drift.rs of the species. Follows stacks.cuh.
+
+namespace particles {
+
+// Where a particle is after its step: in the patch in direction `d`, unless it waits, has left the box, or has no finite place.
+struct Went {
+  int d;
+  bool waits, out, lost;
+  u64 place[3];
+  REAL velocity[3];
+};
+
+// Whether a step along an axis leaves the domain.
+RS_FN bool is_beyond(const int* near, int axis, int step) { return near[direction_along(axis, step)] == mesh::OUTSIDE; }
+RS_FN bool reflects(const given::Move& p, int axis, bool upper) { return p.walls >> (2 * axis + upper) & 1; }
+
+// Whether a place is in the outermost cell before a face that lets particles out.
+RS_FN bool is_outermost(const given::Move& p, const int* near, int axis, u64 place) {
+  const unsigned cell = (unsigned)(place >> 61);
+  if (cell != 0 && cell != 7) return false;
+  return !reflects(p, axis, cell == 7) && is_beyond(near, axis, cell == 7 ? 1 : -1);
+}
+
+RS_FN Went advance(const given::Move& p, const int* near, const Columns& from, i64 n) {
+  Went went{mesh::SELF, false, false, false, {}, {}};
+  int step[3] = {0, 0, 0};
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+    const u64 place = whole(from.place(axis, n));
+    const REAL v = from.number(VELOCITY + axis, n);
+    went.place[axis] = place;
+    went.velocity[axis] = v;
+    if (p.still) continue;
+    REAL after = motion::kicked<REAL>(v, from.number(ACCELERATION + axis, n), (REAL)p.half);
+    const double by = (double)(after * (REAL)p.rate[axis]);
+    if (!(rs::abs(by) < 1.0)) {
+      went.lost = true;
+      continue;
+    }
+    const auto to = motion::moved(place, by, BITS);
+    u64 there = to._0;
+    step[axis] = to._1;
+    if (step[axis] != 0 && is_beyond(near, axis, step[axis])) {
+      if (reflects(p, axis, step[axis] > 0)) {
+        there = whole(kept(~there));
+        after = -after;
+        step[axis] = 0;
+      } else {
+        went.out = true;
+      }
+    }
+    went.out = went.out || (step[axis] == 0 && is_outermost(p, near, axis, there));
+    went.place[axis] = there;
+    went.velocity[axis] = after;
+  }
+  if (went.lost || went.out) return went;
+  went.d = direction(step);
+  if (p.own && !p.still && near[went.d] >= 0 && !is_leaf(p.from.tables, near[went.d])) {
+    // it stays as it was: the finer level moves it
+    went.waits = true;
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+      went.place[axis] = whole(from.place(axis, n));
+      went.velocity[axis] = from.number(VELOCITY + axis, n);
+    }
+  }
+  return went;
+}
+
+// A place among cursors, the stack, and how the place in the patch changes on the way: not, or to that in the parent.
+struct Home {
+  i64 cursor;
+  int stack, parent_of;
+};
+
+RS_FN Home home_in(const given::Move& p, int list, int row, int stack) { return Home{list * (p.rows + 1) + row, stack, -1}; }
+RS_FN Home elsewhere(const given::Move& p) { return Home{p.rows, 3, -1}; }
+
+// The home of particles of a row that go in a direction; `at` is the patch beside it in which they are.
+RS_FN Home home(const given::Move& p, int row, int d, bool waits) {
+  if (waits) return home_in(p, 1, row, 1);
+  if (d == mesh::SELF) return home_in(p, p.stay[0], row, p.stay[1]);
+  const given::Tables& tables = p.from.tables;
+  const int beside = around(tables, row)[d];
+  if (beside >= 0) return is_leaf(tables, beside) ? (p.own ? home_in(p, 0, beside, 0) : home_in(p, 1, beside, 2)) : elsewhere(p);
+  if (beside != mesh::COARSER || !p.own) return elsewhere(p);
+  const int step[3] = {d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1};
+  int far[3], sides = 0;
+  for (int axis = 0; axis < 3; ++axis) {
+    const int half = side_of(tables, row, axis) + step[axis];
+    far[axis] = half >> 1;
+    sides |= (half & 1) << axis;
+  }
+  const int coarse = around(tables, tables.parent[row])[direction(far)];
+  if (coarse < 0 || !is_leaf(tables, coarse)) return elsewhere(p);
+  Home found = home_in(p, 1, coarse, 2);
+  found.parent_of = sides;
+  return found;
+}
+
+// Of a particle that goes into a patch with children: the child that contains it, if it is a leaf.
+RS_FN Home home_in_child(const given::Move& p, int row, Went& went) {
+  const given::Tables& tables = p.from.tables;
+  const int beside = around(tables, row)[went.d];
+  if (p.own || beside < 0 || is_leaf(tables, beside)) return elsewhere(p);
+  u64 within[3];
+  int child = tables.first_child[beside];
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto in = motion::in_child(went.place[axis]);
+    within[axis] = in._0;
+    child += (int)in._1 << axis;
+  }
+  if (!is_leaf(tables, child)) return elsewhere(p);
+  for (int axis = 0; axis < 3; ++axis) went.place[axis] = within[axis];
+  return home_in(p, 0, child, 0);
+}
+
+// Particles of a chunk go to one of 28 homes together: those in a direction, and those that wait. Others go alone.
+constexpr int KEYS = 28, WAITS = 27, ALONE = 28, GONE = 29;
+
+RS_FN int key_of(const Went& went, bool alone) {
+  return went.lost || went.out ? GONE : went.waits ? WAITS : alone ? ALONE : went.d;
+}
+
+RS_FN void find_homes(const given::Move& p, int row, Home* homes) {
+  EACH(key, KEYS) {
+    const bool waits = key == WAITS;
+    homes[key] = waits && !p.own ? elsewhere(p) : home(p, row, waits ? mesh::SELF : key, waits);
+  }
+}
+
+RS_FN unsigned take_place(unsigned* counter, bool is_common) {
+  return is_common ? launch::take_place(counter) : launch::atomic_add(counter, 1u);
+}
+
+RS_FN void put(const given::Move& p, const Columns& from, i64 n, const Home& home, const Went& went, unsigned at, int row) {
+  const Columns to = columns(p.to[home.stack]);
+  to.id(at) = from.id(n);
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+    u64 place = went.place[axis];
+    if (home.parent_of >= 0) place = motion::in_parent(place, (unsigned)(home.parent_of >> axis & 1));
+    to.place(axis, at) = kept(place);
+    to.number(VELOCITY + axis, at) = went.velocity[axis];
+  }
+  for (int c = ACCELERATION; c < p.from.numbers; ++c) to.number(c, at) = from.number(c, n);
+  if (home.stack == 3) p.tags[at] = (u64)row * 64 + (p.own ? 0 : 32) + went.d;
+}
+
+}  // namespace particles
+
+// How many particles each patch gets.
+KERNEL(particles_count, particles::given::Move) {
+  using namespace particles;
+  SHARED unsigned counts[KEYS];
+  SHARED Home homes[KEYS];
+  const Chunk chunk = particles::chunk(p.from);
+  const Columns from = columns(p.from.stack);
+  const int* near = around(p.from.tables, chunk.row);
+  find_homes(p, chunk.row, homes);
+  EACH(key, KEYS) counts[key] = 0;
+  launch::barrier();
+  EACH(k, chunk.count) {
+    Went went = advance(p, near, from, chunk.first + k);
+    if (went.lost) {
+      launch::atomic_max(p.lost + 2, from.id(chunk.first + k) + 1);
+      continue;
+    }
+    if (went.out) {
+      const u64 units = p.from.masses ? cloud::units_of<REAL>(from.number(MASS, chunk.first + k), p.scale)
+                                      : cloud::units_of<double>(p.mass, p.scale);
+      launch::atomic_add(p.lost, (u64)1);
+      launch::atomic_add(p.lost + 1, units);
+      continue;
+    }
+    const int key = key_of(went, !went.waits && homes[went.d].stack == 3);
+    if (key == ALONE) launch::atomic_add(p.cursors + home_in_child(p, chunk.row, went).cursor, 1u);
+    else take_place(&counts[key], key == mesh::SELF);
+  }
+  launch::barrier();
+  EACH(key, KEYS) if (counts[key] > 0) launch::atomic_add(p.cursors + homes[key].cursor, counts[key]);
+}
+
+// Puts them there.
+KERNEL(particles_deal, particles::given::Move) {
+  using namespace particles;
+  SHARED unsigned counts[KEYS], first[KEYS];
+  SHARED Home homes[KEYS];
+  SHARED unsigned short place_in[CHUNK];
+  SHARED unsigned char key_in[CHUNK];
+  const Chunk chunk = particles::chunk(p.from);
+  const Columns from = columns(p.from.stack);
+  const int* near = around(p.from.tables, chunk.row);
+  find_homes(p, chunk.row, homes);
+  EACH(key, KEYS) counts[key] = 0;
+  launch::barrier();
+  EACH(k, chunk.count) {
+    const Went went = advance(p, near, from, chunk.first + k);
+    const int key = key_of(went, !went.waits && homes[went.d].stack == 3);
+    key_in[k] = (unsigned char)key;
+    if (key < KEYS) place_in[k] = (unsigned short)take_place(&counts[key], key == mesh::SELF);
+  }
+  launch::barrier();
+  EACH(key, KEYS) if (counts[key] > 0) first[key] = launch::atomic_add(p.cursors + homes[key].cursor, counts[key]);
+  launch::barrier();
+  EACH(k, chunk.count) {
+    const int key = key_in[k];
+    if (key == GONE) continue;
+    const i64 n = chunk.first + k;
+    Went went = advance(p, near, from, n);
+    const Home home = key == ALONE ? home_in_child(p, chunk.row, went) : homes[key];
+    const unsigned at = key == ALONE ? launch::atomic_add(p.cursors + home.cursor, 1u) : first[key] + place_in[k];
+    put(p, from, n, home, went, at, chunk.row);
+  }
+}
+
+// Puts particles there that come from the host, a page in each block.
+KERNEL(particles_arrive, particles::given::Arrive) {
+  using namespace particles;
+  SHARED unsigned first;
+  const unsigned* home = p.homes + 2 * (i64)launch::block();
+  const int count = (int)home[1];
+  if (launch::thread() == 0) first = launch::atomic_add(p.cursors + home[0], home[1]);
+  launch::barrier();
+  const u64* page = p.pages + (i64)launch::block() * p.page_words;
+  const REAL* numbers = (const REAL*)(page + PAGE);
+  const Columns to = columns(p.to);
+  EACH(k, count) {
+    to.id(first + k) = page[k];
+    for (int c = 0; c < p.numbers; ++c) to.number(c, first + k) = numbers[c * PAGE + k];
+  }
+}
+
+// Records for the host.
+KERNEL(particles_pack, particles::given::Pack) {
+  using namespace particles;
+  const Columns from = columns(p.stack);
+  const int width = 8 + p.numbers * (int)sizeof(REAL) + 1;
+  for (i64 k = (i64)launch::block() * launch::threads() + launch::thread(); k < p.count;
+       k += (i64)launch::blocks() * launch::threads()) {
+    unsigned char* out = p.out + k * width;
+    const u64 id = from.id(p.first + k);
+    for (int b = 0; b < 8; ++b) out[b] = (unsigned char)(id >> (8 * b));
+    out += 8;
+    for (int c = 0; c < p.numbers; ++c) {
+      u64 bits = rs::to_bits(from.number(c, p.first + k));
+      for (int b = 0; b < (int)sizeof(REAL); ++b) *out++ = (unsigned char)(bits >> (8 * b));
+    }
+    *out = (unsigned char)p.mark;
+  }
+}
+
+// The largest velocity and acceleration along each axis.
+KERNEL(particles_largest, particles::given::Largest) {
+  using namespace particles;
+  typedef rs::lim<REAL>::U Bits;
+  const Chunk chunk = particles::chunk(p.from);
+  const Columns from = columns(p.from.stack);
+  for (int c = 0; c < 6; ++c) {
+    Bits most = 0;
+    EACH(k, chunk.count) {
+      const Bits bits = rs::to_bits(rs::abs(from.number(VELOCITY + c, chunk.first + k)));
+      most = bits > most ? bits : most;
+    }
+    const Bits largest = launch::largest_word_of_block(most);
+    if (launch::thread() == 0) launch::atomic_max((Bits*)(p.largest + c), largest);
+  }
+}

@@ -1,0 +1,132 @@
+// What accelerates particles, by the cloud that they attract with, and the closing kick: the twin of force.rs of the species. Follows cells.cuh.
+
+namespace particles {
+
+typedef given::Pull<REAL> Pull;
+
+// What a cloud at a place feels of the cells around a patch; `second`: the second vector, where there are two.
+template<int WIDTH> RS_FN void feel(const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
+  const REAL* values = block + (second && field::COMPONENTS > 3 ? 3 * BLOCK : 0);
+  rs::arr<REAL, 3> along[3];
+  int start = 0;
+  RS_UNROLL for (int axis = 2; axis >= 0; --axis) {
+    int cell = mesh::PATCH * step[axis] + cloud::lowest(place[axis], WIDTH) + AROUND;
+    cell = cell < 0 ? 0 : cell > SIDE - WIDTH ? SIDE - WIDTH : cell;
+    start = SIDE * start + cell;
+    along[axis] = cloud::weights<REAL>(cloud::share(place[axis], WIDTH), WIDTH);
+  }
+  RS_UNROLL for (int component = 0; component < 3; ++component) {
+    REAL sum = REAL(0);
+    RS_UNROLL for (int k = 0; k < WIDTH; ++k) {
+      REAL plane = REAL(0);
+      RS_UNROLL for (int j = 0; j < WIDTH; ++j) {
+        REAL row = REAL(0);
+        RS_UNROLL for (int i = 0; i < WIDTH; ++i)
+          row = row + along[0].d[i] * values[component * BLOCK + start + i + SIDE * (j + SIDE * k)];
+        plane = plane + along[1].d[j] * row;
+      }
+      sum = sum + along[2].d[k] * plane;
+    }
+    sums[component] = sum;
+  }
+}
+
+RS_FN void feel_any(int width, const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
+  if (width == 2) feel<2>(block, place, step, second, sums);
+  else if (width == 1) feel<1>(block, place, step, second, sums);
+  else feel<3>(block, place, step, second, sums);
+}
+
+RS_FN void kick(const Pull& p, const Columns& of, i64 n, const REAL* a) {
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+    REAL& v = of.number(VELOCITY + axis, n);
+    v = motion::kicked<REAL>(v, a[axis], (REAL)p.half);
+    of.number(ACCELERATION + axis, n) = a[axis];
+  }
+}
+
+// Where a particle is at the time of a state of the coarser level.
+struct There {
+  u64 place[3];
+  int step[3];
+};
+
+RS_FN There there(const Pull& p, const Columns& of, i64 n, const u64* place, double ahead) {
+  There there{};
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+    const REAL by = of.number(VELOCITY + axis, n) * ((REAL)ahead * (REAL)p.per_width[axis]);
+    const auto to = motion::moved(place[axis], (double)by, 64);
+    there.place[axis] = to._0;
+    there.step[axis] = to._1;
+  }
+  return there;
+}
+
+// Whether the coarser level has the cloud there as wide as its cells.
+RS_FN bool knows(const Pull& p, const Zone& zone, int row, const There& there) {
+  if (!p.parent) return true;
+  int cell[3];
+  for (int axis = 0; axis < 3; ++axis) {
+    const int side = side_of(p.from.tables, row, axis);
+    cell[axis] = (int)(there.place[axis] >> 60) + 2 * mesh::PATCH * there.step[axis] - mesh::PATCH * side;
+  }
+  return is_inner(zone, cell);
+}
+
+// Of a particle that the coarser level's states pull.
+RS_FN void pull_by_coarser(const Pull& p, const Zone& zone, const REAL* block, int row, i64 n, const u64* place, bool second) {
+  const Columns of = columns(p.from.stack);
+  const bool late = p.state == 2;
+  const There now = there(p, of, n, place, late ? p.ahead[1] : p.ahead[0]);
+  REAL a[3];
+  feel_any(p.clouds.width, block, now.place, now.step, second, a);
+  if (p.state == 1) {
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.number(ACCELERATION + axis, n) = a[axis];
+    return;
+  }
+  if (late) {
+    const bool before = knows(p, zone, row, there(p, of, n, place, p.ahead[0])), after = knows(p, zone, row, now);
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+      const REAL old = of.number(ACCELERATION + axis, n);
+      a[axis] = before == after ? old + (REAL)p.weight * (a[axis] - old) : before ? old : a[axis];
+    }
+  }
+  kick(p, of, n, a);
+}
+
+}  // namespace particles
+
+KERNEL(particles_pull, particles::Pull) {
+  using namespace particles;
+  const Chunk chunk = particles::chunk(p.from);
+  const given::Tables& tables = p.from.tables;
+  const Zone zone = zone_of(tables, chunk.row, p.clouds.zone);
+  if (p.parent && zone.inner == 0) return;
+  REAL* block = launch::shared<REAL>();
+  mesh::gather<AROUND>(block, p.view, p.parent ? tables.parent[chunk.row] : chunk.row, mesh::Store<SIDE>());
+  const Columns of = columns(p.from.stack);
+  EACH(k, chunk.count) {
+    const i64 n = chunk.first + k;
+    u64 place[3];
+    int cell[3];
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+      place[axis] = whole(of.place(axis, n));
+      cell[axis] = (int)(place[axis] >> 61);
+    }
+    const bool inner = is_inner(zone, cell);
+    if (p.state == 0) {
+      if (inner) continue;
+      const int step[3] = {0, 0, 0};
+      REAL a[3];
+      feel_any(p.clouds.width, block, place, step, is_outer(zone, cell), a);
+      kick(p, of, n, a);
+      continue;
+    }
+    if (p.parent && !inner) continue;
+    if (p.parent) {
+      RS_UNROLL for (int axis = 0; axis < 3; ++axis)
+        place[axis] = motion::in_parent(place[axis], (unsigned)side_of(tables, chunk.row, axis));
+    }
+    pull_by_coarser(p, zone, block, chunk.row, n, place, p.parent || is_outer(zone, cell));
+  }
+}

@@ -1,0 +1,60 @@
+// Columns of particles on a device: the twin of columns.rs of the species. Follows the gather of the mesh.
+
+namespace particles {
+
+using field::REAL;
+using rs::i64;
+using rs::u64;
+namespace cloud = ::nestar_kernels::particles::cloud;
+namespace motion = ::nestar_kernels::particles::motion;
+namespace given = ::nestar_kernels::particles::device;
+
+constexpr int CHUNK = 2048, PAGE = 32;
+// The first number of a vector among the columns of numbers, and that of masses.
+constexpr int VELOCITY = 3, ACCELERATION = 6, MASS = 9;
+
+// Places that runs in a precision keep: the upper bits.
+template<class R> struct Kept;
+template<> struct Kept<float> {
+  typedef unsigned t;
+  static constexpr unsigned BITS = 32;
+};
+template<> struct Kept<double> {
+  typedef u64 t;
+  static constexpr unsigned BITS = 64;
+};
+typedef Kept<REAL>::t Place;
+constexpr unsigned BITS = Kept<REAL>::BITS;
+RS_FN u64 whole(Place place) { return (u64)place << (64 - BITS); }
+RS_FN Place kept(u64 place) { return (Place)(place >> (64 - BITS)); }
+
+struct Columns {
+  unsigned char* words;
+  i64 room;
+  RS_MEMBER u64& id(i64 n) const { return ((u64*)words)[n]; }
+  RS_MEMBER REAL& number(int column, i64 n) const { return ((REAL*)(words + 8 * room))[column * room + n]; }
+  RS_MEMBER Place& place(int axis, i64 n) const { return ((Place*)(words + 8 * room))[axis * room + n]; }
+};
+RS_FN Columns columns(const given::Stack& stack) { return Columns{(unsigned char*)stack.words, stack.room}; }
+
+// A piece of a list.
+struct Chunk {
+  int row;
+  i64 first;
+  int count;
+};
+RS_FN Chunk chunk(const given::List& from) {
+  const unsigned* at = from.chunks + 3 * (i64)launch::block();
+  return Chunk{(int)at[0], (i64)at[1], (int)at[2]};
+}
+
+RS_FN int direction(int x, int y, int z) { return mesh::SELF + x + 3 * y + 9 * z; }
+RS_FN int direction(const int* step) { return direction(step[0], step[1], step[2]); }
+// That of a step along one axis.
+RS_FN int direction_along(int axis, int step) { return mesh::SELF + step * (axis == 0 ? 1 : axis == 1 ? 3 : 9); }
+RS_FN const int* around(const given::Tables& tables, int row) { return tables.neighbours + (i64)row * mesh::AROUND; }
+RS_FN bool is_leaf(const given::Tables& tables, int row) { return tables.first_child[row] == mesh::LEAF; }
+// On which side of its parent a patch lies along an axis.
+RS_FN int side_of(const given::Tables& tables, int row, int axis) { return tables.index[4 * (i64)row + axis] & 1; }
+
+}  // namespace particles

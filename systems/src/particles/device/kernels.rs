@@ -1,0 +1,127 @@
+//! The kernels of particles, and the memory that they share.
+
+use super::super::columns::{Columns, PAGE};
+use nestar_device::Parameter;
+use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Shape};
+use nestar_engine::field::Precision;
+use nestar_engine::field::device::DevicePool;
+use nestar_kernels::particles::device::{PARTICLES, items};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Spare columns that are kept.
+const SPARES: usize = 6;
+/// Cells of a block about a patch with what clouds reach around it.
+const BLOCK: u32 = 12 * 12 * 12;
+
+/// Every kernel, ready to launch; all species share them.
+pub struct Kernels {
+    pub(super) device: Device,
+    pub(super) precision: Precision,
+    /// Bytes of shared memory that accelerations around a patch take.
+    pub(super) around: u32,
+    pub(super) count: Kernel,
+    pub(super) deal: Kernel,
+    pub(super) arrive: Kernel,
+    pub(super) pack: Kernel,
+    pub(super) largest: Kernel,
+    pub(super) deposit: Kernel,
+    pub(super) finish: Kernel,
+    pub(super) pull: Kernel,
+    /// What kernels tell the host.
+    pub(super) words: Buffer<u64>,
+    pub(super) memory: Mutex<Memory>,
+    spares: Mutex<Vec<Buffer<u64>>>,
+}
+
+/// What one kernel leaves for the next.
+#[derive(Default)]
+pub(super) struct Memory {
+    pub cursors: Kept<u32>,
+    pub tags: Kept<u64>,
+    pub records: Kept<u8>,
+    pub pages: Kept<u64>,
+    pub homes: Kept<u32>,
+    pub slots: Kept<i32>,
+    pub sums: Kept<u64>,
+    pub wide: Kept<u64>,
+}
+
+impl Kernels {
+    /// Compiles them for the pool of the accelerations.
+    ///
+    /// # Errors
+    /// The compiler's messages; memory that does not suffice.
+    pub fn new(pool: &DevicePool) -> Result<Self, DeviceError> {
+        let device = pool.device().clone();
+        let module = device.compile("particles", &pool.program(&items(), &[PARTICLES]))?;
+        let kernel = |name: &str| module.kernel(name);
+        let precision = pool.precision();
+        Ok(Self {
+            around: BLOCK * (pool.components() * precision.bytes()) as u32,
+            precision,
+            count: kernel("particles_count")?,
+            deal: kernel("particles_deal")?,
+            arrive: kernel("particles_arrive")?,
+            pack: kernel("particles_pack")?,
+            largest: kernel("particles_largest")?,
+            deposit: kernel("particles_deposit")?,
+            finish: kernel("particles_finish")?,
+            pull: kernel("particles_pull")?,
+            words: device.buffer(8)?,
+            memory: Mutex::default(),
+            spares: Mutex::default(),
+            device,
+        })
+    }
+
+    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a kernel on pieces of particles, if there are any.
+    pub(super) fn launch<P: Parameter>(
+        &self,
+        kernel: &Kernel,
+        (blocks, threads): (usize, u32),
+        given: &P,
+    ) -> Result<(), DeviceError> {
+        self.device
+            .launch(kernel, Shape::of(blocks, threads), given)
+    }
+
+    /// Columns with room for so many particles, and for how many.
+    pub(super) fn columns(
+        &self,
+        columns: Columns,
+        particles: usize,
+    ) -> Result<(Buffer<u64>, usize), DeviceError> {
+        let words = |room: usize| room / PAGE * columns.page_words();
+        let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
+        let least = words(particles.next_multiple_of(PAGE));
+        let fitting = spares
+            .iter()
+            .enumerate()
+            .filter(|(_, spare)| spare.len() >= least);
+        let buffer = match fitting.min_by_key(|(_, spare)| spare.len()) {
+            Some((n, _)) => spares.swap_remove(n),
+            None => {
+                let some_more = (particles + particles / 16).next_multiple_of(PAGE);
+                self.device.buffer(words(some_more))?
+            }
+        };
+        let room = buffer.len() / columns.page_words() * PAGE;
+        Ok((buffer, room))
+    }
+
+    /// Keeps columns for later use.
+    pub(super) fn give_back(&self, buffer: Buffer<u64>) {
+        let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
+        spares.push(buffer);
+        if spares.len() > SPARES {
+            let smallest = spares.iter().enumerate().min_by_key(|(_, s)| s.len());
+            if let Some((n, _)) = smallest {
+                spares.swap_remove(n);
+            }
+        }
+    }
+}

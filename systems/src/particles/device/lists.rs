@@ -1,0 +1,348 @@
+//! Which particles stand where on a device.
+
+use super::super::columns::{Columns, PAGE};
+use super::super::rows::Pool;
+use super::super::species::Patch;
+use super::kernels::Kernels;
+use nestar_device::Address;
+use nestar_engine::device::{Buffer, DeviceError, Kept};
+use nestar_engine::mesh::Topology;
+use nestar_kernels::particles::device::{Arrive, CHUNK, List, Move, Pack, Stack, Tables};
+use std::sync::Arc;
+
+/// Where particles of a patch stand.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Stretch {
+    pub first: u32,
+    pub count: u32,
+}
+
+/// The particles of a patch by the level that moves them, and the level of the patch.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Home {
+    pub level: usize,
+    pub lists: [Stretch; 2],
+}
+
+/// Columns of the particles of a level's patches that one level moves.
+#[derive(Default)]
+pub(super) struct Held {
+    pub words: Option<Buffer<u64>>,
+    pub room: usize,
+    /// Rows of the columns in use.
+    pub used: usize,
+    chunks: Kept<u32>,
+    /// Pieces, and threads that look after one; none: particles have been taken out since they were listed.
+    shape: Option<(usize, u32)>,
+    /// The largest velocity along the axes, then acceleration, where known.
+    pub largest: Option<[f64; 6]>,
+}
+
+impl Held {
+    pub fn stack(&self) -> Stack {
+        let address = self.words.as_ref().map_or(0, Buffer::address);
+        Stack {
+            words: address.into(),
+            room: self.room as i64,
+        }
+    }
+}
+
+/// The particles of a species that are on a device.
+pub struct OnDevice {
+    pub(super) kernels: Arc<Kernels>,
+    pub(super) columns: Columns,
+    /// `[level of the patches][list]`.
+    pub(super) held: Vec<[Held; 2]>,
+    /// By row.
+    pub(super) homes: Vec<Home>,
+}
+
+/// Particles that kernels work on: the list, the pieces, and the threads that look after one.
+pub(super) type Listed = (List, (usize, u32));
+
+impl OnDevice {
+    /// No particles, on so many levels.
+    #[must_use]
+    pub fn new(kernels: Arc<Kernels>, columns: Columns, levels: usize) -> Self {
+        Self {
+            kernels,
+            columns,
+            held: (0..levels).map(|_| <[Held; 2]>::default()).collect(),
+            homes: Vec::new(),
+        }
+    }
+
+    /// The kernels.
+    #[must_use]
+    pub fn kernels(&self) -> &Arc<Kernels> {
+        &self.kernels
+    }
+
+    /// Makes room for so many rows of the hierarchy.
+    pub fn follow(&mut self, rows: usize) {
+        self.homes.resize(rows, Home::default());
+    }
+
+    /// Particles of a patch.
+    #[must_use]
+    pub fn count(&self, row: u32) -> usize {
+        let lists = self.homes[row as usize].lists;
+        lists.iter().map(|list| list.count as usize).sum()
+    }
+
+    /// Columns of numbers.
+    pub(super) fn numbers(&self) -> i32 {
+        self.columns.widths().count() as i32 - 1
+    }
+
+    /// Records of the particles of a patch, each followed by its list.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn records(&self, row: u32) -> Result<Vec<u8>, DeviceError> {
+        let home = &self.homes[row as usize];
+        let mut records = Vec::new();
+        for (list, stretch) in home.lists.iter().enumerate() {
+            let (first, count) = (stretch.first as usize, stretch.count as usize);
+            let stack = self.held[home.level][list].stack();
+            records.extend(self.packed(stack, first..first + count, list)?);
+        }
+        Ok(records)
+    }
+
+    /// Records of particles of a stack, each followed by a mark.
+    pub(super) fn packed(
+        &self,
+        stack: Stack,
+        range: std::ops::Range<usize>,
+        mark: usize,
+    ) -> Result<Vec<u8>, DeviceError> {
+        let kernels = &*self.kernels;
+        let mut bytes = vec![0; range.len() * (self.columns.bytes() + 1)];
+        if bytes.is_empty() {
+            return Ok(bytes);
+        }
+        let mut memory = kernels.memory();
+        let out = memory.records.provide(&kernels.device, bytes.len())?;
+        let given = Pack {
+            stack,
+            out: out.address().into(),
+            first: range.start as i64,
+            count: range.len() as i64,
+            numbers: self.numbers(),
+            mark: mark as i32,
+        };
+        kernels.launch(
+            &kernels.pack,
+            (range.len().div_ceil(128).min(1 << 14), 128),
+            &given,
+        )?;
+        kernels.device.download(out, 0, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Forgets the particles of a patch.
+    pub fn forget(&mut self, row: u32) {
+        let home = &mut self.homes[row as usize];
+        for (list, stretch) in home.lists.iter_mut().enumerate() {
+            if std::mem::take(&mut stretch.count) > 0 {
+                let held = &mut self.held[home.level][list];
+                (held.shape, held.largest) = (None, None);
+            }
+        }
+    }
+
+    /// Calls `give` with the records of all particles, by row and list, and forgets them.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn fetch(&mut self, mut give: impl FnMut(usize, usize, &[u8])) -> Result<(), DeviceError> {
+        let width = self.columns.bytes() + 1;
+        let mut homes = std::mem::take(&mut self.homes);
+        for (level, list) in (0..self.held.len()).flat_map(|level| [(level, 0), (level, 1)]) {
+            let held = &self.held[level][list];
+            let records = self.packed(held.stack(), 0..held.used, list)?;
+            let of_level = homes.iter_mut().enumerate();
+            for (row, home) in of_level.filter(|(_, home)| home.level == level) {
+                let Stretch { first, count } = std::mem::take(&mut home.lists[list]);
+                let (first, count) = (first as usize, count as usize);
+                give(row, list, &records[first * width..][..count * width]);
+            }
+            let emptied = std::mem::take(&mut self.held[level][list]);
+            emptied
+                .words
+                .into_iter()
+                .for_each(|words| self.kernels.give_back(words));
+        }
+        self.homes = homes;
+        Ok(())
+    }
+
+    /// The particles in patches of a level that are on a list, for kernels.
+    pub(super) fn list(
+        &mut self,
+        (topology, tables): (&Topology, Tables),
+        level: usize,
+        list: usize,
+    ) -> Result<Listed, DeviceError> {
+        let (numbers, masses) = (self.numbers(), self.columns.masses);
+        let held = &mut self.held[level][list];
+        let shape = match held.shape {
+            Some(shape) => shape,
+            None => {
+                let homes = &self.homes;
+                let stretches = topology.rows(level).iter();
+                let stretches = stretches.map(|&row| (row, homes[row as usize].lists[list]));
+                let chunks: Vec<u32> = stretches.flat_map(pieces).collect();
+                held.chunks.set(&self.kernels.device, &chunks)?;
+                let count = chunks.len() / 3;
+                let each = (held.used / count.max(1)).next_power_of_two() as u32;
+                *held.shape.insert((count, each.clamp(64, 256)))
+            }
+        };
+        let given = List {
+            stack: held.stack(),
+            chunks: held.chunks.address().into(),
+            tables,
+            numbers,
+            masses,
+        };
+        Ok((given, shape))
+    }
+
+    /// Whether there may be particles in patches of a level that are on a list.
+    pub(super) fn holds(&self, level: usize, list: usize) -> bool {
+        self.held[level][list].used > 0
+    }
+
+    /// New columns for a list of a level, of which each row has so many particles; `counts` becomes where those of each row begin.
+    pub(super) fn provide(
+        &self,
+        (topology, level): (&Topology, usize),
+        counts: &mut [u32],
+    ) -> Result<(Held, Vec<Stretch>), DeviceError> {
+        let mut used = 0;
+        let stretch = |&row: &u32| {
+            let (first, count) = (used, counts[row as usize]);
+            (counts[row as usize], used) = (first, used + count);
+            Stretch { first, count }
+        };
+        let stretches = topology.rows(level).iter().map(stretch).collect();
+        let mut held = Held {
+            used: used as usize,
+            ..Held::default()
+        };
+        if used > 0 {
+            let (words, room) = self.kernels.columns(self.columns, used as usize)?;
+            (held.words, held.room) = (Some(words), room);
+        }
+        Ok((held, stretches))
+    }
+
+    /// Takes new columns over in place of the old ones.
+    pub(super) fn replace(
+        &mut self,
+        topology: &Topology,
+        (level, list): (usize, usize),
+        (mut held, stretches): (Held, Vec<Stretch>),
+    ) {
+        for (&row, stretch) in topology.rows(level).iter().zip(stretches) {
+            let home = &mut self.homes[row as usize];
+            home.level = level;
+            home.lists[list] = stretch;
+        }
+        let old = &mut self.held[level][list];
+        held.chunks = std::mem::take(&mut old.chunks);
+        let old = std::mem::replace(old, held);
+        old.words
+            .into_iter()
+            .for_each(|words| self.kernels.give_back(words));
+    }
+
+    /// Takes particles out of the host's pages to a list of a level.
+    ///
+    /// # Errors
+    /// The device fails, or its memory does not suffice.
+    pub fn settle(
+        &mut self,
+        (topology, tables): (&Topology, Tables),
+        (level, list): (usize, usize),
+        (pages, pool): (&mut [Patch], &Pool),
+    ) -> Result<(), DeviceError> {
+        let rows = topology.rows(level);
+        let coming = |row: u32| pages[row as usize][list].count();
+        if rows.iter().all(|&row| coming(row) == 0) {
+            return Ok(());
+        }
+        let mut counts = vec![0; topology.capacity() + 1];
+        for &row in rows {
+            counts[row as usize] = self.homes[row as usize].lists[list].count + coming(row) as u32;
+        }
+        let new = self.provide((topology, level), &mut counts)?;
+        let kernels = self.kernels.clone();
+        let (from, shape) = self.list((topology, tables), level, list)?;
+        let mut memory = kernels.memory();
+        memory.cursors.set(&kernels.device, &counts)?;
+        let still = Move {
+            from,
+            to: [new.0.stack(); 4],
+            cursors: memory.cursors.address().into(),
+            rows: topology.capacity() as i64,
+            ..standing()
+        };
+        kernels.launch(&kernels.deal, shape, &still)?;
+        let (mut words, mut homes) = (Vec::new(), Vec::new());
+        for &row in rows {
+            let rows = &pages[row as usize][list];
+            for (n, page) in rows.words().enumerate() {
+                words.extend_from_slice(page);
+                homes.extend([row, (rows.count() - n * PAGE).min(PAGE) as u32]);
+            }
+        }
+        memory.pages.set(&kernels.device, &words)?;
+        memory.homes.set(&kernels.device, &homes)?;
+        let arrive = Arrive {
+            pages: memory.pages.address().into(),
+            homes: memory.homes.address().into(),
+            to: new.0.stack(),
+            cursors: memory.cursors.address().into(),
+            page_words: self.columns.page_words() as i32,
+            numbers: self.numbers(),
+        };
+        kernels.launch(&kernels.arrive, (homes.len() / 2, PAGE as u32), &arrive)?;
+        drop(memory);
+        self.replace(topology, (level, list), new);
+        for &row in rows {
+            pages[row as usize][list].clear(pool);
+        }
+        Ok(())
+    }
+}
+
+/// The parameters of a way to another stack without a step.
+fn standing() -> Move {
+    Move {
+        from: List::default(),
+        to: [Stack::default(); 4],
+        cursors: Address::NONE,
+        tags: Address::NONE,
+        lost: Address::NONE,
+        rate: [0.0; 3],
+        half: 0.0,
+        scale: 0.0,
+        mass: 0.0,
+        rows: 0,
+        walls: 0,
+        stay: [0, 0],
+        own: true,
+        still: true,
+    }
+}
+
+/// The particles of a row in pieces that a block looks after: row, first, how many.
+fn pieces((row, stretch): (u32, Stretch)) -> impl Iterator<Item = u32> {
+    let most = CHUNK as u32;
+    let starts = (0..stretch.count).step_by(CHUNK);
+    starts.flat_map(move |n| [row, stretch.first + n, most.min(stretch.count - n)])
+}

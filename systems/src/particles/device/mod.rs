@@ -1,0 +1,30 @@
+//! Particles on a device: columns of all particles of a level's patches that one level moves, patch by patch.
+//!
+//! Who moves them deals them to new columns, in no order that means anything. The host knows how many each patch has, and where they stand.
+//! What comes from elsewhere waits in the host's pages until a kernel asks for particles, and the host gets them back by
+//! [`Species::fetch`](super::Species::fetch).
+
+mod kernels;
+mod lists;
+mod pull;
+mod step;
+mod sums;
+
+pub use kernels::Kernels;
+pub use lists::OnDevice;
+pub use pull::Pulled;
+pub use step::Step;
+pub use sums::{add_all, read};
+
+use nestar_engine::field::device::DeviceTopology;
+use nestar_kernels::particles::device::Tables;
+
+/// The hierarchy, for kernels.
+pub fn tables(tables: &DeviceTopology) -> Tables {
+    Tables {
+        neighbours: tables.neighbours().into(),
+        parent: tables.parent().into(),
+        first_child: tables.first_child().into(),
+        index: tables.index().into(),
+    }
+}

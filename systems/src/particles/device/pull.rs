@@ -1,0 +1,148 @@
+//! The second half of a step on a device, and the steps that particles allow.
+
+use super::lists::{Listed, OnDevice};
+use crate::fields::Acceleration;
+use crate::particles::Motion;
+use nestar_device::Number;
+use nestar_engine::device::{DeviceError, Shape};
+use nestar_engine::field::Precision;
+use nestar_engine::field::device::{DeviceTopology, DeviceView};
+use nestar_engine::mesh::Topology;
+use nestar_engine::step::View;
+use nestar_kernels::PATCH;
+use nestar_kernels::particles::device::{Clouds, Largest, Pull};
+
+/// What the closing kick of a level is made of.
+pub struct Pulled<'a> {
+    /// The hierarchy.
+    pub topology: &'a Topology,
+    /// The same on the device.
+    pub tables: &'a DeviceTopology,
+    /// How particles move.
+    pub motion: &'a Motion,
+    /// Accelerations on the level.
+    pub field: &'a View<'a, Acceleration>,
+    /// Time of the kick.
+    pub time: f64,
+    /// Length of the kick.
+    pub half: f64,
+}
+
+impl Pulled<'_> {
+    fn given(&self, from: &Listed, view: DeviceView) -> Pull<Number> {
+        Pull {
+            from: from.0,
+            view,
+            clouds: Clouds {
+                width: self.motion.cloud,
+                zone: self.motion.zone as i32,
+            },
+            state: 0,
+            parent: false,
+            weight: 1.0,
+            half: self.half,
+            ahead: [0.0; 2],
+            per_width: [0.0; 3],
+        }
+    }
+}
+
+impl OnDevice {
+    /// Kicks the particles that a level moves, and leaves their accelerations with them.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn pull(&mut self, pulled: &Pulled) -> Result<(), DeviceError> {
+        let level = pulled.field.level();
+        let place = (pulled.topology, super::tables(pulled.tables));
+        if self.holds(level, 0) {
+            let own = self.list(place, level, 0)?;
+            self.launch(&own, &pulled.given(&own, pulled.field.on_device()))?;
+            if level > 0 && pulled.motion.zone > 0 {
+                self.pull_by_coarser(pulled, &own, true)?;
+            }
+            self.held[level][0].largest = None;
+        }
+        if let Some(below) = level.checked_sub(1)
+            && self.holds(below, 1)
+        {
+            let ahead = self.list(place, below, 1)?;
+            self.pull_by_coarser(pulled, &ahead, false)?;
+            self.held[below][1].largest = None;
+        }
+        Ok(())
+    }
+
+    /// By the states of the next coarser level: those beside borders in the level's own patches, or all that it moves in patches of that one.
+    fn pull_by_coarser(
+        &self,
+        pulled: &Pulled,
+        from: &Listed,
+        parent: bool,
+    ) -> Result<(), DeviceError> {
+        let states = pulled.field.coarser_on_device(pulled.time);
+        let below = pulled.field.level() - 1;
+        let width = pulled.topology.domain.cell_width(below);
+        let (weight, ahead) = match states[..] {
+            [(old, _), (new, _)] => {
+                let weight = (pulled.time - old) / (new - old);
+                (weight, [old - pulled.time, new - pulled.time])
+            }
+            _ => (1.0, [0.0; 2]),
+        };
+        let alone = states.len() == 1;
+        for (n, (_, view)) in states.into_iter().enumerate() {
+            let given = Pull {
+                state: if alone { 3 } else { 1 + n as i32 },
+                parent,
+                weight,
+                ahead,
+                per_width: width.map(|width| 1.0 / (PATCH as f64 * width)),
+                ..pulled.given(from, view)
+            };
+            self.launch(from, &given)?;
+        }
+        Ok(())
+    }
+
+    fn launch(&self, from: &Listed, given: &Pull<Number>) -> Result<(), DeviceError> {
+        let (blocks, threads) = from.1;
+        let shape = Shape {
+            shared: self.kernels.around,
+            ..Shape::of(blocks, threads)
+        };
+        self.kernels.device.launch(&self.kernels.pull, shape, given)
+    }
+
+    /// The largest velocity along each axis, then acceleration, of the particles in patches of a level that are on a list.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn largest(
+        &mut self,
+        place: (&Topology, &DeviceTopology),
+        (level, list): (usize, usize),
+    ) -> Result<[f64; 6], DeviceError> {
+        if !self.holds(level, list) {
+            return Ok([0.0; 6]);
+        }
+        if let Some(known) = self.held[level][list].largest {
+            return Ok(known);
+        }
+        let kernels = self.kernels.clone();
+        let (from, shape) = self.list((place.0, super::tables(place.1)), level, list)?;
+        kernels.device.fill_zero(&kernels.words, 0..6)?;
+        let given = Largest {
+            from,
+            largest: kernels.words.address().into(),
+        };
+        kernels.launch(&kernels.largest, shape, &given)?;
+        let mut words = [0; 6];
+        kernels.device.download(&kernels.words, 0, &mut words)?;
+        let number = |bits: u64| match kernels.precision {
+            Precision::Double => f64::from_bits(bits),
+            Precision::Single => f64::from(f32::from_bits(bits as u32)),
+        };
+        Ok(*self.held[level][list].largest.insert(words.map(number)))
+    }
+}

@@ -1,0 +1,133 @@
+//! Deposits on a device.
+
+use super::super::deposit::{Deposit, Weights};
+use super::super::species::Species;
+use super::super::units::power_of_two;
+use super::kernels::{Kernels, Memory};
+use super::lists::OnDevice;
+use nestar_device::{Address, Number};
+use nestar_engine::device::DeviceError;
+use nestar_engine::field::device::DeviceTopology;
+use nestar_engine::mesh::Topology;
+use nestar_kernels::particles::device::{self, Clouds, Finish};
+use nestar_kernels::{CELLS, PATCH};
+
+/// Threads of a block that finishes the sums of a patch.
+const THREADS: u32 = 256;
+
+impl Kernels {
+    /// Empties the sums of a level, and those in covered cells of the next coarser one.
+    fn clear(
+        &self,
+        memory: &mut Memory,
+        topology: &Topology,
+        level: usize,
+    ) -> Result<(), DeviceError> {
+        let mut slots = vec![-1; topology.capacity()];
+        let below = level.checked_sub(1);
+        for level in below.into_iter().chain([level]) {
+            for (slot, &row) in topology.rows(level).iter().enumerate() {
+                slots[row as usize] = slot as i32;
+            }
+        }
+        memory.slots.set(&self.device, &slots)?;
+        let cells = topology.rows(level).len() * CELLS;
+        let sums = memory.sums.provide(&self.device, cells)?;
+        self.device.fill_zero(sums, 0..cells)?;
+        if let Some(below) = below {
+            let cells = topology.rows(below).len() * CELLS;
+            let wide = memory.wide.provide(&self.device, cells)?;
+            self.device.fill_zero(wide, 0..cells)?;
+        }
+        Ok(())
+    }
+}
+
+/// The sums of a level on a device, as a deposit asks for them: those of all species that are there.
+pub fn add_all<'a>(
+    deposit: &Deposit,
+    species: impl Iterator<Item = &'a mut Species>,
+    (kernels, tables): (&Kernels, &DeviceTopology),
+    density: Option<(u64, f64)>,
+) -> Result<(), DeviceError> {
+    let (topology, level) = (deposit.topology, deposit.level);
+    let mut memory = kernels.memory();
+    kernels.clear(&mut memory, topology, level)?;
+    let addresses = [memory.sums.address(), memory.wide.address()];
+    let slots = memory.slots.address();
+    drop(memory);
+    for species in species {
+        let one = deposit.clouds.weights.of(species.mass);
+        if let Some(lists) = species.settled(topology, Some(tables))? {
+            lists.add(deposit, tables, (slots, addresses, one))?;
+        }
+    }
+    let (density, per_unit) = density.unwrap_or_default();
+    let finish = Finish::<Number> {
+        rows: tables.rows(level).into(),
+        tables: super::tables(tables),
+        slots: slots.into(),
+        sums: addresses[0].into(),
+        wide: if level > 0 {
+            addresses[1].into()
+        } else {
+            Address::NONE
+        },
+        per_unit,
+        density: density.into(),
+    };
+    let rows = topology.rows(level).len();
+    kernels.launch(&kernels.finish, (rows, THREADS), &finish)
+}
+
+/// The sums that were made last, `[row][cell]`.
+pub fn read(kernels: &Kernels, rows: usize) -> Result<Vec<u64>, DeviceError> {
+    let mut sums = vec![0; rows * CELLS];
+    if let Some(buffer) = kernels.memory().sums.buffer() {
+        kernels.device.download(buffer, 0, &mut sums)?;
+    }
+    Ok(sums)
+}
+
+impl OnDevice {
+    /// Adds the particles to sums.
+    fn add(
+        &mut self,
+        deposit: &Deposit,
+        tables: &DeviceTopology,
+        (slots, [sums, wide], one): (u64, [u64; 2], u64),
+    ) -> Result<(), DeviceError> {
+        let (topology, level, clouds) = (deposit.topology, deposit.level, &deposit.clouds);
+        let hosts = level.saturating_sub(1)..=topology.finest();
+        for (host, list) in hosts.flat_map(|host| [(host, 0), (host, 1)]) {
+            if !self.holds(host, list) {
+                continue;
+            }
+            let (from, shape) = self.list((topology, super::tables(tables)), host, list)?;
+            let width = topology.domain.cell_width(host);
+            let given = device::Deposit {
+                from,
+                clouds: Clouds {
+                    width: clouds.width,
+                    zone: clouds.zone as i32,
+                },
+                slots: slots.into(),
+                sums: sums.into(),
+                wide: wide.into(),
+                per_width: width.map(|width| 1.0 / (PATCH as f64 * width)),
+                dt: deposit.lags[host + list],
+                most: power_of_two(host as i32 - level as i32) / PATCH as f64,
+                scale: match clouds.weights {
+                    Weights::Masses(scale) => scale,
+                    Weights::Ones => 0.0,
+                },
+                one,
+                finer: host.saturating_sub(level) as i32,
+                beside: host < level,
+            };
+            let kernel = &self.kernels.deposit;
+            self.kernels.launch(kernel, shape, &given)?;
+        }
+        Ok(())
+    }
+}
