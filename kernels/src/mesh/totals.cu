@@ -36,7 +36,8 @@ KERNEL(mesh_sum_patches, mesh::parameters::Totals<mesh::REAL>) {
   const REAL* values = row_of(p.level, row);
   EACH(item, 8 * COMPONENTS) {
     double sum = 0.0;
-    for (int line = 0; line < CELLS / 8 && leaf; ++line)
+    // rows of other shapes have no totals
+    for (int line = 0; line < CELLS / 8 && leaf && SIDE == PATCH; ++line)
       sum += (double)values[(item >> 3) * CELLS + 8 * line + (item & 7)];
     lanes[item] = sum;
   }

@@ -11,16 +11,16 @@ struct Zone {
   int cells;
 };
 
-RS_FN Zone zone_of(const given::Tables& tables, int row, int cells) {
-  Zone zone{0, 0, cells};
-  if (cells == 0) return zone;
+// All threads of a block find them together; good behind a barrier. `zone` is in shared memory.
+RS_FN void find_zone(Zone* zone, const given::Tables& tables, int row, int cells) {
+  EACH(n, 1) *zone = Zone{0, 0, cells};
+  launch::barrier();
   const int* near = around(tables, row);
-  for (int d = 0; d < 27; ++d) {
-    if (d == mesh::SELF) continue;
-    if (near[d] == mesh::COARSER) zone.inner |= 1u << d;
-    else if (near[d] >= 0 && !is_leaf(tables, near[d])) zone.outer |= 1u << d;
+  EACH(d, 27) {
+    if (cells == 0 || d == mesh::SELF) continue;
+    if (near[d] == mesh::COARSER) launch::atomic_or(&zone->inner, 1u << d);
+    else if (near[d] >= 0 && !is_leaf(tables, near[d])) launch::atomic_or(&zone->outer, 1u << d);
   }
-  return zone;
 }
 
 // Whether a cell is among the last ones before any of the directions, or beyond.

@@ -104,14 +104,15 @@ KERNEL(particles_deposit, particles::given::Deposit) {
   SHARED u64 own[BLOCK], coarser[BLOCK];
   const Chunk chunk = particles::chunk(p.from);
   const given::Tables& tables = p.from.tables;
-  const Zone zone = zone_of(tables, chunk.row, p.clouds.zone);
-  const bool wide = p.beside || (p.finer == 0 && zone.inner != 0);
-  if (p.beside && zone.outer == 0 && p.clouds.zone > 0) return;
+  SHARED Zone zone;
+  find_zone(&zone, tables, chunk.row, p.clouds.zone);
   EACH(n, BLOCK) {
     own[n] = 0;
-    if (wide) coarser[n] = 0;
+    coarser[n] = 0;
   }
   launch::barrier();
+  const bool wide = p.beside || (p.finer == 0 && zone.inner != 0);
+  if (p.beside && zone.outer == 0 && p.clouds.zone > 0) return;
   const Columns from = columns(p.from.stack);
   EACH(k, chunk.count) add_particle(p, zone, from, chunk.row, chunk.first + k, own, coarser);
   launch::barrier();

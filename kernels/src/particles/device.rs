@@ -13,6 +13,7 @@ pub const CHUNK: usize = 2048;
 pub const PARTICLES: &str = concat!(
     include_str!("stacks.cuh"),
     include_str!("move.cu"),
+    include_str!("sums.cu"),
     include_str!("cells.cuh"),
     include_str!("deposit.cu"),
     include_str!("pull.cu")
@@ -23,7 +24,7 @@ pub const PARTICLES: &str = concat!(
 pub fn items() -> Vec<&'static Item> {
     let mut items = super::device_items();
     items.extend([
-        Stack, Tables, List, Move, Arrive, Pack, Largest, Clouds, Deposit, Finish, Pull,
+        Stack, Tables, List, Move, Arrive, Pack, Largest, Terms, Clouds, Deposit, Finish, Pull,
     ]);
     items
 }
@@ -148,6 +149,28 @@ pub struct Largest {
     pub from: List,
     /// Bits of the largest velocity along x, y, z, then of the largest acceleration.
     pub largest: Address<u64>,
+}
+
+/// Of the kernel `particles_terms`: what particles add to sums over all of them.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// The particles.
+    pub from: List,
+    /// Bits of the largest sizes of the terms, or the sums of whole numbers; and of masses in units.
+    pub out: Address<u64>,
+    /// Lower edge of the domain.
+    pub left: [f64; 3],
+    /// Width of a patch.
+    pub width: [f64; 3],
+    /// What a term of 1 counts in sums.
+    pub scales: [f64; 7],
+    /// Units of a mass of 1.
+    pub scale: f64,
+    /// The mass of each, where all have one.
+    pub mass: f64,
+    /// Whether the largest sizes of terms are wanted, and not their sums.
+    pub sizes: bool,
 }
 
 /// How wide clouds are, and where they are wider.

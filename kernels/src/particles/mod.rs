@@ -3,6 +3,7 @@
 pub mod cloud;
 pub mod device;
 pub mod motion;
+pub mod terms;
 
 use nestar_device::Item;
 
@@ -23,5 +24,8 @@ pub fn device_items() -> Vec<&'static Item> {
         motion::in_parent::ITEM,
         motion::kicked::ITEM,
         motion::ahead::ITEM,
+        terms::terms::ITEM,
+        terms::position::ITEM,
+        terms::nearest::ITEM,
     ]
 }

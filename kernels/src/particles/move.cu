@@ -71,16 +71,15 @@ struct Home {
   int stack, parent_of;
 };
 
-RS_FN Home home_in(const given::Move& p, int list, int row, int stack) { return Home{list * (p.rows + 1) + row, stack, -1}; }
+RS_FN Home home_in_row(const given::Move& p, int list, int row, int stack) { return Home{list * (p.rows + 1) + row, stack, -1}; }
 RS_FN Home elsewhere(const given::Move& p) { return Home{p.rows, 3, -1}; }
 
-// The home of particles of a row that go in a direction; `at` is the patch beside it in which they are.
-RS_FN Home home(const given::Move& p, int row, int d, bool waits) {
-  if (waits) return home_in(p, 1, row, 1);
-  if (d == mesh::SELF) return home_in(p, p.stay[0], row, p.stay[1]);
+// The home of particles of a row that go in a direction.
+RS_FN Home home(const given::Move& p, int row, int d) {
+  if (d == mesh::SELF) return home_in_row(p, p.stay[0], row, p.stay[1]);
   const given::Tables& tables = p.from.tables;
   const int beside = around(tables, row)[d];
-  if (beside >= 0) return is_leaf(tables, beside) ? (p.own ? home_in(p, 0, beside, 0) : home_in(p, 1, beside, 2)) : elsewhere(p);
+  if (beside >= 0) return is_leaf(tables, beside) ? (p.own ? home_in_row(p, 0, beside, 0) : home_in_row(p, 1, beside, 2)) : elsewhere(p);
   if (beside != mesh::COARSER || !p.own) return elsewhere(p);
   const int step[3] = {d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1};
   int far[3], sides = 0;
@@ -91,7 +90,7 @@ RS_FN Home home(const given::Move& p, int row, int d, bool waits) {
   }
   const int coarse = around(tables, tables.parent[row])[direction(far)];
   if (coarse < 0 || !is_leaf(tables, coarse)) return elsewhere(p);
-  Home found = home_in(p, 1, coarse, 2);
+  Home found = home_in_row(p, 1, coarse, 2);
   found.parent_of = sides;
   return found;
 }
@@ -100,7 +99,6 @@ RS_FN Home home(const given::Move& p, int row, int d, bool waits) {
 RS_FN Home home_in_child(const given::Move& p, int row, Went& went) {
   const given::Tables& tables = p.from.tables;
   const int beside = around(tables, row)[went.d];
-  if (p.own || beside < 0 || is_leaf(tables, beside)) return elsewhere(p);
   u64 within[3];
   int child = tables.first_child[beside];
   for (int axis = 0; axis < 3; ++axis) {
@@ -110,22 +108,20 @@ RS_FN Home home_in_child(const given::Move& p, int row, Went& went) {
   }
   if (!is_leaf(tables, child)) return elsewhere(p);
   for (int axis = 0; axis < 3; ++axis) went.place[axis] = within[axis];
-  return home_in(p, 0, child, 0);
+  return home_in_row(p, 0, child, 0);
 }
 
-// Particles of a chunk go to one of 28 homes together: those in a direction, and those that wait. Others go alone.
+// Particles of a chunk go to one of 28 homes together: those in a direction, and those that wait. Who goes into a patch with children goes alone.
 constexpr int KEYS = 28, WAITS = 27, ALONE = 28, GONE = 29;
 
-RS_FN int key_of(const Went& went, bool alone) {
-  return went.lost || went.out ? GONE : went.waits ? WAITS : alone ? ALONE : went.d;
+RS_FN int key_of(const given::Move& p, const int* near, const Went& went) {
+  if (went.lost || went.out) return GONE;
+  if (went.waits) return WAITS;
+  const int beside = near[went.d];
+  return !p.own && beside >= 0 && !is_leaf(p.from.tables, beside) ? ALONE : went.d;
 }
 
-RS_FN void find_homes(const given::Move& p, int row, Home* homes) {
-  EACH(key, KEYS) {
-    const bool waits = key == WAITS;
-    homes[key] = waits && !p.own ? elsewhere(p) : home(p, row, waits ? mesh::SELF : key, waits);
-  }
-}
+RS_FN Home home_of(const given::Move& p, int row, int key) { return key == WAITS ? home_in_row(p, 1, row, 1) : home(p, row, key); }
 
 RS_FN unsigned take_place(unsigned* counter, bool is_common) {
   return is_common ? launch::take_place(counter) : launch::atomic_add(counter, 1u);
@@ -150,11 +146,9 @@ RS_FN void put(const given::Move& p, const Columns& from, i64 n, const Home& hom
 KERNEL(particles_count, particles::given::Move) {
   using namespace particles;
   SHARED unsigned counts[KEYS];
-  SHARED Home homes[KEYS];
   const Chunk chunk = particles::chunk(p.from);
   const Columns from = columns(p.from.stack);
   const int* near = around(p.from.tables, chunk.row);
-  find_homes(p, chunk.row, homes);
   EACH(key, KEYS) counts[key] = 0;
   launch::barrier();
   EACH(k, chunk.count) {
@@ -170,12 +164,12 @@ KERNEL(particles_count, particles::given::Move) {
       launch::atomic_add(p.lost + 1, units);
       continue;
     }
-    const int key = key_of(went, !went.waits && homes[went.d].stack == 3);
+    const int key = key_of(p, near, went);
     if (key == ALONE) launch::atomic_add(p.cursors + home_in_child(p, chunk.row, went).cursor, 1u);
     else take_place(&counts[key], key == mesh::SELF);
   }
   launch::barrier();
-  EACH(key, KEYS) if (counts[key] > 0) launch::atomic_add(p.cursors + homes[key].cursor, counts[key]);
+  EACH(key, KEYS) if (counts[key] > 0) launch::atomic_add(p.cursors + home_of(p, chunk.row, key).cursor, counts[key]);
 }
 
 // Puts them there.
@@ -188,17 +182,20 @@ KERNEL(particles_deal, particles::given::Move) {
   const Chunk chunk = particles::chunk(p.from);
   const Columns from = columns(p.from.stack);
   const int* near = around(p.from.tables, chunk.row);
-  find_homes(p, chunk.row, homes);
   EACH(key, KEYS) counts[key] = 0;
   launch::barrier();
   EACH(k, chunk.count) {
     const Went went = advance(p, near, from, chunk.first + k);
-    const int key = key_of(went, !went.waits && homes[went.d].stack == 3);
+    const int key = key_of(p, near, went);
     key_in[k] = (unsigned char)key;
     if (key < KEYS) place_in[k] = (unsigned short)take_place(&counts[key], key == mesh::SELF);
   }
   launch::barrier();
-  EACH(key, KEYS) if (counts[key] > 0) first[key] = launch::atomic_add(p.cursors + homes[key].cursor, counts[key]);
+  EACH(key, KEYS) {
+    if (counts[key] == 0) continue;
+    homes[key] = home_of(p, chunk.row, key);
+    first[key] = launch::atomic_add(p.cursors + homes[key].cursor, counts[key]);
+  }
   launch::barrier();
   EACH(k, chunk.count) {
     const int key = key_in[k];
@@ -244,22 +241,5 @@ KERNEL(particles_pack, particles::given::Pack) {
       for (int b = 0; b < (int)sizeof(REAL); ++b) *out++ = (unsigned char)(bits >> (8 * b));
     }
     *out = (unsigned char)p.mark;
-  }
-}
-
-// The largest velocity and acceleration along each axis.
-KERNEL(particles_largest, particles::given::Largest) {
-  using namespace particles;
-  typedef rs::lim<REAL>::U Bits;
-  const Chunk chunk = particles::chunk(p.from);
-  const Columns from = columns(p.from.stack);
-  for (int c = 0; c < 6; ++c) {
-    Bits most = 0;
-    EACH(k, chunk.count) {
-      const Bits bits = rs::to_bits(rs::abs(from.number(VELOCITY + c, chunk.first + k)));
-      most = bits > most ? bits : most;
-    }
-    const Bits largest = launch::largest_word_of_block(most);
-    if (launch::thread() == 0) launch::atomic_max((Bits*)(p.largest + c), largest);
   }
 }

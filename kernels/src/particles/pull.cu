@@ -100,7 +100,9 @@ KERNEL(particles_pull, particles::Pull) {
   using namespace particles;
   const Chunk chunk = particles::chunk(p.from);
   const given::Tables& tables = p.from.tables;
-  const Zone zone = zone_of(tables, chunk.row, p.clouds.zone);
+  SHARED Zone zone;
+  find_zone(&zone, tables, chunk.row, p.clouds.zone);
+  launch::barrier();
   if (p.parent && zone.inner == 0) return;
   REAL* block = launch::shared<REAL>();
   mesh::gather<AROUND>(block, p.view, p.parent ? tables.parent[chunk.row] : chunk.row, mesh::Store<SIDE>());

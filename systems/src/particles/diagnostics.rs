@@ -7,13 +7,18 @@ use crate::fields::{ParticleDensity, Potential};
 use crate::register::Register;
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
+use nestar_engine::device::DeviceError;
+use nestar_engine::field::Items;
+use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::{Columns, Ranks, RanksError, Reduce, Reduction};
 use nestar_engine::{Engine, in_precision};
 use nestar_kernels::PATCH;
+use nestar_kernels::particles::cloud::units_of;
+use nestar_kernels::particles::terms::{TERMS, nearest, position, terms};
 use rayon::prelude::*;
 
-/// Names of what is summed up over all particles: [`Terms`].
+/// Names of what is summed up over all particles: see [`terms`].
 const NAMES: [&str; TERMS] = [
     "particles_energy_kinetic",
     "particles_momentum_x",
@@ -23,10 +28,6 @@ const NAMES: [&str; TERMS] = [
     "particles_angular_momentum_y",
     "particles_angular_momentum_z",
 ];
-const TERMS: usize = 7;
-
-/// What a particle adds to each sum.
-type Terms = [f64; TERMS];
 
 /// Gravitational energy of a volume: half the mass of its particles times the potential.
 #[device]
@@ -56,9 +57,8 @@ fn counts(world: &mut World, n: usize) -> Result<Vec<f64>, RanksError> {
     world.resource_scope(|world, mut all: Mut<AllSpecies>| {
         let (units, ranks) = (world.resource::<Units>(), world.resource::<Ranks>());
         let (species, lost) = (&mut all.0[n], units.lost[n]);
-        species.fetch()?;
-        let mut sums = [0, super::audit::units(species, units.scale)?];
-        species.each(|_, patch| sums[0] += super::species::count(patch) as u64);
+        let place = Place::of(world);
+        let mut sums = [place.number(species), place.units(species)?];
         ranks.communicator().reduce(Reduction::Sum, &mut sums)?;
         let mass = |units_of_mass: u64| match units.scale {
             0.0 => 0.0,
@@ -76,30 +76,23 @@ fn counts(world: &mut World, n: usize) -> Result<Vec<f64>, RanksError> {
 /// The sums over all particles.
 fn sums(world: &mut World) -> Result<Vec<f64>, RanksError> {
     world.resource_scope(|world, mut all: Mut<AllSpecies>| {
-        let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
-        all.fetch()?;
-        let mut walk = Walk {
-            all: &mut all,
-            topology,
-        };
-        let mut number = [0];
-        walk.all.0.iter_mut().for_each(|species| {
-            species.each(|_, patch| number[0] += super::species::count(patch) as u64);
-        });
+        let (place, ranks) = (Place::of(world), world.resource::<Ranks>());
+        let number = all.0.iter().map(|species| place.number(species)).sum();
+        let (mut number, mut most) = ([number], [0u64; TERMS]);
         ranks.communicator().reduce(Reduction::Sum, &mut number)?;
-        let larger =
-            |most: Terms, terms: Terms| std::array::from_fn(|k| largest(most[k], terms[k].abs()));
+        for species in &mut all.0 {
+            let own = place.terms(species, None)?;
+            (0..TERMS).for_each(|k| most[k] = most[k].max(own[k]));
+        }
         // numbers that are not below 0 are ordered as their bits, and what is no number is behind them
-        let mut most = walk.fold([0.0; TERMS], larger, larger).map(f64::to_bits);
         ranks.communicator().reduce(Reduction::Max, &mut most)?;
         let bits = 62 - (u64::BITS - number[0].leading_zeros()) as i32;
         let scales = most.map(|most| scale_of(f64::from_bits(most), bits));
-        let add = |sum: [i64; TERMS], terms: Terms| {
-            std::array::from_fn(|k| sum[k].wrapping_add((terms[k] * scales[k]).round() as i64))
-        };
-        let join =
-            |a: [i64; TERMS], b: [i64; TERMS]| std::array::from_fn(|k| a[k].wrapping_add(b[k]));
-        let mut sums = walk.fold([0; TERMS], add, join).map(|sum| sum as u64);
+        let mut sums = [0u64; TERMS];
+        for species in &mut all.0 {
+            let own = place.terms(species, Some(scales))?;
+            (0..TERMS).for_each(|k| sums[k] = sums[k].wrapping_add(own[k]));
+        }
         ranks.communicator().reduce(Reduction::Sum, &mut sums)?;
         let value = |k: usize| match most[k] {
             _ if !f64::from_bits(most[k]).is_finite() => f64::NAN,
@@ -110,90 +103,110 @@ fn sums(world: &mut World) -> Result<Vec<f64>, RanksError> {
     })
 }
 
-fn largest(a: f64, b: f64) -> f64 {
-    if a >= b || a.is_nan() { a } else { b }
-}
-
 /// A power of two that takes numbers up to `most` to whole ones of so many bits.
 fn scale_of(most: f64, bits: i32) -> f64 {
     let exponent = (most.to_bits() >> 52) as i32 - 1023;
     power_of_two(bits - 1 - exponent)
 }
 
-/// All particles of this rank.
-struct Walk<'a> {
-    all: &'a mut AllSpecies,
-    topology: &'a Topology,
+/// Where particles are.
+pub(super) struct Place<'a> {
+    pub topology: &'a Topology,
+    pub tables: Option<&'a DeviceTopology>,
+    /// Units of a mass of 1.
+    pub scale: f64,
 }
 
-impl Walk<'_> {
-    /// Adds up what the particles of each patch give, side by side.
-    fn fold<A: Copy + Send + Sync>(
-        &mut self,
-        none: A,
-        add: impl Fn(A, Terms) -> A + Sync,
-        join: impl Fn(A, A) -> A + Sync + Send,
-    ) -> A {
-        let mut result = none;
-        let rows: Vec<u32> = (0..=self.topology.finest())
-            .flat_map(|level| self.topology.rows(level))
-            .copied()
-            .collect();
-        for species in &mut self.all.0 {
-            let mut lifted = species.lift(rows.iter().copied());
-            let lent = &*species;
-            let sums = lifted.par_iter_mut().map(|(row, patch)| {
-                let mut sum = none;
-                let give = |terms| sum = add(sum, terms);
-                in_precision!(lent.precision(), R => {
-                    each_term::<R>((self.topology, lent), (*row, patch), give);
-                });
-                sum
-            });
-            let sum = sums.reduce(|| none, &join);
-            species.lower(lifted);
-            result = join(result, sum);
+/// Terms of particles: bits of their largest sizes, or sums of whole numbers; then their mass in units.
+pub(super) type Sums = [u64; TERMS + 1];
+
+impl<'a> Place<'a> {
+    fn of(world: &'a World) -> Self {
+        Self {
+            topology: world.resource::<Topology>(),
+            tables: world.get_resource::<DeviceTopology>(),
+            scale: world.resource::<Units>().scale,
         }
-        result
+    }
+
+    /// Particles of a species on this rank.
+    fn number(&self, species: &Species) -> u64 {
+        let rows = 0..self.topology.capacity() as u32;
+        rows.map(|row| species.count(row) as u64).sum()
+    }
+
+    /// Their mass in units.
+    fn units(&self, species: &mut Species) -> Result<u64, DeviceError> {
+        match species.pool.columns.masses {
+            true => Ok(self.terms(species, None)?[TERMS]),
+            false => Ok(self.number(species) * units_of(species.mass, self.scale)),
+        }
+    }
+
+    /// The terms of a species: their sums, where it is said what a term of 1 counts.
+    fn terms(
+        &self,
+        species: &mut Species,
+        scales: Option<[f64; TERMS]>,
+    ) -> Result<Sums, DeviceError> {
+        let mass = species.mass;
+        if let Some(lists) = species.settled(self.topology, self.tables)? {
+            return lists.terms(self, mass, scales);
+        }
+        let rows = (0..=self.topology.finest()).flat_map(|level| self.topology.rows(level));
+        let mut lifted = species.lift(rows.copied());
+        let lent = &*species;
+        let of_patch = |(row, patch): &mut (u32, Patch)| in_precision!(lent.precision(), R => self.of_patch::<R>(lent, (*row, patch), scales));
+        let join = |a: Sums, b: Sums| joined(a, b, scales.is_none());
+        let sums = lifted.par_iter_mut().map(of_patch);
+        let sums = sums.reduce(|| [0; TERMS + 1], join);
+        species.lower(lifted);
+        Ok(sums)
+    }
+
+    /// Of the particles of a patch.
+    fn of_patch<R: Precise>(
+        &self,
+        species: &Species,
+        (row, patch): (u32, &mut Patch),
+        scales: Option<[f64; TERMS]>,
+    ) -> Sums {
+        let domain = &self.topology.domain;
+        let width = domain.cell_width(self.topology.level(row).unwrap_or_default());
+        let (left, index) = (domain.left_edge, self.topology.index(row));
+        let mut sums = [0; TERMS + 1];
+        let columns = species.pool.columns;
+        for (page, count) in patch.iter_mut().flat_map(|rows| rows.pages::<R>(columns)) {
+            for n in 0..count {
+                let (place, mut x) = (page.place_of(n), [0.0; 3]);
+                for a in 0..3 {
+                    x[a] = position(place[a], index[a], left[a], PATCH as f64 * width[a]);
+                }
+                let v = Page::vector(&page.velocity, n).map(Real::to_f64);
+                let mass = page.mass.get(n).map_or(species.mass, |mass| mass.to_f64());
+                let (terms, mut own) = (terms(mass, x, v), [0; TERMS + 1]);
+                for k in 0..TERMS {
+                    own[k] = match &scales {
+                        Some(scales) => nearest(terms[k] * scales[k]),
+                        None => terms[k].abs().to_bits(),
+                    };
+                }
+                own[TERMS] = units_of(mass, self.scale);
+                sums = joined(sums, own, scales.is_none());
+            }
+        }
+        sums
     }
 }
 
-/// Calls `give` with what each particle of the patch of `row` adds.
-fn each_term<R: Precise>(
-    (topology, species): (&Topology, &Species),
-    (row, patch): (u32, &mut Patch),
-    mut give: impl FnMut(Terms),
-) {
-    let width = topology
-        .domain
-        .cell_width(topology.level(row).unwrap_or_default());
-    let width = width.map(|width| PATCH as f64 * width);
-    let (left, index) = (topology.domain.left_edge, topology.index(row));
-    let columns = species.pool.columns;
-    for (page, count) in patch.iter_mut().flat_map(|rows| rows.pages::<R>(columns)) {
-        for n in 0..count {
-            let place = page
-                .place_of(n)
-                .map(|place| place as f64 / power_of_two(64));
-            let x = [0, 1, 2].map(|a| left[a] + (f64::from(index[a]) + place[a]) * width[a]);
-            let v = Page::vector(&page.velocity, n).map(Real::to_f64);
-            let mass = page.mass.get(n).map_or(species.mass, |mass| mass.to_f64());
-            give(terms(mass, x, v));
-        }
+/// The larger sizes, or the sums; the sums of units.
+#[inline(always)]
+fn joined(mut a: Sums, b: Sums, sizes: bool) -> Sums {
+    for k in 0..=TERMS {
+        a[k] = match sizes && k < TERMS {
+            true => a[k].max(b[k]),
+            false => a[k].wrapping_add(b[k]),
+        };
     }
-}
-
-fn terms(mass: f64, x: [f64; 3], v: [f64; 3]) -> Terms {
-    let p = v.map(|v| mass * v);
-    let turn = |a: usize, b: usize| x[a] * p[b] - x[b] * p[a];
-    let kinetic = 0.5 * (p[0] * v[0] + p[1] * v[1] + p[2] * v[2]);
-    [
-        kinetic,
-        p[0],
-        p[1],
-        p[2],
-        turn(1, 2),
-        turn(2, 0),
-        turn(0, 1),
-    ]
+    a
 }

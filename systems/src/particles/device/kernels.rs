@@ -1,8 +1,9 @@
 //! The kernels of particles, and the memory that they share.
 
 use super::super::columns::{Columns, PAGE};
+use super::lists::Listed;
 use nestar_device::Parameter;
-use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Shape};
+use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel};
 use nestar_engine::field::Precision;
 use nestar_engine::field::device::DevicePool;
 use nestar_kernels::particles::device::{PARTICLES, items};
@@ -24,6 +25,7 @@ pub struct Kernels {
     pub(super) arrive: Kernel,
     pub(super) pack: Kernel,
     pub(super) largest: Kernel,
+    pub(super) terms: Kernel,
     pub(super) deposit: Kernel,
     pub(super) finish: Kernel,
     pub(super) pull: Kernel,
@@ -64,6 +66,7 @@ impl Kernels {
             arrive: kernel("particles_arrive")?,
             pack: kernel("particles_pack")?,
             largest: kernel("particles_largest")?,
+            terms: kernel("particles_terms")?,
             deposit: kernel("particles_deposit")?,
             finish: kernel("particles_finish")?,
             pull: kernel("particles_pull")?,
@@ -78,15 +81,15 @@ impl Kernels {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a kernel on pieces of particles, if there are any.
-    pub(super) fn launch<P: Parameter>(
+    /// Starts a kernel on the pieces of a list; it has to read and write so many bytes of each particle.
+    pub(super) fn work<P: Parameter>(
         &self,
         kernel: &Kernel,
-        (blocks, threads): (usize, u32),
+        (on, bytes): (&Listed, usize),
         given: &P,
     ) -> Result<(), DeviceError> {
-        self.device
-            .launch(kernel, Shape::of(blocks, threads), given)
+        kernel.works_on(on.particles, on.particles * bytes);
+        self.device.launch(kernel, on.shape, given)
     }
 
     /// Columns with room for so many particles, and for how many.

@@ -5,7 +5,7 @@ use super::super::rows::Pool;
 use super::super::species::Patch;
 use super::kernels::Kernels;
 use nestar_device::Address;
-use nestar_engine::device::{Buffer, DeviceError, Kept};
+use nestar_engine::device::{Buffer, DeviceError, Kept, Shape};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::{Arrive, CHUNK, List, Move, Pack, Stack, Tables};
 use std::sync::Arc;
@@ -32,8 +32,8 @@ pub(super) struct Held {
     /// Rows of the columns in use.
     pub used: usize,
     chunks: Kept<u32>,
-    /// Pieces, and threads that look after one; none: particles have been taken out since they were listed.
-    shape: Option<(usize, u32)>,
+    /// A block for each piece; none: particles have been taken out since they were listed.
+    shape: Option<Shape>,
     /// The largest velocity along the axes, then acceleration, where known.
     pub largest: Option<[f64; 6]>,
 }
@@ -58,8 +58,15 @@ pub struct OnDevice {
     pub(super) homes: Vec<Home>,
 }
 
-/// Particles that kernels work on: the list, the pieces, and the threads that look after one.
-pub(super) type Listed = (List, (usize, u32));
+/// Particles that kernels work on, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Listed {
+    pub list: List,
+    /// A block for each piece.
+    pub shape: Shape,
+    /// How many.
+    pub particles: usize,
+}
 
 impl OnDevice {
     /// No particles, on so many levels.
@@ -133,11 +140,8 @@ impl OnDevice {
             numbers: self.numbers(),
             mark: mark as i32,
         };
-        kernels.launch(
-            &kernels.pack,
-            (range.len().div_ceil(128).min(1 << 14), 128),
-            &given,
-        )?;
+        let shape = Shape::of(range.len().div_ceil(128).min(1 << 14), 128);
+        kernels.device.launch(&kernels.pack, shape, &given)?;
         kernels.device.download(out, 0, &mut bytes)?;
         Ok(bytes)
     }
@@ -198,17 +202,21 @@ impl OnDevice {
                 held.chunks.set(&self.kernels.device, &chunks)?;
                 let count = chunks.len() / 3;
                 let each = (held.used / count.max(1)).next_power_of_two() as u32;
-                *held.shape.insert((count, each.clamp(64, 256)))
+                *held.shape.insert(Shape::of(count, each.clamp(64, 256)))
             }
         };
-        let given = List {
+        let list = List {
             stack: held.stack(),
             chunks: held.chunks.address().into(),
             tables,
             numbers,
             masses,
         };
-        Ok((given, shape))
+        Ok(Listed {
+            list,
+            shape,
+            particles: held.used,
+        })
     }
 
     /// Whether there may be particles in patches of a level that are on a list.
@@ -281,17 +289,17 @@ impl OnDevice {
         }
         let new = self.provide((topology, level), &mut counts)?;
         let kernels = self.kernels.clone();
-        let (from, shape) = self.list((topology, tables), level, list)?;
+        let from = self.list((topology, tables), level, list)?;
         let mut memory = kernels.memory();
         memory.cursors.set(&kernels.device, &counts)?;
         let still = Move {
-            from,
+            from: from.list,
             to: [new.0.stack(); 4],
             cursors: memory.cursors.address().into(),
             rows: topology.capacity() as i64,
             ..standing()
         };
-        kernels.launch(&kernels.deal, shape, &still)?;
+        kernels.work(&kernels.deal, (&from, 2 * self.columns.bytes()), &still)?;
         let (mut words, mut homes) = (Vec::new(), Vec::new());
         for &row in rows {
             let rows = &pages[row as usize][list];
@@ -310,7 +318,8 @@ impl OnDevice {
             page_words: self.columns.page_words() as i32,
             numbers: self.numbers(),
         };
-        kernels.launch(&kernels.arrive, (homes.len() / 2, PAGE as u32), &arrive)?;
+        let shape = Shape::of(homes.len() / 2, PAGE as u32);
+        kernels.device.launch(&kernels.arrive, shape, &arrive)?;
         drop(memory);
         self.replace(topology, (level, list), new);
         for &row in rows {

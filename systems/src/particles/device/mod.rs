@@ -9,6 +9,7 @@ mod lists;
 mod pull;
 mod step;
 mod sums;
+mod terms;
 
 pub use kernels::Kernels;
 pub use lists::OnDevice;

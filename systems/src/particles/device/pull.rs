@@ -1,16 +1,15 @@
-//! The second half of a step on a device, and the steps that particles allow.
+//! The second half of a step on a device.
 
 use super::lists::{Listed, OnDevice};
 use crate::fields::Acceleration;
 use crate::particles::Motion;
 use nestar_device::Number;
-use nestar_engine::device::{DeviceError, Shape};
-use nestar_engine::field::Precision;
+use nestar_engine::device::DeviceError;
 use nestar_engine::field::device::{DeviceTopology, DeviceView};
 use nestar_engine::mesh::Topology;
 use nestar_engine::step::View;
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::device::{Clouds, Largest, Pull};
+use nestar_kernels::particles::device::{Clouds, Pull};
 
 /// What the closing kick of a level is made of.
 pub struct Pulled<'a> {
@@ -31,7 +30,7 @@ pub struct Pulled<'a> {
 impl Pulled<'_> {
     fn given(&self, from: &Listed, view: DeviceView) -> Pull<Number> {
         Pull {
-            from: from.0,
+            from: from.list,
             view,
             clouds: Clouds {
                 width: self.motion.cloud,
@@ -106,43 +105,10 @@ impl OnDevice {
     }
 
     fn launch(&self, from: &Listed, given: &Pull<Number>) -> Result<(), DeviceError> {
-        let (blocks, threads) = from.1;
-        let shape = Shape {
-            shared: self.kernels.around,
-            ..Shape::of(blocks, threads)
-        };
-        self.kernels.device.launch(&self.kernels.pull, shape, given)
-    }
-
-    /// The largest velocity along each axis, then acceleration, of the particles in patches of a level that are on a list.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn largest(
-        &mut self,
-        place: (&Topology, &DeviceTopology),
-        (level, list): (usize, usize),
-    ) -> Result<[f64; 6], DeviceError> {
-        if !self.holds(level, list) {
-            return Ok([0.0; 6]);
-        }
-        if let Some(known) = self.held[level][list].largest {
-            return Ok(known);
-        }
-        let kernels = self.kernels.clone();
-        let (from, shape) = self.list((place.0, super::tables(place.1)), level, list)?;
-        kernels.device.fill_zero(&kernels.words, 0..6)?;
-        let given = Largest {
-            from,
-            largest: kernels.words.address().into(),
-        };
-        kernels.launch(&kernels.largest, shape, &given)?;
-        let mut words = [0; 6];
-        kernels.device.download(&kernels.words, 0, &mut words)?;
-        let number = |bits: u64| match kernels.precision {
-            Precision::Double => f64::from_bits(bits),
-            Precision::Single => f64::from(f32::from_bits(bits as u32)),
-        };
-        Ok(*self.held[level][list].largest.insert(words.map(number)))
+        let mut from = *from;
+        from.shape.shared = self.kernels.around;
+        // places, velocities twice, accelerations
+        let bytes = 12 * self.columns.number;
+        self.kernels.work(&self.kernels.pull, (&from, bytes), given)
     }
 }

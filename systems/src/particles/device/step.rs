@@ -32,7 +32,7 @@ impl Step<'_> {
     fn given(&self, (from, level): (&Listed, usize), stay: [i32; 2]) -> Move {
         let width = self.topology.domain.cell_width(level);
         Move {
-            from: from.0,
+            from: from.list,
             to: [Stack::default(); 4],
             cursors: 0.into(),
             tags: 0.into(),
@@ -64,7 +64,7 @@ impl OnDevice {
             if self.holds(host, list) {
                 let listed = self.list(place, host, list)?;
                 let stay = if host == level { [0, 0] } else { [1, 2] };
-                sources.push((step.given((&listed, host), stay), listed.1));
+                sources.push((step.given((&listed, host), stay), listed));
             }
         }
         if sources.is_empty() {
@@ -102,7 +102,7 @@ impl OnDevice {
     fn counted(
         &self,
         step: &Step,
-        sources: &mut [(Move, (usize, u32))],
+        sources: &mut [(Move, Listed)],
     ) -> Result<(Vec<u32>, Drifted), DeviceError> {
         let kernels = &*self.kernels;
         let mut memory = kernels.memory();
@@ -110,10 +110,12 @@ impl OnDevice {
         let cursors = memory.cursors.provide(&kernels.device, counts.len())?;
         kernels.device.fill_zero(cursors, 0..counts.len())?;
         kernels.device.fill_zero(&kernels.words, 0..3)?;
-        for (given, shape) in sources {
+        // places, velocities and accelerations
+        let bytes = 9 * self.columns.number;
+        for (given, listed) in sources {
             given.cursors = cursors.address().into();
             given.lost = kernels.words.address().into();
-            kernels.launch(&kernels.count, *shape, given)?;
+            kernels.work(&kernels.count, (listed, bytes), given)?;
         }
         let mut words = [0; 3];
         kernels.device.download(cursors, 0, &mut counts)?;
@@ -131,7 +133,7 @@ impl OnDevice {
     fn deal(
         &self,
         starts: &[u32],
-        sources: &mut [(Move, (usize, u32))],
+        sources: &mut [(Move, Listed)],
         (stacks, out): (&[Stack], Stack),
         elsewhere: usize,
     ) -> Result<(), DeviceError> {
@@ -140,14 +142,15 @@ impl OnDevice {
         memory.cursors.set(&kernels.device, starts)?;
         let tags = memory.tags.provide(&kernels.device, elsewhere.max(1))?;
         let tags = tags.address();
-        for (given, shape) in sources {
+        let bytes = 2 * self.columns.bytes();
+        for (given, listed) in sources {
             for (to, stack) in given.to.iter_mut().zip(stacks) {
                 *to = *stack;
             }
             given.to[3] = out;
             given.tags = tags.into();
             given.cursors = memory.cursors.address().into();
-            kernels.launch(&kernels.deal, *shape, given)?;
+            kernels.work(&kernels.deal, (listed, bytes), given)?;
         }
         Ok(())
     }

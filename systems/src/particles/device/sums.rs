@@ -6,7 +6,7 @@ use super::super::units::power_of_two;
 use super::kernels::{Kernels, Memory};
 use super::lists::OnDevice;
 use nestar_device::{Address, Number};
-use nestar_engine::device::DeviceError;
+use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::{self, Clouds, Finish};
@@ -77,7 +77,9 @@ pub fn add_all<'a>(
         density: density.into(),
     };
     let rows = topology.rows(level).len();
-    kernels.launch(&kernels.finish, (rows, THREADS), &finish)
+    kernels
+        .device
+        .launch(&kernels.finish, Shape::of(rows, THREADS), &finish)
 }
 
 /// The sums that were made last, `[row][cell]`.
@@ -103,10 +105,10 @@ impl OnDevice {
             if !self.holds(host, list) {
                 continue;
             }
-            let (from, shape) = self.list((topology, super::tables(tables)), host, list)?;
+            let from = self.list((topology, super::tables(tables)), host, list)?;
             let width = topology.domain.cell_width(host);
             let given = device::Deposit {
-                from,
+                from: from.list,
                 clouds: Clouds {
                     width: clouds.width,
                     zone: clouds.zone as i32,
@@ -125,8 +127,11 @@ impl OnDevice {
                 finer: host.saturating_sub(level) as i32,
                 beside: host < level,
             };
+            // of those that look ahead or back also velocities and accelerations
+            let columns = if given.dt == 0.0 { 3 } else { 9 };
+            let bytes = (columns + usize::from(self.columns.masses)) * self.columns.number;
             let kernel = &self.kernels.deposit;
-            self.kernels.launch(kernel, shape, &given)?;
+            self.kernels.work(kernel, (&from, bytes), &given)?;
         }
         Ok(())
     }

@@ -15,6 +15,8 @@ pub enum Case {
     KelvinHelmholtz,
     /// A cloud that falls together under its own gravity, with four levels of refinement
     Collapse,
+    /// Particles on a uniform mesh, in a gas that stands still
+    Particles,
 }
 
 /// What computes.
@@ -46,6 +48,7 @@ impl Case {
             Self::Blast => "blast",
             Self::KelvinHelmholtz => "kelvin-helmholtz",
             Self::Collapse => "collapse",
+            Self::Particles => "particles",
         }
     }
 
@@ -56,6 +59,7 @@ impl Case {
             Self::Blast => include_str!("../../../bench/blast.toml"),
             Self::KelvinHelmholtz => include_str!("../../../bench/kelvin-helmholtz.toml"),
             Self::Collapse => include_str!("../../../bench/collapse.toml"),
+            Self::Particles => include_str!("../../../bench/particles.toml"),
         }
     }
 
@@ -65,7 +69,7 @@ impl Case {
             (Self::Uniform, Kind::Cpu) => &[64, 128],
             (Self::Uniform, Kind::Gpu) => &[256, 512],
             (Self::Uniform, Kind::Emulated) => &[32],
-            (Self::Collapse, Kind::Gpu) => &[64],
+            (Self::Collapse, Kind::Gpu) | (Self::Particles, Kind::Cpu) => &[64],
             (_, Kind::Gpu) => &[128],
             (Self::Blast, Kind::Cpu) => &[32],
             _ => &[16],

@@ -179,7 +179,7 @@ fn halos(sim: &engine::Engine) -> LinkCounters {
 }
 
 fn memory(sim: &engine::Engine) -> Result<Memory, Error> {
-    let fields = sim.world.resource::<Stores>().all();
+    let fields = Stores::of(&sim.world, |spec| spec.in_totals);
     let bytes: usize = fields
         .iter()
         .map(|field| field.of(&sim.world).bytes())

@@ -1,0 +1,59 @@
+// What particles add to sums over all of them: the twin of the diagnostics of the species. Follows stacks.cuh.
+
+// The largest velocity and acceleration along each axis.
+KERNEL(particles_largest, particles::given::Largest) {
+  using namespace particles;
+  typedef rs::lim<REAL>::U Bits;
+  const Chunk chunk = particles::chunk(p.from);
+  const Columns from = columns(p.from.stack);
+  for (int c = 0; c < 6; ++c) {
+    Bits most = 0;
+    EACH(k, chunk.count) {
+      const Bits bits = rs::to_bits(rs::abs(from.number(VELOCITY + c, chunk.first + k)));
+      most = bits > most ? bits : most;
+    }
+    const Bits largest = launch::largest_word_of_block(most);
+    if (launch::thread() == 0) launch::atomic_max((Bits*)(p.largest + c), largest);
+  }
+}
+
+// The largest terms, or their sums.
+KERNEL(particles_terms, particles::given::Terms) {
+  using namespace particles;
+  namespace terms = ::nestar_kernels::particles::terms;
+  SHARED u64 all[8];
+  const Chunk chunk = particles::chunk(p.from);
+  const Columns from = columns(p.from.stack);
+  const int* index = p.from.tables.index + 4 * (i64)chunk.row;
+  EACH(t, 8) all[t] = 0;
+  launch::barrier();
+  u64 own[8] = {};
+  EACH(k, chunk.count) {
+    const i64 n = chunk.first + k;
+    rs::arr<double, 3> x, v;
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+      x[axis] = terms::position(whole(from.place(axis, n)), index[axis], p.left[axis], p.width[axis]);
+      v[axis] = (double)from.number(VELOCITY + axis, n);
+    }
+    const double mass = p.from.masses ? (double)from.number(MASS, n) : p.mass;
+    const auto given = terms::terms(mass, x, v);
+    RS_UNROLL for (int t = 0; t < 7; ++t) {
+      if (p.sizes) {
+        const u64 bits = rs::to_bits(rs::abs(given.d[t]));
+        own[t] = bits > own[t] ? bits : own[t];
+      } else {
+        own[t] += terms::nearest(given.d[t] * p.scales[t]);
+      }
+    }
+    own[7] += cloud::units_of<double>(mass, p.scale);
+  }
+  RS_UNROLL for (int t = 0; t < 8; ++t) {
+    if (p.sizes && t < 7) launch::atomic_max(&all[t], own[t]);
+    else launch::atomic_add(&all[t], own[t]);
+  }
+  launch::barrier();
+  EACH(t, 8) {
+    if (p.sizes && t < 7) launch::atomic_max(p.out + t, all[t]);
+    else launch::atomic_add(p.out + t, all[t]);
+  }
+}

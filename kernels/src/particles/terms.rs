@@ -1,0 +1,70 @@
+//! What particles add to sums over all of them. Sums are made of whole numbers: the same in any order.
+
+use nestar_device::device;
+
+/// Numbers that a particle adds: see [`terms`].
+pub const TERMS: usize = 7;
+
+/// Kinetic energy, momentum along x, y, z, and angular momentum about the origin, of a particle of a mass, at a place, with a velocity.
+#[device]
+#[must_use]
+pub fn terms(mass: f64, x: [f64; 3], v: [f64; 3]) -> [f64; 7] {
+    let p = [mass * v[0], mass * v[1], mass * v[2]];
+    [
+        0.5 * (p[0] * v[0] + p[1] * v[1] + p[2] * v[2]),
+        p[0],
+        p[1],
+        p[2],
+        x[1] * p[2] - x[2] * p[1],
+        x[2] * p[0] - x[0] * p[2],
+        x[0] * p[1] - x[1] * p[0],
+    ]
+}
+
+/// Where a place along an axis is, in code length: in the patch at an index, of a width, in a domain that begins at `left`.
+#[device]
+#[must_use]
+pub fn position(place: u64, index: i32, left: f64, width: f64) -> f64 {
+    left + (index as f64 + place as f64 * 5.421_010_862_427_522e-20) * width
+}
+
+/// The whole number nearest to one below 2^63 in size, halves away from 0, as the bits of an `i64`; 0 for what is no number.
+#[device]
+#[must_use]
+pub fn nearest(x: f64) -> u64 {
+    let size = (x.abs() + 0.5) as u64;
+    if x < 0.0 {
+        0u64.wrapping_sub(size)
+    } else {
+        size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_rounded_to_the_nearest() {
+        for (x, whole) in [
+            (0.0, 0),
+            (0.4, 0),
+            (-0.4, 0),
+            (1.5, 2),
+            (-1.5, -2),
+            (-7.2, -7),
+            (f64::NAN, 0),
+            (2f64.powi(62), 1 << 62),
+            (-(2f64.powi(62)), -(1 << 62)),
+        ] {
+            assert_eq!(nearest(x) as i64, whole, "{x}");
+        }
+    }
+
+    #[test]
+    fn a_particle_turns_about_the_origin() {
+        let terms = terms(2.0, [1.0, 0.0, 0.0], [0.0, 3.0, 0.0]);
+        assert_eq!(terms, [9.0, 0.0, 6.0, 0.0, 0.0, 0.0, 6.0]);
+        assert_eq!(position(1 << 63, 3, -1.0, 0.5), 0.75);
+    }
+}
