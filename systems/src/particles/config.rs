@@ -102,6 +102,9 @@ pub enum MovedBy {
     Fall,
     /// Gas takes them along with its velocity, and nothing else: massless tracers of its paths.
     Gas,
+    /// They jump from cell to cell by chance, as often as the mass of the gas goes that way: massless tracers of its mass, as many in each
+    /// part of it at any time, up to the scatter of counts. Where they are in their cells means nothing.
+    MassFluxes,
 }
 
 /// A kind of particle.
@@ -115,6 +118,9 @@ pub struct SpeciesConfig {
     /// What moves its particles.
     #[serde(default)]
     pub moved_by: MovedBy,
+    /// Another seed, other ways of what moves by chance.
+    #[serde(default)]
+    pub seed: u32,
     /// Names of further numbers that each particle keeps.
     #[serde(default)]
     pub scalars: Vec<String>,

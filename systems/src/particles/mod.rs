@@ -13,6 +13,7 @@ mod deposit;
 mod device;
 mod diagnostics;
 mod drift;
+mod fluxes;
 mod force;
 pub mod initial;
 mod limits;
@@ -90,6 +91,10 @@ impl Plugin for Particles {
             return Ok(());
         }
         let config: ParticlesConfig = sim.deck.table("particles")?;
+        let mut species = config.species.values();
+        if species.any(|species| species.moved_by == MovedBy::MassFluxes) {
+            sim.mass_fluxes()?;
+        }
         sim.acceleration()?;
         match config.zone > 0 && sim.levels() > 1 {
             true => sim.own_potential(),
@@ -144,7 +149,7 @@ fn species(
             scalars: &own.scalars,
         };
         let source = initial::source(sim, &about, &own.initial)?;
-        let traces = own.moved_by == MovedBy::Gas;
+        let traces = own.moved_by != MovedBy::Fall;
         let mass = own.mass.or(source.mass()).or(traces.then_some(0.0));
         if traces && mass != Some(0.0) {
             let key = format!("particles.species.{name}.moved_by");
@@ -152,7 +157,10 @@ fn species(
             return Err(sim.deck.error_at(&key, why).into());
         }
         let mut made = Species::new(name, sim.precision(), mass, own.scalars.clone());
-        made.traces = traces;
+        made.moved_by = own.moved_by;
+        if own.moved_by == MovedBy::MassFluxes {
+            made.chance = sim.random(&format!("ways of {name}"), own.seed)?;
+        }
         species.push(made);
         sources.push(source);
     }
@@ -166,7 +174,10 @@ fn go_to_device(sim: &Engine, all: &mut [Species]) -> Result<(), Error> {
         return Ok(());
     };
     let kernels = Arc::new(Kernels::new(pool)?);
-    for species in all.iter_mut().filter(|species| !species.traces) {
+    for species in all
+        .iter_mut()
+        .filter(|species| species.moved_by == MovedBy::Fall)
+    {
         species.go_to_device(&kernels, sim.levels());
     }
     Ok(())

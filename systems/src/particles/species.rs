@@ -1,8 +1,10 @@
 //! A species: what its particles have, and where they are.
 
 use super::columns::Columns;
+use super::config::MovedBy;
 use super::device::{self, Kernels, OnDevice};
 use super::rows::{Pool, Rows};
+use nestar_device::random::Stream;
 use nestar_engine::device::DeviceError;
 use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::field::{
@@ -23,8 +25,10 @@ pub struct Species {
     pub name: String,
     /// The mass of each, where all have one.
     pub mass: f64,
-    /// Whether gas takes its particles along.
-    pub traces: bool,
+    /// What moves its particles.
+    pub moved_by: MovedBy,
+    /// The numbers that particles draw which move by chance.
+    pub chance: Stream,
     /// Names of the scalars.
     pub scalars: Vec<String>,
     /// Pages.
@@ -49,7 +53,12 @@ impl Species {
         Self {
             name: name.into(),
             mass: mass.unwrap_or_default(),
-            traces: false,
+            moved_by: MovedBy::Fall,
+            chance: Stream {
+                seed: 0,
+                purpose: 0,
+                step: 0,
+            },
             scalars,
             pool: Pool::new(columns),
             precision,
@@ -352,14 +361,15 @@ impl AllSpecies {
         self.0.iter_mut().try_for_each(Species::fetch)
     }
 
-    /// Those that gravity moves.
+    /// Those that fall.
     pub fn falling(&mut self) -> impl Iterator<Item = &mut Species> {
-        self.0.iter_mut().filter(|species| !species.traces)
+        self.moved_by(MovedBy::Fall)
     }
 
-    /// Those that gas takes along.
-    pub fn tracing(&mut self) -> impl Iterator<Item = &mut Species> {
-        self.0.iter_mut().filter(|species| species.traces)
+    /// Those that something moves.
+    pub fn moved_by(&mut self, what: MovedBy) -> impl Iterator<Item = &mut Species> {
+        let all = self.0.iter_mut();
+        all.filter(move |species| species.moved_by == what)
     }
 }
 

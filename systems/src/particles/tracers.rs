@@ -5,6 +5,8 @@
 
 use super::around::{Around, BLOCK, REACH};
 use super::columns::Precise;
+use super::config::MovedBy;
+use super::fluxes;
 use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
 use crate::fields::Gas;
@@ -21,16 +23,16 @@ use rayon::prelude::*;
 /// Cells of the cloud that takes the mean of velocities.
 const CLOUD: i32 = 2;
 
-/// Enters the system, if there are tracers: in front of the one that moves particles.
+/// Enters the systems, if there are tracers: in front of the one that moves particles.
 pub(super) fn register(sim: &mut Engine) {
-    if sim
-        .world
-        .resource_mut::<AllSpecies>()
-        .tracing()
-        .next()
-        .is_some()
-    {
+    let mut all = sim.world.resource_mut::<AllSpecies>();
+    let [leads, draws] =
+        [MovedBy::Gas, MovedBy::MassFluxes].map(|what| all.moved_by(what).next().is_some());
+    if leads {
         sim.system_in(Advance::Predict, lead);
+    }
+    if draws {
+        sim.system_in(Advance::Predict, fluxes::draw);
     }
 }
 
@@ -115,7 +117,7 @@ fn lead(
     gas: Read<Gas, REACH>,
 ) -> Result<(), Error> {
     let gas = gas.get(REACH)?;
-    for species in all.tracing() {
+    for species in all.moved_by(MovedBy::Gas) {
         in_precision!(species.precision(), R => lead_species::<R>(&topology, &clock, species, &gas)?);
     }
     Ok(())

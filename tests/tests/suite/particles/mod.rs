@@ -1,6 +1,7 @@
 //! Particles: the same to the bit on any number of ranks, in any order, after any restart; no unit of mass lost; orbits.
 
 mod devices;
+mod fluxes;
 mod forces;
 mod orbits;
 mod same;

@@ -1,0 +1,157 @@
+//! Tracers by chance: massless particles that jump from cell to cell as often as the gas flows there.
+//!
+//! In a step a tracer leaves its cell through a face with the probability by which the mass of the cell does (Genel et al. 2013, MNRAS 435, 1426,
+//! section 2.2; Cadiou, Dubois & Pichon 2019, A&A 621, A96): tracers stay distributed as the gas is, up to the scatter of counts, where
+//! those that follow velocities gather in dense gas. Their places within cells mean nothing, and are drawn anew at every step. Who comes
+//! into a finer patch by a coarse flux comes with the steps of the finer level; who leaves one waits for the next step of the coarser level.
+
+use super::columns::Precise;
+use super::config::MovedBy;
+use super::rows::Rows;
+use super::species::{AllSpecies, Patch, Species};
+use crate::fields::{Gas, MassFlux};
+use bevy_ecs::prelude::*;
+use nestar_device::random::{of_id, uniforms};
+use nestar_engine::device::DeviceError;
+use nestar_engine::mesh::{LevelClock, Topology};
+use nestar_engine::step::{Read, View};
+use nestar_engine::{Error, in_precision};
+use nestar_kernels::mesh::direction;
+use nestar_kernels::mesh::fluxes::{FACES, face_index};
+use nestar_kernels::{CELLS, PATCH};
+use rayon::prelude::*;
+
+/// Bits of a place that say where it is in its cell.
+const WITHIN: u64 = (1 << 61) - 1;
+
+/// A step of a level.
+struct Jumps<'a> {
+    topology: &'a Topology,
+    clock: &'a LevelClock,
+}
+
+/// With which probability a tracer in a cell leaves through its faces x-, x+, y-, y+, z-, z+: `mass` flows through the faces of the patch,
+/// `density` is that behind the step, and `rates` are its length over the widths of a cell.
+fn chances<R: Precise>(cell: usize, density: &[R], mass: &[R], rates: [f64; 3]) -> [f64; 6] {
+    let at = [cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH)];
+    let (mut out, mut before) = ([0.0; 6], density[cell].to_f64());
+    for axis in 0..3 {
+        let mut upper = at;
+        upper[axis] += 1;
+        // along x the upper face is the next one; along the others faces of a layer follow each other
+        let through = |place| mass[axis * FACES + face_index(axis, place)].to_f64() * rates[axis];
+        let (below, above) = (through(at), through(upper));
+        out[2 * axis] = (-below).max(0.0);
+        out[2 * axis + 1] = above.max(0.0);
+        before += above - below;
+    }
+    out.map(|mass| if before > 0.0 { mass / before } else { 0.0 })
+}
+
+impl Jumps<'_> {
+    /// Lets tracers of an own patch of the level draw their way.
+    fn own<R: Precise>(
+        &self,
+        species: &Species,
+        (rows, density): (&mut Rows, &[R]),
+        mass: &[R],
+        width: [f64; 3],
+    ) {
+        let rates = width.map(|width| self.clock.dt / width);
+        let stream = species.chance.at_step(self.clock.step);
+        let level = 2 * self.clock.level as u32;
+        for (page, count) in rows.pages::<R>(species.pool.columns) {
+            for n in 0..count {
+                let mut cell = 0;
+                let within = of_id(&stream, page.id[n], level + 1);
+                for axis in (0..3).rev() {
+                    let place = R::whole(page.place[axis][n]);
+                    cell = PATCH * cell + (place >> 61) as usize;
+                    let drawn = u64::from(within[axis]) << 32 | u64::from(within[3]);
+                    page.place[axis][n] = R::kept(place & !WITHIN | drawn & WITHIN);
+                    page.velocity[axis][n] = R::lit(0.0);
+                }
+                let [mut drawn, _] = uniforms::<f64>(of_id(&stream, page.id[n], level));
+                let chances = chances(cell, density, mass, rates);
+                for (face, chance) in chances.into_iter().enumerate() {
+                    drawn -= chance;
+                    if drawn < 0.0 {
+                        let speed = width[face / 2] / self.clock.dt;
+                        page.velocity[face / 2][n] =
+                            R::lit(if face % 2 == 0 { -speed } else { speed });
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stops tracers in a patch of the next coarser level, but for those on their way into a finer patch beside their cell.
+    fn in_coarser<R: Precise>(&self, species: &Species, row: u32, rows: &mut Rows) {
+        let finer = |way: [i32; 3]| {
+            let beside = u32::try_from(self.topology.neighbours(row)[direction(way)]);
+            beside.is_ok_and(|beside| !self.topology.is_leaf(beside))
+        };
+        for (page, count) in rows.pages::<R>(species.pool.columns) {
+            for n in 0..count {
+                for axis in 0..3 {
+                    let (v, mut way) = (page.velocity[axis][n].to_f64(), [0; 3]);
+                    way[axis] = if v < 0.0 { -1 } else { 1 };
+                    let last = if v < 0.0 { 0 } else { PATCH as u64 - 1 };
+                    if R::whole(page.place[axis][n]) >> 61 != last || !finer(way) {
+                        page.velocity[axis][n] = R::lit(0.0);
+                    }
+                }
+            }
+        }
+    }
+
+    fn species<R: Precise>(
+        &self,
+        species: &mut Species,
+        gas: &View<Gas>,
+        mass: &View<MassFlux>,
+    ) -> Result<(), DeviceError> {
+        let level = self.clock.level;
+        let mut lifted = species.lift(self.topology.rows(level).iter().copied());
+        let lent = &*species;
+        let width = self.topology.domain.cell_width(level);
+        let jump = |(row, patch): &mut (u32, Patch)| {
+            let (gas, mass) = (gas.host::<R>(&[*row])?, mass.host::<R>(&[*row])?);
+            for rows in patch {
+                self.own(lent, (rows, &gas[..CELLS]), &mass, width);
+            }
+            Ok(())
+        };
+        let jumped: Result<(), DeviceError> = lifted.par_iter_mut().map(jump).collect();
+        species.lower(lifted);
+        jumped?;
+        let Some(below) = level.checked_sub(1) else {
+            return Ok(());
+        };
+        let mut lifted = species.lift(self.topology.rows(below).iter().copied());
+        let lent = &*species;
+        lifted
+            .par_iter_mut()
+            .for_each(|(row, [_, ahead])| self.in_coarser::<R>(lent, *row, ahead));
+        species.lower(lifted);
+        Ok(())
+    }
+}
+
+/// Lets the tracers that the level at hand moves draw where its step takes them.
+pub(super) fn draw(
+    (topology, clock): (Res<Topology>, Res<LevelClock>),
+    mut all: ResMut<AllSpecies>,
+    (gas, mass): (Read<Gas>, Read<MassFlux>),
+) -> Result<(), Error> {
+    let (gas, mass) = (gas.own(), mass.own());
+    let jumps = Jumps {
+        topology: &topology,
+        clock: &clock,
+    };
+    for species in all.moved_by(MovedBy::MassFluxes) {
+        in_precision!(species.precision(), R => jumps.species::<R>(species, &gas, &mass)?);
+    }
+    Ok(())
+}

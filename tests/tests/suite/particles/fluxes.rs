@@ -1,0 +1,101 @@
+//! Tracers that jump as mass does: in supersonic turbulence on two levels they stay distributed as the gas is.
+
+use super::{bits, particles};
+use nestar::engine::mesh::Topology;
+use nestar::systems::fields::Gas;
+use nestar_tests::Stepper;
+use nestar_tests::ranks::on_ranks;
+
+const DECK: &str = include_str!("../../../../scenarios/tracers-turbulence.toml");
+
+/// The shipped deck on a mesh of half as many cells along each axis.
+const SMALL: [&str; 4] = [
+    "domain.cells=[16, 16, 16]",
+    "particles.species.mass.initial.count=65536",
+    "particles.species.paths.initial.count=65536",
+    "time.end=0.1",
+];
+
+/// The mass of gas in each of 16^3 cubes, by levels: cells of the root level, or eight finer ones.
+fn masses(stepper: &mut Stepper) -> Vec<f64> {
+    let world = &stepper.0.engine().world;
+    let topology = world.resource::<Topology>();
+    let gas = nestar::engine::field::Pool::<Gas>::of(world);
+    let mut cubes = vec![0.0; 4096];
+    for level in 0..=topology.finest() {
+        for &row in topology
+            .rows(level)
+            .iter()
+            .filter(|&&row| topology.is_leaf(row))
+        {
+            let (values, index) = (
+                gas.host::<f64>(level, &[row]).expect("values"),
+                topology.index(row),
+            );
+            for (cell, density) in values[..512].iter().enumerate() {
+                let at = [cell % 8, cell / 8 % 8, cell / 64];
+                let cube = [0, 1, 2].map(|a| (8 * index[a] as usize + at[a]) >> level);
+                cubes[cube[0] + 16 * (cube[1] + 16 * cube[2])] +=
+                    density * topology.domain.cell_volume(level);
+            }
+        }
+    }
+    cubes
+}
+
+/// The scatter of counts in cubes, in units of what independent tracers of the mass would have.
+fn scatter(stepper: &mut Stepper, species: &str) -> f64 {
+    let (masses, mut counts) = (masses(stepper), vec![0.0; 4096]);
+    let all = particles(stepper, species);
+    for particle in &all {
+        let cube = particle.position.map(|x| (x * 16.0) as usize);
+        counts[cube[0] + 16 * (cube[1] + 16 * cube[2])] += 1.0;
+    }
+    let total: f64 = masses.iter().sum();
+    let apart = masses.iter().zip(&counts).map(|(mass, count)| {
+        let expected = all.len() as f64 * mass / total;
+        (count - expected) * (count - expected) / expected
+    });
+    apart.sum::<f64>() / 4096.0
+}
+
+#[test]
+fn tracers_by_chance_stay_with_the_mass() {
+    let mut stepper = Stepper::new(DECK, &SMALL);
+    stepper.finish();
+    let densities = masses(&mut stepper);
+    let contrast = densities.iter().fold(0.0f64, |a, &b| a.max(b)) * 4096.0;
+    let finest = stepper.0.engine().world.resource::<Topology>().finest();
+    assert!(contrast > 3.0 && finest == 1, "{contrast} {finest}");
+    let [mass, paths] = ["mass", "paths"].map(|name| scatter(&mut stepper, name));
+    assert!(
+        (0.9..1.1).contains(&mass),
+        "{mass}, those of velocities {paths}"
+    );
+    assert!(paths > 1.5, "{paths}");
+}
+
+#[test]
+fn ranks_draw_alike() {
+    let all = |ranks| {
+        let settings = [
+            &SMALL[..],
+            &[
+                "time.max_steps=6",
+                "particles.species.paths.initial.count=8",
+            ],
+        ]
+        .concat();
+        let found = on_ranks(ranks, DECK, &settings, |stepper| {
+            stepper.steps(6);
+            let tracers = particles(stepper, "mass");
+            tracers.iter().map(bits).collect::<Vec<_>>()
+        });
+        let mut all = found.concat();
+        all.sort_unstable();
+        all
+    };
+    let one = all(1);
+    assert_eq!(one.len(), 65536);
+    assert!(one == all(3));
+}
