@@ -2,9 +2,10 @@
 
 use crate::error::{PlotError, Result};
 use crate::field::Field;
-use crate::{Axis, Kind, PlotOptions};
+use crate::{Axis, Kind, PlotOptions, particles};
 use nestar_snapshot::{LEAF, LevelHeader, ORIGIN, PATCH_SIZE, Snapshot, Values};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Cells of a patch along an axis.
 const PATCH: usize = PATCH_SIZE as usize;
@@ -23,6 +24,8 @@ pub(crate) struct View {
     pub pixels: [usize; 2],
     /// The coordinate of a slice.
     pub at: Option<f64>,
+    /// Where along the axis particles are that the picture shows: all of them, or those within the depth of a slice.
+    pub slab: Range<f64>,
 }
 
 /// The pixels' values, and the patches behind them.
@@ -61,6 +64,10 @@ impl View {
             );
             return Err(PlotError::Option(text));
         }
+        let slab = match at {
+            Some(at) => slab(snapshot, options, at)?,
+            None => f64::NEG_INFINITY..f64::INFINITY,
+        };
         let extent = plane.map(|axis| high[axis] - low[axis]);
         let aspect = (extent[1] / extent[0]).clamp(0.25, 4.0);
         let across = (width as f64).min(1.2 * width as f64 / aspect);
@@ -73,6 +80,7 @@ impl View {
                 (across * aspect).round().max(1.0) as usize,
             ],
             at,
+            slab,
         })
     }
 
@@ -80,6 +88,25 @@ impl View {
     pub fn scale(&self) -> [f64; 2] {
         [0, 1].map(|i| self.pixels[i] as f64 / (self.right[i] - self.left[i]))
     }
+}
+
+/// What a slice shows of particles: half its depth to each side, within the domain.
+fn slab(snapshot: &Snapshot, options: &PlotOptions, at: f64) -> Result<Range<f64>> {
+    let (attributes, axis) = (snapshot.attributes(), options.axis.index());
+    let drawn = |level: &&LevelHeader| options.max_level.is_none_or(|finest| level.level <= finest);
+    let finest = snapshot.levels().filter(drawn).last();
+    let width = finest.map_or(0.0, |level| level.cell_width[axis]);
+    let depth = options.depth.unwrap_or(width);
+    let (low, high) = (
+        attributes.domain_left_edge[axis],
+        attributes.domain_right_edge[axis],
+    );
+    let slab = (at - 0.5 * depth).max(low)..(at + 0.5 * depth).min(high);
+    if depth.is_finite() && slab.start < slab.end {
+        return Ok(slab);
+    }
+    let text = format!("depth {depth}: how thick the slice of particles is, above 0");
+    Err(PlotError::Option(text))
 }
 
 /// The global index of the slice's cells on a level.
@@ -119,7 +146,7 @@ fn select(
     Ok(selection)
 }
 
-/// Draws the field: the finest cells that are there, each as large as it is.
+/// Draws the field: the finest cells that are there, each as large as it is, or the density of particles.
 pub(crate) fn draw(
     snapshot: &Snapshot,
     field: &Field,
@@ -139,16 +166,18 @@ pub(crate) fn draw(
     for header in snapshot.levels().filter(|header| header.level <= finest) {
         let index = view.at.map(|at| slice_index(snapshot, header, axis, at));
         let selection = select(snapshot, header, finest, index.map(|index| (axis, index)))?;
-        let Selection { patches, origins } = &selection;
-        for (patches, origins) in patches.chunks(STRETCH).zip(origins.chunks(STRETCH)) {
-            let values = read(snapshot, field, header.level, patches)?;
-            for (cells, origin) in values.chunks_exact(PATCH.pow(3)).zip(origins) {
-                let cut = index.map(|index| index - origin[axis]);
-                let image = flatten(cells, axis, options.kind, cut, header);
-                let first = view.plane.map(|axis| origin[axis]);
-                raster.paint(view, header, first, &image, options.kind);
-            }
+        let first = |origin: &[i32; 3]| (header.level, view.plane.map(|axis| origin[axis]));
+        raster.outlines.extend(selection.origins.iter().map(first));
+        if field.species().is_none() {
+            raster.cells(snapshot, (field, header), (options, view), &selection)?;
         }
+    }
+    if let Some(species) = field.species() {
+        if options.kind == Kind::Maximum {
+            let text = "the density of particles has no maximum along the axis: draw a slice or a projection";
+            return Err(PlotError::Option(text.to_string()));
+        }
+        raster.values = particles::density(snapshot, species, (view, options.axis))?;
     }
     Ok(raster)
 }
@@ -201,6 +230,29 @@ fn cover(first: i32, width: f64, pixels: usize) -> impl Iterator<Item = (usize, 
 }
 
 impl Raster {
+    /// Paints the cells of some patches of a level.
+    fn cells(
+        &mut self,
+        snapshot: &Snapshot,
+        (field, header): (&Field, &LevelHeader),
+        (options, view): (&PlotOptions, &View),
+        selection: &Selection,
+    ) -> Result<()> {
+        let axis = options.axis.index();
+        let index = view.at.map(|at| slice_index(snapshot, header, axis, at));
+        let Selection { patches, origins } = selection;
+        for (patches, origins) in patches.chunks(STRETCH).zip(origins.chunks(STRETCH)) {
+            let values = read(snapshot, field, header.level, patches)?;
+            for (cells, origin) in values.chunks_exact(PATCH.pow(3)).zip(origins) {
+                let cut = index.map(|index| index - origin[axis]);
+                let image = flatten(cells, axis, options.kind, cut, header);
+                let first = view.plane.map(|axis| origin[axis]);
+                self.paint(view, header, first, &image, options.kind);
+            }
+        }
+        Ok(())
+    }
+
     /// The outlines in pixels, counted from the lower left corner: x, y, width, height. Coarse to fine.
     pub fn rectangles(&self, view: &View) -> Vec<(i64, i64, i64, i64)> {
         let scale = view.scale();
@@ -243,6 +295,5 @@ impl Raster {
                 };
             }
         }
-        self.outlines.insert((level.level, first));
     }
 }

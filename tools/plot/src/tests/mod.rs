@@ -1,5 +1,6 @@
 //! Pictures against the formulas that the snapshots are made of.
 
+mod particles;
 mod sample;
 
 use crate::field::Field;
