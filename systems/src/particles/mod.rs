@@ -146,6 +146,7 @@ fn species(
         }
         let mut made = Species::new(name, sim.precision(), mass, own.scalars.clone());
         made.traces = traces;
+        made.expected = source.count();
         species.push(made);
         sources.push(source);
     }

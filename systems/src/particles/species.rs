@@ -1,6 +1,6 @@
 //! A species: what its particles have, and where they are.
 
-use super::columns::Columns;
+use super::columns::{Columns, PAGE};
 use super::rows::{Pool, Rows};
 use nestar_engine::device::DeviceError;
 use nestar_engine::field::{
@@ -23,6 +23,8 @@ pub struct Species {
     pub traces: bool,
     /// Names of the scalars.
     pub scalars: Vec<String>,
+    /// How many the run begins with at most.
+    pub expected: u64,
     /// Pages.
     pub pool: Pool,
     precision: Precision,
@@ -43,6 +45,7 @@ impl Species {
             mass: mass.unwrap_or_default(),
             traces: false,
             scalars,
+            expected: 0,
             pool: Pool::new(columns),
             precision,
             patches: Vec::new(),
@@ -193,6 +196,17 @@ impl Items for Species {
         columns
     }
 
+    fn expected(&self) -> u64 {
+        self.expected
+    }
+
+    /// The last page of a patch is half full on average.
+    fn memory(&self, count: u64, patches: u64) -> u64 {
+        let pages = count.div_ceil(PAGE as u64) + patches.min(count).div_ceil(2);
+        let page = 8 * self.pool.columns.page_words() + size_of::<Box<[u64]>>();
+        pages * page as u64 + patches * size_of::<Patch>() as u64
+    }
+
     fn derive(&self, column: &str, record: &[u8], patch: &PatchPlace) -> [f64; 3] {
         match column {
             "position" => self.position(record, patch),
@@ -294,5 +308,39 @@ impl ItemGroup for AllSpecies {
 
     fn kind_mut(&mut self, n: usize) -> &mut dyn Items {
         &mut self.0[n]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Items, PAGE, Precision, Species};
+
+    #[test]
+    fn the_memory_of_particles_is_foreseen() {
+        for (precision, patches, most) in
+            [(Precision::Double, 300, 700), (Precision::Single, 2000, 9)]
+        {
+            let mut species = Species::new("dark", precision, None, vec![]);
+            species.follow(patches).unwrap();
+            let (mut count, mut pages) = (0, 0);
+            for row in 0..patches {
+                // numbers of all kinds, by a multiplication without common factors
+                let particles = row * 7919 % (most + 1);
+                let records = vec![0; particles * species.record_bytes()];
+                species.put(row as u32, &records).unwrap();
+                (count, pages) = (count + particles, pages + particles.div_ceil(PAGE));
+            }
+            let page = 8 * species.pool.columns.page_words() + 16;
+            let taken = (pages * page + patches * 64) as f64;
+            let foreseen = species.memory(count as u64, patches as u64) as f64;
+            assert!(
+                (0.6..1.4).contains(&(foreseen / taken)),
+                "{foreseen} {taken}"
+            );
+        }
+        assert_eq!(
+            Species::new("dark", Precision::Double, None, vec![]).memory(0, 0),
+            0
+        );
     }
 }

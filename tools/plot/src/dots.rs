@@ -7,12 +7,12 @@ use crate::raster::View;
 
 /// Colours of species by their numbers, from the first again where they do not suffice.
 const COLOURS: [Rgb; 8] = [
-    [90, 220, 255],
-    [140, 255, 100],
-    [255, 120, 210],
+    [0, 190, 255],
+    [70, 220, 60],
+    [255, 80, 200],
     [255, 225, 60],
     [255, 255, 255],
-    [170, 150, 255],
+    [150, 120, 255],
     [255, 150, 70],
     [60, 220, 170],
 ];

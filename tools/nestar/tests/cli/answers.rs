@@ -1,6 +1,6 @@
 //! What the commands print.
 
-use crate::{BLAST, Outcome, Place};
+use crate::{BLAST, Outcome, Place, SPECIES};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -45,12 +45,7 @@ fn pictures_are_drawn_and_wrong_options_refused() {
 
 #[test]
 fn particles_are_drawn_as_dots_and_as_densities() {
-    let species = "
-        [particles.species]
-        dark = { mass = 1e-6, initial = { kind = \"lattice\", points = [8, 8, 8] } }
-        dye  = { moved_by = \"gas\", initial = { kind = \"lattice\", points = [4, 4, 4] } }
-    ";
-    let place = Place::with(&format!("{BLAST}{species}"));
+    let place = Place::with(&format!("{BLAST}{SPECIES}"));
     let run = ["run", "deck.toml", "--set", "time.max_steps=1"];
     place.nestar(&run).has_status(0);
     let plot = |options: &str| {

@@ -88,7 +88,7 @@ fn dots_are_where_particles_are_in_the_colour_of_their_species() {
         let (width, height, picture) = decode(&plot(&snapshot, &options).unwrap());
         assert_eq!(width, 600);
         let count = |colour: [u8; 3]| picture.iter().filter(|pixel| **pixel == colour).count();
-        (count([90, 220, 255]), count([140, 255, 100]), height)
+        (count([0, 190, 255]), count([70, 220, 60]), height)
     };
     assert_eq!((drawn(&[], 1.0).0, drawn(&[], 1.0).1), (0, 0));
     // A dot has about 64 pixels of which about a half are covered wholly; the names have some pixels of the colour.
