@@ -3,7 +3,7 @@
 use crate::canvas::{Anchor, Canvas, Direction, Rgb, text_width};
 use crate::figure::Layout;
 use crate::particles;
-use crate::raster::View;
+use crate::view::View;
 
 /// Colours of species by their numbers, from the first again where they do not suffice.
 const COLOURS: [Rgb; 8] = [

@@ -3,8 +3,9 @@
 use crate::canvas::{Anchor, Canvas, Direction, Rgb, Style, text_width};
 use crate::colour::Palette;
 use crate::error::{PlotError, Result};
-use crate::raster::{Raster, View};
+use crate::raster::Raster;
 use crate::ticks::{Tick, ticks};
+use crate::view::View;
 use crate::{Axis, Scale};
 use ab_glyph::FontRef;
 use rayon::prelude::*;

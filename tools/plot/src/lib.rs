@@ -15,6 +15,7 @@ mod raster;
 #[cfg(test)]
 mod tests;
 mod ticks;
+mod view;
 
 pub use colour::COLOUR_MAPS;
 pub use error::{PlotError, Result};
@@ -26,7 +27,7 @@ use field::Field;
 pub use field::{OwnField, Value};
 use figure::{Layout, Texts};
 use nestar_snapshot::Snapshot;
-use raster::View;
+use view::View;
 
 /// Draws a field of the snapshot and returns the bytes of a PNG file.
 ///

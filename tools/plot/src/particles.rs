@@ -1,7 +1,7 @@
 //! Particles: their density on the pixels of a picture, and where their dots are.
 
 use crate::error::{PlotError, Result, nearest};
-use crate::raster::View;
+use crate::view::View;
 use crate::{Axis, PlotOptions};
 use nestar_snapshot::Snapshot;
 

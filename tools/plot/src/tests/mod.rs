@@ -4,7 +4,8 @@ mod particles;
 mod sample;
 
 use crate::field::Field;
-use crate::raster::{self, Raster, View};
+use crate::raster::{self, Raster};
+use crate::view::View;
 use crate::{Axis, COLOUR_MAPS, Kind, PlotError, PlotOptions, Scale, plot, rounded};
 use nestar_snapshot::Snapshot;
 use sample::{Folder, Sample, blast, refined};
