@@ -56,7 +56,7 @@ pub enum SnapshotError {
         /// What the snapshot has instead.
         known: Vec<String>,
     },
-    /// A Zarr array is no initial state on a uniform grid.
+    /// A Zarr array is no initial state on a uniform grid, or no column of a table.
     Uniform {
         /// The array or group.
         path: PathBuf,
@@ -166,10 +166,7 @@ impl fmt::Display for SnapshotError {
                 write!(out, "{path} has no {wanted}; it has {}", list(known))
             }
             Self::Uniform { detail, .. } => {
-                write!(
-                    out,
-                    "cannot read {path} as arrays on a uniform grid: {detail}"
-                )
+                write!(out, "cannot read the Zarr arrays of {path}: {detail}")
             }
             Self::Request(text) => out.write_str(text),
         }

@@ -10,7 +10,7 @@
 //! * [`SnapshotWriter`] writes one while the run goes on, alone or as one of several writers; [`Plan`] has its steps one by one.
 //! * [`Snapshot`] reads one; [`latest`] finds the newest of a run.
 //! * [`digest`] names the content in 64 hexadecimal digits, [`summary`] describes it for people.
-//! * [`read_uniform`] reads initial states that anyone wrote as Zarr arrays on a uniform grid.
+//! * [`read_uniform`] reads initial states that anyone wrote as Zarr arrays on a uniform grid, [`read_columns`] tables.
 
 mod bounds;
 mod checksums;
@@ -27,6 +27,7 @@ mod queue;
 mod reader;
 mod store;
 mod summary;
+mod table;
 mod uniform;
 mod values;
 mod verify;
@@ -48,6 +49,7 @@ pub use queue::Done;
 pub use reader::{Snapshot, complete, latest};
 pub use store::Plan;
 pub use summary::summary;
+pub use table::{column_names, read_columns};
 pub use uniform::{UniformArray, read_uniform};
 pub use values::Values;
 pub use worker::Role;

@@ -98,14 +98,17 @@ pub fn read_uniform(path: &Path, names: &[&str]) -> Result<Vec<UniformArray>> {
     Ok(arrays)
 }
 
+/// What a directory of Zarr is.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+pub(crate) enum Kind {
+    /// It holds further directories.
     Group,
+    /// It holds values.
     Array,
 }
 
 /// Whether the directory holds a Zarr group or array, of either version.
-fn node_kind(path: &Path) -> Result<Kind> {
+pub(crate) fn node_kind(path: &Path) -> Result<Kind> {
     let refuse = |detail: &str| {
         Err(SnapshotError::Uniform {
             path: path.to_path_buf(),

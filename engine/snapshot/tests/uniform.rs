@@ -2,26 +2,10 @@
 
 mod common;
 
-use common::Folder;
+use common::{Folder, write_array};
 use nestar_snapshot::read_uniform;
 use serde_json::{Value, json};
 use std::path::Path;
-
-/// Writes a plain Zarr version 3 array of one uncompressed chunk.
-fn write_array(path: &Path, shape: &[u64], data_type: &str, dimensions: Value, bytes: &[u8]) {
-    let chunk = shape.iter().map(|_| "0").collect::<Vec<_>>().join("/");
-    let file = path.join("c").join(chunk);
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    std::fs::write(file, bytes).unwrap();
-    let document = json!({
-        "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": data_type,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": shape}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": 0, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-        "dimension_names": dimensions, "attributes": {},
-    });
-    std::fs::write(path.join("zarr.json"), document.to_string()).unwrap();
-}
 
 /// A group with `density` (f64), `dye` (f32) and some arrays that do not fit.
 fn group() -> Folder {

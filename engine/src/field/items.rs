@@ -36,6 +36,15 @@ pub trait Items: Send + Sync {
         [0.0; 3]
     }
 
+    /// How many a run begins with at most, on all ranks together, where that is known before they are made; the same at any time.
+    fn expected(&self) -> u64 {
+        0
+    }
+    /// Bytes of memory that so many items take in so many patches, about.
+    fn memory(&self, count: u64, _patches: u64) -> u64 {
+        count * self.record_bytes() as u64
+    }
+
     /// How many lie in the patch of a row.
     fn count(&self, row: u32) -> usize;
 

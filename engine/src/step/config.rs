@@ -155,7 +155,8 @@ pub struct RunConfig {
     pub threads: u32,
     /// Whether every regrid is followed by a check of the whole hierarchy.
     pub audit: bool,
-    /// Most memory for the fields and their tables, on the device where there is one; 0: all that is there. Where several ranks
+    /// Most memory for the fields and their tables, on the device where there is one, and the items that the run begins with, such as
+    /// particles; 0: all that is there. Where several ranks
     /// share a run, of all of them together, every patch counted once whoever keeps copies of it: a limit means the same on any
     /// number of ranks; `nestar check` says what a job needs with the copies. What each rank's machine or device has is looked after
     /// besides.

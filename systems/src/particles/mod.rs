@@ -18,6 +18,7 @@ mod force;
 pub mod initial;
 mod limits;
 mod list;
+mod records;
 mod refine;
 mod rows;
 mod source;
@@ -161,6 +162,7 @@ fn species(
         if own.moved_by == MovedBy::MassFluxes {
             made.chance = sim.random(&format!("ways of {name}"), own.seed)?;
         }
+        made.expected = source.count();
         species.push(made);
         sources.push(source);
     }

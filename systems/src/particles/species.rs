@@ -7,11 +7,8 @@ use super::rows::{Pool, Rows};
 use nestar_device::random::Stream;
 use nestar_engine::device::DeviceError;
 use nestar_engine::field::device::DeviceTopology;
-use nestar_engine::field::{
-    Component, DataType, ItemColumn, ItemGroup, Items, PatchPlace, Precision,
-};
+use nestar_engine::field::{ItemGroup, Items, Precision};
 use nestar_engine::mesh::Topology;
-use nestar_kernels::particles::motion::{in_child, in_parent};
 use std::mem::take;
 use std::sync::Arc;
 
@@ -31,14 +28,16 @@ pub struct Species {
     pub chance: Stream,
     /// Names of the scalars.
     pub scalars: Vec<String>,
+    /// How many the run begins with at most.
+    pub expected: u64,
     /// Pages.
     pub pool: Pool,
-    precision: Precision,
-    patches: Vec<Patch>,
+    pub(super) precision: Precision,
+    pub(super) patches: Vec<Patch>,
     /// Where kernels move the particles: those that are there, beside what stands in pages.
-    lists: Option<OnDevice>,
+    pub(super) lists: Option<OnDevice>,
     /// Whether pages may hold any that a device should have.
-    in_pages: bool,
+    pub(super) in_pages: bool,
 }
 
 impl Species {
@@ -60,6 +59,7 @@ impl Species {
                 step: 0,
             },
             scalars,
+            expected: 0,
             pool: Pool::new(columns),
             precision,
             patches: Vec::new(),
@@ -156,184 +156,17 @@ impl Species {
         }
     }
 
-    /// What stands in a record, one behind the other: meaning, type, and whether it is a vector.
-    fn kept(&self) -> Vec<(Component, DataType, bool)> {
-        let (number, offset) = match self.precision {
-            Precision::Single => (DataType::F32, DataType::U32),
-            Precision::Double => (DataType::F64, DataType::U64),
-        };
-        let id = what("id", "1", [0; 3], "identity, unique in the species");
-        let within = "place in the patch, whose width is 2^32 (uint32) or 2^64 (uint64)";
-        let within = what("offset", "1", [0; 3], within);
-        let velocity = what("velocity", "length/time", [1, 0, -1], "velocity");
-        let text = "acceleration that the next kick begins with";
-        let acceleration = what("acceleration", "length/time**2", [1, 0, -2], text);
-        let mut kept = vec![
-            (id, DataType::U64, false),
-            (within, offset, true),
-            (velocity, number, true),
-            (acceleration, number, true),
-        ];
-        kept.extend(self.pool.columns.masses.then(|| (mass(), number, false)));
-        let scalars = self.scalars.iter();
-        kept.extend(scalars.map(|name| (Component::scalar(name), number, false)));
-        let mark = "1 where the next finer level moves the particle, else 0";
-        let mark = what("moved_by_finer", "1", [0; 3], mark);
-        kept.push((mark, DataType::U8, false));
-        kept
-    }
-
     /// Where the places stand in a record, by axis.
     pub(super) fn place_in(&self, axis: usize) -> std::ops::Range<usize> {
         let number = self.pool.columns.number;
         8 + axis * number..8 + (axis + 1) * number
     }
-
-    /// Changes the place along an axis in a record, in units of 2^-64.
-    fn change(&self, record: &mut [u8], axis: usize, change: impl FnOnce(u64) -> u64) {
-        let kept = &mut record[self.place_in(axis)];
-        let mut bytes = [0; 8];
-        let (_, upper) = bytes.split_at_mut(8 - kept.len());
-        upper.copy_from_slice(kept);
-        let place = change(u64::from_le_bytes(bytes)).to_le_bytes();
-        kept.copy_from_slice(&place[8 - kept.len()..]);
-    }
-}
-
-/// What a column means.
-fn what(name: &str, units: &str, dimension: [i32; 3], long_name: &str) -> Component {
-    Component {
-        units: units.into(),
-        dimension,
-        long_name: long_name.into(),
-        ..Component::scalar(name)
-    }
-}
-
-fn mass() -> Component {
-    what("mass", "mass", [0, 1, 0], "mass")
 }
 
 /// Particles of a patch.
 #[must_use]
 pub fn count(patch: &Patch) -> usize {
     patch[0].count() + patch[1].count()
-}
-
-/// A record is the values of the columns and a byte: 1 where the next finer level moves the particle, else 0.
-impl Items for Species {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn version(&self) -> u32 {
-        1
-    }
-
-    fn record_bytes(&self) -> usize {
-        self.pool.columns.bytes() + 1
-    }
-
-    fn group(&self) -> [&str; 2] {
-        ["particles", "particle"]
-    }
-
-    fn columns(&self) -> Vec<ItemColumn> {
-        let (mut columns, mut end) = (Vec::new(), 0);
-        for (what, data_type, is_vector) in self.kept() {
-            let column = ItemColumn::kept(what, data_type, end);
-            let column = if is_vector { column.vector() } else { column };
-            end += column.bytes();
-            columns.push(column);
-        }
-        if !self.pool.columns.masses {
-            columns.push(ItemColumn::derived(mass()));
-        }
-        let position = what("position", "length", [1, 0, 0], "position");
-        columns.push(ItemColumn::derived(position).vector());
-        columns
-    }
-
-    fn derive(&self, column: &str, record: &[u8], patch: &PatchPlace) -> [f64; 3] {
-        match column {
-            "position" => self.position(record, patch),
-            _ => [self.mass; 3],
-        }
-    }
-
-    fn count(&self, row: u32) -> usize {
-        let on_device = self.lists.as_ref().map_or(0, |lists| lists.count(row));
-        count(&self.patches[row as usize]) + on_device
-    }
-
-    fn follow(&mut self, rows: usize) -> Result<(), DeviceError> {
-        self.patches.resize_with(rows, Patch::default);
-        self.lists.iter_mut().for_each(|lists| lists.follow(rows));
-        Ok(())
-    }
-
-    fn copy(&self, row: u32) -> Result<Vec<u8>, DeviceError> {
-        let patch = &self.patches[row as usize];
-        let on_device = self.lists.as_ref().map(|lists| lists.records(row));
-        let mut records = on_device.transpose()?.unwrap_or_default();
-        for (mark, rows) in patch.iter().enumerate() {
-            for n in 0..rows.count() {
-                rows.read(self.pool.columns, n, &mut records);
-                records.push(mark as u8);
-            }
-        }
-        let mut sorted: Vec<&[u8]> = records.chunks_exact(self.record_bytes()).collect();
-        // the identity comes first
-        sorted
-            .sort_unstable_by_key(|record| record.first_chunk().map(|id| u64::from_le_bytes(*id)));
-        Ok(sorted.concat())
-    }
-
-    fn take(&mut self, row: u32) -> Result<Vec<u8>, DeviceError> {
-        let mut records = Vec::new();
-        if let Some(lists) = &mut self.lists {
-            records = lists.records(row)?;
-            lists.forget(row);
-        }
-        for (mark, rows) in self.patches[row as usize].iter_mut().enumerate() {
-            rows.take_all(&self.pool, mark as u8, &mut records);
-        }
-        Ok(records)
-    }
-
-    fn put(&mut self, row: u32, records: &[u8]) -> Result<(), DeviceError> {
-        let length = self.record_bytes();
-        self.in_pages = true;
-        for record in records.chunks_exact(length) {
-            let (values, mark) = record.split_at(length - 1);
-            let rows = &mut self.patches[row as usize][usize::from(mark[0] > 0)];
-            rows.push(&self.pool, values);
-        }
-        Ok(())
-    }
-
-    fn to_child(&self, record: &mut [u8]) -> usize {
-        let mut child = 0;
-        for axis in 0..3 {
-            self.change(record, axis, |place| {
-                let (within, upper) = in_child(place);
-                child |= (upper as usize) << axis;
-                within
-            });
-        }
-        // levels stand at one time where a patch is refined: the finer one moves its particles from then on
-        record[self.record_bytes() - 1] = 0;
-        child
-    }
-
-    fn to_parent(&self, child: usize, record: &mut [u8]) {
-        for axis in 0..3 {
-            let side = (child >> axis & 1) as u32;
-            self.change(record, axis, |place| in_parent(place, side));
-        }
-        // whoever leaves a finer patch is moved by its level until levels meet
-        record[self.record_bytes() - 1] = 1;
-    }
 }
 
 /// All species, by number.
@@ -384,5 +217,39 @@ impl ItemGroup for AllSpecies {
 
     fn kind_mut(&mut self, n: usize) -> &mut dyn Items {
         &mut self.0[n]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Items, PAGE, Precision, Species};
+
+    #[test]
+    fn the_memory_of_particles_is_foreseen() {
+        for (precision, patches, most) in
+            [(Precision::Double, 300, 700), (Precision::Single, 2000, 9)]
+        {
+            let mut species = Species::new("dark", precision, None, vec![]);
+            species.follow(patches).unwrap();
+            let (mut count, mut pages) = (0, 0);
+            for row in 0..patches {
+                // numbers of all kinds, by a multiplication without common factors
+                let particles = row * 7919 % (most + 1);
+                let records = vec![0; particles * species.record_bytes()];
+                species.put(row as u32, &records).unwrap();
+                (count, pages) = (count + particles, pages + particles.div_ceil(PAGE));
+            }
+            let page = 8 * species.pool.columns.page_words() + 16;
+            let taken = (pages * page + patches * 64) as f64;
+            let foreseen = species.memory(count as u64, patches as u64) as f64;
+            assert!(
+                (0.6..1.4).contains(&(foreseen / taken)),
+                "{foreseen} {taken}"
+            );
+        }
+        assert_eq!(
+            Species::new("dark", Precision::Double, None, vec![]).memory(0, 0),
+            0
+        );
     }
 }

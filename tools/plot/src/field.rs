@@ -1,6 +1,7 @@
 //! Fields to draw: arrays of the snapshot and what follows from them.
 
 use crate::error::{PlotError, Result, nearest};
+use crate::particles;
 use nestar_snapshot::Snapshot;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,6 +37,8 @@ enum Formula {
     Gas(Gas),
     /// As the caller makes it.
     Own(Value),
+    /// The density of particles, of mass if they have any and else of their number.
+    Particles { massive: bool },
 }
 
 /// Fields of an ideal gas.
@@ -184,7 +187,12 @@ impl Field {
         let arrays = cell_arrays(snapshot);
         let mut fields = candidates(&arrays, snapshot.attributes().facts.get("gamma").copied());
         fields.extend(own.iter().filter_map(|own| own_field(own, &arrays)));
+        let species = particles::species(snapshot);
+        if species.iter().any(|path| path == name) {
+            return Self::of_particles(snapshot, name);
+        }
         let mut known: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
+        known.extend(species);
         fields
             .into_iter()
             .find(|field| field.name == name)
@@ -200,6 +208,46 @@ impl Field {
             })
     }
 
+    /// The density of a species.
+    fn of_particles(snapshot: &Snapshot, path: &str) -> Result<Self> {
+        let massive = particles::have_mass(snapshot, path)?;
+        let mass = if massive { "mass" } else { "1" };
+        Ok(Self {
+            name: path.to_string(),
+            unit: readable(&format!("{mass}/length**3")),
+            arrays: vec![],
+            signed: false,
+            formula: Formula::Particles { massive },
+            gamma: f64::NAN,
+        })
+    }
+
+    /// The group of the particles whose density this is, and whether they have mass.
+    pub fn species(&self) -> Option<(&str, bool)> {
+        match self.formula {
+            Formula::Particles { massive } => Some((&self.name, massive)),
+            _ => None,
+        }
+    }
+
+    /// Its name for people.
+    pub fn label(&self) -> String {
+        match self.species() {
+            Some((path, true)) => format!("density of {}", particles::name(path)),
+            Some((path, false)) => format!("number density of {}", particles::name(path)),
+            None => self.name.replace('_', " "),
+        }
+    }
+
+    /// Its unit times a length.
+    pub fn unit_along(&self) -> String {
+        match self.unit.strip_suffix("length^{3}") {
+            Some(head) => format!("{head}length^{{2}}"),
+            None if self.unit.is_empty() => "length".to_string(),
+            None => format!("{} · length", self.unit),
+        }
+    }
+
     /// Whether the values are refinement levels.
     pub fn is_level(&self) -> bool {
         matches!(self.formula, Formula::Level)
@@ -210,6 +258,7 @@ impl Field {
         let at = |array: usize, cell: usize| arrays[array][cell];
         match &self.formula {
             Formula::Array => arrays.swap_remove(0),
+            Formula::Particles { .. } => vec![],
             Formula::Level => vec![f64::from(level); cells],
             Formula::Specific => (0..cells).map(|i| at(0, i) / at(1, i)).collect(),
             Formula::Speed => (0..cells)

@@ -3,8 +3,9 @@
 use crate::canvas::{Anchor, Canvas, Direction, Rgb, Style, text_width};
 use crate::colour::Palette;
 use crate::error::{PlotError, Result};
-use crate::raster::{Raster, View};
+use crate::raster::Raster;
 use crate::ticks::{Tick, ticks};
+use crate::view::View;
 use crate::{Axis, Scale};
 use ab_glyph::FontRef;
 use rayon::prelude::*;
@@ -28,10 +29,13 @@ pub(crate) struct Texts {
 /// Sizes in pixels that follow from the picture's width.
 pub(crate) struct Layout {
     font: FontRef<'static>,
-    unit: f32,
+    /// Pixels of a thousandth of the picture's width.
+    pub unit: f32,
     line: i64,
-    left: i64,
-    top: i64,
+    /// Pixels left of the picture's inner part.
+    pub left: i64,
+    /// Pixels above it.
+    pub top: i64,
     bottom: i64,
     gap: i64,
     bar: i64,
@@ -68,7 +72,8 @@ impl Layout {
         ((pixels as f32 / (units * self.unit)) as usize).clamp(2, most)
     }
 
-    fn style(&self, units: f32) -> Style<'_> {
+    /// Text of a height.
+    pub fn style(&self, units: f32) -> Style<'_> {
         Style {
             font: &self.font,
             size: units * self.unit,

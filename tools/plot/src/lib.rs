@@ -1,18 +1,21 @@
-//! Pictures of snapshots: a slice, a projection or the maximum of any field, as PNG.
+//! Pictures of snapshots: a slice, a projection or the maximum of any field, as PNG, with dots where particles are.
 //!
 //! The finest cells that are there are painted at their own size; only the patches that a picture needs are read.
 //! Fonts and colours are built in, so that a picture is the same on every machine.
 
 mod canvas;
 mod colour;
+mod dots;
 mod error;
 mod field;
 mod figure;
 mod options;
+mod particles;
 mod raster;
 #[cfg(test)]
 mod tests;
 mod ticks;
+mod view;
 
 pub use colour::COLOUR_MAPS;
 pub use error::{PlotError, Result};
@@ -24,13 +27,13 @@ use field::Field;
 pub use field::{OwnField, Value};
 use figure::{Layout, Texts};
 use nestar_snapshot::Snapshot;
-use raster::View;
+use view::View;
 
 /// Draws a field of the snapshot and returns the bytes of a PNG file.
 ///
 /// # Errors
 /// [`PlotError::UnknownField`] with the fields that there are and the nearest name; [`PlotError::Option`] for a slice
-/// outside of the domain, an empty range of colours, an unknown colour map or a width out of range;
+/// outside of the domain, an empty range of colours, an unknown colour map or species, or a width out of range;
 /// [`PlotError::Snapshot`] if the snapshot is damaged.
 pub fn plot(snapshot: &Snapshot, options: &PlotOptions) -> Result<Vec<u8>> {
     plot_with(snapshot, options, &[])
@@ -47,6 +50,13 @@ pub fn plot_with(snapshot: &Snapshot, options: &PlotOptions, own: &[OwnField]) -
             options.width_px
         )));
     }
+    if options
+        .dot_px
+        .is_some_and(|dot| !(0.5..=100.0).contains(&dot))
+    {
+        return Err(PlotError::Option("dots: 0.5 to 100 pixels".to_string()));
+    }
+    let species = particles::chosen(snapshot, options)?;
     let field = Field::new(snapshot, &options.field, own)?;
     let layout = Layout::new(options.width_px as usize)?;
     let view = View::new(
@@ -57,22 +67,24 @@ pub fn plot_with(snapshot: &Snapshot, options: &PlotOptions, own: &[OwnField]) -
     let raster = raster::draw(snapshot, &field, options, &view)?;
     let palette = Palette::new(options, &raster.values, field.signed, field.is_level())?;
     let texts = texts(snapshot, &field, options, &view);
-    encode(&layout.compose(&view, &raster, &palette, &texts, options.outlines))
+    let mut canvas = layout.compose(&view, &raster, &palette, &texts, options.outlines);
+    for (number, path) in &species {
+        let dot = layout.dot(*number, options.dot_px);
+        particles::each(snapshot, (path, false), (&view, options.axis), |at, _| {
+            layout.draw(&mut canvas, &view, &dot, at);
+        })?;
+    }
+    layout.legend(&mut canvas, &species);
+    encode(&canvas)
 }
 
 /// The texts around the picture.
 fn texts(snapshot: &Snapshot, field: &Field, options: &PlotOptions, view: &View) -> Texts {
     let axis = Axis::name(options.axis.index());
-    let name = field.name.replace('_', " ");
+    let name = field.label();
     let (what, unit) = match options.kind {
         Kind::Slice(_) => (name, field.unit.clone()),
-        Kind::Projection if field.unit.is_empty() => {
-            (format!("∫ {name} d{axis}"), "length".to_string())
-        }
-        Kind::Projection => (
-            format!("∫ {name} d{axis}"),
-            format!("{} · length", field.unit),
-        ),
+        Kind::Projection => (format!("∫ {name} d{axis}"), field.unit_along()),
         Kind::Maximum => (format!("greatest {name} along {axis}"), field.unit.clone()),
     };
     let place = view

@@ -73,7 +73,8 @@ pub enum Scale {
 pub struct PlotOptions {
     /// An array of the snapshot, or a derived field: `velocity_x` (`_y`, `_z`), `speed`, `pressure`, `temperature`
     /// (pressure over density), `sound_speed`, `mach`, `entropy` (pressure / density^gamma), `level`, or `fraction_NAME`
-    /// for the mass fraction of an array `scalar_NAME`.
+    /// for the mass fraction of an array `scalar_NAME`. `particles/NAME` is the density of a species: of mass, or of number where
+    /// no particle has mass. It is of what a slice or a projection shows; it has no maximum.
     pub field: String,
     /// The line of sight.
     pub axis: Axis,
@@ -93,6 +94,12 @@ pub struct PlotOptions {
     pub colour_map: Option<String>,
     /// Whether the patches are outlined.
     pub outlines: bool,
+    /// Species whose particles are drawn as dots; `all` for all of them.
+    pub particles: Vec<String>,
+    /// How thick a slice of particles is, code length, above 0; a cell of the finest level drawn if `None`.
+    pub depth: Option<f64>,
+    /// Diameter of a dot in pixels, 0.5 to 100; a 400th of the picture's width if `None`.
+    pub dot_px: Option<f32>,
     /// The text above the picture, instead of field, plane and time.
     pub title: Option<String>,
 }
@@ -111,6 +118,9 @@ impl Default for PlotOptions {
             width_px: 1200,
             colour_map: None,
             outlines: false,
+            particles: vec![],
+            depth: None,
+            dot_px: None,
             title: None,
         }
     }

@@ -2,7 +2,8 @@
 
 use crate::error::{PlotError, Result};
 use crate::field::Field;
-use crate::{Axis, Kind, PlotOptions};
+use crate::view::View;
+use crate::{Kind, PlotOptions, particles};
 use nestar_snapshot::{LEAF, LevelHeader, ORIGIN, PATCH_SIZE, Snapshot, Values};
 use std::collections::BTreeSet;
 
@@ -10,20 +11,6 @@ use std::collections::BTreeSet;
 const PATCH: usize = PATCH_SIZE as usize;
 /// Patches that are in memory at a time.
 const STRETCH: usize = 1024;
-
-/// The part of space that the picture shows, and its pixels.
-pub(crate) struct View {
-    /// Axes drawn to the right and upwards.
-    pub plane: [usize; 2],
-    /// Lower edge of the domain on these axes.
-    pub left: [f64; 2],
-    /// Upper edge of the domain on these axes.
-    pub right: [f64; 2],
-    /// Pixels to the right and upwards.
-    pub pixels: [usize; 2],
-    /// The coordinate of a slice.
-    pub at: Option<f64>,
-}
 
 /// The pixels' values, and the patches behind them.
 pub(crate) struct Raster {
@@ -39,47 +26,6 @@ pub(crate) struct Raster {
 struct Selection {
     patches: Vec<u64>,
     origins: Vec<[i32; 3]>,
-}
-
-impl View {
-    /// The whole domain seen along the axis of the options. The picture is true to scale unless one side is more than
-    /// four times the other; `width` is the most that it may take.
-    pub fn new(snapshot: &Snapshot, options: &PlotOptions, width: usize) -> Result<Self> {
-        let attributes = snapshot.attributes();
-        let (low, high) = (attributes.domain_left_edge, attributes.domain_right_edge);
-        let plane = options.axis.plane();
-        let axis = options.axis.index();
-        let at = match options.kind {
-            Kind::Slice(at) => Some(at.unwrap_or(0.5 * (low[axis] + high[axis]))),
-            _ => None,
-        };
-        if at.is_some_and(|at| !(low[axis]..=high[axis]).contains(&at)) {
-            let name = Axis::name(axis);
-            let text = format!(
-                "the slice must lie in the domain: {name} from {} to {}",
-                low[axis], high[axis]
-            );
-            return Err(PlotError::Option(text));
-        }
-        let extent = plane.map(|axis| high[axis] - low[axis]);
-        let aspect = (extent[1] / extent[0]).clamp(0.25, 4.0);
-        let across = (width as f64).min(1.2 * width as f64 / aspect);
-        Ok(Self {
-            plane,
-            left: plane.map(|axis| low[axis]),
-            right: plane.map(|axis| high[axis]),
-            pixels: [
-                across.round().max(1.0) as usize,
-                (across * aspect).round().max(1.0) as usize,
-            ],
-            at,
-        })
-    }
-
-    /// Pixels per code length on the two axes.
-    pub fn scale(&self) -> [f64; 2] {
-        [0, 1].map(|i| self.pixels[i] as f64 / (self.right[i] - self.left[i]))
-    }
 }
 
 /// The global index of the slice's cells on a level.
@@ -119,7 +65,7 @@ fn select(
     Ok(selection)
 }
 
-/// Draws the field: the finest cells that are there, each as large as it is.
+/// Draws the field: the finest cells that are there, each as large as it is, or the density of particles.
 pub(crate) fn draw(
     snapshot: &Snapshot,
     field: &Field,
@@ -139,16 +85,18 @@ pub(crate) fn draw(
     for header in snapshot.levels().filter(|header| header.level <= finest) {
         let index = view.at.map(|at| slice_index(snapshot, header, axis, at));
         let selection = select(snapshot, header, finest, index.map(|index| (axis, index)))?;
-        let Selection { patches, origins } = &selection;
-        for (patches, origins) in patches.chunks(STRETCH).zip(origins.chunks(STRETCH)) {
-            let values = read(snapshot, field, header.level, patches)?;
-            for (cells, origin) in values.chunks_exact(PATCH.pow(3)).zip(origins) {
-                let cut = index.map(|index| index - origin[axis]);
-                let image = flatten(cells, axis, options.kind, cut, header);
-                let first = view.plane.map(|axis| origin[axis]);
-                raster.paint(view, header, first, &image, options.kind);
-            }
+        let first = |origin: &[i32; 3]| (header.level, view.plane.map(|axis| origin[axis]));
+        raster.outlines.extend(selection.origins.iter().map(first));
+        if field.species().is_none() {
+            raster.cells(snapshot, (field, header), (options, view), &selection)?;
         }
+    }
+    if let Some(species) = field.species() {
+        if options.kind == Kind::Maximum {
+            let text = "the density of particles has no maximum along the axis: draw a slice or a projection";
+            return Err(PlotError::Option(text.to_string()));
+        }
+        raster.values = particles::density(snapshot, species, (view, options.axis))?;
     }
     Ok(raster)
 }
@@ -201,6 +149,29 @@ fn cover(first: i32, width: f64, pixels: usize) -> impl Iterator<Item = (usize, 
 }
 
 impl Raster {
+    /// Paints the cells of some patches of a level.
+    fn cells(
+        &mut self,
+        snapshot: &Snapshot,
+        (field, header): (&Field, &LevelHeader),
+        (options, view): (&PlotOptions, &View),
+        selection: &Selection,
+    ) -> Result<()> {
+        let axis = options.axis.index();
+        let index = view.at.map(|at| slice_index(snapshot, header, axis, at));
+        let Selection { patches, origins } = selection;
+        for (patches, origins) in patches.chunks(STRETCH).zip(origins.chunks(STRETCH)) {
+            let values = read(snapshot, field, header.level, patches)?;
+            for (cells, origin) in values.chunks_exact(PATCH.pow(3)).zip(origins) {
+                let cut = index.map(|index| index - origin[axis]);
+                let image = flatten(cells, axis, options.kind, cut, header);
+                let first = view.plane.map(|axis| origin[axis]);
+                self.paint(view, header, first, &image, options.kind);
+            }
+        }
+        Ok(())
+    }
+
     /// The outlines in pixels, counted from the lower left corner: x, y, width, height. Coarse to fine.
     pub fn rectangles(&self, view: &View) -> Vec<(i64, i64, i64, i64)> {
         let scale = view.scale();
@@ -243,6 +214,5 @@ impl Raster {
                 };
             }
         }
-        self.outlines.insert((level.level, first));
     }
 }

@@ -10,7 +10,7 @@ use nestar_snapshot::{
     Attributes, DataType, FieldHeader, Finishing, LEAF, Level, LevelHeader, ORIGIN, Precision,
     Result, Snapshot, SnapshotWriter, Target, Units, Values,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -201,4 +201,20 @@ pub fn write(target: &Target, attributes: &Attributes, levels: &[Level]) -> Snap
         .wait()
         .unwrap();
     Snapshot::open(&done.path).unwrap()
+}
+
+/// Writes a plain Zarr version 3 array of one uncompressed chunk.
+pub fn write_array(path: &Path, shape: &[u64], data_type: &str, dimensions: Value, bytes: &[u8]) {
+    let chunk = shape.iter().map(|_| "0").collect::<Vec<_>>().join("/");
+    let file = path.join("c").join(chunk);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(file, bytes).unwrap();
+    let document = json!({
+        "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": data_type,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": shape}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "dimension_names": dimensions, "attributes": {},
+    });
+    std::fs::write(path.join("zarr.json"), document.to_string()).unwrap();
 }

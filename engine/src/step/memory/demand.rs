@@ -1,5 +1,6 @@
 //! What the patches asked for will take: of the whole run by a rule, on a rank by foresight.
 
+use super::items::bytes_of_items;
 use crate::field::{Correct, FieldSpec, Precision, StoreRef, Stores};
 use crate::mesh::Topology;
 use crate::ranks::Ranks;
@@ -27,11 +28,17 @@ fn sum_of_fields(world: &World, bytes: impl Fn(&FieldSpec, Precision) -> usize) 
     fields.iter().map(bytes).sum()
 }
 
-/// Bytes that the fields and the tables take with `rows` rows, by a rule that is the same on every device and rank: a run that a
+/// Bytes that the fields, the tables and the expected items take with `rows` rows, by a rule that is the same on every device and rank: a run that a
 /// limit caps gives the same bits everywhere. Functions of what surrounds cells that change a field in place count from their first
 /// use on.
 #[must_use]
 pub fn needed(world: &World, rows: usize) -> u64 {
+    of_fields(world, rows) + bytes_of_items(world, rows, 1)
+}
+
+/// The same of the fields and the tables alone.
+#[must_use]
+pub fn of_fields(world: &World, rows: usize) -> u64 {
     let rows = rows as u64;
     let fields = world.resource::<Stores>().all();
     let row: usize = fields.iter().map(|f| f.of(world).held_row_bytes()).sum();
@@ -132,7 +139,8 @@ impl<'a> Demand<'a> {
     pub fn bytes(&self, refined: u64) -> u64 {
         let rows = self.rows(refined);
         let more = rows.saturating_sub(self.topology.capacity()) as u64;
-        needed(self.world, rows)
+        // items that are there are no part of what is free
+        of_fields(self.world, rows)
             + self.register_bytes(refined, rows)
             + more * SLOTS
             + self.moved(refined)
@@ -195,7 +203,8 @@ fn shell(octets: u64) -> u64 {
 /// As [`needed`], of each of `ranks` ranks that share a hierarchy of `rows` rows, with the copies that they keep of each other's.
 #[must_use]
 pub fn of_ranks(world: &World, rows: usize, ranks: usize) -> u64 {
-    needed(world, part_of(rows, ranks))
+    let part = part_of(rows, ranks);
+    of_fields(world, part) + bytes_of_items(world, part, ranks)
 }
 
 /// Rows that a rank has of a hierarchy of `rows` rows that `ranks` ranks are about to share.

@@ -3,10 +3,12 @@
 pub mod machine;
 
 mod demand;
+mod items;
 mod restrain;
 mod room;
 
-pub use demand::{Demand, needed, of_ranks};
+pub use demand::{Demand, needed, of_fields, of_ranks};
+pub use items::{ItemsDemand, of_items};
 pub use restrain::{Verdict, restrain, shortage};
 pub use room::{Sharers, spare};
 
@@ -38,7 +40,9 @@ pub struct Room {
 /// Patches that do not fit into memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortage {
-    /// Bytes that fields and tables would take with them.
+    /// What takes memory, such as `fields`.
+    pub takers: String,
+    /// Bytes that this would take with them.
     pub needed: u64,
     /// What there is.
     pub room: Room,
@@ -68,9 +72,10 @@ impl Shortage {
             }
         };
         format!(
-            "with {} new patches of level {} the fields{whose} need {}, {there} {}",
+            "with {} new patches of level {} the {}{whose} need {}, {there} {}",
             self.patches,
             self.level,
+            self.takers,
             shown(self.needed),
             shown(self.room.bytes)
         )

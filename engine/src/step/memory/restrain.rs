@@ -1,8 +1,9 @@
 //! Decisions about patches that do not fit: the same on all ranks.
 
-use super::demand::{Demand, needed, of_ranks, whole_rows};
-use super::room::{found, limit};
-use super::{MemoryGuard, Room, Shortage};
+use super::demand::{Demand, needed, of_fields, part_of, whole_rows};
+use super::items::{takers, to_come};
+use super::room::{beside_device, found, limit};
+use super::{Holder, MemoryGuard, Room, Shortage};
 use crate::mesh::{Changes, Topology};
 use crate::ranks::{Ranks, RanksError, Reduction};
 use crate::step::Settings;
@@ -53,7 +54,11 @@ pub fn restrain(
 /// How many of `refined` octets fit as far as this rank knows, and why not more.
 fn fitting(world: &World, level: usize, refined: u64, coarsened: u64) -> (u64, Option<Shortage>) {
     let topology = world.resource::<Topology>();
-    let shortage = |needed, room, rank| Shortage {
+    let shortage = |needed, room: Room, rank| Shortage {
+        takers: match room.holder {
+            Holder::Limit => takers(world),
+            _ => "fields".into(),
+        },
         needed,
         room,
         level: level + 1,
@@ -153,10 +158,12 @@ fn patches_before(ranks: &Ranks, own: usize) -> Result<u64, RanksError> {
 pub fn shortage(world: &World, rows: usize, level: usize) -> Result<Option<Shortage>, RanksError> {
     let ranks = world.resource::<Ranks>();
     let rank = (!ranks.are_alone()).then(|| ranks.rank());
-    let part = of_ranks(world, rows, ranks.size());
+    let part = part_of(rows, ranks.size());
+    let items = to_come(world, part, ranks.size());
     let lacks = |needed, room: Option<Room>, rank| {
         let room = room.filter(|room| room.bytes < needed)?;
         Some(Shortage {
+            takers: takers(world),
             needed,
             room,
             level,
@@ -165,8 +172,12 @@ pub fn shortage(world: &World, rows: usize, level: usize) -> Result<Option<Short
             resumable: false,
         })
     };
-    let own = lacks(needed(world, rows), limit(world), None);
-    first(ranks, own.or_else(|| lacks(part, found(world), rank)))
+    let beside = beside_device(world);
+    let together = of_fields(world, part) + beside.map_or(items, |_| 0);
+    let own = lacks(needed(world, rows), limit(world), None)
+        .or_else(|| lacks(together, found(world), rank))
+        .or_else(|| lacks(items, beside, rank));
+    first(ranks, own)
 }
 
 #[cfg(test)]

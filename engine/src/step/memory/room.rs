@@ -55,16 +55,26 @@ pub(super) fn limit(world: &World) -> Option<Room> {
 
 /// Memory that the fields and tables of this rank may take, what they take already included; `None` where nobody says.
 pub(super) fn found(world: &World) -> Option<Room> {
-    let sharers = world.resource::<Sharers>().0;
     let (free, holder) = match &world.resource::<ComputeDevice>().device {
         // a device that does not tell is asked again when the memory is taken
         Some(device) => (device.memory().ok().map(|m| m.free), Holder::Device),
         None => (machine::free(), Holder::Machine),
     };
-    let all = free? / sharers + taken(world);
+    let all = free? / world.resource::<Sharers>().0 + taken(world);
     Some(Room {
         bytes: all - all / RESERVE,
         holder,
+    })
+}
+
+/// Memory of the host that is left to this rank where the fields live on a device; `None` where they do not, or where nobody says.
+pub(super) fn beside_device(world: &World) -> Option<Room> {
+    world.resource::<ComputeDevice>().device.as_ref()?;
+    let locals = world.resource::<Ranks>().communicator().seat().locals;
+    let all = machine::free()? / locals.max(1) as u64;
+    Some(Room {
+        bytes: all - all / RESERVE,
+        holder: Holder::Machine,
     })
 }
 

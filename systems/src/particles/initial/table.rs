@@ -1,12 +1,13 @@
-//! Particles from files.
+//! Particles from files: text, or Zarr arrays.
 
 use super::formulas::{Compile, Others, one};
 use super::{About, Made, Source};
 use nestar_deck::{Deck, DeckError, Formula, TableFile};
+use nestar_snapshot::{column_names, read_columns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The rows of a file, from which the identity counts: formulas of its columns by their names (`column_1`, `column_2` … where they are no
 /// names), with the deck's constants, such as those of units. Each rank reads the whole file.
@@ -14,7 +15,8 @@ use std::path::Path;
 #[serde(deny_unknown_fields)]
 pub struct Table {
     /// A text file with columns of numbers, from the folder of the deck: a line a row, cells separated by commas, semicolons or blanks, names
-    /// in the first row; `#` begins a comment.
+    /// in the first row; `#` begins a comment. Or a folder, a group of Zarr arrays with a value for each row: columns of their names, and of
+    /// an array `v` of three values a row the columns `v_x`, `v_y` and `v_z`.
     pub file: String,
     /// Place along x, y, z, formulas.
     #[serde(default = "places")]
@@ -49,8 +51,52 @@ pub(super) struct Rows {
     others: Others,
 }
 
+/// A table.
+enum File {
+    Text(TableFile),
+    /// A group of arrays, with the names of its columns.
+    Zarr(PathBuf, Vec<String>),
+}
+
+impl File {
+    fn open(path: PathBuf) -> Result<Self, String> {
+        match path.is_dir() {
+            false => TableFile::read(path)
+                .map(Self::Text)
+                .map_err(|error| error.to_string()),
+            true => {
+                let names = column_names(&path).map_err(|error| error.to_string())?;
+                match names.is_empty() {
+                    true => Err(format!("{} has no arrays", path.display())),
+                    false => Ok(Self::Zarr(path, names)),
+                }
+            }
+        }
+    }
+
+    fn names(&self) -> &[String] {
+        match self {
+            Self::Text(file) => file.names(),
+            Self::Zarr(_, names) => names,
+        }
+    }
+
+    /// Columns, one after the other.
+    fn columns(&self, names: &[&str]) -> Result<Vec<Vec<f64>>, String> {
+        match self {
+            Self::Zarr(path, _) => read_columns(path, names).map_err(|error| error.to_string()),
+            Self::Text(file) => {
+                let columns = names.iter().map(|name| file.column(name));
+                columns
+                    .collect::<Result<_, _>>()
+                    .map_err(|error| error.to_string())
+            }
+        }
+    }
+}
+
 /// Names of columns in formulas.
-fn names(file: &TableFile) -> Vec<String> {
+fn names(file: &File) -> Vec<String> {
     let is_name = |name: &str| {
         let mut letters = name.chars();
         letters.next().is_some_and(|c| c.is_ascii_alphabetic())
@@ -71,9 +117,8 @@ impl Table {
     /// What is wrong in the file, with line and column, and with formulas; a mass that nobody says.
     pub(super) fn rows(&self, deck: &Deck, path: &str, species: &About) -> Result<Rows, DeckError> {
         let folder = deck.directory().unwrap_or(Path::new(""));
-        let file = TableFile::read(folder.join(&self.file));
-        let at = |error: DeckError| deck.error_at(&format!("{path}.file"), error.to_string());
-        let file = file.map_err(at)?;
+        let at = |error: String| deck.error_at(&format!("{path}.file"), error);
+        let file = File::open(folder.join(&self.file)).map_err(at)?;
         let names = names(&file);
         let whole = self.filled(&names, species, |key, why| {
             let path = format!("{path}.{key}");
@@ -86,13 +131,18 @@ impl Table {
         let is_used = |name: &&str| formulas.iter().any(|formula| formula.uses(name));
         // again with the columns alone that they use, which are kept
         let used: Vec<&str> = all.iter().copied().filter(is_used).collect();
-        let mut columns = Vec::new();
-        for (name, known) in file.names().iter().zip(&all) {
-            if used.contains(known) {
-                columns.push(file.column(name).map_err(at)?);
-            }
+        let own = file.names().iter().zip(&all);
+        let mut own: Vec<&str> = own
+            .filter(|(_, known)| used.contains(known))
+            .map(|(name, _)| &**name)
+            .collect();
+        if own.is_empty() {
+            // it says how many rows there are
+            own.push(&file.names()[0]);
         }
-        let count = file.column(&file.names()[0]).map_err(at)?.len();
+        let mut columns = file.columns(&own).map_err(at)?;
+        let count = columns[0].len();
+        columns.truncate(used.len());
         let (position, others) = whole.compiled(deck, path, species.scalars, &used)?;
         Ok(Rows {
             columns,

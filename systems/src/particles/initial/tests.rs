@@ -145,8 +145,12 @@ impl Folder {
     }
 
     fn rows(&self, table: &str, mass: Option<f64>) -> Result<Vec<Made>, DeckError> {
+        self.rows_of("bodies.csv", table, mass)
+    }
+
+    fn rows_of(&self, file: &str, table: &str, mass: Option<f64>) -> Result<Vec<Made>, DeckError> {
         let name = self.0.join("deck.toml").display().to_string();
-        let text = format!("[constants]\nkm_s = 0.5\n[a]\nfile = \"bodies.csv\"\n{table}");
+        let text = format!("[constants]\nkm_s = 0.5\n[a]\nfile = {file:?}\n{table}");
         let mut deck = Deck::parse(&name, &text)?;
         let own: Table = deck.table("a")?;
         let about = About {
@@ -212,4 +216,49 @@ fn wrong_tables_are_told_with_their_places() {
         folder.rows(position, Some(1.0)).unwrap()[0].position,
         [1.0, 2.0, 3.0]
     );
+}
+
+#[test]
+fn a_group_of_zarr_arrays_is_a_table() {
+    let folder = Folder::new("zarr", "");
+    let group = folder.0.join("bodies.zarr");
+    let write = |name: &str, shape: &str, chunk: &str, numbers: &[f64]| {
+        let array = group.join(name);
+        let file = array.join("c").join(chunk);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+        std::fs::write(file, bytes).unwrap();
+        let text = format!(
+            r#"{{"zarr_format": 3, "node_type": "array", "shape": {shape}, "data_type": "float64", "fill_value": 0,
+            "chunk_grid": {{"name": "regular", "configuration": {{"chunk_shape": {shape}}}}},
+            "chunk_key_encoding": {{"name": "default", "configuration": {{"separator": "/"}}}},
+            "codecs": [{{"name": "bytes", "configuration": {{"endian": "little"}}}}], "attributes": {{}}}}"#
+        );
+        std::fs::write(array.join("zarr.json"), text).unwrap();
+    };
+    write("age", "[2]", "0", &[8.0, 9.0]);
+    write("mass", "[2]", "0", &[7.0, 1.0]);
+    write(
+        "position",
+        "[2, 3]",
+        "0/0",
+        &[1.0, 2.0, 3.0, -1.0, -2.0, -3.0],
+    );
+    let text = r#"{"zarr_format": 3, "node_type": "group"}"#;
+    std::fs::write(group.join("zarr.json"), text).unwrap();
+    let position = "position = [\"position_x\", \"position_y\", \"2*position_z\"]";
+    let rows = |table: &str| folder.rows_of("bodies.zarr", table, None);
+    let made = rows(&format!("{position}\nkeep = \"mass > 1\"")).unwrap();
+    let first = Made {
+        position: [1.0, 2.0, 6.0],
+        mass: 7.0,
+        scalars: vec![8.0],
+        ..Made::default()
+    };
+    assert_eq!(made, [first]);
+    let alone = "position = [\"1\", \"2\", \"3\"]\nmass = \"4\"\nscalars = { age = \"5\" }";
+    assert_eq!(rows(alone).unwrap().len(), 2);
+    refused(rows(""), &["a.position[0]", "`x`"]);
+    std::fs::remove_file(group.join("mass/c/0")).unwrap();
+    refused(rows(position), &["deck.toml:4", "c/0 is missing"]);
 }

@@ -5,7 +5,7 @@ use super::{DeckArgs, Failure, list, memory, now_and_then, patches_found, positi
 use clap::Args;
 use nestar::engine::Error;
 use nestar::engine::mesh::{CELLS, Topology};
-use nestar::engine::step::memory::{MemoryGuard, needed, of_ranks, shortage};
+use nestar::engine::step::memory::{MemoryGuard, needed, of_items, of_ranks, shortage};
 use nestar::engine::step::{Catalogue, Entry, Foresight};
 use nestar::{App, engine, order};
 use nestar_deck::Deck;
@@ -16,6 +16,8 @@ const RANKS: [usize; 4] = [2, 8, 64, 512];
 
 /// Patches of a beginning that is made for limits of whole levels.
 const MADE: usize = 1024;
+/// Items that are made for them, and to measure how fast the deck runs.
+const MADE_ITEMS: u64 = 1 << 24;
 
 /// What to check.
 #[derive(Args)]
@@ -86,16 +88,20 @@ fn outlook(
     let mut foreseen = app.simulation(on_host.clone())?;
     let found = foreseen.with(|sim| sim.foresee(now_and_then(patches_found)))?;
     let foreseen = foreseen.engine();
-    let mut text = hierarchy(foreseen) + &memory_of(foreseen) + &fits(sim, foreseen)?;
+    let misfit = fits(sim, foreseen)?;
+    let mut text = hierarchy(foreseen) + &memory_of(foreseen) + &misfit;
     if found.unfinished {
         text += "no more is foreseen: there are more patches than can be looked at, of finer levels or of the root grid\n";
         return Ok(text);
     }
-    let (own, note) = first_steps(app, on_host, foreseen, found)?;
+    let items = of_items(&foreseen.world, 1, 1).into_iter();
+    let items: u64 = items.map(|kind| kind.count).sum();
+    let few = items == 0 || (items <= MADE_ITEMS && misfit.is_empty());
+    let (own, note) = first_steps(app, on_host, foreseen, (found, few))?;
     let steps = Steps::new(foreseen, own);
     text += &output(foreseen, &steps);
     let measured = || {
-        let rate = measured_rate(app, deck)?;
+        let rate = few.then(|| measured_rate(app, deck))??;
         Some((rate, "measured here with 32^3 cells of this deck"))
     };
     let rate = rate.map(|rate| (rate, "--rate"));
@@ -108,7 +114,7 @@ fn first_steps(
     app: &App,
     deck: Deck,
     foreseen: &engine::Engine,
-    found: Foresight,
+    (found, few): (Foresight, bool),
 ) -> Result<(Vec<f64>, String), Failure> {
     if found.left_out.is_empty() {
         return Ok((found.steps, String::new()));
@@ -117,7 +123,7 @@ fn first_steps(
     let all: usize = (0..=topology.finest())
         .map(|level| patches(topology, level))
         .sum();
-    if all > MADE {
+    if all > MADE || !few {
         let names = found.left_out.join(", ");
         let note = format!(
             "these steps do not include the limit by {names}, which needs whole levels; a run with time.max_steps = 1 shows it\n"
@@ -204,9 +210,18 @@ fn memory_of(sim: &engine::Engine) -> String {
     let (world, topology) = (&sim.world, sim.world.resource::<Topology>());
     let levels = 0..=topology.max_level;
     let rows = levels.map(|level| patches(topology, level)).sum();
-    let mut text = format!(
-        "\nmemory of fields and tables: {} on one rank, which is what run.memory_limit counts on any number of them; with the copies \
-         that ranks keep of others' patches about\n",
+    let items = memory::items(sim, rows);
+    let takers = match items.is_empty() {
+        true => "fields and tables",
+        false => "fields, tables and items",
+    };
+    let mut text = items.iter().fold("\n".to_string(), |text, line| {
+        format!("{text}memory of {line}\n")
+    });
+    let _ = writeln!(
+        text,
+        "memory of {takers}: {} on one rank, which is what run.memory_limit counts on any number of them; with the copies \
+         that ranks keep of others' patches about",
         memory::shown(needed(world, rows))
     );
     for ranks in RANKS.into_iter().filter(|ranks| 8 * ranks <= rows) {

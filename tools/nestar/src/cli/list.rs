@@ -262,7 +262,8 @@ fn fields(app: &App) -> String {
     }
     text.push_str("fields of pictures (`nestar plot`)\n");
     let drawn = "the arrays of the snapshot (`nestar info`), level, velocity_x, velocity_y, velocity_z, speed, pressure, \
-        temperature, sound_speed, mach, entropy, and fraction_NAME, the mass fraction of scalar_NAME";
+        temperature, sound_speed, mach, entropy, fraction_NAME, the mass fraction of scalar_NAME, and particles/NAME, the density \
+        of a species";
     let entries = app
         .registered()
         .into_iter()

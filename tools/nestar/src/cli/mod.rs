@@ -87,7 +87,7 @@ enum Command {
     Plan(plan::PlanArgs),
     /// Repeat the step of a patch in which a cell stayed unphysical, and print what each pass makes of the cell
     Replay(replay::ReplayArgs),
-    /// Draw a field of a snapshot as a PNG file
+    /// Draw a field and particles of a snapshot as a PNG file
     Plot(plot::PlotArgs),
     /// Measure how fast this machine is: cell updates per second of whole programs
     Bench(bench::BenchArgs),

@@ -92,7 +92,7 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<Subject, Failure> {
     let mut sim = app.simulation(deck)?;
     let world = &sim.engine().world;
     let (sizes, layers) = Sizes::of(world);
-    let held = memory::needed(world, MANY_ROWS) / MANY_ROWS as u64;
+    let held = memory::of_fields(world, MANY_ROWS) / MANY_ROWS as u64;
     let (outline, origin) = match &arguments.snapshot {
         None => (initial(&mut sim)?, "initial hierarchy".to_string()),
         Some(path) => {

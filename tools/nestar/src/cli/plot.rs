@@ -17,7 +17,8 @@ use std::sync::Arc;
 pub struct PlotArgs {
     #[command(flatten)]
     snapshot: SnapshotArgs,
-    /// An array of the snapshot, a derived field (`nestar list fields`), or fraction_NAME for the mass fraction of scalar_NAME
+    /// An array of the snapshot, a derived field (`nestar list fields`), fraction_NAME for the mass fraction of scalar_NAME, or
+    /// particles/NAME for the density of a species: with --projection its surface density
     #[arg(long, short, default_value = "density")]
     field: String,
     /// The line of sight: x, y or z
@@ -55,6 +56,15 @@ pub struct PlotArgs {
     /// Outline the patches
     #[arg(long)]
     outlines: bool,
+    /// Draw particles as dots: names of species, or all
+    #[arg(long, value_name = "SPECIES", value_delimiter = ',')]
+    particles: Vec<String>,
+    /// How thick a slice of particles is, code length; without it: a cell of the finest level
+    #[arg(long, value_name = "LENGTH", conflicts_with_all = ["projection", "max"])]
+    depth: Option<f64>,
+    /// Diameter of a particle's dot in pixels; without it: a 400th of the width
+    #[arg(long, value_name = "PX", requires = "particles")]
+    dot: Option<f32>,
     /// Width of the picture in pixels, 200 to 8192
     #[arg(long, value_name = "PX", default_value_t = PlotOptions::default().width_px)]
     width: u32,
@@ -87,6 +97,9 @@ impl PlotArgs {
             width_px: self.width,
             colour_map: self.colour_map.clone(),
             outlines: self.outlines,
+            particles: self.particles.clone(),
+            depth: self.depth,
+            dot_px: self.dot,
             title: self.title.clone(),
         }
     }
@@ -113,11 +126,12 @@ pub fn plot(app: &App, arguments: &PlotArgs) -> Result<(), Failure> {
     let snapshot = open(&arguments.snapshot.snapshot)?;
     let own = named_by_plugins(app, &snapshot).unwrap_or_default();
     let bytes = nestar_plot::plot_with(&snapshot, &arguments.options(), &own)?;
+    let field = arguments.field.replace('/', "_");
     let number = snapshot.path().file_stem().unwrap_or_default();
     let file = arguments
         .output
         .clone()
-        .unwrap_or_else(|| format!("{}_{}.png", arguments.field, number.to_string_lossy()).into());
+        .unwrap_or_else(|| format!("{field}_{}.png", number.to_string_lossy()).into());
     std::fs::write(&file, bytes).map_err(|error| {
         Failure::new(FAILED, format!("cannot write {}: {error}", file.display()))
     })?;

@@ -169,6 +169,8 @@ fn head(app: &App, arguments: &RunArgs, sim: &mut engine::Engine) -> Vec<String>
             memory::shown(patch)
         ),
     ];
+    let items = memory::items(sim, memory::root_patches(sim) as usize);
+    lines.extend(items.into_iter().map(|line| format!("memory of {line}")));
     lines.extend(note.map(|why| format!("no GPU is used: {why}")));
     lines
 }

@@ -1,6 +1,6 @@
 //! What the commands print.
 
-use crate::{BLAST, Outcome, Place};
+use crate::{BLAST, Outcome, Place, SPECIES};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -41,6 +41,82 @@ fn pictures_are_drawn_and_wrong_options_refused() {
     nowhere
         .has_status(1)
         .complains(&["cannot write no/where.png"]);
+}
+
+#[test]
+fn particles_are_drawn_as_dots_and_as_densities() {
+    let place = Place::with(&format!("{BLAST}{SPECIES}"));
+    let run = ["run", "deck.toml", "--set", "time.max_steps=1"];
+    place.nestar(&run).has_status(0);
+    let plot = |options: &str| {
+        let options = options.split(' ').filter(|option| !option.is_empty());
+        place.nestar(
+            &["plot", "run"]
+                .into_iter()
+                .chain(options)
+                .collect::<Vec<_>>(),
+        )
+    };
+    for (options, name) in [
+        (
+            "--field particles/dark --projection --log",
+            "particles_dark_000001.png",
+        ),
+        (
+            "--field particles/dye --axis x --slice 0.1 --depth 0.3",
+            "particles_dye_000001.png",
+        ),
+        ("--particles dark,dye --dot 4", "density_000001.png"),
+        ("--particles all --projection -o all.png", "all.png"),
+    ] {
+        let outcome = plot(options);
+        outcome.has_status(0);
+        assert_eq!(outcome.out, format!("{name}\n"));
+        let bytes = std::fs::read(place.0.join(name)).expect("the picture");
+        assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
+    }
+    for (options, text) in [
+        ("--particles dust", "There are dark, dye"),
+        ("--field particles/drak", "did you mean \"particles/dark\"?"),
+        (
+            "--field particles/dark --max",
+            "draw a slice or a projection",
+        ),
+        ("--particles all --depth=-1", "depth -1"),
+        ("--projection --depth 1", "cannot be used with"),
+        ("--dot 3", "--particles"),
+    ] {
+        plot(options).has_status(2).complains(&[text]);
+    }
+    let place = Place::with(BLAST);
+    place.nestar(&run).has_status(0);
+    let none = place.nestar(&["plot", "run", "--particles", "all"]);
+    none.has_status(2)
+        .complains(&["the snapshot has no particles"]);
+}
+
+/// The arguments are right where it is the run that is missing.
+#[test]
+fn the_pictures_that_decks_propose_can_be_asked_for() {
+    let place = Place::new();
+    let mut count = 0;
+    for entry in std::fs::read_dir(scenarios()).expect("the folder of scenarios") {
+        let Ok(deck) = std::fs::read_to_string(entry.expect("an entry").path()) else {
+            continue;
+        };
+        for line in deck.lines() {
+            if let Some(arguments) = line
+                .strip_prefix("#   nestar ")
+                .filter(|a| a.starts_with("plot "))
+            {
+                let outcome = place.nestar(&arguments.split(' ').collect::<Vec<_>>());
+                let text = "there is nothing with this name";
+                outcome.has_status(2).complains(&[text, "out/"]);
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 20, "{count}");
 }
 
 #[test]

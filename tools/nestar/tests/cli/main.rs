@@ -43,6 +43,13 @@ threshold = 0.3
 directory = "run"
 "#;
 
+/// Particles for it, in lattices of 512 and 64.
+const SPECIES: &str = r#"
+[particles.species]
+dark = { mass = 1e-6, initial = { kind = "lattice", points = [8, 8, 8] } }
+dye  = { moved_by = "gas", initial = { kind = "lattice", points = [4, 4, 4] } }
+"#;
+
 /// A directory of a test's own, removed at its end, in which the program runs.
 struct Place(PathBuf);
 

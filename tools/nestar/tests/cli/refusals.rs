@@ -1,6 +1,6 @@
 //! What is refused, and how it is told.
 
-use crate::{BLAST, Place};
+use crate::{BLAST, Place, SPECIES};
 
 #[test]
 fn a_misspelt_key_is_refused_with_its_line_and_the_nearest_name() {
@@ -181,6 +181,35 @@ fn a_root_grid_that_cannot_be_held_is_refused_before_it_is_made() {
         "{}",
         check.out
     );
+}
+
+#[test]
+fn particles_that_cannot_be_held_are_told_before_they_are_made() {
+    let place = Place::with(&format!("{BLAST}{SPECIES}"));
+    let check = place.nestar(&["check", "deck.toml"]);
+    check.has_status(0).prints(&[
+        "# memory of particles/dark: ",
+        " for 512 of them at most",
+        " for 64 of them at most",
+        "# memory of fields, tables and items: ",
+    ]);
+    assert!(!check.out.contains("would not begin"), "{}", check.out);
+    let run = ["run", "deck.toml", "--set", "time.max_steps=1"];
+    let begun = place.nestar(&run);
+    begun.has_status(0).tells(&["memory of particles/dark: "]);
+    let points = "particles.species.dark.initial.points=[4096, 4096, 4096]";
+    let many = ["deck.toml", "--set", points, "--set", "time.max_steps=1"];
+    let check = place.nestar(&[&["check"][..], &many].concat());
+    let text = "# a run would not begin here (no level fits): too little memory";
+    check
+        .has_status(0)
+        .prints(&[text, "the fields and particles need"]);
+    let run = [&["run", "--output", "many"][..], &many].concat();
+    let text = ["the fields and particles need", "TiB, this machine has"];
+    place.nestar(&run).has_status(1).complains(&text);
+    let limited = [&run[..], &["--set", "run.memory_limit=100"]].concat();
+    let text = ["the fields and particles need", "run.memory_limit allows"];
+    place.nestar(&limited).has_status(1).complains(&text);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Pictures against the formulas that the snapshots are made of.
 
+mod particles;
 mod sample;
 
 use crate::field::Field;
-use crate::raster::{self, Raster, View};
+use crate::raster::{self, Raster};
+use crate::view::View;
 use crate::{Axis, COLOUR_MAPS, Kind, PlotError, PlotOptions, Scale, plot, rounded};
 use nestar_snapshot::Snapshot;
 use sample::{Folder, Sample, blast, refined};

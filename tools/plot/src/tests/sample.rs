@@ -1,8 +1,8 @@
 //! Snapshots of formulas on refined meshes.
 
 use nestar_snapshot::{
-    Attributes, DataType, FieldHeader, LEAF, Level, LevelHeader, ORIGIN, Precision, Snapshot,
-    SnapshotWriter, Target, Units, Values,
+    Attributes, DataType, FieldHeader, Items, ItemsHeader, LEAF, Level, LevelHeader, ORIGIN, Plan,
+    Precision, Role, Snapshot, SnapshotWriter, Target, Units, Values,
 };
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -143,6 +143,11 @@ impl Sample {
 
     /// Writes the snapshot.
     pub fn write(&self, folder: &Folder) -> Snapshot {
+        self.write_with(folder, &[])
+    }
+
+    /// Writes the snapshot with particles.
+    pub fn write_with(&self, folder: &Folder, species: &[Species]) -> Snapshot {
         let mesh = self.mesh();
         let numbered = mesh.iter().enumerate();
         let levels: Vec<Level> = numbered
@@ -155,13 +160,31 @@ impl Sample {
             queue_bytes: 1 << 26,
             threads: 1,
         };
-        let mut writer = SnapshotWriter::begin(&target, &self.attributes(), &levels).unwrap();
+        let mut plan = Plan::new(&self.attributes(), &levels).unwrap();
+        for kind in species {
+            plan.add_items(&kind.items()).unwrap();
+        }
+        let steps = mesh.iter().map(|patches| {
+            let shard = Snapshot::shard_patches(patches.len());
+            patches.len().div_ceil(shard) as u64
+        });
+        let shards = steps.chain(species.iter().map(|_| 1));
+        let shards: Vec<_> = shards
+            .map(|end| std::iter::once(0..end).collect())
+            .collect();
+        let mut writer = SnapshotWriter::begin_share(&target, plan, Role::Only, &shards).unwrap();
         for (level, patches) in mesh.iter().enumerate() {
             let shard = writer.shard_patches(level as u8);
             for (number, patches) in patches.chunks(shard).enumerate() {
                 self.push(&mut writer, level as u8, (number * shard) as u64, patches);
             }
+            for kind in species {
+                let counts = Values::U32(vec![0; patches.len()]);
+                let name = kind.items().header.counts();
+                writer.push(level as u8, &name, 0, counts).unwrap();
+            }
         }
+        species.iter().for_each(|kind| kind.push(&mut writer));
         let done = writer.finish().unwrap().wait().unwrap();
         Snapshot::open(&done.path).unwrap()
     }
@@ -183,6 +206,39 @@ impl Sample {
         for ((name, _), values) in self.fields.iter().zip(self.values(level, patches)) {
             writer
                 .push(level, name, first, Values::F64(values))
+                .unwrap();
+        }
+    }
+}
+
+/// Particles: x, y, z and mass of each.
+pub struct Species(pub &'static str, pub Vec<[f64; 4]>);
+
+impl Species {
+    fn items(&self) -> Items {
+        let column = |name: &str, shape: Vec<u64>| FieldHeader {
+            dimensions: shape.iter().map(|_| "axis".into()).collect(),
+            shape,
+            ..FieldHeader::cells(name, DataType::F64, "1", 1.0, name)
+        };
+        Items {
+            header: ItemsHeader {
+                path: format!("particles/{}", self.0),
+                count: self.1.len() as u64,
+                version: 1,
+            },
+            dimension: "particle".into(),
+            columns: vec![column("position", vec![3]), column("mass", vec![])],
+        }
+    }
+
+    fn push(&self, writer: &mut SnapshotWriter) {
+        let places = self.1.iter().flat_map(|particle| particle[..3].to_vec());
+        let masses = self.1.iter().map(|particle| particle[3]);
+        for (name, values) in [("position", places.collect()), ("mass", masses.collect())] {
+            let path = self.items().header.path;
+            writer
+                .push_items(&path, name, 0, Values::F64(values))
                 .unwrap();
         }
     }

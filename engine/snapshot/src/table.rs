@@ -1,0 +1,109 @@
+//! Tables that anyone wrote as Zarr arrays side by side in a group, such as the particles of a snapshot.
+
+use crate::layout::Plain;
+use crate::uniform::{Kind, node_kind};
+use crate::zarr::read_plain;
+use crate::{Result, SnapshotError, files};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A column: an array of one dimension, or a component of one of shape `[row, 3]`.
+struct Column {
+    name: String,
+    array: PathBuf,
+    component: usize,
+    components: usize,
+}
+
+/// The shape of an array, of either version of Zarr.
+fn shape(path: &Path) -> Vec<u64> {
+    let text = ["zarr.json", ".zarray"].map(|name| std::fs::read_to_string(path.join(name)));
+    let text = text.into_iter().find_map(std::result::Result::ok);
+    let document: Value = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
+    let shape = document["shape"].as_array().into_iter().flatten();
+    shape.filter_map(Value::as_u64).collect()
+}
+
+/// The columns of the group at `path`, by ascending array.
+fn columns(path: &Path) -> Result<Vec<Column>> {
+    if node_kind(path)? == Kind::Array {
+        return Err(SnapshotError::Uniform {
+            path: path.to_path_buf(),
+            detail: "it is one array; a table is a group of arrays".to_string(),
+        });
+    }
+    let mut entries = files::entries(path)?;
+    entries.sort();
+    let mut columns = Vec::new();
+    for array in entries {
+        let name = array.file_name().unwrap_or_default().to_string_lossy();
+        let endings: &[&str] = match (node_kind(&array), &shape(&array)[..]) {
+            (Ok(Kind::Array), [_]) => &[""],
+            (Ok(Kind::Array), [_, 3]) => &["_x", "_y", "_z"],
+            _ => &[],
+        };
+        let column = |(component, ending): (usize, &&str)| Column {
+            name: format!("{name}{ending}"),
+            array: array.clone(),
+            component,
+            components: endings.len(),
+        };
+        columns.extend(endings.iter().enumerate().map(column));
+    }
+    Ok(columns)
+}
+
+/// Names of the columns of the Zarr group at `path` (version 3, or version 2 with codecs that are compiled in): those of arrays of one
+/// dimension, and `NAME_x`, `NAME_y`, `NAME_z` of an array `NAME` of shape `[row, 3]`. No value is read.
+///
+/// # Errors
+/// [`SnapshotError::Uniform`] if that is no group of arrays; [`SnapshotError::Io`].
+pub fn column_names(path: &Path) -> Result<Vec<String>> {
+    let columns = columns(path)?.into_iter();
+    Ok(columns.map(|column| column.name).collect())
+}
+
+/// Reads the columns `names` of the Zarr group at `path`, as [`column_names`] has them; all are as long. Integers above 2^53 are rounded.
+///
+/// # Errors
+/// [`SnapshotError::Missing`] with the columns that are there; [`SnapshotError::Uniform`] for columns of other lengths, values that are no
+/// finite numbers, and arrays that cannot be read; [`SnapshotError::Corrupt`].
+pub fn read_columns(path: &Path, names: &[&str]) -> Result<Vec<Vec<f64>>> {
+    let known = columns(path)?;
+    let mut arrays: BTreeMap<&Path, Plain> = BTreeMap::new();
+    let mut found: Vec<Vec<f64>> = Vec::with_capacity(names.len());
+    for name in names {
+        let Some(column) = known.iter().find(|column| column.name == *name) else {
+            return Err(SnapshotError::Missing {
+                path: path.to_path_buf(),
+                wanted: format!("column {name:?}"),
+                known: known.iter().map(|column| column.name.clone()).collect(),
+            });
+        };
+        if !arrays.contains_key(&*column.array) {
+            arrays.insert(&column.array, read_plain(&column.array)?);
+        }
+        let values = &arrays[&*column.array].values;
+        let values = values
+            .iter()
+            .skip(column.component)
+            .step_by(column.components);
+        let values: Vec<f64> = values.copied().collect();
+        let refuse = |detail: String| {
+            Err(SnapshotError::Uniform {
+                path: column.array.clone(),
+                detail,
+            })
+        };
+        if let Some(row) = values.iter().position(|value| !value.is_finite()) {
+            return refuse(format!("its value in row {row} is {}", values[row]));
+        }
+        if let Some(first) = found.first().filter(|first| first.len() != values.len()) {
+            let (rows, other) = (values.len(), first.len());
+            return refuse(format!("it has {rows} rows, {} has {other}", names[0]));
+        }
+        found.push(values);
+    }
+    Ok(found)
+}

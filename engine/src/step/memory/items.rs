@@ -1,0 +1,58 @@
+//! What items take. They live in the host's memory, wherever the fields do.
+
+use crate::field::{ItemKinds, ItemsRef};
+use crate::mesh::Topology;
+use bevy_ecs::prelude::*;
+
+/// A kind of items that a run begins with, or the part of it that a rank has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemsDemand {
+    /// Its place in snapshots.
+    pub path: String,
+    /// How many they are at most.
+    pub count: u64,
+    /// Bytes that they take.
+    pub bytes: u64,
+}
+
+/// What the items take that are expected before they are made, on each of `ranks` ranks with `rows` rows each; nothing for kinds of
+/// which none are expected. Of an item that is made later, or lost, this knows nothing: it is the same at any time and on any rank.
+#[must_use]
+pub fn of_items(world: &World, rows: usize, ranks: usize) -> Vec<ItemsDemand> {
+    let kinds = world.get_resource::<ItemKinds>();
+    let kinds = kinds.map(ItemKinds::all).unwrap_or_default().into_iter();
+    let demand = |kind: ItemsRef| {
+        let items = kind.of(world);
+        let count = items.expected().div_ceil(ranks as u64);
+        let bytes = items.memory(count, rows as u64);
+        let path = kind.path;
+        (count > 0).then_some(ItemsDemand { path, count, bytes })
+    };
+    kinds.filter_map(demand).collect()
+}
+
+/// The bytes of all of them.
+pub(super) fn bytes_of_items(world: &World, rows: usize, ranks: usize) -> u64 {
+    of_items(world, rows, ranks)
+        .iter()
+        .map(|kind| kind.bytes)
+        .sum()
+}
+
+/// Bytes of items that are not made yet, which they are together with the root grid.
+pub(super) fn to_come(world: &World, rows: usize, ranks: usize) -> u64 {
+    match world.resource::<Topology>().patches() {
+        0 => bytes_of_items(world, rows, ranks),
+        _ => 0,
+    }
+}
+
+/// What takes memory: the fields, and groups of items.
+pub(super) fn takers(world: &World) -> String {
+    let kinds = of_items(world, 1, 1).into_iter();
+    let groups = kinds.filter_map(|kind| Some(kind.path.split_once('/')?.0.to_string()));
+    let mut takers = vec!["fields".to_string()];
+    takers.extend(groups);
+    takers.dedup();
+    takers.join(" and ")
+}

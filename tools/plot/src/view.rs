@@ -1,0 +1,87 @@
+//! What of space a picture shows.
+
+use crate::error::{PlotError, Result};
+use crate::{Axis, Kind, PlotOptions};
+use nestar_snapshot::{LevelHeader, Snapshot};
+use std::ops::Range;
+
+/// The part of space that the picture shows, and its pixels.
+pub(crate) struct View {
+    /// Axes drawn to the right and upwards.
+    pub plane: [usize; 2],
+    /// Lower edge of the domain on these axes.
+    pub left: [f64; 2],
+    /// Upper edge of the domain on these axes.
+    pub right: [f64; 2],
+    /// Pixels to the right and upwards.
+    pub pixels: [usize; 2],
+    /// The coordinate of a slice.
+    pub at: Option<f64>,
+    /// Where along the axis particles are that the picture shows: all of them, or those within the depth of a slice.
+    pub slab: Range<f64>,
+}
+
+impl View {
+    /// The whole domain seen along the axis of the options. The picture is true to scale unless one side is more than
+    /// four times the other; `width` is the most that it may take.
+    pub fn new(snapshot: &Snapshot, options: &PlotOptions, width: usize) -> Result<Self> {
+        let attributes = snapshot.attributes();
+        let (low, high) = (attributes.domain_left_edge, attributes.domain_right_edge);
+        let plane = options.axis.plane();
+        let axis = options.axis.index();
+        let at = match options.kind {
+            Kind::Slice(at) => Some(at.unwrap_or(0.5 * (low[axis] + high[axis]))),
+            _ => None,
+        };
+        if at.is_some_and(|at| !(low[axis]..=high[axis]).contains(&at)) {
+            let name = Axis::name(axis);
+            let text = format!(
+                "the slice must lie in the domain: {name} from {} to {}",
+                low[axis], high[axis]
+            );
+            return Err(PlotError::Option(text));
+        }
+        let slab = match at {
+            Some(at) => slab(snapshot, options, at)?,
+            None => f64::NEG_INFINITY..f64::INFINITY,
+        };
+        let extent = plane.map(|axis| high[axis] - low[axis]);
+        let aspect = (extent[1] / extent[0]).clamp(0.25, 4.0);
+        let across = (width as f64).min(1.2 * width as f64 / aspect);
+        Ok(Self {
+            plane,
+            left: plane.map(|axis| low[axis]),
+            right: plane.map(|axis| high[axis]),
+            pixels: [
+                across.round().max(1.0) as usize,
+                (across * aspect).round().max(1.0) as usize,
+            ],
+            at,
+            slab,
+        })
+    }
+
+    /// Pixels per code length on the two axes.
+    pub fn scale(&self) -> [f64; 2] {
+        [0, 1].map(|i| self.pixels[i] as f64 / (self.right[i] - self.left[i]))
+    }
+}
+
+/// What a slice shows of particles: half its depth to each side, within the domain.
+fn slab(snapshot: &Snapshot, options: &PlotOptions, at: f64) -> Result<Range<f64>> {
+    let (attributes, axis) = (snapshot.attributes(), options.axis.index());
+    let drawn = |level: &&LevelHeader| options.max_level.is_none_or(|finest| level.level <= finest);
+    let finest = snapshot.levels().filter(drawn).last();
+    let width = finest.map_or(0.0, |level| level.cell_width[axis]);
+    let depth = options.depth.unwrap_or(width);
+    let (low, high) = (
+        attributes.domain_left_edge[axis],
+        attributes.domain_right_edge[axis],
+    );
+    let slab = (at - 0.5 * depth).max(low)..(at + 0.5 * depth).min(high);
+    if depth.is_finite() && slab.start < slab.end {
+        return Ok(slab);
+    }
+    let text = format!("depth {depth}: how thick the slice of particles is, above 0");
+    Err(PlotError::Option(text))
+}
