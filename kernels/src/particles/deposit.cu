@@ -101,15 +101,13 @@ RS_FN void add_particle(const given::Deposit& p, const Zone& zone, const Columns
 
 KERNEL(particles_deposit, particles::given::Deposit) {
   using namespace particles;
-  SHARED u64 own[BLOCK], coarser[BLOCK];
+  // sums about the patch; behind them those in cells of the coarser level, where clouds may be as wide as these
+  u64 *own = launch::shared<u64>(), *coarser = own + BLOCK;
   const Chunk chunk = particles::chunk(p.from);
   const given::Tables& tables = p.from.tables;
   SHARED Zone zone;
   find_zone(&zone, tables, chunk.row, p.clouds.zone);
-  EACH(n, BLOCK) {
-    own[n] = 0;
-    coarser[n] = 0;
-  }
+  EACH(n, p.wide != nullptr ? 2 * BLOCK : BLOCK) own[n] = 0;
   launch::barrier();
   const bool wide = p.beside || (p.finer == 0 && zone.inner != 0);
   if (p.beside && zone.outer == 0 && p.clouds.zone > 0) return;

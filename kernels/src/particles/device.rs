@@ -195,7 +195,7 @@ pub struct Deposit {
     pub slots: Address<i32>,
     /// Sums of the level, `[slot][512]`.
     pub sums: Address<u64>,
-    /// Sums in covered cells of the next coarser level, to be dealt to this one.
+    /// Sums in covered cells of the next coarser level, to be dealt to this one; none where no cloud is so wide.
     pub wide: Address<u64>,
     /// Over the width of the particles' patches.
     pub per_width: [f64; 3],

@@ -3,16 +3,19 @@
 namespace particles {
 
 typedef given::Pull<REAL> Pull;
+// Layers of cells that clouds reach whose particles are in the patch; others are up to a cell beyond it.
+constexpr int BESIDE = 1;
 
-// What a cloud at a place feels of the cells around a patch; `second`: the second vector, where there are two.
-template<int WIDTH> RS_FN void feel(const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
-  const REAL* values = block + (second && field::COMPONENTS > 3 ? 3 * BLOCK : 0);
+// What a cloud at a place feels of a patch and G layers of cells around it; `second`: the second vector, where there are two.
+template<int G, int WIDTH> RS_FN void feel(const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
+  constexpr int N = mesh::PATCH + 2 * G, VALUES = N * N * N;
+  const REAL* values = block + (second && field::COMPONENTS > 3 ? 3 * VALUES : 0);
   rs::arr<REAL, 3> along[3];
   int start = 0;
   RS_UNROLL for (int axis = 2; axis >= 0; --axis) {
-    int cell = mesh::PATCH * step[axis] + cloud::lowest(place[axis], WIDTH) + AROUND;
-    cell = cell < 0 ? 0 : cell > SIDE - WIDTH ? SIDE - WIDTH : cell;
-    start = SIDE * start + cell;
+    int cell = mesh::PATCH * step[axis] + cloud::lowest(place[axis], WIDTH) + G;
+    cell = cell < 0 ? 0 : cell > N - WIDTH ? N - WIDTH : cell;
+    start = N * start + cell;
     along[axis] = cloud::weights<REAL>(cloud::share(place[axis], WIDTH), WIDTH);
   }
   RS_UNROLL for (int component = 0; component < 3; ++component) {
@@ -22,7 +25,7 @@ template<int WIDTH> RS_FN void feel(const REAL* block, const u64* place, const i
       RS_UNROLL for (int j = 0; j < WIDTH; ++j) {
         REAL row = REAL(0);
         RS_UNROLL for (int i = 0; i < WIDTH; ++i)
-          row = row + along[0].d[i] * values[component * BLOCK + start + i + SIDE * (j + SIDE * k)];
+          row = row + along[0].d[i] * values[component * VALUES + start + i + N * (j + N * k)];
         plane = plane + along[1].d[j] * row;
       }
       sum = sum + along[2].d[k] * plane;
@@ -31,10 +34,10 @@ template<int WIDTH> RS_FN void feel(const REAL* block, const u64* place, const i
   }
 }
 
-RS_FN void feel_any(int width, const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
-  if (width == 2) feel<2>(block, place, step, second, sums);
-  else if (width == 1) feel<1>(block, place, step, second, sums);
-  else feel<3>(block, place, step, second, sums);
+template<int G> RS_FN void feel_any(int width, const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
+  if (width == 2) feel<G, 2>(block, place, step, second, sums);
+  else if (width == 1) feel<G, 1>(block, place, step, second, sums);
+  else feel<G, 3>(block, place, step, second, sums);
 }
 
 RS_FN void kick(const Pull& p, const Columns& of, i64 n, const REAL* a) {
@@ -79,7 +82,7 @@ RS_FN void pull_by_coarser(const Pull& p, const Zone& zone, const REAL* block, i
   const bool late = p.state == 2;
   const There now = there(p, of, n, place, late ? p.ahead[1] : p.ahead[0]);
   REAL a[3];
-  feel_any(p.clouds.width, block, now.place, now.step, second, a);
+  feel_any<AROUND>(p.clouds.width, block, now.place, now.step, second, a);
   if (p.state == 1) {
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.number(ACCELERATION + axis, n) = a[axis];
     return;
@@ -105,7 +108,9 @@ KERNEL(particles_pull, particles::Pull) {
   launch::barrier();
   if (p.parent && zone.inner == 0) return;
   REAL* block = launch::shared<REAL>();
-  mesh::gather<AROUND>(block, p.view, p.parent ? tables.parent[chunk.row] : chunk.row, mesh::Store<SIDE>());
+  const int centre = p.parent ? tables.parent[chunk.row] : chunk.row;
+  if (p.state == 0) mesh::gather<BESIDE>(block, p.view, centre, mesh::Store<mesh::PATCH + 2 * BESIDE>());
+  else mesh::gather<AROUND>(block, p.view, centre, mesh::Store<SIDE>());
   const Columns of = columns(p.from.stack);
   EACH(k, chunk.count) {
     const i64 n = chunk.first + k;
@@ -120,7 +125,7 @@ KERNEL(particles_pull, particles::Pull) {
       if (inner) continue;
       const int step[3] = {0, 0, 0};
       REAL a[3];
-      feel_any(p.clouds.width, block, place, step, is_outer(zone, cell), a);
+      feel_any<BESIDE>(p.clouds.width, block, place, step, is_outer(zone, cell), a);
       kick(p, of, n, a);
       continue;
     }

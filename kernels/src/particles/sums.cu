@@ -6,13 +6,15 @@ KERNEL(particles_largest, particles::given::Largest) {
   typedef rs::lim<REAL>::U Bits;
   const Chunk chunk = particles::chunk(p.from);
   const Columns from = columns(p.from.stack);
-  for (int c = 0; c < 6; ++c) {
-    Bits most = 0;
-    EACH(k, chunk.count) {
+  Bits most[6] = {};
+  EACH(k, chunk.count) {
+    RS_UNROLL for (int c = 0; c < 6; ++c) {
       const Bits bits = rs::to_bits(rs::abs(from.number(VELOCITY + c, chunk.first + k)));
-      most = bits > most ? bits : most;
+      most[c] = bits > most[c] ? bits : most[c];
     }
-    const Bits largest = launch::largest_word_of_block(most);
+  }
+  RS_UNROLL for (int c = 0; c < 6; ++c) {
+    const Bits largest = launch::largest_word_of_block(most[c]);
     if (launch::thread() == 0) launch::atomic_max((Bits*)(p.largest + c), largest);
   }
 }

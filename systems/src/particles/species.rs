@@ -222,7 +222,8 @@ impl ItemGroup for AllSpecies {
 
 #[cfg(test)]
 mod tests {
-    use super::{Items, PAGE, Precision, Species};
+    use super::super::columns::PAGE;
+    use super::{Items, Precision, Species};
 
     #[test]
     fn the_memory_of_particles_is_foreseen() {

@@ -12,14 +12,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Spare columns that are kept.
 const SPARES: usize = 6;
 /// Cells of a block about a patch with what clouds reach around it.
-const BLOCK: u32 = 12 * 12 * 12;
+pub(super) const BLOCK: u32 = 12 * 12 * 12;
+/// The same of what particles within the patch feel.
+pub(super) const BESIDE: u32 = 10 * 10 * 10;
+/// Fewest threads of a block that works on one.
+pub(super) const LEAST: u32 = 128;
 
 /// Every kernel, ready to launch; all species share them.
 pub struct Kernels {
     pub(super) device: Device,
     pub(super) precision: Precision,
-    /// Bytes of shared memory that accelerations around a patch take.
-    pub(super) around: u32,
+    /// Bytes of the accelerations in a cell.
+    pub(super) vectors: u32,
     pub(super) count: Kernel,
     pub(super) deal: Kernel,
     pub(super) arrive: Kernel,
@@ -59,7 +63,7 @@ impl Kernels {
         let kernel = |name: &str| module.kernel(name);
         let precision = pool.precision();
         Ok(Self {
-            around: BLOCK * (pool.components() * precision.bytes()) as u32,
+            vectors: (pool.components() * precision.bytes()) as u32,
             precision,
             count: kernel("particles_count")?,
             deal: kernel("particles_deal")?,

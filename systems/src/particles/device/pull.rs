@@ -1,5 +1,6 @@
 //! The second half of a step on a device.
 
+use super::kernels::{BESIDE, BLOCK, LEAST};
 use super::lists::{Listed, OnDevice};
 use crate::fields::Acceleration;
 use crate::particles::Motion;
@@ -106,7 +107,9 @@ impl OnDevice {
 
     fn launch(&self, from: &Listed, given: &Pull<Number>) -> Result<(), DeviceError> {
         let mut from = *from;
-        from.shape.shared = self.kernels.around;
+        let cells = if given.state == 0 { BESIDE } else { BLOCK };
+        from.shape.shared = cells * self.kernels.vectors;
+        from.shape.threads = from.shape.threads.max(LEAST);
         // places, velocities twice, accelerations
         let bytes = 12 * self.columns.number;
         self.kernels.work(&self.kernels.pull, (&from, bytes), given)

@@ -3,7 +3,7 @@
 use super::super::deposit::{Deposit, Weights};
 use super::super::species::Species;
 use super::super::units::power_of_two;
-use super::kernels::{Kernels, Memory};
+use super::kernels::{BLOCK, Kernels, LEAST, Memory};
 use super::lists::OnDevice;
 use nestar_device::{Address, Number};
 use nestar_engine::device::{DeviceError, Shape};
@@ -105,7 +105,9 @@ impl OnDevice {
             if !self.holds(host, list) {
                 continue;
             }
-            let from = self.list((topology, super::tables(tables)), host, list)?;
+            // with clouds as wide as cells of the coarser level
+            let wider = level > 0 && host <= level;
+            let mut from = self.list((topology, super::tables(tables)), host, list)?;
             let width = topology.domain.cell_width(host);
             let given = device::Deposit {
                 from: from.list,
@@ -115,7 +117,7 @@ impl OnDevice {
                 },
                 slots: slots.into(),
                 sums: sums.into(),
-                wide: wide.into(),
+                wide: if wider { wide.into() } else { Address::NONE },
                 per_width: width.map(|width| 1.0 / (PATCH as f64 * width)),
                 dt: deposit.lags[host + list],
                 most: power_of_two(host as i32 - level as i32) / PATCH as f64,
@@ -127,6 +129,9 @@ impl OnDevice {
                 finer: host.saturating_sub(level) as i32,
                 beside: host < level,
             };
+            let blocks = if wider { 2 } else { 1 };
+            from.shape.shared = blocks * BLOCK * size_of::<u64>() as u32;
+            from.shape.threads = from.shape.threads.max(LEAST);
             // of those that look ahead or back also velocities and accelerations
             let columns = if given.dt == 0.0 { 3 } else { 9 };
             let bytes = (columns + usize::from(self.columns.masses)) * self.columns.number;
