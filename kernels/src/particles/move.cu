@@ -129,14 +129,19 @@ RS_FN unsigned take_place(unsigned* counter, bool is_common) {
 
 RS_FN void put(const given::Move& p, const Columns& from, i64 n, const Home& home, const Went& went, unsigned at, int row) {
   const Columns to = columns(p.to[home.stack]);
-  to.id(at) = from.id(n);
+  // all loads come before the stores, which the compiler must take for stores to the same place
+  const u64 id = from.id(n);
+  REAL a[3];
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) a[axis] = from.number(ACCELERATION + axis, n);
+  for (int c = MASS; c < p.from.numbers; ++c) to.number(c, at) = from.number(c, n);
+  to.id(at) = id;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
     u64 place = went.place[axis];
     if (home.parent_of >= 0) place = motion::in_parent(place, (unsigned)(home.parent_of >> axis & 1));
     to.place(axis, at) = kept(place);
     to.number(VELOCITY + axis, at) = went.velocity[axis];
+    to.number(ACCELERATION + axis, at) = a[axis];
   }
-  for (int c = ACCELERATION; c < p.from.numbers; ++c) to.number(c, at) = from.number(c, n);
   if (home.stack == 3) p.tags[at] = (u64)row * 64 + (p.own ? 0 : 32) + went.d;
 }
 

@@ -41,9 +41,10 @@ template<int G> RS_FN void feel_any(int width, const REAL* block, const u64* pla
 }
 
 RS_FN void kick(const Pull& p, const Columns& of, i64 n, const REAL* a) {
+  REAL v[3];
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) v[axis] = of.number(VELOCITY + axis, n);
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    REAL& v = of.number(VELOCITY + axis, n);
-    v = motion::kicked<REAL>(v, a[axis], (REAL)p.half);
+    of.number(VELOCITY + axis, n) = motion::kicked<REAL>(v[axis], a[axis], (REAL)p.half);
     of.number(ACCELERATION + axis, n) = a[axis];
   }
 }
