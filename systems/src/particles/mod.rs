@@ -15,6 +15,7 @@ mod diagnostics;
 mod drift;
 mod force;
 pub mod initial;
+mod leavers;
 mod limits;
 mod list;
 mod refine;
