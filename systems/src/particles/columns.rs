@@ -15,6 +15,14 @@ pub trait Precise: Element {
     fn whole(place: Self::Place) -> u64;
     /// The upper bits of it.
     fn kept(place: u64) -> Self::Place;
+    /// As [`moved`](nestar_kernels::particles::motion::moved) of ways shorter than the width, without a branch: for loops over pages.
+    fn moved(place: Self::Place, by: f64) -> (Self::Place, i32);
+}
+
+/// The whole number that a number from 0 to below 2^32 is cut to, as the lower half: one that vectors of numbers have too.
+#[inline(always)]
+fn cut(number: f64) -> u64 {
+    (number.trunc() + 4_503_599_627_370_496.0).to_bits() & 0xffff_ffff
 }
 
 impl Precise for f32 {
@@ -26,6 +34,14 @@ impl Precise for f32 {
     fn kept(place: u64) -> u32 {
         (place >> 32) as u32
     }
+    #[inline(always)]
+    fn moved(place: u32, by: f64) -> (u32, i32) {
+        let steps = cut(by.abs() * 4_294_967_296.0 + 0.5) as u32;
+        let (below, above) = (place.wrapping_sub(steps), place.wrapping_add(steps));
+        let back = by < 0.0;
+        let step = i32::from(!back & (above < place)) - i32::from(back & (below > place));
+        (if back { below } else { above }, step)
+    }
 }
 
 impl Precise for f64 {
@@ -36,6 +52,16 @@ impl Precise for f64 {
     }
     fn kept(place: u64) -> u64 {
         place
+    }
+    #[inline(always)]
+    fn moved(place: u64, by: f64) -> (u64, i32) {
+        let ways = by.abs() * 18_446_744_073_709_551_616.0 + 0.5;
+        let upper = (ways / 4_294_967_296.0).trunc();
+        let steps = cut(upper) << 32 | cut(ways - upper * 4_294_967_296.0);
+        let (below, above) = (place.wrapping_sub(steps), place.wrapping_add(steps));
+        let back = by < 0.0;
+        let step = i32::from(!back & (above < place)) - i32::from(back & (below > place));
+        (if back { below } else { above }, step)
     }
 }
 
@@ -73,35 +99,33 @@ impl Columns {
 /// The columns of a page of particles: `PAGE` values each, of which the first ones are in use.
 pub struct Page<'a, R: Precise> {
     /// Identities, unique in the species for ever.
-    pub id: &'a mut [u64],
+    pub id: &'a mut [u64; PAGE],
     /// Places along the axes in the patch.
-    pub place: [&'a mut [R::Place]; 3],
+    pub place: [&'a mut [R::Place; PAGE]; 3],
     /// Velocities, code units.
-    pub velocity: [&'a mut [R]; 3],
+    pub velocity: [&'a mut [R; PAGE]; 3],
     /// Accelerations at the time of the particle, code units.
-    pub acceleration: [&'a mut [R]; 3],
+    pub acceleration: [&'a mut [R; PAGE]; 3],
     /// Masses, or nothing where all have one.
     pub mass: &'a mut [R],
 }
 
 impl<'a, R: Precise> Page<'a, R> {
     /// Of the words of a page.
+    #[inline(always)]
     pub fn of(words: &'a mut [u64], columns: Columns) -> Self {
-        let (id, rest) = words.split_at_mut(PAGE);
-        let mut rest = rest;
-        let mut next = || {
-            let (column, others) =
-                std::mem::take(&mut rest).split_at_mut(PAGE * columns.number / 8);
-            rest = others;
-            column
-        };
+        let mut rest = words;
+        let id = column(&mut rest);
+        let mut places = || column(&mut rest);
+        let place = [places(), places(), places()];
+        let mut numbers = || column(&mut rest);
         Self {
             id,
-            place: [(); 3].map(|()| bytemuck::cast_slice_mut(next())),
-            velocity: [(); 3].map(|()| bytemuck::cast_slice_mut(next())),
-            acceleration: [(); 3].map(|()| bytemuck::cast_slice_mut(next())),
+            place,
+            velocity: [numbers(), numbers(), numbers()],
+            acceleration: [numbers(), numbers(), numbers()],
             mass: match columns.masses {
-                true => bytemuck::cast_slice_mut(next()),
+                true => &mut numbers()[..],
                 false => &mut [],
             },
         }
@@ -110,12 +134,70 @@ impl<'a, R: Precise> Page<'a, R> {
     /// The place of a particle in units of 2^-64 of the patch's width.
     #[inline(always)]
     pub fn place_of(&self, n: usize) -> [u64; 3] {
-        [0, 1, 2].map(|axis| R::whole(self.place[axis][n]))
+        let [x, y, z] = &self.place;
+        [R::whole(x[n]), R::whole(y[n]), R::whole(z[n])]
     }
 
     /// Three numbers of a particle.
     #[inline(always)]
-    pub fn vector(of: &[&'a mut [R]; 3], n: usize) -> [R; 3] {
-        [0, 1, 2].map(|axis| of[axis][n])
+    pub fn vector(of: &[&'a mut [R; PAGE]; 3], n: usize) -> [R; 3] {
+        [of[0][n], of[1][n], of[2][n]]
+    }
+}
+
+/// Takes the next column off the words of a page.
+#[inline(always)]
+fn column<'a, T: bytemuck::Pod>(words: &mut &'a mut [u64]) -> &'a mut [T; PAGE] {
+    let (column, rest) = std::mem::take(words).split_at_mut(PAGE * size_of::<T>() / 8);
+    *words = rest;
+    bytemuck::from_bytes_mut(bytemuck::cast_slice_mut(column))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nestar_kernels::particles::motion::moved;
+
+    /// Places, and ways shorter than the width.
+    fn cases() -> impl Iterator<Item = (u64, f64)> {
+        let random = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (n << 41);
+        let places = [0, 1 << 32, 1 << 63, u64::MAX, 0x1234_5678_9abc_def0];
+        let ways = [
+            0.0,
+            -0.0,
+            1e-300,
+            5e-20,
+            2.8e-20,
+            1.4e-10,
+            0.5,
+            1.0 - f64::EPSILON,
+        ];
+        let edges = places.into_iter().flat_map(move |p| ways.map(|w| (p, w)));
+        let others = (0..20_000).map(move |n| {
+            let way = random(n + 1) as f64 / 1.9e19 / (1u64 << (n % 60)) as f64;
+            (random(7 * n), way)
+        });
+        edges.chain(others).flat_map(|(p, w)| [(p, w), (p, -w)])
+    }
+
+    #[test]
+    fn places_move_without_a_branch_as_with_one() {
+        for (place, by) in cases() {
+            assert_eq!(
+                <f64 as Precise>::moved(place, by),
+                moved(place, by, 64),
+                "{place:x} {by:e}"
+            );
+            let (short, by) = (<f32 as Precise>::kept(place), f64::from(by as f32));
+            let (to, step) = <f32 as Precise>::moved(short, by);
+            let there = (<f32 as Precise>::whole(to), step);
+            if by.abs() < 1.0 {
+                assert_eq!(
+                    there,
+                    moved(u64::from(short) << 32, by, 32),
+                    "{short:x} {by:e}"
+                );
+            }
+        }
     }
 }

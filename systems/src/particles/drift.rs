@@ -5,8 +5,9 @@
 //! who would come into a finer patch by this step is left to the finer level, whose steps are shorter.
 
 use super::Motion;
-use super::columns::{Page, Precise};
+use super::columns::{PAGE, Page, Precise};
 use super::device;
+use super::leavers::{Leavers, exchange};
 use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
 use super::units::{Lost, Units};
@@ -14,15 +15,13 @@ use bevy_ecs::prelude::*;
 use nestar_engine::device::DeviceError;
 use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::field::{LevelRows, Parcel};
-use nestar_engine::mesh::offset;
-use nestar_engine::mesh::{LevelClock, Topology};
+use nestar_engine::mesh::{LevelClock, Topology, offset};
 use nestar_engine::ranks::OtherRanks;
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::mesh::{SELF, direction};
+use nestar_kernels::mesh::{OUTSIDE, SELF, direction};
 use nestar_kernels::particles::cloud::units_of;
-use nestar_kernels::particles::motion::{kicked, moved};
+use nestar_kernels::particles::motion::kicked;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
 
 /// Where a particle goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,14 +55,16 @@ struct Drift<'a, R> {
     rate: [R; 3],
 }
 
-/// What leaves a patch: records by direction, and what has left the box.
-#[derive(Default)]
-struct Leavers {
-    records: BTreeMap<usize, Vec<u8>>,
-    lost: Lost,
-    /// The identity of one that has no finite place.
-    fault: Option<u64>,
+/// Where a step takes the particles of a page, if nothing is in their way.
+struct Moves<R: Precise> {
+    place: [[R::Place; PAGE]; 3],
+    velocity: [[R; PAGE]; 3],
+    /// Directions in a table of 27; at least [`FAULT`] where there is no finite place.
+    ways: [u32; PAGE],
 }
+
+/// More than any direction.
+const FAULT: u32 = 32;
 
 impl<'a, R: Precise> Drift<'a, R> {
     fn of(
@@ -84,153 +85,211 @@ impl<'a, R: Precise> Drift<'a, R> {
         }
     }
 
-    /// Kicks and moves a particle of the patch of `row`; where it goes. One that goes to a finer patch stays as it was.
-    fn advance(&self, row: u32, page: &mut Page<R>, n: usize) -> Way {
-        let (mut velocity, acceleration) = (
-            Page::vector(&page.velocity, n),
-            Page::vector(&page.acceleration, n),
-        );
-        let (mut place, mut step) = (page.place_of(n), [0; 3]);
+    /// Kicks and moves the particles of a page, all rows alike and without a branch, so that vectors of them go together.
+    #[inline(always)]
+    fn moves(&self, page: &Page<R>) -> Moves<R> {
+        let mut moves = Moves {
+            place: [*page.place[0], *page.place[1], *page.place[2]],
+            velocity: [*page.velocity[0], *page.velocity[1], *page.velocity[2]],
+            ways: [0; PAGE],
+        };
+        for (axis, stride) in [1, 3, 9].into_iter().enumerate() {
+            let (half, rate) = (self.half, self.rate[axis]);
+            for n in 0..PAGE {
+                let velocity = &mut moves.velocity[axis][n];
+                *velocity = kicked(*velocity, page.acceleration[axis][n], half);
+                let by = (*velocity * rate).to_f64();
+                let (place, step) = R::moved(moves.place[axis][n], by);
+                moves.place[axis][n] = place;
+                let fault = if by.abs() < 1.0 { 0 } else { FAULT };
+                moves.ways[n] += (step + 1) as u32 * stride + fault;
+            }
+        }
+        moves
+    }
+
+    /// Where a particle of a page goes, whose move is mended: at walls it turns around, and one that goes to a finer patch stays as it was.
+    fn settle(
+        &self,
+        around: &[i32; 27],
+        page: &Page<R>,
+        (moves, n): (&mut Moves<R>, usize),
+    ) -> Way {
+        let way = match moves.ways[n] {
+            FAULT.. => Way::Lost,
+            d => self.way(around, offset(d as usize), (moves, n)),
+        };
+        if matches!(way, Way::Waits | Way::Lost) {
+            for axis in 0..3 {
+                moves.place[axis][n] = page.place[axis][n];
+                moves.velocity[axis][n] = page.velocity[axis][n];
+            }
+        }
+        way
+    }
+
+    /// Where one goes that has a finite place so many patches away.
+    fn way(
+        &self,
+        around: &[i32; 27],
+        mut step: [i32; 3],
+        (moves, n): (&mut Moves<R>, usize),
+    ) -> Way {
         let mut is_out = false;
         for axis in 0..3 {
-            velocity[axis] = kicked(velocity[axis], acceleration[axis], self.half);
-            let by = (velocity[axis] * self.rate[axis]).to_f64();
-            if by.abs() >= 1.0 || by.is_nan() {
-                return Way::Lost;
-            }
-            (place[axis], step[axis]) = moved(place[axis], by, R::BITS);
-            let side = usize::from(step[axis] > 0);
-            if step[axis] != 0 && self.is_beyond(row, axis, step[axis]) {
-                match self.walls[axis][side] {
+            let (place, velocity) = (&mut moves.place[axis][n], &mut moves.velocity[axis][n]);
+            if step[axis] != 0 && is_beyond(around, axis, step[axis]) {
+                match self.walls[axis][usize::from(step[axis] > 0)] {
                     true => {
-                        place[axis] = R::whole(R::kept(!place[axis]));
-                        velocity[axis] = -velocity[axis];
+                        *place = R::kept(!R::whole(*place));
+                        *velocity = -*velocity;
                         step[axis] = 0;
                     }
                     false => is_out = true,
                 }
             }
-            is_out |= step[axis] == 0 && self.is_outermost(row, axis, place[axis]);
-        }
-        if is_out {
-            return Way::Out;
+            is_out |= step[axis] == 0 && self.is_outermost(around, axis, R::whole(*place));
         }
         let d = direction(step);
-        let beside = u32::try_from(self.topology.neighbours(row)[d]);
-        if self.own && beside.is_ok_and(|beside| !self.topology.is_leaf(beside)) {
-            return Way::Waits;
+        let beside = u32::try_from(around[d]);
+        match d {
+            _ if is_out => Way::Out,
+            _ if self.own && beside.is_ok_and(|beside| !self.topology.is_leaf(beside)) => {
+                Way::Waits
+            }
+            SELF => Way::Stays,
+            _ => Way::To(d),
         }
-        for axis in 0..3 {
-            page.place[axis][n] = R::kept(place[axis]);
-            page.velocity[axis][n] = velocity[axis];
-        }
-        if d == SELF { Way::Stays } else { Way::To(d) }
-    }
-
-    /// Whether a step along an axis leaves the domain.
-    fn is_beyond(&self, row: u32, axis: usize, step: i32) -> bool {
-        let mut way = [0; 3];
-        way[axis] = step;
-        let index = self.topology.index(row);
-        self.topology.place_beside(self.level, index, way).is_none()
     }
 
     /// Whether a place is in the outermost cell before a face that lets particles out: a part of the cloud would be beyond it.
-    fn is_outermost(&self, row: u32, axis: usize, place: u64) -> bool {
+    fn is_outermost(&self, around: &[i32; 27], axis: usize, place: u64) -> bool {
         let step = match place >> 61 {
             0 => -1,
             7 => 1,
             _ => return false,
         };
-        !self.walls[axis][usize::from(step > 0)] && self.is_beyond(row, axis, step)
+        !self.walls[axis][usize::from(step > 0)] && is_beyond(around, axis, step)
     }
 
     /// The step of a patch.
     fn patch(&self, species: &Species, row: u32, [here, ahead]: &mut Patch) -> Leavers {
-        let mut leavers = Leavers::default();
-        if !self.own {
-            self.pass((species, row), ahead, None, (1, &mut leavers));
-            return leavers;
+        let (pool, mut leavers) = (&species.pool, Leavers::default());
+        if self.own {
+            let mut back = Rows::default();
+            let waiting = Some((&mut back, false));
+            self.pass((species, row), ahead, waiting, &mut leavers);
+            self.pass((species, row), here, Some((ahead, true)), &mut leavers);
+            back.drain_into(pool, here);
+        } else {
+            self.pass((species, row), ahead, None, &mut leavers);
         }
-        let mut back = Rows::default();
-        self.pass(
-            (species, row),
-            ahead,
-            Some((&mut back, false)),
-            (0, &mut leavers),
-        );
-        self.pass((species, row), here, Some((ahead, true)), (0, &mut leavers));
-        back.drain_into(&species.pool, here);
+        let (place, list) = ((self.level, row), u8::from(!self.own));
+        leavers.address(self.topology, place, pool.columns.bytes(), list);
         leavers
     }
 
-    /// Moves particles of a patch, from the last to the first. To `other` go those that wait (`true`) or those that stay (`false`); leavers
-    /// are marked as the level that moves them says.
+    /// Moves particles of a patch. To `other` go those that wait (`true`) or those that stay (`false`).
     fn pass(
         &self,
         (species, row): (&Species, u32),
         rows: &mut Rows,
         mut other: Option<(&mut Rows, bool)>,
-        (mark, leavers): (u8, &mut Leavers),
+        leavers: &mut Leavers,
     ) {
+        if rows.count() == 0 {
+            return;
+        }
         let pool = &species.pool;
-        for n in (0..rows.count()).rev() {
-            let (mut page, within) = rows.page_of::<R>(pool.columns, n);
-            let way = self.advance(row, &mut page, within);
-            let mass = page
-                .mass
-                .get(within)
-                .map_or(species.mass, |mass| mass.to_f64());
-            match way {
-                Way::Stays | Way::Waits => {
-                    if let Some((other, takes)) = &mut other
-                        && *takes == (way == Way::Waits)
-                    {
-                        rows.hand_over(pool, n, other);
-                    }
-                }
-                Way::To(d) => {
-                    let records = leavers.records.entry(d).or_default();
-                    rows.take(pool, n, records);
-                    records.push(mark);
-                }
-                Way::Out => {
-                    leavers.lost.count += 1;
-                    leavers.lost.mass += units_of(mass, self.scale);
-                    rows.remove(pool, n);
-                }
-                Way::Lost => leavers.fault = Some(page.id[within]),
+        let takes = other.as_ref().map(|(_, takes)| *takes);
+        let going = self.advance((species, row), rows, takes, leavers);
+        leavers.expect(going.len(), pool.columns.bytes());
+        // from the last to the first: the row of one that goes is taken by one that stays
+        for &(n, way) in going.iter().rev() {
+            match (way, &mut other) {
+                (Way::To(d), _) => leavers.take(pool, rows, n, d),
+                (Way::Stays | Way::Waits, Some((other, _))) => rows.hand_over(pool, n, other),
+                _ => rows.remove(pool, n),
             }
         }
+    }
+
+    /// Kicks and moves particles of a patch in their pages; which ones go where: those that leave the patch, and those that wait (`takes`) or
+    /// stay (not).
+    fn advance(
+        &self,
+        (species, row): (&Species, u32),
+        rows: &mut Rows,
+        takes: Option<bool>,
+        leavers: &mut Leavers,
+    ) -> Vec<(usize, Way)> {
+        let around = self.topology.neighbours(row);
+        let all = takes == Some(false) || around.contains(&OUTSIDE);
+        let mut going = Vec::with_capacity(PAGE);
+        for (number, (page, count)) in rows.pages::<R>(species.pool.columns).enumerate() {
+            let mut moves = self.moves(&page);
+            let mut marks = if all { u32::MAX } else { marks(&moves.ways) };
+            marks &= u32::MAX >> (PAGE - count);
+            while marks != 0 {
+                let n = marks.trailing_zeros() as usize;
+                marks &= marks - 1;
+                let way = self.settle(around, &page, (&mut moves, n));
+                let goes = match way {
+                    Way::Stays => takes == Some(false),
+                    Way::Waits => takes == Some(true),
+                    Way::To(_) => true,
+                    Way::Out => {
+                        let own = page.mass.get(n).map(|mass| mass.to_f64());
+                        leavers.lost.count += 1;
+                        leavers.lost.mass += units_of(own.unwrap_or(species.mass), self.scale);
+                        true
+                    }
+                    Way::Lost => {
+                        leavers.fault = leavers.fault.max(Some(page.id[n]));
+                        false
+                    }
+                };
+                going.extend(goes.then_some((PAGE * number + n, way)));
+            }
+            for axis in 0..3 {
+                *page.place[axis] = moves.place[axis];
+                *page.velocity[axis] = moves.velocity[axis];
+            }
+        }
+        going
     }
 
     /// The step of all patches of the level.
     fn all(&self, species: &mut Species) -> Drifted {
         let rows = self.topology.rows(self.level);
-        let mut lifted = species.lift(rows.iter().copied());
+        let mut patches = species.lift_all(rows.iter().copied());
         let lent = &*species;
-        let leavers = lifted
+        let leavers = patches
             .par_iter_mut()
-            .map(|(row, patch)| (*row, self.patch(lent, *row, patch)));
-        let leavers: Vec<(u32, Leavers)> = leavers.collect();
-        species.lower(lifted);
-        let mut drifted = Drifted::default();
-        for (row, leavers) in leavers {
-            drifted.lost.count += leavers.lost.count;
-            drifted.lost.mass += leavers.lost.mass;
-            drifted.fault = drifted.fault.max(leavers.fault);
-            let index = self.topology.index(row);
-            for (d, records) in leavers.records {
-                let place = self.topology.place_beside(self.level, index, offset(d));
-                drifted.parcels.extend(place.map(|index| Parcel {
-                    level: self.level,
-                    index,
-                    records,
-                }));
-            }
-        }
+            .map(|(row, patch)| self.patch(lent, *row, patch));
+        let leavers = leavers.collect();
+        let list = usize::from(!self.own);
+        let drifted = exchange(self.topology, &lent.pool, (&mut patches, list), leavers);
+        species.lower(patches);
         drifted
     }
+}
+
+/// Whether a step along an axis leaves the domain.
+fn is_beyond(around: &[i32; 27], axis: usize, step: i32) -> bool {
+    let mut way = [0; 3];
+    way[axis] = step;
+    around[direction(way)] == OUTSIDE
+}
+
+/// The rows of a page that do not just stay, as bits.
+#[inline(always)]
+fn marks(ways: &[u32; PAGE]) -> u32 {
+    let mut marks = 0;
+    for n in 0..PAGE {
+        marks |= u32::from(ways[n] != SELF as u32) << n;
+    }
+    marks
 }
 
 /// What leaves the patches of a level.

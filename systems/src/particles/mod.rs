@@ -16,6 +16,7 @@ mod drift;
 mod fluxes;
 mod force;
 pub mod initial;
+mod leavers;
 mod limits;
 mod list;
 mod records;

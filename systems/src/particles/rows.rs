@@ -70,33 +70,25 @@ impl Rows {
         self.pages.drain(..).for_each(|page| pool.give_back(page));
     }
 
-    /// The page of particle `n` and its place there.
-    pub fn page_of<R: Precise>(&mut self, columns: Columns, n: usize) -> (Page<'_, R>, usize) {
-        (Page::of(&mut self.pages[n / PAGE], columns), n % PAGE)
-    }
-
     /// Adds a particle by its record: the values of the columns one after the other.
     pub fn push(&mut self, pool: &Pool, record: &[u8]) {
         if self.count == PAGE * self.pages.len() {
             self.pages.push(pool.page());
         }
-        let (page, n) = (self.count / PAGE, self.count % PAGE);
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut self.pages[page]);
-        let (mut column, mut from) = (0, 0);
-        for width in pool.columns.widths() {
-            bytes[column + n * width..][..width].copy_from_slice(&record[from..][..width]);
-            (column, from) = (column + PAGE * width, from + width);
+        let page = bytemuck::cast_slice_mut(&mut self.pages[self.count / PAGE]);
+        match pool.columns.number {
+            4 => set::<4>(page, self.count % PAGE, record),
+            _ => set::<8>(page, self.count % PAGE, record),
         }
         self.count += 1;
     }
 
     /// Appends the record of particle `n`.
     pub fn read(&self, columns: Columns, n: usize, record: &mut Vec<u8>) {
-        let bytes: &[u8] = bytemuck::cast_slice(&self.pages[n / PAGE]);
-        let mut column = 0;
-        for width in columns.widths() {
-            record.extend_from_slice(&bytes[column + n % PAGE * width..][..width]);
-            column += PAGE * width;
+        let page = bytemuck::cast_slice(&self.pages[n / PAGE]);
+        match columns.number {
+            4 => get::<4>(page, n % PAGE, record),
+            _ => get::<8>(page, n % PAGE, record),
         }
     }
 
@@ -110,15 +102,9 @@ impl Rows {
     pub fn remove(&mut self, pool: &Pool, n: usize) {
         let last = self.count - 1;
         if n != last {
-            let mut column = 0;
-            for width in pool.columns.widths() {
-                let at = |n: usize| column + n % PAGE * width;
-                let mut value = [0; 8];
-                let from: &[u8] = bytemuck::cast_slice(&self.pages[last / PAGE]);
-                value[..width].copy_from_slice(&from[at(last)..][..width]);
-                let to: &mut [u8] = bytemuck::cast_slice_mut(&mut self.pages[n / PAGE]);
-                to[at(n)..][..width].copy_from_slice(&value[..width]);
-                column += PAGE * width;
+            match pool.columns.number {
+                4 => overwrite::<u32>(&mut self.pages, last, n),
+                _ => overwrite::<u64>(&mut self.pages, last, n),
             }
         }
         self.count = last;
@@ -159,5 +145,45 @@ impl Rows {
             records.push(mark);
         }
         self.clear(pool);
+    }
+}
+
+/// Bytes of the identities of a page; the columns of numbers of `W` bytes follow.
+const IDENTITIES: usize = 8 * PAGE;
+
+/// Sets row `n` of a page by a record.
+fn set<const W: usize>(page: &mut [u8], n: usize, record: &[u8]) {
+    let (identities, numbers) = page.split_at_mut(IDENTITIES);
+    let (identity, values) = record.split_at(8);
+    identities[8 * n..][..8].copy_from_slice(identity);
+    let columns = numbers.chunks_exact_mut(W * PAGE);
+    for (column, value) in columns.zip(values.chunks_exact(W)) {
+        column[W * n..][..W].copy_from_slice(value);
+    }
+}
+
+/// Appends row `n` of a page as a record.
+fn get<const W: usize>(page: &[u8], n: usize, record: &mut Vec<u8>) {
+    let (identities, numbers) = page.split_at(IDENTITIES);
+    let start = record.len();
+    record.resize(start + page.len() / PAGE, 0);
+    let (identity, values) = record[start..].split_at_mut(8);
+    identity.copy_from_slice(&identities[8 * n..][..8]);
+    let columns = numbers.chunks_exact(W * PAGE);
+    for (column, value) in columns.zip(values.chunks_exact_mut(W)) {
+        value.copy_from_slice(&column[W * n..][..W]);
+    }
+}
+
+/// Copies row `from` over row `to`; numbers are as wide as a `T`.
+fn overwrite<T: bytemuck::Pod>(pages: &mut [Words], from: usize, to: usize) {
+    let (from, to) = ((from / PAGE, from % PAGE), (to / PAGE, to % PAGE));
+    pages[to.0][to.1] = pages[from.0][from.1];
+    let columns = (pages[0].len() - PAGE) * 8 / (PAGE * size_of::<T>());
+    for column in 0..columns {
+        let numbers: &[T] = bytemuck::cast_slice(&pages[from.0][PAGE..]);
+        let value = numbers[PAGE * column + from.1];
+        let numbers: &mut [T] = bytemuck::cast_slice_mut(&mut pages[to.0][PAGE..]);
+        numbers[PAGE * column + to.1] = value;
     }
 }

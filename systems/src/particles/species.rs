@@ -143,10 +143,17 @@ impl Species {
         }
     }
 
-    /// Takes the particles of some patches out, to work on them side by side.
+    /// Takes the particles of some patches out, to work on them side by side; patches without any are left out.
     pub fn lift(&mut self, rows: impl Iterator<Item = u32>) -> Vec<(u32, Patch)> {
-        let lifted = rows.map(|row| (row, take(&mut self.patches[row as usize])));
-        lifted.filter(|(_, patch)| count(patch) > 0).collect()
+        let mut lifted = self.lift_all(rows);
+        lifted.retain(|(_, patch)| count(patch) > 0);
+        lifted
+    }
+
+    /// The same of patches with or without any.
+    pub fn lift_all(&mut self, rows: impl Iterator<Item = u32>) -> Vec<(u32, Patch)> {
+        rows.map(|row| (row, take(&mut self.patches[row as usize])))
+            .collect()
     }
 
     /// Puts them back.

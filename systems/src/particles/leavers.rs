@@ -1,0 +1,106 @@
+//! Particles on their way from patch to patch: those that stay on their level and rank are fetched by the leaves that they come to.
+
+use super::drift::Drifted;
+use super::rows::{Pool, Rows};
+use super::species::Patch;
+use super::units::Lost;
+use nestar_engine::field::Parcel;
+use nestar_engine::mesh::{Topology, offset};
+use nestar_kernels::mesh::SELF;
+use rayon::prelude::*;
+
+/// What leaves a patch, and what has left the box.
+#[derive(Default)]
+pub(super) struct Leavers {
+    /// By particle: the direction in a table of 27.
+    ways: Vec<u8>,
+    /// Their records, one behind the other.
+    records: Vec<u8>,
+    /// The directions that any has, as bits.
+    directions: u32,
+    /// Who goes elsewhere than to leaves of the level on this rank.
+    parcels: Vec<Parcel>,
+    pub lost: Lost,
+    /// The identity of one that has no finite place.
+    pub fault: Option<u64>,
+}
+
+impl Leavers {
+    /// Makes room for so many more, each of so many bytes.
+    pub fn expect(&mut self, number: usize, bytes: usize) {
+        self.ways.reserve(number);
+        self.records.reserve(number * bytes);
+    }
+
+    /// Takes particle `n` out, which goes to the patch in a direction.
+    pub fn take(&mut self, pool: &Pool, rows: &mut Rows, n: usize, direction: usize) {
+        self.ways.push(direction as u8);
+        self.directions |= 1 << direction;
+        rows.take(pool, n, &mut self.records);
+    }
+
+    /// The records of those that go in a direction.
+    fn to(&self, direction: usize, bytes: usize) -> impl Iterator<Item = &[u8]> {
+        let is_there = self.directions >> direction & 1 == 1;
+        let ways = if is_there { &self.ways[..] } else { &[] };
+        let records = ways.iter().zip(self.records.chunks_exact(bytes));
+        records.filter_map(move |(&way, record)| (way == direction as u8).then_some(record))
+    }
+
+    /// Addresses those that leave the patch of a row for others than own leaves of its level; `list` moves them.
+    pub fn address(
+        &mut self,
+        topology: &Topology,
+        (level, row): (usize, u32),
+        bytes: usize,
+        list: u8,
+    ) {
+        for d in (0..27).filter(|&d| self.directions >> d & 1 == 1) {
+            let beside = u32::try_from(topology.neighbours(row)[d]);
+            if beside.is_ok_and(|row| topology.is_owned(row) && topology.is_leaf(row)) {
+                continue;
+            }
+            let mut records = Vec::new();
+            for record in self.to(d, bytes) {
+                records.extend_from_slice(record);
+                records.push(list);
+            }
+            let place = topology.place_beside(level, topology.index(row), offset(d));
+            self.parcels.extend(place.map(|index| Parcel {
+                level,
+                index,
+                records,
+            }));
+        }
+    }
+}
+
+/// Takes leavers of own patches, each with its row, to the own leaves beside them, into one of their lists; what goes elsewhere.
+pub(super) fn exchange(
+    topology: &Topology,
+    pool: &Pool,
+    (patches, list): (&mut [(u32, Patch)], usize),
+    leavers: Vec<Leavers>,
+) -> Drifted {
+    let bytes = pool.columns.bytes();
+    let mut by_row: Vec<Option<&Leavers>> = vec![None; topology.capacity()];
+    for ((row, _), leavers) in patches.iter().zip(&leavers) {
+        by_row[*row as usize] = Some(leavers).filter(|leavers| leavers.directions > 0);
+    }
+    patches.par_iter_mut().for_each(|(row, patch)| {
+        let around = topology.neighbours(*row).iter().enumerate();
+        for (d, &beside) in around.filter(|(d, _)| *d != SELF && topology.is_leaf(*row)) {
+            let from = usize::try_from(beside).ok().and_then(|row| by_row[row]);
+            let records = from.into_iter().flat_map(|from| from.to(26 - d, bytes));
+            records.for_each(|record| patch[list].push(pool, record));
+        }
+    });
+    let mut all = Drifted::default();
+    for leavers in leavers {
+        all.lost.count += leavers.lost.count;
+        all.lost.mass += leavers.lost.mass;
+        all.fault = all.fault.max(leavers.fault);
+        all.parcels.extend(leavers.parcels);
+    }
+    all
+}
