@@ -42,7 +42,7 @@ pub trait Items: Send + Sync {
     }
     /// Bytes of memory that so many items take in so many patches, about.
     fn memory(&self, count: u64, _patches: u64) -> u64 {
-        count * self.record_bytes() as u64
+        count.saturating_mul(self.record_bytes() as u64)
     }
 
     /// How many lie in the patch of a row.

@@ -7,14 +7,14 @@
 use super::Motion;
 use super::columns::{PAGE, Page, Precise};
 use super::device;
-use super::leavers::{Leavers, exchange};
+use super::leavers::{Drifted, Leavers, exchange};
 use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
 use super::units::{Lost, Units};
 use bevy_ecs::prelude::*;
 use nestar_engine::device::DeviceError;
+use nestar_engine::field::LevelRows;
 use nestar_engine::field::device::DeviceTopology;
-use nestar_engine::field::{LevelRows, Parcel};
 use nestar_engine::mesh::{LevelClock, Topology, offset};
 use nestar_engine::ranks::OtherRanks;
 use nestar_engine::{Error, in_precision};
@@ -290,15 +290,6 @@ fn marks(ways: &[u32; PAGE]) -> u32 {
         marks |= u32::from(ways[n] != SELF as u32) << n;
     }
     marks
-}
-
-/// What leaves the patches of a level.
-#[derive(Default)]
-pub(super) struct Drifted {
-    pub parcels: Vec<Parcel>,
-    pub lost: Lost,
-    /// The identity of one that has no finite place.
-    pub fault: Option<u64>,
 }
 
 /// The step of a level over the particles that it moves, wherever they are.

@@ -6,7 +6,7 @@
 //! into a finer patch by a coarse flux comes with the steps of the finer level; who leaves one waits for the next step of the coarser level.
 
 use super::columns::Precise;
-use super::config::MovedBy;
+use super::moved_by::MovedBy;
 use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
 use crate::fields::{Gas, MassFlux};

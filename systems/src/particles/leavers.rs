@@ -1,6 +1,5 @@
 //! Particles on their way from patch to patch: those that stay on their level and rank are fetched by the leaves that they come to.
 
-use super::drift::Drifted;
 use super::rows::{Pool, Rows};
 use super::species::Patch;
 use super::units::Lost;
@@ -8,6 +7,15 @@ use nestar_engine::field::Parcel;
 use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::mesh::SELF;
 use rayon::prelude::*;
+
+/// What leaves the patches of a level.
+#[derive(Default)]
+pub(super) struct Drifted {
+    pub parcels: Vec<Parcel>,
+    pub lost: Lost,
+    /// The identity of one that has no finite place.
+    pub fault: Option<u64>,
+}
 
 /// What leaves a patch, and what has left the box.
 #[derive(Default)]

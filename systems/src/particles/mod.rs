@@ -19,6 +19,7 @@ pub mod initial;
 mod leavers;
 mod limits;
 mod list;
+mod moved_by;
 mod records;
 mod refine;
 mod rows;
@@ -28,8 +29,9 @@ mod tracers;
 mod units;
 mod zone;
 
-pub use config::{Cloud, MovedBy, ParticlesConfig, RefineConfig, SpeciesConfig};
+pub use config::{Cloud, ParticlesConfig, RefineConfig, SpeciesConfig};
 pub use list::Particle;
+pub use moved_by::MovedBy;
 pub use species::{AllSpecies, Species};
 
 use crate::declare::Declare;
@@ -145,6 +147,7 @@ fn species(
 ) -> Result<(Vec<Species>, initial::Sources), Error> {
     let (mut species, mut sources) = (Vec::new(), Vec::new());
     for (name, own) in &config.species {
+        check(sim, config, (name, own))?;
         let about = initial::About {
             name,
             mass: own.mass,
@@ -168,6 +171,47 @@ fn species(
         sources.push(source);
     }
     Ok((species, sources))
+}
+
+/// Names of what each particle has, which scalars cannot have.
+const TAKEN: [&str; 7] = [
+    "id",
+    "offset",
+    "position",
+    "velocity",
+    "acceleration",
+    "mass",
+    "moved_by_finer",
+];
+
+/// Refuses a species whose names are others', or whose mass is no number.
+fn check(
+    sim: &Engine,
+    config: &ParticlesConfig,
+    (name, own): (&str, &SpeciesConfig),
+) -> Result<(), Error> {
+    let refuse = |key: &str, why: String| {
+        let key = format!("particles.species.{name}{key}");
+        Err(sim.deck.error_at(&key, why).into())
+    };
+    let others = config.species.keys();
+    if let Some(other) = others
+        .into_iter()
+        .find(|other| format!("{other}_lost") == name)
+    {
+        let why = format!("the diagnostics of {other:?} have columns of this name: choose another");
+        return refuse("", why);
+    }
+    if own.mass.is_some_and(|mass| !mass.is_finite()) {
+        return refuse(".mass", "must be a finite number".into());
+    }
+    for (n, scalar) in own.scalars.iter().enumerate() {
+        if TAKEN.contains(&&**scalar) || own.scalars[..n].contains(scalar) {
+            let why = format!("{scalar:?} is a name of something else that each particle has");
+            return refuse(".scalars", why);
+        }
+    }
+    Ok(())
 }
 
 /// Lets kernels move what falls, where fields live on the device of a single rank.

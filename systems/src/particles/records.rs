@@ -99,9 +99,12 @@ impl Items for Species {
 
     /// The last page of a patch is half full on average.
     fn memory(&self, count: u64, patches: u64) -> u64 {
-        let pages = count.div_ceil(PAGE as u64) + patches.min(count).div_ceil(2);
+        let pages = count
+            .div_ceil(PAGE as u64)
+            .saturating_add(patches.min(count).div_ceil(2));
         let page = 8 * self.pool.columns.page_words() + size_of::<Box<[u64]>>();
-        pages * page as u64 + patches * size_of::<Patch>() as u64
+        let lists = patches * size_of::<Patch>() as u64;
+        pages.saturating_mul(page as u64).saturating_add(lists)
     }
 
     fn derive(&self, column: &str, record: &[u8], patch: &PatchPlace) -> [f64; 3] {

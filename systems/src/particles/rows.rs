@@ -42,6 +42,10 @@ pub struct Rows {
     count: usize,
 }
 
+/// The particles of a patch by the level that moves them: that of the patch, and the next finer one, for those that are on their way to
+/// or from a finer patch.
+pub type Patch = [Rows; 2];
+
 impl Rows {
     /// How many there are.
     #[must_use]

@@ -1,9 +1,10 @@
 //! A species: what its particles have, and where they are.
 
 use super::columns::Columns;
-use super::config::MovedBy;
 use super::device::{self, Kernels, OnDevice};
-use super::rows::{Pool, Rows};
+use super::moved_by::MovedBy;
+pub use super::rows::Patch;
+use super::rows::Pool;
 use nestar_device::random::Stream;
 use nestar_engine::device::DeviceError;
 use nestar_engine::field::device::DeviceTopology;
@@ -11,10 +12,6 @@ use nestar_engine::field::{ItemGroup, Items, Precision};
 use nestar_engine::mesh::Topology;
 use std::mem::take;
 use std::sync::Arc;
-
-/// The particles of a patch by the level that moves them: that of the patch, and the next finer one, for those that are on their way to
-/// or from a finer patch.
-pub type Patch = [Rows; 2];
 
 /// A kind of particle.
 pub struct Species {

@@ -5,8 +5,8 @@
 
 use super::around::{Around, BLOCK, REACH};
 use super::columns::Precise;
-use super::config::MovedBy;
 use super::fluxes;
+use super::moved_by::MovedBy;
 use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
 use crate::fields::Gas;

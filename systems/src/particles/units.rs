@@ -59,6 +59,22 @@ impl Units {
         Ok(())
     }
 
+    /// Checks that no sum of the mass there is now passes what a number holds, on all ranks alike.
+    ///
+    /// # Errors
+    /// The species of a continued run have other masses than they had, or a plugin has made particles after the unit was chosen; as
+    /// [`Units::choose`].
+    pub fn suffice(&self, all: &mut AllSpecies, others: &OtherRanks) -> Result<(), Error> {
+        let mut now = self.clone();
+        now.choose(all, others)?;
+        if now.scale == 0.0 || (self.scale != 0.0 && self.scale <= now.scale) {
+            return Ok(());
+        }
+        let why = "the particles have much more mass than they had when the unit of their mass was chosen: a continued run keeps `mass` of its \
+                   species, and a plugin makes particles in the phase `Initialise` of the root level";
+        Err(Error::Setup(why.into()))
+    }
+
     /// What has left, for all ranks, which tell each other.
     ///
     /// # Errors

@@ -5,19 +5,16 @@
 
 mod block;
 mod blocks;
+mod on_device;
 mod seen;
 
 use super::Motion;
 use super::columns::Precise;
-use super::device::{self, Kernels};
-use super::species::{AllSpecies, Patch, Species, count};
+use super::species::{Patch, Species, count};
 use super::units::power_of_two;
 use super::zone::{Zone, cell_of};
 use block::Block;
 use blocks::Blocks;
-use nestar_engine::device::DeviceError;
-use nestar_engine::field::device::DeviceTopology;
-use nestar_engine::in_precision;
 use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::{Letter, OtherRanks, RanksError};
 use nestar_kernels::mesh::SELF;
@@ -249,49 +246,6 @@ impl<'a> Deposit<'a> {
             let dealt: Vec<u64> = (0..CELLS).map(dealt).collect();
             self.add(first + child, 0, &dealt);
         }
-    }
-
-    /// Adds all species; `tables` is there if fields live on a device.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn add_all(
-        &self,
-        all: &mut AllSpecies,
-        tables: Option<&DeviceTopology>,
-    ) -> Result<(), DeviceError> {
-        if let Some((kernels, tables)) = all.kernels().zip(tables) {
-            self.add_on_device(all, (&kernels, tables), None)?;
-            let rows = self.topology.rows(self.level);
-            let sums = device::read(&kernels, rows.len())?;
-            for (&row, sums) in rows.iter().zip(sums.chunks_exact(CELLS)) {
-                self.add(row, 0, sums);
-            }
-        }
-        let on_host = |species: &&mut Species| self.counts(species) && !species.is_on_device();
-        for species in all.0.iter_mut().filter(on_host) {
-            in_precision!(species.precision(), R => self.add_species::<R>(species));
-        }
-        Ok(())
-    }
-
-    /// Whether a species adds anything.
-    fn counts(&self, species: &Species) -> bool {
-        matches!(self.clouds.weights, Weights::Ones) || species.has_mass()
-    }
-
-    /// Sums of the species on a device, which stay there; where `density` names an address, and what a unit is there, they go on as densities.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn add_on_device(
-        &self,
-        all: &mut AllSpecies,
-        on: (&Kernels, &DeviceTopology),
-        density: Option<(u64, f64)>,
-    ) -> Result<(), DeviceError> {
-        let species = all.0.iter_mut().filter(|species| self.counts(species));
-        device::add_all(self, species, on, density)
     }
 
     fn add_species<R: Precise>(&self, species: &mut Species) {

@@ -1,47 +1,46 @@
 //! The kernels of particles, and the memory that they share.
 
 use super::super::columns::{Columns, PAGE};
-use super::lists::Listed;
 use nestar_device::Parameter;
-use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel};
+use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Shape};
 use nestar_engine::field::Precision;
 use nestar_engine::field::device::DevicePool;
-use nestar_kernels::particles::device::{PARTICLES, items};
+use nestar_kernels::particles::device::{List, PARTICLES, items};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Spare columns that are kept.
 const SPARES: usize = 6;
 /// Cells of a block about a patch with what clouds reach around it.
-pub(super) const BLOCK: u32 = 12 * 12 * 12;
+pub(in crate::particles) const BLOCK: u32 = 12 * 12 * 12;
 /// The same of what particles within the patch feel.
-pub(super) const BESIDE: u32 = 10 * 10 * 10;
+pub(in crate::particles) const BESIDE: u32 = 10 * 10 * 10;
 /// Fewest threads of a block that works on one.
-pub(super) const LEAST: u32 = 128;
+pub(in crate::particles) const LEAST: u32 = 128;
 
 /// Every kernel, ready to launch; all species share them.
 pub struct Kernels {
-    pub(super) device: Device,
-    pub(super) precision: Precision,
+    pub(in crate::particles) device: Device,
+    pub(in crate::particles) precision: Precision,
     /// Bytes of the accelerations in a cell.
-    pub(super) vectors: u32,
-    pub(super) count: Kernel,
-    pub(super) deal: Kernel,
-    pub(super) arrive: Kernel,
-    pub(super) pack: Kernel,
-    pub(super) largest: Kernel,
-    pub(super) terms: Kernel,
-    pub(super) deposit: Kernel,
-    pub(super) finish: Kernel,
-    pub(super) pull: Kernel,
+    pub(in crate::particles) vectors: u32,
+    pub(in crate::particles) count: Kernel,
+    pub(in crate::particles) deal: Kernel,
+    pub(in crate::particles) arrive: Kernel,
+    pub(in crate::particles) pack: Kernel,
+    pub(in crate::particles) largest: Kernel,
+    pub(in crate::particles) terms: Kernel,
+    pub(in crate::particles) deposit: Kernel,
+    pub(in crate::particles) finish: Kernel,
+    pub(in crate::particles) pull: Kernel,
     /// What kernels tell the host.
-    pub(super) words: Buffer<u64>,
-    pub(super) memory: Mutex<Memory>,
+    pub(in crate::particles) words: Buffer<u64>,
+    pub(in crate::particles) memory: Mutex<Memory>,
     spares: Mutex<Vec<Buffer<u64>>>,
 }
 
 /// What one kernel leaves for the next.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(in crate::particles) struct Memory {
     pub cursors: Kept<u32>,
     pub tags: Kept<u64>,
     pub records: Kept<u8>,
@@ -50,6 +49,16 @@ pub(super) struct Memory {
     pub slots: Kept<i32>,
     pub sums: Kept<u64>,
     pub wide: Kept<u64>,
+}
+
+/// Particles that kernels work on, and how.
+#[derive(Clone, Copy)]
+pub(in crate::particles) struct Listed {
+    pub list: List,
+    /// A block for each piece.
+    pub shape: Shape,
+    /// How many.
+    pub particles: usize,
 }
 
 impl Kernels {
@@ -81,12 +90,12 @@ impl Kernels {
         })
     }
 
-    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+    pub(in crate::particles) fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a kernel on the pieces of a list; it has to read and write so many bytes of each particle.
-    pub(super) fn work<P: Parameter>(
+    pub(in crate::particles) fn work<P: Parameter>(
         &self,
         kernel: &Kernel,
         (on, bytes): (&Listed, usize),
@@ -97,7 +106,7 @@ impl Kernels {
     }
 
     /// Columns with room for so many particles, and for how many.
-    pub(super) fn columns(
+    pub(in crate::particles) fn columns(
         &self,
         columns: Columns,
         particles: usize,
@@ -121,7 +130,7 @@ impl Kernels {
     }
 
     /// Keeps columns for later use.
-    pub(super) fn give_back(&self, buffer: Buffer<u64>) {
+    pub(in crate::particles) fn give_back(&self, buffer: Buffer<u64>) {
         let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
         spares.push(buffer);
         if spares.len() > SPARES {

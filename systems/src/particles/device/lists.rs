@@ -1,9 +1,8 @@
 //! Which particles stand where on a device.
 
 use super::super::columns::{Columns, PAGE};
-use super::super::rows::Pool;
-use super::super::species::Patch;
-use super::kernels::Kernels;
+use super::super::rows::{Patch, Pool, Rows};
+use super::kernels::{Kernels, Listed, Memory};
 use nestar_device::Address;
 use nestar_engine::device::{Buffer, DeviceError, Kept, Shape};
 use nestar_engine::mesh::Topology;
@@ -12,21 +11,21 @@ use std::sync::Arc;
 
 /// Where particles of a patch stand.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Stretch {
+pub(in crate::particles) struct Stretch {
     pub first: u32,
     pub count: u32,
 }
 
 /// The particles of a patch by the level that moves them, and the level of the patch.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Home {
+pub(in crate::particles) struct Home {
     pub level: usize,
     pub lists: [Stretch; 2],
 }
 
 /// Columns of the particles of a level's patches that one level moves.
 #[derive(Default)]
-pub(super) struct Held {
+pub(in crate::particles) struct Held {
     pub words: Option<Buffer<u64>>,
     pub room: usize,
     /// Rows of the columns in use.
@@ -50,22 +49,12 @@ impl Held {
 
 /// The particles of a species that are on a device.
 pub struct OnDevice {
-    pub(super) kernels: Arc<Kernels>,
-    pub(super) columns: Columns,
+    pub(in crate::particles) kernels: Arc<Kernels>,
+    pub(in crate::particles) columns: Columns,
     /// `[level of the patches][list]`.
-    pub(super) held: Vec<[Held; 2]>,
+    pub(in crate::particles) held: Vec<[Held; 2]>,
     /// By row.
-    pub(super) homes: Vec<Home>,
-}
-
-/// Particles that kernels work on, and how.
-#[derive(Clone, Copy)]
-pub(super) struct Listed {
-    pub list: List,
-    /// A block for each piece.
-    pub shape: Shape,
-    /// How many.
-    pub particles: usize,
+    pub(in crate::particles) homes: Vec<Home>,
 }
 
 impl OnDevice {
@@ -99,7 +88,7 @@ impl OnDevice {
     }
 
     /// Columns of numbers.
-    pub(super) fn numbers(&self) -> i32 {
+    pub(in crate::particles) fn numbers(&self) -> i32 {
         self.columns.widths().count() as i32 - 1
     }
 
@@ -119,7 +108,7 @@ impl OnDevice {
     }
 
     /// Records of particles of a stack, each followed by a mark.
-    pub(super) fn packed(
+    pub(in crate::particles) fn packed(
         &self,
         stack: Stack,
         range: std::ops::Range<usize>,
@@ -150,7 +139,7 @@ impl OnDevice {
     pub fn forget(&mut self, row: u32) {
         let home = &mut self.homes[row as usize];
         for (list, stretch) in home.lists.iter_mut().enumerate() {
-            if std::mem::take(&mut stretch.count) > 0 {
+            if std::mem::take(stretch).count > 0 {
                 let held = &mut self.held[home.level][list];
                 (held.shape, held.largest) = (None, None);
             }
@@ -171,6 +160,9 @@ impl OnDevice {
             for (row, home) in of_level.filter(|(_, home)| home.level == level) {
                 let Stretch { first, count } = std::mem::take(&mut home.lists[list]);
                 let (first, count) = (first as usize, count as usize);
+                if count == 0 {
+                    continue;
+                }
                 give(row, list, &records[first * width..][..count * width]);
             }
             let emptied = std::mem::take(&mut self.held[level][list]);
@@ -184,7 +176,7 @@ impl OnDevice {
     }
 
     /// The particles in patches of a level that are on a list, for kernels.
-    pub(super) fn list(
+    pub(in crate::particles) fn list(
         &mut self,
         (topology, tables): (&Topology, Tables),
         level: usize,
@@ -220,12 +212,12 @@ impl OnDevice {
     }
 
     /// Whether there may be particles in patches of a level that are on a list.
-    pub(super) fn holds(&self, level: usize, list: usize) -> bool {
+    pub(in crate::particles) fn holds(&self, level: usize, list: usize) -> bool {
         self.held[level][list].used > 0
     }
 
     /// New columns for a list of a level, of which each row has so many particles; `counts` becomes where those of each row begin.
-    pub(super) fn provide(
+    pub(in crate::particles) fn provide(
         &self,
         (topology, level): (&Topology, usize),
         counts: &mut [u32],
@@ -249,7 +241,7 @@ impl OnDevice {
     }
 
     /// Takes new columns over in place of the old ones.
-    pub(super) fn replace(
+    pub(in crate::particles) fn replace(
         &mut self,
         topology: &Topology,
         (level, list): (usize, usize),
@@ -300,9 +292,26 @@ impl OnDevice {
             ..standing()
         };
         kernels.work(&kernels.deal, (&from, 2 * self.columns.bytes()), &still)?;
-        let (mut words, mut homes) = (Vec::new(), Vec::new());
+        let coming = rows.iter().map(|&row| (row, &pages[row as usize][list]));
+        self.arrive(&mut memory, coming, new.0.stack())?;
+        drop(memory);
+        self.replace(topology, (level, list), new);
         for &row in rows {
-            let rows = &pages[row as usize][list];
+            pages[row as usize][list].clear(pool);
+        }
+        Ok(())
+    }
+
+    /// Puts what comes in pages, each with its row, behind what the rows have in a stack.
+    fn arrive<'a>(
+        &self,
+        memory: &mut Memory,
+        coming: impl Iterator<Item = (u32, &'a Rows)>,
+        to: Stack,
+    ) -> Result<(), DeviceError> {
+        let kernels = &*self.kernels;
+        let (mut words, mut homes) = (Vec::new(), Vec::new());
+        for (row, rows) in coming {
             for (n, page) in rows.words().enumerate() {
                 words.extend_from_slice(page);
                 homes.extend([row, (rows.count() - n * PAGE).min(PAGE) as u32]);
@@ -313,18 +322,13 @@ impl OnDevice {
         let arrive = Arrive {
             pages: memory.pages.address().into(),
             homes: memory.homes.address().into(),
-            to: new.0.stack(),
+            to,
             cursors: memory.cursors.address().into(),
             page_words: self.columns.page_words() as i32,
             numbers: self.numbers(),
         };
         let shape = Shape::of(homes.len() / 2, PAGE as u32);
         kernels.device.launch(&kernels.arrive, shape, &arrive)?;
-        drop(memory);
-        self.replace(topology, (level, list), new);
-        for &row in rows {
-            pages[row as usize][list].clear(pool);
-        }
         Ok(())
     }
 }

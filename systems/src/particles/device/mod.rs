@@ -8,14 +8,13 @@ mod kernels;
 mod lists;
 mod pull;
 mod step;
-mod sums;
 mod terms;
 
 pub use kernels::Kernels;
+pub(super) use kernels::{BLOCK, LEAST, Memory};
 pub use lists::OnDevice;
 pub use pull::Pulled;
 pub use step::Step;
-pub use sums::{add_all, read};
 
 use nestar_engine::field::device::DeviceTopology;
 use nestar_kernels::particles::device::Tables;

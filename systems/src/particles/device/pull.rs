@@ -1,7 +1,7 @@
 //! The second half of a step on a device.
 
-use super::kernels::{BESIDE, BLOCK, LEAST};
-use super::lists::{Listed, OnDevice};
+use super::kernels::{BESIDE, BLOCK, LEAST, Listed};
+use super::lists::OnDevice;
 use crate::fields::Acceleration;
 use crate::particles::Motion;
 use nestar_device::Number;

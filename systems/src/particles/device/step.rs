@@ -1,8 +1,9 @@
 //! The first half of a step on a device.
 
-use super::super::drift::Drifted;
+use super::super::leavers::Drifted;
 use super::super::units::Lost;
-use super::lists::{Listed, OnDevice};
+use super::kernels::Listed;
+use super::lists::OnDevice;
 use nestar_engine::device::DeviceError;
 use nestar_engine::field::Parcel;
 use nestar_engine::mesh::{Topology, offset};

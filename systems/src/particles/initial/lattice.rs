@@ -69,8 +69,14 @@ impl Lattice {
         if let Some(axis) = (0..3).find(|&axis| self.points[axis] == 0) {
             return Err(deck.error_at(&format!("{path}.points[{axis}]"), "must be at least 1"));
         }
+        let points = self.points.map(u64::from);
+        let in_plane = points[0] * points[1];
+        if in_plane.checked_mul(points[2]).is_none() {
+            let why = "more points than 64 bits can count";
+            return Err(deck.error_at(&format!("{path}.points"), why));
+        }
         Ok(Points {
-            points: self.points.map(u64::from),
+            points,
             left: domain.left_edge,
             right: domain.right_edge,
             displacement: compile.three("displacement", &self.displacement)?,

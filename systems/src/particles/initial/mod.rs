@@ -216,6 +216,25 @@ impl Maker<'_> {
         Ok(all.into_iter().map(parcel).collect())
     }
 
+    /// Refuses numbers that are none in the precision of the run.
+    fn check<R: Precise>(
+        &self,
+        id: u64,
+        (velocity, mass, scalars): (&[f64; 3], f64, &[f64]),
+    ) -> Result<(), String> {
+        let is_finite = |number: &f64| R::lit(*number).to_f64().is_finite();
+        let finite = velocity.iter().chain(scalars).chain([&mass]).all(is_finite);
+        let vanishes = mass > 0.0 && R::lit(mass).to_f64() == 0.0;
+        match finite && mass >= 0.0 && !vanishes {
+            true => Ok(()),
+            false => Err(format!(
+                "particle {id} of particles.species.{} has the velocity {velocity:?}, the mass {mass} and the scalars {scalars:?}: they must be \
+                 numbers that are finite in the precision of the run, and a mass must be 0 or one above it",
+                self.name
+            )),
+        }
+    }
+
     /// Makes a particle.
     fn one<R: Precise>(&self, id: u64, records: &mut Records) -> Result<(), String> {
         let Some(made) = self.source.make(id) else {
@@ -228,17 +247,8 @@ impl Maker<'_> {
             mut scalars,
         } = made;
         scalars.resize(self.columns.scalars, 0.0);
+        self.check::<R>(id, (&velocity, mass, &scalars))?;
         let name = self.name;
-        let finite = velocity
-            .iter()
-            .chain(&scalars)
-            .all(|number| number.is_finite());
-        if !finite || !mass.is_finite() || mass < 0.0 {
-            return Err(format!(
-                "particle {id} of particles.species.{name} has the velocity {velocity:?}, the mass {mass} and the scalars \
-                 {scalars:?}: they must be finite numbers, and a mass not below 0"
-            ));
-        }
         let Some((index, place)) = place::<R>(self.domain, position) else {
             let (left, right) = (self.domain.left_edge, self.domain.right_edge);
             return Err(format!(
@@ -271,7 +281,7 @@ fn place<R: Precise>(domain: &Domain, position: [f64; 3]) -> Option<([i32; 3], [
             along -= patches * (along / patches).floor();
         }
         // also where that rounds up
-        if along >= patches && (domain.periodic[axis] || position[axis] == right) {
+        if along >= patches && (domain.periodic[axis] || position[axis] <= right) {
             along = patches.next_down();
         }
         if !(0.0..patches).contains(&along) {

@@ -1,16 +1,16 @@
-//! Deposits on a device.
+//! Deposits on a device, and beside one.
 
-use super::super::deposit::{Deposit, Weights};
-use super::super::species::Species;
+use super::super::device::{self, BLOCK, Kernels, LEAST, Memory, OnDevice};
+use super::super::species::{AllSpecies, Species};
 use super::super::units::power_of_two;
-use super::kernels::{BLOCK, Kernels, LEAST, Memory};
-use super::lists::OnDevice;
+use super::{Deposit, Weights};
 use nestar_device::{Address, Number};
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::field::device::DeviceTopology;
+use nestar_engine::in_precision;
 use nestar_engine::mesh::Topology;
-use nestar_kernels::particles::device::{self, Clouds, Finish};
-use nestar_kernels::{CELLS, PATCH};
+use nestar_kernels::particles::device::{Clouds, Finish};
+use nestar_kernels::{CELLS, PATCH, particles};
 
 /// Threads of a block that finishes the sums of a patch.
 const THREADS: u32 = 256;
@@ -43,43 +43,78 @@ impl Kernels {
     }
 }
 
-/// The sums of a level on a device, as a deposit asks for them: those of all species that are there.
-pub fn add_all<'a>(
-    deposit: &Deposit,
-    species: impl Iterator<Item = &'a mut Species>,
-    (kernels, tables): (&Kernels, &DeviceTopology),
-    density: Option<(u64, f64)>,
-) -> Result<(), DeviceError> {
-    let (topology, level) = (deposit.topology, deposit.level);
-    let mut memory = kernels.memory();
-    kernels.clear(&mut memory, topology, level)?;
-    let addresses = [memory.sums.address(), memory.wide.address()];
-    let slots = memory.slots.address();
-    drop(memory);
-    for species in species {
-        let one = deposit.clouds.weights.of(species.mass);
-        if let Some(lists) = species.settled(topology, Some(tables))? {
-            lists.add(deposit, tables, (slots, addresses, one))?;
+impl Deposit<'_> {
+    /// Adds all species; `tables` is there if fields live on a device.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn add_all(
+        &self,
+        all: &mut AllSpecies,
+        tables: Option<&DeviceTopology>,
+    ) -> Result<(), DeviceError> {
+        if let Some((kernels, tables)) = all.kernels().zip(tables) {
+            self.add_on_device(all, (&kernels, tables), None)?;
+            let rows = self.topology.rows(self.level);
+            let sums = read(&kernels, rows.len())?;
+            for (&row, sums) in rows.iter().zip(sums.chunks_exact(CELLS)) {
+                self.add(row, 0, sums);
+            }
         }
+        let on_host = |species: &&mut Species| self.counts(species) && !species.is_on_device();
+        for species in all.0.iter_mut().filter(on_host) {
+            in_precision!(species.precision(), R => self.add_species::<R>(species));
+        }
+        Ok(())
     }
-    let (density, per_unit) = density.unwrap_or_default();
-    let finish = Finish::<Number> {
-        rows: tables.rows(level).into(),
-        tables: super::tables(tables),
-        slots: slots.into(),
-        sums: addresses[0].into(),
-        wide: if level > 0 {
-            addresses[1].into()
-        } else {
-            Address::NONE
-        },
-        per_unit,
-        density: density.into(),
-    };
-    let rows = topology.rows(level).len();
-    kernels
-        .device
-        .launch(&kernels.finish, Shape::of(rows, THREADS), &finish)
+
+    /// Whether a species adds anything.
+    fn counts(&self, species: &Species) -> bool {
+        matches!(self.clouds.weights, Weights::Ones) || species.has_mass()
+    }
+
+    /// Sums of the species on a device, which stay there; where `density` names an address, and what a unit is there, they go on as densities.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn add_on_device(
+        &self,
+        all: &mut AllSpecies,
+        (kernels, tables): (&Kernels, &DeviceTopology),
+        density: Option<(u64, f64)>,
+    ) -> Result<(), DeviceError> {
+        let (topology, level) = (self.topology, self.level);
+        let mut memory = kernels.memory();
+        kernels.clear(&mut memory, topology, level)?;
+        let addresses = [memory.sums.address(), memory.wide.address()];
+        let slots = memory.slots.address();
+        drop(memory);
+        let all = all.0.iter_mut().filter(|species| self.counts(species));
+        for species in all {
+            let one = self.clouds.weights.of(species.mass);
+            if let Some(lists) = species.settled(topology, Some(tables))? {
+                lists.add(self, tables, (slots, addresses, one))?;
+            }
+        }
+        let (density, per_unit) = density.unwrap_or_default();
+        let finish = Finish::<Number> {
+            rows: tables.rows(level).into(),
+            tables: device::tables(tables),
+            slots: slots.into(),
+            sums: addresses[0].into(),
+            wide: if level > 0 {
+                addresses[1].into()
+            } else {
+                Address::NONE
+            },
+            per_unit,
+            density: density.into(),
+        };
+        let rows = topology.rows(level).len();
+        kernels
+            .device
+            .launch(&kernels.finish, Shape::of(rows, THREADS), &finish)
+    }
 }
 
 /// The sums that were made last, `[row][cell]`.
@@ -107,9 +142,9 @@ impl OnDevice {
             }
             // with clouds as wide as cells of the coarser level
             let wider = level > 0 && host <= level;
-            let mut from = self.list((topology, super::tables(tables)), host, list)?;
+            let mut from = self.list((topology, device::tables(tables)), host, list)?;
             let width = topology.domain.cell_width(host);
-            let given = device::Deposit {
+            let given = particles::device::Deposit {
                 from: from.list,
                 clouds: Clouds {
                     width: clouds.width,
