@@ -7,8 +7,11 @@ use nestar_tests::runs::{digests, run_into};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// Columns of diagnostics by name.
+type Columns = BTreeMap<String, Vec<String>>;
+
 /// The columns of particles in a run's diagnostics.
-fn sums(directory: &Path) -> BTreeMap<String, Vec<String>> {
+fn sums(directory: &Path) -> Columns {
     let text = std::fs::read_to_string(directory.join("diagnostics.csv")).expect("a file");
     let mut lines = text.lines().map(|line| line.split(','));
     let names = lines.next().expect("names").enumerate();
@@ -22,7 +25,7 @@ fn sums(directory: &Path) -> BTreeMap<String, Vec<String>> {
 }
 
 /// Snapshots and sums of a run on a device.
-fn run(device: &str, settings: &[&str]) -> (Vec<(String, String)>, BTreeMap<String, Vec<String>>) {
+fn run(device: &str, settings: &[&str]) -> (Vec<(String, String)>, Columns) {
     let scratch = Scratch::new();
     let device = format!("run.device={device}");
     let own = ["output.steps=2", "output.final=true", &device];
