@@ -8,7 +8,7 @@ use super::storage::with_storage;
 use crate::device::DeviceError;
 
 impl<F: Field> Pool<F> {
-    /// A copy of the present state of a row with so many layers of ghost cells, `[component][n][n][n]` with n = 8 + 2 `layers`,
+    /// Fills `values` with the present state of a row with so many layers of ghost cells, `[component][n][n][n]` with n = 8 + 2 `layers`,
     /// wherever the field lives; at least one layer.
     ///
     /// # Errors
@@ -21,10 +21,11 @@ impl<F: Field> Pool<F> {
         level: &LevelView,
         row: u32,
         layers: usize,
-    ) -> Result<Vec<R>, DeviceError> {
+        values: &mut Vec<R>,
+    ) -> Result<(), DeviceError> {
         let number = level.clock.level;
         let at = (self.current(number), self.time(number));
-        self.window_at(level, row, layers, at)
+        self.window_at((level, row), layers, at, values)
     }
 
     /// As [`Pool::window`] of the states before and after the latest step of the level, each with its time; of the present one alone where
@@ -86,7 +87,8 @@ impl<F: Field> Pool<F> {
     ) -> Result<Vec<(f64, Vec<R>)>, DeviceError> {
         let window = |bank: usize| {
             let time = self.clocks[level.clock.level].times[bank];
-            let values = self.window_at(level, row, layers, (bank, time))?;
+            let mut values = Vec::new();
+            self.window_at((level, row), layers, (bank, time), &mut values)?;
             Ok((time, values))
         };
         banks.into_iter().map(window).collect()
@@ -95,20 +97,19 @@ impl<F: Field> Pool<F> {
     /// As [`Pool::window`] of the state that stands in a bank, at its time.
     fn window_at<R: Element>(
         &self,
-        level: &LevelView,
-        row: u32,
+        (level, row): (&LevelView, u32),
         layers: usize,
         at: (usize, f64),
-    ) -> Result<Vec<R>, DeviceError> {
+        window: &mut Vec<R>,
+    ) -> Result<(), DeviceError> {
         with_storage!(&self.storage,
             _typed => {
                 let view = self.ghosts_at::<R>(level.topology, level.clock.level, layers, at);
-                let mut block = Vec::new();
                 let scratch = &self.typed::<R>().gather_scratch;
                 let shape = [self.components(), layers];
-                gather_block(&view, row, shape, &mut block, &mut scratch.get());
-                Ok(block)
+                gather_block(&view, row, shape, window, &mut scratch.get());
             },
-            _ => self.window_on_device(level, row, layers, at))
+            _ => *window = self.window_on_device(level, row, layers, at)?);
+        Ok(())
     }
 }

@@ -65,7 +65,8 @@ impl Capture {
     ) -> Result<Self, DeviceError> {
         let layers = view.reach();
         let values = in_precision!(view.precision(), R => {
-            let values = view.window::<R>(row, layers)?;
+            let mut values = Vec::new();
+            view.window::<R>(row, layers, &mut values)?;
             values.into_iter().map(R::to_f64).collect()
         });
         let names = view.spec().components.iter();

@@ -70,18 +70,23 @@ impl<'a, F: Field> View<'a, F> {
         self.pool.host(self.level(), rows)
     }
 
-    /// A copy of the present state of an own row with so many layers of ghost cells, at least one, `[component][n][n][n]`, wherever
-    /// the field lives.
+    /// Fills `values` with the present state of an own row with so many layers of ghost cells, at least one, `[component][n][n][n]`,
+    /// wherever the field lives: whoever walks many rows keeps one vector.
     ///
     /// # Errors
     /// The device fails.
     ///
     /// # Panics
     /// As [`View::row`]; if fewer layers may be read.
-    pub fn window<R: Element>(&self, row: u32, layers: usize) -> Result<Vec<R>, DeviceError> {
+    pub fn window<R: Element>(
+        &self,
+        row: u32,
+        layers: usize,
+        values: &mut Vec<R>,
+    ) -> Result<(), DeviceError> {
         self.require_own(row);
         self.require_reach(layers);
-        self.pool.window(&self.level, row, layers)
+        self.pool.window(&self.level, row, layers, values)
     }
 
     /// As [`View::window`] of the states before and after the latest step of the level, each with its time; of the present one alone where

@@ -20,31 +20,36 @@ pub struct Around<R> {
 }
 
 impl<R: Precise> Around<R> {
-    /// What a cloud at a place feels, a cell beyond the patch at most; `second`: the second vector, where there are two.
+    /// What a cloud feels that is `W` cells wide, at a place a cell beyond the patch at most, of values in `L` layers around it; `second`: the
+    /// second vector, where there are two.
     #[inline(always)]
-    pub fn at(&self, place: [u64; 3], step: [i32; 3], cloud: i32, second: bool) -> [R; 3] {
-        let first = if second && self.values.len() > 3 * BLOCK {
-            3
-        } else {
-            0
+    pub fn at<const W: usize, const L: usize>(
+        &self,
+        (place, step): ([u64; 3], [i32; 3]),
+        second: bool,
+    ) -> [R; 3] {
+        let (side, cloud) = (PATCH + 2 * L, W as i32);
+        let block = side * side * side;
+        let first = match second && self.values.len() > 3 * block {
+            true => 3,
+            false => 0,
         };
-        let reach = REACH as i32;
-        let corner = [0, 1, 2].map(|a| {
-            let cell = PATCH as i32 * step[a] + lowest(place[a], cloud) + reach;
-            cell.clamp(0, SIDE as i32 - cloud) as usize
-        });
-        let along = place.map(|place| weights::<R>(share(place, cloud), cloud));
-        let start = corner[0] + SIDE * (corner[1] + SIDE * corner[2]);
-        let cells = cloud as usize;
+        let (mut start, mut along) = (first * block, [[R::lit(0.0); 3]; 3]);
+        for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
+            let cell = PATCH as i32 * step[axis] + lowest(place[axis], cloud) + L as i32;
+            start += cell.clamp(0, side as i32 - cloud) as usize * stride;
+            along[axis] = weights::<R>(share(place[axis], cloud), cloud);
+        }
         let mut sums = [R::lit(0.0); 3];
         for (component, sum) in sums.iter_mut().enumerate() {
-            let values = &self.values[(first + component) * BLOCK + start..];
-            for k in 0..cells {
+            let cells = (W - 1) * (side * side + side) + W;
+            let values = &self.values[component * block + start..][..cells];
+            for k in 0..W {
                 let mut plane = R::lit(0.0);
-                for j in 0..cells {
-                    let line = &values[SIDE * (j + SIDE * k)..][..cells];
+                for j in 0..W {
+                    let line = &values[side * (j + side * k)..][..W];
                     let mut row = R::lit(0.0);
-                    for i in 0..cells {
+                    for i in 0..W {
                         row += along[0][i] * line[i];
                     }
                     plane += along[1][j] * row;

@@ -2,10 +2,10 @@
 
 use super::Motion;
 use super::around::{Around, REACH};
-use super::columns::{Page, Precise};
+use super::columns::{Columns, PAGE, Page, Precise};
 use super::device::Pulled;
 use super::rows::Rows;
-use super::species::{AllSpecies, Patch, Species};
+use super::species::{AllSpecies, Species};
 use super::units::Units;
 use super::zone::{Zone, cell_of};
 use crate::fields::Acceleration;
@@ -35,10 +35,10 @@ struct Between<R> {
 
 impl<R: Precise> Between<R> {
     /// What a cloud feels whose particle is at a place and moves; `knows` says at which of its places the coarser level has it as wide as that.
-    fn at(
+    fn at<const W: usize>(
         &self,
         (place, velocity): ([u64; 3], [R; 3]),
-        (cloud, own): (i32, bool),
+        own: bool,
         knows: impl Fn([u64; 3], [i32; 3]) -> bool,
     ) -> [R; 3] {
         let state = |around: &Around<R>| {
@@ -47,7 +47,8 @@ impl<R: Precise> Between<R> {
                 let by = velocity[axis] * (around.ahead * self.per_width[axis]);
                 (there[axis], step[axis]) = moved(place[axis], by.to_f64(), 64);
             }
-            (around.at(there, step, cloud, own), knows(there, step))
+            let felt = around.at::<W, REACH>((there, step), own);
+            (felt, knows(there, step))
         };
         match &self.states[..] {
             [old, new] => match (state(old), state(new)) {
@@ -100,82 +101,105 @@ impl<R: Precise> Force<'_, R> {
         })
     }
 
-    /// Kicks the particles of an own leaf of the level, and leaves their accelerations with them.
-    fn own(&self, species: &Species, row: u32, rows: &mut Rows) -> Result<(), DeviceError> {
-        let (zone, cloud) = (
-            Zone::of(self.topology, row, self.motion.zone),
-            self.motion.cloud,
-        );
-        let own = Around {
-            values: self.field.window(row, REACH)?,
-            ahead: R::lit(0.0),
-        };
+    /// Kicks the particles of an own leaf of the level, whose clouds are `W` cells wide, and leaves their accelerations with them.
+    fn own<const W: usize>(
+        &self,
+        columns: Columns,
+        (row, rows): (u32, &mut Rows),
+        own: &mut Around<R>,
+    ) -> Result<(), DeviceError> {
+        let zone = Zone::of(self.topology, row, self.motion.zone);
+        let around = self.topology.neighbours(row);
+        if !zone.has_any() && around.iter().all(|&beside| beside >= 0) {
+            self.field.window(row, 1, &mut own.values)?;
+            for (mut page, count) in rows.pages::<R>(columns) {
+                self.kick((&mut page, count), |page, n| {
+                    own.at::<W, 1>((page.place_of(n), [0; 3]), false)
+                });
+            }
+            return Ok(());
+        }
+        self.field.window(row, REACH, &mut own.values)?;
         let parent = match self.topology.parent(row) {
             Some(parent) if zone.has_inner() => Some(self.between(parent)?),
             _ => None,
         };
         let sides = self.topology.index(row).map(|i| (i & 1) as u32);
-        for (mut page, count) in rows.pages::<R>(species.pool.columns) {
-            for n in 0..count {
+        for (mut page, count) in rows.pages::<R>(columns) {
+            self.kick((&mut page, count), |page, n| {
                 let place = page.place_of(n);
                 let cell = cell_of(place, [0; 3]);
-                let a = match &parent {
-                    Some(parent) if zone.is_inner(cell) => {
-                        let wide = [0, 1, 2].map(|axis| in_parent(place[axis], sides[axis]));
-                        let moving = (wide, Page::vector(&page.velocity, n));
-                        parent.at(moving, (cloud, true), |place, step| {
-                            zone.is_inner(cell_in_child(place, step, sides))
-                        })
-                    }
-                    _ => own.at(place, [0; 3], cloud, zone.is_outer(cell)),
+                let Some(parent) = parent.as_ref().filter(|_| zone.is_inner(cell)) else {
+                    return own.at::<W, REACH>((place, [0; 3]), zone.is_outer(cell));
                 };
-                self.kick(&mut page, n, a);
-            }
+                let wide = [0, 1, 2].map(|axis| in_parent(place[axis], sides[axis]));
+                let moving = (wide, Page::vector(&page.velocity, n));
+                parent.at::<W>(moving, true, |place, step| {
+                    zone.is_inner(cell_in_child(place, step, sides))
+                })
+            });
         }
         Ok(())
     }
 
     /// The same of particles that the level moves in a leaf of the coarser one.
-    fn coarser(&self, species: &Species, row: u32, rows: &mut Rows) -> Result<(), DeviceError> {
-        let (zone, cloud) = (
-            Zone::of(self.topology, row, self.motion.zone),
-            self.motion.cloud,
-        );
+    fn coarser<const W: usize>(
+        &self,
+        columns: Columns,
+        (row, rows): (u32, &mut Rows),
+    ) -> Result<(), DeviceError> {
+        let zone = Zone::of(self.topology, row, self.motion.zone);
         let around = self.between(row)?;
-        for (mut page, count) in rows.pages::<R>(species.pool.columns) {
-            for n in 0..count {
+        for (mut page, count) in rows.pages::<R>(columns) {
+            self.kick((&mut page, count), |page, n| {
                 let place = page.place_of(n);
                 let outer = zone.is_outer(cell_of(place, [0; 3]));
                 let moving = (place, Page::vector(&page.velocity, n));
-                let a = around.at(moving, (cloud, outer), |_, _| true);
-                self.kick(&mut page, n, a);
-            }
+                around.at::<W>(moving, outer, |_, _| true)
+            });
         }
         Ok(())
     }
 
+    /// Kicks the particles of a page by what each feels.
     #[inline(always)]
-    fn kick(&self, page: &mut Page<R>, n: usize, a: [R; 3]) {
-        for axis in 0..3 {
-            page.velocity[axis][n] = kicked(page.velocity[axis][n], a[axis], self.half);
-            page.acceleration[axis][n] = a[axis];
+    fn kick(&self, (page, count): (&mut Page<R>, usize), felt: impl Fn(&Page<R>, usize) -> [R; 3]) {
+        let mut all = [[R::lit(0.0); PAGE]; 3];
+        for n in 0..count {
+            let a = felt(page, n);
+            for axis in 0..3 {
+                all[axis][n] = a[axis];
+            }
+        }
+        // all rows of the page alike, so that vectors of them go together
+        for (axis, a) in all.iter().enumerate() {
+            for n in 0..PAGE {
+                page.velocity[axis][n] = kicked(page.velocity[axis][n], a[n], self.half);
+            }
+            *page.acceleration[axis] = *a;
         }
     }
 
-    /// Kicks all particles that the level moves.
-    fn all(&self, species: &mut Species, level: usize) -> Result<(), DeviceError> {
-        let kick = |species: &Species, row, [here, ahead]: &mut Patch, own| match own {
-            true if here.count() > 0 => self.own(species, row, here),
-            false if ahead.count() > 0 => self.coarser(species, row, ahead),
-            _ => Ok(()),
+    /// Kicks all particles that the level moves, whose clouds are `W` cells wide.
+    fn all<const W: usize>(&self, species: &mut Species, level: usize) -> Result<(), DeviceError> {
+        let columns = species.pool.columns;
+        let block = || Around {
+            values: Vec::new(),
+            ahead: R::lit(0.0),
         };
         for (level, own) in [(Some(level), true), (level.checked_sub(1), false)] {
             let rows = level.map_or(&[][..], |level| self.topology.rows(level));
             let mut lifted = species.lift(rows.iter().copied());
-            let lent = &*species;
             let kicked = lifted
                 .par_iter_mut()
-                .map(|(row, patch)| kick(lent, *row, patch, own));
+                .map_init(block, |block, (row, patch)| {
+                    let [here, ahead] = patch;
+                    match own {
+                        true if here.count() > 0 => self.own::<W>(columns, (*row, here), block),
+                        false if ahead.count() > 0 => self.coarser::<W>(columns, (*row, ahead)),
+                        _ => Ok(()),
+                    }
+                });
             let kicked: Result<(), DeviceError> = kicked.collect();
             species.lower(lifted);
             kicked?;
@@ -210,7 +234,12 @@ fn kick(
             time,
             half: R::lit(half),
         };
-        force.all(species, field.level())
+        let level = field.level();
+        match motion.cloud {
+            1 => force.all::<1>(species, level),
+            2 => force.all::<2>(species, level),
+            _ => force.all::<3>(species, level),
+        }
     })
 }
 

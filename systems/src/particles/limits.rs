@@ -1,9 +1,9 @@
 //! The step that the particles of a level allow.
 
 use super::Motion;
-use super::columns::Precise;
+use super::columns::{PAGE, Page, Precise};
 use super::device::OnDevice;
-use super::species::{AllSpecies, Species};
+use super::species::{AllSpecies, Patch, Species};
 use bevy_ecs::prelude::*;
 use nestar_engine::device::DeviceError;
 use nestar_engine::field::LevelRows;
@@ -11,6 +11,10 @@ use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::mesh::Topology;
 use nestar_engine::step::StepLimits;
 use nestar_engine::{Error, in_precision};
+use rayon::prelude::*;
+
+/// Numbers that are compared side by side.
+const SIDES: usize = 8;
 
 /// The largest velocity over the width of a patch along an axis, and the largest acceleration over it, of what a level and all finer ones move.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,32 +99,48 @@ fn of_level<R: Precise>(
 ) -> Fastest {
     let columns = species.pool.columns;
     let mut fastest = Fastest::default();
-    species.each(|row, patch| {
-        let host = topology.level(row).unwrap_or_default();
-        let lists = patch.iter_mut().enumerate();
-        for (_, rows) in lists.filter(|(list, _)| host + list >= level) {
-            for (page, count) in rows.pages::<R>(columns) {
-                for axis in 0..3 {
-                    let over = |values: &[R]| largest(&values[..count]) / width[axis];
-                    fastest = fastest.with(Fastest {
-                        velocity: over(page.velocity[axis]),
-                        acceleration: over(page.acceleration[axis]),
-                    });
-                }
-            }
-        }
-    });
+    for host in level.saturating_sub(1)..=topology.finest() {
+        let mut lifted = species.lift(topology.rows(host).iter().copied());
+        // of the next coarser level those alone that this one moves there
+        let of_patch = |(_, patch): &mut (u32, Patch)| {
+            let lists = patch[usize::from(host < level)..].iter_mut();
+            let pages = lists.flat_map(|rows| rows.pages::<R>(columns));
+            pages.fold(Fastest::default(), |fastest, (page, count)| {
+                fastest.with(of_page(&page, count, width))
+            })
+        };
+        let patches = lifted.par_iter_mut().map(of_patch);
+        fastest = fastest.with(patches.reduce(Fastest::default, Fastest::with));
+        species.lower(lifted);
+    }
     fastest
 }
 
-fn largest<R: Precise>(values: &[R]) -> f64 {
-    let largest = values.iter().fold(R::lit(0.0), |most, value| {
-        let size = value.abs();
-        if size > most || size.is_nan() {
-            size
-        } else {
-            most
+/// Of the particles of a page.
+fn of_page<R: Precise>(page: &Page<R>, count: usize, width: [f64; 3]) -> Fastest {
+    let mut fastest = Fastest::default();
+    for axis in 0..3 {
+        fastest = fastest.with(Fastest {
+            velocity: largest(page.velocity[axis], count) / width[axis],
+            acceleration: largest(page.acceleration[axis], count) / width[axis],
+        });
+    }
+    fastest
+}
+
+/// The largest size among the first numbers of a column, or a NaN if there is one.
+fn largest<R: Precise>(values: &[R; PAGE], count: usize) -> f64 {
+    let larger = |most: R, size: R| match size > most || size.is_nan() {
+        true => size,
+        false => most,
+    };
+    // side by side, so that vectors of them go together
+    let mut sides = [R::lit(0.0); SIDES];
+    for first in (0..PAGE).step_by(SIDES) {
+        for (n, side) in sides.iter_mut().enumerate() {
+            let size = values[first + n].abs();
+            *side = larger(*side, if first + n < count { size } else { R::lit(0.0) });
         }
-    });
-    largest.to_f64()
+    }
+    sides.into_iter().fold(R::lit(0.0), larger).to_f64()
 }

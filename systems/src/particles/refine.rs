@@ -99,7 +99,7 @@ fn in_cells(
     species: &mut AllSpecies,
     (others, tables): (&OtherRanks, Option<&DeviceTopology>),
 ) -> Result<Vec<u64>, Error> {
-    let deposit = Deposit::in_cells(topology, weights, level);
+    let mut deposit = Deposit::in_cells(topology, weights, level);
     deposit.add_all(species, tables)?;
     Ok(deposit.finish(others)?)
 }

@@ -128,8 +128,9 @@ impl Rows {
 
     /// Lets particles change places, in some way.
     pub fn shuffle(&mut self, pool: &Pool) {
+        let mut record = Vec::with_capacity(pool.columns.bytes());
         for n in 0..self.count {
-            let mut record = Vec::with_capacity(pool.columns.bytes());
+            record.clear();
             self.take(pool, (n * n + 7) % self.count, &mut record);
             self.push(pool, &record);
         }
@@ -137,6 +138,9 @@ impl Rows {
 
     /// Takes all particles out and adds them to `other`.
     pub fn drain_into(mut self, pool: &Pool, other: &mut Self) {
+        if other.count == 0 {
+            std::mem::swap(&mut self, other);
+        }
         for n in (0..self.count).rev() {
             self.hand_over(pool, n, other);
         }

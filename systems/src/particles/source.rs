@@ -15,6 +15,7 @@ use nestar_engine::mesh::{LevelClock, Levels, Topology};
 use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::{Settings, Write};
 use nestar_engine::{Engine, Error, in_precision};
+use rayon::prelude::*;
 
 /// The density of all matter with that of particles.
 #[device]
@@ -70,7 +71,7 @@ fn attract(
         return Ok(());
     }
     let lags = motion.lags(&levels, clock.end);
-    let deposit = Deposit::new(&topology, (&motion, units.scale), level, lags);
+    let mut deposit = Deposit::new(&topology, (&motion, units.scale), level, lags);
     let per_unit = 1.0 / (units.scale * topology.domain.cell_volume(level));
     let tables = rows.view().tables;
     if let Some(on) = species.kernels().zip(tables)
@@ -102,7 +103,8 @@ fn attract(
 }
 
 fn densities<R: Precise>(sums: &[u64], per_unit: f64) -> Vec<R> {
-    sums.iter()
+    sums.par_iter()
+        .with_min_len(1 << 14)
         .map(|&sum| R::lit(sum as f64 * per_unit))
         .collect()
 }

@@ -21,7 +21,7 @@ use nestar_kernels::particles::motion::moved;
 use rayon::prelude::*;
 
 /// Cells of the cloud that takes the mean of velocities.
-const CLOUD: i32 = 2;
+const CLOUD: usize = 2;
 
 /// Enters the systems, if there are tracers: in front of the one that moves particles.
 pub(super) fn register(sim: &mut Engine) {
@@ -62,7 +62,7 @@ impl<R: Precise> Flow<R> {
     /// At a place and a time.
     #[inline(always)]
     fn at(&self, place: [u64; 3], step: [i32; 3], time: f64) -> [R; 3] {
-        let of = |around: &Around<R>| around.at(place, step, CLOUD, false);
+        let of = |around: &Around<R>| around.at::<CLOUD, REACH>((place, step), false);
         match &self.0[..] {
             [(old, before), (new, after)] => {
                 let weight = R::lit((time - old) / (new - old));

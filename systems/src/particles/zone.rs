@@ -66,6 +66,12 @@ impl Zone {
             .any(|&step| is_near(step, self.cells + 1, cell))
     }
 
+    /// Whether a border is near.
+    #[must_use]
+    pub fn has_any(&self) -> bool {
+        self.has_inner() || !self.outer.is_empty()
+    }
+
     /// Whether any cloud is as wide as a cell of the coarser level.
     #[must_use]
     pub fn has_inner(&self) -> bool {

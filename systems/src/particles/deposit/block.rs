@@ -1,6 +1,6 @@
 //! Sums in the cells in and around a patch.
 
-use nestar_engine::mesh::Topology;
+use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::particles::cloud::{lowest, parts, share};
 use nestar_kernels::{CELLS, PATCH};
 
@@ -14,23 +14,25 @@ const FIRST: i64 = -2;
 pub struct Block {
     /// Index of the patch on the level of the sums.
     pub index: [i32; 3],
+    /// Layers of cells around the patch that clouds may reach, up to 2.
+    layers: usize,
     sums: Box<[u64; BLOCK]>,
 }
 
 impl Block {
     /// No mass.
-    pub fn new(index: [i32; 3]) -> Self {
+    pub fn new(index: [i32; 3], layers: usize) -> Self {
         Self {
             index,
+            layers,
             sums: Box::new([0; BLOCK]),
         }
     }
 
-    /// Adds mass to a cell, counted from the first of the patch.
-    #[inline(always)]
-    fn add(&mut self, cell: [i64; 3], mass: u64) {
-        let [x, y, z] = cell.map(|i| (i - FIRST) as usize);
-        self.sums[x + SIDE * (y + SIDE * z)] += mass;
+    /// No mass, around another patch.
+    pub fn begin(&mut self, index: [i32; 3]) {
+        self.index = index;
+        self.sums.fill(0);
     }
 
     /// Takes what lies beyond faces of the domain back into it, as a mirror would.
@@ -58,38 +60,47 @@ impl Block {
         }
     }
 
-    /// The steps to the patches that have any mass, and their parts.
-    pub fn by_patch(&self) -> impl Iterator<Item = ([i32; 3], Part<'_>)> {
-        let steps = (0..27).map(|d| [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1]);
-        let parts = steps.map(|step| (step, Part::of(self, step)));
-        parts.filter(|(_, part)| {
-            part.lines()
-                .any(|(_, line)| line.iter().any(|&mass| mass > 0))
-        })
+    /// What lies in the patch in a direction.
+    pub fn part(&self, direction: usize) -> Part<'_> {
+        let step = offset(direction);
+        let range = |axis: usize| match step[axis] {
+            -1 => (2 - self.layers, self.layers, PATCH - self.layers),
+            0 => (2, PATCH, 0),
+            _ => (PATCH + 2, self.layers, 0),
+        };
+        Part {
+            block: self,
+            ranges: [range(0), range(1), range(2)],
+        }
     }
 
-    /// Adds the cloud of a particle: `patch` is the index of the patch that its place is counted from, on a level that is `finer` levels finer
-    /// than that of the block.
+    /// Adds the cloud of a particle, `W` cells wide: `patch` is the index of the patch that its place is counted from, on a level that is
+    /// `finer` levels finer than that of the block.
     #[inline(always)]
-    pub fn add_cloud(
+    pub fn add_cloud<const W: usize>(
         &mut self,
-        (place, patch, finer): ([u64; 3], [i64; 3], usize),
+        (place, patch, finer): ([u64; 3], [i32; 3], usize),
         mass: u64,
-        cloud: i32,
     ) {
-        let side = PATCH as i64;
-        let first = [0, 1, 2].map(|a| side * patch[a] + i64::from(lowest(place[a], cloud)));
-        let shares = place.map(|place| share(place, cloud));
-        let base = self.index.map(|i| side * i64::from(i));
-        let at = |axis: usize, k: usize| ((first[axis] + k as i64) >> finer) - base[axis];
-        let cells = cloud as usize;
-        let along_z = parts(mass, shares[2], cloud);
-        for k in 0..cells {
-            let along_y = parts(along_z[k], shares[1], cloud);
-            for j in 0..cells {
-                let along_x = parts(along_y[j], shares[0], cloud);
-                for i in 0..cells {
-                    self.add([at(0, i), at(1, j), at(2, k)], along_x[i]);
+        let (side, cloud) = (PATCH as i32, W as i32);
+        let mut at = [[0; W]; 3];
+        for (axis, stride) in [1, SIDE, SIDE * SIDE].into_iter().enumerate() {
+            let first =
+                i64::from(side) * i64::from(patch[axis]) + i64::from(lowest(place[axis], cloud));
+            let base = i64::from(side) * i64::from(self.index[axis]) + FIRST;
+            for k in 0..W {
+                at[axis][k] = (((first + k as i64) >> finer) - base) as usize * stride;
+            }
+        }
+        let along = |axis: usize| share(place[axis], cloud);
+        let [x, y, z] = [along(0), along(1), along(2)];
+        let along_z = parts(mass, z, cloud);
+        for k in 0..W {
+            let along_y = parts(along_z[k], y, cloud);
+            for j in 0..W {
+                let along_x = parts(along_y[j], x, cloud);
+                for i in 0..W {
+                    self.sums[at[0][i] + at[1][j] + at[2][k]] += along_x[i];
                 }
             }
         }
@@ -104,16 +115,6 @@ pub struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn of(block: &'a Block, step: [i32; 3]) -> Self {
-        let range = |axis: usize| match step[axis] {
-            -1 => (0, 2, PATCH - 2),
-            0 => (2, PATCH, 0),
-            _ => (PATCH + 2, 2, 0),
-        };
-        let ranges = [range(0), range(1), range(2)];
-        Self { block, ranges }
-    }
-
     /// Its lines along x, each with the number of its first cell in the patch.
     #[inline(always)]
     pub fn lines(&self) -> impl Iterator<Item = (usize, &'a [u64])> {
@@ -124,6 +125,12 @@ impl<'a> Part<'a> {
             let to = x.2 + PATCH * (y.2 + j + PATCH * (z.2 + k));
             (to, &block.sums[from..from + x.1])
         })
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.lines()
+            .all(|(_, line)| line.iter().all(|&mass| mass == 0))
     }
 
     /// The cells of the whole patch.

@@ -17,26 +17,27 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Adds the cloud of a particle of the patch at an index.
+    /// Adds the cloud of a particle of the patch at an index, `W` cells wide.
     #[inline(always)]
-    pub fn add<R: Precise>(
+    pub fn add<R: Precise, const W: usize>(
         &mut self,
         (seen, page, n): (&Seen<R>, &Page<R>, usize),
         (zone, index): (&Zone, [i32; 3]),
     ) {
-        let (place, step) = seen.place(page, n);
-        let (mass, cloud) = (seen.weight(page, n), seen.cloud);
-        let patch = [0, 1, 2].map(|a| i64::from(index[a] + step[a]));
-        if !zone.is_inner(cell_of(place, step)) {
-            return self.own.add_cloud((place, patch, self.finer), mass, cloud);
+        let ((mut place, step), mass) = (seen.place(page, n), seen.weight(page, n));
+        let mut patch = [index[0] + step[0], index[1] + step[1], index[2] + step[2]];
+        if !zone.has_inner() || !zone.is_inner(cell_of(place, step)) {
+            return self.own.add_cloud::<W>((place, patch, self.finer), mass);
         }
-        let place = [0, 1, 2].map(|a| in_parent(place[a], (patch[a] & 1) as u32));
-        let patch = patch.map(|i| i >> 1);
+        for axis in 0..3 {
+            place[axis] = in_parent(place[axis], (patch[axis] & 1) as u32);
+            patch[axis] >>= 1;
+        }
         match &mut self.coarser {
-            Some(block) => block.add_cloud((place, patch, 0), mass, cloud),
+            Some(block) => block.add_cloud::<W>((place, patch, 0), mass),
             None => self
                 .own
-                .add_cloud((place, patch, self.finer - 1), mass, cloud),
+                .add_cloud::<W>((place, patch, self.finer - 1), mass),
         }
     }
 }

@@ -5,26 +5,30 @@
 
 mod block;
 mod blocks;
+mod letters;
 mod on_device;
 mod seen;
+mod shares;
+mod tasks;
 
 use super::Motion;
 use super::columns::Precise;
-use super::species::{Patch, Species, count};
+use super::species::{Patch, Species};
 use super::units::power_of_two;
 use super::zone::{Zone, cell_of};
 use block::Block;
 use blocks::Blocks;
-use nestar_engine::mesh::Topology;
+use nestar_engine::mesh::{Topology, offset};
 use nestar_engine::ranks::{Letter, OtherRanks, RanksError};
 use nestar_kernels::mesh::SELF;
 use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
 use seen::Seen;
 pub use seen::Weights;
+use shares::Share;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use tasks::Group;
 
 /// The clouds of particles.
 #[derive(Clone, Copy)]
@@ -46,7 +50,7 @@ pub(super) struct Deposit<'a> {
     /// Where the sums of a row stand, by row.
     slots: Vec<u32>,
     /// `[slot][cell]`.
-    sums: Vec<AtomicU64>,
+    sums: Vec<u64>,
     letters: Mutex<Vec<Letter>>,
 }
 
@@ -88,7 +92,7 @@ impl<'a> Deposit<'a> {
         for (slot, &row) in rows.iter().enumerate() {
             slots[row as usize] = slot as u32;
         }
-        let sums = (0..rows.len() * CELLS).map(|_| AtomicU64::new(0)).collect();
+        let sums = vec![0; rows.len() * CELLS];
         Self {
             topology,
             clouds,
@@ -110,44 +114,58 @@ impl<'a> Deposit<'a> {
             most: power_of_two(host as i32 - self.level as i32) / cells,
             weights: self.clouds.weights,
             one: self.clouds.weights.of(species.mass),
-            cloud: self.clouds.width,
         }
     }
 
-    /// Adds the particles of some patches of `host`, this level or a finer one, that lie in one patch of this level.
-    fn inside<R: Precise>(&self, species: &Species, host: usize, patches: &mut [(u32, Patch)]) {
-        let finer = host - self.level;
-        let Some((row, _)) = patches.first() else {
-            return;
-        };
-        let index = self.topology.index(*row);
+    /// Layers of cells around a patch that clouds of a width reach, of particles that level `host` has.
+    fn layers(&self, width: usize, host: usize) -> usize {
+        let moves = self.lags[host..host + 2].iter().any(|&lag| lag != 0.0);
+        width / 2 + usize::from(moves)
+    }
+
+    /// Adds the particles of patches of `host`, this level or a finer one: groups of them that each lie in one patch of this level.
+    fn inside<R: Precise, const W: usize>(
+        &self,
+        (species, host): (&Species, usize),
+        groups: Vec<Group>,
+        share: &mut Share,
+    ) {
+        let (finer, layers) = (host - self.level, self.layers(W, host));
         let mut blocks = Blocks {
             finer,
-            own: Block::new(index.map(|i| i >> finer)),
-            coarser: (finer == 0 && host > 0).then(|| Block::new(index.map(|i| i >> 1))),
+            own: Block::new([0; 3], layers),
+            coarser: None,
         };
-        for (row, patch) in patches {
-            let zone = Zone::of(self.topology, *row, self.clouds.zone);
-            let index = self.topology.index(*row);
-            for (list, rows) in patch.iter_mut().enumerate() {
-                let seen = self.seen::<R>(species, host, list);
-                for (page, count) in rows.pages::<R>(species.pool.columns) {
-                    (0..count).for_each(|n| blocks.add((&seen, &page, n), (&zone, index)));
+        for patches in groups {
+            let index = self.topology.index(patches[0].0);
+            blocks.own.begin(index.map(|i| i >> finer));
+            for (row, patch) in patches {
+                let zone = Zone::of(self.topology, *row, self.clouds.zone);
+                let index = self.topology.index(*row);
+                if finer == 0 && zone.has_inner() {
+                    blocks.coarser = Some(Block::new(index.map(|i| i >> 1), layers));
+                }
+                for (list, rows) in patch.iter_mut().enumerate() {
+                    let seen = self.seen::<R>(species, host, list);
+                    for (page, count) in rows.pages::<R>(species.pool.columns) {
+                        for n in 0..count {
+                            blocks.add::<R, W>((&seen, &page, n), (&zone, index));
+                        }
+                    }
                 }
             }
+            self.scatter(&mut blocks.own, finer > 0, share);
+            if let Some(block) = blocks.coarser.take() {
+                self.deal_out(block);
+            }
         }
-        self.scatter(blocks.own, finer > 0);
-        blocks
-            .coarser
-            .into_iter()
-            .for_each(|block| self.deal_out(block));
     }
 
     /// Adds what the clouds of particles in leaves of the next coarser level have in cells of this one.
-    fn beside<R: Precise>(&self, species: &Species, row: u32, patch: &mut Patch) {
+    fn beside<R: Precise, const W: usize>(&self, species: &Species, row: u32, patch: &mut Patch) {
         let host = self.level - 1;
         let index = self.topology.index(row);
-        let mut block = Block::new(index);
+        let mut block = Block::new(index, self.layers(W, host));
         let zone = Zone::of(self.topology, row, self.clouds.zone);
         for (list, rows) in patch.iter_mut().enumerate() {
             let seen = self.seen::<R>(species, host, list);
@@ -157,8 +175,8 @@ impl<'a> Deposit<'a> {
                     if zone.is_inner(cell_of(place, step)) {
                         continue;
                     }
-                    let patch = [0, 1, 2].map(|a| i64::from(index[a] + step[a]));
-                    block.add_cloud((place, patch, 0), seen.weight(&page, n), seen.cloud);
+                    let patch = [index[0] + step[0], index[1] + step[1], index[2] + step[2]];
+                    block.add_cloud::<W>((place, patch, 0), seen.weight(&page, n));
                 }
             }
         }
@@ -166,19 +184,29 @@ impl<'a> Deposit<'a> {
     }
 
     /// Adds a block of this level to the patches that there are; around a patch that is refined there are all.
-    fn scatter(&self, mut block: Block, refined: bool) {
-        block.fold(self.topology, self.level);
-        for (step, part) in block.by_patch() {
-            let index = self.topology.place_beside(self.level, block.index, step);
-            let Some(index) = index else { continue };
-            let row = self.topology.find(self.level, index);
-            if self.owner(index) != self.topology.rank() {
+    fn scatter(&self, block: &mut Block, refined: bool, share: &mut Share) {
+        let (topology, level) = (self.topology, self.level);
+        block.fold(topology, level);
+        let here = topology.find(level, block.index);
+        let here = here.filter(|&row| topology.is_owned(row));
+        for d in 0..27 {
+            let part = block.part(d);
+            let beside = here.and_then(|here| u32::try_from(topology.neighbours(here)[d]).ok());
+            if let Some(slot) = beside.and_then(|row| self.slot(row)) {
+                share.add(slot, &part);
+                continue;
+            }
+            let index = topology.place_beside(level, block.index, offset(d));
+            let Some(index) = index.filter(|_| !part.is_empty()) else {
+                continue;
+            };
+            let row = topology.find(level, index);
+            if self.owner(index) != topology.rank() {
                 if refined || row.is_some() {
                     self.send(index, OWN, &part.cells());
                 }
-            } else if let Some(row) = row {
-                part.lines()
-                    .for_each(|(first, line)| self.add(row, first, line));
+            } else if let Some(slot) = row.and_then(|row| self.slot(row)) {
+                share.add(slot, &part);
             }
         }
     }
@@ -187,8 +215,10 @@ impl<'a> Deposit<'a> {
     fn deal_out(&self, mut block: Block) {
         let below = self.level - 1;
         block.fold(self.topology, below);
-        for (step, part) in block.by_patch() {
-            let index = self.topology.place_beside(below, block.index, step);
+        for d in 0..27 {
+            let part = block.part(d);
+            let index = self.topology.place_beside(below, block.index, offset(d));
+            let index = index.filter(|_| !part.is_empty());
             let row = index.and_then(|index| self.topology.find(below, index));
             if let Some((index, row)) = index.zip(row)
                 && !self.topology.is_leaf(row)
@@ -196,6 +226,12 @@ impl<'a> Deposit<'a> {
                 self.send(index.map(|i| 2 * i), OF_PARENT, &part.cells());
             }
         }
+    }
+
+    /// Where the sums of an own row stand.
+    fn slot(&self, row: u32) -> Option<usize> {
+        let slot = self.slots[row as usize];
+        (slot != NONE).then_some(slot as usize)
     }
 
     /// The rank that has, or would have, a patch of this level.
@@ -213,27 +249,20 @@ impl<'a> Deposit<'a> {
         let mut bytes = Vec::with_capacity(8 * CELLS + 1);
         bytes.extend_from_slice(bytemuck::cast_slice(cells));
         bytes.push(what);
-        let mut letters = self
-            .letters
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
         letters.push((index, bytes));
     }
 
-    /// Adds mass to cells of a row from the first one on.
-    #[inline(always)]
-    fn add(&self, row: u32, first: usize, cells: &[u64]) {
-        let slot = self.slots[row as usize] as usize;
-        for (sum, &mass) in self.sums[slot * CELLS + first..].iter().zip(cells) {
-            if mass > 0 {
-                sum.fetch_add(mass, Relaxed);
-            }
-        }
+    /// Adds mass to the cells of an own row.
+    fn add(&mut self, row: u32, cells: &[u64]) {
+        let Some(slot) = self.slot(row) else { return };
+        let sums = self.sums[slot * CELLS..].iter_mut().zip(cells);
+        sums.for_each(|(sum, &mass)| *sum += mass);
     }
 
     /// Deals mass in the cells of a patch to the cells of its children, of which `first` is the first: eighths, and what is left over to the first
     /// ones.
-    fn deal(&self, first: u32, cells: &[u64]) {
+    fn deal(&mut self, first: u32, cells: &[u64]) {
         for child in 0..8u32 {
             let corner = [0, 1, 2].map(|a| (child >> a & 1) as usize * PATCH / 2);
             let dealt = |cell: usize| {
@@ -244,11 +273,13 @@ impl<'a> Deposit<'a> {
                 mass / 8 + u64::from((eighth as u64) < mass % 8)
             };
             let dealt: Vec<u64> = (0..CELLS).map(dealt).collect();
-            self.add(first + child, 0, &dealt);
+            self.add(first + child, &dealt);
         }
     }
 
-    fn add_species<R: Precise>(&self, species: &mut Species) {
+    /// Adds a species, whose clouds are `W` cells wide.
+    fn add_species<R: Precise, const W: usize>(&mut self, species: &mut Species) {
+        let mut sums = std::mem::take(&mut self.sums);
         for host in self.level.saturating_sub(1)..=self.topology.finest() {
             let rows = self.topology.rows(host).iter().copied();
             let beside = host < self.level;
@@ -258,15 +289,16 @@ impl<'a> Deposit<'a> {
             if beside {
                 lifted
                     .par_iter_mut()
-                    .for_each(|(row, patch)| self.beside::<R>(lent, *row, patch));
+                    .for_each(|(row, patch)| self.beside::<R, W>(lent, *row, patch));
             } else {
-                let mut groups = self.groups(host, &mut lifted);
-                groups
-                    .par_iter_mut()
-                    .for_each(|patches| self.inside::<R>(lent, host, patches));
+                let tasks = self.tasks(host, self.groups(host, &mut lifted));
+                shares::add_all(&mut sums, tasks, |groups, share| {
+                    self.inside::<R, W>((lent, host), groups, share);
+                });
             }
             species.lower(lifted);
         }
+        self.sums = sums;
     }
 
     /// Whether a leaf has a finer patch beside it.
@@ -278,43 +310,15 @@ impl<'a> Deposit<'a> {
             })
     }
 
-    /// Patches of `host` that follow each other and lie in one patch of this level, a few particles at a time.
-    fn groups<'b>(
-        &self,
-        host: usize,
-        mut patches: &'b mut [(u32, Patch)],
-    ) -> Vec<&'b mut [(u32, Patch)]> {
-        let finer = host - self.level;
-        let above = |row: u32| self.topology.index(row).map(|i| i >> finer);
-        let mut groups = Vec::new();
-        while let Some((row, patch)) = patches.first() {
-            let (index, mut number, mut length) = (above(*row), count(patch), 1);
-            while let Some((row, patch)) = patches.get(length)
-                && above(*row) == index
-                && number < 1 << 14
-            {
-                (number, length) = (number + count(patch), length + 1);
-            }
-            let (group, rest) = patches.split_at_mut(length);
-            groups.push(group);
-            patches = rest;
-        }
-        groups
-    }
-
     /// Sends what other ranks' patches get, and adds what has come; the sums of own rows, `[row][cell]`. All ranks call this.
     ///
     /// # Errors
     /// Another rank has failed, or the transport has.
-    pub fn finish(self, others: &OtherRanks) -> Result<Vec<u64>, RanksError> {
-        let letters = std::mem::take(
-            &mut *self
-                .letters
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner),
-        );
+    pub fn finish(mut self, others: &OtherRanks) -> Result<Vec<u64>, RanksError> {
+        let letters =
+            std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner));
         let mut dealt: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-        for (row, bytes) in others.post(self.topology, self.level, joined(letters))? {
+        for (row, bytes) in others.post(self.topology, self.level, letters::joined(letters))? {
             let (cells, what) = bytes.split_at(8 * CELLS);
             let cells: Vec<u64> = bytemuck::pod_collect_to_vec(cells);
             match what[0] {
@@ -325,31 +329,10 @@ impl<'a> Deposit<'a> {
                         .zip(cells)
                         .for_each(|(sum, mass)| *sum += mass);
                 }
-                _ => self.add(row, 0, &cells),
+                _ => self.add(row, &cells),
             }
         }
         dealt.iter().for_each(|(&row, cells)| self.deal(row, cells));
-        Ok(self.sums.into_iter().map(AtomicU64::into_inner).collect())
+        Ok(self.sums)
     }
-}
-
-/// One letter of each kind to a patch: sums are added up before they are dealt, so that it does not matter who made which part of them.
-fn joined(letters: Vec<Letter>) -> Vec<Letter> {
-    let mut all: BTreeMap<([i32; 3], u8), Vec<u64>> = BTreeMap::new();
-    for (index, bytes) in letters {
-        let (cells, what) = bytes.split_at(8 * CELLS);
-        let sums = all
-            .entry((index, what[0]))
-            .or_insert_with(|| vec![0; CELLS]);
-        let cells: Vec<u64> = bytemuck::pod_collect_to_vec(cells);
-        sums.iter_mut()
-            .zip(cells)
-            .for_each(|(sum, mass)| *sum += mass);
-    }
-    let letter = |((index, what), sums): (([i32; 3], u8), Vec<u64>)| {
-        let mut bytes: Vec<u8> = bytemuck::cast_slice(&sums).to_vec();
-        bytes.push(what);
-        (index, bytes)
-    };
-    all.into_iter().map(letter).collect()
 }

@@ -49,7 +49,7 @@ impl Deposit<'_> {
     /// # Errors
     /// The device fails.
     pub fn add_all(
-        &self,
+        &mut self,
         all: &mut AllSpecies,
         tables: Option<&DeviceTopology>,
     ) -> Result<(), DeviceError> {
@@ -58,12 +58,18 @@ impl Deposit<'_> {
             let rows = self.topology.rows(self.level);
             let sums = read(&kernels, rows.len())?;
             for (&row, sums) in rows.iter().zip(sums.chunks_exact(CELLS)) {
-                self.add(row, 0, sums);
+                self.add(row, sums);
             }
         }
-        let on_host = |species: &&mut Species| self.counts(species) && !species.is_on_device();
-        for species in all.0.iter_mut().filter(on_host) {
-            in_precision!(species.precision(), R => self.add_species::<R>(species));
+        for species in &mut all.0 {
+            if !self.counts(species) || species.is_on_device() {
+                continue;
+            }
+            in_precision!(species.precision(), R => match self.clouds.width {
+                1 => self.add_species::<R, 1>(species),
+                2 => self.add_species::<R, 2>(species),
+                _ => self.add_species::<R, 3>(species),
+            });
         }
         Ok(())
     }

@@ -37,8 +37,6 @@ pub struct Seen<R> {
     pub weights: Weights,
     /// Where all have one mass, what that counts.
     pub one: u64,
-    /// Cells that clouds cover.
-    pub cloud: i32,
 }
 
 impl<R: Precise> Seen<R> {

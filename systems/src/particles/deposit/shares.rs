@@ -1,0 +1,79 @@
+//! Sums that tasks side by side add to: each has a share of its own, and keeps what belongs to others until all are done.
+
+use super::block::Part;
+use nestar_kernels::CELLS;
+use rayon::prelude::*;
+
+/// The sums of some slots, which one task writes.
+pub struct Share<'a> {
+    /// The first slot.
+    first: usize,
+    /// `[slot][cell]`.
+    own: &'a mut [u64],
+    /// The first slots of all shares.
+    firsts: &'a [usize],
+    /// For each share: cells, counted from the first of all slots, and what they get.
+    others: Vec<Vec<(usize, u64)>>,
+}
+
+impl Share<'_> {
+    /// Adds what a block has in the cells of a slot.
+    #[inline(always)]
+    pub fn add(&mut self, slot: usize, part: &Part) {
+        let cells = slot.checked_sub(self.first).map(|own| own * CELLS);
+        if let Some(cells) = cells
+            && let Some(sums) = self.own.get_mut(cells..cells + CELLS)
+        {
+            for (first, line) in part.lines() {
+                let sums = sums[first..].iter_mut().zip(line);
+                sums.for_each(|(sum, mass)| *sum += mass);
+            }
+            return;
+        }
+        let other = self.firsts.partition_point(|first| *first <= slot) - 1;
+        for (first, line) in part.lines() {
+            let cells = (slot * CELLS + first..).zip(line.iter().copied());
+            self.others[other].extend(cells.filter(|(_, mass)| *mass > 0));
+        }
+    }
+}
+
+/// The sums, `[slot][cell]`, in shares that begin with some slots, the first with slot 0.
+fn split<'a>(mut sums: &'a mut [u64], firsts: &[usize]) -> Vec<(usize, &'a mut [u64])> {
+    let mut shares = Vec::with_capacity(firsts.len());
+    for (n, &first) in firsts.iter().enumerate() {
+        let slots = firsts.get(n + 1).map(|next| next - first);
+        let cells = slots.map_or(sums.len(), |slots| slots * CELLS);
+        let (own, rest) = std::mem::take(&mut sums).split_at_mut(cells);
+        shares.push((first, own));
+        sums = rest;
+    }
+    shares
+}
+
+/// Does all work, each piece with the share of the sums that begins with its slot; slots do not fall, and the first is 0.
+pub fn add_all<W: Send>(
+    sums: &mut [u64],
+    tasks: Vec<(usize, W)>,
+    add: impl Fn(W, &mut Share) + Sync,
+) {
+    let (firsts, work): (Vec<usize>, Vec<W>) = tasks.into_iter().unzip();
+    let shares = split(sums, &firsts).into_par_iter().zip(work);
+    let kept = shares.map(|((first, own), work)| {
+        let mut share = Share {
+            first,
+            own,
+            firsts: &firsts,
+            others: vec![Vec::new(); firsts.len()],
+        };
+        add(work, &mut share);
+        share.others
+    });
+    let kept: Vec<Vec<Vec<(usize, u64)>>> = kept.collect();
+    let shares = split(sums, &firsts).into_par_iter().enumerate();
+    shares.for_each(|(n, (first, own))| {
+        for (cell, mass) in kept.iter().flat_map(|others| &others[n]) {
+            own[cell - first * CELLS] += mass;
+        }
+    });
+}

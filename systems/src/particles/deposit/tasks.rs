@@ -1,0 +1,60 @@
+//! Which patches are worked on together.
+
+use super::super::species::{Patch, count};
+use super::Deposit;
+
+/// Patches, each with its row, that lie in one patch of the level of the sums.
+pub type Group<'a> = &'a mut [(u32, Patch)];
+
+impl Deposit<'_> {
+    /// Groups of patches of `host` dealt to a few tasks for each thread, and the slots that their shares of the sums begin with.
+    pub(super) fn tasks<'b>(
+        &self,
+        host: usize,
+        groups: Vec<Group<'b>>,
+    ) -> Vec<(usize, Vec<Group<'b>>)> {
+        let number = |group: &Group| -> usize { group.iter().map(|(_, patch)| count(patch)).sum() };
+        let all: usize = groups.iter().map(number).sum();
+        let most = all / (4 * rayon::current_num_threads()) + 1;
+        let (mut tasks, mut first, mut taken) = (vec![(0, Vec::new())], 0, 0);
+        for group in groups {
+            if taken >= most {
+                let index = self.topology.index(group[0].0);
+                let index = index.map(|i| i >> (host - self.level));
+                let row = self.topology.find(self.level, index);
+                first = first.max(row.and_then(|row| self.slot(row)).unwrap_or(first));
+                tasks.push((first, Vec::new()));
+                taken = 0;
+            }
+            taken += number(&group);
+            if let Some((_, own)) = tasks.last_mut() {
+                own.push(group);
+            }
+        }
+        tasks
+    }
+
+    /// Patches of `host` that follow each other and lie in one patch of this level, a few particles at a time.
+    pub(super) fn groups<'b>(
+        &self,
+        host: usize,
+        mut patches: &'b mut [(u32, Patch)],
+    ) -> Vec<Group<'b>> {
+        let finer = host - self.level;
+        let above = |row: u32| self.topology.index(row).map(|i| i >> finer);
+        let mut groups = Vec::new();
+        while let Some((row, patch)) = patches.first() {
+            let (index, mut number, mut length) = (above(*row), count(patch), 1);
+            while let Some((row, patch)) = patches.get(length)
+                && above(*row) == index
+                && number < 1 << 14
+            {
+                (number, length) = (number + count(patch), length + 1);
+            }
+            let (group, rest) = patches.split_at_mut(length);
+            groups.push(group);
+            patches = rest;
+        }
+        groups
+    }
+}
