@@ -75,6 +75,16 @@ impl Default for ParticlesConfig {
     }
 }
 
+impl ParticlesConfig {
+    /// Whether something moves any of the species; without species they fall, which plugins make.
+    #[must_use]
+    pub fn moves(&self, what: MovedBy) -> bool {
+        let mut species = self.species.values();
+        species.any(|species| species.moved_by == what)
+            || (self.species.is_empty() && what == MovedBy::Fall)
+    }
+}
+
 /// Where particles of all species want a finer mesh: numbers, or lists with one number for each level from 0; none refines a level behind its
 /// list's end. The flag buffer of the deck is added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -36,8 +36,8 @@ fn gravitational<R: Real>(u: (R, R)) -> R {
     0.5 * density * potential
 }
 
-/// Adds the columns.
-pub(super) fn register(sim: &mut Engine) {
+/// Adds the columns; particles that fall have a gravitational energy.
+pub(super) fn register(sim: &mut Engine, falls: bool) {
     let species = sim.world.resource::<AllSpecies>().0.iter();
     let names: Vec<String> = species.map(|species| species.name.clone()).collect();
     for (n, name) in names.iter().enumerate() {
@@ -45,7 +45,7 @@ pub(super) fn register(sim: &mut Engine) {
         Columns::add_numbers(&mut sim.world, own, move |world| counts(world, n));
     }
     Columns::add_numbers(&mut sim.world, NAMES, sums);
-    if sim.deck.has("gravity") {
+    if falls && sim.deck.has("gravity") {
         let name = "particles_energy_potential";
         sim.column_of_two::<ParticleDensity, Potential, gravitational>(name, Reduce::Integral, [])
             .unit("mass*length**2/time**2");

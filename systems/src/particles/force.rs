@@ -275,7 +275,6 @@ pub(super) fn begin(
     for level in 0..=finest {
         field.refresh_on(&mut others, level)?;
     }
-    units.suffice(&mut species, &others)?;
     if std::mem::replace(&mut units.begun, true) {
         return Ok(());
     }

@@ -88,7 +88,8 @@ impl Species {
 /// Share of the width of the patch.
 fn place(bytes: &[u8]) -> f64 {
     match bytes.first_chunk() {
-        Some(eight) => u64::from_le_bytes(*eight) as f64 / power_of_two(64),
+        // below the upper edge also where that rounds up
+        Some(eight) => (u64::from_le_bytes(*eight) as f64 / power_of_two(64)).min(1f64.next_down()),
         None => f64::from(u32::from_le_bytes(four(bytes))) / power_of_two(32),
     }
 }

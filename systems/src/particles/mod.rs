@@ -35,7 +35,7 @@ pub use moved_by::MovedBy;
 pub use species::{AllSpecies, Species};
 
 use crate::declare::Declare;
-use crate::fields::Acceleration;
+use crate::fields::{Acceleration, GasModel};
 use crate::order::{Advance, Aligned, Limit, Ready};
 use bevy_ecs::prelude::*;
 use device::Kernels;
@@ -95,9 +95,11 @@ impl Plugin for Particles {
             return Ok(());
         }
         let config: ParticlesConfig = sim.deck.table("particles")?;
-        let mut species = config.species.values();
-        if species.any(|species| species.moved_by == MovedBy::MassFluxes) {
+        if config.moves(MovedBy::MassFluxes) {
             sim.mass_fluxes()?;
+        }
+        if !config.moves(MovedBy::Fall) {
+            return Ok(());
         }
         sim.acceleration()?;
         match config.zone > 0 && sim.levels() > 1 {
@@ -112,15 +114,20 @@ impl Plugin for Particles {
         }
         let config: ParticlesConfig = sim.deck.table("particles")?;
         let (mut species, sources) = species(sim, &config)?;
-        go_to_device(sim, &mut species)?;
+        let falls = config.moves(MovedBy::Fall);
+        if falls {
+            go_to_device(sim, &mut species)?;
+        }
         sim.keep_keys(&["particles.cloud", "particles.zone"]);
         sim.world.insert_resource(motion(sim, &config));
         let lost = vec![Lost::default(); species.len()];
+        let names = species.iter().map(|species| species.name.clone()).collect();
         sim.register_items(AllSpecies(species))?;
         sim.state(
             "particles",
             Units {
                 lost,
+                names,
                 ..Units::default()
             },
         )?;
@@ -130,13 +137,14 @@ impl Plugin for Particles {
         sim.system_in(Limit::Propose, limits::limit);
         tracers::register(sim);
         sim.system_in(Advance::Predict, drift::drift);
-        source::register(sim)?;
-        diagnostics::register(sim);
-        refine::register(sim, config.refine)?;
-        sim.system_in(Ready::Recompute, force::begin)
-            .exchanges_itself::<crate::fields::Acceleration>();
-        sim.system_in(Advance::Correct, force::close);
-        Ok(())
+        if falls {
+            source::register(sim)?;
+            sim.system_in(Ready::Recompute, force::begin)
+                .exchanges_itself::<Acceleration>();
+            sim.system_in(Advance::Correct, force::close);
+        }
+        diagnostics::register(sim, falls);
+        refine::register(sim, config.refine)
     }
 }
 
@@ -148,13 +156,15 @@ fn species(
     let (mut species, mut sources) = (Vec::new(), Vec::new());
     for (name, own) in &config.species {
         check(sim, config, (name, own))?;
+        let traces = own.moved_by != MovedBy::Fall;
+        // the columns of a table need not give what tracers do not have
+        let needless = traces && matches!(own.initial, initial::InitialConfig::Table(_));
         let about = initial::About {
             name,
-            mass: own.mass,
+            mass: own.mass.or(needless.then_some(0.0)),
             scalars: &own.scalars,
         };
         let source = initial::source(sim, &about, &own.initial)?;
-        let traces = own.moved_by != MovedBy::Fall;
         let mass = own.mass.or(source.mass()).or(traces.then_some(0.0));
         if traces && mass != Some(0.0) {
             let key = format!("particles.species.{name}.moved_by");
@@ -205,7 +215,17 @@ fn check(
     if own.mass.is_some_and(|mass| !mass.is_finite()) {
         return refuse(".mass", "must be a finite number".into());
     }
+    let is_frozen = sim.world.get_resource::<GasModel>();
+    let is_frozen = is_frozen.is_some_and(|gas| gas.frozen);
+    if is_frozen && own.moved_by == MovedBy::MassFluxes {
+        return refuse(".moved_by", "gas that is frozen takes nothing along".into());
+    }
     for (n, scalar) in own.scalars.iter().enumerate() {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if scalar.is_empty() || !scalar.chars().all(is_plain) {
+            let why = format!("{scalar:?} is no name: letters, digits and `_` make one");
+            return refuse(".scalars", why);
+        }
         if TAKEN.contains(&&**scalar) || own.scalars[..n].contains(scalar) {
             let why = format!("{scalar:?} is a name of something else that each particle has");
             return refuse(".scalars", why);

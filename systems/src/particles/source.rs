@@ -58,15 +58,16 @@ fn attract(
     mut density: Write<ParticleDensity>,
     mut matter: Write<Matter>,
     others: OtherRanks,
-    (settings, mut covered): (Res<Settings>, ResMut<Covered>),
+    (settings, mut covered, mut begun): (Res<Settings>, ResMut<Covered>, Local<bool>),
 ) -> Result<(), Error> {
+    if !rows.in_parts() && !std::mem::replace(&mut *begun, true) {
+        units.suffice(&mut species, &others)?;
+    }
     if rows.in_parts() || units.scale == 0.0 {
         return Ok(());
     }
     rows.visit(level);
-    // where nothing has changed since the step of the finest level its sums stand
-    let regridded = level > 0 && levels.clock(level - 1).since_regrid == 0;
-    if level == topology.finest() && !regridded && motion.stands(level, levels.time(level)) {
+    if stand((&topology, &levels), &motion, level) {
         matter.map_with::<with_particles>(&rows, &[&density], &[]);
         return Ok(());
     }
@@ -79,27 +80,30 @@ fn attract(
         && !settings.run.audit
     {
         let view = density.change_on(level);
-        let address = view.device().bank(view.banks()[0]);
-        deposit.add_on_device(&mut species, (&on.0, on.1), Some((address, per_unit)))?;
+        let to = (view.device().bank(view.banks()[0]), per_unit);
+        deposit.add_on_device(&mut species, (&on.0, on.1), Some(to))?;
         matter.map_with::<with_particles>(&rows, &[&density], &[]);
         return Ok(());
     }
     deposit.add_all(&mut species, tables)?;
     let sums = deposit.finish(&others)?;
     if settings.run.audit {
-        let all = (&mut *species, units.scale);
-        audit::check(
-            (level, &sums),
-            (&topology, &clock, &others),
-            all,
-            &mut covered,
-        )?;
+        let (of, all) = ((level, &sums[..]), (&mut *species, units.scale));
+        audit::check(of, (&topology, &clock, &others), all, &mut covered)?;
     }
     in_precision!(density.precision(), R => {
         density.store_on(level, topology.rows(level), &densities::<R>(&sums, per_unit))?;
     });
     matter.map_with::<with_particles>(&rows, &[&density], &[]);
     Ok(())
+}
+
+/// Whether the sums of a level are those of its latest step: it is the finest, and nothing has changed since.
+fn stand((topology, levels): (&Topology, &Levels), motion: &Motion, level: usize) -> bool {
+    let is_fresh = |level: usize| levels.clock(level).since_regrid == 0;
+    let lost_children = level < topology.max_level && is_fresh(level);
+    let regridded = lost_children || (level > 0 && is_fresh(level - 1));
+    level == topology.finest() && !regridded && motion.stands(level, levels.time(level))
 }
 
 fn densities<R: Precise>(sums: &[u64], per_unit: f64) -> Vec<R> {

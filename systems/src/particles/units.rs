@@ -25,6 +25,8 @@ pub struct Units {
     pub begun: bool,
     /// By species.
     pub lost: Vec<Lost>,
+    /// Their names.
+    pub names: Vec<String>,
 }
 
 impl Units {
@@ -32,6 +34,7 @@ impl Units {
     pub fn forget(&mut self) {
         *self = Self {
             lost: vec![Lost::default(); self.lost.len()],
+            names: std::mem::take(&mut self.names),
             ..Self::default()
         };
     }
@@ -67,7 +70,7 @@ impl Units {
     pub fn suffice(&self, all: &mut AllSpecies, others: &OtherRanks) -> Result<(), Error> {
         let mut now = self.clone();
         now.choose(all, others)?;
-        if now.scale == 0.0 || (self.scale != 0.0 && self.scale <= now.scale) {
+        if now.scale == 0.0 || (self.scale != 0.0 && self.scale <= 2.0 * now.scale) {
             return Ok(());
         }
         let why = "the particles have much more mass than they had when the unit of their mass was chosen: a continued run keeps `mass` of its \
@@ -130,34 +133,43 @@ fn largest_mass<R: Precise>(species: &mut Species) -> (u64, f64) {
     (number, largest)
 }
 
+/// After the unit and whether particles know their accelerations: of each species the length of its name, the name, and what it has lost.
 impl PluginState for Units {
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn save(&self) -> Vec<u8> {
         let mut bytes = self.scale.to_le_bytes().to_vec();
         bytes.push(u8::from(self.begun));
-        let words = self.lost.iter().flat_map(|lost| [lost.count, lost.mass]);
-        bytes.extend(words.flat_map(u64::to_le_bytes));
+        for (name, lost) in self.names.iter().zip(&self.lost) {
+            bytes.extend((name.len() as u64).to_le_bytes());
+            bytes.extend(name.as_bytes());
+            bytes.extend([lost.count, lost.mass].map(u64::to_le_bytes).as_flattened());
+        }
         bytes
     }
 
+    /// Species that the state does not know have lost nothing.
     fn load(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let cut = "it is cut off";
         let (scale, rest) = bytes.split_first_chunk().ok_or("there is nothing")?;
-        let (begun, rest) = rest.split_first().ok_or("it is cut off")?;
-        let (words, left) = rest.as_chunks();
-        if words.len() != 2 * self.lost.len() || !left.is_empty() {
-            return Err(format!(
-                "it knows {} species, the deck has {}",
-                words.len() / 2,
-                self.lost.len()
-            ));
-        }
+        let (begun, mut rest) = rest.split_first().ok_or(cut)?;
         (self.scale, self.begun) = (f64::from_le_bytes(*scale), *begun == 1);
-        for (lost, words) in self.lost.iter_mut().zip(words.chunks_exact(2)) {
-            let [count, mass] = [0, 1].map(|n| u64::from_le_bytes(words[n]));
-            *lost = Lost { count, mass };
+        while let Some((length, behind)) = rest.split_first_chunk() {
+            let length = u64::from_le_bytes(*length) as usize;
+            let (name, behind) = behind.split_at_checked(length).ok_or(cut)?;
+            let (count, behind) = behind.split_first_chunk().ok_or(cut)?;
+            let (mass, behind) = behind.split_first_chunk().ok_or(cut)?;
+            let [count, mass] = [count, mass].map(|word| u64::from_le_bytes(*word));
+            let own = self.names.iter().position(|own| own.as_bytes() == name);
+            if let Some(own) = own {
+                self.lost[own] = Lost { count, mass };
+            }
+            rest = behind;
         }
-        Ok(())
+        match rest.is_empty() {
+            true => Ok(()),
+            false => Err(cut.into()),
+        }
     }
 }
 
@@ -187,14 +199,21 @@ mod tests {
             scale: power_of_two(40),
             begun: true,
             lost: vec![lost, Lost::default()],
+            names: ["dark", "stars"].map(String::from).to_vec(),
         };
-        let mut other = Units {
-            lost: vec![Lost::default(); 2],
+        let empty = |names: &[&str]| Units {
+            lost: vec![Lost::default(); names.len()],
+            names: names.iter().map(|name| name.to_string()).collect(),
             ..Units::default()
         };
+        let mut other = empty(&["dark", "stars"]);
         other.load(&state.save()).expect("it fits");
         assert_eq!(other, state);
-        assert!(Units::default().load(&state.save()).is_err());
+        let mut more = empty(&["new", "dark"]);
+        more.load(&state.save()).expect("names count");
+        assert_eq!(more.lost, [Lost::default(), lost]);
+        let saved = state.save();
+        assert!(other.load(&saved[..saved.len() - 1]).is_err());
         assert!(other.load(&[1, 2]).is_err());
     }
 }

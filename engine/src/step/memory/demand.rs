@@ -33,7 +33,7 @@ fn sum_of_fields(world: &World, bytes: impl Fn(&FieldSpec, Precision) -> usize) 
 /// use on.
 #[must_use]
 pub fn needed(world: &World, rows: usize) -> u64 {
-    of_fields(world, rows) + bytes_of_items(world, rows, 1)
+    of_fields(world, rows).saturating_add(bytes_of_items(world, rows, 1))
 }
 
 /// The same of the fields and the tables alone.
@@ -204,7 +204,7 @@ fn shell(octets: u64) -> u64 {
 #[must_use]
 pub fn of_ranks(world: &World, rows: usize, ranks: usize) -> u64 {
     let part = part_of(rows, ranks);
-    of_fields(world, part) + bytes_of_items(world, part, ranks)
+    of_fields(world, part).saturating_add(bytes_of_items(world, part, ranks))
 }
 
 /// Rows that a rank has of a hierarchy of `rows` rows that `ranks` ranks are about to share.

@@ -33,10 +33,9 @@ pub fn of_items(world: &World, rows: usize, ranks: usize) -> Vec<ItemsDemand> {
 
 /// The bytes of all of them.
 pub(super) fn bytes_of_items(world: &World, rows: usize, ranks: usize) -> u64 {
-    of_items(world, rows, ranks)
-        .iter()
-        .map(|kind| kind.bytes)
-        .sum()
+    let kinds = of_items(world, rows, ranks);
+    let bytes = kinds.iter().map(|kind| kind.bytes);
+    bytes.fold(0, u64::saturating_add)
 }
 
 /// Bytes of items that are not made yet, which they are together with the root grid.

@@ -173,7 +173,7 @@ pub fn shortage(world: &World, rows: usize, level: usize) -> Result<Option<Short
         })
     };
     let beside = beside_device(world);
-    let together = of_fields(world, part) + beside.map_or(items, |_| 0);
+    let together = of_fields(world, part).saturating_add(beside.map_or(items, |_| 0));
     let own = lacks(needed(world, rows), limit(world), None)
         .or_else(|| lacks(together, found(world), rank))
         .or_else(|| lacks(items, beside, rank));
