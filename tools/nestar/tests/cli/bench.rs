@@ -27,7 +27,13 @@ fn every_case_gives_rates_in_both_precisions() {
         .map(|r| (r["case"].as_str(), r["precision"].as_str()))
         .map(|(case, precision)| (case.unwrap_or_default(), precision.unwrap_or_default()))
         .collect();
-    let cases = ["uniform", "blast", "kelvin-helmholtz", "collapse"];
+    let cases = [
+        "uniform",
+        "blast",
+        "kelvin-helmholtz",
+        "collapse",
+        "particles",
+    ];
     let wanted = cases.map(|case| [(case, "single"), (case, "double")]);
     assert_eq!(names, wanted.concat());
     for result in results {
