@@ -36,6 +36,40 @@ pub trait Items: Send + Sync {
         [0.0; 3]
     }
 
+    /// The identity that stands in a record: unique in the kind, for ever. Items without one are never entities ([`Item`](super::Item)).
+    fn identity(&self, _record: &[u8]) -> Option<u64> {
+        None
+    }
+    /// Whether each of them is an entity from the beginning of a run on, or those that somebody asks for; the same at any time.
+    fn are_entities(&self) -> bool {
+        false
+    }
+    /// The identities in the patch of a row, in any order.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn identities(&self, row: u32) -> Result<Vec<u64>, DeviceError> {
+        let records = self.copy(row)?;
+        let records = records.chunks_exact(self.record_bytes());
+        Ok(records.filter_map(|record| self.identity(record)).collect())
+    }
+    /// The row of the patch in which the item with an identity lies; none if this rank has no such item.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn row_of(&self, topology: &Topology, id: u64) -> Result<Option<u32>, DeviceError> {
+        for row in rows(topology, self) {
+            if self.identities(row)?.contains(&id) {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+    /// The identities of those that have ended since this was asked last: left the domain, been swallowed.
+    fn gone(&mut self) -> Vec<u64> {
+        Vec::new()
+    }
+
     /// How many a run begins with at most, on all ranks together, where that is known before they are made; the same at any time.
     fn expected(&self) -> u64 {
         0
@@ -75,6 +109,12 @@ pub trait Items: Send + Sync {
     fn to_parent(&self, child: usize, record: &mut [u8]);
 }
 
+/// The rows that hold any.
+pub(super) fn rows<I: Items + ?Sized>(topology: &Topology, items: &I) -> impl Iterator<Item = u32> {
+    let rows = 0..topology.capacity() as u32;
+    rows.filter(|&row| items.count(row) > 0)
+}
+
 /// Records on their way to the leaf that contains them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parcel {
@@ -88,6 +128,8 @@ pub struct Parcel {
 
 /// Several kinds of items in one resource, such as species that a deck names.
 pub trait ItemGroup: Resource<Mutability = Mutable> {
+    /// Learns the number of its first kind among all of the run.
+    fn registered(&mut self, _first: usize) {}
     /// How many kinds.
     fn kinds(&self) -> usize;
     /// A kind, by its number.
@@ -153,7 +195,8 @@ pub struct ItemKinds(Vec<ItemsRef>);
 
 impl ItemKinds {
     /// Adds the kinds of a resource.
-    pub(crate) fn add<G: ItemGroup>(&mut self, group: &G) {
+    pub(crate) fn add<G: ItemGroup>(&mut self, group: &mut G) {
+        group.registered(self.0.len());
         self.0.extend((0..group.kinds()).map(|number| ItemsRef {
             name: group.kind(number).name().into(),
             path: format!(

@@ -41,6 +41,8 @@ pub(crate) struct CarriedOperations {
     pub save: fn(&World, Entity) -> Option<Vec<u8>>,
     pub load: fn(&mut World, Entity, &[u8]) -> Result<(), String>,
     pub inherited: fn(&World, Entity) -> Option<Vec<u8>>,
+    /// The entities that have one.
+    pub with: fn(&World) -> Vec<Entity>,
 }
 
 /// The registered components, in the order in which plugins registered them, which is that of all ranks.
@@ -67,6 +69,10 @@ impl CarriedComponents {
                 Ok(())
             },
             inherited: |world, entity| Some(world.get::<C>(entity)?.inherited()?.save()),
+            with: |world| {
+                let found = world.try_query_filtered::<Entity, With<C>>();
+                found.map_or_else(Vec::new, |mut query| query.iter(world).collect())
+            },
         });
     }
 

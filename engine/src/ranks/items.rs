@@ -3,7 +3,7 @@
 use super::communicator::Message;
 use super::{Ranks, RanksError};
 use crate::device::DeviceError;
-use crate::field::{FaultBox, InParts, ItemKinds, Items, Parcel};
+use crate::field::{FaultBox, InParts, ItemEntities, ItemKinds, Items, Parcel};
 use crate::mesh::topology::octet::Octet;
 use crate::mesh::topology::shared::side;
 use crate::mesh::{Changes, Topology};
@@ -17,10 +17,11 @@ use std::collections::BTreeMap;
 /// of `items`.
 pub(super) fn deliver(
     topology: &Topology,
-    ranks: &Ranks,
+    (ranks, entities): (&Ranks, &ItemEntities),
     items: &mut dyn Items,
     mut parcels: Vec<Parcel>,
 ) -> Result<(), RanksError> {
+    entities.note_delivery();
     for parcel in &parcels {
         check(topology, items, parcel)?;
     }
@@ -33,6 +34,7 @@ pub(super) fn deliver(
                 false => 0,
             };
             if owner != ranks.rank() {
+                entities.note(items, &parcel.records, -1);
                 encode(&parcel, leaving.entry(owner).or_default());
                 continue;
             }
@@ -50,7 +52,10 @@ pub(super) fn deliver(
         for message in ranks.communicator().exchange(messages)? {
             let why = || format!("a message with items `{}` is cut off", items.name());
             let cut = || RanksError::Transport(why());
-            parcels.extend(decode(&message.bytes).ok_or_else(cut)?);
+            let come = decode(&message.bytes).ok_or_else(cut)?;
+            come.iter()
+                .for_each(|parcel| entities.note(items, &parcel.records, 1));
+            parcels.extend(come);
         }
     }
 }
@@ -275,8 +280,9 @@ impl Lifted {
             let mut parcels = self.0.get_mut(n).map(std::mem::take).unwrap_or_default();
             let mut delivered = Ok(());
             kind.scope(world, |world, items| {
-                let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
-                delivered = deliver(topology, ranks, items, std::mem::take(&mut parcels));
+                let topology = world.resource::<Topology>();
+                let others = (world.resource::<Ranks>(), world.resource::<ItemEntities>());
+                delivered = deliver(topology, others, items, std::mem::take(&mut parcels));
             });
             delivered?;
         }

@@ -12,6 +12,7 @@ pub mod communicator;
 pub mod exchange;
 pub mod forecast;
 pub mod halos;
+pub(crate) mod individuals;
 mod items;
 pub mod link;
 pub mod nesting;

@@ -5,7 +5,7 @@ use super::items::{self, Letter};
 use super::{Connection, Halos, Ranks, RanksError, Shares};
 use crate::device::DeviceError;
 use crate::field::store::{Store, refreshed, stale};
-use crate::field::{InParts, Items, Parcel};
+use crate::field::{InParts, ItemEntities, Items, Parcel};
 use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -19,6 +19,7 @@ pub struct OtherRanks<'w> {
     shares: Res<'w, Shares>,
     halos: ResMut<'w, Halos>,
     connection: Option<Res<'w, Connection>>,
+    entities: Res<'w, ItemEntities>,
     in_parts: Option<Res<'w, InParts>>,
 }
 
@@ -81,7 +82,7 @@ impl OtherRanks<'_> {
     ) -> Result<(), RanksError> {
         match self.in_parts {
             Some(_) => Ok(()),
-            None => items::deliver(topology, &self.ranks, items, parcels),
+            None => items::deliver(topology, (&self.ranks, &self.entities), items, parcels),
         }
     }
 

@@ -1,5 +1,6 @@
 //! A run from the initial or a restored state to the end: root steps, snapshots, diagnostics.
 
+mod attached;
 mod captures;
 mod changes;
 mod counts;

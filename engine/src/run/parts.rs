@@ -1,6 +1,7 @@
 //! What snapshots keep beside the fields: the state of plugins, the components of patches. Whether a snapshot has what this program keeps,
 //! items included.
 
+use super::attached;
 use super::layout::Layout;
 use crate::field::ItemKinds;
 use crate::mesh::Topology;
@@ -17,7 +18,7 @@ use std::path::Path;
 const STATES: &str = "state/";
 
 /// The group that holds the components of patches.
-const COMPONENTS: &str = "components/";
+pub(super) const COMPONENTS: &str = "components/";
 
 /// The parts of a snapshot of the present state: those of the first rank are whole. All ranks call this.
 ///
@@ -44,6 +45,7 @@ pub(super) fn parts(world: &World, layout: &Layout) -> Result<Vec<Part>, Error> 
             Part::new(path, kind.version, kind.in_digest, encode(&values))
         }));
     }
+    parts.extend(attached::parts(world)?);
     Ok(parts)
 }
 
@@ -100,7 +102,8 @@ fn kept(world: &World) -> Vec<(String, u32, bool)> {
     let kinds = kinds.map(|kind| (format!("{COMPONENTS}{}", kind.name), kind.version, false));
     let items = world.resource::<ItemKinds>().all().into_iter();
     let items = items.map(|kind| (kind.path.clone(), kind.of(world).version(), true));
-    states.chain(kinds).chain(items).collect()
+    let attached = attached::kept(world);
+    states.chain(kinds).chain(items).chain(attached).collect()
 }
 
 /// Checks that the parts and items of the snapshot are those of this program, but for the ones that the deck resets.

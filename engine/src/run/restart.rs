@@ -1,5 +1,6 @@
 //! Continuing a run from a snapshot, bit for bit, on any number of ranks: every rank reads its own patches.
 
+use super::attached;
 use super::fit::{Fit, fit};
 use super::items;
 use super::layout::Layout;
@@ -8,7 +9,7 @@ use super::parts;
 use super::sink::snapshot_error;
 use super::state::{State, from_hex, restore_clocks, restore_rest};
 use super::totals::totals;
-use crate::field::Stores;
+use crate::field::{Stores, individuals};
 use crate::mesh::{Changes, NewRows, Topology};
 use crate::ranks::{Lifted, Ranks};
 use crate::step::agreement::{agreed, by_first};
@@ -125,6 +126,8 @@ fn restore_from(
     got(ranks, path, loaded)?;
     got(ranks, path, parts::restore(sim, &snapshot, &layout))?;
     got(ranks, path, items::restore(sim, &snapshot, &layout))?;
+    individuals::begin(&mut sim.world)?;
+    got(ranks, path, attached::restore(sim, &snapshot))?;
     restore_rest(sim, &state, &layout);
     sim.driver.complete(&mut sim.world)?;
     if fit.is_changed {

@@ -23,7 +23,7 @@ use crate::field::device::DeviceTopology;
 use crate::field::held::Held;
 use crate::field::operations::MendedOnHost;
 use crate::field::{
-    Correct, FaultBox, Field, FieldSpec, ItemKinds, Pool, Precision, Restrict, Stores,
+    Correct, FaultBox, Field, FieldSpec, ItemEntities, ItemKinds, Pool, Precision, Restrict, Stores,
 };
 use crate::mesh::carried::CarriedComponents;
 use crate::mesh::{Carried, Domain, LevelClock, Levels, NewRows, RefineRequests, Topology, audit};
@@ -179,7 +179,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Lets the component `C` go with its patches to other ranks, into snapshots and back at a restart.
+    /// Lets the component `C` go with its patches and items to other ranks, into snapshots and back at a restart.
     pub fn carried<C: Carried>(&mut self) {
         self.world.resource_mut::<CarriedComponents>().add::<C>();
     }
@@ -330,6 +330,7 @@ fn empty_world(
     world.insert_resource(NewRows::default());
     world.insert_resource(Stores::default());
     world.insert_resource(ItemKinds::default());
+    world.insert_resource(ItemEntities::default());
     world.insert_resource(BoundaryRules::default());
     world.insert_resource(Catalogue::default());
     world.insert_resource(MendedOnHost::default());

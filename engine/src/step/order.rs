@@ -4,9 +4,9 @@ use super::access::{Declaration, Declarations};
 use super::faults::no_fault;
 use super::resources::Resources;
 use super::{AlignedLevels, Error, Phase, StepSet};
-use crate::field::{FaultBox, Field, StoreRef, Stores};
+use crate::field::{FaultBox, Field, ItemKinds, StoreRef, Stores};
 use crate::mesh::{LevelClock, PATCH};
-use crate::ranks::{Halos, RanksError, exchange};
+use crate::ranks::{Halos, RanksError, exchange, individuals};
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::{
     IntoScheduleConfigs, LogLevel, ScheduleBuildSettings, SingleThreadedExecutor,
@@ -233,6 +233,7 @@ impl Schedules {
         if !std::mem::replace(&mut self.built, true) {
             self.check(world)?;
             self.insert_exchanges(world);
+            self.insert_followers(world);
         }
         for phase in Phase::ALL {
             let schedule = self.get(phase);
@@ -307,6 +308,26 @@ impl Schedules {
                 Outcome::looked_after(system)
                     .in_set(batch)
                     .before(alone)
+                    .run_if(no_fault)
+                    .ambiguous_with_all(),
+            );
+        }
+    }
+
+    /// Puts behind each system that may send items away what lets the entities of items follow them.
+    fn insert_followers(&mut self, world: &World) {
+        if world.resource::<ItemKinds>().all().is_empty() {
+            return;
+        }
+        for added in self.added.iter().filter(|added| added.waits) {
+            let (batch, alone) = (added.batch.clone(), Alone(added.batch.clone()));
+            let system = IntoSystem::into_system(individuals::follow);
+            let system = system.with_name("entities follow their items");
+            // it makes and ends entities that systems behind it ask for
+            self.schedules[batch.phase as usize].add_systems(
+                Outcome::looked_after(system)
+                    .in_set(batch)
+                    .after(alone)
                     .run_if(no_fault)
                     .ambiguous_with_all(),
             );

@@ -85,6 +85,10 @@ pub struct Move {
     pub tags: Address<u64>,
     /// What leaves the box: how many, their mass in units; and the identity, plus 1, of one that has no finite place.
     pub lost: Address<u64>,
+    /// The identities of what leaves the box, as far as there is room.
+    pub gone: Address<u64>,
+    /// Room for identities.
+    pub room: i64,
     /// The step over the width of a patch along each axis.
     pub rate: [f64; 3],
     /// Half of the step.

@@ -165,7 +165,8 @@ KERNEL(particles_count, particles::given::Move) {
     if (went.out) {
       const u64 units = p.from.masses ? cloud::units_of<REAL>(from.number(MASS, chunk.first + k), p.scale)
                                       : cloud::units_of<double>(p.mass, p.scale);
-      launch::atomic_add(p.lost, (u64)1);
+      const i64 place = (i64)launch::atomic_add(p.lost, (u64)1);
+      if (place < p.room) p.gone[place] = from.id(chunk.first + k);
       launch::atomic_add(p.lost + 1, units);
       continue;
     }

@@ -121,6 +121,30 @@ pub struct SpeciesConfig {
     /// Names of further numbers that each particle keeps.
     #[serde(default)]
     pub scalars: Vec<String>,
+    /// Which of its particles are entities, to which plugins attach components; absent: each, if a rank begins with no more than 10 million.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entities: Option<Entities>,
     /// What the run begins with.
     pub initial: InitialConfig,
+}
+
+impl SpeciesConfig {
+    /// Whether each particle is an entity where a rank begins with so many.
+    #[must_use]
+    pub fn are_entities(&self, on_a_rank: u64) -> bool {
+        match self.entities {
+            Some(which) => which == Entities::Each,
+            None => on_a_rank <= 10_000_000,
+        }
+    }
+}
+
+/// Which particles of a species are entities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Entities {
+    /// Each, from the beginning on: about 80 bytes of memory more.
+    Each,
+    /// Those that a plugin asks for.
+    OnDemand,
 }

@@ -241,6 +241,7 @@ impl<'a, R: Precise> Drift<'a, R> {
                     Way::Out => {
                         let own = page.mass.get(n).map(|mass| mass.to_f64());
                         leavers.lost.count += 1;
+                        leavers.gone.push(page.id[n]);
                         leavers.lost.mass += units_of(own.unwrap_or(species.mass), self.scale);
                         true
                     }
@@ -330,6 +331,7 @@ fn drifted<R: Precise>(
         all.parcels.extend(coarser.parcels);
         all.lost.count += coarser.lost.count;
         all.lost.mass += coarser.lost.mass;
+        all.gone.extend(coarser.gone);
         all.fault = all.fault.max(coarser.fault);
     }
     all
@@ -353,9 +355,12 @@ pub(super) fn drift(
         let Drifted {
             parcels,
             lost: left,
+            gone,
             fault,
         } = step((&topology, rows.view().tables), &clock, given, species)?;
         lost[n] = left;
+        species.gone.extend(gone);
+        species.forget_rows();
         let name = &species.name;
         let wrong = fault.map(|id| {
             format!(

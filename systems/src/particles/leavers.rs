@@ -13,6 +13,8 @@ use rayon::prelude::*;
 pub(super) struct Drifted {
     pub parcels: Vec<Parcel>,
     pub lost: Lost,
+    /// The identities of what has left the box.
+    pub gone: Vec<u64>,
     /// The identity of one that has no finite place.
     pub fault: Option<u64>,
 }
@@ -29,6 +31,7 @@ pub(super) struct Leavers {
     /// Who goes elsewhere than to leaves of the level on this rank.
     parcels: Vec<Parcel>,
     pub lost: Lost,
+    pub gone: Vec<u64>,
     /// The identity of one that has no finite place.
     pub fault: Option<u64>,
 }
@@ -107,6 +110,7 @@ pub(super) fn exchange(
     for leavers in leavers {
         all.lost.count += leavers.lost.count;
         all.lost.mass += leavers.lost.mass;
+        all.gone.extend(leavers.gone);
         all.fault = all.fault.max(leavers.fault);
         all.parcels.extend(leavers.parcels);
     }

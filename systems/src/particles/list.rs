@@ -8,7 +8,7 @@ use nestar_engine::field::{Items, PatchPlace};
 use nestar_engine::mesh::Topology;
 
 /// A particle as it stands.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Particle {
     /// Its identity, unique in the species for ever.
     pub id: u64,
@@ -22,6 +22,8 @@ pub struct Particle {
     pub acceleration: [f64; 3],
     /// Its mass.
     pub mass: f64,
+    /// Its scalars, in the order of the species.
+    pub scalars: Vec<f64>,
 }
 
 impl AllSpecies {
@@ -49,7 +51,7 @@ impl Species {
             for &row in topology.rows(level) {
                 let records = self.copy(row)?;
                 let records = records.chunks_exact(self.record_bytes());
-                all.extend(records.map(|record| self.particle(topology, (level, row), record)));
+                all.extend(records.map(|record| self.stands(topology, (level, row), record)));
             }
         }
         all.sort_unstable_by_key(|particle| particle.id);
@@ -62,7 +64,12 @@ impl Species {
     }
 
     /// What a record says of a particle in the patch of a row.
-    fn particle(&self, topology: &Topology, (level, row): (usize, u32), record: &[u8]) -> Particle {
+    pub(super) fn stands(
+        &self,
+        topology: &Topology,
+        (level, row): (usize, u32),
+        record: &[u8],
+    ) -> Particle {
         let patch = PatchPlace {
             domain: &topology.domain,
             level,
@@ -81,7 +88,23 @@ impl Species {
                 true => number(),
                 false => self.mass,
             },
+            scalars: self.scalars.iter().map(|_| number()).collect(),
         }
+    }
+
+    /// Writes the velocity, the mass and the scalars of a particle into its record.
+    pub(super) fn write(&self, particle: &Particle, record: &mut [u8]) {
+        let width = self.pool.columns.number;
+        let mut words = record[8 + 3 * width..].chunks_exact_mut(width);
+        let mut write = |number: f64| match words.next() {
+            Some(word) if width == 4 => word.copy_from_slice(&(number as f32).to_le_bytes()),
+            Some(word) => word.copy_from_slice(&number.to_le_bytes()),
+            None => {}
+        };
+        let masses = self.pool.columns.masses.then_some(particle.mass);
+        let numbers = particle.velocity.into_iter().chain(particle.acceleration);
+        let scalars = particle.scalars.iter().copied().take(self.scalars.len());
+        numbers.chain(masses).chain(scalars).for_each(&mut write);
     }
 }
 

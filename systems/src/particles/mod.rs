@@ -15,6 +15,7 @@ mod diagnostics;
 mod drift;
 mod fluxes;
 mod force;
+mod individuals;
 pub mod initial;
 mod leavers;
 mod limits;
@@ -29,7 +30,7 @@ mod tracers;
 mod units;
 mod zone;
 
-pub use config::{Cloud, ParticlesConfig, RefineConfig, SpeciesConfig};
+pub use config::{Cloud, Entities, ParticlesConfig, RefineConfig, SpeciesConfig};
 pub use list::Particle;
 pub use moved_by::MovedBy;
 pub use species::{AllSpecies, Species};
@@ -122,7 +123,7 @@ impl Plugin for Particles {
         sim.world.insert_resource(motion(sim, &config));
         let lost = vec![Lost::default(); species.len()];
         let names = species.iter().map(|species| species.name.clone()).collect();
-        sim.register_items(AllSpecies(species))?;
+        sim.register_items(AllSpecies(species, 0))?;
         sim.state(
             "particles",
             Units {
@@ -177,6 +178,8 @@ fn species(
             made.chance = sim.random(&format!("ways of {name}"), own.seed)?;
         }
         made.expected = source.count();
+        made.entities =
+            own.are_entities(made.expected / sim.world.resource::<Ranks>().size() as u64);
         species.push(made);
         sources.push(source);
     }

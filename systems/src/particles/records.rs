@@ -4,6 +4,7 @@ use super::columns::PAGE;
 use super::species::{Patch, Species, count};
 use nestar_engine::device::DeviceError;
 use nestar_engine::field::{Component, DataType, ItemColumn, Items, PatchPlace, Precision};
+use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::motion::{in_child, in_parent};
 
 impl Species {
@@ -35,7 +36,7 @@ impl Species {
     }
 
     /// Changes the place along an axis in a record, in units of 2^-64.
-    fn change(&self, record: &mut [u8], axis: usize, change: impl FnOnce(u64) -> u64) {
+    fn move_in(&self, record: &mut [u8], axis: usize, change: impl FnOnce(u64) -> u64) {
         let kept = &mut record[self.place_in(axis)];
         let mut bytes = [0; 8];
         let (_, upper) = bytes.split_at_mut(8 - kept.len());
@@ -93,6 +94,30 @@ impl Items for Species {
         columns
     }
 
+    fn identity(&self, record: &[u8]) -> Option<u64> {
+        record.first_chunk().map(|id| u64::from_le_bytes(*id))
+    }
+
+    fn are_entities(&self) -> bool {
+        self.entities
+    }
+
+    fn identities(&self, row: u32) -> Result<Vec<u64>, DeviceError> {
+        let lists = self.lists.as_ref();
+        let on_device = lists.map(|lists| lists.identities_of(row)).transpose()?;
+        let mut identities = on_device.unwrap_or_default();
+        identities.extend(self.in_pages(row));
+        Ok(identities)
+    }
+
+    fn row_of(&self, topology: &Topology, id: u64) -> Result<Option<u32>, DeviceError> {
+        self.find(topology, id)
+    }
+
+    fn gone(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.gone)
+    }
+
     fn expected(&self) -> u64 {
         self.expected
     }
@@ -143,6 +168,7 @@ impl Items for Species {
     }
 
     fn take(&mut self, row: u32) -> Result<Vec<u8>, DeviceError> {
+        self.forget_rows();
         let mut records = Vec::new();
         if let Some(lists) = &mut self.lists {
             records = lists.records(row)?;
@@ -157,6 +183,7 @@ impl Items for Species {
     fn put(&mut self, row: u32, records: &[u8]) -> Result<(), DeviceError> {
         let length = self.record_bytes();
         self.in_pages = true;
+        self.forget_rows();
         for record in records.chunks_exact(length) {
             let (values, mark) = record.split_at(length - 1);
             let rows = &mut self.patches[row as usize][usize::from(mark[0] > 0)];
@@ -168,7 +195,7 @@ impl Items for Species {
     fn to_child(&self, record: &mut [u8]) -> usize {
         let mut child = 0;
         for axis in 0..3 {
-            self.change(record, axis, |place| {
+            self.move_in(record, axis, |place| {
                 let (within, upper) = in_child(place);
                 child |= (upper as usize) << axis;
                 within
@@ -182,7 +209,7 @@ impl Items for Species {
     fn to_parent(&self, child: usize, record: &mut [u8]) {
         for axis in 0..3 {
             let side = (child >> axis & 1) as u32;
-            self.change(record, axis, |place| in_parent(place, side));
+            self.move_in(record, axis, |place| in_parent(place, side));
         }
         // whoever leaves a finer patch is moved by its level until levels meet
         record[self.record_bytes() - 1] = 1;

@@ -68,6 +68,12 @@ impl Rows {
         self.pages.iter().map(|page| &**page)
     }
 
+    /// The identities.
+    pub fn identities(&self) -> impl Iterator<Item = u64> {
+        let pages = self.pages.iter().enumerate();
+        pages.flat_map(|(n, words)| words[..PAGE.min(self.count - n * PAGE)].iter().copied())
+    }
+
     /// Forgets all particles.
     pub fn clear(&mut self, pool: &Pool) {
         self.count = 0;

@@ -2,6 +2,7 @@
 
 use super::columns::Columns;
 use super::device::{self, Kernels, OnDevice};
+use super::individuals;
 use super::moved_by::MovedBy;
 pub use super::rows::Patch;
 use super::rows::Pool;
@@ -35,6 +36,11 @@ pub struct Species {
     pub(super) lists: Option<OnDevice>,
     /// Whether pages may hold any that a device should have.
     pub(super) in_pages: bool,
+    /// Whether each particle is an entity.
+    pub(super) entities: bool,
+    pub(super) rows: individuals::Rows,
+    /// The identities of those that have left the box since the engine asked for them.
+    pub(super) gone: Vec<u64>,
 }
 
 impl Species {
@@ -62,6 +68,9 @@ impl Species {
             patches: Vec::new(),
             lists: None,
             in_pages: true,
+            entities: false,
+            rows: individuals::Rows::new(),
+            gone: Vec::new(),
         }
     }
 
@@ -127,6 +136,7 @@ impl Species {
 
     /// Calls `work` with each row that has particles in pages: all, after [`Species::fetch`].
     pub fn each(&mut self, mut work: impl FnMut(u32, &mut Patch)) {
+        self.forget_rows();
         let patches = self.patches.iter_mut().enumerate();
         for (row, patch) in patches.filter(|(_, patch)| count(patch) > 0) {
             work(row as u32, patch);
@@ -173,9 +183,9 @@ pub fn count(patch: &Patch) -> usize {
     patch[0].count() + patch[1].count()
 }
 
-/// All species, by number.
+/// All species, by number, and the number that the first one has among all items of the run.
 #[derive(bevy_ecs::prelude::Resource, Default)]
-pub struct AllSpecies(pub Vec<Species>);
+pub struct AllSpecies(pub Vec<Species>, pub(super) usize);
 
 impl AllSpecies {
     /// What kernels move particles, if any.
@@ -211,6 +221,10 @@ impl AllSpecies {
 }
 
 impl ItemGroup for AllSpecies {
+    fn registered(&mut self, first: usize) {
+        self.1 = first;
+    }
+
     fn kinds(&self) -> usize {
         self.0.len()
     }

@@ -13,7 +13,9 @@ pub use nestar_device::random::{self, Stream};
 pub use nestar_device::{
     Across, Around, Face, Ghost, Lane, Place, Real, Table, device, interpolate,
 };
-pub use nestar_engine::field::{Correct, Field, FieldSpec, LevelRows, Pool, Precision};
+pub use nestar_engine::field::{
+    Correct, Field, FieldSpec, Individuals, Item, LevelRows, Pool, Precision,
+};
 pub use nestar_engine::mesh::{
     Carried, Cost, Level, LevelClock, Observed, Owner, Parent, PatchIndex, PatchRow, Pinned,
     Topology,

@@ -1,6 +1,7 @@
 //! The hierarchy that a run begins with.
 
 use super::Engine;
+use crate::field::individuals;
 use crate::mesh::{Changes, RefineRequests, Topology};
 use crate::ranks::Ranks;
 use crate::step::agreement::agreed;
@@ -62,6 +63,7 @@ impl Engine {
             self.driver
                 .run_phase(&mut self.world, Phase::Synchronise, level, 0.0)?;
         }
+        individuals::begin(&mut self.world)?;
         self.driver.complete(&mut self.world)?;
         self.require_initial()?;
         self.world.insert_resource(RunCounters::default());

@@ -2,7 +2,7 @@
 
 use super::{Engine, KeptKeys};
 use crate::field::{
-    Correct, ItemGroup, ItemKinds, Prolong, Restrict, Store, Stores, check_columns,
+    Correct, ItemEntities, ItemGroup, ItemKinds, Prolong, Restrict, Store, Stores, check_columns,
 };
 use crate::mesh::PATCH;
 use crate::step::Error;
@@ -57,7 +57,7 @@ impl Engine {
     ///
     /// # Errors
     /// Other items have the name or the type, the name does not fit, or a record has no bytes or other ones than the columns.
-    pub fn register_items<G: ItemGroup>(&mut self, items: G) -> Result<(), Error> {
+    pub fn register_items<G: ItemGroup>(&mut self, mut items: G) -> Result<(), Error> {
         let mut known: Vec<String> = Vec::new();
         known.extend(
             self.world
@@ -81,8 +81,9 @@ impl Engine {
             }
             check_columns(&kind.columns(), kind.record_bytes()).or_else(|why| wrong(&why))?;
             known.push(name.into());
+            self.world.resource::<ItemEntities>().add(kind);
         }
-        self.world.resource_mut::<ItemKinds>().add(&items);
+        self.world.resource_mut::<ItemKinds>().add(&mut items);
         self.world.insert_resource(items);
         Ok(())
     }

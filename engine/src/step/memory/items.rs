@@ -1,6 +1,6 @@
 //! What items take. They live in the host's memory, wherever the fields do.
 
-use crate::field::{ItemKinds, ItemsRef};
+use crate::field::{ENTITY_BYTES, ItemKinds, ItemsRef};
 use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
 
@@ -24,7 +24,11 @@ pub fn of_items(world: &World, rows: usize, ranks: usize) -> Vec<ItemsDemand> {
     let demand = |kind: ItemsRef| {
         let items = kind.of(world);
         let count = items.expected().div_ceil(ranks as u64);
-        let bytes = items.memory(count, rows as u64);
+        let entities = match items.are_entities() {
+            true => count.saturating_mul(ENTITY_BYTES),
+            false => 0,
+        };
+        let bytes = items.memory(count, rows as u64).saturating_add(entities);
         let path = kind.path;
         (count > 0).then_some(ItemsDemand { path, count, bytes })
     };

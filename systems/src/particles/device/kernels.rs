@@ -43,6 +43,8 @@ pub struct Kernels {
 pub(in crate::particles) struct Memory {
     pub cursors: Kept<u32>,
     pub tags: Kept<u64>,
+    /// Identities of what leaves the box.
+    pub gone: Kept<u64>,
     pub records: Kept<u8>,
     pub pages: Kept<u64>,
     pub homes: Kept<u32>,

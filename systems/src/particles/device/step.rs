@@ -10,6 +10,9 @@ use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::device::{Move, Stack, Tables};
 
+/// Identities of what leaves the box in a step for which there is room at first.
+const ROOM: usize = 4096;
+
 /// A step of a level.
 pub struct Step<'a> {
     /// The hierarchy.
@@ -38,6 +41,8 @@ impl Step<'_> {
             cursors: 0.into(),
             tags: 0.into(),
             lost: 0.into(),
+            gone: 0.into(),
+            room: 0,
             rate: width.map(|width| self.dt / (PATCH as f64 * width)),
             half: 0.5 * self.dt,
             scale: self.scale,
@@ -105,10 +110,26 @@ impl OnDevice {
         step: &Step,
         sources: &mut [(Move, Listed)],
     ) -> Result<(Vec<u32>, Drifted), DeviceError> {
+        let counted = self.count_with_room(step, sources, ROOM)?;
+        match counted.1.lost.count as usize {
+            // more have left than expected: once more, with room for the identities of all
+            gone if gone > ROOM => self.count_with_room(step, sources, gone),
+            _ => Ok(counted),
+        }
+    }
+
+    /// The same, with room for so many identities of what leaves.
+    fn count_with_room(
+        &self,
+        step: &Step,
+        sources: &mut [(Move, Listed)],
+        room: usize,
+    ) -> Result<(Vec<u32>, Drifted), DeviceError> {
         let kernels = &*self.kernels;
-        let mut memory = kernels.memory();
+        let memory = &mut *kernels.memory();
         let mut counts = vec![0; 2 * (step.topology.capacity() + 1)];
         let cursors = memory.cursors.provide(&kernels.device, counts.len())?;
+        let gone = memory.gone.provide(&kernels.device, room)?;
         kernels.device.fill_zero(cursors, 0..counts.len())?;
         kernels.device.fill_zero(&kernels.words, 0..3)?;
         // places, velocities and accelerations
@@ -116,14 +137,18 @@ impl OnDevice {
         for (given, listed) in sources {
             given.cursors = cursors.address().into();
             given.lost = kernels.words.address().into();
+            (given.gone, given.room) = (gone.address().into(), room as i64);
             kernels.work(&kernels.count, (listed, bytes), given)?;
         }
         let mut words = [0; 3];
         kernels.device.download(cursors, 0, &mut counts)?;
         kernels.device.download(&kernels.words, 0, &mut words)?;
         let [count, mass, fault] = words;
+        let mut identities = vec![0; room.min(count as usize)];
+        kernels.device.download(gone, 0, &mut identities)?;
         let drifted = Drifted {
             lost: Lost { count, mass },
+            gone: identities,
             fault: fault.checked_sub(1),
             ..Drifted::default()
         };

@@ -1,6 +1,7 @@
 //! Particles: the same to the bit on any number of ranks, in any order, after any restart; no unit of mass lost; orbits.
 
 mod devices;
+mod entities;
 mod fluxes;
 mod forces;
 mod orbits;
@@ -31,8 +32,10 @@ pub(crate) fn bits(particle: &Particle) -> Vec<u64> {
         velocity,
         acceleration,
         mass,
+        scalars,
     } = particle;
     let numbers = [*position, *velocity, *acceleration].concat();
-    let numbers = numbers.iter().chain([mass]).map(|number| number.to_bits());
+    let numbers = numbers.iter().chain([mass]).chain(scalars);
+    let numbers = numbers.map(|number| number.to_bits());
     [*id, *level as u64].into_iter().chain(numbers).collect()
 }

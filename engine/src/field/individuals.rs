@@ -1,0 +1,267 @@
+//! Items as entities: what a system attaches to single items, and asks the world for.
+//!
+//! An entity says which item it is, not where that lies: items go from patch to patch, to the device and back, and no component is touched.
+//! Of a kind of items either each is an entity ([`Items::are_entities`]) or those that somebody has asked for; nothing else differs. An entity
+//! ends with its item, and where the item goes to another rank it is made anew there, with the components that are
+//! [`Carried`](crate::mesh::Carried) and registered by `Engine::carried`.
+
+use super::items::rows;
+use super::{ItemKinds, Items};
+use crate::device::DeviceError;
+use crate::device::parallel::lock;
+use crate::mesh::Topology;
+use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+/// The item that an entity is. Attach components beside it, and ask for both: `Query<(&Item, &Birth)>`.
+#[derive(Component, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[component(immutable)]
+pub struct Item {
+    kind: u32,
+    /// In halves, upper first: there may be very many of these.
+    id: [u32; 2],
+}
+
+impl Item {
+    /// The item with an identity of the kind with a number.
+    #[must_use]
+    pub fn new(kind: usize, id: u64) -> Self {
+        Self {
+            kind: kind as u32,
+            id: [(id >> 32) as u32, id as u32],
+        }
+    }
+
+    /// The number of its kind among all, in the order of registration.
+    #[must_use]
+    pub fn kind(&self) -> usize {
+        self.kind as usize
+    }
+
+    /// Its identity.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        u64::from(self.id[0]) << 32 | u64::from(self.id[1])
+    }
+}
+
+/// Bytes that an entity takes, about.
+pub const ENTITY_BYTES: u64 = 84;
+
+/// Which items are entities.
+#[derive(Resource, Default)]
+pub struct ItemEntities(Mutex<Entities>);
+
+#[derive(Default)]
+struct Entities {
+    /// Names of the kinds, and whether each of their items is an entity.
+    kinds: Vec<(String, bool)>,
+    /// Whether there are any.
+    made: bool,
+    /// All of them, once somebody has looked for one.
+    known: Option<BTreeMap<Item, Entity>>,
+    /// How many times more an item has come from other ranks than it has left for them.
+    passed: BTreeMap<Item, i32>,
+    /// Whether items may have gone to other ranks, on all of them alike.
+    delivered: bool,
+}
+
+impl Entities {
+    fn kind(&self, name: &str) -> Option<usize> {
+        self.kinds.iter().position(|(known, _)| known == name)
+    }
+
+    /// The entities by item; `all` of the world.
+    fn known(&mut self, all: impl FnOnce() -> Vec<(Item, Entity)>) -> &mut BTreeMap<Item, Entity> {
+        self.known.get_or_insert_with(|| match self.made {
+            true => BTreeMap::from_iter(all()),
+            false => BTreeMap::new(),
+        })
+    }
+}
+
+impl ItemEntities {
+    /// Learns of a kind.
+    pub(crate) fn add(&self, items: &dyn Items) {
+        let kind = (items.name().to_string(), items.are_entities());
+        lock(&self.0).kinds.push(kind);
+    }
+
+    /// Notes that items may go to other ranks now; all ranks do.
+    pub(crate) fn note_delivery(&self) {
+        lock(&self.0).delivered = true;
+    }
+
+    /// Notes that items have come from another rank (1), or leave for one (-1).
+    pub(crate) fn note(&self, items: &dyn Items, records: &[u8], by: i32) {
+        let mut entities = lock(&self.0);
+        let Some(kind) = entities.kind(items.name()) else {
+            return;
+        };
+        for record in records.chunks_exact(items.record_bytes()) {
+            if let Some(id) = items.identity(record) {
+                *entities.passed.entry(Item::new(kind, id)).or_default() += by;
+            }
+        }
+    }
+
+    /// Which items have come to this rank and which have left since this was asked last; nothing if none can have.
+    pub(crate) fn take_passed(&self) -> Option<(Vec<Item>, Vec<Item>)> {
+        let mut entities = lock(&self.0);
+        if !std::mem::take(&mut entities.delivered) {
+            return None;
+        }
+        let passed = std::mem::take(&mut entities.passed);
+        let with = |by: i32| {
+            let passed = passed.iter().filter(move |(_, times)| **times == by);
+            passed.map(|(item, _)| *item).collect()
+        };
+        Some((with(1), with(-1)))
+    }
+
+    /// Whether each item of a kind is an entity.
+    fn are_all(&self, kind: usize) -> bool {
+        lock(&self.0).kinds.get(kind).is_some_and(|(_, all)| *all)
+    }
+}
+
+/// All entities of items in `world`.
+fn all(world: &World) -> Vec<(Item, Entity)> {
+    let found = world.try_query::<(&Item, Entity)>();
+    let found = found.map(|mut query| query.iter(world).map(|(item, e)| (*item, e)).collect());
+    found.unwrap_or_default()
+}
+
+/// The entity of an item, if it is one.
+pub(crate) fn find(world: &World, item: Item) -> Option<Entity> {
+    let mut entities = lock(&world.resource::<ItemEntities>().0);
+    let known = entities.known(|| all(world));
+    known.get(&item).copied()
+}
+
+/// The entity of an item that this rank has; made if it is none.
+pub(crate) fn make(world: &mut World, item: Item) -> Entity {
+    if let Some(entity) = find(world, item) {
+        return entity;
+    }
+    let entity = world.spawn(item).id();
+    let mut entities = lock(&world.resource::<ItemEntities>().0);
+    entities.made = true;
+    entities.known.get_or_insert_default().insert(item, entity);
+    entity
+}
+
+/// Makes entities of items that have come to this rank, where each of their kind is one.
+pub(crate) fn welcome(world: &mut World, come: &[Item]) {
+    for &item in come {
+        if world.resource::<ItemEntities>().are_all(item.kind()) {
+            make(world, item);
+        }
+    }
+}
+
+/// Ends the entities of items that this rank has no longer.
+pub(crate) fn end(world: &mut World, left: &[Item]) {
+    for &item in left {
+        if let Some(entity) = find(world, item) {
+            world.despawn(entity);
+            let mut entities = lock(&world.resource::<ItemEntities>().0);
+            entities.known.as_mut().map(|known| known.remove(&item));
+        }
+    }
+}
+
+/// Ends the entities of items that are not there, and makes those of all kinds of which each item is one: when a run begins.
+///
+/// # Errors
+/// The device fails.
+pub(crate) fn begin(world: &mut World) -> Result<(), DeviceError> {
+    let mut stale = Vec::new();
+    let kinds = world.resource::<ItemKinds>().all();
+    let topology = world.resource::<Topology>();
+    for (item, _) in all(world) {
+        let items = kinds[item.kind()].of(world);
+        if items.row_of(topology, item.id())?.is_none() {
+            stale.push(item);
+        }
+    }
+    end(world, &stale);
+    for (number, kind) in kinds.iter().enumerate() {
+        let items = kind.of(world);
+        if !items.are_entities() {
+            continue;
+        }
+        let mut ids = Vec::new();
+        for row in rows(world.resource::<Topology>(), items) {
+            ids.extend(items.identities(row)?);
+        }
+        let new = |id| Item::new(number, id);
+        let mut new: Vec<Item> = ids.into_iter().map(new).collect();
+        new.retain(|&item| find(world, item).is_none());
+        let mut entities = lock(&world.resource::<ItemEntities>().0);
+        entities.made |= !new.is_empty();
+        // whoever looks for one finds out again
+        entities.known = None;
+        drop(entities);
+        world.spawn_batch(new);
+    }
+    Ok(())
+}
+
+/// Items as entities, as a system's parameter.
+#[derive(SystemParam)]
+pub struct Individuals<'w, 's> {
+    commands: Commands<'w, 's>,
+    entities: Res<'w, ItemEntities>,
+    all: Query<'w, 's, (&'static Item, Entity)>,
+}
+
+impl Individuals<'_, '_> {
+    /// The entity of the item with an identity, for `Commands` and queries; none if this rank has no such item. One that is made now is
+    /// found by queries behind the system.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn entity(
+        &mut self,
+        topology: &Topology,
+        items: &dyn Items,
+        id: u64,
+    ) -> Result<Option<Entity>, DeviceError> {
+        let mut entities = lock(&self.entities.0);
+        let Some(kind) = entities.kind(items.name()) else {
+            return Ok(None);
+        };
+        let (item, all) = (Item::new(kind, id), &self.all);
+        let known = entities.known(|| all.iter().map(|(item, e)| (*item, e)).collect());
+        if let Some(&entity) = known.get(&item) {
+            return Ok(Some(entity));
+        }
+        if items.row_of(topology, id)?.is_none() {
+            return Ok(None);
+        }
+        let entity = self.commands.spawn(item).id();
+        known.insert(item, entity);
+        entities.made = true;
+        Ok(Some(entity))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Item;
+
+    #[test]
+    fn an_item_keeps_its_identity_and_is_small() {
+        for id in [0, 1, u64::from(u32::MAX), 1 << 32, u64::MAX] {
+            let item = Item::new(7, id);
+            assert_eq!((item.kind(), item.id()), (7, id));
+        }
+        assert!(
+            Item::new(0, u64::MAX) < Item::new(1, 0) && Item::new(0, 5) < Item::new(0, 1 << 33)
+        );
+        assert_eq!(size_of::<Item>(), 12);
+    }
+}

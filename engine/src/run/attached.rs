@@ -1,0 +1,111 @@
+//! What is attached to items, in snapshots: a part for each component and kind of items, by identity.
+
+use super::parts::COMPONENTS;
+use crate::field::individuals::Item;
+use crate::field::{ItemKinds, ItemsRef};
+use crate::mesh::Topology;
+use crate::mesh::carried::{CarriedComponents, CarriedOperations, decode, encode};
+use crate::ranks::individuals::{self, Attached};
+use crate::ranks::{Ranks, RanksError};
+use crate::step::{Engine, Error};
+use bevy_ecs::prelude::{Entity, World};
+use nestar_snapshot::{Part, Snapshot};
+
+/// The part for a component of items of a kind.
+fn path(items: &str, component: &str) -> String {
+    format!("{COMPONENTS}{component}_of_{items}")
+}
+
+/// Every part that this program may keep, with its version.
+pub(super) fn kept(world: &World) -> Vec<(String, u32, bool)> {
+    let components = world.resource::<CarriedComponents>().kinds();
+    let kinds = world.resource::<ItemKinds>().all();
+    let parts = |kind: &ItemsRef| {
+        let part = |c: &CarriedOperations| (path(&kind.name, c.name), c.version, false);
+        components.iter().map(part).collect::<Vec<_>>()
+    };
+    kinds.iter().flat_map(parts).collect()
+}
+
+/// The parts of the present state: those of the first rank are whole. All ranks call this.
+///
+/// # Errors
+/// Another rank has failed, or the transport has.
+pub(super) fn parts(world: &World) -> Result<Vec<Part>, Error> {
+    let components = world.resource::<CarriedComponents>().kinds();
+    let kinds = world.resource::<ItemKinds>().all();
+    if components.is_empty() || kinds.is_empty() {
+        return Ok(Vec::new());
+    }
+    let own: Vec<Attached> = components.iter().map(|c| values(world, c)).collect();
+    let ranks = world.resource::<Ranks>();
+    let mut all = own.clone();
+    for message in ranks.tell_first(|| individuals::to_bytes(&own))? {
+        let broken = || RanksError::Transport("a message with components is cut off".into());
+        let theirs = individuals::from_bytes(&message.bytes).ok_or_else(broken)?;
+        all.iter_mut()
+            .zip(theirs)
+            .for_each(|(all, theirs)| all.extend(theirs));
+    }
+    let mut parts = Vec::new();
+    for (component, mut values) in components.iter().zip(all) {
+        values.sort_unstable();
+        for of_kind in values.chunk_by(|(one, _), (other, _)| one.kind() == other.kind()) {
+            let (kind, by_id) = (&kinds[of_kind[0].0.kind()], of_kind.iter());
+            let by_id: Vec<(u64, Vec<u8>)> = by_id.map(|(i, v)| (i.id(), v.clone())).collect();
+            let path = path(&kind.name, component.name);
+            parts.push(Part::new(
+                path,
+                component.version,
+                component.in_digest,
+                encode(&by_id),
+            ));
+        }
+    }
+    Ok(parts)
+}
+
+/// A component's values on this rank.
+fn values(world: &World, component: &CarriedOperations) -> Attached {
+    let value = |entity: Entity| {
+        let item = *world.get::<Item>(entity)?;
+        Some((item, (component.save)(world, entity)?))
+    };
+    (component.with)(world)
+        .into_iter()
+        .filter_map(value)
+        .collect()
+}
+
+/// Attaches what the snapshot keeps to own items, which are there.
+///
+/// # Errors
+/// A part is damaged, a component refuses the bytes, or a device fails.
+pub(super) fn restore(sim: &mut Engine, snapshot: &Snapshot) -> Result<(), Error> {
+    let place = snapshot.path().display().to_string();
+    let wrong = |why: String| Error::Snapshot(format!("{place}: {why}"));
+    let components = sim.world.resource::<CarriedComponents>().kinds().to_vec();
+    let kinds = sim.world.resource::<ItemKinds>().all();
+    let mut all = Vec::new();
+    for component in &components {
+        let mut values = Attached::new();
+        for (number, kind) in kinds.iter().enumerate() {
+            let path = path(&kind.name, component.name);
+            let mut parts = snapshot.parts();
+            if !parts.any(|part| part.path == path && part.version == component.version) {
+                continue;
+            }
+            let bytes = snapshot.read_part(&path);
+            let bytes = bytes.map_err(|e| Error::Snapshot(e.to_string()))?;
+            let stored = decode(&bytes).ok_or_else(|| wrong(format!("{path} is cut off")))?;
+            for (id, value) in stored {
+                let topology = sim.world.resource::<Topology>();
+                if kind.of(&sim.world).row_of(topology, id)?.is_some() {
+                    values.push((Item::new(number, id), value));
+                }
+            }
+        }
+        all.push(values);
+    }
+    individuals::attach(&mut sim.world, all, |_, _| true).map_err(wrong)
+}

@@ -1,0 +1,169 @@
+//! Particles one by one: which patch holds the one with an identity, what it has, and changes of it.
+
+use super::list::Particle;
+use super::species::{AllSpecies, Species};
+use nestar_engine::device::DeviceError;
+use nestar_engine::field::{Item, Items};
+use nestar_engine::mesh::Topology;
+use rayon::prelude::*;
+use std::sync::OnceLock;
+
+/// The row of each particle by identity, ascending; made when somebody asks for one after particles have gone from patch to patch.
+pub(super) type Rows = OnceLock<Vec<(u64, u32)>>;
+
+impl AllSpecies {
+    /// The species of a particle; none if the item is no particle.
+    #[must_use]
+    pub fn of(&self, item: &Item) -> Option<&Species> {
+        self.0.get(item.kind().checked_sub(self.1)?)
+    }
+
+    /// The same, for changing.
+    pub fn of_mut(&mut self, item: &Item) -> Option<&mut Species> {
+        self.0.get_mut(item.kind().checked_sub(self.1)?)
+    }
+
+    /// The particle as it stands; none if this rank has it not, or the item is no particle. The first one that is asked for after a step costs
+    /// as much as a list of all; the others cost a look at their patch.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn particle(
+        &self,
+        topology: &Topology,
+        item: &Item,
+    ) -> Result<Option<Particle>, DeviceError> {
+        let found = self.of(item);
+        let found = found.map(|species| species.particle(topology, item.id()));
+        found.transpose().map(Option::flatten)
+    }
+
+    /// Changes the velocity of a particle, its scalars, and its mass where each of the species has its own; whether this rank has it. Where it
+    /// is, and its acceleration, stay.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn change(
+        &mut self,
+        topology: &Topology,
+        item: &Item,
+        change: impl FnOnce(&mut Particle),
+    ) -> Result<bool, DeviceError> {
+        let found = self.of_mut(item);
+        found.map_or(Ok(false), |s| s.change(topology, item.id(), change))
+    }
+}
+
+impl Species {
+    /// The particle with an identity, as [`AllSpecies::particle`].
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn particle(&self, topology: &Topology, id: u64) -> Result<Option<Particle>, DeviceError> {
+        let Some(row) = self.row_of(topology, id)? else {
+            return Ok(None);
+        };
+        let (level, records) = (topology.level(row).unwrap_or_default(), self.copy(row)?);
+        let mut records = records.chunks_exact(self.record_bytes());
+        let record = records.find(|record| self.identity(record) == Some(id));
+        Ok(record.map(|record| self.stands(topology, (level, row), record)))
+    }
+
+    /// Changes the particle with an identity, as [`AllSpecies::change`].
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn change(
+        &mut self,
+        topology: &Topology,
+        id: u64,
+        change: impl FnOnce(&mut Particle),
+    ) -> Result<bool, DeviceError> {
+        let Some(row) = self.row_of(topology, id)? else {
+            return Ok(false);
+        };
+        let (level, length) = (topology.level(row).unwrap_or_default(), self.record_bytes());
+        let rows = std::mem::take(&mut self.rows);
+        let mut records = self.take(row)?;
+        let mut all = records.chunks_exact_mut(length);
+        if let Some(record) = all.find(|record| self.identity(record) == Some(id)) {
+            let mut particle = self.stands(topology, (level, row), record);
+            change(&mut particle);
+            self.write(&particle, record);
+        }
+        self.put(row, &records)?;
+        // it is where it was
+        self.rows = rows;
+        Ok(true)
+    }
+
+    /// Forgets where particles are: they go from patch to patch.
+    pub(super) fn forget_rows(&mut self) {
+        self.rows.take();
+    }
+
+    /// The row of the patch that holds a particle.
+    pub(super) fn find(&self, topology: &Topology, id: u64) -> Result<Option<u32>, DeviceError> {
+        let rows = match self.rows.get() {
+            Some(rows) => rows,
+            None => {
+                let rows = self.all_rows(topology)?;
+                self.rows.get_or_init(|| rows)
+            }
+        };
+        let found = rows.binary_search_by_key(&id, |(id, _)| *id);
+        Ok(found.ok().map(|n| rows[n].1))
+    }
+
+    fn all_rows(&self, topology: &Topology) -> Result<Vec<(u64, u32)>, DeviceError> {
+        let mut all = match &self.lists {
+            Some(lists) => lists.identities()?,
+            None => Vec::new(),
+        };
+        for row in 0..topology.capacity() as u32 {
+            all.extend(self.in_pages(row).map(|id| (id, row)));
+        }
+        all.par_sort_unstable();
+        Ok(all)
+    }
+
+    /// The identities of a patch's particles that stand in pages.
+    pub(super) fn in_pages(&self, row: u32) -> impl Iterator<Item = u64> {
+        let lists = self.patches[row as usize].iter();
+        lists.flat_map(|rows| rows.identities())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nestar_engine::field::Precision;
+
+    #[test]
+    fn what_is_changed_of_a_particle_is_read_again() {
+        for precision in [Precision::Single, Precision::Double] {
+            let scalars = vec!["metals".to_string(), "birth".into()];
+            let species = Species::new("stars", precision, None, scalars);
+            let mut topology = Topology::new(
+                nestar_engine::mesh::Domain {
+                    root: [1; 3],
+                    left_edge: [0.0; 3],
+                    right_edge: [1.0; 3],
+                    periodic: [true; 3],
+                },
+                0,
+            );
+            topology.create_root();
+            let mut record: Vec<u8> = (0..species.record_bytes()).map(|n| n as u8).collect();
+            let before = species.stands(&topology, (0, 0), &record);
+            let mut particle = before.clone();
+            particle.velocity = [1.5, -2.0, 0.25];
+            particle.mass = 3.0;
+            particle.scalars = vec![0.5, -8.0];
+            species.write(&particle, &mut record);
+            assert_eq!(species.stands(&topology, (0, 0), &record), particle);
+            species.write(&before, &mut record);
+            assert!(record.iter().enumerate().all(|(n, byte)| *byte == n as u8));
+        }
+    }
+}

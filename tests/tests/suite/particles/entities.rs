@@ -1,0 +1,222 @@
+//! Particles as entities: a plugin follows some of them by components, with the same bits on any ranks and devices, after any restart, whichever
+//! of them are entities.
+
+use super::same::CLUMP;
+use nestar::Simulation;
+use nestar::engine::field::Items;
+use nestar::engine::ranks::Ranks;
+use nestar::prelude::*;
+use nestar::snapshot::Snapshot;
+use nestar::systems::particles::AllSpecies;
+use nestar_tests::decks::deck;
+use nestar_tests::devices::open;
+use nestar_tests::ranks::{on_ranks_of, run_on_ranks_of};
+use nestar_tests::runs::{digests, quietly_into};
+use nestar_tests::{Scratch, Stepper};
+
+/// What some particles have met.
+#[derive(Component, Clone, Debug, PartialEq)]
+struct Diary {
+    /// Steps of the root level.
+    steps: u64,
+    /// A hash of all places and velocities.
+    path: u64,
+}
+
+impl Carried for Diary {
+    const NAME: &'static str = "diary";
+    const VERSION: u32 = 1;
+
+    fn save(&self) -> Vec<u8> {
+        [self.steps, self.path].map(u64::to_le_bytes).concat()
+    }
+
+    fn load(bytes: &[u8]) -> Result<Self, String> {
+        let (words, rest) = bytes.as_chunks().clone();
+        match (words, rest) {
+            ([steps, path], []) => Ok(Self {
+                steps: u64::from_le_bytes(*steps),
+                path: u64::from_le_bytes(*path),
+            }),
+            _ => Err("it is no diary".into()),
+        }
+    }
+}
+
+/// Gives every 7th particle a diary at the second step, and a push.
+struct Diaries;
+
+impl Plugin for Diaries {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.carried::<Diary>();
+        sim.system_in(Limit::Propose, hand_out);
+        sim.system_in(Advance::Correct, keep);
+        Ok(())
+    }
+}
+
+fn hand_out(
+    (topology, clock): (Res<Topology>, Res<LevelClock>),
+    mut all: ResMut<AllSpecies>,
+    (mut individuals, mut commands): (Individuals, Commands),
+    known: Query<&Diary>,
+) -> Result<(), Error> {
+    if clock.level > 0 || clock.step != 2 {
+        return Ok(());
+    }
+    for name in ["dark", "stars"] {
+        let species = all.0.iter_mut().find(|species| species.name == name);
+        let species = species.expect("it is in the deck");
+        for id in (0..2000).step_by(7) {
+            let Some(entity) = individuals.entity(&topology, &*species, id)? else {
+                continue;
+            };
+            if known.get(entity).is_ok() {
+                continue;
+            }
+            commands.entity(entity).insert(Diary { steps: 0, path: id });
+            let push = |particle: &mut nestar::systems::particles::Particle| {
+                particle.velocity = particle.velocity.map(|v| 0.75 * v);
+                particle.mass *= 0.5;
+            };
+            assert!(species.change(&topology, id, push)?);
+        }
+    }
+    Ok(())
+}
+
+fn keep(
+    (topology, clock): (Res<Topology>, Res<LevelClock>),
+    all: Res<AllSpecies>,
+    mut diaries: Query<(&Item, &mut Diary)>,
+) -> Result<(), Error> {
+    if clock.level > 0 {
+        return Ok(());
+    }
+    for (item, mut diary) in &mut diaries {
+        let particle = all.particle(&topology, item)?;
+        let particle = particle.expect("who has an entity is there");
+        let numbers = [particle.position, particle.velocity].concat();
+        for word in numbers.iter().map(|number| number.to_bits()) {
+            let mixed = (diary.path ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            diary.path = mixed ^ mixed >> 29;
+        }
+        diary.steps += 1;
+    }
+    Ok(())
+}
+
+const EACH: [&str; 2] = [
+    "particles.species.dark.entities=each",
+    "particles.species.stars.entities=each",
+];
+const ON_DEMAND: [&str; 2] = [
+    "particles.species.dark.entities=on-demand",
+    "particles.species.stars.entities=on-demand",
+];
+const OPEN: &[&str] = &["domain.boundary=outflow", "run.audit=false"];
+
+fn snapshots(scratch: &Scratch) -> Vec<(String, String)> {
+    digests(&scratch.run())
+}
+
+/// Runs on some ranks, up to some steps.
+fn run(scratch: &Scratch, ranks: usize, resume: bool, settings: &[&str]) {
+    let own = ["output.final=true", "output.steps=2"];
+    let settings = [&own, OPEN, settings].concat();
+    let build = |ranks: Ranks| Simulation::with_ranks(deck(CLUMP, &settings), ranks)?.add(Diaries);
+    let options = (0..ranks).map(|_| quietly_into(&scratch.run(), resume));
+    for ended in run_on_ranks_of(build, options.collect()) {
+        ended.unwrap_or_else(|e| panic!("{settings:?}: {e}"));
+    }
+}
+
+#[test]
+fn components_go_with_particles_whatever_these_are() {
+    let whole = Scratch::new();
+    run(
+        &whole,
+        1,
+        false,
+        &[&EACH[..], &["time.max_steps=6"]].concat(),
+    );
+    let expected = snapshots(&whole);
+    let snapshot = whole.run().join("snapshots/000002.zarr");
+    let snapshot = Snapshot::open(&snapshot).expect("a snapshot");
+    let length = |path: &str| {
+        snapshot
+            .parts()
+            .find(|part| part.path == path)
+            .map(|p| p.length)
+    };
+    for path in ["components/diary_of_dark", "components/diary_of_stars"] {
+        assert!(length(path).expect("it is there") > 1000, "{path}");
+    }
+    let mut cases = vec![
+        (1, 1, &ON_DEMAND, "run.device=cpu"),
+        (2, 3, &EACH, "run.device=cpu"),
+        (3, 1, &ON_DEMAND, "run.device=cpu"),
+    ];
+    if open().is_ok() {
+        cases.push((1, 1, &EACH, "run.device=emulated"));
+        cases.push((1, 2, &ON_DEMAND, "run.device=emulated"));
+    }
+    for (before, after, entities, device) in cases {
+        let parts = Scratch::new();
+        let settings = |steps| [&entities[..], &[steps, device, "run.imbalance=1.01"]].concat();
+        run(&parts, before, false, &settings("time.max_steps=4"));
+        run(&parts, after, true, &settings("time.max_steps=6"));
+        let found = snapshots(&parts);
+        assert_eq!(
+            found, expected,
+            "{before}, {after} ranks, {entities:?}, {device}"
+        );
+    }
+}
+
+/// How many particles and how many entities of them a rank has.
+fn census(stepper: &mut Stepper) -> [usize; 2] {
+    let world = &mut stepper.0.engine().world;
+    let entities = world.query::<&Item>().iter(world).count();
+    let (all, topology) = (world.resource::<AllSpecies>(), world.resource::<Topology>());
+    let rows = 0..topology.capacity() as u32;
+    let count = |row: u32| {
+        all.0
+            .iter()
+            .map(move |species| species.count(row))
+            .sum::<usize>()
+    };
+    [rows.map(count).sum(), entities]
+}
+
+#[test]
+fn each_particle_is_an_entity_as_long_as_it_is_there() {
+    let devices = match open().is_ok() {
+        true => &["cpu", "emulated"][..],
+        false => &["cpu"],
+    };
+    for (ranks, device) in [1, 3]
+        .into_iter()
+        .flat_map(|r| devices.iter().map(move |d| (r, d)))
+    {
+        let device = format!("run.device={device}");
+        let settings = [OPEN, &["run.imbalance=1.01", &device, "time.max_steps=9"]].concat();
+        let build = |ranks: Ranks| Simulation::with_ranks(deck(CLUMP, &settings), ranks);
+        let found = on_ranks_of(ranks, build, |stepper| {
+            (0..6)
+                .map(|_| {
+                    stepper.steps(1);
+                    census(stepper)
+                })
+                .collect::<Vec<_>>()
+        });
+        let mut all = Vec::new();
+        for step in 0..6 {
+            let here = found.iter().map(|steps| steps[step]);
+            here.clone()
+                .for_each(|[particles, entities]| assert_eq!(particles, entities));
+            all.push(here.map(|[particles, _]| particles).sum::<usize>());
+        }
+        assert!(all[0] < 2512 && all[5] + 20 < all[0], "some leave: {all:?}");
+    }
+}
