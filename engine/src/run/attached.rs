@@ -1,6 +1,5 @@
 //! What is attached to items, in snapshots: a part for each component and kind of items, by identity.
 
-use super::parts::COMPONENTS;
 use crate::field::individuals::Item;
 use crate::field::{ItemKinds, ItemsRef};
 use crate::mesh::Topology;
@@ -10,6 +9,9 @@ use crate::ranks::{Ranks, RanksError};
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::{Entity, World};
 use nestar_snapshot::{Part, Snapshot};
+
+/// The group that holds components, of patches and of items.
+pub(super) const COMPONENTS: &str = "components/";
 
 /// The part for a component of items of a kind.
 fn path(items: &str, component: &str) -> String {

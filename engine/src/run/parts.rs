@@ -1,7 +1,7 @@
 //! What snapshots keep beside the fields: the state of plugins, the components of patches. Whether a snapshot has what this program keeps,
 //! items included.
 
-use super::attached;
+use super::attached::{self, COMPONENTS};
 use super::layout::Layout;
 use crate::field::ItemKinds;
 use crate::mesh::Topology;
@@ -16,9 +16,6 @@ use std::path::Path;
 
 /// The group of a snapshot that holds the states.
 const STATES: &str = "state/";
-
-/// The group that holds the components of patches.
-pub(super) const COMPONENTS: &str = "components/";
 
 /// The parts of a snapshot of the present state: those of the first rank are whole. All ranks call this.
 ///

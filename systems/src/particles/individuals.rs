@@ -6,10 +6,6 @@ use nestar_engine::device::DeviceError;
 use nestar_engine::field::{Item, Items};
 use nestar_engine::mesh::Topology;
 use rayon::prelude::*;
-use std::sync::OnceLock;
-
-/// The row of each particle by identity, ascending; made when somebody asks for one after particles have gone from patch to patch.
-pub(super) type Rows = OnceLock<Vec<(u64, u32)>>;
 
 impl AllSpecies {
     /// The species of a particle; none if the item is no particle.

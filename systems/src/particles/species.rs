@@ -2,7 +2,6 @@
 
 use super::columns::Columns;
 use super::device::{self, Kernels, OnDevice};
-use super::individuals;
 use super::moved_by::MovedBy;
 pub use super::rows::Patch;
 use super::rows::Pool;
@@ -12,7 +11,7 @@ use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::field::{ItemGroup, Items, Precision};
 use nestar_engine::mesh::Topology;
 use std::mem::take;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A kind of particle.
 pub struct Species {
@@ -38,7 +37,8 @@ pub struct Species {
     pub(super) in_pages: bool,
     /// Whether each particle is an entity.
     pub(super) entities: bool,
-    pub(super) rows: individuals::Rows,
+    /// The row of each particle by identity, ascending; made when somebody asks for one after particles have gone from patch to patch.
+    pub(super) rows: OnceLock<Vec<(u64, u32)>>,
     /// The identities of those that have left the box since the engine asked for them.
     pub(super) gone: Vec<u64>,
 }
@@ -69,7 +69,7 @@ impl Species {
             lists: None,
             in_pages: true,
             entities: false,
-            rows: individuals::Rows::new(),
+            rows: OnceLock::new(),
             gone: Vec::new(),
         }
     }

@@ -4,6 +4,7 @@
 //! What comes from elsewhere waits in the host's pages until a kernel asks for particles, and the host gets them back by
 //! [`Species::fetch`](super::Species::fetch).
 
+mod identities;
 mod kernels;
 mod lists;
 mod pull;

@@ -32,7 +32,7 @@ impl Carried for Diary {
     }
 
     fn load(bytes: &[u8]) -> Result<Self, String> {
-        let (words, rest) = bytes.as_chunks().clone();
+        let (words, rest) = bytes.as_chunks();
         match (words, rest) {
             ([steps, path], []) => Ok(Self {
                 steps: u64::from_le_bytes(*steps),
