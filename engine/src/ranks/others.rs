@@ -30,6 +30,12 @@ impl OtherRanks<'_> {
         self.ranks.are_alone()
     }
 
+    /// How many ranks there are, this one included.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.ranks.size()
+    }
+
     /// Whether `value` holds on any rank.
     ///
     /// # Errors

@@ -38,7 +38,7 @@ impl AllSpecies {
     /// is, and its acceleration, stay.
     ///
     /// # Errors
-    /// The device fails.
+    /// The mass is no finite number from 0 on; the device fails.
     pub fn change(
         &mut self,
         topology: &Topology,
@@ -68,7 +68,7 @@ impl Species {
     /// Changes the particle with an identity, as [`AllSpecies::change`].
     ///
     /// # Errors
-    /// The device fails.
+    /// As there.
     pub fn change(
         &mut self,
         topology: &Topology,
@@ -79,18 +79,27 @@ impl Species {
             return Ok(false);
         };
         let (level, length) = (topology.level(row).unwrap_or_default(), self.record_bytes());
-        let rows = std::mem::take(&mut self.rows);
+        let (rows, mut wrong) = (std::mem::take(&mut self.rows), false);
         let mut records = self.take(row)?;
         let mut all = records.chunks_exact_mut(length);
         if let Some(record) = all.find(|record| self.identity(record) == Some(id)) {
-            let mut particle = self.stands(topology, (level, row), record);
+            let before = self.stands(topology, (level, row), record);
+            let mut particle = before.clone();
             change(&mut particle);
-            self.write(&particle, record);
+            wrong = particle.mass.is_nan() || particle.mass < 0.0 || particle.mass.is_infinite();
+            self.grown += (particle.mass - before.mass).max(0.0);
+            self.write(if wrong { &before } else { &particle }, record);
         }
         self.put(row, &records)?;
         // it is where it was
         self.rows = rows;
-        Ok(true)
+        match wrong {
+            false => Ok(true),
+            true => Err(DeviceError::Setup(format!(
+                "a plugin gives particle {id} of particles.species.{} a mass that is no finite number from 0 on",
+                self.name
+            ))),
+        }
     }
 
     /// Forgets where particles are: they go from patch to patch.

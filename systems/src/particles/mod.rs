@@ -223,6 +223,10 @@ fn check(
     if is_frozen && own.moved_by == MovedBy::MassFluxes {
         return refuse(".moved_by", "gas that is frozen takes nothing along".into());
     }
+    if is_frozen && own.moved_by == MovedBy::Gas && sim.settings.time.max_step.is_infinite() {
+        let why = "gas that is frozen limits no step, which it takes these particles along for: add `time.max_step`";
+        return refuse(".moved_by", why.into());
+    }
     for (n, scalar) in own.scalars.iter().enumerate() {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if scalar.is_empty() || !scalar.chars().all(is_plain) {

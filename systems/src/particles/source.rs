@@ -63,6 +63,9 @@ fn attract(
     if !rows.in_parts() && !std::mem::replace(&mut *begun, true) {
         units.suffice(&mut species, &others)?;
     }
+    if !rows.in_parts() {
+        units.follow(&mut species, &others)?;
+    }
     if rows.in_parts() || units.scale == 0.0 {
         return Ok(());
     }

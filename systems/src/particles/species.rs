@@ -39,6 +39,8 @@ pub struct Species {
     pub(super) entities: bool,
     /// The row of each particle by identity, ascending; made when somebody asks for one after particles have gone from patch to patch.
     pub(super) rows: OnceLock<Vec<(u64, u32)>>,
+    /// By how much plugins have made particles heavier since somebody looked whether their mass fits.
+    pub(super) grown: f64,
     /// The identities of those that have left the box since the engine asked for them.
     pub(super) gone: Vec<u64>,
 }
@@ -70,6 +72,7 @@ impl Species {
             in_pages: true,
             entities: false,
             rows: OnceLock::new(),
+            grown: 0.0,
             gone: Vec::new(),
         }
     }

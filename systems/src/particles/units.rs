@@ -44,16 +44,10 @@ impl Units {
     /// # Errors
     /// Another rank has failed, or the transport has; there is more mass than a number can hold.
     pub fn choose(&mut self, all: &mut AllSpecies, others: &OtherRanks) -> Result<(), Error> {
-        let (mut number, mut largest) = (0, 0.0f64);
-        all.fetch()?;
-        for species in &mut all.0 {
-            let (count, mass) = masses(species);
-            number += count;
-            largest = largest.max(mass);
-        }
+        let own = Masses::of(all)?;
         // numbers that are not below 0 are ordered as their bits
-        let largest = f64::from_bits(others.max(largest.to_bits())?);
-        let most = others.sum(number)? as f64 * largest;
+        let largest = f64::from_bits(others.max(own.largest.to_bits())?);
+        let most = others.sum(own.number)? as f64 * largest;
         if !most.is_finite() {
             let why = "the particles have more mass in sum than a number can hold: choose a larger unit of mass";
             return Err(Error::Setup(why.into()));
@@ -62,20 +56,40 @@ impl Units {
         Ok(())
     }
 
-    /// Checks that no sum of the mass there is now passes what a number holds, on all ranks alike.
+    /// Checks that all mass there is now fits into a number, on all ranks alike.
     ///
     /// # Errors
-    /// The species of a continued run have other masses than they had, or a plugin has made particles after the unit was chosen; as
-    /// [`Units::choose`].
+    /// The species of a continued run have other masses than they had, a plugin has made particles after the unit was chosen, or has made them much
+    /// heavier; another rank has failed, or the transport has.
     pub fn suffice(&self, all: &mut AllSpecies, others: &OtherRanks) -> Result<(), Error> {
-        let mut now = self.clone();
-        now.choose(all, others)?;
-        if now.scale == 0.0 || (self.scale != 0.0 && self.scale <= 2.0 * now.scale) {
+        let own = Masses::of(all)?.sum;
+        // in parts of what fits, so that the sum over ranks does
+        let parts = (own * self.scale / power_of_two(30)).min(power_of_two(40)) as u64;
+        let is_unknown = self.scale == 0.0 && own > 0.0;
+        if !others.any(is_unknown)? && others.sum(parts)? < 1 << 32 {
             return Ok(());
         }
         let why = "the particles have much more mass than they had when the unit of their mass was chosen: a continued run keeps `mass` of its \
-                   species, and a plugin makes particles in the phase `Initialise` of the root level";
+                   species, a plugin makes particles in the phase `Initialise` of the root level, and makes them at most twice as heavy in sum";
         Err(Error::Setup(why.into()))
+    }
+
+    /// As [`Units::suffice`], where plugins have made particles heavier by so much that it might not.
+    ///
+    /// # Errors
+    /// As [`Units::suffice`].
+    pub fn follow(&self, all: &mut AllSpecies, others: &OtherRanks) -> Result<(), Error> {
+        let mut with_masses = all.0.iter().filter(|species| species.pool.columns.masses);
+        if with_masses.next().is_none() {
+            return Ok(());
+        }
+        let grown: f64 = all.0.iter().map(|species| species.grown).sum();
+        let least = power_of_two(60) / others.size() as f64;
+        if !others.any(grown * self.scale > least)? {
+            return Ok(());
+        }
+        all.0.iter_mut().for_each(|species| species.grown = 0.0);
+        self.suffice(all, others)
     }
 
     /// What has left, for all ranks, which tell each other.
@@ -108,29 +122,41 @@ pub fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((1023 + exponent.clamp(-1000, 1000)) as u64) << 52)
 }
 
-/// How many particles of a species this rank has, and the largest mass.
-fn masses(species: &mut Species) -> (u64, f64) {
-    in_precision!(species.precision(), R => largest_mass::<R>(species))
+/// The masses of this rank's particles.
+#[derive(Clone, Copy, Debug, Default)]
+struct Masses {
+    number: u64,
+    largest: f64,
+    sum: f64,
 }
 
-fn largest_mass<R: Precise>(species: &mut Species) -> (u64, f64) {
-    let (columns, one) = (species.pool.columns, species.mass);
-    let (mut number, mut largest) = (0, 0.0f64);
-    species.each(|_, patch| {
-        for rows in patch {
-            number += rows.count() as u64;
-            for (page, count) in rows.pages::<R>(columns) {
-                let own = page.mass.iter().take(count).map(|mass| mass.to_f64());
-                largest = own.fold(largest, f64::max);
-                largest = if columns.masses {
-                    largest
-                } else {
-                    largest.max(one)
-                };
-            }
+impl Masses {
+    fn of(all: &mut AllSpecies) -> Result<Self, Error> {
+        let mut masses = Self::default();
+        all.fetch()?;
+        for species in &mut all.0 {
+            in_precision!(species.precision(), R => masses.add::<R>(species));
         }
-    });
-    (number, largest)
+        Ok(masses)
+    }
+
+    fn add<R: Precise>(&mut self, species: &mut Species) {
+        let (columns, one) = (species.pool.columns, species.mass);
+        species.each(|_, patch| {
+            for rows in patch {
+                self.number += rows.count() as u64;
+                for (page, count) in rows.pages::<R>(columns) {
+                    let own = page.mass.iter().take(count).map(|mass| mass.to_f64());
+                    self.sum += own.clone().sum::<f64>();
+                    self.largest = own.fold(self.largest, f64::max);
+                    if !columns.masses {
+                        self.largest = self.largest.max(one);
+                        self.sum += count as f64 * one;
+                    }
+                }
+            }
+        });
+    }
 }
 
 /// After the unit and whether particles know their accelerations: of each species the length of its name, the name, and what it has lost.

@@ -220,3 +220,54 @@ fn each_particle_is_an_entity_as_long_as_it_is_there() {
         assert!(all[0] < 2512 && all[5] + 20 < all[0], "some leave: {all:?}");
     }
 }
+
+/// Gives a particle a mass, once.
+struct Feed(f64);
+
+impl Plugin for Feed {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        let mass = self.0;
+        let feed = move |(topology, clock): (Res<Topology>, Res<LevelClock>),
+                         mut all: ResMut<AllSpecies>|
+              -> Result<(), Error> {
+            let dark = all.0.iter_mut().find(|species| species.name == "dark");
+            if clock.level == 0 && clock.step == 1 {
+                let dark = dark.expect("it is in the deck");
+                dark.change(&topology, 5, |particle| particle.mass = mass)?;
+            }
+            Ok(())
+        };
+        sim.system_in(Limit::Propose, feed);
+        Ok(())
+    }
+}
+
+#[test]
+fn masses_that_cannot_be_are_refused() {
+    let fed = |mass: f64, ranks: usize| {
+        let scratch = Scratch::new();
+        let settings = [
+            "time.max_steps=3",
+            "run.audit=false",
+            "gravity.constant=1e-20",
+        ];
+        let build =
+            |ranks: Ranks| Simulation::with_ranks(deck(CLUMP, &settings), ranks)?.add(Feed(mass));
+        let options = (0..ranks).map(|_| quietly_into(&scratch.run(), false));
+        let ended = run_on_ranks_of(build, options.collect());
+        let errors = ended.into_iter().filter_map(Result::err);
+        errors
+            .map(|error| error.to_string())
+            .collect::<Vec<_>>()
+            .concat()
+    };
+    for ranks in [1, 2] {
+        assert_eq!(fed(0.001, ranks), "");
+        assert!(
+            fed(1e9, ranks).contains("much more mass"),
+            "{}",
+            fed(1e9, ranks)
+        );
+        assert!(fed(f64::NAN, ranks).contains("gives particle 5 of particles.species.dark a mass"));
+    }
+}

@@ -85,8 +85,13 @@ fn tracers_are_the_same_on_ranks() {
 }
 
 #[test]
-fn tracers_with_mass_are_refused() {
-    let refused = Simulation::new(deck(WHEEL, &["particles.species.dust.mass=1.0"])).err();
-    let why = refused.expect("they are refused").to_string();
+fn tracers_that_cannot_be_are_refused() {
+    let refused = |settings: &[&str]| {
+        let refused = Simulation::new(deck(WHEEL, settings)).err();
+        refused.expect("they are refused").to_string()
+    };
+    let why = refused(&["particles.species.dust.mass=1.0", "time.max_step=0.1"]);
     assert!(why.contains("has no mass"), "{why}");
+    let why = refused(&[]);
+    assert!(why.contains("add `time.max_step`"), "{why}");
 }
