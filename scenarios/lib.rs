@@ -150,7 +150,7 @@ pub fn scenarios() -> Vec<Scenario> {
         Scenario::of::<sod::Sod>("sod"),
         Scenario {
             name: "spheres",
-            table: TableSchema::of::<spheres::Ambient>("ambient"),
+            table: TableSchema::of::<nestar_systems::spheres::Ambient>("ambient"),
             make: spheres::gas,
         },
         Scenario::of::<Toro>("toro"),

@@ -4,36 +4,7 @@ use nestar_device::math::sum3;
 use nestar_engine::{Engine, Error};
 use nestar_systems::fields::GasModel;
 use nestar_systems::hydro::{InitialState, Primitive, PrimitiveColumns};
-use nestar_systems::spheres::{Centre, Gas, NamedSpheres};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// Gas in hydrostatic equilibrium in each sphere of the table `[spheres]` that has some, and a uniform medium at rest around them. Where
-/// spheres overlap their densities add up, and what their pressures are above that of the medium; the velocity is that of the sum of
-/// their momenta. A passive scalar with the name of a sphere is the mass fraction of that sphere's gas.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Ambient {
-    /// Density of the medium.
-    #[schemars(extend("unit" = "mass/length**3", "exclusiveMinimum" = 0.0))]
-    pub density: f64,
-    /// Pressure of the medium, which is that of the gas of spheres where it ends.
-    #[schemars(extend("unit" = "mass/(length*time**2)", "exclusiveMinimum" = 0.0))]
-    pub pressure: f64,
-    /// Gauss-Legendre points per axis and cell (cell averages); 1: the cell centre.
-    #[schemars(range(min = 1, max = 4))]
-    pub samples: usize,
-}
-
-impl Default for Ambient {
-    fn default() -> Self {
-        Self {
-            density: 1e-6,
-            pressure: 1e-6,
-            samples: 2,
-        }
-    }
-}
+use nestar_systems::spheres::{Ambient, Centre, Gas, NamedSpheres};
 
 /// The gas of the spheres of a deck, or the medium alone.
 pub(crate) fn gas(sim: &mut Engine, _: &str) -> Result<Box<dyn InitialState>, Error> {

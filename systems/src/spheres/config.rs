@@ -60,13 +60,15 @@ pub enum ProfileConfig {
         #[schemars(extend("unit" = "mass/length**3"))]
         density: Vec<f64>,
     },
+    /// What the sphere's `total` has beside its gas and its other particles; for one component of particles.
+    Rest {},
 }
 
 impl ProfileConfig {
     /// The profile.
     ///
     /// # Errors
-    /// A parameter outside of its range, by its key.
+    /// A parameter outside of its range, by its key; a rest, which is no profile by itself.
     pub fn profile(&self) -> Result<Profile, SphereError> {
         match *self {
             Self::Plummer { mass, radius } => Profile::plummer(mass, radius),
@@ -96,6 +98,10 @@ impl ProfileConfig {
                 ref radius,
                 ref density,
             } => Profile::table(radius, density),
+            Self::Rest {} => Err(SphereError::parameter(
+                "kind",
+                "`rest` is for one component of `particles` of a sphere with `total`",
+            )),
         }
     }
 }

@@ -10,6 +10,26 @@ const RULE: [(f64, f64); 4] = [
     (0.9305681557970263, 0.17392742256872692),
 ];
 
+/// Intervals of the grid of a component.
+pub(super) const CELLS: usize = 4000;
+
+/// A density as a function of radius.
+pub(super) trait Radial {
+    /// The density and its logarithmic slopes at a radius above 0.
+    fn local(&self, r: f64) -> Local;
+    /// The mass within a radius.
+    fn mass(&self, r: f64) -> f64;
+    /// The radius within which there is next to no mass.
+    fn core(&self) -> f64;
+    /// The radius beyond which there is next to no mass.
+    fn reach(&self) -> f64;
+
+    /// The density at a radius above 0.
+    fn density(&self, r: f64) -> f64 {
+        self.local(r).density
+    }
+}
+
 /// A density around a radius.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Local {

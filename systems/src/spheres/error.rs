@@ -17,6 +17,11 @@ pub enum SphereError {
         /// The radius that the orbits of the energy in question just reach.
         radius: f64,
     },
+    /// Other parts have all of the mass somewhere, so that there is no rest.
+    NothingLeft {
+        /// Where, the innermost such radius.
+        radius: f64,
+    },
     /// The potential cannot be resolved in double precision.
     Unresolved {
         /// Where, the innermost such radius.
@@ -42,6 +47,11 @@ impl fmt::Display for SphereError {
                 "the profile has no equilibrium with isotropic velocities: the distribution function is negative for orbits that \
                  reach to the radius {radius:.4e}; make the density steeper around it (smooth a table, lengthen a decay) or the \
                  other mass less concentrated"
+            ),
+            Self::NothingLeft { radius } => write!(
+                f,
+                "nothing of the total density is left at the radius {radius:.4e}: the gas and the other parts are as dense there; let the gas \
+                 have a smaller `share` or end at a smaller `radius`, cut the other parts, or lengthen the decay of the total"
             ),
             Self::Unresolved { radius } => write!(
                 f,

@@ -1,8 +1,8 @@
 //! Gas in hydrostatic equilibrium.
 
-use super::curve::{Curve, Grid};
+use super::curve::{CELLS, Curve, Grid};
 use super::error::{SphereError, positive};
-use super::matter::{CELLS, Matter};
+use super::matter::Matter;
 use super::profile::Profile;
 use nestar_device::math::ln;
 

@@ -1,12 +1,10 @@
 //! All mass around a centre.
 
-use super::curve::{Curve, Grid};
+use super::curve::{CELLS, Curve, Grid};
 use super::error::{SphereError, positive};
 use super::profile::Profile;
 use std::f64::consts::PI;
 
-/// Intervals of the grid of a component.
-pub(super) const CELLS: usize = 4000;
 /// Intervals between a component and the end of all mass.
 const BEYOND: usize = 512;
 

@@ -8,25 +8,28 @@
 mod config;
 mod curve;
 mod distribution;
+mod entropy;
 mod error;
 mod gas;
 mod matter;
 mod named;
 mod orbit;
 mod profile;
+mod rest;
 mod speeds;
 mod sphere;
 mod table;
 mod tables;
 
 pub use config::ProfileConfig;
+pub use entropy::Entropy;
 pub use error::SphereError;
 pub use gas::Gas;
 pub use named::{NamedSpheres, Spheres};
 pub use orbit::{Centre, Orbit};
 pub use profile::Profile;
 pub use sphere::{Sphere, UNIFORMS};
-pub use tables::{EncounterConfig, GasConfig, SphereConfig, SpheresConfig};
+pub use tables::{Ambient, EncounterConfig, EntropyConfig, GasConfig, SphereConfig, SpheresConfig};
 
 #[cfg(test)]
 mod tests;

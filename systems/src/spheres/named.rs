@@ -1,12 +1,14 @@
 //! The spheres of a deck.
 
+use super::config::ProfileConfig;
+use super::entropy::Entropy;
 use super::error::SphereError;
 use super::gas::Gas;
 use super::orbit::{Centre, Orbit};
 use super::profile::Profile;
 use super::sphere::Sphere;
-use super::tables::{EncounterConfig, SphereConfig, SpheresConfig};
-use crate::fields::GravitationalConstant;
+use super::tables::{Ambient, EncounterConfig, GasConfig, SphereConfig, SpheresConfig};
+use crate::fields::{GasModel, GravitationalConstant};
 use bevy_ecs::prelude::Resource;
 use nestar_deck::{Deck, DeckError};
 use nestar_engine::{Engine, Error, Plugin};
@@ -20,17 +22,17 @@ pub struct Spheres;
 #[derive(Resource, Clone, Debug, PartialEq)]
 pub struct NamedSpheres {
     gravity: f64,
-    spheres: BTreeMap<String, Named>,
+    pub(super) spheres: BTreeMap<String, Named>,
 }
 
 /// A sphere with its place.
 #[derive(Clone, Debug, PartialEq)]
-struct Named {
+pub(super) struct Named {
     centre: Centre,
     truncation: f64,
     particles: BTreeMap<String, Profile>,
     /// Profile of the gas, and where it ends.
-    gas: Option<(Profile, f64)>,
+    pub(super) gas: Option<(Profile, f64)>,
 }
 
 impl Plugin for Spheres {
@@ -49,7 +51,8 @@ impl Plugin for Spheres {
             let why = "[spheres] needs a table [gravity]: their parts are held by self-gravity";
             return Err(deck.error_at("spheres", why).into());
         };
-        let spheres = NamedSpheres::of(deck, gravity.0)?;
+        let gamma = sim.world.get_resource::<GasModel>().map(|gas| gas.gamma);
+        let spheres = NamedSpheres::of(deck, gravity.0, gamma.unwrap_or(5.0 / 3.0))?;
         sim.world.insert_resource(spheres);
         Ok(())
     }
@@ -60,8 +63,10 @@ fn at(deck: &Deck, path: &str) -> impl Fn(SphereError) -> DeckError {
     move |error| {
         let key = match &error {
             SphereError::Parameter { key, .. } if key == "gravity" => "gravity.constant".into(),
+            SphereError::Parameter { key, .. } if key == "gamma" => "hydro.gamma".into(),
+            SphereError::Parameter { key, .. } if key.starts_with("ambient.") => key.clone(),
             SphereError::Parameter { key, .. } => format!("{path}.{key}"),
-            SphereError::Negative { .. } | SphereError::Unresolved { .. } => path.to_string(),
+            _ => path.to_string(),
         };
         let why = match &error {
             SphereError::Parameter { why, .. } => why.clone(),
@@ -72,18 +77,27 @@ fn at(deck: &Deck, path: &str) -> impl Fn(SphereError) -> DeckError {
 }
 
 impl NamedSpheres {
-    /// Takes the tables of a deck; `gravity` is Newton's constant.
+    /// Takes the tables of a deck, `[ambient]` among them where the pressure of the surroundings matters; `gravity` is Newton's constant,
+    /// `gamma` the gas's ratio of specific heats.
     ///
     /// # Errors
     /// What is wrong in them, at its place.
-    pub fn of(deck: &mut Deck, gravity: f64) -> Result<Self, DeckError> {
+    pub fn of(deck: &mut Deck, gravity: f64, gamma: f64) -> Result<Self, DeckError> {
         let config: SpheresConfig = deck.table("spheres")?;
+        let laws = config.0.values().flat_map(|own| &own.gas);
+        let pressure = match laws.into_iter().any(|gas| gas.entropy.is_some()) {
+            true => deck.table::<Ambient>("ambient")?.pressure,
+            false => 0.0,
+        };
+        let laws = Laws {
+            gravity,
+            gamma,
+            pressure,
+        };
         let mut spheres = BTreeMap::new();
         for (name, own) in &config.0 {
-            spheres.insert(
-                name.clone(),
-                Named::of(deck, &format!("spheres.{name}"), own)?,
-            );
+            let named = Named::of(deck, &format!("spheres.{name}"), own, laws)?;
+            spheres.insert(name.clone(), named);
         }
         let mut all = Self { gravity, spheres };
         if deck.has("encounter") {
@@ -117,11 +131,20 @@ impl NamedSpheres {
             let why = "`encounter.spheres` must name two spheres";
             return Err(deck.error_at("encounter.spheres", why));
         }
+        let mass_ratio = masses[1] / masses[0];
+        if !mass_ratio.is_finite() || mass_ratio <= 0.0 {
+            let [one, other] = masses;
+            let why = format!(
+                "`encounter.spheres` must name spheres with masses above 0 that can be compared, not {one} and {other}: see their `truncation` \
+                 and `gas.radius`"
+            );
+            return Err(deck.error_at("encounter.spheres", why));
+        }
         let orbit = Orbit {
             separation: encounter.separation,
             speed: encounter.speed,
             impact_parameter: encounter.impact_parameter,
-            mass_ratio: masses[1] / masses[0],
+            mass_ratio,
         };
         let centres = orbit.centres().map_err(at(deck, "encounter"))?;
         for (name, centre) in encounter.spheres.iter().zip(centres) {
@@ -185,33 +208,112 @@ impl NamedSpheres {
     }
 }
 
+/// What the gas of spheres obeys.
+#[derive(Clone, Copy)]
+struct Laws {
+    gravity: f64,
+    gamma: f64,
+    /// Of the surroundings.
+    pressure: f64,
+}
+
+impl Laws {
+    /// The profile of the gas of the table `path`, in a sphere with all this mass.
+    fn gas(
+        self,
+        deck: &Deck,
+        path: &str,
+        own: &GasConfig,
+        total: Option<&Profile>,
+    ) -> Result<Profile, DeckError> {
+        let law = match (&own.profile, own.entropy) {
+            (Some(profile), None) => {
+                return profile
+                    .profile()
+                    .map_err(at(deck, &format!("{path}.profile")));
+            }
+            (None, Some(law)) => law,
+            _ => {
+                let why = format!("`{path}` needs one of `profile` and `entropy`");
+                return Err(deck.error_at(path, why));
+            }
+        };
+        let Some(total) = total else {
+            let key = format!("{path}.entropy");
+            let why = format!(
+                "`{key}` needs the `total` of its sphere, in whose potential the gas rests"
+            );
+            return Err(deck.error_at(&key, why));
+        };
+        let law = Entropy {
+            radius: law.radius,
+            slope: law.slope,
+            core: law.core,
+            share: law.share,
+            gamma: self.gamma,
+        };
+        let gas = Profile::entropy(total, law, self.gravity, [own.radius, self.pressure]);
+        gas.map_err(at(deck, path))
+    }
+}
+
 impl Named {
-    fn of(deck: &Deck, path: &str, own: &SphereConfig) -> Result<Self, DeckError> {
+    fn of(deck: &Deck, path: &str, own: &SphereConfig, laws: Laws) -> Result<Self, DeckError> {
         if own.particles.is_empty() && own.gas.is_none() {
             let why = format!("`{path}` is empty: it needs `particles`, `gas` or both");
             return Err(deck.error_at(path, why));
         }
-        let mut particles = BTreeMap::new();
-        for (component, config) in &own.particles {
-            let path = format!("{path}.particles.{component}");
-            let profile = config.profile().map_err(at(deck, &path))?;
-            particles.insert(component.clone(), profile);
-        }
-        let mut gas = None;
-        if let Some(own) = &own.gas {
-            let profile = own.profile.profile();
-            let profile = profile.map_err(at(deck, &format!("{path}.gas.profile")))?;
-            gas = Some((profile, own.radius));
-        }
-        Ok(Self {
+        let total = own.total.as_ref().map(ProfileConfig::profile).transpose();
+        let total = total.map_err(at(deck, &format!("{path}.total")))?;
+        let of_gas = |gas: &GasConfig| {
+            let profile = laws.gas(deck, &format!("{path}.gas"), gas, total.as_ref());
+            profile.map(|profile| (profile, gas.radius))
+        };
+        let mut named = Self {
             centre: Centre {
                 position: own.centre.unwrap_or_default(),
                 velocity: own.velocity.unwrap_or_default(),
             },
             truncation: own.truncation.unwrap_or(f64::INFINITY),
-            particles,
-            gas,
-        })
+            particles: BTreeMap::new(),
+            gas: own.gas.as_ref().map(of_gas).transpose()?,
+        };
+        for (component, config) in &own.particles {
+            if total.is_some() && *config == (ProfileConfig::Rest {}) {
+                continue;
+            }
+            let path = format!("{path}.particles.{component}");
+            let profile = config.profile().map_err(at(deck, &path))?;
+            named.particles.insert(component.clone(), profile);
+        }
+        if let Some(total) = total {
+            named.add_rest(deck, path, own, &total)?;
+        }
+        Ok(named)
+    }
+
+    /// Adds the component that is the rest of all mass.
+    fn add_rest(
+        &mut self,
+        deck: &Deck,
+        path: &str,
+        own: &SphereConfig,
+        total: &Profile,
+    ) -> Result<(), DeckError> {
+        let is_rest = |config: &ProfileConfig| matches!(config, ProfileConfig::Rest {});
+        let mut rests = own.particles.iter().filter(|(_, config)| is_rest(config));
+        let (Some((name, _)), None) = (rests.next(), rests.next()) else {
+            let key = format!("{path}.total");
+            let why = format!(
+                "`{key}` needs one component of `{path}.particles` that is the rest: `{{ kind = \"rest\" }}`"
+            );
+            return Err(deck.error_at(&key, why));
+        };
+        let parts: Vec<Profile> = self.parts().cloned().collect();
+        let left = Profile::rest(total, &parts);
+        let left = left.map_err(at(deck, &format!("{path}.particles.{name}")))?;
+        self.particles.insert(name.clone(), left);
+        Ok(())
     }
 
     fn parts(&self) -> impl Iterator<Item = &Profile> {

@@ -1,7 +1,9 @@
 //! Densities as functions of radius.
 
-use super::curve::{Curve, Grid, Local};
+use super::curve::{Curve, Grid, Local, Radial};
+use super::entropy::{Entropy, EntropyGas};
 use super::error::{SphereError, positive};
+use super::rest::Rest;
 use super::table::Table;
 use nestar_device::math::{exp, ln};
 use std::f64::consts::PI;
@@ -33,6 +35,8 @@ enum Shape {
     Hernquist { density: f64, radius: f64 },
     Nfw { density: f64, radius: f64 },
     Table(Box<Table>),
+    Entropy(Box<EntropyGas<Profile>>),
+    Rest(Box<Rest<Profile>>),
 }
 
 /// Beyond a radius the density goes on as `(r/radius)^power exp(-(r - radius)/decay)` with the same value and slope (Springel & White,
@@ -102,6 +106,30 @@ impl Profile {
     pub fn table(radius: &[f64], density: &[f64]) -> Result<Self, SphereError> {
         let table = Table::new(radius, density)?;
         Ok(Self::whole(Shape::Table(Box::new(table))))
+    }
+
+    /// Gas with the entropy `law` that rests in the potential of `total`, all mass, and has the pressure `pressure` where it ends, at the radius
+    /// `end`. Beyond, its share of the density goes on with the same slope and soon ceases to change. `gravity` is Newton's constant.
+    ///
+    /// # Errors
+    /// A parameter outside of its range.
+    pub fn entropy(
+        total: &Profile,
+        law: Entropy,
+        gravity: f64,
+        [end, pressure]: [f64; 2],
+    ) -> Result<Self, SphereError> {
+        let gas = EntropyGas::new(total, law, gravity, [end, pressure])?;
+        Ok(Self::whole(Shape::Entropy(Box::new(gas))))
+    }
+
+    /// What `total` has beside `parts`.
+    ///
+    /// # Errors
+    /// The parts have all of the density, or more, somewhere.
+    pub fn rest(total: &Profile, parts: &[Profile]) -> Result<Self, SphereError> {
+        let rest = Rest::new(total, parts)?;
+        Ok(Self::whole(Shape::Rest(Box::new(rest))))
     }
 
     fn whole(shape: Shape) -> Self {
@@ -195,6 +223,8 @@ impl Profile {
         match (&self.cut, &self.shape) {
             (Some(cut), _) => 3.0 * cut.radius + 60.0 * cut.decay,
             (None, Shape::Table(table)) => FAR_TABLE * table.last(),
+            (None, Shape::Entropy(gas)) => gas.reach(),
+            (None, Shape::Rest(rest)) => rest.reach(),
             (
                 None,
                 Shape::Plummer { radius, .. }
@@ -218,6 +248,24 @@ impl Profile {
             }
         }
         exp(low)
+    }
+}
+
+impl Radial for Profile {
+    fn local(&self, r: f64) -> Local {
+        self.local(r)
+    }
+
+    fn mass(&self, r: f64) -> f64 {
+        self.mass(r)
+    }
+
+    fn core(&self) -> f64 {
+        self.core()
+    }
+
+    fn reach(&self) -> f64 {
+        self.reach()
     }
 }
 
@@ -252,6 +300,8 @@ impl Shape {
                 }
             }
             Self::Table(ref table) => table.local(r),
+            Self::Entropy(ref gas) => gas.local(r),
+            Self::Rest(ref rest) => rest.local(r),
         }
     }
 
@@ -270,6 +320,8 @@ impl Shape {
                 4.0 * PI * density * radius * radius * radius * nfw_mass(r / radius)
             }
             Self::Table(ref table) => table.mass(r),
+            Self::Entropy(ref gas) => gas.mass(r),
+            Self::Rest(ref rest) => rest.mass(r),
         }
     }
 }

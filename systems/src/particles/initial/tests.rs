@@ -108,7 +108,7 @@ fn spheres_share_particles_by_mass() {
         count     = 1000
     "#;
     let mut deck = deck(text);
-    let spheres = NamedSpheres::of(&mut deck, 1.0).unwrap();
+    let spheres = NamedSpheres::of(&mut deck, 1.0, 5.0 / 3.0).unwrap();
     let initial: SphereInitial = deck.table("a").unwrap();
     let parts = initial.parts(&deck, "a", Some(&spheres), STREAM).unwrap();
     let share = (1.0f64 + 0.01).powf(-1.5);

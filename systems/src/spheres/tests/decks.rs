@@ -20,8 +20,11 @@ speed            = 2.0
 impact_parameter = 3.0
 "#;
 
+/// Ratio of specific heats.
+const GAMMA: f64 = 5.0 / 3.0;
+
 fn of(text: &str) -> Result<NamedSpheres, DeckError> {
-    NamedSpheres::of(&mut Deck::parse("deck.toml", text).unwrap(), 1.0)
+    NamedSpheres::of(&mut Deck::parse("deck.toml", text).unwrap(), 1.0, GAMMA)
 }
 
 fn refused<T>(found: Result<T, DeckError>, words: &[&str]) {
@@ -134,5 +137,77 @@ fn wrong_tables_are_refused_with_their_places() {
     refused(
         core.particles(&deck, "here", ["main", "stars"]),
         &["spheres.main.particles.stars", "equilibrium"],
+    );
+    // masses that cannot be compared are told by keys that there are
+    refused(
+        of(&PAIR
+            .replace("gas  ", "#")
+            .replace("truncation      = 2.0", "truncation = 1e-300")),
+        &["encounter.spheres", "truncation"],
+    );
+}
+
+/// A cluster whose gas has a power law of entropy.
+const CLUSTER: &str = r#"
+[spheres.a]
+total           = { kind = "nfw", m200 = 6.0, r200 = 1.55, concentration = 4.5 }
+particles.stars = { kind = "hernquist", mass = 0.05, radius = 0.05, cut = 0.5 }
+particles.dark  = { kind = "rest" }
+gas             = { entropy = { share = 0.1, radius = 1.55 }, radius = 1.8 }
+[ambient]
+pressure = 1e-4
+"#;
+
+#[test]
+fn the_rest_of_a_total_is_a_component() {
+    let deck = Deck::parse("deck.toml", CLUSTER).unwrap();
+    let spheres = of(CLUSTER).unwrap();
+    let total = Profile::nfw(6.0, 1.55, 4.5, None).unwrap();
+    let (dark, _) = spheres.particles(&deck, "here", ["a", "dark"]).unwrap();
+    let (stars, _) = spheres.particles(&deck, "here", ["a", "stars"]).unwrap();
+    let (gas, _) = spheres.spheres["a"].gas.as_ref().unwrap();
+    let sum = dark.mass() + stars.mass() + gas.mass(1e3);
+    assert!((sum / total.mass(1e3) - 1.0).abs() < 1e-8, "{sum}");
+    assert!((gas.mass(1.55) / 0.6 - 1.0).abs() < 1e-9);
+    let [(_, held, _)] = &spheres.gas(&deck, 1e-4).unwrap()[..] else {
+        panic!("one gas");
+    };
+    // the pressure that holds the density has the entropy of the law
+    let factor = |r: f64| held.pressure(r) / held.density(r).powf(GAMMA) / r.powf(1.1);
+    assert!((factor(0.1) / factor(1.5) - 1.0).abs() < 1e-7);
+}
+
+#[test]
+fn wrong_totals_are_refused_with_their_keys() {
+    let with = |from: &str, to: &str| {
+        assert!(CLUSTER.contains(from));
+        of(&CLUSTER.replace(from, to))
+    };
+    refused(
+        with("\"rest\"", "\"plummer\", mass = 1, radius = 1"),
+        &["spheres.a.total", "rest"],
+    );
+    refused(with("total  ", "#"), &["spheres.a.gas.entropy", "total"]);
+    refused(
+        with("entropy = { share = 0.1, radius = 1.55 }, ", ""),
+        &["spheres.a.gas", "`profile` and `entropy`"],
+    );
+    refused(
+        with("radius = 1.8", "radius = 1.5"),
+        &["spheres.a.gas.radius", "entropy.radius"],
+    );
+    refused(
+        with("share = 0.1", "share = 0.9"),
+        &["spheres.a.particles.dark", "at the radius", "share"],
+    );
+    refused(
+        with("mass = 0.05", "mass = 50"),
+        &["spheres.a.particles.dark", "at the radius"],
+    );
+    let no_total = CLUSTER.replace("total  ", "#").replace("gas  ", "#");
+    refused(of(&no_total), &["spheres.a.particles.dark.kind", "total"]);
+    refused(
+        with("pressure = 1e-4", "pressure = 0.0"),
+        &["ambient.pressure"],
     );
 }

@@ -2,6 +2,7 @@
 
 mod decks;
 mod distributions;
+mod entropies;
 mod gas_and_orbits;
 mod parameters;
 mod samples;

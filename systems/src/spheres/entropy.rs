@@ -1,0 +1,226 @@
+//! Gas whose entropy is a power of radius, in hydrostatic equilibrium in a given potential.
+
+use super::curve::{CELLS, Curve, Grid, Local, Radial};
+use super::error::{SphereError, positive};
+use nestar_device::math::{exp, ln, pow};
+use std::f64::consts::PI;
+
+/// Most steps of the search for the scale of entropy; some ten are enough.
+const STEPS: usize = 60;
+/// How fast the share of the gas ceases to change beyond the radius where the gas ends, by the logarithm of radius.
+const SETTLE: f64 = 4.0;
+
+/// What is known of the gas.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entropy {
+    /// Radius of the power law, length, above 0: `P/density^gamma` is proportional to `core + (r/radius)^slope`.
+    pub radius: f64,
+    /// The power, not below 0.
+    pub slope: f64,
+    /// What the centre has, not below 0.
+    pub core: f64,
+    /// Mass of the gas over all mass, both within `radius`: above 0 and below 1.
+    pub share: f64,
+    /// Ratio of specific heats, above 1.
+    pub gamma: f64,
+}
+
+/// Gas with that entropy (ZuHone, ApJ 728, 54 (2011), section 2.1).
+///
+/// With `u = P^((gamma - 1)/gamma)` the equation of equilibrium, `dP/dr = -density g`, is `du/dr = -(gamma - 1)/gamma K^(-1/gamma) g`: an
+/// integral. The scale of the entropy K follows from the mass.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct EntropyGas<P> {
+    total: P,
+    gravity: f64,
+    law: Entropy,
+    /// Where it ends.
+    end: f64,
+    /// `K^(-1/gamma)` over that of the law.
+    scale: f64,
+    /// u.
+    state: Curve,
+    mass: Curve,
+    /// Beyond the end: logarithms of radius and share of the density, and the derivative of the latter by the former.
+    tail: [f64; 3],
+}
+
+impl<P: Radial + Clone> EntropyGas<P> {
+    /// The gas in the potential of `total`, all mass, that has the pressure `pressure` at the radius `end`. `gravity` is Newton's constant.
+    ///
+    /// # Errors
+    /// A parameter outside of its range; numbers too large or small for the search for the scale of entropy.
+    pub fn new(
+        total: &P,
+        law: Entropy,
+        gravity: f64,
+        [end, pressure]: [f64; 2],
+    ) -> Result<Self, SphereError> {
+        check(&law, end)?;
+        let pressure = positive("ambient.pressure", pressure)?;
+        let grid = Grid::new(total.core(), end, CELLS);
+        let outer = pow(pressure, (law.gamma - 1.0) / law.gamma);
+        let mut gas = Self {
+            total: total.clone(),
+            gravity: positive("gravity", gravity)?,
+            law,
+            end,
+            scale: 1.0,
+            state: Curve::through(Grid::new(1.0, 2.0, 1), |_| [1.0, 0.0]),
+            mass: Curve::through(Grid::new(1.0, 2.0, 1), |_| [1.0, 0.0]),
+            tail: [ln(end), 0.0, 0.0],
+        };
+        gas.find_scale(grid, outer)?;
+        gas.state = gas.states(grid, outer);
+        let local = gas.within(end);
+        let all = total.local(end);
+        let rise = all.steepness - local.steepness;
+        gas.tail = [ln(end), ln(local.density / all.density), rise];
+        let reach = total.reach().max(end);
+        gas.mass = gas.masses(Grid::new(total.core(), reach, 2 * CELLS));
+        Ok(gas)
+    }
+
+    /// Seeks the scale with which the gas has its share: the secant's rule for the logarithms of scale and mass, whose slope is between 1 and
+    /// `gamma/(gamma - 1)`.
+    fn find_scale(&mut self, grid: Grid, outer: f64) -> Result<(), SphereError> {
+        let mut slope = self.law.gamma / (self.law.gamma - 1.0);
+        let radius = self.law.radius;
+        let wanted = ln(self.law.share * self.total.mass(radius));
+        let within = Grid::new(grid.radius(0), radius, CELLS);
+        let mut excess = |place: f64| {
+            self.scale = exp(place);
+            self.state = self.states(grid, outer);
+            ln(self.masses(within).value(CELLS)) - wanted
+        };
+        let mut place = 0.0;
+        let mut error = excess(place);
+        for _ in 0..STEPS {
+            let step = -error / slope;
+            place += step;
+            let next = excess(place);
+            if step.abs() < 1e-14 * place.abs().max(1.0) || next == error {
+                break;
+            }
+            // of a slope that is round-off there is nothing to learn
+            let found = (next - error) / step;
+            if found.is_finite() && found >= 0.5 {
+                slope = found;
+            }
+            error = next;
+        }
+        if error.abs() < 1e-9 {
+            return Ok(());
+        }
+        let why = "cannot be reached: choose units in which masses and radii are nearer to 1";
+        Err(SphereError::parameter("entropy.share", why))
+    }
+
+    /// `core + (r/radius)^slope`, and its logarithmic slope.
+    fn entropy(&self, r: f64) -> [f64; 2] {
+        let power = pow(r / self.law.radius, self.law.slope);
+        let sum = self.law.core + power;
+        [sum, self.law.slope * power / sum]
+    }
+
+    /// `-du/d ln r`.
+    fn rate(&self, r: f64) -> f64 {
+        let gamma = self.law.gamma;
+        let [entropy, _] = self.entropy(r);
+        let pull = self.gravity * self.total.mass(r) / r;
+        (gamma - 1.0) / gamma * self.scale * pow(entropy, -1.0 / gamma) * pull
+    }
+
+    fn states(&self, grid: Grid, outer: f64) -> Curve {
+        Curve::inwards(grid, outer, |r| self.rate(r))
+    }
+
+    fn masses(&self, grid: Grid) -> Curve {
+        let shell = |r: f64| 4.0 * PI * r * r * r * self.local(r).density;
+        let inner = grid.radius(0);
+        let within = shell(inner) / (3.0 - self.local(inner).steepness);
+        Curve::outwards(grid, within, shell)
+    }
+
+    /// The density, up to the end.
+    fn within(&self, r: f64) -> Local {
+        let gamma = self.law.gamma;
+        let ([entropy, slope], u) = (self.entropy(r), self.state.at(ln(r)));
+        let change = self.rate(r) / u;
+        let shell = 4.0 * PI * r * r * r * self.total.density(r) / self.total.mass(r);
+        let bend = change * (shell - 1.0 - slope / gamma + change) / (gamma - 1.0);
+        let power = 1.0 / (gamma - 1.0);
+        Local {
+            density: self.scale * pow(u, power) * pow(entropy, -1.0 / gamma),
+            steepness: power * change + slope / gamma,
+            steepening: bend + slope * (self.law.slope - slope) / gamma,
+        }
+    }
+
+    /// The density, and beyond the end one whose share of all mass soon ceases to change.
+    pub fn local(&self, r: f64) -> Local {
+        if r <= self.end {
+            return self.within(r);
+        }
+        let [end, share, rise] = self.tail;
+        let left = exp(SETTLE * (end - ln(r)));
+        let all = self.total.local(r);
+        Local {
+            density: all.density * exp(share + rise / SETTLE * (1.0 - left)),
+            steepness: all.steepness - rise * left,
+            steepening: all.steepening + rise * SETTLE * left,
+        }
+    }
+
+    /// The mass within a radius.
+    pub fn mass(&self, r: f64) -> f64 {
+        let inner = self.total.core();
+        if r < inner {
+            let local = self.within(r);
+            return 4.0 * PI * r * r * r * local.density / (3.0 - local.steepness);
+        }
+        self.mass.at(ln(r))
+    }
+
+    /// The radius beyond which there is next to no mass.
+    pub fn reach(&self) -> f64 {
+        self.total.reach()
+    }
+}
+
+/// Whether the numbers are in their ranges.
+fn check(law: &Entropy, end: f64) -> Result<(), SphereError> {
+    let refuse = |key: &str, why: String| Err(SphereError::parameter(key, why));
+    positive("entropy.radius", law.radius)?;
+    for (key, value) in [("entropy.slope", law.slope), ("entropy.core", law.core)] {
+        if !value.is_finite() || value < 0.0 {
+            return refuse(
+                key,
+                format!("must be a finite number, not below 0, not {value}"),
+            );
+        }
+    }
+    if law.slope >= law.gamma && law.core == 0.0 {
+        let (slope, gamma) = (law.slope, law.gamma);
+        let why = format!(
+            "must be below gamma, {gamma}, not {slope}: give `entropy.core` for a steeper one"
+        );
+        return refuse("entropy.slope", why);
+    }
+    if !(law.share > 0.0 && law.share < 1.0) {
+        let why = format!("must be above 0 and below 1, not {}", law.share);
+        return refuse("entropy.share", why);
+    }
+    let end = positive("radius", end)?;
+    if end < law.radius {
+        let why = format!(
+            "must not be below `entropy.radius`, {}, within which the share of the gas is known, and is {end}",
+            law.radius
+        );
+        return refuse("radius", why);
+    }
+    if law.gamma > 1.0 {
+        return Ok(());
+    }
+    refuse("gamma", format!("must be above 1, not {}", law.gamma))
+}
