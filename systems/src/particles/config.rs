@@ -94,6 +94,10 @@ pub struct RefineConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0))]
     pub per_patch: Option<PerLevel<f64>>,
+    /// Patches of the next finer level that are there stay while they have more particles than this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0.0))]
+    pub kept_per_patch: Option<PerLevel<f64>>,
     /// Cells with more particles than this.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0))]

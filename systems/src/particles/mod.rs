@@ -158,8 +158,8 @@ fn species(
     for (name, own) in &config.species {
         check(sim, config, (name, own))?;
         let traces = own.moved_by != MovedBy::Fall;
-        // the columns of a table need not give what tracers do not have
-        let needless = traces && matches!(own.initial, initial::InitialConfig::Table(_));
+        // nobody need say what tracers do not have
+        let needless = traces && !matches!(own.initial, initial::InitialConfig::Sphere(_));
         let about = initial::About {
             name,
             mass: own.mass.or(needless.then_some(0.0)),

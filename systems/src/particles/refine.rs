@@ -66,10 +66,13 @@ fn mark(
     if limit.counts() {
         let sums = in_cells(&topology, Weights::Ones, level, &mut species, beyond)?;
         let patches = sums.chunks_exact(CELLS).zip(wanted.chunks_exact_mut(CELLS));
-        for (sums, wanted) in patches {
+        for (&row, (sums, wanted)) in own.iter().zip(patches) {
             let all = sums.iter().sum::<u64>() as f64 > limit.patch;
             let marks = wanted.iter_mut().zip(sums);
             marks.for_each(|(wanted, &sum)| *wanted |= all || sum as f64 > limit.cell);
+            if !topology.is_leaf(row) {
+                keep(sums, wanted, limit.kept);
+            }
         }
     }
     if limit.mass < f64::INFINITY {
@@ -91,6 +94,19 @@ fn mark(
     Ok(())
 }
 
+/// Marks the octants, each of which is a patch of the next finer level, that have more than `kept`; sums and marks are those of a patch.
+fn keep(sums: &[u64], wanted: &mut [bool], kept: f64) {
+    let octant = |cell: usize| [4, 32, 256].map(|half| cell & half != 0);
+    let mut numbers = [0; 8];
+    let number = |[x, y, z]: [bool; 3]| usize::from(x) | usize::from(y) << 1 | usize::from(z) << 2;
+    for (cell, &sum) in sums.iter().enumerate() {
+        numbers[number(octant(cell))] += sum;
+    }
+    for (cell, wanted) in wanted.iter_mut().enumerate() {
+        *wanted |= numbers[number(octant(cell))] as f64 > kept;
+    }
+}
+
 /// The sums of a level, all of a particle in its cell.
 fn in_cells(
     topology: &Topology,
@@ -107,6 +123,8 @@ fn in_cells(
 /// Most that a level bears.
 struct Limits {
     patch: f64,
+    /// Of a patch of the next finer level that is there.
+    kept: f64,
     cell: f64,
     /// In units of deposits.
     mass: f64,
@@ -121,6 +139,7 @@ impl Limits {
         let mass = at(&config.mass_per_cell);
         Self {
             patch: at(&config.per_patch),
+            kept: at(&config.kept_per_patch),
             cell: at(&config.per_cell),
             mass: if scale > 0.0 {
                 mass * scale
@@ -131,6 +150,27 @@ impl Limits {
     }
 
     fn counts(&self) -> bool {
-        self.patch.min(self.cell) < f64::INFINITY
+        self.patch.min(self.cell).min(self.kept) < f64::INFINITY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The finer patch that has many particles stays, and no other.
+    #[test]
+    fn patches_are_kept_by_what_they_have() {
+        let mut sums = vec![0; CELLS];
+        // in the octant at the right of x and z, by two cells
+        let cell = |x: usize, y: usize, z: usize| x + 8 * (y + 8 * z);
+        (sums[cell(4, 3, 7)], sums[cell(7, 0, 4)]) = (7, 6);
+        sums[cell(0, 7, 0)] = 12;
+        let mut wanted = vec![false; CELLS];
+        keep(&sums, &mut wanted, 12.0);
+        for n in 0..CELLS {
+            let (x, y, z) = (n % 8, n / 8 % 8, n / 64);
+            assert_eq!(wanted[n], x > 3 && y < 4 && z > 3, "{x} {y} {z}");
+        }
     }
 }

@@ -16,9 +16,9 @@ pub struct Body {
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: [f64; 3],
     /// Its mass; of no meaning where the species says the mass of each.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0, "unit" = "mass"))]
-    pub mass: f64,
+    pub mass: Option<f64>,
 }
 
 impl Source for Vec<Body> {
@@ -26,17 +26,17 @@ impl Source for Vec<Body> {
         self.len() as u64
     }
 
-    fn make(&self, id: u64) -> Option<Made> {
+    fn make(&self, id: u64) -> Result<Option<Made>, String> {
         let Body {
             position,
             velocity,
             mass,
         } = self[id as usize];
-        Some(Made {
+        Ok(Some(Made {
             position,
             velocity,
-            mass,
+            mass: mass.unwrap_or_default(),
             scalars: Vec::new(),
-        })
+        }))
     }
 }

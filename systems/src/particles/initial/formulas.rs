@@ -1,6 +1,6 @@
 //! What formulas of the deck say of a particle.
 
-use super::Made;
+use super::{About, Made, massless};
 use nestar_deck::{Deck, DeckError, Formula};
 use std::collections::BTreeMap;
 
@@ -17,6 +17,23 @@ pub(super) fn zeros() -> [String; 3] {
 /// The default of a condition: always.
 pub(super) fn one() -> String {
     "1".into()
+}
+
+/// The formula of the mass in the table `path`: 0 where the species has one for all.
+///
+/// # Errors
+/// Nobody says the mass.
+pub(super) fn mass_of<'a>(
+    deck: &Deck,
+    path: &str,
+    own: &'a Option<String>,
+    species: &About,
+) -> Result<&'a str, DeckError> {
+    match own {
+        Some(mass) => Ok(mass),
+        None if species.mass.is_some() => Ok("0"),
+        None => Err(massless(deck, path, species.name)),
+    }
 }
 
 /// Compiles the formulas of a table.
@@ -72,6 +89,8 @@ impl Compile<'_> {
 pub(super) struct Others {
     pub velocity: [Formula; 3],
     pub mass: Formula,
+    /// The table that `keep` is a key of.
+    pub path: String,
     /// Not 0 where there is a particle.
     pub keep: Formula,
     pub scalars: Vec<Formula>,
@@ -85,9 +104,23 @@ impl Others {
     }
 
     /// The particle with these values of the variables, if there is one.
-    pub fn made(&self, values: &[f64], position: impl FnOnce() -> [f64; 3]) -> Option<Made> {
-        (self.keep.eval(values) != 0.0).then(|| Made {
-            position: position(),
+    ///
+    /// # Errors
+    /// `keep` is not a number there.
+    pub fn made(
+        &self,
+        values: &[f64],
+        position: impl FnOnce() -> [f64; 3],
+    ) -> Result<Option<Made>, String> {
+        let (keep, position) = (self.keep.eval(values), position());
+        if keep.is_nan() {
+            return Err(format!(
+                "`{}.keep` is not a number at {position:?}",
+                self.path
+            ));
+        }
+        let made = (keep != 0.0).then(|| Made {
+            position,
             velocity: [0, 1, 2].map(|axis| self.velocity[axis].eval(values)),
             mass: self.mass.eval(values),
             scalars: self
@@ -95,6 +128,7 @@ impl Others {
                 .iter()
                 .map(|scalar| scalar.eval(values))
                 .collect(),
-        })
+        });
+        Ok(made)
     }
 }

@@ -1,7 +1,7 @@
 //! Particles at the points of a lattice.
 
-use super::formulas::{Compile, Others, one, zero, zeros};
-use super::{Made, Source};
+use super::formulas::{Compile, Others, mass_of, one, zeros};
+use super::{About, Made, Source};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::math::sum3;
 use nestar_engine::mesh::Domain;
@@ -29,9 +29,9 @@ pub struct Lattice {
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: [String; 3],
     /// Mass of the particle, a formula; of no meaning where the species says the mass of each.
-    #[serde(default = "zero")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("unit" = "mass"))]
-    pub mass: String,
+    pub mass: Option<String>,
     /// Which points have a particle, a formula: those where it is not 0. Identities still count all points.
     #[serde(default = "one")]
     pub keep: String,
@@ -50,15 +50,15 @@ pub(super) struct Points {
 }
 
 impl Lattice {
-    /// The points of the lattice at `path` of the deck, for a species with these scalars.
+    /// The points of the lattice at `path` of the deck, for a species.
     ///
     /// # Errors
-    /// A formula that is none.
+    /// A formula that is none; a mass that nobody says.
     pub(super) fn points(
         &self,
         deck: &Deck,
         path: &str,
-        scalars: &[String],
+        species: &About,
         domain: &Domain,
     ) -> Result<Points, DeckError> {
         let compile = Compile {
@@ -81,10 +81,11 @@ impl Lattice {
             right: domain.right_edge,
             displacement: compile.three("displacement", &self.displacement)?,
             others: Others {
+                path: path.into(),
                 velocity: compile.three("velocity", &self.velocity)?,
-                mass: compile.one("mass", &self.mass)?,
+                mass: compile.one("mass", mass_of(deck, path, &self.mass, species)?)?,
                 keep: compile.one("keep", &self.keep)?,
-                scalars: compile.scalars(scalars, &self.scalars)?,
+                scalars: compile.scalars(species.scalars, &self.scalars)?,
             },
         })
     }
@@ -95,7 +96,7 @@ impl Source for Points {
         self.points.iter().product()
     }
 
-    fn make(&self, id: u64) -> Option<Made> {
+    fn make(&self, id: u64) -> Result<Option<Made>, String> {
         let [nx, ny, _] = self.points;
         let at = [id % nx, id / nx % ny, id / (nx * ny)];
         let point = [0, 1, 2].map(|a| {

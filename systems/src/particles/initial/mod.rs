@@ -17,6 +17,7 @@ use crate::spheres::NamedSpheres;
 use bevy_ecs::prelude::*;
 use bodies::Body;
 use lattice::Lattice;
+use nestar_deck::{Deck, DeckError};
 use nestar_engine::field::{LevelRows, Parcel, Precision};
 use nestar_engine::mesh::{Domain, Topology};
 use nestar_engine::ranks::{OtherRanks, Ranks};
@@ -69,7 +70,14 @@ pub trait Source: Send + Sync {
     /// How many identities there are: they count from 0.
     fn count(&self) -> u64;
     /// The particle with an identity, if there is one.
-    fn make(&self, id: u64) -> Option<Made>;
+    ///
+    /// # Errors
+    /// A formula that has to say whether there is one does not.
+    fn make(&self, id: u64) -> Result<Option<Made>, String>;
+    /// What errors call a particle beside its identity, such as the row of a file.
+    fn origin(&self, _id: u64) -> String {
+        String::new()
+    }
     /// The mass of each particle, where it is the source that knows it.
     fn mass(&self) -> Option<f64> {
         None
@@ -100,14 +108,20 @@ pub(super) fn source(
     let purpose = format!("particles of {name}");
     let source: Box<dyn Source> = match initial {
         InitialConfig::None {} => Box::new(Vec::<Body>::new()),
-        InitialConfig::Bodies { bodies } => Box::new(bodies.clone()),
+        InitialConfig::Bodies { bodies } => {
+            let lacks = bodies.iter().position(|body| body.mass.is_none());
+            if let Some(n) = lacks.filter(|_| species.mass.is_none()) {
+                return Err(massless(&sim.deck, &format!("{path}.bodies[{n}]"), name).into());
+            }
+            Box::new(bodies.clone())
+        }
         InitialConfig::Lattice(lattice) => {
             let domain = sim.world.resource::<Topology>().domain;
-            Box::new(lattice.points(&sim.deck, path, species.scalars, &domain)?)
+            Box::new(lattice.points(&sim.deck, path, species, &domain)?)
         }
         InitialConfig::Random(random) => {
             let stream = sim.random(&purpose, random.seed)?;
-            Box::new(random.draws(&sim.deck, path, species.scalars, stream)?)
+            Box::new(random.draws(&sim.deck, path, species, stream)?)
         }
         InitialConfig::Sphere(sphere) => {
             let stream = sim.random(&purpose, sphere.seed)?;
@@ -124,6 +138,15 @@ pub(super) fn source(
         return Err(sim.deck.error_at(&key, why).into());
     }
     Ok(source)
+}
+
+/// That nobody says the mass of particles that the table `path` makes.
+fn massless(deck: &Deck, path: &str, species: &str) -> DeckError {
+    let why = format!(
+        "`{path}.mass` is missing: give it, or the mass of each particle, `particles.species.{species}.mass`, which is 0 for those that attract \
+         nothing"
+    );
+    deck.error_at(path, why)
 }
 
 /// What makes the particles of each species.
@@ -228,16 +251,20 @@ impl Maker<'_> {
         match finite && mass >= 0.0 && !vanishes {
             true => Ok(()),
             false => Err(format!(
-                "particle {id} of particles.species.{} has the velocity {velocity:?}, the mass {mass} and the scalars {scalars:?}: they must be \
+                "particle {id} of particles.species.{}{} has the velocity {velocity:?}, the mass {mass} and the scalars {scalars:?}: they must be \
                  numbers that are finite in the precision of the run, and a mass must be 0 or one above it",
-                self.name
+                self.name,
+                self.source.origin(id)
             )),
         }
     }
 
     /// Makes a particle.
     fn one<R: Precise>(&self, id: u64, records: &mut Records) -> Result<(), String> {
-        let Some(made) = self.source.make(id) else {
+        let made = self.source.make(id);
+        let Some(made) =
+            made.map_err(|why| format!("particle {id}{}: {why}", self.source.origin(id)))?
+        else {
             return Ok(());
         };
         let Made {
@@ -252,7 +279,8 @@ impl Maker<'_> {
         let Some((index, place)) = place::<R>(self.domain, position) else {
             let (left, right) = (self.domain.left_edge, self.domain.right_edge);
             return Err(format!(
-                "particle {id} of particles.species.{name} is at {position:?}, outside the domain from {left:?} to {right:?}"
+                "particle {id} of particles.species.{name}{} is at {position:?}, outside the domain from {left:?} to {right:?}",
+                self.source.origin(id)
             ));
         };
         let record = records.entry(index).or_default();

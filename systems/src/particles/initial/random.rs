@@ -1,7 +1,7 @@
 //! Particles at random.
 
-use super::formulas::{Compile, Others, one, zero, zeros};
-use super::{Made, Source};
+use super::formulas::{Compile, Others, mass_of, one, zeros};
+use super::{About, Made, Source};
 use nestar_deck::{Deck, DeckError, Formula};
 use nestar_device::math::sum3;
 use nestar_device::random::{Stream, normals, of_id, uniforms};
@@ -38,9 +38,9 @@ pub struct Random {
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: [String; 3],
     /// Mass of the particle, a formula; of no meaning where the species says the mass of each.
-    #[serde(default = "zero")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("unit" = "mass"))]
-    pub mass: String,
+    pub mass: Option<String>,
     /// Which particles there are, a formula: those for which it is not 0. `count` and identities still count all.
     #[serde(default = "one")]
     pub keep: String,
@@ -58,15 +58,15 @@ pub(super) struct Draws {
 }
 
 impl Random {
-    /// The particles of the table `path` of the deck, for a species with these scalars.
+    /// The particles of the table `path` of the deck, for a species.
     ///
     /// # Errors
-    /// A formula that is none.
+    /// A formula that is none; a mass that nobody says.
     pub(super) fn draws(
         &self,
         deck: &Deck,
         path: &str,
-        scalars: &[String],
+        species: &About,
         stream: Stream,
     ) -> Result<Draws, DeckError> {
         let compile = |count| Compile {
@@ -80,10 +80,11 @@ impl Random {
             stream,
             position: compile(OF_PLACES).three("position", &self.position)?,
             others: Others {
+                path: path.into(),
                 velocity: all.three("velocity", &self.velocity)?,
-                mass: all.one("mass", &self.mass)?,
+                mass: all.one("mass", mass_of(deck, path, &self.mass, species)?)?,
                 keep: all.one("keep", &self.keep)?,
-                scalars: all.scalars(scalars, &self.scalars)?,
+                scalars: all.scalars(species.scalars, &self.scalars)?,
             },
         })
     }
@@ -108,7 +109,7 @@ impl Source for Draws {
         self.count
     }
 
-    fn make(&self, id: u64) -> Option<Made> {
+    fn make(&self, id: u64) -> Result<Option<Made>, String> {
         let drawn: [f64; OF_PLACES - 1] =
             numbers(&self.stream, id, |n, block| match n < UNIFORM_BLOCKS {
                 true => uniforms(block),

@@ -50,17 +50,13 @@ struct Part {
 }
 
 impl SphereInitial {
-    /// The particles of the table `path` of the deck.
-    ///
-    /// # Errors
-    /// No such sphere or component, or one without an equilibrium.
-    pub(super) fn parts(
-        &self,
+    /// The spheres of the deck, and the names of those with these particles.
+    fn checked<'a>(
+        &'a self,
         deck: &Deck,
         path: &str,
-        spheres: Option<&NamedSpheres>,
-        stream: Stream,
-    ) -> Result<Parts, DeckError> {
+        spheres: Option<&'a NamedSpheres>,
+    ) -> Result<(&'a NamedSpheres, &'a [String]), DeckError> {
         let refuse = |key: &str, why: &str| {
             let path = format!("{path}.{key}");
             Err(deck.error_at(&path, format!("`{path}` {why}")))
@@ -78,9 +74,32 @@ impl SphereInitial {
         if names.is_empty() {
             return refuse("sphere", "must name a sphere at least");
         }
-        if self.count == 0 {
-            return refuse("count", "must be at least 1");
+        let twice = (1..names.len()).find(|&n| names[..n].contains(&names[n]));
+        if let Some(n) = twice {
+            let why = format!(
+                "names {:?} twice: each sphere has its particles once",
+                names[n]
+            );
+            return refuse(&format!("sphere[{n}]"), &why);
         }
+        match self.count {
+            0 => refuse("count", "must be at least 1"),
+            _ => Ok((spheres, names)),
+        }
+    }
+
+    /// The particles of the table `path` of the deck.
+    ///
+    /// # Errors
+    /// No such sphere or component, or one without an equilibrium.
+    pub(super) fn parts(
+        &self,
+        deck: &Deck,
+        path: &str,
+        spheres: Option<&NamedSpheres>,
+        stream: Stream,
+    ) -> Result<Parts, DeckError> {
+        let (spheres, names) = self.checked(deck, path, spheres)?;
         let found = names
             .iter()
             .map(|name| spheres.particles(deck, path, [name, &self.component]));
@@ -109,19 +128,21 @@ impl Source for Parts {
         self.parts.last().map_or(0, |part| part.end)
     }
 
-    fn make(&self, id: u64) -> Option<Made> {
-        let part = self.parts.iter().find(|part| id < part.end)?;
+    fn make(&self, id: u64) -> Result<Option<Made>, String> {
+        let Some(part) = self.parts.iter().find(|part| id < part.end) else {
+            return Ok(None);
+        };
         let drawn: [f64; UNIFORMS] = numbers(&self.stream, id, |_, block| uniforms(block));
         let (position, velocity) = part.sphere.sample(drawn);
         let Centre {
             position: centre,
             velocity: motion,
         } = part.centre;
-        Some(Made {
+        Ok(Some(Made {
             position: [0, 1, 2].map(|axis| centre[axis] + position[axis]),
             velocity: [0, 1, 2].map(|axis| motion[axis] + velocity[axis]),
             ..Made::default()
-        })
+        }))
     }
 
     fn mass(&self) -> Option<f64> {

@@ -46,6 +46,7 @@ fn places() -> [String; 3] {
 pub(super) struct Rows {
     /// The columns that formulas use.
     columns: Vec<Vec<f64>>,
+    file: String,
     count: usize,
     position: [Formula; 3],
     others: Others,
@@ -96,7 +97,7 @@ impl File {
 }
 
 /// Names of columns in formulas.
-fn names(file: &File) -> Vec<String> {
+fn names(file: &File) -> Result<Vec<String>, String> {
     let is_name = |name: &str| {
         let mut letters = name.chars();
         letters.next().is_some_and(|c| c.is_ascii_alphabetic())
@@ -107,7 +108,16 @@ fn names(file: &File) -> Vec<String> {
         true => name.clone(),
         false => format!("column_{}", n + 1),
     });
-    named.collect()
+    let names: Vec<String> = named.collect();
+    let twice = (1..names.len()).find(|&n| names[..n].contains(&names[n]));
+    match twice {
+        None => Ok(names),
+        Some(n) => Err(format!(
+            "two columns are called `{}` in formulas, {:?} the last of them: rename one in the file",
+            names[n],
+            file.names()[n]
+        )),
+    }
 }
 
 impl Table {
@@ -119,7 +129,7 @@ impl Table {
         let folder = deck.directory().unwrap_or(Path::new(""));
         let at = |error: String| deck.error_at(&format!("{path}.file"), error);
         let file = File::open(folder.join(&self.file)).map_err(at)?;
-        let names = names(&file);
+        let names = names(&file).map_err(at)?;
         let whole = self.filled(&names, species, |key, why| {
             let path = format!("{path}.{key}");
             deck.error_at(path.as_str(), format!("`{path}` {why}"))
@@ -146,6 +156,7 @@ impl Table {
         let (position, others) = whole.compiled(deck, path, species.scalars, &used)?;
         Ok(Rows {
             columns,
+            file: self.file.clone(),
             count,
             position,
             others,
@@ -195,6 +206,7 @@ impl Table {
         };
         let none = super::formulas::zeros();
         let others = Others {
+            path: path.into(),
             velocity: compile.three("velocity", self.velocity.as_ref().unwrap_or(&none))?,
             mass: compile.one("mass", self.mass.as_deref().unwrap_or("0"))?,
             keep: compile.one("keep", &self.keep)?,
@@ -209,7 +221,11 @@ impl Source for Rows {
         self.count as u64
     }
 
-    fn make(&self, id: u64) -> Option<Made> {
+    fn origin(&self, id: u64) -> String {
+        format!(" (row {} of {})", id + 1, self.file)
+    }
+
+    fn make(&self, id: u64) -> Result<Option<Made>, String> {
         let values: Vec<f64> = self
             .columns
             .iter()

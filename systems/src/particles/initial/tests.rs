@@ -1,5 +1,6 @@
 //! What sources make.
 
+use super::lattice::Lattice;
 use super::random::Random;
 use super::sphere::SphereInitial;
 use super::table::Table;
@@ -7,6 +8,7 @@ use super::{About, Made, Source};
 use crate::spheres::NamedSpheres;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::random::Stream;
+use nestar_engine::mesh::Domain;
 use std::path::PathBuf;
 
 const STREAM: Stream = Stream {
@@ -28,9 +30,18 @@ fn refused<T>(found: Result<T, DeckError>, words: &[&str]) {
     }
 }
 
+/// A species with these scalars, whose particles have masses of their own.
+fn about(scalars: &[String]) -> About<'_> {
+    About {
+        name: "star",
+        mass: None,
+        scalars,
+    }
+}
+
 fn all(source: &dyn Source) -> Vec<Made> {
     (0..source.count())
-        .filter_map(|id| source.make(id))
+        .filter_map(|id| source.make(id).unwrap())
         .collect()
 }
 
@@ -49,7 +60,7 @@ fn formulas_have_random_numbers_of_their_own() {
     );
     let random: Random = deck.table("a").unwrap();
     let names = ["metals".into(), "age".into()];
-    let draws = random.draws(&deck, "a", &names, STREAM).unwrap();
+    let draws = random.draws(&deck, "a", &about(&names), STREAM).unwrap();
     assert_eq!(draws.count(), 40_000);
     let made = all(&draws);
     let count = made.len() as f64;
@@ -72,20 +83,20 @@ fn formulas_have_random_numbers_of_their_own() {
     }
     // a particle is a function of seed and identity alone
     let other = Stream { seed: 2, ..STREAM };
-    let others = random.draws(&deck, "a", &names, other).unwrap();
+    let others = random.draws(&deck, "a", &about(&names), other).unwrap();
     assert_eq!(draws.make(17), draws.make(17));
     assert_ne!(
-        draws.make(17).map(|p| p.mass),
-        others.make(17).map(|p| p.mass)
+        draws.make(17).unwrap().map(|p| p.mass),
+        others.make(17).unwrap().map(|p| p.mass)
     );
     deck.set("a.position=[\"x\", \"0\", \"0\"]").unwrap();
     let wrong: Random = deck.table("a").unwrap();
     refused(
-        wrong.draws(&deck, "a", &names, STREAM),
+        wrong.draws(&deck, "a", &about(&names), STREAM),
         &["a.position[0]", "x"],
     );
     refused(
-        random.draws(&deck, "a", &[], STREAM),
+        random.draws(&deck, "a", &about(&[]), STREAM),
         &["`age` in [a.scalars]"],
     );
 }
@@ -126,6 +137,15 @@ fn spheres_share_particles_by_mass() {
     }
     let speed = made[..750].iter().map(|p| p.velocity[0]).sum::<f64>() / 750.0;
     assert!((speed - 10.0).abs() < 1.0, "{speed}");
+    let twice: SphereInitial = {
+        deck.set("a.sphere=[\"large\", \"small\", \"large\"]")
+            .unwrap();
+        deck.table("a").unwrap()
+    };
+    refused(
+        twice.parts(&deck, "a", Some(&spheres), STREAM),
+        &["a.sphere[2]", "large", "twice"],
+    );
     refused(
         initial.parts(&deck, "a", None, STREAM),
         &["a.sphere", "[spheres]"],
@@ -261,4 +281,52 @@ fn a_group_of_zarr_arrays_is_a_table() {
     refused(rows(""), &["a.position[0]", "`x`"]);
     std::fs::remove_file(group.join("mass/c/0")).unwrap();
     refused(rows(position), &["deck.toml:4", "c/0 is missing"]);
+}
+
+#[test]
+fn particles_whose_mass_nobody_says_are_refused() {
+    let text = "[a]\ncount = 3\nposition = [\"u0\", \"u1\", \"u2\"]\n[b]\npoints = [2, 2, 2]";
+    let mut deck = deck(text);
+    let random: Random = deck.table("a").unwrap();
+    let words = ["a.mass", "particles.species.star.mass"];
+    refused(random.draws(&deck, "a", &about(&[]), STREAM), &words);
+    let given = About {
+        mass: Some(0.0),
+        ..about(&[])
+    };
+    assert!(random.draws(&deck, "a", &given, STREAM).is_ok());
+    let lattice: Lattice = deck.table("b").unwrap();
+    let domain = Domain {
+        left_edge: [0.0; 3],
+        right_edge: [1.0; 3],
+        root: [1; 3],
+        periodic: [true; 3],
+    };
+    refused(
+        lattice.points(&deck, "b", &about(&[]), &domain),
+        &["b.mass", "particles.species.star.mass"],
+    );
+}
+
+#[test]
+fn what_is_no_number_keeps_no_particle() {
+    let text =
+        "[a]\ncount = 3\nposition = [\"id\", \"1\", \"2\"]\nmass = \"1\"\nkeep = \"sqrt(1.5 - x)\"";
+    let mut deck = deck(text);
+    let random: Random = deck.table("a").unwrap();
+    let draws = random.draws(&deck, "a", &about(&[]), STREAM).unwrap();
+    assert!(draws.make(1).unwrap().is_some());
+    let error = draws.make(2).unwrap_err();
+    assert!(
+        error.contains("`a.keep`") && error.contains("[2.0, 1.0, 2.0]"),
+        "{error}"
+    );
+}
+
+#[test]
+fn rows_of_tables_are_named_and_columns_have_one_name() {
+    let folder = Folder::new("names", "x y z column_2\n1 2 3 4\n");
+    assert!(folder.rows("", Some(1.0)).is_ok());
+    let folder = Folder::new("twice", "x,y[1],z,column_2\n1,2,3,4\n");
+    refused(folder.rows("", Some(1.0)), &["`column_2`", "rename"]);
 }
