@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct RefineRequests {
     /// Per row: the sectors (bit `direction(d)` of 27) that flagged cells and their buffers reach.
     sectors: Vec<u32>,
+    /// Per row: its children stay for now, if it has any.
+    kept: Vec<bool>,
     /// Per row: a finer patch nearby needs this patch refined.
     wished: Vec<AtomicBool>,
     /// Working space: per row, whether its children must stay.
@@ -32,13 +34,14 @@ impl RefineRequests {
     /// Makes room for `rows` rows.
     pub fn resize(&mut self, rows: usize) {
         self.sectors.resize(rows, 0);
+        self.kept.resize(rows, false);
         self.wished.resize_with(rows, AtomicBool::default);
         self.required.resize_with(rows, AtomicBool::default);
     }
 
     /// Forgets what stood at `row` (it has a new patch).
     pub fn forget(&mut self, row: u32) {
-        self.sectors[row as usize] = 0;
+        self.clear(&[row]);
         set(&self.wished[row as usize], false);
     }
 
@@ -46,6 +49,7 @@ impl RefineRequests {
     pub fn clear(&mut self, rows: &[u32]) {
         for &row in rows {
             self.sectors[row as usize] = 0;
+            self.kept[row as usize] = false;
         }
     }
 
@@ -59,6 +63,12 @@ impl RefineRequests {
     /// Adds to the sectors that patch `row` asks for.
     pub fn add(&mut self, row: u32, sectors: u32) {
         self.sectors[row as usize] |= sectors;
+    }
+
+    /// Lets the children of the own patch `row` stay in the next decision about its level, if it has any. It refines nothing: criteria that want
+    /// more of patches that are not there than of those that are keep these with it, such that they do not come and go.
+    pub fn keep(&mut self, row: u32) {
+        self.kept[row as usize] = true;
     }
 
     /// The sectors that patch `row` asks for.
@@ -181,7 +191,7 @@ impl RefineRequests {
             self.pass_down(topology, row, wanted);
             match topology.is_leaf(row) {
                 true if wanted && may_refine && nestable(topology, row) => Some((row, true)),
-                false if !wanted && !get(&self.required[row as usize]) => Some((row, false)),
+                false if !wanted && !self.stays(row) => Some((row, false)),
                 _ => None,
             }
         };
@@ -199,6 +209,11 @@ impl RefineRequests {
             refine: these(true),
             coarsen: these(false),
         }
+    }
+
+    /// Whether the children of `row` stay although nobody wants it refined.
+    fn stays(&self, row: u32) -> bool {
+        self.kept[row as usize] || get(&self.required[row as usize])
     }
 
     /// Finds the patches of `level` whose children must stay because one of them is pinned, or a refined child is among them or

@@ -94,7 +94,7 @@ pub struct RefineConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0))]
     pub per_patch: Option<PerLevel<f64>>,
-    /// Patches of the next finer level that are there stay while they have more particles than this.
+    /// The eight children of a patch of this level stay while one of them has more particles than this; it refines nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0))]
     pub kept_per_patch: Option<PerLevel<f64>>,

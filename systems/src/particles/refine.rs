@@ -2,14 +2,14 @@
 
 use super::config::RefineConfig;
 use super::deposit::{Deposit, Weights};
+use super::initial::Ahead;
 use super::species::AllSpecies;
 use super::units::Units;
 use crate::register::Register;
 use bevy_ecs::prelude::*;
 use nestar_device::{Lane, Real, device};
-use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::field::{Component, Field, FieldSpec, LevelRows, Prolong, Restrict};
-use nestar_engine::mesh::Topology;
+use nestar_engine::mesh::{RefineRequests, Topology};
 use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::Write;
 use nestar_engine::{Engine, Error, in_precision};
@@ -41,6 +41,7 @@ pub(super) fn register(sim: &mut Engine, config: RefineConfig) -> Result<(), Err
         ..FieldSpec::cells(&[])
     })?;
     sim.world.insert_resource(Refine(config));
+    sim.world.resource_mut::<Ahead>().want();
     sim.system_in(crate::order::Flag::Criteria, mark);
     sim.criterion::<ParticleMarks, many_particles>([]);
     Ok(())
@@ -53,36 +54,39 @@ struct Refine(RefineConfig);
 fn mark(
     rows: LevelRows,
     topology: Res<Topology>,
-    (refine, units): (Res<Refine>, Res<Units>),
+    (refine, units, ahead): (Res<Refine>, Res<Units>, Res<Ahead>),
     mut species: ResMut<AllSpecies>,
     mut marks: Write<ParticleMarks>,
+    mut requests: ResMut<RefineRequests>,
     others: OtherRanks,
 ) -> Result<(), Error> {
     let level = rows.level();
-    let beyond = (&others, rows.view().tables);
     let limit = Limits::of(&refine.0, level, units.scale);
     let own = topology.rows(level);
+    // all of a particle in its cell
+    let mut in_cells = |weights: Weights| -> Result<Vec<u64>, Error> {
+        if rows.in_parts() {
+            return Ok(ahead.in_cells(&topology, weights, level));
+        }
+        let mut deposit = Deposit::in_cells(&topology, weights, level);
+        deposit.add_all(&mut species, rows.view().tables)?;
+        Ok(deposit.finish(&others)?)
+    };
     let mut wanted = vec![false; own.len() * CELLS];
     if limit.counts() {
-        let sums = in_cells(&topology, Weights::Ones, level, &mut species, beyond)?;
+        let sums = in_cells(Weights::Ones)?;
         let patches = sums.chunks_exact(CELLS).zip(wanted.chunks_exact_mut(CELLS));
         for (&row, (sums, wanted)) in own.iter().zip(patches) {
             let all = sums.iter().sum::<u64>() as f64 > limit.patch;
             let marks = wanted.iter_mut().zip(sums);
             marks.for_each(|(wanted, &sum)| *wanted |= all || sum as f64 > limit.cell);
-            if !topology.is_leaf(row) {
-                keep(sums, wanted, limit.kept);
+            if most_of_children(sums) as f64 > limit.kept {
+                requests.keep(row);
             }
         }
     }
     if limit.mass < f64::INFINITY {
-        let sums = in_cells(
-            &topology,
-            Weights::Masses(units.scale),
-            level,
-            &mut species,
-            beyond,
-        )?;
+        let sums = in_cells(Weights::Masses(units.scale))?;
         let marks = wanted.iter_mut().zip(sums);
         marks.for_each(|(wanted, sum)| *wanted |= sum as f64 > limit.mass);
     }
@@ -94,36 +98,19 @@ fn mark(
     Ok(())
 }
 
-/// Marks the octants, each of which is a patch of the next finer level, that have more than `kept`; sums and marks are those of a patch.
-fn keep(sums: &[u64], wanted: &mut [bool], kept: f64) {
-    let octant = |cell: usize| [4, 32, 256].map(|half| cell & half != 0);
-    let mut numbers = [0; 8];
-    let number = |[x, y, z]: [bool; 3]| usize::from(x) | usize::from(y) << 1 | usize::from(z) << 2;
+/// Most that an octant of a patch has, which is a patch of the next finer level.
+fn most_of_children(sums: &[u64]) -> u64 {
+    let mut octants = [0; 8];
     for (cell, &sum) in sums.iter().enumerate() {
-        numbers[number(octant(cell))] += sum;
+        octants[cell >> 2 & 1 | cell >> 4 & 2 | cell >> 6 & 4] += sum;
     }
-    for (cell, wanted) in wanted.iter_mut().enumerate() {
-        *wanted |= numbers[number(octant(cell))] as f64 > kept;
-    }
-}
-
-/// The sums of a level, all of a particle in its cell.
-fn in_cells(
-    topology: &Topology,
-    weights: Weights,
-    level: usize,
-    species: &mut AllSpecies,
-    (others, tables): (&OtherRanks, Option<&DeviceTopology>),
-) -> Result<Vec<u64>, Error> {
-    let mut deposit = Deposit::in_cells(topology, weights, level);
-    deposit.add_all(species, tables)?;
-    Ok(deposit.finish(others)?)
+    octants.into_iter().max().unwrap_or(0)
 }
 
 /// Most that a level bears.
 struct Limits {
     patch: f64,
-    /// Of a patch of the next finer level that is there.
+    /// Of a patch of the next finer level that is there, or its siblings.
     kept: f64,
     cell: f64,
     /// In units of deposits.
@@ -158,19 +145,16 @@ impl Limits {
 mod tests {
     use super::*;
 
-    /// The finer patch that has many particles stays, and no other.
     #[test]
-    fn patches_are_kept_by_what_they_have() {
-        let mut sums = vec![0; CELLS];
-        // in the octant at the right of x and z, by two cells
+    fn children_are_octants_of_cells() {
         let cell = |x: usize, y: usize, z: usize| x + 8 * (y + 8 * z);
+        let mut sums = vec![0; CELLS];
         (sums[cell(4, 3, 7)], sums[cell(7, 0, 4)]) = (7, 6);
-        sums[cell(0, 7, 0)] = 12;
-        let mut wanted = vec![false; CELLS];
-        keep(&sums, &mut wanted, 12.0);
-        for n in 0..CELLS {
-            let (x, y, z) = (n % 8, n / 8 % 8, n / 64);
-            assert_eq!(wanted[n], x > 3 && y < 4 && z > 3, "{x} {y} {z}");
-        }
+        (
+            sums[cell(3, 7, 0)],
+            sums[cell(4, 7, 0)],
+            sums[cell(0, 4, 4)],
+        ) = (10, 12, 11);
+        assert_eq!(most_of_children(&sums), 13);
     }
 }

@@ -47,7 +47,15 @@ impl Units {
         let own = Masses::of(all)?;
         // numbers that are not below 0 are ordered as their bits
         let largest = f64::from_bits(others.max(own.largest.to_bits())?);
-        let most = others.sum(own.number)? as f64 * largest;
+        self.bear(others.sum(own.number)?, largest)
+    }
+
+    /// Chooses the unit by the number of all particles and the largest of their masses.
+    ///
+    /// # Errors
+    /// There is more mass than a number can hold.
+    pub fn bear(&mut self, number: u64, largest: f64) -> Result<(), Error> {
+        let most = number as f64 * largest;
         if !most.is_finite() {
             let why = "the particles have more mass in sum than a number can hold: choose a larger unit of mass";
             return Err(Error::Setup(why.into()));

@@ -2,6 +2,7 @@
 
 use crate::decks::{reduced, shipped};
 use crate::ink::SPREADING;
+use crate::particles::criteria::{CLOUDS, CRITERIA};
 use nestar::engine::step::memory::MemoryGuard;
 use nestar::prelude::*;
 use nestar_tests::build;
@@ -86,6 +87,17 @@ fn a_criterion_of_ones_own_on_a_field_of_ones_own_is_asked() {
             sim.unwrap_or_else(|e| panic!("{e}"))
         });
         assert_ne!(alone, with);
+    }
+}
+
+#[test]
+fn criteria_of_particles_are_asked_about_those_to_come() {
+    for settings in CRITERIA {
+        for deep in ["mesh.max_level=2", "mesh.max_level=4"] {
+            let settings = [settings, &[deep]].concat();
+            let counts = agreed(&format!("{settings:?}"), || build(CLOUDS, &settings));
+            assert!(counts[1] > 0 && counts[2] > 0, "{settings:?}: {counts:?}");
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What runs begin with. A particle is a function of its identity, so that ranks make any share of them.
 
+mod ahead;
 mod bodies;
 mod formulas;
 mod lattice;
@@ -11,9 +12,10 @@ mod tests;
 
 use super::Units;
 use super::columns::{Columns, Precise};
-use super::species::AllSpecies;
+use super::species::{AllSpecies, Species};
 use crate::order::Initialise;
 use crate::spheres::NamedSpheres;
+pub(super) use ahead::Ahead;
 use bevy_ecs::prelude::*;
 use bodies::Body;
 use lattice::Lattice;
@@ -159,6 +161,7 @@ pub(super) struct Beginnings(pub Sources);
 /// Enters the system that makes the particles.
 pub(super) fn register(sim: &mut Engine, sources: Sources) {
     sim.world.insert_resource(Beginnings(sources));
+    sim.world.init_resource::<Ahead>();
     sim.system_in(Initialise::State, begin);
 }
 
@@ -173,23 +176,23 @@ fn begin(
     sources: Res<Beginnings>,
     mut species: ResMut<AllSpecies>,
     mut units: ResMut<Units>,
+    mut ahead: ResMut<Ahead>,
     mut others: OtherRanks,
 ) -> Result<(), Error> {
-    if rows.level() > 0 || rows.in_parts() {
+    if rows.in_parts() {
+        return ahead.look(&topology, (&species, &sources), &mut units);
+    }
+    if rows.level() > 0 {
         return Ok(());
     }
+    ahead.forget();
     let (rank, size) = (ranks.rank() as u64, ranks.size() as u64);
     units.forget();
     for (species, source) in species.0.iter_mut().zip(&sources.0) {
         let share =
             |rank: u64| (u128::from(source.count()) * u128::from(rank) / u128::from(size)) as u64;
         let own = share(rank)..share(rank + 1);
-        let maker = Maker {
-            name: &species.name,
-            columns: species.pool.columns,
-            domain: &topology.domain,
-            source: &**source,
-        };
+        let maker = Maker::of(species, &**source, &topology.domain);
         let made = match species.precision() {
             Precision::Single => maker.all::<f32>(own),
             Precision::Double => maker.all::<f64>(own),
@@ -215,7 +218,16 @@ struct Maker<'a> {
 /// Records by the index of their root patch.
 type Records = BTreeMap<[i32; 3], Vec<u8>>;
 
-impl Maker<'_> {
+impl<'a> Maker<'a> {
+    fn of(species: &'a Species, source: &'a dyn Source, domain: &'a Domain) -> Self {
+        Self {
+            name: &species.name,
+            columns: species.pool.columns,
+            domain,
+            source,
+        }
+    }
+
     /// The particles with these identities, patch by patch.
     fn all<R: Precise>(&self, ids: Range<u64>) -> Result<Vec<Parcel>, String> {
         let batches: Vec<u64> = (ids.start..ids.end).step_by(BATCH as usize).collect();
@@ -259,38 +271,40 @@ impl Maker<'_> {
         }
     }
 
-    /// Makes a particle.
-    fn one<R: Precise>(&self, id: u64, records: &mut Records) -> Result<(), String> {
+    /// Makes a particle, and finds its root patch and its place there.
+    fn placed<R: Precise>(&self, id: u64) -> Result<Option<(Made, Place)>, String> {
         let made = self.source.make(id);
-        let Some(made) =
-            made.map_err(|why| format!("particle {id}{}: {why}", self.source.origin(id)))?
-        else {
-            return Ok(());
+        let made = made.map_err(|why| format!("particle {id}{}: {why}", self.source.origin(id)));
+        let Some(mut made) = made? else {
+            return Ok(None);
         };
-        let Made {
-            position,
-            velocity,
-            mass,
-            mut scalars,
-        } = made;
-        scalars.resize(self.columns.scalars, 0.0);
-        self.check::<R>(id, (&velocity, mass, &scalars))?;
-        let name = self.name;
-        let Some((index, place)) = place::<R>(self.domain, position) else {
-            let (left, right) = (self.domain.left_edge, self.domain.right_edge);
-            return Err(format!(
-                "particle {id} of particles.species.{name}{} is at {position:?}, outside the domain from {left:?} to {right:?}",
-                self.source.origin(id)
-            ));
+        made.scalars.resize(self.columns.scalars, 0.0);
+        self.check::<R>(id, (&made.velocity, made.mass, &made.scalars))?;
+        if let Some(place) = place::<R>(self.domain, made.position) {
+            return Ok(Some((made, place)));
+        }
+        let (left, right) = (self.domain.left_edge, self.domain.right_edge);
+        Err(format!(
+            "particle {id} of particles.species.{}{} is at {:?}, outside the domain from {left:?} to {right:?}",
+            self.name,
+            self.source.origin(id),
+            made.position
+        ))
+    }
+
+    /// Makes a particle's record.
+    fn one<R: Precise>(&self, id: u64, records: &mut Records) -> Result<(), String> {
+        let Some((made, (index, place))) = self.placed::<R>(id)? else {
+            return Ok(());
         };
         let record = records.entry(index).or_default();
         record.extend(id.to_le_bytes());
         for place in place {
             record.extend_from_slice(bytemuck::bytes_of(&R::kept(place)));
         }
-        let masses = self.columns.masses.then_some(mass);
-        let numbers = velocity.into_iter().chain([0.0; 3]).chain(masses);
-        for number in numbers.chain(scalars) {
+        let masses = self.columns.masses.then_some(made.mass);
+        let numbers = made.velocity.into_iter().chain([0.0; 3]).chain(masses);
+        for number in numbers.chain(made.scalars) {
             record.extend_from_slice(bytemuck::bytes_of(&R::lit(number)));
         }
         record.push(0);
@@ -298,8 +312,11 @@ impl Maker<'_> {
     }
 }
 
+/// The index of a root patch, and a place there in units of 2^-64 of its width.
+type Place = ([i32; 3], [u64; 3]);
+
 /// The root patch that contains a point and its place there; none outside the domain, where that is not periodic.
-fn place<R: Precise>(domain: &Domain, position: [f64; 3]) -> Option<([i32; 3], [u64; 3])> {
+fn place<R: Precise>(domain: &Domain, position: [f64; 3]) -> Option<Place> {
     let (mut index, mut place) = ([0; 3], [0; 3]);
     for axis in 0..3 {
         let (left, right) = (domain.left_edge[axis], domain.right_edge[axis]);

@@ -1,5 +1,6 @@
 //! Particles: the same to the bit on any number of ranks, in any order, after any restart; no unit of mass lost; orbits.
 
+pub(crate) mod criteria;
 mod devices;
 mod entities;
 mod fluxes;
