@@ -4,6 +4,9 @@ mod ahead;
 mod bodies;
 mod formulas;
 mod lattice;
+mod parquet;
+#[cfg(test)]
+mod parquet_tests;
 mod random;
 mod sphere;
 mod table;

@@ -1,6 +1,7 @@
-//! Particles from files: text, or Zarr arrays.
+//! Particles from files: text, Parquet, or Zarr arrays.
 
 use super::formulas::{Compile, Others, one};
+use super::parquet::{ParquetFile, is_parquet};
 use super::{About, Made, Source};
 use nestar_deck::{Deck, DeckError, Formula, TableFile};
 use nestar_snapshot::{column_names, read_columns};
@@ -15,8 +16,8 @@ use std::path::{Path, PathBuf};
 #[serde(deny_unknown_fields)]
 pub struct Table {
     /// A text file with columns of numbers, from the folder of the deck: a line a row, cells separated by commas, semicolons or blanks, names
-    /// in the first row; `#` begins a comment. Or a folder, a group of Zarr arrays with a value for each row: columns of their names, and of
-    /// an array `v` of three values a row the columns `v_x`, `v_y` and `v_z`.
+    /// in the first row; `#` begins a comment. Or a Parquet file, with columns of float, double, int32 or int64. Or a folder, a group of Zarr
+    /// arrays with a value for each row: columns of their names, and of an array `v` of three values a row the columns `v_x`, `v_y`, `v_z`.
     pub file: String,
     /// Place along x, y, z, formulas.
     #[serde(default = "places")]
@@ -55,6 +56,7 @@ pub(super) struct Rows {
 /// A table.
 enum File {
     Text(TableFile),
+    Parquet(ParquetFile),
     /// A group of arrays, with the names of its columns.
     Zarr(PathBuf, Vec<String>),
 }
@@ -62,6 +64,7 @@ enum File {
 impl File {
     fn open(path: PathBuf) -> Result<Self, String> {
         match path.is_dir() {
+            false if is_parquet(&path) => ParquetFile::open(path).map(Self::Parquet),
             false => TableFile::read(path)
                 .map(Self::Text)
                 .map_err(|error| error.to_string()),
@@ -78,6 +81,7 @@ impl File {
     fn names(&self) -> &[String] {
         match self {
             Self::Text(file) => file.names(),
+            Self::Parquet(file) => file.names(),
             Self::Zarr(_, names) => names,
         }
     }
@@ -85,6 +89,7 @@ impl File {
     /// Columns, one after the other.
     fn columns(&self, names: &[&str]) -> Result<Vec<Vec<f64>>, String> {
         match self {
+            Self::Parquet(file) => file.columns(names),
             Self::Zarr(path, _) => read_columns(path, names).map_err(|error| error.to_string()),
             Self::Text(file) => {
                 let columns = names.iter().map(|name| file.column(name));

@@ -21,7 +21,7 @@ fn deck(text: &str) -> Deck {
     Deck::parse("deck.toml", text).unwrap()
 }
 
-fn refused<T>(found: Result<T, DeckError>, words: &[&str]) {
+pub(super) fn refused<T>(found: Result<T, DeckError>, words: &[&str]) {
     let Err(error) = found else {
         panic!("no word of {words:?}");
     };
@@ -153,10 +153,10 @@ fn spheres_share_particles_by_mass() {
 }
 
 /// A folder with a deck and a file.
-struct Folder(PathBuf);
+pub(super) struct Folder(pub PathBuf);
 
 impl Folder {
-    fn new(name: &str, file: &str) -> Self {
+    pub(super) fn new(name: &str, file: &str) -> Self {
         let name = format!("nestar-particles-{name}-{}", std::process::id());
         let folder = Self(std::env::temp_dir().join(name));
         std::fs::create_dir_all(&folder.0).unwrap();
@@ -168,7 +168,12 @@ impl Folder {
         self.rows_of("bodies.csv", table, mass)
     }
 
-    fn rows_of(&self, file: &str, table: &str, mass: Option<f64>) -> Result<Vec<Made>, DeckError> {
+    pub(super) fn rows_of(
+        &self,
+        file: &str,
+        table: &str,
+        mass: Option<f64>,
+    ) -> Result<Vec<Made>, DeckError> {
         let name = self.0.join("deck.toml").display().to_string();
         let text = format!("[constants]\nkm_s = 0.5\n[a]\nfile = {file:?}\n{table}");
         let mut deck = Deck::parse(&name, &text)?;

@@ -14,9 +14,10 @@ const ROOMS: [&str; 6] = [
     "tests",
 ];
 /// Crates that kernels do not know: no ECS, no ranks, no files, no configuration, no device driver.
-const NOT_IN_KERNELS: [&str; 9] = [
+const NOT_IN_KERNELS: [&str; 10] = [
     "bevy_ecs",
     "mpi",
+    "parquet",
     "zarrs",
     "toml",
     "serde",
@@ -44,7 +45,7 @@ const PHYSICS: [&str; 13] = [
     "supernova",
 ];
 /// Foreign crates that one crate and one file hide from all others.
-const ONE_FILE: [&str; 3] = ["cudarc", "mpi", "zarrs"];
+const ONE_FILE: [&str; 4] = ["cudarc", "mpi", "parquet", "zarrs"];
 /// Where physics folders meet.
 const MEETING_PLACES: [&str; 4] = ["fields", "order", "declare", "register"];
 /// Folders that serve all physics folders and name none of them.
@@ -282,7 +283,7 @@ fn named_folder(place: &[String], path: &[String]) -> Option<String> {
     }
 }
 
-/// `cudarc`, `mpi` and `zarrs` each have one crate that depends on them and one file that names them.
+/// `cudarc`, `mpi`, `parquet` and `zarrs` each have one crate that depends on them and one file that names them.
 fn one_file(manifests: &[Manifest], sources: &[Source], found: &mut Vec<Violation>) {
     for library in ONE_FILE {
         let belongs = |name: &str| {

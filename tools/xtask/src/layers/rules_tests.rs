@@ -327,7 +327,7 @@ fn services_are_named_by_physics_folders_and_name_none() {
 
 #[test]
 fn a_foreign_library_is_hidden_by_one_file() {
-    for library in ["cudarc", "mpi", "zarrs"] {
+    for library in ["cudarc", "mpi", "parquet", "zarrs"] {
         let text = format!("fn f() {{ {library}::open() }}");
         let (a, b) = (
             ("engine/mpi/src/a.rs", text.as_str()),
