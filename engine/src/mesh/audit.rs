@@ -11,7 +11,7 @@ pub struct AuditError(pub String);
 
 impl std::fmt::Display for AuditError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the patch hierarchy is inconsistent: {}", self.0)
+        write!(f, "the audit finds a fault: {}", self.0)
     }
 }
 

@@ -2,7 +2,7 @@
 //! components of fields.
 
 use super::changes::{Change, changes};
-use crate::field::Stores;
+use crate::field::{ItemKinds, Stores};
 use crate::step::config::Added;
 use crate::step::{Engine, Error, KeptKeys};
 use nestar_deck::Formula;
@@ -89,7 +89,7 @@ fn require_meant(
     let is_left = |name: &&str| !run.dropped.iter().any(|dropped| dropped == name);
     let left: Vec<&str> = names.left().filter(is_left).collect();
     if !left.is_empty() {
-        let what = format!("it holds {}, of no field of this run", left.join(", "));
+        let what = format!("it holds {}, which this run does not have", left.join(", "));
         let all: Vec<&str> = run.dropped.iter().map(|n| &**n).chain(left).collect();
         refusal.add(&what, format!("--set 'run.dropped={all:?}'"));
     }
@@ -155,12 +155,31 @@ impl Refusal {
     }
 }
 
+/// Columns of the items that the run and the snapshot have: those of the run, and those in the snapshot. Items that lack any are left out:
+/// who reads them names it.
+fn columns(sim: &Engine, snapshot: &Snapshot) -> [Vec<String>; 2] {
+    let mut columns = [Vec::new(), Vec::new()];
+    for kind in sim.world.resource::<ItemKinds>().all() {
+        let (own, held) = (kind.of(&sim.world).columns(), snapshot.columns(&kind.path));
+        let is_held = |name: &str| held.iter().any(|header| header.name == name);
+        let mut kept = own.iter().filter(|column| column.at.is_some());
+        if kept.all(|column| is_held(&column.what.name)) {
+            let path = |name: &str| format!("{}/{name}", kind.path);
+            columns[0].extend(own.iter().map(|column| path(&column.what.name)));
+            columns[1].extend(held.iter().map(|header| path(&header.name)));
+        }
+    }
+    columns
+}
+
 /// The names of components.
 struct Names<'a> {
     /// Those of the run that snapshots hold, with their fields.
     own: Vec<(&'static str, &'a str)>,
     /// Those in the snapshot.
     held: Vec<&'a str>,
+    /// Columns of items that the run has as well, such as `particles/stars/age`: of the run, and in the snapshot.
+    columns: [Vec<String>; 2],
 }
 
 impl<'a> Names<'a> {
@@ -173,11 +192,18 @@ impl<'a> Names<'a> {
         Self {
             own: own.collect(),
             held: snapshot.fields(0).iter().map(|f| &*f.name).collect(),
+            columns: columns(sim, snapshot),
         }
     }
 
     fn has(&self, name: &str) -> bool {
-        self.own.iter().any(|(_, own)| *own == name)
+        let mut own = self.own.iter().map(|(_, own)| *own);
+        own.any(|own| own == name) || self.columns[0].iter().any(|own| own == name)
+    }
+
+    /// Whether the snapshot has it.
+    fn holds(&self, name: &str) -> bool {
+        self.held.contains(&name) || self.columns[1].iter().any(|held| held == name)
     }
 
     /// What the snapshot lacks.
@@ -187,8 +213,9 @@ impl<'a> Names<'a> {
     }
 
     /// What the run lacks.
-    fn left(&self) -> impl Iterator<Item = &'a str> {
-        let held = self.held.iter().copied();
+    fn left(&self) -> impl Iterator<Item = &str> {
+        let columns = self.columns[1].iter().map(String::as_str);
+        let held = self.held.iter().copied().chain(columns);
         held.filter(|name| !self.has(name))
     }
 
@@ -198,7 +225,7 @@ impl<'a> Names<'a> {
         let is_new = |key: &str| changes.iter().any(|change| change.key == key);
         for name in run.added.keys() {
             let key = format!("run.added.{name}");
-            if !self.has(name) {
+            if !self.own.iter().any(|(_, own)| own == name) {
                 let lacking: Vec<&str> = self.lacking().map(|(_, name)| name).collect();
                 return Err(deck.unknown_key_at(&key, &lacking).into());
             }
@@ -214,7 +241,7 @@ impl<'a> Names<'a> {
                     format!("`{key}`: a field of this run has `{name}`; it cannot be dropped");
                 return Err(deck.error_at(&key, why).into());
             }
-            if !self.held.contains(&&**name) && is_new("run.dropped") {
+            if !self.holds(name) && is_new("run.dropped") {
                 let left: Vec<&str> = self.left().collect();
                 return Err(deck.unknown_word_at(&key, name, &left).into());
             }

@@ -178,7 +178,8 @@ pub struct RunConfig {
     /// a number, or a formula of x, y, z and the names in the snapshot (`"0.1*scalar_dye"`), for the values at cells, refined ones
     /// included; where all of a field is new also `"initial"`, as a new run begins.
     pub added: BTreeMap<String, Added>,
-    /// Names in a snapshot that a restart leaves behind, since no field of the run has them.
+    /// Names in a snapshot that a restart leaves behind, since the run does not have them: of fields, and of arrays of particles, such as
+    /// `particles/stars/age`.
     pub dropped: Vec<String>,
 }
 

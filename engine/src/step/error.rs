@@ -117,7 +117,7 @@ pub enum Error {
     Ranks(RanksError),
     /// A system reads copies that it may not.
     Access(AccessError),
-    /// The hierarchy is inconsistent.
+    /// The hierarchy is inconsistent, or items are lost.
     Audit(AuditError),
 }
 

@@ -1,11 +1,16 @@
-//! What `run.audit` says of deposits: not a unit of mass is lost or counted twice.
+//! What `run.audit` says of particles: none is lost, and of deposits not a unit of mass is lost or counted twice.
 
 use super::columns::Precise;
-use super::species::{AllSpecies, Species};
+use super::diagnostics::Place;
+use super::species::{AllSpecies, Species, Stock};
+use super::units::Units;
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use nestar_engine::device::DeviceError;
-use nestar_engine::mesh::{AuditError, LevelClock, Topology};
+use nestar_engine::field::device::DeviceTopology;
+use nestar_engine::mesh::{AuditError, LevelClock, Levels, Topology};
 use nestar_engine::ranks::OtherRanks;
+use nestar_engine::step::AlignedLevels;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::particles::cloud::units_of;
 use nestar_kernels::{CELLS, PATCH};
@@ -16,6 +21,113 @@ pub(super) struct Covered {
     level: usize,
     time: f64,
     units: u64,
+}
+
+/// What the watch over all particles looks at.
+#[derive(SystemParam)]
+pub(super) struct Watch<'w> {
+    topology: Res<'w, Topology>,
+    tables: Option<Res<'w, DeviceTopology>>,
+    clock: Res<'w, LevelClock>,
+    units: Res<'w, Units>,
+    all: ResMut<'w, AllSpecies>,
+}
+
+impl Watch<'_> {
+    /// Checks that species have as many particles and as much mass as at the last time, but for what has left through the faces of the box;
+    /// `when` says in words at what time.
+    ///
+    /// # Errors
+    /// They have not; the device or another rank has failed.
+    fn look(&mut self, others: &OtherRanks, when: impl Fn() -> String) -> Result<(), Error> {
+        let place = Place {
+            topology: &self.topology,
+            tables: self.tables.as_deref(),
+            scale: self.units.scale,
+        };
+        for (species, lost) in self.all.0.iter_mut().zip(&self.units.lost) {
+            let found = Stock {
+                count: others.sum(place.number(species))? + lost.count,
+                units: others.sum(place.units(species)?)? + lost.mass,
+            };
+            let anew = others.any(species.known.is_none())?;
+            let known = match species.known {
+                Some(known) if !anew => known,
+                _ => *species.known.insert(found),
+            };
+            if known != found {
+                return Err(Error::Audit(AuditError(other(
+                    &species.name,
+                    known,
+                    found,
+                    &when(),
+                ))));
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&self) -> String {
+        let LevelClock {
+            level, step, end, ..
+        } = *self.clock;
+        format!("step {step} of level {level}, to time {end}")
+    }
+}
+
+/// That a species has not what it had.
+fn other(species: &str, known: Stock, found: Stock, when: &str) -> String {
+    let (known, found, what) = match known.count == found.count {
+        false => (known.count, found.count, "particles"),
+        true => (known.units, found.units, "units of mass"),
+    };
+    let (off, way) = (
+        known.abs_diff(found),
+        ["few", "many"][usize::from(found > known)],
+    );
+    format!(
+        "{when}: particles.species.{species} has {found} {what} with those that have left the box, {off} too {way}; a plugin that makes or takes \
+         particles calls `Species::recount`"
+    )
+}
+
+/// The look before a level moves particles: what has gone since the last one, was lost by what works between steps.
+///
+/// # Errors
+/// As [`Watch::look`].
+pub(super) fn before(mut watch: Watch, others: OtherRanks) -> Result<(), Error> {
+    let step = watch.step();
+    watch.look(&others, || format!("before {step}"))
+}
+
+/// The look after that.
+///
+/// # Errors
+/// As [`Watch::look`].
+pub(super) fn after(mut watch: Watch, others: OtherRanks) -> Result<(), Error> {
+    let step = watch.step();
+    watch.look(&others, || format!("after the drift of {step}"))
+}
+
+/// The look where levels have reached one time.
+///
+/// # Errors
+/// As [`Watch::look`].
+pub(super) fn aligned(
+    (aligned, levels): (Res<AlignedLevels>, Res<Levels>),
+    mut watch: Watch,
+    others: OtherRanks,
+) -> Result<(), Error> {
+    // before the first step nothing is known, and a beginning that is only looked at has no particles
+    let mut all = watch.all.0.iter();
+    if others.any(all.any(|species| species.known.is_none()))? {
+        return Ok(());
+    }
+    let level = *aligned.levels().start();
+    let time = levels.time(level);
+    watch.look(&others, || {
+        format!("where levels from {level} on stand at time {time}")
+    })
 }
 
 /// Checks the sums of a level, `[own row][cell]`: those of the root level are all the mass there is; where levels stand at one time, those of

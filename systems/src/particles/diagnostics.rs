@@ -130,13 +130,13 @@ impl<'a> Place<'a> {
     }
 
     /// Particles of a species on this rank.
-    fn number(&self, species: &Species) -> u64 {
+    pub fn number(&self, species: &Species) -> u64 {
         let rows = 0..self.topology.capacity() as u32;
         rows.map(|row| species.count(row) as u64).sum()
     }
 
     /// Their mass in units.
-    fn units(&self, species: &mut Species) -> Result<u64, DeviceError> {
+    pub fn units(&self, species: &mut Species) -> Result<u64, DeviceError> {
         match species.pool.columns.masses {
             true => Ok(self.terms(species, None)?[TERMS]),
             false => Ok(self.number(species) * units_of(species.mass, self.scale)),

@@ -88,6 +88,9 @@ impl Species {
             change(&mut particle);
             wrong = particle.mass.is_nan() || particle.mass < 0.0 || particle.mass.is_infinite();
             self.grown += (particle.mass - before.mass).max(0.0);
+            if particle.mass != before.mass {
+                self.recount();
+            }
             self.write(if wrong { &before } else { &particle }, record);
         }
         self.put(row, &records)?;

@@ -133,11 +133,7 @@ impl Plugin for Particles {
             },
         )?;
         initial::register(sim, sources);
-        sim.carried::<Cost>();
-        sim.system_in(Aligned::Solve, balance::weigh);
-        sim.system_in(Limit::Propose, limits::limit);
-        tracers::register(sim);
-        sim.system_in(Advance::Predict, drift::drift);
+        moves(sim);
         if falls {
             source::register(sim)?;
             sim.system_in(Ready::Recompute, force::begin)
@@ -146,6 +142,23 @@ impl Plugin for Particles {
         }
         diagnostics::register(sim, falls);
         refine::register(sim, config.refine)
+    }
+}
+
+/// Enters what shares particles out, limits their steps and moves them, with the looks of the audit before and after.
+fn moves(sim: &mut Engine) {
+    sim.carried::<Cost>();
+    sim.system_in(Aligned::Solve, balance::weigh);
+    sim.system_in(Limit::Propose, limits::limit);
+    let audits = sim.world.resource::<Settings>().run.audit;
+    if audits {
+        sim.system_in(Aligned::Solve, audit::aligned);
+        sim.system_in(Advance::Predict, audit::before);
+    }
+    tracers::register(sim);
+    sim.system_in(Advance::Predict, drift::drift);
+    if audits {
+        sim.system_in(Advance::Predict, audit::after);
     }
 }
 

@@ -13,6 +13,14 @@ use nestar_engine::mesh::Topology;
 use std::mem::take;
 use std::sync::{Arc, OnceLock};
 
+/// What all ranks have of a species, and what has left the box.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Stock {
+    pub count: u64,
+    /// Units of mass.
+    pub units: u64,
+}
+
 /// A kind of particle.
 pub struct Species {
     /// Its name.
@@ -43,6 +51,8 @@ pub struct Species {
     pub(super) grown: f64,
     /// The identities of those that have left the box since the engine asked for them.
     pub(super) gone: Vec<u64>,
+    /// What the audit last found.
+    pub(super) known: Option<Stock>,
 }
 
 impl Species {
@@ -74,7 +84,14 @@ impl Species {
             rows: OnceLock::new(),
             grown: 0.0,
             gone: Vec::new(),
+            known: None,
         }
+    }
+
+    /// Tells the audit (`run.audit`) that a plugin has made or taken particles, as [`Species::change`] tells it of masses: it takes them as they are from its next
+    /// look on. One rank that calls this suffices.
+    pub fn recount(&mut self) {
+        self.known = None;
     }
 
     /// Lets kernels move the particles, on a hierarchy of so many levels.

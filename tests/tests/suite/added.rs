@@ -185,7 +185,7 @@ fn scalars_are_dropped_and_renamed() {
         &directory,
         &none,
         &[
-            "it holds scalar_dye, of no field of this run",
+            "it holds scalar_dye, which this run does not have",
             "--set 'run.dropped=[\"scalar_dye\"]'",
         ],
     );

@@ -117,7 +117,7 @@ fn kept(
         let Some(found) = stored.iter().find(|header| header.name == *name) else {
             let known: Vec<&str> = stored.iter().map(|header| &*header.name).collect();
             return Err(format!(
-                "there is no array `{name}` ({wanted}); there are {}",
+                "there is no array `{name}` ({wanted}), and nothing says what it begins with; there are {}: continue without it",
                 known.join(", ")
             ));
         };

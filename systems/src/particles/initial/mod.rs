@@ -192,6 +192,7 @@ fn begin(
     let (rank, size) = (ranks.rank() as u64, ranks.size() as u64);
     units.forget();
     for (species, source) in species.0.iter_mut().zip(&sources.0) {
+        species.recount();
         let share =
             |rank: u64| (u128::from(source.count()) * u128::from(rank) / u128::from(size)) as u64;
         let own = share(rank)..share(rank + 1);

@@ -1,12 +1,16 @@
 //! Particles: the same to the bit on any number of ranks, in any order, after any restart; no unit of mass lost; orbits.
 
+mod collapse;
 pub(crate) mod criteria;
 mod devices;
 mod entities;
 mod fluxes;
 mod forces;
+mod losses;
 mod orbits;
+mod outside;
 mod same;
+mod shares;
 mod snapshots;
 mod spheres;
 mod tracers;

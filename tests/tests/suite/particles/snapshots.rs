@@ -214,3 +214,47 @@ fn a_species_that_only_one_of_snapshot_and_deck_has_is_named() {
         .to_string();
     assert!(text.contains("lacks the particles `dust`"), "{text}");
 }
+
+#[test]
+fn scalars_that_are_added_or_left_out_are_named() {
+    let aged = ["particles.species.dark.scalars=[\"age\"]"];
+    let plain = Scratch::new();
+    run_to(&plain, (1, 1), false, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let added = run_to(&plain, (2, 2), true, &aged);
+    let text = added.expect_err("refused").to_string();
+    let parts = [
+        "particles/dark: there is no array `age`",
+        "nothing says",
+        "velocity",
+    ];
+    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    let old = Scratch::new();
+    run_to(&old, (1, 1), false, &aged).unwrap_or_else(|e| panic!("{e}"));
+    let left = run_to(&old, (2, 2), true, &[]);
+    let text = left.expect_err("refused").to_string();
+    let way = "--set 'run.dropped=[\"particles/dark/age\"]'";
+    assert!(
+        text.contains("it holds particles/dark/age") && text.contains(way),
+        "{text}"
+    );
+    let drop = "run.dropped=[\"particles/dark/age\"]";
+    let kept = run_to(&old, (2, 2), true, &[&aged[..], &[drop]].concat());
+    let text = kept.expect_err("refused").to_string();
+    assert!(
+        text.contains("particles/dark/age") && text.contains("cannot be dropped"),
+        "{text}"
+    );
+    run_to(&old, (2, 2), true, &[drop]).unwrap_or_else(|e| panic!("{e}"));
+    let held = |scratch: &Scratch| {
+        let snapshot = Snapshot::open(&last(scratch)).expect("it is whole");
+        assert!(
+            snapshot
+                .columns("particles/dark")
+                .iter()
+                .all(|column| column.name != "age")
+        );
+        held(&snapshot, "dark")
+    };
+    run_to(&plain, (1, 2), true, &[]).unwrap_or_else(|e| panic!("{e}"));
+    assert!(held(&old) == held(&plain), "all else is as it was");
+}
