@@ -77,7 +77,7 @@ impl ParquetFile {
 
     fn column(&self, name: &str) -> Result<Vec<f64>, String> {
         let refuse = |why: String| format!("{}: column {name:?} {why}", self.path.display());
-        let damaged = |error: ParquetError| refuse(format!("cannot be read: {error}"));
+        let damaged = |error: ParquetError| refuse(told(&error));
         let at = self.names.iter().position(|known| known == name);
         let at = at.ok_or_else(|| refuse("is not there".into()))?;
         let reader = reader(&self.path)?;
@@ -190,7 +190,7 @@ impl Kind {
             let most = BATCH.min(rows + 1 - values.len());
             let known = self.optional.then_some(&mut levels);
             let read = chunk.read_records(most, known, None, &mut some);
-            let (count, ..) = read.map_err(|error| format!("cannot be read: {error}"))?;
+            let (count, ..) = read.map_err(|error| told(&error))?;
             if let Some(n) = levels.iter().position(|&level| level == 0) {
                 let row = values.len() + n + 1;
                 let why =
@@ -211,6 +211,17 @@ impl Kind {
             }
         }
         Ok(())
+    }
+}
+
+/// What a message says of an error of the library.
+fn told(error: &ParquetError) -> String {
+    let brotli = "feature at compile time: brotli";
+    match error.to_string() {
+        text if text.contains(brotli) => {
+            "is compressed by brotli: write it with snappy, zstd, gzip or LZ4".into()
+        }
+        text => format!("cannot be read: {text}"),
     }
 }
 
