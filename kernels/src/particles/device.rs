@@ -16,6 +16,7 @@ pub const PARTICLES: &str = concat!(
     include_str!("sums.cu"),
     include_str!("cells.cuh"),
     include_str!("deposit.cu"),
+    include_str!("marks.cu"),
     include_str!("pull.cu")
 );
 
@@ -24,7 +25,8 @@ pub const PARTICLES: &str = concat!(
 pub fn items() -> Vec<&'static Item> {
     let mut items = super::device_items();
     items.extend([
-        Stack, Tables, List, Move, Arrive, Pack, Largest, Terms, Clouds, Deposit, Finish, Pull,
+        Stack, Tables, List, Move, Arrive, Pack, Largest, Terms, Clouds, Deposit, Finish, Mark,
+        Pull,
     ]);
     items
 }
@@ -235,6 +237,28 @@ pub struct Finish<R> {
     pub per_unit: f64,
     /// The densities, `[row][512]`, or nothing.
     pub density: Address<R>,
+}
+
+/// Of the kernel `particles_mark`: marks cells by sums of the level.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Mark<R> {
+    /// Rows of the level.
+    pub rows: Address<i32>,
+    /// As [`Deposit::slots`].
+    pub slots: Address<i32>,
+    /// As [`Deposit::sums`].
+    pub sums: Address<u64>,
+    /// Cells with a larger sum are marked.
+    pub per_cell: f64,
+    /// All cells of patches with a larger sum are.
+    pub per_patch: f64,
+    /// The marks, `[row][512]`: 1 where one is set, else as it was.
+    pub marks: Address<R>,
+    /// For each of the rows 1 if one of its octants has a larger sum than `per_octant`, else 0; or nothing.
+    pub kept: Address<u32>,
+    /// See `kept`.
+    pub per_octant: f64,
 }
 
 /// Of the kernel `particles_pull`: what accelerates particles, and the closing kick.

@@ -50,6 +50,12 @@ pub(super) fn register(sim: &mut Engine, config: RefineConfig) -> Result<(), Err
 #[derive(Resource)]
 struct Refine(RefineConfig);
 
+/// Takes a mark away.
+#[device]
+fn unmarked<R: Real>(_mark: R) -> R {
+    0.0
+}
+
 /// Marks the cells of the level at hand, those of refined patches too: finer levels stand at the same time.
 fn mark(
     rows: LevelRows,
@@ -61,83 +67,98 @@ fn mark(
     others: OtherRanks,
 ) -> Result<(), Error> {
     let level = rows.level();
-    let limit = Limits::of(&refine.0, level, units.scale);
-    let own = topology.rows(level);
-    // all of a particle in its cell
-    let mut in_cells = |weights: Weights| -> Result<Vec<u64>, Error> {
-        if rows.in_parts() {
-            return Ok(ahead.in_cells(&topology, weights, level));
+    marks.map_cells::<unmarked>(&rows, &[]);
+    let limits = Limits::of(&refine.0, level, units.scale);
+    let tables = rows.view().tables;
+    if let Some((kernels, tables)) = species.kernels().zip(tables)
+        && !rows.in_parts()
+        && limits
+            .iter()
+            .all(|limits| species.count_on_device(limits.weights))
+    {
+        for limits in &limits {
+            let deposit = Deposit::in_cells(&topology, limits.weights, level);
+            let view = marks.change_on(level);
+            let to = view.device().bank(view.banks()[0]);
+            let kept = kernels.mark((&deposit, limits), (&mut species, tables), to)?;
+            kept.into_iter().for_each(|row| requests.keep(row));
         }
-        let mut deposit = Deposit::in_cells(&topology, weights, level);
-        deposit.add_all(&mut species, rows.view().tables)?;
-        Ok(deposit.finish(&others)?)
-    };
+        return Ok(());
+    }
+    let own = topology.rows(level);
     let mut wanted = vec![false; own.len() * CELLS];
-    if limit.counts() {
-        let sums = in_cells(Weights::Ones)?;
+    for limits in &limits {
+        let sums = match rows.in_parts() {
+            true => ahead.in_cells(&topology, limits.weights, level),
+            false => {
+                let mut deposit = Deposit::in_cells(&topology, limits.weights, level);
+                deposit.add_all(&mut species, tables)?;
+                deposit.finish(&others)?
+            }
+        };
         let patches = sums.chunks_exact(CELLS).zip(wanted.chunks_exact_mut(CELLS));
         for (&row, (sums, wanted)) in own.iter().zip(patches) {
-            let all = sums.iter().sum::<u64>() as f64 > limit.patch;
-            let marks = wanted.iter_mut().zip(sums);
-            marks.for_each(|(wanted, &sum)| *wanted |= all || sum as f64 > limit.cell);
-            if most_of_children(sums) as f64 > limit.kept {
+            if limits.mark(sums, wanted) {
                 requests.keep(row);
             }
         }
     }
-    if limit.mass < f64::INFINITY {
-        let sums = in_cells(Weights::Masses(units.scale))?;
-        let marks = wanted.iter_mut().zip(sums);
-        marks.for_each(|(wanted, sum)| *wanted |= sum as f64 > limit.mass);
+    if !limits.is_empty() {
+        in_precision!(marks.precision(), R => {
+            let one = |&wanted: &bool| R::lit(f64::from(u8::from(wanted)));
+            let values: Vec<R> = wanted.iter().map(one).collect();
+            marks.store_on(level, own, &values)?;
+        });
     }
-    in_precision!(marks.precision(), R => {
-        let one = |&wanted: &bool| R::lit(f64::from(u8::from(wanted)));
-        let values: Vec<R> = wanted.iter().map(one).collect();
-        marks.store_on(level, own, &values)?;
-    });
     Ok(())
 }
 
-/// Most that an octant of a patch has, which is a patch of the next finer level.
-fn most_of_children(sums: &[u64]) -> u64 {
-    let mut octants = [0; 8];
-    for (cell, &sum) in sums.iter().enumerate() {
-        octants[cell >> 2 & 1 | cell >> 4 & 2 | cell >> 6 & 4] += sum;
-    }
-    octants.into_iter().max().unwrap_or(0)
-}
-
-/// Most that a level bears.
-struct Limits {
-    patch: f64,
+/// Most that a level bears of one kind of sums.
+pub(super) struct Limits {
+    pub weights: Weights,
+    pub per_cell: f64,
+    pub per_patch: f64,
     /// Of a patch of the next finer level that is there, or its siblings.
-    kept: f64,
-    cell: f64,
-    /// In units of deposits.
-    mass: f64,
+    pub per_octant: f64,
 }
 
 impl Limits {
-    fn of(config: &RefineConfig, level: usize, scale: f64) -> Self {
+    /// What a level has limits of; `scale` units make up a mass of 1.
+    fn of(config: &RefineConfig, level: usize, scale: f64) -> Vec<Self> {
         let at = |limit: &Option<crate::declare::PerLevel<f64>>| {
             let limit = limit.as_ref().and_then(|limit| limit.at(level));
             limit.unwrap_or(f64::INFINITY)
         };
-        let mass = at(&config.mass_per_cell);
-        Self {
-            patch: at(&config.per_patch),
-            kept: at(&config.kept_per_patch),
-            cell: at(&config.per_cell),
-            mass: if scale > 0.0 {
-                mass * scale
-            } else {
-                f64::INFINITY
-            },
-        }
+        let mass = if scale > 0.0 { scale } else { f64::INFINITY };
+        let numbers = Self {
+            weights: Weights::Ones,
+            per_cell: at(&config.per_cell),
+            per_patch: at(&config.per_patch),
+            per_octant: at(&config.kept_per_patch),
+        };
+        let masses = Self {
+            weights: Weights::Masses(scale),
+            per_cell: at(&config.mass_per_cell) * mass,
+            per_patch: f64::INFINITY,
+            per_octant: f64::INFINITY,
+        };
+        let bounds = |limits: &Self| {
+            let least = limits.per_cell.min(limits.per_patch);
+            least.min(limits.per_octant) < f64::INFINITY
+        };
+        [numbers, masses].into_iter().filter(bounds).collect()
     }
 
-    fn counts(&self) -> bool {
-        self.patch.min(self.cell).min(self.kept) < f64::INFINITY
+    /// Marks cells of a patch by its sums; whether its children stay.
+    fn mark(&self, sums: &[u64], wanted: &mut [bool]) -> bool {
+        let mut octants = [0; 8];
+        for (cell, &sum) in sums.iter().enumerate() {
+            octants[cell >> 2 & 1 | cell >> 4 & 2 | cell >> 6 & 4] += sum;
+        }
+        let all = octants.iter().sum::<u64>() as f64 > self.per_patch;
+        let marks = wanted.iter_mut().zip(sums);
+        marks.for_each(|(wanted, &sum)| *wanted |= all || sum as f64 > self.per_cell);
+        octants.iter().any(|&sum| sum as f64 > self.per_octant)
     }
 }
 
@@ -155,6 +176,19 @@ mod tests {
             sums[cell(4, 7, 0)],
             sums[cell(0, 4, 4)],
         ) = (10, 12, 11);
-        assert_eq!(most_of_children(&sums), 13);
+        let marks = |per_cell: f64, per_patch: f64, per_octant: f64| {
+            let limits = Limits {
+                weights: Weights::Ones,
+                per_cell,
+                per_patch,
+                per_octant,
+            };
+            let mut wanted = vec![false; CELLS];
+            let stays = limits.mark(&sums, &mut wanted);
+            (wanted.iter().filter(|&&wanted| wanted).count(), stays)
+        };
+        assert_eq!(marks(10.0, 46.0, 13.0), (2, false));
+        assert_eq!(marks(6.0, 46.0, 12.0), (4, true));
+        assert_eq!(marks(12.0, 45.0, 40.0), (CELLS, false));
     }
 }

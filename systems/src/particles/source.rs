@@ -79,7 +79,7 @@ fn attract(
     let per_unit = 1.0 / (units.scale * topology.domain.cell_volume(level));
     let tables = rows.view().tables;
     if let Some(on) = species.kernels().zip(tables)
-        && species.attract_on_device()
+        && species.count_on_device(deposit.clouds.weights)
         && !settings.run.audit
     {
         let view = density.change_on(level);

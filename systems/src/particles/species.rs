@@ -1,6 +1,7 @@
 //! A species: what its particles have, and where they are.
 
 use super::columns::Columns;
+use super::deposit::Weights;
 use super::device::{self, Kernels, OnDevice};
 use super::moved_by::MovedBy;
 pub use super::rows::Patch;
@@ -214,9 +215,9 @@ impl AllSpecies {
         lists.next().map(|lists| lists.kernels().clone())
     }
 
-    /// Whether all that attract are where kernels move them.
-    pub(super) fn attract_on_device(&self) -> bool {
-        let mut all = self.0.iter().filter(|species| species.has_mass());
+    /// Whether all that count are where kernels move them.
+    pub(super) fn count_on_device(&self, weights: Weights) -> bool {
+        let mut all = self.0.iter().filter(|species| weights.count(species));
         all.all(Species::is_on_device)
     }
 

@@ -1,7 +1,7 @@
 //! Deposits on a device, and beside one.
 
 use super::super::device::{self, BLOCK, Kernels, LEAST, Memory, OnDevice};
-use super::super::species::{AllSpecies, Species};
+use super::super::species::AllSpecies;
 use super::super::units::power_of_two;
 use super::{Deposit, Weights};
 use nestar_device::{Address, Number};
@@ -61,8 +61,9 @@ impl Deposit<'_> {
                 self.add(row, sums);
             }
         }
+        let weights = self.clouds.weights;
         for species in &mut all.0 {
-            if !self.counts(species) || species.is_on_device() {
+            if !weights.count(species) || species.is_on_device() {
                 continue;
             }
             in_precision!(species.precision(), R => match self.clouds.width {
@@ -72,11 +73,6 @@ impl Deposit<'_> {
             });
         }
         Ok(())
-    }
-
-    /// Whether a species adds anything.
-    fn counts(&self, species: &Species) -> bool {
-        matches!(self.clouds.weights, Weights::Ones) || species.has_mass()
     }
 
     /// Sums of the species on a device, which stay there; where `density` names an address, and what a unit is there, they go on as densities.
@@ -95,9 +91,10 @@ impl Deposit<'_> {
         let addresses = [memory.sums.address(), memory.wide.address()];
         let slots = memory.slots.address();
         drop(memory);
-        let all = all.0.iter_mut().filter(|species| self.counts(species));
+        let weights = self.clouds.weights;
+        let all = all.0.iter_mut().filter(|species| weights.count(species));
         for species in all {
-            let one = self.clouds.weights.of(species.mass);
+            let one = weights.of(species.mass);
             if let Some(lists) = species.settled(topology, Some(tables))? {
                 lists.add(self, tables, (slots, addresses, one))?;
             }

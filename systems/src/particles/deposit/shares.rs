@@ -21,14 +21,9 @@ impl Share<'_> {
     #[inline(always)]
     pub fn add(&mut self, slot: usize, part: &Part) {
         let cells = slot.checked_sub(self.first).map(|own| own * CELLS);
-        if let Some(cells) = cells
-            && let Some(sums) = self.own.get_mut(cells..cells + CELLS)
-        {
-            for (first, line) in part.lines() {
-                let sums = sums[first..].iter_mut().zip(line);
-                sums.for_each(|(sum, mass)| *sum += mass);
-            }
-            return;
+        let own = cells.and_then(|cells| self.own.get_mut(cells..)?.first_chunk_mut());
+        if let Some(own) = own {
+            return part.add_to(own);
         }
         let other = self.firsts.partition_point(|first| *first <= slot) - 1;
         for (first, line) in part.lines() {

@@ -31,6 +31,7 @@ pub struct Kernels {
     pub(in crate::particles) terms: Kernel,
     pub(in crate::particles) deposit: Kernel,
     pub(in crate::particles) finish: Kernel,
+    pub(in crate::particles) mark: Kernel,
     pub(in crate::particles) pull: Kernel,
     /// What kernels tell the host.
     pub(in crate::particles) words: Buffer<u64>,
@@ -51,6 +52,7 @@ pub(in crate::particles) struct Memory {
     pub slots: Kept<i32>,
     pub sums: Kept<u64>,
     pub wide: Kept<u64>,
+    pub kept: Kept<u32>,
 }
 
 /// Particles that kernels work on, and how.
@@ -84,6 +86,7 @@ impl Kernels {
             terms: kernel("particles_terms")?,
             deposit: kernel("particles_deposit")?,
             finish: kernel("particles_finish")?,
+            mark: kernel("particles_mark")?,
             pull: kernel("particles_pull")?,
             words: device.buffer(8)?,
             memory: Mutex::default(),

@@ -7,6 +7,7 @@
 mod identities;
 mod kernels;
 mod lists;
+mod marks;
 mod pull;
 mod step;
 mod terms;

@@ -1,5 +1,6 @@
 //! Particles on a device: the bits of the host, in snapshots and in sums over all particles.
 
+use super::criteria::{CLOUDS, CRITERIA};
 use super::same::CLUMP;
 use nestar_tests::Scratch;
 use nestar_tests::devices::open;
@@ -26,11 +27,15 @@ fn sums(directory: &Path) -> Columns {
 
 /// Snapshots and sums of a run on a device.
 fn run(device: &str, settings: &[&str]) -> (Vec<(String, String)>, Columns) {
+    run_of(CLUMP, device, settings)
+}
+
+fn run_of(deck: &str, device: &str, settings: &[&str]) -> (Vec<(String, String)>, Columns) {
     let scratch = Scratch::new();
     let device = format!("run.device={device}");
     let own = ["output.steps=2", "output.final=true", &device];
     let settings = [&own[..], settings].concat();
-    run_into(&scratch.run(), false, CLUMP, &settings).unwrap_or_else(|e| panic!("{device}: {e}"));
+    run_into(&scratch.run(), false, deck, &settings).unwrap_or_else(|e| panic!("{device}: {e}"));
     (digests(&scratch.run()), sums(&scratch.run()))
 }
 
@@ -65,5 +70,26 @@ fn a_device_moves_them_as_the_host_does() {
             .parse()
             .expect("a number");
         assert_eq!(lost > 0.0, case.contains(&open_box), "{case:?}: {lost}");
+    }
+}
+
+#[test]
+fn a_device_refines_as_the_host_does() {
+    if open().is_err() {
+        return;
+    }
+    let kept = "particles.refine.kept_per_patch=[20,9]";
+    let both = "particles.refine.mass_per_cell=[0.006]";
+    let falling = ["time.max_steps=4", "run.audit=false", "hydro.frozen=false"];
+    for criteria in CRITERIA {
+        for more in [&[kept][..], &[both, kept], &["run.audit=true"]] {
+            let settings = [&falling[..], criteria, more].concat();
+            let (cpu, device) = (
+                run_of(CLOUDS, "cpu", &settings),
+                run_of(CLOUDS, "emulated", &settings),
+            );
+            assert!(cpu.0.len() > 1);
+            assert_eq!(cpu, device, "{settings:?}");
+        }
     }
 }

@@ -1,0 +1,54 @@
+//! Criteria of particles on a device.
+
+use super::super::deposit::Deposit;
+use super::super::refine::Limits;
+use super::super::species::AllSpecies;
+use super::kernels::Kernels;
+use nestar_device::{Address, Number};
+use nestar_engine::device::{DeviceError, Shape};
+use nestar_engine::field::device::DeviceTopology;
+use nestar_kernels::particles::device::Mark;
+
+/// Threads of a block that looks at a patch.
+const THREADS: u32 = 128;
+
+impl Kernels {
+    /// Marks cells of a level by what its cells have of all species; `marks` is the address of the marks. The rows of which an octant has more than is
+    /// kept.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn mark(
+        &self,
+        (deposit, limits): (&Deposit, &Limits),
+        (all, tables): (&mut AllSpecies, &DeviceTopology),
+        marks: u64,
+    ) -> Result<Vec<u32>, DeviceError> {
+        deposit.add_on_device(all, (self, tables), None)?;
+        let rows = deposit.topology.rows(deposit.level);
+        let mut memory = self.memory();
+        let asks = limits.per_octant < f64::INFINITY;
+        let kept = match asks {
+            true => memory.kept.provide(&self.device, rows.len())?.address(),
+            false => 0,
+        };
+        let mark = Mark::<Number> {
+            rows: tables.rows(deposit.level).into(),
+            slots: memory.slots.address().into(),
+            sums: memory.sums.address().into(),
+            per_cell: limits.per_cell,
+            per_patch: limits.per_patch,
+            marks: marks.into(),
+            kept: if asks { kept.into() } else { Address::NONE },
+            per_octant: limits.per_octant,
+        };
+        self.device
+            .launch(&self.mark, Shape::of(rows.len(), THREADS), &mark)?;
+        let mut keeps = vec![0; if asks { rows.len() } else { 0 }];
+        if let Some(buffer) = memory.kept.buffer().filter(|_| asks) {
+            self.device.download(buffer, 0, &mut keeps)?;
+        }
+        let keeps = rows.iter().zip(keeps).filter(|(_, keeps)| *keeps > 0);
+        Ok(keeps.map(|(&row, _)| row).collect())
+    }
+}
