@@ -1,7 +1,7 @@
 //! Particles that want a finer mesh: by their number in a patch or a cell, by their mass in a cell.
 
 use super::config::RefineConfig;
-use super::deposit::{Deposit, Weights};
+use super::deposit::{Deposit, Weights, all_are_on_device};
 use super::initial::Ahead;
 use super::species::AllSpecies;
 use super::units::Units;
@@ -14,6 +14,7 @@ use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::Write;
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
+use rayon::prelude::*;
 
 /// 1 in cells that want a finer mesh, else 0.
 struct ParticleMarks;
@@ -74,7 +75,7 @@ fn mark(
         && !rows.in_parts()
         && limits
             .iter()
-            .all(|limits| species.count_on_device(limits.weights))
+            .all(|limits| all_are_on_device(&species, limits.weights))
     {
         for limits in &limits {
             let deposit = Deposit::in_cells(&topology, limits.weights, level);
@@ -85,8 +86,7 @@ fn mark(
         }
         return Ok(());
     }
-    let own = topology.rows(level);
-    let mut wanted = vec![false; own.len() * CELLS];
+    let mut wanted = vec![false; topology.rows(level).len() * CELLS];
     for limits in &limits {
         let sums = match rows.in_parts() {
             true => ahead.in_cells(&topology, limits.weights, level),
@@ -96,18 +96,14 @@ fn mark(
                 deposit.finish(&others)?
             }
         };
-        let patches = sums.chunks_exact(CELLS).zip(wanted.chunks_exact_mut(CELLS));
-        for (&row, (sums, wanted)) in own.iter().zip(patches) {
-            if limits.mark(sums, wanted) {
-                requests.keep(row);
-            }
-        }
+        let kept = limits.mark(topology.rows(level), &sums, &mut wanted);
+        kept.into_iter().for_each(|row| requests.keep(row));
     }
     if !limits.is_empty() {
         in_precision!(marks.precision(), R => {
             let one = |&wanted: &bool| R::lit(f64::from(u8::from(wanted)));
-            let values: Vec<R> = wanted.iter().map(one).collect();
-            marks.store_on(level, own, &values)?;
+            let values: Vec<R> = wanted.par_iter().map(one).collect();
+            marks.store_on(level, topology.rows(level), &values)?;
         });
     }
     Ok(())
@@ -149,8 +145,19 @@ impl Limits {
         [numbers, masses].into_iter().filter(bounds).collect()
     }
 
+    /// Marks cells of rows by their sums, `[row][cell]`; which rows have an octant with more than is kept.
+    fn mark(&self, rows: &[u32], sums: &[u64], wanted: &mut [bool]) -> Vec<u32> {
+        let patches = sums.par_chunks_exact(CELLS);
+        let patches = patches.zip(wanted.par_chunks_exact_mut(CELLS)).zip(rows);
+        let kept = patches.filter_map(|((sums, wanted), &row)| {
+            let stays = self.mark_patch(sums, wanted);
+            stays.then_some(row)
+        });
+        kept.collect()
+    }
+
     /// Marks cells of a patch by its sums; whether its children stay.
-    fn mark(&self, sums: &[u64], wanted: &mut [bool]) -> bool {
+    fn mark_patch(&self, sums: &[u64], wanted: &mut [bool]) -> bool {
         let mut octants = [0; 8];
         for (cell, &sum) in sums.iter().enumerate() {
             octants[cell >> 2 & 1 | cell >> 4 & 2 | cell >> 6 & 4] += sum;
@@ -184,7 +191,7 @@ mod tests {
                 per_octant,
             };
             let mut wanted = vec![false; CELLS];
-            let stays = limits.mark(&sums, &mut wanted);
+            let stays = limits.mark_patch(&sums, &mut wanted);
             (wanted.iter().filter(|&&wanted| wanted).count(), stays)
         };
         assert_eq!(marks(10.0, 46.0, 13.0), (2, false));

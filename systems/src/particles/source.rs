@@ -3,7 +3,7 @@
 use super::Motion;
 use super::audit::{self, Covered};
 use super::columns::Precise;
-use super::deposit::Deposit;
+use super::deposit::{Deposit, all_are_on_device};
 use super::species::AllSpecies;
 use super::units::Units;
 use crate::fields::{Matter, ParticleDensity};
@@ -79,7 +79,7 @@ fn attract(
     let per_unit = 1.0 / (units.scale * topology.domain.cell_volume(level));
     let tables = rows.view().tables;
     if let Some(on) = species.kernels().zip(tables)
-        && species.count_on_device(deposit.clouds.weights)
+        && all_are_on_device(&species, deposit.clouds.weights)
         && !settings.run.audit
     {
         let view = density.change_on(level);

@@ -1,7 +1,6 @@
 //! A species: what its particles have, and where they are.
 
 use super::columns::Columns;
-use super::deposit::Weights;
 use super::device::{self, Kernels, OnDevice};
 use super::moved_by::MovedBy;
 pub use super::rows::Patch;
@@ -213,12 +212,6 @@ impl AllSpecies {
     pub(super) fn kernels(&self) -> Option<Arc<Kernels>> {
         let mut lists = self.0.iter().filter_map(|species| species.lists.as_ref());
         lists.next().map(|lists| lists.kernels().clone())
-    }
-
-    /// Whether all that count are where kernels move them.
-    pub(super) fn count_on_device(&self, weights: Weights) -> bool {
-        let mut all = self.0.iter().filter(|species| weights.count(species));
-        all.all(Species::is_on_device)
     }
 
     /// Takes all particles to the host's pages.

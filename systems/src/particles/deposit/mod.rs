@@ -22,6 +22,7 @@ use nestar_engine::mesh::{Topology, offset};
 use nestar_engine::ranks::{Letter, OtherRanks, RanksError};
 use nestar_kernels::mesh::SELF;
 use nestar_kernels::{CELLS, PATCH};
+pub(super) use on_device::all_are_on_device;
 use rayon::prelude::*;
 use seen::Seen;
 pub use seen::Weights;

@@ -1,7 +1,7 @@
 //! Deposits on a device, and beside one.
 
 use super::super::device::{self, BLOCK, Kernels, LEAST, Memory, OnDevice};
-use super::super::species::AllSpecies;
+use super::super::species::{AllSpecies, Species};
 use super::super::units::power_of_two;
 use super::{Deposit, Weights};
 use nestar_device::{Address, Number};
@@ -63,7 +63,7 @@ impl Deposit<'_> {
         }
         let weights = self.clouds.weights;
         for species in &mut all.0 {
-            if !weights.count(species) || species.is_on_device() {
+            if !counts(species, weights) || species.is_on_device() {
                 continue;
             }
             in_precision!(species.precision(), R => match self.clouds.width {
@@ -92,7 +92,7 @@ impl Deposit<'_> {
         let slots = memory.slots.address();
         drop(memory);
         let weights = self.clouds.weights;
-        let all = all.0.iter_mut().filter(|species| weights.count(species));
+        let all = all.0.iter_mut().filter(|species| counts(species, weights));
         for species in all {
             let one = weights.of(species.mass);
             if let Some(lists) = species.settled(topology, Some(tables))? {
@@ -118,6 +118,17 @@ impl Deposit<'_> {
             .device
             .launch(&kernels.finish, Shape::of(rows, THREADS), &finish)
     }
+}
+
+/// Whether a species adds anything.
+fn counts(species: &Species, weights: Weights) -> bool {
+    matches!(weights, Weights::Ones) || species.has_mass()
+}
+
+/// Whether all that count are where kernels move them.
+pub fn all_are_on_device(all: &AllSpecies, weights: Weights) -> bool {
+    let mut all = all.0.iter().filter(|species| counts(species, weights));
+    all.all(Species::is_on_device)
 }
 
 /// The sums that were made last, `[row][cell]`.

@@ -1,7 +1,6 @@
 //! Particles at another time than theirs.
 
 use super::super::columns::{Page, Precise};
-use super::super::species::Species;
 use nestar_device::Real;
 use nestar_kernels::particles::cloud::units_of;
 use nestar_kernels::particles::motion::{ahead, moved};
@@ -16,11 +15,6 @@ pub enum Weights {
 }
 
 impl Weights {
-    /// Whether a species adds anything.
-    pub fn count(self, species: &Species) -> bool {
-        matches!(self, Self::Ones) || species.has_mass()
-    }
-
     /// What a particle of a mass counts.
     #[inline(always)]
     pub fn of(self, mass: impl Real) -> u64 {
