@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod estimate;
+mod heap;
 mod list;
 mod memory;
 mod new;
@@ -186,6 +187,7 @@ impl From<PlotError> for Failure {
 /// }
 /// ```
 pub fn main(configure: impl FnOnce(App) -> App) -> ExitCode {
+    heap::keep();
     let app = configure(App::default());
     let command = parsed(&app);
     // the commands that fail to do so still say what they could not write
