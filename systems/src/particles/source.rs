@@ -10,11 +10,13 @@ use crate::fields::{Matter, ParticleDensity};
 use crate::register::Gravitates;
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
+use nestar_engine::device::DeviceError;
 use nestar_engine::field::{Component, FieldSpec, LevelRows, Prolong, Restrict};
 use nestar_engine::mesh::{LevelClock, Levels, Topology};
 use nestar_engine::ranks::OtherRanks;
 use nestar_engine::step::{Settings, Write};
 use nestar_engine::{Engine, Error, in_precision};
+use nestar_kernels::CELLS;
 use rayon::prelude::*;
 
 /// The density of all matter with that of particles.
@@ -95,7 +97,7 @@ fn attract(
         audit::check(of, (&topology, &clock, &others), all, &mut covered)?;
     }
     in_precision!(density.precision(), R => {
-        density.store_on(level, topology.rows(level), &densities::<R>(&sums, per_unit))?;
+        put::<R>(&mut density, (level, topology.rows(level)), &sums, per_unit)?;
     });
     matter.map_with::<with_particles>(&rows, &[&density], &[]);
     Ok(())
@@ -109,9 +111,28 @@ fn stand((topology, levels): (&Topology, &Levels), motion: &Motion, level: usize
     level == topology.finest() && !regridded && motion.stands(level, levels.time(level))
 }
 
-fn densities<R: Precise>(sums: &[u64], per_unit: f64) -> Vec<R> {
-    sums.par_iter()
-        .with_min_len(1 << 14)
-        .map(|&sum| R::lit(sum as f64 * per_unit))
-        .collect()
+/// Puts densities into the rows of a level: sums of units, `[row][cell]`.
+fn put<R: Precise>(
+    density: &mut Write<ParticleDensity>,
+    (level, rows): (usize, &[u32]),
+    sums: &[u64],
+    per_unit: f64,
+) -> Result<(), DeviceError> {
+    let of = |&sum: &u64| R::lit(sum as f64 * per_unit);
+    let view = density.change_on(level);
+    if view.is_on_device() {
+        let densities: Vec<R> = sums.iter().map(of).collect();
+        return density.store_on(level, rows, &densities);
+    }
+    let present = view.present::<R>();
+    let all = rows.par_iter().zip(sums.par_chunks_exact(CELLS));
+    all.with_min_len(16).for_each(|(&row, sums)| {
+        // SAFETY: each row is visited once, and nobody else holds the field.
+        let densities = unsafe { present.row_mut(row) };
+        densities
+            .iter_mut()
+            .zip(sums)
+            .for_each(|(density, sum)| *density = of(sum));
+    });
+    Ok(())
 }
