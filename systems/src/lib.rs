@@ -1,6 +1,6 @@
 //! Physics of Nestar: one folder per plugin, each made of systems that call kernels.
 //!
-//! Plugins never import each other; they meet in [`fields`] (the vocabulary), [`order`] (the order of a step) and [`register`] (a line for each use
+//! Plugins never import each other; they meet in [`fields`] (the vocabulary), [`order`] (the order of a step), [`units`] (what code units are) and [`register`] (a line for each use
 //! of a function).
 
 pub mod acceleration;
@@ -17,3 +17,4 @@ pub mod sources;
 pub mod spectral;
 pub mod spheres;
 pub mod time;
+pub mod units;
