@@ -13,7 +13,7 @@ use nestar_kernels::hydro::{
 };
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::RowShape;
-use nestar_kernels::mesh::attempt::{DONE, Outcome, UNFINISHED};
+use nestar_kernels::mesh::attempt::{Attempt, DONE, Outcome, UNFINISHED, WAITING};
 use nestar_kernels::mesh::device::{
     ATTEMPT, CONSERVE, FLUXES, FaceText, FieldText, Function, MAP, MARK, PROLONG, REDUCE, RESTRICT,
     TAKE, TOTALS, TRANSFER, WINDOW,
@@ -112,6 +112,25 @@ fn cooled<R: Real>(u: Conserved<R>, rate: R) -> Outcome<Conserved<R>> {
     Outcome::<Conserved<R>> { state: v, status }
 }
 
+/// A function that hands a number on from call to call, and gives two to be summed.
+#[device]
+fn counted<R: Real>(both: (Conserved<R>, R), rate: R) -> Attempt<Conserved<R>, R, [R; 2]> {
+    let (u, calls) = both;
+    let mut v = u;
+    v.energy -= rate;
+    let mut status = DONE;
+    if calls < 2.0 {
+        status = WAITING;
+    }
+    Attempt::<Conserved<R>, R, [R; 2]> {
+        state: v,
+        carried: calls + 1.0,
+        sums: [rate, calls],
+        status,
+        work: 1,
+    }
+}
+
 /// Skeletons for functions of cells and faces.
 fn cells(field: &FieldText) -> Vec<(&'static str, String)> {
     use Function::{Cell, Face};
@@ -126,6 +145,7 @@ fn cells(field: &FieldText) -> Vec<(&'static str, String)> {
         ("around", around(true)),
         ("around_global", around(false)),
         ("attempts", of(Cell(cooled::ITEM, 0), true, &[ATTEMPT])),
+        ("accounts", of(Cell(counted::ITEM, 0), true, &[ATTEMPT])),
         ("window", of(Function::Window(2), true, &[WINDOW])),
         ("fluxes", of(flows, true, &[CONSERVE, TAKE])),
         ("mark_lohner", marks(cell::lohner::ITEM, 2)),

@@ -1,6 +1,7 @@
 //! Cells where a function has failed, or would leave a state that is not sound.
 
-use super::cells::{Job, result_in};
+use super::called::result_in;
+use super::cells::Job;
 use super::level::LevelRows;
 use super::listed::{Loops, Span};
 use super::pool::{Field, Pool};
@@ -36,6 +37,8 @@ struct CellFault {
     centre: [f64; 3],
     time: f64,
     state: Vec<f64>,
+    /// What earlier calls have handed on.
+    carried: Vec<f64>,
 }
 
 impl std::error::Error for CellFault {}
@@ -62,6 +65,7 @@ impl fmt::Display for CellFault {
             centre,
             time,
             state,
+            carried,
             ..
         } = self;
         write!(
@@ -69,6 +73,9 @@ impl fmt::Display for CellFault {
             " in cell {cell:?} of patch {patch:?} on level {level}, where `{field}` is {state:?} at (x, y, z) = {centre:?}, \
              t = {time}"
         )?;
+        if !carried.is_empty() {
+            write!(f, ", with {carried:?} from earlier calls")?;
+        }
         match &self.why {
             Why::Failed(given) | Why::Unsound(given) | Why::NoSum(given) => {
                 write!(f, "; it gives {given:?}")
@@ -102,7 +109,7 @@ impl<F: Field> Pool<F> {
     ) {
         let called = self.call_again::<M, R>(rows, job, (item, carried));
         if let Some(result) = rows.checked(called, None) {
-            self.report(rows, M::ITEM.name, item, why(result));
+            self.report(rows, M::ITEM.name, (item, carried), why(result));
         }
     }
 
@@ -139,8 +146,15 @@ impl<F: Field> Pool<F> {
         )))
     }
 
-    /// Stops the run after the schedule: what is wrong with a function in cell `item`, of which the state stands.
-    pub(super) fn report(&self, rows: &LevelRows, function: &'static str, item: u32, why: Why) {
+    /// Stops the run after the schedule: what is wrong with a function in cell `item`, of which the state stands, after calls that have
+    /// handed on `carried`.
+    pub(super) fn report(
+        &self,
+        rows: &LevelRows,
+        function: &'static str,
+        (item, carried): (u32, &[f64]),
+        why: Why,
+    ) {
         let level = rows.view();
         let (row, cell) = place_of_item(rows.rows(), item);
         let (patch, geometry) = (level.topology.index(row), level.geometry());
@@ -161,6 +175,7 @@ impl<F: Field> Pool<F> {
                 .centre,
             time: geometry.time,
             state,
+            carried: carried.to_vec(),
         });
     }
 
@@ -182,7 +197,7 @@ impl<F: Field> Pool<F> {
         });
         let mut given = rows.checked(waiting, Vec::new());
         given.truncate(components);
-        self.report(rows, function, item, Why::Unsound(given));
+        self.report(rows, function, (item, &[]), Why::Unsound(given));
     }
 }
 

@@ -4,6 +4,7 @@
 //! that the skeleton is called on; the others follow in the order of the function's tuple. Of the first field it may also read the
 //! states around a cell, those of other ranks' patches and ghost cells between levels and beyond the domain included.
 
+use super::called::{Again, At, FIELDS};
 use super::components::Components;
 use super::element::Element;
 use super::level::LevelView;
@@ -12,14 +13,11 @@ use super::numbers::Numbers;
 use super::pool::{Field, Pool};
 use super::storage::Storage;
 use crate::device::parallel::PerThread;
-use nestar_device::{Cell, CellFn, CellState, Place, Precise, Real};
-use nestar_kernels::mesh::block::{LevelGeometry, cell_place};
+use nestar_device::{CellFn, CellState, Precise, Real};
+use nestar_kernels::mesh::block::LevelGeometry;
 use nestar_kernels::mesh::gather::{MOST_GHOSTS, Target, gather};
 use nestar_kernels::mesh::{GatherScratch, GhostView, Rows, StateFunctions};
 use nestar_kernels::{CELLS, PATCH};
-
-/// Fields that a function may read.
-const FIELDS: usize = 4;
 
 /// A field whose present state functions of a cell may read: every [`Pool`].
 pub trait CellSource: Sync {
@@ -327,25 +325,6 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
     }
 }
 
-/// A function's result in a cell of a patch of which the fields' values are `fields`; `carried` is what an earlier call hands on.
-pub(super) fn result_in<M: CellFn, R: Real>(
-    (chosen, fields, carried): (&Components, &[Vec<R>], &[R]),
-    (geometry, index): (&LevelGeometry, [i32; 3]),
-    cell: usize,
-    given: &M::Parameters,
-) -> M::Result<R> {
-    let at = At {
-        fields: &std::array::from_fn(|n| fields.get(n).map_or(&[][..], |values| values)),
-        chosen,
-        block: &[],
-        geometry,
-        index,
-        cell,
-    };
-    let (field, values) = (fields.len(), carried);
-    M::call(&Again { at, field, values }, &given.precise::<R>())
-}
-
 /// Fills `block` with so many components of a field around a row, in so many layers.
 pub(super) fn gather_block<R: Element>(
     view: &GhostView<R>,
@@ -363,64 +342,4 @@ pub(super) fn gather_block<R: Element>(
         ghosts,
     };
     gather(view, row, &mut target, scratch);
-}
-
-/// A cell on the host.
-struct At<'a, R> {
-    fields: &'a [&'a [R]; FIELDS],
-    /// Of the first field.
-    chosen: &'a Components,
-    block: &'a [R],
-    geometry: &'a LevelGeometry,
-    index: [i32; 3],
-    cell: usize,
-}
-
-impl<R: Real> Cell<R> for At<'_, R> {
-    #[inline(always)]
-    fn value(&self, field: usize, component: usize) -> R {
-        let component = match field {
-            0 => self.chosen.number(component),
-            _ => component,
-        };
-        self.fields[field][component * CELLS + self.cell]
-    }
-
-    #[inline(always)]
-    fn around(&self) -> (&[R], usize) {
-        (self.block, self.cell)
-    }
-
-    #[inline(always)]
-    fn place(&self) -> Place<R> {
-        cell_place(self.geometry, self.index, self.cell as i32)
-    }
-}
-
-/// A cell that may have been called before: the state of a field is what was carried.
-struct Again<'a, R> {
-    at: At<'a, R>,
-    field: usize,
-    values: &'a [R],
-}
-
-impl<R: Real> Cell<R> for Again<'_, R> {
-    #[inline(always)]
-    fn value(&self, field: usize, component: usize) -> R {
-        // numbers of a list stand there where nothing is carried
-        if field > 0 && field == self.field && self.at.fields[field].is_empty() {
-            return self.values[component];
-        }
-        self.at.value(field, component)
-    }
-
-    #[inline(always)]
-    fn around(&self) -> (&[R], usize) {
-        self.at.around()
-    }
-
-    #[inline(always)]
-    fn place(&self) -> Place<R> {
-        self.at.place()
-    }
 }

@@ -1,6 +1,7 @@
 //! Fields: what a plugin declares, where the values live, and what the engine derives from the declaration.
 
 pub mod attempts;
+mod called;
 mod cell_fault;
 pub mod cells;
 mod changes;

@@ -1,18 +1,15 @@
 //! Accounts: what functions of cells give or take, added up over all leaf cells, levels, steps and ranks of a run.
 
-use super::state::{StateOperations, require_name};
-use super::{Catalogue, Engine, Error};
 use crate::field::Tally;
-use crate::ranks::{Columns, Ranks, RanksError, Reduction};
+use crate::ranks::{Ranks, RanksError, Reduction};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::exact::Exact;
-use std::sync::Arc;
 
-/// An account of [`Accounts`]: what [`Engine::account`] gives.
+/// An account of [`Accounts`]: what [`Engine::account`](crate::Engine::account) gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account(usize);
 
-/// Running totals that plugins open by [`Engine::account`] and add to by [`Accounts::add`].
+/// Running totals that plugins open by [`Engine::account`](crate::Engine::account) and add to by [`Accounts::add`].
 #[derive(Resource, Clone, Debug, Default)]
 pub struct Accounts(Vec<Ledger>);
 
@@ -54,6 +51,24 @@ impl Accounts {
         self.0[account.0].totals[n].value()
     }
 
+    /// Opens an account of so many numbers with these names.
+    pub(super) fn open(&mut self, name: &str, numbers: &[&str]) -> Account {
+        let nothing = vec![Exact::default(); numbers.len()];
+        self.0.push(Ledger {
+            name: name.into(),
+            numbers: numbers.iter().map(ToString::to_string).collect(),
+            totals: nothing.clone(),
+            own: nothing,
+        });
+        Account(self.0.len() - 1)
+    }
+
+    /// All numbers of an account.
+    pub(super) fn totals(&self, account: Account) -> Vec<f64> {
+        let totals = &self.0[account.0].totals;
+        totals.iter().map(Exact::value).collect()
+    }
+
     /// Takes what the ranks have added since the latest root step into the totals. All ranks call it at the end of a root step.
     pub(super) fn settle(world: &mut World) -> Result<(), RanksError> {
         let ranks = world.resource::<Ranks>().clone();
@@ -82,7 +97,7 @@ impl Accounts {
     }
 
     /// The totals of an account as bytes, after their names.
-    fn save(&self, account: Account) -> Vec<u8> {
+    pub(super) fn save(&self, account: Account) -> Vec<u8> {
         let ledger = &self.0[account.0];
         let names = ledger.numbers.join(" ");
         let totals = ledger.totals.iter().flat_map(Exact::to_bytes);
@@ -94,7 +109,8 @@ impl Accounts {
             .collect()
     }
 
-    fn load(&mut self, account: Account, bytes: &[u8]) -> Result<(), String> {
+    /// Takes what [`Accounts::save`] gave.
+    pub(super) fn load(&mut self, account: Account, bytes: &[u8]) -> Result<(), String> {
         let ledger = &mut self.0[account.0];
         let cut = || "it is cut off".to_string();
         let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(cut)?;
@@ -114,63 +130,14 @@ impl Accounts {
     }
 }
 
-impl Engine {
-    /// Opens an account: running totals of so many numbers with these names, from the beginning of the simulation on, over all leaf cells
-    /// and ranks. A system adds to it what [`map_attempts_with`](super::Write::map_attempts_with) gives:
-    /// `accounts.add(account, &tally)` with a parameter `mut accounts: ResMut<Accounts>`. The totals are columns `NAME_NUMBER` of the diagnostics, in the
-    /// order given, and part of every snapshot; they lose nothing to round-off, and are the same on any number of ranks.
-    ///
-    /// # Errors
-    /// The name is taken; a name has other characters than letters, digits and `_`.
-    pub fn account(&mut self, name: &str, numbers: &[&str]) -> Result<Account, Error> {
-        for name in numbers.iter().chain([&name]) {
-            require_name(name, "account")?;
-        }
-        let mut accounts = self.world.resource_mut::<Accounts>();
-        let account = Account(accounts.0.len());
-        accounts.0.push(Ledger {
-            name: name.into(),
-            numbers: numbers.iter().map(ToString::to_string).collect(),
-            totals: vec![Exact::default(); numbers.len()],
-            own: vec![Exact::default(); numbers.len()],
-        });
-        self.keep_state(
-            &format!("account_{name}"),
-            StateOperations {
-                version: 1,
-                save: Arc::new(move |world| world.resource::<Accounts>().save(account)),
-                load: Arc::new(move |world, bytes| {
-                    world.resource_mut::<Accounts>().load(account, bytes)
-                }),
-            },
-        )?;
-        let columns: Vec<String> = numbers.iter().map(|n| format!("{name}_{n}")).collect();
-        let catalogue = self.world.resource_mut::<Catalogue>().into_inner();
-        for column in &columns {
-            catalogue.add("column", column, "A running total of an account.");
-        }
-        let totals = move |world: &mut World| {
-            let totals = &world.resource::<Accounts>().0[account.0].totals;
-            Ok(totals.iter().map(Exact::value).collect())
-        };
-        Columns::add_numbers(&mut self.world, columns, totals);
-        Ok(account)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Account, Accounts, Ledger};
-    use nestar_kernels::mesh::exact::Exact;
+    use super::{Account, Accounts};
 
     fn accounts(numbers: &[&str]) -> Accounts {
-        let ledger = Ledger {
-            name: "cooling".into(),
-            numbers: numbers.iter().map(ToString::to_string).collect(),
-            totals: vec![Exact::default(); numbers.len()],
-            own: vec![Exact::default(); numbers.len()],
-        };
-        Accounts(vec![ledger])
+        let mut accounts = Accounts::default();
+        assert_eq!(accounts.open("cooling", numbers), Account(0));
+        accounts
     }
 
     #[test]

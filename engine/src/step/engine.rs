@@ -1,5 +1,6 @@
 //! A simulation: the world, its schedules, and the plugins that fill them.
 
+mod accounts;
 mod boundaries;
 mod checks;
 mod foresee;

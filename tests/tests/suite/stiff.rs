@@ -175,9 +175,12 @@ fn fill<R: Real>(_old: R, at: &Place<R>) -> R {
 
 const SPECIES: [&str; 11] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"];
 
+/// Cells called in each round, and the work of all patches.
+type Given = (Vec<u64>, u32);
+
 /// Turns species, and keeps what the calls gave.
 #[derive(Clone, Default)]
-struct Turns(Arc<Mutex<Vec<(Vec<u64>, u32)>>>);
+struct Turns(Arc<Mutex<Vec<Given>>>);
 
 impl Plugin for Turns {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
@@ -282,15 +285,17 @@ fn patches_weigh_what_their_cells_are_called() {
         };
         on_ranks_of(2, build, |stepper| costs(stepper.steps(1), 1))
     };
-    for (costs, patches) in cool(0.5) {
+    let ranks = cool(0.5);
+    // one call a cell at least, and where it is hot more
+    let mut all = ranks.iter().flat_map(|(costs, _)| costs);
+    assert!(all.any(|cost| *cost > 1.6), "{ranks:?}");
+    for (costs, patches) in ranks {
         assert!(
             patches > 0 && costs.len() == patches,
             "{} of {patches}",
             costs.len()
         );
-        // one call a cell at least, and where it is hot more
         assert!(costs.iter().all(|cost| *cost >= 1.5), "{costs:?}");
-        assert!(costs.iter().any(|cost| *cost > 1.6), "{costs:?}");
         // a whole number of calls
         assert!(costs.iter().all(|cost| (cost - 1.0) * 1024.0 % 1.0 == 0.0));
     }
@@ -360,6 +365,7 @@ fn cells_that_fail_later_or_give_no_sum_are_named_on_both_devices() {
     for (calls, fails, expected) in cases {
         let found = message("run.device=cpu", Breaks(calls, fails));
         assert!(found.contains(expected), "{found}");
+        assert!(found.contains(", with [2.0] from earlier calls"), "{found}");
         if emulation() {
             assert_eq!(found, message("run.device=emulated", Breaks(calls, fails)));
         }

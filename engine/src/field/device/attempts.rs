@@ -9,7 +9,7 @@ use crate::field::cells::Job;
 use crate::field::pool::{Field, Pool};
 use crate::field::tally::Tally;
 use crate::in_precision;
-use nestar_device::Number;
+use nestar_device::{Number, Real};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::attempt::{Attempted, Round};
 use nestar_kernels::mesh::device::ATTEMPT;
@@ -107,6 +107,45 @@ impl<F: Field> Pool<F> {
         calls: usize,
         tally: &mut Tally,
     ) -> Result<Left, DeviceError> {
+        let input = self.prepared(job, (first, space), words)?;
+        let lists = words.address() + 8 * space.lists() as u64;
+        let (mut left, mut called, mut launch) = (Left::default(), Vec::new(), input);
+        let mut cells = space.cells();
+        while cells > 0 && called.len() < calls {
+            let list = called.len() % 2 * 4 * space.cells();
+            launch.next = (lists + list as u64).into();
+            launch.listed = cells as i32;
+            let round = self.round(job, cells, launch, words)?;
+            if round.failed != 0 {
+                let failed = (called.len(), u32::MAX - round.failed);
+                left.failed = Some(self.stop::<M>(&input, space, first, failed)?);
+                return Ok(left);
+            }
+            called.push(cells as u64);
+            cells = round.unfinished as usize;
+            launch.list = launch.next;
+        }
+        if cells == 0 {
+            let given = self.tally_of(job, input, space)?;
+            tally.append(Tally { called, ..given });
+            return Ok(left);
+        }
+        let mut unfinished = vec![0; cells];
+        let list = Stretch::of(launch.list.number(), cells);
+        self.device().device.download(list, 0, &mut unfinished)?;
+        if let Some(item) = unfinished.into_iter().min() {
+            left.unfinished = Some(self.stop::<M>(&input, space, first, (calls, item))?);
+        }
+        Ok(left)
+    }
+
+    /// What launches over the patches from `first` on take, with nothing carried and no work done.
+    fn prepared<M: CellAttempt>(
+        &self,
+        job: &Job<M>,
+        (first, space): (usize, &Space),
+        words: &Buffer<u64>,
+    ) -> Result<CellInput<Number>, DeviceError> {
         let (pool, device) = (self.device(), &self.device().device);
         let mut input = self.cell_input(&job.level, job.others, Order::default());
         let carries = (job.carries > 0).then_some(1 + job.others.len());
@@ -116,49 +155,7 @@ impl<F: Field> Pool<F> {
         input.count = space.patches as i32;
         device.fill_zero(words, space.work()..space.lists())?;
         device.fill_zero(words, space.kept_from()..space.end())?;
-        let list = |call: usize| {
-            words.address() + 8 * space.lists() as u64 + (call % 2 * 4 * space.cells()) as u64
-        };
-        let stop = |call, item: u32| {
-            let carried = self.carried_in::<M>(&input, space.kept, item)?;
-            let item = item + (first * CELLS) as u32;
-            Ok::<_, DeviceError>(Some(Stop {
-                call,
-                item,
-                carried,
-            }))
-        };
-        let (mut left, mut cells, mut called) = (Left::default(), space.cells(), Vec::new());
-        let mut launch = input;
-        for call in 0..calls {
-            called.push(cells as u64);
-            launch.next = list(call).into();
-            launch.listed = cells as i32;
-            let round = self.round(job, cells, launch, words)?;
-            if round.failed != 0 {
-                left.failed = stop(call, u32::MAX - round.failed)?;
-                return Ok(left);
-            }
-            cells = round.unfinished as usize;
-            launch.list = launch.next;
-            if cells == 0 {
-                break;
-            }
-        }
-        if cells > 0 && calls > 0 {
-            let mut unfinished = vec![0; cells];
-            device.download(Stretch::of(launch.list.number(), cells), 0, &mut unfinished)?;
-            left.unfinished = match unfinished.into_iter().min() {
-                Some(item) => stop(calls, item)?,
-                None => None,
-            };
-            return Ok(left);
-        }
-        tally.append(Tally {
-            called,
-            ..self.tally_of(job, input, space)?
-        });
-        Ok(left)
+        Ok(input)
     }
 
     /// Calls so many cells; what that leaves.
@@ -200,23 +197,29 @@ impl<F: Field> Pool<F> {
         Ok(tally)
     }
 
-    /// What a cell carries.
-    fn carried_in<M: CellAttempt>(
+    /// A cell of the patches from `first` on, after so many calls, with what it carries.
+    fn stop<M: CellAttempt>(
         &self,
         input: &CellInput<Number>,
-        kept: usize,
-        item: u32,
-    ) -> Result<Vec<f64>, DeviceError> {
+        space: &Space,
+        first: usize,
+        (call, item): (usize, u32),
+    ) -> Result<Stop, DeviceError> {
         let (patch, cell) = (item as usize / CELLS, item as usize % CELLS);
         let value = |c: usize| {
-            let place = (patch * kept + c) * CELLS + cell;
+            let place = (patch * space.kept + c) * CELLS + cell;
             in_precision!(self.precision(), R => {
                 let mut value: [R; 1] = [0.0];
                 let there = Stretch::of(input.kept.number() + (place * size_of::<R>()) as u64, 1);
                 self.device().device.download(there, 0, &mut value)?;
-                Ok(f64::from(value[0]))
+                Ok(Real::to_f64(value[0]))
             })
         };
-        (0..kept_by::<M>()[0]).map(value).collect()
+        let carried: Result<_, DeviceError> = (0..kept_by::<M>()[0]).map(value).collect();
+        Ok(Stop {
+            call,
+            item: item + (first * CELLS) as u32,
+            carried: carried?,
+        })
     }
 }

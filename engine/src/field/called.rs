@@ -1,0 +1,88 @@
+//! Cells on the host, as functions are called with them.
+
+use super::components::Components;
+use nestar_device::{Cell, CellFn, Place, Precise, Real};
+use nestar_kernels::CELLS;
+use nestar_kernels::mesh::block::{LevelGeometry, cell_place};
+
+/// Fields that a function may read.
+pub(super) const FIELDS: usize = 4;
+
+/// A function's result in a cell of a patch of which the fields' values are `fields`; `carried` is what an earlier call hands on.
+pub(super) fn result_in<M: CellFn, R: Real>(
+    (chosen, fields, carried): (&Components, &[Vec<R>], &[R]),
+    (geometry, index): (&LevelGeometry, [i32; 3]),
+    cell: usize,
+    given: &M::Parameters,
+) -> M::Result<R> {
+    let at = At {
+        fields: &std::array::from_fn(|n| fields.get(n).map_or(&[][..], |values| values)),
+        chosen,
+        block: &[],
+        geometry,
+        index,
+        cell,
+    };
+    let (field, values) = (fields.len(), carried);
+    M::call(&Again { at, field, values }, &given.precise::<R>())
+}
+
+/// A cell on the host.
+pub(super) struct At<'a, R> {
+    pub fields: &'a [&'a [R]; FIELDS],
+    /// Of the first field.
+    pub chosen: &'a Components,
+    pub block: &'a [R],
+    pub geometry: &'a LevelGeometry,
+    pub index: [i32; 3],
+    pub cell: usize,
+}
+
+impl<R: Real> Cell<R> for At<'_, R> {
+    #[inline(always)]
+    fn value(&self, field: usize, component: usize) -> R {
+        let component = match field {
+            0 => self.chosen.number(component),
+            _ => component,
+        };
+        self.fields[field][component * CELLS + self.cell]
+    }
+
+    #[inline(always)]
+    fn around(&self) -> (&[R], usize) {
+        (self.block, self.cell)
+    }
+
+    #[inline(always)]
+    fn place(&self) -> Place<R> {
+        cell_place(self.geometry, self.index, self.cell as i32)
+    }
+}
+
+/// A cell that may have been called before: the state of a field is what was carried.
+pub(super) struct Again<'a, R> {
+    pub at: At<'a, R>,
+    pub field: usize,
+    pub values: &'a [R],
+}
+
+impl<R: Real> Cell<R> for Again<'_, R> {
+    #[inline(always)]
+    fn value(&self, field: usize, component: usize) -> R {
+        // numbers of a list stand there where nothing is carried
+        if field > 0 && field == self.field && self.at.fields[field].is_empty() {
+            return self.values[component];
+        }
+        self.at.value(field, component)
+    }
+
+    #[inline(always)]
+    fn around(&self) -> (&[R], usize) {
+        self.at.around()
+    }
+
+    #[inline(always)]
+    fn place(&self) -> Place<R> {
+        self.at.place()
+    }
+}
