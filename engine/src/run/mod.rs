@@ -36,7 +36,7 @@ use crate::mesh::Levels;
 use crate::ranks::Ranks;
 use crate::step::agreement::by_first;
 use crate::step::memory::{MemoryGuard, Shortage};
-use crate::step::{Engine, Error, RunCounters, StepReport};
+use crate::step::{Engine, Error, Remarks, RunCounters, StepReport};
 use course::{Course, Ending};
 use diagnostics::Diagnostics;
 use observed::Observations;
@@ -71,6 +71,8 @@ impl Engine {
         let mut output = Output::new(self, &directory, &options.build, &roster, restored)?;
         let mut diagnostics = Diagnostics::open(self, &directory, restored)?;
         let observations = Observations::open(self, &directory, restored)?;
+        let remarks = self.world.resource::<Remarks>();
+        remarks.0.iter().for_each(|note| options.observer.note(note));
         for note in [diagnostics.note(), observations.note()] {
             note.iter().for_each(|note| options.observer.note(note));
         }

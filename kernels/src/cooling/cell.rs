@@ -24,6 +24,8 @@ pub struct Cooler<R> {
     pub heating: R,
     /// Metallicity of gas that carries none, in solar units.
     pub metallicity: R,
+    /// gamma (gamma - 1): times energy by mass, the square of the speed of sound.
+    pub sound: R,
 }
 
 /// Metallicity and heating of a cell, in solar units, and in erg per second and hydrogen nucleus.

@@ -14,4 +14,4 @@ mod tests;
 
 pub use cell::{Cooler, Exchanged, Place};
 pub use curves::Curves;
-pub use tabulate::{Grid, Rates, tabulate};
+pub use tabulate::{Grid, Rates, scale, tabulate};

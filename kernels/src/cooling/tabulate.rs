@@ -52,11 +52,17 @@ pub struct Grid {
     pub hydrogen: f64,
 }
 
+/// Kelvin per million years in an erg per second and hydrogen nucleus, of gas with a mass fraction of hydrogen: (gamma - 1) X / k_B.
+#[must_use]
+pub fn scale(gamma: f64, hydrogen: f64) -> f64 {
+    (gamma - 1.0) * hydrogen / BOLTZMANN * MILLION_YEARS
+}
+
 impl Grid {
-    /// Kelvin per million years in an erg per second and hydrogen nucleus: (gamma - 1) X / k_B.
+    /// [`scale`] of its gas.
     #[must_use]
     pub fn scale(&self) -> f64 {
-        (self.gamma - 1.0) * self.hydrogen / BOLTZMANN * MILLION_YEARS
+        scale(self.gamma, self.hydrogen)
     }
 
     /// The power of 2 not above the lowest density, and the densities.
