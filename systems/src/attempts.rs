@@ -2,12 +2,12 @@
 
 use crate::order::Advance;
 use bevy_ecs::prelude::*;
+use nestar_device::CellState;
 use nestar_engine::field::{CellAttempt, Components, Field, LevelRows};
 use nestar_engine::mesh::Costs;
 use nestar_engine::ranks::Ranks;
 use nestar_engine::step::{Account, Accounts, Catalogue, Write};
 use nestar_engine::{Engine, Error};
-use nestar_device::CellState;
 use nestar_kernels::mesh::attempt::Attempted;
 
 /// How a function is called by [`Register::attempts`](crate::register::Register::attempts).
@@ -75,7 +75,9 @@ where
     };
     let attempt = IntoSystem::into_system(attempt).with_name(format!("attempts {}", M::ITEM.name));
     sim.system_in(Advance::Sources, attempt);
-    sim.check_field::<F>(M::ITEM.name, move |field| field.fits_attempt::<M>(&components, 0));
+    sim.check_field::<F>(M::ITEM.name, move |field| {
+        field.fits_attempt::<M>(&components, 0)
+    });
     let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
     catalogue.add("attempts", M::ITEM.name, M::DOC).of(F::NAME);
     Ok(())

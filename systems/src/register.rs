@@ -6,7 +6,9 @@ use crate::fields::GasModel;
 use crate::order::{Advance, Flag, Initialise, Limit, Split};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
-use nestar_engine::field::{CellAttempt, CellMap, CellMark, CellValue, Components, FaceMap, Field, LevelRows};
+use nestar_engine::field::{
+    CellAttempt, CellMap, CellMark, CellValue, Components, FaceMap, Field, LevelRows,
+};
 use nestar_engine::mesh::RefineRequests;
 use nestar_engine::ranks::{Columns, Reduce};
 use nestar_engine::step::{Catalogue, Entry, Read, Settings, StepLimits, StepSet, Write};

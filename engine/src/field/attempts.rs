@@ -251,7 +251,11 @@ impl OfRow {
 
     fn tally(&self, weighed: bool) -> Tally {
         Tally {
-            sums: self.lanes.iter().map(|lanes| sum_of_lanes(*lanes)).collect(),
+            sums: self
+                .lanes
+                .iter()
+                .map(|lanes| sum_of_lanes(*lanes))
+                .collect(),
             work: if weighed { vec![self.work] } else { Vec::new() },
             called: self.called.clone(),
             ..Tally::default()
@@ -291,7 +295,9 @@ impl OfRow {
             if !taken || !again {
                 return;
             }
-            result.carried.write(&mut |_, c, value| kept[c] = value, 0, 0);
+            result
+                .carried
+                .write(&mut |_, c, value| kept[c] = value, 0, 0);
         }
         self.left.unfinished = first(self.left.unfinished.take(), stop(calls, &kept));
     }

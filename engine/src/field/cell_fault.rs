@@ -45,9 +45,11 @@ impl fmt::Display for CellFault {
         match self.why {
             Why::Failed(_) => write!(f, "`{}` has failed", self.function)?,
             Why::Unsound(_) => write!(f, "`{}` leaves an unphysical state", self.function)?,
-            Why::NoSum(_) => {
-                write!(f, "`{}` gives numbers to be summed that are not finite", self.function)?
-            }
+            Why::NoSum(_) => write!(
+                f,
+                "`{}` gives numbers to be summed that are not finite",
+                self.function
+            )?,
             Why::Endless(calls) => {
                 write!(f, "`{}` is not done after {calls} calls", self.function)?
             }

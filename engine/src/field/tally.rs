@@ -94,7 +94,9 @@ mod tests {
         let tally = |patches: std::ops::Range<usize>| Tally {
             volume: 0.125,
             count: 2,
-            sums: patches.flat_map(|n| [1.0 / (n as f64 + 0.3), -1e-20 * n as f64]).collect(),
+            sums: patches
+                .flat_map(|n| [1.0 / (n as f64 + 0.3), -1e-20 * n as f64])
+                .collect(),
             ..Tally::default()
         };
         let all = tally(0..10_000).integrals();

@@ -23,7 +23,10 @@ impl CostParts {
     /// # Panics
     /// With more than eight.
     pub fn next(&mut self) -> CostPart {
-        assert!(self.0 < MOST, "more than {MOST} plugins measure the work of patches");
+        assert!(
+            self.0 < MOST,
+            "more than {MOST} plugins measure the work of patches"
+        );
         self.0 += 1;
         CostPart(self.0 - 1)
     }

@@ -72,7 +72,10 @@ impl Engine {
         let mut diagnostics = Diagnostics::open(self, &directory, restored)?;
         let observations = Observations::open(self, &directory, restored)?;
         let remarks = self.world.resource::<Remarks>();
-        remarks.0.iter().for_each(|note| options.observer.note(note));
+        remarks
+            .0
+            .iter()
+            .for_each(|note| options.observer.note(note));
         for note in [diagnostics.note(), observations.note()] {
             note.iter().for_each(|note| options.observer.note(note));
         }

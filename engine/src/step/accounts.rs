@@ -36,7 +36,10 @@ impl Accounts {
     pub fn add(&mut self, account: Account, tally: &Tally) {
         let ledger = &mut self.0[account.0];
         let (name, has, gives) = (&ledger.name, ledger.own.len(), tally.count());
-        assert!(has == gives, "the account `{name}` has {has} numbers, but is given {gives}");
+        assert!(
+            has == gives,
+            "the account `{name}` has {has} numbers, but is given {gives}"
+        );
         for (own, integral) in ledger.own.iter_mut().zip(tally.integrals()) {
             own.merge(&integral);
         }
@@ -84,7 +87,11 @@ impl Accounts {
         let names = ledger.numbers.join(" ");
         let totals = ledger.totals.iter().flat_map(Exact::to_bytes);
         let length = (names.len() as u64).to_le_bytes();
-        length.into_iter().chain(names.into_bytes()).chain(totals).collect()
+        length
+            .into_iter()
+            .chain(names.into_bytes())
+            .chain(totals)
+            .collect()
     }
 
     fn load(&mut self, account: Account, bytes: &[u8]) -> Result<(), String> {
@@ -95,7 +102,9 @@ impl Accounts {
         let (names, rest) = rest.split_at_checked(length).ok_or_else(cut)?;
         let (names, own) = (String::from_utf8_lossy(names), ledger.numbers.join(" "));
         if names != own {
-            return Err(format!("it has the numbers {names}, this program's has {own}"));
+            return Err(format!(
+                "it has the numbers {names}, this program's has {own}"
+            ));
         }
         let totals = rest.chunks(Exact::BYTES).map(Exact::from_bytes);
         let totals: Option<Vec<Exact>> = totals.collect();

@@ -8,16 +8,16 @@ mod stores;
 
 pub use foresee::Foresight;
 
+use super::accounts::Accounts;
 use super::config::{MeshSettings, TimeSettings};
 use super::driver::DriverSettings;
 use super::initial::StateChecks;
 use super::memory::{MemoryGuard, Sharers};
-use super::accounts::Accounts;
 use super::state::{PluginState, StateOperations, StateRegistry};
 use super::synchronise::{correct, restrict, share};
 use super::{
-    AlignedLevels, Catalogue, Driver, Error, KeptKeys, Outcome, Phase, Registered, RunCounters,
-    Remarks, RunFacts, Schedules, Settings, StepLimits, StepSet, StepVerdict, Synchronise,
+    AlignedLevels, Catalogue, Driver, Error, KeptKeys, Outcome, Phase, Registered, Remarks,
+    RunCounters, RunFacts, Schedules, Settings, StepLimits, StepSet, StepVerdict, Synchronise,
 };
 use crate::device::ComputeDevice;
 use crate::field::device::DeviceTopology;
@@ -27,7 +27,10 @@ use crate::field::{
     Correct, FaultBox, Field, FieldSpec, ItemEntities, ItemKinds, Pool, Precision, Restrict, Stores,
 };
 use crate::mesh::carried::CarriedComponents;
-use crate::mesh::{Carried, Cost, CostPart, CostParts, Domain, LevelClock, Levels, NewRows, RefineRequests, Topology, audit};
+use crate::mesh::{
+    Carried, Cost, CostPart, CostParts, Domain, LevelClock, Levels, NewRows, RefineRequests,
+    Topology, audit,
+};
 use crate::ranks::{Columns, Halos, Ranks, Shares};
 use bevy_ecs::prelude::*;
 use boundaries::BoundaryRules;
@@ -203,7 +206,9 @@ impl Engine {
 
     /// Lets snapshots keep a state under `name`.
     pub(super) fn keep_state(&mut self, name: &str, state: StateOperations) -> Result<(), Error> {
-        self.world.resource_mut::<StateRegistry>().add(name, state)?;
+        self.world
+            .resource_mut::<StateRegistry>()
+            .add(name, state)?;
         let doc = "State that snapshots keep.";
         let catalogue = self.world.resource_mut::<Catalogue>().into_inner();
         catalogue.add("state", name, doc);

@@ -50,7 +50,11 @@ impl Exact {
         let wide = u128::from(mantissa) << (place % 32);
         for (n, digit) in self.digits[place / 32..].iter_mut().take(3).enumerate() {
             let part = (wide >> (32 * n)) as u32;
-            *digit += if x < 0.0 { -i64::from(part) } else { i64::from(part) };
+            *digit += if x < 0.0 {
+                -i64::from(part)
+            } else {
+                i64::from(part)
+            };
         }
         self.room -= 1;
         if self.room == 0 {
@@ -95,7 +99,10 @@ impl Exact {
     /// The sum as bytes, the same for equal sums.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.settled().iter().flat_map(|d| d.to_le_bytes()).collect()
+        self.settled()
+            .iter()
+            .flat_map(|d| d.to_le_bytes())
+            .collect()
     }
 
     /// The sum of [`Exact::to_bytes`], if they are one.
@@ -156,8 +163,22 @@ mod tests {
     #[test]
     fn one_number_is_itself() {
         let numbers = [
-            0.0, 1.0, -1.0, 0.1, -0.1, 1e300, -1e300, f64::MAX, f64::MIN, 5e-324, -5e-324, 2.3e-308,
-            1.5e-310, f64::MIN_POSITIVE, 4_294_967_296.0, 1.0 / 3.0,
+            0.0,
+            1.0,
+            -1.0,
+            0.1,
+            -0.1,
+            1e300,
+            -1e300,
+            f64::MAX,
+            f64::MIN,
+            5e-324,
+            -5e-324,
+            2.3e-308,
+            1.5e-310,
+            f64::MIN_POSITIVE,
+            4_294_967_296.0,
+            1.0 / 3.0,
         ];
         for x in numbers {
             assert_eq!(sum(&[x]).value(), x);
@@ -172,10 +193,16 @@ mod tests {
         let even = 9_007_199_254_740_992.0;
         assert_eq!(sum(&[even, 1.0]).value(), even);
         assert_eq!(sum(&[even, 1.0, 1e-200]).value(), even + 2.0);
-        let numbers: Vec<f64> = (1..2000).map(|n| (-1.0f64).powi(n) / f64::from(n).powi(n % 40)).collect();
+        let numbers: Vec<f64> = (1..2000)
+            .map(|n| (-1.0f64).powi(n) / f64::from(n).powi(n % 40))
+            .collect();
         let backwards: Vec<f64> = numbers.iter().rev().copied().collect();
         assert_eq!(sum(&numbers), sum(&backwards));
-        assert_ne!(numbers.iter().sum::<f64>(), backwards.iter().sum::<f64>(), "a weak test");
+        assert_ne!(
+            numbers.iter().sum::<f64>(),
+            backwards.iter().sum::<f64>(),
+            "a weak test"
+        );
         let mut parts = sum(&numbers[..777]);
         parts.merge(&sum(&numbers[777..]));
         assert_eq!(parts.to_bytes(), sum(&backwards).to_bytes());

@@ -11,8 +11,7 @@ use nestar_device::{Address, Item, device};
 pub fn items() -> Vec<&'static Item> {
     vec![
         View, Registers, Prolong, Restrict, Share, Mended, Counts, Assign, Faces, Commit,
-        Correction, Totals, Pieces, Cells, Fluxes, Round,
-        Outcome, Attempt,
+        Correction, Totals, Pieces, Cells, Fluxes, Round, Outcome, Attempt,
     ]
 }
 

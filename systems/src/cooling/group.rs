@@ -70,7 +70,12 @@ impl Axes {
 
     /// Sizes of the dimensions that are there.
     fn shape(&self) -> Vec<u64> {
-        let all = [&self.density, &self.metallicity, &self.redshift, &self.temperature];
+        let all = [
+            &self.density,
+            &self.metallicity,
+            &self.redshift,
+            &self.temperature,
+        ];
         let there = all.iter().filter(|axis| !axis.is_empty());
         there.map(|axis| axis.len() as u64).collect()
     }
@@ -178,7 +183,10 @@ impl Group {
             .iter()
             .any(|values| values.iter().any(|value| *value != 0.0));
         let (metallicities, richest) = match (axes.metallicity.len(), has_metals) {
-            (2.., _) => (axes.metallicity.clone(), axes.metallicity[axes.metallicity.len() - 1]),
+            (2.., _) => (
+                axes.metallicity.clone(),
+                axes.metallicity[axes.metallicity.len() - 1],
+            ),
             (_, true) => (vec![0.0, 1.0], RICHEST),
             _ => (Vec::new(), 0.0),
         };

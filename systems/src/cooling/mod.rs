@@ -15,7 +15,10 @@ use crate::order::{Advance, Limit};
 use crate::register::Register;
 use crate::units::Units;
 use bevy_ecs::prelude::*;
-use cells::{SOLAR, Share, cool, cool_by, cooling_length, cooling_length_metal, cooling_step, cooling_step_by};
+use cells::{
+    SOLAR, Share, cool, cool_by, cooling_length, cooling_length_metal, cooling_step,
+    cooling_step_by,
+};
 use laws::Laws;
 use nestar_deck::{Deck, DeckError};
 use nestar_engine::field::marks::CellNumber;
@@ -31,6 +34,8 @@ use std::sync::Arc;
 const METAL: &str = "metal";
 /// Seconds in a million Julian years.
 const MILLION_YEARS: f64 = 3.155_76e13;
+/// The key of the formula.
+const HEATING: &str = "cooling.heating";
 /// The energies that an account adds up.
 const ENERGIES: [&str; 3] = ["radiated", "heated", "floored"];
 
@@ -54,7 +59,13 @@ impl Plugin for Cooling {
         let units = Units::of(sim, "[cooling]")?;
         let config: CoolingConfig = sim.deck.table("cooling")?;
         if sim.world.resource::<GasModel>().frozen {
-            return Err(sim.deck.error_at("cooling", "[cooling] changes gas that stands still: take out `hydro.frozen`").into());
+            return Err(sim
+                .deck
+                .error_at(
+                    "cooling",
+                    "[cooling] changes gas that stands still: take out `hydro.frozen`",
+                )
+                .into());
         }
         let given = given(sim, &config, &units)?;
         if config.courant > 0.0 {
@@ -85,18 +96,24 @@ impl Plugin for Cooling {
 
 /// Rates and scales.
 fn given(sim: &mut Engine, config: &CoolingConfig, units: &Units) -> Result<Given, Error> {
-    let laws = sim.world.get_resource::<Laws>().cloned().unwrap_or_default();
+    let laws = sim
+        .world
+        .get_resource::<Laws>()
+        .cloned()
+        .unwrap_or_default();
     let (deck, model) = (&sim.deck, sim.world.resource::<GasModel>());
     let source = Source::read(config, deck, &laws)?;
     let metals = model.scalars.iter().any(|name| name == METAL) && source.metallicities.len() > 1;
-    let formula = heating(config, deck, model)?;
-    let constant = match &formula {
-        CellNumber::Formula(formula, ..) => formula.constant(),
-        CellNumber::Named(_) => None,
-    };
+    let (formula, constant) = heating(config, deck, model)?;
     let gamma = model.gamma;
-    let curves = source::curves(config, deck, source, (gamma, metals, constant.unwrap_or(0.0)))?;
-    let numbers = (constant.is_none() || metals).then(|| numbers(deck, model, metals, formula, constant));
+    let curves = source::curves(
+        config,
+        deck,
+        source,
+        (gamma, metals, constant.unwrap_or(0.0)),
+    )?;
+    let numbers =
+        (constant.is_none() || metals).then(|| numbers(deck, model, metals, formula, constant));
     let cooler = Cooler {
         kelvin: (gamma - 1.0) * units.temperature(),
         nuclei: config.hydrogen_fraction * units.number_density(),
@@ -114,9 +131,23 @@ fn given(sim: &mut Engine, config: &CoolingConfig, units: &Units) -> Result<Give
     })
 }
 
-fn heating(config: &CoolingConfig, deck: &Deck, model: &GasModel) -> Result<CellNumber, DeckError> {
-    let names = vocabulary_of_rates(model);
-    compile(deck, "cooling.heating", &config.heating, names)
+/// The heating by formula, and its value where it is the same everywhere.
+fn heating(
+    config: &CoolingConfig,
+    deck: &Deck,
+    model: &GasModel,
+) -> Result<(CellNumber, Option<f64>), DeckError> {
+    // a number needs no names, which constants of the deck might have too
+    let names = match config.heating.trim().parse::<f64>() {
+        Ok(_) => Vec::new(),
+        Err(_) => vocabulary_of_rates(model),
+    };
+    let number = compile(deck, HEATING, &config.heating, names)?;
+    let constant = match &number {
+        CellNumber::Formula(formula, ..) => formula.constant(),
+        CellNumber::Named(_) => None,
+    };
+    Ok((number, constant))
 }
 
 /// Heating that is not in the tables, and metallicity, of a cell.
@@ -127,16 +158,17 @@ fn numbers(
     heating: CellNumber,
     constant: Option<f64>,
 ) -> Result<Numbers, DeckError> {
-    let names = || vocabulary_of_rates(model);
     let heating = match constant {
-        Some(_) => compile(deck, "cooling.heating", "0", names())?,
+        Some(_) => compile(deck, HEATING, "0", Vec::new())?,
         None => heating,
     };
-    let metallicity = match metals {
-        true => format!("fraction_{METAL}/{SOLAR}"),
-        false => "0".into(),
+    let fraction = format!("fraction_{METAL}");
+    let (text, names) = match metals {
+        true => (format!("{fraction}/{SOLAR}"), vocabulary_of_rates(model)),
+        false => ("0".into(), Vec::new()),
     };
-    let metallicity = compile(deck, "cooling.metallicity", &metallicity, names())?;
+    let names = names.into_iter().filter(|(name, _)| *name == fraction);
+    let metallicity = compile(deck, "cooling.metallicity", &text, names.collect())?;
     Ok(Numbers::new(vec![heating, metallicity]))
 }
 

@@ -175,7 +175,9 @@ fn with_heating(config: &CoolingConfig, rates: Rates<'static>, constant: f64) ->
         weight,
     } = rates;
     let cooling = Arc::new(cooling);
-    let background = config.background.then_some(BACKGROUND * (1.0 + config.redshift));
+    let background = config
+        .background
+        .then_some(BACKGROUND * (1.0 + config.redshift));
     let dust = config.photoelectric;
     let lost = move |n: f64, t: f64, z: f64| match background {
         None => cooling(n, t, z),

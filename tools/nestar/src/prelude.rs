@@ -17,8 +17,8 @@ pub use nestar_engine::field::{
     Correct, Field, FieldSpec, Individuals, Item, LevelRows, Pool, Precision,
 };
 pub use nestar_engine::mesh::{
-    Carried, Cost, CostPart, Costs, Level, LevelClock, Observed, Owner, Parent, PatchIndex, PatchRow, Pinned,
-    Topology,
+    Carried, Cost, CostPart, Costs, Level, LevelClock, Observed, Owner, Parent, PatchIndex,
+    PatchRow, Pinned, Topology,
 };
 pub use nestar_engine::ranks::{OtherRanks, Reduce};
 pub use nestar_engine::step::{Account, Accounts, AlignedLevels, Read, StepLimits, View, Write};

@@ -1,7 +1,7 @@
 //! Attempts on the device: a round of calls is a launch, first over all cells, then over a list of those that are unfinished.
 
-use super::functions::Skeleton;
 use super::cells::Order;
+use super::functions::Skeleton;
 use crate::device::parallel::lock;
 use crate::device::{Buffer, DeviceError, Stretch};
 use crate::field::attempts::{CellAttempt, Left, Stop, kept_by};
@@ -41,7 +41,12 @@ impl Space {
     }
 
     fn lists(&self) -> usize {
-        self.work() + if self.weighed { self.patches.div_ceil(2) } else { 0 }
+        self.work()
+            + if self.weighed {
+                self.patches.div_ceil(2)
+            } else {
+                0
+            }
     }
 
     fn kept_from(&self) -> usize {
@@ -111,11 +116,17 @@ impl<F: Field> Pool<F> {
         input.count = space.patches as i32;
         device.fill_zero(words, space.work()..space.lists())?;
         device.fill_zero(words, space.kept_from()..space.end())?;
-        let list = |call: usize| words.address() + 8 * space.lists() as u64 + (call % 2 * 4 * space.cells()) as u64;
+        let list = |call: usize| {
+            words.address() + 8 * space.lists() as u64 + (call % 2 * 4 * space.cells()) as u64
+        };
         let stop = |call, item: u32| {
             let carried = self.carried_in::<M>(&input, space.kept, item)?;
             let item = item + (first * CELLS) as u32;
-            Ok::<_, DeviceError>(Some(Stop { call, item, carried }))
+            Ok::<_, DeviceError>(Some(Stop {
+                call,
+                item,
+                carried,
+            }))
         };
         let (mut left, mut cells, mut called) = (Left::default(), space.cells(), Vec::new());
         let mut launch = input;
@@ -143,7 +154,10 @@ impl<F: Field> Pool<F> {
             };
             return Ok(left);
         }
-        tally.append(Tally { called, ..self.tally_of(job, input, space)? });
+        tally.append(Tally {
+            called,
+            ..self.tally_of(job, input, space)?
+        });
         Ok(left)
     }
 

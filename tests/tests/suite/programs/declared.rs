@@ -102,7 +102,8 @@ fn scalars_are_declared_in_time_and_once() {
             Ok(())
         }
     }
-    let plain = |settings: &[&str]| deck(COOLING.split("[radiation]").next().unwrap_or(""), settings);
+    let plain =
+        |settings: &[&str]| deck(COOLING.split("[radiation]").next().unwrap_or(""), settings);
     let start = "initial={density='1',pressure='1'}";
     let late = Simulation::new(plain(&[start])).and_then(|sim| sim.add(Declares("dye", 0.5)));
     let late = late.map(|_| ()).expect_err("refused").to_string();

@@ -107,7 +107,10 @@ fn a_program_of_ones_own_has_the_whole_command_line() {
         .nestar(&["run", "deck.toml"])
         .has_status(2)
         .complains(&["deck.toml:3:2: unknown table [radiation]: no plugin of this program has it"]);
-    let wrong = cooling(&place, &["run", "deck.toml", "--set", "radiation.rates=[1]"]);
+    let wrong = cooling(
+        &place,
+        &["run", "deck.toml", "--set", "radiation.rates=[1]"],
+    );
     wrong
         .has_status(2)
         .complains(&["`radiation.rates` must be 2 or more numbers"]);
