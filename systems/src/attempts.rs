@@ -21,7 +21,7 @@ pub struct Attempts {
 impl Attempts {
     /// At most so many calls in a cell and step; who needs more stops the run.
     #[must_use]
-    pub fn of(calls: usize) -> Self {
+    pub const fn of(calls: usize) -> Self {
         Self {
             calls,
             account: None,
@@ -31,7 +31,7 @@ impl Attempts {
 
     /// Adds up what the function gives to be summed, under these names: the columns `NAME_NUMBER` of the diagnostics.
     #[must_use]
-    pub fn account(self, name: &'static str, numbers: &'static [&'static str]) -> Self {
+    pub const fn account(self, name: &'static str, numbers: &'static [&'static str]) -> Self {
         Self {
             account: Some((name, numbers)),
             ..self
@@ -41,7 +41,7 @@ impl Attempts {
     /// Lets ranks share patches out by the work that the function tells: a unit of work in a cell is as much as `weight` times the rest
     /// of the cell's step; 0: no weight.
     #[must_use]
-    pub fn weight(self, weight: f64) -> Self {
+    pub const fn weight(self, weight: f64) -> Self {
         Self { weight, ..self }
     }
 }

@@ -7,12 +7,10 @@ namespace cells {
 template<class T> struct Tried;
 template<class S> struct Tried<::nestar_kernels::mesh::attempt::Outcome<S>> {
   static constexpr int STATE = sizeof(S) / sizeof(REAL), SUMS = 0, KEPT = 0;
-  static constexpr bool WEIGHED = false;
 };
 template<class S, class C, class T> struct Tried<::nestar_kernels::mesh::attempt::Attempt<S, C, T>> {
   static constexpr int STATE = sizeof(S) / sizeof(REAL), CARRIED = sizeof(C) / sizeof(REAL), SUMS = sizeof(T) / sizeof(REAL);
   static constexpr int KEPT = CARRIED > SUMS ? CARRIED : SUMS;
-  static constexpr bool WEIGHED = true;
 };
 
 // Whether what a cell that is done gives to be summed is finite.
@@ -39,6 +37,13 @@ template<class T> RS_FN void keep(const Input& p, int n, int cell, const T& resu
   }
 }
 
+// Counts the work of a call in patch n of the launch.
+template<class S> RS_FN void weigh(const Input&, int, const ::nestar_kernels::mesh::attempt::Outcome<S>&) {}
+template<class S, class C, class T>
+RS_FN void weigh(const Input& p, int n, const ::nestar_kernels::mesh::attempt::Attempt<S, C, T>& result) {
+  launch::atomic_add(p.work + n, (unsigned)rs::max(result.work, 0));
+}
+
 }  // namespace cells
 
 KERNEL(cells_attempt, cells::F::Parameters) {
@@ -61,7 +66,7 @@ KERNEL(cells_attempt, cells::F::Parameters) {
         p.input.stale[row] = 1;
       }
       keep(p.input, n, cell, result, !again);
-      if constexpr (Gives::WEIGHED) launch::atomic_add(p.input.work + n, (unsigned)rs::max(result.work, 0));
+      weigh(p.input, n, result);
       if (again) p.input.next[launch::atomic_add(&p.input.round->unfinished, 1u)] = item;
     }
 }
@@ -70,23 +75,21 @@ KERNEL(cells_attempt, cells::F::Parameters) {
 KERNEL(cells_attempt_sums, cells::F::Parameters) {
   using namespace cells;
   typedef Tried<F::Result> Gives;
-  if constexpr (Gives::SUMS > 0) {
-    SHARED double lanes[8 * Gives::SUMS];
-    EACH_ROW(n, p.input) {
-      const bool leaf = p.input.first_child[p.input.rows[n]] == mesh::LEAF;
-      EACH(item, 8 * Gives::SUMS) {
-        const REAL* values = p.input.kept + ((rs::i64)n * Gives::KEPT + (item >> 3)) * CELLS + (item & 7);
-        double sum = 0.0;
-        for (int line = 0; line < CELLS / 8 && leaf; ++line) sum += (double)values[8 * line];
-        lanes[item] = sum;
-      }
-      launch::barrier();
-      EACH(k, Gives::SUMS) {
-        rs::arr<double, 8> of_cells;
-        for (int lane = 0; lane < 8; ++lane) of_cells[lane] = lanes[8 * k + lane];
-        p.input.sums[(rs::i64)n * Gives::SUMS + k] = ::nestar_kernels::mesh::order::sum_of_lanes(of_cells);
-      }
-      launch::barrier();
+  SHARED double lanes[8 * Gives::SUMS + 1];
+  EACH_ROW(n, p.input) {
+    const bool leaf = p.input.first_child[p.input.rows[n]] == mesh::LEAF;
+    EACH(item, 8 * Gives::SUMS) {
+      const REAL* values = p.input.kept + ((rs::i64)n * Gives::KEPT + (item >> 3)) * CELLS + (item & 7);
+      double sum = 0.0;
+      for (int line = 0; line < CELLS / 8 && leaf; ++line) sum += (double)values[8 * line];
+      lanes[item] = sum;
     }
+    launch::barrier();
+    EACH(k, Gives::SUMS) {
+      rs::arr<double, 8> of_cells;
+      for (int lane = 0; lane < 8; ++lane) of_cells[lane] = lanes[8 * k + lane];
+      p.input.sums[(rs::i64)n * Gives::SUMS + k] = ::nestar_kernels::mesh::order::sum_of_lanes(of_cells);
+    }
+    launch::barrier();
   }
 }

@@ -44,6 +44,7 @@ mod schemes;
 mod shares;
 mod sources;
 mod species;
+mod stiff;
 mod stores;
 mod sub_steps;
 mod symmetry;
