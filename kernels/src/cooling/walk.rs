@@ -63,6 +63,32 @@ fn distance<R: Real>(theta: R, end: R, whole: bool, up: bool, i: &Interval<R>) -
     (if up { i.width } else { 0.0 } - from_low, from_low)
 }
 
+/// The part of its time that a temperature `theta` changes by a factor e^`way` in takes, where its rate is `rate` and rises with a power of 1 - `q`:
+/// `x` is `q` times `way`. Between nodes e^x is the quotient `whole`, which is 0 elsewhere.
+#[device]
+fn needed_for<R: Real>(theta: R, rate: R, way: R, x: R, whole: R) -> R {
+    let growth = if x.abs() < 0.03125 {
+        growth_series(x)
+    } else if whole > 0.0 {
+        (whole - 1.0) / x
+    } else {
+        exp_m1(x) / x
+    };
+    (theta / rate * way * growth).max(0.0)
+}
+
+/// The temperature after a time that ends between nodes, as the factor's logarithm.
+#[device]
+fn part_way<R: Real>(theta: R, rate: R, time: R, q: R) -> R {
+    let y = time * rate / theta;
+    let u = (q * y).max(R::EPSILON - 1.0);
+    if u.abs() < 1e-4 {
+        y * (1.0 - u * (0.5 - u * (1.0 / 3.0)))
+    } else {
+        ln_1p(u) / q
+    }
+}
+
 /// Along a power law, to the end of an interval or not below `floor`.
 #[device]
 fn along_power<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Moved<R> {
@@ -78,43 +104,26 @@ fn along_power<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Moved<R
         i.low.max(floor)
     };
     let (way, from_low) = distance(theta, end, whole, up, i);
-    let from_node = whole && way.abs() == i.width;
     let mut rate = if up { i.at_low } else { i.at_high };
     let mut x = if up { i.width - rise } else { rise - i.width };
-    if !from_node {
+    let span = i.high / i.low;
+    let mut quotient = if up { span / ratio } else { ratio / span };
+    if !whole || way.abs() != i.width {
         rate = i.at_low * exp((1.0 - q) * from_low);
         x = q * way;
+        quotient = 0.0;
     }
-    let growth = if x.abs() < 0.03125 {
-        growth_series(x)
-    } else if from_node {
-        // between nodes e^x is a quotient
-        let span = i.high / i.low;
-        (if up { span / ratio } else { ratio / span } - 1.0) / x
-    } else {
-        exp_m1(x) / x
-    };
-    let needed = (theta / rate * way * growth).max(0.0);
+    let needed = needed_for(theta, rate, way, x, quotient);
     if needed < time {
         return Moved::<R> {
             theta: end,
             left: time - needed,
         };
     }
-    let y = time * rate / theta;
-    let u = (q * y).max(R::EPSILON - 1.0);
-    let z = if u.abs() < 1e-4 {
-        y * (1.0 - u * (0.5 - u * (1.0 / 3.0)))
-    } else {
-        ln_1p(u) / q
-    };
-    let to = theta + theta * exp_m1(z);
+    let to = theta + theta * exp_m1(part_way(theta, rate, time, q));
+    let (low, high) = if up { (theta, end) } else { (end, theta) };
     Moved::<R> {
-        theta: if up {
-            to.max(theta).min(end)
-        } else {
-            to.min(theta).max(end)
-        },
+        theta: to.max(low).min(high),
         left: 0.0,
     }
 }
@@ -149,12 +158,23 @@ fn around_root<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Moved<R
     }
 }
 
+/// Within an interval, to its end or to the end of the time.
+#[device]
+fn within<R: Real>(now: Moved<R>, floor: R, i: &Interval<R>) -> Moved<R> {
+    let [low, high] = [i.at_low, i.at_high];
+    if (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0) {
+        along_power(now.theta, now.left, floor, i)
+    } else {
+        around_root(now.theta, now.left, floor, i)
+    }
+}
+
 /// The temperature over mean molecular weight `theta`, at least `floor`, which is a positive number, after `time` million years.
 #[device]
 pub fn walk<R: Real>(theta: R, time: R, floor: R, c: &Chosen<R>, p: &Curves<R>) -> Walked<R> {
     let last = p.nodes.len() as i32 - 2;
-    let (mut k, _) = place_of(theta, p.octave, p.per_octave);
-    k = k.max(0).min(last);
+    let (first, _) = place_of(theta, p.octave, p.per_octave);
+    let mut k = first.max(0).min(last);
     let (mut low, mut high) = (rates_at(k, c, p), rates_at(k + 1, c, p));
     let mut now = Moved::<R> { theta, left: time };
     let mut heated = R::lit(0.0);
@@ -167,32 +187,20 @@ pub fn walk<R: Real>(theta: R, time: R, floor: R, c: &Chosen<R>, p: &Curves<R>) 
             at_high: high.0,
             width: p.widths.at(k),
         };
-        let one_sign = (low.0 > 0.0 && high.0 > 0.0) || (low.0 < 0.0 && high.0 < 0.0);
-        let next = if one_sign {
-            along_power(now.theta, now.left, floor, &i)
-        } else {
-            around_root(now.theta, now.left, floor, &i)
-        };
+        let next = within(now, floor, &i);
         heated += (now.left - next.left) * (0.5 * (low.1 + high.1));
         now = next;
-        if now.left <= 0.0 {
+        let up = now.theta >= i.high && high.0 > 0.0;
+        let down = !up && now.theta > floor && low.0 < 0.0;
+        k += if up { 1 } else { -1 };
+        if now.left <= 0.0 || !(up || down) || k < 0 || k > last {
             break;
         }
-        if now.theta >= i.high && high.0 > 0.0 {
-            k += 1;
+        if up {
             low = high;
-        } else if now.theta > floor && low.0 < 0.0 {
-            k -= 1;
-            high = low;
-        } else {
-            break;
-        }
-        if k < 0 || k > last {
-            break;
-        }
-        if now.theta >= i.high {
             high = rates_at(k + 1, c, p);
         } else {
+            high = low;
             low = rates_at(k, c, p);
         }
     }

@@ -5,7 +5,7 @@
 //! and `cooling_metal` (erg cm^3/s), `heating_primordial` and `heating_metal` (erg/s per hydrogen nucleus), `mean_molecular_weight`; all but the first are
 //! optional. The metals' part is for solar metallicity and scales with it, unless there is an axis.
 
-use super::source::Source;
+use super::known::Source;
 use nestar_device::math::pow;
 use nestar_kernels::cooling::Rates;
 use nestar_kernels::cooling::laws::between;

@@ -6,6 +6,9 @@ use nestar_engine::{Engine, Error};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The name of the built-in law.
+pub(super) const KOYAMA_INUTSUKA: &str = "koyama-inutsuka";
+
 /// What gas loses and gains.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoolingRates {
@@ -45,7 +48,7 @@ impl CoolingLaws for Engine {
     ) -> Result<(), Error> {
         let mut laws = self.world.get_resource_or_init::<Laws>();
         let taken = laws.0.insert(name.into(), Arc::new(law)).is_some();
-        if taken || name == super::source::KOYAMA_INUTSUKA {
+        if taken || name == KOYAMA_INUTSUKA {
             return Err(Error::Setup(format!(
                 "the law of cooling {name:?} is there already: give yours another name"
             )));

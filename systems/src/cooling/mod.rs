@@ -3,6 +3,7 @@
 mod cells;
 mod config;
 mod group;
+mod known;
 mod laws;
 mod source;
 
@@ -19,6 +20,7 @@ use cells::{
     SOLAR, Share, cool, cool_by, cooling_length, cooling_length_metal, cooling_step,
     cooling_step_by,
 };
+use known::Source;
 use laws::Laws;
 use nestar_deck::{Deck, DeckError};
 use nestar_engine::field::marks::CellNumber;
@@ -27,7 +29,6 @@ use nestar_engine::mesh::Topology;
 use nestar_engine::step::{Account, Accounts, Catalogue, Read, Remarks, StepLimits, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::cooling::{Cooler, scale};
-use source::Source;
 use std::sync::Arc;
 
 /// The scalar that carries the mass of metals.

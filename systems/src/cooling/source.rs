@@ -2,15 +2,14 @@
 
 use super::config::{CoolingConfig, LawsConfig, RatesConfig};
 use super::group::Group;
-use super::laws::{CoolingRates, Law, Laws};
+use super::known::Source;
+use super::laws::{KOYAMA_INUTSUKA, Law, Laws};
 use nestar_deck::{Deck, DeckError, TableFile, nearest};
 use nestar_kernels::cooling::laws::{KOYAMA_INUTSUKA_HEATING, PowerLaws, koyama_inutsuka};
 use nestar_kernels::cooling::tabulate::Weight;
 use nestar_kernels::cooling::{Curves, Grid, Rates, tabulate};
 use std::sync::Arc;
 
-/// The name of the built-in law.
-pub(super) const KOYAMA_INUTSUKA: &str = "koyama-inutsuka";
 /// Temperature of the cosmic microwave background today, kelvin (D. J. Fixsen, ApJ 707, 916, 2009).
 const BACKGROUND: f64 = 2.725;
 /// Above this temperature dust heats no gas, kelvin.
@@ -18,43 +17,12 @@ const DUST_ENDS: f64 = 2e4;
 /// Metallicities at which a law of the program is tabulated.
 const METALLICITIES: [f64; 8] = [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 
-/// Where rates are known, and whether they depend on metals.
-pub(super) struct Source {
-    pub rates: Rates<'static>,
-    /// Lowest and highest temperature at which they are known, kelvin.
-    pub known: [f64; 2],
-    /// Lowest and highest density, hydrogen nuclei per cubic centimetre; `None`: nothing depends on it.
-    pub densities: Option<[f64; 2]>,
-    /// Metallicities between which they are linear; fewer than two: they do not depend on it.
-    pub metallicities: Vec<f64>,
-    /// Largest metallicity.
-    pub richest: f64,
-}
-
 impl Source {
-    /// Rates by temperature alone.
-    fn plain(cooling: impl Fn(f64) -> f64 + Send + Sync + 'static, heating: f64) -> Self {
-        Self {
-            rates: Rates {
-                cooling: Box::new(move |_, t, _| cooling(t)),
-                heating: Box::new(move |_, _, _| heating),
-                weight: Weight::Fixed(1.0),
-            },
-            known: [0.0, f64::INFINITY],
-            densities: None,
-            metallicities: Vec::new(),
-            richest: 0.0,
-        }
-    }
-
     fn of_law(law: Law, densities: [f64; 2]) -> Self {
         let [cooling, heating] = [law.clone(), law];
         let rates = Rates {
             cooling: Box::new(move |n, t, z| cooling(n, t, z).cooling),
-            heating: Box::new(move |n, t, z| {
-                let CoolingRates { heating, .. } = heating(n, t, z);
-                heating
-            }),
+            heating: Box::new(move |n, t, z| heating(n, t, z).heating),
             weight: Weight::Fixed(1.0),
         };
         Self {

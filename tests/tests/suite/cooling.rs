@@ -167,3 +167,73 @@ fn tables_that_mean_nothing_are_refused() {
     assert!(cold.contains("known from 20000 K on"), "{cold}");
     let _ = build(BOX, &[&table, "cooling.floor_k=2e4"]);
 }
+
+/// An array of Zarr version 2, in one chunk.
+fn write_array(group: &std::path::Path, name: &str, shape: &[usize], values: &[f64]) {
+    let place = group.join(name);
+    std::fs::create_dir_all(&place).expect("a folder");
+    let header = format!(
+        r#"{{"zarr_format":2,"shape":{shape:?},"chunks":{shape:?},"dtype":"<f8","compressor":null,"filters":null,"fill_value":0.0,"order":"C"}}"#
+    );
+    std::fs::write(place.join(".zarray"), header).expect("a header");
+    let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let chunk = vec!["0"; shape.len()].join(".");
+    std::fs::write(place.join(chunk), bytes).expect("a chunk");
+}
+
+/// A table over density, redshift and temperature, whose rates at redshift 1 and solar metallicity are those of the box.
+fn write_table(group: &std::path::Path, weight: fn(usize) -> f64) {
+    std::fs::create_dir_all(group).expect("a folder");
+    std::fs::write(group.join(".zgroup"), r#"{"zarr_format":2}"#).expect("a header");
+    let temperatures: Vec<f64> = (0..=10).map(|k| 3.5 + 0.5 * f64::from(k)).collect();
+    let rate = |share: f64| {
+        let at = |z: f64| {
+            let by_redshift =
+                |t: &f64| share * (0.5 + 0.5 * z) * 1e-23 * 10f64.powf(0.5 * (t - 7.0));
+            temperatures.iter().map(by_redshift).collect::<Vec<_>>()
+        };
+        [0.0, 3.0, 0.0, 3.0].map(at).concat()
+    };
+    let weights: Vec<f64> = (0..44).map(|n| weight(n % 11)).collect();
+    write_array(group, "log_density", &[2], &[-3.0, 3.0]);
+    write_array(group, "redshift", &[2], &[0.0, 3.0]);
+    write_array(group, "log_temperature", &[11], &temperatures);
+    write_array(group, "cooling_primordial", &[2, 2, 11], &rate(0.25));
+    write_array(group, "cooling_metal", &[2, 2, 11], &rate(0.75));
+    write_array(group, "mean_molecular_weight", &[2, 2, 11], &weights);
+}
+
+#[test]
+fn tables_of_zarr_arrays_are_read_at_a_redshift_and_metallicity() {
+    let scratch = nestar_tests::Scratch::new();
+    let group = scratch.path().join("table.zarr");
+    write_table(&group, |_| 0.6);
+    let table = format!("cooling.table={}", group.display());
+    let end = |settings: &[&str]| {
+        let mut run = Stepper::new(BOX, settings);
+        let mut energy = 0.0;
+        run.finish()
+            .state()
+            .each_leaf_cell(|_, _, _, u| energy = u[4]);
+        energy
+    };
+    let plain = end(&[]);
+    let same = end(&[&table, "cooling.redshift=1"]);
+    assert!((same / plain - 1.0).abs() < 1e-9, "{same} for {plain}");
+    // metals that the gas carries, twice as many in a table of half the rates
+    let carried = [
+        "hydro.scalars=[\"metal\"]",
+        "initial.scalars.metal='0.01295*7/3'",
+    ];
+    let rich = end(&[&[&table[..], "cooling.redshift=0"], &carried[..]].concat());
+    assert!((rich / plain - 1.0).abs() < 1e-9, "{rich} for {plain}");
+    let refused = |settings: &[&str]| {
+        let sim = App::default().simulation(deck(BOX, settings));
+        sim.map(|_| ()).expect_err("refused").to_string()
+    };
+    let early = refused(&[&table, "cooling.redshift=4"]);
+    assert!(early.contains("reaches redshift 3"), "{early}");
+    write_table(&group, |n| if n == 4 { 3.0 } else { 0.6 });
+    let falls = refused(&[&table]);
+    assert!(falls.contains("must rise with temperature"), "{falls}");
+}
