@@ -62,6 +62,7 @@ fn items() -> [(&'static str, Instances); 3] {
         math::exp::ITEM,
         math::exp_m1::ITEM,
         math::ln::ITEM,
+        math::ln_1p::ITEM,
         math::log10::ITEM,
         math::pow::ITEM,
         math::sqrt::ITEM,

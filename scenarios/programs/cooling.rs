@@ -94,7 +94,7 @@ impl Plugin for Cooling {
 
 /// The program.
 pub fn program(app: App) -> App {
-    app.plugin::<Cooling>("cooling")
+    app.plugin::<Cooling>("radiation")
 }
 
 fn main() -> std::process::ExitCode {

@@ -131,6 +131,8 @@ pub struct GasModel {
     pub derived: Vec<Derived>,
     /// Whether it stands still.
     pub frozen: bool,
+    /// Whether fluxes know two waves only, which mixes gas at contacts.
+    pub two_waves: bool,
 }
 
 /// How far the fractions of a set may be from 1 in sum where they are given.
@@ -147,6 +149,7 @@ impl GasModel {
             sets: ShareSets::default(),
             derived: Vec::new(),
             frozen: false,
+            two_waves: false,
         }
     }
 

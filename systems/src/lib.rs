@@ -5,6 +5,7 @@
 
 pub mod acceleration;
 pub mod attempts;
+pub mod cooling;
 pub mod declare;
 pub mod external;
 pub mod fields;

@@ -10,7 +10,7 @@
 //! * [`SnapshotWriter`] writes one while the run goes on, alone or as one of several writers; [`Plan`] has its steps one by one.
 //! * [`Snapshot`] reads one; [`latest`] finds the newest of a run.
 //! * [`digest`] names the content in 64 hexadecimal digits, [`summary`] describes it for people.
-//! * [`read_uniform`] reads initial states that anyone wrote as Zarr arrays on a uniform grid, [`read_columns`] tables.
+//! * [`read_uniform`] reads initial states that anyone wrote as Zarr arrays on a uniform grid, [`read_columns`] tables, [`read_array`] one array.
 
 mod bounds;
 mod checksums;
@@ -50,7 +50,7 @@ pub use reader::{Snapshot, complete, latest};
 pub use store::Plan;
 pub use summary::summary;
 pub use table::{column_names, read_columns};
-pub use uniform::{UniformArray, read_uniform};
+pub use uniform::{PlainArray, UniformArray, read_array, read_uniform};
 pub use values::Values;
 pub use worker::Role;
 pub use writer::{Finishing, SnapshotWriter, Stopper, Target};

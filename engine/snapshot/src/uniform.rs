@@ -98,6 +98,33 @@ pub fn read_uniform(path: &Path, names: &[&str]) -> Result<Vec<UniformArray>> {
     Ok(arrays)
 }
 
+/// An array of any shape.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlainArray {
+    /// Its dimensions.
+    pub shape: Vec<u64>,
+    /// Its values, the last dimension fastest; all finite.
+    pub values: Vec<f64>,
+}
+
+/// Reads the array `name` of the Zarr group at `path` (version 3, or version 2 with codecs that are compiled in).
+///
+/// # Errors
+/// [`SnapshotError::Missing`] with the names that are there; [`SnapshotError::Uniform`] for a value that is not finite and what cannot be
+/// read; [`SnapshotError::Corrupt`].
+pub fn read_array(path: &Path, name: &str) -> Result<PlainArray> {
+    node_kind(path)?;
+    let place = member(path, name)?;
+    let Plain { shape, values, .. } = read_plain(&place)?;
+    if let Some(bad) = values.iter().position(|value| !value.is_finite()) {
+        return Err(SnapshotError::Uniform {
+            path: place,
+            detail: format!("its value {bad} is {}", values[bad]),
+        });
+    }
+    Ok(PlainArray { shape, values })
+}
+
 /// What a directory of Zarr is.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Kind {

@@ -124,9 +124,9 @@ impl<F: Field> Pool<F> {
         rows: &LevelRows,
         numbers: &Numbers,
         parameters: &M::Parameters,
-    ) {
+    ) -> Tally {
         let job = Job::<M>::new(rows.view(), parameters).with(numbers);
-        self.attempt_all(rows, &job, 1);
+        self.attempt_all(rows, &job, 1)
     }
 
     fn attempt_all<M: CellAttempt>(

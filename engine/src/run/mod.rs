@@ -36,7 +36,7 @@ use crate::mesh::Levels;
 use crate::ranks::Ranks;
 use crate::step::agreement::by_first;
 use crate::step::memory::{MemoryGuard, Shortage};
-use crate::step::{Engine, Error, RunCounters, StepReport};
+use crate::step::{Engine, Error, Remarks, RunCounters, StepReport};
 use course::{Course, Ending};
 use diagnostics::Diagnostics;
 use observed::Observations;
@@ -71,9 +71,8 @@ impl Engine {
         let mut output = Output::new(self, &directory, &options.build, &roster, restored)?;
         let mut diagnostics = Diagnostics::open(self, &directory, restored)?;
         let observations = Observations::open(self, &directory, restored)?;
-        for note in [diagnostics.note(), observations.note()] {
-            note.iter().for_each(|note| options.observer.note(note));
-        }
+        let notes = [diagnostics.note(), observations.note()];
+        self.tell(notes.into_iter().flatten(), &mut options);
         if restored.is_none() && self.settings.output.initial {
             output.snapshot(self, &diagnostics)?;
         }
@@ -93,6 +92,14 @@ impl Engine {
         self.conclude(&ending, &mut output, &diagnostics)?;
         let interrupted = ending == Ending::Interrupted;
         Ok(self.summary(directory, updates, start, interrupted))
+    }
+
+    /// Tells people what plugins remark, and these notes.
+    fn tell(&self, notes: impl Iterator<Item = String>, options: &mut RunOptions) {
+        let remarks = self.world.resource::<Remarks>().0.iter().cloned();
+        for note in remarks.chain(notes) {
+            options.observer.note(&note);
+        }
     }
 
     /// Writes what is to be kept of a run that ends, and waits for it.

@@ -17,8 +17,8 @@ use super::memory::{MemoryGuard, Sharers};
 use super::state::{PluginState, StateOperations, StateRegistry};
 use super::synchronise::{correct, restrict, share};
 use super::{
-    AlignedLevels, Catalogue, Driver, Error, KeptKeys, Outcome, Phase, Registered, RunCounters,
-    RunFacts, Schedules, Settings, StepLimits, StepSet, StepVerdict, Synchronise,
+    AlignedLevels, Catalogue, Driver, Error, KeptKeys, Outcome, Phase, Registered, Remarks,
+    RunCounters, RunFacts, Schedules, Settings, StepLimits, StepSet, StepVerdict, Synchronise,
 };
 use crate::device::ComputeDevice;
 use crate::field::device::DeviceTopology;
@@ -354,6 +354,7 @@ fn empty_world(
     world.insert_resource(MendedOnHost::default());
     world.insert_resource(Columns::default());
     world.insert_resource(RunFacts::default());
+    world.insert_resource(Remarks::default());
     world.insert_resource(KeptKeys::default());
     world.insert_resource(StateRegistry::default());
     world.insert_resource(Accounts::default());

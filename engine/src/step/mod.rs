@@ -37,6 +37,6 @@ pub use initial::{Magnitude, require_range};
 pub use limits::StepLimits;
 pub use order::{Outcome, Registered, Schedules};
 pub use schedule::{AlignedLevels, Phase, StepSet, Synchronise};
-pub use settings::{KeptKeys, RunFacts, Settings, tables};
+pub use settings::{KeptKeys, Remarks, RunFacts, Settings, tables};
 pub use state::PluginState;
 pub use view::View;

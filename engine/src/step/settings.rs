@@ -29,6 +29,10 @@ pub struct Settings {
 #[derive(Resource, Clone, Debug, Default)]
 pub struct RunFacts(pub BTreeMap<String, f64>);
 
+/// What plugins tell people when a run begins, such as a choice that goes badly with another.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct Remarks(pub Vec<String>);
+
 /// Keys of the deck that a continued run keeps as they were, unless an override says otherwise: what the values of a snapshot
 /// mean depends on them.
 #[derive(Resource, Clone, Debug)]

@@ -114,6 +114,10 @@ fn logarithms_keep_their_bounds() {
         positive,
         plain(reference::ln),
     );
+    let ln_1p = plain(reference::ln_1p);
+    let above = |random: &mut Random| around_zero(0.999)(random).max(-0.998);
+    check("ln_1p", 1.3, (math::ln_1p, math::ln_1p), above, &ln_1p);
+    check("ln_1p", 1.3, (math::ln_1p, math::ln_1p), positive, ln_1p);
     let log10 = |x| reference::ln(x) * Pair(std::f64::consts::LOG10_E, 1.098319650216765e-17);
     check(
         "log10",

@@ -101,6 +101,7 @@ fn zeros_give_what_they_give_in_c() {
         exactly(math::cosh(x), 1.0);
         for odd in [
             math::exp_m1,
+            math::ln_1p,
             math::sin,
             math::tan,
             math::atan,
@@ -123,6 +124,10 @@ fn limits_are_those_of_c() {
     exactly(math::exp(-746.0), 0.0);
     exactly(math::exp_m1(inf), inf);
     exactly(math::exp_m1(-inf), -1.0);
+    exactly(math::ln_1p(inf), inf);
+    exactly(math::ln_1p(-1.0), -inf);
+    exactly(math::ln_1p(-1.5), nan);
+    exactly(math::ln_1p(-inf), nan);
     for log in [math::ln, math::log10] {
         exactly(log(1.0), 0.0);
         exactly(log(0.0), -inf);
@@ -153,6 +158,7 @@ fn limits_of_waves_are_those_of_c() {
     let functions = [
         math::exp,
         math::exp_m1,
+        math::ln_1p,
         math::ln,
         math::log10,
         math::sin,

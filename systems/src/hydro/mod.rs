@@ -98,6 +98,7 @@ fn gas(sim: &mut Engine, declared: Declared) -> Result<(HydroConfig, GasModel), 
         initial,
         derived: Vec::new(),
         frozen: config.frozen,
+        two_waves: config.riemann == config::RiemannWord::Hlle,
     };
     for (derived, scalars) in declared.derived {
         add_derived(&mut model, derived, &scalars)?;

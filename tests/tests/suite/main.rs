@@ -7,6 +7,7 @@ mod boundaries;
 mod cold_flow;
 mod conduction;
 mod conservation;
+mod cooling;
 mod copies;
 mod decks;
 mod determinism;

@@ -9,6 +9,7 @@ use nestar_engine::step::config::RootConfig;
 use nestar_engine::{Error, Plugin};
 use nestar_scenarios::Scenario;
 use nestar_systems::acceleration::Accelerations;
+use nestar_systems::cooling::Cooling;
 use nestar_systems::external::ExternalForces;
 use nestar_systems::gravity::SelfGravity;
 use nestar_systems::hydro::Hydro;
@@ -157,6 +158,7 @@ fn assemble<'a>(
     sim.add(Accelerations)?;
     sim.add(ExternalForces)?;
     SelfGravity.build(&mut sim)?;
+    sim.add(Cooling)?;
     sim.add(Spheres)?;
     Particles.build(&mut sim)?;
     sim.add(scenario)?;

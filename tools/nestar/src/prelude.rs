@@ -28,6 +28,7 @@ pub use nestar_kernels::mesh::attempt::{Attempt, DONE, FAILED, Outcome, UNFINISH
 pub use nestar_kernels::mesh::nothing;
 pub use nestar_scenarios::{Parameters, Setting};
 pub use nestar_systems::attempts::Attempts;
+pub use nestar_systems::cooling::{CoolingLaws, CoolingRates};
 pub use nestar_systems::declare::Declare;
 pub use nestar_systems::fields::{External, Gas, GasModel, Outside, OwnPotential};
 pub use nestar_systems::gravity::{Gravitates, Matter};

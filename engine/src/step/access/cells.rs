@@ -188,8 +188,8 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         rows: &LevelRows,
         numbers: &Numbers,
         parameters: &M::Parameters,
-    ) {
-        self.pool.0.map_by::<M>(rows, numbers, parameters);
+    ) -> Tally {
+        self.pool.0.map_by::<M>(rows, numbers, parameters)
     }
 
     /// As [`Pool::fluxes`]. A system must declare as many layers of copies as the function reads.

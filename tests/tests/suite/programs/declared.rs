@@ -13,7 +13,7 @@ fn a_plugin_that_the_program_lacks_is_refused_with_that_word() {
         .expect_err("refused")
         .to_string();
     assert!(
-        stock.contains("unknown table [cooling]: no plugin of this program has it"),
+        stock.contains("unknown table [radiation]: no plugin of this program has it"),
         "{stock}"
     );
     assert!(
@@ -22,7 +22,7 @@ fn a_plugin_that_the_program_lacks_is_refused_with_that_word() {
             .is_ok()
     );
     // a plugin takes part where its table stands alone
-    let off = COOLING.replace("[cooling]\ncoldest = 0.05", "");
+    let off = COOLING.replace("[radiation]\ncoldest = 0.05", "");
     let mut run = stepper(cooling::program, &off, &["domain.cells=[8,8,8]"]);
     run.steps(1);
     assert_eq!(run.state().components, 5);
@@ -56,7 +56,7 @@ fn numbers_that_plugins_name_stand_in_criteria_and_formulas() {
             "domain.cells=[16,8,8]",
         ];
         let settings = [&start[..], settings].concat();
-        let plain = deck(COOLING.split("[cooling]").next().unwrap_or(""), &settings);
+        let plain = deck(COOLING.split("[radiation]").next().unwrap_or(""), &settings);
         let sim = App::default().always(Names(name)).simulation(plain)?;
         Stepper::begin(sim)
     };
@@ -102,7 +102,8 @@ fn scalars_are_declared_in_time_and_once() {
             Ok(())
         }
     }
-    let plain = |settings: &[&str]| deck(COOLING.split("[cooling]").next().unwrap_or(""), settings);
+    let plain =
+        |settings: &[&str]| deck(COOLING.split("[radiation]").next().unwrap_or(""), settings);
     let start = "initial={density='1',pressure='1'}";
     let late = Simulation::new(plain(&[start])).and_then(|sim| sim.add(Declares("dye", 0.5)));
     let late = late.map(|_| ()).expect_err("refused").to_string();

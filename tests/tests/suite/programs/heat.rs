@@ -28,7 +28,7 @@ fn left(step: f64) -> f64 {
         "initial.density=1",
         "initial.pressure=2",
         "time.end=0.05",
-        "cooling.rates=[0,0,0,0,0,4,16,16]",
+        "radiation.rates=[0,0,0,0,0,4,16,16]",
         &format!("time.max_step={step}"),
     ];
     let mut run = stepper(cooling::program, COOLING, &settings);

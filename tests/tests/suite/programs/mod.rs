@@ -25,6 +25,8 @@ mod collision;
 mod conduction;
 #[path = "../../../../scenarios/programs/cooling.rs"]
 mod cooling;
+#[path = "../../../../scenarios/programs/cooling_law.rs"]
+mod cooling_law;
 #[path = "../../../../scenarios/programs/driving.rs"]
 mod driving;
 #[path = "../../../../scenarios/programs/potential.rs"]
@@ -44,7 +46,14 @@ macro_rules! programs {
     };
 }
 programs!(
-    atmosphere, burning, collision, conduction, cooling, driving, potential
+    atmosphere,
+    burning,
+    collision,
+    conduction,
+    cooling,
+    cooling_law,
+    driving,
+    potential
 );
 
 /// A size that takes levels and ranks, and no time.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 const DECK: &str = r#"
 scenario = "blast"
-[cooling]
+[radiation]
 coldest = 0.02
 [domain]
 cells = [16, 16, 16]
@@ -61,7 +61,7 @@ fn a_program_of_ones_own_has_the_whole_command_line() {
     for (arguments, texts) in [
         (
             &["check", "deck.toml", "--rate", "1e6"][..],
-            &["[cooling]", "cools_fast"][..],
+            &["[radiation]", "cools_fast"][..],
         ),
         (
             &["list"],
@@ -106,11 +106,14 @@ fn a_program_of_ones_own_has_the_whole_command_line() {
     place
         .nestar(&["run", "deck.toml"])
         .has_status(2)
-        .complains(&["deck.toml:3:2: unknown table [cooling]: no plugin of this program has it"]);
-    let wrong = cooling(&place, &["run", "deck.toml", "--set", "cooling.rates=[1]"]);
+        .complains(&["deck.toml:3:2: unknown table [radiation]: no plugin of this program has it"]);
+    let wrong = cooling(
+        &place,
+        &["run", "deck.toml", "--set", "radiation.rates=[1]"],
+    );
     wrong
         .has_status(2)
-        .complains(&["`cooling.rates` must be 2 or more numbers"]);
+        .complains(&["`radiation.rates` must be 2 or more numbers"]);
 }
 
 /// Columns of text do not count.
@@ -178,7 +181,7 @@ fn lists_and_checks_show_what_plugins_register() {
 
 #[test]
 fn fields_of_plugins_are_drawn() {
-    let deck = DECK.replace("[cooling]\ncoldest = 0.02", "[sweeps]");
+    let deck = DECK.replace("[radiation]\ncoldest = 0.02", "[sweeps]");
     let place = Place::with(&deck);
     let listed = example("potential", &place, &["list", "fields"]);
     assert!(

@@ -47,7 +47,7 @@ const PHYSICS: [&str; 13] = [
 /// Foreign crates that one crate and one file hide from all others.
 const ONE_FILE: [&str; 4] = ["cudarc", "mpi", "parquet", "zarrs"];
 /// Where physics folders meet.
-const MEETING_PLACES: [&str; 4] = ["fields", "order", "declare", "register"];
+const MEETING_PLACES: [&str; 5] = ["fields", "order", "declare", "register", "units"];
 /// Folders that serve all physics folders and name none of them.
 const SERVICES: [&str; 2] = ["spectral", "spheres"];
 

@@ -1,0 +1,249 @@
+//! Exact solutions, equilibria and floors.
+
+use super::curves::chosen;
+use super::laws::{PowerLaws, koyama_inutsuka};
+use super::tabulate::Weight;
+use super::walk::{net_rate, walk};
+use super::*;
+use nestar_device::math::{exp, ln, pow};
+use nestar_device::{Precise, Real};
+
+/// A grid of one density and metallicity.
+fn grid(per_octave: u32, temperatures: [f64; 2]) -> Grid {
+    Grid {
+        temperatures,
+        per_octave,
+        densities: None,
+        densities_per_octave: 1,
+        metallicities: vec![1.0],
+        richest: 1.0,
+        gamma: 5.0 / 3.0,
+        hydrogen: 1.0,
+    }
+}
+
+fn curves(
+    cooling: impl Fn(f64) -> f64 + Send + Sync + 'static,
+    heating: f64,
+    grid: &Grid,
+) -> Curves<f64> {
+    let rates = Rates {
+        cooling: Box::new(move |_, t, _| cooling(t)),
+        heating: Box::new(move |_, _, _| heating),
+        weight: Weight::Fixed(1.0),
+    };
+    tabulate(&rates, grid).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// The walk in a precision.
+fn walked<R: Real>(curves: &Curves<f64>, theta: f64, density: f64, time: f64) -> f64 {
+    let p: Curves<R> = curves.precise();
+    let c = chosen(R::lit(density), R::lit(1.0), R::lit(0.0), &p);
+    walk(R::lit(theta), R::lit(time), p.floors.at(0), &c, &p)
+        .theta
+        .to_f64()
+}
+
+/// Numbers from 0 to 1.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + self.next() * (high - low)
+    }
+}
+
+#[test]
+fn power_laws_are_exact_after_a_cooling_time_for_any_step() {
+    for exponent in [-1.0, -0.5, 0.0, 0.5, 0.999, 1.0, 1.001, 2.0, 3.0] {
+        let law = move |t: f64| 1e-22 * pow(t / 1e6, exponent);
+        let curves = curves(law, 0.0, &grid(8, [1e3, 1e9]));
+        let (start, density) = (3.3e7, 0.1);
+        let c = chosen(density, 1.0, 0.0, &curves);
+        let cooling_time = -start / net_rate(start, &c, &curves);
+        // laws that cool the faster the colder it is end before a cooling time has passed
+        let q = 1.0 - exponent;
+        let times = if q > 0.9 { 0.9 / q } else { 1.0 };
+        let time = times * cooling_time;
+        let exact = match q == 0.0 {
+            true => start * exp(-times),
+            false => start * pow(1.0 - times * q, 1.0 / q),
+        };
+        for steps in [1, 3, 100, 3000] {
+            let step = time / f64::from(steps);
+            let (mut double, mut single) = (start, start);
+            for _ in 0..steps {
+                double = walked::<f64>(&curves, double, density, step);
+                single = walked::<f32>(&curves, single, density, step);
+            }
+            let error = [double, single].map(|found| (found / exact - 1.0).abs());
+            assert!(
+                error[0] < 1e-10 && error[1] < 5e-5,
+                "exponent {exponent}, {steps} steps: {error:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_long_step_ends_at_the_floor_or_in_equilibrium_and_never_beyond() {
+    let cold = curves(|t| 1e-22 * t / 1e6, 0.0, &grid(8, [1.37e4, 1e9]));
+    assert_eq!(walked::<f64>(&cold, 1e7, 1.0, 1e9), 1.37e4);
+    assert_eq!(walked::<f32>(&cold, 1e7, 1.0, 1e9), f64::from(1.37e4f32));
+    assert_eq!(walked::<f64>(&cold, 1.37e4, 1.0, 1e9), 1.37e4);
+    let balanced = curves(koyama_inutsuka, 2e-26, &grid(8, [5.0, 1e5]));
+    let mut random = Random(3);
+    for _ in 0..300 {
+        let density = pow(10.0, random.between(-2.0, 3.0));
+        let start = pow(10.0, random.between(0.8, 4.9));
+        let end = walked::<f64>(&balanced, start, density, 1e6);
+        let c = chosen(density, 1.0, 0.0, &balanced);
+        let rest = net_rate(end, &c, &balanced) * 1e-3;
+        assert!(rest.abs() < 1e-9 * end, "{start} -> {end}: {rest:e}");
+        assert_eq!(walked::<f64>(&balanced, end, density, 1e6), end, "{start}");
+        // on the way nothing overshoots
+        for time in [1e-4, 1e-2, 1.0] {
+            let now = walked::<f64>(&balanced, start, density, time);
+            let (low, high) = (start.min(end), start.max(end));
+            assert!(now >= low && now <= high, "{start}, {now}, {end}");
+        }
+    }
+}
+
+/// Theta after a time, by the method of Runge and Kutta, of which no step crosses a node.
+fn integrated(curves: &Curves<f64>, theta: f64, density: f64, time: f64) -> f64 {
+    let c = chosen(density, 1.0, 0.0, curves);
+    let slope = |y: f64| net_rate(exp(y), &c, curves) * exp(-y);
+    let stepped = |y: f64, step: f64| {
+        let a = slope(y);
+        let b = slope(y + 0.5 * step * a);
+        let d = slope(y + 0.5 * step * b);
+        let e = slope(y + step * d);
+        y + step * (a + 2.0 * b + 2.0 * d + e) / 6.0
+    };
+    let nodes: Vec<f64> = (0..curves.nodes.len())
+        .map(|k| ln(curves.nodes.at(k)))
+        .collect();
+    let (mut y, mut left) = (ln(theta), time);
+    while left > 0.0 {
+        let mut step = left
+            .min(2e-3 / slope(y).abs().max(1e-300))
+            .min(time / 300.0);
+        let to = stepped(y, step);
+        let crossed = |&&node: &&f64| (node - y) * (node - to) < 0.0 && (node - y).abs() > 1e-14;
+        let mut end = to;
+        if let Some(&node) = nodes.iter().find(crossed) {
+            let (mut low, mut high) = (0.0, step);
+            for _ in 0..60 {
+                step = 0.5 * (low + high);
+                match (stepped(y, step) - node) * (y - node) > 0.0 {
+                    true => low = step,
+                    false => high = step,
+                }
+            }
+            end = node;
+        }
+        y = end;
+        left -= step;
+    }
+    exp(y)
+}
+
+#[test]
+fn the_walk_solves_the_curve_between_nodes() {
+    let bumps = PowerLaws::through(
+        &[1e1, 1e2, 1e3, 1e4, 2e4, 1e5, 2.5e5, 1e6, 3e6, 1.6e7, 1e9],
+        &[
+            3e-28, 6e-27, 1.2e-26, 3e-26, 5e-23, 4e-22, 5e-22, 1e-22, 3e-23, 1.2e-23, 8e-23,
+        ],
+    );
+    let bumps = bumps.unwrap_or_else(|why| panic!("{why}"));
+    let hot = curves(move |t| bumps.at(t), 0.0, &grid(8, [10.0, 1e9]));
+    let balanced = curves(koyama_inutsuka, 2e-26, &grid(8, [5.0, 1e5]));
+    let mut random = Random(5);
+    let mut worst = [0.0f64; 2];
+    for n in 0..120 {
+        let (curves, range, most) = match n % 2 == 0 {
+            true => (&hot, [4.5, 8.0], 0.0),
+            false => (&balanced, [1.3, 4.2], 1.0),
+        };
+        let density = pow(10.0, random.between(-2.0, 2.0));
+        let start = pow(10.0, random.between(range[0], range[1]));
+        let c = chosen(density, 1.0, 0.0, curves);
+        let time =
+            (start / net_rate(start, &c, curves)).abs() * pow(10.0, random.between(-2.0, most));
+        let exact = integrated(curves, start, density, time);
+        let found = walked::<f64>(curves, start, density, time);
+        worst[0] = worst[0].max((found / exact - 1.0).abs());
+        let single = walked::<f32>(curves, start, density, time);
+        worst[1] = worst[1].max((single / found - 1.0).abs());
+    }
+    println!("largest errors of the walk: {worst:?}");
+    assert!(worst[0] < 1e-8 && worst[1] < 1e-4, "{worst:?}");
+}
+
+#[test]
+fn eight_nodes_an_octave_give_the_smooth_curve() {
+    let [coarse, fine] =
+        [8, 1024].map(|nodes| curves(koyama_inutsuka, 2e-26, &grid(nodes, [5.0, 1e5])));
+    let mut random = Random(2);
+    let mut errors = Vec::new();
+    for _ in 0..4000 {
+        let density = pow(10.0, random.between(-2.0, 2.0));
+        let start = pow(10.0, random.between(1.3, 4.2));
+        let c = chosen(density, 1.0, 0.0, &fine);
+        let time =
+            (start / net_rate(start, &c, &fine)).abs() * pow(10.0, random.between(-2.0, 1.0));
+        let [a, b] = [&coarse, &fine].map(|curves| walked::<f64>(curves, start, density, time));
+        errors.push((a / b - 1.0).abs());
+    }
+    errors.sort_by(f64::total_cmp);
+    println!("median {:e}, 99% {:e}", errors[2000], errors[3960]);
+    assert!(errors[2000] < 4e-5 && errors[3960] < 2e-2);
+}
+
+#[test]
+fn density_metallicity_and_weight_are_between_their_nodes() {
+    let weights = |_: f64, n: usize| [1.2, 1.2, 0.6, 0.6][n];
+    let temperatures = vec![10.0, 5e3, 2e4, 1e8];
+    let rates = Rates {
+        cooling: Box::new(|n, t, z| 1e-23 * (1.0 + z) * (1.0 + n) * t / 1e4),
+        heating: Box::new(|n, _, _| 1e-26 * n),
+        weight: Weight::At(temperatures, Box::new(weights)),
+    };
+    let grid = Grid {
+        densities: Some([0.1, 100.0]),
+        metallicities: vec![0.0, 1.0],
+        richest: 3.0,
+        ..grid(64, [20.0, 1e7])
+    };
+    let curves = tabulate(&rates, &grid).unwrap_or_else(|why| panic!("{why}"));
+    for (density, metallicity, theta, temperature) in [
+        (3.3, 0.4, 2e6, 1.2e6),
+        (70.0, 2.5, 100.0, 120.0),
+        (0.11, 0.0, 2e4 / 0.6, 2e4),
+    ] {
+        let c = chosen(density, metallicity, 0.0, &curves);
+        let found = net_rate(theta, &c, &curves);
+        let [cooling, heating] =
+            [&rates.cooling, &rates.heating].map(|f| f(density, temperature, metallicity));
+        let exact = (heating - density * cooling) * grid.scale();
+        assert!((found / exact - 1.0).abs() < 1e-3, "{found} for {exact}");
+    }
+    assert!((curves.floors.at(0) - 20.0 / 1.2).abs() < 1e-12);
+    // and where theta falls with temperature, that is said
+    let falling = Rates {
+        weight: Weight::At(vec![10.0, 20.0, 30.0], Box::new(|_, n| [0.5, 1.5, 1.0][n])),
+        ..rates
+    };
+    let why = tabulate(&falling, &grid).expect_err("it falls");
+    assert!(why.contains("from 10 K to 20 K"), "{why}");
+}

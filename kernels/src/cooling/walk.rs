@@ -1,0 +1,224 @@
+//! The temperature of a cell after a time under heating and cooling: exact between the nodes of a table, from node to node.
+//!
+//! Where the net rate has one sign at both ends of an interval it is a power law there, and the solution is that of R. H. D. Townsend
+//! (ApJS 181, 391, 2009). Elsewhere it is linear: the temperature approaches the equilibrium and never passes it. There is no
+//! iteration and no tolerance, and no sum in which the time of an interval would be lost.
+
+use super::curves::{Chosen, Curves, place_of, rates_at};
+use nestar_device::math::{exp, exp_m1, ln, ln_1p};
+use nestar_device::{Real, device};
+
+/// An interval between two nodes.
+#[device]
+#[derive(Clone, Copy)]
+struct Interval<R> {
+    /// The nodes.
+    low: R,
+    high: R,
+    /// Net rates there; not 0 together.
+    at_low: R,
+    at_high: R,
+    /// ln(high / low).
+    width: R,
+}
+
+/// A temperature over mean molecular weight, and the time that is left.
+#[device]
+#[derive(Clone, Copy)]
+struct Moved<R> {
+    theta: R,
+    left: R,
+}
+
+/// Temperature over mean molecular weight after a time, and the kelvin by which heating alone has raised it.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Walked<R> {
+    /// Temperature over mean molecular weight, kelvin.
+    pub theta: R,
+    /// The integral of the heating, in which each interval counts with the mean of its ends.
+    pub heated: R,
+}
+
+/// `(e^x - 1) / x` by its series, to 1e-13 below 1/32.
+#[device]
+fn growth_series<R: Real>(x: R) -> R {
+    let tail = 1.0 + x * (1.0 / 5.0) * (1.0 + x * (1.0 / 6.0));
+    1.0 + x * 0.5 * (1.0 + x * (1.0 / 3.0) * (1.0 + x * 0.25 * tail))
+}
+
+/// How far a temperature is from where an interval ends on its way, as logarithms: up or down to `end`, which is a node (`whole`) or the floor.
+#[device]
+fn distance<R: Real>(theta: R, end: R, whole: bool, up: bool, i: &Interval<R>) -> (R, R) {
+    if whole && up && theta == i.low {
+        return (i.width, 0.0);
+    }
+    if whole && !up && theta == i.high {
+        return (-i.width, i.width);
+    }
+    let from_low = ln(theta / i.low);
+    if !whole {
+        return (ln(end / theta), from_low);
+    }
+    (if up { i.width } else { 0.0 } - from_low, from_low)
+}
+
+/// The part of its time that a temperature `theta` changes by a factor e^`way` in takes, where its rate is `rate` and rises with a power of 1 - `q`:
+/// `x` is `q` times `way`. Between nodes e^x is the quotient `whole`, which is 0 elsewhere.
+#[device]
+fn needed_for<R: Real>(theta: R, rate: R, way: R, x: R, whole: R) -> R {
+    let growth = if x.abs() < 0.03125 {
+        growth_series(x)
+    } else if whole > 0.0 {
+        (whole - 1.0) / x
+    } else {
+        exp_m1(x) / x
+    };
+    (theta / rate * way * growth).max(0.0)
+}
+
+/// The temperature after a time that ends between nodes, as the factor's logarithm.
+#[device]
+fn part_way<R: Real>(theta: R, rate: R, time: R, q: R) -> R {
+    let y = time * rate / theta;
+    let u = (q * y).max(R::EPSILON - 1.0);
+    if u.abs() < 1e-4 {
+        y * (1.0 - u * (0.5 - u * (1.0 / 3.0)))
+    } else {
+        ln_1p(u) / q
+    }
+}
+
+/// Along a power law, to the end of an interval or not below `floor`.
+#[device]
+fn along_power<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Moved<R> {
+    let up = i.at_low > 0.0;
+    let ratio = i.at_high / i.at_low;
+    let rise = ln(ratio);
+    // 1 less the exponent
+    let q = (i.width - rise) / i.width;
+    let whole = up || floor <= i.low;
+    let end = if up {
+        i.high.max(theta)
+    } else {
+        i.low.max(floor)
+    };
+    let (way, from_low) = distance(theta, end, whole, up, i);
+    let mut rate = if up { i.at_low } else { i.at_high };
+    let mut x = if up { i.width - rise } else { rise - i.width };
+    let span = i.high / i.low;
+    let mut quotient = if up { span / ratio } else { ratio / span };
+    if !whole || way.abs() != i.width {
+        rate = i.at_low * exp((1.0 - q) * from_low);
+        x = q * way;
+        quotient = 0.0;
+    }
+    let needed = needed_for(theta, rate, way, x, quotient);
+    if needed < time {
+        return Moved::<R> {
+            theta: end,
+            left: time - needed,
+        };
+    }
+    let to = theta + theta * exp_m1(part_way(theta, rate, time, q));
+    let (low, high) = if up { (theta, end) } else { (end, theta) };
+    Moved::<R> {
+        theta: to.max(low).min(high),
+        left: 0.0,
+    }
+}
+
+/// Along a line through an equilibrium, to it or away from it.
+#[device]
+fn around_root<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Moved<R> {
+    let slope = (i.at_high - i.at_low) / (i.high - i.low);
+    let rest = Moved::<R> { theta, left: 0.0 };
+    if slope == 0.0 {
+        return rest;
+    }
+    let root = i.low - i.at_low / slope;
+    let away = theta - root;
+    if away == 0.0 {
+        return rest;
+    }
+    if slope > 0.0 {
+        let end = if away > 0.0 { i.high } else { i.low.max(floor) };
+        let needed = (ln((end - root) / away) / slope).max(0.0);
+        if needed < time {
+            return Moved::<R> {
+                theta: end,
+                left: time - needed,
+            };
+        }
+    }
+    let to = root + away * exp(slope * time);
+    Moved::<R> {
+        theta: to.max(floor),
+        left: 0.0,
+    }
+}
+
+/// Within an interval, to its end or to the end of the time.
+#[device]
+fn within<R: Real>(now: Moved<R>, floor: R, i: &Interval<R>) -> Moved<R> {
+    let [low, high] = [i.at_low, i.at_high];
+    if (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0) {
+        along_power(now.theta, now.left, floor, i)
+    } else {
+        around_root(now.theta, now.left, floor, i)
+    }
+}
+
+/// The temperature over mean molecular weight `theta`, at least `floor`, which is a positive number, after `time` million years.
+#[device]
+pub fn walk<R: Real>(theta: R, time: R, floor: R, c: &Chosen<R>, p: &Curves<R>) -> Walked<R> {
+    let last = p.nodes.len() as i32 - 2;
+    let (first, _) = place_of(theta, p.octave, p.per_octave);
+    let mut k = first.max(0).min(last);
+    let (mut low, mut high) = (rates_at(k, c, p), rates_at(k + 1, c, p));
+    let mut now = Moved::<R> { theta, left: time };
+    let mut heated = R::lit(0.0);
+    // the way leads in one direction: each interval is met once
+    for _ in 0..last + 1 {
+        let i = Interval::<R> {
+            low: p.nodes.at(k),
+            high: p.nodes.at(k + 1),
+            at_low: low.0,
+            at_high: high.0,
+            width: p.widths.at(k),
+        };
+        let next = within(now, floor, &i);
+        heated += (now.left - next.left) * (0.5 * (low.1 + high.1));
+        now = next;
+        let up = now.theta >= i.high && high.0 > 0.0;
+        let down = !up && now.theta > floor && low.0 < 0.0;
+        k += if up { 1 } else { -1 };
+        if now.left <= 0.0 || !(up || down) || k < 0 || k > last {
+            break;
+        }
+        if up {
+            low = high;
+            high = rates_at(k + 1, c, p);
+        } else {
+            high = low;
+            low = rates_at(k, c, p);
+        }
+    }
+    Walked::<R> {
+        theta: now.theta,
+        heated,
+    }
+}
+
+/// The net rate at a temperature over mean molecular weight, kelvin per million years.
+#[device]
+pub fn net_rate<R: Real>(theta: R, c: &Chosen<R>, p: &Curves<R>) -> R {
+    let (n, _) = place_of(theta, p.octave, p.per_octave);
+    let k = n.max(0).min(p.nodes.len() as i32 - 2);
+    let ((low, _), (high, _)) = (rates_at(k, c, p), rates_at(k + 1, c, p));
+    let (from, to) = (p.nodes.at(k), p.nodes.at(k + 1));
+    if (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0) {
+        return low * exp(ln(high / low) / p.widths.at(k) * ln(theta / from));
+    }
+    low + (high - low) / (to - from) * (theta - from)
+}

@@ -1,0 +1,112 @@
+//! What is done in a cell.
+
+use nestar_device::{Place, Real, device};
+use nestar_kernels::cooling::cell::{self, Cooler, Exchanged, exchange_time, exchanged};
+use nestar_kernels::hydro::Conserved;
+use nestar_kernels::hydro::eos::internal_energy;
+use nestar_kernels::mesh::attempt::{Attempt, DONE};
+
+/// Mass of the sun's metals over that of all its matter, by which metallicities count.
+#[device]
+pub(super) const SOLAR: f64 = 0.01295;
+
+/// Parameters of a limit or a criterion.
+#[device]
+#[derive(Clone)]
+pub(super) struct Share<R> {
+    pub cooler: Cooler<R>,
+    /// Part of the time, or cells.
+    pub of: R,
+}
+
+/// Gas, and the energies that it has radiated, got by heating and got by floors.
+#[device]
+fn given<R: Real>(e: Exchanged<R>) -> Attempt<Conserved<R>, [R; 0], [R; 3]> {
+    Attempt::<Conserved<R>, [R; 0], [R; 3]> {
+        state: e.gas,
+        carried: [R::lit(0.0); 0],
+        sums: [e.radiated, e.heated, e.floored],
+        status: DONE,
+        work: 1,
+    }
+}
+
+/// Heating and cooling over a step, exact for the table's curve; density and momentum stay.
+#[device]
+pub(super) fn cool<R: Real>(
+    u: Conserved<R>,
+    at: &Place<R>,
+    p: &Cooler<R>,
+) -> Attempt<Conserved<R>, [R; 0], [R; 3]> {
+    let place = cell::Place::<R> {
+        metallicity: p.metallicity,
+        heating: 0.0,
+    };
+    given(exchanged(u, at.dt, place, p))
+}
+
+/// The same with heating by a formula, erg/s per hydrogen nucleus, and the cell's metallicity in solar units.
+#[device]
+pub(super) fn cool_by<R: Real>(
+    u: (Conserved<R>, [R; 2]),
+    at: &Place<R>,
+    p: &Cooler<R>,
+) -> Attempt<Conserved<R>, [R; 0], [R; 3]> {
+    let (gas, [heating, metallicity]) = u;
+    let place = cell::Place::<R> {
+        metallicity,
+        heating,
+    };
+    given(exchanged(gas, at.dt, place, p))
+}
+
+/// A part of the time in which gas above the floors gains or loses its energy.
+#[device]
+pub(super) fn cooling_step<R: Real>(u: Conserved<R>, p: &Share<R>) -> R {
+    let place = cell::Place::<R> {
+        metallicity: p.cooler.metallicity,
+        heating: 0.0,
+    };
+    p.of * exchange_time(u, place, &p.cooler).abs()
+}
+
+/// The same with heating by a formula, and the cell's metallicity.
+#[device]
+pub(super) fn cooling_step_by<R: Real>(u: (Conserved<R>, [R; 2]), p: &Share<R>) -> R {
+    let (gas, [heating, metallicity]) = u;
+    let place = cell::Place::<R> {
+        metallicity,
+        heating,
+    };
+    p.of * exchange_time(gas, place, &p.cooler).abs()
+}
+
+/// Whether sound crosses fewer cells than wanted while gas cools; `heat` is gamma (gamma - 1) times its energy by mass.
+#[device]
+fn is_short<R: Real>(u: Conserved<R>, metallicity: R, at: &Place<R>, p: &Share<R>) -> bool {
+    let place = cell::Place::<R> {
+        metallicity,
+        heating: 0.0,
+    };
+    let time = exchange_time(u, place, &p.cooler);
+    let sound = (p.cooler.sound * internal_energy(u) / u.density).sqrt();
+    let width = at.width[0].max(at.width[1]).max(at.width[2]);
+    time < 0.0 && -time * sound < p.of * width
+}
+
+/// Cells that sound crosses in too few pieces while their gas cools, `cooling.length_cells`.
+#[device]
+pub(super) fn cooling_length<R: Real>(u: Conserved<R>, at: &Place<R>, p: &Share<R>) -> bool {
+    is_short(u, p.cooler.metallicity, at, p)
+}
+
+/// The same, of gas that carries metals.
+#[device]
+pub(super) fn cooling_length_metal<R: Real>(u: [R; 6], at: &Place<R>, p: &Share<R>) -> bool {
+    let gas = Conserved::<R> {
+        density: u[0],
+        momentum: [u[1], u[2], u[3]],
+        energy: u[4],
+    };
+    is_short(gas, u[5] / (R::lit(SOLAR) * u[0]), at, p)
+}

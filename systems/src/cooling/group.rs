@@ -1,0 +1,231 @@
+//! Tables of cooling in Zarr groups.
+//!
+//! Axes are arrays of one dimension: `log_density` (of hydrogen nuclei per cubic centimetre), optional `metallicity` (solar units) and `redshift`,
+//! `log_temperature` (kelvin), logarithms to base 10, ascending. Rates have a dimension for each axis that is there, in this order: `cooling_primordial`
+//! and `cooling_metal` (erg cm^3/s), `heating_primordial` and `heating_metal` (erg/s per hydrogen nucleus), `mean_molecular_weight`; all but the first are
+//! optional. The metals' part is for solar metallicity and scales with it, unless there is an axis.
+
+use super::known::Source;
+use nestar_device::math::pow;
+use nestar_kernels::cooling::Rates;
+use nestar_kernels::cooling::laws::between;
+use nestar_kernels::cooling::tabulate::Weight;
+use nestar_snapshot::{PlainArray, read_array};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Metals that a table without an axis for them is continued to, solar units.
+const RICHEST: f64 = 1e3;
+
+/// The axes of a table.
+#[derive(Clone, Debug, Default)]
+struct Axes {
+    density: Vec<f64>,
+    metallicity: Vec<f64>,
+    redshift: Vec<f64>,
+    temperature: Vec<f64>,
+}
+
+/// Rates at one redshift, `[density][metallicity][temperature]`.
+type Values = Arc<Vec<f64>>;
+
+/// A table, at one redshift.
+pub(super) struct Group {
+    axes: Arc<Axes>,
+    cooling: Values,
+    heating: Values,
+    /// What metals of solar abundance add.
+    metals: [Values; 2],
+    weight: Option<Values>,
+}
+
+impl Axes {
+    fn read(path: &Path) -> Result<Self, String> {
+        let axis = |name: &str, wanted: bool| -> Result<Vec<f64>, String> {
+            if !wanted && !path.join(name).is_dir() {
+                return Ok(Vec::new());
+            }
+            let PlainArray { shape, values } = array(path, name)?;
+            let rises = values.windows(2).all(|pair| pair[1] > pair[0]);
+            match shape.len() == 1 && rises && !values.is_empty() {
+                true => Ok(values),
+                false => Err(format!(
+                    "{}: the axis `{name}` must have one dimension and ascend, its shape is {shape:?}",
+                    path.display()
+                )),
+            }
+        };
+        let powers = |axis: Vec<f64>| axis.into_iter().map(|x| pow(10.0, x)).collect();
+        let temperature: Vec<f64> = powers(axis("log_temperature", true)?);
+        if temperature.len() < 2 {
+            return Err("the axis `log_temperature` needs two values at least".into());
+        }
+        Ok(Self {
+            density: powers(axis("log_density", true)?),
+            metallicity: axis("metallicity", false)?,
+            redshift: axis("redshift", false)?,
+            temperature,
+        })
+    }
+
+    /// Sizes of the dimensions that are there.
+    fn shape(&self) -> Vec<u64> {
+        let all = [
+            &self.density,
+            &self.metallicity,
+            &self.redshift,
+            &self.temperature,
+        ];
+        let there = all.iter().filter(|axis| !axis.is_empty());
+        there.map(|axis| axis.len() as u64).collect()
+    }
+
+    /// The values at a redshift, linear between two.
+    fn at_redshift(&self, values: &[f64], redshift: f64) -> Vec<f64> {
+        if self.redshift.is_empty() {
+            return values.to_vec();
+        }
+        let (n, weight) = weigh(&self.redshift, redshift);
+        let next = (n + 1).min(self.redshift.len() - 1);
+        let (count, inner) = (self.redshift.len(), self.temperature.len());
+        let outer = values.chunks(count * inner);
+        let mixed = outer.flat_map(|values| {
+            let [low, high] = [n, next].map(|n| &values[n * inner..(n + 1) * inner]);
+            let mix = |(a, b): (&f64, &f64)| a + weight * (b - a);
+            low.iter().zip(high).map(mix).collect::<Vec<_>>()
+        });
+        mixed.collect()
+    }
+
+    /// The value at a density, temperature and plane of metallicity: power laws between nodes.
+    fn value(&self, values: &[f64], plane: usize, n: f64, t: f64) -> f64 {
+        let planes = self.metallicity.len().max(1);
+        let (i, _) = weigh(&self.density, n);
+        let (k, _) = weigh(&self.temperature, t);
+        let inner = self.temperature.len();
+        let along = |i: usize| {
+            let row = &values[(i * planes + plane) * inner..][..inner];
+            let [low, high] = [self.temperature[k], self.temperature[k + 1]];
+            between([low, high], [row[k], row[k + 1]], t)
+        };
+        let Some(&next) = self.density.get(i + 1) else {
+            return along(i);
+        };
+        let n = n.clamp(self.density[i], next);
+        between([self.density[i], next], [along(i), along(i + 1)], n)
+    }
+}
+
+/// The interval of an axis, and how far in it a place is, 0 to 1.
+fn weigh(axis: &[f64], x: f64) -> (usize, f64) {
+    if axis.len() < 2 {
+        return (0, 0.0);
+    }
+    let n = axis.partition_point(|&place| place <= x);
+    let n = n.clamp(1, axis.len() - 1) - 1;
+    let weight = (x - axis[n]) / (axis[n + 1] - axis[n]);
+    (n, weight.clamp(0.0, 1.0))
+}
+
+fn array(path: &Path, name: &str) -> Result<PlainArray, String> {
+    read_array(path, name).map_err(|error| error.to_string())
+}
+
+impl Group {
+    /// Reads a table at a redshift.
+    ///
+    /// # Errors
+    /// What is missing or has another shape; a redshift that the table does not reach.
+    pub fn read(path: &Path, redshift: f64) -> Result<Self, String> {
+        let axes = Axes::read(path)?;
+        let beyond = axes.redshift.last().is_some_and(|&last| redshift > last);
+        if beyond {
+            let last = axes.redshift[axes.redshift.len() - 1];
+            return Err(format!(
+                "the table reaches redshift {last}, `cooling.redshift` is {redshift}"
+            ));
+        }
+        let values = |name: &str| -> Result<Option<Vec<f64>>, String> {
+            if !path.join(name).is_dir() {
+                return Ok(None);
+            }
+            let PlainArray { shape, values } = array(path, name)?;
+            match shape == axes.shape() {
+                true => Ok(Some(axes.at_redshift(&values, redshift))),
+                false => Err(format!(
+                    "`{name}` has the shape {shape:?}, its axes have {:?} values: density, metallicity and redshift where they are there, temperature",
+                    axes.shape()
+                )),
+            }
+        };
+        let count = axes.density.len() * axes.metallicity.len().max(1) * axes.temperature.len();
+        let or_nothing =
+            |values: Option<Vec<f64>>| Arc::new(values.unwrap_or_else(|| vec![0.0; count]));
+        let cooling = values("cooling_primordial")?;
+        let cooling = cooling.ok_or("it has no array `cooling_primordial`")?;
+        Ok(Self {
+            cooling: Arc::new(cooling),
+            heating: or_nothing(values("heating_primordial")?),
+            metals: [
+                or_nothing(values("cooling_metal")?),
+                or_nothing(values("heating_metal")?),
+            ],
+            weight: values("mean_molecular_weight")?.map(Arc::new),
+            axes: Arc::new(axes),
+        })
+    }
+
+    /// The rates, and where they are known.
+    pub fn source(self) -> Source {
+        let axes = self.axes.clone();
+        let [cooling_metal, heating_metal] = self.metals;
+        let has_metals = [&cooling_metal, &heating_metal]
+            .iter()
+            .any(|values| values.iter().any(|value| *value != 0.0));
+        let (metallicities, richest) = match (axes.metallicity.len(), has_metals) {
+            (2.., _) => (
+                axes.metallicity.clone(),
+                axes.metallicity[axes.metallicity.len() - 1],
+            ),
+            (_, true) => (vec![0.0, 1.0], RICHEST),
+            _ => (Vec::new(), 0.0),
+        };
+        let weight = match self.weight {
+            None => Weight::Fixed(1.0),
+            Some(weights) => {
+                let own = axes.clone();
+                let at = move |n: f64, k: usize| own.value(&weights, 0, n, own.temperature[k]);
+                Weight::At(axes.temperature.clone(), Box::new(at))
+            }
+        };
+        let last = |axis: &[f64]| [axis[0], axis[axis.len() - 1]];
+        Source {
+            known: last(&axes.temperature),
+            densities: (axes.density.len() > 1).then(|| last(&axes.density)),
+            metallicities,
+            richest,
+            rates: Rates {
+                cooling: Box::new(rate(axes.clone(), self.cooling, cooling_metal)),
+                heating: Box::new(rate(axes.clone(), self.heating, heating_metal)),
+                weight,
+            },
+        }
+    }
+}
+
+/// A rate with the part of metals, by density, temperature and metallicity.
+fn rate(
+    axes: Arc<Axes>,
+    base: Values,
+    metals: Values,
+) -> impl Fn(f64, f64, f64) -> f64 + Send + Sync {
+    move |n, t, z| {
+        if axes.metallicity.len() < 2 {
+            return axes.value(&base, 0, n, t) + z * axes.value(&metals, 0, n, t);
+        }
+        let (plane, weight) = weigh(&axes.metallicity, z);
+        let at = |plane| axes.value(&base, plane, n, t) + axes.value(&metals, plane, n, t);
+        let low = at(plane);
+        low + weight * (at(plane + 1) - low)
+    }
+}

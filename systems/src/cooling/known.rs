@@ -1,0 +1,34 @@
+//! Rates, and where they are known.
+
+use nestar_kernels::cooling::Rates;
+use nestar_kernels::cooling::tabulate::Weight;
+
+/// Where rates are known, and whether they depend on metals.
+pub(super) struct Source {
+    pub rates: Rates<'static>,
+    /// Lowest and highest temperature at which they are known, kelvin.
+    pub known: [f64; 2],
+    /// Lowest and highest density, hydrogen nuclei per cubic centimetre; `None`: nothing depends on it.
+    pub densities: Option<[f64; 2]>,
+    /// Metallicities between which they are linear; fewer than two: they do not depend on it.
+    pub metallicities: Vec<f64>,
+    /// Largest metallicity.
+    pub richest: f64,
+}
+
+impl Source {
+    /// Rates by temperature alone.
+    pub fn plain(cooling: impl Fn(f64) -> f64 + Send + Sync + 'static, heating: f64) -> Self {
+        Self {
+            rates: Rates {
+                cooling: Box::new(move |_, t, _| cooling(t)),
+                heating: Box::new(move |_, _, _| heating),
+                weight: Weight::Fixed(1.0),
+            },
+            known: [0.0, f64::INFINITY],
+            densities: None,
+            metallicities: Vec::new(),
+            richest: 0.0,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Radiative cooling and heating of gas by tables.
+
+mod cells;
+mod config;
+mod group;
+mod known;
+mod laws;
+mod source;
+
+pub use config::{CoolingConfig, LawsConfig, RatesConfig};
+pub use laws::{CoolingLaws, CoolingRates};
+
+use crate::fields::quantities::{compile, vocabulary_of_rates};
+use crate::fields::{Gas, GasModel, GravitationalConstant};
+use crate::order::{Advance, Limit};
+use crate::register::Register;
+use crate::units::Units;
+use bevy_ecs::prelude::*;
+use cells::{
+    SOLAR, Share, cool, cool_by, cooling_length, cooling_length_metal, cooling_step,
+    cooling_step_by,
+};
+use known::Source;
+use laws::Laws;
+use nestar_deck::{Deck, DeckError};
+use nestar_engine::field::marks::CellNumber;
+use nestar_engine::field::{LevelRows, Numbers};
+use nestar_engine::mesh::Topology;
+use nestar_engine::step::{Account, Accounts, Catalogue, Read, Remarks, StepLimits, Write};
+use nestar_engine::{Engine, Error, Plugin};
+use nestar_kernels::cooling::{Cooler, scale};
+use std::sync::Arc;
+
+/// The scalar that carries the mass of metals.
+const METAL: &str = "metal";
+/// Seconds in a million Julian years.
+const MILLION_YEARS: f64 = 3.155_76e13;
+/// The key of the formula.
+const HEATING: &str = "cooling.heating";
+/// The energies that an account adds up.
+const ENERGIES: [&str; 3] = ["radiated", "heated", "floored"];
+
+/// The plugin: reads the table `[cooling]`, if the deck has it. Add it behind the gas and self-gravity.
+pub struct Cooling;
+
+/// What cells are given beside their state.
+struct Given {
+    cooler: Cooler<f64>,
+    /// Heating and metallicity, where they differ from cell to cell.
+    numbers: Option<Arc<Numbers>>,
+    /// Whether the gas carries metals on which the rates depend.
+    metals: bool,
+}
+
+impl Plugin for Cooling {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        if !sim.deck.has("cooling") {
+            return Ok(());
+        }
+        let units = Units::of(sim, "[cooling]")?;
+        let config: CoolingConfig = sim.deck.table("cooling")?;
+        if sim.world.resource::<GasModel>().frozen {
+            return Err(sim
+                .deck
+                .error_at(
+                    "cooling",
+                    "[cooling] changes gas that stands still: take out `hydro.frozen`",
+                )
+                .into());
+        }
+        let given = given(sim, &config, &units)?;
+        if config.courant > 0.0 {
+            limit(sim, &given, config.courant);
+        }
+        if config.length_cells > 0.0 {
+            let share = share(&given, config.length_cells);
+            match given.metals {
+                true => sim
+                    .with_scalars(&[METAL])?
+                    .criterion::<Gas, cooling_length_metal>(share),
+                false => sim.criterion::<Gas, cooling_length>(share),
+            }
+        }
+        if sim.world.resource::<GasModel>().two_waves {
+            let mut remarks = sim.world.resource_mut::<Remarks>();
+            remarks.0.push(
+                "[cooling] with hydro.riemann = \"hlle\": two waves mix hot gas into cold layers, which then cool too much (tens of per cent \
+                 of a cooling length); take \"hllc\""
+                    .into(),
+            );
+        }
+        let account = sim.account("cooling", &ENERGIES)?;
+        register(sim, given, account);
+        Ok(())
+    }
+}
+
+/// Rates and scales.
+fn given(sim: &mut Engine, config: &CoolingConfig, units: &Units) -> Result<Given, Error> {
+    let laws = sim
+        .world
+        .get_resource::<Laws>()
+        .cloned()
+        .unwrap_or_default();
+    let (deck, model) = (&sim.deck, sim.world.resource::<GasModel>());
+    let source = Source::read(config, deck, &laws)?;
+    let metals = model.scalars.iter().any(|name| name == METAL) && source.metallicities.len() > 1;
+    let (formula, constant) = heating(config, deck, model)?;
+    let gamma = model.gamma;
+    let curves = source::curves(
+        config,
+        deck,
+        source,
+        (gamma, metals, constant.unwrap_or(0.0)),
+    )?;
+    let numbers =
+        (constant.is_none() || metals).then(|| numbers(deck, model, metals, formula, constant));
+    let cooler = Cooler {
+        kelvin: (gamma - 1.0) * units.temperature(),
+        nuclei: config.hydrogen_fraction * units.number_density(),
+        time: units.time / MILLION_YEARS,
+        jeans: jeans(sim, config, units, gamma),
+        heating: scale(gamma, config.hydrogen_fraction),
+        metallicity: config.metallicity,
+        sound: gamma * (gamma - 1.0),
+        curves,
+    };
+    Ok(Given {
+        cooler,
+        numbers: numbers.transpose()?.map(Arc::new),
+        metals,
+    })
+}
+
+/// The heating by formula, and its value where it is the same everywhere.
+fn heating(
+    config: &CoolingConfig,
+    deck: &Deck,
+    model: &GasModel,
+) -> Result<(CellNumber, Option<f64>), DeckError> {
+    // a number needs no names, which constants of the deck might have too
+    let names = match config.heating.trim().parse::<f64>() {
+        Ok(_) => Vec::new(),
+        Err(_) => vocabulary_of_rates(model),
+    };
+    let number = compile(deck, HEATING, &config.heating, names)?;
+    let constant = match &number {
+        CellNumber::Formula(formula, ..) => formula.constant(),
+        CellNumber::Named(_) => None,
+    };
+    Ok((number, constant))
+}
+
+/// Heating that is not in the tables, and metallicity, of a cell.
+fn numbers(
+    deck: &Deck,
+    model: &GasModel,
+    metals: bool,
+    heating: CellNumber,
+    constant: Option<f64>,
+) -> Result<Numbers, DeckError> {
+    let heating = match constant {
+        Some(_) => compile(deck, HEATING, "0", Vec::new())?,
+        None => heating,
+    };
+    let fraction = format!("fraction_{METAL}");
+    let (text, names) = match metals {
+        true => (format!("{fraction}/{SOLAR}"), vocabulary_of_rates(model)),
+        false => ("0".into(), Vec::new()),
+    };
+    let names = names.into_iter().filter(|(name, _)| *name == fraction);
+    let metallicity = compile(deck, "cooling.metallicity", &text, names.collect())?;
+    Ok(Numbers::new(vec![heating, metallicity]))
+}
+
+/// Energy by mass over density with which a Jeans length has as many cells of the finest level as wanted.
+fn jeans(sim: &Engine, config: &CoolingConfig, units: &Units, gamma: f64) -> f64 {
+    let gravity = sim.world.get_resource::<GravitationalConstant>();
+    let gravity = gravity.map_or_else(|| units.gravitational_constant(), |g| g.0);
+    let topology = sim.world.resource::<Topology>();
+    let width = topology.domain.cell_width(topology.max_level);
+    let width = width[0].max(width[1]).max(width[2]);
+    let length = config.jeans_cells * width;
+    gravity * length * length / (gamma * (gamma - 1.0) * std::f64::consts::PI)
+}
+
+fn share(given: &Given, of: f64) -> Share<f64> {
+    Share {
+        cooler: given.cooler.clone(),
+        of,
+    }
+}
+
+/// Enters the limit of the step.
+fn limit(sim: &mut Engine, given: &Given, courant: f64) {
+    let share = share(given, courant);
+    let Some(numbers) = given.numbers.clone() else {
+        return sim.limit::<Gas, cooling_step>("cooling", share);
+    };
+    let limit = move |rows: LevelRows, gas: Read<Gas>, mut limits: ResMut<StepLimits>| {
+        let dt = gas.smallest_by::<cooling_step_by>(&rows, &numbers, &share);
+        limits.propose("cooling", dt);
+    };
+    let limit = IntoSystem::into_system(limit).with_name("limit cooling");
+    sim.system_in(Limit::Propose, limit);
+}
+
+/// Enters what cools the gas.
+fn register(sim: &mut Engine, given: Given, account: Account) {
+    let Given {
+        cooler, numbers, ..
+    } = given;
+    let act = move |rows: LevelRows, mut gas: Write<Gas>, mut accounts: ResMut<Accounts>| {
+        let tally = match &numbers {
+            None => gas.map_attempts_with::<cool>(&rows, &[], 1, &cooler),
+            Some(numbers) => gas.map_by::<cool_by>(&rows, numbers, &cooler),
+        };
+        accounts.add(account, &tally);
+    };
+    let act = IntoSystem::into_system(act).with_name("cooling by tables");
+    sim.system_in(Advance::Sources, act);
+    let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
+    let doc = "Heating and cooling over a step, exact for the table's curve.";
+    catalogue.add("source", "cooling by tables", doc).of("gas");
+}

@@ -1,0 +1,239 @@
+//! Cooling by tables: exact solutions, energy that is accounted for, a radiative shock, the same bits everywhere, and messages.
+
+use nestar::engine::ranks::Columns;
+use nestar::prelude::*;
+use nestar::testing::same_bits;
+use nestar_tests::Stepper;
+use nestar_tests::decks::{build, deck};
+use nestar_tests::norms::totals;
+
+const BOX: &str = include_str!("../../../scenarios/cooling-box.toml");
+const SHOCK: &str = include_str!("../../../scenarios/radiative-shock.toml");
+const CLOUDS: &str = include_str!("../../../scenarios/koyama-inutsuka.toml");
+
+/// Energy of the gas, and what the account of cooling has: radiated, heated, floored.
+fn energies(run: &mut Stepper) -> [f64; 4] {
+    let gas = run.0.with(|sim| totals(sim))[4];
+    run.0.with(|sim| {
+        let names: Vec<String> = sim
+            .world
+            .resource::<Columns>()
+            .names()
+            .map(String::from)
+            .collect();
+        let values = Columns::values(&mut sim.world).expect("the columns");
+        let of = |wanted: &str| {
+            let found = names.iter().position(|name| name == wanted);
+            values[found.expect("a column")]
+        };
+        [
+            gas,
+            of("cooling_radiated"),
+            of("cooling_heated"),
+            of("cooling_floored"),
+        ]
+    })
+}
+
+#[test]
+fn a_box_of_gas_cools_by_the_exact_solution() {
+    for (precision, tolerance) in [("double", 1e-10), ("single", 5e-5)] {
+        let precision = format!("run.precision={precision}");
+        for steps in ["time.max_step=20", "time.max_step=0.5"] {
+            let mut run = Stepper::new(BOX, &[&precision, steps]);
+            run.finish();
+            // (gamma - 1) X / k_B n_H Lambda at the beginning, kelvin of T/mu in a second
+            let scale = 1.380_649e-16
+                / 1.673_532_84e-24
+                / (3.085_677_581_491_367_3e21f64 / 3.155_76e13).powi(2);
+            let theta = 0.1438 / scale;
+            let lambda = 1e-23 * (0.6 * theta / 1e7).sqrt();
+            let nuclei =
+                0.76 * 4.916_838e40 / 3.085_677_581_491_367_3e21f64.powi(3) / 1.673_532_84e-24;
+            let rate = 2.0 / 3.0 * 0.76 / 1.380_649e-16 * nuclei * lambda * 3.155_76e13;
+            let left = 1.0 - 20.0 * rate / (2.0 * theta);
+            let exact = 0.1438 * left * left;
+            run.state().each_leaf_cell(|_, _, _, u| {
+                let error = u[4] / 1.5 / exact - 1.0;
+                assert!(error.abs() < tolerance, "{precision} {steps}: {error:e}");
+            });
+        }
+    }
+}
+
+#[test]
+fn energy_is_accounted_for_in_a_refined_box() {
+    let settings = [
+        "domain.cells=[16,16,8]",
+        "cooling.floor_k=300",
+        "cooling.heating='2e-26*(1 + 0.5*sin(2*pi*x/20))'",
+        "initial.pressure='2*kelvin*if(x < 6, 100, 3000)'",
+    ];
+    for (precision, tolerance) in [("double", 1e-12), ("single", 1e-5)] {
+        let precision = format!("run.precision={precision}");
+        let mut run = Stepper::new(CLOUDS, &[&settings[..], &[&precision]].concat());
+        let before = energies(&mut run);
+        run.steps(60);
+        assert!(run.state().counts()[1] > 0, "nothing is refined");
+        let [gas, radiated, heated, floored] = energies(&mut run);
+        assert!(radiated > 0.1 * gas && heated > 0.1 * radiated && floored > 0.0);
+        let error = (gas + radiated - heated - floored) / before[0] - 1.0;
+        assert!(error.abs() < tolerance, "{precision}: {error:e}");
+    }
+}
+
+/// Where the shock stands, and how far behind it the temperature has fallen to half.
+fn shock(run: &mut Stepper) -> Option<f64> {
+    let mut line = vec![[0.0; 2]; 160];
+    run.state().each_leaf_cell(|_, x, _, u| {
+        if x[1] < 0.05 && x[2] < 0.05 {
+            let pressure = (u[4] - 0.5 * u[1] * u[1] / u[0]) / 1.5;
+            line[(x[0] * 32.0) as usize] = [pressure, pressure / u[0]];
+        }
+    });
+    let hot = 0.192_738_75 * 0.5;
+    let at = line.iter().rposition(|[p, _]| *p > 0.375)?;
+    let half = (1..=at)
+        .rev()
+        .find(|&n| line[n][1] > hot && line[n - 1][1] <= hot)?;
+    let part = (line[half][1] - hot) / (line[half][1] - line[half - 1][1]);
+    Some(((at - half) as f64 + part) / 32.0)
+}
+
+#[test]
+fn a_radiative_shock_has_the_length_of_the_steady_flow() {
+    let mut run = Stepper::new(SHOCK, &[]);
+    let (mut sum, mut count) = (0.0, 0.0);
+    // two times that the shock sways
+    let mut next = 20.0;
+    while run.time() < 40.0 {
+        run.steps(1);
+        if run.time() >= next {
+            next += 0.05;
+            if let Some(length) = shock(&mut run) {
+                sum += length;
+                count += 1.0;
+            }
+        }
+    }
+    let error = sum / count / 0.811_062_8 - 1.0;
+    println!("mean length of {count} looks: {error:+.4} of the steady flow's");
+    assert!(error.abs() < 0.02 && count > 390.0, "{error} of {count}");
+}
+
+#[test]
+fn clouds_have_the_same_bits_everywhere_and_after_a_restart() {
+    let settings = [
+        "domain.cells=[16,16,8]",
+        "output.initial=false",
+        "cooling.courant=0.3",
+        "cooling.jeans_cells=4",
+        "cooling.photoelectric=1e-26",
+        "cooling.background=true",
+    ];
+    same_bits(&App::default(), CLOUDS, &settings, 2).unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn tables_that_mean_nothing_are_refused() {
+    let refused = |settings: &[&str]| {
+        let sim = App::default().simulation(deck(BOX, settings));
+        sim.map(|_| ()).expect_err("refused").to_string()
+    };
+    let unknown = refused(&["cooling.table=koyama-inutsika"]);
+    assert!(
+        unknown.contains("did you mean \"koyama-inutsuka\""),
+        "{unknown}"
+    );
+    let falling = refused(&["cooling.table={temperature_k=[1e4,1e3],lambda=[1,1]}"]);
+    assert!(
+        falling.contains("must ascend, but 1000 follows on 10000"),
+        "{falling}"
+    );
+    let frozen = refused(&["hydro.frozen=true"]);
+    assert!(frozen.contains("stands still"), "{frozen}");
+    let plain = BOX
+        .replace("[units]", "[constants]")
+        .replace("name ", "# name ");
+    let plain = App::default().simulation(deck(&plain, &[]));
+    let plain = plain.map(|_| ()).expect_err("refused").to_string();
+    assert!(plain.contains("give the deck a table `[units]`"), "{plain}");
+    // and a table of a file begins where it begins
+    let scratch = nestar_tests::Scratch::new();
+    let file = scratch.path().join("curve.csv");
+    std::fs::write(&file, "temperature_k,lambda\n2e4,1e-23\n1e8,1e-22\n").expect("a file");
+    let table = format!("cooling.table={}", file.display());
+    let cold = refused(&[&table]);
+    assert!(cold.contains("known from 20000 K on"), "{cold}");
+    let _ = build(BOX, &[&table, "cooling.floor_k=2e4"]);
+}
+
+/// An array of Zarr version 2, in one chunk.
+fn write_array(group: &std::path::Path, name: &str, shape: &[usize], values: &[f64]) {
+    let place = group.join(name);
+    std::fs::create_dir_all(&place).expect("a folder");
+    let header = format!(
+        r#"{{"zarr_format":2,"shape":{shape:?},"chunks":{shape:?},"dtype":"<f8","compressor":null,"filters":null,"fill_value":0.0,"order":"C"}}"#
+    );
+    std::fs::write(place.join(".zarray"), header).expect("a header");
+    let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let chunk = vec!["0"; shape.len()].join(".");
+    std::fs::write(place.join(chunk), bytes).expect("a chunk");
+}
+
+/// A table over density, redshift and temperature, whose rates at redshift 1 and solar metallicity are those of the box.
+fn write_table(group: &std::path::Path, weight: fn(usize) -> f64) {
+    std::fs::create_dir_all(group).expect("a folder");
+    std::fs::write(group.join(".zgroup"), r#"{"zarr_format":2}"#).expect("a header");
+    let temperatures: Vec<f64> = (0..=10).map(|k| 3.5 + 0.5 * f64::from(k)).collect();
+    let rate = |share: f64| {
+        let at = |z: f64| {
+            let by_redshift =
+                |t: &f64| share * (0.5 + 0.5 * z) * 1e-23 * 10f64.powf(0.5 * (t - 7.0));
+            temperatures.iter().map(by_redshift).collect::<Vec<_>>()
+        };
+        [0.0, 3.0, 0.0, 3.0].map(at).concat()
+    };
+    let weights: Vec<f64> = (0..44).map(|n| weight(n % 11)).collect();
+    write_array(group, "log_density", &[2], &[-3.0, 3.0]);
+    write_array(group, "redshift", &[2], &[0.0, 3.0]);
+    write_array(group, "log_temperature", &[11], &temperatures);
+    write_array(group, "cooling_primordial", &[2, 2, 11], &rate(0.25));
+    write_array(group, "cooling_metal", &[2, 2, 11], &rate(0.75));
+    write_array(group, "mean_molecular_weight", &[2, 2, 11], &weights);
+}
+
+#[test]
+fn tables_of_zarr_arrays_are_read_at_a_redshift_and_metallicity() {
+    let scratch = nestar_tests::Scratch::new();
+    let group = scratch.path().join("table.zarr");
+    write_table(&group, |_| 0.6);
+    let table = format!("cooling.table={}", group.display());
+    let end = |settings: &[&str]| {
+        let mut run = Stepper::new(BOX, settings);
+        let mut energy = 0.0;
+        run.finish()
+            .state()
+            .each_leaf_cell(|_, _, _, u| energy = u[4]);
+        energy
+    };
+    let plain = end(&[]);
+    let same = end(&[&table, "cooling.redshift=1"]);
+    assert!((same / plain - 1.0).abs() < 1e-9, "{same} for {plain}");
+    // metals that the gas carries, twice as many in a table of half the rates
+    let carried = [
+        "hydro.scalars=[\"metal\"]",
+        "initial.scalars.metal='0.01295*7/3'",
+    ];
+    let rich = end(&[&[&table[..], "cooling.redshift=0"], &carried[..]].concat());
+    assert!((rich / plain - 1.0).abs() < 1e-9, "{rich} for {plain}");
+    let refused = |settings: &[&str]| {
+        let sim = App::default().simulation(deck(BOX, settings));
+        sim.map(|_| ()).expect_err("refused").to_string()
+    };
+    let early = refused(&[&table, "cooling.redshift=4"]);
+    assert!(early.contains("reaches redshift 3"), "{early}");
+    write_table(&group, |n| if n == 4 { 3.0 } else { 0.6 });
+    let falls = refused(&[&table]);
+    assert!(falls.contains("must rise with temperature"), "{falls}");
+}
