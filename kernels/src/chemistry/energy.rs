@@ -1,11 +1,11 @@
 //! Heating and cooling: what is added to the derivative of the energy.
+use super::equations::Inputs;
 use super::network::Network;
 use super::rates::{
-    COOL_HEI, COOL_HEII, COOL_HEIII, COOL_HI, COOL_HII, H2_BY_E, H2_BY_H, H2_BY_H2, H2_BY_HE, H2_BY_HP,
-    H2_LTE, HD_BY_H, HD_LTE,
+    COOL_HEI, COOL_HEII, COOL_HEIII, COOL_HI, COOL_HII, H2_BY_E, H2_BY_H, H2_BY_H2, H2_BY_HE,
+    H2_BY_HP, H2_LTE, HD_BY_H, HD_LTE,
 };
 use super::reactions::{add, add_one, pair};
-use super::equations::Inputs;
 use super::species::{ELECTRONS, H2, HD, HEI, HEII, HEIII, HI, HII, TEMPERATURE};
 use super::table::looked_up;
 use nestar_device::{Real, device};
@@ -136,7 +136,8 @@ fn partners<R: Real>(p: &Network<R>, x: &Inputs<R>, low: &mut Low<R>) -> [R; 4] 
     let (by_hp, hp_slope) = looked_up(&p.rates, &x.spot, H2_BY_HP);
     let (by_e, e_slope) = looked_up(&p.rates, &x.spot, H2_BY_E);
     let sum = by_he * x.v[HEI] + by_h2 * x.v[H2] + by_hp * x.v[HII] + by_e * x.v[ELECTRONS];
-    let slope = he_slope * x.v[HEI] + h2_slope * x.v[H2] + hp_slope * x.v[HII] + e_slope * x.v[ELECTRONS];
+    let slope =
+        he_slope * x.v[HEI] + h2_slope * x.v[H2] + hp_slope * x.v[HII] + e_slope * x.v[ELECTRONS];
     low.sum = low.sum + x.density * sum;
     low.by_t = low.by_t + x.density * slope;
     [by_he, by_h2, by_hp, by_e]

@@ -3,8 +3,8 @@ use super::energy::{atomic_cooling, molecular_cooling, radiation_heat};
 use super::network::Network;
 use super::reactions::{atoms, deuterium, molecules, photons};
 use super::species::{
-    Abundances, ELECTRONS, HEI, DI, HI, OF_DI, OF_ELECTRONS, OF_HEAT_CAPACITY, OF_HEI, OF_HI, SPECIES,
-    TEMPERATURE, electrons, heat_capacity,
+    Abundances, DI, ELECTRONS, HEI, HI, OF_DI, OF_ELECTRONS, OF_HEAT_CAPACITY, OF_HEI, OF_HI,
+    SPECIES, TEMPERATURE, electrons, heat_capacity,
 };
 use super::table::{Spot, spot};
 use nestar_device::{Real, device};

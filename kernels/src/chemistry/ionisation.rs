@@ -1,7 +1,7 @@
 //! Ionisation in equilibrium.
+use super::equations::Cell;
 use super::network::Network;
 use super::rates::{K1, K2, K3, K4, K5, K6};
-use super::equations::Cell;
 use super::species::{
     Abundances, DI, DP, HEI, HEII, HEIII, HI, HII, LEAST, electrons, heat_capacity, renormalised,
 };

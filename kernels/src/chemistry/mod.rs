@@ -6,24 +6,24 @@
 //! comparisons happens in a cell, so that all devices give the same bits.
 //!
 //! A sixth, ninth or twelfth species is what the network solves in addition: H, H+, He, He+, He++ and electrons; H-, H2, H2+; D, D+, HD.
-mod equations;
 mod energy;
+mod equations;
 mod ionisation;
 mod linear;
 mod network;
 pub mod rates;
 mod reactions;
 mod rodas;
-mod steps;
 pub mod species;
+mod steps;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub use steps::{Clock, advance};
+pub use equations::{Cell, slopes};
 pub use ionisation::equilibrium;
 pub use network::{Background, Network, Precision};
 pub use rates::{Choices, H2Cooling, Recombination, ThreeBody};
-pub use equations::{Cell, slopes};
 pub use species::{Abundances, electrons, heat_capacity, renormalised, temperature};
+pub use steps::{Clock, advance};
 pub use table::{Lookup, NODES, OCTAVES};

@@ -1,13 +1,11 @@
 //! The reactions: what each adds to the derivatives of the species.
+use super::equations::Inputs;
 use super::network::Network;
 use super::rates::{
-    K1, K2, K3, K4, K5, K6, K7, K8, K9, K11, K12, K13, K14, K15, K16, K17, K18, K19, K21, K22, K50, K51,
-    K52, K53, K54, K55,
+    K1, K2, K3, K4, K5, K6, K7, K8, K9, K11, K12, K13, K14, K15, K16, K17, K18, K19, K21, K22, K50,
+    K51, K52, K53, K54, K55,
 };
-use super::equations::Inputs;
-use super::species::{
-    DI, DP, ELECTRONS, H2, H2P, HD, HEI, HEII, HEIII, HI, HII, HM, TEMPERATURE,
-};
+use super::species::{DI, DP, ELECTRONS, H2, H2P, HD, HEI, HEII, HEIII, HI, HII, HM, TEMPERATURE};
 use super::table::looked_up;
 use nestar_device::{Real, device};
 
@@ -52,13 +50,7 @@ fn product<R: Real>(x: &Inputs<R>, a: usize, b: usize, coefficient: R, slope: R)
 
 /// A pair by a column of the table.
 #[device]
-pub fn pair<R: Real>(
-    p: &Network<R>,
-    x: &Inputs<R>,
-    column: usize,
-    a: usize,
-    b: usize,
-) -> Term<R> {
+pub fn pair<R: Real>(p: &Network<R>, x: &Inputs<R>, column: usize, a: usize, b: usize) -> Term<R> {
     let (coefficient, slope) = looked_up(&p.rates, &x.spot, column);
     product(x, a, b, coefficient, slope)
 }

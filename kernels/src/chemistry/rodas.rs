@@ -1,8 +1,8 @@
 //! One step of RODAS3, and its error.
+use super::equations::{Cell, slopes};
 use super::linear::{factor, solve};
 use super::network::Network;
-use super::equations::{Cell, slopes};
-use super::species::{Abundances, HEI, DI, HI, moved};
+use super::species::{Abundances, DI, HEI, HI, moved};
 use nestar_device::{Real, device};
 
 /// What a step leads to.

@@ -1,7 +1,7 @@
 //! A cell through a step of its level, in sub-steps of its own.
+use super::equations::{Cell, slopes};
 use super::network::Network;
 use super::rodas::rodas3;
-use super::equations::{Cell, slopes};
 use super::species::{Abundances, electrons, heat_capacity, renormalised};
 use crate::mesh::attempt::{DONE, FAILED, UNFINISHED};
 use nestar_device::{Real, device};

@@ -1,9 +1,7 @@
 //! Cooling by atoms and ions with electrons, erg cm^3/s.
 use super::atoms::{dielectronic, hep_radiative, lambda_h, lambda_hep, rate};
 use super::fits::Temperature;
-use super::{
-    BOLTZMANN, COOL_HEI, COOL_HEII, COOL_HI, COOL_HII, K1, K3, K5, Recombination,
-};
+use super::{BOLTZMANN, COOL_HEI, COOL_HEII, COOL_HI, COOL_HII, K1, K3, K5, Recombination};
 use nestar_device::math::{exp, log10, pow};
 
 /// Energy lost by an ionisation of H, He, He+, erg: 13.6, 24.6 and 54.4 eV.
@@ -45,9 +43,7 @@ fn by_hep(t: Temperature, case: Recombination) -> f64 {
 /// Cooling by a pair: excitation of H by Black (1981) and Cen (1992), of He+ by Cen (1992), ionisation, recombination, free-free.
 pub(super) fn cooling(column: usize, t: Temperature, case: Recombination) -> f64 {
     match column {
-        COOL_HI => {
-            7.5e-19 * t.boltzmann(118_348.0) / high(t) + IONISATION[0] * rate(K1, t, case)
-        }
+        COOL_HI => 7.5e-19 * t.boltzmann(118_348.0) / high(t) + IONISATION[0] * rate(K1, t, case),
         COOL_HEI => IONISATION[1] * rate(K3, t, case),
         COOL_HEII => by_hep(t, case),
         COOL_HII => hydrogenic(t, lambda_h(t), case) + free_free(t),

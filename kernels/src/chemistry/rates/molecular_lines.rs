@@ -82,8 +82,7 @@ const HD_EQUILIBRIUM: [f64; 6] = [-55.5725, 56.649, -37.9102, 12.698, -2.024_24,
 /// H2 in local thermal equilibrium: Hollenbach & McKee (1979), rotation and vibration.
 fn h2_equilibrium(t: Temperature) -> f64 {
     let x = t.within(13.0, 1e5).t / 1e3;
-    let rotation = 9.5e-22 * pow(x, 3.76) / (1.0 + 0.12 * pow(x, 2.1))
-        * exp(-pow(0.13 / x, 3.0))
+    let rotation = 9.5e-22 * pow(x, 3.76) / (1.0 + 0.12 * pow(x, 2.1)) * exp(-pow(0.13 / x, 3.0))
         + 3e-24 * exp(-0.51 / x);
     rotation + 6.7e-19 * exp(-5.86 / x) + 1.6e-18 * exp(-11.7 / x)
 }

@@ -1,8 +1,6 @@
 //! Reactions of H-, H2 and H2+, cm^3/s (with three bodies cm^6/s).
 use super::fits::{Temperature, decimal_polynomial, exp_polynomial, polynomial};
-use super::{
-    K7, K8, K9, K11, K12, K13, K14, K15, K16, K17, K18, K19, K21, ThreeBody,
-};
+use super::{K7, K8, K9, K11, K12, K13, K14, K15, K16, K17, K18, K19, K21, ThreeBody};
 use nestar_device::math::{exp, ln, pow};
 
 /// H + H+ -> H2+: Latif et al. (2015), of log10 T.
@@ -47,10 +45,8 @@ const BY_HYDROGEN: [f64; 10] = [
 /// H- + H -> H2 + e: Kreckel et al. (2010).
 pub(super) fn associative_detachment(t: Temperature) -> f64 {
     let above = t.pow(0.098_493) + 0.328_52 * t.pow(0.5561) + 2.771e-7 * t.pow(2.1826);
-    let below = 1.0
-        + 6.191e-3 * t.pow(1.0461)
-        + 8.9712e-11 * t.pow(3.0424)
-        + 3.2576e-14 * t.pow(3.7741);
+    let below =
+        1.0 + 6.191e-3 * t.pow(1.0461) + 8.9712e-11 * t.pow(3.0424) + 3.2576e-14 * t.pow(3.7741);
     1.35e-9 * above / below
 }
 

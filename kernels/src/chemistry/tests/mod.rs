@@ -3,12 +3,13 @@ mod accuracy;
 mod conservation;
 mod jacobian;
 mod rates;
+mod sample;
 mod steps;
 
 use super::species::{H2, H2P, HM};
 use super::{
-    Abundances, Background, Cell, Choices, Clock, Network, Precision, advance, electrons, equilibrium,
-    heat_capacity, temperature,
+    Abundances, Background, Cell, Choices, Clock, Network, Precision, advance, electrons,
+    equilibrium, heat_capacity, temperature,
 };
 use crate::mesh::attempt::DONE;
 use nestar_device::{Precise, Real};
@@ -89,7 +90,11 @@ pub fn through<R: Real, const S: usize, const N: usize>(
         heating: R::lit(0.0),
     };
     let end = advance::<R, S, N>(p, &cell, s, Clock::default(), R::lit(dt), 1_000_000);
-    assert_eq!(end.status, DONE, "after {} sub-steps: {:?}", end.attempts, end);
+    assert_eq!(
+        end.status, DONE,
+        "after {} sub-steps: {:?}",
+        end.attempts, end
+    );
     (end.state, end.attempts)
 }
 
@@ -121,7 +126,9 @@ pub fn largest(
     f: impl Fn(&Abundances<f64>) -> f64,
 ) -> f64 {
     let both = exact.iter().zip(found).map(|(a, b)| (f(a), f(b)));
-    let differences = both.filter(|(a, _)| *a > from).map(|(a, b)| (b / a - 1.0).abs());
+    let differences = both
+        .filter(|(a, _)| *a > from)
+        .map(|(a, b)| (b / a - 1.0).abs());
     differences.fold(0.0, f64::max)
 }
 
