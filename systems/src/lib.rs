@@ -4,6 +4,7 @@
 //! of a function).
 
 pub mod acceleration;
+pub mod attempts;
 pub mod declare;
 pub mod external;
 pub mod fields;

@@ -1,11 +1,12 @@
 //! Functions of cells and faces as sources, fluxes, limits of the step, refinement criteria, initial values and columns of the
 //! diagnostics. Their systems are called by what they are and by the function, such as `split source cool`.
 
+use crate::attempts::{Attempts, attempts_in};
 use crate::fields::GasModel;
 use crate::order::{Advance, Flag, Initialise, Limit, Split};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
-use nestar_engine::field::{CellMap, CellMark, CellValue, Components, FaceMap, Field, LevelRows};
+use nestar_engine::field::{CellAttempt, CellMap, CellMark, CellValue, Components, FaceMap, Field, LevelRows};
 use nestar_engine::mesh::RefineRequests;
 use nestar_engine::ranks::{Columns, Reduce};
 use nestar_engine::step::{Catalogue, Entry, Read, Settings, StepLimits, StepSet, Write};
@@ -49,6 +50,23 @@ pub trait Register {
         M::Parameters: Send + Sync,
     {
         map_in::<F, M>("split source", self.parts(), Split::Sources, parameters);
+    }
+
+    /// A source that is called again and again in a cell until it is done, once a step, after the gas has been advanced: `M` gives an
+    /// [`Attempt`](nestar_kernels::mesh::attempt::Attempt) or an [`Outcome`](nestar_kernels::mesh::attempt::Outcome), and may carry numbers from call to call.
+    /// What it gives to be summed goes into the account that `attempts` names.
+    ///
+    /// # Errors
+    /// The account has another number of names than `M` gives numbers to be summed, or its name is taken.
+    fn attempts<F: Field, M: CellAttempt>(
+        &mut self,
+        attempts: Attempts,
+        parameters: M::Parameters,
+    ) -> Result<(), Error>
+    where
+        M::Parameters: Send + Sync,
+    {
+        attempts_in::<F, M>(self.parts(), attempts, parameters)
     }
 
     /// Values of new patches while the initial hierarchy is made: the results of `M`, after the scenario has set the gas.

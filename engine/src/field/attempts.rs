@@ -1,19 +1,21 @@
 //! Maps by functions that may fail in a cell, or want to be called there again.
 
 use super::cell_fault::{Why, values_of};
-use super::cells::{Job, Reader};
+use super::cells::{CellSource, Job, Reader};
 use super::level::LevelRows;
 use super::listed::Loops;
 use super::numbers::Numbers;
 use super::pool::{Field, Pool};
 use super::storage::with_storage;
+use super::tally::Tally;
 use crate::in_precision;
 use nestar_device::{CellFn, CellState};
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::attempt::{Attempted, FAILED, Outcome, UNFINISHED};
+use nestar_kernels::mesh::attempt::{Attempt, Attempted, FAILED, UNFINISHED, WAITING};
+use nestar_kernels::mesh::order::sum_of_lanes;
 use rayon::prelude::*;
 
-/// A function of one cell that gives an [`Outcome`] of a state of the field.
+/// A function of one cell that gives an [`Outcome`](nestar_kernels::mesh::attempt::Outcome) of a state of the field, or an [`Attempt`].
 pub trait CellAttempt:
     CellFn<Result<f32>: Attempted<f32>> + CellFn<Result<f64>: Attempted<f64>>
 {
@@ -24,25 +26,42 @@ impl<M> CellAttempt for M where
 {
 }
 
-/// What rounds of calls leave: cells by the position of their row among the level's, times 512, plus the cell.
+/// Numbers that a cell may hand on from call to call.
+const MOST_CARRIED: usize = 16;
+
+/// What a function gives, in double precision.
+type Gives<M> = <M as CellFn>::Result<f64>;
+
+/// Numbers that a function hands on, and numbers that are summed.
+pub(super) fn kept_by<M: CellAttempt>() -> [usize; 2] {
+    [
+        <Gives<M> as Attempted<f64>>::Carried::COUNT,
+        <Gives<M> as Attempted<f64>>::Sums::COUNT,
+    ]
+}
+
+/// A cell that has come to no good end.
+#[derive(Clone, Debug, PartialEq, PartialOrd)]
+pub(super) struct Stop {
+    /// Calls before the one in question.
+    pub call: usize,
+    /// Position of the cell's row among the level's, times 512, plus the cell.
+    pub item: u32,
+    /// What that call is given.
+    pub carried: Vec<f64>,
+}
+
+/// What rounds of calls leave.
 #[derive(Default)]
 pub(super) struct Left {
-    /// The first in the first round in which one has failed: round and cell.
-    pub failed: Option<(usize, u32)>,
+    /// The first cell in the first round in which one has failed.
+    pub failed: Option<Stop>,
     /// The first that is unfinished.
-    pub unfinished: Option<u32>,
+    pub unfinished: Option<Stop>,
 }
 
 impl Left {
-    fn add(&mut self, status: i32, call: usize, cell: u32) {
-        if status == FAILED {
-            self.failed = first(self.failed, Some((call, cell)));
-        } else if status == UNFINISHED {
-            self.unfinished = first(self.unfinished, Some(cell));
-        }
-    }
-
-    fn or(self, other: Self) -> Self {
+    pub fn or(self, other: Self) -> Self {
         Self {
             failed: first(self.failed, other.failed),
             unfinished: first(self.unfinished, other.unfinished),
@@ -50,9 +69,10 @@ impl Left {
     }
 }
 
-/// The smaller of what is there.
-fn first<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
-    a.into_iter().chain(b).min()
+/// The earlier of what is there.
+fn first(a: Option<Stop>, b: Option<Stop>) -> Option<Stop> {
+    let earlier = |a: Stop, b: Stop| if b < a { b } else { a };
+    a.into_iter().chain(b).reduce(earlier)
 }
 
 impl<F: Field> Pool<F> {
@@ -68,14 +88,37 @@ impl<F: Field> Pool<F> {
         calls: usize,
         parameters: &M::Parameters,
     ) {
-        self.attempt_all(rows, &Job::<M>::new(rows.view(), parameters), calls);
+        self.map_attempts_with::<M>(rows, &[], calls, parameters);
+    }
+
+    /// As [`Pool::map_attempts`] for a function that also reads the present states of other fields, and what an [`Attempt`] gives beside
+    /// the state: numbers that it carries from a call to the next are the last state of its tuple, zeros at the first call (they are
+    /// kept until the last cell is done, no longer); numbers that are summed, and the work of patches, come back as a [`Tally`]. A cell
+    /// that is done with a number to be summed that is not finite has failed.
+    ///
+    /// # Panics
+    /// As [`Pool::map_attempts`]; if a field lives elsewhere or has the other precision; if more than 16 numbers are carried, or they
+    /// are not the last state that the function takes.
+    pub fn map_attempts_with<M: CellAttempt>(
+        &mut self,
+        rows: &LevelRows,
+        others: &[&dyn CellSource],
+        calls: usize,
+        parameters: &M::Parameters,
+    ) -> Tally {
+        let job = Job::<M> {
+            others,
+            carries: kept_by::<M>()[0],
+            ..Job::new(rows.view(), parameters)
+        };
+        self.attempt_all(rows, &job, calls)
     }
 
     /// As [`Pool::map_attempts`], with one call a cell, for a function that reads `numbers` as the state of a second field. A
     /// formula among them that is not a number where the function has failed is named.
     ///
     /// # Panics
-    /// As [`Pool::map_attempts`]; if the function reads more numbers than there are.
+    /// As [`Pool::map_attempts`]; if the function reads more numbers than there are, or carries numbers.
     pub fn map_by<M: CellAttempt>(
         &mut self,
         rows: &LevelRows,
@@ -86,26 +129,69 @@ impl<F: Field> Pool<F> {
         self.attempt_all(rows, &job, 1);
     }
 
-    fn attempt_all<M: CellAttempt>(&mut self, rows: &LevelRows, job: &Job<M>, calls: usize) {
-        job.check(self);
-        let given = <M::Result<f64> as Attempted<f64>>::State::COUNT;
-        let given = job.level.components.wanted(given);
-        assert!(
-            M::REACH == 0 && given <= self.components(),
-            "{} gives {given} components, or reads around cells of `{}`",
-            M::ITEM.name,
-            F::NAME
-        );
-        let left = with_storage!(&self.storage,
+    fn attempt_all<M: CellAttempt>(
+        &mut self,
+        rows: &LevelRows,
+        job: &Job<M>,
+        calls: usize,
+    ) -> Tally {
+        self.check_attempt(job);
+        let calls = calls.max(1);
+        let made = with_storage!(&self.storage,
             <R> => Ok(self.attempt_rows::<M, R>(job, calls)),
             _ => self.attempt_on_device(job, calls));
-        let left = rows.checked(left, Left::default());
+        let (left, tally) = rows.checked(made, Default::default());
         self.touch(rows.level(), rows.rows());
-        let failed = left.failed.map(|(_, cell)| (cell, None));
-        if let Some((cell, calls)) = failed.or(left.unfinished.map(|cell| (cell, Some(calls)))) {
+        let failed = left.failed.map(|stop| (stop, None));
+        let unfinished = left.unfinished.map(|stop| (stop, Some(calls)));
+        if let Some((stop, calls)) = failed.or(unfinished) {
             in_precision!(self.precision(), R => {
-                self.report_call::<M, R>(rows, job, cell, |result| why(result.outcome(), calls));
+                let at = (stop.item, &stop.carried[..]);
+                self.report_call::<M, R>(rows, job, at, |result| why(&result.attempt(), calls));
             });
+        }
+        Tally {
+            volume: job.level.topology.domain.cell_volume(rows.level()),
+            count: kept_by::<M>()[1],
+            ..tally
+        }
+    }
+
+    fn check_attempt<M: CellAttempt>(&self, job: &Job<M>) {
+        job.check(self);
+        let fits = self.fits_attempt::<M>(&job.level.components, job.others.len());
+        fits.unwrap_or_else(|why| panic!("{why}"));
+        assert!(
+            job.carries == kept_by::<M>()[0],
+            "{} carries numbers: it is called by `map_attempts_with`",
+            M::ITEM.name
+        );
+    }
+
+    /// Whether attempts of this field and of so many others can read it and write their results.
+    ///
+    /// # Errors
+    /// Why they cannot.
+    pub fn fits_attempt<M: CellAttempt>(
+        &self,
+        chosen: &super::Components,
+        others: usize,
+    ) -> Result<(), String> {
+        let given = <Gives<M> as Attempted<f64>>::State::COUNT;
+        let (given, name, field) = (chosen.wanted(given), M::ITEM.name, F::NAME);
+        if M::REACH > 0 || given > self.components() {
+            return Err(format!(
+                "`{name}` gives {given} components, or reads around cells of `{field}`"
+            ));
+        }
+        let [carried, _] = kept_by::<M>();
+        let taken = M::State::<f64>::COMPONENTS;
+        let fits = carried == 0 || taken.get(1 + others) == Some(&carried);
+        match fits && carried <= MOST_CARRIED {
+            true => Ok(()),
+            false => Err(format!(
+                "`{name}` carries {carried} numbers: it takes as many, at most {MOST_CARRIED}, as the last state of its tuple"
+            )),
         }
     }
 
@@ -113,55 +199,138 @@ impl<F: Field> Pool<F> {
         &self,
         job: &Job<M>,
         calls: usize,
-    ) -> Left {
+    ) -> (Left, Tally) {
         let reader = Reader::<M, R>::new(self, job);
         let rows = job.level.rows();
         let present = self.present::<R>(job.level.clock.level);
         let attempt = |(n, &row): (usize, &u32)| {
             let mut scratch = self.typed::<R>().cell_scratch.get();
             reader.gather(row, &mut scratch[0]);
-            // SAFETY: the rows are distinct, and a row is read by its own task alone, before and in `attempt_cell`.
+            // SAFETY: the rows are distinct, and a row is read by its own task alone, before and in `attempt`.
             let own = unsafe { present.row_mut(row) };
-            let mut left = Left::default();
+            let mut made = OfRow::new(Sums::<M, R>::COUNT, job.level.topology.is_leaf(row));
             for cell in 0..CELLS {
-                let (status, call) = attempt_cell(&reader, row, own, &mut scratch, cell, calls);
-                left.add(status, call, (n * CELLS + cell) as u32);
+                made.attempt(&reader, (n, row, cell), own, &mut scratch, calls);
             }
-            left
+            made
         };
-        let left = rows.par_iter().enumerate().map(attempt);
-        left.reduce(Left::default, Left::or)
+        let rows: Vec<OfRow> = rows.par_iter().enumerate().map(attempt).collect();
+        let (mut left, mut tally) = (Left::default(), Tally::default());
+        for row in rows {
+            tally.append(row.tally(M::Result::<R>::WEIGHED));
+            left = left.or(row.left);
+        }
+        (left, tally)
     }
 }
 
-/// What is wrong with an outcome, which is unsound if it is not `FAILED`; after so many calls it is unfinished.
-fn why<R: Loops, S: CellState<R>>(outcome: Outcome<S>, calls: Option<usize>) -> Why {
-    let given = values_of(&outcome.state);
+type Sums<M, R> = <<M as CellFn>::Result<R> as Attempted<R>>::Sums;
+type Carried<M, R> = <<M as CellFn>::Result<R> as Attempted<R>>::Carried;
+
+/// The calls in a row.
+struct OfRow {
+    left: Left,
+    /// `[number]`: what eight lanes of cells give to be summed.
+    lanes: Vec<[f64; 8]>,
+    leaf: bool,
+    work: u32,
+    /// Cells that were called once, twice …
+    called: Vec<u64>,
+}
+
+impl OfRow {
+    fn new(sums: usize, leaf: bool) -> Self {
+        Self {
+            left: Left::default(),
+            lanes: vec![[0.0; 8]; sums],
+            leaf,
+            work: 0,
+            called: Vec::new(),
+        }
+    }
+
+    fn tally(&self, weighed: bool) -> Tally {
+        Tally {
+            sums: self.lanes.iter().map(|lanes| sum_of_lanes(*lanes)).collect(),
+            work: if weighed { vec![self.work] } else { Vec::new() },
+            called: self.called.clone(),
+            ..Tally::default()
+        }
+    }
+
+    /// Calls the function in a cell until it is done or has failed, so many times at most.
+    #[inline(always)]
+    fn attempt<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
+        &mut self,
+        reader: &Reader<M, R>,
+        (n, row, cell): (usize, u32, usize),
+        own: &mut [R],
+        [made, scratch]: &mut [Vec<R>; 2],
+        calls: usize,
+    ) {
+        let mut kept = [R::lit(0.0); MOST_CARRIED];
+        let stop = |call, kept: &[R]| {
+            let carried = kept[..Carried::<M, R>::COUNT].iter();
+            Some(Stop {
+                call,
+                item: (n * CELLS + cell) as u32,
+                carried: carried.map(|x| x.to_f64()).collect(),
+            })
+        };
+        for call in 0..calls {
+            self.count(call);
+            let result = reader.call(row, [own, made], &kept, cell).attempt();
+            let again = [UNFINISHED, WAITING].contains(&result.status);
+            self.work += result.work.max(0) as u32;
+            let taken = result.status != FAILED
+                && (again || self.sum(cell, &result.sums))
+                && (result.status == WAITING || reader.set(own, cell, &result.state, scratch));
+            if !taken {
+                self.left.failed = first(self.left.failed.take(), stop(call, &kept));
+            }
+            if !taken || !again {
+                return;
+            }
+            result.carried.write(&mut |_, c, value| kept[c] = value, 0, 0);
+        }
+        self.left.unfinished = first(self.left.unfinished.take(), stop(calls, &kept));
+    }
+
+    fn count(&mut self, call: usize) {
+        match self.called.get_mut(call) {
+            Some(cells) => *cells += 1,
+            None => self.called.push(1),
+        }
+    }
+
+    /// Adds what a cell that is done gives; whether it is finite.
+    #[inline(always)]
+    fn sum<R: Loops>(&mut self, cell: usize, sums: &impl CellState<R>) -> bool {
+        let mut finite = true;
+        let lanes = &mut self.lanes;
+        let leaf = self.leaf;
+        sums.write(
+            &mut |_, k, value: R| {
+                finite &= value.is_finite();
+                lanes[k][cell % 8] += if leaf { value.to_f64() } else { 0.0 };
+            },
+            0,
+            0,
+        );
+        finite
+    }
+}
+
+/// What is wrong with an outcome; after so many calls it is unfinished.
+fn why<R: Loops, S: CellState<R>, C, T: CellState<R>>(
+    result: &Attempt<S, C, T>,
+    calls: Option<usize>,
+) -> Why {
+    let sums = values_of(&result.sums);
     match calls {
         Some(calls) => Why::Endless(calls),
-        None if outcome.status == FAILED => Why::Failed(given),
-        None => Why::Unsound(given),
+        None if result.status == FAILED => Why::Failed(values_of(&result.state)),
+        None if sums.iter().any(|sum| !sum.is_finite()) => Why::NoSum(sums),
+        None => Why::Unsound(values_of(&result.state)),
     }
-}
-
-/// Calls the function in a cell until it is done or has failed; the status, and how often it was called before that. A state that
-/// would not be sound is a failure.
-fn attempt_cell<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
-    reader: &Reader<M, R>,
-    row: u32,
-    own: &mut [R],
-    [made, state]: &mut [Vec<R>; 2],
-    cell: usize,
-    calls: usize,
-) -> (i32, usize) {
-    for call in 0..calls {
-        let outcome = reader.call(row, [own, made], cell).outcome();
-        if outcome.status == FAILED || !reader.set(own, cell, &outcome.state, state) {
-            return (FAILED, call);
-        }
-        if outcome.status != UNFINISHED {
-            return (outcome.status, call);
-        }
-    }
-    (UNFINISHED, calls)
 }

@@ -18,6 +18,8 @@ pub(super) enum Why {
     Failed(Vec<f64>),
     /// The function gives this, and the state would not be sound.
     Unsound(Vec<f64>),
+    /// The function gives these numbers to be summed, and one is not finite.
+    NoSum(Vec<f64>),
     /// The function is not done after so many calls.
     Endless(usize),
 }
@@ -43,6 +45,9 @@ impl fmt::Display for CellFault {
         match self.why {
             Why::Failed(_) => write!(f, "`{}` has failed", self.function)?,
             Why::Unsound(_) => write!(f, "`{}` leaves an unphysical state", self.function)?,
+            Why::NoSum(_) => {
+                write!(f, "`{}` gives numbers to be summed that are not finite", self.function)?
+            }
             Why::Endless(calls) => {
                 write!(f, "`{}` is not done after {calls} calls", self.function)?
             }
@@ -63,7 +68,9 @@ impl fmt::Display for CellFault {
              t = {time}"
         )?;
         match &self.why {
-            Why::Failed(given) | Why::Unsound(given) => write!(f, "; it gives {given:?}"),
+            Why::Failed(given) | Why::Unsound(given) | Why::NoSum(given) => {
+                write!(f, "; it gives {given:?}")
+            }
             Why::Endless(_) => Ok(()),
         }
     }
@@ -82,16 +89,16 @@ pub(super) fn place_of_item(rows: &[u32], item: u32) -> (u32, usize) {
 }
 
 impl<F: Field> Pool<F> {
-    /// Stops the run after the schedule: a function, called in cell `item` alone, has a result there that `why` says is wrong; or a
-    /// formula among the numbers that it reads is none.
+    /// Stops the run after the schedule: a function, called in cell `item` alone with what it has carried, has a result there that `why`
+    /// says is wrong; or a formula among the numbers that it reads is none.
     pub(super) fn report_call<M: CellFn, R: Loops>(
         &self,
         rows: &LevelRows,
         job: &Job<M>,
-        item: u32,
+        (item, carried): (u32, &[f64]),
         why: impl FnOnce(M::Result<R>) -> Why,
     ) {
-        let called = self.call_again::<M, R>(rows, job, item);
+        let called = self.call_again::<M, R>(rows, job, (item, carried));
         if let Some(result) = rows.checked(called, None) {
             self.report(rows, M::ITEM.name, item, why(result));
         }
@@ -102,7 +109,7 @@ impl<F: Field> Pool<F> {
         &self,
         rows: &LevelRows,
         job: &Job<M>,
-        item: u32,
+        (item, carried): (u32, &[f64]),
     ) -> Result<Option<M::Result<R>>, DeviceError> {
         let (row, cell) = place_of_item(job.level.rows(), item);
         let (patch, geometry) = (job.level.topology.index(row), job.level.geometry());
@@ -121,8 +128,9 @@ impl<F: Field> Pool<F> {
             fields.push(row_of::<R>(other.values(), bank, row, cell)?);
         }
         let chosen = &job.level.components;
+        let carried: Vec<R> = carried.iter().map(|x| R::lit(*x)).collect();
         Ok(Some(result_in::<M, R>(
-            (chosen, &fields),
+            (chosen, &fields, &carried),
             (&geometry, patch),
             cell,
             job.given,

@@ -81,6 +81,8 @@ pub(super) struct Job<'a, M: CellFn> {
     pub numbers: Option<&'a Numbers>,
     /// The cells that are mapped, by the parity of the sum of their indices; `None`: all.
     pub colour: Option<usize>,
+    /// Numbers that a call hands on to the next in a cell, which stand in place of the field behind `others`.
+    pub carries: usize,
     pub given: &'a M::Parameters,
 }
 
@@ -92,6 +94,7 @@ impl<'a, M: CellFn> Job<'a, M> {
             others: &[],
             numbers: None,
             colour: None,
+            carries: 0,
             given,
         }
     }
@@ -117,6 +120,11 @@ impl<'a, M: CellFn> Job<'a, M> {
         }
         if let Some(numbers) = self.numbers {
             counts[1] = numbers.count();
+        }
+        if let Some(count) = counts.get_mut(1 + self.others.len())
+            && self.carries > 0
+        {
+            *count = self.carries;
         }
         let most = self.numbers.map_or(MOST_GHOSTS, |_| 0);
         let fits = fits::<M>(&self.level.components, counts, most);
@@ -181,6 +189,8 @@ pub(super) struct Reader<'a, M: CellFn, R: Real> {
     geometry: LevelGeometry,
     index: &'a [[i32; 3]],
     colour: Option<usize>,
+    /// The field in whose place carried numbers stand.
+    carried: usize,
     given: <M::Parameters as Precise>::In<R>,
 }
 
@@ -209,6 +219,7 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
             geometry: job.level.geometry(),
             index: topology.index_table(),
             colour: job.colour,
+            carried: 1 + job.others.len(),
             given: job.given.precise::<R>(),
         }
     }
@@ -239,18 +250,33 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
         }
     }
 
-    /// The function's result in a cell of a row of which the first field's values are `own`, and its numbers stand in `block`.
+    /// The function's result in a cell of a row of which the first field's values are `own`, its numbers stand in `block`, and `carried`
+    /// is what an earlier call hands on.
     #[inline(always)]
-    pub fn call(&self, row: u32, [own, block]: [&[R]; 2], cell: usize) -> M::Result<R> {
+    pub fn call(
+        &self,
+        row: u32,
+        [own, block]: [&[R]; 2],
+        carried: &[R],
+        cell: usize,
+    ) -> M::Result<R> {
+        let mut fields: [&[R]; FIELDS] = [own, &[], &[], &[]];
+        for (field, rows) in fields[1..].iter_mut().zip(&self.fields[1..]) {
+            *field = rows.as_ref().map_or(&[][..], |rows| rows.row(row));
+        }
+        if self.numbers.is_some() {
+            fields[1] = block;
+        }
         let at = At {
-            fields: &[own, block, &[], &[]],
+            fields: &fields,
             chosen: &self.chosen,
             block: &[],
             geometry: &self.geometry,
             index: self.index[row as usize],
             cell,
         };
-        M::call(&at, &self.given)
+        let (field, values) = (self.carried, carried);
+        M::call(&Again { at, field, values }, &self.given)
     }
 
     /// Fills `block` with the first field around a row, or with the numbers of its cells, where the function reads such.
@@ -301,9 +327,9 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
     }
 }
 
-/// A function's result in a cell of a patch of which the fields' values are `fields`.
+/// A function's result in a cell of a patch of which the fields' values are `fields`; `carried` is what an earlier call hands on.
 pub(super) fn result_in<M: CellFn, R: Real>(
-    (chosen, fields): (&Components, &[Vec<R>]),
+    (chosen, fields, carried): (&Components, &[Vec<R>], &[R]),
     (geometry, index): (&LevelGeometry, [i32; 3]),
     cell: usize,
     given: &M::Parameters,
@@ -316,7 +342,8 @@ pub(super) fn result_in<M: CellFn, R: Real>(
         index,
         cell,
     };
-    M::call(&at, &given.precise::<R>())
+    let (field, values) = (fields.len(), carried);
+    M::call(&Again { at, field, values }, &given.precise::<R>())
 }
 
 /// Fills `block` with so many components of a field around a row, in so many layers.
@@ -367,5 +394,33 @@ impl<R: Real> Cell<R> for At<'_, R> {
     #[inline(always)]
     fn place(&self) -> Place<R> {
         cell_place(self.geometry, self.index, self.cell as i32)
+    }
+}
+
+/// A cell that may have been called before: the state of a field is what was carried.
+struct Again<'a, R> {
+    at: At<'a, R>,
+    field: usize,
+    values: &'a [R],
+}
+
+impl<R: Real> Cell<R> for Again<'_, R> {
+    #[inline(always)]
+    fn value(&self, field: usize, component: usize) -> R {
+        // numbers of a list stand there where nothing is carried
+        if field > 0 && field == self.field && self.at.fields[field].is_empty() {
+            return self.values[component];
+        }
+        self.at.value(field, component)
+    }
+
+    #[inline(always)]
+    fn around(&self) -> (&[R], usize) {
+        self.at.around()
+    }
+
+    #[inline(always)]
+    fn place(&self) -> Place<R> {
+        self.at.place()
     }
 }

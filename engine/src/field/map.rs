@@ -120,7 +120,7 @@ impl<F: Field> Pool<F> {
             return self.report_waiting(rows, M::ITEM.name, M::Result::<f64>::COUNT, item);
         }
         in_precision!(self.precision(), R => {
-            self.report_call::<M, R>(rows, job, item, |given| Why::Unsound(values_of(&given)));
+            self.report_call::<M, R>(rows, job, (item, &[]), |given| Why::Unsound(values_of(&given)));
         });
     }
 

@@ -34,6 +34,7 @@ pub mod spec;
 pub(crate) mod storage;
 pub mod store;
 mod stores;
+mod tally;
 pub mod totals;
 pub mod transfer;
 mod window;
@@ -60,6 +61,7 @@ pub use slab::Slabs;
 pub use spec::{Beyond, BoundaryRule, Component, Correct, FieldSpec, Prolong, Restrict};
 pub use store::{BankOf, Store, Surroundings};
 pub use stores::{Layers, StoreRef, Stores};
+pub use tally::Tally;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -23,7 +23,7 @@ const STATES: &str = "state/";
 /// A state is not the same on all ranks; another rank has failed.
 pub(super) fn parts(world: &World, layout: &Layout) -> Result<Vec<Part>, Error> {
     let states = world.resource::<StateRegistry>();
-    let part = |(name, state): (&str, StateOperations)| {
+    let part = |(name, state): (&str, &StateOperations)| {
         let path = format!("{STATES}{name}");
         Part::new(path, state.version, true, (state.save)(world))
     };

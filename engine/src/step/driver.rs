@@ -3,7 +3,7 @@
 use super::config::TimeSettings;
 use super::limits::{ChosenStep, LevelSteps, clipped, synchronised};
 use super::memory::MemoryGuard;
-use super::{Error, Phase, RunCounters, Schedules, StepLimits, check_faults};
+use super::{Accounts, Error, Phase, RunCounters, Schedules, StepLimits, check_faults};
 use crate::field::ItemKinds;
 use crate::mesh::{CELLS, LevelClock, Levels, RefineRequests, Topology, audit};
 use crate::ranks::Ranks;
@@ -134,6 +134,7 @@ impl Driver {
         self.dictated = self.dictate(world, until)?;
         let chosen = self.choose(world, 0, until)?;
         let taken = self.step(world, 0, until, chosen)?;
+        Accounts::settle(world)?;
         // a regrid that memory forbids is still to come
         if world.resource::<MemoryGuard>().shortage.is_none() {
             self.align(world, 0)?;

@@ -12,7 +12,8 @@ use super::config::{MeshSettings, TimeSettings};
 use super::driver::DriverSettings;
 use super::initial::StateChecks;
 use super::memory::{MemoryGuard, Sharers};
-use super::state::{PluginState, StateRegistry};
+use super::accounts::Accounts;
+use super::state::{PluginState, StateOperations, StateRegistry};
 use super::synchronise::{correct, restrict, share};
 use super::{
     AlignedLevels, Catalogue, Driver, Error, KeptKeys, Outcome, Phase, Registered, RunCounters,
@@ -26,7 +27,7 @@ use crate::field::{
     Correct, FaultBox, Field, FieldSpec, ItemEntities, ItemKinds, Pool, Precision, Restrict, Stores,
 };
 use crate::mesh::carried::CarriedComponents;
-use crate::mesh::{Carried, Domain, LevelClock, Levels, NewRows, RefineRequests, Topology, audit};
+use crate::mesh::{Carried, Cost, CostPart, CostParts, Domain, LevelClock, Levels, NewRows, RefineRequests, Topology, audit};
 use crate::ranks::{Columns, Halos, Ranks, Shares};
 use bevy_ecs::prelude::*;
 use boundaries::BoundaryRules;
@@ -184,17 +185,28 @@ impl Engine {
         self.world.resource_mut::<CarriedComponents>().add::<C>();
     }
 
+    /// A part of the [`Cost`] of patches for a plugin that measures their work, which it sets by [`Costs`](crate::mesh::Costs) in every step.
+    pub fn cost_part(&mut self) -> CostPart {
+        self.carried::<Cost>();
+        self.world.resource_mut::<CostParts>().next()
+    }
+
     /// Makes `state` a resource that every snapshot keeps under `name` (letters, digits and `_`), and a restart restores.
     ///
     /// # Errors
     /// Another plugin has the name, or the name does not fit.
     pub fn state<S: PluginState>(&mut self, name: &str, state: S) -> Result<(), Error> {
-        self.world.resource_mut::<StateRegistry>().add::<S>(name)?;
-        let doc = "State that snapshots keep.";
-        self.world
-            .resource_mut::<Catalogue>()
-            .add("state", name, doc);
+        self.keep_state(name, StateOperations::of::<S>())?;
         self.world.insert_resource(state);
+        Ok(())
+    }
+
+    /// Lets snapshots keep a state under `name`.
+    pub(super) fn keep_state(&mut self, name: &str, state: StateOperations) -> Result<(), Error> {
+        self.world.resource_mut::<StateRegistry>().add(name, state)?;
+        let doc = "State that snapshots keep.";
+        let catalogue = self.world.resource_mut::<Catalogue>().into_inner();
+        catalogue.add("state", name, doc);
         Ok(())
     }
 
@@ -338,6 +350,8 @@ fn empty_world(
     world.insert_resource(RunFacts::default());
     world.insert_resource(KeptKeys::default());
     world.insert_resource(StateRegistry::default());
+    world.insert_resource(Accounts::default());
+    world.insert_resource(CostParts::default());
     world.insert_resource(StateChecks::default());
     world.insert_resource(CarriedComponents::default());
     world.insert_resource(MemoryGuard::default());

@@ -1,6 +1,7 @@
 //! The order of a run: schedules, limits, the recursion over levels, regrids, the guard of memory, and what puts them together.
 
 pub mod access;
+mod accounts;
 pub(crate) mod agreement;
 mod capture;
 mod catalogue;
@@ -24,6 +25,7 @@ pub mod synchronise;
 mod view;
 
 pub use access::{Read, Write};
+pub use accounts::{Account, Accounts};
 pub use capture::Capture;
 pub use catalogue::{Catalogue, Entry};
 pub use counters::RunCounters;

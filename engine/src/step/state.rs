@@ -4,6 +4,7 @@ use super::Error;
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a plugin needs beside the fields to continue: the position in a random sequence, phases of a driving force, a
 /// counter. Register it with [`Engine::state`](crate::Engine::state); systems take it as `Res` and `ResMut`.
@@ -23,15 +24,31 @@ pub trait PluginState: Resource<Mutability = Mutable> + Sized {
     fn load(&mut self, bytes: &[u8]) -> Result<(), String>;
 }
 
+/// Gives a state as bytes.
+type Save = Arc<dyn Fn(&World) -> Vec<u8> + Send + Sync>;
+/// Takes a state from bytes.
+type Load = Arc<dyn Fn(&mut World, &[u8]) -> Result<(), String> + Send + Sync>;
+
 /// How the engine reaches one registered state.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct StateOperations {
     /// [`PluginState::VERSION`].
     pub version: u32,
     /// [`PluginState::save`].
-    pub save: fn(&World) -> Vec<u8>,
+    pub save: Save,
     /// [`PluginState::load`].
-    pub load: fn(&mut World, &[u8]) -> Result<(), String>,
+    pub load: Load,
+}
+
+impl StateOperations {
+    /// Of a resource.
+    pub fn of<S: PluginState>() -> Self {
+        Self {
+            version: S::VERSION,
+            save: Arc::new(|world| world.resource::<S>().save()),
+            load: Arc::new(|world, bytes| world.resource_mut::<S>().load(bytes)),
+        }
+    }
 }
 
 /// The registered states by name.
@@ -40,21 +57,16 @@ pub(crate) struct StateRegistry(BTreeMap<String, StateOperations>);
 
 impl StateRegistry {
     /// The states, by ascending name.
-    pub fn each(&self) -> impl Iterator<Item = (&str, StateOperations)> {
-        self.0.iter().map(|(name, state)| (name.as_str(), *state))
+    pub fn each(&self) -> impl Iterator<Item = (&str, &StateOperations)> {
+        self.0.iter().map(|(name, state)| (name.as_str(), state))
     }
 
     /// Adds a state.
     ///
     /// # Errors
     /// The name is taken, or no name.
-    pub fn add<S: PluginState>(&mut self, name: &str) -> Result<(), Error> {
+    pub fn add(&mut self, name: &str, state: StateOperations) -> Result<(), Error> {
         require_name(name, "state")?;
-        let state = StateOperations {
-            version: S::VERSION,
-            save: |world| world.resource::<S>().save(),
-            load: |world, bytes| world.resource_mut::<S>().load(bytes),
-        };
         match self.0.insert(name.into(), state) {
             None => Ok(()),
             Some(_) => Err(Error::Setup(format!(

@@ -99,14 +99,14 @@ template<class T, class S, class N, class... A, T (*F)(rs::tup<S, N>, A...), cla
   static RS_MEMBER T call(const Cell& at, const rs::tup<S, N>& states, const typename Rest::t& given, Indices<I...>) {
     return F(states, Argument<A>::of(at, given, I - Rest::BEFORE)...);
   }
-  static RS_MEMBER T at(const Parameters& p, const REAL*, int row, int cell) {
+  static RS_MEMBER T at(const Parameters& p, const REAL*, int row, int cell, int n = 0) {
     REAL u[mesh::COMPONENTS], numbers[L::KEPT];
     const REAL* from = p.input.fields[0] + (rs::i64)row * (p.input.components[0] * CELLS) + cell;
     for (int c = 0; c < mesh::COMPONENTS; ++c) u[c] = from[c * CELLS];
     const Spot here = spot(p.input, row, cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH));
     L::keep(here, u, numbers);
     const rs::tup<S, N> states{Leading<S>::of(here, u), Leading<N>::of(here, numbers)};
-    return call(Cell{p.input, nullptr, row, cell}, states, p.given, typename IndicesTo<(int)sizeof...(A)>::t());
+    return call(Cell{p.input, nullptr, row, cell, n}, states, p.given, typename IndicesTo<(int)sizeof...(A)>::t());
   }
 };
 

@@ -1,15 +1,34 @@
 //! Functions of a cell that may fail there, or want to be called again.
 
-use nestar_device::{CellState, device};
+use nestar_device::{CellState, Real, device};
 
 /// What such a function gives; written with the type of its state, `Outcome::<S<R>> { state: v, status: DONE }`.
 #[device]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome<S> {
-    /// The new state; not taken where the function has failed.
+    /// The new state; not taken where the function has failed, or waits.
     pub state: S,
-    /// [`DONE`], [`UNFINISHED`] or [`FAILED`].
+    /// [`DONE`], [`UNFINISHED`], [`WAITING`] or [`FAILED`].
     pub status: i32,
+}
+
+/// What a function gives that hands numbers on from one call to the next, or whose numbers are summed: `S` is its state, `C` what it
+/// carries and `T` what is summed, each a number, an array or a structure of numbers (`[R; 0]`: none). Written with these types,
+/// `Attempt::<S<R>, C<R>, [R; 2]> { state: v, carried, sums: [lost, gained], status: DONE, work: 1 }`.
+#[device]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attempt<S, C, T> {
+    /// The new state; not taken where the function has failed, or waits.
+    pub state: S,
+    /// What the next call in the cell is given as the last state; without meaning where the function is done or has failed. The
+    /// first call is given zeros.
+    pub carried: C,
+    /// Numbers per volume that are summed over leaf cells; taken where the function is done, and finite there.
+    pub sums: T,
+    /// [`DONE`], [`UNFINISHED`], [`WAITING`] or [`FAILED`].
+    pub status: i32,
+    /// The work of the call, such as its sub-steps, 0 or more: what patches weigh.
+    pub work: i32,
 }
 
 /// The cell needs no more.
@@ -21,23 +40,56 @@ pub const UNFINISHED: i32 = 1;
 /// The cell has no sound state.
 #[device]
 pub const FAILED: i32 = 2;
+/// The cell is to be called again; its state stays as it is until then.
+#[device]
+pub const WAITING: i32 = 3;
 
-/// Every [`Outcome`] of a state.
+/// Every [`Outcome`] of a state, and every [`Attempt`].
 pub trait Attempted<R> {
     /// The state.
     type State: CellState<R>;
-    /// The outcome.
-    fn outcome(self) -> Outcome<Self::State>;
+    /// What goes from a call to the next.
+    type Carried: CellState<R>;
+    /// What is summed.
+    type Sums: CellState<R>;
+    /// Whether the work of calls is counted.
+    const WEIGHED: bool;
+    /// All of it.
+    fn attempt(self) -> Attempt<Self::State, Self::Carried, Self::Sums>;
 }
 
-impl<R, S: CellState<R>> Attempted<R> for Outcome<S> {
+impl<R: Real, S: CellState<R>> Attempted<R> for Outcome<S> {
     type State = S;
-    fn outcome(self) -> Self {
+    type Carried = [R; 0];
+    type Sums = [R; 0];
+    const WEIGHED: bool = false;
+
+    #[inline(always)]
+    fn attempt(self) -> Attempt<S, [R; 0], [R; 0]> {
+        let Self { state, status } = self;
+        Attempt {
+            state,
+            carried: [],
+            sums: [],
+            status,
+            work: 0,
+        }
+    }
+}
+
+impl<R: Real, S: CellState<R>, C: CellState<R>, T: CellState<R>> Attempted<R> for Attempt<S, C, T> {
+    type State = S;
+    type Carried = C;
+    type Sums = T;
+    const WEIGHED: bool = true;
+
+    #[inline(always)]
+    fn attempt(self) -> Self {
         self
     }
 }
 
-/// Cells of a level by the position of their row among the level's, times 512, plus the cell; what a round of calls leaves.
+/// Cells of a launch by the position of their row among its rows, times 512, plus the cell; what a round of calls leaves.
 #[device]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C)]

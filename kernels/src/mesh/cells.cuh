@@ -13,43 +13,45 @@ template<class S, int G> using Around = ::nestar_device::cell_fn::Around<REAL, S
 template<class S, int G> using Across = ::nestar_device::cell_fn::Across<REAL, S, G>;
 typedef ::nestar_kernels::mesh::parameters::CellInput<REAL> Input;
 
-// A state of the leading components of field n; of the first field, of those that are chosen.
-template<class S> RS_FN S state_of(const Input& p, int n, int row, int cell) {
+// A cell of a patch whose surroundings stand at `around`, if the function reads them; the patch is number `n` of the launch.
+struct Cell {
+  const Input& input;
+  const REAL* around;
+  int row, cell, n;
+};
+
+// A state of the leading components of field `field`; of the first field, of those that are chosen. What a cell carries from call to
+// call is a field of which the rows are those of the launch.
+template<class S> RS_FN S state_of(const Cell& at, int field) {
+  const Input& p = at.input;
   constexpr int COUNT = sizeof(S) / sizeof(REAL);
   static_assert(sizeof(S) == COUNT * sizeof(REAL), "a state is made of numbers");
-  const REAL* from = p.fields[n] + (rs::i64)row * (p.components[n] * CELLS) + cell;
+  const int row = field > 0 && field == p.carried ? at.n : at.row;
+  const REAL* from = p.fields[field] + (rs::i64)row * (p.components[field] * CELLS) + at.cell;
   S state;
   REAL* member = (REAL*)&state;
-  RS_UNROLL for (int c = 0; c < COUNT; ++c) member[c] = from[(n == 0 ? p.chosen[c] : c) * CELLS];
+  RS_UNROLL for (int c = 0; c < COUNT; ++c) member[c] = from[(field == 0 ? p.chosen[c] : c) * CELLS];
   return state;
 }
 
 // The states that a function reads in a cell: of field N, or a tuple of those from field N on.
 template<class S, int N> struct States {
-  static RS_MEMBER S of(const Input& p, int row, int cell) { return state_of<S>(p, N, row, cell); }
+  static RS_MEMBER S of(const Cell& at) { return state_of<S>(at, N); }
 };
 template<class A, class B, int N> struct States<rs::tup<A, B>, N> {
-  static RS_MEMBER rs::tup<A, B> of(const Input& p, int row, int cell) {
-    return rs::tup<A, B>{state_of<A>(p, N, row, cell), state_of<B>(p, N + 1, row, cell)};
+  static RS_MEMBER rs::tup<A, B> of(const Cell& at) {
+    return rs::tup<A, B>{state_of<A>(at, N), state_of<B>(at, N + 1)};
   }
 };
 template<class A, class B, class C, int N> struct States<rs::tup<A, B, C>, N> {
-  static RS_MEMBER rs::tup<A, B, C> of(const Input& p, int row, int cell) {
-    return rs::tup<A, B, C>{state_of<A>(p, N, row, cell), state_of<B>(p, N + 1, row, cell), state_of<C>(p, N + 2, row, cell)};
+  static RS_MEMBER rs::tup<A, B, C> of(const Cell& at) {
+    return rs::tup<A, B, C>{state_of<A>(at, N), state_of<B>(at, N + 1), state_of<C>(at, N + 2)};
   }
 };
 template<class A, class B, class C, class D, int N> struct States<rs::tup<A, B, C, D>, N> {
-  static RS_MEMBER rs::tup<A, B, C, D> of(const Input& p, int row, int cell) {
-    return rs::tup<A, B, C, D>{state_of<A>(p, N, row, cell), state_of<B>(p, N + 1, row, cell),
-                               state_of<C>(p, N + 2, row, cell), state_of<D>(p, N + 3, row, cell)};
+  static RS_MEMBER rs::tup<A, B, C, D> of(const Cell& at) {
+    return rs::tup<A, B, C, D>{state_of<A>(at, N), state_of<B>(at, N + 1), state_of<C>(at, N + 2), state_of<D>(at, N + 3)};
   }
-};
-
-// A cell of a patch whose surroundings stand at `around`, if the function reads them.
-struct Cell {
-  const Input& input;
-  const REAL* around;
-  int row, cell;
 };
 
 RS_FN Place place(const Cell& at) {
@@ -61,7 +63,7 @@ RS_FN Place place(const Cell& at) {
 // The first argument: the state in the cell, the states around it, or the place.
 template<class A> struct First {
   static constexpr int REACH = 0;
-  static RS_MEMBER A of(const Cell& at) { return States<A, 0>::of(at.input, at.row, at.cell); }
+  static RS_MEMBER A of(const Cell& at) { return States<A, 0>::of(at); }
 };
 template<class S, int G> struct First<const Around<S, G>&> {
   static constexpr int REACH = G;
@@ -79,7 +81,7 @@ template<> struct First<const Place&> {
 
 // Another argument: states of further fields, the place, a structure, or number n.
 template<class A> struct Argument {
-  template<class P> static RS_MEMBER A of(const Cell& at, const P&, int) { return States<A, 1>::of(at.input, at.row, at.cell); }
+  template<class P> static RS_MEMBER A of(const Cell& at, const P&, int) { return States<A, 1>::of(at); }
 };
 template<> struct Argument<REAL> {
   template<class P> static RS_MEMBER REAL of(const Cell&, const P& p, int n) { return p[n]; }
@@ -140,8 +142,8 @@ template<class T, class S, class... A, T (*F)(S, A...)> struct Function<F> {
   template<int... I> static RS_MEMBER T call(const Cell& at, const typename Rest::t& given, Indices<I...>) {
     return F(First<S>::of(at), Argument<A>::of(at, given, I - Rest::BEFORE)...);
   }
-  static RS_MEMBER T at(const Parameters& p, const REAL* around, int row, int cell) {
-    return call(Cell{p.input, around, row, cell}, p.given, typename IndicesTo<(int)sizeof...(A)>::t());
+  static RS_MEMBER T at(const Parameters& p, const REAL* around, int row, int cell, int n = 0) {
+    return call(Cell{p.input, around, row, cell, n}, p.given, typename IndicesTo<(int)sizeof...(A)>::t());
   }
 };
 

@@ -12,7 +12,7 @@ KERNEL(cells_map, cells::F::Parameters) {
       const int colour = (cell ^ cell >> 3 ^ cell >> 6) & 1;
       F::Result result;
       if (p.input.colour < 0 || p.input.colour == colour) result = F::at(p, block, row, cell);
-      else result = state_of<F::Result>(p.input, 0, row, cell);
+      else result = state_of<F::Result>(Cell{p.input, block, row, cell, n}, 0);
       const REAL* member = (const REAL*)&result;
       if (!p.input.out) {
         take<COUNT>(p.input, (unsigned)(n * CELLS + cell), row, cell, member);

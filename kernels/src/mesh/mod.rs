@@ -10,6 +10,7 @@ pub mod attempt;
 pub mod block;
 pub mod boundary;
 pub mod device;
+pub mod exact;
 pub mod fluxes;
 pub mod gather;
 pub mod means;
@@ -62,6 +63,7 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         means::mean8::ITEM,
         attempt::FAILED::ITEM,
         attempt::UNFINISHED::ITEM,
+        attempt::WAITING::ITEM,
         means::mean2::ITEM,
         sharing::rank_of_sharer::ITEM,
         fluxes::mean4::ITEM,

@@ -1,7 +1,7 @@
 //! What the kernels of the mesh take. The text of these structures is generated; `R` is the type of a field's values, or
 //! [`Number`](nestar_device::Number) where only the text knows it.
 
-use super::attempt::Round;
+use super::attempt::{Attempt, Outcome, Round};
 use super::block::LevelGeometry;
 use super::states::MAX_COMPONENTS;
 use nestar_device::{Address, Item, device};
@@ -12,6 +12,7 @@ pub fn items() -> Vec<&'static Item> {
     vec![
         View, Registers, Prolong, Restrict, Share, Mended, Counts, Assign, Faces, Commit,
         Correction, Totals, Pieces, Cells, Fluxes, Round,
+        Outcome, Attempt,
     ]
 }
 
@@ -285,7 +286,7 @@ pub struct CellInput<R> {
     pub stale: Address<u8>,
     /// The largest key of a value, which begins as 0.
     pub largest: Address<u64>,
-    /// Sum of each patch, `[count]`.
+    /// Sums of each patch, `[count]`, of each number that is summed.
     pub sums: Address<f64>,
     /// The patches around each that want something, `[count]`.
     pub sectors: Address<u32>,
@@ -297,6 +298,12 @@ pub struct CellInput<R> {
     pub round: Address<Round>,
     /// Cells of the list.
     pub listed: i32,
+    /// What cells hand on to their next call, or give to be summed, `[patch][number][512]`.
+    pub kept: Address<R>,
+    /// The field in whose place it stands; -1: none.
+    pub carried: i32,
+    /// Work of each patch, `[count]`.
+    pub work: Address<u32>,
     /// What the places of cells are made of.
     pub geometry: LevelGeometry,
     /// Cells around a marked one that count too, 0 to 8.

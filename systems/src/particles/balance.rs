@@ -2,33 +2,31 @@
 
 use super::Motion;
 use super::species::AllSpecies;
+use crate::order::Aligned;
 use bevy_ecs::prelude::*;
+use nestar_engine::Engine;
 use nestar_engine::field::Items;
-use nestar_engine::mesh::{Cost, Topology};
+use nestar_engine::mesh::{Costs, Topology};
 use nestar_engine::ranks::Ranks;
 use nestar_engine::step::AlignedLevels;
 use nestar_kernels::CELLS;
 
-/// Tells what the patches of the levels that stand at one time cost: a particle as much as so many cells.
-pub(super) fn weigh(
-    aligned: Res<AlignedLevels>,
-    (topology, ranks): (Res<Topology>, Res<Ranks>),
-    (motion, all): (Res<Motion>, Res<AllSpecies>),
-    mut costs: Query<&mut Cost>,
-    mut commands: Commands,
-) {
-    if ranks.are_alone() || motion.weight == 0.0 {
-        return;
-    }
-    for &row in aligned.levels().flat_map(|level| topology.rows(level)) {
-        let particles: usize = all.0.iter().map(|species| species.count(row)).sum();
-        let cost = Cost(1.0 + motion.weight * particles as f64 / CELLS as f64);
-        match costs.get_mut(topology.entity(row)) {
-            Ok(mut known) => *known = cost,
-            Err(_) if particles > 0 => {
-                commands.entity(topology.entity(row)).insert(cost);
-            }
-            Err(_) => (),
+/// Enters what tells the particles' part of the costs of the patches of the levels that stand at one time: a particle is as much as so
+/// many cells.
+pub(super) fn register(sim: &mut Engine) {
+    let part = sim.cost_part();
+    let weigh = move |aligned: Res<AlignedLevels>,
+                      (topology, ranks): (Res<Topology>, Res<Ranks>),
+                      (motion, all): (Res<Motion>, Res<AllSpecies>),
+                      mut costs: Costs| {
+        if ranks.are_alone() || motion.weight == 0.0 {
+            return;
         }
-    }
+        for &row in aligned.levels().flat_map(|level| topology.rows(level)) {
+            let particles: usize = all.0.iter().map(|species| species.count(row)).sum();
+            costs.set(row, part, motion.weight * particles as f64 / CELLS as f64);
+        }
+    };
+    let weigh = IntoSystem::into_system(weigh).with_name("what particles cost");
+    sim.system_in(Aligned::Solve, weigh);
 }

@@ -41,7 +41,7 @@ use crate::order::{Advance, Aligned, Limit, Ready};
 use bevy_ecs::prelude::*;
 use device::Kernels;
 use nestar_engine::field::Pool;
-use nestar_engine::mesh::{Cost, Levels};
+use nestar_engine::mesh::Levels;
 use nestar_engine::ranks::Ranks;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error, Plugin};
@@ -147,8 +147,7 @@ impl Plugin for Particles {
 
 /// Enters what shares particles out, limits their steps and moves them, with the looks of the audit before and after.
 fn moves(sim: &mut Engine) {
-    sim.carried::<Cost>();
-    sim.system_in(Aligned::Solve, balance::weigh);
+    balance::register(sim);
     sim.system_in(Limit::Propose, limits::limit);
     let audits = sim.world.resource::<Settings>().run.audit;
     if audits {

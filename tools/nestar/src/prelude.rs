@@ -17,16 +17,17 @@ pub use nestar_engine::field::{
     Correct, Field, FieldSpec, Individuals, Item, LevelRows, Pool, Precision,
 };
 pub use nestar_engine::mesh::{
-    Carried, Cost, Level, LevelClock, Observed, Owner, Parent, PatchIndex, PatchRow, Pinned,
+    Carried, Cost, CostPart, Costs, Level, LevelClock, Observed, Owner, Parent, PatchIndex, PatchRow, Pinned,
     Topology,
 };
 pub use nestar_engine::ranks::{OtherRanks, Reduce};
-pub use nestar_engine::step::{AlignedLevels, Read, StepLimits, View, Write};
+pub use nestar_engine::step::{Account, Accounts, AlignedLevels, Read, StepLimits, View, Write};
 pub use nestar_engine::{Engine, Error, Plugin, PluginState};
 pub use nestar_kernels::hydro::{Conserved, internal_energy, kinetic_energy, pressure};
-pub use nestar_kernels::mesh::attempt::{DONE, FAILED, Outcome, UNFINISHED};
+pub use nestar_kernels::mesh::attempt::{Attempt, DONE, FAILED, Outcome, UNFINISHED, WAITING};
 pub use nestar_kernels::mesh::nothing;
 pub use nestar_scenarios::{Parameters, Setting};
+pub use nestar_systems::attempts::Attempts;
 pub use nestar_systems::declare::Declare;
 pub use nestar_systems::fields::{External, Gas, GasModel, Outside, OwnPotential};
 pub use nestar_systems::gravity::{Gravitates, Matter};

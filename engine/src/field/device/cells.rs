@@ -4,7 +4,6 @@ use super::functions::Skeleton;
 use crate::device::parallel::lock;
 use crate::device::{Buffer, DeviceError, Stretch};
 use crate::field::Element;
-use crate::field::attempts::{CellAttempt, Left};
 use crate::field::cells::{CellMap, CellMark, CellSource, CellValue, Job};
 use crate::field::conserve::{FaceMap, Flow};
 use crate::field::level::LevelView;
@@ -14,12 +13,11 @@ use crate::in_precision;
 use nestar_device::{Address, CellFn, CellState, Number, Precise};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::attempt::Round;
-use nestar_kernels::mesh::device::{ATTEMPT, CONSERVE, Function, MAP, MARK, REDUCE, TAKE, WINDOW};
+use nestar_kernels::mesh::device::{CONSERVE, Function, MAP, MARK, REDUCE, TAKE, WINDOW};
 use nestar_kernels::mesh::parameters::{CellInput, Cells, Fluxes};
 
 const MAPS: Skeleton = (&[MAP, TAKE], &["cells_map", "cells_take"]);
 const FLOWS: Skeleton = (&[CONSERVE, TAKE], &["cells_conserve", "cells_take"]);
-const ATTEMPTS: Skeleton = (&[ATTEMPT], &["cells_attempt"]);
 const REDUCTIONS: Skeleton = (&[REDUCE], &["cells_largest", "cells_sum"]);
 const WINDOWS: Skeleton = (&[WINDOW], &["cells_window"]);
 pub(super) const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
@@ -65,7 +63,7 @@ impl<F: Field> Pool<F> {
     }
 
     /// Launches kernel `n` of a skeleton over so many rows.
-    fn launch_with<M: CellFn>(
+    pub(super) fn launch_with<M: CellFn>(
         &self,
         skeleton: Skeleton,
         n: usize,
@@ -117,6 +115,9 @@ impl<F: Field> Pool<F> {
             next: Address::NONE,
             round: order.words.into(),
             listed: 0,
+            kept: Address::NONE,
+            carried: -1,
+            work: Address::NONE,
             sums: (order.words + 8).into(),
             sectors: (order.words + 8).into(),
             geometry: level.geometry(),
@@ -193,52 +194,6 @@ impl<F: Field> Pool<F> {
             ..Order::default()
         };
         source.launch_cells(MAPS, 0, job, order)
-    }
-
-    /// As `map_attempts`: a round of calls is a launch.
-    pub(in crate::field) fn attempt_on_device<M: CellAttempt>(
-        &self,
-        job: &Job<M>,
-        calls: usize,
-    ) -> Result<Left, DeviceError> {
-        let (pool, device) = (self.device(), &self.device().device);
-        let all = job.level.rows().len() * CELLS;
-        // the round; then two lists of cells, as many as there are
-        let mut words = lock(&pool.words);
-        let words = words.provide(device, 1 + all)?;
-        let lists = [0, 4 * all].map(|offset| words.address() + 8 + offset as u64);
-        let mut input = self.cell_input(&job.level, job.others, Order::default());
-        (input.stale, input.round) = (pool.stale().into(), words.address().into());
-        let mut cells = all;
-        for call in 0..calls {
-            device.fill_zero(words, 0..1)?;
-            input.next = lists[call % 2].into();
-            input.listed = cells as i32;
-            self.launch_with(ATTEMPTS, 0, job, cells.div_ceil(CELLS), input)?;
-            let mut left = [0];
-            device.download(words, 0, &mut left)?;
-            let left: Round = bytemuck::cast(left);
-            if left.failed != 0 {
-                let failed = Some((call, u32::MAX - left.failed));
-                return Ok(Left {
-                    failed,
-                    ..Left::default()
-                });
-            }
-            cells = left.unfinished as usize;
-            if cells == 0 {
-                return Ok(Left::default());
-            }
-            input.list = input.next;
-        }
-        let mut unfinished = vec![0; if calls > 0 { cells } else { 0 }];
-        let list = Stretch::of(input.next.number(), unfinished.len());
-        device.download(list, 0, &mut unfinished)?;
-        let unfinished = unfinished.into_iter().min();
-        Ok(Left {
-            unfinished,
-            ..Left::default()
-        })
     }
 
     /// As `fluxes`.

@@ -1,5 +1,6 @@
 //! A field on a device: its banks, its flux registers, and the engine's operations as kernels.
 
+mod attempts;
 mod cells;
 mod functions;
 mod list;

@@ -5,7 +5,7 @@ use crate::field::marks::Marks;
 use crate::field::storage::Storage;
 use crate::field::{
     CellAttempt, CellMap, CellMark, CellSource, CellValue, FaceMap, Field, LevelRows, Numbers,
-    Pool, Precision,
+    Pool, Precision, Tally,
 };
 use crate::ranks::OtherRanks;
 use crate::step::Error;
@@ -168,6 +168,18 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         parameters: &M::Parameters,
     ) {
         self.pool.0.map_attempts::<M>(rows, calls, parameters);
+    }
+
+    /// As [`Pool::map_attempts_with`]; handles of other fields are sources too.
+    pub fn map_attempts_with<M: CellAttempt>(
+        &mut self,
+        rows: &LevelRows,
+        others: &[&dyn CellSource],
+        calls: usize,
+        parameters: &M::Parameters,
+    ) -> Tally {
+        let pool = &mut self.pool.0;
+        pool.map_attempts_with::<M>(rows, others, calls, parameters)
     }
 
     /// As [`Pool::map_by`].

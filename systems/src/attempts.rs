@@ -1,0 +1,98 @@
+//! Functions that are called again and again in a cell until they are done, as sources: stiff reactions, cooling.
+
+use crate::order::Advance;
+use bevy_ecs::prelude::*;
+use nestar_engine::field::{CellAttempt, Components, Field, LevelRows};
+use nestar_engine::mesh::Costs;
+use nestar_engine::ranks::Ranks;
+use nestar_engine::step::{Account, Accounts, Catalogue, Write};
+use nestar_engine::{Engine, Error};
+use nestar_device::CellState;
+use nestar_kernels::mesh::attempt::Attempted;
+
+/// How a function is called by [`Register::attempts`](crate::register::Register::attempts).
+#[derive(Clone, Copy, Debug)]
+pub struct Attempts {
+    calls: usize,
+    account: Option<(&'static str, &'static [&'static str])>,
+    weight: f64,
+}
+
+impl Attempts {
+    /// At most so many calls in a cell and step; who needs more stops the run.
+    #[must_use]
+    pub fn of(calls: usize) -> Self {
+        Self {
+            calls,
+            account: None,
+            weight: 0.0,
+        }
+    }
+
+    /// Adds up what the function gives to be summed, under these names: the columns `NAME_NUMBER` of the diagnostics.
+    #[must_use]
+    pub fn account(self, name: &'static str, numbers: &'static [&'static str]) -> Self {
+        Self {
+            account: Some((name, numbers)),
+            ..self
+        }
+    }
+
+    /// Lets ranks share patches out by the work that the function tells: a unit of work in a cell is as much as `weight` times the rest
+    /// of the cell's step; 0: no weight.
+    #[must_use]
+    pub fn weight(self, weight: f64) -> Self {
+        Self { weight, ..self }
+    }
+}
+
+/// Adds such a source.
+pub(crate) fn attempts_in<F: Field, M: CellAttempt>(
+    (sim, components): (&mut Engine, Components),
+    attempts: Attempts,
+    parameters: M::Parameters,
+) -> Result<(), Error>
+where
+    M::Parameters: Send + Sync,
+{
+    let account = open::<M>(sim, attempts)?;
+    let part = (attempts.weight > 0.0).then(|| (sim.cost_part(), attempts.weight));
+    let attempt = move |mut rows: LevelRows,
+                        mut field: Write<F>,
+                        ranks: Res<Ranks>,
+                        mut accounts: ResMut<Accounts>,
+                        mut costs: Costs| {
+        rows.choose(components);
+        let tally = field.map_attempts_with::<M>(&rows, &[], attempts.calls, &parameters);
+        if let Some(account) = account {
+            accounts.add(account, &tally);
+        }
+        if let Some((part, weight)) = part
+            && !ranks.are_alone()
+        {
+            costs.weigh(rows.rows(), part, tally.work(), weight);
+        }
+    };
+    let attempt = IntoSystem::into_system(attempt).with_name(format!("attempts {}", M::ITEM.name));
+    sim.system_in(Advance::Sources, attempt);
+    sim.check_field::<F>(M::ITEM.name, move |field| field.fits_attempt::<M>(&components, 0));
+    let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
+    catalogue.add("attempts", M::ITEM.name, M::DOC).of(F::NAME);
+    Ok(())
+}
+
+/// Opens the account of what the function gives.
+fn open<M: CellAttempt>(sim: &mut Engine, attempts: Attempts) -> Result<Option<Account>, Error> {
+    let gives = <M::Result<f64> as Attempted<f64>>::Sums::COUNT;
+    let (name, numbers) = attempts.account.unwrap_or_default();
+    if numbers.len() != gives {
+        let (function, names) = (M::ITEM.name, numbers.len());
+        return Err(Error::Setup(format!(
+            "`{function}` gives {gives} numbers to be summed, its account names {names}: name each by `Attempts::account`"
+        )));
+    }
+    match gives {
+        0 => Ok(None),
+        _ => sim.account(name, numbers).map(Some),
+    }
+}
