@@ -25,5 +25,5 @@ pub use ionisation::equilibrium;
 pub use network::{Background, Network, Precision};
 pub use rates::{Choices, H2Cooling, Recombination, ThreeBody};
 pub use species::{Abundances, electrons, heat_capacity, renormalised, temperature};
-pub use steps::{Clock, advance};
+pub use steps::{Clock, Progress, advance, least_energy};
 pub use table::{Lookup, NODES, OCTAVES};

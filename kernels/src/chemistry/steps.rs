@@ -131,9 +131,9 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
     }
 }
 
-/// The energy of the floor.
+/// The thermal energy at the floor, kelvin per hydrogen nucleus.
 #[device]
-fn least_energy<R: Real, const S: usize>(p: &Network<R>, s: &Abundances<R>) -> R {
+pub fn least_energy<R: Real, const S: usize>(p: &Network<R>, s: &Abundances<R>) -> R {
     p.floor * heat_capacity::<R, S>(s, electrons::<R, S>(s))
 }
 

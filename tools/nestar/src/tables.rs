@@ -2,6 +2,7 @@
 
 use nestar_deck::{TableSchema, TablesConfig};
 use nestar_engine::step::config::{DomainConfig, RootConfig};
+use nestar_systems::chemistry::ChemistryConfig;
 use nestar_systems::external::ExternalConfig;
 use nestar_systems::gravity::GravityConfig;
 use nestar_systems::hydro::HydroConfig;
@@ -47,6 +48,7 @@ pub(crate) fn common_tables(faces: &Faces) -> Vec<TableSchema> {
     tables.push(TableSchema::of::<HydroConfig>("hydro"));
     tables.push(TableSchema::of::<SourcesConfig>("sources"));
     tables.push(TableSchema::of::<ExternalConfig>("external"));
+    tables.push(TableSchema::of::<ChemistryConfig>("chemistry"));
     tables.push(TableSchema::of::<GravityConfig>("gravity"));
     tables.push(TableSchema::of::<ParticlesConfig>("particles"));
     tables.push(TableSchema::of::<SpheresConfig>("spheres"));
