@@ -1,6 +1,7 @@
 //! Numerics of Nestar: how cells, patches and particles are computed, on the CPU and in CUDA.
 //!
 //! Nothing here knows the ECS, MPI, files or configuration: kernels take views, scalars and parameter structs.
+pub mod chemistry;
 pub mod cooling;
 pub mod criteria;
 pub mod gravity;

@@ -5,6 +5,7 @@
 
 pub mod acceleration;
 pub mod attempts;
+pub mod chemistry;
 pub mod cooling;
 pub mod declare;
 pub mod external;

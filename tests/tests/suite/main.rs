@@ -4,6 +4,7 @@ mod added;
 mod analytic;
 mod attempts;
 mod boundaries;
+mod chemistry;
 mod cold_flow;
 mod conduction;
 mod conservation;

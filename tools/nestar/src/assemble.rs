@@ -9,6 +9,7 @@ use nestar_engine::step::config::RootConfig;
 use nestar_engine::{Error, Plugin};
 use nestar_scenarios::Scenario;
 use nestar_systems::acceleration::Accelerations;
+use nestar_systems::chemistry::Chemistry;
 use nestar_systems::cooling::Cooling;
 use nestar_systems::external::ExternalForces;
 use nestar_systems::gravity::SelfGravity;
@@ -149,6 +150,7 @@ fn assemble<'a>(
     owner(&mut sim, "");
     SelfGravity.declare(&mut sim)?;
     Particles.declare(&mut sim)?;
+    Chemistry.declare(&mut sim)?;
     sim.add(Hydro {
         prolongation: mesh.prolongation.into(),
         courant: time.courant,
@@ -162,6 +164,7 @@ fn assemble<'a>(
     sim.add(Spheres)?;
     Particles.build(&mut sim)?;
     sim.add(scenario)?;
+    Chemistry.build(&mut sim)?;
     for (name, plugin) in &plugins {
         owner(&mut sim, name);
         plugin.build(&mut sim)?;

@@ -2,6 +2,7 @@
 
 use nestar_deck::{TableSchema, TablesConfig};
 use nestar_engine::step::config::{DomainConfig, RootConfig};
+use nestar_systems::chemistry::ChemistryConfig;
 use nestar_systems::cooling::CoolingConfig;
 use nestar_systems::external::ExternalConfig;
 use nestar_systems::gravity::GravityConfig;
@@ -49,6 +50,7 @@ pub(crate) fn common_tables(faces: &Faces) -> Vec<TableSchema> {
     tables.push(TableSchema::of::<SourcesConfig>("sources"));
     tables.push(TableSchema::of::<ExternalConfig>("external"));
     tables.push(TableSchema::of::<CoolingConfig>("cooling"));
+    tables.push(TableSchema::of::<ChemistryConfig>("chemistry"));
     tables.push(TableSchema::of::<GravityConfig>("gravity"));
     tables.push(TableSchema::of::<ParticlesConfig>("particles"));
     tables.push(TableSchema::of::<SpheresConfig>("spheres"));

@@ -1,0 +1,109 @@
+//! The equations of a network: derivatives by time, and by the unknowns (the Jacobian).
+use super::energy::{atomic_cooling, molecular_cooling, radiation_heat};
+use super::network::Network;
+use super::reactions::{atoms, deuterium, molecules, photons};
+use super::species::{
+    Abundances, DI, ELECTRONS, HEI, HI, OF_DI, OF_ELECTRONS, OF_HEAT_CAPACITY, OF_HEI, OF_HI,
+    SPECIES, TEMPERATURE, electrons, heat_capacity,
+};
+use super::table::{Spot, spot};
+use nestar_device::{Real, device};
+
+/// What is particular to a cell.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Cell<R> {
+    /// Hydrogen nuclei per cm^3.
+    pub density: R,
+    /// Heating in kelvin per Myr and hydrogen nucleus, beside that of photo-ionisation.
+    pub heating: R,
+}
+
+/// What rates depend on.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<R> {
+    /// Abundances of all species, electrons and, not used here, the temperature.
+    pub v: [R; 13],
+    /// Hydrogen nuclei per cm^3.
+    pub density: R,
+    /// Where the temperature lies in the table.
+    pub spot: Spot<R>,
+}
+
+/// Derivatives `f` by time of the `S` solved species and the energy, and if `J` is 1 their derivatives `j` by these `N = S + 1`
+/// unknowns. Where the gas is `held` at the floor, it keeps its energy.
+#[device]
+pub fn slopes<R: Real, const S: usize, const N: usize, const J: usize>(
+    p: &Network<R>,
+    cell: &Cell<R>,
+    s: &Abundances<R>,
+    held: bool,
+    f: &mut [R; N],
+    j: &mut [[R; N]; N],
+) {
+    let e = electrons::<R, S>(s);
+    let capacity = heat_capacity::<R, S>(s, e);
+    let t = s.energy / capacity;
+    let mut v = [0.0; 13];
+    for i in 0..SPECIES {
+        v[i] = s.y[i];
+    }
+    v[ELECTRONS] = e;
+    let x = Inputs {
+        v,
+        density: cell.density,
+        spot: spot(t, p.columns),
+    };
+    let mut d = [[0.0; 13]; N];
+    for i in 0..N {
+        f[i] = 0.0;
+    }
+    f[S] = cell.heating;
+    atoms::<R, N, J>(p, &x, f, &mut d);
+    photons::<R, N, J>(p, &x, f, &mut d);
+    radiation_heat::<R, N, J>(p, &x, t, f, &mut d);
+    atomic_cooling::<R, N, J>(p, &x, f, &mut d);
+    if S > 3 {
+        molecules::<R, N, J>(p, &x, f, &mut d);
+        molecular_cooling::<R, N, J>(p, &x, f, &mut d);
+    }
+    if S > 6 {
+        deuterium::<R, N, J>(p, &x, f, &mut d);
+    }
+    if held {
+        f[S] = 0.0;
+    }
+    if J == 1 {
+        by_unknowns::<R, S, N>(&d, t, capacity, held, j);
+    }
+}
+
+/// Derivatives by the unknowns from those by all variables: H, He, D, the electrons and the temperature follow the unknowns.
+#[device]
+fn by_unknowns<R: Real, const S: usize, const N: usize>(
+    d: &[[R; 13]; N],
+    t: R,
+    capacity: R,
+    held: bool,
+    j: &mut [[R; N]; N],
+) {
+    let per_energy = 1.0 / capacity;
+    for i in 0..N {
+        let of_t = d[i][TEMPERATURE] * per_energy;
+        for k in 0..S {
+            let mut sum = d[i][k] + R::lit(OF_ELECTRONS[k]) * d[i][ELECTRONS];
+            sum = sum + R::lit(OF_HI[k]) * d[i][HI] + R::lit(OF_HEI[k]) * d[i][HEI];
+            if S > 6 {
+                sum = sum + R::lit(OF_DI[k]) * d[i][DI];
+            }
+            j[i][k] = sum - R::lit(OF_HEAT_CAPACITY[k]) * t * of_t;
+        }
+        j[i][S] = of_t;
+    }
+    if held {
+        for k in 0..N {
+            j[S][k] = 0.0;
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Ionisation in equilibrium.
+use super::equations::Cell;
+use super::network::Network;
+use super::rates::{K1, K2, K3, K4, K5, K6};
+use super::species::{
+    Abundances, DI, DP, HEI, HEII, HEIII, HI, HII, LEAST, electrons, heat_capacity, renormalised,
+};
+use super::table::{looked_up, spot};
+use nestar_device::{Real, device};
+
+/// Halvings of the range of electrons.
+#[device]
+const HALVINGS: usize = 64;
+
+/// Ionisation of atoms with so many electrons and a thermal energy per hydrogen nucleus.
+#[device]
+fn with_electrons<R: Real, const S: usize>(
+    p: &Network<R>,
+    cell: &Cell<R>,
+    energy: R,
+    e: R,
+) -> Abundances<R> {
+    let mut s = Abundances {
+        y: [0.0; 11],
+        energy,
+    };
+    s.y[HI] = 1.0;
+    s.y[HEI] = p.helium;
+    if S > 6 {
+        s.y[DI] = p.deuterium;
+    }
+    let at = spot(energy / heat_capacity::<R, S>(&s, e), p.columns);
+    let per_electron = 1.0 / (cell.density * e.max(R::lit(LEAST)));
+    let h_up = looked_up(&p.rates, &at, K1).0 + p.photo[0] * per_electron;
+    let he_up = looked_up(&p.rates, &at, K3).0 + p.photo[1] * per_electron;
+    let hep_up = looked_up(&p.rates, &at, K5).0 + p.photo[2] * per_electron;
+    let h_down = looked_up(&p.rates, &at, K2).0;
+    let hep_down = looked_up(&p.rates, &at, K4).0;
+    let hepp_down = looked_up(&p.rates, &at, K6).0;
+    let ionised = h_up / (h_up + h_down);
+    s.y[HII] = ionised;
+    s.y[HI] = h_down / (h_up + h_down);
+    let (up, down) = (he_up / hep_down, hep_up / hepp_down);
+    let sum = 1.0 + up * (1.0 + down);
+    s.y[HEI] = p.helium / sum;
+    s.y[HEII] = p.helium * (up / sum);
+    s.y[HEIII] = p.helium * (up / sum) * down;
+    if S > 6 {
+        s.y[DI] = p.deuterium * s.y[HI];
+        s.y[DP] = p.deuterium * ionised;
+    }
+    s
+}
+
+/// Atoms and ions in equilibrium of ionisation by electrons and photons with recombination, without molecules, at a density and a
+/// thermal energy (kelvin per hydrogen nucleus); the electrons' number, on which the temperature and the photo-ionisation depend, by
+/// bisection, as more of them always make for a lower charge.
+#[device]
+pub fn equilibrium<R: Real, const S: usize>(
+    p: &Network<R>,
+    cell: &Cell<R>,
+    energy: R,
+) -> Abundances<R> {
+    let mut low = R::lit(0.0);
+    let mut high = 1.0 + 2.0 * p.helium + p.deuterium;
+    for _ in 0..HALVINGS {
+        let e = 0.5 * (low + high);
+        let s = with_electrons::<R, S>(p, cell, energy, e);
+        if electrons::<R, S>(&s) > e {
+            low = e;
+        } else {
+            high = e;
+        }
+    }
+    let s = with_electrons::<R, S>(p, cell, energy, 0.5 * (low + high));
+    renormalised::<R, S>(&s, p.helium, p.deuterium)
+}

@@ -1,0 +1,100 @@
+//! What a network is given: rates, elements, radiation, tolerances.
+use super::rates::{Choices, H2Cooling, KELVIN_PER_EV, MYR, columns};
+use super::table::Lookup;
+use nestar_device::{Table, device};
+
+/// A network and its uniform surroundings, the same in all cells of a run.
+#[device]
+#[derive(Clone, Debug)]
+pub struct Network<R> {
+    /// The rates: [`Lookup`].
+    pub rates: Table<R>,
+    /// Columns of the table.
+    pub columns: usize,
+    /// Whether lines of H2 are excited by He, H2, H+ and electrons too.
+    pub all_partners: bool,
+    /// Helium nuclei per hydrogen nucleus.
+    pub helium: R,
+    /// Deuterium nuclei per hydrogen nucleus.
+    pub deuterium: R,
+    /// Rates per Myr of the photo-ionisation of H, He, He+, the photo-detachment of H-, the photo-dissociation of H2 (and HD) and H2+.
+    pub photo: [R; 6],
+    /// Heat in kelvin of a photo-ionisation of H, He, He+.
+    pub photo_heat: [R; 3],
+    /// Compton cooling: kelvin per Myr, electron and kelvin above the background's temperature.
+    pub compton: R,
+    /// Temperature of the microwave background, kelvin.
+    pub background: R,
+    /// Lowest temperature, kelvin, above 0.
+    pub floor: R,
+    /// Relative error of a sub-step.
+    pub relative: R,
+    /// Abundance below which errors do not matter.
+    pub absolute: R,
+}
+
+/// Uniform radiation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Background {
+    /// Per second: photo-ionisation of H, He, He+, photo-detachment of H-, photo-dissociation of H2, H2+.
+    pub photo: [f64; 6],
+    /// Electronvolts of heat by a photo-ionisation of H, He, He+.
+    pub heat_ev: [f64; 3],
+    /// Redshift of the microwave background, for Compton cooling; none without.
+    pub redshift: Option<f64>,
+}
+
+/// Tolerances and the floor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Precision {
+    /// Relative error of a sub-step.
+    pub relative: f64,
+    /// Abundance per hydrogen nucleus below which errors do not matter.
+    pub absolute: f64,
+    /// Lowest temperature, kelvin, above 0.
+    pub floor_k: f64,
+}
+
+impl Default for Precision {
+    fn default() -> Self {
+        Self {
+            relative: 1e-2,
+            absolute: 1e-8,
+            floor_k: 1.0,
+        }
+    }
+}
+
+impl Network<f64> {
+    /// A network of 6, 9 or 12 species with so many nuclei of helium and deuterium per hydrogen nucleus.
+    #[must_use]
+    pub fn new(
+        species: usize,
+        choices: Choices,
+        [helium, deuterium]: [f64; 2],
+        radiation: &Background,
+        precision: Precision,
+    ) -> Self {
+        let z = radiation.redshift.map(|z| 1.0 + z);
+        let z2 = z.unwrap_or(0.0) * z.unwrap_or(0.0);
+        Self {
+            rates: Table::new(Lookup::new(species, choices).0),
+            columns: columns(species),
+            all_partners: choices.h2_cooling == H2Cooling::GloverAbel08,
+            helium,
+            deuterium,
+            photo: radiation.photo.map(|rate| rate * MYR),
+            photo_heat: radiation.heat_ev.map(|ev| ev * KELVIN_PER_EV),
+            compton: COMPTON * z2 * z2,
+            background: CMB_TODAY * z.unwrap_or(1.0),
+            floor: precision.floor_k,
+            relative: precision.relative,
+            absolute: precision.absolute,
+        }
+    }
+}
+
+/// Temperature of the microwave background today, kelvin.
+const CMB_TODAY: f64 = 2.725;
+/// 5.65e-36 erg/s (Cen 1992) over Boltzmann's constant, per Myr.
+const COMPTON: f64 = 5.65e-36 * MYR / super::rates::BOLTZMANN;

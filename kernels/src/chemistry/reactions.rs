@@ -1,0 +1,280 @@
+//! The reactions: what each adds to the derivatives of the species.
+use super::equations::Inputs;
+use super::network::Network;
+use super::rates::{
+    K1, K2, K3, K4, K5, K6, K7, K8, K9, K11, K12, K13, K14, K15, K16, K17, K18, K19, K21, K22, K50,
+    K51, K52, K53, K54, K55,
+};
+use super::species::{DI, DP, ELECTRONS, H2, H2P, HD, HEI, HEII, HEIII, HI, HII, HM, TEMPERATURE};
+use super::table::looked_up;
+use nestar_device::{Real, device};
+
+/// H2+ + H -> H2 + H+: 6.0e-10 cm^3/s, per Myr (after Karpas, Anicich & Huntress 1979).
+#[device]
+const K10: f64 = 6.0e-10 * 3.155_76e13;
+/// Binding energy of H2, 4.48 eV, in kelvin.
+#[device]
+const BOND: f64 = 51_988.24;
+
+/// How often a pair reacts, per Myr and hydrogen nucleus, and the derivatives.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Term<R> {
+    /// One of the pair.
+    pub a: usize,
+    /// The other.
+    pub b: usize,
+    /// The rate.
+    pub rate: R,
+    /// Its derivative by the first.
+    pub by_a: R,
+    /// Its derivative by the second.
+    pub by_b: R,
+    /// Its derivative by the temperature.
+    pub by_t: R,
+}
+
+/// A pair with a coefficient and its slope.
+#[device]
+fn product<R: Real>(x: &Inputs<R>, a: usize, b: usize, coefficient: R, slope: R) -> Term<R> {
+    let c = coefficient * x.density;
+    Term {
+        a,
+        b,
+        rate: c * x.v[a] * x.v[b],
+        by_a: c * x.v[b],
+        by_b: c * x.v[a],
+        by_t: slope * x.density * x.v[a] * x.v[b],
+    }
+}
+
+/// A pair by a column of the table.
+#[device]
+pub fn pair<R: Real>(p: &Network<R>, x: &Inputs<R>, column: usize, a: usize, b: usize) -> Term<R> {
+    let (coefficient, slope) = looked_up(&p.rates, &x.spot, column);
+    product(x, a, b, coefficient, slope)
+}
+
+/// Adds a multiple of a term to a row.
+#[device]
+pub fn add<R: Real, const N: usize, const J: usize>(
+    f: &mut [R; N],
+    d: &mut [[R; 13]; N],
+    row: usize,
+    factor: R,
+    term: &Term<R>,
+) {
+    f[row] = f[row] + factor * term.rate;
+    if J == 1 {
+        d[row][term.a] = d[row][term.a] + factor * term.by_a;
+        d[row][term.b] = d[row][term.b] + factor * term.by_b;
+        d[row][TEMPERATURE] = d[row][TEMPERATURE] + factor * term.by_t;
+    }
+}
+
+/// Adds to a row what is proportional to one species.
+#[device]
+pub fn add_one<R: Real, const N: usize, const J: usize>(
+    f: &mut [R; N],
+    d: &mut [[R; 13]; N],
+    row: usize,
+    coefficient: R,
+    of: (usize, R),
+) {
+    f[row] = f[row] + coefficient * of.1;
+    if J == 1 {
+        d[row][of.0] = d[row][of.0] + coefficient;
+    }
+}
+
+/// Reactions 1 to 6.
+#[device]
+pub fn atoms<R: Real, const N: usize, const J: usize>(
+    p: &Network<R>,
+    x: &Inputs<R>,
+    f: &mut [R; N],
+    d: &mut [[R; 13]; N],
+) {
+    let term = pair(p, x, K1, HI, ELECTRONS);
+    add::<R, N, J>(f, d, HII, 1.0, &term);
+    let term = pair(p, x, K2, HII, ELECTRONS);
+    add::<R, N, J>(f, d, HII, -1.0, &term);
+    let term = pair(p, x, K3, HEI, ELECTRONS);
+    add::<R, N, J>(f, d, HEII, 1.0, &term);
+    let term = pair(p, x, K4, HEII, ELECTRONS);
+    add::<R, N, J>(f, d, HEII, -1.0, &term);
+    let term = pair(p, x, K5, HEII, ELECTRONS);
+    add::<R, N, J>(f, d, HEII, -1.0, &term);
+    add::<R, N, J>(f, d, HEIII, 1.0, &term);
+    let term = pair(p, x, K6, HEIII, ELECTRONS);
+    add::<R, N, J>(f, d, HEIII, -1.0, &term);
+    add::<R, N, J>(f, d, HEII, 1.0, &term);
+}
+
+/// Photo-ionisation of H, He and He+.
+#[device]
+pub fn photons<R: Real, const N: usize, const J: usize>(
+    p: &Network<R>,
+    x: &Inputs<R>,
+    f: &mut [R; N],
+    d: &mut [[R; 13]; N],
+) {
+    add_one::<R, N, J>(f, d, HII, p.photo[0], (HI, x.v[HI]));
+    add_one::<R, N, J>(f, d, HEII, p.photo[1], (HEI, x.v[HEI]));
+    add_one::<R, N, J>(f, d, HEII, -p.photo[2], (HEII, x.v[HEII]));
+    add_one::<R, N, J>(f, d, HEIII, p.photo[2], (HEII, x.v[HEII]));
+}
+
+/// Reactions 7 to 22 and photons with H-, H2, H2+.
+#[device]
+pub fn molecules<R: Real, const N: usize, const J: usize>(
+    p: &Network<R>,
+    x: &Inputs<R>,
+    f: &mut [R; N],
+    d: &mut [[R; 13]; N],
+) {
+    negative_ions::<R, N, J>(p, x, f, d);
+    positive_ions::<R, N, J>(p, x, f, d);
+    three_bodies::<R, N, J>(p, x, f, d);
+    let term = pair(p, x, K12, H2, ELECTRONS);
+    add::<R, N, J>(f, d, H2, -1.0, &term);
+    add::<R, N, J>(f, d, N - 1, -R::lit(BOND), &term);
+    let term = pair(p, x, K13, H2, HI);
+    add::<R, N, J>(f, d, H2, -1.0, &term);
+    add::<R, N, J>(f, d, N - 1, -R::lit(BOND), &term);
+    add_one::<R, N, J>(f, d, HM, -p.photo[3], (HM, x.v[HM]));
+    add_one::<R, N, J>(f, d, H2, -p.photo[4], (H2, x.v[H2]));
+    add_one::<R, N, J>(f, d, H2P, -p.photo[5], (H2P, x.v[H2P]));
+    add_one::<R, N, J>(f, d, HII, p.photo[5], (H2P, x.v[H2P]));
+}
+
+/// Reactions of H-.
+#[device]
+fn negative_ions<R: Real, const N: usize, const J: usize>(
+    p: &Network<R>,
+    x: &Inputs<R>,
+    f: &mut [R; N],
+    d: &mut [[R; 13]; N],
+) {
+    let term = pair(p, x, K7, HI, ELECTRONS);
+    add::<R, N, J>(f, d, HM, 1.0, &term);
+    let term = pair(p, x, K8, HI, HM);
+    add::<R, N, J>(f, d, HM, -1.0, &term);
+    add::<R, N, J>(f, d, H2, 1.0, &term);
+    let term = pair(p, x, K14, HM, ELECTRONS);
+    add::<R, N, J>(f, d, HM, -1.0, &term);
+    let term = pair(p, x, K15, HM, HI);
+    add::<R, N, J>(f, d, HM, -1.0, &term);
+    let term = pair(p, x, K16, HM, HII);
+    add::<R, N, J>(f, d, HM, -1.0, &term);
+    add::<R, N, J>(f, d, HII, -1.0, &term);
+    let term = pair(p, x, K17, HM, HII);
+    add::<R, N, J>(f, d, HM, -1.0, &term);
+    add::<R, N, J>(f, d, HII, -1.0, &term);
+    add::<R, N, J>(f, d, H2P, 1.0, &term);
+    let term = pair(p, x, K19, H2P, HM);
+    add::<R, N, J>(f, d, H2P, -1.0, &term);
+    add::<R, N, J>(f, d, HM, -1.0, &term);
+    add::<R, N, J>(f, d, H2, 1.0, &term);
+}
+
+/// Reactions of H2+.
+#[device]
+fn positive_ions<R: Real, const N: usize, const J: usize>(
+    p: &Network<R>,
+    x: &Inputs<R>,
+    f: &mut [R; N],
+    d: &mut [[R; 13]; N],
+) {
+    let term = pair(p, x, K9, HI, HII);
+    add::<R, N, J>(f, d, H2P, 1.0, &term);
+    add::<R, N, J>(f, d, HII, -1.0, &term);
+    let term = product(x, H2P, HI, R::lit(K10), 0.0);
+    add::<R, N, J>(f, d, H2P, -1.0, &term);
+    add::<R, N, J>(f, d, H2, 1.0, &term);
+    add::<R, N, J>(f, d, HII, 1.0, &term);
+    let term = pair(p, x, K11, H2, HII);
+    add::<R, N, J>(f, d, H2, -1.0, &term);
+    add::<R, N, J>(f, d, H2P, 1.0, &term);
+    add::<R, N, J>(f, d, HII, -1.0, &term);
+    let term = pair(p, x, K18, H2P, ELECTRONS);
+    add::<R, N, J>(f, d, H2P, -1.0, &term);
+}
+
+/// Reactions 21 and 22 with the heat that they release: the third body counts as one more factor of the rate.
+#[device]
+fn three_bodies<R: Real, const N: usize, const J: usize>(
+    p: &Network<R>,
+    x: &Inputs<R>,
+    f: &mut [R; N],
+    d: &mut [[R; 13]; N],
+) {
+    let (by_h2, by_h2_slope) = looked_up(&p.rates, &x.spot, K21);
+    let (by_h, by_h_slope) = looked_up(&p.rates, &x.spot, K22);
+    let h = x.v[HI];
+    let square = x.density * x.density * h * h;
+    let twice = 2.0 * x.density * x.density * h;
+    let coefficient = by_h * h + by_h2 * x.v[H2];
+    let term = Term {
+        a: HI,
+        b: H2,
+        rate: coefficient * square,
+        by_a: coefficient * twice + by_h * square,
+        by_b: by_h2 * square,
+        by_t: (by_h_slope * h + by_h2_slope * x.v[H2]) * square,
+    };
+    add::<R, N, J>(f, d, H2, 1.0, &term);
+    add::<R, N, J>(f, d, N - 1, R::lit(BOND), &term);
+}
+
+/// Reactions 50 to 56, ionisation and recombination of D as of H (rates 1 and 2), photons with D and HD as with H and H2.
+#[device]
+pub fn deuterium<R: Real, const N: usize, const J: usize>(
+    p: &Network<R>,
+    x: &Inputs<R>,
+    f: &mut [R; N],
+    d: &mut [[R; 13]; N],
+) {
+    charge_of_deuterium::<R, N, J>(p, x, f, d);
+    let term = pair(p, x, K52, H2, DP);
+    add::<R, N, J>(f, d, H2, -1.0, &term);
+    add::<R, N, J>(f, d, DP, -1.0, &term);
+    add::<R, N, J>(f, d, HD, 1.0, &term);
+    add::<R, N, J>(f, d, HII, 1.0, &term);
+    let term = pair(p, x, K53, HD, HII);
+    add::<R, N, J>(f, d, HD, -1.0, &term);
+    add::<R, N, J>(f, d, HII, -1.0, &term);
+    add::<R, N, J>(f, d, H2, 1.0, &term);
+    add::<R, N, J>(f, d, DP, 1.0, &term);
+    let term = pair(p, x, K54, H2, DI);
+    add::<R, N, J>(f, d, H2, -1.0, &term);
+    add::<R, N, J>(f, d, HD, 1.0, &term);
+    let term = pair(p, x, K55, HD, HI);
+    add::<R, N, J>(f, d, HD, -1.0, &term);
+    add::<R, N, J>(f, d, H2, 1.0, &term);
+    let term = pair(p, x, K8, DI, HM);
+    add::<R, N, J>(f, d, HM, -1.0, &term);
+    add::<R, N, J>(f, d, HD, 1.0, &term);
+    add_one::<R, N, J>(f, d, DP, p.photo[0], (DI, x.v[DI]));
+    add_one::<R, N, J>(f, d, HD, -p.photo[4], (HD, x.v[HD]));
+}
+
+/// D and D+.
+#[device]
+fn charge_of_deuterium<R: Real, const N: usize, const J: usize>(
+    p: &Network<R>,
+    x: &Inputs<R>,
+    f: &mut [R; N],
+    d: &mut [[R; 13]; N],
+) {
+    let term = pair(p, x, K1, DI, ELECTRONS);
+    add::<R, N, J>(f, d, DP, 1.0, &term);
+    let term = pair(p, x, K2, DP, ELECTRONS);
+    add::<R, N, J>(f, d, DP, -1.0, &term);
+    let term = pair(p, x, K50, HII, DI);
+    add::<R, N, J>(f, d, HII, -1.0, &term);
+    add::<R, N, J>(f, d, DP, 1.0, &term);
+    let term = pair(p, x, K51, HI, DP);
+    add::<R, N, J>(f, d, DP, -1.0, &term);
+    add::<R, N, J>(f, d, HII, 1.0, &term);
+}

@@ -1,0 +1,105 @@
+//! One step of RODAS3, and its error.
+use super::equations::{Cell, slopes};
+use super::linear::{factor, solve};
+use super::network::Network;
+use super::species::{Abundances, DI, HEI, HI, moved};
+use nestar_device::{Real, device};
+
+/// What a step leads to.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Step<R> {
+    /// The state at its end.
+    pub state: Abundances<R>,
+    /// Error over tolerance: up to 1 is good enough; above everything where a value makes no sense.
+    pub error: R,
+}
+
+/// `f` with `c1 k1 + c2 k2 + c3 k3` added, solved.
+#[device]
+fn stage<R: Real, const N: usize>(
+    a: &[[R; N]; N],
+    f: &[R; N],
+    k: &[[R; N]; 3],
+    c: [R; 3],
+) -> [R; N] {
+    let mut b = [0.0; N];
+    for i in 0..N {
+        b[i] = f[i] + (c[0] * k[0][i] + c[1] * k[1][i] + c[2] * k[2][i]);
+    }
+    solve::<R, N>(a, &mut b);
+    b
+}
+
+/// A step of length `h` from `s`, where `f` and `j` hold: four stages, two further evaluations, order 3 with an error of order 2, stiffly
+/// accurate and L-stable (Sandu et al. 1997, Atmospheric Environment 31, 3459; gamma = 1/2).
+#[device]
+pub fn rodas3<R: Real, const S: usize, const N: usize>(
+    p: &Network<R>,
+    cell: &Cell<R>,
+    s: &Abundances<R>,
+    h: R,
+    held: bool,
+    f: &[R; N],
+    j: &[[R; N]; N],
+) -> Step<R> {
+    let per_step = 1.0 / h;
+    let mut a = [[0.0; N]; N];
+    for i in 0..N {
+        for k in 0..N {
+            a[i][k] = -j[i][k];
+        }
+        a[i][i] = a[i][i] + 2.0 * per_step;
+    }
+    factor::<R, N>(&mut a);
+    let mut k = [[0.0; N]; 3];
+    let mut f2 = [0.0; N];
+    let mut d = [0.0; N];
+    let mut unused = [[0.0; N]; N];
+    k[0] = stage::<R, N>(&a, f, &k, [0.0, 0.0, 0.0]);
+    k[1] = stage::<R, N>(&a, f, &k, [4.0 * per_step, 0.0, 0.0]);
+    for i in 0..N {
+        d[i] = 2.0 * k[0][i];
+    }
+    let middle = moved::<R, S, N>(s, &d);
+    slopes::<R, S, N, 0>(p, cell, &middle, held, &mut f2, &mut unused);
+    k[2] = stage::<R, N>(&a, &f2, &k, [per_step, -per_step, 0.0]);
+    for i in 0..N {
+        d[i] = d[i] + k[2][i];
+    }
+    let late = moved::<R, S, N>(s, &d);
+    slopes::<R, S, N, 0>(p, cell, &late, held, &mut f2, &mut unused);
+    let third = -(R::lit(8.0 / 3.0)) * per_step;
+    let error = stage::<R, N>(&a, &f2, &k, [per_step, -per_step, third]);
+    for i in 0..N {
+        d[i] = d[i] + error[i];
+    }
+    let state = moved::<R, S, N>(s, &d);
+    let error = scaled_error::<R, S, N>(p, s, &state, &error);
+    Step { state, error }
+}
+
+/// The largest error over its tolerance: no sum, so no order of summation. A negative energy, an abundance that is negative beyond
+/// the absolute tolerance, or NaN give a number above all.
+#[device]
+fn scaled_error<R: Real, const S: usize, const N: usize>(
+    p: &Network<R>,
+    old: &Abundances<R>,
+    new: &Abundances<R>,
+    error: &[R; N],
+) -> R {
+    let mut sound = new.energy > 0.0;
+    let mut largest = error[S].abs() / (p.relative * old.energy.max(new.energy));
+    sound = sound && largest >= 0.0;
+    for i in 0..S {
+        let size = old.y[i].abs().max(new.y[i].abs());
+        let one = error[i].abs() / (p.absolute + p.relative * size);
+        sound = sound && one >= 0.0 && new.y[i] >= -p.absolute;
+        largest = largest.max(one);
+    }
+    sound = sound && new.y[HI] >= -p.absolute && new.y[HEI] >= -p.absolute;
+    if S > 6 {
+        sound = sound && new.y[DI] >= -p.absolute;
+    }
+    if sound { largest } else { R::MAX }
+}

@@ -1,0 +1,158 @@
+//! A cell through a step of its level, in sub-steps of its own.
+use super::equations::{Cell, slopes};
+use super::network::Network;
+use super::rodas::rodas3;
+use super::species::{Abundances, electrons, heat_capacity, renormalised};
+use crate::mesh::attempt::{DONE, FAILED, UNFINISHED};
+use nestar_device::{Real, device};
+
+/// Where a cell stands in the step: handed from call to call. All zeros at the beginning.
+#[device]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Clock<R> {
+    /// What is left of the step, Myr.
+    pub left: R,
+    /// Length of the next sub-step, Myr; 0 if no call was made yet.
+    pub step: R,
+    /// What the floor has added so far, kelvin per hydrogen nucleus.
+    pub floored: R,
+}
+
+/// What a call leaves.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<R> {
+    /// Abundances and energy.
+    pub state: Abundances<R>,
+    /// For the next call.
+    pub clock: Clock<R>,
+    /// `DONE`, `UNFINISHED` or `FAILED`, as of an [`Outcome`](crate::mesh::attempt::Outcome).
+    pub status: i32,
+    /// Sub-steps that this call has taken, rejected ones included.
+    pub attempts: i32,
+}
+
+/// A sub-step this much shorter than what is left has failed: no rate is so fast.
+#[device]
+const SHORTEST: f64 = 1e-20;
+
+/// A change of everything by a tenth.
+#[device]
+fn first_step<R: Real, const S: usize, const N: usize>(s: &Abundances<R>, f: &[R; N]) -> R {
+    let mut fastest = f[S].abs() / s.energy;
+    for i in 0..S {
+        fastest = fastest.max(f[i].abs() / (s.y[i] + 0.01));
+    }
+    0.1 / fastest.max(R::lit(1e-30))
+}
+
+/// Factor of the next sub-step after an accepted one: by thresholds of the error of a method of order 3, as a root would differ
+/// from machine to machine.
+#[device]
+fn growth<R: Real>(error: R) -> R {
+    if error < 0.008 {
+        4.0
+    } else if error < 0.08 {
+        2.0
+    } else if error < 0.4 {
+        1.25
+    } else {
+        0.9
+    }
+}
+
+/// Factor after a rejected one.
+#[device]
+fn reduction<R: Real>(error: R) -> R {
+    if error > 1e30 {
+        0.1
+    } else if error > 8.0 {
+        0.25
+    } else {
+        0.5
+    }
+}
+
+/// Takes a cell on by at most `most` sub-steps of a step of `dt` Myr, with `S` solved species and `N = S + 1` unknowns. A rejected sub-step
+/// counts. The result does not depend on how many calls the sub-steps are spread over. It has failed where sub-steps become too
+/// short to matter, as for numbers that are none. Gas that cools at the floor stays there.
+#[device]
+pub fn advance<R: Real, const S: usize, const N: usize>(
+    p: &Network<R>,
+    cell: &Cell<R>,
+    state: Abundances<R>,
+    reached: Clock<R>,
+    dt: R,
+    most: i32,
+) -> Progress<R> {
+    let mut s = state;
+    let mut clock = reached;
+    let mut f = [0.0; N];
+    let mut j = [[0.0; N]; N];
+    let mut fresh = true;
+    let mut held = false;
+    let mut attempts = 0;
+    let mut status = UNFINISHED;
+    while status == UNFINISHED && attempts < most {
+        if fresh {
+            held = slopes_there::<R, S, N>(p, cell, &s, &mut f, &mut j);
+            if clock.step == 0.0 {
+                clock.left = dt;
+                clock.step = first_step::<R, S, N>(&s, &f);
+            }
+        }
+        attempts += 1;
+        let last = !(clock.step < clock.left * 0.999999);
+        let h = if last { clock.left } else { clock.step };
+        let taken = rodas3::<R, S, N>(p, cell, &s, h, held, &f, &j);
+        fresh = taken.error <= 1.0;
+        if fresh {
+            s = renormalised::<R, S>(&taken.state, p.helium, p.deuterium);
+            let least = least_energy::<R, S>(p, &s);
+            clock.floored = clock.floored + (least - s.energy).max(0.0);
+            s.energy = s.energy.max(least);
+            clock.left = if last { 0.0 } else { clock.left - h };
+            clock.step = h * growth(taken.error);
+            if last {
+                status = DONE;
+            }
+        } else {
+            clock.step = h * reduction(taken.error);
+            if !(clock.step > clock.left * R::lit(SHORTEST)) {
+                status = FAILED;
+            }
+        }
+    }
+    Progress {
+        state: s,
+        clock,
+        status,
+        attempts,
+    }
+}
+
+/// The thermal energy at the floor, kelvin per hydrogen nucleus.
+#[device]
+pub fn least_energy<R: Real, const S: usize>(p: &Network<R>, s: &Abundances<R>) -> R {
+    p.floor * heat_capacity::<R, S>(s, electrons::<R, S>(s))
+}
+
+/// Derivatives and Jacobian at the beginning of a sub-step; whether the gas would cool below the floor, and is held there.
+#[device]
+fn slopes_there<R: Real, const S: usize, const N: usize>(
+    p: &Network<R>,
+    cell: &Cell<R>,
+    s: &Abundances<R>,
+    f: &mut [R; N],
+    j: &mut [[R; N]; N],
+) -> bool {
+    slopes::<R, S, N, 1>(p, cell, s, false, f, j);
+    let held = f[S] < 0.0 && s.energy <= least_energy::<R, S>(p, s) * 1.00001;
+    if held {
+        f[S] = 0.0;
+        for k in 0..N {
+            j[S][k] = 0.0;
+        }
+    }
+    held
+}

@@ -1,0 +1,112 @@
+//! Rates as a table of which the index is the exponent and the leading bits of the temperature: no logarithm, the same on every machine.
+use super::rates::{Choices, Temperature, columns, value};
+use nestar_device::{Real, Table, device};
+
+/// Intervals of an octave of temperature.
+#[device]
+pub const NODES: usize = 32;
+/// Octaves, from 1 K on.
+#[device]
+pub const OCTAVES: usize = 30;
+/// The highest temperature that is looked up, kelvin, just below 2^30: hotter gas has its rates.
+#[device]
+pub const HIGHEST: f64 = 1_073_740_000.0;
+/// Rates below this (in Myr, cm^3, kelvin) are 0: single precision would lose their slopes.
+const NEGLIGIBLE: f64 = 1e-30;
+
+/// Values of [`Network::rates`](super::Network::rates).
+///
+/// Node `i` of octave `j`, at 2^j (1 + i/[`NODES`]) kelvin, has for each column the value and the slope per interval; each octave has
+/// its own node at its end, so that both ends of an interval have the slope in the same unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lookup(pub Vec<f64>);
+
+impl Lookup {
+    /// For a network of 6, 9 or 12 species.
+    #[must_use]
+    pub fn new(species: usize, choices: Choices) -> Self {
+        let mut values = Vec::with_capacity(OCTAVES * (NODES + 1) * columns(species) * 2);
+        for node in 0..OCTAVES * (NODES + 1) {
+            let octave = f64::from(1u32 << (node / (NODES + 1)));
+            let t = octave * (1.0 + (node % (NODES + 1)) as f64 / NODES as f64);
+            for column in 0..columns(species) {
+                let (value, slope) = node_of(column, t, choices);
+                values.extend([value, slope * octave / NODES as f64]);
+            }
+        }
+        Self(values)
+    }
+}
+
+/// Value and derivative, which is a difference of fourth order of the fit's own branch.
+fn node_of(column: usize, t: f64, choices: Choices) -> (f64, f64) {
+    let h = 1e-4 * t;
+    let at = |t_here| {
+        let t = Temperature {
+            t: t_here,
+            branch: t,
+        };
+        value(column, t, choices)
+    };
+    let (near, far) = (at(t + h) - at(t - h), at(t + 2.0 * h) - at(t - 2.0 * h));
+    let value = at(t);
+    if value.abs() < NEGLIGIBLE {
+        return (0.0, 0.0);
+    }
+    (value, (8.0 * near - far) / (12.0 * h))
+}
+
+/// Where a temperature lies in the table.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Spot<R> {
+    /// Place of the node below among all values.
+    pub node: usize,
+    /// Place of the node above.
+    pub next: usize,
+    /// Position between them, from 0 to 1.
+    pub x: R,
+    /// Intervals per kelvin.
+    pub per_kelvin: R,
+}
+
+/// The place of a temperature in a table of so many columns; beyond its ends and for NaN, an end.
+#[device]
+pub fn spot<R: Real>(temperature: R, columns: usize) -> Spot<R> {
+    let t = if temperature > 1.0 {
+        temperature.min(R::lit(HIGHEST))
+    } else {
+        1.0
+    };
+    let (m, e) = t.frexp();
+    let octave = e - 1;
+    let nodes = R::from_usize(NODES);
+    let position = (2.0 * m - 1.0) * nodes;
+    let interval = position.to_i32();
+    let stride = 2 * columns;
+    let node = (octave as usize * (NODES + 1) + interval as usize) * stride;
+    Spot {
+        node,
+        next: node + stride,
+        x: position - R::from_i32(interval),
+        per_kelvin: nodes.ldexp(-octave),
+    }
+}
+
+/// A column there by cubic Hermite interpolation, and its derivative by the temperature.
+#[device]
+pub fn looked_up<R: Real>(table: &Table<R>, at: &Spot<R>, column: usize) -> (R, R) {
+    let low = at.node + 2 * column;
+    let high = at.next + 2 * column;
+    let value = table.at(low);
+    let slope = table.at(low + 1);
+    let end_slope = table.at(high + 1);
+    let rise = table.at(high) - value;
+    let square = (rise - slope) + (rise - slope) + (rise - end_slope);
+    let cube = (slope - rise) + (end_slope - rise);
+    let x = at.x;
+    (
+        value + x * (slope + x * (square + x * cube)),
+        (slope + x * (2.0 * square + 3.0 * x * cube)) * at.per_kelvin,
+    )
+}

@@ -1,0 +1,134 @@
+//! Primordial chemistry of the gas: species that react, are ionised, heated and cooled, each cell in sub-steps of its own.
+
+mod cells;
+mod config;
+
+pub use config::{
+    ChemistryConfig, H2CoolingConfig, InitialConfig, RecombinationConfig, ThreeBodyConfig,
+};
+
+use crate::attempts::Attempts;
+use crate::declare::Declare;
+use crate::fields::{Gas, GasModel};
+use crate::register::Register;
+use crate::units::{BOLTZMANN, Units};
+use cells::{
+    Chemistry as Cells, electrons_6, electrons_9, electrons_12, ionise_6, ionise_9, ionise_12,
+    react_6, react_9, react_12, temperature_6, temperature_9, temperature_12,
+};
+use nestar_engine::field::{CellAttempt, CellMap};
+use nestar_engine::{Engine, Error, Plugin};
+
+/// The plugin: reads the table `[chemistry]`, if the deck has it. Add it behind the gas and the scenario.
+pub struct Chemistry;
+
+/// The scalars, of which 6, 9 and 12 species have the first 5, 8 and 11.
+pub const SPECIES: [&str; 11] = [
+    "HI", "HII", "HeI", "HeII", "HeIII", "HM", "H2I", "H2II", "DI", "DII", "HDI",
+];
+/// What the account adds up.
+const ENERGIES: [&str; 2] = ["lost", "floored"];
+/// Seconds in a million Julian years.
+const MILLION_YEARS: f64 = 3.155_76e13;
+
+/// The scalars of so many species.
+fn scalars(species: u32) -> &'static [&'static str] {
+    &SPECIES[..species as usize - 1]
+}
+
+impl Plugin for Chemistry {
+    fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
+        if !sim.deck.has("chemistry") {
+            return Ok(());
+        }
+        let config = ChemistryConfig::read(&mut sim.deck)?;
+        let fraction = |name: &&'static str| match *name {
+            "HI" => (*name, config.hydrogen_fraction),
+            "HeI" => (*name, config.helium_fraction()),
+            "DI" => (*name, config.deuterium_fraction()),
+            _ => (*name, 0.0),
+        };
+        let names = scalars(config.species);
+        let all: Vec<(&str, f64)> = names.iter().map(fraction).collect();
+        sim.scalar_set(&all)?;
+        let kelvin = Units::of(sim, "[chemistry]")?.temperature();
+        let hot = [config.hydrogen_fraction, kelvin];
+        let hydrogen = &hot[..1];
+        let (t, e) = ("temperature_k", "electrons_per_hydrogen");
+        match config.species {
+            6 => {
+                sim.derived::<temperature_6>(t, "K", names, &hot)?;
+                sim.derived::<electrons_6>(e, "1", names, hydrogen)
+            }
+            9 => {
+                sim.derived::<temperature_9>(t, "K", names, &hot)?;
+                sim.derived::<electrons_9>(e, "1", names, hydrogen)
+            }
+            _ => {
+                sim.derived::<temperature_12>(t, "K", names, &hot)?;
+                sim.derived::<electrons_12>(e, "1", names, hydrogen)
+            }
+        }
+    }
+
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        if !sim.deck.has("chemistry") {
+            return Ok(());
+        }
+        let config = ChemistryConfig::read(&mut sim.deck)?;
+        let units = Units::of(sim, "[chemistry]")?;
+        require_gas(sim)?;
+        let cells = Cells {
+            network: config.network(),
+            hydrogen: config.hydrogen_fraction,
+            per_cm3: units.number_density(),
+            kelvin: units.temperature(),
+            myr: units.time / MILLION_YEARS,
+            heating: config.heating / BOLTZMANN * MILLION_YEARS,
+            most: config.max_substeps as i32,
+        };
+        match config.species {
+            6 => register::<react_6, ionise_6>(sim, &config, cells, 1.0),
+            9 => register::<react_9, ionise_9>(sim, &config, cells, 3.0),
+            _ => register::<react_12, ionise_12>(sim, &config, cells, 5.0),
+        }
+    }
+}
+
+/// Refuses gas whose heat is not that of the species' atoms, or that stands still.
+fn require_gas(sim: &Engine) -> Result<(), Error> {
+    let model = sim.world.resource::<GasModel>();
+    if (model.gamma - 5.0 / 3.0).abs() > 1e-6 {
+        let why = "[chemistry] knows the heat capacity of its species, which is that of atoms (of molecules there are too few to matter): \
+                   set `hydro.gamma = 1.6666666666666667`";
+        return Err(sim.deck.error_at("hydro.gamma", why).into());
+    }
+    if model.frozen {
+        let why = "[chemistry] changes gas that stands still: take out `hydro.frozen`";
+        return Err(sim.deck.error_at("hydro.frozen", why).into());
+    }
+    Ok(())
+}
+
+/// Registers reactions, and ionisation at the beginning; a sub-step weighs as much as `weight` times the rest of a cell's step.
+fn register<M, I>(
+    sim: &mut Engine,
+    config: &ChemistryConfig,
+    cells: Cells<f64>,
+    weight: f64,
+) -> Result<(), Error>
+where
+    M: CellAttempt<Parameters = Cells<f64>>,
+    I: CellMap<Parameters = Cells<f64>>,
+{
+    let mut sim = sim.with_scalars(scalars(config.species))?;
+    if config.initial == InitialConfig::Equilibrium {
+        sim.initial::<Gas, I>(cells.clone());
+    }
+    // the sub-steps of calls double, from one on
+    let calls = config.max_substeps.next_power_of_two().ilog2() as usize + 2;
+    let attempts = Attempts::of(calls)
+        .account("chemistry", &ENERGIES)
+        .weight(weight);
+    sim.attempts::<Gas, M>(attempts, cells)
+}

@@ -1,0 +1,150 @@
+//! The table `[chemistry]`: figures of single zones, energy that the account explains, the same bits everywhere, refusals.
+
+use nestar::App;
+use nestar::testing::same_bits;
+use nestar_tests::Stepper;
+use nestar_tests::decks::{build, deck};
+use nestar_tests::norms::totals;
+
+const BOX: &str = include_str!("../../../scenarios/primordial-cooling.toml");
+const SMALL: &str = "domain.cells=[8,8,8]";
+
+/// A hot ball in cold gas that flows, over two levels, with units in which densities are hydrogen masses per cm^3.
+const BALL: &str = r#"
+scenario = "formula"
+[chemistry]
+species = 9
+heating = 1e-26
+photo_ionisation = [1e-13, 5e-14, 1e-15]
+photo_heating_ev = [4.0, 6.0, 10.0]
+[units]
+length_cgs = 3.0856775814913673e18
+time_cgs   = 3.15576e13
+mass_cgs   = 4.91686e31
+[initial]
+density    = "1 + 0.3*sin(2*pi*x/50)*cos(2*pi*y/50)"
+pressure   = "if((x-20)^2 + (y-27)^2 + (z-23)^2 < 120, 3000, 80)"
+velocity_x = "5"
+[domain]
+cells = [16, 16, 16]
+right_edge = [50.0, 50.0, 50.0]
+[time]
+end = 1.0
+[mesh]
+max_level = 1
+refine = [{ criterion = "gradient", field = "pressure", threshold = 0.4 }]
+[hydro]
+gamma = 1.6666666666666667
+"#;
+
+/// Temperature in kelvin by the densities of a cell of so many species, its electrons and its H2 per hydrogen nucleus.
+fn zone(u: &[f64], hydrogen: f64, kelvin: f64) -> [f64; 3] {
+    let nuclei = hydrogen * u[0];
+    let y = |n: usize, mass: f64| u.get(5 + n).map_or(0.0, |rho| rho / (mass * nuclei));
+    let electrons = y(1, 1.0) + y(3, 4.0) + 2.0 * y(4, 4.0) - y(5, 1.0) + y(7, 2.0);
+    let atoms = y(0, 1.0) + y(1, 1.0) + y(2, 4.0) + y(3, 4.0) + y(4, 4.0) + y(5, 1.0) + y(7, 2.0);
+    let h2 = y(6, 2.0);
+    let kinetic = 0.5 * (u[1] * u[1] + u[2] * u[2] + u[3] * u[3]) / u[0];
+    let energy = (u[4] - kinetic) / nuclei * kelvin;
+    [
+        energy / (1.5 * (atoms + electrons) + 2.5 * h2),
+        electrons,
+        h2,
+    ]
+}
+
+/// What the box ends with.
+fn cooled(settings: &[&str], end: f64) -> [f64; 3] {
+    let end_at = format!("time.end={end}");
+    let settings = [settings, &[SMALL, &end_at]].concat();
+    let mut run = Stepper::new(BOX, &settings);
+    while run.0.with(|sim| {
+        sim.world
+            .resource::<nestar::engine::step::LevelTimes>()
+            .time()
+    }) < end
+    {
+        run.steps(1);
+    }
+    let mut found = [0.0; 3];
+    run.state()
+        .each_leaf_cell(|_, _, _, u| found = zone(u, 0.76013, 1.158_88e8));
+    found
+}
+
+#[test]
+fn energy_and_the_account_stay_constant_and_elements_are_kept() {
+    let mut run = Stepper::new(BALL, &["chemistry.floor_k=300"]);
+    let account = |run: &mut Stepper| {
+        let world = &mut run.0.engine().world;
+        let columns =
+            nestar::engine::ranks::Columns::values(world).unwrap_or_else(|e| panic!("{e}"));
+        [columns[columns.len() - 2], columns[columns.len() - 1]]
+    };
+    let before = run.0.with(|sim| totals(sim));
+    run.steps(8);
+    assert!(run.state().counts()[1] > 0, "nothing is refined");
+    let after = run.0.with(|sim| totals(sim));
+    let [lost, floored] = account(&mut run);
+    assert!(
+        lost.abs() > 1e-3 * before[4] && floored > 0.0,
+        "{lost}, {floored}"
+    );
+    let explained = after[4] + lost - floored;
+    assert!(
+        (explained / before[4] - 1.0).abs() < 1e-12,
+        "{explained}, {}",
+        before[4]
+    );
+    run.state().each_leaf_cell(|_, _, _, u| {
+        let hydrogen = u[5] + u[6] + u[10] + u[11] + u[12];
+        // the last restriction and corrections of fluxes come after the source
+        assert!(
+            (hydrogen / (0.76 * u[0]) - 1.0).abs() < 1e-2,
+            "{}",
+            hydrogen / u[0]
+        );
+    });
+}
+
+#[test]
+fn chemistry_has_the_same_bits_on_ranks_and_devices_and_across_a_restart() {
+    for species in ["6", "9", "12"] {
+        let species = format!("chemistry.species={species}");
+        same_bits(&App::default(), BALL, &[&species], 2)
+            .unwrap_or_else(|e| panic!("{species}: {e}"));
+    }
+}
+
+#[test]
+fn wrong_decks_are_refused_by_key() {
+    for (setting, words) in [
+        ("chemistry.species=7", "`chemistry.species` must be 6"),
+        ("chemistry.hydrogen_fraction=1.0", "leaves no helium"),
+        ("hydro.gamma=1.4", "set `hydro.gamma = 1.6666666666666667`"),
+        ("chemistry.tolerance=0", "chemistry.tolerance"),
+    ] {
+        let refused = nestar::Simulation::new(deck(BOX, &[setting]));
+        let message = refused.err().expect("a refusal").to_string();
+        assert!(message.contains(words), "{setting}: {message}");
+    }
+    let without = BOX.replace("[units]", "[other]");
+    assert!(nestar::Simulation::new(deck(&without, &[])).is_err());
+}
+
+#[test]
+fn a_cell_that_needs_more_sub_steps_names_itself() {
+    let sim = build(
+        BOX,
+        &[SMALL, "chemistry.max_substeps=2", "time.max_step=20"],
+    );
+    let mut stepper = Stepper::of(sim);
+    let message = stepper
+        .try_step()
+        .expect_err("too few sub-steps")
+        .to_string();
+    assert!(
+        message.contains("`react_6` is not done after 3 calls in cell [0, 0, 0]"),
+        "{message}"
+    );
+}
