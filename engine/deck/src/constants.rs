@@ -35,7 +35,9 @@ pub(crate) fn constants(root: &Node, words: &[(String, f64)]) -> Result<Named, D
             known: words.to_vec(),
         });
     };
-    let words = words.iter().filter(|(word, _)| table.node.get(word).is_none());
+    let words = words
+        .iter()
+        .filter(|(word, _)| table.node.get(word).is_none());
     let mut found = Named {
         own: Constants::new(),
         known: words.cloned().collect(),
@@ -52,8 +54,13 @@ pub(crate) fn constants(root: &Node, words: &[(String, f64)]) -> Result<Named, D
             );
             return Err(Fault::at(&entry.key_place, message).into());
         }
-        let value = number(&entry.node, &path, "a number or an expression", &found.known)
-            .map_err(|fault| *fault)?;
+        let value = number(
+            &entry.node,
+            &path,
+            "a number or an expression",
+            &found.known,
+        )
+        .map_err(|fault| *fault)?;
         if !value.is_finite() {
             let message = format!("`{path}` must be a finite number, found {value:?}");
             return Err(Fault::at(&entry.node.place, message).into());

@@ -46,6 +46,7 @@ mod species;
 mod stores;
 mod sub_steps;
 mod symmetry;
+mod units;
 mod unsound;
 mod waves;
 mod words;

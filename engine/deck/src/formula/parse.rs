@@ -219,7 +219,8 @@ impl<'a> Parser<'a> {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("known are {}", known.collect::<Vec<_>>().join(", ")),
         };
-        let hint = match is_word(name) {
+        // one letter is more likely a constant that is missing
+        let hint = match is_word(name) && name.len() > 1 {
             true => format!("{hint}; it is a unit, which a deck with a table [units] has"),
             false => hint,
         };

@@ -120,7 +120,11 @@ fn factor(units: [f64; 3], dimension: [i32; 3]) -> f64 {
     let mut factor = 1.0;
     for (unit, power) in units.into_iter().zip(dimension) {
         for _ in 0..power.abs() {
-            factor = if power > 0 { factor * unit } else { factor / unit };
+            factor = if power > 0 {
+                factor * unit
+            } else {
+                factor / unit
+            };
         }
     }
     factor

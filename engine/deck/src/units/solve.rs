@@ -13,7 +13,10 @@ pub(super) fn solve(given: &[Given]) -> Result<[f64; 3], (Option<&'static str>, 
     for (n, own) in given.iter().enumerate() {
         let same = |other: &&Given| other.dimension == own.dimension;
         if let Some(other) = given[..n].iter().find(same) {
-            let why = format!("says the same as `units.{}`: leave one of them out", other.key);
+            let why = format!(
+                "says the same as `units.{}`: leave one of them out",
+                other.key
+            );
             return Err((Some(own.key), why));
         }
     }

@@ -3,8 +3,8 @@
 use clap::{Args, ValueEnum};
 use nestar::App;
 use nestar::engine::step::Entry;
-use nestar::systems::fields::{GasModel, Physical};
 use nestar::systems::fields::quantities::vocabulary;
+use nestar::systems::fields::{GasModel, Physical};
 use nestar::systems::hydro::boundary::FACES;
 use nestar_deck::{FUNCTIONS, ParameterDoc, TableSchema, describe_table, merged};
 use std::fmt::Write as _;

@@ -159,7 +159,13 @@ fn with_units(snapshot: &Snapshot) -> Vec<OwnField> {
 }
 
 /// The arrays that all gas has.
-const GAS: [&str; GAS_COMPONENTS] = ["density", "momentum_x", "momentum_y", "momentum_z", "energy"];
+const GAS: [&str; GAS_COMPONENTS] = [
+    "density",
+    "momentum_x",
+    "momentum_y",
+    "momentum_z",
+    "energy",
+];
 
 /// Draws a picture and prints where it is.
 pub fn plot(app: &App, arguments: &PlotArgs) -> Result<(), Failure> {
