@@ -4,7 +4,7 @@ use crate::check::{Chosen, choose, join};
 use crate::error::{DeckError, Fault, Place};
 use crate::formula::{Formula, FormulaError, is_free_name};
 use crate::shape::{Kind, Shape};
-use crate::tree::{Node, Value};
+use crate::tree::{Entry, Node, Value};
 
 /// The table of the constants.
 pub(crate) const TABLE: &str = "constants";
@@ -47,29 +47,29 @@ pub(crate) fn constants(root: &Node, words: &[(String, f64)]) -> Result<Named, D
         return Err(Fault::at(&table.node.place, message).into());
     }
     for entry in table.node.entries() {
-        let path = format!("{TABLE}.{}", entry.key);
-        if !is_free_name(&entry.key) {
-            let message = format!(
-                "`{path}`: a constant's name has letters, digits and `_`, and is no word of formulas"
-            );
-            return Err(Fault::at(&entry.key_place, message).into());
-        }
-        let value = number(
-            &entry.node,
-            &path,
-            "a number or an expression",
-            &found.known,
-        )
-        .map_err(|fault| *fault)?;
-        if !value.is_finite() {
-            let message = format!("`{path}` must be a finite number, found {value:?}");
-            return Err(Fault::at(&entry.node.place, message).into());
-        }
-        let named = (entry.key.clone(), value);
+        let named = (entry.key.clone(), constant(entry, &found.known)?);
         found.own.push(named.clone());
         found.known.insert(found.own.len() - 1, named);
     }
     Ok(found)
+}
+
+/// The value of a constant, which may use those that are `known`.
+fn constant(entry: &Entry, known: &[(String, f64)]) -> Result<f64, DeckError> {
+    let path = format!("{TABLE}.{}", entry.key);
+    if !is_free_name(&entry.key) {
+        let message = format!(
+            "`{path}`: a constant's name has letters, digits and `_`, and is no word of formulas"
+        );
+        return Err(Fault::at(&entry.key_place, message).into());
+    }
+    let expected = "a number or an expression";
+    let value = number(&entry.node, &path, expected, known).map_err(|fault| *fault)?;
+    if !value.is_finite() {
+        let message = format!("`{path}` must be a finite number, found {value:?}");
+        return Err(Fault::at(&entry.node.place, message).into());
+    }
+    Ok(value)
 }
 
 /// The number that `node` is or says.

@@ -65,13 +65,7 @@ impl Plugin for Hydro {
             None => HydroSolver::new(&config, &model, sim.precision(), courant),
         };
         sim.world.insert_resource(solver);
-        let mut facts = sim.world.resource_mut::<RunFacts>();
-        facts.0.insert("gamma".into(), config.gamma);
-        if let Some(physical) = &model.physical {
-            let weight = physical.mean_molecular_weight;
-            facts.0.insert("mean_molecular_weight".into(), weight);
-            physical::register(sim, &model, physical);
-        }
+        facts(sim, &model);
         sim.world.insert_resource(model);
         sim.world.insert_resource(Extremes::default());
         sim.check_initial(extremes::require_range);
@@ -89,6 +83,17 @@ impl Plugin for Hydro {
             .depth::<Gas>(config.method().ghosts())
             .exchanges_itself::<Gas>();
         Ok(())
+    }
+}
+
+/// Leaves what snapshots and diagnostics say of the gas beyond its values.
+fn facts(sim: &mut Engine, model: &GasModel) {
+    let mut facts = sim.world.resource_mut::<RunFacts>();
+    facts.0.insert("gamma".into(), model.gamma);
+    if let Some(physical) = &model.physical {
+        let weight = physical.mean_molecular_weight;
+        facts.0.insert("mean_molecular_weight".into(), weight);
+        physical::register(sim, model, physical);
     }
 }
 

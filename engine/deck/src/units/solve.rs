@@ -4,46 +4,20 @@ use super::config::{Given, KINDS};
 use super::nature::GRAVITATIONAL_CONSTANT;
 use nestar_device::math::pow;
 
+/// The key that is wrong, if it is one, and what is wrong.
+type Wrong = (Option<&'static str>, String);
+
 /// Centimetres, grams and seconds in the code's length, mass and time.
 ///
 /// # Errors
 /// The key that is too much, if it is one, and what is wrong.
-pub(super) fn solve(given: &[Given]) -> Result<[f64; 3], (Option<&'static str>, String)> {
-    let keys: Vec<&str> = given.iter().map(|own| own.key).collect();
-    for (n, own) in given.iter().enumerate() {
-        let same = |other: &&Given| other.dimension == own.dimension;
-        if let Some(other) = given[..n].iter().find(same) {
-            let why = format!(
-                "says the same as `units.{}`: leave one of them out",
-                other.key
-            );
-            return Err((Some(own.key), why));
-        }
-    }
-    let all = KINDS.map(|(key, ..)| key);
-    let found = keys.join(", ");
-    if let Some(own) = given.get(3) {
-        let why = format!(
-            "is too much: three of {} say what the units are, and the others follow; found {found}",
-            all.join(", ")
-        );
-        return Err((Some(own.key), why));
-    }
-    if given.len() < 3 {
-        let absent = |(_, dimension, _): &(&str, [i32; 3], &str)| {
-            !given.iter().any(|own| own.dimension == *dimension)
-        };
-        let absent: Vec<&str> = KINDS.iter().filter(|k| absent(k)).map(|k| k.0).collect();
-        let more = ["three", "two more", "one more"][given.len()];
-        let found = if found.is_empty() { "nothing" } else { &found };
-        let why = format!("found {found}; give {more} of {}", absent.join(", "));
-        return Err((None, why));
-    }
-    let known = follow(given);
-    let [Some(length), Some(mass), Some(time)] = known else {
+pub(super) fn solve(given: &[Given]) -> Result<[f64; 3], Wrong> {
+    require_three(given)?;
+    let found = keys(given);
+    let [Some(length), Some(mass), Some(time)] = follow(given) else {
         let why = format!(
             "{found} say one thing twice, and not all of length, mass and time follow from them: give another of {} in place of one",
-            all.join(", ")
+            all()
         );
         return Err((None, why));
     };
@@ -55,6 +29,50 @@ pub(super) fn solve(given: &[Given]) -> Result<[f64; 3], (Option<&'static str>, 
             format!("{found} make units that no number holds: {units:?}"),
         )),
     }
+}
+
+/// The keys that are given, as messages list them.
+fn keys(given: &[Given]) -> String {
+    let keys: Vec<&str> = given.iter().map(|own| own.key).collect();
+    keys.join(", ")
+}
+
+/// The keys that there are.
+fn all() -> String {
+    KINDS.map(|(key, ..)| key).join(", ")
+}
+
+/// Refuses fewer and more than three sizes, and two of a kind.
+fn require_three(given: &[Given]) -> Result<(), Wrong> {
+    for (n, own) in given.iter().enumerate() {
+        let same = |other: &&Given| other.dimension == own.dimension;
+        if let Some(other) = given[..n].iter().find(same) {
+            let other = other.key;
+            let why = format!("says the same as `units.{other}`: leave one of them out");
+            return Err((Some(own.key), why));
+        }
+    }
+    if let Some(own) = given.get(3) {
+        let why = format!(
+            "is too much: three of {} say what the units are, and the others follow; found {}",
+            all(),
+            keys(given)
+        );
+        return Err((Some(own.key), why));
+    }
+    if given.len() == 3 {
+        return Ok(());
+    }
+    let is_given = |dimension| given.iter().any(|own| own.dimension == dimension);
+    let absent = KINDS.iter().filter(|kind| !is_given(kind.1));
+    let absent: Vec<&str> = absent.map(|kind| kind.0).collect();
+    let more = ["three", "two more", "one more"][given.len()];
+    let found = match given.is_empty() {
+        true => "nothing".into(),
+        false => keys(given),
+    };
+    let why = format!("found {found}; give {more} of {}", absent.join(", "));
+    Err((None, why))
 }
 
 /// What follows, step by step.
