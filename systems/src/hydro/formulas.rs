@@ -169,6 +169,16 @@ fn amounts(
     ])
 }
 
+/// The error of a table that says an amount by none of two keys.
+fn missing(deck: &Deck, path: &str, [plain, other]: [&str; 2]) -> DeckError {
+    let begin = match deck.has(path) {
+        true => format!("`{path}`: missing key `{plain}` (a formula)"),
+        false => format!("the table [{path}] is missing; it needs {plain} and others"),
+    };
+    let instead = format!("in a deck with a table [units] `{other}` may stand in its place");
+    deck.error_at(path, format!("{begin}; {instead}"))
+}
+
 /// A formula of an amount.
 struct Amount<'a> {
     key: &'static str,
@@ -197,13 +207,7 @@ impl<'a> Amount<'a> {
                 let why = format!("`{}` or `{}`, not both", own(plain.0), own(other.0));
                 return Err(deck.error_at(&own(other.0), format!("give {why}")));
             }
-            (None, None) => {
-                let why = format!(
-                    "`{path}`: missing key `{}` (a formula); in a deck with a table [units] `{}` may stand in its place",
-                    plain.0, other.0
-                );
-                return Err(deck.error_at(path, why));
-            }
+            (None, None) => return Err(missing(deck, path, [plain.0, other.0])),
         };
         // by itself, so that an error has its column
         deck.formula(&own(key), said, &VARIABLES)?;

@@ -23,7 +23,7 @@ pub(super) fn quantity(text: &str) -> Result<Quantity, String> {
         cgs: 1.0,
         dimension: None,
     };
-    let spaced = text.replace('*', " ").replace('·', " ").replace('/', " / ");
+    let spaced = text.replace(['*', '·'], " ").replace('/', " / ");
     let mut divides = false;
     let mut factors = 0;
     for part in spaced.split_whitespace() {
