@@ -27,6 +27,8 @@ pub trait Declare {
 
     /// A number in a cell with a name, which the deck's criteria and formulas and the pictures of this program may use: `M` of the gas and of
     /// these scalars, whatever others there are. `units` is `1`, or like `mass/length**3`; `list` shows what documents `M`.
+    /// A number of the name `temperature_k` or `number_density_cm3` replaces Nestar's own, which has the constant mean molecular weight of
+    /// the table `[hydro]`: so does a plugin that knows how much of the gas is ionised.
     ///
     /// # Errors
     /// The gas is made already; `M` takes another number of parameters.

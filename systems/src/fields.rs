@@ -2,6 +2,7 @@
 
 pub mod quantities;
 
+use crate::units::Units;
 use bevy_ecs::prelude::*;
 use nestar_device::device;
 use nestar_engine::Error;
@@ -116,6 +117,32 @@ pub struct Derived {
     pub number: Named,
 }
 
+/// What units make of the gas.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Physical {
+    /// Mean mass of a particle in masses of hydrogen atoms.
+    pub mean_molecular_weight: f64,
+    /// Kelvin in a code pressure over density.
+    pub kelvin: f64,
+    /// Particles per cubic centimetre in a code density.
+    pub number_density: f64,
+}
+
+impl Physical {
+    /// Mean molecular weight of ionised gas of primordial composition, where nothing else is said.
+    pub const IONISED: f64 = 0.6;
+
+    /// Of gas of a mean molecular weight.
+    #[must_use]
+    pub fn of(units: &Units, mean_molecular_weight: f64) -> Self {
+        Self {
+            mean_molecular_weight,
+            kelvin: units.temperature() * mean_molecular_weight,
+            number_density: units.number_density() / mean_molecular_weight,
+        }
+    }
+}
+
 /// What is known of the gas beyond its values.
 #[derive(Resource, Clone)]
 pub struct GasModel {
@@ -129,6 +156,8 @@ pub struct GasModel {
     pub sets: ShareSets,
     /// Numbers that plugins have named.
     pub derived: Vec<Derived>,
+    /// Its temperature and number density; none without units.
+    pub physical: Option<Physical>,
     /// Whether it stands still.
     pub frozen: bool,
     /// Whether fluxes know two waves only, which mixes gas at contacts.
@@ -148,6 +177,7 @@ impl GasModel {
             initial: vec![0.0; scalars.len()],
             sets: ShareSets::default(),
             derived: Vec::new(),
+            physical: None,
             frozen: false,
             two_waves: false,
         }

@@ -4,27 +4,10 @@
 //! per cubic centimetre, which no precision loses.
 
 use bevy_ecs::prelude::*;
+use nestar_deck::CodeUnits;
+pub use nestar_deck::units::nature::*;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error};
-
-/// Boltzmann's constant, erg/K (exact, SI 2019).
-pub const BOLTZMANN: f64 = 1.380_649e-16;
-/// An electronvolt, erg (exact, SI 2019).
-pub const ELECTRONVOLT: f64 = 1.602_176_634e-12;
-/// Mass of the hydrogen atom, g (CODATA 2018).
-pub const HYDROGEN_MASS: f64 = 1.673_532_84e-24;
-/// Mass of the proton, g (CODATA 2018).
-pub const PROTON_MASS: f64 = 1.672_621_923_69e-24;
-/// Newton's constant, cm^3/(g s^2) (CODATA 2018).
-pub const GRAVITATIONAL_CONSTANT: f64 = 6.6743e-8;
-/// Speed of light, cm/s (exact).
-pub const LIGHT_SPEED: f64 = 2.997_924_58e10;
-/// Mass of the sun, g (nominal GM of IAU 2015 over Newton's constant).
-pub const SOLAR_MASS: f64 = 1.988_409_87e33;
-/// Parsec, cm (IAU 2015).
-pub const PARSEC: f64 = 3.085_677_581_491_367_3e18;
-/// Julian year, s.
-pub const YEAR: f64 = 3.155_76e7;
 
 /// The units of the code.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
@@ -37,23 +20,35 @@ pub struct Units {
     pub time: f64,
 }
 
+impl From<&CodeUnits> for Units {
+    fn from(units: &CodeUnits) -> Self {
+        Self {
+            length: units.length_cgs,
+            mass: units.mass_cgs,
+            time: units.time_cgs,
+        }
+    }
+}
+
 impl Units {
     /// The units of a run, for physics that means nothing without them; `who` names it in the message.
     ///
     /// # Errors
     /// The deck has no table `[units]`.
     pub fn of(sim: &Engine, who: &str) -> Result<Self, Error> {
-        if !sim.deck.has("units") {
-            return Err(Error::Setup(format!(
-                "`{who}` needs to know what a code length, mass and time are: give the deck a table `[units]`"
-            )));
-        }
-        let units = &sim.world.resource::<Settings>().units;
-        Ok(Self {
-            length: units.length_cgs,
-            mass: units.mass_cgs,
-            time: units.time_cgs,
+        Self::find(sim).ok_or_else(|| {
+            Error::Setup(format!(
+                "`{who}` needs to know what a code length, mass and time are: give the deck a table [units], such as \
+                 length = \"kpc\", mass = \"Msun\", velocity = \"km/s\""
+            ))
         })
+    }
+
+    /// The units of a run; none if its deck has no table `[units]`.
+    #[must_use]
+    pub fn find(sim: &Engine) -> Option<Self> {
+        let units = &sim.world.resource::<Settings>().units;
+        units.stated().map(Self::from)
     }
 
     /// Grams per cubic centimetre in a code density.
@@ -87,9 +82,44 @@ impl Units {
         self.density() / HYDROGEN_MASS
     }
 
-    /// Newton's constant in code units.
+    /// Newton's constant in code units, to twelve digits: it is 1 where the deck says so.
     #[must_use]
     pub fn gravitational_constant(&self) -> f64 {
-        GRAVITATIONAL_CONSTANT * self.density() * self.time * self.time
+        CodeUnits::newton_in([self.length, self.mass, self.time])
+    }
+
+    /// What the units are, for people, in a few lines.
+    #[must_use]
+    pub fn described(&self) -> Vec<String> {
+        let year = 1e6 * YEAR;
+        vec![
+            format!(
+                "units: length {} cm = {} pc, mass {} g = {} Msun, time {} s = {} Myr",
+                short(self.length),
+                short(self.length / PARSEC),
+                short(self.mass),
+                short(self.mass / SOLAR_MASS),
+                short(self.time),
+                short(self.time / year)
+            ),
+            format!(
+                "units: velocity {} km/s, density {} m_H/cm^3, pressure/density {} K at a mean molecular weight of 1, energy {} erg, \
+                 Newton's constant {}",
+                short(self.velocity() / 1e5),
+                short(self.number_density()),
+                short(self.temperature()),
+                short(self.energy()),
+                short(self.gravitational_constant())
+            ),
+        ]
+    }
+}
+
+/// A number to five digits.
+fn short(value: f64) -> String {
+    let value: f64 = format!("{value:.4e}").parse().unwrap_or(value);
+    match (1e-3..1e5).contains(&value) {
+        true => value.to_string(),
+        false => format!("{value:e}"),
     }
 }

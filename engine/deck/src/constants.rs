@@ -4,7 +4,7 @@ use crate::check::{Chosen, choose, join};
 use crate::error::{DeckError, Fault, Place};
 use crate::formula::{Formula, FormulaError, is_free_name};
 use crate::shape::{Kind, Shape};
-use crate::tree::{Node, Value};
+use crate::tree::{Entry, Node, Value};
 
 /// The table of the constants.
 pub(crate) const TABLE: &str = "constants";
@@ -15,36 +15,61 @@ const WHOLE: f64 = 9_007_199_254_740_992.0;
 /// Constants by name, in the order of the deck.
 pub(crate) type Constants = Vec<(String, f64)>;
 
-/// Reads the constants of a deck.
+/// The names that numbers and formulas of a deck may use.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Named {
+    /// The deck's own, in its order.
+    pub own: Constants,
+    /// Those, and the words for units that are no names of the deck's own.
+    pub known: Constants,
+}
+
+/// Reads the constants of a deck, which may use `words`; a constant of such a name goes first.
 ///
 /// # Errors
 /// No table; a name that formulas use already or that is none; a value that is no finite number.
-pub(crate) fn constants(root: &Node) -> Result<Constants, DeckError> {
-    let mut found = Constants::new();
+pub(crate) fn constants(root: &Node, words: &[(String, f64)]) -> Result<Named, DeckError> {
     let Some(table) = root.get(TABLE) else {
-        return Ok(found);
+        return Ok(Named {
+            own: Constants::new(),
+            known: words.to_vec(),
+        });
+    };
+    let words = words
+        .iter()
+        .filter(|(word, _)| table.node.get(word).is_none());
+    let mut found = Named {
+        own: Constants::new(),
+        known: words.cloned().collect(),
     };
     if !matches!(table.node.value, Value::Table(_)) {
         let message = format!("`{TABLE}` must be a table, written [{TABLE}]");
         return Err(Fault::at(&table.node.place, message).into());
     }
     for entry in table.node.entries() {
-        let path = format!("{TABLE}.{}", entry.key);
-        if !is_free_name(&entry.key) {
-            let message = format!(
-                "`{path}`: a constant's name has letters, digits and `_`, and is no word of formulas"
-            );
-            return Err(Fault::at(&entry.key_place, message).into());
-        }
-        let value = number(&entry.node, &path, "a number or an expression", &found)
-            .map_err(|fault| *fault)?;
-        if !value.is_finite() {
-            let message = format!("`{path}` must be a finite number, found {value:?}");
-            return Err(Fault::at(&entry.node.place, message).into());
-        }
-        found.push((entry.key.clone(), value));
+        let named = (entry.key.clone(), constant(entry, &found.known)?);
+        found.own.push(named.clone());
+        found.known.insert(found.own.len() - 1, named);
     }
     Ok(found)
+}
+
+/// The value of a constant, which may use those that are `known`.
+fn constant(entry: &Entry, known: &[(String, f64)]) -> Result<f64, DeckError> {
+    let path = format!("{TABLE}.{}", entry.key);
+    if !is_free_name(&entry.key) {
+        let message = format!(
+            "`{path}`: a constant's name has letters, digits and `_`, and is no word of formulas"
+        );
+        return Err(Fault::at(&entry.key_place, message).into());
+    }
+    let expected = "a number or an expression";
+    let value = number(&entry.node, &path, expected, known).map_err(|fault| *fault)?;
+    if !value.is_finite() {
+        let message = format!("`{path}` must be a finite number, found {value:?}");
+        return Err(Fault::at(&entry.node.place, message).into());
+    }
+    Ok(value)
 }
 
 /// The number that `node` is or says.

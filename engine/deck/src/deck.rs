@@ -1,5 +1,6 @@
 //! Decks: reading, overrides, and the tables that the parts of the program take.
 
+mod code_units;
 mod functions;
 mod left_over;
 mod missing;
@@ -13,13 +14,14 @@ use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
 use crate::check;
-use crate::constants::{Constants, as_numbers, constants};
+use crate::constants::{Constants, as_numbers};
 use crate::error::{DeckError, Fault, Place, Source};
 use crate::schema::{TableSchema, merged};
 use crate::set::{as_texts, set};
 use crate::shape::Shape;
 use crate::tables::Tables;
 use crate::tree::{Entry, Node, Value, from_table, steps};
+use crate::units::CodeUnits;
 
 /// A configuration deck: TOML tables, each owned by the part of the program that reads it.
 ///
@@ -33,6 +35,10 @@ pub struct Deck {
     /// Keys of the overrides.
     pub(crate) overridden: Vec<String>,
     pub(crate) constants: Constants,
+    /// The constants, and the words for units that are none of them.
+    pub(crate) known: Constants,
+    /// The units, or what is wrong with them.
+    pub(crate) units: Result<CodeUnits, DeckError>,
     /// The tabulated functions, or what is wrong with them.
     pub(crate) tables: Result<Tables, DeckError>,
 }
@@ -107,14 +113,16 @@ impl Deck {
         let root = from_table(&source, table, &mut faults);
         DeckError::check(faults)?;
         let mut deck = Deck {
-            constants: constants(&root)?,
+            constants: Constants::new(),
+            known: Constants::new(),
+            units: Ok(CodeUnits::default()),
             tables: Ok(Tables::default()),
             source,
             root,
             claims: Vec::new(),
             overridden: Vec::new(),
         };
-        deck.tables = deck.read_tables();
+        deck.read_names()?;
         Ok(deck)
     }
 
@@ -134,9 +142,7 @@ impl Deck {
     /// The argument is malformed, or leads through something that is not a table; a constant becomes wrong.
     pub fn set(&mut self, argument: &str) -> Result<(), DeckError> {
         set(&mut self.root, argument)?;
-        self.constants = constants(&self.root)?;
-        self.tables = Ok(Tables::default());
-        self.tables = self.read_tables();
+        self.read_names()?;
         let key = argument.split('=').next().unwrap_or_default();
         self.overridden.push(key.trim().to_string());
         Ok(())
@@ -217,6 +223,7 @@ impl Deck {
     where
         T: DeserializeOwned + Serialize,
     {
+        self.units()?;
         let mut faults = Vec::new();
         let (node, tag) = self.checked(shape, path, tag, &mut faults);
         DeckError::check(faults)?;
@@ -296,7 +303,7 @@ impl Deck {
         let tag = tag.and_then(|tag| node.as_mut()?.remove(tag));
         let before = faults.len();
         if let Some(node) = &mut node {
-            as_numbers(node, shape, path, &self.constants, faults);
+            as_numbers(node, shape, path, &self.known, faults);
         }
         let mut found = Vec::new();
         self.check_table(node.as_ref(), shape, path, &mut found);
@@ -351,8 +358,9 @@ impl Deck {
     pub fn check_among(&self, tables: &[TableSchema], others: &[&str]) -> Result<(), DeckError> {
         let mut faults = Vec::new();
         let mut keys = Vec::new();
-        let wrong = self.tables.as_ref().err().map(DeckError::faults);
-        faults.extend(wrong.into_iter().flatten().cloned());
+        let wrong = [self.units.as_ref().err(), self.tables.as_ref().err()];
+        let wrong = wrong.into_iter().flatten().flat_map(DeckError::faults);
+        faults.extend(wrong.cloned());
         let mut names: Vec<String> = others.iter().map(ToString::to_string).collect();
         for table in &merged(tables) {
             let shape = table.shape();

@@ -49,6 +49,7 @@ mod shape;
 mod table_file;
 mod tables;
 mod tree;
+pub mod units;
 mod write;
 
 pub use deck::Deck;
@@ -60,6 +61,7 @@ pub use nestar_deck_macro::deck;
 pub use schema::{OpenTable, TableSchema, merged, schema};
 pub use table_file::TableFile;
 pub use tables::{Above, Below, Interpolation, Numbers, TableConfig, TablesConfig};
+pub use units::{CodeUnits, UnitsConfig};
 
 /// What the code that `#[deck]` makes refers to.
 #[doc(hidden)]

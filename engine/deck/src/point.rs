@@ -60,8 +60,9 @@ impl Deck {
                 format!("`{path}` has a variable of the name `{name}`; rename the constant");
             return Err(self.error_at(&format!("{TABLE}.{name}"), message));
         }
+        self.units()?;
         let curves = self.curves()?;
-        Formula::with_curves(text, variables, self.constants(), curves).map_err(|error| {
+        Formula::with_curves(text, variables, &self.known, curves).map_err(|error| {
             let column = error.column();
             let message = format!("`{path}`: {}", error.message());
             match steps(path).and_then(|path| self.root.find(&path).node) {

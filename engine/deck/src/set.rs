@@ -116,7 +116,12 @@ fn shift(mut node: Node, by: usize) -> Node {
 }
 
 /// Puts `node` at `path`, making the tables on the way.
-fn insert(parent: &mut Node, path: &[Step], node: Node, place: &Place) -> Result<(), String> {
+pub(crate) fn insert(
+    parent: &mut Node,
+    path: &[Step],
+    node: Node,
+    place: &Place,
+) -> Result<(), String> {
     let Some((step, rest)) = path.split_first() else {
         *parent = node;
         return Ok(());

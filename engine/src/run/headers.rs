@@ -5,8 +5,8 @@ use super::layout::Layout;
 use super::state::state;
 use crate::field::{Component, FieldSpec, ItemColumn, StoreRef};
 use crate::mesh::{Levels, Topology};
-use crate::step::config::UnitsConfig;
 use crate::step::{Engine, Error, RunFacts};
+use nestar_deck::CodeUnits;
 use nestar_snapshot as store;
 
 /// The attributes of a snapshot of the present state. All ranks call this; those of the first rank are whole.
@@ -56,7 +56,7 @@ pub(super) fn attributes(
     reason = "unit factors are metadata: no run depends on their last bit"
 )]
 fn in_cells(
-    units: &UnitsConfig,
+    units: &CodeUnits,
     component: &Component,
     data_type: store::DataType,
 ) -> store::FieldHeader {
@@ -73,7 +73,7 @@ fn in_cells(
 }
 
 /// The header of an array of items.
-pub(super) fn of_items(units: &UnitsConfig, column: &ItemColumn) -> store::FieldHeader {
+pub(super) fn of_items(units: &CodeUnits, column: &ItemColumn) -> store::FieldHeader {
     let along = column.along.into_iter();
     store::FieldHeader {
         dimensions: along.clone().map(|(name, _)| name.into()).collect(),

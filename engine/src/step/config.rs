@@ -211,34 +211,6 @@ impl Default for RunConfig {
     }
 }
 
-/// Size of the code units in cgs; all 1 for a dimensionless run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct UnitsConfig {
-    /// Centimetres in a code length.
-    #[schemars(extend("unit" = "cm", "exclusiveMinimum" = 0.0))]
-    pub length_cgs: f64,
-    /// Grams in a code mass.
-    #[schemars(extend("unit" = "g", "exclusiveMinimum" = 0.0))]
-    pub mass_cgs: f64,
-    /// Seconds in a code time.
-    #[schemars(extend("unit" = "s", "exclusiveMinimum" = 0.0))]
-    pub time_cgs: f64,
-    /// Name of the unit system.
-    pub name: String,
-}
-
-impl Default for UnitsConfig {
-    fn default() -> Self {
-        Self {
-            length_cgs: 1.0,
-            mass_cgs: 1.0,
-            time_cgs: 1.0,
-            name: "dimensionless".into(),
-        }
-    }
-}
-
 /// What the plugin that owns the mesh table tells the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeshSettings {

@@ -100,7 +100,7 @@ impl Engine {
             time: time(&mut deck)?,
             output: deck.table("output")?,
             run: deck.table("run")?,
-            units: deck.table("units")?,
+            units: deck.take_units()?,
             mesh,
         };
         let domain = check_domain(&deck, &settings.domain)?;

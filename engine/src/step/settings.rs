@@ -2,10 +2,9 @@
 
 use super::config::{
     BoundaryKind, DomainConfig, LIST, MeshSettings, OutputConfig, RunConfig, TimeSettings,
-    UnitsConfig,
 };
 use bevy_ecs::prelude::*;
-use nestar_deck::TableSchema;
+use nestar_deck::{CodeUnits, TableSchema, UnitsConfig};
 use std::collections::BTreeMap;
 
 /// The engine's tables of the deck, resolved.
@@ -20,7 +19,7 @@ pub struct Settings {
     /// `[run]`.
     pub run: RunConfig,
     /// `[units]`.
-    pub units: UnitsConfig,
+    pub units: CodeUnits,
     /// What the mesh table asks for.
     pub mesh: MeshSettings,
 }
@@ -40,7 +39,8 @@ pub struct KeptKeys(pub Vec<&'static str>);
 
 impl Default for KeptKeys {
     fn default() -> Self {
-        Self(vec!["domain.boundary", "run.precision", "units"])
+        let units = ["units.length_cgs", "units.mass_cgs", "units.time_cgs"];
+        Self([&["domain.boundary", "run.precision"], &units[..]].concat())
     }
 }
 

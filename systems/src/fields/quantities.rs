@@ -1,6 +1,6 @@
 //! Numbers in a cell by name: stored components, what is derived from them, and places; and formulas of them.
 
-use super::{GAS_COMPONENTS, GasModel};
+use super::{GAS_COMPONENTS, GasModel, Physical};
 use nestar_deck::{Deck, DeckError};
 use nestar_device::math::sum3;
 use nestar_device::{Place, Real, device};
@@ -31,6 +31,18 @@ fn pressure<R: Real>(u: [R; 5], gamma: R) -> R {
 #[device]
 fn temperature<R: Real>(u: [R; 5], gamma: R) -> R {
     eos::temperature(u[0], pressure(u, gamma))
+}
+
+/// Temperature in kelvin.
+#[device]
+fn temperature_k<R: Real>(u: [R; 5], gamma: R, kelvin: R) -> R {
+    temperature(u, gamma) * kelvin
+}
+
+/// Particles per cubic centimetre.
+#[device]
+fn number_density_cm3<R: Real>(density: R, per_density: R) -> R {
+    density * per_density
 }
 
 /// Pressure over density to the power gamma.
@@ -145,6 +157,21 @@ fn of_gas(gamma: f64) -> [(&'static str, Named); 14] {
     ]
 }
 
+/// Names that mean something where there are units alone; a plugin that derives a number of such a name replaces it.
+pub const WITH_UNITS: [&str; 2] = ["temperature_k", "number_density_cm3"];
+
+/// What they mean.
+fn with_units(gamma: f64, physical: &Physical) -> [(&'static str, Named); 2] {
+    let temperature = NumberFn::of::<temperature_k>();
+    let number = NumberFn::of::<number_density_cm3>();
+    let [hot, many] = WITH_UNITS;
+    let all = &[0, 1, 2, 3, 4];
+    [
+        (hot, of(temperature, all, &[gamma, physical.kelvin])),
+        (many, of(number, &[0], &[physical.number_density])),
+    ]
+}
+
 /// What tells of the place.
 fn of_place() -> [(&'static str, Named); 8] {
     let functions = [
@@ -172,6 +199,12 @@ pub fn vocabulary(model: &GasModel) -> Vec<(String, Named)> {
         names.push((format!("scalar_{scalar}"), own));
         names.push((format!("fraction_{scalar}"), fraction));
     }
+    if let Some(physical) = &model.physical {
+        let own = with_units(model.gamma, physical).into_iter();
+        let replaced = |name: &str| model.derived.iter().any(|derived| derived.name == name);
+        let own = own.filter(|(name, _)| !replaced(name));
+        names.extend(own.map(|(name, number)| (name.to_string(), number)));
+    }
     let derived = model.derived.iter();
     names.extend(derived.map(|own| (own.name.clone(), own.number.clone())));
     names
@@ -197,6 +230,16 @@ pub fn vocabulary_of_places() -> Vec<(String, Named)> {
     names.map(|(n, q)| (n.to_string(), q)).collect()
 }
 
+/// The error of a number `name` at `path` of a deck that has no units.
+#[must_use]
+pub fn needs_units(deck: &Deck, path: &str, name: &str) -> DeckError {
+    let message = format!(
+        "`{path}`: `{name}` needs to know what a code length, mass and time are: give the deck a table [units], such as \
+         length = \"kpc\", mass = \"Msun\", velocity = \"km/s\""
+    );
+    deck.error_at(path, message)
+}
+
 /// The number that the text at `path` of the deck means: one of `names`, or a formula of them.
 ///
 /// # Errors
@@ -209,6 +252,15 @@ pub fn compile(
 ) -> Result<CellNumber, DeckError> {
     if let Some(plain) = names.iter().position(|(name, _)| name == text.trim()) {
         return Ok(CellNumber::Named(names.swap_remove(plain).1));
+    }
+    let said = |name: &&&str| {
+        let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        words.any(|word| word == **name) && !names.iter().any(|(known, _)| known == **name)
+    };
+    if let Some(name) = WITH_UNITS.iter().find(said)
+        && deck.units()?.is_dimensionless()
+    {
+        return Err(needs_units(deck, path, name));
     }
     let formula = |names: &[(String, Named)]| {
         let words: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();

@@ -41,6 +41,7 @@ use crate::fields::{
     AccelerationAsked, GasModel, GravitationalConstant, OwnPotentialAsked, Potential,
 };
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
+use crate::units::Units;
 use composite::RootMethods;
 use grids::{Correction, Differences, Equation, Lag, Solver};
 use kernels::Kernels;
@@ -109,6 +110,10 @@ impl Plugin for SelfGravity {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
         if !sim.deck.has("gravity") {
             return Ok(());
+        }
+        if let Some(units) = Units::find(sim) {
+            let newton = units.gravitational_constant();
+            sim.deck.fill("gravity.constant", newton);
         }
         let config: GravityConfig = sim.deck.table("gravity")?;
         sim.world

@@ -48,9 +48,17 @@ pub struct InflowConfig {
     #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
     pub open: Option<String>,
     /// Mass density, a formula of x y z t (and r, the distance from the origin).
-    pub density: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub density: Option<String>,
+    /// Particles per cubic centimetre in place of the density, where there is a table [units].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number_density_cm3: Option<String>,
     /// Pressure.
-    pub pressure: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure: Option<String>,
+    /// Temperature in kelvin in place of the pressure, where there is a table [units].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature_k: Option<String>,
     /// Velocity along x.
     #[serde(default = "zero")]
     pub velocity_x: String,
@@ -93,7 +101,9 @@ impl Inflow {
         let state = StateConfig {
             samples: 1,
             density: config.density,
+            number_density_cm3: config.number_density_cm3,
             pressure: config.pressure,
+            temperature_k: config.temperature_k,
             velocity_x: config.velocity_x,
             velocity_y: config.velocity_y,
             velocity_z: config.velocity_z,

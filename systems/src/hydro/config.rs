@@ -1,6 +1,8 @@
 //! The table `[hydro]`.
 
-use crate::fields::GAS_COMPONENTS;
+use crate::fields::quantities::needs_units;
+use crate::fields::{GAS_COMPONENTS, Physical};
+use crate::units::Units;
 use nestar_deck::{Deck, DeckError};
 use nestar_kernels::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme};
 use nestar_kernels::mesh::ShareSets;
@@ -87,6 +89,11 @@ pub struct HydroConfig {
     pub scalars: Vec<String>,
     /// Sets of scalars that are all the gas consists of, such as `[["hydrogen", "helium"]]`: their fractions sum to 1 in every cell.
     pub scalar_sets: Vec<Vec<String>>,
+    /// Mean mass of a particle of the gas in masses of hydrogen atoms, for its temperature in kelvin; absent: 0.6, that of ionised gas, in
+    /// a deck with a table [units], where alone it means something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1000.0))]
+    pub mean_molecular_weight: Option<f64>,
     /// Whether the gas stands still, for runs of particles alone: it attracts, but nothing moves it.
     pub frozen: bool,
 }
@@ -102,6 +109,7 @@ impl Default for HydroConfig {
             riemann: RiemannWord::Hllc,
             scalars: Vec::new(),
             scalar_sets: Vec::new(),
+            mean_molecular_weight: None,
             frozen: false,
         }
     }
@@ -118,6 +126,23 @@ impl HydroConfig {
             riemann: self.riemann.into(),
             minmod_theta: self.minmod_theta,
         }
+    }
+
+    /// What units make of the gas, if there are any.
+    ///
+    /// # Errors
+    /// A mean molecular weight without units.
+    pub fn physical(
+        &self,
+        deck: &Deck,
+        units: Option<Units>,
+    ) -> Result<Option<Physical>, DeckError> {
+        let given = self.mean_molecular_weight;
+        if given.is_some() && units.is_none() {
+            let key = "mean_molecular_weight";
+            return Err(needs_units(deck, &format!("hydro.{key}"), key));
+        }
+        Ok(units.map(|units| Physical::of(&units, given.unwrap_or(Physical::IONISED))))
     }
 
     /// The scalars' names.

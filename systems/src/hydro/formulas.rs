@@ -1,6 +1,7 @@
 //! States given by formulas of the deck.
 
 use super::initial::{InitialState, Primitive, PrimitiveColumns};
+use crate::fields::quantities::needs_units;
 use crate::fields::{GAS_COMPONENTS, GasModel};
 use nestar_deck::{Deck, DeckError, Formula};
 use schemars::JsonSchema;
@@ -16,9 +17,17 @@ pub struct StateConfig {
     #[schemars(range(min = 1, max = 4))]
     pub samples: usize,
     /// Mass density, a formula of x y z t (and r, the distance from the origin).
-    pub density: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub density: Option<String>,
+    /// Particles per cubic centimetre in place of the density, where there is a table [units].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number_density_cm3: Option<String>,
     /// Pressure.
-    pub pressure: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure: Option<String>,
+    /// Temperature in kelvin in place of the pressure, where there is a table [units]; see hydro.mean_molecular_weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature_k: Option<String>,
     /// Velocity along x.
     #[serde(default = "zero")]
     pub velocity_x: String,
@@ -88,14 +97,15 @@ impl StateFormulas {
                 .transpose()
         };
         let scalars = names.iter().zip(&model.initial).map(scalar);
+        let [density, pressure] = amounts(deck, path, model, config)?;
         Ok(Self {
             samples: config.samples,
             gas: [
-                formula("density", &config.density)?,
+                density,
                 formula("velocity_x", &config.velocity_x)?,
                 formula("velocity_y", &config.velocity_y)?,
                 formula("velocity_z", &config.velocity_z)?,
-                formula("pressure", &config.pressure)?,
+                pressure,
             ],
             scalars: scalars.collect::<Result<_, _>>()?,
         })
@@ -130,6 +140,86 @@ impl StateFormulas {
     /// Formulas of the scalars' mass fractions; absent where they are 0.
     pub(super) fn scalars(&self) -> &[Option<Formula>] {
         &self.scalars
+    }
+}
+
+/// The formulas of density and pressure, whatever they are given by.
+fn amounts(
+    deck: &Deck,
+    path: &str,
+    model: &GasModel,
+    config: &StateConfig,
+) -> Result<[Formula; 2], DeckError> {
+    let physical = model.physical;
+    let amount = |plain, other, per| Amount::of(deck, path, [plain, other], per);
+    let number = ("number_density_cm3", &config.number_density_cm3);
+    let factor = physical.map(|p| 1.0 / p.number_density);
+    let density = amount(("density", &config.density), number, factor)?;
+    let kelvins = ("temperature_k", &config.temperature_k);
+    let factor = physical.map(|p| 1.0 / p.kelvin);
+    let pressure = amount(("pressure", &config.pressure), kelvins, factor)?;
+    let text = match pressure.factor {
+        Some(_) => format!("({})*({})", density.text(), pressure.text()),
+        None => pressure.text(),
+    };
+    let compile = |key: &str, text: &str| deck.formula(&format!("{path}.{key}"), text, &VARIABLES);
+    Ok([
+        compile(density.key, &density.text())?,
+        compile(pressure.key, &text)?,
+    ])
+}
+
+/// The error of a table that says an amount by none of two keys.
+fn missing(deck: &Deck, path: &str, [plain, other]: [&str; 2]) -> DeckError {
+    let begin = match deck.has(path) {
+        true => format!("`{path}`: missing key `{plain}` (a formula)"),
+        false => format!("the table [{path}] is missing; it needs {plain} and others"),
+    };
+    let instead = format!("in a deck with a table [units] `{other}` may stand in its place");
+    deck.error_at(path, format!("{begin}; {instead}"))
+}
+
+/// A formula of an amount.
+struct Amount<'a> {
+    key: &'static str,
+    said: &'a str,
+    /// What its value is multiplied by, if it is in units of its own.
+    factor: Option<f64>,
+}
+
+/// A key, and what the deck says.
+type Said<'a> = (&'static str, &'a Option<String>);
+
+impl<'a> Amount<'a> {
+    /// By the first key, in code units, or by the second, which needs units.
+    fn of(
+        deck: &Deck,
+        path: &str,
+        [plain, other]: [Said<'a>; 2],
+        factor: Option<f64>,
+    ) -> Result<Self, DeckError> {
+        let own = |key: &str| format!("{path}.{key}");
+        let (key, said, factor) = match (plain.1, other.1) {
+            (Some(text), None) => (plain.0, text, None),
+            (None, Some(text)) if factor.is_some() => (other.0, text, factor),
+            (None, Some(_)) => return Err(needs_units(deck, &own(other.0), other.0)),
+            (Some(_), Some(_)) => {
+                let why = format!("`{}` or `{}`, not both", own(plain.0), own(other.0));
+                return Err(deck.error_at(&own(other.0), format!("give {why}")));
+            }
+            (None, None) => return Err(missing(deck, path, [plain.0, other.0])),
+        };
+        // by itself, so that an error has its column
+        deck.formula(&own(key), said, &VARIABLES)?;
+        Ok(Self { key, said, factor })
+    }
+
+    /// The formula in code units.
+    fn text(&self) -> String {
+        match self.factor {
+            Some(factor) => format!("({})*{factor:?}", self.said),
+            None => self.said.into(),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ pub mod formulas;
 pub mod initial;
 pub mod injection;
 pub mod mending;
+mod physical;
 pub mod replay;
 mod rule_text;
 mod sets;
@@ -19,9 +20,10 @@ pub mod systems;
 pub use config::HydroConfig;
 pub use initial::{InitialState, Injection, Primitive, PrimitiveColumns};
 
-use crate::fields::quantities::vocabulary;
+use crate::fields::quantities::{WITH_UNITS, vocabulary};
 use crate::fields::{Declared, Derived, Gas, GasModel, MassFlux};
 use crate::order::{Advance, Limit};
+use crate::units::Units;
 use device::GasDevice;
 use extremes::Extremes;
 use nestar_engine::field::{Component, Correct, FieldSpec, Pool, Prolong, Restrict};
@@ -63,8 +65,7 @@ impl Plugin for Hydro {
             None => HydroSolver::new(&config, &model, sim.precision(), courant),
         };
         sim.world.insert_resource(solver);
-        let mut facts = sim.world.resource_mut::<RunFacts>();
-        facts.0.insert("gamma".into(), config.gamma);
+        facts(sim, &model);
         sim.world.insert_resource(model);
         sim.world.insert_resource(Extremes::default());
         sim.check_initial(extremes::require_range);
@@ -85,6 +86,17 @@ impl Plugin for Hydro {
     }
 }
 
+/// Leaves what snapshots and diagnostics say of the gas beyond its values.
+fn facts(sim: &mut Engine, model: &GasModel) {
+    let mut facts = sim.world.resource_mut::<RunFacts>();
+    facts.0.insert("gamma".into(), model.gamma);
+    if let Some(physical) = &model.physical {
+        let weight = physical.mean_molecular_weight;
+        facts.0.insert("mean_molecular_weight".into(), weight);
+        physical::register(sim, model, physical);
+    }
+}
+
 /// The table, with the scalars that plugins have declared, and what it says of the gas.
 fn gas(sim: &mut Engine, declared: Declared) -> Result<(HydroConfig, GasModel), Error> {
     let mut config: HydroConfig = sim.deck.table("hydro")?;
@@ -97,6 +109,7 @@ fn gas(sim: &mut Engine, declared: Declared) -> Result<(HydroConfig, GasModel), 
         scalars,
         initial,
         derived: Vec::new(),
+        physical: config.physical(&sim.deck, Units::find(sim))?,
         frozen: config.frozen,
         two_waves: config.riemann == config::RiemannWord::Hlle,
     };
@@ -115,7 +128,9 @@ fn add_derived(
     let name = &derived.name;
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if !plain || vocabulary(model).iter().any(|(taken, _)| taken == name) {
+    let replaces = WITH_UNITS.contains(&&**name) && model.derived.iter().all(|d| d.name != *name);
+    let taken = || vocabulary(model).iter().any(|(taken, _)| taken == name);
+    if !plain || (!replaces && taken()) {
         return Err(Error::Setup(format!(
             "a derived field cannot have the name {name:?}: it begins with a letter, has letters, digits and `_` only, and is \
              nobody else's"

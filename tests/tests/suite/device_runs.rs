@@ -49,7 +49,7 @@ fn last(directory: &Path, column: &str) -> String {
 }
 
 /// Compares the snapshots of `text` on both kinds of device; whether no cell was mended or no step retried in it.
-fn agree(text: &str, settings: &[&str]) -> bool {
+pub fn agree(text: &str, settings: &[&str]) -> bool {
     if !emulation() {
         return false;
     }

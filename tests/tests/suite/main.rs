@@ -49,6 +49,7 @@ mod stiff;
 mod stores;
 mod sub_steps;
 mod symmetry;
+mod units;
 mod unsound;
 mod waves;
 mod words;

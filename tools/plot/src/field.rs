@@ -336,6 +336,7 @@ mod tests {
     fn units_are_made_readable() {
         assert_eq!(readable("1"), "");
         assert_eq!(readable("mass/length**3"), "mass / length^{3}");
+        assert_eq!(readable("cm**-3"), "cm^{-3}");
         assert_eq!(
             readable("mass/(length*time**2)"),
             "mass / (length time^{2})"

@@ -12,6 +12,7 @@ use super::functions::{Call, FUNCTIONS, call, constant};
 use super::lexer::{Token, tokens};
 use super::program::Op;
 use crate::nearest::nearest;
+use crate::units::is_word;
 
 /// A formula's operations on their arguments.
 #[derive(Clone, Debug, PartialEq)]
@@ -217,6 +218,11 @@ impl<'a> Parser<'a> {
         let hint = match nearest(name, known.clone()) {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("known are {}", known.collect::<Vec<_>>().join(", ")),
+        };
+        // one letter is more likely a constant that is missing
+        let hint = match is_word(name) && name.len() > 1 {
+            true => format!("{hint}; it is a unit, which a deck with a table [units] has"),
+            false => hint,
         };
         Err(FormulaError::new(
             self.text,

@@ -6,8 +6,8 @@ use crate::ranks::Ranks;
 use crate::run::headers;
 use crate::run::layout::Layout;
 use crate::step::Error;
-use crate::step::config::UnitsConfig;
 use bevy_ecs::prelude::*;
+use nestar_deck::CodeUnits;
 use nestar_snapshot as store;
 use std::ops::Range;
 
@@ -104,7 +104,7 @@ impl Order {
     }
 
     /// What the store is told.
-    pub fn described(&self, world: &World, units: &UnitsConfig) -> store::Items {
+    pub fn described(&self, world: &World, units: &CodeUnits) -> store::Items {
         let items = self.kind.of(world);
         let columns = self.columns.iter();
         store::Items {

@@ -7,6 +7,7 @@ use nestar::engine::Error;
 use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::step::memory::{MemoryGuard, needed, of_items, of_ranks, shortage};
 use nestar::engine::step::{Catalogue, Entry, Foresight};
+use nestar::systems::units::Units;
 use nestar::{App, engine, order};
 use nestar_deck::Deck;
 use std::fmt::Write as _;
@@ -37,12 +38,22 @@ pub fn check(app: &App, arguments: &CheckArgs) -> Result<(), Failure> {
     let order = sim.with(order::describe)?;
     let outlook = outlook(app, sim.engine(), &deck, arguments.rate)?;
     let plugins = plugins(sim.engine());
-    let notes = format!("\n{outlook}\n{plugins}order of a step\n\n{order}");
+    let units = units(sim.engine());
+    let notes = format!("\n{units}{outlook}\n{plugins}order of a step\n\n{order}");
     let notes: String = notes
         .lines()
         .map(|line| format!("# {line}").trim_end().to_string() + "\n")
         .collect();
     print(&format!("{}{notes}", sim.engine().deck.resolved()))
+}
+
+/// What the units are, if the deck says so.
+fn units(sim: &engine::Engine) -> String {
+    let lines = Units::find(sim).map_or_else(Vec::new, |units| units.described());
+    match lines.is_empty() {
+        true => String::new(),
+        false => lines.join("\n") + "\n\n",
+    }
 }
 
 /// What the plugins of the run have registered.

@@ -3,8 +3,8 @@
 use clap::{Args, ValueEnum};
 use nestar::App;
 use nestar::engine::step::Entry;
-use nestar::systems::fields::GasModel;
 use nestar::systems::fields::quantities::vocabulary;
+use nestar::systems::fields::{GasModel, Physical};
 use nestar::systems::hydro::boundary::FACES;
 use nestar_deck::{FUNCTIONS, ParameterDoc, TableSchema, describe_table, merged};
 use std::fmt::Write as _;
@@ -251,18 +251,28 @@ fn facts(parameter: &ParameterDoc) -> String {
 }
 
 fn fields(app: &App) -> String {
-    let model = GasModel::plain(1.0, &["NAME"]);
+    let one = Physical {
+        mean_molecular_weight: 1.0,
+        kelvin: 1.0,
+        number_density: 1.0,
+    };
+    let model = GasModel {
+        physical: Some(one),
+        ..GasModel::plain(1.0, &["NAME"])
+    };
     let names: Vec<String> = vocabulary(&model)
         .into_iter()
         .map(|(name, _)| name)
         .collect();
-    let mut text = "fields of refinement criteria, by themselves or in formulas (NAME: a scalar of hydro.scalars)\n".to_string();
+    let mut text = "fields of refinement criteria, by themselves or in formulas (NAME: a scalar of hydro.scalars; \
+        temperature_k in kelvin and number_density_cm3 where there is a table [units])\n"
+        .to_string();
     for line in wrapped(&names.join(" "), WIDTH - 2) {
         let _ = writeln!(text, "  {line}");
     }
     text.push_str("fields of pictures (`nestar plot`)\n");
     let drawn = "the arrays of the snapshot (`nestar info`), level, velocity_x, velocity_y, velocity_z, speed, pressure, \
-        temperature, sound_speed, mach, entropy, fraction_NAME, the mass fraction of scalar_NAME, and particles/NAME, the density \
+        temperature, sound_speed, mach, entropy, temperature_k and number_density_cm3 where there are units, fraction_NAME, the mass fraction of scalar_NAME, and particles/NAME, the density \
         of a species";
     let entries = app
         .registered()
@@ -290,5 +300,12 @@ the functions
         entry(&mut text, name, doc);
     }
     text.push_str("and those of the deck's [tables]: [tables.halo] is the function halo(a)\n");
+    let words = format!(
+        "decks with a table [units] have the constants {}, in code units",
+        nestar_deck::units::words().collect::<Vec<_>>().join(" ")
+    );
+    for line in wrapped(&words, WIDTH) {
+        let _ = writeln!(text, "{line}");
+    }
     text
 }

@@ -5,10 +5,13 @@ use super::{FAILED, Failure, print};
 use clap::Args;
 use nestar::App;
 use nestar::engine::field::Pool;
+use nestar::kernels::hydro::eos;
 use nestar::snapshot::Snapshot;
-use nestar::systems::fields::{Gas, GasModel};
-use nestar_deck::Deck;
-use nestar_plot::{Axis, Kind, OwnField, PlotOptions, Scale};
+use nestar::systems::fields::quantities::WITH_UNITS;
+use nestar::systems::fields::{GAS_COMPONENTS, Gas, GasModel, Physical};
+use nestar::systems::units::Units;
+use nestar_deck::{CodeUnits, Deck};
+use nestar_plot::{Axis, Kind, OwnField, PlotOptions, Scale, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -121,10 +124,55 @@ fn named_by_plugins(app: &App, snapshot: &Snapshot) -> Option<Vec<OwnField>> {
     Some(own.collect())
 }
 
+/// Temperature and number density of the gas, where the snapshot's units say what they are.
+fn with_units(snapshot: &Snapshot) -> Vec<OwnField> {
+    let attributes = snapshot.attributes();
+    let units = CodeUnits {
+        length_cgs: attributes.units.length_cgs,
+        mass_cgs: attributes.units.mass_cgs,
+        time_cgs: attributes.units.time_cgs,
+        name: attributes.units.name.clone(),
+    };
+    let fact = |name: &str| attributes.facts.get(name).copied();
+    let (Some(units), Some(gamma)) = (units.stated(), fact("gamma")) else {
+        return Vec::new();
+    };
+    let weight = fact("mean_molecular_weight").unwrap_or(Physical::IONISED);
+    let physical = Physical::of(&Units::from(units), weight);
+    let field = |name: &str, units: &str, arrays: &[&str], value: Value| OwnField {
+        name: name.into(),
+        units: units.into(),
+        arrays: arrays.iter().map(ToString::to_string).collect(),
+        value,
+    };
+    let [hot, many] = WITH_UNITS;
+    let kelvins = move |state: &[f64]| {
+        let state = std::array::from_fn(|c| state[c]);
+        let [density, .., pressure] = eos::primitive_from_conserved(&state, gamma);
+        pressure / density * physical.kelvin
+    };
+    let number = move |state: &[f64]| state[0] * physical.number_density;
+    vec![
+        field(hot, "K", &GAS, Arc::new(kelvins)),
+        field(many, "cm**-3", &GAS[..1], Arc::new(number)),
+    ]
+}
+
+/// The arrays that all gas has.
+const GAS: [&str; GAS_COMPONENTS] = [
+    "density",
+    "momentum_x",
+    "momentum_y",
+    "momentum_z",
+    "energy",
+];
+
 /// Draws a picture and prints where it is.
 pub fn plot(app: &App, arguments: &PlotArgs) -> Result<(), Failure> {
     let snapshot = open(&arguments.snapshot.snapshot)?;
-    let own = named_by_plugins(app, &snapshot).unwrap_or_default();
+    let mut own = named_by_plugins(app, &snapshot).unwrap_or_default();
+    // the first of a name is drawn: that of a plugin
+    own.extend(with_units(&snapshot));
     let bytes = nestar_plot::plot_with(&snapshot, &arguments.options(), &own)?;
     let field = arguments.field.replace('/', "_");
     let number = snapshot.path().file_stem().unwrap_or_default();

@@ -12,6 +12,7 @@ use nestar::engine::step::memory::{Holder, Shortage};
 use nestar::engine::step::{Phase, RunCounters};
 use nestar::kernels::hydro::LaneChoice;
 use nestar::report::{ReportOptions, Reporter};
+use nestar::systems::units::Units;
 use nestar::watch::Watched;
 use nestar::{App, engine};
 use std::path::PathBuf;
@@ -172,6 +173,7 @@ fn head(app: &App, arguments: &RunArgs, sim: &mut engine::Engine) -> Vec<String>
     let items = memory::items(sim, memory::root_patches(sim) as usize);
     lines.extend(items.into_iter().map(|line| format!("memory of {line}")));
     lines.extend(note.map(|why| format!("no GPU is used: {why}")));
+    lines.extend(Units::find(sim).iter().flat_map(Units::described));
     lines
 }
 

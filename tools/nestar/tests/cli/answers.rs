@@ -44,6 +44,35 @@ fn pictures_are_drawn_and_wrong_options_refused() {
 }
 
 #[test]
+fn units_are_told_and_temperatures_drawn_in_kelvin() {
+    let words = "[units]\nlength = \"kpc\"\nmass = \"Msun\"\nvelocity = \"km/s\"\n";
+    let place = Place::with(&format!("{BLAST}{words}"));
+    let told = [
+        "3.0857e21 cm = 1000 pc",
+        "velocity 1 km/s",
+        "Newton's constant 4.3009e-6",
+    ];
+    place
+        .nestar(&["check", "deck.toml"])
+        .has_status(0)
+        .prints(&told);
+    let run = ["run", "deck.toml", "--set", "time.max_steps=1"];
+    place.nestar(&run).has_status(0).tells(&told);
+    for field in ["temperature_k", "number_density_cm3"] {
+        let plot = ["plot", "run", "--field", field, "--width", "300"];
+        place.nestar(&plot).has_status(0);
+    }
+    let plain = Place::with(BLAST);
+    let run = ["run", "deck.toml", "--set", "time.max_steps=1"];
+    plain.nestar(&run).has_status(0);
+    let plot = ["plot", "run", "--field", "temperature_k"];
+    plain
+        .nestar(&plot)
+        .has_status(2)
+        .complains(&["temperature"]);
+}
+
+#[test]
 fn particles_are_drawn_as_dots_and_as_densities() {
     let place = Place::with(&format!("{BLAST}{SPECIES}"));
     let run = ["run", "deck.toml", "--set", "time.max_steps=1"];

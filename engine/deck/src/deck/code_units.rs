@@ -1,0 +1,105 @@
+//! The units of a deck: its table `[units]`.
+
+use super::{Claim, Deck};
+use crate::constants::constants;
+use crate::error::{DeckError, Place};
+use crate::schema::TableSchema;
+use crate::set::insert;
+use crate::tables::Tables;
+use crate::tree::{Node, Value, steps};
+use crate::units::{CodeUnits, UNITS, UnitsConfig};
+
+impl Deck {
+    /// The units of the code.
+    ///
+    /// # Errors
+    /// What is wrong with the table, at its place.
+    pub fn units(&self) -> Result<&CodeUnits, DeckError> {
+        self.units.as_ref().map_err(Clone::clone)
+    }
+
+    /// Takes the table `[units]`. The resolved deck has the sizes in cgs.
+    ///
+    /// # Errors
+    /// As [`Deck::units`].
+    pub fn take_units(&mut self) -> Result<CodeUnits, DeckError> {
+        let units = self.units()?.clone();
+        self.claims.retain(|claim| claim.path != UNITS);
+        self.claims.push(Claim {
+            path: UNITS.into(),
+            keys: Vec::new(),
+            resolved: units.table(),
+        });
+        Ok(units)
+    }
+
+    /// Gives the key at `path` a number, if the deck has its table and not the key: a default that follows from other tables, and no
+    /// override.
+    pub fn fill(&mut self, path: &str, value: f64) {
+        let Some((table, _)) = path.rsplit_once('.') else {
+            return;
+        };
+        let (Some(place), false) = (self.table_place(table), self.has(path)) else {
+            return;
+        };
+        let node = Node {
+            value: Value::Number(value),
+            place: place.clone(),
+        };
+        if let Some(path) = steps(path) {
+            // the table is there, so that nothing is in the way
+            let _ = insert(&mut self.root, &path, node, &place);
+        }
+    }
+
+    /// Where a table stands.
+    fn table_place(&self, path: &str) -> Option<Place> {
+        let path = steps(path)?;
+        let found = self.root.find(&path);
+        let is_table = matches!(found.node?.value, Value::Table(_));
+        found.place.filter(|_| is_table).cloned()
+    }
+
+    /// Reads what other tables build on: units, constants, tabulated functions.
+    ///
+    /// # Errors
+    /// A wrong constant. What is wrong with the other two is said when they are used: overrides may still mend it.
+    pub(super) fn read_names(&mut self) -> Result<(), DeckError> {
+        self.tables = Ok(Tables::default());
+        self.units = Ok(CodeUnits::default());
+        // numbers of the table of units may use constants that use no units
+        self.known = constants(&self.root, &[]).map_or_else(|_| Vec::new(), |found| found.known);
+        self.units = self.read_units();
+        let words = match &self.units {
+            Ok(units) if units.is_dimensionless() => Vec::new(),
+            Ok(units) => units.names(),
+            // nobody sees a value before the error
+            Err(_) => CodeUnits::default().names(),
+        };
+        let found = constants(&self.root, &words)?;
+        self.constants = found.own;
+        self.known = found.known;
+        self.tables = self.read_tables();
+        Ok(())
+    }
+
+    fn read_units(&self) -> Result<CodeUnits, DeckError> {
+        if self.root.get(UNITS).is_none() {
+            return Ok(CodeUnits::default());
+        }
+        let mut faults = Vec::new();
+        let shape = TableSchema::of::<UnitsConfig>(UNITS).shape();
+        let (node, _) = self.checked(&shape, UNITS, None, &mut faults);
+        DeckError::check(faults)?;
+        let value = node.as_ref().map(Node::to_toml);
+        let empty = || toml::Value::Table(toml::Table::new());
+        let config: UnitsConfig = value
+            .unwrap_or_else(empty)
+            .try_into()
+            .map_err(|error| self.refused(UNITS, &error))?;
+        CodeUnits::of(&config).map_err(|(key, why)| {
+            let path = key.map_or_else(|| UNITS.into(), |key| format!("{UNITS}.{key}"));
+            self.error_at(&path, format!("`{path}`: {why}"))
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! Length, mass and time from three sizes.
+
+use super::config::{Given, KINDS};
+use super::nature::GRAVITATIONAL_CONSTANT;
+use nestar_device::math::pow;
+
+/// The key that is wrong, if it is one, and what is wrong.
+type Wrong = (Option<&'static str>, String);
+
+/// Centimetres, grams and seconds in the code's length, mass and time.
+///
+/// # Errors
+/// The key that is too much, if it is one, and what is wrong.
+pub(super) fn solve(given: &[Given]) -> Result<[f64; 3], Wrong> {
+    require_three(given)?;
+    let found = keys(given);
+    let [Some(length), Some(mass), Some(time)] = follow(given) else {
+        let why = format!(
+            "{found} say one thing twice, and not all of length, mass and time follow from them: give another of {} in place of one",
+            all()
+        );
+        return Err((None, why));
+    };
+    let units = [length, mass, time];
+    match units.iter().all(|value| value.is_normal()) {
+        true => Ok(units),
+        false => Err((
+            None,
+            format!("{found} make units that no number holds: {units:?}"),
+        )),
+    }
+}
+
+/// The keys that are given, as messages list them.
+fn keys(given: &[Given]) -> String {
+    let keys: Vec<&str> = given.iter().map(|own| own.key).collect();
+    keys.join(", ")
+}
+
+/// The keys that there are.
+fn all() -> String {
+    KINDS.map(|(key, ..)| key).join(", ")
+}
+
+/// Refuses fewer and more than three sizes, and two of a kind.
+fn require_three(given: &[Given]) -> Result<(), Wrong> {
+    for (n, own) in given.iter().enumerate() {
+        let same = |other: &&Given| other.dimension == own.dimension;
+        if let Some(other) = given[..n].iter().find(same) {
+            let other = other.key;
+            let why = format!("says the same as `units.{other}`: leave one of them out");
+            return Err((Some(own.key), why));
+        }
+    }
+    if let Some(own) = given.get(3) {
+        let why = format!(
+            "is too much: three of {} say what the units are, and the others follow; found {}",
+            all(),
+            keys(given)
+        );
+        return Err((Some(own.key), why));
+    }
+    if given.len() == 3 {
+        return Ok(());
+    }
+    let is_given = |dimension| given.iter().any(|own| own.dimension == dimension);
+    let absent = KINDS.iter().filter(|kind| !is_given(kind.1));
+    let absent: Vec<&str> = absent.map(|kind| kind.0).collect();
+    let more = ["three", "two more", "one more"][given.len()];
+    let found = match given.is_empty() {
+        true => "nothing".into(),
+        false => keys(given),
+    };
+    let why = format!("found {found}; give {more} of {}", absent.join(", "));
+    Err((None, why))
+}
+
+/// What follows, step by step.
+fn follow(given: &[Given]) -> [Option<f64>; 3] {
+    let value = |key: &str| {
+        let dimension = KINDS.iter().find(|kind| kind.0 == key).map(|kind| kind.1);
+        let own = given.iter().find(|own| Some(own.dimension) == dimension);
+        own.map(|own| own.value)
+    };
+    let [mut length, mut mass, mut time] = ["length", "mass", "time"].map(value);
+    let (velocity, density) = (value("velocity"), value("density"));
+    // length^3/(mass time^2) in cgs
+    let pull = value("gravity").map(|code| GRAVITATIONAL_CONSTANT / code);
+    // three sizes need no more than two steps
+    for _ in 0..3 {
+        let before = [length, mass, time];
+        let [l, m, t] = before;
+        time = t
+            .or_else(|| Some(l? / velocity?))
+            .or_else(|| Some((1.0 / (pull? * density?)).sqrt()))
+            .or_else(|| Some((l? * l? * l? / (pull? * m?)).sqrt()));
+        length = l
+            .or_else(|| Some(velocity? * t?))
+            .or_else(|| Some(cubic_root(m? / density?)))
+            .or_else(|| Some(cubic_root(pull? * m? * t? * t?)))
+            .or_else(|| Some(pull? * m? / (velocity? * velocity?)));
+        mass = m
+            .or_else(|| Some(density? * (l? * l? * l?)))
+            .or_else(|| Some(l? * l? * l? / (pull? * t? * t?)));
+        if before == [length, mass, time] {
+            break;
+        }
+    }
+    [length, mass, time]
+}
+
+/// The cubic root of a positive number.
+fn cubic_root(x: f64) -> f64 {
+    let root = pow(x, 1.0 / 3.0);
+    // a step of Newton's method mends what a third in binary lacks
+    root - (root * root * root - x) / (3.0 * root * root)
+}

@@ -1,0 +1,241 @@
+//! The table `[units]`: words, numbers, what follows from what, and constants in code units.
+
+use nestar_deck::{CodeUnits, Deck, DeckError, TableSchema, UnitsConfig, units::nature};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A box.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Part {
+    /// A number.
+    width: f64,
+    /// A formula.
+    law: String,
+}
+
+fn deck(units: &str) -> Deck {
+    let text = format!("[units]\n{units}\n");
+    Deck::parse("d.toml", &text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn units(text: &str) -> CodeUnits {
+    let deck = deck(text);
+    let units = deck.units().unwrap_or_else(|e| panic!("{text}: {e}"));
+    units.clone()
+}
+
+fn wrong(text: &str) -> String {
+    let error = deck(text).units().map(|_| ()).expect_err(text);
+    error.to_string()
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a / b - 1.0).abs() < 1e-14
+}
+
+const KPC: f64 = 1e3 * nature::PARSEC;
+
+#[test]
+fn words_numbers_and_products_say_the_same() {
+    let of = |text: &str| {
+        let CodeUnits {
+            length_cgs,
+            mass_cgs,
+            time_cgs,
+            ..
+        } = units(text);
+        [length_cgs, mass_cgs, time_cgs]
+    };
+    let sun = nature::SOLAR_MASS;
+    let words = of("length = \"kpc\"\nmass = \"Msun\"\ntime = \"s\"");
+    assert_eq!(words, [KPC, sun, 1.0]);
+    let mixed = format!("length = \"1000 pc\"\nmass_cgs = {sun:?}\ntime = 1");
+    assert!(close(of(&mixed)[0], KPC) && of(&mixed)[1..] == [sun, 1.0]);
+    let named = units("length = \"10 kpc\"\nmass = 1e43\nvelocity = \"km/s\"");
+    assert_eq!(
+        named.name,
+        "10 kpc, 10000000000000000000000000000000000000000000 g, km/s"
+    );
+    assert!(close(named.time_cgs, 10.0 * KPC / 1e5));
+    let [length, mass, time] = of("density = \"mH/cm3\"\nvelocity = \"km/s\"\nmass = \"Msun\"");
+    assert!(close(
+        mass / (length * length * length),
+        nature::HYDROGEN_MASS
+    ));
+    assert!(close(length / time, 1e5) && mass == sun);
+}
+
+#[test]
+fn newtons_constant_is_one_where_the_deck_says_so() {
+    for pair in [
+        "length = \"kpc\"\nmass = \"1e10 Msun\"",
+        "length = \"kpc\"\nvelocity = \"100 km/s\"",
+        "length = \"pc\"\ntime = \"Myr\"",
+        "mass = \"Msun\"\ntime = \"yr\"",
+        "mass = \"Msun\"\nvelocity = \"km/s\"",
+        "mass = \"Msun\"\ndensity = \"Msun/pc3\"",
+        "length = \"kpc\"\ndensity = \"mH/cm3\"",
+        "density = \"mH/cm3\"\nvelocity = \"km/s\"",
+    ] {
+        let found = units(&format!("{pair}\ngravity = 1"));
+        assert_eq!(found.newton(), 1.0, "{pair}");
+    }
+    // 4.30091e-6 kpc (km/s)^2 / Msun
+    let galaxy = units("length = \"kpc\"\nmass = \"Msun\"\nvelocity = \"km/s\"");
+    assert!((galaxy.newton() / 4.30091e-6 - 1.0).abs() < 1e-5);
+}
+
+#[test]
+fn too_little_and_too_much_are_refused_with_keys_and_lines() {
+    let little = wrong("length = \"kpc\"\nmass = \"Msun\"");
+    assert!(
+        little.starts_with("d.toml:1")
+            && little
+                .contains("found length, mass; give one more of time, velocity, density, gravity"),
+        "{little}"
+    );
+    let much = wrong("length = \"kpc\"\nmass = \"Msun\"\ntime = \"Myr\"\nvelocity = \"km/s\"");
+    assert!(
+        much.starts_with("d.toml:5") && much.contains("`units.velocity`: is too much"),
+        "{much}"
+    );
+    let twice = wrong("length = \"kpc\"\nlength_cgs = 1.0\nmass = 1.0\ntime = 1.0");
+    assert!(
+        twice.contains("`units.length_cgs`: says the same as `units.length`"),
+        "{twice}"
+    );
+    let dependent = wrong("length = \"kpc\"\ntime = \"Myr\"\nvelocity = \"km/s\"");
+    assert!(
+        dependent.contains("length, time, velocity say one thing twice"),
+        "{dependent}"
+    );
+    let kind = wrong("length = \"Msun\"\nmass = 1\ntime = 1");
+    assert!(
+        kind.starts_with("d.toml:2")
+            && kind.contains("must be a length such as cm, but \"Msun\" is a mass"),
+        "{kind}"
+    );
+    let word = wrong("length = \"kcp\"\nmass = 1\ntime = 1");
+    assert!(word.contains("did you mean `kpc`?"), "{word}");
+    let key = wrong("lenght = \"kpc\"\nmass = 1\ntime = 1");
+    assert!(key.contains("did you mean `length`?"), "{key}");
+    assert!(wrong("length = 0\nmass = 1\ntime = 1").contains("positive"));
+}
+
+#[test]
+fn the_old_keys_and_no_table_mean_what_they_did() {
+    let old = units("length_cgs = 2.0");
+    assert_eq!(
+        (old.length_cgs, old.mass_cgs, old.time_cgs),
+        (2.0, 1.0, 1.0)
+    );
+    assert!(!old.is_dimensionless());
+    for text in [
+        "",
+        "name = \"dimensionless\"",
+        "length_cgs = 1.0\nmass_cgs = 1.0\ntime_cgs = 1.0\nname = \"dimensionless\"",
+    ] {
+        assert!(units(text).is_dimensionless(), "{text}");
+    }
+    assert!(!units("length = \"cm\"\nmass = \"g\"\ntime = \"s\"").is_dimensionless());
+    // numbers of the table may use constants
+    let text = "[constants]\nbig = 3e21\n[units]\nlength_cgs = \"2*big\"\n";
+    let deck = Deck::parse("d.toml", text).expect("a deck");
+    assert!(deck.units().is_ok_and(|u| u.length_cgs == 6e21));
+}
+
+#[test]
+fn the_resolved_deck_has_the_same_units_and_constants() -> Result<(), DeckError> {
+    let text = "[units]\nlength = \"10 kpc\"\ngravity = 1\nvelocity = \"200 km/s\"\n[constants]\nc = 2.0\nr0 = \"3*kpc\"\n[part]\nwidth = \"5*kpc + c\"\n";
+    let mut deck = Deck::parse("d.toml", text)?;
+    let own = deck.take_units()?;
+    let part: Part = deck.table("part")?;
+    // a name of the deck's own goes first
+    assert!(close(part.width, 2.5), "{}", part.width);
+    assert!(close(deck.constants()[1].1, 0.3));
+    deck.finish()?;
+    let mut again = Deck::parse("run.toml", &deck.resolved())?;
+    assert_eq!(again.take_units()?, own);
+    let part_again: Part = again.table("part")?;
+    assert_eq!(part_again.width.to_bits(), part.width.to_bits());
+    assert_eq!(again.resolved(), deck.resolved());
+    let formula = |deck: &Deck, text| {
+        deck.formula("part.law", text, &["x"])
+            .map(|f| f.eval(&[2.0]))
+    };
+    for text in ["x*kpc/Myr", "G", "k_B/m_H", "0.1*mH/cm3"] {
+        assert_eq!(
+            formula(&deck, text)?.to_bits(),
+            formula(&again, text)?.to_bits(),
+            "{text}"
+        );
+    }
+    assert_eq!(formula(&deck, "G")?, 1.0);
+    // a variable hides a word
+    let hidden = deck.formula("part.law", "kpc", &["kpc"])?;
+    assert_eq!(hidden.eval(&[7.0]), 7.0);
+    Ok(())
+}
+
+#[test]
+fn overrides_may_change_one_size_after_the_other() -> Result<(), DeckError> {
+    let mut deck = Deck::parse("d.toml", "[constants]\na = 1.0\n")?;
+    for change in ["units.length=kpc", "units.mass=Msun", "constants.a=2*kpc"] {
+        deck.set(change)?;
+    }
+    let early = deck
+        .table::<Part>("part")
+        .expect_err("a size is missing")
+        .to_string();
+    assert!(early.contains("give one more of"), "{early}");
+    deck.set("units.velocity=km/s")?;
+    assert_eq!(deck.constants()[0].1, 2.0);
+    Ok(())
+}
+
+#[test]
+fn words_without_units_are_told_of() {
+    let mut deck = Deck::parse("d.toml", "[part]\nwidth = \"5*kpc\"\n").expect("a deck");
+    let why = deck
+        .table::<Part>("part")
+        .expect_err("no units")
+        .to_string();
+    assert!(
+        why.contains("`kpc`") && why.contains("table [units]"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_check_finds_what_is_wrong_with_units_once() {
+    let text = "[units]\nlength = \"kpc\"\nmass = \"Msun\"\n[part]\nwitdh = 2.0\n";
+    let deck = Deck::parse("d.toml", text).expect("a deck");
+    let tables = [
+        TableSchema::of::<UnitsConfig>("units"),
+        TableSchema::of::<Part>("part"),
+    ];
+    let why = deck.check(&tables).expect_err("two mistakes").to_string();
+    assert!(
+        why.matches("units").count() >= 1 && why.contains("witdh"),
+        "{why}"
+    );
+    let wrong_key = Deck::parse("d.toml", "[units]\nlenght = 1\n").expect("a deck");
+    let why = wrong_key
+        .check(&tables[..1])
+        .expect_err("a key")
+        .to_string();
+    assert_eq!(why.matches("unknown key").count(), 1, "{why}");
+}
+
+#[test]
+fn a_default_that_follows_is_no_override() -> Result<(), DeckError> {
+    let mut deck = Deck::parse("d.toml", "[part]\nlaw = \"x\"\n")?;
+    deck.fill("part.width", 3.0);
+    deck.fill("other.width", 3.0);
+    assert_eq!(deck.table::<Part>("part")?.width, 3.0);
+    assert!(!deck.is_overridden("part.width") && !deck.has("other"));
+    deck.fill("part.width", 4.0);
+    assert_eq!(deck.table::<Part>("part")?.width, 3.0);
+    Ok(())
+}

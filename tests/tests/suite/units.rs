@@ -1,0 +1,184 @@
+//! Physical units: temperatures in kelvin in states, criteria and diagnostics, restarts, and Newton's constant.
+
+use super::device_runs::agree;
+use nestar::engine::mesh::CELLS;
+use nestar::prelude::*;
+use nestar::systems::fields::GravitationalConstant;
+use nestar::systems::units::{BOLTZMANN, HYDROGEN_MASS, Units};
+use nestar_tests::decks::{BLAST, build, deck};
+use nestar_tests::runs::run_into;
+use nestar_tests::{Scratch, State, Stepper};
+
+/// Gas of 100 K at equal pressure; a quarter of it, x below 250 pc, is colder.
+const COLD: &str = r#"
+scenario = "formula"
+[units]
+length = "pc"
+velocity = "km/s"
+density = "mH/cm3"
+[initial]
+number_density_cm3 = "2/if(x < 250*pc, 0.5, 1)"
+temperature_k = "100*if(x < 250*pc, 0.5, 1)"
+velocity_x = "20*km/s"
+[domain]
+cells = [16, 8, 8]
+right_edge = ["kpc", "kpc/2", "500*pc"]
+[time]
+end = "10*Myr"
+[mesh]
+max_level = 1
+flag_buffer = 0
+refine = [{ criterion = "threshold", field = "temperature_k", threshold = 75, below = true }]
+[hydro]
+mean_molecular_weight = 1.25
+"#;
+
+fn refusal(text: &str, settings: &[&str]) -> String {
+    let made = nestar::Simulation::new(deck(text, settings));
+    made.err().expect("refused").to_string()
+}
+
+#[test]
+fn kelvins_and_particles_make_the_state_and_refine_it() {
+    let mut stepper = Stepper::new(COLD, &[]);
+    let units = Units::find(stepper.0.engine()).expect("units");
+    let (density, pressure) = first(stepper.0.engine());
+    // n = 4 particles of 1.25 hydrogen masses; p = n k T
+    assert!((density - 5.0).abs() < 1e-12, "{density}");
+    let in_cgs = pressure * units.density() * units.velocity() * units.velocity();
+    assert!((in_cgs / (4.0 * BOLTZMANN * 50.0) - 1.0).abs() < 1e-12);
+    assert!((units.density() / HYDROGEN_MASS - 1.0).abs() < 1e-12);
+    // 4 of 16 cells along x are cold, in one of two patches
+    let refined = stepper.0.engine().world.resource::<Topology>().count(1);
+    assert_eq!(refined, 8);
+}
+
+/// Density and pressure of the first cell of the root level.
+fn first(sim: &Engine) -> (f64, f64) {
+    let state = State::of(sim);
+    let patch = state.levels[0].values().next().expect("a patch");
+    let at = |c: usize| patch.values[c * CELLS];
+    let kinetic = 0.5 * (at(1) * at(1)) / at(0);
+    (at(0), (5.0 / 3.0 - 1.0) * (at(4) - kinetic))
+}
+
+#[test]
+fn a_criterion_by_kelvins_has_the_bits_of_the_cpu() {
+    agree(COLD, &["time.max_steps=4"]);
+    let formula = "mesh.refine=[{criterion='formula',when='temperature_k*number_density_cm3 > 150 and x < kpc/3'}]";
+    agree(COLD, &["time.max_steps=3", "run.precision=single", formula]);
+}
+
+#[test]
+fn kelvins_without_units_are_refused_with_what_to_do() {
+    let text = BLAST;
+    let criterion = "mesh.refine=[{criterion='threshold',field='temperature_k',threshold=1}]";
+    for (setting, place) in [
+        (criterion, "mesh.refine[0].field"),
+        (
+            "initial={density='1',temperature_k='100'}",
+            "initial.temperature_k",
+        ),
+        (
+            "initial={number_density_cm3='1',pressure='1'}",
+            "initial.number_density_cm3",
+        ),
+        (
+            "hydro.mean_molecular_weight=0.6",
+            "hydro.mean_molecular_weight",
+        ),
+    ] {
+        let why = refusal(text, &[setting]);
+        assert!(why.contains(place) && why.contains("[units]"), "{why}");
+    }
+    let why = refusal(COLD, &["initial.pressure='1'"]);
+    assert!(why.contains("not both"), "{why}");
+    let why = refusal(text, &["initial={pressure='1'}"]);
+    assert!(why.contains("missing key `density`"), "{why}");
+}
+
+#[test]
+fn a_restart_keeps_units_whatever_they_are_written_in() {
+    let scratch = Scratch::new();
+    let place = scratch.path().join("run");
+    let ends = ["output.final=true", "time.max_steps=2"];
+    run_into(&place, false, COLD, &ends).unwrap_or_else(|e| panic!("{e}"));
+    let resolved = std::fs::read_to_string(place.join("run.toml")).expect("a deck");
+    assert!(
+        resolved.contains("length_cgs = 3.0856775814913"),
+        "{resolved}"
+    );
+    let more = ["output.final=true", "time.max_steps=4"];
+    let other = COLD.replace("\"pc\"", "\"kpc\"");
+    let why = run_into(&place, true, &other, &more)
+        .expect_err("other units")
+        .to_string();
+    assert!(why.contains("units.length_cgs"), "{why}");
+    // the numbers, and another name
+    let numbers = resolved.replace("name = \"pc, km/s, mH/cm3\"", "name = \"of a disc\"");
+    assert!(numbers.contains("of a disc"), "{resolved}");
+    run_into(&place, true, &numbers, &more).unwrap_or_else(|e| panic!("{e}"));
+    let diagnostics = std::fs::read_to_string(place.join("diagnostics.csv")).expect("diagnostics");
+    let mut lines = diagnostics.lines();
+    let names: Vec<&str> = lines.next().unwrap_or("").split(',').collect();
+    let column = names.iter().position(|name| *name == "temperature_k_least");
+    let column = column.expect("a column of temperatures");
+    let first = lines
+        .next()
+        .unwrap_or("")
+        .split(',')
+        .nth(column)
+        .unwrap_or("");
+    let first: f64 = first.parse().expect("a number");
+    assert!((first / 50.0 - 1.0).abs() < 1e-9, "{first}");
+}
+
+#[test]
+fn gravity_is_that_of_nature_where_there_are_units() {
+    let newton = |text: &str, settings: &[&str]| {
+        let mut sim = build(text, settings);
+        sim.engine().world.resource::<GravitationalConstant>().0
+    };
+    // 4.30091e-3 pc (km/s)^2 / Msun, and a hydrogen mass in a cubic centimetre is 0.024727 Msun/pc^3
+    let found = newton(COLD, &["gravity={}"]);
+    assert!(
+        (found / (4.30091e-3 * 0.024727) - 1.0).abs() < 1e-3,
+        "{found}"
+    );
+    let other = ["units.density=Msun/pc3", "gravity.constant=2*G"];
+    assert!((newton(COLD, &other) / 8.60182e-3 - 1.0).abs() < 1e-5);
+    assert_eq!(newton(BLAST, &["gravity={}"]), 1.0);
+    let jeans = "mesh.refine=[{criterion='jeans',threshold=4,gravity='G'}]";
+    let mut sim = build(COLD, &[jeans]);
+    assert!(sim.engine().deck.resolved().contains("gravity = 0.000106"));
+}
+
+#[device]
+fn molecular<R: Real>(u: Conserved<R>, kelvin: R) -> R {
+    kelvin + 0.0 * u.density
+}
+
+/// Knows the temperature better.
+#[derive(Clone)]
+struct Molecules(f64);
+
+impl Plugin for Molecules {
+    fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.derived::<molecular>("temperature_k", "K", &[], &[self.0])
+    }
+
+    fn build(&self, _: &mut Engine) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_plugin_may_know_the_temperature_better() {
+    let refined = |kelvin: f64| {
+        let app = App::default().always(Molecules(kelvin));
+        let mut stepper = Stepper::of(app.simulation(deck(COLD, &[])).expect("a run"));
+        stepper.0.engine().world.resource::<Topology>().count(1)
+    };
+    assert_eq!(refined(80.0), 0);
+    assert_eq!(refined(70.0), 16);
+}
