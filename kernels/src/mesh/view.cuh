@@ -20,8 +20,8 @@ constexpr int GROUPS = CENTRING == IN_CELLS ? 1 : 3;
 constexpr int COARSER = -1, OUTSIDE = -2, SELF = 13;
 // First child of a patch that has none.
 constexpr int LEAF = -1;
-// A row of the neighbour table: 27 neighbours, then which codes occur among them.
-constexpr int AROUND = 28, HAS_COARSER = 1, HAS_OUTSIDE = 2;
+// A row of the neighbour table: 27 neighbours, then which codes occur among them, and whether another rank owns the patch.
+constexpr int AROUND = 28, HAS_COARSER = 1, HAS_OUTSIDE = 2, IS_COPY = 4;
 
 // Direction in a table of 27 of the neighbour through face f (x-, x+, y-, y+, z-, z+).
 RS_FN int face_direction(int f) { return f < 2 ? 12 + 2 * f : f < 4 ? 10 + 6 * (f - 2) : 4 + 18 * (f - 4); }

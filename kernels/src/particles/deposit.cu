@@ -46,26 +46,46 @@ RS_FN void seen(const given::Deposit& p, const Columns& from, i64 n, u64* place,
   }
 }
 
+// Where the sums of the patches around a block stand: in the slots of the rows around its centre, or, where some of them are not this
+// rank's, in those of a table that the host has made.
+struct Targets {
+  const int *rows, *slots;
+  RS_MEMBER bool is_outside(int d) const { return (slots != nullptr ? slots : rows)[d] == mesh::OUTSIDE; }
+};
+
+// Those of particles of a row whose block lies so many levels above it.
+RS_FN Targets targets(const given::Deposit& p, int row, int up, bool wide) {
+  const int* shared = wide ? p.shared_wide : p.shared;
+  if (shared != nullptr && shared[row] >= 0) return Targets{nullptr, p.places + 27 * (i64)shared[row]};
+  for (int n = 0; n < up; ++n) row = p.from.tables.parent[row];
+  return Targets{around(p.from.tables, row), nullptr};
+}
+
+// The slot in a direction, below 0 if there is none; sums of the coarser level are those in cells that have children.
+RS_FN int slot_of(const given::Deposit& p, const Targets& to, int d, bool wide) {
+  if (to.slots != nullptr) return to.slots[d];
+  const int row = to.rows[d];
+  return row < 0 || (wide && is_leaf(p.from.tables, row)) ? -1 : p.slots[row];
+}
+
 // Adds a block about a patch to the sums of the patches around it; to those in cells that have children, of the coarser level.
-RS_FN void scatter(const given::Deposit& p, const u64* block, int centre, bool wide) {
-  const given::Tables& tables = p.from.tables;
-  const int* near = around(tables, centre);
+RS_FN void scatter(const given::Deposit& p, const u64* block, const Targets& to, bool wide) {
   EACH(n, BLOCK) {
     const u64 mass = block[n];
     if (mass == 0) continue;
     int at[3] = {n % SIDE - AROUND, n / SIDE % SIDE - AROUND, n / (SIDE * SIDE) - AROUND}, step[3];
     for (int axis = 0; axis < 3; ++axis) {
       step[axis] = at[axis] < 0 ? -1 : at[axis] >= mesh::PATCH ? 1 : 0;
-      if (step[axis] != 0 && near[direction_along(axis, step[axis])] == mesh::OUTSIDE) {
+      if (step[axis] != 0 && to.is_outside(direction_along(axis, step[axis]))) {
         // as a mirror would
         at[axis] = step[axis] < 0 ? -1 - at[axis] : 2 * mesh::PATCH - 1 - at[axis];
         step[axis] = 0;
       }
       at[axis] -= mesh::PATCH * step[axis];
     }
-    const int row = near[direction(step)];
-    if (row < 0 || (wide && is_leaf(tables, row))) continue;
-    u64* sums = (wide ? p.wide : p.sums) + (i64)p.slots[row] * mesh::CELLS;
+    const int slot = slot_of(p, to, direction(step), wide);
+    if (slot < 0) continue;
+    u64* sums = (wide ? p.wide : p.sums) + (i64)slot * mesh::CELLS;
     launch::atomic_add(sums + at[0] + mesh::PATCH * (at[1] + mesh::PATCH * at[2]), mass);
   }
 }
@@ -97,6 +117,18 @@ RS_FN void add_particle(const given::Deposit& p, const Zone& zone, const Columns
   add_any(p.clouds.width, coarser, base, place, patch, 0, mass);
 }
 
+// How many bits stand before one.
+RS_FN int rank_of(const unsigned* bits, int n) {
+  int count = 0;
+  for (int w = 0; 32 * w < n; ++w) {
+    unsigned x = n - 32 * w < 32 ? bits[w] & ((1u << (n - 32 * w)) - 1u) : bits[w];
+    x = x - (x >> 1 & 0x55555555u);
+    x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
+    count += (int)(((x + (x >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24);
+  }
+  return count;
+}
+
 }  // namespace particles
 
 KERNEL(particles_deposit, particles::given::Deposit) {
@@ -114,10 +146,8 @@ KERNEL(particles_deposit, particles::given::Deposit) {
   const Columns from = columns(p.from.stack);
   EACH(k, chunk.count) add_particle(p, zone, from, chunk.row, chunk.first + k, own, coarser);
   launch::barrier();
-  int centre = chunk.row;
-  for (int up = 0; up < p.finer; ++up) centre = tables.parent[centre];
-  if (!p.beside) scatter(p, own, centre, false);
-  if (wide) scatter(p, coarser, p.beside ? chunk.row : tables.parent[chunk.row], true);
+  if (!p.beside) scatter(p, own, targets(p, chunk.row, p.finer, false), false);
+  if (wide) scatter(p, coarser, targets(p, chunk.row, p.beside ? 0 : 1, true), true);
 }
 
 KERNEL(particles_finish, particles::given::Finish<field::REAL>) {
@@ -139,4 +169,39 @@ KERNEL(particles_finish, particles::given::Finish<field::REAL>) {
     }
     if (p.density != nullptr) ((REAL*)p.density)[(i64)row * mesh::CELLS + cell] = (REAL)((double)sum * p.per_unit);
   }
+}
+
+// Takes the sums that other ranks' patches get out for the host: of each slot that has any a record of 9 words and the sums that are not 0,
+// which are the slot's number, a bit for each cell, the sums.
+KERNEL(particles_spill, particles::given::Spill) {
+  using namespace particles;
+  SHARED unsigned cells[16];
+  SHARED u64 place;
+  const int slot = launch::block();
+  const u64* sums = slot < p.count ? p.sums + (i64)slot * mesh::CELLS : p.wide + (i64)(slot - p.count) * mesh::CELLS;
+  EACH(w, 16) cells[w] = 0;
+  launch::barrier();
+  EACH(cell, mesh::CELLS) if (sums[cell] != 0) launch::atomic_or(cells + cell / 32, 1u << cell % 32);
+  launch::barrier();
+  const int all = rank_of(cells, mesh::CELLS);
+  if (all == 0) return;
+  if (launch::thread() == 0) place = launch::atomic_add(p.used, (u64)(9 + all));
+  launch::barrier();
+  u64* out = p.out + place;
+  EACH(n, 1) out[0] = (u64)slot;
+  EACH(w, 8) out[1 + w] = (u64)cells[2 * w] | (u64)cells[2 * w + 1] << 32;
+  EACH(cell, mesh::CELLS) if (sums[cell] != 0) out[9 + rank_of(cells, cell)] = sums[cell];
+}
+
+// Adds sums that come from other ranks as such records, a record in each block; those of the coarser level have slots behind the others.
+KERNEL(particles_join, particles::given::Join) {
+  using namespace particles;
+  SHARED unsigned cells[16];
+  const u64* record = p.words + p.starts[launch::block()];
+  const i64 slot = (i64)record[0];
+  u64* sums = slot < p.count ? p.sums + slot * mesh::CELLS : p.wide + (slot - p.count) * mesh::CELLS;
+  EACH(w, 16) cells[w] = (unsigned)(record[1 + w / 2] >> 32 * (w & 1));
+  launch::barrier();
+  EACH(cell, mesh::CELLS)
+    if (cells[cell / 32] >> cell % 32 & 1) launch::atomic_add(sums + cell, record[9 + rank_of(cells, cell)]);
 }

@@ -26,7 +26,7 @@ pub fn items() -> Vec<&'static Item> {
     let mut items = super::device_items();
     items.extend([
         Stack, Tables, List, Move, Arrive, Pack, Largest, Terms, Clouds, Deposit, Finish, Mark,
-        Pull,
+        Pull, Unpack, Spill, Join,
     ]);
     items
 }
@@ -79,12 +79,14 @@ pub struct Move {
     /// The particles.
     pub from: List,
     /// Where they go: in patches of the level that moves them; those that wait there for the next finer level; in patches of the next coarser
-    /// level; those that go elsewhere.
+    /// level; those that go to other ranks' patches, and elsewhere.
     pub to: [Stack; 4],
     /// `[list][rows + 1]`: how many a row gets, or where the next one goes; behind the rows, those that go elsewhere.
     pub cursors: Address<u32>,
     /// Of those that go elsewhere: row * 64 + 32 * list + direction.
     pub tags: Address<u64>,
+    /// Where those begin in their stack: before them stands what goes to held patches of other ranks.
+    pub tagged: i64,
     /// What leaves the box: how many, their mass in units; and the identity, plus 1, of one that has no finite place.
     pub lost: Address<u64>,
     /// The identities of what leaves the box, as far as there is room.
@@ -109,6 +111,28 @@ pub struct Move {
     pub own: bool,
     /// Whether they stand still.
     pub still: bool,
+    /// Whether those are dealt that go to the last stack, or all others.
+    pub leaving: bool,
+}
+
+/// Of the kernel `particles_unpack`: particles that come as records.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Unpack {
+    /// The records.
+    pub records: Address<u8>,
+    /// Where the records of a piece begin, in bytes, `[piece]`.
+    pub firsts: Address<u64>,
+    /// `[piece][4]`: row, list, the number of the stack, how many.
+    pub pieces: Address<u32>,
+    /// Where they go.
+    pub to: [Stack; 4],
+    /// As [`Move::cursors`].
+    pub cursors: Address<u32>,
+    /// Rows of the hierarchy.
+    pub rows: i64,
+    /// Columns of numbers.
+    pub numbers: i32,
 }
 
 /// Of the kernel `particles_arrive`: particles that come in pages of the host.
@@ -197,8 +221,15 @@ pub struct Deposit {
     pub from: List,
     /// Their clouds.
     pub clouds: Clouds,
-    /// Where the sums of a row stand, in its own level's.
+    /// Where the sums of a row stand, in its own level's; below 0: nowhere.
     pub slots: Address<i32>,
+    /// By row: the number of a table of places for what particles of the row add to the sums; below 0, or without this: the slots of the
+    /// rows around are good.
+    pub shared: Address<i32>,
+    /// The same for sums of the next coarser level.
+    pub shared_wide: Address<i32>,
+    /// `[table][27]`: slots of what lies around the patch of the sums; -2 beyond the domain, else below 0 where nothing is.
+    pub places: Address<i32>,
     /// Sums of the level, `[slot][512]`.
     pub sums: Address<u64>,
     /// Sums in covered cells of the next coarser level, to be dealt to this one; none where no cloud is so wide.
@@ -217,6 +248,38 @@ pub struct Deposit {
     pub finer: i32,
     /// Whether they are those of the next coarser level.
     pub beside: bool,
+}
+
+/// Of the kernel `particles_spill`: takes sums out for other ranks.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Spill {
+    /// Sums of the level, `[slot][512]`, from the first slot that is taken out.
+    pub sums: Address<u64>,
+    /// The same of the coarser level.
+    pub wide: Address<u64>,
+    /// Slots of the level; behind them are those of the coarser level.
+    pub count: i64,
+    /// Records one after the other: a slot's number, 512 bits, the sums of the cells whose bits are set.
+    pub out: Address<u64>,
+    /// Words of the records.
+    pub used: Address<u64>,
+}
+
+/// Of the kernel `particles_join`: adds sums of other ranks.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Join {
+    /// Records, as [`Spill::out`].
+    pub words: Address<u64>,
+    /// Where they begin, in words, `[record]`.
+    pub starts: Address<u64>,
+    /// Sums of the level, `[slot][512]`.
+    pub sums: Address<u64>,
+    /// Those of the coarser level.
+    pub wide: Address<u64>,
+    /// Slots of the level: larger numbers are of the coarser one.
+    pub count: i64,
 }
 
 /// Of the kernel `particles_finish`: deals sums of the coarser level, and makes densities of the sums.

@@ -71,8 +71,12 @@ struct Home {
   int stack, parent_of;
 };
 
-RS_FN Home home_in_row(const given::Move& p, int list, int row, int stack) { return Home{list * (p.rows + 1) + row, stack, -1}; }
-RS_FN Home elsewhere(const given::Move& p) { return Home{p.rows, 3, -1}; }
+// What goes to other ranks' patches stands with what goes elsewhere, row by row.
+constexpr int LEAVES = 3;
+RS_FN Home home_in_row(const given::Move& p, int list, int row, int stack) {
+  return Home{list * (p.rows + 1) + row, is_own(p.from.tables, row) ? stack : LEAVES, -1};
+}
+RS_FN Home elsewhere(const given::Move& p) { return Home{p.rows, LEAVES, -1}; }
 
 // The home of particles of a row that go in a direction.
 RS_FN Home home(const given::Move& p, int row, int d) {
@@ -95,12 +99,13 @@ RS_FN Home home(const given::Move& p, int row, int d) {
   return found;
 }
 
-// Of a particle that goes into a patch with children: the child that contains it, if it is a leaf.
+// Of a particle that goes into a patch with children: the child that contains it, if it is a leaf and held.
 RS_FN Home home_in_child(const given::Move& p, int row, Went& went) {
   const given::Tables& tables = p.from.tables;
   const int beside = around(tables, row)[went.d];
   u64 within[3];
   int child = tables.first_child[beside];
+  if (child < 0) return elsewhere(p);
   for (int axis = 0; axis < 3; ++axis) {
     const auto in = motion::in_child(went.place[axis]);
     within[axis] = in._0;
@@ -142,7 +147,7 @@ RS_FN void put(const given::Move& p, const Columns& from, i64 n, const Home& hom
     to.number(VELOCITY + axis, at) = went.velocity[axis];
     to.number(ACCELERATION + axis, at) = a[axis];
   }
-  if (home.stack == 3) p.tags[at] = (u64)row * 64 + (p.own ? 0 : 32) + went.d;
+  if (home.cursor == p.rows) p.tags[at - p.tagged] = (u64)row * 64 + (p.own ? 0 : 32) + went.d;
 }
 
 }  // namespace particles
@@ -178,7 +183,7 @@ KERNEL(particles_count, particles::given::Move) {
   EACH(key, KEYS) if (counts[key] > 0) launch::atomic_add(p.cursors + home_of(p, chunk.row, key).cursor, counts[key]);
 }
 
-// Puts them there.
+// Puts them there: those that stay with this rank, or those that leave.
 KERNEL(particles_deal, particles::given::Move) {
   using namespace particles;
   SHARED unsigned counts[KEYS], first[KEYS];
@@ -200,6 +205,7 @@ KERNEL(particles_deal, particles::given::Move) {
   EACH(key, KEYS) {
     if (counts[key] == 0) continue;
     homes[key] = home_of(p, chunk.row, key);
+    if ((homes[key].stack == LEAVES) != p.leaving) continue;
     first[key] = launch::atomic_add(p.cursors + homes[key].cursor, counts[key]);
   }
   launch::barrier();
@@ -209,6 +215,7 @@ KERNEL(particles_deal, particles::given::Move) {
     const i64 n = chunk.first + k;
     Went went = advance(p, near, from, n);
     const Home home = key == ALONE ? home_in_child(p, chunk.row, went) : homes[key];
+    if ((home.stack == LEAVES) != p.leaving) continue;
     const unsigned at = key == ALONE ? launch::atomic_add(p.cursors + home.cursor, 1u) : first[key] + place_in[k];
     put(p, from, n, home, went, at, chunk.row);
   }
@@ -228,6 +235,31 @@ KERNEL(particles_arrive, particles::given::Arrive) {
   EACH(k, count) {
     to.id(first + k) = page[k];
     for (int c = 0; c < p.numbers; ++c) to.number(c, first + k) = numbers[c * PAGE + k];
+  }
+}
+
+// Puts particles there that come as records, a piece of them in each block.
+KERNEL(particles_unpack, particles::given::Unpack) {
+  using namespace particles;
+  SHARED unsigned first;
+  const unsigned* piece = p.pieces + 4 * (i64)launch::block();
+  const int list = (int)piece[1], count = (int)piece[3];
+  if (launch::thread() == 0) first = launch::atomic_add(p.cursors + list * (p.rows + 1) + piece[0], piece[3]);
+  launch::barrier();
+  const Columns to = columns(p.to[piece[2]]);
+  const int width = 8 + p.numbers * (int)sizeof(REAL) + 1;
+  const unsigned char* records = p.records + p.firsts[launch::block()];
+  EACH(k, count) {
+    const unsigned char* from = records + (i64)k * width;
+    u64 id = 0;
+    for (int b = 0; b < 8; ++b) id |= (u64)from[b] << (8 * b);
+    to.id(first + k) = id;
+    from += 8;
+    for (int c = 0; c < p.numbers; ++c) {
+      rs::lim<REAL>::U bits = 0;
+      for (int b = 0; b < (int)sizeof(REAL); ++b) bits |= (rs::lim<REAL>::U)*from++ << (8 * b);
+      to.number(c, first + k) = rs::from_bits(bits);
+    }
   }
 }
 

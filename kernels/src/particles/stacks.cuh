@@ -54,6 +54,7 @@ RS_FN int direction(const int* step) { return direction(step[0], step[1], step[2
 RS_FN int direction_along(int axis, int step) { return mesh::SELF + step * (axis == 0 ? 1 : axis == 1 ? 3 : 9); }
 RS_FN const int* around(const given::Tables& tables, int row) { return tables.neighbours + (i64)row * mesh::AROUND; }
 RS_FN bool is_leaf(const given::Tables& tables, int row) { return tables.first_child[row] == mesh::LEAF; }
+RS_FN bool is_own(const given::Tables& tables, int row) { return (around(tables, row)[27] & mesh::IS_COPY) == 0; }
 // On which side of its parent a patch lies along an axis.
 RS_FN int side_of(const given::Tables& tables, int row, int axis) { return tables.index[4 * (i64)row + axis] & 1; }
 

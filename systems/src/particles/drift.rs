@@ -12,7 +12,6 @@ use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
 use super::units::{Lost, Units};
 use bevy_ecs::prelude::*;
-use nestar_engine::device::DeviceError;
 use nestar_engine::field::LevelRows;
 use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::mesh::{LevelClock, Topology, offset};
@@ -293,31 +292,28 @@ fn marks(ways: &[u32; PAGE]) -> u32 {
     marks
 }
 
-/// The step of a level over the particles that it moves, wherever they are.
-fn step(
-    (topology, tables): (&Topology, Option<&DeviceTopology>),
+/// The step of a level over the particles of a species, where kernels move them.
+fn on_device<'a>(
+    (topology, tables): (&'a Topology, Option<&DeviceTopology>),
     clock: &LevelClock,
     (motion, scale): (&Motion, f64),
-    species: &mut Species,
-) -> Result<Drifted, DeviceError> {
-    let mass = species.mass;
-    if let Some((lists, tables)) = species.settled(topology, tables)?.zip(tables) {
-        let walls = motion.walls.as_flattened().iter().enumerate();
-        return lists.step(&device::Step {
-            topology,
-            tables: device::tables(tables),
-            level: clock.level,
-            dt: clock.dt,
-            walls: walls.map(|(n, &wall)| u32::from(wall) << n).sum(),
-            scale,
-            mass,
-        });
-    }
-    let given = (motion, scale);
-    Ok(in_precision!(species.precision(), R => drifted::<R>(topology, clock, given, species)))
+    species: &Species,
+) -> Option<device::Step<'a>> {
+    let tables = tables.filter(|_| species.is_on_device())?;
+    let walls = motion.walls.as_flattened().iter().enumerate();
+    Some(device::Step {
+        topology,
+        tables: device::tables(tables),
+        revision: tables.revision(),
+        level: clock.level,
+        dt: clock.dt,
+        walls: walls.map(|(n, &wall)| u32::from(wall) << n).sum(),
+        scale,
+        mass: species.mass,
+    })
 }
 
-/// The same on the host.
+/// The same of particles that the host moves, wherever they are.
 fn drifted<R: Precise>(
     topology: &Topology,
     clock: &LevelClock,
@@ -347,22 +343,24 @@ pub(super) fn drift(
     mut others: OtherRanks,
 ) -> Result<(), Error> {
     let mut lost = vec![Lost::default(); all.0.len()];
+    let tables = rows.view().tables;
     for (n, species) in all.0.iter_mut().enumerate() {
         if motion.shuffle && !species.is_on_device() {
             species.shuffle();
         }
         let given = (&*motion, units.scale);
-        let Drifted {
-            parcels,
-            lost: left,
-            gone,
-            fault,
-        } = step((&topology, rows.view().tables), &clock, given, species)?;
-        lost[n] = left;
-        species.gone.extend(gone);
+        let step = on_device((&topology, tables), &clock, given, species);
+        let (drifted, counted) = match tables.zip(step.as_ref()) {
+            Some((tables, step)) => species.leave(step, tables)?,
+            None => in_precision!(species.precision(), R => {
+                (drifted::<R>(&topology, &clock, given, species), None)
+            }),
+        };
+        lost[n] = drifted.lost;
+        species.gone.extend(drifted.gone);
         species.forget_rows();
         let name = &species.name;
-        let wrong = fault.map(|id| {
+        let wrong = drifted.fault.map(|id| {
             format!(
                 "particle {id} of particles.species.{name} would move by more than a patch in a step of {} of level {}, or to no finite place: \
                  its velocity or acceleration is no number or too large",
@@ -372,7 +370,10 @@ pub(super) fn drift(
         if let Some(why) = others.first_message(wrong)? {
             return Err(Error::Setup(why));
         }
-        others.deliver(&topology, species, parcels)?;
+        others.deliver(&topology, species, drifted.parcels)?;
+        if let Some((step, counted)) = step.zip(counted) {
+            species.land(&step, counted)?;
+        }
     }
     motion.moved(rows.level(), clock.end);
     Ok(units.lose(&lost, &others)?)

@@ -253,10 +253,10 @@ fn check(
     Ok(())
 }
 
-/// Lets kernels move what falls, where fields live on the device of a single rank.
+/// Lets kernels move what falls, where fields live on a device.
 fn go_to_device(sim: &Engine, all: &mut [Species]) -> Result<(), Error> {
     let pool = Pool::<Acceleration>::of(&sim.world).on_device();
-    let Some(pool) = pool.filter(|_| sim.world.resource::<Ranks>().are_alone()) else {
+    let Some(pool) = pool else {
         return Ok(());
     };
     let kernels = Arc::new(Kernels::new(pool)?);

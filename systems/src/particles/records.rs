@@ -182,8 +182,12 @@ impl Items for Species {
 
     fn put(&mut self, row: u32, records: &[u8]) -> Result<(), DeviceError> {
         let length = self.record_bytes();
-        self.in_pages = true;
         self.forget_rows();
+        if let Some(incoming) = &mut self.incoming {
+            incoming.put(row, records, length);
+            return Ok(());
+        }
+        self.in_pages = true;
         for record in records.chunks_exact(length) {
             let (values, mark) = record.split_at(length - 1);
             let rows = &mut self.patches[row as usize][usize::from(mark[0] > 0)];

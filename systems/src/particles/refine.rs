@@ -81,7 +81,7 @@ fn mark(
             let deposit = Deposit::in_cells(&topology, limits.weights, level);
             let view = marks.change_on(level);
             let to = view.device().bank(view.banks()[0]);
-            let kept = kernels.mark((&deposit, limits), (&mut species, tables), to)?;
+            let kept = kernels.mark((&deposit, limits), (&mut species, tables, &others), to)?;
             kept.into_iter().for_each(|row| requests.keep(row));
         }
         return Ok(());

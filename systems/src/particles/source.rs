@@ -86,7 +86,7 @@ fn attract(
     {
         let view = density.change_on(level);
         let to = (view.device().bank(view.banks()[0]), per_unit);
-        deposit.add_on_device(&mut species, (&on.0, on.1), Some(to))?;
+        deposit.add_on_device(&mut species, (&on.0, on.1), (Some(to), &others))?;
         matter.map_with::<with_particles>(&rows, &[&density], &[]);
         return Ok(());
     }

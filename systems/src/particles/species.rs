@@ -1,7 +1,7 @@
 //! A species: what its particles have, and where they are.
 
 use super::columns::Columns;
-use super::device::{self, Kernels, OnDevice};
+use super::device::{self, Incoming, Kernels, OnDevice};
 use super::moved_by::MovedBy;
 pub use super::rows::Patch;
 use super::rows::Pool;
@@ -41,6 +41,8 @@ pub struct Species {
     pub(super) patches: Vec<Patch>,
     /// Where kernels move the particles: those that are there, beside what stands in pages.
     pub(super) lists: Option<OnDevice>,
+    /// What comes in the middle of a step of theirs.
+    pub(super) incoming: Option<Incoming>,
     /// Whether pages may hold any that a device should have.
     pub(super) in_pages: bool,
     /// Whether each particle is an entity.
@@ -79,6 +81,7 @@ impl Species {
             precision,
             patches: Vec::new(),
             lists: None,
+            incoming: None,
             in_pages: true,
             entities: false,
             rows: OnceLock::new(),

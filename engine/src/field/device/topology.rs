@@ -11,7 +11,7 @@ use nestar_device::{LAUNCH, program};
 use nestar_kernels::mesh::device::{PATCHES_PER_BLOCK, TOPOLOGY};
 use nestar_kernels::mesh::topology_parameters::{self, Adopt, Link, Scatter, Set};
 
-/// Entries of a row of the neighbour table: 27 neighbours, then which codes occur among them.
+/// Entries of a row of the neighbour table: 27 neighbours, then which codes occur among them, and whether another rank owns the patch.
 const AROUND: usize = 28;
 /// Bytes of a row of all tables.
 const ROW_BYTES: u64 = 4 * WORDS as u64;
@@ -38,6 +38,7 @@ pub struct DeviceTopology {
     changed: List,
     words: Growable<i32>,
     mirror: Mirror,
+    revision: u64,
     scatter: Kernel,
     set: Kernel,
     adopt: Kernel,
@@ -89,6 +90,7 @@ impl DeviceTopology {
             changed: List::new(device, ROWS_AT_ONCE)?,
             words: device.growable(WORDS * ROWS_AT_ONCE)?,
             mirror: Mirror::default(),
+            revision: 0,
             scatter: module.kernel("topology_scatter")?,
             set: module.kernel("topology_set")?,
             adopt: module.kernel("topology_adopt")?,
@@ -106,6 +108,12 @@ impl DeviceTopology {
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.parent.len()
+    }
+
+    /// How often they have changed: what was derived from them is good for as long as this stays.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// Bytes reserved.
@@ -182,6 +190,7 @@ impl DeviceTopology {
         level: usize,
         new: &[u32],
     ) -> Result<(), DeviceError> {
+        self.revision += 1;
         let capacity = topology.capacity();
         self.neighbours.grow(AROUND * capacity)?;
         self.parent.grow(capacity)?;

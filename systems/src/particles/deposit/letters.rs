@@ -1,26 +1,95 @@
 //! What ranks and levels tell each other of sums.
+//!
+//! A letter to a patch is 512 bits, which say in which cells anything is, the sums of those cells, and a byte: what they are.
 
 use nestar_engine::ranks::Letter;
 use nestar_kernels::CELLS;
 use std::collections::BTreeMap;
 
+/// Sums of the patch itself.
+pub const OWN: u8 = 0;
+/// Sums of its parent, of which the patch is the first child.
+pub const OF_PARENT: u8 = 1;
+/// Words of the bits.
+pub const BITS: usize = CELLS / 64;
+
+/// Sums in the cells of a patch as a letter.
+pub fn letter(index: [i32; 3], what: u8, cells: &[u64]) -> Letter {
+    let (mut bits, mut sums) = ([0u64; BITS], Vec::with_capacity(CELLS));
+    for (cell, &sum) in cells.iter().enumerate().filter(|(_, sum)| **sum > 0) {
+        bits[cell / 64] |= 1 << (cell % 64);
+        sums.push(sum);
+    }
+    sealed(index, what, &[&bits[..], &sums].concat())
+}
+
+/// The letter of bits and sums.
+pub fn sealed(index: [i32; 3], what: u8, words: &[u64]) -> Letter {
+    let mut bytes = Vec::with_capacity(8 * words.len() + 1);
+    bytes.extend_from_slice(bytemuck::cast_slice(words));
+    bytes.push(what);
+    (index, bytes)
+}
+
+/// What a letter's sums are, and its bits and sums.
+pub fn opened(bytes: &[u8]) -> (u8, Vec<u64>) {
+    let (what, words) = bytes.split_last().unwrap_or((&OWN, &[]));
+    (*what, bytemuck::pod_collect_to_vec(words))
+}
+
+/// How many words the letter has of which these are the first.
+pub fn length(words: &[u64]) -> usize {
+    let bits = words.iter().take(BITS);
+    BITS + bits.map(|bits| bits.count_ones() as usize).sum::<usize>()
+}
+
+/// Adds what bits and sums say to the cells of a patch.
+pub fn add(words: &[u64], cells: &mut [u64]) {
+    let (bits, sums) = words.split_at(BITS.min(words.len()));
+    let is_set = |cell: &usize| {
+        bits.get(cell / 64)
+            .is_some_and(|b| b >> (cell % 64) & 1 == 1)
+    };
+    let set = (0..CELLS).filter(is_set);
+    set.zip(sums).for_each(|(cell, sum)| cells[cell] += sum);
+}
+
 /// One letter of each kind to a patch: sums are added up before they are dealt, so that it does not matter who made which part of them.
 pub fn joined(letters: Vec<Letter>) -> Vec<Letter> {
     let mut all: BTreeMap<([i32; 3], u8), Vec<u64>> = BTreeMap::new();
     for (index, bytes) in letters {
-        let (cells, what) = bytes.split_at(8 * CELLS);
-        let sums = all
-            .entry((index, what[0]))
-            .or_insert_with(|| vec![0; CELLS]);
-        let cells: Vec<u64> = bytemuck::pod_collect_to_vec(cells);
-        sums.iter_mut()
-            .zip(cells)
-            .for_each(|(sum, mass)| *sum += mass);
+        let (what, words) = opened(&bytes);
+        let cells = all.entry((index, what)).or_insert_with(|| vec![0; CELLS]);
+        add(&words, cells);
     }
-    let letter = |((index, what), sums): (([i32; 3], u8), Vec<u64>)| {
-        let mut bytes: Vec<u8> = bytemuck::cast_slice(&sums).to_vec();
-        bytes.push(what);
-        (index, bytes)
-    };
-    all.into_iter().map(letter).collect()
+    let all = all.into_iter();
+    all.map(|((index, what), cells)| letter(index, what, &cells))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_hold_what_cells_have() {
+        let mut cells = vec![0; CELLS];
+        for cell in [0, 63, 64, 200, 511] {
+            cells[cell] = 7 + cell as u64;
+        }
+        let (index, bytes) = letter([1, 2, 3], OF_PARENT, &cells);
+        let (what, words) = opened(&bytes);
+        assert_eq!((index, what), ([1, 2, 3], OF_PARENT));
+        assert_eq!((words.len(), length(&words)), (BITS + 5, BITS + 5));
+        let mut twice = vec![0; CELLS];
+        add(&words, &mut twice);
+        assert_eq!(twice, cells);
+        add(&words, &mut twice);
+        let both = [1, 1, 2].map(|x| letter([x, 0, 0], OWN, &cells)).to_vec();
+        let joined = joined(both);
+        assert_eq!(joined.len(), 2);
+        let mut sums = vec![0; CELLS];
+        add(&opened(&joined[0].1).1, &mut sums);
+        assert_eq!(sums, twice);
+    }
 }

@@ -7,6 +7,7 @@ mod block;
 mod blocks;
 mod letters;
 mod on_device;
+mod places;
 mod seen;
 mod shares;
 mod tasks;
@@ -18,11 +19,13 @@ use super::units::power_of_two;
 use super::zone::{Zone, cell_of};
 use block::Block;
 use blocks::Blocks;
+use letters::{OF_PARENT, OWN};
 use nestar_engine::mesh::{Topology, offset};
 use nestar_engine::ranks::{Letter, OtherRanks, RanksError};
 use nestar_kernels::mesh::SELF;
 use nestar_kernels::{CELLS, PATCH};
 pub(super) use on_device::all_are_on_device;
+pub(super) use places::Places;
 use rayon::prelude::*;
 use seen::Seen;
 pub use seen::Weights;
@@ -55,9 +58,6 @@ pub(super) struct Deposit<'a> {
     letters: Mutex<Vec<Letter>>,
 }
 
-/// What a letter holds: sums of the patch itself, or of its parent, of which the patch is the first child.
-const OWN: u8 = 0;
-const OF_PARENT: u8 = 1;
 /// A row that is not this rank's.
 const NONE: u32 = u32::MAX;
 
@@ -247,11 +247,8 @@ impl<'a> Deposit<'a> {
     }
 
     fn send(&self, index: [i32; 3], what: u8, cells: &[u64; CELLS]) {
-        let mut bytes = Vec::with_capacity(8 * CELLS + 1);
-        bytes.extend_from_slice(bytemuck::cast_slice(cells));
-        bytes.push(what);
         let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
-        letters.push((index, bytes));
+        letters.push(letters::letter(index, what, cells));
     }
 
     /// Adds mass to the cells of an own row.
@@ -320,17 +317,14 @@ impl<'a> Deposit<'a> {
             std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner));
         let mut dealt: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         for (row, bytes) in others.post(self.topology, self.level, letters::joined(letters))? {
-            let (cells, what) = bytes.split_at(8 * CELLS);
-            let cells: Vec<u64> = bytemuck::pod_collect_to_vec(cells);
-            match what[0] {
+            let (what, words) = letters::opened(&bytes);
+            match (what, self.slot(row)) {
                 // the sums of all ranks are dealt at once: what is left over goes to the same cells on any number of ranks
-                OF_PARENT => {
-                    let sums = dealt.entry(row).or_insert_with(|| vec![0; CELLS]);
-                    sums.iter_mut()
-                        .zip(cells)
-                        .for_each(|(sum, mass)| *sum += mass);
+                (OF_PARENT, _) => {
+                    letters::add(&words, dealt.entry(row).or_insert_with(|| vec![0; CELLS]));
                 }
-                _ => self.add(row, &cells),
+                (_, Some(slot)) => letters::add(&words, &mut self.sums[slot * CELLS..]),
+                _ => (),
             }
         }
         dealt.iter().for_each(|(&row, cells)| self.deal(row, cells));

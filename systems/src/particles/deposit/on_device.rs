@@ -1,45 +1,61 @@
 //! Deposits on a device, and beside one.
 
-use super::super::device::{self, BLOCK, Kernels, LEAST, Memory, OnDevice};
+use super::super::device::{self, BLOCK, Kernels, LEAST, Listed, OnDevice};
 use super::super::species::{AllSpecies, Species};
 use super::super::units::power_of_two;
+use super::letters::{self, OF_PARENT, OWN};
+use super::places::Places;
 use super::{Deposit, Weights};
 use nestar_device::{Address, Number};
+use nestar_engine::Error;
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::in_precision;
 use nestar_engine::mesh::Topology;
-use nestar_kernels::particles::device::{Clouds, Finish};
+use nestar_engine::ranks::{Letter, OtherRanks};
+use nestar_kernels::particles::device::{Clouds, Finish, Join, Spill};
 use nestar_kernels::{CELLS, PATCH, particles};
+use std::sync::PoisonError;
 
-/// Threads of a block that finishes the sums of a patch.
+/// Threads of a block that works on the sums of a patch.
 const THREADS: u32 = 256;
 
+/// Most words of the record of a slot: its number, and a letter.
+const RECORD: usize = 1 + letters::BITS + CELLS;
+
+/// What a deposit on a device is made by.
+#[derive(Clone, Copy)]
+struct Sums<'a> {
+    kernels: &'a Kernels,
+    tables: &'a DeviceTopology,
+    places: &'a Places,
+    /// Of the level, and of the coarser one.
+    addresses: [u64; 2],
+}
+
 impl Kernels {
-    /// Empties the sums of a level, and those in covered cells of the next coarser one.
-    fn clear(
-        &self,
-        memory: &mut Memory,
-        topology: &Topology,
-        level: usize,
-    ) -> Result<(), DeviceError> {
-        let mut slots = vec![-1; topology.capacity()];
-        let below = level.checked_sub(1);
-        for level in below.into_iter().chain([level]) {
-            for (slot, &row) in topology.rows(level).iter().enumerate() {
-                slots[row as usize] = slot as i32;
-            }
-        }
-        memory.slots.set(&self.device, &slots)?;
-        let cells = topology.rows(level).len() * CELLS;
+    /// The places of a level's sums, empty. Hand them back.
+    fn places(&self, tables: &DeviceTopology, deposit: &Deposit) -> Result<Places, DeviceError> {
+        let mut memory = self.memory();
+        let (topology, level) = (deposit.topology, deposit.level);
+        let known = memory.places.remove(&level);
+        let known = known.filter(|(revision, _)| *revision == tables.revision());
+        let places = match known {
+            Some((_, places)) => places,
+            None => Places::new(&self.device, topology, level)?,
+        };
+        let cells = places.count() * CELLS;
         let sums = memory.sums.provide(&self.device, cells)?;
         self.device.fill_zero(sums, 0..cells)?;
-        if let Some(below) = below {
-            let cells = topology.rows(below).len() * CELLS;
-            let wide = memory.wide.provide(&self.device, cells)?;
-            self.device.fill_zero(wide, 0..cells)?;
-        }
-        Ok(())
+        let cells = places.families.len() * CELLS;
+        let wide = memory.wide.provide(&self.device, cells)?;
+        self.device.fill_zero(wide, 0..cells)?;
+        Ok(places)
+    }
+
+    /// Keeps places of a level for its next deposit, with the revision of the tables.
+    fn keep_places(&self, level: usize, places: (u64, Places)) {
+        self.memory().places.insert(level, places);
     }
 }
 
@@ -54,12 +70,7 @@ impl Deposit<'_> {
         tables: Option<&DeviceTopology>,
     ) -> Result<(), DeviceError> {
         if let Some((kernels, tables)) = all.kernels().zip(tables) {
-            self.add_on_device(all, (&kernels, tables), None)?;
-            let rows = self.topology.rows(self.level);
-            let sums = read(&kernels, rows.len())?;
-            for (&row, sums) in rows.iter().zip(sums.chunks_exact(CELLS)) {
-                self.add(row, sums);
-            }
+            self.fetch_from_device(all, (&kernels, tables))?;
         }
         let weights = self.clouds.weights;
         for species in &mut all.0 {
@@ -75,48 +86,175 @@ impl Deposit<'_> {
         Ok(())
     }
 
-    /// Sums of the species on a device, which stay there; where `density` names an address, and what a unit is there, they go on as densities.
+    /// Adds the species on a device: to sums of the host, and to letters what is other ranks' or will be dealt.
+    fn fetch_from_device(
+        &mut self,
+        all: &mut AllSpecies,
+        (kernels, tables): (&Kernels, &DeviceTopology),
+    ) -> Result<(), DeviceError> {
+        let places = kernels.places(tables, self)?;
+        let sums = self.sum_up(all, (kernels, tables, &places))?;
+        let letters = sums.spill(0)?;
+        self.letters
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(letters);
+        let rows = self.topology.rows(self.level);
+        let sums = read(kernels, rows.len())?;
+        for (&row, sums) in rows.iter().zip(sums.chunks_exact(CELLS)) {
+            self.add(row, sums);
+        }
+        kernels.keep_places(self.level, (tables.revision(), places));
+        Ok(())
+    }
+
+    /// Sums of the species on a device, which stay there, with what other ranks have of them; where `density` names an address, and what a unit
+    /// is there, they go on as densities. All ranks call this, or [`Deposit::finish`].
     ///
     /// # Errors
-    /// The device fails.
+    /// The device fails; another rank has failed, or the transport has.
     pub fn add_on_device(
         &self,
         all: &mut AllSpecies,
         (kernels, tables): (&Kernels, &DeviceTopology),
-        density: Option<(u64, f64)>,
-    ) -> Result<(), DeviceError> {
+        (density, others): (Option<(u64, f64)>, &OtherRanks),
+    ) -> Result<(), Error> {
         let (topology, level) = (self.topology, self.level);
-        let mut memory = kernels.memory();
-        kernels.clear(&mut memory, topology, level)?;
+        let places = kernels.places(tables, self)?;
+        let sums = self.sum_up(all, (kernels, tables, &places))?;
+        if topology.is_shared() {
+            let letters = sums.spill(places.octets)?;
+            let come = others.post(topology, level, letters)?;
+            sums.join(topology, &come)?;
+        }
+        sums.finish(topology, level, density.unwrap_or_default())?;
+        kernels.keep_places(level, (tables.revision(), places));
+        Ok(())
+    }
+
+    /// Adds the species on a device to sums there.
+    fn sum_up<'a>(
+        &self,
+        all: &mut AllSpecies,
+        (kernels, tables, places): (&'a Kernels, &'a DeviceTopology, &'a Places),
+    ) -> Result<Sums<'a>, DeviceError> {
+        let memory = kernels.memory();
         let addresses = [memory.sums.address(), memory.wide.address()];
-        let slots = memory.slots.address();
         drop(memory);
+        let sums = Sums {
+            kernels,
+            tables,
+            places,
+            addresses,
+        };
         let weights = self.clouds.weights;
         let all = all.0.iter_mut().filter(|species| counts(species, weights));
         for species in all {
             let one = weights.of(species.mass);
-            if let Some(lists) = species.settled(topology, Some(tables))? {
-                lists.add(self, tables, (slots, addresses, one))?;
+            if let Some(lists) = species.settled(self.topology, Some(tables))? {
+                lists.add(self, sums, one)?;
             }
         }
-        let (density, per_unit) = density.unwrap_or_default();
+        Ok(sums)
+    }
+}
+
+impl Sums<'_> {
+    /// What other ranks' patches get, and of sums of the coarser level those from a slot on, as letters.
+    fn spill(self, first: usize) -> Result<Vec<Letter>, DeviceError> {
+        let (kernels, places) = (self.kernels, self.places);
+        let families = &places.families[first..];
+        let slots = places.others.len() + families.len();
+        if slots == 0 {
+            return Ok(Vec::new());
+        }
+        let mut memory = kernels.memory();
+        let out = memory.spilled.provide(&kernels.device, slots * RECORD)?;
+        kernels.device.fill_zero(&kernels.words, 0..1)?;
+        let from = |address: u64, slot: usize| address + (slot * CELLS * size_of::<u64>()) as u64;
+        let given = Spill {
+            sums: from(self.addresses[0], places.own).into(),
+            wide: from(self.addresses[1], first).into(),
+            count: places.others.len() as i64,
+            out: out.address().into(),
+            used: kernels.words.address().into(),
+        };
+        let shape = Shape::of(slots, THREADS);
+        kernels.device.launch(&kernels.spill, shape, &given)?;
+        let mut used = [0];
+        kernels.device.download(&kernels.words, 0, &mut used)?;
+        let mut words = vec![0; used[0] as usize];
+        kernels.device.download(out, 0, &mut words)?;
+        let (mut letters, mut rest) = (Vec::new(), &words[..]);
+        while let Some((&slot, record)) = rest.split_first() {
+            let (record, others) = record.split_at(letters::length(record));
+            let address = match (slot as usize).checked_sub(places.others.len()) {
+                None => (places.others[slot as usize], OWN),
+                Some(family) => (families[family], OF_PARENT),
+            };
+            letters.push(letters::sealed(address.0, address.1, record));
+            rest = others;
+        }
+        Ok(letters)
+    }
+
+    /// Adds what other ranks have sent to own rows.
+    fn join(self, topology: &Topology, come: &[(u32, Vec<u8>)]) -> Result<(), DeviceError> {
+        let (kernels, places) = (self.kernels, self.places);
+        if come.is_empty() {
+            return Ok(());
+        }
+        let (mut words, mut starts) = (Vec::new(), Vec::with_capacity(come.len()));
+        for (row, bytes) in come {
+            let (what, record) = letters::opened(bytes);
+            let slot = match what {
+                OF_PARENT => topology
+                    .parent(*row)
+                    .map(|parent| places.count() as i32 + places.slots[parent as usize]),
+                _ => Some(places.slots[*row as usize]),
+            };
+            starts.push(words.len() as u64);
+            words.push(slot.unwrap_or_default() as u64);
+            words.extend(record);
+        }
+        let mut memory = kernels.memory();
+        memory.joined.set(&kernels.device, &words)?;
+        memory.starts.set(&kernels.device, &starts)?;
+        let given = Join {
+            words: memory.joined.address().into(),
+            starts: memory.starts.address().into(),
+            sums: self.addresses[0].into(),
+            wide: self.addresses[1].into(),
+            count: places.count() as i64,
+        };
+        let shape = Shape::of(starts.len(), THREADS);
+        kernels.device.launch(&kernels.join, shape, &given)
+    }
+
+    /// Deals the sums of the coarser level, and makes densities.
+    fn finish(
+        self,
+        topology: &Topology,
+        level: usize,
+        (density, per_unit): (u64, f64),
+    ) -> Result<(), DeviceError> {
+        let [slots, ..] = self.places.addresses();
         let finish = Finish::<Number> {
-            rows: tables.rows(level).into(),
-            tables: device::tables(tables),
+            rows: self.tables.rows(level).into(),
+            tables: device::tables(self.tables),
             slots: slots.into(),
-            sums: addresses[0].into(),
+            sums: self.addresses[0].into(),
             wide: if level > 0 {
-                addresses[1].into()
+                self.addresses[1].into()
             } else {
                 Address::NONE
             },
             per_unit,
             density: density.into(),
         };
-        let rows = topology.rows(level).len();
-        kernels
-            .device
-            .launch(&kernels.finish, Shape::of(rows, THREADS), &finish)
+        let shape = Shape::of(topology.rows(level).len(), THREADS);
+        let kernels = self.kernels;
+        kernels.device.launch(&kernels.finish, shape, &finish)
     }
 }
 
@@ -142,42 +280,16 @@ pub fn read(kernels: &Kernels, rows: usize) -> Result<Vec<u64>, DeviceError> {
 
 impl OnDevice {
     /// Adds the particles to sums.
-    fn add(
-        &mut self,
-        deposit: &Deposit,
-        tables: &DeviceTopology,
-        (slots, [sums, wide], one): (u64, [u64; 2], u64),
-    ) -> Result<(), DeviceError> {
-        let (topology, level, clouds) = (deposit.topology, deposit.level, &deposit.clouds);
+    fn add(&mut self, deposit: &Deposit, on: Sums, one: u64) -> Result<(), DeviceError> {
+        let (topology, level) = (deposit.topology, deposit.level);
         let hosts = level.saturating_sub(1)..=topology.finest();
         for (host, list) in hosts.flat_map(|host| [(host, 0), (host, 1)]) {
             if !self.holds(host, list) {
                 continue;
             }
-            // with clouds as wide as cells of the coarser level
+            let mut from = self.list((topology, device::tables(on.tables)), host, list)?;
+            let given = on.given(deposit, &from, (host, list, one));
             let wider = level > 0 && host <= level;
-            let mut from = self.list((topology, device::tables(tables)), host, list)?;
-            let width = topology.domain.cell_width(host);
-            let given = particles::device::Deposit {
-                from: from.list,
-                clouds: Clouds {
-                    width: clouds.width,
-                    zone: clouds.zone as i32,
-                },
-                slots: slots.into(),
-                sums: sums.into(),
-                wide: if wider { wide.into() } else { Address::NONE },
-                per_width: width.map(|width| 1.0 / (PATCH as f64 * width)),
-                dt: deposit.lags[host + list],
-                most: power_of_two(host as i32 - level as i32) / PATCH as f64,
-                scale: match clouds.weights {
-                    Weights::Masses(scale) => scale,
-                    Weights::Ones => 0.0,
-                },
-                one,
-                finer: host.saturating_sub(level) as i32,
-                beside: host < level,
-            };
             let blocks = if wider { 2 } else { 1 };
             from.shape.shared = blocks * BLOCK * size_of::<u64>() as u32;
             from.shape.threads = from.shape.threads.max(LEAST);
@@ -188,5 +300,44 @@ impl OnDevice {
             self.kernels.work(kernel, (&from, bytes), &given)?;
         }
         Ok(())
+    }
+}
+
+impl Sums<'_> {
+    /// Parameters for the particles of a list of patches of level `host`; where all have one mass, that counts `one`.
+    fn given(
+        self,
+        deposit: &Deposit,
+        from: &Listed,
+        (host, list, one): (usize, usize, u64),
+    ) -> particles::device::Deposit {
+        let [slots, shared, shared_wide, places] = self.places.addresses();
+        let (level, clouds, [sums, wide]) = (deposit.level, &deposit.clouds, self.addresses);
+        // with clouds as wide as cells of the coarser level
+        let wider = level > 0 && host <= level;
+        let width = deposit.topology.domain.cell_width(host);
+        particles::device::Deposit {
+            from: from.list,
+            clouds: Clouds {
+                width: clouds.width,
+                zone: clouds.zone as i32,
+            },
+            slots: slots.into(),
+            shared: shared.into(),
+            shared_wide: shared_wide.into(),
+            places: places.into(),
+            sums: sums.into(),
+            wide: if wider { wide.into() } else { Address::NONE },
+            per_width: width.map(|width| 1.0 / (PATCH as f64 * width)),
+            dt: deposit.lags[host + list],
+            most: power_of_two(host as i32 - level as i32) / PATCH as f64,
+            scale: match clouds.weights {
+                Weights::Masses(scale) => scale,
+                Weights::Ones => 0.0,
+            },
+            one,
+            finer: host.saturating_sub(level) as i32,
+            beside: host < level,
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! The kernels of particles, and the memory that they share.
 
 use super::super::columns::{Columns, PAGE};
+use super::super::deposit::Places;
 use nestar_device::Parameter;
 use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Shape};
 use nestar_engine::field::Precision;
 use nestar_engine::field::device::DevicePool;
 use nestar_kernels::particles::device::{List, PARTICLES, items};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Spare columns that are kept.
@@ -26,10 +28,13 @@ pub struct Kernels {
     pub(in crate::particles) count: Kernel,
     pub(in crate::particles) deal: Kernel,
     pub(in crate::particles) arrive: Kernel,
+    pub(in crate::particles) unpack: Kernel,
     pub(in crate::particles) pack: Kernel,
     pub(in crate::particles) largest: Kernel,
     pub(in crate::particles) terms: Kernel,
     pub(in crate::particles) deposit: Kernel,
+    pub(in crate::particles) spill: Kernel,
+    pub(in crate::particles) join: Kernel,
     pub(in crate::particles) finish: Kernel,
     pub(in crate::particles) mark: Kernel,
     pub(in crate::particles) pull: Kernel,
@@ -49,9 +54,18 @@ pub(in crate::particles) struct Memory {
     pub records: Kept<u8>,
     pub pages: Kept<u64>,
     pub homes: Kept<u32>,
-    pub slots: Kept<i32>,
+    /// Where sums stand, by level, each with the revision of the tables that they are good for.
+    pub places: BTreeMap<usize, (u64, Places)>,
     pub sums: Kept<u64>,
     pub wide: Kept<u64>,
+    /// Sums for other ranks, and from them.
+    pub spilled: Kept<u64>,
+    pub joined: Kept<u64>,
+    /// Where pieces of what comes begin.
+    pub starts: Kept<u64>,
+    pub pieces: Kept<u32>,
+    /// Pieces with particles that may leave this rank, by source.
+    pub borders: [Kept<u32>; 3],
     pub kept: Kept<u32>,
 }
 
@@ -81,10 +95,13 @@ impl Kernels {
             count: kernel("particles_count")?,
             deal: kernel("particles_deal")?,
             arrive: kernel("particles_arrive")?,
+            unpack: kernel("particles_unpack")?,
             pack: kernel("particles_pack")?,
             largest: kernel("particles_largest")?,
             terms: kernel("particles_terms")?,
             deposit: kernel("particles_deposit")?,
+            spill: kernel("particles_spill")?,
+            join: kernel("particles_join")?,
             finish: kernel("particles_finish")?,
             mark: kernel("particles_mark")?,
             pull: kernel("particles_pull")?,

@@ -55,6 +55,8 @@ pub struct OnDevice {
     pub(in crate::particles) held: Vec<[Held; 2]>,
     /// By row.
     pub(in crate::particles) homes: Vec<Home>,
+    /// By row, whether there is more than own leaves beside it, with the revision of the tables.
+    pub(super) border: (u64, Vec<bool>),
 }
 
 impl OnDevice {
@@ -66,6 +68,7 @@ impl OnDevice {
             columns,
             held: (0..levels).map(|_| <[Held; 2]>::default()).collect(),
             homes: Vec::new(),
+            border: (0, Vec::new()),
         }
     }
 
@@ -340,6 +343,7 @@ fn standing() -> Move {
         to: [Stack::default(); 4],
         cursors: Address::NONE,
         tags: Address::NONE,
+        tagged: 0,
         lost: Address::NONE,
         gone: Address::NONE,
         room: 0,
@@ -352,11 +356,12 @@ fn standing() -> Move {
         stay: [0, 0],
         own: true,
         still: true,
+        leaving: false,
     }
 }
 
 /// The particles of a row in pieces that a block looks after: row, first, how many.
-fn pieces((row, stretch): (u32, Stretch)) -> impl Iterator<Item = u32> {
+pub(super) fn pieces((row, stretch): (u32, Stretch)) -> impl Iterator<Item = u32> {
     let most = CHUNK as u32;
     let starts = (0..stretch.count).step_by(CHUNK);
     starts.flat_map(move |n| [row, stretch.first + n, most.min(stretch.count - n)])

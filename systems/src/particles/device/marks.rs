@@ -5,8 +5,10 @@ use super::super::refine::Limits;
 use super::super::species::AllSpecies;
 use super::kernels::Kernels;
 use nestar_device::{Address, Number};
-use nestar_engine::device::{DeviceError, Shape};
+use nestar_engine::Error;
+use nestar_engine::device::Shape;
 use nestar_engine::field::device::DeviceTopology;
+use nestar_engine::ranks::OtherRanks;
 use nestar_kernels::particles::device::Mark;
 
 /// Threads of a block that looks at a patch.
@@ -17,16 +19,18 @@ impl Kernels {
     /// kept.
     ///
     /// # Errors
-    /// The device fails.
+    /// The device fails; another rank has failed, or the transport has.
     pub fn mark(
         &self,
         (deposit, limits): (&Deposit, &Limits),
-        (all, tables): (&mut AllSpecies, &DeviceTopology),
+        (all, tables, others): (&mut AllSpecies, &DeviceTopology, &OtherRanks),
         marks: u64,
-    ) -> Result<Vec<u32>, DeviceError> {
-        deposit.add_on_device(all, (self, tables), None)?;
+    ) -> Result<Vec<u32>, Error> {
+        deposit.add_on_device(all, (self, tables), (None, others))?;
         let rows = deposit.topology.rows(deposit.level);
         let mut memory = self.memory();
+        let places = memory.places.get(&deposit.level);
+        let slots = places.map_or(0, |(_, places)| places.addresses()[0]);
         let asks = limits.per_octant < f64::INFINITY;
         let kept = match asks {
             true => memory.kept.provide(&self.device, rows.len())?.address(),
@@ -34,7 +38,7 @@ impl Kernels {
         };
         let mark = Mark::<Number> {
             rows: tables.rows(deposit.level).into(),
-            slots: memory.slots.address().into(),
+            slots: slots.into(),
             sums: memory.sums.address().into(),
             per_cell: limits.per_cell,
             per_patch: limits.per_patch,

@@ -5,15 +5,19 @@
 //! [`Species::fetch`](super::Species::fetch).
 
 mod identities;
+mod incoming;
 mod kernels;
+mod land;
+mod leaving;
 mod lists;
 mod marks;
 mod pull;
 mod step;
 mod terms;
 
+pub use incoming::Incoming;
 pub use kernels::Kernels;
-pub(super) use kernels::{BLOCK, LEAST, Memory};
+pub(super) use kernels::{BLOCK, LEAST, Listed};
 pub use lists::OnDevice;
 pub use pull::Pulled;
 pub use step::Step;

@@ -5,8 +5,7 @@ use super::super::units::Lost;
 use super::kernels::Listed;
 use super::lists::OnDevice;
 use nestar_engine::device::DeviceError;
-use nestar_engine::field::Parcel;
-use nestar_engine::mesh::{Topology, offset};
+use nestar_engine::mesh::Topology;
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::device::{Move, Stack, Tables};
 
@@ -19,6 +18,8 @@ pub struct Step<'a> {
     pub topology: &'a Topology,
     /// The same on the device.
     pub tables: Tables,
+    /// Of those tables.
+    pub revision: u64,
     /// The level whose step it is.
     pub level: usize,
     /// Length of the step.
@@ -31,7 +32,34 @@ pub struct Step<'a> {
     pub mass: f64,
 }
 
+/// Particles of a list that a step moves.
+pub struct Source {
+    pub(super) given: Move,
+    pub(super) listed: Listed,
+    /// The level of the patches, and the list.
+    pub(super) at: (usize, usize),
+}
+
+/// A step between the count and the deal.
+pub struct Counted {
+    /// How many each row gets, `[list][rows + 1]`.
+    pub(super) counts: Vec<u32>,
+    pub(super) sources: Vec<Source>,
+}
+
 impl Step<'_> {
+    /// The lists that the step moves, and deals to: the level of the patches, and which of theirs.
+    pub(in crate::particles) fn lists(&self) -> Vec<(usize, usize)> {
+        let mut lists = vec![(self.level, 0), (self.level, 1)];
+        lists.extend(self.level.checked_sub(1).map(|below| (below, 1)));
+        lists
+    }
+
+    /// Counters of a list: for each row, and for what goes elsewhere.
+    pub(in crate::particles) fn rows(&self) -> usize {
+        self.topology.capacity() + 1
+    }
+
     /// Parameters for particles in patches of a level; the `stay`ing ones go to a list and a stack.
     fn given(&self, (from, level): (&Listed, usize), stay: [i32; 2]) -> Move {
         let width = self.topology.domain.cell_width(level);
@@ -40,6 +68,7 @@ impl Step<'_> {
             to: [Stack::default(); 4],
             cursors: 0.into(),
             tags: 0.into(),
+            tagged: 0,
             lost: 0.into(),
             gone: 0.into(),
             room: 0,
@@ -52,63 +81,44 @@ impl Step<'_> {
             stay,
             own: level == self.level,
             still: false,
+            leaving: false,
         }
     }
 }
 
 impl OnDevice {
-    /// Kicks the particles that a level moves by half of its step, moves them, and deals them to their patches.
+    /// Kicks the particles that a level moves by half of its step and finds out where they go; what leaves the patches that kernels deal to is taken out.
+    /// [`OnDevice::land`] deals the others.
     ///
     /// # Errors
     /// The device fails, or its memory does not suffice.
-    pub fn step(&mut self, step: &Step) -> Result<Drifted, DeviceError> {
-        let (level, place) = (step.level, (step.topology, step.tables));
-        let mut lists = vec![(level, 0), (level, 1)];
-        lists.extend(level.checked_sub(1).map(|below| (below, 1)));
+    pub(super) fn step(&mut self, step: &Step) -> Result<(Drifted, Option<Counted>), DeviceError> {
+        let place = (step.topology, step.tables);
         let mut sources = Vec::new();
-        for &(host, list) in &lists {
+        for at @ (host, list) in step.lists() {
             if self.holds(host, list) {
                 let listed = self.list(place, host, list)?;
-                let stay = if host == level { [0, 0] } else { [1, 2] };
-                sources.push((step.given((&listed, host), stay), listed));
+                let stay = if host == step.level { [0, 0] } else { [1, 2] };
+                let given = step.given((&listed, host), stay);
+                sources.push(Source { given, listed, at });
             }
         }
-        if sources.is_empty() {
-            return Ok(Drifted::default());
-        }
-        let (mut counts, mut drifted) = self.counted(step, &mut sources)?;
-        if drifted.fault.is_some() {
-            return Ok(drifted);
-        }
-        let rows = step.topology.capacity() + 1;
-        let elsewhere = std::mem::take(&mut counts[rows - 1]) as usize;
-        let mut new = Vec::new();
-        for &(host, list) in &lists {
-            let counts = &mut counts[list * rows..][..rows];
-            new.push(self.provide((step.topology, host), counts)?);
-        }
-        let stacks: Vec<Stack> = new.iter().map(|(held, _)| held.stack()).collect();
-        let out = self.kernels.columns(self.columns, elsewhere)?;
-        let out_stack = Stack {
-            words: out.0.address().into(),
-            room: out.1 as i64,
+        let (mut counts, mut drifted) = match sources.is_empty() {
+            true => (vec![0; 2 * step.rows()], Drifted::default()),
+            false => self.counted(step, &mut sources)?,
         };
-        self.deal(&counts, &mut sources, (&stacks, out_stack), elsewhere)?;
-        for (&at, new) in lists.iter().zip(new) {
-            self.replace(step.topology, at, new);
+        if drifted.fault.is_some() {
+            return Ok((drifted, None));
         }
-        if elsewhere > 0 {
-            drifted.parcels = self.parcels(step, out_stack, elsewhere)?;
-        }
-        self.kernels.give_back(out.0);
-        Ok(drifted)
+        drifted.parcels = self.take_out(step, &mut counts, &sources)?;
+        Ok((drifted, Some(Counted { counts, sources })))
     }
 
     /// How many particles each row gets, `[list][rows + 1]`, and what leaves the box.
     fn counted(
         &self,
         step: &Step,
-        sources: &mut [(Move, Listed)],
+        sources: &mut [Source],
     ) -> Result<(Vec<u32>, Drifted), DeviceError> {
         let counted = self.count_with_room(step, sources, ROOM)?;
         match counted.1.lost.count as usize {
@@ -122,19 +132,19 @@ impl OnDevice {
     fn count_with_room(
         &self,
         step: &Step,
-        sources: &mut [(Move, Listed)],
+        sources: &mut [Source],
         room: usize,
     ) -> Result<(Vec<u32>, Drifted), DeviceError> {
         let kernels = &*self.kernels;
         let memory = &mut *kernels.memory();
-        let mut counts = vec![0; 2 * (step.topology.capacity() + 1)];
+        let mut counts = vec![0; 2 * step.rows()];
         let cursors = memory.cursors.provide(&kernels.device, counts.len())?;
         let gone = memory.gone.provide(&kernels.device, room)?;
         kernels.device.fill_zero(cursors, 0..counts.len())?;
         kernels.device.fill_zero(&kernels.words, 0..3)?;
         // places, velocities and accelerations
         let bytes = 9 * self.columns.number;
-        for (given, listed) in sources {
+        for Source { given, listed, .. } in sources {
             given.cursors = cursors.address().into();
             given.lost = kernels.words.address().into();
             (given.gone, given.room) = (gone.address().into(), room as i64);
@@ -153,58 +163,5 @@ impl OnDevice {
             ..Drifted::default()
         };
         Ok((counts, drifted))
-    }
-
-    /// Puts all particles to their places; `starts` says where those of each row begin.
-    fn deal(
-        &self,
-        starts: &[u32],
-        sources: &mut [(Move, Listed)],
-        (stacks, out): (&[Stack], Stack),
-        elsewhere: usize,
-    ) -> Result<(), DeviceError> {
-        let kernels = &*self.kernels;
-        let mut memory = kernels.memory();
-        memory.cursors.set(&kernels.device, starts)?;
-        let tags = memory.tags.provide(&kernels.device, elsewhere.max(1))?;
-        let tags = tags.address();
-        let bytes = 2 * self.columns.bytes();
-        for (given, listed) in sources {
-            for (to, stack) in given.to.iter_mut().zip(stacks) {
-                *to = *stack;
-            }
-            given.to[3] = out;
-            given.tags = tags.into();
-            given.cursors = memory.cursors.address().into();
-            kernels.work(&kernels.deal, (listed, bytes), given)?;
-        }
-        Ok(())
-    }
-
-    /// What goes to patches that the kernel does not deal to.
-    fn parcels(&self, step: &Step, out: Stack, count: usize) -> Result<Vec<Parcel>, DeviceError> {
-        let mut tags = vec![0u64; count];
-        let memory = self.kernels.memory();
-        if let Some(buffer) = memory.tags.buffer() {
-            self.kernels.device.download(buffer, 0, &mut tags)?;
-        }
-        drop(memory);
-        let records = self.packed(out, 0..count, 0)?;
-        let records = records.chunks_exact(self.columns.bytes() + 1);
-        let parcel = |(tag, record): (u64, &[u8])| {
-            let (row, d) = ((tag / 64) as u32, (tag % 32) as usize);
-            let (topology, mut records) = (step.topology, record.to_vec());
-            if let Some(mark) = records.last_mut() {
-                *mark = u8::from(tag & 32 != 0);
-            }
-            let level = topology.level(row)?;
-            let index = topology.place_beside(level, topology.index(row), offset(d))?;
-            Some(Parcel {
-                level,
-                index,
-                records,
-            })
-        };
-        Ok(tags.into_iter().zip(records).filter_map(parcel).collect())
     }
 }

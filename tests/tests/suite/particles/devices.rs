@@ -1,13 +1,16 @@
-//! Particles on a device: the bits of the host, in snapshots and in sums over all particles.
+//! Particles on devices of one rank and of several: the bits of the host, in snapshots and in sums over all particles.
 
 use super::criteria::{CLOUDS, CRITERIA};
 use super::same::CLUMP;
 use nestar_tests::Scratch;
 use nestar_tests::devices::open;
-use nestar_tests::runs::{digests, run_into};
+use nestar_tests::ranks::run_on_ranks;
+use nestar_tests::runs::{digests, quietly_into};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// The digests of snapshots by their names.
+type Snapshots = Vec<(String, String)>;
 /// Columns of diagnostics by name.
 type Columns = BTreeMap<String, Vec<String>>;
 
@@ -25,26 +28,40 @@ fn sums(directory: &Path) -> Columns {
     own.map(|(n, name)| (name.to_string(), column(n))).collect()
 }
 
-/// Snapshots and sums of a run on a device.
-fn run(device: &str, settings: &[&str]) -> (Vec<(String, String)>, Columns) {
-    run_of(CLUMP, device, settings)
-}
-
-fn run_of(deck: &str, device: &str, settings: &[&str]) -> (Vec<(String, String)>, Columns) {
+/// Snapshots and sums of a run on as many ranks, each with a device.
+fn run(deck: &str, (ranks, device): (usize, &str), settings: &[&str]) -> (Snapshots, Columns) {
     let scratch = Scratch::new();
     let device = format!("run.device={device}");
     let own = ["output.steps=2", "output.final=true", &device];
     let settings = [&own[..], settings].concat();
-    run_into(&scratch.run(), false, deck, &settings).unwrap_or_else(|e| panic!("{device}: {e}"));
+    let options = (0..ranks).map(|_| quietly_into(&scratch.run(), false));
+    for ended in run_on_ranks(deck, &settings, options.collect()) {
+        ended.unwrap_or_else(|e| panic!("{device}, {ranks} ranks: {e}"));
+    }
     (digests(&scratch.run()), sums(&scratch.run()))
 }
 
+/// Compares devices of some numbers of ranks with one rank's host; the columns.
+fn same(deck: &str, ranks: &[usize], settings: &[&str]) -> Columns {
+    let cpu = run(deck, (1, "cpu"), settings);
+    assert!(cpu.0.len() > 1 && cpu.1.len() >= 15, "{cpu:?}");
+    for &ranks in ranks {
+        let device = run(deck, (ranks, "emulated"), settings);
+        assert_eq!(cpu, device, "{ranks} ranks, {settings:?}");
+    }
+    cpu.1
+}
+
+const OPEN: &str = "domain.boundary=outflow";
+const SOON: &str = "time.max_steps=4";
+/// Parts of the hierarchy follow what it costs.
+const EVEN: &str = "run.imbalance=1.01";
+
 #[test]
-fn a_device_moves_them_as_the_host_does() {
+fn devices_move_them_as_the_host_does() {
     if open().is_err() {
         return;
     }
-    let open_box = "domain.boundary=outflow";
     let cases: [&[&str]; 4] = [
         &[],
         &[
@@ -52,7 +69,7 @@ fn a_device_moves_them_as_the_host_does() {
             "particles.cloud=tsc",
             "run.audit=false",
         ],
-        &[open_box, "particles.cloud=ngp", "run.audit=false"],
+        &[OPEN, "particles.cloud=ngp", "run.audit=false"],
         &[
             "domain.boundary=reflecting",
             "particles.zone=0",
@@ -60,36 +77,92 @@ fn a_device_moves_them_as_the_host_does() {
         ],
     ];
     for case in cases {
-        let settings = [&["time.max_steps=4"], case].concat();
-        let (cpu, device) = (run("cpu", &settings), run("emulated", &settings));
-        assert!(cpu.0.len() > 1 && cpu.1.len() >= 15, "{cpu:?}");
-        assert_eq!(cpu, device, "{case:?}");
-        let lost: f64 = cpu.1["dark_lost"]
+        let columns = same(CLUMP, &[1, 3], &[&[SOON, EVEN], case].concat());
+        let lost: f64 = columns["dark_lost"]
             .last()
             .expect("rows")
             .parse()
             .expect("a number");
-        assert_eq!(lost > 0.0, case.contains(&open_box), "{case:?}: {lost}");
+        assert_eq!(lost > 0.0, case.contains(&OPEN), "{case:?}: {lost}");
     }
 }
 
 #[test]
-fn a_device_refines_as_the_host_does() {
+fn parts_between_devices_mean_nothing() {
+    if open().is_err() {
+        return;
+    }
+    let swift = "particles.courant=1.0";
+    let cases: [(&[usize], &[&str]); 4] = [
+        (&[2, 5], &[]),
+        (&[2], &["run.precision=single", "particles.zone=1", swift]),
+        (&[3], &["particles.cloud=tsc", OPEN, "run.audit=true"]),
+        (
+            &[2],
+            &["particles.cloud=ngp", "domain.boundary=reflecting", swift],
+        ),
+    ];
+    for (ranks, case) in cases {
+        same(
+            CLUMP,
+            ranks,
+            &[&[SOON, EVEN, "run.audit=false"], case].concat(),
+        );
+    }
+}
+
+#[test]
+fn devices_refine_as_the_host_does() {
     if open().is_err() {
         return;
     }
     let kept = "particles.refine.kept_per_patch=[20,9]";
     let both = "particles.refine.mass_per_cell=[0.006]";
-    let falling = ["time.max_steps=4", "run.audit=false", "hydro.frozen=false"];
+    let falling = [SOON, EVEN, "run.audit=false", "hydro.frozen=false"];
     for criteria in CRITERIA {
-        for more in [&[kept][..], &[both, kept], &["run.audit=true"]] {
+        for (ranks, more) in [
+            (3, &[kept][..]),
+            (1, &[both, kept]),
+            (2, &["run.audit=true"]),
+        ] {
             let settings = [&falling[..], criteria, more].concat();
-            let (cpu, device) = (
-                run_of(CLOUDS, "cpu", &settings),
-                run_of(CLOUDS, "emulated", &settings),
-            );
+            let [cpu, device] =
+                [(1, "cpu"), (ranks, "emulated")].map(|on| run(CLOUDS, on, &settings));
             assert!(cpu.0.len() > 1);
-            assert_eq!(cpu, device, "{settings:?}");
+            assert_eq!(cpu, device, "{ranks} ranks, {settings:?}");
         }
+    }
+}
+
+#[test]
+fn a_restart_on_other_devices_goes_on_as_if_nothing_had_happened() {
+    if open().is_err() {
+        return;
+    }
+    let go = |scratch: &Scratch, (ranks, device): (usize, &str), resume: bool, steps: usize| {
+        let settings = [
+            "output.final=true".to_string(),
+            format!("run.device={device}"),
+            format!("time.max_steps={steps}"),
+        ];
+        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        let options = (0..ranks).map(|_| quietly_into(&scratch.run(), resume));
+        for ended in run_on_ranks(CLUMP, &settings, options.collect()) {
+            ended.unwrap_or_else(|e| panic!("{device}, {ranks} ranks: {e}"));
+        }
+        digests(&scratch.run()).pop().map(|(_, digest)| digest)
+    };
+    let whole = go(&Scratch::new(), (1, "cpu"), false, 4);
+    for (before, then) in [
+        ((3, "emulated"), (2, "emulated")),
+        ((1, "cpu"), (3, "emulated")),
+    ] {
+        let parts = Scratch::new();
+        go(&parts, before, false, 2);
+        assert_eq!(
+            whole,
+            go(&parts, then, true, 4),
+            "{before:?}, then {then:?}"
+        );
     }
 }

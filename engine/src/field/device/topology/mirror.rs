@@ -7,6 +7,8 @@ use rayon::prelude::*;
 
 /// Entries of a row of all tables: neighbours with their codes, parent, first child, index with level.
 pub(super) const WORDS: usize = AROUND + 6;
+/// Among the codes of a row: another rank owns the patch.
+const COPY: i32 = 4;
 /// Rows that a task compares.
 const TASK: usize = 1024;
 
@@ -64,12 +66,13 @@ fn take(topology: &Topology, row: u32, words: &mut [i32; WORDS]) -> bool {
     let parent = topology.parent_table()[row as usize];
     let child = topology.first_child_table()[row as usize];
     let rest = [parent, child, x, y, z, level];
-    if words[..27] == neighbours[..] && words[AROUND..] == rest {
+    let copy = if topology.is_owned(row) { 0 } else { COPY };
+    if words[..27] == neighbours[..] && words[27] & COPY == copy && words[AROUND..] == rest {
         return false;
     }
     let has = |code, bit| if neighbours.contains(&code) { bit } else { 0 };
     words[..27].copy_from_slice(neighbours);
-    words[27] = has(COARSER, 1) | has(OUTSIDE, 2);
+    words[27] = has(COARSER, 1) | has(OUTSIDE, 2) | copy;
     words[AROUND..].copy_from_slice(&rest);
     true
 }

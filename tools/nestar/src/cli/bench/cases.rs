@@ -17,6 +17,8 @@ pub enum Case {
     Collapse,
     /// Particles on a uniform mesh, in a gas that stands still
     Particles,
+    /// A sphere of particles in an open box, which ranks share out by what they hold
+    Plummer,
 }
 
 /// What computes.
@@ -49,6 +51,7 @@ impl Case {
             Self::KelvinHelmholtz => "kelvin-helmholtz",
             Self::Collapse => "collapse",
             Self::Particles => "particles",
+            Self::Plummer => "plummer",
         }
     }
 
@@ -60,6 +63,7 @@ impl Case {
             Self::KelvinHelmholtz => include_str!("../../../bench/kelvin-helmholtz.toml"),
             Self::Collapse => include_str!("../../../bench/collapse.toml"),
             Self::Particles => include_str!("../../../bench/particles.toml"),
+            Self::Plummer => include_str!("../../../bench/plummer.toml"),
         }
     }
 
@@ -69,7 +73,7 @@ impl Case {
             (Self::Uniform, Kind::Cpu) => &[64, 128],
             (Self::Uniform, Kind::Gpu) => &[256, 512],
             (Self::Uniform, Kind::Emulated) => &[32],
-            (Self::Collapse, Kind::Gpu) | (Self::Particles, Kind::Cpu) => &[64],
+            (Self::Collapse, Kind::Gpu) | (Self::Particles | Self::Plummer, Kind::Cpu) => &[64],
             (_, Kind::Gpu) => &[128],
             (Self::Blast, Kind::Cpu) => &[32],
             _ => &[16],

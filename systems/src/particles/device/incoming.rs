@@ -1,0 +1,82 @@
+//! What comes to the patches of a device's rank in the middle of a step: it stays records until a kernel puts it to the others.
+
+use nestar_engine::mesh::Topology;
+use nestar_kernels::particles::device::CHUNK;
+
+/// Records with their patches.
+#[derive(Default)]
+pub struct Incoming {
+    pub(super) records: Vec<u8>,
+    /// Bytes of a record.
+    width: usize,
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// Records of a list of a patch, one behind the other.
+#[derive(Clone, Copy)]
+pub(super) struct Piece {
+    pub row: u32,
+    pub list: usize,
+    /// The number among the lists of the step.
+    pub stack: u32,
+    /// In bytes.
+    pub first: usize,
+    pub count: usize,
+}
+
+impl Incoming {
+    /// Takes records of so many bytes in, the last of which says on which list each belongs.
+    pub fn put(&mut self, row: u32, records: &[u8], width: usize) {
+        self.width = width;
+        let mut first = self.records.len();
+        self.records.extend_from_slice(records);
+        let all: Vec<&[u8]> = records.chunks_exact(width).collect();
+        for alike in all.chunk_by(|a, b| a[width - 1] == b[width - 1]) {
+            for part in alike.chunks(CHUNK) {
+                self.pieces.push(Piece {
+                    row,
+                    list: usize::from(part[0][width - 1] > 0),
+                    stack: 0,
+                    first,
+                    count: part.len(),
+                });
+                first += part.len() * width;
+            }
+        }
+    }
+
+    /// Whether nothing comes.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Numbers the lists of all pieces among those of a step, each given by the level of its patches; what is on none of them is taken out.
+    pub(super) fn settle(
+        &mut self,
+        topology: &Topology,
+        lists: &[(usize, usize)],
+    ) -> Vec<(u32, Vec<u8>)> {
+        let mut rest = Vec::new();
+        let (records, width) = (&self.records, self.width);
+        self.pieces.retain_mut(|piece| {
+            let level = topology.level(piece.row);
+            let at = lists
+                .iter()
+                .position(|&(host, list)| Some(host) == level && list == piece.list);
+            piece.stack = at.unwrap_or_default() as u32;
+            if at.is_none() {
+                let records = &records[piece.first..][..piece.count * width];
+                rest.push((piece.row, records.to_vec()));
+            }
+            at.is_some()
+        });
+        rest
+    }
+
+    /// Adds what comes to the counts of rows, `[list][rows]`.
+    pub(super) fn count(&self, counts: &mut [u32], rows: usize) {
+        for piece in &self.pieces {
+            counts[piece.list * rows + piece.row as usize] += piece.count as u32;
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The end of the first half of a step on a device: particles go to their patches, with those that come from elsewhere.
+
+use super::super::leavers::Drifted;
+use super::super::species::Species;
+use super::incoming::{Incoming, Piece};
+use super::lists::OnDevice;
+use super::step::{Counted, Source, Step};
+use nestar_engine::device::{DeviceError, Shape};
+use nestar_engine::field::Items;
+use nestar_engine::field::device::DeviceTopology;
+use nestar_kernels::particles::device::{Stack, Unpack};
+
+impl Species {
+    /// The first half of a step on a device, but for what comes from elsewhere: until [`Species::land`] that is kept apart.
+    ///
+    /// # Errors
+    /// As [`Species::settled`].
+    pub(in crate::particles) fn leave(
+        &mut self,
+        step: &Step,
+        tables: &DeviceTopology,
+    ) -> Result<(Drifted, Option<Counted>), DeviceError> {
+        let Some(lists) = self.settled(step.topology, Some(tables))? else {
+            return Ok((Drifted::default(), None));
+        };
+        let drifted = lists.step(step)?;
+        self.incoming = Some(Incoming::default());
+        Ok(drifted)
+    }
+
+    /// Ends what [`Species::leave`] began.
+    ///
+    /// # Errors
+    /// As there.
+    pub(in crate::particles) fn land(
+        &mut self,
+        step: &Step,
+        counted: Counted,
+    ) -> Result<(), DeviceError> {
+        let Some((lists, incoming)) = self.lists.as_mut().zip(self.incoming.take()) else {
+            return Ok(());
+        };
+        let rest = lists.land(step, counted, incoming)?;
+        rest.iter()
+            .try_for_each(|(row, records)| self.put(*row, records))
+    }
+}
+
+impl OnDevice {
+    /// Deals particles to their patches after [`OnDevice::step`], with what comes from elsewhere; what goes to none of the lists that the step deals,
+    /// by row.
+    ///
+    /// # Errors
+    /// As there.
+    fn land(
+        &mut self,
+        step: &Step,
+        counted: Counted,
+        mut incoming: Incoming,
+    ) -> Result<Vec<(u32, Vec<u8>)>, DeviceError> {
+        let Counted {
+            mut counts,
+            mut sources,
+        } = counted;
+        let rest = incoming.settle(step.topology, &step.lists());
+        if sources.is_empty() && incoming.is_empty() {
+            return Ok(rest);
+        }
+        incoming.count(&mut counts, step.rows());
+        let mut new = Vec::new();
+        for (host, list) in step.lists() {
+            let counts = &mut counts[list * step.rows()..][..step.rows()];
+            new.push(self.provide((step.topology, host), counts)?);
+        }
+        let mut stacks = [Stack::default(); 4];
+        for (stack, (held, _)) in stacks.iter_mut().zip(&new) {
+            *stack = held.stack();
+        }
+        self.deal(&counts, &mut sources, stacks)?;
+        self.unpack(step, &incoming, stacks)?;
+        for (at, new) in step.lists().into_iter().zip(new) {
+            self.replace(step.topology, at, new);
+        }
+        Ok(rest)
+    }
+
+    /// Puts all particles to their places that stay on this rank; `starts` says where those of each row begin.
+    fn deal(
+        &self,
+        starts: &[u32],
+        sources: &mut [Source],
+        stacks: [Stack; 4],
+    ) -> Result<(), DeviceError> {
+        let kernels = &*self.kernels;
+        let mut memory = kernels.memory();
+        memory.cursors.set(&kernels.device, starts)?;
+        let bytes = 2 * self.columns.bytes();
+        for Source { given, listed, .. } in sources {
+            given.to = stacks;
+            given.cursors = memory.cursors.address().into();
+            kernels.work(&kernels.deal, (listed, bytes), given)?;
+        }
+        Ok(())
+    }
+
+    /// Puts what comes behind what kernels have dealt to the stacks of a step.
+    fn unpack(&self, step: &Step, incoming: &Incoming, to: [Stack; 4]) -> Result<(), DeviceError> {
+        if incoming.is_empty() {
+            return Ok(());
+        }
+        let kernels = &*self.kernels;
+        let memory = &mut *kernels.memory();
+        let pieces = incoming.pieces.iter();
+        let words = |p: &Piece| [p.row, p.list as u32, p.stack, p.count as u32];
+        let words: Vec<[u32; 4]> = pieces.clone().map(words).collect();
+        let firsts: Vec<u64> = pieces.map(|piece| piece.first as u64).collect();
+        memory.records.set(&kernels.device, &incoming.records)?;
+        memory.starts.set(&kernels.device, &firsts)?;
+        memory.pieces.set(&kernels.device, words.as_flattened())?;
+        let given = Unpack {
+            records: memory.records.address().into(),
+            firsts: memory.starts.address().into(),
+            pieces: memory.pieces.address().into(),
+            to,
+            cursors: memory.cursors.address().into(),
+            rows: step.topology.capacity() as i64,
+            numbers: self.numbers(),
+        };
+        let shape = Shape::of(words.len(), 128);
+        kernels.device.launch(&kernels.unpack, shape, &given)
+    }
+}
