@@ -2,14 +2,14 @@
 
 namespace particles {
 
-// Adds the cloud of a particle to a block about the patch at index `base`; the place counts from the patch at `patch`, so many levels finer.
-template<int WIDTH> RS_FN void add_cloud(u64* block, const i64* base, const u64* place, const i64* patch, int finer, u64 mass) {
+// Adds the cloud of a particle to a block about a patch; the place is in a patch so many levels finer, `patch` patches from the block's first.
+template<int WIDTH> RS_FN void add_cloud(u64* block, const u64* place, const int* patch, int finer, u64 mass) {
   int at[3][WIDTH];
   unsigned share[3];
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    const i64 first = mesh::PATCH * patch[axis] + cloud::lowest(place[axis], WIDTH);
+    const int first = mesh::PATCH * patch[axis] + cloud::lowest(place[axis], WIDTH);
     share[axis] = cloud::share(place[axis], WIDTH);
-    RS_UNROLL for (int k = 0; k < WIDTH; ++k) at[axis][k] = (int)(((first + k) >> finer) - mesh::PATCH * base[axis]) + AROUND;
+    RS_UNROLL for (int k = 0; k < WIDTH; ++k) at[axis][k] = ((first + k) >> finer) + AROUND;
   }
   const auto along_z = cloud::parts(mass, share[2], WIDTH);
   RS_UNROLL for (int k = 0; k < WIDTH; ++k) {
@@ -23,10 +23,10 @@ template<int WIDTH> RS_FN void add_cloud(u64* block, const i64* base, const u64*
   }
 }
 
-RS_FN void add_any(int width, u64* block, const i64* base, const u64* place, const i64* patch, int finer, u64 mass) {
-  if (width == 2) add_cloud<2>(block, base, place, patch, finer, mass);
-  else if (width == 1) add_cloud<1>(block, base, place, patch, finer, mass);
-  else add_cloud<3>(block, base, place, patch, finer, mass);
+RS_FN void add_any(int width, u64* block, const u64* place, const int* patch, int finer, u64 mass) {
+  if (width == 2) add_cloud<2>(block, place, patch, finer, mass);
+  else if (width == 1) add_cloud<1>(block, place, patch, finer, mass);
+  else add_cloud<3>(block, place, patch, finer, mass);
 }
 
 // Where a particle is at the time of the sums: the place, and how many patches away.
@@ -92,29 +92,27 @@ RS_FN void scatter(const given::Deposit& p, const u64* block, const Targets& to,
 
 RS_FN void add_particle(const given::Deposit& p, const Zone& zone, const Columns& from, int row, i64 n, u64* own, u64* coarser) {
   u64 place[3];
-  int step[3], cell[3];
+  int step[3], cell[3], patch[3], finer = p.finer;
   seen(p, from, n, place, step);
-  i64 patch[3], base[3];
   const int* index = p.from.tables.index + 4 * (i64)row;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
     cell[axis] = mesh::PATCH * step[axis] + (int)(place[axis] >> 61);
-    patch[axis] = index[axis] + step[axis];
-    base[axis] = index[axis] >> p.finer;
+    patch[axis] = (index[axis] & ((1 << finer) - 1)) + step[axis];
   }
   const u64 mass = p.scale == 0.0 ? (u64)1 : p.from.masses ? cloud::units_of<REAL>(from.number(MASS, n), p.scale) : p.one;
   const bool inner = is_inner(zone, cell);
-  if (p.beside) {
-    if (!inner) add_any(p.clouds.width, coarser, base, place, patch, 0, mass);
-    return;
+  u64* block = p.beside || (inner && finer == 0) ? coarser : own;
+  if (p.beside && inner) return;
+  if (inner) {
+    // as wide a cloud as the coarser level's
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+      const int side = index[axis] & 1;
+      place[axis] = motion::in_parent(place[axis], (unsigned)((side + step[axis]) & 1));
+      patch[axis] = (finer > 0 ? patch[axis] : side + step[axis]) >> 1;
+    }
+    finer = finer > 0 ? finer - 1 : 0;
   }
-  if (!inner) return add_any(p.clouds.width, own, base, place, patch, p.finer, mass);
-  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    place[axis] = motion::in_parent(place[axis], (unsigned)(patch[axis] & 1));
-    patch[axis] >>= 1;
-  }
-  if (p.finer > 0) return add_any(p.clouds.width, own, base, place, patch, p.finer - 1, mass);
-  RS_UNROLL for (int axis = 0; axis < 3; ++axis) base[axis] >>= 1;
-  add_any(p.clouds.width, coarser, base, place, patch, 0, mass);
+  add_any(p.clouds.width, block, place, patch, finer, mass);
 }
 
 // How many bits stand before one.
@@ -131,7 +129,7 @@ RS_FN int rank_of(const unsigned* bits, int n) {
 
 }  // namespace particles
 
-KERNEL(particles_deposit, particles::given::Deposit) {
+KERNEL_BOUNDS(particles_deposit, particles::given::Deposit, 256, 6) {
   using namespace particles;
   // sums about the patch; behind them those in cells of the coarser level, where clouds may be as wide as these
   u64 *own = launch::shared<u64>(), *coarser = own + BLOCK;

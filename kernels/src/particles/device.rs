@@ -7,7 +7,7 @@ use crate::mesh::parameters::View;
 use nestar_device::{Address, Item, device};
 
 /// Most particles that a block of threads looks after.
-pub const CHUNK: usize = 2048;
+pub const CHUNK: usize = 4096;
 
 /// The kernels.
 pub const PARTICLES: &str = concat!(
@@ -72,7 +72,8 @@ pub struct List {
     pub masses: bool,
 }
 
-/// Of the kernels `particles_count` and `particles_deal`: the first half of a step of particles, or only a way from one stack to another.
+/// Of the kernels `particles_count` and `particles_deal`, the first half of a step of particles, and of `particles_keep`, a way from one stack to
+/// another.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct Move {
@@ -109,10 +110,12 @@ pub struct Move {
     pub stay: [i32; 2],
     /// Whether the patches are of the level that moves the particles.
     pub own: bool,
-    /// Whether they stand still.
-    pub still: bool,
     /// Whether those are dealt that go to the last stack, or all others.
     pub leaving: bool,
+    /// Of each particle, which of the homes of its piece it goes to.
+    pub keys: Address<u8>,
+    /// Its place among those that go to the same patch.
+    pub places: Address<u32>,
 }
 
 /// Of the kernel `particles_unpack`: particles that come as records.

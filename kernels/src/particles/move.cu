@@ -2,6 +2,22 @@
 
 namespace particles {
 
+// What a step reads of a particle. It is loaded at once, before anything that depends on a part of it, so that the loads overlap.
+struct Particle {
+  Place place[3];
+  REAL velocity[3], acceleration[3];
+};
+
+RS_FN Particle particle(const Columns& from, i64 n) {
+  Particle particle;
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+    particle.place[axis] = from.place(axis, n);
+    particle.velocity[axis] = from.number(VELOCITY + axis, n);
+    particle.acceleration[axis] = from.number(ACCELERATION + axis, n);
+  }
+  return particle;
+}
+
 // Where a particle is after its step: in the patch in direction `d`, unless it waits, has left the box, or has no finite place.
 struct Went {
   int d;
@@ -21,16 +37,14 @@ RS_FN bool is_outermost(const given::Move& p, const int* near, int axis, u64 pla
   return !reflects(p, axis, cell == 7) && is_beyond(near, axis, cell == 7 ? 1 : -1);
 }
 
-RS_FN Went advance(const given::Move& p, const int* near, const Columns& from, i64 n) {
+RS_FN Went advance(const given::Move& p, const int* near, const Particle& particle) {
   Went went{mesh::SELF, false, false, false, {}, {}};
   int step[3] = {0, 0, 0};
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    const u64 place = whole(from.place(axis, n));
-    const REAL v = from.number(VELOCITY + axis, n);
+    const u64 place = whole(particle.place[axis]);
     went.place[axis] = place;
-    went.velocity[axis] = v;
-    if (p.still) continue;
-    REAL after = motion::kicked<REAL>(v, from.number(ACCELERATION + axis, n), (REAL)p.half);
+    went.velocity[axis] = particle.velocity[axis];
+    REAL after = motion::kicked<REAL>(particle.velocity[axis], particle.acceleration[axis], (REAL)p.half);
     const double by = (double)(after * (REAL)p.rate[axis]);
     if (!(rs::abs(by) < 1.0)) {
       went.lost = true;
@@ -54,12 +68,12 @@ RS_FN Went advance(const given::Move& p, const int* near, const Columns& from, i
   }
   if (went.lost || went.out) return went;
   went.d = direction(step);
-  if (p.own && !p.still && near[went.d] >= 0 && !is_leaf(p.from.tables, near[went.d])) {
+  if (p.own && near[went.d] >= 0 && !is_leaf(p.from.tables, near[went.d])) {
     // it stays as it was: the finer level moves it
     went.waits = true;
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-      went.place[axis] = whole(from.place(axis, n));
-      went.velocity[axis] = from.number(VELOCITY + axis, n);
+      went.place[axis] = whole(particle.place[axis]);
+      went.velocity[axis] = particle.velocity[axis];
     }
   }
   return went;
@@ -132,12 +146,11 @@ RS_FN unsigned take_place(unsigned* counter, bool is_common) {
   return is_common ? launch::take_place(counter) : launch::atomic_add(counter, 1u);
 }
 
-RS_FN void put(const given::Move& p, const Columns& from, i64 n, const Home& home, const Went& went, unsigned at, int row) {
+// Puts a particle of a row to its place `at` in its home.
+RS_FN void put(const given::Move& p, const Columns& from, i64 n, const Home& home, const Went& went, const REAL* acceleration, unsigned at, int row) {
   const Columns to = columns(p.to[home.stack]);
   // all loads come before the stores, which the compiler must take for stores to the same place
   const u64 id = from.id(n);
-  REAL a[3];
-  RS_UNROLL for (int axis = 0; axis < 3; ++axis) a[axis] = from.number(ACCELERATION + axis, n);
   for (int c = MASS; c < p.from.numbers; ++c) to.number(c, at) = from.number(c, n);
   to.id(at) = id;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
@@ -145,49 +158,17 @@ RS_FN void put(const given::Move& p, const Columns& from, i64 n, const Home& hom
     if (home.parent_of >= 0) place = motion::in_parent(place, (unsigned)(home.parent_of >> axis & 1));
     to.place(axis, at) = kept(place);
     to.number(VELOCITY + axis, at) = went.velocity[axis];
-    to.number(ACCELERATION + axis, at) = a[axis];
+    to.number(ACCELERATION + axis, at) = acceleration[axis];
   }
   if (home.cursor == p.rows) p.tags[at - p.tagged] = (u64)row * 64 + (p.own ? 0 : 32) + went.d;
 }
 
 }  // namespace particles
 
-// How many particles each patch gets.
-KERNEL(particles_count, particles::given::Move) {
-  using namespace particles;
-  SHARED unsigned counts[KEYS];
-  const Chunk chunk = particles::chunk(p.from);
-  const Columns from = columns(p.from.stack);
-  const int* near = around(p.from.tables, chunk.row);
-  EACH(key, KEYS) counts[key] = 0;
-  launch::barrier();
-  EACH(k, chunk.count) {
-    Went went = advance(p, near, from, chunk.first + k);
-    if (went.lost) {
-      launch::atomic_max(p.lost + 2, from.id(chunk.first + k) + 1);
-      continue;
-    }
-    if (went.out) {
-      const u64 units = p.from.masses ? cloud::units_of<REAL>(from.number(MASS, chunk.first + k), p.scale)
-                                      : cloud::units_of<double>(p.mass, p.scale);
-      const i64 place = (i64)launch::atomic_add(p.lost, (u64)1);
-      if (place < p.room) p.gone[place] = from.id(chunk.first + k);
-      launch::atomic_add(p.lost + 1, units);
-      continue;
-    }
-    const int key = key_of(p, near, went);
-    if (key == ALONE) launch::atomic_add(p.cursors + home_in_child(p, chunk.row, went).cursor, 1u);
-    else take_place(&counts[key], key == mesh::SELF);
-  }
-  launch::barrier();
-  EACH(key, KEYS) if (counts[key] > 0) launch::atomic_add(p.cursors + home_of(p, chunk.row, key).cursor, counts[key]);
-}
-
-// Puts them there: those that stay with this rank, or those that leave.
-KERNEL(particles_deal, particles::given::Move) {
+// How many particles each patch gets, and where among these each one goes.
+KERNEL_BOUNDS(particles_count, particles::given::Move, 256, 6) {
   using namespace particles;
   SHARED unsigned counts[KEYS], first[KEYS];
-  SHARED Home homes[KEYS];
   SHARED unsigned short place_in[CHUNK];
   SHARED unsigned char key_in[CHUNK];
   const Chunk chunk = particles::chunk(p.from);
@@ -196,28 +177,74 @@ KERNEL(particles_deal, particles::given::Move) {
   EACH(key, KEYS) counts[key] = 0;
   launch::barrier();
   EACH(k, chunk.count) {
-    const Went went = advance(p, near, from, chunk.first + k);
+    const i64 n = chunk.first + k;
+    Went went = advance(p, near, particle(from, n));
     const int key = key_of(p, near, went);
-    key_in[k] = (unsigned char)key;
-    if (key < KEYS) place_in[k] = (unsigned short)take_place(&counts[key], key == mesh::SELF);
+    p.keys[n] = key_in[k] = (unsigned char)key;
+    if (went.lost) {
+      launch::atomic_max(p.lost + 2, from.id(n) + 1);
+    } else if (went.out) {
+      const u64 units = p.from.masses ? cloud::units_of<REAL>(from.number(MASS, n), p.scale) : cloud::units_of<double>(p.mass, p.scale);
+      const i64 place = (i64)launch::atomic_add(p.lost, (u64)1);
+      if (place < p.room) p.gone[place] = from.id(n);
+      launch::atomic_add(p.lost + 1, units);
+    } else if (key == ALONE) {
+      p.places[n] = launch::atomic_add(p.cursors + home_in_child(p, chunk.row, went).cursor, 1u);
+    } else {
+      place_in[k] = (unsigned short)take_place(&counts[key], key == mesh::SELF);
+    }
   }
   launch::barrier();
+  EACH(key, KEYS) if (counts[key] > 0) first[key] = launch::atomic_add(p.cursors + home_of(p, chunk.row, key).cursor, counts[key]);
+  launch::barrier();
+  EACH(k, chunk.count) if (key_in[k] < KEYS) p.places[chunk.first + k] = first[key_in[k]] + place_in[k];
+}
+
+// Puts them there: `cursors` says where those of each patch begin.
+KERNEL_BOUNDS(particles_deal, particles::given::Move, 256, 6) {
+  using namespace particles;
+  SHARED Home homes[KEYS];
+  SHARED unsigned first[KEYS];
+  const Chunk chunk = particles::chunk(p.from);
+  const Columns from = columns(p.from.stack);
+  const int* near = around(p.from.tables, chunk.row);
   EACH(key, KEYS) {
-    if (counts[key] == 0) continue;
     homes[key] = home_of(p, chunk.row, key);
-    if ((homes[key].stack == LEAVES) != p.leaving) continue;
-    first[key] = launch::atomic_add(p.cursors + homes[key].cursor, counts[key]);
+    first[key] = p.cursors[homes[key].cursor];
   }
   launch::barrier();
   EACH(k, chunk.count) {
-    const int key = key_in[k];
-    if (key == GONE) continue;
     const i64 n = chunk.first + k;
-    Went went = advance(p, near, from, n);
+    const Particle particle = particles::particle(from, n);
+    const int key = p.keys[n];
+    const unsigned place = p.places[n];
+    if (key == GONE) continue;
+    Went went = advance(p, near, particle);
     const Home home = key == ALONE ? home_in_child(p, chunk.row, went) : homes[key];
     if ((home.stack == LEAVES) != p.leaving) continue;
-    const unsigned at = key == ALONE ? launch::atomic_add(p.cursors + home.cursor, 1u) : first[key] + place_in[k];
-    put(p, from, n, home, went, at, chunk.row);
+    const unsigned at = (key == ALONE ? p.cursors[home.cursor] : first[key]) + place;
+    put(p, from, n, home, went, particle.acceleration, at, chunk.row);
+  }
+}
+
+// Puts particles of each patch there as they are.
+KERNEL(particles_keep, particles::given::Move) {
+  using namespace particles;
+  SHARED unsigned first;
+  const Chunk chunk = particles::chunk(p.from);
+  const Columns from = columns(p.from.stack);
+  const Home home = home_in_row(p, p.stay[0], chunk.row, p.stay[1]);
+  if (launch::thread() == 0) first = launch::atomic_add(p.cursors + home.cursor, (unsigned)chunk.count);
+  launch::barrier();
+  EACH(k, chunk.count) {
+    const i64 n = chunk.first + k;
+    const Particle particle = particles::particle(from, n);
+    Went went{mesh::SELF, false, false, false, {}, {}};
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+      went.place[axis] = whole(particle.place[axis]);
+      went.velocity[axis] = particle.velocity[axis];
+    }
+    put(p, from, n, home, went, particle.acceleration, first + k, chunk.row);
   }
 }
 

@@ -40,9 +40,7 @@ template<int G> RS_FN void feel_any(int width, const REAL* block, const u64* pla
   else feel<G, 3>(block, place, step, second, sums);
 }
 
-RS_FN void kick(const Pull& p, const Columns& of, i64 n, const REAL* a) {
-  REAL v[3];
-  RS_UNROLL for (int axis = 0; axis < 3; ++axis) v[axis] = of.number(VELOCITY + axis, n);
+RS_FN void kick(const Pull& p, const Columns& of, i64 n, const REAL* v, const REAL* a) {
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
     of.number(VELOCITY + axis, n) = motion::kicked<REAL>(v[axis], a[axis], (REAL)p.half);
     of.number(ACCELERATION + axis, n) = a[axis];
@@ -78,7 +76,7 @@ RS_FN bool knows(const Pull& p, const Zone& zone, int row, const There& there) {
 }
 
 // Of a particle that the coarser level's states pull.
-RS_FN void pull_by_coarser(const Pull& p, const Zone& zone, const REAL* block, int row, i64 n, const u64* place, bool second) {
+RS_FN void pull_by_coarser(const Pull& p, const Zone& zone, const REAL* block, int row, i64 n, const u64* place, const REAL* v, bool second) {
   const Columns of = columns(p.from.stack);
   const bool late = p.state == 2;
   const There now = there(p, of, n, place, late ? p.ahead[1] : p.ahead[0]);
@@ -95,12 +93,12 @@ RS_FN void pull_by_coarser(const Pull& p, const Zone& zone, const REAL* block, i
       a[axis] = before == after ? old + (REAL)p.weight * (a[axis] - old) : before ? old : a[axis];
     }
   }
-  kick(p, of, n, a);
+  kick(p, of, n, v, a);
 }
 
 }  // namespace particles
 
-KERNEL(particles_pull, particles::Pull) {
+KERNEL_BOUNDS(particles_pull, particles::Pull, 256, 4) {
   using namespace particles;
   const Chunk chunk = particles::chunk(p.from);
   const given::Tables& tables = p.from.tables;
@@ -116,7 +114,9 @@ KERNEL(particles_pull, particles::Pull) {
   EACH(k, chunk.count) {
     const i64 n = chunk.first + k;
     u64 place[3];
+    REAL v[3];
     int cell[3];
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) v[axis] = of.number(VELOCITY + axis, n);
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
       place[axis] = whole(of.place(axis, n));
       cell[axis] = (int)(place[axis] >> 61);
@@ -127,7 +127,7 @@ KERNEL(particles_pull, particles::Pull) {
       const int step[3] = {0, 0, 0};
       REAL a[3];
       feel_any<BESIDE>(p.clouds.width, block, place, step, is_outer(zone, cell), a);
-      kick(p, of, n, a);
+      kick(p, of, n, v, a);
       continue;
     }
     if (p.parent && !inner) continue;
@@ -135,6 +135,6 @@ KERNEL(particles_pull, particles::Pull) {
       RS_UNROLL for (int axis = 0; axis < 3; ++axis)
         place[axis] = motion::in_parent(place[axis], (unsigned)side_of(tables, chunk.row, axis));
     }
-    pull_by_coarser(p, zone, block, chunk.row, n, place, p.parent || is_outer(zone, cell));
+    pull_by_coarser(p, zone, block, chunk.row, n, place, v, p.parent || is_outer(zone, cell));
   }
 }

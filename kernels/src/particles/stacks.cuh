@@ -9,7 +9,7 @@ namespace cloud = ::nestar_kernels::particles::cloud;
 namespace motion = ::nestar_kernels::particles::motion;
 namespace given = ::nestar_kernels::particles::device;
 
-constexpr int CHUNK = 2048, PAGE = 32;
+constexpr int CHUNK = 4096, PAGE = 32;
 // The first number of a vector among the columns of numbers, and that of masses.
 constexpr int VELOCITY = 3, ACCELERATION = 6, MASS = 9;
 

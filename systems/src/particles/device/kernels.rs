@@ -27,6 +27,7 @@ pub struct Kernels {
     pub(in crate::particles) vectors: u32,
     pub(in crate::particles) count: Kernel,
     pub(in crate::particles) deal: Kernel,
+    pub(in crate::particles) keep: Kernel,
     pub(in crate::particles) arrive: Kernel,
     pub(in crate::particles) unpack: Kernel,
     pub(in crate::particles) pack: Kernel,
@@ -48,6 +49,9 @@ pub struct Kernels {
 #[derive(Default)]
 pub(in crate::particles) struct Memory {
     pub cursors: Kept<u32>,
+    /// Of the particles that take part in a step: see [`Move::keys`](nestar_kernels::particles::device::Move::keys).
+    pub keys: Kept<u8>,
+    pub places: Kept<u32>,
     pub tags: Kept<u64>,
     /// Identities of what leaves the box.
     pub gone: Kept<u64>,
@@ -94,6 +98,7 @@ impl Kernels {
             precision,
             count: kernel("particles_count")?,
             deal: kernel("particles_deal")?,
+            keep: kernel("particles_keep")?,
             arrive: kernel("particles_arrive")?,
             unpack: kernel("particles_unpack")?,
             pack: kernel("particles_pack")?,

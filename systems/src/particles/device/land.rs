@@ -66,6 +66,7 @@ impl OnDevice {
         if sources.is_empty() && incoming.is_empty() {
             return Ok(rest);
         }
+        let mut behind = counts.clone();
         incoming.count(&mut counts, step.rows());
         let mut new = Vec::new();
         for (host, list) in step.lists() {
@@ -77,7 +78,8 @@ impl OnDevice {
             *stack = held.stack();
         }
         self.deal(&counts, &mut sources, stacks)?;
-        self.unpack(step, &incoming, stacks)?;
+        behind.iter_mut().zip(&counts).for_each(|(n, first)| *n += first);
+        self.unpack(step, (&incoming, &behind), stacks)?;
         for (at, new) in step.lists().into_iter().zip(new) {
             self.replace(step.topology, at, new);
         }
@@ -103,8 +105,13 @@ impl OnDevice {
         Ok(())
     }
 
-    /// Puts what comes behind what kernels have dealt to the stacks of a step.
-    fn unpack(&self, step: &Step, incoming: &Incoming, to: [Stack; 4]) -> Result<(), DeviceError> {
+    /// Puts what comes behind what kernels have dealt to the stacks of a step: `behind` says where, for each row.
+    fn unpack(
+        &self,
+        step: &Step,
+        (incoming, behind): (&Incoming, &[u32]),
+        to: [Stack; 4],
+    ) -> Result<(), DeviceError> {
         if incoming.is_empty() {
             return Ok(());
         }
@@ -114,6 +121,7 @@ impl OnDevice {
         let words = |p: &Piece| [p.row, p.list as u32, p.stack, p.count as u32];
         let words: Vec<[u32; 4]> = pieces.clone().map(words).collect();
         let firsts: Vec<u64> = pieces.map(|piece| piece.first as u64).collect();
+        memory.cursors.set(&kernels.device, behind)?;
         memory.records.set(&kernels.device, &incoming.records)?;
         memory.starts.set(&kernels.device, &firsts)?;
         memory.pieces.set(&kernels.device, words.as_flattened())?;

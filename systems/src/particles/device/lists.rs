@@ -294,7 +294,7 @@ impl OnDevice {
             rows: topology.capacity() as i64,
             ..standing()
         };
-        kernels.work(&kernels.deal, (&from, 2 * self.columns.bytes()), &still)?;
+        kernels.work(&kernels.keep, (&from, 2 * self.columns.bytes()), &still)?;
         let coming = rows.iter().map(|&row| (row, &pages[row as usize][list]));
         self.arrive(&mut memory, coming, new.0.stack())?;
         drop(memory);
@@ -355,14 +355,16 @@ fn standing() -> Move {
         walls: 0,
         stay: [0, 0],
         own: true,
-        still: true,
+        keys: Address::NONE,
+        places: Address::NONE,
         leaving: false,
     }
 }
 
-/// The particles of a row in pieces that a block looks after: row, first, how many.
+/// The particles of a row in pieces of about one size that a block looks after: row, first, how many.
 pub(super) fn pieces((row, stretch): (u32, Stretch)) -> impl Iterator<Item = u32> {
-    let most = CHUNK as u32;
-    let starts = (0..stretch.count).step_by(CHUNK);
-    starts.flat_map(move |n| [row, stretch.first + n, most.min(stretch.count - n)])
+    let number = stretch.count.div_ceil(CHUNK as u32);
+    let each = stretch.count.div_ceil(number.max(1)).next_multiple_of(32);
+    let starts = (0..number).map(move |n| n * each);
+    starts.flat_map(move |n| [row, stretch.first + n, each.min(stretch.count - n)])
 }

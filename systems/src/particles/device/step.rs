@@ -80,8 +80,9 @@ impl Step<'_> {
             walls: self.walls,
             stay,
             own: level == self.level,
-            still: false,
             leaving: false,
+            keys: 0.into(),
+            places: 0.into(),
         }
     }
 }
@@ -140,6 +141,10 @@ impl OnDevice {
         let mut counts = vec![0; 2 * step.rows()];
         let cursors = memory.cursors.provide(&kernels.device, counts.len())?;
         let gone = memory.gone.provide(&kernels.device, room)?;
+        let particles = sources.iter().map(|source| source.listed.particles).sum();
+        let keys = memory.keys.provide(&kernels.device, particles)?.address();
+        let places = memory.places.provide(&kernels.device, particles)?.address();
+        let mut before = 0;
         kernels.device.fill_zero(cursors, 0..counts.len())?;
         kernels.device.fill_zero(&kernels.words, 0..3)?;
         // places, velocities and accelerations
@@ -148,6 +153,9 @@ impl OnDevice {
             given.cursors = cursors.address().into();
             given.lost = kernels.words.address().into();
             (given.gone, given.room) = (gone.address().into(), room as i64);
+            given.keys = (keys + before).into();
+            given.places = (places + 4 * before).into();
+            before += listed.particles as u64;
             kernels.work(&kernels.count, (listed, bytes), given)?;
         }
         let mut words = [0; 3];
