@@ -85,6 +85,11 @@ impl<M: BeyondFn> FunctionRule<M> {
             numbers,
             values: numbers * <M::State<f64> as InnerCells>::CELLS,
         };
+        let rules = self.states.as_ref().map(R::states);
+        let inside: Vec<R> = match rules.and_then(|rules| rules.follow) {
+            Some(_) => state.to_vec(),
+            None => Vec::new(),
+        };
         let before = state[0];
         let result = M::call(&at, &self.given.precise::<R>());
         let mut copied = true;
@@ -96,7 +101,9 @@ impl<M: BeyondFn> FunctionRule<M> {
         if copied {
             return;
         }
-        let rules = self.states.as_ref().map(R::states);
+        if let Some(follow) = rules.and_then(|rules| rules.follow) {
+            (follow.follow)(&inside, state);
+        }
         if let Some(rules) = &rules
             && state[0] != before
         {

@@ -1,6 +1,6 @@
 //! Numbers in a cell by name: stored components, what is derived from them, and places; and formulas of them.
 
-use super::{GAS_COMPONENTS, GasModel};
+use super::GasModel;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::math::sum3;
 use nestar_device::{Place, Real, device};
@@ -43,6 +43,37 @@ fn entropy<R: Real>(u: [R; 5], gamma: R) -> R {
 #[device]
 fn sound_speed<R: Real>(u: [R; 5], gamma: R) -> R {
     eos::sound_speed(u[0], pressure(u, gamma), gamma)
+}
+
+/// Gas pressure by the internal energy.
+#[device]
+fn cold_pressure<R: Real>(internal: R, gamma: R) -> R {
+    (gamma - 1.0) * internal
+}
+
+/// Temperature of a density and an internal energy.
+#[device]
+fn cold_temperature<R: Real>(u: [R; 2], gamma: R) -> R {
+    eos::temperature(u[0], cold_pressure(u[1], gamma))
+}
+
+/// Entropy of a density and an internal energy.
+#[device]
+fn cold_entropy<R: Real>(u: [R; 2], gamma: R) -> R {
+    eos::entropy(u[0], cold_pressure(u[1], gamma), gamma)
+}
+
+/// Sound speed of a density and an internal energy.
+#[device]
+fn cold_sound_speed<R: Real>(u: [R; 2], gamma: R) -> R {
+    eos::sound_speed(u[0], cold_pressure(u[1], gamma), gamma)
+}
+
+/// Speed over sound speed of gas with its internal energy.
+#[device]
+fn cold_mach<R: Real>(u: [R; 6], gamma: R) -> R {
+    let fast = speed([u[0], u[1], u[2], u[3], u[4]], gamma);
+    fast / cold_sound_speed([u[0], u[5]], gamma)
 }
 
 /// Magnitude of the velocity.
@@ -145,6 +176,27 @@ fn of_gas(gamma: f64) -> [(&'static str, Named); 14] {
     ]
 }
 
+/// What tells of the gas by its internal energy, in place of the names in [`of_gas`].
+fn of_internal_energy(gamma: f64, c: usize) -> [(&'static str, Named); 5] {
+    let gas = |function, order: &[usize]| of(function, order, &[gamma]);
+    [
+        ("pressure", gas(NumberFn::of::<cold_pressure>(), &[c])),
+        (
+            "temperature",
+            gas(NumberFn::of::<cold_temperature>(), &[0, c]),
+        ),
+        ("entropy", gas(NumberFn::of::<cold_entropy>(), &[0, c])),
+        (
+            "sound_speed",
+            gas(NumberFn::of::<cold_sound_speed>(), &[0, c]),
+        ),
+        (
+            "mach",
+            gas(NumberFn::of::<cold_mach>(), &[0, 1, 2, 3, 4, c]),
+        ),
+    ]
+}
+
 /// What tells of the place.
 fn of_place() -> [(&'static str, Named); 8] {
     let functions = [
@@ -165,8 +217,16 @@ fn of_place() -> [(&'static str, Named); 8] {
 pub fn vocabulary(model: &GasModel) -> Vec<(String, Named)> {
     let fixed = of_gas(model.gamma).into_iter().chain(of_place());
     let mut names: Vec<(String, Named)> = fixed.map(|(n, q)| (n.to_string(), q)).collect();
+    if let Some(c) = model.internal_energy() {
+        for (name, number) in of_internal_energy(model.gamma, c) {
+            names.retain(|(own, _)| own != name);
+            names.push((name.into(), number));
+        }
+        let own = of(NumberFn::of::<component>(), &[c], &[]);
+        names.push(("internal_energy".into(), own));
+    }
     for (n, scalar) in model.scalars.iter().enumerate() {
-        let c = GAS_COMPONENTS + n;
+        let c = model.first_scalar() + n;
         let own = of(NumberFn::of::<component>(), &[c], &[]);
         let fraction = of(NumberFn::of::<fraction>(), &[0, c], &[]);
         names.push((format!("scalar_{scalar}"), own));

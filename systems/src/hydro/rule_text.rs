@@ -107,12 +107,16 @@ impl InflowText<'_> {
             conserved_from_primitive::ITEM.path(),
             double(self.model.gamma)
         );
+        if let Some(c) = self.model.internal_energy() {
+            let factor = double(1.0 / (self.model.gamma - 1.0));
+            let _ = writeln!(text, "  u[{c}] = (REAL)(w[4] * {factor});");
+        }
         for (n, formula) in self.formulas.scalars().iter().enumerate() {
             let fraction = match formula {
                 Some(formula) => self.call(formula, &format!("scalar_{n}"), rule),
                 None => "0.0".into(),
             };
-            let c = GAS_COMPONENTS + n;
+            let c = self.model.first_scalar() + n;
             let _ = write!(
                 text,
                 "  const double fraction_{n} = {fraction};
