@@ -111,6 +111,14 @@ impl InflowText<'_> {
             let factor = double(1.0 / (self.model.gamma - 1.0));
             let _ = writeln!(text, "  u[{c}] = (REAL)(w[4] * {factor});");
         }
+        text += &self.scalars(rule);
+        text += &sound_sets(self.model);
+        text + &self.fault("!sound") + "}\n"
+    }
+
+    /// Sets the scalars by their fractions, which have names.
+    fn scalars(&self, rule: &mut RuleText) -> String {
+        let mut text = String::new();
         for (n, formula) in self.formulas.scalars().iter().enumerate() {
             let fraction = match formula {
                 Some(formula) => self.call(formula, &format!("scalar_{n}"), rule),
@@ -124,8 +132,7 @@ impl InflowText<'_> {
   u[{c}] = (REAL)(fraction_{n} * w[0]);\n"
             );
         }
-        text += &sound_sets(self.model);
-        text + &self.fault("!sound") + "}\n"
+        text
     }
 }
 

@@ -117,11 +117,7 @@ pub struct PlaneOutcome<E> {
 
 #[inline(always)]
 pub unsafe fn update<V: Simd, const DUAL: bool>(a: &Update<V::E>) -> PlaneOutcome<V::E> {
-    let (gamma, rates, inverse_dx) = (
-        splat::<V>(a.gamma),
-        splat3::<V>(a.rates),
-        splat3::<V>(a.inverse_dx),
-    );
+    let (rates, inverse_dx) = (splat3::<V>(a.rates), splat3::<V>(a.inverse_dx));
     let zero = V::lit(0.0);
     let mut signal = zero;
     let mut unphysical = 0;
@@ -130,19 +126,12 @@ pub unsafe fn update<V: Simd, const DUAL: bool>(a: &Update<V::E>) -> PlaneOutcom
             let (o, to) = (j * a.pitch + i, j * PATCH + i);
             // SAFETY: rows of eight cells inside the block, the planes and the output
             unsafe {
-                let mut u = [gamma; 5];
+                let mut u = [zero; 5];
                 for (c, new) in u.iter_mut().enumerate() {
                     let old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
                     *new = a.faces.advanced(old, c, o, a.pitch, &rates);
                 }
-                let rate = if DUAL {
-                    let [energy, internal] = energies::<V>(a, &u, o);
-                    u[4] = energy;
-                    internal.store(a.out.add(to + 5 * CELLS));
-                    dual::checked_signal_rate(&u, internal, &inverse_dx, gamma)
-                } else {
-                    eos::checked_signal_rate(&u, &inverse_dx, gamma)
-                };
+                let rate = judge::<V, DUAL>(a, &mut u, [o, to], &inverse_dx);
                 store5(&u, a.out.add(to), CELLS);
                 let mut physical = Num::ge(rate, zero);
                 signal = Num::max(signal, rate);
@@ -161,6 +150,28 @@ pub unsafe fn update<V: Simd, const DUAL: bool>(a: &Update<V::E>) -> PlaneOutcom
     PlaneOutcome {
         signal_rate: largest(signal),
         unphysical,
+    }
+}
+
+/// The signal rate of the cells at `o`, as of [`eos::checked_signal_rate`]; with the internal energy it stores that at `to`, and both
+/// energies agree then.
+#[inline(always)]
+unsafe fn judge<V: Simd, const DUAL: bool>(
+    a: &Update<V::E>,
+    u: &mut [V; 5],
+    [o, to]: [usize; 2],
+    inverse_dx: &[V; 3],
+) -> V {
+    let gamma = splat::<V>(a.gamma);
+    if !DUAL {
+        return eos::checked_signal_rate(u, inverse_dx, gamma);
+    }
+    // SAFETY: as in `update`
+    unsafe {
+        let [energy, internal] = energies::<V>(a, u, o);
+        u[4] = energy;
+        internal.store(a.out.add(to + 5 * CELLS));
+        dual::checked_signal_rate(u, internal, inverse_dx, gamma)
     }
 }
 
