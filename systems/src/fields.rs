@@ -8,9 +8,10 @@ use nestar_device::device;
 use nestar_engine::Error;
 use nestar_engine::field::marks::Named;
 use nestar_engine::field::{Components, Field};
-use nestar_kernels::mesh::ShareSets;
+use nestar_kernels::hydro::{DualEnergy, DualStates, GasStates};
+use nestar_kernels::mesh::{ShareSets, StateRules};
 
-/// Gas: density, momentum x y z, total energy, then the passive scalars (mass densities), per unit volume.
+/// Gas: density, momentum x y z, total energy, the internal energy if `hydro.dual_energy` asks for it, then the passive scalars (mass densities), per unit volume.
 pub struct Gas;
 
 impl Field for Gas {
@@ -103,7 +104,7 @@ pub struct Outside<R> {
     pub acceleration: [R; 3],
 }
 
-/// Components of [`Gas`] before the scalars.
+/// Components of [`Gas`] that there always are.
 pub const GAS_COMPONENTS: usize = 5;
 
 /// A number in a cell that a plugin gives a name.
@@ -162,6 +163,8 @@ pub struct GasModel {
     pub frozen: bool,
     /// Whether fluxes know two waves only, which mixes gas at contacts.
     pub two_waves: bool,
+    /// How the internal energy is carried, which is stored behind the components that there always are, if it is.
+    pub dual: Option<DualEnergy>,
 }
 
 /// How far the fractions of a set may be from 1 in sum where they are given.
@@ -180,7 +183,30 @@ impl GasModel {
             physical: None,
             frozen: false,
             two_waves: false,
+            dual: None,
         }
+    }
+
+    /// The component of the internal energy, if it is stored.
+    #[must_use]
+    pub fn internal_energy(&self) -> Option<usize> {
+        self.dual.map(|_| GAS_COMPONENTS)
+    }
+
+    /// The component of the first scalar.
+    #[must_use]
+    pub fn first_scalar(&self) -> usize {
+        GAS_COMPONENTS + usize::from(self.dual.is_some())
+    }
+
+    /// What is known of states.
+    #[must_use]
+    pub fn states(&self) -> StateRules {
+        let rules = match self.dual {
+            None => StateRules::of::<GasStates, 5>(),
+            Some(dual) => StateRules::of::<DualStates, 6>().with_threshold(dual.kinetic),
+        };
+        rules.with_sets(self.sets)
     }
 
     /// As [`GasModel::numbers`], for functions.
@@ -205,14 +231,15 @@ impl GasModel {
                     self.scalars
                 )));
             };
-            numbers.push(GAS_COMPONENTS + n);
+            numbers.push(self.first_scalar() + n);
         }
         Ok(numbers)
     }
 
     /// The scalars of each set, as numbers.
     pub fn scalar_sets(&self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone + '_> {
-        let scalars = |set| self.sets.members(set).map(|c| c - GAS_COMPONENTS);
+        let first = self.first_scalar();
+        let scalars = move |set| self.sets.members(set).map(move |c| c - first);
         (1..=self.sets.count()).map(scalars)
     }
 

@@ -305,16 +305,24 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
         scratch: &mut Vec<R>,
     ) -> bool {
         let at = |c| self.chosen.number(c) * CELLS + cell;
-        let before = S::read(&mut |_, c| own[at(c)], 0, 0);
-        state.write(&mut |_, c, value| own[at(c)] = value, 0, 0);
         let Some(states) = &self.states else {
+            state.write(&mut |_, c, value| own[at(c)] = value, 0, 0);
             return true;
         };
         scratch.clear();
         scratch.extend(own.iter().skip(cell).step_by(CELLS));
-        let sound = (states.physical)(scratch, 1);
-        if !sound {
-            before.write(&mut |_, c, value| own[at(c)] = value, 0, 0);
+        state.write(&mut |_, c, value| own[at(c)] = value, 0, 0);
+        let components = scratch.len();
+        scratch.extend(own.iter().skip(cell).step_by(CELLS));
+        let (before, after) = scratch.split_at_mut(components);
+        if let Some(follow) = &states.follow {
+            (follow.follow)(before, after);
+        }
+        let sound = (states.physical)(after, 1);
+        if !sound || states.follow.is_some() {
+            let left = if sound { after } else { before };
+            let own = own.iter_mut().skip(cell).step_by(CELLS);
+            own.zip(left).for_each(|(own, value)| *own = *value);
         }
         sound
     }

@@ -12,7 +12,7 @@ use crate::device::DeviceError;
 use crate::in_precision;
 use nestar_device::{CellFn, CellState};
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::{Rows, StateFunctions};
+use nestar_kernels::mesh::{Follow, MAX_COMPONENTS, Rows, StateFunctions};
 use rayon::prelude::*;
 
 impl<F: Field> Pool<F> {
@@ -229,12 +229,23 @@ impl<R: Element> TypedPool<R> {
             // SAFETY: the rows are distinct, and what is made of this row of `to` has been read by now: only functions of
             // cells alone write where they read.
             let out = unsafe { to.row_mut(row) };
+            let follow = states.and_then(|states| states.follow);
+            if follow.is_some() {
+                block.clear();
+                block.extend_from_slice(out);
+            }
             exchange(out, chosen, values);
+            follow
+                .iter()
+                .for_each(|follow| follow_row(block, out, follow));
             if states.is_none_or(|states| (states.physical)(out, CELLS)) {
                 return None;
             }
             let cell = states.and_then(|states| first_unsound(out, states));
-            exchange(out, chosen, values);
+            match follow {
+                Some(_) => out.copy_from_slice(block),
+                None => exchange(out, chosen, values),
+            }
             cell.map(|cell| (n * CELLS + cell) as u32)
         };
         let unsound = rows.par_iter().enumerate().filter_map(fill);
@@ -250,6 +261,21 @@ fn exchange<R: Element>(row: &mut [R], chosen: &Components, values: &mut [R]) {
     for (n, values) in values.chunks_mut(CELLS).enumerate() {
         let first = chosen.number(n) * CELLS;
         row[first..first + values.len()].swap_with_slice(values);
+    }
+}
+
+/// Lets what follows from changed components of a row, which was `before`, follow.
+fn follow_row<R: Element>(before: &[R], row: &mut [R], follow: &Follow<R>) {
+    let [mut old, mut new] = [[R::lit(0.0); MAX_COMPONENTS]; 2];
+    let components = row.len() / CELLS;
+    for cell in 0..CELLS {
+        for c in 0..components {
+            (old[c], new[c]) = (before[c * CELLS + cell], row[c * CELLS + cell]);
+        }
+        (follow.follow)(&old[..components], &mut new[..components]);
+        for c in 0..components {
+            row[c * CELLS + cell] = new[c];
+        }
     }
 }
 

@@ -247,6 +247,9 @@ fn apply<R: Element>(
             (rules.mend)(state, &before[..components]);
             mended += 1;
         }
+        if let Some(follow) = rules.and_then(|rules| rules.follow) {
+            follow.settle(state);
+        }
         for c in 0..components {
             values[c * CELLS + cell] = state[c];
         }

@@ -85,6 +85,9 @@ impl<M: BeyondFn> FunctionRule<M> {
             numbers,
             values: numbers * <M::State<f64> as InnerCells>::CELLS,
         };
+        let rules = self.states.as_ref().map(R::states);
+        let follow = rules.and_then(|rules| rules.follow);
+        let inside = follow.map_or(Vec::new(), |_| state.to_vec());
         let before = state[0];
         let result = M::call(&at, &self.given.precise::<R>());
         let mut copied = true;
@@ -96,7 +99,9 @@ impl<M: BeyondFn> FunctionRule<M> {
         if copied {
             return;
         }
-        let rules = self.states.as_ref().map(R::states);
+        if let Some(follow) = follow {
+            (follow.follow)(&inside, state);
+        }
         if let Some(rules) = &rules
             && state[0] != before
         {
@@ -106,6 +111,12 @@ impl<M: BeyondFn> FunctionRule<M> {
                 .iter_mut()
                 .for_each(|u| *u = *u / before * whole);
         }
+        self.judge(cell, state);
+    }
+
+    /// Reports a state beyond a face that is not sound.
+    fn judge<R: Element>(&self, cell: &GhostCell, state: &[R]) {
+        let rules = self.states.as_ref().map(R::states);
         let sound = state.iter().all(|u| u.is_finite());
         if !sound || rules.is_some_and(|rules| !(rules.physical)(state, 1)) {
             let state: Vec<f64> = state.iter().map(|u| u.to_f64()).collect();

@@ -26,7 +26,12 @@ PATCH_KERNEL(gravity_kick, gravity::Kick) {
     for (int c = 1; c < 4; ++c) u[c * mesh::CELLS] = value[c];
     REAL* due = (REAL*)p.due + (rs::i64)row * mesh::CELLS + cell;
     if (p.part == 1) *due = before.energy - after.energy;
-    u[4 * mesh::CELLS] = p.part == 2 ? work::settled<REAL>(before, after, *due) : after.energy;
+    REAL energy = after.energy;
+    if (p.part == 2) {
+      energy = work::settled<REAL>(before, after, *due);
+      if (p.internal) u[5 * mesh::CELLS] = u[5 * mesh::CELLS] + (energy - after.energy);
+    }
+    u[4 * mesh::CELLS] = energy;
   }
 }
 

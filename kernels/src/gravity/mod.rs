@@ -85,6 +85,8 @@ pub struct Kick<R> {
     pub due: Address<R>,
     /// Part of the step: 0 any, 1 first, 2 last, as [`Part`].
     pub part: i32,
+    /// Whether the internal energy follows as component 5.
+    pub internal: bool,
 }
 
 /// Of the kernel `gravity_accelerate`.
@@ -112,7 +114,8 @@ pub enum Part<D> {
     Last(D),
 }
 
-/// Kicks the gas of a row by a time `dt`.
+/// Kicks the gas of a row by a time `dt`. Where the internal energy follows as component 5 (`internal`), it takes what is due beyond the
+/// kicks.
 ///
 /// # Safety
 /// Nobody else may use this row of `gas` and of what is due meanwhile.
@@ -120,7 +123,7 @@ pub unsafe fn kick<R: Real>(
     slopes: &Slopes<R>,
     gas: &Rows<R>,
     row: u32,
-    (fourth, dt): (bool, R),
+    (fourth, dt, internal): (bool, R, bool),
     part: &Part<Rows<R>>,
 ) {
     let slopes = slopes.of(row, fourth);
@@ -138,8 +141,13 @@ pub unsafe fn kick<R: Real>(
         }
         Part::Last(due) => {
             let due = &due.row(row)[..CELLS];
+            let (gas, behind) = gas.split_at_mut(5 * CELLS);
             kick_cells(&slopes, gas, dt, |cell, before, after| {
-                settled(before, after, due[cell])
+                let energy = settled(before, after, due[cell]);
+                if internal {
+                    behind[cell] += energy - after.energy;
+                }
+                energy
             });
         }
     }

@@ -96,6 +96,7 @@ PATCH_KERNEL(gravity_settle, gravity::Settle) {
     if (p.due) {
       REAL* due = (REAL*)p.due + (rs::i64)row * mesh::CELLS + cell;
       energy = ::nestar_kernels::gravity::work::settled<REAL>(before, after, *due);
+      if (p.internal) u[5 * mesh::CELLS] = u[5 * mesh::CELLS] + (energy - after.energy);
       *due = REAL(0);
     }
     store(u, after, energy);

@@ -168,6 +168,8 @@ pub struct Settle<R> {
     pub components: i32,
     /// How many rows.
     pub count: i32,
+    /// Whether the internal energy follows as component 5.
+    pub internal: bool,
 }
 
 /// What stresses in the potential of a level are made of.
@@ -296,13 +298,20 @@ pub unsafe fn lend<R: Real>(
 }
 
 /// Gives the gas of a row what it is owed: its momentum, and as much energy as `due` says, else so much that the internal energy stays.
+/// Where that follows as component 5 (`internal`), it takes what is due beyond the momentum's work.
 ///
 /// # Safety
 /// Nobody else may use this row of `gas`, `push` and `due` meanwhile.
-pub unsafe fn settle<R: Real>(gas: &Rows<R>, push: &Rows<R>, due: Option<&Rows<R>>, row: u32) {
+pub unsafe fn settle<R: Real>(
+    (gas, internal): (&Rows<R>, bool),
+    push: &Rows<R>,
+    due: Option<&Rows<R>>,
+    row: u32,
+) {
     // SAFETY: the caller's contract.
     let (gas, push) = unsafe { (gas.row_mut(row), push.row_mut(row)) };
-    let (gas, push) = (&mut gas[..5 * CELLS], &mut push[..3 * CELLS]);
+    let (gas, behind) = gas.split_at_mut(5 * CELLS);
+    let push = &mut push[..3 * CELLS];
     for cell in 0..CELLS {
         let before = state(gas, cell);
         let after = given(before, [0, 1, 2].map(|axis| push[axis * CELLS + cell]));
@@ -311,6 +320,9 @@ pub unsafe fn settle<R: Real>(gas: &Rows<R>, push: &Rows<R>, due: Option<&Rows<R
             None => after.energy,
         };
         store(gas, cell, &after, energy);
+        if internal {
+            behind[cell] += energy - after.energy;
+        }
         for axis in 0..3 {
             push[axis * CELLS + cell] = R::lit(0.0);
         }

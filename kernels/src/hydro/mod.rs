@@ -3,6 +3,7 @@
 //! Everything physical is a `#[device]` function, generic over the number or the vector of numbers it works on; [`solver`]
 //! moves data for the CPU. Results do not depend on the vector width, and are exactly symmetric: exchanging axes or
 //! mirroring the input does the same to the output, bit for bit (signs of zeros apart).
+pub mod dual;
 pub mod eos;
 pub mod hancock;
 pub mod limiter;
@@ -16,11 +17,12 @@ mod tests;
 
 use nestar_device::Item;
 
+pub use dual::DualEnergy;
 pub use eos::{Conserved, internal_energy, kinetic_energy, pressure, sound_speed};
 pub use solver::{
     CellMask10, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch, PatchSolver,
 };
-pub use states::GasStates;
+pub use states::{DualStates, GasStates};
 
 /// Cells of a face of a patch.
 const FACE: usize = crate::PATCH * crate::PATCH;
@@ -80,6 +82,8 @@ pub struct FluidMethod {
     pub riemann: Riemann,
     /// Parameter of [`Limiter::Minmod`], from 1 (most diffusive) to 2 (monotonized central).
     pub minmod_theta: f64,
+    /// Whether the internal energy is carried as a component behind the total one; with [`Scheme::MusclHancock`] only.
+    pub dual: Option<DualEnergy>,
 }
 
 impl Default for FluidMethod {
@@ -91,11 +95,18 @@ impl Default for FluidMethod {
             limiter: Limiter::MonotonizedCentral,
             riemann: Riemann::Hllc,
             minmod_theta: 1.5,
+            dual: None,
         }
     }
 }
 
 impl FluidMethod {
+    /// Components of the gas before the scalars.
+    #[must_use]
+    pub fn gas_components(&self) -> usize {
+        5 + usize::from(self.dual.is_some())
+    }
+
     /// Layers of ghost cells that a step needs: one for the slopes (two with PPM) and one for the edges beyond the patch, and
     /// one more for the predictor of the van Leer scheme.
     #[must_use]
@@ -150,6 +161,19 @@ fn states_items() -> Vec<&'static Item> {
         eos::interpolated::ITEM,
         eos::from_interpolated::ITEM,
         eos::mended::ITEM,
+        dual::primitive::ITEM,
+        dual::checked_signal_rate::ITEM,
+        dual::advanced::ITEM,
+        dual::largest_step::ITEM,
+        dual::meets::ITEM,
+        dual::slopes_left::ITEM,
+        dual::chosen::ITEM,
+        dual::settled::ITEM,
+        dual::followed::ITEM,
+        dual::is_physical::ITEM,
+        dual::interpolated::ITEM,
+        dual::from_interpolated::ITEM,
+        dual::mended::ITEM,
         hancock::half_step::ITEM,
         hancock::half_step_scalar::ITEM,
         hancock::predicted::ITEM,
@@ -168,6 +192,7 @@ fn faces_items() -> Vec<&'static Item> {
         limiter::half_monotonized_central::ITEM,
         limiter::half_van_leer::ITEM,
         limiter::half_van_albada::ITEM,
+        dual::at_face::ITEM,
         ppm::parabola::ITEM,
         ppm::bounded_parabola::ITEM,
         ppm::flattening::ITEM,

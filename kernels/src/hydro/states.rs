@@ -1,6 +1,6 @@
 //! What averages, corrections and interpolations know of gas.
 
-use super::eos;
+use super::{dual, eos};
 use crate::mesh::States;
 use nestar_device::{Item, Real};
 
@@ -30,5 +30,44 @@ impl States<5> for GasStates {
 
     fn mended<R: Real>(u: &[R; 5], w: &[R; 5]) -> [R; 5] {
         eos::mended(u, w)
+    }
+}
+
+/// Gas with its internal energy as component 5 ([`dual`]): density and internal energy are positive; the total energy of an average,
+/// a correction or an interpolation follows from the internal one where gas is cold, and a change of the others changes the internal
+/// energy.
+pub struct DualStates;
+
+impl States<6> for DualStates {
+    const ITEMS: [&'static Item; 4] = [
+        dual::is_physical::ITEM,
+        dual::interpolated::ITEM,
+        dual::from_interpolated::ITEM,
+        dual::mended::ITEM,
+    ];
+    const FOLLOW: Option<[&'static Item; 2]> = Some([dual::followed::ITEM, dual::settled::ITEM]);
+
+    fn physical<R: Real>(u: &[R; 6]) -> bool {
+        dual::is_physical(u)
+    }
+
+    fn primitive<R: Real>(u: &[R; 6]) -> [R; 6] {
+        dual::interpolated(u)
+    }
+
+    fn conserved<R: Real>(w: &[R; 6]) -> [R; 6] {
+        dual::from_interpolated(w)
+    }
+
+    fn mended<R: Real>(u: &[R; 6], w: &[R; 6]) -> [R; 6] {
+        dual::mended(u, w)
+    }
+
+    fn followed<R: Real>(before: &[R; 6], after: &[R; 6]) -> [R; 6] {
+        dual::followed(before, after)
+    }
+
+    fn settled<R: Real>(u: &[R; 6], threshold: R) -> [R; 6] {
+        dual::settled(u, threshold)
     }
 }

@@ -159,8 +159,17 @@ template<int COUNT> RS_FN bool take(const Input& p, unsigned item, int row, int 
   if constexpr (field::LEADING > 0) {
     REAL u[mesh::COMPONENTS];
     RS_UNROLL for (int c = 0; c < mesh::COMPONENTS; ++c) u[c] = to[c * CELLS];
+    REAL old[field::FOLLOWS ? mesh::COMPONENTS : 1];
+    if constexpr (field::FOLLOWS) {
+      for (int c = 0; c < mesh::COMPONENTS; ++c) old[c] = u[c];
+      for (int v = 0; v < COUNT; ++v) old[p.chosen[v]] = before[v];
+      field::follow(old, u);
+      for (int c = 0; c < field::LEADING; ++c) to[c * CELLS] = u[c];
+    }
     if (!field::physical(u)) {
       RS_UNROLL for (int v = 0; v < COUNT; ++v) to[p.chosen[v] * CELLS] = before[v];
+      if constexpr (field::FOLLOWS)
+        for (int c = 0; c < field::LEADING; ++c) to[c * CELLS] = old[c];
       launch::atomic_max(&p.round->failed, ~0u - item);
       return false;
     }

@@ -1,9 +1,11 @@
 //! The device's side of the mesh: launch skeletons, and the text that tells them about a field.
 
+mod states;
+
 use super::fluxes;
 use super::prolong::SlopeLimiter;
 use super::rule::{ASKED, RULES};
-use super::{Boundaries, FaceRule, RowShape, RuleText, ShareSets, StateItems};
+use super::{Boundaries, FaceRule, RowShape, RuleText, StateItems};
 use crate::PATCH;
 use crate::criteria::{LIST, LIST_BLOCK, ListText, SECTORS};
 use nestar_device::{Across, Around, Face, Ghost, Item, LAUNCH};
@@ -221,6 +223,8 @@ impl FieldText {
         let mut items = super::device_items();
         items.push(nestar_device::math::sum3::ITEM);
         items.extend(self.states.iter().flat_map(|states| states.items));
+        let follow = self.states.iter().flat_map(|states| states.follow);
+        items.extend(follow.flatten());
         for (_, _, rule) in self.rules() {
             items.extend(&rule.items);
             items.push(Ghost);
@@ -270,6 +274,7 @@ impl FieldText {
     /// constexpr int SETS; int set_of(int component)                                // as ShareSets
     /// bool physical(const REAL* u)
     /// void to_primitive(REAL* u); void to_conserved(REAL* w); void mend(REAL* u, const REAL* w)      // as States
+    /// constexpr bool FOLLOWS; void follow(const REAL* before, REAL* u); void settle(REAL* u)         // the same
     /// struct Asked; constexpr int INNER           // what rules are asked about; inner cells that they read
     /// bool wall(int axis, int side, const double* centre, double time, unsigned* fault)
     /// void beyond(int axis, int side, const Asked& at, REAL* u, unsigned* fault)
@@ -293,7 +298,7 @@ impl FieldText {
             self.shape.centring as u32,
             self.shape.side,
         );
-        text.push_str(&self.states_text());
+        text.push_str(&states::text(self.states.as_ref()));
         text.push_str(&self.rules_text());
         text.push_str("}\n");
         text
@@ -326,45 +331,6 @@ impl FieldText {
         text
     }
 
-    fn states_text(&self) -> String {
-        let Some(states) = &self.states else {
-            return sets_text(&ShareSets::default())
-                + "constexpr int LEADING = 0;\n\
-                    RS_FN bool physical(const REAL*) { return true; }\n\
-                    RS_FN void to_primitive(REAL*) {}\n\
-                    RS_FN void to_conserved(REAL*) {}\n\
-                    RS_FN void mend(REAL*, const REAL*) {}\n";
-        };
-        let n = states.leading;
-        let [physical, primitive, conserved, mended] = states.items.map(Item::path);
-        let of = |name: &str| {
-            let values: Vec<String> = (0..n).map(|c| format!("{name}[{c}]")).collect();
-            format!("rs::arr<REAL, {n}>{{{{{}}}}}", values.join(", "))
-        };
-        let (u, w) = (of("u"), of("w"));
-        format!(
-            "{}\
-             constexpr int LEADING = {n};\n\
-             typedef rs::arr<REAL, {n}> Leading;\n\
-             RS_FN bool physical(const REAL* u) {{\n\
-             \x20 bool finite = true;\n\
-             \x20 for (int c = {n}; c < COMPONENTS; ++c) finite = finite && rs::is_finite(u[c]);\n\
-             \x20 return finite && ::{physical}<REAL>({u});\n\
-             }}\n\
-             RS_FN void put(REAL* u, const Leading& from) {{ for (int c = 0; c < {n}; ++c) u[c] = from.d[c]; }}\n\
-             RS_FN void to_primitive(REAL* u) {{\n\
-             \x20 for (int c = {n}; c < COMPONENTS; ++c) u[c] = u[c] / u[0];\n\
-             \x20 put(u, ::{primitive}<REAL>({u}));\n\
-             }}\n\
-             RS_FN void to_conserved(REAL* w) {{\n\
-             \x20 put(w, ::{conserved}<REAL>({w}));\n\
-             \x20 for (int c = {n}; c < COMPONENTS; ++c) w[c] = w[c] * w[0];\n\
-             }}\n\
-             RS_FN void mend(REAL* u, const REAL* w) {{ put(u, ::{mended}<REAL>({u}, {w})); }}\n",
-            sets_text(&states.sets)
-        )
-    }
-
     /// A function of axis and side that calls that of the face.
     fn dispatch(
         &self,
@@ -384,17 +350,4 @@ impl FieldText {
         let _ = writeln!(text, "  {otherwise}\n}}");
         text
     }
-}
-
-/// Which components belong together, for devices.
-fn sets_text(sets: &ShareSets) -> String {
-    let members = (1..=sets.count()).flat_map(|set| sets.members(set).map(move |c| (c, set)));
-    let of: String = members
-        .map(|(c, set)| format!("c == {c} ? {set} : "))
-        .collect();
-    format!(
-        "constexpr int SETS = {};\n\
-         RS_FN constexpr int set_of(int c) {{ return {of}0; }}\n",
-        sets.count()
-    )
 }

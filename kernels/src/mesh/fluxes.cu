@@ -85,6 +85,7 @@ RS_FN void correct_cell(const Correction& p, int row, int cell) {
     field::mend(u, before);
     launch::atomic_add(&p.mended->corrections, rs::u64(1));
   }
+  if constexpr (field::FOLLOWS) field::settle(u);
   EACH_COMPONENT(c) values[c * CELLS] = u[c];
 }
 

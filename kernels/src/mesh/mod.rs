@@ -40,7 +40,9 @@ pub fn nothing<R: nestar_device::Real>(_present: R) -> R {
     0.0
 }
 
-pub use states::{MAX_COMPONENTS, ShareSets, StateFunctions, StateItems, StateRules, States};
+pub use states::{
+    Follow, MAX_COMPONENTS, ShareSets, StateFunctions, StateItems, StateRules, States,
+};
 
 /// Every device item of the mesh operations.
 #[must_use]

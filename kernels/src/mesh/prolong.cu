@@ -133,6 +133,10 @@ RS_FN void refine_cell_exactly(const View& v, int parent, const int* at, REAL* o
   bool physical = true;
   for (int side = 0; side < 8; ++side) {
     EACH_COMPONENT(c) state[c] = out[c * CELLS + of_side(side)];
+    if constexpr (field::FOLLOWS) {
+      field::settle(state);
+      EACH_COMPONENT(c) out[c * CELLS + of_side(side)] = state[c];
+    }
     physical = physical && field::physical(state);
   }
   for (int side = 0; side < 8 && !physical; ++side)

@@ -52,6 +52,7 @@ KERNEL(mesh_restrict, mesh::parameters::Restrict<mesh::REAL>) {
           mend_average(source, u);
           launch::atomic_add(&p.mended->averages, rs::u64(1));
         }
+        if constexpr (field::FOLLOWS) field::settle(u);
       }
       EACH_COMPONENT(c) if (c % GROUPS == group) out[c * VALUES + n] = u[c];
     }

@@ -44,6 +44,9 @@ pub unsafe fn restrict_octet<R: Real>(
                 (rules.mend)(&mut state[..components], &w[..components]);
                 mended += 1;
             }
+            if let Some(follow) = rules.and_then(|rules| rules.follow) {
+                follow.settle(&mut state[..components]);
+            }
             for c in (group..components).step_by(groups) {
                 out[c * values + n] = state[c];
             }

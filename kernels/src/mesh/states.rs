@@ -27,6 +27,20 @@ pub trait States<const N: usize>: 'static {
     /// What round-off left of a sum of sound states, made sound without a change of what is transported exactly: it takes from
     /// the primitive variables `w`, of the state before or the mean of those averaged, what it cannot tell itself.
     fn mended<R: Real>(u: &[R; N], w: &[R; N]) -> [R; N];
+
+    /// The two functions below on devices, in this order, if they do anything.
+    const FOLLOW: Option<[&'static Item; 2]> = None;
+
+    /// The state `after` a function has changed some components of `before`, with those that follow from them.
+    fn followed<R: Real>(_before: &[R; N], after: &[R; N]) -> [R; N] {
+        *after
+    }
+
+    /// An average, a correction or an interpolation of states, by component, made one state where components tell of each other;
+    /// `threshold`: as given to [`StateRules::with_threshold`].
+    fn settled<R: Real>(u: &[R; N], _threshold: R) -> [R; N] {
+        *u
+    }
 }
 
 /// Which shares belong together: the amounts of a set sum to component 0 in every cell, so that its shares sum to 1.
@@ -96,6 +110,24 @@ pub struct StateFunctions<R> {
     pub conserved: fn(&mut [R], usize),
     /// Mends a state by the given primitive variables.
     pub mend: fn(&mut [R], &[R]),
+    /// Where components follow from others.
+    pub follow: Option<Follow<R>>,
+}
+
+/// [`States::followed`] and [`States::settled`] in one precision, of single states.
+#[derive(Clone, Copy, Debug)]
+pub struct Follow<R> {
+    /// Lets the second state, which the first has become, follow.
+    pub follow: fn(&[R], &mut [R]),
+    settle: fn(&mut [R], R),
+    threshold: R,
+}
+
+impl<R: Copy> Follow<R> {
+    /// Makes one state of what an average, a correction or an interpolation has made of each component.
+    pub fn settle(&self, u: &mut [R]) {
+        (self.settle)(u, self.threshold);
+    }
 }
 
 /// The functions of [`States`] on devices, and how many components they look at.
@@ -103,6 +135,10 @@ pub struct StateFunctions<R> {
 pub struct StateItems {
     /// As [`States::ITEMS`].
     pub items: [&'static Item; 4],
+    /// As [`States::FOLLOW`].
+    pub follow: Option<[&'static Item; 2]>,
+    /// Of the second of them.
+    pub threshold: f64,
     /// Leading components.
     pub leading: usize,
     /// The shares that belong together.
@@ -129,10 +165,25 @@ impl StateRules {
             double: StateFunctions::of::<S, N>(),
             items: StateItems {
                 items: S::ITEMS,
+                follow: S::FOLLOW,
+                threshold: 0.0,
                 leading: N,
                 sets: ShareSets::default(),
             },
         }
+    }
+
+    /// The same rules with the threshold of [`States::settled`].
+    #[must_use]
+    pub fn with_threshold(mut self, threshold: f64) -> Self {
+        if let Some(follow) = &mut self.single.follow {
+            follow.threshold = threshold as f32;
+        }
+        if let Some(follow) = &mut self.double.follow {
+            follow.threshold = threshold;
+        }
+        self.items.threshold = threshold;
+        self
     }
 
     /// The same rules for shares of which some belong together.
@@ -154,6 +205,11 @@ impl<R: Real> StateFunctions<R> {
             primitive: all_primitive::<S, R, N>,
             conserved: all_conserved::<S, R, N>,
             mend: mend::<S, R, N>,
+            follow: S::FOLLOW.map(|_| Follow {
+                follow: follow::<S, R, N>,
+                settle: settle::<S, R, N>,
+                threshold: R::lit(0.0),
+            }),
         }
     }
 }
@@ -196,4 +252,14 @@ fn all_conserved<S: States<N>, R: Real, const N: usize>(block: &mut [R], cells: 
 fn mend<S: States<N>, R: Real, const N: usize>(u: &mut [R], w: &[R]) {
     let mended = S::mended(&leading(u, 1, 0), &leading(w, 1, 0));
     u[..N].copy_from_slice(&mended);
+}
+
+fn follow<S: States<N>, R: Real, const N: usize>(before: &[R], after: &mut [R]) {
+    let followed = S::followed(&leading(before, 1, 0), &leading(after, 1, 0));
+    after[..N].copy_from_slice(&followed);
+}
+
+fn settle<S: States<N>, R: Real, const N: usize>(u: &mut [R], threshold: R) {
+    let settled = S::settled(&leading(u, 1, 0), threshold);
+    u[..N].copy_from_slice(&settled);
 }

@@ -1,6 +1,6 @@
 //! Numbers in a cell by name: stored components, what is derived from them, and places; and formulas of them.
 
-use super::{GAS_COMPONENTS, GasModel, Physical};
+use super::{GasModel, Physical};
 use nestar_deck::{Deck, DeckError};
 use nestar_device::math::sum3;
 use nestar_device::{Place, Real, device};
@@ -55,6 +55,43 @@ fn entropy<R: Real>(u: [R; 5], gamma: R) -> R {
 #[device]
 fn sound_speed<R: Real>(u: [R; 5], gamma: R) -> R {
     eos::sound_speed(u[0], pressure(u, gamma), gamma)
+}
+
+/// Gas pressure by the internal energy.
+#[device]
+fn cold_pressure<R: Real>(internal: R, gamma: R) -> R {
+    (gamma - 1.0) * internal
+}
+
+/// Temperature of a density and an internal energy.
+#[device]
+fn cold_temperature<R: Real>(u: [R; 2], gamma: R) -> R {
+    eos::temperature(u[0], cold_pressure(u[1], gamma))
+}
+
+/// Temperature in kelvin of a density and an internal energy.
+#[device]
+fn cold_temperature_k<R: Real>(u: [R; 2], gamma: R, kelvin: R) -> R {
+    cold_temperature(u, gamma) * kelvin
+}
+
+/// Entropy of a density and an internal energy.
+#[device]
+fn cold_entropy<R: Real>(u: [R; 2], gamma: R) -> R {
+    eos::entropy(u[0], cold_pressure(u[1], gamma), gamma)
+}
+
+/// Sound speed of a density and an internal energy.
+#[device]
+fn cold_sound_speed<R: Real>(u: [R; 2], gamma: R) -> R {
+    eos::sound_speed(u[0], cold_pressure(u[1], gamma), gamma)
+}
+
+/// Speed over sound speed of gas with its internal energy.
+#[device]
+fn cold_mach<R: Real>(u: [R; 6], gamma: R) -> R {
+    let fast = speed([u[0], u[1], u[2], u[3], u[4]], gamma);
+    fast / cold_sound_speed([u[0], u[5]], gamma)
 }
 
 /// Magnitude of the velocity.
@@ -161,14 +198,37 @@ fn of_gas(gamma: f64) -> [(&'static str, Named); 14] {
 pub const WITH_UNITS: [&str; 2] = ["temperature_k", "number_density_cm3"];
 
 /// What they mean.
-fn with_units(gamma: f64, physical: &Physical) -> [(&'static str, Named); 2] {
-    let temperature = NumberFn::of::<temperature_k>();
+fn with_units(model: &GasModel, physical: &Physical) -> [(&'static str, Named); 2] {
+    let (temperature, from) = match model.internal_energy() {
+        Some(c) => (NumberFn::of::<cold_temperature_k>(), vec![0, c]),
+        None => (NumberFn::of::<temperature_k>(), vec![0, 1, 2, 3, 4]),
+    };
     let number = NumberFn::of::<number_density_cm3>();
     let [hot, many] = WITH_UNITS;
-    let all = &[0, 1, 2, 3, 4];
     [
-        (hot, of(temperature, all, &[gamma, physical.kelvin])),
+        (hot, of(temperature, &from, &[model.gamma, physical.kelvin])),
         (many, of(number, &[0], &[physical.number_density])),
+    ]
+}
+
+/// What tells of the gas by its internal energy, in place of the names in [`of_gas`].
+fn of_internal_energy(gamma: f64, c: usize) -> [(&'static str, Named); 5] {
+    let gas = |function, order: &[usize]| of(function, order, &[gamma]);
+    [
+        ("pressure", gas(NumberFn::of::<cold_pressure>(), &[c])),
+        (
+            "temperature",
+            gas(NumberFn::of::<cold_temperature>(), &[0, c]),
+        ),
+        ("entropy", gas(NumberFn::of::<cold_entropy>(), &[0, c])),
+        (
+            "sound_speed",
+            gas(NumberFn::of::<cold_sound_speed>(), &[0, c]),
+        ),
+        (
+            "mach",
+            gas(NumberFn::of::<cold_mach>(), &[0, 1, 2, 3, 4, c]),
+        ),
     ]
 }
 
@@ -192,15 +252,23 @@ fn of_place() -> [(&'static str, Named); 8] {
 pub fn vocabulary(model: &GasModel) -> Vec<(String, Named)> {
     let fixed = of_gas(model.gamma).into_iter().chain(of_place());
     let mut names: Vec<(String, Named)> = fixed.map(|(n, q)| (n.to_string(), q)).collect();
+    if let Some(c) = model.internal_energy() {
+        for (name, number) in of_internal_energy(model.gamma, c) {
+            names.retain(|(own, _)| own != name);
+            names.push((name.into(), number));
+        }
+        let own = of(NumberFn::of::<component>(), &[c], &[]);
+        names.push(("internal_energy".into(), own));
+    }
     for (n, scalar) in model.scalars.iter().enumerate() {
-        let c = GAS_COMPONENTS + n;
+        let c = model.first_scalar() + n;
         let own = of(NumberFn::of::<component>(), &[c], &[]);
         let fraction = of(NumberFn::of::<fraction>(), &[0, c], &[]);
         names.push((format!("scalar_{scalar}"), own));
         names.push((format!("fraction_{scalar}"), fraction));
     }
     if let Some(physical) = &model.physical {
-        let own = with_units(model.gamma, physical).into_iter();
+        let own = with_units(model, physical).into_iter();
         let replaced = |name: &str| model.derived.iter().any(|derived| derived.name == name);
         let own = own.filter(|(name, _)| !replaced(name));
         names.extend(own.map(|(name, number)| (name.to_string(), number)));

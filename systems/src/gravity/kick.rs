@@ -4,7 +4,7 @@ use super::beyond::Beyond;
 use super::faults;
 use super::grids::{Due, Equation, Solver, each};
 use super::systems::Gravity;
-use crate::fields::{Gas, Matter, Potential};
+use crate::fields::{Gas, GasModel, Matter, Potential};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::{Address, Lane, Number};
@@ -67,11 +67,21 @@ pub(super) struct Kick<'w, 's> {
     potential: Read<'w, 's, Potential, REACH>,
     matter: Read<'w, 's, Matter, REACH>,
     gas: Write<'w, 's, Gas>,
+    model: Res<'w, GasModel>,
 }
 
 /// Kicks the gas of the level over the length of the step at hand, which is half of the level's.
 pub(super) fn kick(mut kick: Kick) -> Result<(), Error> {
     kick.act(Part::Any)
+}
+
+/// Where what is due lies, and the number of the part.
+fn on_device(part: &Part<&View<Due>>) -> (Address<Number>, i32) {
+    match part {
+        Part::Any => (Address::NONE, 0),
+        Part::First(due) => (due.device().bank(0).into(), 1),
+        Part::Last(due) => (due.device().bank(0).into(), 2),
+    }
 }
 
 impl Kick<'_, '_> {
@@ -80,6 +90,7 @@ impl Kick<'_, '_> {
         let (potential, matter) = (self.potential.get(REACH)?, self.matter.get(REACH)?);
         let (gravity, given) = (&self.gravity, (&*self.beyond, *self.equation));
         let (gas, dt) = (self.gas.change(), self.clock.dt);
+        let internal = self.model.internal_energy().is_some();
         if let Some(kernels) = &self.solver.kernels {
             let fall = fall(
                 &potential,
@@ -88,11 +99,7 @@ impl Kick<'_, '_> {
                 kernels.words(),
             );
             let rows = fall.count as usize;
-            let (due, part) = match part {
-                Part::Any => (Address::NONE, 0),
-                Part::First(due) => (due.device().bank(0).into(), 1),
-                Part::Last(due) => (due.device().bank(0).into(), 2),
-            };
+            let (due, part) = on_device(&part);
             let given = gravity::Kick {
                 fall,
                 gas: gas.device().bank(gas.banks()[0]).into(),
@@ -100,13 +107,14 @@ impl Kick<'_, '_> {
                 components: gas.components() as i32,
                 due,
                 part,
+                internal,
             };
             kernels.kick.works_on(rows * CELLS, rows * CELLS * 8 * 11);
             return kernels.launch(&kernels.kick, rows, &given);
         }
         in_precision!(gas.precision(), R => {
             let slopes = slopes::<R, _>(&potential, &matter, given);
-            let how = (gravity.config.order == 4, R::lit(dt));
+            let how = (gravity.config.order == 4, R::lit(dt), internal);
             let rows = gas.present::<R>();
             let part = match part {
                 Part::Any => Part::Any,

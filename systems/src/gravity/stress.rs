@@ -12,7 +12,7 @@ use super::grids::{Due, Equation, Solver, each};
 use super::kick::{REACH, fall, slopes};
 use super::systems::Gravity;
 use super::{work, working};
-use crate::fields::{Gas, Matter, Potential};
+use crate::fields::{Gas, GasModel, Matter, Potential};
 use crate::order::{Advance, Ready, Split, Synchronise};
 use crate::register::MatterSources;
 use bevy_ecs::prelude::*;
@@ -271,6 +271,7 @@ struct Settler<'w, 's> {
     stress: ResMut<'w, Stress>,
     gas: Write<'w, 's, Gas>,
     push: Write<'w, 's, Push>,
+    model: Res<'w, GasModel>,
 }
 
 /// Ends the step of the level at hand.
@@ -299,6 +300,7 @@ impl Settler<'_, '_> {
     }
 
     fn act(&mut self, due: Option<&View<Due>>) -> Result<(), Error> {
+        let internal = self.model.internal_energy().is_some();
         let (gas, push) = (self.gas.change(), self.push.change());
         if let (Some(kernels), Some(own)) = (&self.solver.kernels, &self.stress.kernels) {
             let rows = gas.rows().len();
@@ -309,6 +311,7 @@ impl Settler<'_, '_> {
                 due: address(due),
                 components: gas.components() as i32,
                 count: rows as i32,
+                internal,
             };
             own.settle.works_on(rows * CELLS, rows * CELLS * 8 * 16);
             return kernels.launch(&own.settle, rows, &given);
@@ -317,7 +320,7 @@ impl Settler<'_, '_> {
             let (to, owed) = (gas.present::<R>(), push.present::<R>());
             let due = due.map(|due| due.present::<R>());
             // SAFETY: distinct rows.
-            each(gas.rows(), |row| unsafe { stress::settle(&to, &owed, due.as_ref(), row) });
+            each(gas.rows(), |row| unsafe { stress::settle((&to, internal), &owed, due.as_ref(), row) });
         });
         Ok(())
     }

@@ -181,7 +181,12 @@ impl<R: Real> CellRule<R> for Inflow {
         for (value, c) in state[..GAS_COMPONENTS].iter_mut().zip(conserved) {
             *value = R::lit(c);
         }
-        for (n, value) in state[GAS_COMPONENTS..].iter_mut().enumerate() {
+        let (energies, scalars) =
+            state[GAS_COMPONENTS..].split_at_mut(usize::from(self.model.dual.is_some()));
+        for internal in energies {
+            *internal = R::lit(primitive.internal_energy(self.model.gamma));
+        }
+        for (n, value) in scalars.iter_mut().enumerate() {
             let fraction = self.formulas.scalar_at(n, cell.centre, cell.time);
             sound &= fraction.is_finite();
             *value = R::lit(fraction * primitive.density);

@@ -1,10 +1,10 @@
 //! The table `[hydro]`.
 
+use crate::fields::Physical;
 use crate::fields::quantities::needs_units;
-use crate::fields::{GAS_COMPONENTS, Physical};
 use crate::units::Units;
 use nestar_deck::{Deck, DeckError};
-use nestar_kernels::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme};
+use nestar_kernels::hydro::{DualEnergy, FluidMethod, Limiter, Reconstruction, Riemann, Scheme};
 use nestar_kernels::mesh::ShareSets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,6 +67,62 @@ choice! {
     Exact,
 }
 
+/// Whether the internal energy of the gas is carried beside its total energy: `true`, `false` or a table of thresholds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum DualEnergyChoice {
+    /// With the usual thresholds, or not at all.
+    Switch(bool),
+    /// With these thresholds.
+    Thresholds(DualEnergyConfig),
+}
+
+impl DualEnergyChoice {
+    /// As the kernels take it.
+    #[must_use]
+    pub fn thresholds(self) -> Option<DualEnergy> {
+        match self {
+            Self::Switch(on) => on.then(DualEnergy::default),
+            Self::Thresholds(given) => Some(DualEnergy {
+                kinetic: given.kinetic,
+                gradient: given.gradient,
+                jump: given.jump,
+            }),
+        }
+    }
+}
+
+/// Where the gas takes its internal energy from its own equation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DualEnergyConfig {
+    /// Where the total energy leaves less than so much of the kinetic energy.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub kinetic: f64,
+    /// Or less than so much of density times the square of the largest change of velocity to a neighbouring cell.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub gradient: f64,
+    /// But not where gas meets in a jump: where so much of the change of velocity over four cells lies within two, and is faster than
+    /// sound.
+    #[schemars(range(min = 0.5, max = 1.0))]
+    pub jump: f64,
+}
+
+impl Default for DualEnergyConfig {
+    fn default() -> Self {
+        let DualEnergy {
+            kinetic,
+            gradient,
+            jump,
+        } = DualEnergy::default();
+        Self {
+            kinetic,
+            gradient,
+            jump,
+        }
+    }
+}
+
 /// Gas dynamics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -94,6 +150,9 @@ pub struct HydroConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1000.0))]
     pub mean_molecular_weight: Option<f64>,
+    /// Whether the internal energy is carried beside the total energy, so that cold gas that moves fast keeps its temperature: `true`, or
+    /// thresholds such as `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6 }`. With `muscl-hancock` only.
+    pub dual_energy: DualEnergyChoice,
     /// Whether the gas stands still, for runs of particles alone: it attracts, but nothing moves it.
     pub frozen: bool,
 }
@@ -110,6 +169,7 @@ impl Default for HydroConfig {
             scalars: Vec::new(),
             scalar_sets: Vec::new(),
             mean_molecular_weight: None,
+            dual_energy: DualEnergyChoice::Switch(false),
             frozen: false,
         }
     }
@@ -125,6 +185,7 @@ impl HydroConfig {
             limiter: self.limiter.into(),
             riemann: self.riemann.into(),
             minmod_theta: self.minmod_theta,
+            dual: self.dual_energy.thresholds(),
         }
     }
 
@@ -145,6 +206,19 @@ impl HydroConfig {
         Ok(units.map(|units| Physical::of(&units, given.unwrap_or(Physical::IONISED))))
     }
 
+    /// How the gas is advanced, if its choices go together.
+    ///
+    /// # Errors
+    /// The internal energy is to be carried by another scheme than `muscl-hancock`.
+    pub fn checked_method(&self, deck: &Deck) -> Result<FluidMethod, DeckError> {
+        let method = self.method();
+        if method.dual.is_some() && method.scheme != Scheme::MusclHancock {
+            let why = "the internal energy is carried with hydro.scheme = \"muscl-hancock\" only; set that, or leave the key out";
+            return Err(deck.error_at("hydro.dual_energy", why));
+        }
+        Ok(method)
+    }
+
     /// The scalars' names.
     ///
     /// # Errors
@@ -162,7 +236,7 @@ impl HydroConfig {
                 return Err(deck.error_at(&path, format!("the scalar {name:?} stands here twice")));
             }
         }
-        let most = nestar_kernels::mesh::MAX_COMPONENTS - GAS_COMPONENTS;
+        let most = nestar_kernels::mesh::MAX_COMPONENTS - self.method().gas_components();
         if self.scalars.len() > most {
             return Err(deck.error_at(
                 "hydro.scalars",
@@ -192,7 +266,7 @@ impl HydroConfig {
                     return wrong(m, format!("{name:?} belongs to a set already"));
                 }
                 taken.push(scalar);
-                components.push(GAS_COMPONENTS + scalar);
+                components.push(self.method().gas_components() + scalar);
             }
             if components.len() < 2 {
                 let path = format!("hydro.scalar_sets[{n}]");

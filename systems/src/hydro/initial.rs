@@ -1,5 +1,7 @@
 //! Initial states: primitive variables at points, averaged over cells into conserved ones.
 
+mod quadrature;
+
 use super::extremes::Extremes;
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel, SET_TOLERANCE};
 use bevy_ecs::prelude::*;
@@ -8,9 +10,9 @@ use nestar_engine::field::Element;
 use nestar_engine::mesh::{NewRows, Topology};
 use nestar_engine::step::Write;
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::hydro::GasStates;
-use nestar_kernels::mesh::{Block, StateRules};
+use nestar_kernels::mesh::{Block, StateFunctions, StateRules};
 use nestar_kernels::{CELLS, PATCH};
+use quadrature::{Rule, symmetric_sum};
 use rayon::prelude::*;
 
 /// A gas state at a point, code units.
@@ -30,6 +32,11 @@ impl Primitive {
         out[..GAS_COMPONENTS].copy_from_slice(
             &nestar_kernels::hydro::eos::conserved_from_primitive(&self.array(), gamma),
         );
+    }
+
+    /// Internal energy density.
+    pub(super) fn internal_energy(&self, gamma: f64) -> f64 {
+        self.pressure * (1.0 / (gamma - 1.0))
     }
 
     /// Density, velocity x y z, pressure.
@@ -147,6 +154,7 @@ pub(super) struct Fill<'a> {
     model: &'a GasModel,
     topology: &'a Topology,
     rule: Rule,
+    states: StateRules,
 }
 
 impl<'a> Fill<'a> {
@@ -157,12 +165,13 @@ impl<'a> Fill<'a> {
             model,
             topology,
             rule: Rule::new(initial.0.samples()),
+            states: model.states(),
         }
     }
 
     /// Values of a row.
     pub fn row_length(&self) -> usize {
-        (GAS_COMPONENTS + self.model.scalars.len()) * CELLS
+        (self.model.first_scalar() + self.model.scalars.len()) * CELLS
     }
 
     fn rows<R: Element>(&self, new: &[u32], gas: &mut Write<Gas>) -> Result<Extremes, Error> {
@@ -189,13 +198,14 @@ pub(super) fn fill_patch<R: Element>(
     row: u32,
     out: &mut [R],
 ) -> Result<Extremes, String> {
-    let physical = R::states(&StateRules::of::<GasStates, 5>()).physical;
     let Fill {
         initial,
         model,
         topology,
         rule,
+        states,
     } = fill;
+    let states = R::states(states);
     let level = topology.level(row).ok_or("a free row cannot be filled")?;
     let width = topology.domain.cell_width(level);
     let block = block_of(topology, row, level);
@@ -216,12 +226,22 @@ pub(super) fn fill_patch<R: Element>(
             }
             *value = R::lit(symmetric_sum(&mut terms));
         }
-        check_stored(out, cell, physical, &columns, cell * samples)?;
+        settle(out, cell, &states);
+        check_stored(out, cell, states.physical, &columns, cell * samples)?;
     }
     Ok(Extremes::of(
         columns.states.iter().map(Primitive::array),
         model.gamma,
     ))
+}
+
+/// Makes the averages of a cell agree.
+fn settle<R: Element>(row: &mut [R], cell: usize, states: &StateFunctions<R>) {
+    let Some(follow) = &states.follow else { return };
+    let mut state: Vec<R> = row.iter().skip(cell).step_by(CELLS).copied().collect();
+    follow.settle(&mut state);
+    let row = row.iter_mut().skip(cell).step_by(CELLS);
+    row.zip(state).for_each(|(value, settled)| *value = settled);
 }
 
 /// Divides the fractions of each set by their sum, which is 1 but for round-off.
@@ -276,8 +296,11 @@ fn check_stored<R: Element>(
 
 /// Component `c` of the conserved state at point `n`.
 fn component(columns: &PrimitiveColumns, model: &GasModel, n: usize, c: usize) -> f64 {
-    if c >= GAS_COMPONENTS {
-        return columns.scalars[c - GAS_COMPONENTS][n] * columns.states[n].density;
+    if model.internal_energy() == Some(c) {
+        return columns.states[n].internal_energy(model.gamma);
+    }
+    if let Some(scalar) = c.checked_sub(model.first_scalar()) {
+        return columns.scalars[scalar][n] * columns.states[n].density;
     }
     let mut conserved = [0.0; GAS_COMPONENTS];
     columns.states[n].conserved(model.gamma, &mut conserved);
@@ -329,64 +352,4 @@ fn sample_points(block: &Block, width: [f64; 3], rule: &Rule, scalars: &[f64]) -
         states: vec![nothing; total],
         scalars: scalars.iter().map(|&value| vec![value; total]).collect(),
     }
-}
-
-/// Sum that does not depend on the order of the terms, so that symmetric states stay exactly symmetric.
-fn symmetric_sum(terms: &mut [f64]) -> f64 {
-    if terms.len() == 1 {
-        return terms[0];
-    }
-    terms.sort_unstable_by(f64::total_cmp);
-    let (low, high) = terms.split_at(terms.len() / 2);
-    let middle = if terms.len() % 2 == 1 { high[0] } else { 0.0 };
-    low.iter()
-        .zip(high.iter().rev())
-        .map(|(a, b)| a + b)
-        .sum::<f64>()
-        + middle
-}
-
-/// Gauss-Legendre quadrature over a cell of width 1 around 0.
-struct Rule {
-    places: Vec<f64>,
-    /// Weights of the points of a cell, x fastest.
-    weights: Vec<f64>,
-}
-
-impl Rule {
-    /// `samples` points per axis, at most 4.
-    fn new(samples: usize) -> Self {
-        let (places, weights): (Vec<f64>, Vec<f64>) = match samples {
-            0 | 1 => (vec![0.0], vec![1.0]),
-            2 => (half(&[0.577_350_269_189_625_8]), vec![0.5; 2]),
-            3 => (
-                vec![-0.387_298_334_620_741_7, 0.0, 0.387_298_334_620_741_7],
-                vec![5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0],
-            ),
-            _ => {
-                let (inner, outer) = (0.339_981_043_584_856_26, 0.861_136_311_594_052_6);
-                let (w_inner, w_outer) = (0.326_072_577_431_273_07, 0.173_927_422_568_726_93);
-                (
-                    half(&[inner, outer]),
-                    vec![w_outer, w_inner, w_inner, w_outer],
-                )
-            }
-        };
-        let s = places.len();
-        let weight = |n: usize| {
-            let mut w = [weights[n % s], weights[n / s % s], weights[n / (s * s)]];
-            w.sort_unstable_by(f64::total_cmp);
-            w[0] * w[1] * w[2]
-        };
-        Self {
-            weights: (0..s * s * s).map(weight).collect(),
-            places,
-        }
-    }
-}
-
-/// Points ±p/2, in ascending order.
-fn half(positive: &[f64]) -> Vec<f64> {
-    let below = positive.iter().rev().map(|p| -0.5 * p);
-    below.chain(positive.iter().map(|p| 0.5 * p)).collect()
 }

@@ -29,8 +29,6 @@ use extremes::Extremes;
 use nestar_engine::field::{Component, Correct, FieldSpec, Pool, Prolong, Restrict};
 use nestar_engine::step::RunFacts;
 use nestar_engine::{Engine, Error, Plugin};
-use nestar_kernels::hydro::GasStates;
-use nestar_kernels::mesh::StateRules;
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use solver::HydroSolver;
 
@@ -101,6 +99,7 @@ fn facts(sim: &mut Engine, model: &GasModel) {
 fn gas(sim: &mut Engine, declared: Declared) -> Result<(HydroConfig, GasModel), Error> {
     let mut config: HydroConfig = sim.deck.table("hydro")?;
     declared.join(&mut config.scalars, &mut config.scalar_sets);
+    config.checked_method(&sim.deck)?;
     let scalars = config.checked_scalars(&sim.deck)?;
     let initial = scalars.iter().map(|name| declared.initial(name)).collect();
     let mut model = GasModel {
@@ -112,6 +111,7 @@ fn gas(sim: &mut Engine, declared: Declared) -> Result<(HydroConfig, GasModel), 
         physical: config.physical(&sim.deck, Units::find(sim))?,
         frozen: config.frozen,
         two_waves: config.riemann == config::RiemannWord::Hlle,
+        dual: config.method().dual,
     };
     for (derived, scalars) in declared.derived {
         add_derived(&mut model, derived, &scalars)?;
@@ -198,6 +198,11 @@ fn spec(model: &GasModel, prolongation: SlopeLimiter) -> FieldSpec {
     )];
     components.extend(["x", "y", "z"].into_iter().enumerate().map(momentum));
     components.push(component("energy".into(), ENERGY, energy, None));
+    if model.dual.is_some() {
+        let long_name = "thermal energy density".into();
+        let name = "internal_energy".into();
+        components.push(component(name, ENERGY, long_name, None));
+    }
     components.extend(model.scalars.iter().map(scalar));
     FieldSpec {
         components,
@@ -205,7 +210,7 @@ fn spec(model: &GasModel, prolongation: SlopeLimiter) -> FieldSpec {
         time_levels: 2,
         prolong: Prolong::Limited(prolongation),
         correct: Correct::Fluxes,
-        states: Some(StateRules::of::<GasStates, 5>().with_sets(model.sets)),
+        states: Some(model.states()),
         in_totals: true,
         ..FieldSpec::cells(&[])
     }

@@ -38,7 +38,7 @@ pub fn replay(capture: &Capture, config: &HydroConfig, dt: f64) -> Result<Vec<Pa
     let components = capture.components.len();
     let details: Result<GasDetails, _> = capture.details.clone().try_into();
     let details = details.map_err(|e| Error::Setup(format!("the capture's details: {e}")))?;
-    if capture.field != Gas::NAME || components < GAS_COMPONENTS {
+    if capture.field != Gas::NAME || components < config.method().gas_components() {
         let field = &capture.field;
         return Err(Error::Setup(format!(
             "the field `{field}` has no step to repeat"
@@ -95,8 +95,9 @@ fn pass<R: GasReal>(
 }
 
 fn solver_of<R: GasReal>(config: &HydroConfig, components: usize, of: &[usize]) -> PatchSolver<R> {
-    let scalars = components - GAS_COMPONENTS;
-    PatchSolver::new(config.method(), config.gamma, scalars, LaneChoice::Auto).with_sets(sets(of))
+    let method = config.method();
+    let scalars = components - method.gas_components();
+    PatchSolver::new(method, config.gamma, scalars, LaneChoice::Auto).with_sets(sets(of))
 }
 
 /// Puts a block with ghost cells where the solver reads it.

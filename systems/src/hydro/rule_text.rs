@@ -107,12 +107,24 @@ impl InflowText<'_> {
             conserved_from_primitive::ITEM.path(),
             double(self.model.gamma)
         );
+        if let Some(c) = self.model.internal_energy() {
+            let factor = double(1.0 / (self.model.gamma - 1.0));
+            let _ = writeln!(text, "  u[{c}] = (REAL)(w[4] * {factor});");
+        }
+        text += &self.scalars(rule);
+        text += &sound_sets(self.model);
+        text + &self.fault("!sound") + "}\n"
+    }
+
+    /// Sets the scalars by their fractions, which have names.
+    fn scalars(&self, rule: &mut RuleText) -> String {
+        let mut text = String::new();
         for (n, formula) in self.formulas.scalars().iter().enumerate() {
             let fraction = match formula {
                 Some(formula) => self.call(formula, &format!("scalar_{n}"), rule),
                 None => "0.0".into(),
             };
-            let c = GAS_COMPONENTS + n;
+            let c = self.model.first_scalar() + n;
             let _ = write!(
                 text,
                 "  const double fraction_{n} = {fraction};
@@ -120,8 +132,7 @@ impl InflowText<'_> {
   u[{c}] = (REAL)(fraction_{n} * w[0]);\n"
             );
         }
-        text += &sound_sets(self.model);
-        text + &self.fault("!sound") + "}\n"
+        text
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whether a restored state has the sets of scalars that the deck says.
 
-use crate::fields::{GAS_COMPONENTS, Gas, GasModel, SET_TOLERANCE};
+use crate::fields::{Gas, GasModel, SET_TOLERANCE};
 use bevy_ecs::prelude::*;
 use nestar_engine::Error;
 use nestar_engine::field::{Pool, Precision, Store};
@@ -41,7 +41,8 @@ fn wrong(world: &World, level: usize, rows: &[u32]) -> Result<Option<String>, Er
     };
     let column = |c| gas.save(level, c, rows).map(|values| values.into_f64());
     let density = column(0)?;
-    let components = GAS_COMPONENTS..GAS_COMPONENTS + model.scalars.len();
+    let first = model.first_scalar();
+    let components = first..first + model.scalars.len();
     let scalars = components.map(column).collect::<Result<Vec<_>, _>>()?;
     let mut cells = 0..density.len();
     Ok(cells.find_map(|n| {

@@ -58,18 +58,29 @@ fn cooled(settings: &[&str], end: f64) -> [f64; 3] {
     let end_at = format!("time.end={end}");
     let settings = [settings, &[SMALL, &end_at]].concat();
     let mut run = Stepper::new(BOX, &settings);
-    while run.0.with(|sim| {
-        sim.world
-            .resource::<nestar::engine::step::LevelTimes>()
-            .time()
-    }) < end
-    {
+    while run.time() < end {
         run.steps(1);
     }
     let mut found = [0.0; 3];
     run.state()
         .each_leaf_cell(|_, _, _, u| found = zone(u, 0.76013, 1.158_88e8));
     found
+}
+
+#[test]
+fn six_species_recombine_more_slowly_than_gas_cools() {
+    let [temperature, electrons, _] = cooled(&[], 30.0);
+    assert!((temperature / 6716.0 - 1.0).abs() < 1e-3, "{temperature} K");
+    assert!((electrons / 2.017e-3 - 1.0).abs() < 1e-3, "{electrons}");
+}
+
+#[test]
+fn molecules_form_and_cool_gas_below_200_kelvin() {
+    let settings = ["chemistry.species=9", "time.max_step=2.5"];
+    let [temperature, electrons, h2] = cooled(&settings, 100.0);
+    assert!((temperature / 192.3 - 1.0).abs() < 3e-3, "{temperature} K");
+    assert!((electrons / 7.3e-5 - 1.0).abs() < 1e-2, "{electrons}");
+    assert!((h2 / 2.60e-3 - 1.0).abs() < 1e-2, "{h2}");
 }
 
 #[test]

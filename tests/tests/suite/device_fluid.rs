@@ -2,12 +2,12 @@
 
 use nestar::device_runtime::Address;
 use nestar::engine::device::{Device, Shape};
-use nestar::kernels::hydro::GasStates;
 use nestar::kernels::hydro::solver::device::{FluidProgram, RATES, STEP, StepParameters};
 use nestar::kernels::hydro::{
-    CellMask10, FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver,
+    CellMask10, DualEnergy, FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver,
     Reconstruction, Riemann, Scheme,
 };
+use nestar::kernels::hydro::{DualStates, GasStates};
 use nestar::kernels::mesh::RowShape;
 use nestar::kernels::mesh::device::{FaceText, FieldText};
 use nestar::kernels::mesh::parameters::{Registers, View};
@@ -19,7 +19,7 @@ const RATE: [f64; 3] = [0.11, 0.09, 0.13];
 const INVERSE_DX: [f64; 3] = [8.0, 7.0, 9.0];
 
 /// A periodic gas.
-fn field(double: bool, components: usize) -> FieldText {
+fn field(double: bool, components: usize, dual: bool) -> FieldText {
     let periodic = || [FaceText::Periodic, FaceText::Periodic];
     FieldText {
         double,
@@ -28,7 +28,10 @@ fn field(double: bool, components: usize) -> FieldText {
         faces: [periodic(), periodic(), periodic()],
         normal: [2, 4, 8],
         limiter: SlopeLimiter::MonotonizedCentral,
-        states: Some(StateRules::of::<GasStates, 5>().items),
+        states: Some(match dual {
+            true => StateRules::of::<DualStates, 6>().items,
+            false => StateRules::of::<GasStates, 5>().items,
+        }),
     }
 }
 
@@ -126,8 +129,9 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
         threads: 576,
         blocks: 1,
     };
-    let source =
-        field(double, 5 + case.scalars).program(&text.items(), &[&text.text(), STEP, RATES]);
+    let dual = case.method.dual.is_some();
+    let field = field(double, case.method.gas_components() + case.scalars, dual);
+    let source = field.program(&text.items(), &[&text.text(), STEP, RATES]);
     let module = device.compile("fluid-test", &source).unwrap();
     let kernel = module.kernel("fluid_step").unwrap();
     let present = device.buffer::<R>(row.len()).unwrap();
@@ -203,7 +207,7 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
 
 fn compare<R: HydroReal + bytemuck::Pod>(device: &Device, case: &Case) {
     let violent = case.mends;
-    let row = random_patch::<R>(5 + case.scalars, violent);
+    let row = random_patch::<R>(case.method.gas_components() + case.scalars, violent);
     let (mut mask, mut first_order) = (CellMask10::new(), [0u32; 16]);
     if case.mends {
         for cell in [0usize, 63, 77, 200, 448, 511] {
@@ -295,5 +299,16 @@ fn a_step_on_the_device_has_the_bits_of_the_cpu() {
         };
         compare::<f32>(&device, &case);
         compare::<f64>(&device, &case);
+        if scheme == MusclHancock {
+            let dual = Some(DualEnergy::default());
+            let method = FluidMethod { dual, ..method };
+            let case = Case { method, ..case };
+            // one precision a method: each is compiled
+            if scalars == 0 {
+                compare::<f32>(&device, &case);
+            } else {
+                compare::<f64>(&device, &case);
+            }
+        }
     }
 }

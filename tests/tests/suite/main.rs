@@ -16,6 +16,7 @@ mod device_fluid;
 mod device_mesh;
 mod device_output;
 mod device_runs;
+mod dual;
 mod entities;
 mod external;
 mod fields;

@@ -1,7 +1,7 @@
 //! The device program of the gas: what is compiled in, and the skeletons.
 
 use crate::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme};
-use crate::hydro::{eos, hancock, limiter, ppm, riemann};
+use crate::hydro::{dual, eos, hancock, limiter, ppm, riemann};
 use crate::mesh::fluxes;
 use crate::mesh::parameters::{Registers, View};
 use crate::{CELLS, PATCH};
@@ -46,7 +46,7 @@ impl FluidProgram {
     /// Values of a block's scratch.
     #[must_use]
     pub fn scratch(&self) -> usize {
-        let components = 5 + self.scalars;
+        let components = self.method.gas_components() + self.scalars;
         let ghosts = self.method.ghosts();
         let half_step = self.method.scheme == Scheme::MusclHancock;
         let cube = |layers: usize| (PATCH + 2 * layers).pow(3);
@@ -83,13 +83,17 @@ impl FluidProgram {
             Riemann::Hlle => 1,
             Riemann::Exact => 2,
         };
+        let [kinetic, gradient, jump] =
+            (m.dual.map_or([0.0; 3], |dual| dual.thresholds())).map(literal);
         format!(
             "namespace fluid {{\n\
              constexpr int GHOSTS = {}, RIEMANN = {riemann}, THREADS = {}, MIN_BLOCKS = {};\n\
              constexpr unsigned LIMITER = {limiter}u;\n\
-             constexpr bool HALF_STEP = {}, PARABOLIC = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {};\n\
+             constexpr bool HALF_STEP = {}, PARABOLIC = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {};\n\
              RS_FN constexpr field::REAL gamma() {{ return (field::REAL){}; }}\n\
              RS_FN constexpr field::REAL theta() {{ return (field::REAL){}; }}\n\
+             RS_FN constexpr rs::arr<field::REAL, 3> thresholds() {{ return rs::arr<field::REAL, 3>{{{{(field::REAL){kinetic}, \
+             (field::REAL){gradient}, (field::REAL){jump}}}}}; }}\n\
              }}\n",
             m.ghosts(),
             self.threads,
@@ -99,6 +103,7 @@ impl FluidProgram {
             self.mends,
             self.in_shared,
             self.mass_fluxes,
+            m.dual.is_some(),
             literal(self.gamma),
             literal(m.minmod_theta),
         )
@@ -113,6 +118,14 @@ impl FluidProgram {
             CollectParameters,
             eos::primitive_from_conserved::ITEM,
             eos::checked_signal_rate::ITEM,
+            dual::primitive::ITEM,
+            dual::checked_signal_rate::ITEM,
+            dual::at_face::ITEM,
+            dual::advanced::ITEM,
+            dual::largest_step::ITEM,
+            dual::meets::ITEM,
+            dual::slopes_left::ITEM,
+            dual::chosen::ITEM,
             hancock::half_step::ITEM,
             hancock::half_step_scalar::ITEM,
             hancock::predicted::ITEM,

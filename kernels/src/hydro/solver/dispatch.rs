@@ -109,6 +109,7 @@ pub struct Passes<E> {
     pub slopes: unsafe fn(&Slopes<E>),
     pub edges: unsafe fn(&Edges<E>),
     pub fluxes: unsafe fn(&Fluxes<E>),
+    pub internal_fluxes: unsafe fn(&Fluxes<E>),
     pub scalar_fluxes: unsafe fn(&Fluxes<E>),
     pub predict: unsafe fn(&Predict<E>),
     pub update: unsafe fn(&Update<E>) -> PlaneOutcome<E>,
@@ -126,15 +127,16 @@ macro_rules! instruction_set {
             use crate::hydro::{FluidMethod, Limiter, Reconstruction, Riemann, Scheme};
             use nestar_device::simd::Simd;
 
-            instruction_set!(@entry [$($features)?] primitives[](Primitives));
+            instruction_set!(@entry [$($features)?] primitives[const DUAL: bool](Primitives));
             instruction_set!(@entry [$($features)?] slopes[const LIMITER: u32](Slopes));
             instruction_set!(@entry [$($features)?] parabolas[const HALF_STEP: bool, const LIMITER: u32](Slopes));
-            instruction_set!(@entry [$($features)?] edges[const PARABOLIC: bool, const HALF_STEP: bool](Edges));
+            instruction_set!(@entry [$($features)?] edges[const PARABOLIC: bool, const HALF_STEP: bool, const DUAL: bool](Edges));
             instruction_set!(@entry [$($features)?] fluxes[const SOLVER: u32](Fluxes));
+            instruction_set!(@entry [$($features)?] internal_fluxes[](Fluxes));
             instruction_set!(@entry [$($features)?] scalar_fluxes[](Fluxes));
             instruction_set!(@entry [$($features)?] predict[](Predict));
-            instruction_set!(@entry [$($features)?] update[](Update) -> PlaneOutcome<V::E>);
-            instruction_set!(@entry [$($features)?] signal_rate[](Signal) -> V::E);
+            instruction_set!(@entry [$($features)?] update[const DUAL: bool](Update) -> PlaneOutcome<V::E>);
+            instruction_set!(@entry [$($features)?] signal_rate[const DUAL: bool](Signal) -> V::E);
 
             fn slopes_of<V: Simd>(limiter: Limiter) -> unsafe fn(&Slopes<V::E>) {
                 match limiter {
@@ -154,30 +156,39 @@ macro_rules! instruction_set {
                 }
             }
 
+            fn edges_of<V: Simd>(method: &FluidMethod) -> unsafe fn(&Edges<V::E>) {
+                let hancock = method.scheme == Scheme::MusclHancock;
+                match (method.reconstruction, hancock, method.dual.is_some()) {
+                    (Reconstruction::Plm, true, false) => edges::<V, false, true, false>,
+                    (Reconstruction::Ppm, true, false) => edges::<V, true, true, false>,
+                    (Reconstruction::Plm, true, true) => edges::<V, false, true, true>,
+                    (Reconstruction::Ppm, true, true) => edges::<V, true, true, true>,
+                    (Reconstruction::Plm, false, _) => edges::<V, false, false, false>,
+                    (Reconstruction::Ppm, false, _) => edges::<V, true, false, false>,
+                }
+            }
+
             pub fn passes<V: Simd>(method: &FluidMethod) -> Passes<V::E> {
                 let hancock = method.scheme == Scheme::MusclHancock;
+                let dual = method.dual.is_some();
                 Passes {
-                    primitives: primitives::<V>,
+                    primitives: if dual { primitives::<V, true> } else { primitives::<V, false> },
                     slopes: match method.reconstruction {
                         Reconstruction::Plm => slopes_of::<V>(method.limiter),
                         Reconstruction::Ppm if hancock => parabolas::<V, true, MONOTONIZED_CENTRAL>,
                         Reconstruction::Ppm => limited_parabolas_of::<V>(method.limiter),
                     },
-                    edges: match (method.reconstruction, hancock) {
-                        (Reconstruction::Plm, true) => edges::<V, false, true>,
-                        (Reconstruction::Plm, false) => edges::<V, false, false>,
-                        (Reconstruction::Ppm, true) => edges::<V, true, true>,
-                        (Reconstruction::Ppm, false) => edges::<V, true, false>,
-                    },
+                    edges: edges_of::<V>(method),
                     fluxes: match method.riemann {
                         Riemann::Hllc => fluxes::<V, HLLC>,
                         Riemann::Hlle => fluxes::<V, HLLE>,
                         Riemann::Exact => passes::exact_fluxes::<V::E>,
                     },
+                    internal_fluxes: internal_fluxes::<V>,
                     scalar_fluxes: scalar_fluxes::<V>,
                     predict: predict::<V>,
-                    update: update::<V>,
-                    signal_rate: signal_rate::<V>,
+                    update: if dual { update::<V, true> } else { update::<V, false> },
+                    signal_rate: if dual { signal_rate::<V, true> } else { signal_rate::<V, false> },
                 }
             }
         }

@@ -32,22 +32,32 @@ RS_FN REAL concentration(const REAL* block, int component, const int* at, int D,
 
 // ---- faces and cells
 
-// The flux through one face; it replaces the state on the lower side.
+// The flux through one face; it replaces the state on the lower side. Velocity, internal energy and its flux replace the first on the
+// upper side.
 template<int D>
-RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, const REAL* right, int f, const unsigned* mended) {
-  State l, r;
+RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* right, int f, const unsigned* mended) {
+  State l, r, flux;
   int at[3];
   if (mended && touches<D>(mended, f, at)) {
-    l = hydro::riemann::hlle::flux_hlle<REAL>(turned<D>(cell_average(block, input, at, D, 1)),
-                                              turned<D>(cell_average(block, input, at, D, 0)), gamma());
+    l = turned<D>(cell_average(block, input, at, D, 1));
+    r = turned<D>(cell_average(block, input, at, D, 0));
+    flux = hydro::riemann::hlle::flux_hlle<REAL>(l, r, gamma());
   } else {
     RS_UNROLL for (int v = 0; v < GAS; ++v) {
       l.d[v] = left[(D * GAS + component<D>(v)) * FACES + f];
       r.d[v] = right[(D * GAS + component<D>(v)) * FACES + f];
     }
-    l = riemann(l, r);
+    flux = riemann(l, r);
   }
-  RS_UNROLL for (int v = 0; v < GAS; ++v) left[(D * GAS + component<D>(v)) * FACES + f] = l.d[v];
+  RS_UNROLL for (int v = 0; v < GAS; ++v) left[(D * GAS + component<D>(v)) * FACES + f] = flux.d[v];
+  if constexpr (DUAL) {
+    typedef rs::arr<REAL, 2> Two;
+    const Two both = hydro::dual::at_face<REAL>(flux.d[0], Two{{l.d[0], l.d[4]}}, Two{{r.d[0], r.d[4]}}, gamma());
+    REAL* to = right + D * GAS * FACES + f;
+    to[0] = both.d[0];
+    to[FACES] = both.d[1];
+    to[2 * FACES] = both.d[0] * both.d[1];
+  }
 }
 
 // The flux of scalar c through one face, in place of its concentration on the lower side; `sums` holds the sums of its set on the
@@ -115,8 +125,41 @@ RS_FN void store_mass_fluxes(const Step& p, int row, const REAL* flux) {
   EACH(f, 3 * FACES) out[f] = flux[f / FACES * (GAS * FACES) + f % FACES];
 }
 
+// Velocity and internal energy at the lower or upper face of a cell along each axis.
+typedef rs::arr<rs::arr<REAL, 2>, 3> AtFaces;
+RS_FN AtFaces at_faces(const REAL* faces, int i, int j, int k, bool upper) {
+  const int f[3] = {face_index<0>(i, j, k) + (upper ? TO_UPPER<0> : 0),
+                    GAS * FACES + face_index<1>(i, j, k) + (upper ? TO_UPPER<1> : 0),
+                    2 * GAS * FACES + face_index<2>(i, j, k) + (upper ? TO_UPPER<2> : 0)};
+  AtFaces found;
+  RS_UNROLL for (int d = 0; d < 3; ++d) found.d[d] = rs::arr<REAL, 2>{{faces[f[d]], faces[f[d] + FACES]}};
+  return found;
+}
+
+RS_FN Three velocity_at(const REAL* block, int at) { return Three{{block[BLOCK + at], block[2 * BLOCK + at], block[3 * BLOCK + at]}}; }
+
+// 1 where gas meets in a jump of the velocity along axis D.
+template<int D> RS_FN REAL meets_along(const REAL* block, int at) {
+  return hydro::dual::meets<REAL>(five<D>(block + (1 + D) * BLOCK, at), block[at], block[4 * BLOCK + at], gamma(), thresholds().d[2]);
+}
+
+// The total and the internal energy of a cell after the step, of which `now` is what fluxes have made and `internal` the one before.
+RS_FN rs::arr<REAL, 2> energies(const REAL* block, const REAL* faces, int cell, REAL internal, const State& now, const Three& rate) {
+  const int i = cell % PATCH, j = cell / PATCH % PATCH, k = cell / (PATCH * PATCH);
+  const REAL next = hydro::dual::advanced<REAL>(internal, at_faces(faces, i, j, k, false), at_faces(faces, i, j, k, true), rate,
+                                                gamma());
+  const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
+  const rs::arr<Three, 6> near{{velocity_at(block, at - STEP<0>), velocity_at(block, at + STEP<0>), velocity_at(block, at - STEP<1>),
+                                velocity_at(block, at + STEP<1>), velocity_at(block, at - STEP<2>),
+                                velocity_at(block, at + STEP<2>)}};
+  const REAL step = hydro::dual::largest_step<REAL>(velocity_at(block, at), near);
+  const REAL meeting = rs::max(rs::max(meets_along<0>(block, at), meets_along<1>(block, at)), meets_along<2>(block, at));
+  return hydro::dual::chosen<REAL>(now, next, step, meeting, thresholds());
+}
+
 // The new gas of the patch; returns the largest signal rate among the cells of this thread.
-RS_FN REAL update_gas(const Step& p, int row, const REAL* flux, const Three& rate, unsigned* mask) {
+RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* flux, const REAL* faces, const Three& rate,
+                      unsigned* mask) {
   const REAL* u = mesh::row_of(p.view.level, row);
   REAL* out = mesh::row_of(p.next, row);
   const Three inverse_dx = three(p.inverse_dx);
@@ -127,11 +170,20 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* flux, const Three& rat
       now.d[v] = advanced(u[v * CELLS + cell], flux + v * FACES, GAS * FACES, cell, rate);
       out[v * CELLS + cell] = now.d[v];
     }
-    const REAL signal = hydro::eos::checked_signal_rate<REAL>(now, inverse_dx, gamma());
+    REAL signal;
+    if constexpr (DUAL) {
+      const auto both = energies(block, faces, cell, u[5 * CELLS + cell], now, rate);
+      out[4 * CELLS + cell] = now.d[4] = both.d[0];
+      out[5 * CELLS + cell] = both.d[1];
+      signal = hydro::dual::checked_signal_rate<REAL>(now, both.d[1], inverse_dx, gamma());
+    } else {
+      signal = hydro::eos::checked_signal_rate<REAL>(now, inverse_dx, gamma());
+    }
     if (!(signal >= REAL(0))) mark_unphysical(mask, cell);
     largest = rs::max(largest, signal);
   }
   for (int v = 0; v < GAS; ++v) mesh::store_registers<false>(p.registers, row, v, flux + v * FACES, GAS * FACES);
+  if constexpr (DUAL) mesh::store_registers<false>(p.registers, row, 5, faces + 2 * FACES, GAS * FACES);
   return largest;
 }
 
@@ -162,7 +214,7 @@ RS_FN void advance_scalars(const Step& p, int row, const REAL* block, const REAL
     // the concentrations of a set are made twice: to be summed, and to be divided by the sums
     for (int n = set ? 0 : COMPONENTS; n < 2 * COMPONENTS; ++n) {
       const int c = n % COMPONENTS;
-      if (c < GAS || field::set_of(c) != set) continue;
+      if (c < FIRST_SCALAR || field::set_of(c) != set) continue;
       launch::barrier();
       EACH(cell, 1000) scalar_edges(block, c, lower, upper, cell, rate);
       launch::barrier();
@@ -209,9 +261,13 @@ RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, 
   EACH(f, FACES) face_flux<1>(block, input, left, right, f, mended);
   EACH(f, FACES) face_flux<2>(block, input, left, right, f, mended);
   launch::barrier();
-  const REAL largest = update_gas(p, row, left, rate, mask);
+  const REAL largest = update_gas(p, row, block, left, right, rate, mask);
   if constexpr (MASS_FLUXES) store_mass_fluxes(p, row, left);
-  if constexpr (COMPONENTS > GAS) advance_scalars(p, row, block, left, right, rate, mended, mask);
+  if constexpr (DUAL && COMPONENTS > FIRST_SCALAR) {
+    // scalars overwrite what stands on the upper side of faces
+    launch::barrier();
+  }
+  if constexpr (COMPONENTS > FIRST_SCALAR) advance_scalars(p, row, block, left, right, rate, mended, mask);
   launch::barrier();
   conclude(p, row, largest, mask);
 }

@@ -96,8 +96,8 @@ impl<R: HydroReal> March<'_, R> {
             Span::square(w, g, g + PATCH)
         };
         // the gas of the van Leer scheme has no use for transverse slopes outside the patch
-        let half_steps =
-            self.solver.method.scheme == Scheme::MusclHancock || self.layout.components > 5;
+        let half_steps = self.solver.method.scheme == Scheme::MusclHancock
+            || self.layout.components > self.layout.gas;
         let first = if inside || half_steps { 0 } else { 2 };
         for axis in first..3 {
             self.slopes(axis, k, span);
@@ -116,6 +116,7 @@ impl<R: HydroReal> March<'_, R> {
             upper: p.wrapping_add(l.upper + place),
             stride: l.plane,
             components: l.components,
+            gas: l.gas,
             count: span.count(),
             theta: self.solver.theta,
         };
@@ -175,6 +176,7 @@ impl<R: HydroReal> March<'_, R> {
             flux_stride: l.plane,
             axis,
             components: l.components,
+            gas: l.gas,
             sets: self.solver.sets,
             rows,
             length,
@@ -184,12 +186,15 @@ impl<R: HydroReal> March<'_, R> {
         self.solve(&arguments);
     }
 
-    /// Fluxes of the gas, then of the scalars.
+    /// Fluxes of the gas, of its internal energy, then of the scalars.
     fn solve(&self, arguments: &Fluxes<R>) {
         // SAFETY: states and fluxes of these faces lie inside the arena, padded for the widest vector
         unsafe {
             (self.solver.passes.fluxes)(arguments);
-            if arguments.components > 5 {
+            if arguments.gas > 5 {
+                (self.solver.passes.internal_fluxes)(arguments);
+            }
+            if arguments.components > arguments.gas {
                 (self.solver.passes.scalar_fluxes)(arguments);
             }
         }
@@ -201,7 +206,7 @@ impl<R: HydroReal> March<'_, R> {
         let place = l.flux + l.slot(axis, k) * l.planes();
         let k = k - l.ghosts;
         if let Some(cells) = self.first_order {
-            mend::first_order_fluxes(self.scratch, self.solver.gamma, cells, axis, k, place);
+            mend::first_order_fluxes(self.scratch, self.solver.gamma, cells, [axis, k], place);
         }
         let from = place + l.corner();
         self.hand_out_mass(faces, axis, [from, w], k);
@@ -290,8 +295,11 @@ impl<R: HydroReal> March<'_, R> {
         );
         let faces = self.faces(k, l.corner());
         let p = self.scratch.pointer();
+        let first = k * l.steps()[2] + l.corner();
         let arguments = Update {
-            conserved: p.wrapping_add(k * l.steps()[2] + l.corner()),
+            conserved: p.wrapping_add(first),
+            primitive: p.wrapping_add(l.primitive + first),
+            steps: l.steps(),
             block_stride: l.block,
             pitch: l.width,
             faces,
@@ -300,6 +308,7 @@ impl<R: HydroReal> March<'_, R> {
             rates: self.rates,
             inverse_dx: self.inverse_dx,
             gamma: self.solver.gamma,
+            thresholds: self.solver.thresholds,
         };
         // SAFETY: the plane lies inside the block, its faces were just computed, the output was checked
         unsafe { (self.solver.passes.update)(&arguments) }
@@ -340,6 +349,7 @@ impl<R: HydroReal> March<'_, R> {
             flux_stride: l.plane,
             axis,
             components: 5,
+            gas: 5,
             sets: self.solver.sets,
             rows: 1,
             length: span.count() + if axis == 2 { 0 } else { step },

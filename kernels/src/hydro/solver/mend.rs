@@ -1,6 +1,7 @@
 //! First-order fluxes at flagged cells (GAMER-2, Schive et al. 2018, sec. 2.2).
 use super::scratch::PatchScratch;
 use crate::PATCH;
+use crate::hydro::dual;
 use crate::hydro::eos::primitive_from_conserved;
 use crate::hydro::riemann::flux_of_scalar;
 use crate::hydro::riemann::hlle::flux_hlle;
@@ -61,13 +62,12 @@ impl CellMask10 {
 }
 
 /// Replaces the fluxes in the plane array at `place` through faces normal to `axis` that touch a flagged cell, by the HLLE
-/// flux between the cell averages of the input. `k`: the patch's plane, 8 for its uppermost z faces.
+/// flux between the cell averages of the input, in plane `k` of the patch, 8 for its uppermost z faces.
 pub(super) fn first_order_fluxes<R: Real>(
     scratch: &mut PatchScratch<R>,
     gamma: R,
     cells: &CellMask10,
-    axis: usize,
-    k: usize,
+    [axis, k]: [usize; 2],
     place: usize,
 ) {
     let l = scratch.layout;
@@ -107,13 +107,23 @@ fn donor_flux<R: Real>(
     let data = scratch.values_mut(0..l.total);
     let [left, right] = cells.map(|cell| {
         let u = order.map(|c| data[cell + c * l.block]);
-        primitive_from_conserved(&u, gamma)
+        if l.gas == 5 {
+            return primitive_from_conserved(&u, gamma);
+        }
+        dual::primitive(&u, data[cell + 5 * l.block], gamma)
     });
     let f = flux_hlle(&left, &right, gamma);
     for v in 0..5 {
         data[to + order[v] * l.plane] = f[v];
     }
-    for c in 5..l.components {
+    if l.gas > 5 {
+        let [left, right] = [left, right].map(|w| [w[0], w[4]]);
+        let [velocity, internal] = dual::at_face(f[0], &left, &right, gamma);
+        data[to + 5 * l.plane] = velocity * internal;
+        data[to + l.components * l.plane] = velocity;
+        data[to + (l.components + 1) * l.plane] = internal;
+    }
+    for c in l.gas..l.components {
         let [x_left, x_right] = cells.map(|cell| data[cell + c * l.block] / data[cell]);
         data[to + c * l.plane] = flux_of_scalar(f[0], x_left, x_right);
     }

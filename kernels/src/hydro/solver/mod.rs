@@ -10,7 +10,7 @@ pub use dispatch::{HydroReal, LaneChoice};
 pub use mend::CellMask10;
 pub use scratch::PatchScratch;
 
-use super::{FluidMethod, Reconstruction};
+use super::{FluidMethod, Scheme};
 use crate::mesh::ShareSets;
 use crate::{CELLS, PATCH};
 use dispatch::Passes;
@@ -24,6 +24,8 @@ pub struct PatchSolver<R: HydroReal> {
     method: FluidMethod,
     gamma: R,
     theta: R,
+    /// Of the internal energy; 0 where it is not carried.
+    thresholds: [R; 3],
     layout: Layout,
     sets: ShareSets,
     lanes: LaneChoice,
@@ -66,15 +68,24 @@ impl<R: HydroReal> PatchSolver<R> {
     ///
     /// The result is the same, bit for bit, whatever `lanes`; see [`LaneChoice::available`] for what a processor without
     /// the wanted instructions uses.
+    ///
+    /// # Panics
+    /// If the method carries the internal energy and is none of half steps, [`Scheme::MusclHancock`].
     #[must_use]
     pub fn new(method: FluidMethod, gamma: f64, scalars: usize, lanes: LaneChoice) -> Self {
-        let parabolic = method.reconstruction == Reconstruction::Ppm;
+        assert!(
+            method.dual.is_none() || method.scheme == Scheme::MusclHancock,
+            "the internal energy goes with half steps"
+        );
         let lanes = lanes.available();
         PatchSolver {
             method,
             gamma: R::lit(gamma),
             theta: R::lit(method.minmod_theta),
-            layout: Layout::new(method.ghosts(), 5 + scalars, parabolic),
+            thresholds: method
+                .dual
+                .map_or([R::lit(0.0); 3], |dual| dual.thresholds()),
+            layout: Layout::new(&method, scalars),
             sets: ShareSets::default(),
             lanes,
             passes: R::passes(&method, lanes),
@@ -94,7 +105,7 @@ impl<R: HydroReal> PatchSolver<R> {
         self.layout.ghosts
     }
 
-    /// Components of a patch: five and the scalars.
+    /// Components of a patch: five, the internal energy if the method carries it, and the scalars.
     #[must_use]
     pub fn components(&self) -> usize {
         self.layout.components
@@ -149,20 +160,20 @@ impl<R: HydroReal> PatchSolver<R> {
     /// `(|v| + c) / dx` (1/time). Infinite if a cell is unphysical (as of [`PatchOutcome::unphysical`], scalars apart).
     ///
     /// # Panics
-    /// If `row` is shorter than five components.
+    /// If `row` is shorter than the gas.
     #[must_use]
     pub fn signal_rate(&self, row: &[R], inverse_dx: [R; 3]) -> R {
         assert!(
-            row.len() >= 5 * CELLS,
+            row.len() >= self.layout.gas * CELLS,
             "a patch has at least {} values",
-            5 * CELLS
+            self.layout.gas * CELLS
         );
         let arguments = Signal {
             row: row.as_ptr(),
             inverse_dx,
             gamma: self.gamma,
         };
-        // SAFETY: five components were checked, and the passes were chosen for this processor
+        // SAFETY: the gas was checked, and the passes were chosen for this processor
         unsafe { (self.passes.signal_rate)(&arguments) }
     }
 }

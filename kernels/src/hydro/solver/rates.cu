@@ -23,7 +23,10 @@ KERNEL(signal_rates, rates::parameters::RateParameters<field::REAL>) {
     REAL largest = REAL(0);
     EACH(cell, CELLS) {
       const auto state = fluid::load5(u, CELLS, cell);
-      const REAL rate = fluid::hydro::eos::checked_signal_rate<REAL>(state, inverse_dx, fluid::gamma());
+      REAL rate;
+      if constexpr (fluid::DUAL)
+        rate = fluid::hydro::dual::checked_signal_rate<REAL>(state, u[5 * CELLS + cell], inverse_dx, fluid::gamma());
+      else rate = fluid::hydro::eos::checked_signal_rate<REAL>(state, inverse_dx, fluid::gamma());
       largest = rs::max(largest, rate >= REAL(0) ? rate : rs::lim<REAL>::INFINITY_());
     }
     largest = launch::largest_of_block(largest);

@@ -1,5 +1,6 @@
 //! The work space of one thread: the ghosted block of a patch and the planes that march through it.
 use crate::PATCH;
+use crate::hydro::{FluidMethod, Reconstruction};
 use nestar_device::Real;
 use std::ops::Range;
 
@@ -16,8 +17,12 @@ pub(super) struct Layout {
     pub ghosts: usize,
     /// Cells of the ghosted block along an axis.
     pub width: usize,
-    /// Five plus the number of scalars.
+    /// Five or six plus the number of scalars.
     pub components: usize,
+    /// Components before the scalars.
+    pub gas: usize,
+    /// Components of a plane array: with the internal energy two more, for its velocity and density at faces.
+    pub in_planes: usize,
     /// Elements from a component of a block to the next.
     pub block: usize,
     /// Elements from a component of a plane to the next.
@@ -39,14 +44,17 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout for `ghosts` layers and `components` variables; `parabolic`: the two edges of a cell lie at different
-    /// distances.
-    pub fn new(ghosts: usize, components: usize, parabolic: bool) -> Self {
+    /// The layout for a method and so many scalars.
+    pub fn new(method: &FluidMethod, scalars: usize) -> Self {
+        let (ghosts, gas) = (method.ghosts(), method.gas_components());
+        let parabolic = method.reconstruction == Reconstruction::Ppm;
+        let components = gas + scalars;
+        let in_planes = components + 2 * usize::from(method.dual.is_some());
         // an odd number of cache lines, or the components would share cache sets
         let aligned = |n: usize| ALIGNMENT * ((n + PADDING).div_ceil(ALIGNMENT) | 1);
         let width = PATCH + 2 * ghosts;
         let (block, plane) = (aligned(width * width * width), aligned(width * width));
-        let planes = components * plane;
+        let planes = in_planes * plane;
         let primitive = components * block;
         let lower = 2 * components * block;
         let upper = if parabolic { lower + 3 * planes } else { lower };
@@ -58,6 +66,8 @@ impl Layout {
             ghosts,
             width,
             components,
+            gas,
+            in_planes,
             block,
             plane,
             primitive,
@@ -72,7 +82,7 @@ impl Layout {
 
     /// Elements of all components of one plane array.
     pub fn planes(&self) -> usize {
-        self.components * self.plane
+        self.in_planes * self.plane
     }
 
     /// Elements from a cell to the next along each axis of a block.
@@ -117,8 +127,8 @@ impl<R: Real> PatchScratch<R> {
     }
 
     /// The ghosted conserved state, `[component][k][j][i]`: rows of [`width`](Self::width) cells, components
-    /// [`component_stride`](Self::component_stride) elements apart. Components: density, momentum x, y, z, energy, then
-    /// the mass densities of the scalars. To be filled before each update.
+    /// [`component_stride`](Self::component_stride) elements apart. Components: density, momentum x, y, z, energy, the
+    /// internal energy if the method carries it, then the mass densities of the scalars. To be filled before each update.
     pub fn input(&mut self) -> &mut [R] {
         let range = self.arena(0..self.layout.components * self.layout.block);
         &mut self.data[range]

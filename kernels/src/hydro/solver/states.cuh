@@ -2,7 +2,8 @@
 //
 // Each cell's primitive state, edge states and each face's flux are computed once and handed over in the scratch, which is
 // shared memory, or global memory where the method needs more than there is. The text before this file gives namespace
-// `fluid`: GHOSTS, HALF_STEP, PARABOLIC, LIMITER, RIEMANN, gamma(), theta(), KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS.
+// `fluid`: GHOSTS, HALF_STEP, PARABOLIC, LIMITER, RIEMANN, gamma(), theta(), KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS;
+// and DUAL, whether the internal energy is component 5, with thresholds().
 
 namespace fluid {
 
@@ -19,7 +20,7 @@ namespace hydro = ::nestar_kernels::hydro;
 typedef rs::arr<REAL, 5> State;
 typedef rs::arr<REAL, 3> Three;
 
-constexpr int GAS = 5;
+constexpr int GAS = 5, FIRST_SCALAR = GAS + DUAL;
 // Layers of ghost cells that the reconstruction reads, the width and the cells of its block.
 constexpr int REACH = HALF_STEP ? GHOSTS : GHOSTS - 1;
 constexpr int WIDTH = PATCH + 2 * REACH;
@@ -59,9 +60,11 @@ RS_FN State load5(const REAL* block, int stride, int at) {
 // Stores the primitive variables of a gathered cell.
 struct Primitives {
   RS_MEMBER void operator()(REAL* block, int cell, const REAL* u) const {
-    const State w = hydro::eos::primitive_from_conserved<REAL>(State{{u[0], u[1], u[2], u[3], u[4]}}, gamma());
+    State w = State{{u[0], u[1], u[2], u[3], u[4]}};
+    if constexpr (DUAL) w = hydro::dual::primitive<REAL>(w, u[5], gamma());
+    else w = hydro::eos::primitive_from_conserved<REAL>(w, gamma());
     RS_UNROLL for (int v = 0; v < GAS; ++v) block[v * INPUT + cell] = w.d[v];
-    RS_UNROLL for (int c = GAS; c < COMPONENTS; ++c) block[c * INPUT + cell] = u[c] / u[0];
+    RS_UNROLL for (int c = FIRST_SCALAR; c < COMPONENTS; ++c) block[c * INPUT + cell] = u[c] / u[0];
   }
 };
 
@@ -86,6 +89,8 @@ template<int D> RS_FN State turned(const State& w) {
 }
 
 // ---- the predictor of the van Leer scheme
+
+static_assert(HALF_STEP || !DUAL, "the internal energy goes with half steps");
 
 RS_FN State input_primitive(const REAL* input, int at) {
   return hydro::eos::primitive_from_conserved<REAL>(load5(input, INPUT, at), gamma());
@@ -132,14 +137,18 @@ template<int D> RS_FN State five(const REAL* w, int at) {
   return State{{w[at - 2 * s], w[at - s], w[at], w[at + s], w[at + 2 * s]}};
 }
 
-// What strong shocks leave of the distances to the edges along axis D.
+// What strong shocks, and cold gas that meets, leave of the distances to the edges along axis D.
 template<int D> RS_FN REAL left_by_shocks(const REAL* block, int at) {
-  if constexpr (PARABOLIC && HALF_STEP) {
-    const REAL* v = block + (1 + D) * BLOCK + at;
-    return hydro::ppm::flattening<REAL>(five<D>(block + 4 * BLOCK, at), rs::arr<REAL, 2>{{v[-STEP<D>], v[STEP<D>]}});
-  } else {
-    return REAL(1);
+  const REAL* v = block + (1 + D) * BLOCK + at;
+  REAL left = REAL(1);
+  if constexpr (PARABOLIC && HALF_STEP)
+    left = hydro::ppm::flattening<REAL>(five<D>(block + 4 * BLOCK, at), rs::arr<REAL, 2>{{v[-STEP<D>], v[STEP<D>]}});
+  if constexpr (DUAL) {
+    const REAL* p = block + 4 * BLOCK + at;
+    left = left * hydro::dual::slopes_left<REAL>(Three{{p[-STEP<D>], p[0], p[STEP<D>]}},
+                                                 rs::arr<REAL, 2>{{v[-STEP<D>], v[STEP<D>]}}, block[at], gamma());
   }
+  return left;
 }
 
 // Distances from the average to the edges along axis D of one variable.
@@ -155,6 +164,7 @@ template<int D, bool SCALAR> RS_FN void distances(const REAL* w, int at, REAL le
     upper = left * edges._1;
   } else {
     lower = upper = hydro::limiter::half_slope<REAL, LIMITER>(w[at] - w[at - s], w[at + s] - w[at], theta());
+    if constexpr (DUAL) lower = upper = left * lower;
   }
 }
 

@@ -1,5 +1,5 @@
 //! All instruction sets give the same bits.
-use super::sample::{Block, GAMMA, Random, Updated, all_methods, update};
+use super::sample::{Block, GAMMA, Random, Updated, all_methods, dual_methods, update};
 use crate::hydro::{CellMask10, HydroReal, LaneChoice, PatchSolver, Riemann};
 use nestar_device::Real;
 
@@ -41,11 +41,12 @@ fn all_lanes_agree<R: HydroReal>() {
     let mut mask = CellMask10::new();
     mask.set(-1, 3, 4);
     mask.set(5, 5, 7);
-    for method in all_methods() {
+    for method in all_methods().into_iter().chain(dual_methods()) {
         for (scalars, roughness) in [(0, 0.1), (2, 1.0), (1, 5.0)] {
             let reference = PatchSolver::<R>::new(method, GAMMA, scalars, LaneChoice::Scalar);
             let width = reference.scratch().width();
-            let mut block = Block::<R>::random(width, scalars, roughness, &mut random);
+            let behind = reference.components() - 5;
+            let mut block = Block::<R>::random(width, behind, roughness, &mut random);
             // the exact solver is scalar in all of them
             if scalars > 0 && method.riemann != Riemann::Exact {
                 spoil(&mut block, &mut random);

@@ -1,5 +1,6 @@
 //! Tests of the fluid kernels.
 mod conservation;
+mod dual;
 mod lanes;
 mod parabolic;
 mod pointwise;

@@ -1,6 +1,6 @@
 //! Random ghosted patches and what is common to the tests that update them.
 use crate::hydro::{
-    CellMask10, FaceFluxes, FluidMethod, HydroReal, Limiter, PatchOutcome, PatchSolver,
+    CellMask10, DualEnergy, FaceFluxes, FluidMethod, HydroReal, Limiter, PatchOutcome, PatchSolver,
     Reconstruction, Riemann, Scheme,
 };
 use crate::mesh::Centring;
@@ -27,12 +27,23 @@ pub fn all_methods() -> Vec<FluidMethod> {
                         limiter,
                         riemann,
                         minmod_theta: 1.3,
+                        dual: None,
                     });
                 }
             }
         }
     }
     methods
+}
+
+/// The methods that can carry the internal energy, doing so.
+pub fn dual_methods() -> Vec<FluidMethod> {
+    let dual = Some(DualEnergy::default());
+    let half_steps = |method: &FluidMethod| method.scheme == Scheme::MusclHancock;
+    let methods = all_methods().into_iter().filter(half_steps);
+    methods
+        .map(|method| FluidMethod { dual, ..method })
+        .collect()
 }
 
 /// Numbers in [0, 1), from a linear congruence (Knuth's multiplier).

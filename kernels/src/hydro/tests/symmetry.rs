@@ -1,5 +1,5 @@
 //! Exchanging axes and mirroring the input does exactly the same to the output.
-use super::sample::{Block, GAMMA, Random, all_methods, update};
+use super::sample::{Block, GAMMA, Random, all_methods, dual_methods, update};
 use crate::hydro::{CellMask10, HydroReal, LaneChoice, PatchSolver};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
@@ -87,9 +87,11 @@ fn exact_symmetry<R: HydroReal>() {
     };
     let rates = [0.09, 0.06, 0.12];
     let mut random = Random(99);
-    for method in all_methods() {
+    for method in all_methods().into_iter().chain(dual_methods()) {
         for roughness in [0.05, 1.0] {
-            let solver = PatchSolver::<R>::new(method, GAMMA, 1, LaneChoice::Auto);
+            // the component behind the five: a scalar or the internal energy
+            let scalars = 6 - method.gas_components();
+            let solver = PatchSolver::<R>::new(method, GAMMA, scalars, LaneChoice::Auto);
             let block = Block::<R>::random(solver.scratch().width(), 1, roughness, &mut random);
             let reference = update(&solver, &block, rates, Some(&mask(&identity)));
             for t in Transform::some() {

@@ -16,7 +16,7 @@ pub struct Tube<R: HydroReal> {
     pub axis: usize,
     pub ends: Ends,
     pub dx: f64,
-    /// Conserved state of each cell: gas and one scalar.
+    /// Conserved state of each cell: gas and one scalar, or the internal energy where the method carries it.
     pub cells: Vec<[R; 6]>,
     /// Cells that needed first-order fluxes, over all steps.
     pub mended: usize,
@@ -27,7 +27,8 @@ pub struct Tube<R: HydroReal> {
 impl<R: HydroReal> Tube<R> {
     pub fn new(method: FluidMethod, axis: usize, ends: Ends, dx: f64, cells: Vec<[R; 6]>) -> Self {
         assert!(cells.len().is_multiple_of(PATCH));
-        let solver = PatchSolver::new(method, 1.4, 1, LaneChoice::Auto);
+        let scalars = 6 - method.gas_components();
+        let solver = PatchSolver::new(method, 1.4, scalars, LaneChoice::Auto);
         Tube {
             axis,
             ends,

@@ -51,7 +51,8 @@ pub(in crate::particles) struct Memory {
     pub cursors: Kept<u32>,
     /// Of the particles that take part in a step: see [`Move::keys`](nestar_kernels::particles::device::Move::keys).
     pub keys: Kept<u8>,
-    pub places: Kept<u32>,
+    /// See [`Move::places`](nestar_kernels::particles::device::Move::places).
+    pub among: Kept<u32>,
     pub tags: Kept<u64>,
     /// Identities of what leaves the box.
     pub gone: Kept<u64>,

@@ -78,7 +78,10 @@ impl OnDevice {
             *stack = held.stack();
         }
         self.deal(&counts, &mut sources, stacks)?;
-        behind.iter_mut().zip(&counts).for_each(|(n, first)| *n += first);
+        behind
+            .iter_mut()
+            .zip(&counts)
+            .for_each(|(n, first)| *n += first);
         self.unpack(step, (&incoming, &behind), stacks)?;
         for (at, new) in step.lists().into_iter().zip(new) {
             self.replace(step.topology, at, new);

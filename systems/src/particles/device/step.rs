@@ -143,7 +143,7 @@ impl OnDevice {
         let gone = memory.gone.provide(&kernels.device, room)?;
         let particles = sources.iter().map(|source| source.listed.particles).sum();
         let keys = memory.keys.provide(&kernels.device, particles)?.address();
-        let places = memory.places.provide(&kernels.device, particles)?.address();
+        let places = memory.among.provide(&kernels.device, particles)?.address();
         let mut before = 0;
         kernels.device.fill_zero(cursors, 0..counts.len())?;
         kernels.device.fill_zero(&kernels.words, 0..3)?;

@@ -1,6 +1,7 @@
 //! Fluxes through faces.
 use super::{rows_at_once, splat};
 use crate::PATCH;
+use crate::hydro::dual;
 use crate::hydro::riemann::exact::flux_exact;
 use crate::hydro::riemann::hllc::flux_hllc;
 use crate::hydro::riemann::hlle::flux_hlle;
@@ -20,6 +21,8 @@ pub struct Fluxes<E> {
     pub flux_stride: usize,
     pub axis: usize,
     pub components: usize,
+    /// Components before the scalars.
+    pub gas: usize,
     /// Scalars that belong together, by component.
     pub sets: ShareSets,
     pub rows: usize,
@@ -116,6 +119,33 @@ pub unsafe fn exact_fluxes<E: Real>(a: &Fluxes<E>) {
     }
 }
 
+/// Fluxes of the internal energy, after those of the gas, with its velocity and density at the faces behind all components.
+#[inline(always)]
+pub unsafe fn internal_fluxes<V: Simd>(a: &Fluxes<V::E>) {
+    let gamma = splat::<V>(a.gamma);
+    let (together, pitch) = a.grouping::<V>();
+    for row in (0..a.rows).step_by(together) {
+        for i in (0..a.length).step_by(V::N) {
+            let o = row * a.pitch + i;
+            // SAFETY: as in `fluxes`; the planes have two components more
+            unsafe {
+                let mass = V::load2(a.flux.add(o), pitch);
+                let [density, pressure] = [0, 4].map(|c| a.concentrations::<V>(o, c, pitch));
+                let (left, right) = ([density.0, pressure.0], [density.1, pressure.1]);
+                let [velocity, internal] = dual::at_face(mass, &left, &right, gamma);
+                let stores = [
+                    (5, velocity * internal),
+                    (a.components, velocity),
+                    (a.components + 1, internal),
+                ];
+                for (c, value) in stores {
+                    value.store2(a.flux.add(o + c * a.flux_stride), pitch);
+                }
+            }
+        }
+    }
+}
+
 /// Fluxes of the scalars, after those of the gas.
 #[inline(always)]
 pub unsafe fn scalar_fluxes<V: Simd>(a: &Fluxes<V::E>) {
@@ -126,7 +156,7 @@ pub unsafe fn scalar_fluxes<V: Simd>(a: &Fluxes<V::E>) {
             // SAFETY: as in `fluxes`
             unsafe {
                 let mass = V::load2(a.flux.add(o), pitch);
-                for c in (5..a.components).filter(|&c| a.sets.of(c) == 0) {
+                for c in (a.gas..a.components).filter(|&c| a.sets.of(c) == 0) {
                     let (l, r) = a.concentrations::<V>(o, c, pitch);
                     flux_of_scalar(mass, l, r).store2(a.flux.add(o + c * a.flux_stride), pitch);
                 }

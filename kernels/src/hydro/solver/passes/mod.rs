@@ -7,7 +7,7 @@ mod fluxes;
 mod reconstruct;
 mod update;
 
-pub use fluxes::{Fluxes, exact_fluxes, fluxes, scalar_fluxes};
+pub use fluxes::{Fluxes, exact_fluxes, fluxes, internal_fluxes, scalar_fluxes};
 pub use reconstruct::{Edges, Primitives, Slopes, edges, parabolas, primitives, slopes};
 pub use update::{Faces, PlaneOutcome, Predict, Signal, Update, predict, signal_rate, update};
 

@@ -2,7 +2,7 @@
 use super::{load5, splat, splat3, store5};
 use crate::hydro::limiter::half_slope;
 use crate::hydro::ppm::{bounded_parabola, flattening, limited_parabola, parabola};
-use crate::hydro::{eos, hancock};
+use crate::hydro::{dual, eos, hancock};
 use nestar_device::simd::Simd;
 
 /// Primitive from conserved variables over a flat range.
@@ -18,19 +18,20 @@ pub struct Primitives<E> {
 
 /// Scalars become concentrations (a division each, so that a scalar equal to the density is exactly one).
 #[inline(always)]
-pub unsafe fn primitives<V: Simd>(a: &Primitives<V::E>) {
+pub unsafe fn primitives<V: Simd, const DUAL: bool>(a: &Primitives<V::E>) {
     let gamma = splat::<V>(a.gamma);
     let mut o = 0;
     while o < a.count {
         // SAFETY: `count` cells and a vector beyond lie inside each component of both blocks
         unsafe {
             let u = load5::<V>(a.conserved.add(o), a.stride);
-            store5(
-                &eos::primitive_from_conserved(&u, gamma),
-                a.primitive.add(o),
-                a.stride,
-            );
-            for c in 5..a.components {
+            let w = if DUAL {
+                dual::primitive(&u, V::load(a.conserved.add(o + 5 * a.stride)), gamma)
+            } else {
+                eos::primitive_from_conserved(&u, gamma)
+            };
+            store5(&w, a.primitive.add(o), a.stride);
+            for c in 5 + usize::from(DUAL)..a.components {
                 (V::load(a.conserved.add(o + c * a.stride)) / u[0])
                     .store(a.primitive.add(o + c * a.stride));
             }
@@ -51,16 +52,26 @@ pub struct Slopes<E> {
     pub upper: *mut E,
     pub stride: usize,
     pub components: usize,
+    /// Components before the scalars.
+    pub gas: usize,
     pub count: usize,
     /// Of the limiter.
     pub theta: E,
+}
+
+impl<E> Slopes<E> {
+    /// Five primitive variables and the scalars.
+    #[inline(always)]
+    fn reconstructed(&self) -> impl Iterator<Item = usize> + use<E> {
+        (0..5).chain(self.gas..self.components)
+    }
 }
 
 /// Halves of the limited differences across the cells.
 #[inline(always)]
 pub unsafe fn slopes<V: Simd, const LIMITER: u32>(a: &Slopes<V::E>) {
     let theta = splat::<V>(a.theta);
-    for c in 0..a.components {
+    for c in a.reconstructed() {
         let mut o = 0;
         while o < a.count {
             // SAFETY: the range keeps one cell away from the block's surface along the axis
@@ -81,7 +92,7 @@ pub unsafe fn slopes<V: Simd, const LIMITER: u32>(a: &Slopes<V::E>) {
 #[inline(always)]
 pub unsafe fn parabolas<V: Simd, const HALF_STEP: bool, const LIMITER: u32>(a: &Slopes<V::E>) {
     let theta = splat::<V>(a.theta);
-    for c in 0..a.components {
+    for c in a.reconstructed() {
         let mut o = 0;
         while o < a.count {
             // SAFETY: the range keeps two cells away from the block's surface along the axis
@@ -126,19 +137,21 @@ pub struct Edges<E> {
 
 /// Gas and scalars after half a step of the cell's own slopes; without `HALF_STEP` the gas is there already.
 #[inline(always)]
-pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(a: &Edges<V::E>) {
+pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool, const DUAL: bool>(
+    a: &Edges<V::E>,
+) {
     let (gamma, rates) = (splat::<V>(a.gamma), splat3::<V>(a.rates));
     let mut o = 0;
     while o < a.count {
         // SAFETY: `count` cells and a vector beyond lie inside each component of the block and of the planes
         unsafe {
             let w = load5::<V>(a.cells.add(o), a.cell_stride);
-            let left = flattenings::<V, PARABOLIC, HALF_STEP>(a, o);
+            let left = left_by_shocks::<V, PARABOLIC, HALF_STEP, DUAL>(a, o);
             let mut h = w;
             if HALF_STEP {
                 let mut half = [w; 3];
                 for d in 0..3 {
-                    let (lower, upper) = distances::<V, PARABOLIC>(a, d, o, left[d], 0);
+                    let (lower, upper) = distances::<V, PARABOLIC, DUAL>(a, d, o, left[d], 0);
                     half[d] = lower;
                     if PARABOLIC {
                         for v in 0..5 {
@@ -151,7 +164,7 @@ pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(a: &E
             for d in 0..3 {
                 // the velocity along the axis first
                 let turn = if PARABOLIC && HALF_STEP { d } else { 0 };
-                let (lower, upper) = distances::<V, PARABOLIC>(a, d, o, left[d], turn);
+                let (lower, upper) = distances::<V, PARABOLIC, DUAL>(a, d, o, left[d], turn);
                 let (low, high) = if PARABOLIC && HALF_STEP {
                     let (w, h) = (turned(&w, d), turned(&h, d));
                     hancock::traced_edges(&w, &h, &lower, &upper, rates[d], gamma)
@@ -162,9 +175,9 @@ pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(a: &E
                 store5(&turned(&low, back), a.low[d].add(o), a.stride);
                 store5(&turned(&high, back), a.high[d].add(o), a.stride);
             }
-            for c in 5..a.components {
+            for c in 5 + usize::from(DUAL)..a.components {
                 let velocity = [w[1], w[2], w[3]];
-                scalar_edges::<V, PARABOLIC>(a, o, c, &velocity, &rates, &left);
+                scalar_edges::<V, PARABOLIC, DUAL>(a, o, c, &velocity, &rates, &left);
             }
         }
         o += V::N;
@@ -178,9 +191,14 @@ fn turned<V: Simd>(w: &[V; 5], turn: usize) -> [V; 5] {
     [w[0], velocity(0), velocity(1), velocity(2), w[4]]
 }
 
-/// What strong shocks leave of the distances in the cells at `o`, by axis.
+/// What strong shocks, and cold gas that meets, leave of the distances in the cells at `o`, by axis.
 #[inline(always)]
-unsafe fn flattenings<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(
+unsafe fn left_by_shocks<
+    V: Simd,
+    const PARABOLIC: bool,
+    const HALF_STEP: bool,
+    const DUAL: bool,
+>(
     a: &Edges<V::E>,
     o: usize,
 ) -> [V; 3] {
@@ -197,12 +215,29 @@ unsafe fn flattenings<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool>(
             }
         }
     }
+    if DUAL {
+        let gamma = splat::<V>(a.gamma);
+        for d in 0..3 {
+            let step = a.steps[d];
+            // SAFETY: slopes read one cell beside these, too
+            unsafe {
+                let cell = a.cells.add(o);
+                let (p, v) = (
+                    cell.add(4 * a.cell_stride),
+                    cell.add((1 + d) * a.cell_stride),
+                );
+                let p = [p.sub(step), p, p.add(step)].map(|p| V::load(p));
+                let v = [v.sub(step), v.add(step)].map(|v| V::load(v));
+                left[d] *= dual::slopes_left(&p, &v, V::load(cell), gamma);
+            }
+        }
+    }
     left
 }
 
 /// Distances to both edges of the cells at `o` along axis `d`, with their velocities moved up by `turn` places.
 #[inline(always)]
-unsafe fn distances<V: Simd, const PARABOLIC: bool>(
+unsafe fn distances<V: Simd, const PARABOLIC: bool, const DUAL: bool>(
     a: &Edges<V::E>,
     d: usize,
     o: usize,
@@ -215,6 +250,8 @@ unsafe fn distances<V: Simd, const PARABOLIC: bool>(
         let mut upper = lower;
         if PARABOLIC {
             upper = turned(&load5::<V>(a.upper[d].add(o), a.stride), turn);
+        }
+        if PARABOLIC || DUAL {
             for v in 0..5 {
                 (lower[v], upper[v]) = (left * lower[v], left * upper[v]);
             }
@@ -225,7 +262,7 @@ unsafe fn distances<V: Simd, const PARABOLIC: bool>(
 
 /// Edge concentrations of component `c` in the cells at `o`.
 #[inline(always)]
-unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool>(
+unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool, const DUAL: bool>(
     a: &Edges<V::E>,
     o: usize,
     c: usize,
@@ -240,6 +277,9 @@ unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool>(
         let (mut lower, mut upper, mut half) = ([x; 3], [x; 3], [x; 3]);
         for d in 0..3 {
             lower[d] = V::load(a.lower[d].add(p));
+            if DUAL && !PARABOLIC {
+                lower[d] = left[d] * lower[d];
+            }
             (upper[d], half[d]) = (lower[d], lower[d]);
             if PARABOLIC {
                 (lower[d], upper[d]) = (left[d] * lower[d], left[d] * V::load(a.upper[d].add(p)));

@@ -1,6 +1,6 @@
 //! From fluxes to new states, and the judgement of those.
 use super::{bits, largest, load3, load5, rows_at_once, splat, splat3, store5};
-use crate::hydro::{eos, hancock};
+use crate::hydro::{dual, eos, hancock};
 use crate::mesh::fluxes;
 use crate::{CELLS, PATCH};
 use nestar_device::simd::Simd;
@@ -32,6 +32,23 @@ impl<E: Real> Faces<E> {
             let above = load3(&self.above, p, pitch);
             fluxes::advanced(u, &below, &above, rates)
         }
+    }
+
+    /// Velocity and internal energy at the faces of the cells at `o`, which stand at component `c` and behind it: below and above.
+    #[inline(always)]
+    unsafe fn internal<V: Simd<E = E>>(
+        &self,
+        c: usize,
+        o: usize,
+        pitch: usize,
+    ) -> [[[V; 2]; 3]; 2] {
+        let (p, q) = (o + c * self.stride, o + (c + 1) * self.stride);
+        [&self.below, &self.above].map(|faces| {
+            // SAFETY: the caller vouches for the faces of these cells
+            let (velocity, internal): ([V; 3], [V; 3]) =
+                unsafe { (load3(faces, p, pitch), load3(faces, q, pitch)) };
+            std::array::from_fn(|d| [velocity[d], internal[d]])
+        })
     }
 }
 
@@ -71,6 +88,10 @@ pub unsafe fn predict<V: Simd>(a: &Predict<V::E>) {
 pub struct Update<E> {
     /// First cell of the plane in the conserved input.
     pub conserved: *const E,
+    /// The same cell's primitive variables, and the elements to the next cell along each axis; with internal energy two cells around
+    /// the plane are read.
+    pub primitive: *const E,
+    pub steps: [usize; 3],
     pub block_stride: usize,
     /// Elements between rows of the input and of the fluxes.
     pub pitch: usize,
@@ -81,6 +102,8 @@ pub struct Update<E> {
     pub rates: [E; 3],
     pub inverse_dx: [E; 3],
     pub gamma: E,
+    /// Of the internal energy.
+    pub thresholds: [E; 3],
 }
 
 /// What an update of a plane found.
@@ -93,12 +116,8 @@ pub struct PlaneOutcome<E> {
 }
 
 #[inline(always)]
-pub unsafe fn update<V: Simd>(a: &Update<V::E>) -> PlaneOutcome<V::E> {
-    let (gamma, rates, inverse_dx) = (
-        splat::<V>(a.gamma),
-        splat3::<V>(a.rates),
-        splat3::<V>(a.inverse_dx),
-    );
+pub unsafe fn update<V: Simd, const DUAL: bool>(a: &Update<V::E>) -> PlaneOutcome<V::E> {
+    let (rates, inverse_dx) = (splat3::<V>(a.rates), splat3::<V>(a.inverse_dx));
     let zero = V::lit(0.0);
     let mut signal = zero;
     let mut unphysical = 0;
@@ -107,16 +126,16 @@ pub unsafe fn update<V: Simd>(a: &Update<V::E>) -> PlaneOutcome<V::E> {
             let (o, to) = (j * a.pitch + i, j * PATCH + i);
             // SAFETY: rows of eight cells inside the block, the planes and the output
             unsafe {
-                let mut u = [gamma; 5];
+                let mut u = [zero; 5];
                 for (c, new) in u.iter_mut().enumerate() {
                     let old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
                     *new = a.faces.advanced(old, c, o, a.pitch, &rates);
                 }
+                let rate = judge::<V, DUAL>(a, &mut u, [o, to], &inverse_dx);
                 store5(&u, a.out.add(to), CELLS);
-                let rate = eos::checked_signal_rate(&u, &inverse_dx, gamma);
                 let mut physical = Num::ge(rate, zero);
                 signal = Num::max(signal, rate);
-                for c in 5..a.components {
+                for c in 5 + usize::from(DUAL)..a.components {
                     let old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
                     let x: V = a.faces.advanced(old, c, o, a.pitch, &rates);
                     x.store(a.out.add(to + c * CELLS));
@@ -134,9 +153,60 @@ pub unsafe fn update<V: Simd>(a: &Update<V::E>) -> PlaneOutcome<V::E> {
     }
 }
 
+/// The signal rate of the cells at `o`, as of [`eos::checked_signal_rate`]; with the internal energy it stores that at `to`, and both
+/// energies agree then.
+#[inline(always)]
+unsafe fn judge<V: Simd, const DUAL: bool>(
+    a: &Update<V::E>,
+    u: &mut [V; 5],
+    [o, to]: [usize; 2],
+    inverse_dx: &[V; 3],
+) -> V {
+    let gamma = splat::<V>(a.gamma);
+    if !DUAL {
+        return eos::checked_signal_rate(u, inverse_dx, gamma);
+    }
+    // SAFETY: as in `update`
+    unsafe {
+        let [energy, internal] = energies::<V>(a, u, o);
+        u[4] = energy;
+        internal.store(a.out.add(to + 5 * CELLS));
+        dual::checked_signal_rate(u, internal, inverse_dx, gamma)
+    }
+}
+
+/// The total and the internal energy of the cells at `o` of the plane after the step, of which `u` is what fluxes have made.
+#[inline(always)]
+unsafe fn energies<V: Simd>(a: &Update<V::E>, u: &[V; 5], o: usize) -> [V; 2] {
+    let (gamma, rates) = (splat::<V>(a.gamma), splat3::<V>(a.rates));
+    // SAFETY: rows of eight cells inside the block and the planes, two cells from the block's surface
+    unsafe {
+        let old = V::load2(a.conserved.add(o + 5 * a.block_stride), a.pitch);
+        let [below, above] = a.faces.internal(a.components, o, a.pitch);
+        let internal = dual::advanced(old, &below, &above, &rates, gamma);
+        let cell = a.primitive.add(o);
+        let load = |p: *const V::E, c: usize| V::load2(p.add(c * a.block_stride), a.pitch);
+        let velocity = |p: *const V::E| [load(p, 1), load(p, 2), load(p, 3)];
+        let (density, pressure) = (load(cell, 0), load(cell, 4));
+        let (jump, mut meeting) = (splat::<V>(a.thresholds[2]), V::lit(0.0));
+        let mut near = [[meeting; 3]; 6];
+        for d in 0..3 {
+            let [two, one] = [2 * a.steps[d], a.steps[d]];
+            near[2 * d] = velocity(cell.sub(one));
+            near[2 * d + 1] = velocity(cell.add(one));
+            let own = load(cell, 1 + d);
+            let far = [cell.sub(two), cell.add(two)].map(|p| load(p, 1 + d));
+            let v = [far[0], near[2 * d][d], own, near[2 * d + 1][d], far[1]];
+            meeting = Num::max(meeting, dual::meets(&v, density, pressure, gamma, jump));
+        }
+        let step = dual::largest_step(&velocity(cell), &near);
+        dual::chosen(u, internal, step, meeting, &splat3::<V>(a.thresholds))
+    }
+}
+
 /// Signal rate of a stored patch.
 pub struct Signal<E> {
-    /// `[component][512]`, five components.
+    /// `[component][512]`, the gas.
     pub row: *const E,
     pub inverse_dx: [E; 3],
     pub gamma: E,
@@ -144,13 +214,19 @@ pub struct Signal<E> {
 
 /// Infinite if a cell is unphysical.
 #[inline(always)]
-pub unsafe fn signal_rate<V: Simd>(a: &Signal<V::E>) -> V::E {
+pub unsafe fn signal_rate<V: Simd, const DUAL: bool>(a: &Signal<V::E>) -> V::E {
     let (gamma, inverse_dx) = (splat::<V>(a.gamma), splat3::<V>(a.inverse_dx));
     let mut signal = V::lit(0.0);
     for o in (0..CELLS).step_by(V::N) {
         // SAFETY: five components of 512 cells
         let u = unsafe { load5::<V>(a.row.add(o), CELLS) };
-        let rate = eos::checked_signal_rate(&u, &inverse_dx, gamma);
+        let rate = if DUAL {
+            // SAFETY: with the internal energy there are six
+            let internal = unsafe { V::load(a.row.add(o + 5 * CELLS)) };
+            dual::checked_signal_rate(&u, internal, &inverse_dx, gamma)
+        } else {
+            eos::checked_signal_rate(&u, &inverse_dx, gamma)
+        };
         let physical = Num::ge(rate, V::lit(0.0));
         signal = Num::max(signal, V::select(physical, rate, V::lit(f64::INFINITY)));
     }

@@ -1,0 +1,86 @@
+//! What skeletons know of states: a part of the namespace `field`.
+
+use crate::mesh::{ShareSets, StateItems};
+use nestar_device::Item;
+use std::fmt::Write as _;
+
+/// The text; without `states` all are sound, and they are interpolated as they are.
+pub(super) fn text(states: Option<&StateItems>) -> String {
+    let Some(states) = states else {
+        return sets_text(&ShareSets::default())
+            + "constexpr int LEADING = 0;\n\
+               RS_FN bool physical(const REAL*) { return true; }\n\
+               RS_FN void to_primitive(REAL*) {}\n\
+               RS_FN void to_conserved(REAL*) {}\n\
+               RS_FN void mend(REAL*, const REAL*) {}\n"
+            + NOTHING_FOLLOWS;
+    };
+    let n = states.leading;
+    let [physical, primitive, conserved, mended] = states.items.map(Item::path);
+    let (u, w) = (leading(n, "u"), leading(n, "w"));
+    format!(
+        "{}\
+         constexpr int LEADING = {n};\n\
+         typedef rs::arr<REAL, {n}> Leading;\n\
+         RS_FN bool physical(const REAL* u) {{\n\
+         \x20 bool finite = true;\n\
+         \x20 for (int c = {n}; c < COMPONENTS; ++c) finite = finite && rs::is_finite(u[c]);\n\
+         \x20 return finite && ::{physical}<REAL>({u});\n\
+         }}\n\
+         RS_FN void put(REAL* u, const Leading& from) {{ for (int c = 0; c < {n}; ++c) u[c] = from.d[c]; }}\n\
+         RS_FN void to_primitive(REAL* u) {{\n\
+         \x20 for (int c = {n}; c < COMPONENTS; ++c) u[c] = u[c] / u[0];\n\
+         \x20 put(u, ::{primitive}<REAL>({u}));\n\
+         }}\n\
+         RS_FN void to_conserved(REAL* w) {{\n\
+         \x20 put(w, ::{conserved}<REAL>({w}));\n\
+         \x20 for (int c = {n}; c < COMPONENTS; ++c) w[c] = w[c] * w[0];\n\
+         }}\n\
+         RS_FN void mend(REAL* u, const REAL* w) {{ put(u, ::{mended}<REAL>({u}, {w})); }}\n\
+         {}",
+        sets_text(&states.sets),
+        follow_text(states),
+    )
+}
+
+const NOTHING_FOLLOWS: &str = "constexpr bool FOLLOWS = false;\n\
+    RS_FN void follow(const REAL*, REAL*) {}\n\
+    RS_FN void settle(REAL*) {}\n";
+
+/// The leading components at `name` as one value.
+fn leading(n: usize, name: &str) -> String {
+    let values: Vec<String> = (0..n).map(|c| format!("{name}[{c}]")).collect();
+    format!("rs::arr<REAL, {n}>{{{{{}}}}}", values.join(", "))
+}
+
+/// The components that follow from others.
+fn follow_text(states: &StateItems) -> String {
+    let Some(items) = states.follow else {
+        return NOTHING_FOLLOWS.into();
+    };
+    let [followed, settled] = items.map(Item::path);
+    let (before, u) = (
+        leading(states.leading, "before"),
+        leading(states.leading, "u"),
+    );
+    format!(
+        "constexpr bool FOLLOWS = true;\n\
+         RS_FN void follow(const REAL* before, REAL* u) {{ put(u, ::{followed}<REAL>({before}, {u})); }}\n\
+         RS_FN void settle(REAL* u) {{ put(u, ::{settled}<REAL>({u}, (REAL){:.17e})); }}\n",
+        states.threshold,
+    )
+}
+
+/// Which components belong together.
+fn sets_text(sets: &ShareSets) -> String {
+    let members = (1..=sets.count()).flat_map(|set| sets.members(set).map(move |c| (c, set)));
+    let mut of = String::new();
+    members.for_each(|(c, set)| {
+        let _ = write!(of, "c == {c} ? {set} : ");
+    });
+    format!(
+        "constexpr int SETS = {};\n\
+         RS_FN constexpr int set_of(int c) {{ return {of}0; }}\n",
+        sets.count()
+    )
+}
