@@ -1,13 +1,13 @@
 //! Heating and cooling: what is added to the derivative of the energy.
-use super::equations::Inputs;
+use super::inputs::Inputs;
 use super::network::Network;
 use super::rates::{
     COOL_HEI, COOL_HEII, COOL_HEIII, COOL_HI, COOL_HII, H2_BY_E, H2_BY_H, H2_BY_H2, H2_BY_HE,
     H2_BY_HP, H2_LTE, HD_BY_H, HD_LTE,
 };
-use super::reactions::{add, add_one, pair};
 use super::species::{ELECTRONS, H2, HD, HEI, HEII, HEIII, HI, HII, TEMPERATURE};
 use super::table::looked_up;
+use super::terms::{add, add_one, pair};
 use nestar_device::{Real, device};
 
 /// Sums of line cooling below this, in kelvin per Myr, are taken as this: their squares stay normal numbers.

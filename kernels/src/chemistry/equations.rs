@@ -1,35 +1,14 @@
 //! The equations of a network: derivatives by time, and by the unknowns (the Jacobian).
 use super::energy::{atomic_cooling, molecular_cooling, radiation_heat};
+use super::inputs::{Cell, Inputs};
 use super::network::Network;
 use super::reactions::{atoms, deuterium, molecules, photons};
 use super::species::{
     Abundances, DI, ELECTRONS, HEI, HI, OF_DI, OF_ELECTRONS, OF_HEAT_CAPACITY, OF_HEI, OF_HI,
     SPECIES, TEMPERATURE, electrons, heat_capacity,
 };
-use super::table::{Spot, spot};
+use super::table::spot;
 use nestar_device::{Real, device};
-
-/// What is particular to a cell.
-#[device]
-#[derive(Clone, Copy, Debug)]
-pub struct Cell<R> {
-    /// Hydrogen nuclei per cm^3.
-    pub density: R,
-    /// Heating in kelvin per Myr and hydrogen nucleus, beside that of photo-ionisation.
-    pub heating: R,
-}
-
-/// What rates depend on.
-#[device]
-#[derive(Clone, Copy, Debug)]
-pub struct Inputs<R> {
-    /// Abundances of all species, electrons and, not used here, the temperature.
-    pub v: [R; 13],
-    /// Hydrogen nuclei per cm^3.
-    pub density: R,
-    /// Where the temperature lies in the table.
-    pub spot: Spot<R>,
-}
 
 /// Derivatives `f` by time of the `S` solved species and the energy, and if `J` is 1 their derivatives `j` by these `N = S + 1`
 /// unknowns. Where the gas is `held` at the floor, it keeps its energy.

@@ -1,5 +1,5 @@
 //! Ionisation in equilibrium.
-use super::equations::Cell;
+use super::inputs::Cell;
 use super::network::Network;
 use super::rates::{K1, K2, K3, K4, K5, K6};
 use super::species::{

@@ -8,6 +8,7 @@
 //! A sixth, ninth or twelfth species is what the network solves in addition: H, H+, He, He+, He++ and electrons; H-, H2, H2+; D, D+, HD.
 mod energy;
 mod equations;
+mod inputs;
 mod ionisation;
 mod linear;
 mod network;
@@ -17,10 +18,12 @@ mod rodas;
 pub mod species;
 mod steps;
 mod table;
+mod terms;
 #[cfg(test)]
 mod tests;
 
-pub use equations::{Cell, slopes};
+pub use equations::slopes;
+pub use inputs::Cell;
 pub use ionisation::equilibrium;
 pub use network::{Background, Network, Precision};
 pub use rates::{Choices, H2Cooling, Recombination, ThreeBody};

@@ -1,5 +1,6 @@
 //! One step of RODAS3, and its error.
-use super::equations::{Cell, slopes};
+use super::equations::slopes;
+use super::inputs::Cell;
 use super::linear::{factor, solve};
 use super::network::Network;
 use super::species::{Abundances, DI, HEI, HI, moved};

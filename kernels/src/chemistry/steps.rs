@@ -1,5 +1,6 @@
 //! A cell through a step of its level, in sub-steps of its own.
-use super::equations::{Cell, slopes};
+use super::equations::slopes;
+use super::inputs::Cell;
 use super::network::Network;
 use super::rodas::rodas3;
 use super::species::{Abundances, electrons, heat_capacity, renormalised};
@@ -107,21 +108,9 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
         let taken = rodas3::<R, S, N>(p, cell, &s, h, held, &f, &j);
         fresh = taken.error <= 1.0;
         if fresh {
-            s = renormalised::<R, S>(&taken.state, p.helium, p.deuterium);
-            let least = least_energy::<R, S>(p, &s);
-            clock.floored = clock.floored + (least - s.energy).max(0.0);
-            s.energy = s.energy.max(least);
-            clock.left = if last { 0.0 } else { clock.left - h };
-            clock.step = h * growth(taken.error);
-            if last {
-                status = DONE;
-            }
-        } else {
-            clock.step = h * reduction(taken.error);
-            if !(clock.step > clock.left * R::lit(SHORTEST)) {
-                status = FAILED;
-            }
+            s = accepted::<R, S>(p, &taken.state, &mut clock);
         }
+        status = judged(&mut clock, h, last, taken.error);
     }
     Progress {
         state: s,
@@ -129,6 +118,36 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
         status,
         attempts,
     }
+}
+
+/// What a sub-step of length `h`, perhaps the last one of the step, leaves to do by its error.
+#[device]
+fn judged<R: Real>(clock: &mut Clock<R>, h: R, last: bool, error: R) -> i32 {
+    if error <= 1.0 {
+        clock.left = if last { 0.0 } else { clock.left - h };
+        clock.step = h * growth(error);
+        return if last { DONE } else { UNFINISHED };
+    }
+    clock.step = h * reduction(error);
+    if clock.step > clock.left * R::lit(SHORTEST) {
+        UNFINISHED
+    } else {
+        FAILED
+    }
+}
+
+/// The state after a sub-step, with its elements and not below the floor; the clock takes down what that adds.
+#[device]
+fn accepted<R: Real, const S: usize>(
+    p: &Network<R>,
+    taken: &Abundances<R>,
+    clock: &mut Clock<R>,
+) -> Abundances<R> {
+    let mut s = renormalised::<R, S>(taken, p.helium, p.deuterium);
+    let least = least_energy::<R, S>(p, &s);
+    clock.floored = clock.floored + (least - s.energy).max(0.0);
+    s.energy = s.energy.max(least);
+    s
 }
 
 /// The thermal energy at the floor, kelvin per hydrogen nucleus.
