@@ -45,6 +45,24 @@ pub trait Declare {
     where
         M::Parameters: for<'a> TryFrom<&'a [f64]>;
 
+    /// As [`Declare::derived`] for a function of the gas's heat, which looks at the gas in its own frame as functions by
+    /// [`Register::at_rest`](crate::register::Register::at_rest) do.
+    ///
+    /// # Errors
+    /// As [`Declare::derived`].
+    ///
+    /// # Panics
+    /// As [`Declare::derived`].
+    fn derived_at_rest<M: CellValue>(
+        &mut self,
+        name: &str,
+        units: &str,
+        scalars: &[&str],
+        parameters: &[f64],
+    ) -> Result<(), Error>
+    where
+        M::Parameters: for<'a> TryFrom<&'a [f64]>;
+
     /// Lets every step of the gas leave its mass fluxes in the field [`MassFlux`](crate::fields::MassFlux), for systems behind
     /// [`Advance::Fluid`](crate::order::Advance::Fluid). Cells mended with first-order fluxes are right too; corrections where levels meet
     /// come later.
@@ -160,12 +178,30 @@ impl Declare for Engine {
             name: name.into(),
             units: units.into(),
             number,
+            at_rest: false,
         };
         let scalars = scalars.iter().map(ToString::to_string).collect();
         declared(self)?.derived.push((derived, scalars));
         let mut catalogue = self.world.resource_mut::<Catalogue>();
         let entry = catalogue.add("derived field", name, M::DOC);
         entry.of(Gas::NAME).unit(units);
+        Ok(())
+    }
+
+    fn derived_at_rest<M: CellValue>(
+        &mut self,
+        name: &str,
+        units: &str,
+        scalars: &[&str],
+        parameters: &[f64],
+    ) -> Result<(), Error>
+    where
+        M::Parameters: for<'a> TryFrom<&'a [f64]>,
+    {
+        self.derived::<M>(name, units, scalars, parameters)?;
+        if let Some((derived, _)) = declared(self)?.derived.last_mut() {
+            derived.at_rest = true;
+        }
         Ok(())
     }
 }

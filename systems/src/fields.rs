@@ -116,6 +116,8 @@ pub struct Derived {
     pub units: String,
     /// What it is made of.
     pub number: Named,
+    /// Whether that is the gas in its own frame ([`GasModel::numbers_at_rest`]).
+    pub at_rest: bool,
 }
 
 /// What units make of the gas.
@@ -215,6 +217,21 @@ impl GasModel {
     /// A name that is no scalar's.
     pub fn components(&self, scalars: &[&str]) -> Result<Components, Error> {
         Ok(Components::of(&self.numbers(scalars)?))
+    }
+
+    /// As [`GasModel::numbers`] of gas in its own frame, for functions of its heat: without momentum, and with the internal energy in
+    /// place of the total one, where the gas carries it. What they give for the energy is the internal one then, and the total
+    /// energy follows.
+    ///
+    /// # Errors
+    /// A name that is no scalar's.
+    pub fn numbers_at_rest(&self, scalars: &[&str]) -> Result<Vec<usize>, Error> {
+        let mut numbers = self.numbers(scalars)?;
+        if let Some(internal) = self.internal_energy() {
+            numbers[1..4].fill(Components::ZERO);
+            numbers[4] = internal;
+        }
+        Ok(numbers)
     }
 
     /// The components of the gas, then those of some scalars.

@@ -28,12 +28,19 @@ pub trait Register {
     /// The gas has no such scalar, or is not made yet.
     fn with_scalars(&mut self, names: &[&str]) -> Result<With<'_>, Error> {
         let (sim, _) = self.parts();
-        let Some(model) = sim.world.get_resource::<GasModel>() else {
-            let why =
-                "the gas is not made yet: call `with_scalars` in the method `build` of the plugin";
-            return Err(Error::Setup(why.into()));
-        };
-        let components = model.components(names)?;
+        let components = gas(sim, "with_scalars")?.components(names)?;
+        Ok(With { sim, components })
+    }
+
+    /// The same for functions of heat, which look at the gas in its own frame: where it carries its internal energy (`hydro.dual_energy`),
+    /// they get that in place of the total energy, and no momentum; elsewhere the gas as it is. They leave density and momentum alone.
+    ///
+    /// # Errors
+    /// As [`Register::with_scalars`].
+    fn at_rest(&mut self, names: &[&str]) -> Result<With<'_>, Error> {
+        let (sim, _) = self.parts();
+        let numbers = gas(sim, "at_rest")?.numbers_at_rest(names)?;
+        let components = Components::of(&numbers);
         Ok(With { sim, components })
     }
 
@@ -166,6 +173,15 @@ pub trait Register {
         Columns::add_of_two::<F, G, M>(&mut sim.world, components, name, reduce, parameters);
         note::<F>(sim, "column", name, M::DOC)
     }
+}
+
+/// The gas, which is there when plugins are built.
+fn gas<'a>(sim: &'a Engine, what: &str) -> Result<&'a GasModel, Error> {
+    sim.world.get_resource::<GasModel>().ok_or_else(|| {
+        Error::Setup(format!(
+            "the gas is not made yet: call `{what}` in the method `build` of the plugin"
+        ))
+    })
 }
 
 /// Adds a map to a set.

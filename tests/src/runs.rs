@@ -4,6 +4,7 @@ use crate::state::State;
 use nestar::Simulation;
 use nestar::engine::Error;
 use nestar::engine::mesh::Levels;
+use nestar::engine::ranks::Columns;
 use nestar::engine::run::{RunOptions, RunSummary, Silent};
 use nestar::engine::step::{RunCounters, StepReport};
 use nestar::snapshot::Snapshot;
@@ -40,6 +41,22 @@ impl Stepper {
     pub fn begin(mut sim: Simulation) -> Result<Self, Error> {
         sim.with(|s| s.ready().and_then(|()| s.initialise()))?;
         Ok(Self(sim))
+    }
+
+    /// Columns of the diagnostics as they stand.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    pub fn columns<const N: usize>(&mut self, names: [&str; N]) -> [f64; N] {
+        self.0.with(|sim| {
+            let all = sim.world.resource::<Columns>().names();
+            let all: Vec<String> = all.map(String::from).collect();
+            let values = Columns::values(&mut sim.world).unwrap_or_else(|e| panic!("{e}"));
+            names.map(|name| {
+                let found = all.iter().position(|own| own == name);
+                values[found.unwrap_or_else(|| panic!("no column {name} in {all:?}"))]
+            })
+        })
     }
 
     /// A root step, not beyond the deck's end.

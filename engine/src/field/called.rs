@@ -43,9 +43,9 @@ impl<R: Real> Cell<R> for At<'_, R> {
     fn value(&self, field: usize, component: usize) -> R {
         let component = match field {
             0 => self.chosen.number(component),
-            _ => component,
+            _ => Some(component),
         };
-        self.fields[field][component * CELLS + self.cell]
+        component.map_or(R::lit(0.0), |c| self.fields[field][c * CELLS + self.cell])
     }
 
     #[inline(always)]

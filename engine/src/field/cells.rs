@@ -304,14 +304,21 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
         state: &S,
         scratch: &mut Vec<R>,
     ) -> bool {
-        let at = |c| self.chosen.number(c) * CELLS + cell;
+        let write = |own: &mut [R]| {
+            let mut write = |_, c, value| {
+                if let Some(c) = self.chosen.number(c) {
+                    own[c * CELLS + cell] = value;
+                }
+            };
+            state.write(&mut write, 0, 0);
+        };
         let Some(states) = &self.states else {
-            state.write(&mut |_, c, value| own[at(c)] = value, 0, 0);
+            write(own);
             return true;
         };
         scratch.clear();
         scratch.extend(own.iter().skip(cell).step_by(CELLS));
-        state.write(&mut |_, c, value| own[at(c)] = value, 0, 0);
+        write(own);
         let components = scratch.len();
         scratch.extend(own.iter().skip(cell).step_by(CELLS));
         let (before, after) = scratch.split_at_mut(components);

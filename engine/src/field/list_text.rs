@@ -1,5 +1,6 @@
 //! Lists of criteria in the device's language.
 
+use super::components::Components;
 use super::listed::{CellNumber, Mark, Named};
 use nestar_device::Item;
 use nestar_kernels::criteria::ListText;
@@ -168,8 +169,11 @@ impl Writer {
         let (real, state, numbers) = match named.function.count {
             0 => ("double", String::new(), "nullptr"),
             _ => {
-                let state = named.components.iter().map(|c| format!("u[{c} * stride]"));
-                let state: Vec<String> = state.collect();
+                let member = |c: &usize| match *c {
+                    Components::ZERO => "0".into(),
+                    c => format!("u[{c} * stride]"),
+                };
+                let state: Vec<String> = named.components.iter().map(member).collect();
                 let state = format!("  const REAL state[] = {{{}}};\n", state.join(", "));
                 ("REAL", state, "state")
             }

@@ -1,5 +1,6 @@
 //! What lists of criteria consist of: numbers that are made of a field's states, and functions of those numbers that mark cells.
 
+use super::components::Components;
 use super::element::Element;
 use super::faults::FaultBox;
 use nestar_deck::Formula;
@@ -187,7 +188,10 @@ struct At<'a, R> {
 impl<R: Real> Cell<R> for At<'_, R> {
     #[inline(always)]
     fn value(&self, _: usize, component: usize) -> R {
-        self.span.values[self.components[component] * self.span.stride + self.cell]
+        match self.components[component] {
+            Components::ZERO => R::lit(0.0),
+            c => self.span.values[c * self.span.stride + self.cell],
+        }
     }
 
     #[inline(always)]
@@ -209,7 +213,7 @@ impl<R: Real> Cell<R> for At<'_, R> {
 pub struct Named {
     /// The function.
     pub function: NumberFn,
-    /// Components of the field that make its state.
+    /// Components of the field that make its state, or [`Components::ZERO`].
     pub components: Vec<usize>,
     /// Its parameters.
     pub parameters: Vec<f64>,

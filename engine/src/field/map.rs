@@ -259,8 +259,10 @@ type Target<'a, R> = (Rows<'a, R>, &'a Components, Option<&'a StateFunctions<R>>
 /// Exchanges the chosen components of a row with values.
 fn exchange<R: Element>(row: &mut [R], chosen: &Components, values: &mut [R]) {
     for (n, values) in values.chunks_mut(CELLS).enumerate() {
-        let first = chosen.number(n) * CELLS;
-        row[first..first + values.len()].swap_with_slice(values);
+        if let Some(number) = chosen.number(n) {
+            let first = number * CELLS;
+            row[first..first + values.len()].swap_with_slice(values);
+        }
     }
 }
 

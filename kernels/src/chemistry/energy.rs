@@ -78,11 +78,11 @@ fn lines<R: Real, const N: usize, const J: usize>(
     let share = lte / sum;
     let other = low.sum / sum;
     let line = low.sum * share;
-    f[N - 1] = f[N - 1] - line * abundance;
+    f[N - 1] -= line * abundance;
     if J == 1 {
         let by_t = share * share * low.by_t + other * other * lte_by_t;
-        d[N - 1][molecule] = d[N - 1][molecule] - line;
-        d[N - 1][TEMPERATURE] = d[N - 1][TEMPERATURE] - by_t * abundance;
+        d[N - 1][molecule] -= line;
+        d[N - 1][TEMPERATURE] -= by_t * abundance;
     }
     share * share * abundance
 }
@@ -108,11 +108,11 @@ pub fn molecular_cooling<R: Real, const N: usize, const J: usize>(
     let (lte, lte_slope) = looked_up(&p.rates, &x.spot, H2_LTE);
     let factor = lines::<R, N, J>(&low, lte, lte_slope, H2, x.v[H2], f, d);
     if J == 1 {
-        d[N - 1][HI] = d[N - 1][HI] - factor * n * by_h;
-        d[N - 1][HEI] = d[N - 1][HEI] - factor * n * others[0];
-        d[N - 1][H2] = d[N - 1][H2] - factor * n * others[1];
-        d[N - 1][HII] = d[N - 1][HII] - factor * n * others[2];
-        d[N - 1][ELECTRONS] = d[N - 1][ELECTRONS] - factor * n * others[3];
+        d[N - 1][HI] -= factor * n * by_h;
+        d[N - 1][HEI] -= factor * n * others[0];
+        d[N - 1][H2] -= factor * n * others[1];
+        d[N - 1][HII] -= factor * n * others[2];
+        d[N - 1][ELECTRONS] -= factor * n * others[3];
     }
     if N > 7 {
         let (by_h, slope) = looked_up(&p.rates, &x.spot, HD_BY_H);
@@ -123,7 +123,7 @@ pub fn molecular_cooling<R: Real, const N: usize, const J: usize>(
         let (lte, lte_slope) = looked_up(&p.rates, &x.spot, HD_LTE);
         let factor = lines::<R, N, J>(&low, lte, lte_slope, HD, x.v[HD], f, d);
         if J == 1 {
-            d[N - 1][HI] = d[N - 1][HI] - factor * n * by_h;
+            d[N - 1][HI] -= factor * n * by_h;
         }
     }
 }
@@ -138,7 +138,7 @@ fn partners<R: Real>(p: &Network<R>, x: &Inputs<R>, low: &mut Low<R>) -> [R; 4] 
     let sum = by_he * x.v[HEI] + by_h2 * x.v[H2] + by_hp * x.v[HII] + by_e * x.v[ELECTRONS];
     let slope =
         he_slope * x.v[HEI] + h2_slope * x.v[H2] + hp_slope * x.v[HII] + e_slope * x.v[ELECTRONS];
-    low.sum = low.sum + x.density * sum;
-    low.by_t = low.by_t + x.density * slope;
+    low.sum += x.density * sum;
+    low.by_t += x.density * slope;
     [by_he, by_h2, by_hp, by_e]
 }

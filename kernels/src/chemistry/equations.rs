@@ -74,7 +74,7 @@ fn by_unknowns<R: Real, const S: usize, const N: usize>(
             let mut sum = d[i][k] + R::lit(OF_ELECTRONS[k]) * d[i][ELECTRONS];
             sum = sum + R::lit(OF_HI[k]) * d[i][HI] + R::lit(OF_HEI[k]) * d[i][HEI];
             if S > 6 {
-                sum = sum + R::lit(OF_DI[k]) * d[i][DI];
+                sum += R::lit(OF_DI[k]) * d[i][DI];
             }
             j[i][k] = sum - R::lit(OF_HEAT_CAPACITY[k]) * t * of_t;
         }

@@ -13,7 +13,7 @@ pub fn factor<R: Real, const N: usize>(a: &mut [[R; N]; N]) {
                 a[i][k] = l;
                 for j in 0..N {
                     if j > k {
-                        a[i][j] = a[i][j] - l * a[k][j];
+                        a[i][j] -= l * a[k][j];
                     }
                 }
             }
@@ -27,7 +27,7 @@ pub fn solve<R: Real, const N: usize>(a: &[[R; N]; N], b: &mut [R; N]) {
     for i in 0..N {
         for j in 0..N {
             if j < i {
-                b[i] = b[i] - a[i][j] * b[j];
+                b[i] -= a[i][j] * b[j];
             }
         }
     }
@@ -35,9 +35,9 @@ pub fn solve<R: Real, const N: usize>(a: &[[R; N]; N], b: &mut [R; N]) {
         let i = N - 1 - back;
         for j in 0..N {
             if j > i {
-                b[i] = b[i] - a[i][j] * b[j];
+                b[i] -= a[i][j] * b[j];
             }
         }
-        b[i] = b[i] * a[i][i];
+        b[i] *= a[i][i];
     }
 }

@@ -50,7 +50,7 @@ pub fn rodas3<R: Real, const S: usize, const N: usize>(
         for k in 0..N {
             a[i][k] = -j[i][k];
         }
-        a[i][i] = a[i][i] + 2.0 * per_step;
+        a[i][i] += 2.0 * per_step;
     }
     factor::<R, N>(&mut a);
     let mut k = [[0.0; N]; 3];
@@ -66,14 +66,14 @@ pub fn rodas3<R: Real, const S: usize, const N: usize>(
     slopes::<R, S, N, 0>(p, cell, &middle, held, &mut f2, &mut unused);
     k[2] = stage::<R, N>(&a, &f2, &k, [per_step, -per_step, 0.0]);
     for i in 0..N {
-        d[i] = d[i] + k[2][i];
+        d[i] += k[2][i];
     }
     let late = moved::<R, S, N>(s, &d);
     slopes::<R, S, N, 0>(p, cell, &late, held, &mut f2, &mut unused);
     let third = -(R::lit(8.0 / 3.0)) * per_step;
     let error = stage::<R, N>(&a, &f2, &k, [per_step, -per_step, third]);
     for i in 0..N {
-        d[i] = d[i] + error[i];
+        d[i] += error[i];
     }
     let state = moved::<R, S, N>(s, &d);
     let error = scaled_error::<R, S, N>(p, s, &state, &error);

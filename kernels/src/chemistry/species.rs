@@ -81,10 +81,10 @@ pub struct Abundances<R> {
 pub fn electrons<R: Real, const S: usize>(s: &Abundances<R>) -> R {
     let mut sum = s.y[HII] + s.y[HEII] + 2.0 * s.y[HEIII];
     if S > 3 {
-        sum = sum + (s.y[H2P] - s.y[HM]);
+        sum += s.y[H2P] - s.y[HM];
     }
     if S > 6 {
-        sum = sum + s.y[DP];
+        sum += s.y[DP];
     }
     sum.max(R::lit(LEAST))
 }
@@ -100,7 +100,7 @@ pub fn heat_capacity<R: Real, const S: usize>(s: &Abundances<R>, electrons: R) -
     }
     if S > 6 {
         single = single + s.y[DI] + s.y[DP];
-        double = double + s.y[HD];
+        double += s.y[HD];
     }
     1.5 * single + 2.5 * double
 }
@@ -119,7 +119,7 @@ fn hydrogen<R: Real, const S: usize>(s: &Abundances<R>) -> R {
         sum = sum + s.y[HM] + 2.0 * (s.y[H2] + s.y[H2P]);
     }
     if S > 6 {
-        sum = sum + s.y[HD];
+        sum += s.y[HD];
     }
     sum
 }
@@ -140,7 +140,7 @@ pub fn moved<R: Real, const S: usize, const N: usize>(
         of_h = of_h - d[HM] - 2.0 * (d[H2] + d[H2P]);
     }
     if S > 6 {
-        of_h = of_h - d[HD];
+        of_h -= d[HD];
         v.y[DI] = s.y[DI] - (d[DP] + d[HD]);
     }
     v.y[HI] = s.y[HI] + of_h;
@@ -166,14 +166,14 @@ pub fn renormalised<R: Real, const S: usize>(
     if S > 6 {
         v.y[DI] = s.y[DI].max(R::lit(LEAST));
         let factor = deuterium / (v.y[DI] + v.y[DP] + v.y[HD]);
-        v.y[DI] = v.y[DI] * factor;
-        v.y[DP] = v.y[DP] * factor;
-        v.y[HD] = v.y[HD] * factor;
+        v.y[DI] *= factor;
+        v.y[DP] *= factor;
+        v.y[HD] *= factor;
     }
     let he = helium / (v.y[HEI] + v.y[HEII] + v.y[HEIII]);
-    v.y[HEI] = v.y[HEI] * he;
-    v.y[HEII] = v.y[HEII] * he;
-    v.y[HEIII] = v.y[HEIII] * he;
+    v.y[HEI] *= he;
+    v.y[HEII] *= he;
+    v.y[HEIII] *= he;
     scale_hydrogen::<R, S>(&v)
 }
 
@@ -184,8 +184,8 @@ fn scale_hydrogen<R: Real, const S: usize>(s: &Abundances<R>) -> Abundances<R> {
     let mut wanted = R::lit(1.0);
     let mut there = hydrogen::<R, S>(s);
     if S > 6 {
-        wanted = wanted - s.y[HD];
-        there = there - s.y[HD];
+        wanted -= s.y[HD];
+        there -= s.y[HD];
     }
     let h = wanted / there;
     v.y[HI] = s.y[HI] * h;

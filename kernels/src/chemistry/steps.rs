@@ -103,7 +103,7 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
             }
         }
         attempts += 1;
-        let last = !(clock.step < clock.left * 0.999999);
+        let last = clock.step >= clock.left * 0.999999;
         let h = if last { clock.left } else { clock.step };
         let taken = rodas3::<R, S, N>(p, cell, &s, h, held, &f, &j);
         fresh = taken.error <= 1.0;
@@ -145,7 +145,7 @@ fn accepted<R: Real, const S: usize>(
 ) -> Abundances<R> {
     let mut s = renormalised::<R, S>(taken, p.helium, p.deuterium);
     let least = least_energy::<R, S>(p, &s);
-    clock.floored = clock.floored + (least - s.energy).max(0.0);
+    clock.floored += (least - s.energy).max(0.0);
     s.energy = s.energy.max(least);
     s
 }

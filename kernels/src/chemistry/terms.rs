@@ -53,11 +53,11 @@ pub fn add<R: Real, const N: usize, const J: usize>(
     factor: R,
     term: &Term<R>,
 ) {
-    f[row] = f[row] + factor * term.rate;
+    f[row] += factor * term.rate;
     if J == 1 {
-        d[row][term.a] = d[row][term.a] + factor * term.by_a;
-        d[row][term.b] = d[row][term.b] + factor * term.by_b;
-        d[row][TEMPERATURE] = d[row][TEMPERATURE] + factor * term.by_t;
+        d[row][term.a] += factor * term.by_a;
+        d[row][term.b] += factor * term.by_b;
+        d[row][TEMPERATURE] += factor * term.by_t;
     }
 }
 
@@ -70,8 +70,8 @@ pub fn add_one<R: Real, const N: usize, const J: usize>(
     coefficient: R,
     of: (usize, R),
 ) {
-    f[row] = f[row] + coefficient * of.1;
+    f[row] += coefficient * of.1;
     if J == 1 {
-        d[row][of.0] = d[row][of.0] + coefficient;
+        d[row][of.0] += coefficient;
     }
 }

@@ -193,8 +193,9 @@ pub fn settled<R: Lane>(u: &[R; 6], kinetic: R) -> [R; 6] {
     [u[0], u[1], u[2], u[3], energy, u[5]]
 }
 
-/// Gas with its internal energy as component 5, of which something has changed the other components: the internal energy changes as
-/// `E - E_kin` does. A change within the round-off of `E`, by what has changed the momentum, is none.
+/// Gas with its internal energy as component 5, of which something has changed some components: the internal energy changes as
+/// `E - E_kin` does, and where it has been changed but the total energy has not, that follows it. A change within the round-off of
+/// `E`, by what has changed the momentum, is none.
 #[device]
 pub fn followed<R: Real>(before: &[R; 6], after: &[R; 6]) -> [R; 6] {
     let [a, b, c] = [before[1], before[2], before[3]];
@@ -208,7 +209,11 @@ pub fn followed<R: Real>(before: &[R; 6], after: &[R; 6]) -> [R; 6] {
     let lost = pushed && gained.abs() <= noise;
     let mut u = *after;
     // who gives the internal energy knows it
-    if after[5] == before[5] && !lost {
+    if after[5] != before[5] {
+        if after[4] == before[4] {
+            u[4] = before[4] + ((after[5] - before[5]) + (new - old));
+        }
+    } else if !lost {
         u[5] = before[5] + gained;
     }
     u

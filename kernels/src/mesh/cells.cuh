@@ -20,8 +20,8 @@ struct Cell {
   int row, cell, n;
 };
 
-// A state of the leading components of field `field`; of the first field, of those that are chosen. What a cell carries from call to
-// call is a field of which the rows are those of the launch.
+// A state of the leading components of field `field`; of the first field, of those that are chosen, where a negative number means 0. What
+// a cell carries from call to call is a field of which the rows are those of the launch.
 template<class S> RS_FN S state_of(const Cell& at, int field) {
   const Input& p = at.input;
   constexpr int COUNT = sizeof(S) / sizeof(REAL);
@@ -30,7 +30,10 @@ template<class S> RS_FN S state_of(const Cell& at, int field) {
   const REAL* from = p.fields[field] + (rs::i64)row * (p.components[field] * CELLS) + at.cell;
   S state;
   REAL* member = (REAL*)&state;
-  RS_UNROLL for (int c = 0; c < COUNT; ++c) member[c] = from[(field == 0 ? p.chosen[c] : c) * CELLS];
+  RS_UNROLL for (int c = 0; c < COUNT; ++c) {
+    const int number = field == 0 ? p.chosen[c] : c;
+    member[c] = number < 0 ? (REAL)0 : from[number * CELLS];
+  }
   return state;
 }
 
@@ -153,6 +156,7 @@ template<int COUNT> RS_FN bool take(const Input& p, unsigned item, int row, int 
   REAL* to = p.fields[0] + (rs::i64)row * (mesh::COMPONENTS * CELLS) + cell;
   REAL before[COUNT];
   RS_UNROLL for (int v = 0; v < COUNT; ++v) {
+    if (p.chosen[v] < 0) continue;
     before[v] = to[p.chosen[v] * CELLS];
     to[p.chosen[v] * CELLS] = values[v];
   }
@@ -162,12 +166,14 @@ template<int COUNT> RS_FN bool take(const Input& p, unsigned item, int row, int 
     REAL old[field::FOLLOWS ? mesh::COMPONENTS : 1];
     if constexpr (field::FOLLOWS) {
       for (int c = 0; c < mesh::COMPONENTS; ++c) old[c] = u[c];
-      for (int v = 0; v < COUNT; ++v) old[p.chosen[v]] = before[v];
+      for (int v = 0; v < COUNT; ++v)
+        if (p.chosen[v] >= 0) old[p.chosen[v]] = before[v];
       field::follow(old, u);
       for (int c = 0; c < field::LEADING; ++c) to[c * CELLS] = u[c];
     }
     if (!field::physical(u)) {
-      RS_UNROLL for (int v = 0; v < COUNT; ++v) to[p.chosen[v] * CELLS] = before[v];
+      RS_UNROLL for (int v = 0; v < COUNT; ++v)
+        if (p.chosen[v] >= 0) to[p.chosen[v] * CELLS] = before[v];
       if constexpr (field::FOLLOWS)
         for (int c = 0; c < field::LEADING; ++c) to[c * CELLS] = old[c];
       launch::atomic_max(&p.round->failed, ~0u - item);

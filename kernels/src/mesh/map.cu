@@ -18,7 +18,8 @@ KERNEL(cells_map, cells::F::Parameters) {
         take<COUNT>(p.input, (unsigned)(n * CELLS + cell), row, cell, member);
         continue;
       }
-      RS_UNROLL for (int c = 0; c < COUNT; ++c) out[p.input.chosen[c] * CELLS + cell] = member[c];
+      RS_UNROLL for (int c = 0; c < COUNT; ++c)
+        if (p.input.chosen[c] >= 0) out[p.input.chosen[c] * CELLS + cell] = member[c];
     }
     if (launch::thread() == 0) p.input.stale[row] = 1;
   }

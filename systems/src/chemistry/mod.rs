@@ -57,16 +57,16 @@ impl Plugin for Chemistry {
         let (t, e) = ("temperature_k", "electrons_per_hydrogen");
         match config.species {
             6 => {
-                sim.derived::<temperature_6>(t, "K", names, &hot)?;
-                sim.derived::<electrons_6>(e, "1", names, hydrogen)
+                sim.derived_at_rest::<temperature_6>(t, "K", names, &hot)?;
+                sim.derived_at_rest::<electrons_6>(e, "1", names, hydrogen)
             }
             9 => {
-                sim.derived::<temperature_9>(t, "K", names, &hot)?;
-                sim.derived::<electrons_9>(e, "1", names, hydrogen)
+                sim.derived_at_rest::<temperature_9>(t, "K", names, &hot)?;
+                sim.derived_at_rest::<electrons_9>(e, "1", names, hydrogen)
             }
             _ => {
-                sim.derived::<temperature_12>(t, "K", names, &hot)?;
-                sim.derived::<electrons_12>(e, "1", names, hydrogen)
+                sim.derived_at_rest::<temperature_12>(t, "K", names, &hot)?;
+                sim.derived_at_rest::<electrons_12>(e, "1", names, hydrogen)
             }
         }
     }
@@ -121,7 +121,7 @@ where
     M: CellAttempt<Parameters = Cells<f64>>,
     I: CellMap<Parameters = Cells<f64>>,
 {
-    let mut sim = sim.with_scalars(scalars(config.species))?;
+    let mut sim = sim.at_rest(scalars(config.species))?;
     if config.initial == InitialConfig::Equilibrium {
         sim.initial::<Gas, I>(cells.clone());
     }

@@ -21,10 +21,11 @@ pub(super) struct Share<R> {
 
 /// Gas, and the energies that it has radiated, got by heating and got by floors.
 #[device]
+#[allow(clippy::zero_repeat_side_effects)] // a literal is a call of no effect
 fn given<R: Real>(e: Exchanged<R>) -> Attempt<Conserved<R>, [R; 0], [R; 3]> {
     Attempt::<Conserved<R>, [R; 0], [R; 3]> {
         state: e.gas,
-        carried: [R::lit(0.0); 0],
+        carried: [0.0; 0],
         sums: [e.radiated, e.heated, e.floored],
         status: DONE,
         work: 1,

@@ -70,15 +70,15 @@ impl Plugin for Cooling {
         }
         let given = given(sim, &config, &units)?;
         if config.courant > 0.0 {
-            limit(sim, &given, config.courant);
+            limit(sim, &given, config.courant)?;
         }
         if config.length_cells > 0.0 {
             let share = share(&given, config.length_cells);
             match given.metals {
                 true => sim
-                    .with_scalars(&[METAL])?
+                    .at_rest(&[METAL])?
                     .criterion::<Gas, cooling_length_metal>(share),
-                false => sim.criterion::<Gas, cooling_length>(share),
+                false => sim.at_rest(&[])?.criterion::<Gas, cooling_length>(share),
             }
         }
         if sim.world.resource::<GasModel>().two_waves {
@@ -90,8 +90,7 @@ impl Plugin for Cooling {
             );
         }
         let account = sim.account("cooling", &ENERGIES)?;
-        register(sim, given, account);
-        Ok(())
+        register(sim, given, account)
     }
 }
 
@@ -192,25 +191,32 @@ fn share(given: &Given, of: f64) -> Share<f64> {
 }
 
 /// Enters the limit of the step.
-fn limit(sim: &mut Engine, given: &Given, courant: f64) {
+fn limit(sim: &mut Engine, given: &Given, courant: f64) -> Result<(), Error> {
     let share = share(given, courant);
     let Some(numbers) = given.numbers.clone() else {
-        return sim.limit::<Gas, cooling_step>("cooling", share);
+        sim.at_rest(&[])?
+            .limit::<Gas, cooling_step>("cooling", share);
+        return Ok(());
     };
-    let limit = move |rows: LevelRows, gas: Read<Gas>, mut limits: ResMut<StepLimits>| {
+    let (_, components) = sim.at_rest(&[])?.parts();
+    let limit = move |mut rows: LevelRows, gas: Read<Gas>, mut limits: ResMut<StepLimits>| {
+        rows.choose(components);
         let dt = gas.smallest_by::<cooling_step_by>(&rows, &numbers, &share);
         limits.propose("cooling", dt);
     };
     let limit = IntoSystem::into_system(limit).with_name("limit cooling");
     sim.system_in(Limit::Propose, limit);
+    Ok(())
 }
 
 /// Enters what cools the gas.
-fn register(sim: &mut Engine, given: Given, account: Account) {
+fn register(sim: &mut Engine, given: Given, account: Account) -> Result<(), Error> {
     let Given {
         cooler, numbers, ..
     } = given;
-    let act = move |rows: LevelRows, mut gas: Write<Gas>, mut accounts: ResMut<Accounts>| {
+    let (_, components) = sim.at_rest(&[])?.parts();
+    let act = move |mut rows: LevelRows, mut gas: Write<Gas>, mut accounts: ResMut<Accounts>| {
+        rows.choose(components);
         let tally = match &numbers {
             None => gas.map_attempts_with::<cool>(&rows, &[], 1, &cooler),
             Some(numbers) => gas.map_by::<cool_by>(&rows, numbers, &cooler),
@@ -222,4 +228,5 @@ fn register(sim: &mut Engine, given: Given, account: Account) {
     let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
     let doc = "Heating and cooling over a step, exact for the table's curve.";
     catalogue.add("source", "cooling by tables", doc).of("gas");
+    Ok(())
 }

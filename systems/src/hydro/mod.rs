@@ -137,7 +137,10 @@ fn add_derived(
         )));
     }
     let scalars: Vec<&str> = scalars.iter().map(String::as_str).collect();
-    derived.number.components = model.numbers(&scalars)?;
+    derived.number.components = match derived.at_rest {
+        true => model.numbers_at_rest(&scalars)?,
+        false => model.numbers(&scalars)?,
+    };
     model.derived.push(derived);
     Ok(())
 }

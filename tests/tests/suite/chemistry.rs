@@ -86,17 +86,11 @@ fn molecules_form_and_cool_gas_below_200_kelvin() {
 #[test]
 fn energy_and_the_account_stay_constant_and_elements_are_kept() {
     let mut run = Stepper::new(BALL, &["chemistry.floor_k=300"]);
-    let account = |run: &mut Stepper| {
-        let world = &mut run.0.engine().world;
-        let columns =
-            nestar::engine::ranks::Columns::values(world).unwrap_or_else(|e| panic!("{e}"));
-        [columns[columns.len() - 2], columns[columns.len() - 1]]
-    };
     let before = run.0.with(|sim| totals(sim));
     run.steps(8);
     assert!(run.state().counts()[1] > 0, "nothing is refined");
     let after = run.0.with(|sim| totals(sim));
-    let [lost, floored] = account(&mut run);
+    let [lost, floored] = run.columns(["chemistry_lost", "chemistry_floored"]);
     assert!(
         lost.abs() > 1e-3 * before[4] && floored > 0.0,
         "{lost}, {floored}"

@@ -1,6 +1,5 @@
 //! Cooling by tables: exact solutions, energy that is accounted for, a radiative shock, the same bits everywhere, and messages.
 
-use nestar::engine::ranks::Columns;
 use nestar::prelude::*;
 use nestar::testing::same_bits;
 use nestar_tests::Stepper;
@@ -14,25 +13,9 @@ const CLOUDS: &str = include_str!("../../../scenarios/koyama-inutsuka.toml");
 /// Energy of the gas, and what the account of cooling has: radiated, heated, floored.
 fn energies(run: &mut Stepper) -> [f64; 4] {
     let gas = run.0.with(|sim| totals(sim))[4];
-    run.0.with(|sim| {
-        let names: Vec<String> = sim
-            .world
-            .resource::<Columns>()
-            .names()
-            .map(String::from)
-            .collect();
-        let values = Columns::values(&mut sim.world).expect("the columns");
-        let of = |wanted: &str| {
-            let found = names.iter().position(|name| name == wanted);
-            values[found.expect("a column")]
-        };
-        [
-            gas,
-            of("cooling_radiated"),
-            of("cooling_heated"),
-            of("cooling_floored"),
-        ]
-    })
+    let [radiated, heated, floored] =
+        run.columns(["cooling_radiated", "cooling_heated", "cooling_floored"]);
+    [gas, radiated, heated, floored]
 }
 
 #[test]
@@ -157,7 +140,7 @@ fn tables_that_mean_nothing_are_refused() {
         .replace("name ", "# name ");
     let plain = App::default().simulation(deck(&plain, &[]));
     let plain = plain.map(|_| ()).expect_err("refused").to_string();
-    assert!(plain.contains("give the deck a table `[units]`"), "{plain}");
+    assert!(plain.contains("give the deck a table [units]"), "{plain}");
     // and a table of a file begins where it begins
     let scratch = nestar_tests::Scratch::new();
     let file = scratch.path().join("curve.csv");

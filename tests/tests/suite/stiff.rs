@@ -70,11 +70,9 @@ fn accounts_have_the_same_bits_on_ranks_and_devices_and_across_a_restart() {
     same_bits(&app, BLAST, &[HALF, "mesh.max_level=1"], 3).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// The totals of the account after so many steps.
+/// The totals of the account.
 fn account(stepper: &mut Stepper) -> [f64; 2] {
-    let world = &mut stepper.0.engine().world;
-    let columns = nestar::engine::ranks::Columns::values(world).unwrap_or_else(|e| panic!("{e}"));
-    [columns[columns.len() - 2], columns[columns.len() - 1]]
+    stepper.columns(["cooling_radiated", "cooling_heated"])
 }
 
 fn cooled(settings: &[&str]) -> Stepper {

@@ -97,27 +97,44 @@ impl Engine {
         words
     }
 
-    /// What stands beyond the faces for field `F`.
+    /// What stands beyond the faces for field `F`. What is wrong in the deck is told of all faces at once.
     pub(super) fn beyond<F: Field>(&mut self, spec: &FieldSpec) -> Result<[[Beyond; 2]; 3], Error> {
         let kinds = self.settings.domain.boundary.faces();
         let mut faces = [const { [const { Beyond::Periodic }; 2] }; 3];
+        let mut wrong: Option<DeckError> = None;
         for (axis, side) in (0..6).map(|n| (n / 2, n % 2)) {
-            let kind = &kinds[axis][side];
-            let rules = &self.world.resource::<BoundaryRules>().0;
-            let own = rules
-                .iter()
-                .find(|rule| rule.field == F::NAME && rule.word == kind.word());
-            faces[axis][side] = match (own.map(|rule| rule.make.clone()), &spec.beyond) {
-                (Some(_), _) if spec.centring != Centring::Cell => {
-                    let why = "a rule beyond a face is for values in cells";
-                    return Err(Error::Setup(format!("field `{}`: {why}", F::NAME)));
+            match self.beyond_face::<F>(spec, &kinds[axis][side], [axis, side]) {
+                Ok(beyond) => faces[axis][side] = beyond,
+                Err(Error::Deck(error)) => {
+                    wrong = Some(match wrong {
+                        Some(others) => others.and(error),
+                        None => error,
+                    });
                 }
-                (Some(make), _) => Beyond::Rule(make(&mut self.deck, [axis, side], spec)?),
-                (None, Some(own)) => own[axis][side].clone(),
-                (None, None) => Beyond::from(kind),
-            };
+                Err(other) => return Err(other),
+            }
         }
-        Ok(faces)
+        wrong.map_or(Ok(faces), |wrong| Err(wrong.into()))
+    }
+
+    /// What stands beyond a face that says `kind`.
+    fn beyond_face<F: Field>(
+        &mut self,
+        spec: &FieldSpec,
+        kind: &BoundaryKind,
+        [axis, side]: [usize; 2],
+    ) -> Result<Beyond, Error> {
+        let mut rules = self.world.resource::<BoundaryRules>().0.iter();
+        let own = rules.find(|rule| rule.field == F::NAME && rule.word == kind.word());
+        Ok(match (own.map(|rule| rule.make.clone()), &spec.beyond) {
+            (Some(_), _) if spec.centring != Centring::Cell => {
+                let why = "a rule beyond a face is for values in cells";
+                return Err(Error::Setup(format!("field `{}`: {why}", F::NAME)));
+            }
+            (Some(make), _) => Beyond::Rule(make(&mut self.deck, [axis, side], spec)?),
+            (None, Some(own)) => own[axis][side].clone(),
+            (None, None) => Beyond::from(kind),
+        })
     }
 
     /// Refuses words that nobody knows.

@@ -116,7 +116,7 @@ fn free_fall<R: Real, const S: usize, const N: usize>(
         let capacity = heat_capacity::<f64, S>(&now, charge::<S>(&now));
         let particles = capacity / 1.5 - (2.5 / 1.5 - 1.0) * now.y[H2];
         let work = nestar_device::math::pow(1.02, particles / capacity);
-        s.energy = s.energy * R::lit(work);
+        s.energy *= R::lit(work);
         s = through::<R, S, N>(&p, n, s, 0.02 * free_fall).0;
         states.push((n, double(&s)));
     }

@@ -251,6 +251,9 @@ fn what_changes_the_energy_changes_the_internal_energy() {
     let mut given = heated;
     given[5] = 3.0;
     assert_eq!(dual::followed(&before, &given), given);
+    let mut cooled = before;
+    cooled[5] = 0.5;
+    assert_eq!(dual::followed(&before, &cooled)[4], before[4] - 0.5);
 }
 
 #[test]

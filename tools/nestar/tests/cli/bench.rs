@@ -33,6 +33,9 @@ fn every_case_gives_rates_in_both_precisions() {
         "kelvin-helmholtz",
         "collapse",
         "particles",
+        "plummer",
+        "cooling",
+        "chemistry",
     ];
     let wanted = cases.map(|case| [(case, "single"), (case, "double")]);
     assert_eq!(names, wanted.concat());

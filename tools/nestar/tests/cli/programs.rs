@@ -129,7 +129,7 @@ fn lists_and_checks_show_what_plugins_register() {
             "cooling",
             &["list", "plugins"],
             &[
-                "cooling Radiative cooling",
+                "radiation Radiative cooling",
                 "field radiated",
                 "initial nothing",
                 "limit cooling A part of the time in which gas would lose its energy. (gas; time)",
@@ -140,7 +140,7 @@ fn lists_and_checks_show_what_plugins_register() {
             "cooling",
             &["check", "deck.toml", "--rate", "1e6"],
             &[
-                "# registered by cooling # field radiated",
+                "# registered by radiation # field radiated",
                 "# limit cooling A part",
             ],
         ),

@@ -19,6 +19,10 @@ pub enum Case {
     Particles,
     /// A sphere of particles in an open box, which ranks share out by what they hold
     Plummer,
+    /// Gas of many densities and temperatures that cools by a table
+    Cooling,
+    /// The same with 6 species out of balance, each cell in sub-steps of its own
+    Chemistry,
 }
 
 /// What computes.
@@ -52,6 +56,8 @@ impl Case {
             Self::Collapse => "collapse",
             Self::Particles => "particles",
             Self::Plummer => "plummer",
+            Self::Cooling => "cooling",
+            Self::Chemistry => "chemistry",
         }
     }
 
@@ -64,6 +70,8 @@ impl Case {
             Self::Collapse => include_str!("../../../bench/collapse.toml"),
             Self::Particles => include_str!("../../../bench/particles.toml"),
             Self::Plummer => include_str!("../../../bench/plummer.toml"),
+            Self::Cooling => include_str!("../../../bench/cooling.toml"),
+            Self::Chemistry => include_str!("../../../bench/chemistry.toml"),
         }
     }
 
@@ -73,7 +81,8 @@ impl Case {
             (Self::Uniform, Kind::Cpu) => &[64, 128],
             (Self::Uniform, Kind::Gpu) => &[256, 512],
             (Self::Uniform, Kind::Emulated) => &[32],
-            (Self::Collapse, Kind::Gpu) | (Self::Particles | Self::Plummer, Kind::Cpu) => &[64],
+            (Self::Collapse, Kind::Gpu) => &[64],
+            (Self::Particles | Self::Plummer | Self::Cooling | Self::Chemistry, Kind::Cpu) => &[64],
             (_, Kind::Gpu) => &[128],
             (Self::Blast, Kind::Cpu) => &[32],
             _ => &[16],
@@ -84,6 +93,8 @@ impl Case {
     pub fn warm_up(self) -> u64 {
         match self {
             Self::Uniform => 2,
+            // gas comes into balance with time
+            Self::Cooling | Self::Chemistry => 1,
             _ => 4,
         }
     }
@@ -94,6 +105,7 @@ impl Case {
             (Self::Uniform, Kind::Gpu) => 50,
             (Self::Uniform, Kind::Cpu) => 10,
             (Self::Collapse, Kind::Gpu | Kind::Cpu) => 4,
+            (Self::Cooling | Self::Chemistry, Kind::Gpu | Kind::Cpu) => 2,
             (_, Kind::Gpu) => 16,
             (_, Kind::Cpu) => 8,
             (_, Kind::Emulated) => 4,
