@@ -68,6 +68,15 @@ fn an_oblique_wave_that_condenses_grows_at_its_rate() {
 }
 
 #[test]
+fn a_wave_grows_at_its_rate_while_its_temperatures_pass_a_node() {
+    // 12288 K is one
+    let settings = ["constants.T0=12290", "constants.small=1e-5"];
+    let error = growth(&settings, [1.0, 0.0, 0.0], [6.0, 9.0]) / 0.28 - 1.0;
+    println!("{error:+.2e} of the rate");
+    assert!(error.abs() < 5e-3, "{error:e}");
+}
+
+#[test]
 fn the_rate_of_growth_converges_with_the_cells() {
     // sound that the first step makes has died away by then
     let errors = [16, 32].map(|cells| {
