@@ -211,6 +211,30 @@ fn eight_nodes_an_octave_give_the_smooth_curve() {
 }
 
 #[test]
+fn near_an_equilibrium_eight_nodes_an_octave_follow_the_smooth_curve() {
+    let [coarse, fine] =
+        [8, 1024].map(|nodes| curves(koyama_inutsuka, 2e-26, &grid(nodes, [5.0, 1e5])));
+    let mut random = Random(7);
+    let mut errors = Vec::new();
+    for _ in 0..1000 {
+        let density = pow(10.0, random.between(1.0, 3.0));
+        let rest = walked::<f64>(&fine, 10.0, density, 1e6);
+        let c = chosen(density, 1.0, 0.0, &fine);
+        let [below, above] = [0.99, 1.01].map(|part| net_rate(part * rest, &c, &fine));
+        let time = pow(10.0, random.between(-2.0, 0.5)) * 0.02 * rest / (above - below).abs();
+        let start = rest * random.between(0.8, 1.2);
+        let [a, b] = [&coarse, &fine].map(|curves| walked::<f64>(curves, start, density, time));
+        errors.push(((a - b) / (b - start)).abs());
+    }
+    errors.sort_by(f64::total_cmp);
+    println!(
+        "of the change: median {:e}, 90% {:e}",
+        errors[500], errors[900]
+    );
+    assert!(errors[500] < 1e-2 && errors[900] < 5e-2);
+}
+
+#[test]
 fn density_metallicity_and_weight_are_between_their_nodes() {
     let weights = |_: f64, n: usize| [1.2, 1.2, 0.6, 0.6][n];
     let temperatures = vec![10.0, 5e3, 2e4, 1e8];

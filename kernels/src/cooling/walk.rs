@@ -1,8 +1,9 @@
 //! The temperature of a cell after a time under heating and cooling: exact between the nodes of a table, from node to node.
 //!
-//! Where the net rate has one sign at both ends of an interval it is a power law there, and the solution is that of R. H. D. Townsend
-//! (ApJS 181, 391, 2009). Elsewhere it is linear: the temperature approaches the equilibrium and never passes it. There is no
-//! iteration and no tolerance, and no sum in which the time of an interval would be lost.
+//! Where the net rate has one sign at both ends of an interval, and heating is the smaller part of it, it is a power law there, and the
+//! solution is that of R. H. D. Townsend (ApJS 181, 391, 2009). Elsewhere it is linear: a difference of heating and cooling that nearly
+//! vanishes at one end is far from a power law. The temperature approaches an equilibrium and never passes it. There is no iteration
+//! and no tolerance, and no sum in which the time of an interval would be lost.
 
 use super::curves::{Chosen, Curves, place_of, rates_at};
 use nestar_device::math::{exp, exp_m1, ln, ln_1p};
@@ -47,6 +48,33 @@ fn growth_series<R: Real>(x: R) -> R {
     1.0 + x * 0.5 * (1.0 + x * (1.0 / 3.0) * (1.0 + x * 0.25 * tail))
 }
 
+/// `(e^x - 1) / x`.
+#[device]
+fn growth_of<R: Real>(x: R) -> R {
+    if x.abs() < 0.03125 {
+        growth_series(x)
+    } else {
+        exp_m1(x) / x
+    }
+}
+
+/// `ln(1 + q y) / q`, which is `y` where `q` is 0.
+#[device]
+fn logarithm_of<R: Real>(y: R, q: R) -> R {
+    let u = (q * y).max(R::EPSILON - 1.0);
+    if u.abs() < 1e-4 {
+        y * (1.0 - u * (0.5 - u * (1.0 / 3.0)))
+    } else {
+        ln_1p(u) / q
+    }
+}
+
+/// Whether heating is more than what is left of it and of cooling at one of two nodes, of which the net rates and the heating are given.
+#[device]
+fn heating_counts<R: Real>(low: (R, R), high: (R, R)) -> bool {
+    low.0.abs() < low.1 || high.0.abs() < high.1
+}
+
 /// How far a temperature is from where an interval ends on its way, as logarithms: up or down to `end`, which is a node (`whole`) or the floor.
 #[device]
 fn distance<R: Real>(theta: R, end: R, whole: bool, up: bool, i: &Interval<R>) -> (R, R) {
@@ -67,26 +95,12 @@ fn distance<R: Real>(theta: R, end: R, whole: bool, up: bool, i: &Interval<R>) -
 /// `x` is `q` times `way`. Between nodes e^x is the quotient `whole`, which is 0 elsewhere.
 #[device]
 fn needed_for<R: Real>(theta: R, rate: R, way: R, x: R, whole: R) -> R {
-    let growth = if x.abs() < 0.03125 {
-        growth_series(x)
-    } else if whole > 0.0 {
+    let growth = if whole > 0.0 && x.abs() >= 0.03125 {
         (whole - 1.0) / x
     } else {
-        exp_m1(x) / x
+        growth_of(x)
     };
     (theta / rate * way * growth).max(0.0)
-}
-
-/// The temperature after a time that ends between nodes, as the factor's logarithm.
-#[device]
-fn part_way<R: Real>(theta: R, rate: R, time: R, q: R) -> R {
-    let y = time * rate / theta;
-    let u = (q * y).max(R::EPSILON - 1.0);
-    if u.abs() < 1e-4 {
-        y * (1.0 - u * (0.5 - u * (1.0 / 3.0)))
-    } else {
-        ln_1p(u) / q
-    }
 }
 
 /// Along a power law, to the end of an interval or not below `floor`.
@@ -120,7 +134,31 @@ fn along_power<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Moved<R
             left: time - needed,
         };
     }
-    let to = theta + theta * exp_m1(part_way(theta, rate, time, q));
+    let to = theta + theta * exp_m1(logarithm_of(time * rate / theta, q));
+    let (low, high) = if up { (theta, end) } else { (end, theta) };
+    Moved::<R> {
+        theta: to.max(low).min(high),
+        left: 0.0,
+    }
+}
+
+/// Along a line between rates of one sign, to the end of an interval or not below `floor`.
+#[device]
+fn along_line<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Moved<R> {
+    let up = i.at_low > 0.0;
+    let end = if up { i.high } else { i.low.max(floor) };
+    let span = i.high - i.low;
+    let slope = (i.at_high - i.at_low) / span;
+    // a sum of two numbers of one sign: never 0
+    let rate = (i.at_low * (i.high - theta) + i.at_high * (theta - i.low)) / span;
+    let needed = logarithm_of((end - theta) / rate, slope).max(0.0);
+    if needed < time {
+        return Moved::<R> {
+            theta: end,
+            left: time - needed,
+        };
+    }
+    let to = theta + rate * time * growth_of(slope * time);
     let (low, high) = if up { (theta, end) } else { (end, theta) };
     Moved::<R> {
         theta: to.max(low).min(high),
@@ -158,14 +196,18 @@ fn around_root<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Moved<R
     }
 }
 
-/// Within an interval, to its end or to the end of the time.
+/// Within an interval, to its end or to the end of the time; `line`: where the rate has one sign, it is a line all the same. Beyond the last node
+/// it goes on as a power law.
 #[device]
-fn within<R: Real>(now: Moved<R>, floor: R, i: &Interval<R>) -> Moved<R> {
+fn within<R: Real>(now: Moved<R>, floor: R, line: bool, i: &Interval<R>) -> Moved<R> {
     let [low, high] = [i.at_low, i.at_high];
-    if (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0) {
-        along_power(now.theta, now.left, floor, i)
-    } else {
+    let wins = (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0);
+    if !wins {
         around_root(now.theta, now.left, floor, i)
+    } else if line && now.theta <= i.high {
+        along_line(now.theta, now.left, floor, i)
+    } else {
+        along_power(now.theta, now.left, floor, i)
     }
 }
 
@@ -187,7 +229,7 @@ pub fn walk<R: Real>(theta: R, time: R, floor: R, c: &Chosen<R>, p: &Curves<R>) 
             at_high: high.0,
             width: p.widths.at(k),
         };
-        let next = within(now, floor, &i);
+        let next = within(now, floor, heating_counts(low, high), &i);
         heated += (now.left - next.left) * (0.5 * (low.1 + high.1));
         now = next;
         let up = now.theta >= i.high && high.0 > 0.0;
@@ -215,9 +257,11 @@ pub fn walk<R: Real>(theta: R, time: R, floor: R, c: &Chosen<R>, p: &Curves<R>) 
 pub fn net_rate<R: Real>(theta: R, c: &Chosen<R>, p: &Curves<R>) -> R {
     let (n, _) = place_of(theta, p.octave, p.per_octave);
     let k = n.max(0).min(p.nodes.len() as i32 - 2);
-    let ((low, _), (high, _)) = (rates_at(k, c, p), rates_at(k + 1, c, p));
+    let (below, above) = (rates_at(k, c, p), rates_at(k + 1, c, p));
+    let (low, high) = (below.0, above.0);
     let (from, to) = (p.nodes.at(k), p.nodes.at(k + 1));
-    if (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0) {
+    let wins = (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0);
+    if wins && (theta > to || !heating_counts(below, above)) {
         return low * exp(ln(high / low) / p.widths.at(k) * ln(theta / from));
     }
     low + (high - low) / (to - from) * (theta - from)

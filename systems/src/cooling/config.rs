@@ -67,6 +67,9 @@ pub struct CoolingConfig {
     /// Limits the step to this part of the time in which gas above the floors gains or loses its energy; 0: no limit, which the solution does not need.
     #[schemars(range(min = 0.0))]
     pub courant: f64,
+    /// Whether half of a step's heating and cooling acts before the gas moves and half after it (Strang), which is of second order in time;
+    /// otherwise all of it acts after it.
+    pub split: bool,
     /// Refines where sound crosses fewer cells than this in the time in which gas cools; 0: nowhere.
     #[schemars(range(min = 0.0))]
     pub length_cells: f64,
@@ -96,6 +99,7 @@ impl Default for CoolingConfig {
             photoelectric: 0.0,
             jeans_cells: 0.0,
             courant: 0.0,
+            split: false,
             length_cells: 0.0,
             nodes: 8,
             density_nodes: 2,

@@ -12,7 +12,7 @@ pub use laws::{CoolingLaws, CoolingRates};
 
 use crate::fields::quantities::{compile, vocabulary_of_rates};
 use crate::fields::{Gas, GasModel, GravitationalConstant};
-use crate::order::{Advance, Limit};
+use crate::order::{Advance, Limit, Split};
 use crate::register::Register;
 use crate::units::Units;
 use bevy_ecs::prelude::*;
@@ -90,7 +90,7 @@ impl Plugin for Cooling {
             );
         }
         let account = sim.account("cooling", &ENERGIES)?;
-        register(sim, given, account)
+        register(sim, given, account, config.split)
     }
 }
 
@@ -209,8 +209,8 @@ fn limit(sim: &mut Engine, given: &Given, courant: f64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Enters what cools the gas.
-fn register(sim: &mut Engine, given: Given, account: Account) -> Result<(), Error> {
+/// Enters what cools the gas, in halves around its motion if it is `split`.
+fn register(sim: &mut Engine, given: Given, account: Account, split: bool) -> Result<(), Error> {
     let Given {
         cooler, numbers, ..
     } = given;
@@ -224,7 +224,11 @@ fn register(sim: &mut Engine, given: Given, account: Account) -> Result<(), Erro
         accounts.add(account, &tally);
     };
     let act = IntoSystem::into_system(act).with_name("cooling by tables");
-    sim.system_in(Advance::Sources, act);
+    if split {
+        sim.system_in(Split::Sources, act);
+    } else {
+        sim.system_in(Advance::Sources, act);
+    }
     let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
     let doc = "Heating and cooling over a step, exact for the table's curve.";
     catalogue.add("source", "cooling by tables", doc).of("gas");

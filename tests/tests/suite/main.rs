@@ -50,6 +50,7 @@ mod stiff;
 mod stores;
 mod sub_steps;
 mod symmetry;
+mod thermal;
 mod units;
 mod unsound;
 mod waves;
