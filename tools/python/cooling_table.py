@@ -55,6 +55,7 @@ def arrays_of(source):
 def main(path, target):
     with h5py.File(path) as source:
         arrays = arrays_of(source)
+    zarr.config.set({"array.write_empty_chunks": True})
     group = zarr.open_group(target, mode="w")
     for name, values in arrays.items():
         group.create_array(name, shape=values.shape, dtype="float64")[...] = values

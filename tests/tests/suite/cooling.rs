@@ -11,7 +11,7 @@ const SHOCK: &str = include_str!("../../../scenarios/radiative-shock.toml");
 const CLOUDS: &str = include_str!("../../../scenarios/koyama-inutsuka.toml");
 
 /// Energy of the gas, and what the account of cooling has: radiated, heated, floored.
-fn energies(run: &mut Stepper) -> [f64; 4] {
+pub fn energies(run: &mut Stepper) -> [f64; 4] {
     let gas = run.0.with(|sim| totals(sim))[4];
     let [radiated, heated, floored] =
         run.columns(["cooling_radiated", "cooling_heated", "cooling_floored"]);

@@ -40,6 +40,7 @@ mod programs;
 mod random;
 mod ranks;
 mod recomputed;
+mod remnant;
 mod restart;
 mod rundir;
 mod schemes;
