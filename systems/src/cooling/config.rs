@@ -29,7 +29,8 @@ pub struct LawsConfig {
     pub exponent: Vec<f64>,
 }
 
-/// Radiative cooling and heating of gas, by tables over temperature, density and metallicity: exact between their nodes for any step. Needs `[units]`.
+/// Radiative cooling and heating of gas, by tables over temperature, density and metallicity: exact between their nodes for any step. Needs `[units]`. With a table
+/// `[chemistry]` it adds what metals do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CoolingConfig {

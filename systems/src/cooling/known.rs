@@ -31,4 +31,22 @@ impl Source {
             richest: 0.0,
         }
     }
+
+    /// What metals add to the rates; none, where these do not depend on metals.
+    pub fn of_metals(self) -> Option<Self> {
+        if self.metallicities.len() < 2 {
+            return None;
+        }
+        let Rates {
+            cooling,
+            heating,
+            weight,
+        } = self.rates;
+        let rates = Rates {
+            cooling: Box::new(move |n, t, z| cooling(n, t, z) - cooling(n, t, 0.0)),
+            heating: Box::new(move |n, t, z| heating(n, t, z) - heating(n, t, 0.0)),
+            weight,
+        };
+        Some(Self { rates, ..self })
+    }
 }

@@ -103,6 +103,10 @@ fn given(sim: &mut Engine, config: &CoolingConfig, units: &Units) -> Result<Give
         .unwrap_or_default();
     let (deck, model) = (&sim.deck, sim.world.resource::<GasModel>());
     let source = Source::read(config, deck, &laws)?;
+    let source = match deck.has("chemistry") {
+        true => source.of_metals().ok_or_else(|| no_metals(deck))?,
+        false => source,
+    };
     let metals = model.scalars.iter().any(|name| name == METAL) && source.metallicities.len() > 1;
     let (formula, constant) = heating(config, deck, model)?;
     let gamma = model.gamma;
@@ -129,6 +133,13 @@ fn given(sim: &mut Engine, config: &CoolingConfig, units: &Units) -> Result<Give
         numbers: numbers.transpose()?.map(Arc::new),
         metals,
     })
+}
+
+/// Rates of all of the gas beside those of its species.
+fn no_metals(deck: &Deck) -> DeckError {
+    let why = "the table [chemistry] heats and cools hydrogen and helium by their species, and [cooling] adds what metals do; but \
+               `cooling.table` has rates that do not depend on metals: take a Zarr group with `cooling_metal`, or a law of the program";
+    deck.error_at("cooling.table", why)
 }
 
 /// The heating by formula, and its value where it is the same everywhere.

@@ -38,7 +38,7 @@ gamma = 1.6666666666666667
 "#;
 
 /// Temperature in kelvin by the densities of a cell of so many species, its electrons and its H2 per hydrogen nucleus.
-fn zone(u: &[f64], hydrogen: f64, kelvin: f64) -> [f64; 3] {
+pub fn zone(u: &[f64], hydrogen: f64, kelvin: f64) -> [f64; 3] {
     let nuclei = hydrogen * u[0];
     let y = |n: usize, mass: f64| u.get(5 + n).map_or(0.0, |rho| rho / (mass * nuclei));
     let electrons = y(1, 1.0) + y(3, 4.0) + 2.0 * y(4, 4.0) - y(5, 1.0) + y(7, 2.0);
@@ -85,7 +85,7 @@ fn molecules_form_and_cool_gas_below_200_kelvin() {
 
 #[test]
 fn energy_and_the_account_stay_constant_and_elements_are_kept() {
-    let mut run = Stepper::new(BALL, &["chemistry.floor_k=300"]);
+    let mut run = Stepper::new(BALL, &["chemistry.floor_k=9000"]);
     let before = run.0.with(|sim| totals(sim));
     run.steps(8);
     assert!(run.state().counts()[1] > 0, "nothing is refined");
@@ -119,6 +119,60 @@ fn chemistry_has_the_same_bits_on_ranks_and_devices_and_across_a_restart() {
         same_bits(&App::default(), BALL, &[&species], 2)
             .unwrap_or_else(|e| panic!("{species}: {e}"));
     }
+    same_bits(&App::default(), BALL, &["hydro.dual_energy=true"], 2)
+        .unwrap_or_else(|e| panic!("dual energy: {e}"));
+}
+
+#[test]
+fn metals_cool_by_a_table_beside_the_species() {
+    let table = concat!(
+        "cooling.table=",
+        env!("CARGO_MANIFEST_DIR"),
+        "/../scenarios/solar-cooling.zarr"
+    );
+    let after = |more: &[&str]| {
+        let settings = [&[SMALL, "time.end=0.05"], more].concat();
+        let mut run = Stepper::new(BOX, &settings);
+        run.finish();
+        let mut heat = 0.0;
+        run.state().each_leaf_cell(|_, _, _, u| heat = u[4]);
+        heat
+    };
+    let plain = after(&[]);
+    let without = after(&[table, "cooling.metallicity=0"]);
+    assert!((without / plain - 1.0).abs() < 1e-12, "{without} {plain}");
+    // at 10^6 K metals of solar abundance radiate more than hydrogen and helium do
+    let with = after(&[table]);
+    assert!(with < 0.8 * plain, "{with} {plain}");
+    let refused = App::default().simulation(deck(BOX, &["cooling.table=koyama-inutsuka"]));
+    let refused = refused.map(|_| ()).expect_err("refused").to_string();
+    assert!(refused.contains("do not depend on metals"), "{refused}");
+}
+
+/// Gas that moves at Mach 100 cools and recombines as gas at rest, also where its heat is the last digits of the energy.
+#[test]
+fn cold_gas_that_moves_fast_cools_as_gas_at_rest() {
+    let rest = ["time.max_step=0.75", "run.precision=single"];
+    let fast = [
+        "hydro.dual_energy=true",
+        "initial.velocity_x=16",
+        "domain.right_edge=[4e3,4e3,4e3]",
+    ];
+    let end = |more: &[&str]| {
+        let settings = [&rest[..], &[SMALL, "time.end=30"], more].concat();
+        let mut run = Stepper::new(BOX, &settings);
+        run.finish();
+        let mut found = [0.0; 2];
+        run.state().each_leaf_cell(|_, _, _, u| {
+            let dual = !more.is_empty();
+            let heat = if dual { u[5] } else { u[4] };
+            found = [heat, u[6 + usize::from(dual)]];
+        });
+        found
+    };
+    let ([heat, ions], [moving, carried]) = (end(&[]), end(&fast));
+    assert!((moving / heat - 1.0).abs() < 2e-5, "{moving} {heat}");
+    assert!((carried / ions - 1.0).abs() < 2e-5, "{carried} {ions}");
 }
 
 #[test]

@@ -18,12 +18,23 @@ pub fn energies(run: &mut Stepper) -> [f64; 4] {
     [gas, radiated, heated, floored]
 }
 
+/// At Mach 100, where the heat is the last few digits of the energy in single precision.
+const FAST: [&str; 3] = [
+    "hydro.dual_energy=true",
+    "initial.velocity_x=50",
+    "domain.right_edge=[2e4,2e4,2e4]",
+];
+
 #[test]
 fn a_box_of_gas_cools_by_the_exact_solution() {
     for (precision, tolerance) in [("double", 1e-10), ("single", 5e-5)] {
         let precision = format!("run.precision={precision}");
-        for steps in ["time.max_step=20", "time.max_step=0.5"] {
-            let mut run = Stepper::new(BOX, &[&precision, steps]);
+        for (steps, more) in [
+            ("time.max_step=20", &[][..]),
+            ("time.max_step=0.5", &[]),
+            ("time.max_step=0.5", &FAST),
+        ] {
+            let mut run = Stepper::new(BOX, &[&[&*precision, steps], more].concat());
             run.finish();
             // (gamma - 1) X / k_B n_H Lambda at the beginning, kelvin of T/mu in a second
             let scale = 1.380_649e-16
@@ -37,7 +48,8 @@ fn a_box_of_gas_cools_by_the_exact_solution() {
             let left = 1.0 - 20.0 * rate / (2.0 * theta);
             let exact = 0.1438 * left * left;
             run.state().each_leaf_cell(|_, _, _, u| {
-                let error = u[4] / 1.5 / exact - 1.0;
+                let heat = if more.is_empty() { u[4] } else { u[5] };
+                let error = heat / 1.5 / exact - 1.0;
                 assert!(error.abs() < tolerance, "{precision} {steps}: {error:e}");
             });
         }
@@ -114,6 +126,9 @@ fn clouds_have_the_same_bits_everywhere_and_after_a_restart() {
         "cooling.photoelectric=1e-26",
         "cooling.background=true",
     ];
+    same_bits(&App::default(), CLOUDS, &settings, 2).unwrap_or_else(|e| panic!("{e}"));
+    let more = ["hydro.dual_energy=true", "cooling.split=true"];
+    let settings = [&settings[..], &more].concat();
     same_bits(&App::default(), CLOUDS, &settings, 2).unwrap_or_else(|e| panic!("{e}"));
 }
 

@@ -45,7 +45,7 @@ fn a_cold_patch_keeps_its_temperature_across_levels() {
     let mut without = Stepper::new(COLD, &settings);
     let heated = extremes(&without.steps(6).state(), false);
     println!("without: {heated:?}");
-    assert!(heated[0] > 0.02);
+    assert!(heated[0] > 5e-3, "{heated:?}");
 }
 
 /// With sources, scalars, an inflow and a wall.
@@ -91,9 +91,9 @@ fn falling_cold_gas_has_the_same_bits_on_devices() {
     if !emulation() {
         return;
     }
-    for force in ["gravity.force=slope", "gravity.force=stress"] {
+    for force in ["gravity.force=gradient", "gravity.force=stress"] {
         let run = |device: &str| {
-            let settings = ["gravity.G=300", force, "time.end=1.0", device];
+            let settings = ["gravity.constant=300", force, "time.end=1.0", device];
             let settings = [&SMALL[..], &settings].concat();
             Stepper::new(COLD, &settings).steps(3).state()
         };

@@ -11,6 +11,7 @@ use nestar_tests::Stepper;
 use nestar_tests::decks::deck;
 
 mod declared;
+mod falling;
 mod heat;
 mod solutions;
 mod stirring;
@@ -29,6 +30,8 @@ mod cooling;
 mod cooling_law;
 #[path = "../../../../scenarios/programs/driving.rs"]
 mod driving;
+#[path = "../../../../scenarios/programs/free_fall.rs"]
+mod free_fall;
 #[path = "../../../../scenarios/programs/potential.rs"]
 mod potential;
 
@@ -53,6 +56,7 @@ programs!(
     cooling,
     cooling_law,
     driving,
+    free_fall,
     potential
 );
 

@@ -1,0 +1,85 @@
+//! A cloud that falls freely, as one zone: its density grows as that of gas without pressure, and compression and chemistry set its temperature;
+//! `cargo run --release --example free_fall -- run scenarios/programs/free_fall.toml`.
+
+use nestar::prelude::*;
+use nestar::systems::chemistry::{ChemistryConfig, SPECIES};
+use nestar::systems::units::Units;
+
+/// Gas at rest that is compressed as a cloud in free fall: its density grows by itself in (3 pi/(32 G density))^(1/2).
+#[deck]
+pub struct FreeFall {
+    /// Part by which the density grows in a step.
+    #[key(default = 0.02, unit = "1", above = 0.0)]
+    pub growth: f64,
+}
+
+#[device]
+#[derive(Clone, Copy)]
+struct Fall<R> {
+    /// Square of the time of free fall, times the density.
+    free: R,
+    growth: R,
+    gamma: R,
+}
+
+/// The time in which the density grows by the part that is wanted.
+#[device]
+fn growth_time<R: Real>(u: Conserved<R>, p: &Fall<R>) -> R {
+    p.growth * sqrt(p.free / u.density)
+}
+
+/// Gas and species after a step of free fall; the energy, which is all heat, grows by compression too.
+#[device]
+fn fallen<R: Real, const N: usize>(u: &[R; N], dt: R, p: &Fall<R>) -> [R; N] {
+    let grown = 1.0 + dt / sqrt(p.free / u[0]);
+    let mut v = *u;
+    for c in 0..N {
+        v[c] = u[c] * grown;
+    }
+    v[4] = u[4] * pow(grown, p.gamma);
+    v
+}
+
+#[device]
+fn fall_9<R: Real>(u: [R; 13], at: &Place<R>, p: &Fall<R>) -> [R; 13] {
+    fallen::<R, 13>(&u, at.dt, p)
+}
+
+#[device]
+fn fall_12<R: Real>(u: [R; 16], at: &Place<R>, p: &Fall<R>) -> [R; 16] {
+    fallen::<R, 16>(&u, at.dt, p)
+}
+
+impl Plugin for FreeFall {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        let units = Units::of(sim, "[free_fall]")?;
+        let count = sim.deck.table::<ChemistryConfig>("chemistry")?.species;
+        let p = Fall {
+            free: 3.0 * std::f64::consts::PI / 32.0 / units.gravitational_constant(),
+            growth: self.growth,
+            gamma: sim.world.resource::<GasModel>().gamma,
+        };
+        sim.limit::<Gas, growth_time>("free fall", p);
+        let mut with = sim.with_scalars(&SPECIES[..count as usize - 1])?;
+        let (sim, components) = with.parts();
+        let fall = move |mut rows: LevelRows, mut gas: Write<Gas>| {
+            rows.choose(components);
+            match count {
+                12 => gas.map_cells::<fall_12>(&rows, &p),
+                _ => gas.map_cells::<fall_9>(&rows, &p),
+            }
+        };
+        // behind the fluid, before the reactions
+        sim.system_in(Advance::Couple, fall);
+        Ok(())
+    }
+}
+
+/// The program.
+pub fn program(app: App) -> App {
+    app.plugin::<FreeFall>("free_fall")
+}
+
+fn main() -> std::process::ExitCode {
+    nestar::cli::main(|app| program(app).program(nestar::program!()))
+}
