@@ -6,7 +6,7 @@ use nestar_engine::field::Element;
 use nestar_kernels::PATCH;
 use nestar_kernels::multigrid::exterior::{AROUND_FACE, LAYERS};
 use nestar_kernels::multigrid::moments::coordinate;
-use nestar_kernels::multigrid::stencil::tabled;
+use rayon::prelude::*;
 
 /// Layers of cells around the domain that are asked of the solver: one more than the tables hold, for the coefficients of splines.
 pub(super) const MARGIN: usize = AROUND_FACE + 1;
@@ -98,29 +98,33 @@ pub(super) fn each_place(cells: [i32; 3], patch: [i32; 3], mut visit: impl FnMut
     }
 }
 
-/// Fills the tables of values and of coefficients.
+/// Fills the tables of values and of coefficients, which have the order of [`tabled`](nestar_kernels::multigrid::stencil::tabled): line by
+/// line, a layer and a place less on either side than the values.
 pub(super) fn fill<R: Element>(cells: [i32; 3], potential: &[f64], table: &mut [R]) {
-    let coefficients = table.len() / 2;
+    let (mut values, mut splines) = table.split_at_mut(table.len() / 2);
     let mut begin = 0;
     for face in 0..6 {
-        let (axis, [wide, high]) = (face / 2, across(cells, face));
-        let steps = [wide * high, 1, wide].map(|n| n as usize);
-        for layer in 1..DEEP - 1 {
-            for (j, i) in (1..high - 1).flat_map(|j| (1..wide - 1).map(move |i| (j, i))) {
-                let n = begin + ((layer * high + j) * wide + i) as usize;
+        let [wide, high] = across(cells, face).map(|n| n as usize);
+        let steps = [wide * high, 1, wide];
+        let count = LAYERS * (high - 2) * (wide - 2);
+        let (own, rest) = std::mem::take(&mut values).split_at_mut(count);
+        let (own_splines, rest_splines) = std::mem::take(&mut splines).split_at_mut(count);
+        (values, splines) = (rest, rest_splines);
+        let lines = own.par_chunks_mut(wide - 2);
+        let lines = lines.zip(own_splines.par_chunks_mut(wide - 2)).enumerate();
+        lines.for_each(|(line, (values, splines))| {
+            let (layer, j) = (line / (high - 2) + 1, line % (high - 2) + 1);
+            let first = begin + (layer * high + j) * wide + 1;
+            for (i, (out, spline)) in values.iter_mut().zip(splines).enumerate() {
+                let n = first + i;
                 let value = potential[n];
                 let bends =
                     steps.map(|step| (potential[n - step] - value) + (potential[n + step] - value));
-                let mut at = [0; 3];
-                at[axis] = first_layer(cells, face) + layer;
-                at[(axis + 1) % 3] = i - MARGIN as i32;
-                at[(axis + 2) % 3] = j - MARGIN as i32;
-                let place = tabled(&cells, face as i32, at) as usize;
-                table[place] = R::lit(value);
                 let bend = sum3(bends[0], bends[1], bends[2]);
-                table[coefficients + place] = R::lit(value - 0.125 * bend);
+                *out = R::lit(value);
+                *spline = R::lit(value - 0.125 * bend);
             }
-        }
+        });
         begin += area(cells, face);
     }
 }

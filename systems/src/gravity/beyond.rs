@@ -214,13 +214,17 @@ impl<P: Field> Beyond<P> {
             .par_iter()
             .flat_map_iter(|line| line.values(cells, half, expansion));
         let own: Vec<f64> = found.collect();
-        let all = ranks
-            .communicator()
-            .all_gather(bytemuck::cast_slice(&own))?;
-        self.potential = all
-            .iter()
-            .flat_map(|bytes| bytemuck::pod_collect_to_vec(bytes))
-            .collect();
+        self.potential = match ranks.are_alone() {
+            true => own,
+            false => {
+                let own = bytemuck::cast_slice(&own);
+                let all = ranks.communicator().all_gather(own)?;
+                let parts = all.iter();
+                parts
+                    .flat_map(|bytes| bytemuck::pod_collect_to_vec(bytes))
+                    .collect()
+            }
+        };
         self.take_over(kernels)
     }
 
