@@ -22,24 +22,24 @@ const MASSES: [f64; SPECIES] = [1.0, 1.0, 4.0, 4.0, 4.0, 1.0, 2.0, 2.0, 2.0, 2.0
 #[device]
 #[derive(Clone, Copy)]
 pub struct Six<R: Real> {
-    gas: Conserved<R>,
-    species: [R; 5],
+    pub(super) gas: Conserved<R>,
+    pub(super) species: [R; 5],
 }
 
 /// The gas and the densities of 8 scalars.
 #[device]
 #[derive(Clone, Copy)]
 pub struct Nine<R: Real> {
-    gas: Conserved<R>,
-    species: [R; 8],
+    pub(super) gas: Conserved<R>,
+    pub(super) species: [R; 8],
 }
 
 /// The gas and the densities of 11 scalars.
 #[device]
 #[derive(Clone, Copy)]
 pub struct Twelve<R: Real> {
-    gas: Conserved<R>,
-    species: [R; 11],
+    pub(super) gas: Conserved<R>,
+    pub(super) species: [R; 11],
 }
 
 /// The network, and what its units are in those of the code.
@@ -79,7 +79,7 @@ pub struct Reached<R: Real> {
 
 /// Abundances by the densities of `K` scalars, with one factor for each element, and the thermal energy.
 #[device]
-fn abundances<R: Real, const S: usize, const K: usize>(
+pub(super) fn abundances<R: Real, const S: usize, const K: usize>(
     gas: Conserved<R>,
     species: &[R; K],
     p: &Chemistry<R>,
@@ -107,7 +107,7 @@ fn densities<R: Real, const K: usize>(s: &Abundances<R>, hydrogen: R) -> [R; K] 
 
 /// What is particular to a cell.
 #[device]
-fn surroundings<R: Real>(gas: Conserved<R>, p: &Chemistry<R>) -> Cell<R> {
+pub(super) fn surroundings<R: Real>(gas: Conserved<R>, p: &Chemistry<R>) -> Cell<R> {
     Cell {
         density: p.hydrogen * gas.density * p.per_cm3,
         heating: p.heating,

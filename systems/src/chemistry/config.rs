@@ -101,6 +101,12 @@ pub struct ChemistryConfig {
     /// Abundance per hydrogen nucleus below which errors do not matter.
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 0.01))]
     pub absolute_tolerance: f64,
+    /// Limits the step to this part of the time in which gas above the floor gains or loses its energy; 0: no limit, which sub-steps do not need.
+    #[schemars(range(min = 0.0))]
+    pub courant: f64,
+    /// Refines where sound crosses fewer cells than this in the time in which gas cools; 0: nowhere.
+    #[schemars(range(min = 0.0))]
+    pub length_cells: f64,
     /// Most sub-steps of a cell in a step; a cell that needs more stops the run.
     #[schemars(range(min = 1, max = 1000000))]
     pub max_substeps: u32,
@@ -124,6 +130,8 @@ impl Default for ChemistryConfig {
             h2_cooling: H2CoolingConfig::GalliPalla98,
             tolerance: 1e-2,
             absolute_tolerance: 1e-8,
+            courant: 0.0,
+            length_cells: 0.0,
             max_substeps: 1000,
         }
     }

@@ -2,6 +2,7 @@
 
 mod cells;
 mod config;
+mod times;
 
 pub use config::{
     ChemistryConfig, H2CoolingConfig, InitialConfig, RecombinationConfig, ThreeBodyConfig,
@@ -16,8 +17,11 @@ use cells::{
     Chemistry as Cells, electrons_6, electrons_9, electrons_12, ionise_6, ionise_9, ionise_12,
     react_6, react_9, react_12, temperature_6, temperature_9, temperature_12,
 };
-use nestar_engine::field::{CellAttempt, CellMap};
+use nestar_engine::field::{CellAttempt, CellMap, CellMark, CellValue};
 use nestar_engine::{Engine, Error, Plugin};
+use times::{
+    Share, cools_within_6, cools_within_9, cools_within_12, exchange_6, exchange_9, exchange_12,
+};
 
 /// The plugin: reads the table `[chemistry]`, if the deck has it. Add it behind the gas and the scenario.
 pub struct Chemistry;
@@ -88,9 +92,18 @@ impl Plugin for Chemistry {
             most: config.max_substeps as i32,
         };
         match config.species {
-            6 => register::<react_6, ionise_6>(sim, &config, cells, 1.0),
-            9 => register::<react_9, ionise_9>(sim, &config, cells, 3.0),
-            _ => register::<react_12, ionise_12>(sim, &config, cells, 5.0),
+            6 => {
+                watch::<exchange_6, cools_within_6>(sim, &config, &cells)?;
+                register::<react_6, ionise_6>(sim, &config, cells, 1.0)
+            }
+            9 => {
+                watch::<exchange_9, cools_within_9>(sim, &config, &cells)?;
+                register::<react_9, ionise_9>(sim, &config, cells, 3.0)
+            }
+            _ => {
+                watch::<exchange_12, cools_within_12>(sim, &config, &cells)?;
+                register::<react_12, ionise_12>(sim, &config, cells, 5.0)
+            }
         }
     }
 }
@@ -106,6 +119,26 @@ fn require_gas(sim: &Engine) -> Result<(), Error> {
     if model.frozen {
         let why = "[chemistry] changes gas that stands still: take out `hydro.frozen`";
         return Err(sim.deck.error_at("hydro.frozen", why).into());
+    }
+    Ok(())
+}
+
+/// Registers the limit and the criterion that the deck asks for.
+fn watch<L, C>(sim: &mut Engine, config: &ChemistryConfig, cells: &Cells<f64>) -> Result<(), Error>
+where
+    L: CellValue<Parameters = Share<f64>>,
+    C: CellMark<Parameters = Share<f64>>,
+{
+    let mut sim = sim.at_rest(scalars(config.species))?;
+    let share = |of: f64| Share {
+        chemistry: cells.clone(),
+        of,
+    };
+    if config.courant > 0.0 {
+        sim.limit::<Gas, L>("chemistry", share(config.courant));
+    }
+    if config.length_cells > 0.0 {
+        sim.criterion::<Gas, C>(share(config.length_cells));
     }
     Ok(())
 }

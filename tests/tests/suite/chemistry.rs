@@ -119,8 +119,12 @@ fn chemistry_has_the_same_bits_on_ranks_and_devices_and_across_a_restart() {
         same_bits(&App::default(), BALL, &[&species], 2)
             .unwrap_or_else(|e| panic!("{species}: {e}"));
     }
-    same_bits(&App::default(), BALL, &["hydro.dual_energy=true"], 2)
-        .unwrap_or_else(|e| panic!("dual energy: {e}"));
+    let more = [
+        "hydro.dual_energy=true",
+        "chemistry.courant=0.5",
+        "chemistry.length_cells=2",
+    ];
+    same_bits(&App::default(), BALL, &more, 2).unwrap_or_else(|e| panic!("dual energy: {e}"));
 }
 
 #[test]
@@ -147,6 +151,27 @@ fn metals_cool_by_a_table_beside_the_species() {
     let refused = App::default().simulation(deck(BOX, &["cooling.table=koyama-inutsuka"]));
     let refused = refused.map(|_| ()).expect_err("refused").to_string();
     assert!(refused.contains("do not depend on metals"), "{refused}");
+}
+
+#[test]
+fn a_limit_takes_steps_of_a_part_of_the_time_of_cooling() {
+    let steps = |courant: &str| {
+        let settings = [SMALL, "time.end=0.5", courant];
+        let mut run = Stepper::new(BOX, &settings);
+        let mut count = 0;
+        let mut heat = [0.0; 2];
+        while run.time() < 0.5 {
+            run.state().each_leaf_cell(|_, _, _, u| heat[0] = u[4]);
+            run.steps(1);
+            run.state().each_leaf_cell(|_, _, _, u| heat[1] = u[4]);
+            let part = (heat[1] / heat[0]).ln().abs();
+            assert!(courant.ends_with("=0") || part < 0.12, "{part}");
+            count += 1;
+        }
+        count
+    };
+    assert_eq!(steps("chemistry.courant=0"), 1);
+    assert!(steps("chemistry.courant=0.1") > 3);
 }
 
 /// Gas that moves at Mach 100 cools and recombines as gas at rest, also where its heat is the last digits of the energy.

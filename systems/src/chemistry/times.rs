@@ -1,0 +1,84 @@
+//! How fast cells gain or lose their energy: a limit of the step, and a criterion.
+
+use super::cells::{Chemistry, Nine, Six, Twelve, abundances, surroundings};
+use nestar_device::{Place, Real, device};
+use nestar_kernels::chemistry::{least_energy, slopes};
+use nestar_kernels::hydro::{Conserved, internal_energy};
+
+/// Parameters of a limit or a criterion.
+#[device]
+#[derive(Clone)]
+pub struct Share<R> {
+    /// The network.
+    pub chemistry: Chemistry<R>,
+    /// Part of the time, or cells.
+    pub of: R,
+}
+
+/// The code time in which gas would gain or lose its energy at its present rate: negative where it cools, infinite where nothing happens or it
+/// stays at the floor.
+#[device]
+fn exchange_time<R: Real, const S: usize, const N: usize, const K: usize>(
+    gas: Conserved<R>,
+    species: &[R; K],
+    p: &Chemistry<R>,
+) -> R {
+    let s = abundances::<R, S, K>(gas, species, p);
+    let mut f = [0.0; N];
+    let mut j = [[0.0; N]; N];
+    let cell = surroundings(gas, p);
+    slopes::<R, S, N, 0>(&p.network, &cell, &s, false, &mut f, &mut j);
+    let stays = f[S] < 0.0 && s.energy <= least_energy::<R, S>(&p.network, &s) * 1.00001;
+    if stays || f[S] == 0.0 {
+        return R::INFINITY;
+    }
+    s.energy / (f[S] * p.myr)
+}
+
+/// Whether sound crosses fewer cells than wanted in the time in which gas cools.
+#[device]
+fn is_short<R: Real>(time: R, gas: Conserved<R>, at: &Place<R>, cells: R) -> bool {
+    // gamma (gamma - 1) of atoms
+    let sound = (internal_energy(gas) / gas.density * (10.0 / 9.0)).sqrt();
+    let width = at.width[0].max(at.width[1]).max(at.width[2]);
+    time < 0.0 && -time * sound < cells * width
+}
+
+/// A part of the time in which gas gains or loses its energy.
+#[device]
+pub fn exchange_6<R: Real>(u: Six<R>, p: &Share<R>) -> R {
+    p.of * exchange_time::<R, 3, 4, 5>(u.gas, &u.species, &p.chemistry).abs()
+}
+
+/// A part of the time in which gas gains or loses its energy.
+#[device]
+pub fn exchange_9<R: Real>(u: Nine<R>, p: &Share<R>) -> R {
+    p.of * exchange_time::<R, 6, 7, 8>(u.gas, &u.species, &p.chemistry).abs()
+}
+
+/// A part of the time in which gas gains or loses its energy.
+#[device]
+pub fn exchange_12<R: Real>(u: Twelve<R>, p: &Share<R>) -> R {
+    p.of * exchange_time::<R, 8, 9, 11>(u.gas, &u.species, &p.chemistry).abs()
+}
+
+/// Cells that sound crosses in too few pieces while their gas cools, `chemistry.length_cells`.
+#[device]
+pub fn cools_within_6<R: Real>(u: Six<R>, at: &Place<R>, p: &Share<R>) -> bool {
+    let time = exchange_time::<R, 3, 4, 5>(u.gas, &u.species, &p.chemistry);
+    is_short(time, u.gas, at, p.of)
+}
+
+/// Cells that sound crosses in too few pieces while their gas cools, `chemistry.length_cells`.
+#[device]
+pub fn cools_within_9<R: Real>(u: Nine<R>, at: &Place<R>, p: &Share<R>) -> bool {
+    let time = exchange_time::<R, 6, 7, 8>(u.gas, &u.species, &p.chemistry);
+    is_short(time, u.gas, at, p.of)
+}
+
+/// Cells that sound crosses in too few pieces while their gas cools, `chemistry.length_cells`.
+#[device]
+pub fn cools_within_12<R: Real>(u: Twelve<R>, at: &Place<R>, p: &Share<R>) -> bool {
+    let time = exchange_time::<R, 8, 9, 11>(u.gas, &u.species, &p.chemistry);
+    is_short(time, u.gas, at, p.of)
+}
