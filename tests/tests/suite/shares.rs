@@ -41,8 +41,9 @@ fn same_tables(stepper: &mut Stepper) -> usize {
     let rows: Vec<u32> = (0..topology.capacity() as u32).filter(used).collect();
     for &row in &rows {
         let neighbours = topology.neighbours(row);
-        let codes =
-            i32::from(neighbours.contains(&COARSER)) + 2 * i32::from(neighbours.contains(&OUTSIDE));
+        let codes = i32::from(neighbours.contains(&COARSER))
+            + 2 * i32::from(neighbours.contains(&OUTSIDE))
+            + 4 * i32::from(!topology.is_owned(row));
         let [x, y, z] = topology.index(row);
         let level = topology.level(row).expect("the row is in use") as i32;
         let (around, parent, child, index) = tables.row(row).expect("the device gives its tables");
