@@ -21,7 +21,10 @@ pub(super) struct Share<R> {
 
 /// Gas, and the energies that it has radiated, got by heating and got by floors.
 #[device]
-#[allow(clippy::zero_repeat_side_effects)] // a literal is a call of no effect
+#[allow(
+    clippy::zero_repeat_side_effects,
+    reason = "a literal is a call of no effect"
+)]
 fn given<R: Real>(e: Exchanged<R>) -> Attempt<Conserved<R>, [R; 0], [R; 3]> {
     Attempt::<Conserved<R>, [R; 0], [R; 3]> {
         state: e.gas,
