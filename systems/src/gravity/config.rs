@@ -72,7 +72,7 @@ pub enum Force {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GravityConfig {
-    /// Newton's constant in code units; absent in a deck with a table [units]: that of nature.
+    /// Newton's constant in code units; absent in a deck with a table `[units]`: that of nature.
     #[schemars(range(min = 0.0), extend("unit" = "length**3/(mass*time**2)"))]
     pub constant: f64,
     /// How levels hear of each other.

@@ -50,13 +50,13 @@ pub struct InflowConfig {
     /// Mass density, a formula of x y z t (and r, the distance from the origin).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub density: Option<String>,
-    /// Particles per cubic centimetre in place of the density, where there is a table [units].
+    /// Particles per cubic centimetre in place of the density, where there is a table `[units]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number_density_cm3: Option<String>,
     /// Pressure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<String>,
-    /// Temperature in kelvin in place of the pressure, where there is a table [units].
+    /// Temperature in kelvin in place of the pressure, where there is a table `[units]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature_k: Option<String>,
     /// Velocity along x.

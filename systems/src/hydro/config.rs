@@ -146,7 +146,7 @@ pub struct HydroConfig {
     /// Sets of scalars that are all the gas consists of, such as `[["hydrogen", "helium"]]`: their fractions sum to 1 in every cell.
     pub scalar_sets: Vec<Vec<String>>,
     /// Mean mass of a particle of the gas in masses of hydrogen atoms, for its temperature in kelvin; absent: 0.6, that of ionised gas, in
-    /// a deck with a table [units], where alone it means something.
+    /// a deck with a table `[units]`, where alone it means something.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1000.0))]
     pub mean_molecular_weight: Option<f64>,

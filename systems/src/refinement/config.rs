@@ -76,7 +76,7 @@ pub enum Criterion {
         /// Fewest cells per Jeans length.
         #[schemars(extend("exclusiveMinimum" = 0.0))]
         threshold: PerLevel<f64>,
-        /// Gravitational constant in code units; in a deck with a table [units] "G" is that of nature.
+        /// Gravitational constant in code units; in a deck with a table `[units]` "G" is that of nature.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length**3/(mass*time**2)"))]
         gravity: f64,
     },
