@@ -86,12 +86,16 @@ fn a_limit_of_the_address_space_is_foreseen() {
 fn memory_that_is_refused_anywhere_ends_the_program_with_a_message_and_a_status() {
     let place = Place::with(BLAST);
     let mut statuses = Vec::new();
-    // with 30 MB the system's loader finds no room for the program itself
-    for megabytes in (40..=90).step_by(10).chain([120, 150, 200, 300]) {
+    for megabytes in (30..40).chain([40, 50, 60, 70, 80, 90, 120, 150, 200, 300]) {
         for threads in ["1", "4"] {
             let limits = format!("ulimit -v {megabytes}000;");
             let run = ["run", "deck.toml", "--device", "cpu", "--threads", threads];
             let outcome = limited(&place, &limits, &run);
+            // the system finds no room for the program itself, or its loader for the libraries
+            let began = !matches!(outcome.status, None | Some(127));
+            if !began && megabytes < 40 {
+                continue;
+            }
             let known = outcome.status.is_some_and(|status| status <= 4);
             let told = outcome.status == Some(0) || outcome.err.contains("error: ");
             assert!(known && told, "{limits} {outcome:?}");
