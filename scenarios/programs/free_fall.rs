@@ -54,6 +54,10 @@ impl Plugin for FreeFall {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let units = Units::of(sim, "[free_fall]")?;
         let count = sim.deck.table::<ChemistryConfig>("chemistry")?.species;
+        if count == 6 {
+            let why = "gas in free fall needs molecules: take 9 or 12 species";
+            return Err(sim.deck.error_at("chemistry.species", why).into());
+        }
         let p = Fall {
             free: 3.0 * std::f64::consts::PI / 32.0 / units.gravitational_constant(),
             growth: self.growth,

@@ -14,8 +14,9 @@ impl Default for Components {
 }
 
 impl Components {
-    /// In place of a component's number: reads as 0, and what a function gives for it is dropped.
-    pub const ZERO: usize = u8::MAX as usize;
+    /// In place of a component's number: reads as 0, and what a function gives for it is dropped. Members that are not chosen differ: a state
+    /// with more members than were chosen is refused.
+    pub const ZERO: usize = u8::MAX as usize - 1;
 
     /// The components of these numbers; a state has no more of them.
     ///
