@@ -47,6 +47,13 @@ def layers(n):
     return extended(n, 128) + (regions if n > 1 else [])
 
 
+def sphere(n):
+    """A box that holds n times as many particles of one sphere."""
+    times = {"cells": 256, "left_edge": -8.0, "right_edge": 8.0}
+    box = [f"domain.{key}={[length * side for side in boxes(n)]}".replace(" ", "") for key, length in times.items()]
+    return (box if n > 1 else []) + [f"constants.n={n * 20_000_000}"]
+
+
 # name, case of `nestar bench`, settings for n ranks
 CASES = [
     ("weak, uniform, 512^3 a GPU", "uniform", lambda n: extended(n, 512)),
@@ -54,8 +61,10 @@ CASES = [
     ("strong, uniform 512^3", "uniform", lambda n: []),
     ("strong, Kelvin-Helmholtz, 9.0e7 cells", "kelvin-helmholtz", lambda n: []),
     ("strong, adaptive blast, 2e7 cells", "blast", lambda n: []),
+    ("strong, self-gravity: collapsing cloud", "collapse", lambda n: []),
+    ("weak, Plummer sphere, 256^3 cells and 2e7 particles a GPU", "plummer", sphere),
 ]
-ROOTS = {"uniform": 512, "kelvin-helmholtz": 128, "blast": 128}
+ROOTS = {"uniform": 512, "kelvin-helmholtz": 128, "blast": 128, "collapse": 128, "plummer": 256}
 
 
 def pairs(settings):
@@ -161,7 +170,7 @@ class Measuring:
             return call([self.nestar, "digest", f"{folder}/run"]).split()[-2:][0]
 
     def digests(self):
-        for deck in ["blast-adaptive.toml", "double-mach.toml"]:
+        for deck in ["blast-adaptive.toml", "double-mach.toml", "plummer.toml"]:
             for n in self.counts:
                 self.tried(f"digest | {deck} | {n} | threads", self.digest, deck, n, [])
             n = self.counts[-1]

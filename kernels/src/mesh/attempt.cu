@@ -67,7 +67,8 @@ KERNEL(cells_attempt, cells::F::Parameters) {
       }
       keep(p.input, n, cell, result, !again);
       weigh(p.input, n, result);
-      if (again) p.input.next[launch::atomic_add(&p.input.round->unfinished, 1u)] = item;
+      if (again && p.input.next) p.input.next[launch::atomic_add(&p.input.round->unfinished, 1u)] = item;
+      else if (again) launch::atomic_max(&p.input.round->unfinished, ~0u - item);
     }
 }
 

@@ -96,6 +96,6 @@ impl<R: Real, S: CellState<R>, C: CellState<R>, T: CellState<R>> Attempted<R> fo
 pub struct Round {
     /// `u32::MAX` less the first cell that has failed; 0: none has.
     pub failed: u32,
-    /// Cells that are unfinished.
+    /// Cells that are unfinished; of the last round, `u32::MAX` less the first of them, or 0.
     pub unfinished: u32,
 }

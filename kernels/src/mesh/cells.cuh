@@ -151,34 +151,32 @@ template<class T, class S, class... A, T (*F)(S, A...)> struct Function<F> {
 };
 
 // The first field takes COUNT values as the chosen components of a cell, if its state is sound then; else the cell, number `item` of the
-// launch, is left in `round`, and keeps its state.
+// launch, is left in `round`, and keeps its state. All is read before anything is written: a load behind a store waits for it.
 template<int COUNT> RS_FN bool take(const Input& p, unsigned item, int row, int cell, const REAL* values) {
   REAL* to = p.fields[0] + (rs::i64)row * (mesh::COMPONENTS * CELLS) + cell;
-  REAL before[COUNT];
-  RS_UNROLL for (int v = 0; v < COUNT; ++v) {
-    if (p.chosen[v] < 0) continue;
-    before[v] = to[p.chosen[v] * CELLS];
-    to[p.chosen[v] * CELLS] = values[v];
-  }
   if constexpr (field::LEADING > 0) {
     REAL u[mesh::COMPONENTS];
-    RS_UNROLL for (int c = 0; c < mesh::COMPONENTS; ++c) u[c] = to[c * CELLS];
-    REAL old[field::FOLLOWS ? mesh::COMPONENTS : 1];
+    RS_UNROLL for (int c = 0; c < mesh::COMPONENTS; ++c) {
+      u[c] = to[c * CELLS];
+      // places known when compiled: the state stays in registers
+      RS_UNROLL for (int v = 0; v < COUNT; ++v) u[c] = p.chosen[v] == c ? values[v] : u[c];
+    }
     if constexpr (field::FOLLOWS) {
-      for (int c = 0; c < mesh::COMPONENTS; ++c) old[c] = u[c];
-      for (int v = 0; v < COUNT; ++v)
-        if (p.chosen[v] >= 0) old[p.chosen[v]] = before[v];
+      REAL old[mesh::COMPONENTS];
+      for (int c = 0; c < mesh::COMPONENTS; ++c) old[c] = to[c * CELLS];
       field::follow(old, u);
-      for (int c = 0; c < field::LEADING; ++c) to[c * CELLS] = u[c];
     }
     if (!field::physical(u)) {
-      RS_UNROLL for (int v = 0; v < COUNT; ++v)
-        if (p.chosen[v] >= 0) to[p.chosen[v] * CELLS] = before[v];
-      if constexpr (field::FOLLOWS)
-        for (int c = 0; c < field::LEADING; ++c) to[c * CELLS] = old[c];
       launch::atomic_max(&p.round->failed, ~0u - item);
       return false;
     }
+    RS_UNROLL for (int v = 0; v < COUNT; ++v)
+      if (p.chosen[v] >= 0) to[p.chosen[v] * CELLS] = values[v];
+    if constexpr (field::FOLLOWS)
+      for (int c = 0; c < field::LEADING; ++c) to[c * CELLS] = u[c];
+  } else {
+    RS_UNROLL for (int v = 0; v < COUNT; ++v)
+      if (p.chosen[v] >= 0) to[p.chosen[v] * CELLS] = values[v];
   }
   return true;
 }

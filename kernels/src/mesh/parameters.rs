@@ -291,7 +291,7 @@ pub struct CellInput<R> {
     pub sectors: Address<u32>,
     /// The cells that are called, as [`Round`] counts them; none: all.
     pub list: Address<u32>,
-    /// Those that are unfinished.
+    /// Those that are unfinished; none: the round is the last one.
     pub next: Address<u32>,
     /// What a round of calls leaves.
     pub round: Address<Round>,

@@ -9,7 +9,8 @@ pub const MULTIGRID: &str = concat!(
     include_str!("level.cu"),
     include_str!("coarse.cu"),
     include_str!("composite.cu"),
-    include_str!("moments.cu")
+    include_str!("moments.cu"),
+    include_str!("expansion.cu")
 );
 
 /// Cells that a block of the kernels works on.
@@ -30,6 +31,7 @@ pub fn parameters() -> Vec<&'static Item> {
         Largest,
         Moments,
         Numbers,
+        Around,
     ]
 }
 
@@ -236,4 +238,29 @@ pub struct Numbers<R> {
     pub values: Address<R>,
     /// In the order of the rows.
     pub numbers: Address<f64>,
+}
+
+/// Of the kernels that find what is around an isolated domain.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Around<R> {
+    /// The potential, in the order of [`cell_around`](super::expansion::cell_around).
+    pub values: Address<f64>,
+    /// Values, then coefficients of splines.
+    pub table: Address<R>,
+    /// Of the expansion: by the derivatives' powers of x, of these by those of z (none or one), of these by those of y, what each is
+    /// multiplied by and the two factors of [`next_derivative`](super::expansion::next_derivative).
+    pub terms: Address<f64>,
+    /// Values, or entries of the table.
+    pub count: i32,
+    /// The highest order.
+    pub order: i32,
+    /// Cells of the level along the axes.
+    pub cells: [i32; 3],
+    /// Half the width of a cell along the axes, in units of the moments' length.
+    pub half: [f64; 3],
+    /// The centre of the expansion in these units, from the middle.
+    pub centre: [f64; 3],
+    /// The square of the smallest distance for which it is worked out.
+    pub nearest: f64,
 }

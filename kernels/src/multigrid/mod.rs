@@ -11,6 +11,7 @@ pub mod coarse;
 pub mod composite;
 pub mod device;
 pub mod edges;
+pub mod expansion;
 pub mod exterior;
 pub mod level;
 pub mod moments;
@@ -46,6 +47,12 @@ pub fn device_items() -> Vec<&'static Item> {
         moments::first_moment::ITEM,
         moments::coordinate::ITEM,
         moments::sum_of_line::ITEM,
+        expansion::across::ITEM,
+        expansion::place_of::ITEM,
+        expansion::cell_around::ITEM,
+        expansion::place_of_entry::ITEM,
+        expansion::spline_of::ITEM,
+        expansion::next_derivative::ITEM,
         crate::mesh::means::mean8::ITEM,
         nestar_device::math::sum4::ITEM,
     ]);

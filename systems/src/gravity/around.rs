@@ -1,18 +1,15 @@
 //! Where the values around an isolated domain stand, and the tables that are made of them.
 
 use super::root::Expansion;
-use nestar_device::math::sum3;
 use nestar_engine::field::Element;
 use nestar_kernels::PATCH;
-use nestar_kernels::multigrid::exterior::{AROUND_FACE, LAYERS};
+use nestar_kernels::multigrid::expansion::{DEEP, MARGIN, cell_around, spline_of};
+use nestar_kernels::multigrid::exterior::{LAYERS, table_length};
 use nestar_kernels::multigrid::moments::coordinate;
 use rayon::prelude::*;
 
-/// Layers of cells around the domain that are asked of the solver: one more than the tables hold, for the coefficients of splines.
-pub(super) const MARGIN: usize = AROUND_FACE + 1;
-
-/// Layers along the normal of a face of which the tables are made: as many as they have, and one more on either side.
-const DEEP: i32 = LAYERS as i32 + 2;
+/// Values that a thread finds at once.
+const CHUNK: usize = 512;
 
 /// Cells along the axes beside a face's, with those around it.
 fn across(cells: [i32; 3], face: usize) -> [i32; 2] {
@@ -22,7 +19,7 @@ fn across(cells: [i32; 3], face: usize) -> [i32; 2] {
 /// Values of a face.
 fn area(cells: [i32; 3], face: usize) -> usize {
     let [a, b] = across(cells, face);
-    (DEEP * a * b) as usize
+    DEEP * (a * b) as usize
 }
 
 /// Values around a domain of so many root cells.
@@ -38,39 +35,16 @@ fn first_layer(cells: [i32; 3], face: usize) -> i32 {
     }
 }
 
-/// Values of a face that stand side by side.
-pub(super) struct Line {
-    face: usize,
-    /// The cell of the first one.
-    first: [i32; 3],
-}
-
-/// All lines, in the order of the values.
-pub(super) fn lines(cells: [i32; 3]) -> Vec<Line> {
-    let of_face = |face: usize| {
-        let (axis, [_, high]) = (face / 2, across(cells, face));
-        let line = move |layer: i32, j: i32| {
-            let mut first = [-(MARGIN as i32); 3];
-            first[axis] = first_layer(cells, face) + layer;
-            first[(axis + 2) % 3] += j;
-            Line { face, first }
-        };
-        (0..DEEP).flat_map(move |layer| (0..high).map(move |j| line(layer, j)))
-    };
-    (0..6).flat_map(of_face).collect()
-}
-
-impl Line {
-    /// The values.
-    pub fn values(&self, cells: [i32; 3], half: [f64; 3], expansion: &Expansion) -> Vec<f64> {
-        let along = (self.face / 2 + 1) % 3;
-        expansion.along(across(cells, self.face)[0] as usize, |n| {
-            std::array::from_fn(|axis| {
-                let step = if axis == along { n as i32 } else { 0 };
-                coordinate(self.first[axis] + step, cells[axis], half[axis])
-            })
-        })
-    }
+/// Fills `potential` with the values of an expansion from number `first` on.
+pub(super) fn expand(cells: [i32; 3], expansion: &Expansion, first: usize, potential: &mut [f64]) {
+    let chunks = potential.par_chunks_mut(CHUNK).enumerate();
+    chunks.for_each(|(n, out)| {
+        let first = first + n * CHUNK;
+        expansion.fill(out, |m| {
+            let cell = cell_around(&cells, (first + m) as i32);
+            std::array::from_fn(|axis| coordinate(cell[axis], cells[axis], expansion.half[axis]))
+        });
+    });
 }
 
 /// Calls `visit` with the places of the values in and beside a root patch, and their cells counted from the patch's first.
@@ -85,7 +59,7 @@ pub(super) fn each_place(cells: [i32; 3], patch: [i32; 3], mut visit: impl FnMut
     for face in 0..6 {
         let (axis, [wide, high]) = (face / 2, across(cells, face));
         let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
-        for layer in (0..DEEP).filter(|_| ends(axis)[face % 2]) {
+        for layer in (0..DEEP as i32).filter(|_| ends(axis)[face % 2]) {
             for (j, i) in range(b).flat_map(|j| range(a).map(move |i| (j, i))) {
                 let mut cell = [0; 3];
                 cell[axis] = first_layer(cells, face) + layer - patch[axis] * size;
@@ -100,8 +74,10 @@ pub(super) fn each_place(cells: [i32; 3], patch: [i32; 3], mut visit: impl FnMut
 
 /// Fills the tables of values and of coefficients, which have the order of [`tabled`](nestar_kernels::multigrid::stencil::tabled): line by
 /// line, a layer and a place less on either side than the values.
-pub(super) fn fill<R: Element>(cells: [i32; 3], potential: &[f64], table: &mut [R]) {
-    let (mut values, mut splines) = table.split_at_mut(table.len() / 2);
+pub(super) fn fill<R: Element>(cells: [i32; 3], potential: &[f64], table: &mut Vec<R>) {
+    let length = table_length(cells);
+    table.resize(2 * length, R::lit(0.0));
+    let (mut values, mut splines) = table.split_at_mut(length);
     let mut begin = 0;
     for face in 0..6 {
         let [wide, high] = across(cells, face).map(|n| n as usize);
@@ -118,11 +94,10 @@ pub(super) fn fill<R: Element>(cells: [i32; 3], potential: &[f64], table: &mut [
             for (i, (out, spline)) in values.iter_mut().zip(splines).enumerate() {
                 let n = first + i;
                 let value = potential[n];
-                let bends =
-                    steps.map(|step| (potential[n - step] - value) + (potential[n + step] - value));
-                let bend = sum3(bends[0], bends[1], bends[2]);
+                let beside = |m: usize| [n - steps[m / 2], n + steps[m / 2]][m % 2];
                 *out = R::lit(value);
-                *spline = R::lit(value - 0.125 * bend);
+                let beside = std::array::from_fn(|m| potential[beside(m)]);
+                *spline = R::lit(spline_of(value, &beside));
             }
         });
         begin += area(cells, face);

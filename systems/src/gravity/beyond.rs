@@ -1,6 +1,6 @@
 //! The potential around an isolated domain, which the solver of the root level knows: state of the run beside the fields.
 
-use super::around::{each_place, fill, length, lines};
+use super::around::{each_place, expand, fill, length};
 use super::kernels::Kernels;
 use super::root::{Expansion, Grown};
 use crate::fields::Potential;
@@ -14,7 +14,6 @@ use nestar_engine::ranks::Ranks;
 use nestar_engine::step::PluginState;
 use nestar_kernels::multigrid::device;
 use nestar_kernels::multigrid::exterior::{Exterior, table_length};
-use rayon::prelude::*;
 use std::any::Any;
 use std::marker::PhantomData;
 
@@ -25,8 +24,8 @@ pub struct Beyond<P: Field = Potential> {
     pub(super) solved: bool,
     /// Cells of the root level, if the domain is isolated.
     cells: Option<[i32; 3]>,
-    /// `[face][layer][b][a]` after the step, from three cells below a lower face and two below an upper one, and three cells around faces.
-    potential: Vec<f64>,
+    /// After the step.
+    potential: Around,
     precision: Precision,
     /// Whether the potential was solved for since [`Beyond::keep`].
     changed: bool,
@@ -34,6 +33,15 @@ pub struct Beyond<P: Field = Potential> {
     tables: Box<dyn Any + Send + Sync>,
     /// Whose potential it is.
     of: PhantomData<fn() -> P>,
+}
+
+/// What is known of the potential around the domain.
+#[derive(Clone, Debug)]
+enum Around {
+    /// `[face][layer][b][a]`, from three cells below a lower face and two below an upper one, and three cells around faces.
+    Values(Vec<f64>),
+    /// What gives these.
+    Expansion(Expansion),
 }
 
 /// What kernels read at two times.
@@ -44,16 +52,16 @@ struct Tables<R> {
     kept: Table<R>,
 }
 
-/// Values, then coefficients of splines.
+/// Values, then coefficients of splines: on the device if there is one, else on the host.
 struct Table<R> {
     host: Vec<R>,
     device: Kept<R>,
 }
 
-impl<R: Element> Table<R> {
-    fn of(cells: [i32; 3]) -> Self {
+impl<R> Default for Table<R> {
+    fn default() -> Self {
         Self {
-            host: vec![R::lit(0.0); 2 * table_length(cells)],
+            host: Vec::new(),
             device: Kept::default(),
         }
     }
@@ -62,16 +70,15 @@ impl<R: Element> Table<R> {
 impl<P: Field> Beyond<P> {
     /// Around a domain of so many root cells, or of none if it is periodic.
     pub(super) fn new(cells: Option<[i32; 3]>, precision: Precision) -> Self {
-        let around = cells.unwrap_or_default();
         let tables: Box<dyn Any + Send + Sync> = in_precision!(precision, R => Box::new(Tables::<R> {
-            older: Table::of(around),
-            newer: Table::of(around),
-            kept: Table::of(around),
+            older: Table::default(),
+            newer: Table::default(),
+            kept: Table::default(),
         }));
         Self {
             solved: false,
             cells,
-            potential: vec![0.0; cells.map_or(0, length)],
+            potential: Around::Values(Vec::new()),
             precision,
             changed: false,
             tables,
@@ -185,81 +192,74 @@ impl<P: Field> Beyond<P> {
         let all = ranks
             .communicator()
             .all_gather(bytemuck::cast_slice(&own))?;
+        let mut potential = vec![0.0; length(cells)];
         for bytes in all {
             let numbers: Vec<f64> = bytemuck::pod_collect_to_vec(&bytes);
             let mut numbers = numbers.into_iter();
             while let Some(x) = numbers.next() {
                 let mut next = || numbers.next().unwrap_or(f64::NAN);
                 let patch = [x, next(), next()].map(|n| n as i32);
-                each_place(cells, patch, |place, _| self.potential[place] = next());
+                each_place(cells, patch, |place, _| potential[place] = next());
             }
         }
-        self.take_over(kernels)
+        self.take_over(ranks, Around::Values(potential), kernels)
     }
 
-    /// Takes over what an expansion says, in which cells are so wide as twice `half`: each rank works on a part. All ranks call it.
+    /// Takes over what an expansion says. All ranks call it.
     pub(super) fn expand(
         &mut self,
         ranks: &Ranks,
-        (expansion, half): (&Expansion, [f64; 3]),
+        expansion: Expansion,
         kernels: Option<&Kernels>,
     ) -> Result<(), Error> {
-        let Some(cells) = self.cells else {
-            return Ok(());
-        };
-        let lines = lines(cells);
-        let first = |rank: usize| lines.len() * rank / ranks.size();
-        let own = &lines[first(ranks.rank())..first(ranks.rank() + 1)];
-        let found = own
-            .par_iter()
-            .flat_map_iter(|line| line.values(cells, half, expansion));
-        let own: Vec<f64> = found.collect();
-        self.potential = match ranks.are_alone() {
-            true => own,
-            false => {
-                let own = bytemuck::cast_slice(&own);
-                let all = ranks.communicator().all_gather(own)?;
-                let parts = all.iter();
-                parts
-                    .flat_map(|bytes| bytemuck::pod_collect_to_vec(bytes))
-                    .collect()
-            }
-        };
-        self.take_over(kernels)
+        self.take_over(ranks, Around::Expansion(expansion), kernels)
     }
 
-    /// Takes over what is beyond the domain for another potential.
+    /// Takes over what is beyond the domain for another potential. All ranks call it.
     pub(super) fn take<Q: Field>(
         &mut self,
+        ranks: &Ranks,
         other: &Beyond<Q>,
         kernels: Option<&Kernels>,
     ) -> Result<(), Error> {
-        self.potential.clone_from(&other.potential);
-        self.take_over(kernels)
+        self.take_over(ranks, other.potential.clone(), kernels)
     }
 
     /// The potential has changed: what was new is kept.
-    fn take_over(&mut self, kernels: Option<&Kernels>) -> Result<(), Error> {
+    fn take_over(
+        &mut self,
+        ranks: &Ranks,
+        potential: Around,
+        kernels: Option<&Kernels>,
+    ) -> Result<(), Error> {
         in_precision!(self.precision, R => {
             let Tables { newer, kept, .. } = self.tables_mut::<R>();
             std::mem::swap(newer, kept);
         });
+        self.potential = potential;
         self.changed = true;
-        self.tabulate(kernels)
+        self.tabulate(ranks, kernels)
     }
 
-    /// Makes the newer tables of the potential.
-    pub(super) fn tabulate(&mut self, kernels: Option<&Kernels>) -> Result<(), Error> {
+    /// Makes the newer tables of the potential, on the device if there is one. All ranks call it.
+    pub(super) fn tabulate(
+        &mut self,
+        ranks: &Ranks,
+        kernels: Option<&Kernels>,
+    ) -> Result<(), Error> {
         let Some(cells) = self.cells else {
             return Ok(());
         };
-        let potential = std::mem::take(&mut self.potential);
+        let potential = std::mem::replace(&mut self.potential, Around::Values(Vec::new()));
         let made: Result<(), Error> = in_precision!(self.precision, R => {
             let Table { host, device } = &mut self.tables_mut::<R>().newer;
-            fill(cells, &potential, host);
-            match kernels {
-                Some(kernels) => device.set(kernels.device(), host).map_err(Error::from),
-                None => Ok(()),
+            match (kernels, &potential) {
+                (Some(kernels), Around::Values(values)) => kernels.root.tabulate(cells, values, device),
+                (Some(kernels), Around::Expansion(expansion)) => kernels.root.expand(cells, expansion, device),
+                (None, Around::Values(values)) => Ok(fill(cells, values, host)),
+                (None, Around::Expansion(expansion)) => {
+                    values(cells, expansion, ranks).map(|values| fill(cells, &values, host))
+                }
             }
         });
         self.potential = potential;
@@ -267,27 +267,54 @@ impl<P: Field> Beyond<P> {
     }
 }
 
+/// The values of an expansion, of which each rank works out a part.
+fn values(cells: [i32; 3], expansion: &Expansion, ranks: &Ranks) -> Result<Vec<f64>, Error> {
+    let first = |rank: usize| length(cells) * rank / ranks.size();
+    let [begin, end] = [ranks.rank(), ranks.rank() + 1].map(first);
+    let mut own = vec![0.0; end - begin];
+    expand(cells, expansion, begin, &mut own);
+    if ranks.are_alone() {
+        return Ok(own);
+    }
+    let own = bytemuck::cast_slice(&own);
+    let all = ranks.communicator().all_gather(own)?;
+    let parts = all.iter();
+    let numbers = parts.flat_map(|bytes| bytemuck::pod_collect_to_vec(bytes));
+    Ok(numbers.collect())
+}
+
 impl<P: Field> PluginState for Beyond<P> {
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn save(&self) -> Vec<u8> {
-        let mut bytes = vec![u8::from(self.solved)];
-        bytes.extend(self.potential.iter().flat_map(|value| value.to_le_bytes()));
+        let (kind, numbers) = match &self.potential {
+            Around::Values(values) => (0, values.clone()),
+            Around::Expansion(expansion) => (1, expansion.to_numbers()),
+        };
+        let mut bytes = vec![u8::from(self.solved), kind];
+        bytes.extend(numbers.iter().flat_map(|value| value.to_le_bytes()));
         bytes
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let (solved, potential) = bytes.split_first().ok_or("there is nothing")?;
-        let (potential, rest) = potential.as_chunks();
-        if potential.len() != self.potential.len() || !rest.is_empty() {
-            return Err(format!(
-                "the potential around the domain has {} values, {} are wanted",
-                potential.len(),
-                self.potential.len()
-            ));
-        }
+        let ([solved, kind], numbers) = bytes.split_first_chunk().ok_or("there is nothing")?;
+        let (numbers, rest) = numbers.as_chunks();
+        let numbers: Vec<f64> = numbers.iter().copied().map(f64::from_le_bytes).collect();
+        let wanted = self.cells.map_or(0, length);
+        self.potential = match kind {
+            0 if rest.is_empty() && [0, wanted].contains(&numbers.len()) => Around::Values(numbers),
+            1 if rest.is_empty() => {
+                let expansion = Expansion::of_numbers(&numbers);
+                Around::Expansion(expansion.ok_or("the expansion around the domain is damaged")?)
+            }
+            _ => {
+                return Err(format!(
+                    "the potential around the domain has {} values, {wanted} are wanted",
+                    numbers.len()
+                ));
+            }
+        };
         self.solved = *solved == 1;
-        self.potential = potential.iter().copied().map(f64::from_le_bytes).collect();
         Ok(())
     }
 }

@@ -132,7 +132,7 @@ impl<P: Unknowns> Grids<'_, '_, P> {
     }
 
     /// What is beyond the domain after a restart.
-    pub(super) fn restore_beyond(&mut self) -> Result<(), Error> {
-        self.beyond.tabulate(self.solver.kernels.as_ref())
+    pub(super) fn restore_beyond(&mut self, ranks: &Ranks) -> Result<(), Error> {
+        self.beyond.tabulate(ranks, self.solver.kernels.as_ref())
     }
 }

@@ -115,11 +115,6 @@ impl Kernels {
         Ok(self.device.launch(&self.coarse_cycle, shape, given)?)
     }
 
-    /// The device.
-    pub fn device(&self) -> &Device {
-        &self.device
-    }
-
     /// A list of rows on the device: its address and length. It holds until the next.
     pub fn list(&self, rows: &[u32]) -> Result<(u64, usize), DeviceError> {
         let mut list = self.rows.lock().unwrap_or_else(PoisonError::into_inner);

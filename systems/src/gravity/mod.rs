@@ -50,6 +50,7 @@ use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::Ranks;
 use nestar_engine::step::Registered;
 use nestar_engine::{Engine, Error, Plugin};
+use nestar_kernels::multigrid::expansion::MARGIN;
 use root::{RootKind, RootSolver};
 use root_level::RootGrid;
 use std::f64::consts::PI;
@@ -248,9 +249,7 @@ fn root_solver(sim: &Engine, config: &GravityConfig, periodic: bool) -> Result<R
     }
     let kind = match periodic {
         true => RootKind::Periodic,
-        false => RootKind::Isolated {
-            margin: around::MARGIN,
-        },
+        false => RootKind::Isolated { margin: MARGIN },
     };
     let (cells, width) = (domain.cells(0), domain.cell_width(0));
     let ranks = sim.world.resource::<Ranks>();

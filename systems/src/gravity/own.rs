@@ -58,9 +58,10 @@ impl Own<'_, '_> {
         grids.copy(&stored.potential.own_on(level), When::Present)?;
         grids.potential.change_on(level);
         match level {
-            0 => grids
-                .beyond
-                .take(&stored.beyond, grids.solver.kernels.as_ref()),
+            0 => {
+                let kernels = grids.solver.kernels.as_ref();
+                grids.beyond.take(&self.ranks, &stored.beyond, kernels)
+            }
             _ => Ok(()),
         }
     }

@@ -1,9 +1,13 @@
 //! The kernels of the root level on a device.
 
-use nestar_device::{Number, Parameter};
+use super::around::length;
+use super::root::Expansion;
+use nestar_device::{Address, Number, Parameter};
 use nestar_engine::Error;
 use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Module, Shape};
-use nestar_kernels::multigrid::device::{CELLS_PER_BLOCK, Moments, Numbers};
+use nestar_engine::field::Element;
+use nestar_kernels::multigrid::device::{Around, CELLS_PER_BLOCK, Moments, Numbers};
+use nestar_kernels::multigrid::exterior::table_length;
 use nestar_kernels::multigrid::moments;
 use std::sync::{Mutex, PoisonError};
 
@@ -15,10 +19,13 @@ pub(super) struct RootKernels {
     device: Device,
     words: Buffer<u64>,
     numbers: Mutex<Kept<f64>>,
+    terms: Mutex<Kept<f64>>,
     moments: Kernel,
     shift: Kernel,
     gather: Kernel,
     scatter: Kernel,
+    expand: Kernel,
+    tabulate: Kernel,
 }
 
 impl RootKernels {
@@ -27,10 +34,13 @@ impl RootKernels {
         Ok(Self {
             words: device.buffer(1 + moments::count(moments::MOST_ORDER))?,
             numbers: Mutex::default(),
+            terms: Mutex::default(),
             moments: module.kernel("root_moments")?,
             shift: module.kernel("root_shift")?,
             gather: module.kernel("root_gather")?,
             scatter: module.kernel("root_scatter")?,
+            expand: module.kernel("root_expand")?,
+            tabulate: module.kernel("root_tabulate")?,
             device: device.clone(),
         })
     }
@@ -93,5 +103,73 @@ impl RootKernels {
         };
         let blocks = values.len().div_ceil(CELLS_PER_BLOCK);
         self.launch(&self.scatter, blocks, &given)
+    }
+
+    /// Makes the tables around an isolated domain of so many root cells of values.
+    pub fn tabulate<R: Element>(
+        &self,
+        cells: [i32; 3],
+        values: &[f64],
+        table: &mut Kept<R>,
+    ) -> Result<(), Error> {
+        let mut kept = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.set(&self.device, values)?;
+        self.tabulate_at(cells, kept.address(), table)
+    }
+
+    /// The same of an expansion.
+    pub fn expand<R: Element>(
+        &self,
+        cells: [i32; 3],
+        expansion: &Expansion,
+        table: &mut Kept<R>,
+    ) -> Result<(), Error> {
+        let mut kept = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        terms.set(&self.device, expansion.terms.as_flattened())?;
+        let count = length(cells);
+        let given = Around {
+            values: kept.provide(&self.device, count)?.address().into(),
+            terms: terms.address().into(),
+            count: count as i32,
+            order: expansion.order as i32,
+            half: expansion.half,
+            centre: expansion.centre,
+            nearest: expansion.nearest(),
+            ..around(cells)
+        };
+        self.launch(&self.expand, count.div_ceil(CELLS_PER_BLOCK), &given)?;
+        self.tabulate_at(cells, kept.address(), table)
+    }
+
+    fn tabulate_at<R: Element>(
+        &self,
+        cells: [i32; 3],
+        values: u64,
+        table: &mut Kept<R>,
+    ) -> Result<(), Error> {
+        let count = table_length(cells);
+        let given = Around {
+            values: values.into(),
+            table: table.provide(&self.device, 2 * count)?.address().into(),
+            count: count as i32,
+            ..around(cells)
+        };
+        self.launch(&self.tabulate, count.div_ceil(CELLS_PER_BLOCK), &given)
+    }
+}
+
+/// Nothing around a domain of so many root cells.
+fn around(cells: [i32; 3]) -> Around<Number> {
+    Around {
+        values: Address::NONE,
+        table: Address::NONE,
+        terms: Address::NONE,
+        count: 0,
+        order: 0,
+        cells,
+        half: [0.0; 3],
+        centre: [0.0; 3],
+        nearest: 0.0,
     }
 }

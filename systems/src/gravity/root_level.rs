@@ -83,9 +83,8 @@ impl<P: Unknowns> Grids<'_, '_, P> {
             half: root.half,
         };
         let moments = summed.moments(ranks, kernels)?;
-        let nearest = 2.0 * root.half.into_iter().fold(f64::INFINITY, f64::min);
-        let expansion = Expansion::new(&moments, order, root.weight, nearest);
-        self.beyond.expand(ranks, (&expansion, root.half), kernels)
+        let expansion = Expansion::new(&moments, order, root.weight, root.half);
+        self.beyond.expand(ranks, expansion, kernels)
     }
 
     /// Brings the mean of the root level's potential to 0.

@@ -9,21 +9,27 @@ use crate::field::cells::Job;
 use crate::field::pool::{Field, Pool};
 use crate::field::tally::Tally;
 use crate::in_precision;
-use nestar_device::{Number, Real};
+use nestar_device::{Address, Number, Real};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::attempt::{Attempted, Round};
 use nestar_kernels::mesh::device::ATTEMPT;
 use nestar_kernels::mesh::parameters::CellInput;
+use std::ops::Range;
 
 const ATTEMPTS: Skeleton = (&[ATTEMPT], &["cells_attempt", "cells_attempt_sums"]);
 
 /// Patches that are called together, which bounds the working space: 8 bytes a cell for lists and what cells carry, or give to be summed.
 const PATCHES: usize = 8192;
 
-/// Where things stand in the working space of so many patches, in words: the round; sums and work of patches; two lists of cells; what
-/// cells keep.
+/// Patches that are called together, from number `first` on, and where things stand for them in the working space, in words: what the
+/// last round leaves, sums and work, which are theirs; two lists of cells and what cells keep, which the next ones use again.
 struct Space {
+    first: usize,
     patches: usize,
+    /// Where the round stands.
+    round: usize,
+    /// Where what is not theirs alone begins.
+    shared: usize,
     /// Numbers that are summed, and numbers that a cell keeps.
     sums: usize,
     kept: usize,
@@ -32,38 +38,57 @@ struct Space {
 }
 
 impl Space {
+    /// Of so many patches of a level.
+    fn all<M: CellAttempt>(patches: usize, value_bytes: usize) -> Vec<Self> {
+        let [carried, sums] = kept_by::<M>();
+        let mut round = 0;
+        let of_patches = |first: usize| {
+            let space = Self {
+                first,
+                patches: PATCHES.min(patches - first),
+                round,
+                shared: 0,
+                sums,
+                kept: carried.max(sums),
+                weighed: M::Result::<f64>::WEIGHED,
+                value_bytes,
+            };
+            round = space.results().end;
+            space
+        };
+        let mut spaces: Vec<Self> = (0..patches).step_by(PATCHES).map(of_patches).collect();
+        spaces.iter_mut().for_each(|space| space.shared = round);
+        spaces
+    }
+
     fn cells(&self) -> usize {
         self.patches * CELLS
     }
 
     fn work(&self) -> usize {
-        1 + self.patches * self.sums
+        self.round + 1 + self.patches * self.sums
     }
 
-    fn lists(&self) -> usize {
-        self.work()
-            + if self.weighed {
-                self.patches.div_ceil(2)
-            } else {
-                0
-            }
+    /// What calls leave.
+    fn results(&self) -> Range<usize> {
+        let work = if self.weighed { self.patches } else { 0 };
+        self.round..self.work() + work.div_ceil(2)
     }
 
-    fn kept_from(&self) -> usize {
-        self.lists() + self.cells()
-    }
-
-    fn end(&self) -> usize {
-        self.kept_from() + (self.cells() * self.kept * self.value_bytes).div_ceil(8)
+    fn kept(&self) -> Range<usize> {
+        let first = self.shared + self.cells();
+        first..first + (self.cells() * self.kept * self.value_bytes).div_ceil(8)
     }
 
     /// Tells the kernels where everything is; numbers that are carried stand in place of a field.
     fn enter(&self, input: &mut CellInput<Number>, base: u64, carried: Option<usize>) {
         let word = |n: usize| base + 8 * n as u64;
-        input.round = word(0).into();
-        input.sums = word(1).into();
+        input.rows = (input.rows.number() + 4 * self.first as u64).into();
+        input.count = self.patches as i32;
+        input.round = word(self.round).into();
+        input.sums = word(self.round + 1).into();
         input.work = word(self.work()).into();
-        input.kept = word(self.kept_from()).into();
+        input.kept = word(self.kept().start).into();
         if let Some(field) = carried {
             input.fields[field] = input.kept;
             input.components[field] = self.kept as i32;
@@ -73,77 +98,94 @@ impl Space {
 }
 
 impl<F: Field> Pool<F> {
-    /// As `map_attempts`.
+    /// As `map_attempts`. Where there is one call and nothing is carried, the host waits once, for all patches.
     pub(in crate::field) fn attempt_on_device<M: CellAttempt>(
         &self,
         job: &Job<M>,
         calls: usize,
     ) -> Result<(Left, Tally), DeviceError> {
-        let mut words = lock(&self.device().words);
-        let rows = job.level.rows();
+        let device = &self.device().device;
+        let spaces = Space::all::<M>(job.level.rows().len(), self.device().value_bytes());
         let (mut left, mut tally) = (Left::default(), Tally::default());
-        for first in (0..rows.len()).step_by(PATCHES) {
-            let [carried, sums] = kept_by::<M>();
-            let space = Space {
-                patches: PATCHES.min(rows.len() - first),
-                sums,
-                kept: carried.max(sums),
-                weighed: M::Result::<f64>::WEIGHED,
-                value_bytes: self.device().value_bytes(),
-            };
-            let words = words.provide(&self.device().device, space.end())?;
-            let found = self.attempt_patches(job, (first, &space), words, calls, &mut tally)?;
-            left = left.or(found);
+        let Some(last) = spaces.last() else {
+            return Ok((left, tally));
+        };
+        let results = 0..last.results().end;
+        let end = spaces.iter().map(|space| space.kept().end).max();
+        let mut words = lock(&self.device().words);
+        let words = words.provide(device, end.unwrap_or(0))?;
+        device.fill_zero(words, results.clone())?;
+        let at_once = calls == 1 && job.carries == 0;
+        let (mut found, mut waiting) = (vec![0; results.end], Vec::new());
+        for space in &spaces {
+            let input = self.prepared(job, space, words)?;
+            let called = self.call_patches(job, (space, input), words, calls)?;
+            let made = (space, input, called);
+            if at_once {
+                waiting.push(made);
+                continue;
+            }
+            let results = space.results();
+            device.download(words, results.start, &mut found[results])?;
+            left = left.or(self.result_of::<M>(made, calls, &found, &mut tally)?);
+        }
+        if at_once {
+            device.download(words, 0, &mut found)?;
+        }
+        for made in waiting {
+            left = left.or(self.result_of::<M>(made, calls, &found, &mut tally)?);
         }
         Ok((left, tally))
     }
 
-    /// Rounds of calls in the patches from `first` on.
-    fn attempt_patches<M: CellAttempt>(
+    /// Calls the cells of patches until none is left, or so many times, and sums what they give; the cells of each call. What the last
+    /// one leaves is not waited for.
+    fn call_patches<M: CellAttempt>(
         &self,
         job: &Job<M>,
-        (first, space): (usize, &Space),
+        (space, input): (&Space, CellInput<Number>),
         words: &Buffer<u64>,
         calls: usize,
-        tally: &mut Tally,
-    ) -> Result<Left, DeviceError> {
-        let input = self.prepared(job, (first, space), words)?;
-        let lists = words.address() + 8 * space.lists() as u64;
-        let (mut left, mut called, mut launch) = (Left::default(), Vec::new(), input);
+    ) -> Result<Vec<u64>, DeviceError> {
+        let device = &self.device().device;
+        let lists = words.address() + 8 * space.shared as u64;
+        let (mut called, mut launch) = (Vec::new(), input);
         let mut cells = space.cells();
-        while cells > 0 && called.len() < calls {
+        while cells > 0 {
             let list = called.len() % 2 * 4 * space.cells();
-            launch.next = (lists + list as u64).into();
+            let last = called.len() + 1 == calls;
+            launch.next = if last {
+                Address::NONE
+            } else {
+                (lists + list as u64).into()
+            };
             launch.listed = cells as i32;
-            let round = self.round(job, cells, launch, words)?;
-            if round.failed != 0 {
-                let failed = (called.len(), u32::MAX - round.failed);
-                left.failed = Some(self.stop::<M>(&input, space, first, failed)?);
-                return Ok(left);
-            }
+            self.launch_with(ATTEMPTS, 0, job, cells.div_ceil(CELLS), launch)?;
             called.push(cells as u64);
+            if last {
+                break;
+            }
+            let mut left = [0];
+            device.download(words, space.round, &mut left)?;
+            let round: Round = bytemuck::cast(left);
+            if round.failed != 0 || round.unfinished == 0 {
+                break;
+            }
+            device.fill_zero(words, space.round..space.round + 1)?;
             cells = round.unfinished as usize;
             launch.list = launch.next;
         }
-        if cells == 0 {
-            let given = self.tally_of(job, input, space)?;
-            tally.append(Tally { called, ..given });
-            return Ok(left);
+        if space.sums > 0 {
+            self.launch_with(ATTEMPTS, 1, job, space.patches, input)?;
         }
-        let mut unfinished = vec![0; cells];
-        let list = Stretch::of(launch.list.number(), cells);
-        self.device().device.download(list, 0, &mut unfinished)?;
-        if let Some(item) = unfinished.into_iter().min() {
-            left.unfinished = Some(self.stop::<M>(&input, space, first, (calls, item))?);
-        }
-        Ok(left)
+        Ok(called)
     }
 
-    /// What launches over the patches from `first` on take, with nothing carried and no work done.
+    /// What launches over patches take, with nothing carried.
     fn prepared<M: CellAttempt>(
         &self,
         job: &Job<M>,
-        (first, space): (usize, &Space),
+        space: &Space,
         words: &Buffer<u64>,
     ) -> Result<CellInput<Number>, DeviceError> {
         let (pool, device) = (self.device(), &self.device().device);
@@ -151,58 +193,48 @@ impl<F: Field> Pool<F> {
         let carries = (job.carries > 0).then_some(1 + job.others.len());
         space.enter(&mut input, words.address(), carries);
         input.stale = pool.stale().into();
-        input.rows = (input.rows.number() + 4 * first as u64).into();
-        input.count = space.patches as i32;
-        device.fill_zero(words, space.work()..space.lists())?;
-        device.fill_zero(words, space.kept_from()..space.end())?;
+        if job.carries > 0 {
+            device.fill_zero(words, space.kept())?;
+        }
         Ok(input)
     }
 
-    /// Calls so many cells; what that leaves.
-    fn round<M: CellAttempt>(
+    /// What calls have left among `words`: cells that have come to no good end, or what all have given.
+    fn result_of<M: CellAttempt>(
         &self,
-        job: &Job<M>,
-        cells: usize,
-        input: CellInput<Number>,
-        words: &Buffer<u64>,
-    ) -> Result<Round, DeviceError> {
-        let device = &self.device().device;
-        device.fill_zero(words, 0..1)?;
-        self.launch_with(ATTEMPTS, 0, job, cells.div_ceil(CELLS), input)?;
-        let mut left = [0];
-        device.download(words, 0, &mut left)?;
-        Ok(bytemuck::cast(left))
+        (space, input, called): (&Space, CellInput<Number>, Vec<u64>),
+        calls: usize,
+        words: &[u64],
+        tally: &mut Tally,
+    ) -> Result<Left, DeviceError> {
+        let round: Round = bytemuck::cast(words[space.round]);
+        let mut left = Left::default();
+        let stop = |call, key: u32| {
+            self.stop::<M>(&input, space, (call, u32::MAX - key))
+                .map(Some)
+        };
+        if round.failed != 0 {
+            left.failed = stop(called.len() - 1, round.failed)?;
+        } else if called.len() == calls && round.unfinished != 0 {
+            left.unfinished = stop(calls, round.unfinished)?;
+        } else {
+            let sums = &words[space.round + 1..space.work()];
+            let work: &[u32] = bytemuck::cast_slice(&words[space.work()..space.results().end]);
+            tally.append(Tally {
+                sums: bytemuck::cast_slice(sums).to_vec(),
+                work: work[..work.len().min(space.patches)].to_vec(),
+                called,
+                ..Tally::default()
+            });
+        }
+        Ok(left)
     }
 
-    /// What the cells, all of which are done, have given.
-    fn tally_of<M: CellAttempt>(
-        &self,
-        job: &Job<M>,
-        input: CellInput<Number>,
-        space: &Space,
-    ) -> Result<Tally, DeviceError> {
-        let device = &self.device().device;
-        let mut tally = Tally::default();
-        if space.sums > 0 {
-            self.launch_with(ATTEMPTS, 1, job, space.patches, input)?;
-            tally.sums = vec![0.0; space.patches * space.sums];
-            let there = Stretch::of(input.sums.number(), tally.sums.len());
-            device.download(there, 0, &mut tally.sums)?;
-        }
-        if space.weighed {
-            tally.work = vec![0; space.patches];
-            let there = Stretch::of(input.work.number(), space.patches);
-            device.download(there, 0, &mut tally.work)?;
-        }
-        Ok(tally)
-    }
-
-    /// A cell of the patches from `first` on, after so many calls, with what it carries.
+    /// A cell of patches after so many calls, with what it carries.
     fn stop<M: CellAttempt>(
         &self,
         input: &CellInput<Number>,
         space: &Space,
-        first: usize,
         (call, item): (usize, u32),
     ) -> Result<Stop, DeviceError> {
         let (patch, cell) = (item as usize / CELLS, item as usize % CELLS);
@@ -218,7 +250,7 @@ impl<F: Field> Pool<F> {
         let carried: Result<_, DeviceError> = (0..kept_by::<M>()[0]).map(value).collect();
         Ok(Stop {
             call,
-            item: item + (first * CELLS) as u32,
+            item: item + (space.first * CELLS) as u32,
             carried: carried?,
         })
     }

@@ -12,11 +12,15 @@ pub struct Bottom {
 struct Modes {
     /// `[mode][cell]`.
     vectors: Vec<f64>,
+    /// `[cell][mode]`.
+    transposed: Vec<f64>,
     values: Vec<f64>,
 }
 
 /// Times that all elements are turned away.
 const MOST_SWEEPS: usize = 30;
+/// Products that are worth a task.
+const LEAST: usize = 1 << 15;
 /// Below so much of the largest eigenvalue one counts as 0.
 const NOTHING: f64 = 1e-10;
 
@@ -98,8 +102,10 @@ impl Modes {
                 rotate(&mut matrix, &mut vectors, [i, j]);
             }
         }
+        let transposed = (0..n).flat_map(|cell| vectors.iter().map(move |mode| mode[cell]));
         Self {
             values: (0..n).map(|i| matrix[i][i]).collect(),
+            transposed: transposed.collect(),
             vectors: vectors.concat(),
         }
     }
@@ -107,25 +113,43 @@ impl Modes {
     /// Along an axis, from cells to modes or back.
     fn apply(&self, axis: usize, cells: [usize; 3], values: &[f64], back: bool) -> Vec<f64> {
         let n = cells[axis];
-        // a stretch of values is added to another: below the axis all at once
-        let stretch: usize = cells[..axis].iter().product();
-        let weight = |to: usize, from: usize| match back {
-            false => self.vectors[to * n + from],
-            true => self.vectors[from * n + to],
+        // `[from][to]`
+        let weights = if back {
+            &self.vectors
+        } else {
+            &self.transposed
         };
         let mut out = vec![0.0; values.len()];
+        if axis == 0 {
+            let lines = out.par_chunks_mut(n).zip(values.par_chunks(n));
+            lines
+                .with_min_len(LEAST / (n * n) + 1)
+                .for_each(|(out, values)| {
+                    for (weights, &value) in weights.chunks_exact(n).zip(values) {
+                        add(out, weights, |weight| weight * value);
+                    }
+                });
+            return out;
+        }
+        // a stretch of values is added to another: below the axis all at once
+        let stretch: usize = cells[..axis].iter().product();
         let stretches = out.par_chunks_mut(stretch).enumerate();
+        let stretches = stretches.with_min_len(LEAST / (n * stretch) + 1);
         stretches.for_each(|(m, out)| {
             let (to, first) = (m % n, m / n * n);
             for from in 0..n {
-                let weight = weight(to, from);
+                let weight = weights[from * n + to];
                 let values = &values[(first + from) * stretch..][..stretch];
-                for (out, value) in out.iter_mut().zip(values) {
-                    *out += weight * value;
-                }
+                add(out, values, |value| weight * value);
             }
         });
         out
+    }
+}
+
+fn add(out: &mut [f64], values: &[f64], term: impl Fn(f64) -> f64) {
+    for (out, &value) in out.iter_mut().zip(values) {
+        *out += term(value);
     }
 }
 

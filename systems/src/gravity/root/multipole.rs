@@ -1,6 +1,7 @@
 //! The potential outside of a body by its moments.
 
 use nestar_device::math::sum3;
+use nestar_kernels::multigrid::expansion::next_derivative;
 use nestar_kernels::multigrid::moments::{MOST_ORDER, count, first_moment};
 use std::f64::consts::PI;
 
@@ -12,19 +13,30 @@ type Lanes = [f64; PLACES];
 
 /// The expansion of the potential of a right-hand side in derivatives of 1/r about its centre of mass: in empty space those by z twice
 /// and more follow from the others.
+#[derive(Clone, Debug, Default)]
 pub struct Expansion {
-    centre: [f64; 3],
-    order: usize,
-    /// Of the derivatives without and with one along z, by the numbers of those along x and y.
-    coefficients: Vec<[[f64; POWERS]; POWERS]>,
-    /// The square of the smallest distance for which it is worked out.
-    nearest: f64,
+    /// Half the width of a root cell along the axes, in units of the moments' length.
+    pub half: [f64; 3],
+    /// The centre of mass in these units, from the middle of the domain.
+    pub centre: [f64; 3],
+    /// The highest order.
+    pub order: usize,
+    /// Of the derivatives by their numbers along x, of these along z (none or one), of these along y: what each is multiplied by, and
+    /// what those that it is made of are, see [`next_derivative`].
+    pub terms: Vec<[f64; 3]>,
+}
+
+/// The numbers of the derivatives up to an order along x, z and y.
+fn numbers(order: usize) -> impl Iterator<Item = [usize; 3]> {
+    let of_x = move |a| (0..=1.min(order - a)).map(move |c| (a, c));
+    let of_z = move |(a, c)| (0..=order - a - c).map(move |b| [a, c, b]);
+    (0..=order).flat_map(of_x).flat_map(of_z)
 }
 
 impl Expansion {
     /// Of the moments of the Laplacian about a point, as [`first_moment`] orders them: sums over cells of `weight` (volume over the
-    /// moments' length). Nearer to the centre than `nearest` the potential counts as there.
-    pub fn new(moments: &[f64], order: usize, weight: f64, nearest: f64) -> Self {
+    /// moments' length), which are so wide as twice `half`.
+    pub fn new(moments: &[f64], order: usize, weight: f64, half: [f64; 3]) -> Self {
         let place = |a: usize, b: usize, c: usize| {
             first_moment(order as i32, a as i32, b as i32) as usize + c
         };
@@ -44,81 +56,95 @@ impl Expansion {
                 about[place(a, b + 2, c - 2)] -= share * ((b + 2) * (b + 1)) as f64;
             }
         }
-        let mut coefficients = vec![[[0.0; POWERS]; POWERS]; 2];
-        for (c, coefficients) in coefficients.iter_mut().enumerate().take(order + 1) {
-            for a in 0..=order - c {
-                for b in 0..=order - c - a {
-                    coefficients[a][b] = -weight / (4.0 * PI) * about[place(a, b, c)];
-                }
-            }
-        }
+        let term = |[a, c, b]: [usize; 3]| {
+            let share = 1.0 / (a + b + c).max(1) as f64;
+            let coefficient = -weight / (4.0 * PI) * about[place(a, b, c)];
+            [coefficient, 2.0 - share, 1.0 - share]
+        };
         Self {
+            half,
             centre,
             order,
-            coefficients,
-            nearest: nearest * nearest,
+            terms: numbers(order).map(term).collect(),
         }
     }
 
-    /// The potential at so many places.
-    pub fn along(&self, count: usize, place: impl Fn(usize) -> [f64; 3]) -> Vec<f64> {
-        let mut derivatives = Derivatives::default();
-        let mut found = Vec::with_capacity(count + PLACES);
-        for first in (0..count).step_by(PLACES) {
-            let places: [[f64; 3]; PLACES] = std::array::from_fn(|n| place(first + n));
+    /// The square of a cell's smallest width: nearer to the centre the potential counts as there.
+    pub fn nearest(&self) -> f64 {
+        let width = 2.0 * self.half.into_iter().fold(f64::INFINITY, f64::min);
+        width * width
+    }
+
+    /// Fills `potential` with that at so many places.
+    pub fn fill(&self, potential: &mut [f64], place: impl Fn(usize) -> [f64; 3]) {
+        for (n, out) in potential.chunks_mut(PLACES).enumerate() {
+            let last = out.len() - 1;
+            let places: [[f64; 3]; PLACES] =
+                std::array::from_fn(|m| place(n * PLACES + m.min(last)));
             let along = |axis: usize| places.map(|place| place[axis] - self.centre[axis]);
-            found.extend(self.at(&[along(0), along(1), along(2)], &mut derivatives));
+            let found = self.at(&[along(0), along(1), along(2)]);
+            out.copy_from_slice(&found[..=last]);
         }
-        found.truncate(count);
-        found
     }
 
     /// The potential at places counted from the centre.
-    fn at(&self, x: &[Lanes; 3], e: &mut Derivatives) -> Lanes {
+    fn at(&self, x: &[Lanes; 3]) -> Lanes {
+        const NONE: Lanes = [0.0; PLACES];
+        let nearest = self.nearest();
         let inverse: Lanes = std::array::from_fn(|n| {
             let square = sum3(x[0][n] * x[0][n], x[1][n] * x[1][n], x[2][n] * x[2][n]);
-            1.0 / square.max(self.nearest)
+            1.0 / square.max(nearest)
         });
-        let mut found = [0.0; PLACES];
-        for c in 0..2.min(self.order + 1) {
-            for (a, b) in
-                (0..=self.order - c).flat_map(|a| (0..=self.order - c - a).map(move |b| (a, b)))
-            {
-                let value = match a + b + c {
-                    0 => inverse.map(f64::sqrt),
-                    n => e.next([a, b, c], n as f64, x, &inverse),
-                };
-                for (found, value) in found.iter_mut().zip(value) {
-                    *found += self.coefficients[c][a][b] * value;
-                }
-                e.0[c][a][b] = value;
+        // derivatives of the latest three numbers along x
+        let mut kept = [[[NONE; POWERS]; 2]; 3];
+        let mut found = NONE;
+        for ([a, c, b], term) in numbers(self.order).zip(&self.terms) {
+            let row = |less: usize| &kept[(a + 3 - less) % 3][c];
+            let one = [
+                if a > 0 { row(1)[b] } else { NONE },
+                if b > 0 { row(0)[b - 1] } else { NONE },
+                if c > 0 { kept[a % 3][0][b] } else { NONE },
+            ];
+            let two = [
+                if a > 1 { row(2)[b] } else { NONE },
+                if b > 1 { row(0)[b - 2] } else { NONE },
+                NONE,
+            ];
+            let value: Lanes = match a + b + c {
+                0 => inverse.map(f64::sqrt),
+                _ => std::array::from_fn(|m| {
+                    let [x, one, two] = [x, &one, &two].map(|of| of.map(|lanes| lanes[m]));
+                    next_derivative(inverse[m], &x, &one, &two, term[1], term[2])
+                }),
+            };
+            for (found, value) in found.iter_mut().zip(value) {
+                *found += term[0] * value;
             }
+            kept[a % 3][c][b] = value;
         }
         found
     }
-}
 
-/// Derivatives of 1/r over the factorials of their numbers, without their signs.
-#[derive(Default)]
-struct Derivatives(Box<[[[Lanes; POWERS]; POWERS]; 2]>);
+    /// All numbers of it.
+    pub fn to_numbers(&self) -> Vec<f64> {
+        let places = [self.half, self.centre].concat();
+        let first = std::iter::once(self.order as f64).chain(places);
+        first.chain(self.terms.iter().flatten().copied()).collect()
+    }
 
-impl Derivatives {
-    /// One of the order `n` by those of the two orders before (Duan & Krasny 2001):
-    /// n r^2 e = (2n - 1) sum x e' - (n - 1) sum e''.
-    fn next(&self, [a, b, c]: [usize; 3], n: f64, x: &[Lanes; 3], inverse: &Lanes) -> Lanes {
-        let less = |steps: usize| {
-            let there = [a, b, c].map(|powers| powers >= steps);
-            let x = there[0].then(|| &self.0[c][a - steps][b]);
-            let y = there[1].then(|| &self.0[c][a][b - steps]);
-            let z = there[2].then(|| &self.0[c - steps][a][b]);
-            [x, y, z].map(|value| value.unwrap_or(&[0.0; PLACES]))
-        };
-        let ([x1, y1, z1], [x2, y2, z2]) = (less(1), less(2));
-        let (of_first, of_second) = (2.0 - 1.0 / n, 1.0 - 1.0 / n);
-        std::array::from_fn(|m| {
-            let first = sum3(x[0][m] * x1[m], x[1][m] * y1[m], x[2][m] * z1[m]);
-            let second = sum3(x2[m], y2[m], z2[m]);
-            inverse[m] * (of_first * first - of_second * second)
+    /// Of [`Expansion::to_numbers`], if they are such.
+    pub fn of_numbers(numbers: &[f64]) -> Option<Self> {
+        let (order, numbers) = numbers.split_first()?;
+        let (half, numbers) = numbers.split_first_chunk()?;
+        let (centre, terms) = numbers.split_first_chunk()?;
+        let (terms, rest) = terms.as_chunks();
+        let order = (0..=MOST_ORDER).find(|n| *n as f64 == *order)?;
+        let whole = rest.is_empty() && terms.len() == self::numbers(order).count();
+        whole.then(|| Self {
+            half: *half,
+            centre: *centre,
+            order,
+            terms: terms.to_vec(),
         })
     }
 }
@@ -175,7 +201,7 @@ mod tests {
             POINTS.iter().map(|(mass, x)| mass * powers(*x)).sum()
         };
         let moments: Vec<f64> = places(order).map(|(_, powers)| moment(powers)).collect();
-        Expansion::new(&moments, order, 4.0 * PI, nearest)
+        Expansion::new(&moments, order, 4.0 * PI, [0.5 * nearest; 3])
     }
 
     fn exact(x: [f64; 3]) -> f64 {
@@ -191,7 +217,8 @@ mod tests {
             [0.2, 0.4, -1.0, 1.0, 0.6, 0.1, 1.0, -1.0],
             [-0.3, 0.6, 0.1, -0.7, 1.0, -1.0, 1.0, 1.0],
         ];
-        let found = expansion.along(PLACES, |n| places.map(|x| x[n]));
+        let mut found = [0.0; PLACES];
+        expansion.fill(&mut found, |n| places.map(|x| x[n]));
         let wrong = |n: usize| (found[n] - exact(places.map(|x| x[n]))).abs();
         (0..PLACES).map(wrong).fold(0.0, f64::max)
     }
@@ -208,9 +235,21 @@ mod tests {
     }
 
     #[test]
+    fn numbers_give_the_expansion_again() {
+        let expansion = expansion(5, 0.1);
+        let mut numbers = expansion.to_numbers();
+        let again = Expansion::of_numbers(&numbers).expect("they are whole");
+        assert_eq!(again.to_numbers(), numbers);
+        numbers.pop();
+        assert!(Expansion::of_numbers(&numbers).is_none());
+        assert!(Expansion::of_numbers(&[-1.0; 8]).is_none());
+    }
+
+    #[test]
     fn the_centre_itself_is_no_fault() {
         let expansion = expansion(4, 0.1);
-        let found = expansion.along(1, |_| [0.0; 3]);
-        assert!(found.iter().all(|value| value.is_finite()), "{found:?}");
+        let mut found = [f64::NAN];
+        expansion.fill(&mut found, |_| [0.0; 3]);
+        assert!(found[0].is_finite(), "{found:?}");
     }
 }

@@ -53,7 +53,7 @@ pub(super) struct Deposit<'a> {
     pub lags: Vec<f64>,
     /// Where the sums of a row stand, by row.
     slots: Vec<u32>,
-    /// `[slot][cell]`.
+    /// `[slot][cell]`; nothing while the sums are on a device.
     sums: Vec<u64>,
     letters: Mutex<Vec<Letter>>,
 }
@@ -93,16 +93,21 @@ impl<'a> Deposit<'a> {
         for (slot, &row) in rows.iter().enumerate() {
             slots[row as usize] = slot as u32;
         }
-        let sums = vec![0; rows.len() * CELLS];
         Self {
             topology,
             clouds,
             level,
             lags,
             slots,
-            sums,
+            sums: Vec::new(),
             letters: Mutex::default(),
         }
+    }
+
+    /// Makes room for sums on the host, if there is none yet.
+    fn provide(&mut self) {
+        let rows = self.topology.rows(self.level).len();
+        self.sums.resize(rows * CELLS, 0);
     }
 
     /// How the particles are seen that level `host` has, or the next finer one moves there.

@@ -69,6 +69,7 @@ impl Deposit<'_> {
         all: &mut AllSpecies,
         tables: Option<&DeviceTopology>,
     ) -> Result<(), DeviceError> {
+        self.provide();
         if let Some((kernels, tables)) = all.kernels().zip(tables) {
             self.fetch_from_device(all, (&kernels, tables))?;
         }

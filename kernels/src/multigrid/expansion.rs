@@ -1,0 +1,127 @@
+//! The tables around an isolated domain, made of values and these of an expansion: what host and device share, see `expansion.cu`.
+//!
+//! Blocks of cells around the domain are ordered `[face][layer][b][a]`, as [`tabled`](super::stencil::tabled) has it.
+
+use super::exterior::{AROUND_FACE, LAYERS};
+use nestar_device::device;
+use nestar_device::math::sum3;
+
+/// Layers of cells around the domain of which values are wanted: one more than the tables hold, for the coefficients of splines.
+pub const MARGIN: usize = AROUND_FACE + 1;
+/// Layers along the normal of a face of which the tables are made: as many as they have, and one more on either side.
+pub const DEEP: usize = LAYERS + 2;
+
+/// Cells along axis `n` = 1 or 2 behind a face's, with those around it.
+#[device]
+#[must_use]
+pub fn across(cells: &[i32; 3], face: i32, n: i32, margin: i32) -> i32 {
+    cells[(((face >> 1) + n) % 3) as usize] + 2 * margin
+}
+
+/// The face, layer, b and a of a place in blocks `deep` layers deep that reach `margin` cells beyond a face's edges.
+#[device]
+#[must_use]
+pub fn place_of(cells: &[i32; 3], deep: i32, margin: i32, place: i32) -> [i32; 4] {
+    let mut face: i32 = 0;
+    let mut rest = place;
+    for n in 0..5 {
+        let area = deep * across(cells, n, 1, margin) * across(cells, n, 2, margin);
+        if face == n && rest >= area {
+            rest -= area;
+            face += 1;
+        }
+    }
+    let wide = across(cells, face, 1, margin);
+    let line = rest / wide;
+    let high = across(cells, face, 2, margin);
+    [face, line / high, line % high, rest % wide]
+}
+
+/// The root cell of the value at a place, as there are [`DEEP`] layers and [`MARGIN`] cells beyond edges.
+#[device]
+#[must_use]
+pub fn cell_around(cells: &[i32; 3], place: i32) -> [i32; 3] {
+    let at = place_of(cells, 5, 3, place);
+    let axis = (at[0] >> 1) as usize;
+    let first = if at[0] & 1 == 0 { -3 } else { cells[axis] - 2 };
+    let mut cell = [0, 0, 0];
+    cell[axis] = first + at[1];
+    cell[(axis + 1) % 3] = at[3] - 3;
+    cell[(axis + 2) % 3] = at[2] - 3;
+    cell
+}
+
+/// The place of the value of an entry of the tables, and how far the places of the next layer and the next b are.
+#[device]
+#[must_use]
+pub fn place_of_entry(cells: &[i32; 3], entry: i32) -> [i32; 3] {
+    let at = place_of(cells, 3, 2, entry);
+    let mut place: i32 = 0;
+    for n in 0..5 {
+        if n < at[0] {
+            place += 5 * across(cells, n, 1, 3) * across(cells, n, 2, 3);
+        }
+    }
+    let wide = across(cells, at[0], 1, 3);
+    let layer = wide * across(cells, at[0], 2, 3);
+    place += (at[1] + 1) * layer + (at[2] + 1) * wide + at[3] + 1;
+    [place, layer, wide]
+}
+
+/// The coefficient of quadratic B-splines of a value by those before and after it along the axes.
+#[device]
+#[must_use]
+pub fn spline_of(value: f64, beside: &[f64; 6]) -> f64 {
+    let mut bends = [0.0; 3];
+    for axis in 0..3 {
+        bends[axis] = (beside[2 * axis] - value) + (beside[2 * axis + 1] - value);
+    }
+    value - 0.125 * sum3(bends[0], bends[1], bends[2])
+}
+
+/// A derivative of 1/r over the factorials of its numbers, without its sign, of order n by those of one and two orders less along each
+/// axis (Duan & Krasny 2001): n r^2 e = (2n - 1) sum x e' - (n - 1) sum e''. `first` is 2 - 1/n and `second` 1 - 1/n.
+#[device]
+#[must_use]
+pub fn next_derivative(
+    inverse: f64,
+    x: &[f64; 3],
+    one: &[f64; 3],
+    two: &[f64; 3],
+    first: f64,
+    second: f64,
+) -> f64 {
+    let ones = sum3(x[0] * one[0], x[1] * one[1], x[2] * one[2]);
+    let twos = sum3(two[0], two[1], two[2]);
+    inverse * (first * ones - second * twos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::exterior::table_length;
+    use super::super::stencil::tabled;
+    use super::*;
+
+    const CELLS: [i32; 3] = [8, 24, 16];
+
+    #[test]
+    fn entries_and_values_are_those_of_the_same_cells() {
+        let length = table_length(CELLS) as i32;
+        for entry in 0..length {
+            let [place, layer, wide] = place_of_entry(&CELLS, entry);
+            let cell = cell_around(&CELLS, place);
+            let [face, ..] = place_of(&CELLS, LAYERS as i32, AROUND_FACE as i32, entry);
+            assert_eq!(tabled(&CELLS, face, cell), entry, "{cell:?}");
+            let axis = face as usize / 2;
+            for (step, along) in [(layer, axis), (1, (axis + 1) % 3), (wide, (axis + 2) % 3)] {
+                let mut next = cell;
+                next[along] += 1;
+                assert_eq!(cell_around(&CELLS, place + step), next);
+                assert_eq!(
+                    place_of(&CELLS, DEEP as i32, MARGIN as i32, place + step)[0],
+                    face
+                );
+            }
+        }
+    }
+}
