@@ -3,15 +3,20 @@
 
 namespace cells {
 
+using ::nestar_kernels::mesh::attempt::SUMMED_AT_ONCE;
+
 // What a function gives.
 template<class T> struct Tried;
 template<class S> struct Tried<::nestar_kernels::mesh::attempt::Outcome<S>> {
-  static constexpr int STATE = sizeof(S) / sizeof(REAL), SUMS = 0, KEPT = 0;
+  static constexpr int STATE = sizeof(S) / sizeof(REAL), CARRIED = 0, SUMS = 0, KEPT = 0;
 };
 template<class S, class C, class T> struct Tried<::nestar_kernels::mesh::attempt::Attempt<S, C, T>> {
   static constexpr int STATE = sizeof(S) / sizeof(REAL), CARRIED = sizeof(C) / sizeof(REAL), SUMS = sizeof(T) / sizeof(REAL);
   static constexpr int KEPT = CARRIED > SUMS ? CARRIED : SUMS;
 };
+
+// Blocks that a multiprocessor takes at least: what carries nothing is short, waits for memory and gains by company.
+template<class T> RS_FN constexpr int blocks_of() { return sizeof(REAL) == 4 && Tried<T>::CARRIED == 0 ? 7 : 1; }
 
 // Whether what a cell that is done gives to be summed is finite.
 template<class T> RS_FN bool sums_are_finite(const T& result) {
@@ -23,8 +28,35 @@ template<class T> RS_FN bool sums_are_finite(const T& result) {
   return finite;
 }
 
+// What the cells of a patch give is summed where they are called, if it fits into shared memory and there are no further calls.
+template<class T> RS_FN constexpr bool sums_fit() { return Tried<T>::SUMS > 0 && Tried<T>::SUMS * CELLS * (int)sizeof(REAL) <= SUMMED_AT_ONCE; }
+
+// Sums what the cells of a patch have given, `[number][512]`, in the order of totals.cu; `lanes` has room for 8 of each. All threads call it.
+template<int SUMS, class V> RS_FN void sum_up(const Input& p, int n, const V& value, double* lanes) {
+  const bool leaf = p.first_child[p.rows[n]] == mesh::LEAF;
+  EACH(item, 8 * SUMS) {
+    double sum = 0.0;
+    for (int line = 0; line < CELLS / 8 && leaf; ++line) sum += (double)value[(item >> 3) * CELLS + (item & 7) + 8 * line];
+    lanes[item] = sum;
+  }
+  launch::barrier();
+  EACH(k, SUMS) {
+    rs::arr<double, 8> of_cells;
+    for (int lane = 0; lane < 8; ++lane) of_cells[lane] = lanes[8 * k + lane];
+    p.sums[(rs::i64)n * SUMS + k] = ::nestar_kernels::mesh::order::sum_of_lanes(of_cells);
+  }
+  launch::barrier();
+}
+
 // Keeps what the next call is given, or what is summed.
-template<class T> RS_FN void keep(const Input& p, int n, int cell, const T& result, bool done) {
+template<class T> RS_FN void keep(const Input& p, int n, int cell, const T& result, bool done, REAL* given) {
+  if constexpr (sums_fit<T>()) {
+    if (!p.kept) {
+      const REAL* sums = (const REAL*)&result.sums;
+      RS_UNROLL for (int k = 0; k < Tried<T>::SUMS; ++k) given[k * CELLS + cell] = sums[k];
+      return;
+    }
+  }
   if constexpr (Tried<T>::KEPT > 0) {
     REAL* kept = p.kept + (rs::i64)n * (Tried<T>::KEPT * CELLS) + cell;
     if (done) {
@@ -46,12 +78,15 @@ RS_FN void weigh(const Input& p, int n, const ::nestar_kernels::mesh::attempt::A
 
 }  // namespace cells
 
-KERNEL(cells_attempt, cells::F::Parameters) {
+KERNEL_BOUNDS(cells_attempt, cells::F::Parameters, 128, cells::blocks_of<cells::F::Result>()) {
   using namespace cells;
   using namespace ::nestar_kernels::mesh::attempt;
   typedef Tried<F::Result> Gives;
+  SHARED REAL given[sums_fit<F::Result>() ? Gives::SUMS * CELLS : 1];
+  SHARED double lanes[8 * Gives::SUMS + 1];
   const int total = p.input.list ? p.input.listed : p.input.count * CELLS;
-  for (int block = launch::block(); block * CELLS < total; block += launch::blocks()) EACH(c, CELLS) {
+  for (int block = launch::block(); block * CELLS < total; block += launch::blocks()) {
+    EACH(c, CELLS) {
       if (block * CELLS + c >= total) continue;
       const unsigned item = p.input.list ? p.input.list[block * CELLS + c] : (unsigned)(block * CELLS + c);
       const int n = (int)(item / CELLS), row = p.input.rows[n], cell = (int)(item % CELLS);
@@ -65,32 +100,23 @@ KERNEL(cells_attempt, cells::F::Parameters) {
         if (!take<Gives::STATE>(p.input, item, row, cell, (const REAL*)&result.state)) continue;
         p.input.stale[row] = 1;
       }
-      keep(p.input, n, cell, result, !again);
+      keep(p.input, n, cell, result, !again, given);
       weigh(p.input, n, result);
       if (again && p.input.next) p.input.next[launch::atomic_add(&p.input.round->unfinished, 1u)] = item;
       else if (again) launch::atomic_max(&p.input.round->unfinished, ~0u - item);
     }
+    if constexpr (sums_fit<F::Result>()) {
+      if (p.input.kept) continue;
+      launch::barrier();
+      sum_up<Gives::SUMS>(p.input, block, given, lanes);
+    }
+  }
 }
 
-// Sums what the cells of every leaf patch have given, in the order of totals.cu.
+// Sums what the cells of every leaf patch have given and kept.
 KERNEL(cells_attempt_sums, cells::F::Parameters) {
   using namespace cells;
   typedef Tried<F::Result> Gives;
   SHARED double lanes[8 * Gives::SUMS + 1];
-  EACH_ROW(n, p.input) {
-    const bool leaf = p.input.first_child[p.input.rows[n]] == mesh::LEAF;
-    EACH(item, 8 * Gives::SUMS) {
-      const REAL* values = p.input.kept + ((rs::i64)n * Gives::KEPT + (item >> 3)) * CELLS + (item & 7);
-      double sum = 0.0;
-      for (int line = 0; line < CELLS / 8 && leaf; ++line) sum += (double)values[8 * line];
-      lanes[item] = sum;
-    }
-    launch::barrier();
-    EACH(k, Gives::SUMS) {
-      rs::arr<double, 8> of_cells;
-      for (int lane = 0; lane < 8; ++lane) of_cells[lane] = lanes[8 * k + lane];
-      p.input.sums[(rs::i64)n * Gives::SUMS + k] = ::nestar_kernels::mesh::order::sum_of_lanes(of_cells);
-    }
-    launch::barrier();
-  }
+  EACH_ROW(n, p.input) sum_up<Gives::SUMS>(p.input, n, p.input.kept + (rs::i64)n * (Gives::KEPT * CELLS), lanes);
 }

@@ -44,6 +44,10 @@ pub const FAILED: i32 = 2;
 #[device]
 pub const WAITING: i32 = 3;
 
+/// Bytes of what the cells of a patch give to be summed that stand in a block's shared memory; more is kept in global memory.
+#[device]
+pub const SUMMED_AT_ONCE: i32 = 24576;
+
 /// Every [`Outcome`] of a state, and every [`Attempt`].
 pub trait Attempted<R> {
     /// The state.

@@ -66,6 +66,7 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         attempt::FAILED::ITEM,
         attempt::UNFINISHED::ITEM,
         attempt::WAITING::ITEM,
+        attempt::SUMMED_AT_ONCE::ITEM,
         means::mean2::ITEM,
         sharing::rank_of_sharer::ITEM,
         fluxes::mean4::ITEM,

@@ -11,7 +11,7 @@ use crate::field::tally::Tally;
 use crate::in_precision;
 use nestar_device::{Address, Number, Real};
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::attempt::{Attempted, Round};
+use nestar_kernels::mesh::attempt::{Attempted, Round, SUMMED_AT_ONCE};
 use nestar_kernels::mesh::device::ATTEMPT;
 use nestar_kernels::mesh::parameters::CellInput;
 use std::ops::Range;
@@ -30,7 +30,7 @@ struct Space {
     round: usize,
     /// Where what is not theirs alone begins.
     shared: usize,
-    /// Numbers that are summed, and numbers that a cell keeps.
+    /// Numbers that are summed, and numbers that a cell keeps: none where they are summed at once.
     sums: usize,
     kept: usize,
     weighed: bool,
@@ -38,9 +38,10 @@ struct Space {
 }
 
 impl Space {
-    /// Of so many patches of a level.
-    fn all<M: CellAttempt>(patches: usize, value_bytes: usize) -> Vec<Self> {
+    /// Of so many patches of a level; `once`: there are no further calls.
+    fn all<M: CellAttempt>(patches: usize, value_bytes: usize, once: bool) -> Vec<Self> {
         let [carried, sums] = kept_by::<M>();
+        let at_once = once && sums * CELLS * value_bytes <= SUMMED_AT_ONCE as usize;
         let mut round = 0;
         let of_patches = |first: usize| {
             let space = Self {
@@ -49,7 +50,7 @@ impl Space {
                 round,
                 shared: 0,
                 sums,
-                kept: carried.max(sums),
+                kept: if at_once { 0 } else { carried.max(sums) },
                 weighed: M::Result::<f64>::WEIGHED,
                 value_bytes,
             };
@@ -88,7 +89,10 @@ impl Space {
         input.round = word(self.round).into();
         input.sums = word(self.round + 1).into();
         input.work = word(self.work()).into();
-        input.kept = word(self.kept().start).into();
+        input.kept = match self.kept {
+            0 => Address::NONE,
+            _ => word(self.kept().start).into(),
+        };
         if let Some(field) = carried {
             input.fields[field] = input.kept;
             input.components[field] = self.kept as i32;
@@ -105,7 +109,8 @@ impl<F: Field> Pool<F> {
         calls: usize,
     ) -> Result<(Left, Tally), DeviceError> {
         let device = &self.device().device;
-        let spaces = Space::all::<M>(job.level.rows().len(), self.device().value_bytes());
+        let at_once = calls == 1 && job.carries == 0;
+        let spaces = Space::all::<M>(job.level.rows().len(), self.device().value_bytes(), at_once);
         let (mut left, mut tally) = (Left::default(), Tally::default());
         let Some(last) = spaces.last() else {
             return Ok((left, tally));
@@ -115,7 +120,6 @@ impl<F: Field> Pool<F> {
         let mut words = lock(&self.device().words);
         let words = words.provide(device, end.unwrap_or(0))?;
         device.fill_zero(words, results.clone())?;
-        let at_once = calls == 1 && job.carries == 0;
         let (mut found, mut waiting) = (vec![0; results.end], Vec::new());
         for space in &spaces {
             let input = self.prepared(job, space, words)?;
@@ -175,7 +179,7 @@ impl<F: Field> Pool<F> {
             cells = round.unfinished as usize;
             launch.list = launch.next;
         }
-        if space.sums > 0 {
+        if space.sums > 0 && space.kept > 0 {
             self.launch_with(ATTEMPTS, 1, job, space.patches, input)?;
         }
         Ok(called)
