@@ -35,6 +35,7 @@ pub mod spec;
 pub(crate) mod storage;
 pub mod store;
 mod stores;
+mod structures;
 mod tally;
 pub mod totals;
 pub mod transfer;

@@ -305,6 +305,8 @@ pub struct CellInput<R> {
     pub work: Address<u32>,
     /// What the places of cells are made of.
     pub geometry: LevelGeometry,
+    /// Structures of parameters that functions of a list take.
+    pub given: Address<u8>,
     /// Cells around a marked one that count too, 0 to 8.
     pub buffer: i32,
     /// Whether the largest negative value is wanted.

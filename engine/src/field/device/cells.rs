@@ -69,10 +69,13 @@ impl<F: Field> Pool<F> {
         n: usize,
         job: &Job<M>,
         rows: usize,
-        input: CellInput<Number>,
+        mut input: CellInput<Number>,
     ) -> Result<(), DeviceError> {
         let (pool, function) = (self.device(), of_job(job));
         let kernel = pool.kernel_for(function, skeleton, n)?;
+        if let Some(numbers) = job.numbers {
+            input.given = pool.structures(numbers.structures())?.into();
+        }
         in_precision!(pool.precision(), R => {
             let given = job.given.precise::<R>();
             pool.start(&kernel, function, rows, &mut Cells { input, given })
@@ -121,6 +124,7 @@ impl<F: Field> Pool<F> {
             sums: (order.words + 8).into(),
             sectors: (order.words + 8).into(),
             geometry: level.geometry(),
+            given: Address::NONE,
             negate: order.negate,
             buffer: order.buffer,
         }
