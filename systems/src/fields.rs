@@ -5,9 +5,9 @@ pub mod quantities;
 use crate::units::Units;
 use bevy_ecs::prelude::*;
 use nestar_device::device;
-use nestar_engine::{Engine, Error};
 use nestar_engine::field::marks::Named;
 use nestar_engine::field::{Components, Field};
+use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::{DualEnergy, DualStates, GasStates};
 use nestar_kernels::mesh::{ShareSets, StateRules};
 

@@ -139,7 +139,7 @@ impl<F: Field> Pool<F> {
         let calls = calls.max(1);
         let made = with_storage!(&self.storage,
             <R> => Ok(self.attempt_rows::<M, R>(job, calls)),
-            _ => self.attempt_on_device(job, calls));
+            _ => self.attempt_on_device(job, (calls, rows.queues())));
         let (left, tally) = rows.checked(made, Default::default());
         self.touch(rows.level(), rows.rows());
         let failed = left.failed.map(|stop| (stop, None));

@@ -7,6 +7,7 @@ use super::storage::Storage;
 use super::store::TABLES;
 use crate::device::DeviceError;
 use crate::mesh::{LevelClock, Levels, Topology};
+use crate::step::Settings;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_kernels::mesh::block::LevelGeometry;
@@ -27,6 +28,7 @@ pub struct LevelRows<'w, 's> {
     tables: Option<Res<'w, DeviceTopology>>,
     in_parts: Option<Res<'w, InParts>>,
     faults: Res<'w, FaultBox>,
+    settings: Option<Res<'w, Settings>>,
 }
 
 impl LevelRows<'_, '_> {
@@ -104,6 +106,12 @@ impl LevelRows<'_, '_> {
     #[must_use]
     pub fn finest(&self) -> usize {
         self.topology.finest()
+    }
+
+    /// Whether cells that are to be called again wait in a queue, `run.queue`.
+    pub(super) fn queues(&self) -> bool {
+        let settings = self.settings.as_ref();
+        settings.is_none_or(|settings| settings.run.queue)
     }
 
     /// Where what goes wrong is left.

@@ -1,4 +1,5 @@
-//! Attempts on the device: a round of calls is a launch, first over all cells, then over a list of those that are unfinished.
+//! Attempts on the device: a round of calls is a launch, first over all cells, then over a list of those that are unfinished. Without the
+//! list one launch calls each cell until it is done.
 
 use super::cells::Order;
 use super::functions::Skeleton;
@@ -73,11 +74,11 @@ impl Space {
 }
 
 impl<F: Field> Pool<F> {
-    /// As `map_attempts`.
+    /// As `map_attempts`, with so many calls, and whether unfinished cells wait in a list.
     pub(in crate::field) fn attempt_on_device<M: CellAttempt>(
         &self,
         job: &Job<M>,
-        calls: usize,
+        calls: (usize, bool),
     ) -> Result<(Left, Tally), DeviceError> {
         let mut words = lock(&self.device().words);
         let rows = job.level.rows();
@@ -104,14 +105,16 @@ impl<F: Field> Pool<F> {
         job: &Job<M>,
         (first, space): (usize, &Space),
         words: &Buffer<u64>,
-        calls: usize,
+        (calls, queues): (usize, bool),
         tally: &mut Tally,
     ) -> Result<Left, DeviceError> {
-        let input = self.prepared(job, (first, space), words)?;
+        let mut input = self.prepared(job, (first, space), words)?;
+        let (rounds, each) = if queues { (calls, 1) } else { (1, calls) };
+        input.calls = each as i32;
         let lists = words.address() + 8 * space.lists() as u64;
         let (mut left, mut called, mut launch) = (Left::default(), Vec::new(), input);
         let mut cells = space.cells();
-        while cells > 0 && called.len() < calls {
+        while cells > 0 && called.len() < rounds {
             let list = called.len() % 2 * 4 * space.cells();
             launch.next = (lists + list as u64).into();
             launch.listed = cells as i32;

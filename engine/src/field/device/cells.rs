@@ -118,6 +118,7 @@ impl<F: Field> Pool<F> {
             next: Address::NONE,
             round: order.words.into(),
             listed: 0,
+            calls: 1,
             kept: Address::NONE,
             carried: -1,
             work: Address::NONE,
