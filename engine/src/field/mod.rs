@@ -2,6 +2,7 @@
 
 pub mod attempts;
 mod called;
+mod case;
 mod cell_fault;
 pub mod cells;
 mod changes;
@@ -42,6 +43,7 @@ pub mod transfer;
 mod window;
 
 pub use attempts::CellAttempt;
+pub use case::{Called, CellCase, Replays};
 pub use cells::{CellMap, CellMark, CellSource, CellValue};
 pub(crate) use columns::check as check_columns;
 pub use columns::{ItemColumn, PatchPlace};

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 /// What a run writes in its directory.
-const WRITTEN: [&str; 9] = [
+const WRITTEN: [&str; 10] = [
     ".lock",
     ".running",
     "run.toml",
@@ -15,6 +15,7 @@ const WRITTEN: [&str; 9] = [
     "diagnostics.csv",
     "observed.csv",
     "capture.toml",
+    "unfinished-cell.toml",
     "snapshots",
 ];
 /// How a deck begins that a run has written into its directory.

@@ -25,7 +25,8 @@ use crate::field::device::DeviceTopology;
 use crate::field::held::Held;
 use crate::field::operations::MendedOnHost;
 use crate::field::{
-    Correct, FaultBox, Field, FieldSpec, ItemEntities, ItemKinds, Pool, Precision, Restrict, Stores,
+    Correct, FaultBox, Field, FieldSpec, ItemEntities, ItemKinds, Pool, Precision, Replays,
+    Restrict, Stores,
 };
 use crate::mesh::carried::CarriedComponents;
 use crate::mesh::{
@@ -363,6 +364,7 @@ fn empty_world(
     world.insert_resource(CarriedComponents::default());
     world.insert_resource(MemoryGuard::default());
     world.insert_resource(FaultBox::default());
+    world.insert_resource(Replays::default());
     world.insert_resource(ranks);
     world.insert_resource(Shares::default());
     world.insert_resource(Halos::default());
