@@ -1,6 +1,7 @@
 //! What a function was given in a cell where it has come to no good end, and its calls there once more.
 
-use super::attempts::{CellAttempt, MOST_CARRIED, OfRow, Stop, Sums, kept_by};
+use super::Precision;
+use super::attempts::{CellAttempt, MOST_CARRIED, OfRow, Stop, Sums};
 use super::cell_fault::{place_of_item, row_of, values_of};
 use super::cells::{Job, Reader};
 use super::components::Components;
@@ -8,12 +9,11 @@ use super::level::LevelRows;
 use super::listed::Loops;
 use super::numbers::Numbers;
 use super::pool::{Field, Pool};
-use super::{Element, Precision};
 use crate::in_precision;
 use crate::mesh::Topology;
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::*;
-use nestar_device::{CellState, Real};
+use nestar_device::{CellFn, CellState, Real};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::Rows;
 use nestar_kernels::mesh::attempt::{Attempted, FAILED, UNFINISHED, WAITING};
@@ -125,7 +125,7 @@ impl CellCase {
 
 impl<F: Field> Pool<F> {
     /// Keeps what the function was given in a cell that ends the run.
-    pub(super) fn keep_case<M: CellAttempt, R: Loops>(
+    pub(super) fn keep_case<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
         &self,
         rows: &LevelRows,
         job: &Job<M>,
@@ -174,7 +174,7 @@ impl<F: Field> Pool<F> {
     }
 
     /// The calls of an attempt in the cell of `case`, up to `most` of them in the step but one at least: the same bits as in a run.
-    fn calls<M: CellAttempt, R: Loops>(
+    fn calls<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
         &self,
         case: &CellCase,
         (geometry, most): (&LevelGeometry, usize),
@@ -225,16 +225,13 @@ impl<F: Field> Pool<F> {
 }
 
 /// A call, after which the row has the new state.
-fn one_call<M: CellAttempt, R: Loops>(
+fn one_call<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
     reader: &Reader<M, R>,
     cell: usize,
     row: &mut [R],
     working: &mut [Vec<R>; 2],
     kept: &mut [R; MOST_CARRIED],
-) -> Called
-where
-    M::Result<R>: Attempted<R>,
-{
+) -> Called {
     let result = reader.call(0, [row, &working[0]], kept, cell).attempt();
     let mut made = OfRow::new(Sums::<M, R>::COUNT, true);
     made.attempt(reader, (0, 0, cell), row, working, (1, kept));

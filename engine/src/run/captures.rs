@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Name of the file in a run's directory; earlier ones stay under other names.
 const NAME: &str = "capture.toml";
-/// The same of what a function was given in a cell.
+/// The same of what a function was given in a cell; where there are such, with the next number.
 const CELL: &str = "unfinished-cell.toml";
 
 /// The error that ends a run, which names the file of what was captured, if anything was. All ranks call this.
@@ -59,9 +59,8 @@ fn keep_cell(sim: &Engine, directory: &Path, case: CellCase, why: &str) -> Strin
         deck: sim.deck.resolved(),
         ..case
     };
-    let path = directory.join(CELL);
-    match write_anew(&path, &case.text()) {
-        Ok(()) => format!(
+    match files::write_free(&directory.join(CELL), &case.text()) {
+        Ok(path) => format!(
             "{why}\nwhat the function was given is kept: the command `replay {}` calls it there again",
             path.display()
         ),
@@ -69,23 +68,18 @@ fn keep_cell(sim: &Engine, directory: &Path, case: CellCase, why: &str) -> Strin
     }
 }
 
-/// Writes a file; an earlier one stays under another name.
-fn write_anew(path: &Path, text: &str) -> Result<(), Error> {
-    if path.exists() {
-        files::put_aside(path)?;
-    }
-    files::write_whole(path, text)
-}
-
 /// Writes a capture with the deck of the run.
 fn write(sim: &Engine, directory: &Path, text: &str) -> Result<PathBuf, Error> {
     let path = directory.join(NAME);
+    if path.exists() {
+        files::put_aside(&path)?;
+    }
     let unreadable = |e: toml::de::Error| Error::Setup(e.to_string());
     let capture: Capture = toml::from_str(text).map_err(unreadable)?;
     let capture = Capture {
         deck: sim.deck.resolved(),
         ..capture
     };
-    write_anew(&path, &capture.text())?;
+    files::write_whole(&path, &capture.text())?;
     Ok(path)
 }

@@ -176,12 +176,12 @@ species      = 6
 max_substeps = 3
 
 [initial]
-density  = "if(x < 8, 0.001, 1)"
-pressure = "if(x < 8, 0.001, 1)*1e4/115.8"
+density  = "1"
+pressure = "1e6/115.8"
 
 [domain]
 cells      = [8, 8, 8]
-right_edge = [16.0, 16.0, 16.0]
+right_edge = [1.6e5, 1.6e5, 1.6e5]
 
 [hydro]
 gamma = "5/3"
@@ -201,9 +201,11 @@ fn a_cell_that_is_not_done_is_kept_and_is_called_again_with_the_same_bits() {
         let arguments = ["run", "deck.toml", "--output", name, "--quiet"];
         let outcome = place.nestar(&[&arguments[..], more].concat());
         let file = format!("{name}/unfinished-cell.toml");
-        outcome.has_status(2).complains(&[
-            "`react_6` is not done after 4 calls in cell ",
-            &format!("the command `replay {file}` calls it there again"),
+        // several ranks may each have such a cell, and keep it under a name of its own
+        outcome.complains(&[
+            "`react_6` is not done after 4 calls in cell [0, 0, 0] of patch [",
+            &format!("the command `replay {name}/unfinished-cell."),
+            "toml` calls it there again",
         ]);
         let kept = CellCase::read(&place.0.join(file)).expect("a cell");
         CellCase {
@@ -230,7 +232,7 @@ fn a_cell_that_is_not_done_is_kept_and_is_called_again_with_the_same_bits() {
                 "--set",
                 "domain.cells=[16,8,8]",
                 "--set",
-                "domain.right_edge=[16,8,8]",
+                "domain.right_edge=[3.2e5,1.6e5,1.6e5]",
             ];
             let there = match elsewhere[0] {
                 "--ranks" => run("there", &[&more[..], &cells, &elsewhere].concat()),
