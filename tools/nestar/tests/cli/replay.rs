@@ -255,7 +255,7 @@ fn a_cell_that_is_not_done_is_kept_and_is_called_again_with_the_same_bits() {
             2,
             "is no function of this program and deck",
         ),
-        ("\ndt = ", "\ndt = 1e-3 # ", 1, "in other bits"),
+        ("\nstate = [1.0", "\nstate = [2.0", 1, "in other bits"),
     ] {
         place.write("changed.toml", &text.replacen(from, to, 1));
         let outcome = place.nestar(&["replay", "changed.toml"]);
