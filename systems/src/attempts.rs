@@ -3,10 +3,10 @@
 use crate::order::Advance;
 use bevy_ecs::prelude::*;
 use nestar_device::CellState;
-use nestar_engine::field::{CellAttempt, Components, Field, LevelRows, Replays};
+use nestar_engine::field::{CellAttempt, Components, Field, LevelRows};
 use nestar_engine::mesh::Costs;
 use nestar_engine::ranks::Ranks;
-use nestar_engine::step::{Account, Accounts, Catalogue, Write};
+use nestar_engine::step::{Account, Accounts, Catalogue, Replays, Write};
 use nestar_engine::{Engine, Error};
 use nestar_kernels::mesh::attempt::Attempted;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ where
     let part = (attempts.weight > 0.0).then(|| (sim.cost_part(), attempts.weight));
     let parameters = Arc::new(parameters);
     let again = (components, None);
-    Replays::add::<F, M>(sim, again, attempts.calls, parameters.clone());
+    Replays::add::<F, M>(&mut sim.world, again, attempts.calls, parameters.clone());
     let attempt = move |mut rows: LevelRows,
                         mut field: Write<F>,
                         ranks: Res<Ranks>,

@@ -1,6 +1,6 @@
 //! Where systems leave what goes wrong.
 
-use super::case::CellCase;
+use super::cell_case::CellCase;
 use crate::device::DeviceError;
 use crate::device::parallel::lock;
 use bevy_ecs::prelude::*;

@@ -7,7 +7,6 @@ use super::storage::Storage;
 use super::store::TABLES;
 use crate::device::DeviceError;
 use crate::mesh::{LevelClock, Levels, Topology};
-use crate::step::Settings;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_kernels::mesh::block::LevelGeometry;
@@ -15,6 +14,10 @@ use nestar_kernels::mesh::block::LevelGeometry;
 /// There while the beginning of a run is only looked at, a few patches at a time.
 #[derive(Resource)]
 pub(crate) struct InParts;
+
+/// Whether cells that are to be called again wait in a queue.
+#[derive(Resource)]
+pub(crate) struct Queues(pub bool);
 
 /// The rows of the level at hand, as a system's parameter.
 #[derive(SystemParam)]
@@ -28,7 +31,7 @@ pub struct LevelRows<'w, 's> {
     tables: Option<Res<'w, DeviceTopology>>,
     in_parts: Option<Res<'w, InParts>>,
     faults: Res<'w, FaultBox>,
-    settings: Option<Res<'w, Settings>>,
+    queues: Option<Res<'w, Queues>>,
 }
 
 impl LevelRows<'_, '_> {
@@ -108,10 +111,9 @@ impl LevelRows<'_, '_> {
         self.topology.finest()
     }
 
-    /// Whether cells that are to be called again wait in a queue, `run.queue`.
+    /// Whether cells that are to be called again wait in a queue.
     pub(super) fn queues(&self) -> bool {
-        let settings = self.settings.as_ref();
-        settings.is_none_or(|settings| settings.run.queue)
+        self.queues.as_ref().is_none_or(|queues| queues.0)
     }
 
     /// Where what goes wrong is left.

@@ -26,10 +26,12 @@ use laws::Laws;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::CellFn;
 use nestar_engine::field::marks::{CellNumber, NumberFn};
-use nestar_engine::field::{LevelRows, Numbers, Replays};
+use nestar_engine::field::{LevelRows, Numbers};
 use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::Reduce;
-use nestar_engine::step::{Account, Accounts, Catalogue, Read, Remarks, StepLimits, Write};
+use nestar_engine::step::{
+    Account, Accounts, Catalogue, Read, Remarks, Replays, StepLimits, Write,
+};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::cooling::{Cooler, scale};
 use std::sync::Arc;
@@ -274,10 +276,10 @@ fn register(sim: &mut Engine, given: Given, account: Account, split: bool) -> Re
     } = given;
     let (_, components) = sim.at_rest(&[])?.parts();
     let cooler = Arc::new(cooler);
-    let again = (components, numbers.clone());
+    let (again, world) = ((components, numbers.clone()), &mut sim.world);
     match numbers.is_none() {
-        true => Replays::add::<Gas, cool>(sim, again, 1, cooler.clone()),
-        false => Replays::add::<Gas, cool_by>(sim, again, 1, cooler.clone()),
+        true => Replays::add::<Gas, cool>(world, again, 1, cooler.clone()),
+        false => Replays::add::<Gas, cool_by>(world, again, 1, cooler.clone()),
     }
     let act = move |mut rows: LevelRows, mut gas: Write<Gas>, mut accounts: ResMut<Accounts>| {
         rows.choose(components);

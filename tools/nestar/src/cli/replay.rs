@@ -3,8 +3,8 @@
 use super::{FAILED, Failure, positive, print};
 use clap::Args;
 use nestar::App;
-use nestar::engine::field::{Called, CellCase, Replays};
-use nestar::engine::step::Capture;
+use nestar::engine::field::{Called, CellCase};
+use nestar::engine::step::{Capture, Replays};
 use nestar::systems::hydro::HydroConfig;
 use nestar::systems::hydro::replay::{Pass, primitive, replay as passes_of};
 use nestar_deck::Deck;
@@ -45,7 +45,7 @@ fn same_bits(a: &[f64], b: &[f64]) -> bool {
 
 /// Calls the function in the cell, with the settings of the run and those that replace them.
 fn replay_cell(app: &App, arguments: &ReplayArgs) -> Result<(), Failure> {
-    let case = CellCase::read(&arguments.capture)?;
+    let case = Replays::read(&arguments.capture)?;
     let name = arguments.capture.file_name().unwrap_or_default();
     let name = Path::new(&case.folder).join(name);
     let mut deck = Deck::parse(&name.display().to_string(), &case.deck)?;
@@ -79,20 +79,18 @@ fn replay_cell(app: &App, arguments: &ReplayArgs) -> Result<(), Failure> {
 
 /// The cell before the calls and after each of them.
 fn calls_text(case: &CellCase, calls: &[Called]) -> String {
-    let CellCase {
-        why,
-        function,
-        field,
-        level,
-        time,
-        dt,
-        ..
-    } = case;
-    let (precision, made) = (format!("{:?}", case.precision).to_lowercase(), case.calls);
     let mut text = format!(
-        "{why}\n\n`{function}` on level {level}: a step of `{field}` from t = {time} by {dt:e}, in {precision} precision; {made} calls \
-         were made before\n\n{:<16} {:>5}",
-        "", "work"
+        "{}\n\n`{}` on level {}: a step of `{}` from t = {} by {:e}, in {} precision; {} calls were made before\n\n{:<16} {:>5}",
+        case.why,
+        case.function,
+        case.level,
+        case.field,
+        case.time,
+        case.dt,
+        format!("{:?}", case.precision).to_lowercase(),
+        case.calls,
+        "",
+        "work"
     );
     for name in &case.components {
         let _ = write!(text, " {name:>14}");
@@ -105,16 +103,11 @@ fn calls_text(case: &CellCase, calls: &[Called]) -> String {
     };
     row("before", "", &case.state);
     for (n, call) in calls.iter().enumerate() {
-        let name = format!("{} {}", made + n + 1, call.status);
+        let name = format!("{} {}", case.calls + n + 1, call.status);
         row(&name, &call.work.to_string(), &call.state);
     }
     if let Some(last) = calls.last() {
-        let Called {
-            given,
-            carried,
-            sums,
-            ..
-        } = last;
+        let (given, carried, sums) = (&last.given, &last.carried, &last.sums);
         let _ = write!(
             text,
             "\n\nthe last call gives {given:?}, hands on {carried:?}, and {sums:?} to be summed\n"

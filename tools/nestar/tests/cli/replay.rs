@@ -2,7 +2,7 @@
 
 use super::{Outcome, Place};
 use nestar::engine::field::CellCase;
-use nestar::engine::step::Capture;
+use nestar::engine::step::{Capture, Replays};
 
 /// Gas that is pulled so hard within a step that no flux keeps it whole: on the root level, or on the first one.
 const TORN: &str = r#"
@@ -207,7 +207,7 @@ fn a_cell_that_is_not_done_is_kept_and_is_called_again_with_the_same_bits() {
             &format!("the command `replay {name}/unfinished-cell."),
             "toml` calls it there again",
         ]);
-        let kept = CellCase::read(&place.0.join(file)).expect("a cell");
+        let kept = Replays::read(&place.0.join(file)).expect("a cell");
         CellCase {
             deck: String::new(),
             why: String::new(),
