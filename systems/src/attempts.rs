@@ -6,7 +6,7 @@ use nestar_device::CellState;
 use nestar_engine::field::{CellAttempt, Components, Field, LevelRows};
 use nestar_engine::mesh::Costs;
 use nestar_engine::ranks::Ranks;
-use nestar_engine::step::{Account, Accounts, Catalogue, Replays, Write};
+use nestar_engine::step::{Account, Accounts, Catalogue, Replays, RunCounters, Write};
 use nestar_engine::{Engine, Error};
 use nestar_kernels::mesh::attempt::Attempted;
 use std::sync::Arc;
@@ -65,9 +65,11 @@ where
                         mut field: Write<F>,
                         ranks: Res<Ranks>,
                         mut accounts: ResMut<Accounts>,
+                        mut counters: ResMut<RunCounters>,
                         mut costs: Costs| {
         rows.choose(components);
         let tally = field.map_attempts_with::<M>(&rows, &[], attempts.calls, &parameters);
+        counters.count_attempts(&tally);
         if let Some(account) = account {
             accounts.add(account, &tally);
         }
