@@ -6,9 +6,10 @@ use nestar_device::CellState;
 use nestar_engine::field::{CellAttempt, Components, Field, LevelRows};
 use nestar_engine::mesh::Costs;
 use nestar_engine::ranks::Ranks;
-use nestar_engine::step::{Account, Accounts, Catalogue, Write};
+use nestar_engine::step::{Account, Accounts, Catalogue, Replays, RunCounters, Write};
 use nestar_engine::{Engine, Error};
 use nestar_kernels::mesh::attempt::Attempted;
+use std::sync::Arc;
 
 /// How a function is called by [`Register::attempts`](crate::register::Register::attempts).
 #[derive(Clone, Copy, Debug)]
@@ -57,13 +58,18 @@ where
 {
     let account = open::<M>(sim, attempts)?;
     let part = (attempts.weight > 0.0).then(|| (sim.cost_part(), attempts.weight));
+    let parameters = Arc::new(parameters);
+    let again = (components, None);
+    Replays::add::<F, M>(&mut sim.world, again, attempts.calls, parameters.clone());
     let attempt = move |mut rows: LevelRows,
                         mut field: Write<F>,
                         ranks: Res<Ranks>,
                         mut accounts: ResMut<Accounts>,
+                        mut counters: ResMut<RunCounters>,
                         mut costs: Costs| {
         rows.choose(components);
         let tally = field.map_attempts_with::<M>(&rows, &[], attempts.calls, &parameters);
+        counters.count_attempts(&tally);
         if let Some(account) = account {
             accounts.add(account, &tally);
         }

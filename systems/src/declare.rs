@@ -63,6 +63,20 @@ pub trait Declare {
     where
         M::Parameters: for<'a> TryFrom<&'a [f64]>;
 
+    /// As [`Declare::derived_at_rest`] for a function that is chosen, with its parameters and the scalars that it reads, when it is known
+    /// what the gas is made of: `choose` gives it then. `NumberFn::with::<M>(p)` is a function with a structure of parameters, which may
+    /// hold tables; `doc` is what `list` shows.
+    ///
+    /// # Errors
+    /// The gas is made already. Later those of `choose`, a name that somebody else has, a scalar that there is not.
+    fn derived_when_made(
+        &mut self,
+        name: &str,
+        units: &str,
+        doc: &str,
+        choose: impl FnOnce(&mut Engine, &GasModel) -> Result<Chosen, Error> + Send + Sync + 'static,
+    ) -> Result<(), Error>;
+
     /// Lets every step of the gas leave its mass fluxes in the field [`MassFlux`](crate::fields::MassFlux), for systems behind
     /// [`Advance::Fluid`](crate::order::Advance::Fluid). Cells mended with first-order fluxes are right too; corrections where levels meet
     /// come later.
@@ -88,6 +102,9 @@ pub trait Declare {
     fn acceleration(&mut self) -> Result<(), Error>;
 }
 
+/// A function of the gas in its own frame, and the scalars that it reads behind the gas.
+pub type Chosen = (NumberFn, &'static [&'static str]);
+
 /// What plugins have declared, while they may.
 fn declared(sim: &mut Engine) -> Result<Mut<'_, Declared>, Error> {
     if sim.world.contains_resource::<GasModel>() {
@@ -98,6 +115,50 @@ fn declared(sim: &mut Engine) -> Result<Mut<'_, Declared>, Error> {
         ));
     }
     Ok(sim.world.get_resource_or_init::<Declared>())
+}
+
+/// Whether a function takes these numbers.
+fn check<M: CellValue>(name: &str, parameters: &[f64]) -> Result<(), Error>
+where
+    M::Parameters: for<'a> TryFrom<&'a [f64]>,
+{
+    let fits = parameters_of::<M>(parameters).map(|_| ());
+    fits.map_err(|why| Error::Setup(format!("the number {name:?} cannot be derived: {why}")))
+}
+
+/// A number of the gas and of some scalars.
+fn derived(
+    (name, units): (&str, &str),
+    function: NumberFn,
+    parameters: &[f64],
+    scalars: &[&str],
+) -> Derived {
+    Derived {
+        name: name.into(),
+        units: units.into(),
+        number: Named {
+            function,
+            components: Vec::new(),
+            parameters: parameters.to_vec(),
+        },
+        scalars: scalars.iter().map(ToString::to_string).collect(),
+        at_rest: false,
+    }
+}
+
+/// Takes down what makes a number with a name.
+fn name_by(
+    sim: &mut Engine,
+    (name, units, doc): (&str, &str, &str),
+    make: impl FnOnce(&mut Engine, &GasModel) -> Result<Derived, Error> + Send + Sync + 'static,
+) -> Result<(), Error> {
+    declared(sim)?.derived.push(Box::new(make));
+    let mut catalogue = sim.world.resource_mut::<Catalogue>();
+    catalogue
+        .add("derived field", name, doc)
+        .of(Gas::NAME)
+        .unit(units);
+    Ok(())
 }
 
 impl Declare for Engine {
@@ -167,25 +228,9 @@ impl Declare for Engine {
     where
         M::Parameters: for<'a> TryFrom<&'a [f64]>,
     {
-        parameters_of::<M>(parameters)
-            .map_err(|why| Error::Setup(format!("the number {name:?} cannot be derived: {why}")))?;
-        let number = Named {
-            function: NumberFn::of::<M>(),
-            components: Vec::new(),
-            parameters: parameters.to_vec(),
-        };
-        let derived = Derived {
-            name: name.into(),
-            units: units.into(),
-            number,
-            at_rest: false,
-        };
-        let scalars = scalars.iter().map(ToString::to_string).collect();
-        declared(self)?.derived.push((derived, scalars));
-        let mut catalogue = self.world.resource_mut::<Catalogue>();
-        let entry = catalogue.add("derived field", name, M::DOC);
-        entry.of(Gas::NAME).unit(units);
-        Ok(())
+        check::<M>(name, parameters)?;
+        let derived = derived((name, units), NumberFn::of::<M>(), parameters, scalars);
+        name_by(self, (name, units, M::DOC), |_, _| Ok(derived))
     }
 
     fn derived_at_rest<M: CellValue>(
@@ -198,11 +243,30 @@ impl Declare for Engine {
     where
         M::Parameters: for<'a> TryFrom<&'a [f64]>,
     {
-        self.derived::<M>(name, units, scalars, parameters)?;
-        if let Some((derived, _)) = declared(self)?.derived.last_mut() {
-            derived.at_rest = true;
-        }
-        Ok(())
+        check::<M>(name, parameters)?;
+        let derived = Derived {
+            at_rest: true,
+            ..derived((name, units), NumberFn::of::<M>(), parameters, scalars)
+        };
+        name_by(self, (name, units, M::DOC), |_, _| Ok(derived))
+    }
+
+    fn derived_when_made(
+        &mut self,
+        name: &str,
+        units: &str,
+        doc: &str,
+        choose: impl FnOnce(&mut Engine, &GasModel) -> Result<Chosen, Error> + Send + Sync + 'static,
+    ) -> Result<(), Error> {
+        let own = (name.to_string(), units.to_string());
+        let make = move |sim: &mut Engine, model: &GasModel| {
+            let (function, scalars) = choose(sim, model)?;
+            Ok(Derived {
+                at_rest: true,
+                ..derived((&own.0, &own.1), function, &[], scalars)
+            })
+        };
+        name_by(self, (name, units, doc), make)
     }
 }
 

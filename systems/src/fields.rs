@@ -5,9 +5,9 @@ pub mod quantities;
 use crate::units::Units;
 use bevy_ecs::prelude::*;
 use nestar_device::device;
-use nestar_engine::Error;
 use nestar_engine::field::marks::Named;
 use nestar_engine::field::{Components, Field};
+use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::{DualEnergy, DualStates, GasStates};
 use nestar_kernels::mesh::{ShareSets, StateRules};
 
@@ -116,9 +116,14 @@ pub struct Derived {
     pub units: String,
     /// What it is made of.
     pub number: Named,
+    /// The scalars that it is made of behind the gas.
+    pub scalars: Vec<String>,
     /// Whether that is the gas in its own frame ([`GasModel::numbers_at_rest`]).
     pub at_rest: bool,
 }
+
+/// Makes a number with a name when it is known what the gas is made of.
+pub type Naming = Box<dyn FnOnce(&mut Engine, &GasModel) -> Result<Derived, Error> + Send + Sync>;
 
 /// What units make of the gas.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -288,14 +293,14 @@ impl Field for Matter {
 }
 
 /// What plugins have declared of the gas.
-#[derive(Resource, Clone, Default)]
+#[derive(Resource, Default)]
 pub struct Declared {
     /// Names, and mass fractions where nothing else says what they are.
     pub scalars: Vec<(String, f64)>,
     /// Names of those whose fractions sum to 1.
     pub sets: Vec<Vec<String>>,
-    /// Numbers with names, and the scalars that each is made of behind the gas.
-    pub derived: Vec<(Derived, Vec<String>)>,
+    /// Numbers with names.
+    pub derived: Vec<Naming>,
     /// Whether somebody reads [`MassFlux`].
     pub mass_fluxes: bool,
 }

@@ -27,7 +27,7 @@ impl<M> CellAttempt for M where
 }
 
 /// Numbers that a cell may hand on from call to call.
-const MOST_CARRIED: usize = 16;
+pub(super) const MOST_CARRIED: usize = 16;
 
 /// What a function gives, in double precision.
 type Gives<M> = <M as CellFn>::Result<f64>;
@@ -139,13 +139,14 @@ impl<F: Field> Pool<F> {
         let calls = calls.max(1);
         let made = with_storage!(&self.storage,
             <R> => Ok(self.attempt_rows::<M, R>(job, calls)),
-            _ => self.attempt_on_device(job, calls));
+            _ => self.attempt_on_device(job, (calls, rows.queues())));
         let (left, tally) = rows.checked(made, Default::default());
         self.touch(rows.level(), rows.rows());
         let failed = left.failed.map(|stop| (stop, None));
         let unfinished = left.unfinished.map(|stop| (stop, Some(calls)));
         if let Some((stop, calls)) = failed.or(unfinished) {
             in_precision!(self.precision(), R => {
+                self.keep_case::<M, R>(rows, job, &stop);
                 let at = (stop.item, &stop.carried[..]);
                 self.report_call::<M, R>(rows, job, at, |result| why(&result.attempt(), calls));
             });
@@ -210,6 +211,8 @@ impl<F: Field> Pool<F> {
             let own = unsafe { present.row_mut(row) };
             let mut made = OfRow::new(Sums::<M, R>::COUNT, job.level.topology.is_leaf(row));
             for cell in 0..CELLS {
+                let mut kept = [R::lit(0.0); MOST_CARRIED];
+                let calls = (calls, &mut kept);
                 made.attempt(&reader, (n, row, cell), own, &mut scratch, calls);
             }
             made
@@ -224,11 +227,11 @@ impl<F: Field> Pool<F> {
     }
 }
 
-type Sums<M, R> = <<M as CellFn>::Result<R> as Attempted<R>>::Sums;
+pub(super) type Sums<M, R> = <<M as CellFn>::Result<R> as Attempted<R>>::Sums;
 type Carried<M, R> = <<M as CellFn>::Result<R> as Attempted<R>>::Carried;
 
 /// The calls in a row.
-struct OfRow {
+pub(super) struct OfRow {
     left: Left,
     /// `[number]`: what eight lanes of cells give to be summed.
     lanes: Vec<[f64; 8]>,
@@ -239,7 +242,7 @@ struct OfRow {
 }
 
 impl OfRow {
-    fn new(sums: usize, leaf: bool) -> Self {
+    pub fn new(sums: usize, leaf: bool) -> Self {
         Self {
             left: Left::default(),
             lanes: vec![[0.0; 8]; sums],
@@ -262,17 +265,21 @@ impl OfRow {
         }
     }
 
-    /// Calls the function in a cell until it is done or has failed, so many times at most.
+    /// Whether a cell has failed.
+    pub fn has_failed(&self) -> bool {
+        self.left.failed.is_some()
+    }
+
+    /// Calls the function in a cell until it is done or has failed, so many times at most, first with what `kept` begins with.
     #[inline(always)]
-    fn attempt<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
+    pub fn attempt<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
         &mut self,
         reader: &Reader<M, R>,
         (n, row, cell): (usize, u32, usize),
         own: &mut [R],
         [made, scratch]: &mut [Vec<R>; 2],
-        calls: usize,
+        (calls, kept): (usize, &mut [R; MOST_CARRIED]),
     ) {
-        let mut kept = [R::lit(0.0); MOST_CARRIED];
         let stop = |call, kept: &[R]| {
             let carried = kept[..Carried::<M, R>::COUNT].iter();
             Some(Stop {
@@ -283,14 +290,14 @@ impl OfRow {
         };
         for call in 0..calls {
             self.count(call);
-            let result = reader.call(row, [own, made], &kept, cell).attempt();
+            let result = reader.call(row, [own, made], kept, cell).attempt();
             let again = [UNFINISHED, WAITING].contains(&result.status);
             self.work += result.work.max(0) as u32;
             let taken = result.status != FAILED
                 && (again || self.sum(cell, &result.sums))
                 && (result.status == WAITING || reader.set(own, cell, &result.state, scratch));
             if !taken {
-                self.left.failed = first(self.left.failed.take(), stop(call, &kept));
+                self.left.failed = first(self.left.failed.take(), stop(call, kept));
             }
             if !taken || !again {
                 return;
@@ -299,7 +306,7 @@ impl OfRow {
                 .carried
                 .write(&mut |_, c, value| kept[c] = value, 0, 0);
         }
-        self.left.unfinished = first(self.left.unfinished.take(), stop(calls, &kept));
+        self.left.unfinished = first(self.left.unfinished.take(), stop(calls, kept));
     }
 
     fn count(&mut self, call: usize) {

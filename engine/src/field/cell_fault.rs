@@ -114,7 +114,7 @@ impl<F: Field> Pool<F> {
     }
 
     /// The function's result in a cell; none where a number that it reads is a fault, which is reported.
-    fn call_again<M: CellFn, R: Loops>(
+    pub(super) fn call_again<M: CellFn, R: Loops>(
         &self,
         rows: &LevelRows,
         job: &Job<M>,
@@ -202,7 +202,7 @@ impl<F: Field> Pool<F> {
 }
 
 /// The values of a row of which those in a cell are wanted; on a device the others are 0.
-fn row_of<R: Loops>(
+pub(super) fn row_of<R: Loops>(
     values: &Storage,
     bank: usize,
     row: u32,

@@ -222,6 +222,29 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
         }
     }
 
+    /// A reader of one row of each field, number 0, that stands alone in a place.
+    pub fn alone<F: Field>(
+        first: &Pool<F>,
+        rows: &[Rows<'a, R>],
+        (chosen, numbers): (Components, Option<&'a Numbers>),
+        (geometry, index): (&LevelGeometry, &'a [[i32; 3]]),
+        given: &M::Parameters,
+    ) -> Self {
+        Self {
+            fields: std::array::from_fn(|n| rows.get(n).copied()),
+            ghosts: None,
+            numbers,
+            states: first.typed::<R>().states,
+            components: first.components(),
+            chosen,
+            geometry: *geometry,
+            index,
+            colour: None,
+            carried: rows.len(),
+            given: given.precise::<R>(),
+        }
+    }
+
     /// Calls `each` with the cells of a row that are wanted and the function's result there.
     #[inline(always)]
     pub fn each(&self, row: u32, block: &mut Vec<R>, mut each: impl FnMut(usize, M::Result<R>)) {

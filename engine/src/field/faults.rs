@@ -1,5 +1,6 @@
 //! Where systems leave what goes wrong.
 
+use super::cell_case::CellCase;
 use crate::device::DeviceError;
 use crate::device::parallel::lock;
 use bevy_ecs::prelude::*;
@@ -12,6 +13,8 @@ pub struct FaultBox {
     first: Arc<Mutex<Option<Reported>>>,
     /// Name of the system that runs or ran last.
     system: Arc<Mutex<Option<Arc<str>>>>,
+    /// What a function was given in the cell that is at fault.
+    case: Arc<Mutex<Option<CellCase>>>,
 }
 
 /// What stands in a [`FaultBox`].
@@ -37,6 +40,18 @@ impl FaultBox {
             lock(&self.first).get_or_insert(Reported::Device(error));
         }
         !self.is_full()
+    }
+
+    /// Keeps what a function was given in a cell that is at fault, unless there is a fault already.
+    pub(super) fn keep(&self, case: CellCase) {
+        if !self.is_full() {
+            *lock(&self.case) = Some(case);
+        }
+    }
+
+    /// Takes out what a function was given in the cell at fault, if that can be called again.
+    pub(crate) fn take_case(&self) -> Option<CellCase> {
+        lock(&self.case).take()
     }
 
     /// Leaves any error, unless there is a fault already.

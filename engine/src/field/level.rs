@@ -15,6 +15,10 @@ use nestar_kernels::mesh::block::LevelGeometry;
 #[derive(Resource)]
 pub(crate) struct InParts;
 
+/// Whether cells that are to be called again wait in a queue.
+#[derive(Resource)]
+pub(crate) struct Queues(pub bool);
+
 /// The rows of the level at hand, as a system's parameter.
 #[derive(SystemParam)]
 pub struct LevelRows<'w, 's> {
@@ -27,6 +31,7 @@ pub struct LevelRows<'w, 's> {
     tables: Option<Res<'w, DeviceTopology>>,
     in_parts: Option<Res<'w, InParts>>,
     faults: Res<'w, FaultBox>,
+    queues: Option<Res<'w, Queues>>,
 }
 
 impl LevelRows<'_, '_> {
@@ -104,6 +109,11 @@ impl LevelRows<'_, '_> {
     #[must_use]
     pub fn finest(&self) -> usize {
         self.topology.finest()
+    }
+
+    /// Whether cells that are to be called again wait in a queue.
+    pub(super) fn queues(&self) -> bool {
+        self.queues.as_ref().is_none_or(|queues| queues.0)
     }
 
     /// Where what goes wrong is left.

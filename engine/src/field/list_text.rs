@@ -2,6 +2,7 @@
 
 use super::components::Components;
 use super::listed::{CellNumber, Mark, Named};
+use super::structures::Structures;
 use nestar_device::Item;
 use nestar_kernels::criteria::ListText;
 use std::cmp::Reverse;
@@ -10,8 +11,14 @@ use std::fmt::Write as _;
 /// Faults of a list are this and the number's place in it; smaller ones are those of boundary rules.
 pub(super) const FAULT: u32 = 16;
 
+/// A list in the device's language, and the structures that its functions take.
+pub(super) struct Written {
+    pub text: ListText,
+    pub structures: Structures,
+}
+
 /// The text of a list; where each criterion finds its numbers, and which of them are kept of a gather.
-pub(super) fn list_text(list: &[Mark]) -> (Vec<Vec<usize>>, Vec<[usize; 2]>, ListText) {
+pub(super) fn list_text(list: &[Mark]) -> (Vec<Vec<usize>>, Vec<[usize; 2]>, Written) {
     let mut writer = Writer::default();
     let mut places: Vec<Vec<usize>> = list.iter().map(|m| (0..m.of.len()).collect()).collect();
     // long states first: parts of them serve others too
@@ -26,31 +33,22 @@ pub(super) fn list_text(list: &[Mark]) -> (Vec<Vec<usize>>, Vec<[usize; 2]>, Lis
         writer.mark(mark, places[..].first().copied().unwrap_or(0), number);
         number += mark.of.len();
     }
-    let (text, kept) = (writer.text(), writer.kept);
-    let (items, count) = (writer.items, kept.len());
-    let text = ListText {
-        text,
-        items,
-        kept: count,
-    };
-    (places, kept, text)
+    let kept = std::mem::take(&mut writer.kept);
+    (places, kept, writer.written())
 }
 
 /// The text of numbers alone, which are kept in the order of the list.
-pub(super) fn numbers_text(list: &[CellNumber]) -> ListText {
+pub(super) fn numbers_text(list: &[CellNumber]) -> Written {
     let mut writer = Writer::default();
     writer.numbers = list.iter().map(|number| writer.number(number)).collect();
-    ListText {
-        text: writer.text(),
-        items: writer.items,
-        kept: list.len(),
-    }
+    writer.written()
 }
 
 /// Writes a list.
 #[derive(Default)]
 struct Writer {
     items: Vec<&'static Item>,
+    structures: Structures,
     /// Functions that give numbers.
     functions: String,
     /// What tells those apart.
@@ -62,6 +60,17 @@ struct Writer {
 }
 
 impl Writer {
+    fn written(self) -> Written {
+        Written {
+            text: ListText {
+                text: self.text(),
+                items: self.items,
+                kept: self.numbers.len(),
+            },
+            structures: self.structures,
+        }
+    }
+
     fn text(&self) -> String {
         let keep = self.numbers.iter().enumerate();
         let keep: String = keep
@@ -183,7 +192,14 @@ impl Writer {
             .iter()
             .map(|x| format!(", {}", bits(*x)))
             .collect();
-        let body = format!("{state}  return Call<&::{path}<{real}>>::of(at, {numbers}{given});\n");
+        let call = match &named.function.structure {
+            None => format!("of(at, {numbers}{given})"),
+            Some(structure) => {
+                let place = self.structures.place(structure);
+                format!("by(at, {numbers}, at.input.given + {place})")
+            }
+        };
+        let body = format!("{state}  return Call<&::{path}<{real}>>::{call};\n");
         if let Some(known) = self.find(body.clone()) {
             return known;
         }

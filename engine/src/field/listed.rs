@@ -3,24 +3,28 @@
 use super::components::Components;
 use super::element::Element;
 use super::faults::FaultBox;
+use super::structures::Structure;
 use nestar_deck::Formula;
 use nestar_device::{Cell, CellFn, CellState, Item, Place, Precise, Real};
 use nestar_kernels::criteria::{LIST_BLOCK, LIST_GHOSTS, LIST_WIDTH};
 use nestar_kernels::mesh::block::{LevelGeometry, place_of};
 use nestar_kernels::{CELLS, PATCH};
+use std::sync::Arc;
 
-/// A loop over cells: those of the span, the components that the function reads, its parameters, and the results.
-pub(super) type Loop<R, T> = fn(&Span<R>, &[usize], &[f64], &mut [T]);
+/// A loop over cells: those of the span, the components that the function reads, its parameters where they are numbers, and the results.
+pub(super) type Loop<R, T> = dyn Fn(&Span<R>, &[usize], &[f64], &mut [T]) + Send + Sync;
 
-/// A function of a cell whose parameters are numbers, among others of its kind: `S` and `D` are its results in the two precisions.
-#[derive(Clone, Copy)]
+/// A function of a cell, among others of its kind: `S` and `D` are its results in the two precisions.
+#[derive(Clone)]
 pub struct Listed<S, D> {
     pub(super) item: &'static Item,
     /// Numbers of its state; a function of the place alone has none, and is called in double precision always.
     pub(super) count: usize,
     pub(super) reach: usize,
-    single: Loop<f32, S>,
-    pub(super) double: Loop<f64, D>,
+    single: Arc<Loop<f32, S>>,
+    pub(super) double: Arc<Loop<f64, D>>,
+    /// Its parameters, where they are no numbers.
+    pub(super) structure: Option<Arc<dyn Structure>>,
 }
 
 /// A function that gives a number.
@@ -28,8 +32,9 @@ pub type NumberFn = Listed<f32, f64>;
 /// A function that says whether a cell is marked.
 pub type MarkFn = Listed<bool, bool>;
 
-impl<S, D> Listed<S, D> {
-    /// The function `M`, of a number or of an array of them, in the cell or [`LIST_GHOSTS`] cells around it, or of the place.
+impl<S: 'static, D: 'static> Listed<S, D> {
+    /// The function `M`, of a number or of an array of them, in the cell or [`LIST_GHOSTS`] cells around it, or of the place. Its
+    /// parameters are numbers, which come with each call.
     ///
     /// # Panics
     /// If it reads several fields, or another number of cells far.
@@ -39,6 +44,38 @@ impl<S, D> Listed<S, D> {
         M: CellFn<Result<f32> = S> + CellFn<Result<f64> = D>,
         M::Parameters: for<'a> TryFrom<&'a [f64]>,
     {
+        let loops: (Arc<Loop<f32, S>>, Arc<Loop<f64, D>>) =
+            (Arc::new(each::<M, f32, S>), Arc::new(each::<M, f64, D>));
+        Self::with_loops::<M>(loops, None)
+    }
+
+    /// The same with these parameters, a structure that may hold tables.
+    ///
+    /// # Panics
+    /// As [`Listed::of`]; if it is a function of the place alone.
+    #[must_use]
+    pub fn with<M>(parameters: M::Parameters) -> Self
+    where
+        M: CellFn<Result<f32> = S> + CellFn<Result<f64> = D>,
+        M::Parameters: Send + Sync + 'static,
+    {
+        let all = Arc::new(parameters);
+        let (p, q) = (all.clone(), all.clone());
+        let single = move |span: &Span<f32>, of: &[usize], _: &[f64], out: &mut [S]| {
+            over::<M, f32, S>((span, of), &p, out);
+        };
+        let double = move |span: &Span<f64>, of: &[usize], _: &[f64], out: &mut [D]| {
+            over::<M, f64, D>((span, of), &q, out);
+        };
+        let listed = Self::with_loops::<M>((Arc::new(single), Arc::new(double)), Some(all));
+        assert!(listed.count > 0, "{} reads no state", M::ITEM.name);
+        listed
+    }
+
+    fn with_loops<M: CellFn>(
+        (single, double): (Arc<Loop<f32, S>>, Arc<Loop<f64, D>>),
+        structure: Option<Arc<dyn Structure>>,
+    ) -> Self {
         let [count, others @ ..] = M::State::<f64>::COMPONENTS;
         let fits = others == [0; 3] && [0, LIST_GHOSTS].contains(&M::REACH);
         assert!(fits, "{} cannot stand in a list", M::ITEM.name);
@@ -46,8 +83,9 @@ impl<S, D> Listed<S, D> {
             item: M::ITEM,
             count,
             reach: M::REACH,
-            single: each::<M, f32, S>,
-            double: each::<M, f64, D>,
+            single,
+            double,
+            structure,
         }
     }
 }
@@ -72,14 +110,25 @@ where
     })
 }
 
-/// The loop over a function.
+/// The loop over a function whose parameters are numbers.
 fn each<M, R: Real, T>(span: &Span<R>, components: &[usize], given: &[f64], out: &mut [T])
 where
     M: CellFn<Result<R> = T>,
     M::Parameters: for<'a> TryFrom<&'a [f64]>,
 {
     let parameters = parameters_of::<M>(given).unwrap_or_else(|why| panic!("{why}"));
-    let parameters = parameters.precise::<R>();
+    over::<M, R, T>((span, components), &parameters, out);
+}
+
+/// The loop over a function with its parameters.
+fn over<M, R: Real, T>(
+    (span, components): (&Span<R>, &[usize]),
+    given: &M::Parameters,
+    out: &mut [T],
+) where
+    M: CellFn<Result<R> = T>,
+{
+    let parameters = given.precise::<R>();
     for (cell, out) in out.iter_mut().enumerate() {
         let at = At {
             span,
@@ -92,18 +141,18 @@ where
 
 /// The loops of a precision.
 pub(super) trait Loops: Element {
-    fn number(function: &NumberFn) -> Loop<Self, Self>;
-    fn mark(function: &MarkFn) -> Loop<Self, bool>;
+    fn number(function: &NumberFn) -> &Loop<Self, Self>;
+    fn mark(function: &MarkFn) -> &Loop<Self, bool>;
 }
 
 macro_rules! loops {
     ($t:ty, $loop:ident) => {
         impl Loops for $t {
-            fn number(function: &NumberFn) -> Loop<Self, Self> {
-                function.$loop
+            fn number(function: &NumberFn) -> &Loop<Self, Self> {
+                &*function.$loop
             }
-            fn mark(function: &MarkFn) -> Loop<Self, bool> {
-                function.$loop
+            fn mark(function: &MarkFn) -> &Loop<Self, bool> {
+                &*function.$loop
             }
         }
     };
@@ -215,7 +264,7 @@ pub struct Named {
     pub function: NumberFn,
     /// Components of the field that make its state, or [`Components::ZERO`].
     pub components: Vec<usize>,
-    /// Its parameters.
+    /// Its parameters, where they are numbers.
     pub parameters: Vec<f64>,
 }
 

@@ -3,7 +3,7 @@
 use super::cells::gather_block;
 use super::faults::FaultBox;
 use super::level::LevelRows;
-use super::list_text::list_text;
+use super::list_text::{Written, list_text};
 use super::listed::{Loops, Span};
 use super::pool::{Field, Pool};
 use super::storage::with_storage;
@@ -20,7 +20,7 @@ pub struct Marks {
     places: Vec<Vec<usize>>,
     /// Criterion and place in its state of each of those that are kept.
     kept: Vec<[usize; 2]>,
-    pub(super) text: ListText,
+    pub(super) written: Written,
 }
 
 impl Marks {
@@ -35,12 +35,12 @@ impl Marks {
             let (given, name) = (mark.of.len(), mark.function.item.name);
             assert_eq!(given, mark.function.count, "numbers of {name}");
         }
-        let (places, kept, text) = list_text(&list);
+        let (places, kept, written) = list_text(&list);
         Self {
             list,
             places,
             kept,
-            text,
+            written,
         }
     }
 
@@ -54,7 +54,7 @@ impl Marks {
     /// The list in the device's language.
     #[must_use]
     pub fn text(&self) -> &ListText {
-        &self.text
+        &self.written.text
     }
 
     /// Makes the numbers that are kept of a gathered block.

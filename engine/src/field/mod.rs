@@ -1,7 +1,9 @@
 //! Fields: what a plugin declares, where the values live, and what the engine derives from the declaration.
 
+mod again;
 pub mod attempts;
 mod called;
+mod cell_case;
 mod cell_fault;
 pub mod cells;
 mod changes;
@@ -35,12 +37,14 @@ pub mod spec;
 pub(crate) mod storage;
 pub mod store;
 mod stores;
+mod structures;
 mod tally;
 pub mod totals;
 pub mod transfer;
 mod window;
 
 pub use attempts::CellAttempt;
+pub use cell_case::{Called, CellCase};
 pub use cells::{CellMap, CellMark, CellSource, CellValue};
 pub(crate) use columns::check as check_columns;
 pub use columns::{ItemColumn, PatchPlace};
@@ -50,7 +54,7 @@ pub use element::Element;
 pub use faults::{FaultBox, Reported};
 pub use individuals::{ENTITY_BYTES, Individuals, Item, ItemEntities};
 pub use items::{ItemGroup, ItemKinds, Items, ItemsRef, Parcel};
-pub(crate) use level::InParts;
+pub(crate) use level::{InParts, Queues};
 pub use level::{LevelRows, LevelView};
 pub use nestar_snapshot::DataType;
 pub use numbers::Numbers;

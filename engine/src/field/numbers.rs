@@ -1,7 +1,8 @@
 //! Numbers that are made in each cell as lists say them, for functions that read them as the state of a further field.
 
-use super::list_text::numbers_text;
+use super::list_text::{Written, numbers_text};
 use super::listed::{CellNumber, Loops, Span};
+use super::structures::Structures;
 use nestar_device::Real;
 use nestar_kernels::CELLS;
 use nestar_kernels::criteria::ListText;
@@ -9,7 +10,7 @@ use nestar_kernels::criteria::ListText;
 /// Numbers by their names or by formulas, made of the first field's state in a cell and of its place.
 pub struct Numbers {
     list: Vec<CellNumber>,
-    text: ListText,
+    written: Written,
 }
 
 impl Numbers {
@@ -20,8 +21,8 @@ impl Numbers {
     #[must_use]
     pub fn new(list: Vec<CellNumber>) -> Self {
         assert!(!list.is_empty(), "a list of numbers has one at least");
-        let text = numbers_text(&list);
-        Self { list, text }
+        let written = numbers_text(&list);
+        Self { list, written }
     }
 
     /// How many there are.
@@ -31,7 +32,12 @@ impl Numbers {
 
     /// The list in the device's language.
     pub(super) fn text(&self) -> &ListText {
-        &self.text
+        &self.written.text
+    }
+
+    /// The structures that its functions take.
+    pub(super) fn structures(&self) -> &Structures {
+        &self.written.structures
     }
 
     /// Makes the numbers of a patch, `[number][512]`.

@@ -1,6 +1,7 @@
 //! Files of what stands around cells that end runs.
 
 use super::files;
+use crate::field::{CellCase, FaultBox};
 use crate::ranks::Ranks;
 use crate::step::agreement::by_first;
 use crate::step::{Capture, Engine, Error, StepVerdict};
@@ -8,9 +9,16 @@ use std::path::{Path, PathBuf};
 
 /// Name of the file in a run's directory; earlier ones stay under other names.
 const NAME: &str = "capture.toml";
+/// The same of what a function was given in a cell; where there are such, with the next number.
+const CELL: &str = "unfinished-cell.toml";
 
 /// The error that ends a run, which names the file of what was captured, if anything was. All ranks call this.
 pub(super) fn keep(sim: &mut Engine, directory: &Path, error: Error) -> Error {
+    // of several ranks the one that has the cell knows of it, and the others of its words
+    let case = sim.world.resource::<FaultBox>().take_case();
+    if let (Some(case), Error::Setup(why)) = (case, &error) {
+        return Error::Setup(keep_cell(sim, directory, case, why));
+    }
     let Error::Unphysical {
         level,
         time,
@@ -36,6 +44,27 @@ pub(super) fn keep(sim: &mut Engine, directory: &Path, error: Error) -> Error {
         time,
         retries,
         why: why + &note,
+    }
+}
+
+/// Writes what a function was given in a cell; the words that end the run.
+fn keep_cell(sim: &Engine, directory: &Path, case: CellCase, why: &str) -> String {
+    let folder = sim
+        .deck
+        .directory()
+        .map(|folder| folder.display().to_string());
+    let case = CellCase {
+        why: why.into(),
+        folder: folder.unwrap_or_default(),
+        deck: sim.deck.resolved(),
+        ..case
+    };
+    match files::write_free(&directory.join(CELL), &case.text()) {
+        Ok(path) => format!(
+            "{why}\nwhat the function was given is kept: the command `replay {}` calls it there again",
+            path.display()
+        ),
+        Err(error) => format!("{why}\nwhat the function was given cannot be kept: {error}"),
     }
 }
 

@@ -13,7 +13,13 @@ pub(super) struct Change {
 }
 
 /// Settings that do not change what a run computes.
-const CHOICES: [&str; 4] = ["run.threads", "run.audit", "run.device", "run.start_from"];
+const CHOICES: [&str; 5] = [
+    "run.threads",
+    "run.audit",
+    "run.device",
+    "run.queue",
+    "run.start_from",
+];
 
 /// The settings in which two resolved decks differ, but for where a run writes and what it runs on.
 pub(super) fn changes(before: &str, now: &str) -> Vec<Change> {

@@ -128,11 +128,12 @@ fn belongs_to_a_run(name: &str, has_snapshots: bool) -> bool {
         n.strip_prefix('.')
             .is_some_and(|n| n.parse::<u32>().is_ok())
     };
-    let capture = name
-        .strip_prefix("capture")
-        .and_then(|n| n.strip_suffix(".toml"));
+    let mut captures = ["capture", "unfinished-cell"].iter().filter_map(|kind| {
+        let n = name.strip_prefix(kind)?;
+        n.strip_suffix(".toml")
+    });
     ["run.toml", "provenance.json", "run.log"].contains(&name)
-        || capture.is_some_and(|n| n.is_empty() || numbered(n))
+        || captures.any(|n| n.is_empty() || numbered(n))
         || series.is_some_and(|n| n.is_empty() || numbered(n))
         || (name == "snapshots" && has_snapshots)
 }

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 /// What a run writes in its directory.
-const WRITTEN: [&str; 9] = [
+const WRITTEN: [&str; 10] = [
     ".lock",
     ".running",
     "run.toml",
@@ -15,6 +15,7 @@ const WRITTEN: [&str; 9] = [
     "diagnostics.csv",
     "observed.csv",
     "capture.toml",
+    "unfinished-cell.toml",
     "snapshots",
 ];
 /// How a deck begins that a run has written into its directory.
@@ -98,6 +99,29 @@ pub(super) fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
 pub(super) fn append(path: &Path) -> Result<File, Error> {
     let file = OpenOptions::new().append(true).open(path);
     file.map_err(Error::file("cannot write", path))
+}
+
+/// Writes a file by the first free of the names `NAME.EXTENSION`, `NAME.1.EXTENSION` and so on, also where several ranks do so at once; its
+/// name.
+///
+/// # Errors
+/// The file cannot be written.
+pub(super) fn write_free(path: &Path, text: &str) -> Result<std::path::PathBuf, Error> {
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    let (mut n, mut name) = (0, path.to_path_buf());
+    loop {
+        match OpenOptions::new().write(true).create_new(true).open(&name) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                n += 1;
+                name = path.with_extension(format!("{n}.{extension}"));
+            }
+            opened => {
+                let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+                written.map_err(Error::file("cannot write", &name))?;
+                return Ok(name);
+            }
+        }
+    }
 }
 
 /// Renames the file `NAME.EXTENSION` to the first free of `NAME.1.EXTENSION` and so on; its new name.

@@ -155,6 +155,9 @@ pub struct RunConfig {
     pub threads: u32,
     /// Whether every regrid is followed by a check of the whole hierarchy.
     pub audit: bool,
+    /// Whether cells that a call of a stiff source has not done wait in a queue, over which a device calls it next; otherwise each cell is
+    /// called until it is done before its thread takes another. The bits are the same, the speed differs. CPUs have no queue.
+    pub queue: bool,
     /// Most memory for the fields and their tables, on the device where there is one, and the items that the run begins with, such as
     /// particles; 0: all that is there. Where several ranks
     /// share a run, of all of them together, every patch counted once whoever keeps copies of it: a limit means the same on any
@@ -200,6 +203,7 @@ impl Default for RunConfig {
             precision: Precision::Double,
             threads: 0,
             audit: false,
+            queue: true,
             memory_limit: 0,
             out_of_memory: OutOfMemory::Stop,
             imbalance: 1.05,

@@ -18,14 +18,16 @@ use super::state::{PluginState, StateOperations, StateRegistry};
 use super::synchronise::{correct, restrict, share};
 use super::{
     AlignedLevels, Catalogue, Driver, Error, KeptKeys, Outcome, Phase, Registered, Remarks,
-    RunCounters, RunFacts, Schedules, Settings, StepLimits, StepSet, StepVerdict, Synchronise,
+    Replays, RunCounters, RunFacts, Schedules, Settings, StepLimits, StepSet, StepVerdict,
+    Synchronise,
 };
 use crate::device::ComputeDevice;
 use crate::field::device::DeviceTopology;
 use crate::field::held::Held;
 use crate::field::operations::MendedOnHost;
 use crate::field::{
-    Correct, FaultBox, Field, FieldSpec, ItemEntities, ItemKinds, Pool, Precision, Restrict, Stores,
+    Correct, FaultBox, Field, FieldSpec, ItemEntities, ItemKinds, Pool, Precision, Queues,
+    Restrict, Stores,
 };
 use crate::mesh::carried::CarriedComponents;
 use crate::mesh::{
@@ -363,6 +365,8 @@ fn empty_world(
     world.insert_resource(CarriedComponents::default());
     world.insert_resource(MemoryGuard::default());
     world.insert_resource(FaultBox::default());
+    world.insert_resource(Replays::default());
+    world.insert_resource(Queues(settings.run.queue));
     world.insert_resource(ranks);
     world.insert_resource(Shares::default());
     world.insert_resource(Halos::default());

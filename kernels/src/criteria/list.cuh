@@ -54,20 +54,28 @@ template<class R> struct Leading<const ::nestar_device::cell_fn::Place<R>&> {
   static RS_MEMBER ::nestar_device::cell_fn::Place<R> of(const Spot& at, const REAL*) { return place<R>(at); }
 };
 
-// Another argument: parameter n, or the place.
+// Another argument: parameter n, the structure of them, or the place.
 template<class A> struct Parameter {
-  static RS_MEMBER A of(const Spot&, const double* parameters, int n) { return (A)parameters[n]; }
+  template<class P> static RS_MEMBER A of(const Spot&, const P& given, int n) { return (A)given[n]; }
+};
+template<class T> struct Parameter<const T&> {
+  template<class P> static RS_MEMBER const P& of(const Spot&, const P& given, int) { return given; }
 };
 template<class R> struct Parameter<const ::nestar_device::cell_fn::Place<R>&> {
-  static RS_MEMBER ::nestar_device::cell_fn::Place<R> of(const Spot& at, const double*, int) { return place<R>(at); }
+  template<class P> static RS_MEMBER ::nestar_device::cell_fn::Place<R> of(const Spot& at, const P&, int) { return place<R>(at); }
 };
 
 // Calls a function of a cell with its parameters.
 template<auto F> struct Call;
 template<class T, class S, class... A, T (*F)(S, A...)> struct Call<F> {
-  template<int BEFORE, int... I>
-  static RS_MEMBER T with(const Spot& at, const REAL* numbers, const double* parameters, Indices<I...>) {
-    return F(Leading<S>::of(at, numbers), Parameter<A>::of(at, parameters, I - BEFORE)...);
+  template<int BEFORE, class P, int... I>
+  static RS_MEMBER T with(const Spot& at, const REAL* numbers, const P& given, Indices<I...>) {
+    return F(Leading<S>::of(at, numbers), Parameter<A>::of(at, given, I - BEFORE)...);
+  }
+  // with a structure of parameters
+  static RS_MEMBER T by(const Spot& at, const REAL* numbers, const void* given) {
+    typedef Given<0, A...> Rest;
+    return with<Rest::BEFORE>(at, numbers, *(const typename Rest::t*)given, typename IndicesTo<(int)sizeof...(A)>::t());
   }
   template<class... P> static RS_MEMBER T of(const Spot& at, const REAL* numbers, P... parameters) {
     const double given[] = {parameters..., 0.0};

@@ -1,5 +1,6 @@
 // Functions that may fail in a cell or want to be called there again: on all cells, or on those of a list. The first field takes the
-// states. What a cell hands on to its next call stands in its place of `kept`, and where it is done, what is summed.
+// states. What a cell hands on to its next call stands in its place of `kept`, and where it is done, what is summed. With a queue a cell is
+// called once, and waits in the next list if it is unfinished; without one it is called until it is done.
 
 namespace cells {
 
@@ -90,18 +91,25 @@ KERNEL_BOUNDS(cells_attempt, cells::F::Parameters, 128, cells::blocks_of<cells::
       if (block * CELLS + c >= total) continue;
       const unsigned item = p.input.list ? p.input.list[block * CELLS + c] : (unsigned)(block * CELLS + c);
       const int n = (int)(item / CELLS), row = p.input.rows[n], cell = (int)(item % CELLS);
-      const F::Result result = F::at(p, nullptr, row, cell, n);
-      const bool again = result.status == UNFINISHED || result.status == WAITING;
-      if (result.status == FAILED || (!again && !sums_are_finite(result))) {
-        launch::atomic_max(&p.input.round->failed, ~0u - item);
-        continue;
+      bool again = true;
+      for (int call = 0; again && call < p.input.calls; ++call) {
+        const F::Result result = F::at(p, nullptr, row, cell, n);
+        again = result.status == UNFINISHED || result.status == WAITING;
+        if (result.status == FAILED || (!again && !sums_are_finite(result))) {
+          launch::atomic_max(&p.input.round->failed, ~0u - item);
+          again = false;
+          break;
+        }
+        if (result.status != WAITING) {
+          if (!take<Gives::STATE>(p.input, item, row, cell, (const REAL*)&result.state)) {
+            again = false;
+            break;
+          }
+          p.input.stale[row] = 1;
+        }
+        keep(p.input, n, cell, result, !again, given);
+        weigh(p.input, n, result);
       }
-      if (result.status != WAITING) {
-        if (!take<Gives::STATE>(p.input, item, row, cell, (const REAL*)&result.state)) continue;
-        p.input.stale[row] = 1;
-      }
-      keep(p.input, n, cell, result, !again, given);
-      weigh(p.input, n, result);
       if (again && p.input.next) p.input.next[launch::atomic_add(&p.input.round->unfinished, 1u)] = item;
       else if (again) launch::atomic_max(&p.input.round->unfinished, ~0u - item);
     }

@@ -297,6 +297,8 @@ pub struct CellInput<R> {
     pub round: Address<Round>,
     /// Cells of the list.
     pub listed: i32,
+    /// Calls in a cell before it is taken down as unfinished.
+    pub calls: i32,
     /// What cells hand on to their next call, or give to be summed, `[patch][number][512]`.
     pub kept: Address<R>,
     /// The field in whose place it stands; -1: none.
@@ -305,6 +307,8 @@ pub struct CellInput<R> {
     pub work: Address<u32>,
     /// What the places of cells are made of.
     pub geometry: LevelGeometry,
+    /// Structures of parameters that functions of a list take.
+    pub given: Address<u8>,
     /// Cells around a marked one that count too, 0 to 8.
     pub buffer: i32,
     /// Whether the largest negative value is wanted.

@@ -17,10 +17,13 @@ use cells::{
     Chemistry as Cells, electrons_6, electrons_9, electrons_12, ionise_6, ionise_9, ionise_12,
     react_6, react_9, react_12, temperature_6, temperature_9, temperature_12,
 };
+use nestar_engine::field::marks::NumberFn;
 use nestar_engine::field::{CellAttempt, CellMap, CellMark, CellValue};
+use nestar_engine::ranks::Reduce;
 use nestar_engine::{Engine, Error, Plugin};
 use times::{
-    Share, cools_within_6, cools_within_9, cools_within_12, exchange_6, exchange_9, exchange_12,
+    Share, cooling_time_6, cooling_time_9, cooling_time_12, cools_within_6, cools_within_9,
+    cools_within_12, exchange_6, exchange_9, exchange_12,
 };
 
 /// The plugin: reads the table `[chemistry]`, if the deck has it. Add it behind the gas and the scenario.
@@ -59,18 +62,22 @@ impl Plugin for Chemistry {
         let hot = [config.hydrogen_fraction, kelvin];
         let hydrogen = &hot[..1];
         let (t, e) = ("temperature_k", "electrons_per_hydrogen");
+        let cells = cells(sim, &config)?;
         match config.species {
             6 => {
                 sim.derived_at_rest::<temperature_6>(t, "K", names, &hot)?;
-                sim.derived_at_rest::<electrons_6>(e, "1", names, hydrogen)
+                sim.derived_at_rest::<electrons_6>(e, "1", names, hydrogen)?;
+                name_time::<cooling_time_6>(sim, names, cells)
             }
             9 => {
                 sim.derived_at_rest::<temperature_9>(t, "K", names, &hot)?;
-                sim.derived_at_rest::<electrons_9>(e, "1", names, hydrogen)
+                sim.derived_at_rest::<electrons_9>(e, "1", names, hydrogen)?;
+                name_time::<cooling_time_9>(sim, names, cells)
             }
             _ => {
                 sim.derived_at_rest::<temperature_12>(t, "K", names, &hot)?;
-                sim.derived_at_rest::<electrons_12>(e, "1", names, hydrogen)
+                sim.derived_at_rest::<electrons_12>(e, "1", names, hydrogen)?;
+                name_time::<cooling_time_12>(sim, names, cells)
             }
         }
     }
@@ -80,32 +87,63 @@ impl Plugin for Chemistry {
             return Ok(());
         }
         let config = ChemistryConfig::read(&mut sim.deck)?;
-        let units = Units::of(sim, "[chemistry]")?;
         require_gas(sim)?;
-        let cells = Cells {
-            network: config.network(),
-            hydrogen: config.hydrogen_fraction,
-            per_cm3: units.number_density(),
-            kelvin: units.temperature(),
-            myr: units.time / MILLION_YEARS,
-            heating: config.heating / BOLTZMANN * MILLION_YEARS,
-            most: config.max_substeps as i32,
-        };
+        let cells = cells(sim, &config)?;
         match config.species {
             6 => {
+                show::<cooling_time_6>(sim, &config, &cells)?;
                 watch::<exchange_6, cools_within_6>(sim, &config, &cells)?;
                 register::<react_6, ionise_6>(sim, &config, cells, 1.0)
             }
             9 => {
+                show::<cooling_time_9>(sim, &config, &cells)?;
                 watch::<exchange_9, cools_within_9>(sim, &config, &cells)?;
                 register::<react_9, ionise_9>(sim, &config, cells, 3.0)
             }
             _ => {
+                show::<cooling_time_12>(sim, &config, &cells)?;
                 watch::<exchange_12, cools_within_12>(sim, &config, &cells)?;
                 register::<react_12, ionise_12>(sim, &config, cells, 5.0)
             }
         }
     }
+}
+
+/// What cells are given.
+fn cells(sim: &Engine, config: &ChemistryConfig) -> Result<Cells<f64>, Error> {
+    let units = Units::of(sim, "[chemistry]")?;
+    Ok(Cells {
+        network: config.network(),
+        hydrogen: config.hydrogen_fraction,
+        per_cm3: units.number_density(),
+        kelvin: units.temperature(),
+        myr: units.time / MILLION_YEARS,
+        heating: config.heating / BOLTZMANN * MILLION_YEARS,
+        most: config.max_substeps as i32,
+    })
+}
+
+/// Lets criteria, formulas and pictures know the cooling time.
+fn name_time<T: CellValue<Parameters = Cells<f64>>>(
+    sim: &mut Engine,
+    names: &'static [&'static str],
+    cells: Cells<f64>,
+) -> Result<(), Error> {
+    let choose = move |_: &mut Engine, _: &GasModel| Ok((NumberFn::with::<T>(cells), names));
+    sim.derived_when_made("cooling_time", "time", T::DOC, choose)
+}
+
+/// Adds the shortest cooling time to the diagnostics.
+fn show<T: CellValue<Parameters = Cells<f64>>>(
+    sim: &mut Engine,
+    config: &ChemistryConfig,
+    cells: &Cells<f64>,
+) -> Result<(), Error> {
+    let mut sim = sim.at_rest(scalars(config.species))?;
+    let (name, cells) = ("cooling_time_least", cells.clone());
+    sim.column::<Gas, T>(name, Reduce::Smallest, cells)
+        .unit("time");
+    Ok(())
 }
 
 /// Refuses gas whose heat is not that of the species' atoms, or that stands still.

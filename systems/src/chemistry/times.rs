@@ -35,6 +35,25 @@ fn exchange_time<R: Real, const S: usize, const N: usize, const K: usize>(
     s.energy / (f[S] * p.myr)
 }
 
+/// The code time in which 6 species and their gas gain or lose their energy at the present net rate: infinite where that is 0, and for gas
+/// that stays at the floor.
+#[device]
+pub fn cooling_time_6<R: Real>(u: Six<R>, p: &Chemistry<R>) -> R {
+    exchange_time::<R, 3, 4, 5>(u.gas, &u.species, p).abs()
+}
+
+/// The same of 9 species.
+#[device]
+pub fn cooling_time_9<R: Real>(u: Nine<R>, p: &Chemistry<R>) -> R {
+    exchange_time::<R, 6, 7, 8>(u.gas, &u.species, p).abs()
+}
+
+/// The same of 12 species.
+#[device]
+pub fn cooling_time_12<R: Real>(u: Twelve<R>, p: &Chemistry<R>) -> R {
+    exchange_time::<R, 8, 9, 11>(u.gas, &u.species, p).abs()
+}
+
 /// Whether sound crosses fewer cells than wanted in the time in which gas cools.
 #[device]
 fn is_short<R: Real>(time: R, gas: Conserved<R>, at: &Place<R>, cells: R) -> bool {
@@ -47,19 +66,19 @@ fn is_short<R: Real>(time: R, gas: Conserved<R>, at: &Place<R>, cells: R) -> boo
 /// A part of the time in which gas gains or loses its energy.
 #[device]
 pub fn exchange_6<R: Real>(u: Six<R>, p: &Share<R>) -> R {
-    p.of * exchange_time::<R, 3, 4, 5>(u.gas, &u.species, &p.chemistry).abs()
+    p.of * cooling_time_6(u, &p.chemistry)
 }
 
 /// A part of the time in which gas gains or loses its energy.
 #[device]
 pub fn exchange_9<R: Real>(u: Nine<R>, p: &Share<R>) -> R {
-    p.of * exchange_time::<R, 6, 7, 8>(u.gas, &u.species, &p.chemistry).abs()
+    p.of * cooling_time_9(u, &p.chemistry)
 }
 
 /// A part of the time in which gas gains or loses its energy.
 #[device]
 pub fn exchange_12<R: Real>(u: Twelve<R>, p: &Share<R>) -> R {
-    p.of * exchange_time::<R, 8, 9, 11>(u.gas, &u.species, &p.chemistry).abs()
+    p.of * cooling_time_12(u, &p.chemistry)
 }
 
 /// Cells that sound crosses in too few pieces while their gas cools, `chemistry.length_cells`.

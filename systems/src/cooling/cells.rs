@@ -64,14 +64,47 @@ pub(super) fn cool_by<R: Real>(
     given(exchanged(gas, at.dt, place, p))
 }
 
+/// The code time in which gas gains or loses its energy at its present net rate, by the tables and without a formula of heating: infinite
+/// where that is 0, and for gas that stays at a floor.
+#[device]
+pub(super) fn cooling_time<R: Real>(u: Conserved<R>, p: &Cooler<R>) -> R {
+    let place = cell::Place::<R> {
+        metallicity: p.metallicity,
+        heating: 0.0,
+    };
+    exchange_time(u, place, p).abs()
+}
+
+/// The same of gas that carries metals.
+#[device]
+pub(super) fn cooling_time_metal<R: Real>(u: [R; 6], p: &Cooler<R>) -> R {
+    let place = cell::Place::<R> {
+        metallicity: metallicity_of(u),
+        heating: 0.0,
+    };
+    exchange_time(gas_of(u), place, p).abs()
+}
+
+/// The gas of a state with metals.
+#[device]
+fn gas_of<R: Real>(u: [R; 6]) -> Conserved<R> {
+    Conserved::<R> {
+        density: u[0],
+        momentum: [u[1], u[2], u[3]],
+        energy: u[4],
+    }
+}
+
+/// Its metallicity, solar units.
+#[device]
+fn metallicity_of<R: Real>(u: [R; 6]) -> R {
+    u[5] / (R::lit(SOLAR) * u[0])
+}
+
 /// A part of the time in which gas above the floors gains or loses its energy.
 #[device]
 pub(super) fn cooling_step<R: Real>(u: Conserved<R>, p: &Share<R>) -> R {
-    let place = cell::Place::<R> {
-        metallicity: p.cooler.metallicity,
-        heating: 0.0,
-    };
-    p.of * exchange_time(u, place, &p.cooler).abs()
+    p.of * cooling_time(u, &p.cooler)
 }
 
 /// The same with heating by a formula, and the cell's metallicity.
@@ -107,10 +140,5 @@ pub(super) fn cooling_length<R: Real>(u: Conserved<R>, at: &Place<R>, p: &Share<
 /// The same, of gas that carries metals.
 #[device]
 pub(super) fn cooling_length_metal<R: Real>(u: [R; 6], at: &Place<R>, p: &Share<R>) -> bool {
-    let gas = Conserved::<R> {
-        density: u[0],
-        momentum: [u[1], u[2], u[3]],
-        energy: u[4],
-    };
-    is_short(gas, u[5] / (R::lit(SOLAR) * u[0]), at, p)
+    is_short(gas_of(u), metallicity_of(u), at, p)
 }

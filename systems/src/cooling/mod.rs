@@ -10,6 +10,7 @@ mod source;
 pub use config::{CoolingConfig, LawsConfig, RatesConfig};
 pub use laws::{CoolingLaws, CoolingRates};
 
+use crate::declare::Declare;
 use crate::fields::quantities::{compile, vocabulary_of_rates};
 use crate::fields::{Gas, GasModel, GravitationalConstant};
 use crate::order::{Advance, Limit, Split};
@@ -18,15 +19,19 @@ use crate::units::Units;
 use bevy_ecs::prelude::*;
 use cells::{
     SOLAR, Share, cool, cool_by, cooling_length, cooling_length_metal, cooling_step,
-    cooling_step_by,
+    cooling_step_by, cooling_time, cooling_time_metal,
 };
 use known::Source;
 use laws::Laws;
 use nestar_deck::{Deck, DeckError};
-use nestar_engine::field::marks::CellNumber;
+use nestar_device::CellFn;
+use nestar_engine::field::marks::{CellNumber, NumberFn};
 use nestar_engine::field::{LevelRows, Numbers};
 use nestar_engine::mesh::Topology;
-use nestar_engine::step::{Account, Accounts, Catalogue, Read, Remarks, StepLimits, Write};
+use nestar_engine::ranks::Reduce;
+use nestar_engine::step::{
+    Account, Accounts, Catalogue, Read, Remarks, Replays, StepLimits, Write,
+};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::cooling::{Cooler, scale};
 use std::sync::Arc;
@@ -44,6 +49,7 @@ const ENERGIES: [&str; 3] = ["radiated", "heated", "floored"];
 pub struct Cooling;
 
 /// What cells are given beside their state.
+#[derive(Resource)]
 struct Given {
     cooler: Cooler<f64>,
     /// Heating and metallicity, where they differ from cell to cell.
@@ -53,11 +59,27 @@ struct Given {
 }
 
 impl Plugin for Cooling {
-    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+    fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
         if !sim.deck.has("cooling") {
             return Ok(());
         }
-        let units = Units::of(sim, "[cooling]")?;
+        let [name, _] = names_of_time(&sim.deck);
+        sim.derived_when_made(name, "time", cooling_time::DOC, |sim, model| {
+            let given = given(sim, model)?;
+            let cooler = given.cooler.clone();
+            let chosen = match given.metals {
+                true => (NumberFn::with::<cooling_time_metal>(cooler), &[METAL][..]),
+                false => (NumberFn::with::<cooling_time>(cooler), &[][..]),
+            };
+            sim.world.insert_resource(given);
+            Ok(chosen)
+        })
+    }
+
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        let Some(given) = sim.world.remove_resource::<Given>() else {
+            return Ok(());
+        };
         let config: CoolingConfig = sim.deck.table("cooling")?;
         if sim.world.resource::<GasModel>().frozen {
             return Err(sim
@@ -68,7 +90,7 @@ impl Plugin for Cooling {
                 )
                 .into());
         }
-        let given = given(sim, &config, &units)?;
+        show(sim, &given)?;
         if config.courant > 0.0 {
             limit(sim, &given, config.courant)?;
         }
@@ -94,14 +116,41 @@ impl Plugin for Cooling {
     }
 }
 
+/// Names of the cooling time and of the shortest one; beside species' own heating and cooling, of that of their metals.
+fn names_of_time(deck: &Deck) -> [&'static str; 2] {
+    match deck.has("chemistry") {
+        true => ["metal_cooling_time", "metal_cooling_time_least"],
+        false => ["cooling_time", "cooling_time_least"],
+    }
+}
+
+/// Adds the shortest cooling time to the diagnostics.
+fn show(sim: &mut Engine, given: &Given) -> Result<(), Error> {
+    let [_, name] = names_of_time(&sim.deck);
+    let (least, cooler) = (Reduce::Smallest, given.cooler.clone());
+    match given.metals {
+        true => sim
+            .at_rest(&[METAL])?
+            .column::<Gas, cooling_time_metal>(name, least, cooler)
+            .unit("time"),
+        false => sim
+            .at_rest(&[])?
+            .column::<Gas, cooling_time>(name, least, cooler)
+            .unit("time"),
+    };
+    Ok(())
+}
+
 /// Rates and scales.
-fn given(sim: &mut Engine, config: &CoolingConfig, units: &Units) -> Result<Given, Error> {
+fn given(sim: &mut Engine, model: &GasModel) -> Result<Given, Error> {
+    let units = Units::of(sim, "[cooling]")?;
+    let config: &CoolingConfig = &sim.deck.table("cooling")?;
     let laws = sim
         .world
         .get_resource::<Laws>()
         .cloned()
         .unwrap_or_default();
-    let (deck, model) = (&sim.deck, sim.world.resource::<GasModel>());
+    let deck = &sim.deck;
     let source = Source::read(config, deck, &laws)?;
     let source = match deck.has("chemistry") {
         true => source.of_metals().ok_or_else(|| no_metals(deck))?,
@@ -122,7 +171,7 @@ fn given(sim: &mut Engine, config: &CoolingConfig, units: &Units) -> Result<Give
         kelvin: (gamma - 1.0) * units.temperature(),
         nuclei: config.hydrogen_fraction * units.number_density(),
         time: units.time / MILLION_YEARS,
-        jeans: jeans(sim, config, units, gamma),
+        jeans: jeans(sim, config, &units, gamma),
         heating: scale(gamma, config.hydrogen_fraction),
         metallicity: config.metallicity,
         sound: gamma * (gamma - 1.0),
@@ -226,6 +275,12 @@ fn register(sim: &mut Engine, given: Given, account: Account, split: bool) -> Re
         cooler, numbers, ..
     } = given;
     let (_, components) = sim.at_rest(&[])?.parts();
+    let cooler = Arc::new(cooler);
+    let (again, world) = ((components, numbers.clone()), &mut sim.world);
+    match numbers.is_none() {
+        true => Replays::add::<Gas, cool>(world, again, 1, cooler.clone()),
+        false => Replays::add::<Gas, cool_by>(world, again, 1, cooler.clone()),
+    }
     let act = move |mut rows: LevelRows, mut gas: Write<Gas>, mut accounts: ResMut<Accounts>| {
         rows.choose(components);
         let tally = match &numbers {

@@ -175,7 +175,7 @@ fn of(function: NumberFn, components: &[usize], parameters: &[f64]) -> Named {
 fn of_gas(gamma: f64) -> [(&'static str, Named); 14] {
     let own = |c: usize| of(NumberFn::of::<component>(), &[c], &[]);
     let gas = |function, order| of(function, order, &[gamma]);
-    let (v, all) = (NumberFn::of::<velocity>(), &[0, 1, 2, 3, 4]);
+    let (v, all) = (NumberFn::of::<velocity>, &[0, 1, 2, 3, 4]);
     [
         ("density", own(0)),
         ("momentum_x", own(1)),
@@ -186,9 +186,9 @@ fn of_gas(gamma: f64) -> [(&'static str, Named); 14] {
         ("temperature", gas(NumberFn::of::<temperature>(), all)),
         ("entropy", gas(NumberFn::of::<entropy>(), all)),
         ("sound_speed", gas(NumberFn::of::<sound_speed>(), all)),
-        ("velocity_x", gas(v, all)),
-        ("velocity_y", gas(v, &[0, 2, 3, 1, 4])),
-        ("velocity_z", gas(v, &[0, 3, 1, 2, 4])),
+        ("velocity_x", gas(v(), all)),
+        ("velocity_y", gas(v(), &[0, 2, 3, 1, 4])),
+        ("velocity_z", gas(v(), &[0, 3, 1, 2, 4])),
         ("speed", gas(NumberFn::of::<speed>(), all)),
         ("mach", gas(NumberFn::of::<mach>(), all)),
     ]

@@ -113,18 +113,15 @@ fn gas(sim: &mut Engine, declared: Declared) -> Result<(HydroConfig, GasModel), 
         two_waves: config.riemann == config::RiemannWord::Hlle,
         dual: config.method().dual,
     };
-    for (derived, scalars) in declared.derived {
-        add_derived(&mut model, derived, &scalars)?;
+    for naming in declared.derived {
+        let derived = naming(sim, &model)?;
+        add_derived(&mut model, derived)?;
     }
     Ok((config, model))
 }
 
 /// Adds a number that a plugin names, which is made of the gas and of some scalars.
-fn add_derived(
-    model: &mut GasModel,
-    mut derived: Derived,
-    scalars: &[String],
-) -> Result<(), Error> {
+fn add_derived(model: &mut GasModel, mut derived: Derived) -> Result<(), Error> {
     let name = &derived.name;
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
@@ -136,7 +133,7 @@ fn add_derived(
              nobody else's"
         )));
     }
-    let scalars: Vec<&str> = scalars.iter().map(String::as_str).collect();
+    let scalars: Vec<&str> = derived.scalars.iter().map(String::as_str).collect();
     derived.number.components = match derived.at_rest {
         true => model.numbers_at_rest(&scalars)?,
         false => model.numbers(&scalars)?,

@@ -87,17 +87,19 @@ fn devices() -> Vec<&'static str> {
 #[test]
 fn unfinished_cells_are_called_again_with_the_same_bits_everywhere() {
     for precision in ["run.precision=double", "run.precision=single"] {
-        let run = |device, size| {
+        let run = |device, size, queue| {
             let build = |ranks| {
-                let deck = deck(BLAST, &["mesh.max_level=1", precision, device]);
+                let deck = deck(BLAST, &["mesh.max_level=1", precision, device, queue]);
                 Simulation::with_ranks(deck, ranks)?.add(Burns(40, 9.0))
             };
             joined(on_ranks_of(size, build, |stepper| stepper.steps(2).state()))
         };
-        let alone = run("run.device=cpu", 1);
+        let alone = run("run.device=cpu", 1, "run.queue=true");
         for (device, size) in places(&[2], &[1, 2]) {
-            let difference = alone.difference(&run(device, size));
-            assert_eq!(difference, None, "{device}, {size} ranks");
+            for queue in ["run.queue=true", "run.queue=false"] {
+                let difference = alone.difference(&run(device, size, queue));
+                assert_eq!(difference, None, "{device}, {size} ranks, {queue}");
+            }
         }
     }
 }

@@ -123,6 +123,7 @@ fn chemistry_has_the_same_bits_on_ranks_and_devices_and_across_a_restart() {
         "hydro.dual_energy=true",
         "chemistry.courant=0.5",
         "chemistry.length_cells=2",
+        "mesh.refine=[{criterion='formula', when='cooling_time < 2'}, {criterion='gradient', field='cooling_time', threshold=0.5}]",
     ];
     same_bits(&App::default(), BALL, &more, 2).unwrap_or_else(|e| panic!("dual energy: {e}"));
 }

@@ -35,6 +35,7 @@ fn a_box_of_gas_cools_by_the_exact_solution() {
             ("time.max_step=0.5", &FAST),
         ] {
             let mut run = Stepper::new(BOX, &[&[&*precision, steps], more].concat());
+            let [time] = run.columns(["cooling_time_least"]);
             run.finish();
             // (gamma - 1) X / k_B n_H Lambda at the beginning, kelvin of T/mu in a second
             let scale = 1.380_649e-16
@@ -45,6 +46,11 @@ fn a_box_of_gas_cools_by_the_exact_solution() {
             let nuclei =
                 0.76 * 4.916_838e40 / 3.085_677_581_491_367_3e21f64.powi(3) / 1.673_532_84e-24;
             let rate = 2.0 / 3.0 * 0.76 / 1.380_649e-16 * nuclei * lambda * 3.155_76e13;
+            let error = time * rate / theta - 1.0;
+            assert!(
+                error.abs() < tolerance,
+                "{precision}: cooling time {error:e}"
+            );
             let left = 1.0 - 20.0 * rate / (2.0 * theta);
             let exact = 0.1438 * left * left;
             run.state().each_leaf_cell(|_, _, _, u| {
@@ -116,6 +122,37 @@ fn a_radiative_shock_has_the_length_of_the_steady_flow() {
     assert!(error.abs() < 0.02 && count > 390.0, "{error} of {count}");
 }
 
+/// Refines cells by how long they take to cool, and where that changes.
+const BY_TIME: &str = "mesh.refine=[{criterion='formula', when='cooling_time < 2'}, \
+                       {criterion='gradient', field='cooling_time', threshold=0.5}]";
+
+#[test]
+fn a_criterion_knows_the_cooling_time() {
+    let small = ["domain.cells=[16,16,8]", "cooling.length_cells=0"];
+    let run = |settings: &[&str]| Stepper::new(CLOUDS, &[&small, settings].concat());
+    let least = |gas: &str| {
+        let pressure = format!("initial.pressure=2*kelvin*{gas}");
+        run(&[&pressure, "initial.density=2"]).columns(["cooling_time_least"])[0]
+    };
+    let [warm, hot] = ["400", "1e5"].map(least);
+    assert!(hot > 0.0 && warm > 100.0 * hot, "{warm} {hot}");
+    // gas that cools fast is refined, the other is not
+    let halves = "initial.pressure=2*kelvin*if(x < 10, 400, 1e5)";
+    let when = format!("cooling_time < {}", (warm * hot).sqrt());
+    let refine = format!("mesh.refine=[{{criterion='formula', when='{when}'}}]");
+    let mut halves = run(&[halves, "initial.density=2", "mesh.flag_buffer=0", &refine]);
+    let mut refined = 0;
+    halves.state().each_leaf_cell(|level, x, _, _| {
+        refined += usize::from(level == 1);
+        assert_eq!(level == 1, x[0] > 10.0, "{x:?}");
+    });
+    assert!(refined > 0);
+    // no gas cools below its floor
+    let mut floored = run(&["cooling.floor_k=1e8"]);
+    floored.steps(1);
+    assert_eq!(floored.columns(["cooling_time_least"]), [f64::INFINITY]);
+}
+
 #[test]
 fn clouds_have_the_same_bits_everywhere_and_after_a_restart() {
     let settings = [
@@ -127,7 +164,7 @@ fn clouds_have_the_same_bits_everywhere_and_after_a_restart() {
         "cooling.background=true",
     ];
     same_bits(&App::default(), CLOUDS, &settings, 2).unwrap_or_else(|e| panic!("{e}"));
-    let more = ["hydro.dual_energy=true", "cooling.split=true"];
+    let more = ["hydro.dual_energy=true", "cooling.split=true", BY_TIME];
     let settings = [&settings[..], &more].concat();
     same_bits(&App::default(), CLOUDS, &settings, 2).unwrap_or_else(|e| panic!("{e}"));
 }

@@ -151,6 +151,7 @@ fn assemble<'a>(
     SelfGravity.declare(&mut sim)?;
     Particles.declare(&mut sim)?;
     Chemistry.declare(&mut sim)?;
+    Cooling.declare(&mut sim)?;
     sim.add(Hydro {
         prolongation: mesh.prolongation.into(),
         courant: time.courant,
@@ -160,7 +161,7 @@ fn assemble<'a>(
     sim.add(Accelerations)?;
     sim.add(ExternalForces)?;
     SelfGravity.build(&mut sim)?;
-    sim.add(Cooling)?;
+    Cooling.build(&mut sim)?;
     sim.add(Spheres)?;
     Particles.build(&mut sim)?;
     sim.add(scenario)?;

@@ -1,4 +1,5 @@
-//! Attempts on the device: a round of calls is a launch, first over all cells, then over a list of those that are unfinished.
+//! Attempts on the device: a round of calls is a launch, first over all cells, then over a list of those that are unfinished. Without the
+//! list one launch calls each cell until it is done.
 
 use super::cells::Order;
 use super::functions::Skeleton;
@@ -102,14 +103,16 @@ impl Space {
 }
 
 impl<F: Field> Pool<F> {
-    /// As `map_attempts`. Where there is one call and nothing is carried, the host waits once, for all patches.
+    /// As `map_attempts`, with so many calls, and whether unfinished cells wait in a list. Where there is one call and nothing is carried,
+    /// the host waits once, for all patches.
     pub(in crate::field) fn attempt_on_device<M: CellAttempt>(
         &self,
         job: &Job<M>,
-        calls: usize,
+        (calls, queues): (usize, bool),
     ) -> Result<(Left, Tally), DeviceError> {
         let device = &self.device().device;
         let at_once = calls == 1 && job.carries == 0;
+        let (rounds, each) = if queues { (calls, 1) } else { (1, calls) };
         let spaces = Space::all::<M>(job.level.rows().len(), self.device().value_bytes(), at_once);
         let (mut left, mut tally) = (Left::default(), Tally::default());
         let Some(last) = spaces.last() else {
@@ -122,8 +125,9 @@ impl<F: Field> Pool<F> {
         device.fill_zero(words, results.clone())?;
         let (mut found, mut waiting) = (vec![0; results.end], Vec::new());
         for space in &spaces {
-            let input = self.prepared(job, space, words)?;
-            let called = self.call_patches(job, (space, input), words, calls)?;
+            let mut input = self.prepared(job, space, words)?;
+            input.calls = each as i32;
+            let called = self.call_patches(job, (space, input), words, rounds)?;
             let made = (space, input, called);
             if at_once {
                 waiting.push(made);
@@ -131,13 +135,13 @@ impl<F: Field> Pool<F> {
             }
             let results = space.results();
             device.download(words, results.start, &mut found[results])?;
-            left = left.or(self.result_of::<M>(made, calls, &found, &mut tally)?);
+            left = left.or(self.result_of::<M>(made, (rounds, calls), &found, &mut tally)?);
         }
         if at_once {
             device.download(words, 0, &mut found)?;
         }
         for made in waiting {
-            left = left.or(self.result_of::<M>(made, calls, &found, &mut tally)?);
+            left = left.or(self.result_of::<M>(made, (rounds, calls), &found, &mut tally)?);
         }
         Ok((left, tally))
     }
@@ -149,7 +153,7 @@ impl<F: Field> Pool<F> {
         job: &Job<M>,
         (space, input): (&Space, CellInput<Number>),
         words: &Buffer<u64>,
-        calls: usize,
+        rounds: usize,
     ) -> Result<Vec<u64>, DeviceError> {
         let device = &self.device().device;
         let lists = words.address() + 8 * space.shared as u64;
@@ -157,7 +161,7 @@ impl<F: Field> Pool<F> {
         let mut cells = space.cells();
         while cells > 0 {
             let list = called.len() % 2 * 4 * space.cells();
-            let last = called.len() + 1 == calls;
+            let last = called.len() + 1 == rounds;
             launch.next = if last {
                 Address::NONE
             } else {
@@ -207,7 +211,7 @@ impl<F: Field> Pool<F> {
     fn result_of<M: CellAttempt>(
         &self,
         (space, input, called): (&Space, CellInput<Number>, Vec<u64>),
-        calls: usize,
+        (rounds, calls): (usize, usize),
         words: &[u64],
         tally: &mut Tally,
     ) -> Result<Left, DeviceError> {
@@ -219,7 +223,7 @@ impl<F: Field> Pool<F> {
         };
         if round.failed != 0 {
             left.failed = stop(called.len() - 1, round.failed)?;
-        } else if called.len() == calls && round.unfinished != 0 {
+        } else if called.len() == rounds && round.unfinished != 0 {
             left.unfinished = stop(calls, round.unfinished)?;
         } else {
             let sums = &words[space.round + 1..space.work()];

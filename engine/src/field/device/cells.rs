@@ -69,10 +69,13 @@ impl<F: Field> Pool<F> {
         n: usize,
         job: &Job<M>,
         rows: usize,
-        input: CellInput<Number>,
+        mut input: CellInput<Number>,
     ) -> Result<(), DeviceError> {
         let (pool, function) = (self.device(), of_job(job));
         let kernel = pool.kernel_for(function, skeleton, n)?;
+        if let Some(numbers) = job.numbers {
+            input.given = pool.structures(numbers.structures())?.into();
+        }
         in_precision!(pool.precision(), R => {
             let given = job.given.precise::<R>();
             pool.start(&kernel, function, rows, &mut Cells { input, given })
@@ -86,15 +89,7 @@ impl<F: Field> Pool<F> {
         order: Order,
     ) -> CellInput<Number> {
         let (tables, number) = (level.on_device(), level.clock.level);
-        let (mut fields, mut components) = ([Address::NONE; 4], [0; 4]);
-        let all = std::iter::once(self as &dyn CellSource).chain(others.iter().copied());
-        for (n, source) in all.enumerate() {
-            let Storage::Device(pool) = source.values() else {
-                panic!("all fields of a function live on the device");
-            };
-            fields[n] = pool.bank(source.present_bank(number)).into();
-            components[n] = source.count() as i32;
-        }
+        let (fields, components) = self.read_fields(others, number);
         let count = level.rows().len();
         CellInput {
             fields,
@@ -115,15 +110,35 @@ impl<F: Field> Pool<F> {
             next: Address::NONE,
             round: order.words.into(),
             listed: 0,
+            calls: 1,
             kept: Address::NONE,
             carried: -1,
             work: Address::NONE,
             sums: (order.words + 8).into(),
             sectors: (order.words + 8).into(),
             geometry: level.geometry(),
+            given: Address::NONE,
             negate: order.negate,
             buffer: order.buffer,
         }
+    }
+
+    /// Where the present states of this field and of others stand, and how many components each has.
+    fn read_fields(
+        &self,
+        others: &[&dyn CellSource],
+        level: usize,
+    ) -> ([Address<Number>; 4], [i32; 4]) {
+        let (mut fields, mut components) = ([Address::NONE; 4], [0; 4]);
+        let all = std::iter::once(self as &dyn CellSource).chain(others.iter().copied());
+        for (n, source) in all.enumerate() {
+            let Storage::Device(pool) = source.values() else {
+                panic!("all fields of a function live on the device");
+            };
+            fields[n] = pool.bank(source.present_bank(level)).into();
+            components[n] = source.count() as i32;
+        }
+        (fields, components)
     }
 
     /// As `map_cells`; results of a function of a cell's surroundings wait beside the bank until all are made. The first cell, as

@@ -3,6 +3,7 @@
 use super::DevicePool;
 use crate::device::parallel::lock;
 use crate::device::{Buffer, DeviceError, Kept, Kernel, Shape};
+use crate::field::structures::{Placing, Structures};
 use crate::in_precision;
 use nestar_device::{Lane, Parameter};
 use nestar_kernels::CELLS;
@@ -104,17 +105,37 @@ impl DevicePool {
             shared: in_shared as u32,
             ..Shape::of(blocks, THREADS)
         };
+        self.placed(|place| parameters.bind(place))?;
+        self.device.launch(kernel, shape, parameters)
+    }
+
+    /// What `bind` makes, which is told where the values of tables stand on the device.
+    fn placed<T>(&self, bind: impl FnOnce(&mut Placing) -> T) -> Result<T, DeviceError> {
         let mut failed = None;
-        parameters.bind(&mut |values| {
+        let bound = bind(&mut |values| {
             self.place(values).unwrap_or_else(|error| {
                 failed = Some(error);
                 0
             })
         });
-        match failed {
-            Some(error) => Err(error),
-            None => self.device.launch(kernel, shape, parameters),
+        failed.map_or(Ok(bound), Err)
+    }
+
+    /// Where the structures of a list stand on the device, which gets them, and their tables, at the first use.
+    pub(super) fn structures(&self, list: &Structures) -> Result<u64, DeviceError> {
+        if list.are_none() {
+            return Ok(0);
         }
+        let bytes = self.placed(|place| list.bytes(self.precision, place))?;
+        let mut there = lock(&self.structures);
+        if let Some((_, buffer)) = there.iter().find(|(known, _)| *known == bytes) {
+            return Ok(buffer.address());
+        }
+        let buffer = self.device.buffer::<u8>(bytes.len())?;
+        self.device.upload(&buffer, 0, &bytes)?;
+        let address = buffer.address();
+        there.push((bytes, buffer));
+        Ok(address)
     }
 
     /// Where the values of a table stand on the device, which gets them at the first use.

@@ -24,7 +24,7 @@ impl<F: Field> Pool<F> {
         marks: &Marks,
     ) -> Result<(Vec<u32>, Option<String>), DeviceError> {
         let (pool, count) = (self.device(), level.rows().len());
-        let function = Function::List(&marks.text);
+        let function = Function::List(marks.text());
         let mut words = lock(&pool.words);
         let sectors = FAULT_WORDS + count.div_ceil(2);
         let words = pool.zeroed(&mut words, function, [sectors, count], FAULT_WORDS)?;
@@ -38,6 +38,7 @@ impl<F: Field> Pool<F> {
         input.view.fault = address(0).into();
         input.sectors = address(FAULT_WORDS).into();
         input.blocks = address(sectors).into();
+        input.given = pool.structures(&marks.written.structures)?.into();
         let kernel = pool.kernel_for(function, super::cells::MARKS, 0)?;
         in_precision!(pool.precision(), R => {
             let given: [R; 0] = [];

@@ -91,6 +91,8 @@ pub struct DevicePool {
     functions: Mutex<BTreeMap<(&'static str, &'static str, String), Kernel>>,
     /// Tables among the parameters of functions.
     tables: Mutex<Vec<Placed>>,
+    /// Structures of parameters of lists, by their bytes.
+    structures: Mutex<Vec<(Vec<u8>, Buffer<u8>)>>,
     /// Results of maps that read the states around cells, row by row; made at the first use.
     results: Growable<u8>,
     /// Working space of functions of cells.
@@ -140,6 +142,7 @@ impl DevicePool {
             kernels: Kernels::of(&module)?,
             functions: Mutex::new(BTreeMap::new()),
             tables: Mutex::default(),
+            structures: Mutex::default(),
             results: device.growable(most_rows * row_bytes)?,
             words: Mutex::default(),
             staging: Mutex::default(),

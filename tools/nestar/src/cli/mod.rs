@@ -243,7 +243,7 @@ fn execute(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Schema => print(&schema(app)).map(|()| 0),
         Command::Verify(arguments) => in_pool(|| verify::verify(app, &arguments)),
         Command::Plan(arguments) => in_pool(|| plan::plan(app, &arguments)),
-        Command::Replay(arguments) => in_pool(|| replay::replay(&arguments)),
+        Command::Replay(arguments) => in_pool(|| replay::replay(app, &arguments)),
         Command::Plot(arguments) => in_pool(|| plot::plot(app, &arguments)),
         Command::Bench(arguments) => ranks::each(arguments.ranks, |ranks, library| {
             bench::bench(app, &arguments, ranks, library).map(|()| 0)

@@ -1,20 +1,22 @@
-//! `nestar replay`: the step of a captured patch once more.
+//! `nestar replay`: the step of a captured patch, or the calls of a function in a cell, once more.
 
 use super::{FAILED, Failure, positive, print};
 use clap::Args;
-use nestar::engine::step::Capture;
+use nestar::App;
+use nestar::engine::field::{Called, CellCase};
+use nestar::engine::step::{Capture, Replays};
 use nestar::systems::hydro::HydroConfig;
 use nestar::systems::hydro::replay::{Pass, primitive, replay as passes_of};
 use nestar_deck::Deck;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What to repeat.
 #[derive(Args)]
 pub struct ReplayArgs {
-    /// The file `capture.toml` of a run that an unphysical cell has ended
+    /// The file `capture.toml` of a run that an unphysical cell has ended, or `unfinished-cell.toml` of one that a function has ended
     capture: PathBuf,
-    /// Replace a value of the run's table [hydro], to see what helps; may be given several times
+    /// Replace a value of the run's deck, to see what helps (of a capture, of its table [hydro]); may be given several times
     #[arg(long = "set", value_name = "TABLE.KEY=VALUE")]
     overrides: Vec<String>,
     /// Length of the step in place of that of the run's last attempt
@@ -22,11 +24,100 @@ pub struct ReplayArgs {
     dt: Option<f64>,
 }
 
-/// Repeats the step on the CPU and prints what each pass makes of the cell.
+/// Repeats the step, or the calls in a cell, on the CPU and prints what each pass or call makes of the cell.
 ///
 /// # Errors
 /// The file cannot be read; without changes, the step does not give the bits that the run found.
-pub fn replay(arguments: &ReplayArgs) -> Result<(), Failure> {
+pub fn replay(app: &App, arguments: &ReplayArgs) -> Result<(), Failure> {
+    let text = std::fs::read_to_string(&arguments.capture).unwrap_or_default();
+    match text.starts_with("cell_case") {
+        true => replay_cell(app, arguments),
+        false => replay_patch(arguments),
+    }
+}
+
+/// Whether the numbers are the same, bit by bit.
+fn same_bits(a: &[f64], b: &[f64]) -> bool {
+    a.iter()
+        .map(|x| x.to_bits())
+        .eq(b.iter().map(|x| x.to_bits()))
+}
+
+/// Calls the function in the cell, with the settings of the run and those that replace them.
+fn replay_cell(app: &App, arguments: &ReplayArgs) -> Result<(), Failure> {
+    let case = Replays::read(&arguments.capture)?;
+    let name = arguments.capture.file_name().unwrap_or_default();
+    let name = Path::new(&case.folder).join(name);
+    let mut deck = Deck::parse(&name.display().to_string(), &case.deck)?;
+    let precision = format!("{:?}", case.precision).to_lowercase();
+    deck.set(&format!("run.precision={precision}"))?;
+    deck.set("run.device=cpu")?;
+    for change in &arguments.overrides {
+        deck.set(change)?;
+    }
+    let case = CellCase {
+        dt: arguments.dt.unwrap_or(case.dt),
+        ..case
+    };
+    let mut sim = app.simulation(deck)?;
+    let calls = sim.with(|sim| Replays::replay(&sim.world, &case))?;
+    print(&calls_text(&case, &calls))?;
+    if !arguments.overrides.is_empty() || arguments.dt.is_some() {
+        return Ok(());
+    }
+    match same_bits(&calls[0].given, &case.given) {
+        true => print("the first call has the bits of the run\n"),
+        false => Err(Failure::new(
+            FAILED,
+            format!(
+                "the run was given {:?}, in other bits: was the file written by another version?",
+                case.given
+            ),
+        )),
+    }
+}
+
+/// The cell before the calls and after each of them.
+fn calls_text(case: &CellCase, calls: &[Called]) -> String {
+    let mut text = format!(
+        "{}\n\n`{}` on level {}: a step of `{}` from t = {} by {:e}, in {} precision; {} calls were made before\n\n{:<16} {:>5}",
+        case.why,
+        case.function,
+        case.level,
+        case.field,
+        case.time,
+        case.dt,
+        format!("{:?}", case.precision).to_lowercase(),
+        case.calls,
+        "",
+        "work"
+    );
+    for name in &case.components {
+        let _ = write!(text, " {name:>14}");
+    }
+    let mut row = |name: &str, work: &str, state: &[f64]| {
+        let _ = write!(text, "\n{name:<16} {work:>5}");
+        for value in state {
+            let _ = write!(text, " {value:>14.6e}");
+        }
+    };
+    row("before", "", &case.state);
+    for (n, call) in calls.iter().enumerate() {
+        let name = format!("{} {}", case.calls + n + 1, call.status);
+        row(&name, &call.work.to_string(), &call.state);
+    }
+    if let Some(last) = calls.last() {
+        let (given, carried, sums) = (&last.given, &last.carried, &last.sums);
+        let _ = write!(
+            text,
+            "\n\nthe last call gives {given:?}, hands on {carried:?}, and {sums:?} to be summed\n"
+        );
+    }
+    text
+}
+
+/// Repeats the step of a captured patch.
+fn replay_patch(arguments: &ReplayArgs) -> Result<(), Failure> {
     let capture = Capture::read(&arguments.capture)?;
     let mut deck = Deck::parse(&arguments.capture.display().to_string(), &capture.deck)?;
     for change in &arguments.overrides {
@@ -41,8 +132,7 @@ pub fn replay(arguments: &ReplayArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let last = passes.last().map_or(&[][..], |pass| &pass.state);
-    let bits = |state: &[f64]| state.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-    match bits(last) == bits(&capture.after) {
+    match same_bits(last, &capture.after) {
         true => print("the last pass has the bits of the run\n"),
         false => Err(Failure::new(
             FAILED,

@@ -46,6 +46,13 @@ fn every_case_gives_rates_in_both_precisions() {
         assert_eq!(number(&result["cells"]), cells);
         assert!(number(&result["cell_updates"]) >= cells, "{result}");
         assert!(number(&result["memory"]["fields_bytes"]) > 0.0);
+        let sub_steps = result["sub_steps_per_cell"].as_f64();
+        let reacts = result["case"] == "chemistry";
+        assert_eq!(
+            sub_steps.is_some_and(|mean| mean >= 1.0),
+            reacts,
+            "{result}"
+        );
         let phases = result["phase_seconds"].as_object().expect("phases");
         let phases: f64 = phases.values().map(number).sum();
         assert!(phases > 0.0 && phases <= number(&result["wall_seconds"]));

@@ -1,7 +1,8 @@
 //! Captures of cells that end runs, and the step of their patch once more.
 
 use super::{Outcome, Place};
-use nestar::engine::step::Capture;
+use nestar::engine::field::CellCase;
+use nestar::engine::step::{Capture, Replays};
 
 /// Gas that is pulled so hard within a step that no flux keeps it whole: on the root level, or on the first one.
 const TORN: &str = r#"
@@ -156,6 +157,107 @@ fn files_that_are_no_captures_are_refused() {
     ];
     for (text, status, words) in changes {
         place.write("changed.toml", &text);
+        let outcome = place.nestar(&["replay", "changed.toml"]);
+        outcome.has_status(status).complains(&[words]);
+    }
+}
+
+/// Gas of the early universe that is to react for longer than its sub-steps allow.
+const REACTS: &str = r#"
+scenario = "formula"
+
+[units]
+length_cgs = 3.0856775814913673e18
+time_cgs   = 3.15576e13
+mass_cgs   = 4.91686e31
+
+[chemistry]
+species      = 6
+max_substeps = 3
+
+[initial]
+density  = "1"
+pressure = "1e6/115.8"
+
+[domain]
+cells      = [8, 8, 8]
+right_edge = [1.6e5, 1.6e5, 1.6e5]
+
+[hydro]
+gamma = "5/3"
+
+[time]
+end = 20.0
+max_steps = 1
+
+[run]
+threads = 1
+"#;
+
+#[test]
+fn a_cell_that_is_not_done_is_kept_and_is_called_again_with_the_same_bits() {
+    let place = Place::with(REACTS);
+    let run = |name: &str, more: &[&str]| {
+        let arguments = ["run", "deck.toml", "--output", name, "--quiet"];
+        let outcome = place.nestar(&[&arguments[..], more].concat());
+        let file = format!("{name}/unfinished-cell.toml");
+        // several ranks may each have such a cell, and keep it under a name of its own
+        outcome.complains(&[
+            "`react_6` is not done after 4 calls in cell [0, 0, 0] of patch [",
+            &format!("the command `replay {name}/unfinished-cell."),
+            "toml` calls it there again",
+        ]);
+        let kept = Replays::read(&place.0.join(file)).expect("a cell");
+        CellCase {
+            deck: String::new(),
+            why: String::new(),
+            ..kept
+        }
+    };
+    for precision in ["run.precision=double", "run.precision=single"] {
+        let more = ["--set", precision];
+        let alone = run("alone", &more);
+        assert!(alone.calls == 4 && alone.carried[5] == 3.0, "{alone:?}");
+        let file = "alone/unfinished-cell.toml";
+        let again = place.nestar(&["replay", file]);
+        again.has_status(0).prints(&[
+            "`react_6` is not done",
+            "\n5 unfinished",
+            "has the bits of the run",
+        ]);
+        let longer = place.nestar(&["replay", file, "--set", "chemistry.max_substeps=1000"]);
+        longer.has_status(0).prints(&["\n5 unfinished", " done"]);
+        for elsewhere in [["--device", "emulated"], ["--ranks", "2"]] {
+            let cells = [
+                "--set",
+                "domain.cells=[16,8,8]",
+                "--set",
+                "domain.right_edge=[3.2e5,1.6e5,1.6e5]",
+            ];
+            let there = match elsewhere[0] {
+                "--ranks" => run("there", &[&more[..], &cells, &elsewhere].concat()),
+                _ => run("there", &[&more[..], &elsewhere].concat()),
+            };
+            let place_of = |case: &CellCase| (case.state.clone(), case.carried.clone());
+            assert_eq!(
+                place_of(&there),
+                place_of(&alone),
+                "{precision} {elsewhere:?}"
+            );
+        }
+    }
+    let text = place.read("alone/unfinished-cell.toml");
+    for (from, to, status, words) in [
+        ("cell_case = 1", "cell_case = 7", 2, "it has version 7"),
+        (
+            "react_6\"",
+            "react_8\"",
+            2,
+            "is no function of this program and deck",
+        ),
+        ("\nstate = [1.0", "\nstate = [2.0", 1, "in other bits"),
+    ] {
+        place.write("changed.toml", &text.replacen(from, to, 1));
         let outcome = place.nestar(&["replay", "changed.toml"]);
         outcome.has_status(status).complains(&[words]);
     }

@@ -52,6 +52,7 @@ fn result(m: &Measurement) -> Value {
         "regrids": run.regrids,
         "mended_cells": run.mended_cells,
         "retried_steps": run.retried_steps,
+        "sub_steps_per_cell": run.mean_attempts(),
         "patches": m.patches,
         "cells": m.all_cells(),
         "phase_seconds": phases(m),

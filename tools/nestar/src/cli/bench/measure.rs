@@ -248,6 +248,7 @@ fn run_since(now: &RunCounters, then: &RunCounters) -> RunCounters {
         regrids: now.regrids - then.regrids,
         retried_steps: now.retried_steps - then.retried_steps,
         mended_cells: now.mended_cells - then.mended_cells,
+        attempted: [0, 1].map(|n| now.attempted[n] - then.attempted[n]),
         seconds: std::array::from_fn(|phase| now.seconds[phase] - then.seconds[phase]),
     }
 }

@@ -79,6 +79,9 @@ fn facts(m: &Measurement) -> Vec<(&'static str, String)> {
         let (cells, steps) = (run.mended_cells, run.retried_steps);
         facts.push(("mended", format!("{cells} cells, {steps} steps retried")));
     }
+    if let Some(mean) = run.mean_attempts() {
+        facts.push(("sub-steps", format!("{mean:.2} in a cell and step")));
+    }
     if let Some(device) = &m.timed.device {
         facts.push(("traffic", traffic(device, m.steps, "root step")));
         facts.push(("", traffic(device, run.level_steps, "level step")));
