@@ -2,25 +2,34 @@
 
 mod cells;
 mod config;
+mod radiation;
 mod times;
 
 pub use config::{
     ChemistryConfig, H2CoolingConfig, InitialConfig, RecombinationConfig, ThreeBodyConfig,
 };
+pub use radiation::{RadiationColumns, RadiationConfig};
 
-use crate::attempts::Attempts;
+use crate::attempts::{Attempts, attempts_in};
 use crate::declare::Declare;
+use crate::fields::quantities::vocabulary_of_rates;
 use crate::fields::{Gas, GasModel};
+use crate::heating::heating;
 use crate::register::Register;
 use crate::units::{BOLTZMANN, Units};
 use cells::{
     Chemistry as Cells, electrons_6, electrons_9, electrons_12, ionise_6, ionise_9, ionise_12,
-    react_6, react_9, react_12, temperature_6, temperature_9, temperature_12,
+    react_6, react_6_by, react_9, react_9_by, react_12, react_12_by, temperature_6, temperature_9,
+    temperature_12,
 };
-use nestar_engine::field::{CellAttempt, CellMap, CellMark, CellValue};
+use nestar_deck::{Deck, DeckError};
+use nestar_engine::field::{CellAttempt, CellMap, CellMark, CellValue, Numbers};
 use nestar_engine::{Engine, Error, Plugin};
+use radiation::Radiation;
+use std::sync::Arc;
 use times::{
-    Share, cools_within_6, cools_within_9, cools_within_12, exchange_6, exchange_9, exchange_12,
+    Share, cools_within_6, cools_within_9, cools_within_12, response_6, response_6_by, response_9,
+    response_9_by, response_12, response_12_by,
 };
 
 /// The plugin: reads the table `[chemistry]`, if the deck has it. Add it behind the gas and the scenario.
@@ -31,7 +40,7 @@ pub const SPECIES: [&str; 11] = [
     "HI", "HII", "HeI", "HeII", "HeIII", "HM", "H2I", "H2II", "DI", "DII", "HDI",
 ];
 /// What the account adds up.
-const ENERGIES: [&str; 2] = ["lost", "floored"];
+const ENERGIES: [&str; 3] = ["lost", "heated", "floored"];
 /// Seconds in a million Julian years.
 const MILLION_YEARS: f64 = 3.155_76e13;
 
@@ -82,30 +91,57 @@ impl Plugin for Chemistry {
         let config = ChemistryConfig::read(&mut sim.deck)?;
         let units = Units::of(sim, "[chemistry]")?;
         require_gas(sim)?;
+        let deck = &sim.deck;
+        let radiation = Radiation::read(config.radiation.as_ref(), config.redshift, deck)?;
+        let (heating, numbers) = heat(&config, deck, sim.world.resource::<GasModel>())?;
+        let per_erg = MILLION_YEARS / BOLTZMANN;
         let cells = Cells {
-            network: config.network(),
+            network: config.network(&radiation),
             hydrogen: config.hydrogen_fraction,
             per_cm3: units.number_density(),
             kelvin: units.temperature(),
             myr: units.time / MILLION_YEARS,
-            heating: config.heating / BOLTZMANN * MILLION_YEARS,
+            heating: heating * per_erg,
+            dust: config.photoelectric * per_erg,
+            per_erg,
             most: config.max_substeps as i32,
         };
-        match config.species {
+        let with = &(config, cells, numbers);
+        match with.0.species {
             6 => {
-                watch::<exchange_6, cools_within_6>(sim, &config, &cells)?;
-                register::<react_6, ionise_6>(sim, &config, cells, 1.0)
+                watch::<response_6, response_6_by, cools_within_6>(sim, with)?;
+                register::<react_6, react_6_by, ionise_6>(sim, with, 1.0)
             }
             9 => {
-                watch::<exchange_9, cools_within_9>(sim, &config, &cells)?;
-                register::<react_9, ionise_9>(sim, &config, cells, 3.0)
+                watch::<response_9, response_9_by, cools_within_9>(sim, with)?;
+                register::<react_9, react_9_by, ionise_9>(sim, with, 3.0)
             }
             _ => {
-                watch::<exchange_12, cools_within_12>(sim, &config, &cells)?;
-                register::<react_12, ionise_12>(sim, &config, cells, 5.0)
+                watch::<response_12, response_12_by, cools_within_12>(sim, with)?;
+                register::<react_12, react_12_by, ionise_12>(sim, with, 5.0)
             }
         }
     }
+}
+
+/// What a deck asks for, what cells are given, and heating by a formula.
+type With = (ChemistryConfig, Cells<f64>, Option<Arc<Numbers>>);
+
+/// Heating that is the same everywhere, or by a formula.
+fn heat(
+    config: &ChemistryConfig,
+    deck: &Deck,
+    model: &GasModel,
+) -> Result<(f64, Option<Arc<Numbers>>), DeckError> {
+    // what reactions do not change while they go on
+    let stays = |name: &String| ["x", "y", "z", "r", "t", "density"].contains(&&**name);
+    let mut names = vocabulary_of_rates(model);
+    names.retain(|(name, _)| stays(name));
+    let (number, constant) = heating(deck, "chemistry.heating", &config.heating, names)?;
+    Ok(match constant {
+        Some(constant) => (constant, None),
+        None => (0.0, Some(Arc::new(Numbers::new(vec![number])))),
+    })
 }
 
 /// Refuses gas whose heat is not that of the species' atoms, or that stands still.
@@ -123,10 +159,11 @@ fn require_gas(sim: &Engine) -> Result<(), Error> {
     Ok(())
 }
 
-/// Registers the limit and the criterion that the deck asks for.
-fn watch<L, C>(sim: &mut Engine, config: &ChemistryConfig, cells: &Cells<f64>) -> Result<(), Error>
+/// Registers the limit, of which `B` is that with heating by a formula, and the criterion that the deck asks for.
+fn watch<L, B, C>(sim: &mut Engine, (config, cells, numbers): &With) -> Result<(), Error>
 where
     L: CellValue<Parameters = Share<f64>>,
+    B: CellValue<Parameters = Share<f64>>,
     C: CellMark<Parameters = Share<f64>>,
 {
     let mut sim = sim.at_rest(scalars(config.species))?;
@@ -135,7 +172,11 @@ where
         of,
     };
     if config.courant > 0.0 {
-        sim.limit::<Gas, L>("chemistry", share(config.courant));
+        let share = share(config.courant);
+        match numbers.clone() {
+            None => sim.limit::<Gas, L>("chemistry", share),
+            Some(numbers) => sim.limit_by::<Gas, B>("chemistry", numbers, share),
+        }
     }
     if config.length_cells > 0.0 {
         sim.criterion::<Gas, C>(share(config.length_cells));
@@ -143,15 +184,16 @@ where
     Ok(())
 }
 
-/// Registers reactions, and ionisation at the beginning; a sub-step weighs as much as `weight` times the rest of a cell's step.
-fn register<M, I>(
+/// Registers reactions, of which `B` are those with heating by a formula, and ionisation at the beginning; a sub-step weighs as much as `weight` times
+/// the rest of a cell's step.
+fn register<M, B, I>(
     sim: &mut Engine,
-    config: &ChemistryConfig,
-    cells: Cells<f64>,
+    (config, cells, numbers): &With,
     weight: f64,
 ) -> Result<(), Error>
 where
     M: CellAttempt<Parameters = Cells<f64>>,
+    B: CellAttempt<Parameters = Cells<f64>>,
     I: CellMap<Parameters = Cells<f64>>,
 {
     let mut sim = sim.at_rest(scalars(config.species))?;
@@ -163,5 +205,9 @@ where
     let attempts = Attempts::of(calls)
         .account("chemistry", &ENERGIES)
         .weight(weight);
-    sim.attempts::<Gas, M>(attempts, cells)
+    let cells = cells.clone();
+    match numbers.clone() {
+        None => sim.attempts::<Gas, M>(attempts, cells),
+        numbers => attempts_in::<Gas, B>(sim.parts(), attempts, numbers, cells),
+    }
 }
