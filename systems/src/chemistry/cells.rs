@@ -75,10 +75,8 @@ pub struct Reached<R: Real> {
     step: R,
     floored: R,
     heated: R,
-    /// Energy that the gas has lost, that heating and that the floor have added, per volume.
-    lost: R,
-    warmed: R,
-    raised: R,
+    /// Energy that the gas has less, per volume.
+    gone: R,
     /// Sub-steps so far.
     used: R,
 }
@@ -154,21 +152,26 @@ fn react<R: Real, const S: usize, const N: usize, const K: usize>(
     let old = gas.energy;
     gas.energy = old + (end.state.energy - before) * per_kelvin;
     *species = densities::<R, K>(&end.state, hydrogen);
-    let raised = (end.clock.floored - reached.floored) * per_kelvin;
-    let warmed = (end.clock.heated - reached.heated) * per_kelvin;
     *reached = Reached {
         left: end.clock.left,
         step: end.clock.step,
         floored: end.clock.floored,
         heated: end.clock.heated,
-        lost: reached.lost + (old - gas.energy + raised + warmed),
-        warmed: reached.warmed + warmed,
-        raised: reached.raised + raised,
+        gone: reached.gone + (old - gas.energy),
         used: reached.used + R::from_i32(end.attempts),
     };
     (end.status, end.attempts)
 }
 
+/// Energy by volume that gas has lost, and that heating and the floor have added: what is stored decides, so that the sum closes.
+#[device]
+fn exchanged<R: Real>(gas: Conserved<R>, reached: Reached<R>, p: &Chemistry<R>) -> [R; 3] {
+    let per_kelvin = p.hydrogen * gas.density / p.kelvin;
+    let (heated, raised) = (reached.heated * per_kelvin, reached.floored * per_kelvin);
+    [reached.gone + heated + raised, heated, raised]
+}
+
+/// A call in gas of 6 species, given the step and heating by formula.
 #[device]
 fn reacted_6<R: Real>(
     from: Six<R>,
@@ -181,7 +184,7 @@ fn reacted_6<R: Real>(
     Attempt::<Six<R>, Reached<R>, [R; 3]> {
         state: u,
         carried: reached,
-        sums: [reached.lost, reached.warmed, reached.raised],
+        sums: exchanged(u.gas, reached, p),
         status,
         work,
     }
@@ -207,6 +210,7 @@ pub fn react_6_by<R: Real>(
     reacted_6(all.0, all.2, (at.dt, all.1[0]), p)
 }
 
+/// A call in gas of 9 species, given the step and heating by formula.
 #[device]
 fn reacted_9<R: Real>(
     from: Nine<R>,
@@ -219,7 +223,7 @@ fn reacted_9<R: Real>(
     Attempt::<Nine<R>, Reached<R>, [R; 3]> {
         state: u,
         carried: reached,
-        sums: [reached.lost, reached.warmed, reached.raised],
+        sums: exchanged(u.gas, reached, p),
         status,
         work,
     }
@@ -245,6 +249,7 @@ pub fn react_9_by<R: Real>(
     reacted_9(all.0, all.2, (at.dt, all.1[0]), p)
 }
 
+/// A call in gas of 12 species, given the step and heating by formula.
 #[device]
 fn reacted_12<R: Real>(
     from: Twelve<R>,
@@ -257,7 +262,7 @@ fn reacted_12<R: Real>(
     Attempt::<Twelve<R>, Reached<R>, [R; 3]> {
         state: u,
         carried: reached,
-        sums: [reached.lost, reached.warmed, reached.raised],
+        sums: exchanged(u.gas, reached, p),
         status,
         work,
     }
