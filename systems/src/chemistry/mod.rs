@@ -24,6 +24,7 @@ use cells::{
 };
 use nestar_deck::{Deck, DeckError};
 use nestar_engine::field::{CellAttempt, CellMap, CellMark, CellValue, Numbers};
+use nestar_engine::ranks::Reduce;
 use nestar_engine::{Engine, Error, Plugin};
 use radiation::Radiation;
 use std::sync::Arc;
@@ -109,14 +110,17 @@ impl Plugin for Chemistry {
         let with = &(config, cells, numbers);
         match with.0.species {
             6 => {
+                columns::<temperature_6>(sim, with)?;
                 watch::<response_6, response_6_by, cools_within_6>(sim, with)?;
                 register::<react_6, react_6_by, ionise_6>(sim, with, 1.0)
             }
             9 => {
+                columns::<temperature_9>(sim, with)?;
                 watch::<response_9, response_9_by, cools_within_9>(sim, with)?;
                 register::<react_9, react_9_by, ionise_9>(sim, with, 3.0)
             }
             _ => {
+                columns::<temperature_12>(sim, with)?;
                 watch::<response_12, response_12_by, cools_within_12>(sim, with)?;
                 register::<react_12, react_12_by, ionise_12>(sim, with, 5.0)
             }
@@ -155,6 +159,22 @@ fn require_gas(sim: &Engine) -> Result<(), Error> {
     if model.frozen {
         let why = "[chemistry] changes gas that stands still: take out `hydro.frozen`";
         return Err(sim.deck.error_at("hydro.frozen", why).into());
+    }
+    Ok(())
+}
+
+/// Enters the coldest and the hottest gas among the diagnostics.
+fn columns<T>(sim: &mut Engine, (config, cells, _): &With) -> Result<(), Error>
+where
+    T: CellValue<Parameters = [f64; 2]>,
+{
+    let mut sim = sim.at_rest(scalars(config.species))?;
+    for (name, reduce) in [
+        ("temperature_k_least", Reduce::Smallest),
+        ("temperature_k_largest", Reduce::Largest),
+    ] {
+        let given = [cells.hydrogen, cells.kelvin];
+        sim.column::<Gas, T>(name, reduce, given).unit("K");
     }
     Ok(())
 }
