@@ -37,6 +37,7 @@ fn field<const S: usize>(p: &Network<f64>) -> Vec<(f64, Abundances<f64>)> {
         let there = Cell {
             density,
             heating: 0.0,
+            dust: 0.0,
         };
         let ionised_at = (t * math::pow(10.0, 0.15 * c)).clamp(5e3, 3e7);
         let mut s = equilibrium::<f64, S>(p, &there, 2.5 * ionised_at);
@@ -57,6 +58,7 @@ fn time<R: Real, const S: usize, const N: usize>(name: &str, p: &Network<f64>) {
         let there = Cell {
             density: R::lit(*density),
             heating: R::lit(0.0),
+            dust: R::lit(0.0),
         };
         let s = Abundances {
             y: s.y.map(R::lit),

@@ -3,7 +3,7 @@
 use crate::order::Advance;
 use bevy_ecs::prelude::*;
 use nestar_device::CellState;
-use nestar_engine::field::{CellAttempt, Components, Field, LevelRows};
+use nestar_engine::field::{CellAttempt, Components, Field, LevelRows, Numbers};
 use nestar_engine::mesh::Costs;
 use nestar_engine::ranks::Ranks;
 use nestar_engine::step::{Account, Accounts, Catalogue, Replays, RunCounters, Write};
@@ -47,19 +47,21 @@ impl Attempts {
     }
 }
 
-/// Adds such a source.
+/// Adds such a source, of which the function reads `numbers`, where there are any, as the state of a second field.
 pub(crate) fn attempts_in<F: Field, M: CellAttempt>(
     (sim, components): (&mut Engine, Components),
     attempts: Attempts,
+    numbers: Option<Arc<Numbers>>,
     parameters: M::Parameters,
 ) -> Result<(), Error>
 where
     M::Parameters: Send + Sync,
 {
     let account = open::<M>(sim, attempts)?;
+    let others = usize::from(numbers.is_some());
     let part = (attempts.weight > 0.0).then(|| (sim.cost_part(), attempts.weight));
     let parameters = Arc::new(parameters);
-    let again = (components, None);
+    let again = (components, numbers.clone());
     Replays::add::<F, M>(&mut sim.world, again, attempts.calls, parameters.clone());
     let attempt = move |mut rows: LevelRows,
                         mut field: Write<F>,
@@ -68,7 +70,12 @@ where
                         mut counters: ResMut<RunCounters>,
                         mut costs: Costs| {
         rows.choose(components);
-        let tally = field.map_attempts_with::<M>(&rows, &[], attempts.calls, &parameters);
+        let tally = match &numbers {
+            None => field.map_attempts_with::<M>(&rows, &[], attempts.calls, &parameters),
+            Some(numbers) => {
+                field.map_attempts_by::<M>(&rows, numbers, attempts.calls, &parameters)
+            }
+        };
         counters.count_attempts(&tally);
         if let Some(account) = account {
             accounts.add(account, &tally);
@@ -82,7 +89,7 @@ where
     let attempt = IntoSystem::into_system(attempt).with_name(format!("attempts {}", M::ITEM.name));
     sim.system_in(Advance::Sources, attempt);
     sim.check_field::<F>(M::ITEM.name, move |field| {
-        field.fits_attempt::<M>(&components, 0)
+        field.fits_attempt::<M>(&components, others)
     });
     let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
     catalogue.add("attempts", M::ITEM.name, M::DOC).of(F::NAME);

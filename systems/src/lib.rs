@@ -11,6 +11,7 @@ pub mod declare;
 pub mod external;
 pub mod fields;
 pub mod gravity;
+mod heating;
 pub mod hydro;
 pub mod order;
 pub mod particles;

@@ -7,12 +7,13 @@ use crate::order::{Advance, Flag, Initialise, Limit, Split};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
 use nestar_engine::field::{
-    CellAttempt, CellMap, CellMark, CellValue, Components, FaceMap, Field, LevelRows,
+    CellAttempt, CellMap, CellMark, CellValue, Components, FaceMap, Field, LevelRows, Numbers,
 };
 use nestar_engine::mesh::RefineRequests;
 use nestar_engine::ranks::{Columns, Reduce};
 use nestar_engine::step::{Catalogue, Entry, Read, Settings, StepLimits, StepSet, Write};
 use nestar_engine::{Engine, Error};
+use std::sync::Arc;
 
 /// What a plugin adds with a `#[device]` function of a cell or face. The functions read field `F` where it lives; their parameters
 /// stay the same for the whole run (place, time, width and step come with the cell). Those of one set run in the order in which
@@ -75,7 +76,7 @@ pub trait Register {
     where
         M::Parameters: Send + Sync,
     {
-        attempts_in::<F, M>(self.parts(), attempts, parameters)
+        attempts_in::<F, M>(self.parts(), attempts, None, parameters)
     }
 
     /// Values of new patches while the initial hierarchy is made: the results of `M`, after the scenario has set the gas.
@@ -117,6 +118,25 @@ pub trait Register {
         let limit = IntoSystem::into_system(limit).with_name(format!("limit {name}"));
         sim.system_in(Limit::Propose, limit).depth::<F>(M::REACH);
         sim.check_field::<F>(M::ITEM.name, move |field| field.fits::<M>(&components));
+        note::<F>(sim, "limit", name, M::DOC).unit("time");
+    }
+
+    /// As [`Register::limit`] for a function that reads `numbers` as the state of a second field.
+    fn limit_by<F: Field, M: CellValue>(
+        &mut self,
+        name: &'static str,
+        numbers: Arc<Numbers>,
+        parameters: M::Parameters,
+    ) where
+        M::Parameters: Send + Sync,
+    {
+        let (sim, components) = self.parts();
+        let limit = move |mut rows: LevelRows, field: Read<F>, mut limits: ResMut<StepLimits>| {
+            rows.choose(components);
+            limits.propose(name, field.smallest_by::<M>(&rows, &numbers, &parameters));
+        };
+        let limit = IntoSystem::into_system(limit).with_name(format!("limit {name}"));
+        sim.system_in(Limit::Propose, limit);
         note::<F>(sim, "limit", name, M::DOC).unit("time");
     }
 

@@ -114,19 +114,38 @@ impl<F: Field> Pool<F> {
         self.attempt_all(rows, &job, calls)
     }
 
-    /// As [`Pool::map_attempts`], with one call a cell, for a function that reads `numbers` as the state of a second field. A
+    /// As [`Pool::map_attempts_by`], with one call a cell. A
     /// formula among them that is not a number where the function has failed is named.
     ///
     /// # Panics
-    /// As [`Pool::map_attempts`]; if the function reads more numbers than there are, or carries numbers.
+    /// As [`Pool::map_attempts_by`].
     pub fn map_by<M: CellAttempt>(
         &mut self,
         rows: &LevelRows,
         numbers: &Numbers,
         parameters: &M::Parameters,
     ) -> Tally {
-        let job = Job::<M>::new(rows.view(), parameters).with(numbers);
-        self.attempt_all(rows, &job, 1)
+        self.map_attempts_by::<M>(rows, numbers, 1, parameters)
+    }
+
+    /// As [`Pool::map_attempts_with`] for a function that reads `numbers` as the state of a second field; what it carries is the third state
+    /// of its tuple. The numbers may depend on what the function leaves as it is, not on what it changes: which of its calls they are made for differs
+    /// between devices.
+    ///
+    /// # Panics
+    /// As [`Pool::map_attempts_with`]; if the function reads more numbers than there are.
+    pub fn map_attempts_by<M: CellAttempt>(
+        &mut self,
+        rows: &LevelRows,
+        numbers: &Numbers,
+        calls: usize,
+        parameters: &M::Parameters,
+    ) -> Tally {
+        let job = Job::<M> {
+            carries: kept_by::<M>()[0],
+            ..Job::new(rows.view(), parameters).with(numbers)
+        };
+        self.attempt_all(rows, &job, calls)
     }
 
     fn attempt_all<M: CellAttempt>(
@@ -160,7 +179,7 @@ impl<F: Field> Pool<F> {
 
     fn check_attempt<M: CellAttempt>(&self, job: &Job<M>) {
         job.check(self);
-        let fits = self.fits_attempt::<M>(&job.level.components, job.others.len());
+        let fits = self.fits_attempt::<M>(&job.level.components, job.carried() - 1);
         fits.unwrap_or_else(|why| panic!("{why}"));
         assert!(
             job.carries == kept_by::<M>()[0],
@@ -169,7 +188,7 @@ impl<F: Field> Pool<F> {
         );
     }
 
-    /// Whether attempts of this field and of so many others can read it and write their results.
+    /// Whether attempts of this field and of so many others, numbers of a list counted as one, can read it and write their results.
     ///
     /// # Errors
     /// Why they cannot.

@@ -69,8 +69,7 @@ pub(super) struct Again<'a, R> {
 impl<R: Real> Cell<R> for Again<'_, R> {
     #[inline(always)]
     fn value(&self, field: usize, component: usize) -> R {
-        // numbers of a list stand there where nothing is carried
-        if field > 0 && field == self.field && self.at.fields[field].is_empty() {
+        if field > 0 && field == self.field {
             return self.values[component];
         }
         self.at.value(field, component)

@@ -79,7 +79,7 @@ pub(super) struct Job<'a, M: CellFn> {
     pub numbers: Option<&'a Numbers>,
     /// The cells that are mapped, by the parity of the sum of their indices; `None`: all.
     pub colour: Option<usize>,
-    /// Numbers that a call hands on to the next in a cell, which stand in place of the field behind `others`.
+    /// Numbers that a call hands on to the next in a cell, which stand in place of the field [`Job::carried`].
     pub carries: usize,
     pub given: &'a M::Parameters,
 }
@@ -103,6 +103,11 @@ impl<'a, M: CellFn> Job<'a, M> {
         Self { numbers, ..self }
     }
 
+    /// The field in whose place carried numbers stand: behind all others, and behind numbers of a list.
+    pub fn carried(&self) -> usize {
+        1 + self.others.len() + usize::from(self.numbers.is_some())
+    }
+
     /// Checks that the function fits to the fields.
     pub fn check(&self, first: &dyn CellSource) {
         let mut sources = std::iter::once(first).chain(self.others.iter().copied());
@@ -119,7 +124,7 @@ impl<'a, M: CellFn> Job<'a, M> {
         if let Some(numbers) = self.numbers {
             counts[1] = numbers.count();
         }
-        if let Some(count) = counts.get_mut(1 + self.others.len())
+        if let Some(count) = counts.get_mut(self.carried())
             && self.carries > 0
         {
             *count = self.carries;
@@ -217,7 +222,7 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
             geometry: job.level.geometry(),
             index: topology.index_table(),
             colour: job.colour,
-            carried: 1 + job.others.len(),
+            carried: job.carried(),
             given: job.given.precise::<R>(),
         }
     }

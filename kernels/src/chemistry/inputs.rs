@@ -1,6 +1,9 @@
 //! What the equations of a network are evaluated with.
+use super::network::Network;
+use super::species::{Abundances, HEI, HEII, HI, temperature};
 use super::table::Spot;
-use nestar_device::device;
+use crate::cooling::laws::DUST_ENDS;
+use nestar_device::{Real, device};
 
 /// What is particular to a cell.
 #[device]
@@ -8,8 +11,28 @@ use nestar_device::device;
 pub struct Cell<R> {
     /// Hydrogen nuclei per cm^3.
     pub density: R,
-    /// Heating in kelvin per Myr and hydrogen nucleus, beside that of photo-ionisation.
+    /// Heating in kelvin per Myr and hydrogen nucleus, beside that of photo-ionisation and dust.
     pub heating: R,
+    /// Further heating by dust, of gas colder than [`DUST_ENDS`].
+    pub dust: R,
+}
+
+/// The cell with all of its heating at the temperature of a state.
+#[device]
+pub fn warmed<R: Real, const S: usize>(cell: &Cell<R>, s: &Abundances<R>) -> Cell<R> {
+    let mut warm = *cell;
+    if temperature::<R, S>(s) < R::lit(DUST_ENDS) {
+        warm.heating = cell.heating + cell.dust;
+    }
+    warm
+}
+
+/// Heating of a state by photo-ionisation and what else the cell has, kelvin per Myr and hydrogen nucleus.
+#[device]
+pub fn heat_given<R: Real>(p: &Network<R>, cell: &Cell<R>, s: &Abundances<R>) -> R {
+    let mut heat = cell.heating + p.photo[0] * p.photo_heat[0] * s.y[HI];
+    heat += p.photo[1] * p.photo_heat[1] * s.y[HEI];
+    heat + p.photo[2] * p.photo_heat[2] * s.y[HEII]
 }
 
 /// What rates depend on.

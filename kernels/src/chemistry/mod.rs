@@ -23,7 +23,7 @@ mod terms;
 mod tests;
 
 pub use equations::slopes;
-pub use inputs::Cell;
+pub use inputs::{Cell, heat_given, warmed};
 pub use ionisation::equilibrium;
 pub use network::{Background, Network, Precision};
 pub use rates::{Choices, H2Cooling, Recombination, ThreeBody};

@@ -1,6 +1,6 @@
 //! A cell through a step of its level, in sub-steps of its own.
 use super::equations::slopes;
-use super::inputs::Cell;
+use super::inputs::{Cell, warmed};
 use super::network::Network;
 use super::rodas::rodas3;
 use super::species::{Abundances, electrons, heat_capacity, renormalised};
@@ -17,6 +17,8 @@ pub struct Clock<R> {
     pub step: R,
     /// What the floor has added so far, kelvin per hydrogen nucleus.
     pub floored: R,
+    /// What the cell's heating has added so far, that of photo-ionisation not counted.
+    pub heated: R,
 }
 
 /// What a call leaves.
@@ -76,7 +78,8 @@ fn reduction<R: Real>(error: R) -> R {
 
 /// Takes a cell on by at most `most` sub-steps of a step of `dt` Myr, with `S` solved species and `N = S + 1` unknowns. A rejected sub-step
 /// counts. The result does not depend on how many calls the sub-steps are spread over. It has failed where sub-steps become too
-/// short to matter, as for numbers that are none. Gas that cools at the floor stays there.
+/// short to matter, as for numbers that are none. Gas that cools at the floor stays there. Whether dust heats is decided at the beginning of a
+/// sub-step, so that no rate jumps within one.
 #[device]
 pub fn advance<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,
@@ -92,11 +95,13 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
     let mut j = [[0.0; N]; N];
     let mut fresh = true;
     let mut held = false;
+    let mut here = *cell;
     let mut attempts = 0;
     let mut status = UNFINISHED;
     while status == UNFINISHED && attempts < most {
         if fresh {
-            held = slopes_there::<R, S, N>(p, cell, &s, &mut f, &mut j);
+            here = warmed::<R, S>(cell, &s);
+            held = slopes_there::<R, S, N>(p, &here, &s, &mut f, &mut j);
             if clock.step == 0.0 {
                 clock.left = dt;
                 clock.step = first_step::<R, S, N>(&s, &f);
@@ -105,10 +110,11 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
         attempts += 1;
         let last = clock.step >= clock.left * 0.999999;
         let h = if last { clock.left } else { clock.step };
-        let taken = rodas3::<R, S, N>(p, cell, &s, h, held, &f, &j);
+        let taken = rodas3::<R, S, N>(p, &here, &s, h, held, &f, &j);
         fresh = taken.error <= 1.0;
         if fresh {
             s = accepted::<R, S>(p, &taken.state, &mut clock);
+            clock.heated += h * here.heating;
         }
         status = judged(&mut clock, h, last, taken.error);
     }

@@ -1,7 +1,7 @@
 //! Cells of gas that heat and cool.
 
 use super::curves::{Chosen, Curves, chosen, lowest};
-use super::walk::{net_rate, walk};
+use super::walk::{net_rate, pace, walk};
 use crate::hydro::Conserved;
 use crate::hydro::eos::{internal_energy, kinetic_energy};
 use nestar_device::{Real, device};
@@ -95,6 +95,12 @@ pub fn exchanged<R: Real>(u: Conserved<R>, dt: R, at: Place<R>, p: &Cooler<R>) -
     }
 }
 
+/// Whether gas at so low a temperature over mean molecular weight stays at a floor.
+#[device]
+fn rests<R: Real>(theta: R, density: R, c: &Chosen<R>, p: &Cooler<R>) -> bool {
+    theta <= 1.000001 * floor_of(density, c, p) && net_rate(theta, c, &p.curves) <= 0.0
+}
+
 /// The code time in which a cell's energy would change by itself at its net rate: negative where it cools, infinite where nothing happens or
 /// cooling ends at a floor.
 #[device]
@@ -102,8 +108,20 @@ pub fn exchange_time<R: Real>(u: Conserved<R>, at: Place<R>, p: &Cooler<R>) -> R
     let c = rates_of(u.density, at, p);
     let theta = internal_energy(u) / u.density * p.kelvin;
     let rate = net_rate(theta, &c, &p.curves) * p.time;
-    if rate == 0.0 || (rate < 0.0 && theta <= 1.000001 * floor_of(u.density, &c, p)) {
+    if rate == 0.0 || rests(theta, u.density, &c, p) {
         return R::INFINITY;
     }
     theta / rate
+}
+
+/// The code time in which a cell's heat changes by [`pace`], in balance too; infinite where there is no rate or cooling ends at a floor.
+#[device]
+pub fn response_time<R: Real>(u: Conserved<R>, at: Place<R>, p: &Cooler<R>) -> R {
+    let c = rates_of(u.density, at, p);
+    let theta = internal_energy(u) / u.density * p.kelvin;
+    let rate = pace(theta, &c, &p.curves) * p.time;
+    if rate == 0.0 || rests(theta, u.density, &c, p) {
+        return R::INFINITY;
+    }
+    1.0 / rate
 }

@@ -1,9 +1,14 @@
 //! Laws of cooling and heating, as functions of temperature, on the host.
 
+use nestar_device::device;
 use nestar_device::math::{exp, ln, sqrt};
 
 /// Heating of the interstellar gas of Koyama & Inutsuka (2002), erg/s per hydrogen nucleus.
 pub const KOYAMA_INUTSUKA_HEATING: f64 = 2e-26;
+
+/// Above this temperature dust heats no gas, kelvin.
+#[device]
+pub const DUST_ENDS: f64 = 2e4;
 
 /// Cooling of H. Koyama & S. Inutsuka (ApJ 564, L97, 2002, eq. 4), as corrected by E. Vázquez-Semadeni et al. (ApJ 657, 870, 2007,
 /// eq. 4), in erg cm^3/s at `temperature` kelvin.

@@ -3,7 +3,7 @@
 use super::curves::chosen;
 use super::laws::{PowerLaws, koyama_inutsuka};
 use super::tabulate::Weight;
-use super::walk::{net_rate, walk};
+use super::walk::{net_rate, pace, walk};
 use super::*;
 use nestar_device::math::{exp, ln, pow};
 use nestar_device::{Precise, Real};
@@ -270,4 +270,19 @@ fn density_metallicity_and_weight_are_between_their_nodes() {
     };
     let why = tabulate(&falling, &grid).expect_err("it falls");
     assert!(why.contains("from 10 K to 20 K"), "{why}");
+}
+
+#[test]
+fn the_pace_of_gas_in_balance_is_that_of_cooling_and_heating_or_of_the_slope() {
+    let rest = 1.3e4;
+    for (exponent, wanted) in [(-0.5, 2.0), (0.0, 2.0), (0.5, 2.0), (3.0, 3.0), (8.0, 8.0)] {
+        let law = move |t: f64| 1e-24 * pow(t / rest, exponent);
+        let curves = curves(law, 1e-24, &grid(64, [1e3, 1e6]));
+        let cooling = 1e-24 * grid(64, [1e3, 1e6]).scale() / rest;
+        let c = chosen(1.0, 1.0, 0.0, &curves);
+        let net = net_rate(rest, &c, &curves) / rest / cooling;
+        let found = pace(rest, &c, &curves) / cooling;
+        assert!(net.abs() < 2e-3, "{net}");
+        assert!((found / wanted - 1.0).abs() < 3e-2, "{exponent}: {found}");
+    }
 }

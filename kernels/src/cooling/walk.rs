@@ -266,3 +266,19 @@ pub fn net_rate<R: Real>(theta: R, c: &Chosen<R>, p: &Curves<R>) -> R {
     }
     low + (high - low) / (to - from) * (theta - from)
 }
+
+/// How fast the heat of a cell changes, per million years, which does not vanish in balance: the faster of cooling and heating together, over its
+/// heat, and of the growth or decay of a small difference of temperature at constant density (the slope of the net rate).
+#[device]
+pub fn pace<R: Real>(theta: R, c: &Chosen<R>, p: &Curves<R>) -> R {
+    let (n, _) = place_of(theta, p.octave, p.per_octave);
+    let k = n.max(0).min(p.nodes.len() as i32 - 2);
+    let (below, above) = (rates_at(k, c, p), rates_at(k + 1, c, p));
+    let (from, to) = (p.nodes.at(k), p.nodes.at(k + 1));
+    // cooling is heating less the net rate
+    let low = below.1.abs() + (below.1 - below.0).abs();
+    let high = above.1.abs() + (above.1 - above.0).abs();
+    let both = low + (high - low) / (to - from) * (theta - from);
+    let slope = (above.0 - below.0) / (to - from);
+    slope.abs().max(both.abs() / theta)
+}

@@ -96,15 +96,28 @@ template<class L> struct Keep {
   }
 };
 
+// The states of a function of a state and of a list's numbers; behind them may come what a cell carries from call to call.
+template<class T> struct OfList;
+template<class S, class N> struct OfList<rs::tup<S, N>> {
+  static RS_MEMBER rs::tup<S, N> of(const Spot& at, const REAL* numbers, const Cell& cell) {
+    return rs::tup<S, N>{state_of<S>(cell, 0), Leading<N>::of(at, numbers)};
+  }
+};
+template<class S, class N, class C> struct OfList<rs::tup<S, N, C>> {
+  static RS_MEMBER rs::tup<S, N, C> of(const Spot& at, const REAL* numbers, const Cell& cell) {
+    return rs::tup<S, N, C>{state_of<S>(cell, 0), Leading<N>::of(at, numbers), state_of<C>(cell, 2)};
+  }
+};
+
 // A function of the state in a cell and of a list's numbers there.
 template<auto F, class L> struct Informed;
-template<class T, class S, class N, class... A, T (*F)(rs::tup<S, N>, A...), class L> struct Informed<F, L> {
+template<class T, class U, class... A, T (*F)(U, A...), class L> struct Informed<F, L> {
   static constexpr int REACH = 0, MORE = 0;
   typedef T Result;
   typedef Given<0, A...> Rest;
   typedef ::nestar_kernels::mesh::parameters::Cells<REAL, typename Rest::t> Parameters;
   template<int... I>
-  static RS_MEMBER T call(const Cell& at, const rs::tup<S, N>& states, const typename Rest::t& given, Indices<I...>) {
+  static RS_MEMBER T call(const Cell& at, const U& states, const typename Rest::t& given, Indices<I...>) {
     return F(states, Argument<A>::of(at, given, I - Rest::BEFORE)...);
   }
   static RS_MEMBER T at(const Parameters& p, const REAL*, int row, int cell, int n = 0) {
@@ -113,8 +126,8 @@ template<class T, class S, class N, class... A, T (*F)(rs::tup<S, N>, A...), cla
     for (int c = 0; c < mesh::COMPONENTS; ++c) u[c] = from[c * CELLS];
     const Spot here = spot(p.input, row, cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH));
     L::keep(here, u, numbers);
-    const rs::tup<S, N> states{Leading<S>::of(here, u), Leading<N>::of(here, numbers)};
-    return call(Cell{p.input, nullptr, row, cell, n}, states, p.given, typename IndicesTo<(int)sizeof...(A)>::t());
+    const Cell place{p.input, nullptr, row, cell, n};
+    return call(place, OfList<U>::of(here, numbers, place), p.given, typename IndicesTo<(int)sizeof...(A)>::t());
   }
 };
 

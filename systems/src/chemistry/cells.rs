@@ -58,6 +58,10 @@ pub struct Chemistry<R> {
     pub myr: R,
     /// Heating in kelvin per Myr and hydrogen nucleus.
     pub heating: R,
+    /// That by dust, of cold gas.
+    pub dust: R,
+    /// Kelvin per Myr in an erg per second.
+    pub per_erg: R,
     /// Most sub-steps.
     pub most: i32,
 }
@@ -66,13 +70,13 @@ pub struct Chemistry<R> {
 #[device]
 #[derive(Clone, Copy)]
 pub struct Reached<R: Real> {
-    /// What is left of the step, the next sub-step, and what the floor has added.
+    /// What is left of the step, the next sub-step, and what the floor and heating have added.
     left: R,
     step: R,
     floored: R,
-    /// Energy that the gas has lost, and that the floor has added, per volume.
-    lost: R,
-    raised: R,
+    heated: R,
+    /// Energy that the gas has less, per volume.
+    gone: R,
     /// Sub-steps so far.
     used: R,
 }
@@ -105,25 +109,27 @@ fn densities<R: Real, const K: usize>(s: &Abundances<R>, hydrogen: R) -> [R; K] 
     species
 }
 
-/// What is particular to a cell.
+/// What is particular to a cell, of which `more` is the heating by formula, erg per second and hydrogen nucleus.
 #[device]
-pub(super) fn surroundings<R: Real>(gas: Conserved<R>, p: &Chemistry<R>) -> Cell<R> {
+pub(super) fn surroundings<R: Real>(gas: Conserved<R>, more: R, p: &Chemistry<R>) -> Cell<R> {
     Cell {
         density: p.hydrogen * gas.density * p.per_cm3,
-        heating: p.heating,
+        heating: p.heating + more * p.per_erg,
+        dust: p.dust,
     }
 }
 
-/// A call: as many sub-steps as there were before, one at first. Gas below the floor is raised to it first. Gives the status and the
+/// A call, given the step and heating by formula: as many sub-steps as there were before, one at first. Gas below the floor is raised to it first. Gives the status and the
 /// sub-steps.
 #[device]
 fn react<R: Real, const S: usize, const N: usize, const K: usize>(
     gas: &mut Conserved<R>,
     species: &mut [R; K],
     reached: &mut Reached<R>,
-    dt: R,
+    at: (R, R),
     p: &Chemistry<R>,
 ) -> (i32, i32) {
+    let (dt, more) = at;
     let mut s = abundances::<R, S, K>(*gas, species, p);
     let hydrogen = p.hydrogen * gas.density;
     let per_kelvin = hydrogen / p.kelvin;
@@ -132,6 +138,7 @@ fn react<R: Real, const S: usize, const N: usize, const K: usize>(
         left: reached.left,
         step: reached.step,
         floored: reached.floored,
+        heated: reached.heated,
     };
     let least = least_energy::<R, S>(&p.network, &s);
     if clock.step == 0.0 && s.energy < least {
@@ -140,36 +147,83 @@ fn react<R: Real, const S: usize, const N: usize, const K: usize>(
     }
     let used = reached.used.to_i32();
     let most = used.max(1).min(p.most - used);
-    let cell = surroundings(*gas, p);
+    let cell = surroundings(*gas, more, p);
     let end = advance::<R, S, N>(&p.network, &cell, s, clock, dt * p.myr, most);
     let old = gas.energy;
     gas.energy = old + (end.state.energy - before) * per_kelvin;
     *species = densities::<R, K>(&end.state, hydrogen);
-    let raised = (end.clock.floored - reached.floored) * per_kelvin;
     *reached = Reached {
         left: end.clock.left,
         step: end.clock.step,
         floored: end.clock.floored,
-        lost: reached.lost + (old - gas.energy + raised),
-        raised: reached.raised + raised,
+        heated: end.clock.heated,
+        gone: reached.gone + (old - gas.energy),
         used: reached.used + R::from_i32(end.attempts),
     };
     (end.status, end.attempts)
 }
 
+/// Energy by volume that gas has lost, and that heating and the floor have added: what is stored decides, so that the sum closes.
+#[device]
+fn exchanged<R: Real>(gas: Conserved<R>, reached: Reached<R>, p: &Chemistry<R>) -> [R; 3] {
+    let per_kelvin = p.hydrogen * gas.density / p.kelvin;
+    let (heated, raised) = (reached.heated * per_kelvin, reached.floored * per_kelvin);
+    [reached.gone + heated + raised, heated, raised]
+}
+
+/// A call in gas of 6 species, given the step and heating by formula.
+#[device]
+fn reacted_6<R: Real>(
+    from: Six<R>,
+    before: Reached<R>,
+    at: (R, R),
+    p: &Chemistry<R>,
+) -> Attempt<Six<R>, Reached<R>, [R; 3]> {
+    let (mut u, mut reached) = (from, before);
+    let (status, work) = react::<R, 3, 4, 5>(&mut u.gas, &mut u.species, &mut reached, at, p);
+    Attempt::<Six<R>, Reached<R>, [R; 3]> {
+        state: u,
+        carried: reached,
+        sums: exchanged(u.gas, reached, p),
+        status,
+        work,
+    }
+}
+
 /// Reactions of 6 species with their heating and cooling, in sub-steps of each cell's own.
 #[device]
 pub fn react_6<R: Real>(
-    both: (Six<R>, Reached<R>),
+    all: (Six<R>, Reached<R>),
     at: &Place<R>,
     p: &Chemistry<R>,
-) -> Attempt<Six<R>, Reached<R>, [R; 2]> {
-    let (mut u, mut reached) = both;
-    let (status, work) = react::<R, 3, 4, 5>(&mut u.gas, &mut u.species, &mut reached, at.dt, p);
-    Attempt::<Six<R>, Reached<R>, [R; 2]> {
+) -> Attempt<Six<R>, Reached<R>, [R; 3]> {
+    reacted_6(all.0, all.1, (at.dt, 0.0), p)
+}
+
+/// The same with heating by a formula, erg/s per hydrogen nucleus.
+#[device]
+pub fn react_6_by<R: Real>(
+    all: (Six<R>, [R; 1], Reached<R>),
+    at: &Place<R>,
+    p: &Chemistry<R>,
+) -> Attempt<Six<R>, Reached<R>, [R; 3]> {
+    reacted_6(all.0, all.2, (at.dt, all.1[0]), p)
+}
+
+/// A call in gas of 9 species, given the step and heating by formula.
+#[device]
+fn reacted_9<R: Real>(
+    from: Nine<R>,
+    before: Reached<R>,
+    at: (R, R),
+    p: &Chemistry<R>,
+) -> Attempt<Nine<R>, Reached<R>, [R; 3]> {
+    let (mut u, mut reached) = (from, before);
+    let (status, work) = react::<R, 6, 7, 8>(&mut u.gas, &mut u.species, &mut reached, at, p);
+    Attempt::<Nine<R>, Reached<R>, [R; 3]> {
         state: u,
         carried: reached,
-        sums: [reached.lost, reached.raised],
+        sums: exchanged(u.gas, reached, p),
         status,
         work,
     }
@@ -178,16 +232,37 @@ pub fn react_6<R: Real>(
 /// Reactions of 9 species with their heating and cooling, in sub-steps of each cell's own.
 #[device]
 pub fn react_9<R: Real>(
-    both: (Nine<R>, Reached<R>),
+    all: (Nine<R>, Reached<R>),
     at: &Place<R>,
     p: &Chemistry<R>,
-) -> Attempt<Nine<R>, Reached<R>, [R; 2]> {
-    let (mut u, mut reached) = both;
-    let (status, work) = react::<R, 6, 7, 8>(&mut u.gas, &mut u.species, &mut reached, at.dt, p);
-    Attempt::<Nine<R>, Reached<R>, [R; 2]> {
+) -> Attempt<Nine<R>, Reached<R>, [R; 3]> {
+    reacted_9(all.0, all.1, (at.dt, 0.0), p)
+}
+
+/// The same with heating by a formula, erg/s per hydrogen nucleus.
+#[device]
+pub fn react_9_by<R: Real>(
+    all: (Nine<R>, [R; 1], Reached<R>),
+    at: &Place<R>,
+    p: &Chemistry<R>,
+) -> Attempt<Nine<R>, Reached<R>, [R; 3]> {
+    reacted_9(all.0, all.2, (at.dt, all.1[0]), p)
+}
+
+/// A call in gas of 12 species, given the step and heating by formula.
+#[device]
+fn reacted_12<R: Real>(
+    from: Twelve<R>,
+    before: Reached<R>,
+    at: (R, R),
+    p: &Chemistry<R>,
+) -> Attempt<Twelve<R>, Reached<R>, [R; 3]> {
+    let (mut u, mut reached) = (from, before);
+    let (status, work) = react::<R, 8, 9, 11>(&mut u.gas, &mut u.species, &mut reached, at, p);
+    Attempt::<Twelve<R>, Reached<R>, [R; 3]> {
         state: u,
         carried: reached,
-        sums: [reached.lost, reached.raised],
+        sums: exchanged(u.gas, reached, p),
         status,
         work,
     }
@@ -196,19 +271,21 @@ pub fn react_9<R: Real>(
 /// Reactions of 12 species with their heating and cooling, in sub-steps of each cell's own.
 #[device]
 pub fn react_12<R: Real>(
-    both: (Twelve<R>, Reached<R>),
+    all: (Twelve<R>, Reached<R>),
     at: &Place<R>,
     p: &Chemistry<R>,
-) -> Attempt<Twelve<R>, Reached<R>, [R; 2]> {
-    let (mut u, mut reached) = both;
-    let (status, work) = react::<R, 8, 9, 11>(&mut u.gas, &mut u.species, &mut reached, at.dt, p);
-    Attempt::<Twelve<R>, Reached<R>, [R; 2]> {
-        state: u,
-        carried: reached,
-        sums: [reached.lost, reached.raised],
-        status,
-        work,
-    }
+) -> Attempt<Twelve<R>, Reached<R>, [R; 3]> {
+    reacted_12(all.0, all.1, (at.dt, 0.0), p)
+}
+
+/// The same with heating by a formula, erg/s per hydrogen nucleus.
+#[device]
+pub fn react_12_by<R: Real>(
+    all: (Twelve<R>, [R; 1], Reached<R>),
+    at: &Place<R>,
+    p: &Chemistry<R>,
+) -> Attempt<Twelve<R>, Reached<R>, [R; 3]> {
+    reacted_12(all.0, all.2, (at.dt, all.1[0]), p)
 }
 
 /// The densities of species in equilibrium of ionisation.
@@ -216,7 +293,7 @@ pub fn react_12<R: Real>(
 fn ionised<R: Real, const S: usize, const K: usize>(gas: Conserved<R>, p: &Chemistry<R>) -> [R; K] {
     let hydrogen = p.hydrogen * gas.density;
     let energy = internal_energy(gas) * p.kelvin / hydrogen;
-    let s = equilibrium::<R, S>(&p.network, &surroundings(gas, p), energy);
+    let s = equilibrium::<R, S>(&p.network, &surroundings(gas, 0.0, p), energy);
     densities::<R, K>(&s, hydrogen)
 }
 

@@ -1,5 +1,6 @@
 //! The table `[chemistry]`.
 
+use super::radiation::{Radiation, RadiationConfig};
 use nestar_deck::{Deck, DeckError};
 use nestar_kernels::chemistry::{
     Background, Choices, H2Cooling, Network, Precision, Recombination, ThreeBody,
@@ -77,9 +78,17 @@ pub struct ChemistryConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub redshift: Option<f64>,
-    /// Heating, beside that of photo-ionisation.
-    #[schemars(extend("unit" = "erg/s/hydrogen nucleus"))]
-    pub heating: f64,
+    /// Heating beside that of photo-ionisation, a number or a formula of x, y, z, r, t and the density.
+    #[serde(deserialize_with = "crate::heating::text")]
+    #[schemars(schema_with = "crate::heating::number_or_formula", extend("unit" = "erg/s/hydrogen nucleus"))]
+    pub heating: String,
+    /// Photo-electric heating by dust of gas colder than 2e4 K; 8.5e-26 around the sun.
+    #[schemars(extend("unit" = "erg/s/hydrogen nucleus"), range(min = 0.0))]
+    pub photoelectric: f64,
+    /// Radiation that differs by redshift, beside the rates below: a table, or a text file (`.csv`) or Zarr group (`.zarr`) with such columns, relative to
+    /// the deck. It is taken at `redshift`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub radiation: Option<RadiationConfig>,
     /// Rates at which photons ionise H, He, He+, the same everywhere.
     #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
     pub photo_ionisation: [f64; 3],
@@ -101,7 +110,9 @@ pub struct ChemistryConfig {
     /// Abundance per hydrogen nucleus below which errors do not matter.
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 0.01))]
     pub absolute_tolerance: f64,
-    /// Limits the step to this part of the time in which gas above the floor gains or loses its energy; 0: no limit, which sub-steps do not need.
+    /// Limits the step to this part of the time in which cooling and heating together, each counted by itself, would change the energy of gas above the
+    /// floor by all of it, or a small difference of it grows or decays at fixed species, whichever is shorter: both stay finite in balance. 0: no limit,
+    /// which sub-steps do not need.
     #[schemars(range(min = 0.0))]
     pub courant: f64,
     /// Refines where sound crosses fewer cells than this in the time in which gas cools; 0: nowhere.
@@ -121,7 +132,9 @@ impl Default for ChemistryConfig {
             initial: InitialConfig::Equilibrium,
             floor_k: None,
             redshift: None,
-            heating: 0.0,
+            heating: "0".into(),
+            photoelectric: 0.0,
+            radiation: None,
             photo_ionisation: [0.0; 3],
             photo_heating_ev: [0.0; 3],
             photo_dissociation: [0.0; 3],
@@ -197,13 +210,19 @@ impl ChemistryConfig {
         }
     }
 
-    /// The network.
-    pub(super) fn network(&self) -> Network<f64> {
+    /// The network, with radiation beside that of the uniform rates.
+    pub(super) fn network(&self, more: &Radiation) -> Network<f64> {
         let [h, he, hep] = self.photo_ionisation;
         let [hm, h2, h2p] = self.photo_dissociation;
+        let own = [h, he, hep, hm, h2, h2p];
+        let photo: [f64; 6] = std::array::from_fn(|n| own[n] + more.rates[n]);
+        let heat = |n: usize| own[n] * self.photo_heating_ev[n] + more.heats[n];
         let radiation = Background {
-            photo: [h, he, hep, hm, h2, h2p],
-            heat_ev: self.photo_heating_ev,
+            photo,
+            heat_ev: std::array::from_fn(|n| match photo[n] > 0.0 {
+                true => heat(n) / photo[n],
+                false => 0.0,
+            }),
             redshift: self.redshift,
         };
         let background = BACKGROUND_K * (1.0 + self.redshift.unwrap_or(0.0));

@@ -2,28 +2,37 @@
 
 mod cells;
 mod config;
+mod radiation;
 mod times;
 
 pub use config::{
     ChemistryConfig, H2CoolingConfig, InitialConfig, RecombinationConfig, ThreeBodyConfig,
 };
+pub use radiation::{RadiationColumns, RadiationConfig};
 
-use crate::attempts::Attempts;
+use crate::attempts::{Attempts, attempts_in};
 use crate::declare::Declare;
+use crate::fields::quantities::vocabulary_of_rates;
 use crate::fields::{Gas, GasModel};
+use crate::heating::heating;
 use crate::register::Register;
 use crate::units::{BOLTZMANN, Units};
 use cells::{
     Chemistry as Cells, electrons_6, electrons_9, electrons_12, ionise_6, ionise_9, ionise_12,
-    react_6, react_9, react_12, temperature_6, temperature_9, temperature_12,
+    react_6, react_6_by, react_9, react_9_by, react_12, react_12_by, temperature_6, temperature_9,
+    temperature_12,
 };
+use nestar_deck::{Deck, DeckError};
 use nestar_engine::field::marks::NumberFn;
-use nestar_engine::field::{CellAttempt, CellMap, CellMark, CellValue};
+use nestar_engine::field::{CellAttempt, CellMap, CellMark, CellValue, Numbers};
 use nestar_engine::ranks::Reduce;
 use nestar_engine::{Engine, Error, Plugin};
+use radiation::Radiation;
+use std::sync::Arc;
 use times::{
     Share, cooling_time_6, cooling_time_9, cooling_time_12, cools_within_6, cools_within_9,
-    cools_within_12, exchange_6, exchange_9, exchange_12,
+    cools_within_12, response_6, response_6_by, response_9, response_9_by, response_12,
+    response_12_by,
 };
 
 /// The plugin: reads the table `[chemistry]`, if the deck has it. Add it behind the gas and the scenario.
@@ -34,7 +43,7 @@ pub const SPECIES: [&str; 11] = [
     "HI", "HII", "HeI", "HeII", "HeIII", "HM", "H2I", "H2II", "DI", "DII", "HDI",
 ];
 /// What the account adds up.
-const ENERGIES: [&str; 2] = ["lost", "floored"];
+const ENERGIES: [&str; 3] = ["lost", "heated", "floored"];
 /// Seconds in a million Julian years.
 const MILLION_YEARS: f64 = 3.155_76e13;
 
@@ -62,22 +71,21 @@ impl Plugin for Chemistry {
         let hot = [config.hydrogen_fraction, kelvin];
         let hydrogen = &hot[..1];
         let (t, e) = ("temperature_k", "electrons_per_hydrogen");
-        let cells = cells(sim, &config)?;
         match config.species {
             6 => {
                 sim.derived_at_rest::<temperature_6>(t, "K", names, &hot)?;
                 sim.derived_at_rest::<electrons_6>(e, "1", names, hydrogen)?;
-                name_time::<cooling_time_6>(sim, names, cells)
+                name_time::<cooling_time_6>(sim, names, config)
             }
             9 => {
                 sim.derived_at_rest::<temperature_9>(t, "K", names, &hot)?;
                 sim.derived_at_rest::<electrons_9>(e, "1", names, hydrogen)?;
-                name_time::<cooling_time_9>(sim, names, cells)
+                name_time::<cooling_time_9>(sim, names, config)
             }
             _ => {
                 sim.derived_at_rest::<temperature_12>(t, "K", names, &hot)?;
                 sim.derived_at_rest::<electrons_12>(e, "1", names, hydrogen)?;
-                name_time::<cooling_time_12>(sim, names, cells)
+                name_time::<cooling_time_12>(sim, names, config)
             }
         }
     }
@@ -88,62 +96,92 @@ impl Plugin for Chemistry {
         }
         let config = ChemistryConfig::read(&mut sim.deck)?;
         require_gas(sim)?;
-        let cells = cells(sim, &config)?;
-        match config.species {
+        let with = &given(sim, config, sim.world.resource::<GasModel>())?;
+        match with.0.species {
             6 => {
-                show::<cooling_time_6>(sim, &config, &cells)?;
-                watch::<exchange_6, cools_within_6>(sim, &config, &cells)?;
-                register::<react_6, ionise_6>(sim, &config, cells, 1.0)
+                show::<cooling_time_6>(sim, with)?;
+                columns::<temperature_6>(sim, with)?;
+                watch::<response_6, response_6_by, cools_within_6>(sim, with)?;
+                register::<react_6, react_6_by, ionise_6>(sim, with, 1.0)
             }
             9 => {
-                show::<cooling_time_9>(sim, &config, &cells)?;
-                watch::<exchange_9, cools_within_9>(sim, &config, &cells)?;
-                register::<react_9, ionise_9>(sim, &config, cells, 3.0)
+                show::<cooling_time_9>(sim, with)?;
+                columns::<temperature_9>(sim, with)?;
+                watch::<response_9, response_9_by, cools_within_9>(sim, with)?;
+                register::<react_9, react_9_by, ionise_9>(sim, with, 3.0)
             }
             _ => {
-                show::<cooling_time_12>(sim, &config, &cells)?;
-                watch::<exchange_12, cools_within_12>(sim, &config, &cells)?;
-                register::<react_12, ionise_12>(sim, &config, cells, 5.0)
+                show::<cooling_time_12>(sim, with)?;
+                columns::<temperature_12>(sim, with)?;
+                watch::<response_12, response_12_by, cools_within_12>(sim, with)?;
+                register::<react_12, react_12_by, ionise_12>(sim, with, 5.0)
             }
         }
     }
 }
 
-/// What cells are given.
-fn cells(sim: &Engine, config: &ChemistryConfig) -> Result<Cells<f64>, Error> {
-    let units = Units::of(sim, "[chemistry]")?;
-    Ok(Cells {
-        network: config.network(),
+/// What a deck asks for, what cells are given, and heating by a formula.
+type With = (ChemistryConfig, Cells<f64>, Option<Arc<Numbers>>);
+
+fn given(sim: &Engine, config: ChemistryConfig, model: &GasModel) -> Result<With, Error> {
+    let (deck, units) = (&sim.deck, Units::of(sim, "[chemistry]")?);
+    let radiation = Radiation::read(config.radiation.as_ref(), config.redshift, deck)?;
+    let (heating, numbers) = heat(&config, deck, model)?;
+    let per_erg = MILLION_YEARS / BOLTZMANN;
+    let cells = Cells {
+        network: config.network(&radiation),
         hydrogen: config.hydrogen_fraction,
         per_cm3: units.number_density(),
         kelvin: units.temperature(),
         myr: units.time / MILLION_YEARS,
-        heating: config.heating / BOLTZMANN * MILLION_YEARS,
+        heating: heating * per_erg,
+        dust: config.photoelectric * per_erg,
+        per_erg,
         most: config.max_substeps as i32,
-    })
+    };
+    Ok((config, cells, numbers))
 }
 
 /// Lets criteria, formulas and pictures know the cooling time.
 fn name_time<T: CellValue<Parameters = Cells<f64>>>(
     sim: &mut Engine,
     names: &'static [&'static str],
-    cells: Cells<f64>,
+    config: ChemistryConfig,
 ) -> Result<(), Error> {
-    let choose = move |_: &mut Engine, _: &GasModel| Ok((NumberFn::with::<T>(cells), names));
+    let choose = move |sim: &mut Engine, model: &GasModel| {
+        let (_, cells, _) = given(sim, config, model)?;
+        Ok((NumberFn::with::<T>(cells), names))
+    };
     sim.derived_when_made("cooling_time", "time", T::DOC, choose)
 }
 
 /// Adds the shortest cooling time to the diagnostics.
 fn show<T: CellValue<Parameters = Cells<f64>>>(
     sim: &mut Engine,
-    config: &ChemistryConfig,
-    cells: &Cells<f64>,
+    (config, cells, _): &With,
 ) -> Result<(), Error> {
     let mut sim = sim.at_rest(scalars(config.species))?;
     let (name, cells) = ("cooling_time_least", cells.clone());
     sim.column::<Gas, T>(name, Reduce::Smallest, cells)
         .unit("time");
     Ok(())
+}
+
+/// Heating that is the same everywhere, or by a formula.
+fn heat(
+    config: &ChemistryConfig,
+    deck: &Deck,
+    model: &GasModel,
+) -> Result<(f64, Option<Arc<Numbers>>), DeckError> {
+    // what reactions do not change while they go on
+    let stays = |name: &String| ["x", "y", "z", "r", "t", "density"].contains(&&**name);
+    let mut names = vocabulary_of_rates(model);
+    names.retain(|(name, _)| stays(name));
+    let (number, constant) = heating(deck, "chemistry.heating", &config.heating, names)?;
+    Ok(match constant {
+        Some(constant) => (constant, None),
+        None => (0.0, Some(Arc::new(Numbers::new(vec![number])))),
+    })
 }
 
 /// Refuses gas whose heat is not that of the species' atoms, or that stands still.
@@ -161,10 +199,27 @@ fn require_gas(sim: &Engine) -> Result<(), Error> {
     Ok(())
 }
 
-/// Registers the limit and the criterion that the deck asks for.
-fn watch<L, C>(sim: &mut Engine, config: &ChemistryConfig, cells: &Cells<f64>) -> Result<(), Error>
+/// Enters the coldest and the hottest gas among the diagnostics.
+fn columns<T>(sim: &mut Engine, (config, cells, _): &With) -> Result<(), Error>
+where
+    T: CellValue<Parameters = [f64; 2]>,
+{
+    let mut sim = sim.at_rest(scalars(config.species))?;
+    for (name, reduce) in [
+        ("temperature_k_least", Reduce::Smallest),
+        ("temperature_k_largest", Reduce::Largest),
+    ] {
+        let given = [cells.hydrogen, cells.kelvin];
+        sim.column::<Gas, T>(name, reduce, given).unit("K");
+    }
+    Ok(())
+}
+
+/// Registers the limit, of which `B` is that with heating by a formula, and the criterion that the deck asks for.
+fn watch<L, B, C>(sim: &mut Engine, (config, cells, numbers): &With) -> Result<(), Error>
 where
     L: CellValue<Parameters = Share<f64>>,
+    B: CellValue<Parameters = Share<f64>>,
     C: CellMark<Parameters = Share<f64>>,
 {
     let mut sim = sim.at_rest(scalars(config.species))?;
@@ -173,7 +228,11 @@ where
         of,
     };
     if config.courant > 0.0 {
-        sim.limit::<Gas, L>("chemistry", share(config.courant));
+        let share = share(config.courant);
+        match numbers.clone() {
+            None => sim.limit::<Gas, L>("chemistry", share),
+            Some(numbers) => sim.limit_by::<Gas, B>("chemistry", numbers, share),
+        }
     }
     if config.length_cells > 0.0 {
         sim.criterion::<Gas, C>(share(config.length_cells));
@@ -181,15 +240,16 @@ where
     Ok(())
 }
 
-/// Registers reactions, and ionisation at the beginning; a sub-step weighs as much as `weight` times the rest of a cell's step.
-fn register<M, I>(
+/// Registers reactions, of which `B` are those with heating by a formula, and ionisation at the beginning; a sub-step weighs as much as `weight` times
+/// the rest of a cell's step.
+fn register<M, B, I>(
     sim: &mut Engine,
-    config: &ChemistryConfig,
-    cells: Cells<f64>,
+    (config, cells, numbers): &With,
     weight: f64,
 ) -> Result<(), Error>
 where
     M: CellAttempt<Parameters = Cells<f64>>,
+    B: CellAttempt<Parameters = Cells<f64>>,
     I: CellMap<Parameters = Cells<f64>>,
 {
     let mut sim = sim.at_rest(scalars(config.species))?;
@@ -201,5 +261,9 @@ where
     let attempts = Attempts::of(calls)
         .account("chemistry", &ENERGIES)
         .weight(weight);
-    sim.attempts::<Gas, M>(attempts, cells)
+    let cells = cells.clone();
+    match numbers.clone() {
+        None => sim.attempts::<Gas, M>(attempts, cells),
+        numbers => attempts_in::<Gas, B>(sim.parts(), attempts, numbers, cells),
+    }
 }

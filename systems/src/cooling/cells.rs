@@ -1,7 +1,9 @@
 //! What is done in a cell.
 
 use nestar_device::{Place, Real, device};
-use nestar_kernels::cooling::cell::{self, Cooler, Exchanged, exchange_time, exchanged};
+use nestar_kernels::cooling::cell::{
+    self, Cooler, Exchanged, exchange_time, exchanged, response_time,
+};
 use nestar_kernels::hydro::Conserved;
 use nestar_kernels::hydro::eos::internal_energy;
 use nestar_kernels::mesh::attempt::{Attempt, DONE};
@@ -101,10 +103,14 @@ fn metallicity_of<R: Real>(u: [R; 6]) -> R {
     u[5] / (R::lit(SOLAR) * u[0])
 }
 
-/// A part of the time in which gas above the floors gains or loses its energy.
+/// A part of the time in which heat changes by cooling and heating, each by itself, above the floors.
 #[device]
 pub(super) fn cooling_step<R: Real>(u: Conserved<R>, p: &Share<R>) -> R {
-    p.of * cooling_time(u, &p.cooler)
+    let place = cell::Place::<R> {
+        metallicity: p.cooler.metallicity,
+        heating: 0.0,
+    };
+    p.of * response_time(u, place, &p.cooler)
 }
 
 /// The same with heating by a formula, and the cell's metallicity.
@@ -115,7 +121,7 @@ pub(super) fn cooling_step_by<R: Real>(u: (Conserved<R>, [R; 2]), p: &Share<R>) 
         metallicity,
         heating,
     };
-    p.of * exchange_time(gas, place, &p.cooler).abs()
+    p.of * response_time(gas, place, &p.cooler)
 }
 
 /// Whether sound crosses fewer cells than wanted while gas cools; `heat` is gamma (gamma - 1) times its energy by mass.

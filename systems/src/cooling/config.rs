@@ -57,7 +57,8 @@ pub struct CoolingConfig {
     /// Whether gas is in balance with the cosmic microwave background at 2.725 (1 + redshift) K: the rate there is subtracted.
     pub background: bool,
     /// Heating beside the table's, a number or a formula of the gas and its place, as in `[sources]`.
-    #[schemars(extend("unit" = "erg/s/hydrogen nucleus"))]
+    #[serde(deserialize_with = "crate::heating::text")]
+    #[schemars(schema_with = "crate::heating::number_or_formula", extend("unit" = "erg/s/hydrogen nucleus"))]
     pub heating: String,
     /// Photo-electric heating by dust of gas colder than 2e4 K; 8.5e-26 around the sun.
     #[schemars(extend("unit" = "erg/s/hydrogen nucleus"), range(min = 0.0))]
@@ -65,7 +66,9 @@ pub struct CoolingConfig {
     /// Cells of the finest level that a Jeans length has at least: the pressure is p >= N^2 G rho^2 dx^2/(gamma pi); 0: no such floor. 4 is usual.
     #[schemars(range(min = 0.0))]
     pub jeans_cells: f64,
-    /// Limits the step to this part of the time in which gas above the floors gains or loses its energy; 0: no limit, which the solution does not need.
+    /// Limits the step to this part of the time in which cooling and heating together, each counted by itself, would change the energy of gas above the
+    /// floors by all of it, or a small difference of temperature grows or decays at constant density, whichever is shorter: both stay finite in balance.
+    /// 0: no limit, which the solution in a cell does not need.
     #[schemars(range(min = 0.0))]
     pub courant: f64,
     /// Whether half of a step's heating and cooling acts before the gas moves and half after it (Strang), which is of second order in time;

@@ -13,7 +13,8 @@ pub use laws::{CoolingLaws, CoolingRates};
 use crate::declare::Declare;
 use crate::fields::quantities::{compile, vocabulary_of_rates};
 use crate::fields::{Gas, GasModel, GravitationalConstant};
-use crate::order::{Advance, Limit, Split};
+use crate::heating::heating;
+use crate::order::{Advance, Split};
 use crate::register::Register;
 use crate::units::Units;
 use bevy_ecs::prelude::*;
@@ -29,9 +30,7 @@ use nestar_engine::field::marks::{CellNumber, NumberFn};
 use nestar_engine::field::{LevelRows, Numbers};
 use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::Reduce;
-use nestar_engine::step::{
-    Account, Accounts, Catalogue, Read, Remarks, Replays, StepLimits, Write,
-};
+use nestar_engine::step::{Account, Accounts, Catalogue, Remarks, Replays, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::cooling::{Cooler, scale};
 use std::sync::Arc;
@@ -157,7 +156,8 @@ fn given(sim: &mut Engine, model: &GasModel) -> Result<Given, Error> {
         false => source,
     };
     let metals = model.scalars.iter().any(|name| name == METAL) && source.metallicities.len() > 1;
-    let (formula, constant) = heating(config, deck, model)?;
+    let names = vocabulary_of_rates(model);
+    let (formula, constant) = heating(deck, HEATING, &config.heating, names)?;
     let gamma = model.gamma;
     let curves = source::curves(
         config,
@@ -189,25 +189,6 @@ fn no_metals(deck: &Deck) -> DeckError {
     let why = "the table [chemistry] heats and cools hydrogen and helium by their species, and [cooling] adds what metals do; but \
                `cooling.table` has rates that do not depend on metals: take a Zarr group with `cooling_metal`, or a law of the program";
     deck.error_at("cooling.table", why)
-}
-
-/// The heating by formula, and its value where it is the same everywhere.
-fn heating(
-    config: &CoolingConfig,
-    deck: &Deck,
-    model: &GasModel,
-) -> Result<(CellNumber, Option<f64>), DeckError> {
-    // a number needs no names, which constants of the deck might have too
-    let names = match config.heating.trim().parse::<f64>() {
-        Ok(_) => Vec::new(),
-        Err(_) => vocabulary_of_rates(model),
-    };
-    let number = compile(deck, HEATING, &config.heating, names)?;
-    let constant = match &number {
-        CellNumber::Formula(formula, ..) => formula.constant(),
-        CellNumber::Named(_) => None,
-    };
-    Ok((number, constant))
 }
 
 /// Heating that is not in the tables, and metallicity, of a cell.
@@ -253,19 +234,11 @@ fn share(given: &Given, of: f64) -> Share<f64> {
 /// Enters the limit of the step.
 fn limit(sim: &mut Engine, given: &Given, courant: f64) -> Result<(), Error> {
     let share = share(given, courant);
-    let Some(numbers) = given.numbers.clone() else {
-        sim.at_rest(&[])?
-            .limit::<Gas, cooling_step>("cooling", share);
-        return Ok(());
-    };
-    let (_, components) = sim.at_rest(&[])?.parts();
-    let limit = move |mut rows: LevelRows, gas: Read<Gas>, mut limits: ResMut<StepLimits>| {
-        rows.choose(components);
-        let dt = gas.smallest_by::<cooling_step_by>(&rows, &numbers, &share);
-        limits.propose("cooling", dt);
-    };
-    let limit = IntoSystem::into_system(limit).with_name("limit cooling");
-    sim.system_in(Limit::Propose, limit);
+    let mut sim = sim.at_rest(&[])?;
+    match given.numbers.clone() {
+        None => sim.limit::<Gas, cooling_step>("cooling", share),
+        Some(numbers) => sim.limit_by::<Gas, cooling_step_by>("cooling", numbers, share),
+    }
     Ok(())
 }
 

@@ -5,15 +5,15 @@ use super::group::Group;
 use super::known::Source;
 use super::laws::{KOYAMA_INUTSUKA, Law, Laws};
 use nestar_deck::{Deck, DeckError, TableFile, nearest};
-use nestar_kernels::cooling::laws::{KOYAMA_INUTSUKA_HEATING, PowerLaws, koyama_inutsuka};
+use nestar_kernels::cooling::laws::{
+    DUST_ENDS, KOYAMA_INUTSUKA_HEATING, PowerLaws, koyama_inutsuka,
+};
 use nestar_kernels::cooling::tabulate::Weight;
 use nestar_kernels::cooling::{Curves, Grid, Rates, tabulate};
 use std::sync::Arc;
 
 /// Temperature of the cosmic microwave background today, kelvin (D. J. Fixsen, ApJ 707, 916, 2009).
 const BACKGROUND: f64 = 2.725;
-/// Above this temperature dust heats no gas, kelvin.
-const DUST_ENDS: f64 = 2e4;
 /// Metallicities at which a law of the program is tabulated.
 const METALLICITIES: [f64; 8] = [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 

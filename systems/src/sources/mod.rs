@@ -6,13 +6,14 @@ pub use config::SourcesConfig;
 
 use crate::fields::quantities::{compile, vocabulary_of_rates};
 use crate::fields::{Gas, GasModel};
-use crate::order::{Advance, Limit, Split};
+use crate::order::{Advance, Split};
+use crate::register::Register;
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::{Place, Real, device};
 use nestar_engine::field::marks::CellNumber;
 use nestar_engine::field::{LevelRows, Numbers};
-use nestar_engine::step::{Read, StepLimits, Write};
+use nestar_engine::step::Write;
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::hydro::Conserved;
 use nestar_kernels::hydro::eos::{is_physical, pushed};
@@ -91,13 +92,7 @@ impl Plugin for Sources {
         let model = sim.world.resource::<GasModel>();
         let numbers = Arc::new(config.numbers(&sim.deck, model)?);
         if config.limit > 0.0 && config.accelerates() {
-            let (numbers, parameters) = (numbers.clone(), [config.limit]);
-            let limit = move |rows: LevelRows, gas: Read<Gas>, mut limits: ResMut<StepLimits>| {
-                let dt = gas.smallest_by::<fall_time>(&rows, &numbers, &parameters);
-                limits.propose("acceleration", dt);
-            };
-            let limit = IntoSystem::into_system(limit).with_name("limit acceleration");
-            sim.system_in(Limit::Propose, limit);
+            sim.limit_by::<Gas, fall_time>("acceleration", numbers.clone(), [config.limit]);
         }
         let act = move |rows: LevelRows, mut gas: Write<Gas>| {
             gas.map_by::<sources>(&rows, &numbers, &[]);

@@ -85,17 +85,19 @@ fn molecules_form_and_cool_gas_below_200_kelvin() {
 
 #[test]
 fn energy_and_the_account_stay_constant_and_elements_are_kept() {
-    let mut run = Stepper::new(BALL, &["chemistry.floor_k=9000"]);
+    let settings = ["chemistry.floor_k=9000", "chemistry.photoelectric=1e-26"];
+    let mut run = Stepper::new(BALL, &settings);
     let before = run.0.with(|sim| totals(sim));
     run.steps(8);
     assert!(run.state().counts()[1] > 0, "nothing is refined");
     let after = run.0.with(|sim| totals(sim));
-    let [lost, floored] = run.columns(["chemistry_lost", "chemistry_floored"]);
+    let columns = ["chemistry_lost", "chemistry_heated", "chemistry_floored"];
+    let [lost, heated, floored] = run.columns(columns);
     assert!(
-        lost.abs() > 1e-3 * before[4] && floored > 0.0,
-        "{lost}, {floored}"
+        lost.abs() > 1e-3 * before[4] && heated > 0.0 && floored > 0.0,
+        "{lost}, {heated}, {floored}"
     );
-    let explained = after[4] + lost - floored;
+    let explained = after[4] + lost - heated - floored;
     assert!(
         (explained / before[4] - 1.0).abs() < 1e-12,
         "{explained}, {}",
@@ -124,6 +126,8 @@ fn chemistry_has_the_same_bits_on_ranks_and_devices_and_across_a_restart() {
         "chemistry.courant=0.5",
         "chemistry.length_cells=2",
         "mesh.refine=[{criterion='formula', when='cooling_time < 2'}, {criterion='gradient', field='cooling_time', threshold=0.5}]",
+        "chemistry.heating='1e-26*(1 + 0.1*sin(x + t))*density'",
+        "chemistry.photoelectric=1e-26",
     ];
     same_bits(&App::default(), BALL, &more, 2).unwrap_or_else(|e| panic!("dual energy: {e}"));
 }
@@ -173,6 +177,69 @@ fn a_limit_takes_steps_of_a_part_of_the_time_of_cooling() {
     };
     assert_eq!(steps("chemistry.courant=0"), 1);
     assert!(steps("chemistry.courant=0.02") > 10);
+}
+
+/// What heating has given to the box, in erg per hydrogen nucleus and second.
+fn heated(settings: &[&str]) -> f64 {
+    let settings = [settings, &[SMALL, "time.end=0.3", "time.max_step=0.1"]].concat();
+    let mut run = Stepper::new(BOX, &settings);
+    let mass = run.0.with(|sim| totals(sim))[0];
+    let [energy] = run.finish().columns(["chemistry_heated"]);
+    // (kpc/Myr)^2 times a hydrogen mass over a million years
+    let unit =
+        (3.085_677_581_491_367_3e21f64 / 3.155_76e13).powi(2) * 1.673_532_84e-24 / 3.155_76e13;
+    energy / (0.76013 * mass * 0.3) * unit
+}
+
+#[test]
+fn heating_is_a_number_or_a_formula_and_dust_heats_cold_gas_alone() {
+    let cold = "initial.pressure=1e-4";
+    for (settings, wanted) in [
+        (&["chemistry.heating=2e-26"][..], 2e-26),
+        (
+            &["chemistry.heating='2e-26'", "chemistry.photoelectric=3e-26"],
+            2e-26,
+        ),
+        (&["chemistry.photoelectric=3e-26", cold], 3e-26),
+        // the mean of t, at the middle of steps, is 0.15
+        (
+            &[
+                "chemistry.heating='1e-26*(1 + sin(2*pi*(x - 1)/32) + 10*t)'",
+                cold,
+            ],
+            2.5e-26,
+        ),
+    ] {
+        let error = heated(settings) / wanted - 1.0;
+        assert!(error.abs() < 1e-5, "{settings:?}: {error:e}");
+    }
+    let unknown = App::default().simulation(deck(BOX, &["chemistry.heating='pressure'"]));
+    let unknown = unknown.map(|_| ()).expect_err("refused").to_string();
+    assert!(
+        unknown.contains("chemistry.heating") && unknown.contains("pressure"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn a_limit_holds_where_heating_balances_cooling() {
+    let settings = [
+        SMALL,
+        "chemistry.heating=1e-24",
+        "chemistry.courant=1",
+        "time.max_step=20",
+    ];
+    let mut run = Stepper::new(BOX, &settings);
+    let mut heat = [0.0; 2];
+    let mut step = run.try_step().expect("a step");
+    while run.time() < 20.0 {
+        run.state().each_leaf_cell(|_, _, _, u| heat[0] = u[4]);
+        step = run.try_step().expect("a step");
+        run.state().each_leaf_cell(|_, _, _, u| heat[1] = u[4]);
+    }
+    println!("{:?} {}: {:e}", step, heat[1], heat[1] / heat[0] - 1.0);
+    assert!((heat[1] / heat[0] - 1.0).abs() < 1e-3);
+    assert_eq!(step.limiter, "chemistry");
 }
 
 /// Gas that moves at Mach 100 cools and recombines as gas at rest, also where its heat is the last digits of the energy.

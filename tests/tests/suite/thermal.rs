@@ -1,5 +1,6 @@
 //! Gas that cools, against solutions on paper: thermal instability, ionisation in equilibrium, a slab at constant pressure.
 
+use crate::cooling::write_array;
 use nestar::systems::units::Units;
 use nestar_tests::Stepper;
 use std::f64::consts::PI;
@@ -90,6 +91,26 @@ fn the_rate_of_growth_converges_with_the_cells() {
 }
 
 #[test]
+fn the_rate_of_growth_converges_with_steps_of_a_part_of_the_cooling_time() {
+    // in balance the net rate, which set the limit once, is nearly 0; in cooling times steps halve with the cells
+    let errors = [16, 32].map(|cells| {
+        let flat = format!("constants.flat={}", 8.0 / f64::from(cells));
+        let part = format!("cooling.courant={}", 0.8 / f64::from(cells));
+        let cells = format!("domain.cells=[{cells},8,8]");
+        let settings = [&*flat, &part, &cells, "time.end=0.5"];
+        let mut run = Stepper::new(WAVE, &settings);
+        while run.time() < 0.4 {
+            let step = run.try_step().expect("a step");
+            assert_eq!(step.limiter, "cooling", "at {}", run.time());
+        }
+        growth(&settings[..3], [1.0, 0.0, 0.0], [10.0, 15.0]) / 0.28 - 1.0
+    });
+    let order = (errors[0] / errors[1]).abs().log2();
+    println!("errors {errors:?}, order {order:.2}");
+    assert!(order > 1.8 && errors[1].abs() < 5e-4, "{errors:?}");
+}
+
+#[test]
 fn halves_of_cooling_around_the_gas_are_of_second_order() {
     // since the beginning, of which the wave without halves has lost something by sound that its first step makes
     let [whole, halves] = ["false", "true"].map(|split| {
@@ -137,11 +158,14 @@ const IONISATION: [[f64; 9]; 3] = [
     ],
 ];
 
-/// HII of H, HeII and HeIII of He in equilibrium of ionisation by collisions with recombination (Hui & Gnedin 1997; Aldrovandi & Péquignot 1973).
-fn ionised(t: f64) -> [f64; 3] {
+/// HII of H, HeII and HeIII of He in equilibrium of ionisation by collisions, and by photons at rates of H, He, He+ over the electrons' density, with
+/// recombination (Hui & Gnedin 1997; Aldrovandi & Péquignot 1973).
+fn ionised(t: f64, photons: [f64; 3]) -> [f64; 3] {
     let log = (t / 11_604.518).ln();
-    let [h, he, hep] =
-        IONISATION.map(|c| c.iter().rev().fold(0.0f64, |sum, c| sum * log + c).exp());
+    let [h, he, hep] = std::array::from_fn(|n| {
+        let sum = |sum: f64, c: &f64| sum * log + c;
+        IONISATION[n].iter().rev().fold(0.0, sum).exp() + photons[n]
+    });
     let hydrogenic =
         |l: f64| 1.269e-13 * l.powf(1.503) / (1.0 + (l / 0.522).powf(0.470)).powf(1.923);
     let dielectronic =
@@ -156,24 +180,27 @@ fn ionised(t: f64) -> [f64; 3] {
     ]
 }
 
-/// Temperature in kelvin, and HII of H, HeII and HeIII of He, in a cell; `kelvin` is a code unit of pressure over density in hydrogen masses.
-fn ions(u: &[f64], kelvin: f64) -> (f64, [f64; 3]) {
+/// Temperature in kelvin, HII of H, HeII and HeIII of He, and the electrons' density in hydrogen masses, in a cell; `kelvin` is a code unit of
+/// pressure over density in hydrogen masses.
+fn ions(u: &[f64], kelvin: f64) -> (f64, [f64; 3], f64) {
     let (hydrogen, helium) = (u[5] + u[6], u[7] + u[8] + u[9]);
     let kinetic = 0.5 * (u[1] * u[1] + u[2] * u[2] + u[3] * u[3]) / u[0];
     let electrons = u[6] + 0.25 * (u[8] + 2.0 * u[9]);
     let particles = hydrogen + 0.25 * helium + electrons;
     let temperature = (u[4] - kinetic) / (1.5 * particles) * kelvin;
-    (temperature, [u[6] / hydrogen, u[8] / helium, u[9] / helium])
+    let ions = [u[6] / hydrogen, u[8] / helium, u[9] / helium];
+    (temperature, ions, electrons)
 }
 
-/// The coldest and hottest gas, and the largest difference of its ions to those of equilibrium.
-fn from_equilibrium(run: &mut Stepper) -> ([f64; 2], f64) {
+/// The coldest and hottest gas, and the largest difference of its ions to those of equilibrium with such rates of photo-ionisation, 1/s.
+fn from_equilibrium(run: &mut Stepper, photons: [f64; 3]) -> ([f64; 2], f64) {
     let units = Units::find(run.0.engine()).expect("units");
     let (mut range, mut worst) = ([f64::INFINITY, 0.0f64], 0.0f64);
     run.state().each_leaf_cell(|_, _, _, u| {
-        let (t, found) = ions(u, units.temperature());
+        let (t, found, electrons) = ions(u, units.temperature());
+        let photons = photons.map(|rate| rate / (electrons * units.number_density()));
         range = [range[0].min(t), range[1].max(t)];
-        for (a, b) in found.iter().zip(ionised(t)) {
+        for (a, b) in found.iter().zip(ionised(t, photons)) {
             worst = worst.max((a - b).abs());
         }
     });
@@ -182,7 +209,7 @@ fn from_equilibrium(run: &mut Stepper) -> ([f64; 2], f64) {
 
 #[test]
 fn gas_begins_in_equilibrium_of_ionisation_at_every_temperature() {
-    let ([coldest, hottest], worst) = from_equilibrium(&mut Stepper::new(IONS, &[]));
+    let ([coldest, hottest], worst) = from_equilibrium(&mut Stepper::new(IONS, &[]), [0.0; 3]);
     assert!(coldest < 1.1e4 && hottest > 9e5, "{coldest}, {hottest}");
     println!("largest difference of a fraction: {worst:.1e}");
     assert!(worst < 5e-6, "{worst:e}");
@@ -200,13 +227,128 @@ fn ions_go_to_the_equilibrium_of_the_temperature_that_gas_is_held_at() {
         let at = format!("chemistry.floor_k={floor}");
         let initial = format!("chemistry.initial={initial}");
         let mut run = Stepper::new(IONS, &["domain.cells=[16,8,8]", &at, &initial]);
-        let (_, before) = from_equilibrium(&mut run);
+        let (_, before) = from_equilibrium(&mut run, [0.0; 3]);
         assert!(initial.ends_with("equilibrium") || before > 0.3);
-        let ([coldest, hottest], worst) = from_equilibrium(run.finish());
+        let ([coldest, hottest], worst) = from_equilibrium(run.finish(), [0.0; 3]);
         println!("{floor} K: {coldest} K to {hottest} K, {worst:.1e}");
         assert!(coldest > floor * (1.0 - 1e-9) && hottest < floor * (1.0 + 5e-5));
         assert!(worst < 1e-4, "{floor} K: {worst:e}");
     }
+}
+
+/// Rates of photo-ionisation of H, He, He+ by redshift, 1/s; the last is as in no background: 0 at an end.
+const BACKGROUND: [(f64, [f64; 3]); 3] = [
+    (0.0, [4e-14, 2e-14, 6e-16]),
+    (2.0, [1e-12, 5e-13, 0.0]),
+    (6.0, [3e-13, 2e-13, 1e-18]),
+];
+
+/// The rates at a redshift: power laws of 1 + z between rows, or lines in its logarithm where a rate is 0.
+fn background(z: f64) -> [f64; 3] {
+    let above = BACKGROUND.iter().position(|row| row.0 >= z).expect("a row");
+    let [(low, from), (high, to)] = [BACKGROUND[above.max(1) - 1], BACKGROUND[above.max(1)]];
+    let part = ((1.0 + z) / (1.0 + low)).ln() / ((1.0 + high) / (1.0 + low)).ln();
+    std::array::from_fn(|n| match from[n] * to[n] > 0.0 {
+        true => from[n].powf(1.0 - part) * to[n].powf(part),
+        false => from[n] + part * (to[n] - from[n]),
+    })
+}
+
+#[test]
+fn ions_are_in_equilibrium_with_the_radiation_of_a_redshift() {
+    let column = |n: usize| BACKGROUND.map(|row| row.1[n]);
+    let rates = format!(
+        "chemistry.radiation={{redshift={:?},HI={:?},HeI={:?},HeII={:?}}}",
+        BACKGROUND.map(|row| row.0),
+        column(0),
+        column(1),
+        column(2)
+    );
+    let small = "domain.cells=[16,8,8]";
+    for z in [0.0, 2.0, 1.0, 4.5] {
+        let redshift = format!("chemistry.redshift={z}");
+        let settings = [small, &rates, &redshift];
+        let (_, begun) = from_equilibrium(&mut Stepper::new(IONS, &settings), background(z));
+        let settings = [&settings[..], &["chemistry.initial=given"]].concat();
+        let mut run = Stepper::new(IONS, &settings);
+        let (_, reached) = from_equilibrium(run.finish(), background(z));
+        let (_, without) = from_equilibrium(&mut run, [0.0; 3]);
+        println!("z = {z}: {begun:.1e}, {reached:.1e}; without photons {without:.1e}");
+        assert!(begun < 5e-6 && reached < 1e-4 && without > 0.05);
+    }
+}
+
+#[test]
+fn radiation_of_a_file_is_that_of_the_deck() {
+    let scratch = nestar_tests::Scratch::new();
+    let (text, group) = (
+        scratch.path().join("uv.csv"),
+        scratch.path().join("uv.zarr"),
+    );
+    let rows = "redshift, HI, heat_HI, HM\n0, 1e-13, 4e-13, 1e-8\n3, 1e-12, 5e-12, 0\n";
+    std::fs::write(&text, rows).expect("a file");
+    std::fs::create_dir_all(&group).expect("a folder");
+    std::fs::write(group.join(".zgroup"), r#"{"zarr_format":2}"#).expect("a header");
+    for (name, values) in [
+        ("redshift", [0.0, 3.0]),
+        ("HI", [1e-13, 1e-12]),
+        ("heat_HI", [4e-13, 5e-12]),
+        ("HM", [1e-8, 0.0]),
+    ] {
+        write_array(&group, name, &[2], &values);
+    }
+    let columns = "{redshift=[0,3],HI=[1e-13,1e-12],heat_HI=[4e-13,5e-12],HM=[1e-8,0]}";
+    let files = [&text, &group].map(|path| path.display().to_string());
+    let ends = [columns, &files[0], &files[1]].map(|radiation| {
+        let radiation = format!("chemistry.radiation={radiation}");
+        let settings = [
+            "domain.cells=[16,8,8]",
+            "time.end=10",
+            "chemistry.species=9",
+        ];
+        let more = ["chemistry.redshift=1.5", &radiation];
+        let mut run = Stepper::new(IONS, &[&settings[..], &more].concat());
+        let mut sum = 0.0;
+        let state = run.finish().state();
+        state.each_leaf_cell(|_, _, _, u| sum += u[4] + u[6] + 1e6 * u[10]);
+        sum
+    });
+    assert_eq!([ends[0]; 3], ends);
+    // and what is wrong with a file is named with its place
+    std::fs::write(&text, "redshift, HI\n0, 1e-13\n0, 1e-12\n").expect("a file");
+    let radiation = format!("chemistry.radiation={}", text.display());
+    let refused = |settings: &[&str]| {
+        let sim = nestar::App::default().simulation(nestar_tests::decks::deck(IONS, settings));
+        sim.map(|_| ()).expect_err("refused").to_string()
+    };
+    let falls = refused(&[&radiation, "chemistry.redshift=0"]);
+    assert!(
+        falls.contains("uv.csv:3:1") && falls.contains("must ascend"),
+        "{falls}"
+    );
+    for (radiation, redshift, words) in [
+        (columns, "4", "reaches from redshift 0 to 3"),
+        (
+            "{redshift=[0,3],HI=[1e-13]}",
+            "1",
+            "`HI` must have a value for each of 2 redshifts, found 1",
+        ),
+        (
+            "{redshift=[0,3],heat_HI=[0,1]}",
+            "1",
+            "of which `HI` has none at redshift 3",
+        ),
+        ("uv.txd", "1", "ends in .csv or .zarr"),
+    ] {
+        let radiation = format!("chemistry.radiation={radiation}");
+        let why = refused(&[&radiation, &format!("chemistry.redshift={redshift}")]);
+        assert!(
+            why.contains(words) && why.contains("chemistry.radiation"),
+            "{why}"
+        );
+    }
+    let without = refused(&["chemistry.radiation={redshift=[0,1]}"]);
+    assert!(without.contains("give `chemistry.redshift`"), "{without}");
 }
 
 #[test]

@@ -198,7 +198,7 @@ impl<F: Field> Pool<F> {
     ) -> Result<CellInput<Number>, DeviceError> {
         let (pool, device) = (self.device(), &self.device().device);
         let mut input = self.cell_input(&job.level, job.others, Order::default());
-        let carries = (job.carries > 0).then_some(1 + job.others.len());
+        let carries = (job.carries > 0).then_some(job.carried());
         space.enter(&mut input, words.address(), carries);
         input.stale = pool.stale().into();
         if job.carries > 0 {

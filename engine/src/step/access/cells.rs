@@ -182,6 +182,18 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         pool.map_attempts_with::<M>(rows, others, calls, parameters)
     }
 
+    /// As [`Pool::map_attempts_by`].
+    pub fn map_attempts_by<M: CellAttempt>(
+        &mut self,
+        rows: &LevelRows,
+        numbers: &Numbers,
+        calls: usize,
+        parameters: &M::Parameters,
+    ) -> Tally {
+        let pool = &mut self.pool.0;
+        pool.map_attempts_by::<M>(rows, numbers, calls, parameters)
+    }
+
     /// As [`Pool::map_by`].
     pub fn map_by<M: CellAttempt>(
         &mut self,

@@ -57,6 +57,7 @@ fn worst<const S: usize, const N: usize>(species: usize, h2_cooling: H2Cooling) 
             Cell {
                 density: r.decades(-2.0, 4.0),
                 heating: 3.0,
+                dust: 0.0,
             },
         );
         let (mut f, mut j) = ([0.0; N], [[0.0; N]; N]);

@@ -50,6 +50,7 @@ pub fn at<const S: usize>(p: &Network<f64>, density: f64, t: f64) -> Abundances<
     let cell = Cell {
         density,
         heating: 0.0,
+        dust: 0.0,
     };
     let mut s = equilibrium::<f64, S>(p, &cell, 3.5 * t);
     for _ in 0..100 {
@@ -88,6 +89,7 @@ pub fn through<R: Real, const S: usize, const N: usize>(
     let cell = Cell {
         density: R::lit(density),
         heating: R::lit(0.0),
+        dust: R::lit(0.0),
     };
     let end = advance::<R, S, N>(p, &cell, s, Clock::default(), R::lit(dt), 1_000_000);
     assert_eq!(

@@ -31,6 +31,7 @@ fn calls_that_are_bounded_give_the_same_bits() {
         let there = Cell {
             density: cell.density as f32,
             heating: 0.0,
+            dust: 0.0,
         };
         let whole = by_calls::<f32, 6, 7>(&single, &there, to(&cell.state), cell.dt, 1000);
         for most in [1, 3] {
@@ -75,6 +76,7 @@ fn gas_at_the_floor_stays_there_and_its_energy_is_counted() {
     let cell = Cell {
         density: 1e3,
         heating: 0.0,
+        dust: 0.0,
     };
     let end = advance::<f64, 3, 4>(&p, &cell, s, Clock::default(), 0.1, 200);
     assert_eq!(end.status, DONE);
@@ -94,6 +96,7 @@ fn heating_without_cooling_is_linear() {
     let cell = Cell {
         density: 1e-8,
         heating: 2.0,
+        dust: 0.0,
     };
     let end = advance::<f64, 3, 4>(&p, &cell, s, Clock::default(), 10.0, 100);
     assert!((end.state.energy / (s.energy + 20.0) - 1.0).abs() < 1e-9);
@@ -131,6 +134,7 @@ fn cells_that_are_no_numbers_fail_and_do_not_hang() {
     let cell = Cell {
         density: 1.0,
         heating: 0.0,
+        dust: 0.0,
     };
     for wrong in [f64::NAN, f64::INFINITY, -1.0] {
         let mut s = at::<6>(&p, 1.0, 1e4);

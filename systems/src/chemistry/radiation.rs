@@ -1,0 +1,273 @@
+//! Radiation that ionises, heats and takes molecules apart by rates that differ by redshift.
+
+use nestar_deck::{Deck, DeckError, TableFile, nearest};
+use nestar_device::math::{exp, ln};
+use nestar_snapshot::{PlainArray, read_array};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The key of the table.
+const KEY: &str = "chemistry.radiation";
+/// Columns of rates, 1/s, in the order of a network, and of heat, eV/s for each atom or ion.
+const NAMES: [&str; 9] = [
+    "HI",
+    "HeI",
+    "HeII",
+    "HM",
+    "H2I",
+    "H2II",
+    "heat_HI",
+    "heat_HeI",
+    "heat_HeII",
+];
+/// How many are rates.
+const RATES: usize = 6;
+/// How many are heat.
+const HEATS: usize = 3;
+/// The column of redshifts.
+const REDSHIFT: &str = "redshift";
+
+/// A table of radiation by redshift: its name, or its columns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum RadiationConfig {
+    /// A text file (`.csv`) or Zarr group (`.zarr`), relative to the deck.
+    File(String),
+    /// Columns.
+    Columns(Box<RadiationColumns>),
+}
+
+/// Rates at ascending redshifts; what is absent is 0. Between them rates are power laws of 1 + redshift.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RadiationColumns {
+    /// Redshifts, ascending.
+    pub redshift: Vec<f64>,
+    /// Photo-ionisation of H.
+    #[serde(rename = "HI", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
+    pub h: Vec<f64>,
+    /// Photo-ionisation of He.
+    #[serde(rename = "HeI", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
+    pub he: Vec<f64>,
+    /// Photo-ionisation of He+.
+    #[serde(rename = "HeII", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
+    pub he_ion: Vec<f64>,
+    /// Photo-detachment of H-.
+    #[serde(rename = "HM", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
+    pub h_minus: Vec<f64>,
+    /// Photo-dissociation of H2, and of HD.
+    #[serde(rename = "H2I", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
+    pub h2: Vec<f64>,
+    /// Photo-dissociation of H2+.
+    #[serde(rename = "H2II", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
+    pub h2_ion: Vec<f64>,
+    /// Heat that photo-ionisation gives to each atom of H.
+    #[serde(rename = "heat_HI", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(range(min = 0.0)), extend("unit" = "eV/s"))]
+    pub heat_h: Vec<f64>,
+    /// To each atom of He.
+    #[serde(rename = "heat_HeI", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(range(min = 0.0)), extend("unit" = "eV/s"))]
+    pub heat_he: Vec<f64>,
+    /// To each ion of He+.
+    #[serde(rename = "heat_HeII", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(range(min = 0.0)), extend("unit" = "eV/s"))]
+    pub heat_he_ion: Vec<f64>,
+}
+
+impl RadiationColumns {
+    fn table(self) -> Table {
+        let values = [
+            self.h,
+            self.he,
+            self.he_ion,
+            self.h_minus,
+            self.h2,
+            self.h2_ion,
+            self.heat_h,
+            self.heat_he,
+            self.heat_he_ion,
+        ];
+        Table {
+            redshift: self.redshift,
+            values,
+        }
+    }
+}
+
+/// Columns by their order in [`NAMES`]; those that are absent are empty.
+struct Table {
+    redshift: Vec<f64>,
+    values: [Vec<f64>; 9],
+}
+
+impl Table {
+    /// Columns of which a function gives those that are there.
+    fn by<E>(mut column: impl FnMut(&str) -> Result<Option<Vec<f64>>, E>) -> Result<Self, E> {
+        let redshift = column(REDSHIFT)?.unwrap_or_default();
+        let mut values: [Vec<f64>; 9] = Default::default();
+        for (name, values) in NAMES.iter().zip(&mut values) {
+            *values = column(name)?.unwrap_or_default();
+        }
+        Ok(Self { redshift, values })
+    }
+
+    fn of_text(path: &Path) -> Result<Self, DeckError> {
+        let file = TableFile::read(path)?;
+        let known = || [REDSHIFT].into_iter().chain(NAMES);
+        let strange = |name: &&String| known().all(|column| column != **name);
+        if let Some(name) = file.names().iter().find(strange) {
+            let guess = nearest(name, known());
+            let guess = guess.map_or_else(String::new, |word| format!("; did you mean {word:?}?"));
+            let known: Vec<&str> = known().collect();
+            let known = known.join(", ");
+            let why = format!("no column is called {name:?}{guess} (there may be {known})");
+            return Err(DeckError::new(path.display().to_string(), why));
+        }
+        file.ascending(REDSHIFT)?;
+        Self::by(|name| match file.names().iter().any(|own| own == name) {
+            true => file.column(name).map(Some),
+            false => Ok(None),
+        })
+    }
+
+    fn of_group(path: &Path) -> Result<Self, String> {
+        Self::by(|name| {
+            if !path.join(name).is_dir() {
+                return Ok(None);
+            }
+            let array = read_array(path, name).map_err(|error| error.to_string())?;
+            let PlainArray { shape, values } = array;
+            match shape.len() == 1 {
+                true => Ok(Some(values)),
+                false => Err(format!(
+                    "{}: `{name}` must have one dimension, its shape is {shape:?}",
+                    path.display()
+                )),
+            }
+        })
+    }
+
+    /// # Errors
+    /// Redshifts that do not ascend from 0 or later; columns of other lengths; negative rates; heat without ionisation.
+    fn check(&self) -> Result<(), String> {
+        let Self { redshift, values } = self;
+        if redshift.first().is_none_or(|first| *first < 0.0) {
+            return Err("it needs redshifts from 0 on, in a column `redshift`".into());
+        }
+        if let Some(pair) = redshift.windows(2).find(|pair| pair[1] <= pair[0]) {
+            let [low, high] = [pair[0], pair[1]];
+            return Err(format!("`redshift` must ascend, found {high} after {low}"));
+        }
+        for (name, values) in NAMES.iter().zip(values) {
+            let (wanted, found) = (redshift.len(), values.len());
+            if found != 0 && found != wanted {
+                return Err(format!(
+                    "`{name}` must have a value for each of {wanted} redshifts, found {found}"
+                ));
+            }
+            if let Some(n) = values.iter().position(|x| !(*x >= 0.0 && x.is_finite())) {
+                let (value, z) = (values[n], redshift[n]);
+                return Err(format!(
+                    "`{name}` must be a number from 0 on, found {value} at redshift {z}"
+                ));
+            }
+        }
+        for (n, z) in redshift.iter().enumerate() {
+            let value = |column: usize| values[column].get(n).copied().unwrap_or(0.0);
+            if let Some(k) = (0..HEATS).find(|&k| value(RATES + k) > 0.0 && value(k) == 0.0) {
+                let [heat, rate] = [NAMES[RATES + k], NAMES[k]];
+                return Err(format!(
+                    "`{heat}` is heat of photo-ionisation, of which `{rate}` has none at redshift {z}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn at(&self, z: f64) -> Radiation {
+        let value = |column: usize| between(&self.redshift, &self.values[column], z);
+        Radiation {
+            rates: std::array::from_fn(value),
+            heats: std::array::from_fn(|n| value(RATES + n)),
+        }
+    }
+}
+
+/// Radiation at a redshift.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Radiation {
+    /// Rates of photo-ionisation of H, He, He+, of photo-detachment of H-, of photo-dissociation of H2 and H2+, 1/s.
+    pub rates: [f64; 6],
+    /// Heat for each H, He, He+, eV/s.
+    pub heats: [f64; 3],
+}
+
+impl Radiation {
+    /// What a deck gives at its redshift; nothing without `chemistry.radiation`.
+    ///
+    /// # Errors
+    /// What is wrong with the table; a redshift that is absent or that the table does not reach.
+    pub fn read(
+        given: Option<&RadiationConfig>,
+        redshift: Option<f64>,
+        deck: &Deck,
+    ) -> Result<Self, DeckError> {
+        let wrong = |why: String| deck.error_at(KEY, format!("`{KEY}`: {why}"));
+        let table = match given {
+            None => return Ok(Self::default()),
+            Some(RadiationConfig::Columns(columns)) => (**columns).clone().table(),
+            Some(RadiationConfig::File(name)) => {
+                let directory = deck.directory();
+                let path = directory.map_or_else(|| name.into(), |d| d.join(name));
+                match name.rsplit_once('.').map(|(_, end)| end) {
+                    Some("zarr") => Table::of_group(&path).map_err(wrong)?,
+                    Some("csv" | "txt") => Table::of_text(&path)?,
+                    _ => {
+                        let why = format!("{name:?} is no file that ends in .csv or .zarr");
+                        return Err(wrong(why));
+                    }
+                }
+            }
+        };
+        table.check().map_err(wrong)?;
+        let Some(z) = redshift else {
+            let why = "it is taken at a redshift: give `chemistry.redshift`";
+            return Err(wrong(why.into()));
+        };
+        let (first, last) = (table.redshift[0], table.redshift[table.redshift.len() - 1]);
+        if !(first..=last).contains(&z) {
+            let why = format!(
+                "`{KEY}` reaches from redshift {first} to {last}, `chemistry.redshift` is {z}: add rows to it, with rates of 0 where \
+                 there is no radiation"
+            );
+            return Err(deck.error_at("chemistry.redshift", why));
+        }
+        Ok(table.at(z))
+    }
+}
+
+/// A power law of 1 + redshift between two values; where one is 0, linear in ln(1 + redshift).
+fn between(redshift: &[f64], values: &[f64], z: f64) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let above = redshift.partition_point(|&place| place <= z);
+    let n = above.saturating_sub(1);
+    let (Some(&next), Some(&b)) = (redshift.get(n + 1), values.get(n + 1)) else {
+        return values[n];
+    };
+    let a = values[n];
+    let part = ln((1.0 + z) / (1.0 + redshift[n])) / ln((1.0 + next) / (1.0 + redshift[n]));
+    match a > 0.0 && b > 0.0 {
+        true => a * exp(part * ln(b / a)),
+        false => a + part * (b - a),
+    }
+}
