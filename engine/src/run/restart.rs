@@ -152,7 +152,7 @@ fn begin_anew(sim: &mut Engine, finest: usize) -> Result<(), Error> {
         (new.level, new.rows) = (level, rows);
         sim.driver.run_phase(world, Phase::Initialise, level, 0.0)?;
     }
-    let astray = Lifted::astray(&mut sim.world);
+    let astray = Lifted::astray(&sim.world);
     Ok(astray.settle(&mut sim.world)?)
 }
 

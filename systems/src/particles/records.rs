@@ -1,11 +1,13 @@
 //! The records of particles, as which the engine takes them to other patches, ranks and snapshots.
 
 use super::columns::PAGE;
+use super::rows::Pool;
 use super::species::{Patch, Species, count};
 use nestar_engine::device::DeviceError;
 use nestar_engine::field::{Component, DataType, ItemColumn, Items, PatchPlace, Precision};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::motion::{in_child, in_parent};
+use rayon::prelude::*;
 
 impl Species {
     /// What stands in a record, one behind the other: meaning, type, and whether it is a vector.
@@ -58,6 +60,14 @@ fn what(name: &str, units: &str, dimension: [i32; 3], long_name: &str) -> Compon
 
 fn mass() -> Component {
     what("mass", "mass", [0, 1, 0], "mass")
+}
+
+/// Adds the particles of records to a patch.
+fn push_all(patch: &mut Patch, pool: &Pool, records: &[u8]) {
+    let length = pool.columns.bytes();
+    for record in records.chunks_exact(length + 1) {
+        patch[usize::from(record[length] > 0)].push(pool, &record[..length]);
+    }
 }
 
 /// A record is the values of the columns and a byte: 1 where the next finer level moves the particle, else 0.
@@ -168,16 +178,26 @@ impl Items for Species {
     }
 
     fn take(&mut self, row: u32) -> Result<Vec<u8>, DeviceError> {
+        Ok(self.take_all(&[row])?.pop().unwrap_or_default())
+    }
+
+    fn take_all(&mut self, rows: &[u32]) -> Result<Vec<Vec<u8>>, DeviceError> {
         self.forget_rows();
-        let mut records = Vec::new();
+        let mut all = vec![Vec::new(); rows.len()];
         if let Some(lists) = &mut self.lists {
-            records = lists.records(row)?;
-            lists.forget(row);
+            for (records, &row) in all.iter_mut().zip(rows) {
+                *records = lists.records(row)?;
+                lists.forget(row);
+            }
         }
-        for (mark, rows) in self.patches[row as usize].iter_mut().enumerate() {
-            rows.take_all(&self.pool, mark as u8, &mut records);
-        }
-        Ok(records)
+        let (mut lifted, pool) = (self.lift_all(rows.iter().copied()), &self.pool);
+        let patches = all.par_iter_mut().zip(&mut lifted);
+        patches.for_each(|(records, (_, patch))| {
+            let lists = patch.iter_mut().enumerate();
+            lists.for_each(|(mark, rows)| rows.take_all(pool, mark as u8, records));
+        });
+        self.lower(lifted);
+        Ok(all)
     }
 
     fn put(&mut self, row: u32, records: &[u8]) -> Result<(), DeviceError> {
@@ -188,11 +208,26 @@ impl Items for Species {
             return Ok(());
         }
         self.in_pages = true;
-        for record in records.chunks_exact(length) {
-            let (values, mark) = record.split_at(length - 1);
-            let rows = &mut self.patches[row as usize][usize::from(mark[0] > 0)];
-            rows.push(&self.pool, values);
+        push_all(&mut self.patches[row as usize], &self.pool, records);
+        Ok(())
+    }
+
+    fn put_all(&mut self, mut records: Vec<(u32, Vec<u8>)>) -> Result<(), DeviceError> {
+        if self.incoming.is_some() {
+            let mut each = records.iter();
+            return each.try_for_each(|(row, records)| self.put(*row, records));
         }
+        self.forget_rows();
+        self.in_pages = true;
+        records.sort_by_key(|(row, _)| *row);
+        let of_row: Vec<_> = records.chunk_by(|a, b| a.0 == b.0).collect();
+        let mut lifted = self.lift_all(of_row.iter().map(|records| records[0].0));
+        let (patches, pool) = (lifted.par_iter_mut().zip(of_row), &self.pool);
+        patches.for_each(|((_, patch), records)| {
+            let records = records.iter();
+            records.for_each(|(_, records)| push_all(patch, pool, records));
+        });
+        self.lower(lifted);
         Ok(())
     }
 

@@ -1,11 +1,12 @@
 //! What a run keeps of its particles besides themselves: the unit of mass of deposits, and what has left the box.
 
 use super::columns::Precise;
-use super::species::{AllSpecies, Species};
+use super::species::{AllSpecies, Patch, Species, count};
 use bevy_ecs::prelude::*;
 use nestar_engine::ranks::{OtherRanks, RanksError};
 use nestar_engine::step::PluginState;
 use nestar_engine::{Error, in_precision};
+use rayon::prelude::*;
 
 /// What has left through the faces of the box.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -150,20 +151,27 @@ impl Masses {
 
     fn add<R: Precise>(&mut self, species: &mut Species) {
         let (columns, one) = (species.pool.columns, species.mass);
-        species.each(|_, patch| {
-            for rows in patch {
-                self.number += rows.count() as u64;
-                for (page, count) in rows.pages::<R>(columns) {
-                    let own = page.mass.iter().take(count).map(|mass| mass.to_f64());
-                    self.sum += own.clone().sum::<f64>();
-                    self.largest = own.fold(self.largest, f64::max);
-                    if !columns.masses {
-                        self.largest = self.largest.max(one);
-                        self.sum += count as f64 * one;
-                    }
-                }
+        let number: usize = species.patches.iter().map(count).sum();
+        self.number += number as u64;
+        if !columns.masses {
+            self.sum += number as f64 * one;
+            self.largest = self.largest.max(if number > 0 { one } else { 0.0 });
+            return;
+        }
+        let of_patch = |patch: &mut Patch| {
+            let (mut sum, mut largest) = (0.0, 0f64);
+            for (page, count) in patch.iter_mut().flat_map(|rows| rows.pages::<R>(columns)) {
+                let own = page.mass.iter().take(count).map(|mass| mass.to_f64());
+                sum += own.clone().sum::<f64>();
+                largest = own.fold(largest, f64::max);
             }
-        });
+            (sum, largest)
+        };
+        let patches: Vec<_> = species.patches.par_iter_mut().map(of_patch).collect();
+        for (sum, largest) in patches {
+            self.sum += sum;
+            self.largest = self.largest.max(largest);
+        }
     }
 }
 
