@@ -31,11 +31,7 @@ pub(super) fn deliver(
         while !parcels.is_empty() {
             let (mut landed, mut refined) = (Vec::new(), Vec::new());
             for parcel in std::mem::take(&mut parcels) {
-                let key = topology.key_at(parcel.level, parcel.index);
-                let owner = match topology.is_shared() {
-                    true => topology.cuts().owner(parcel.level, key),
-                    false => 0,
-                };
+                let owner = owner(topology, parcel.level, parcel.index);
                 if owner != ranks.rank() {
                     entities.note(items, &parcel.records, -1);
                     encode(&parcel, leaving.entry(owner).or_default());
@@ -92,10 +88,7 @@ pub(super) fn post(
         ))),
     };
     for (index, bytes) in letters {
-        let owner = match topology.is_shared() {
-            true => topology.cuts().owner(level, topology.key_at(level, index)),
-            false => 0,
-        };
+        let owner = owner(topology, level, index);
         if owner == ranks.rank() {
             take(index, bytes)?;
             continue;
@@ -118,6 +111,14 @@ pub(super) fn post(
         }
     }
     Ok(come)
+}
+
+/// The rank that has a patch, whether that is there or not.
+fn owner(topology: &Topology, level: usize, index: [i32; 3]) -> usize {
+    match topology.is_shared() {
+        true => topology.cuts().owner(level, topology.key_at(level, index)),
+        false => 0,
+    }
 }
 
 /// Refuses a parcel that belongs nowhere.

@@ -254,3 +254,49 @@ impl Items for Species {
         record[self.record_bytes() - 1] = 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Items, Precision, Species};
+
+    #[test]
+    fn many_patches_are_filled_and_emptied_side_by_side() {
+        let mut species = Species::new("dark", Precision::Double, None, vec![]);
+        species.follow(8).expect("there is memory");
+        let bytes = species.record_bytes();
+        let record = |n: u64, mark: u8| {
+            let mut record = [n, n * n, n, 7 * n]
+                .repeat(4)
+                .into_iter()
+                .flat_map(u64::to_le_bytes);
+            let mut record: Vec<u8> = record.by_ref().take(bytes - 1).collect();
+            record.push(mark);
+            record
+        };
+        let of = |row: u64| 0..[0, 3, 70, 9000][row as usize % 4];
+        let all = |row: u64| of(row).map(move |n| record(1000 * row + n, (n % 2) as u8));
+        // a part of each row, one after the other, then the other part
+        let part = |row: u64, part: usize| {
+            (
+                row as u32,
+                all(row).skip(part).step_by(2).collect::<Vec<_>>().concat(),
+            )
+        };
+        let parts = (0..8).flat_map(|row| [part(7 - row, 0), part(row, 1)]);
+        species.put_all(parts.collect()).expect("they fit");
+        assert_eq!(species.count(3), 9000);
+        let rows: Vec<u32> = (0..8).rev().collect();
+        let taken = species.take_all(&rows).expect("they are there");
+        for (row, records) in rows.iter().zip(taken) {
+            let mut records: Vec<&[u8]> = records.chunks_exact(bytes).collect();
+            records.sort_unstable_by_key(|record| {
+                record[..8].iter().rev().copied().collect::<Vec<u8>>()
+            });
+            assert!(
+                records.concat() == all(u64::from(*row)).collect::<Vec<_>>().concat(),
+                "row {row}"
+            );
+            assert_eq!(species.count(*row), 0);
+        }
+    }
+}
