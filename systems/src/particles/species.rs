@@ -166,8 +166,12 @@ impl Species {
         }
     }
 
-    /// Lets particles change places in their patches.
-    pub fn shuffle(&mut self) {
+    /// Lets particles change places in their patches; kernels that move them get them back in the new order.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn shuffle(&mut self) -> Result<(), DeviceError> {
+        self.fetch()?;
         for patch in &mut self.patches {
             patch.iter_mut().for_each(|rows| rows.shuffle(&self.pool));
         }
