@@ -7,6 +7,7 @@ mod lattice;
 mod parquet;
 #[cfg(test)]
 mod parquet_tests;
+mod quiet;
 mod random;
 mod sphere;
 mod table;
