@@ -31,6 +31,11 @@ pub trait Items: Send + Sync {
     fn columns(&self) -> Vec<ItemColumn> {
         vec![ItemColumn::record(self.record_bytes())]
     }
+    /// Keys of the deck that say what a record means beside its columns: where a snapshot has items of this kind, a continued run keeps these keys
+    /// as they were, unless an override says otherwise.
+    fn keys(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// The numbers of a column that does not stand in the record, for an item in a patch; as many as the column has.
     fn derive(&self, _column: &str, _record: &[u8], _patch: &PatchPlace) -> [f64; 3] {
         [0.0; 3]

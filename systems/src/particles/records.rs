@@ -104,6 +104,10 @@ impl Items for Species {
         columns
     }
 
+    fn keys(&self) -> Vec<String> {
+        self.keys.clone()
+    }
+
     fn identity(&self, record: &[u8]) -> Option<u64> {
         record.first_chunk().map(|id| u64::from_le_bytes(*id))
     }

@@ -35,6 +35,8 @@ pub struct Species {
     pub scalars: Vec<String>,
     /// How many the run begins with at most.
     pub expected: u64,
+    /// Keys of the deck that say what the records mean.
+    pub(super) keys: Vec<String>,
     /// Pages.
     pub pool: Pool,
     pub(super) precision: Precision,
@@ -77,6 +79,7 @@ impl Species {
             },
             scalars,
             expected: 0,
+            keys: Vec::new(),
             pool: Pool::new(columns),
             precision,
             patches: Vec::new(),
@@ -175,6 +178,7 @@ impl Species {
         for patch in &mut self.patches {
             patch.iter_mut().for_each(|rows| rows.shuffle(&self.pool));
         }
+        Ok(())
     }
 
     /// Takes the particles of some patches out, to work on them side by side; patches without any are left out.
