@@ -31,6 +31,11 @@ pub trait Items: Send + Sync {
     fn columns(&self) -> Vec<ItemColumn> {
         vec![ItemColumn::record(self.record_bytes())]
     }
+    /// Keys of the deck that say what a record means beside its columns: where a snapshot has items of this kind, a continued run keeps these keys
+    /// as they were, unless an override says otherwise.
+    fn keys(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// The numbers of a column that does not stand in the record, for an item in a patch; as many as the column has.
     fn derive(&self, _column: &str, _record: &[u8], _patch: &PatchPlace) -> [f64; 3] {
         [0.0; 3]
@@ -102,6 +107,21 @@ pub trait Items: Send + Sync {
     /// # Errors
     /// The memory does not suffice, or the device fails.
     fn put(&mut self, row: u32, records: &[u8]) -> Result<(), DeviceError>;
+    /// The same as [`Items::take`] of many patches, in the order of `rows`: a kind with many items does it side by side.
+    ///
+    /// # Errors
+    /// As there.
+    fn take_all(&mut self, rows: &[u32]) -> Result<Vec<Vec<u8>>, DeviceError> {
+        rows.iter().map(|&row| self.take(row)).collect()
+    }
+    /// The same as [`Items::put`] to many patches, each any number of times.
+    ///
+    /// # Errors
+    /// As there.
+    fn put_all(&mut self, records: Vec<(u32, Vec<u8>)>) -> Result<(), DeviceError> {
+        let mut each = records.into_iter();
+        each.try_for_each(|(row, records)| self.put(row, &records))
+    }
 
     /// Makes the record of an item in a patch that of the same item in the child that contains it; the child, as bits z y x.
     fn to_child(&self, record: &mut [u8]) -> usize;

@@ -8,6 +8,7 @@ use crate::mesh::topology::octet::Octet;
 use crate::mesh::topology::shared::side;
 use crate::mesh::{Changes, Topology};
 use bevy_ecs::prelude::*;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// Takes the records of `parcels` to the leaves that contain them, on any level and rank. All ranks call this, also with nothing to send.
@@ -27,22 +28,23 @@ pub(super) fn deliver(
     }
     loop {
         let mut leaving: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
-        while let Some(parcel) = parcels.pop() {
-            let key = topology.key_at(parcel.level, parcel.index);
-            let owner = match topology.is_shared() {
-                true => topology.cuts().owner(parcel.level, key),
-                false => 0,
-            };
-            if owner != ranks.rank() {
-                entities.note(items, &parcel.records, -1);
-                encode(&parcel, leaving.entry(owner).or_default());
-                continue;
+        while !parcels.is_empty() {
+            let (mut landed, mut refined) = (Vec::new(), Vec::new());
+            for parcel in std::mem::take(&mut parcels) {
+                let owner = owner(topology, parcel.level, parcel.index);
+                if owner != ranks.rank() {
+                    entities.note(items, &parcel.records, -1);
+                    encode(&parcel, leaving.entry(owner).or_default());
+                    continue;
+                }
+                match topology.find(parcel.level, parcel.index) {
+                    Some(row) if topology.is_leaf(row) => landed.push((row, parcel.records)),
+                    Some(_) => refined.push(parcel),
+                    None => parcels.push(to_parent(items, parcel)),
+                }
             }
-            match topology.find(parcel.level, parcel.index) {
-                Some(row) if topology.is_leaf(row) => items.put(row, &parcel.records)?,
-                Some(_) => parcels.extend(to_children(items, &parcel)),
-                None => parcels.push(to_parent(items, parcel)),
-            }
+            items.put_all(landed)?;
+            parcels.extend(to_children(items, &refined));
         }
         if ranks.are_alone() || !ranks.any(!leaving.is_empty())? {
             return Ok(());
@@ -86,10 +88,7 @@ pub(super) fn post(
         ))),
     };
     for (index, bytes) in letters {
-        let owner = match topology.is_shared() {
-            true => topology.cuts().owner(level, topology.key_at(level, index)),
-            false => 0,
-        };
+        let owner = owner(topology, level, index);
         if owner == ranks.rank() {
             take(index, bytes)?;
             continue;
@@ -114,6 +113,14 @@ pub(super) fn post(
     Ok(come)
 }
 
+/// The rank that has a patch, whether that is there or not.
+fn owner(topology: &Topology, level: usize, index: [i32; 3]) -> usize {
+    match topology.is_shared() {
+        true => topology.cuts().owner(level, topology.key_at(level, index)),
+        false => 0,
+    }
+}
+
 /// Refuses a parcel that belongs nowhere.
 fn check(topology: &Topology, items: &dyn Items, parcel: &Parcel) -> Result<(), RanksError> {
     let Parcel { level, index, .. } = parcel;
@@ -132,23 +139,42 @@ fn check(topology: &Topology, items: &dyn Items, parcel: &Parcel) -> Result<(), 
     Err(DeviceError::Setup(why).into())
 }
 
-/// What of a parcel lies in each child of its patch.
-fn to_children(items: &dyn Items, parcel: &Parcel) -> impl Iterator<Item = Parcel> + use<> {
-    let mut records = [const { Vec::new() }; 8];
-    for record in parcel.records.chunks_exact(items.record_bytes()) {
-        let mut record = record.to_vec();
-        let child = items.to_child(&mut record);
-        records[child].extend(record);
-    }
-    let (level, index) = (parcel.level + 1, parcel.index);
-    let children = records.into_iter().enumerate();
-    children
-        .filter(|(_, records)| !records.is_empty())
-        .map(move |(child, records)| Parcel {
+/// Records of a parcel that are dealt to children together.
+const PIECE: usize = 1 << 14;
+
+/// What of parcels lies in the children of their patches, any number of parcels for each.
+fn to_children(items: &dyn Items, parcels: &[Parcel]) -> Vec<Parcel> {
+    let bytes = PIECE * items.record_bytes();
+    let pieces = parcels.iter().flat_map(|parcel| {
+        let pieces = parcel.records.chunks(bytes);
+        pieces.map(move |records| (parcel, records))
+    });
+    let pieces: Vec<(&Parcel, &[u8])> = pieces.collect();
+    let dealt = pieces.into_par_iter().flat_map_iter(|(parcel, records)| {
+        let (level, index) = (parcel.level + 1, parcel.index);
+        let children = dealt(items, records).into_iter().enumerate();
+        let parcel = move |(child, records)| Parcel {
             level,
             index: beneath(index, child),
             records,
-        })
+        };
+        children
+            .filter(|(_, records)| !records.is_empty())
+            .map(parcel)
+    });
+    dealt.collect()
+}
+
+/// Records in a patch as those in its children.
+fn dealt(items: &dyn Items, records: &[u8]) -> [Vec<u8>; 8] {
+    let mut children = [const { Vec::new() }; 8];
+    let mut own = vec![0; items.record_bytes()];
+    for record in records.chunks_exact(items.record_bytes()) {
+        own.copy_from_slice(record);
+        let child = items.to_child(&mut own);
+        children[child].extend_from_slice(&own);
+    }
+    children
 }
 
 /// Index of a child, given as bits z y x.
@@ -205,13 +231,21 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<Parcel>> {
     Some(parcels)
 }
 
-/// Items without a leaf of their own while the hierarchy changes, by kind in the order of registration.
+/// Items without a leaf of their own while the hierarchy changes.
 #[derive(Default)]
-pub(crate) struct Lifted(Vec<Vec<Parcel>>);
+pub(crate) struct Lifted {
+    /// Those of patches that are no longer there, by kind in the order of registration.
+    parcels: Vec<Vec<Parcel>>,
+    /// Patches that have children now, each with its level: their items stay in them until they are delivered, a portion at a time.
+    refined: Vec<(usize, u32)>,
+}
+
+/// Bytes of the records that leave refined patches at a time, about.
+const PORTION: usize = 1 << 28;
 
 impl Lifted {
-    /// Takes the items out of the patches of `level` that are refined, and out of `gone`, patches of the finer level that go or move:
-    /// their rows, which nobody else uses yet, with their indices. What goes wrong stands in [`FaultBox`].
+    /// Takes the items out of `gone`, patches of the level finer than `level` that go or move: their rows, which nobody else uses yet, with
+    /// their indices; those of the patches of `level` that are refined will follow. What goes wrong stands in [`FaultBox`].
     pub fn take(
         &mut self,
         world: &mut World,
@@ -223,49 +257,35 @@ impl Lifted {
         if kinds.is_empty() || world.contains_resource::<InParts>() {
             return;
         }
+        let refined = changes.refine.iter().map(|&row| (level, row));
+        self.refined.extend(refined);
         let gone = gone(world.resource::<Topology>());
+        let rows: Vec<u32> = gone.iter().map(|(row, _)| *row).collect();
         for (n, kind) in kinds.into_iter().enumerate() {
-            self.0.resize_with(self.0.len().max(n + 1), Vec::new);
-            let lifted = &mut self.0[n];
-            kind.scope(world, |world, items| {
-                let topology = world.resource::<Topology>();
-                let refined = changes.refine.iter();
-                let refined = refined.map(|&row| (level, row, topology.index(row)));
-                let gone = gone.iter().map(|&(row, index)| (level + 1, row, index));
-                for (level, row, index) in refined.chain(gone) {
-                    match items.take(row) {
-                        Ok(records) if records.is_empty() => {}
-                        Ok(records) => lifted.push(Parcel {
-                            level,
-                            index,
-                            records,
-                        }),
-                        Err(error) => {
-                            world.resource::<FaultBox>().check(Err(error));
-                        }
-                    }
+            self.parcels
+                .resize_with(self.parcels.len().max(n + 1), Vec::new);
+            let lifted = &mut self.parcels[n];
+            kind.scope(world, |world, items| match items.take_all(&rows) {
+                Ok(records) => {
+                    let places = gone.iter().map(|(_, index)| (level + 1, *index));
+                    lifted.extend(parcels(places, records));
+                }
+                Err(error) => {
+                    world.resource::<FaultBox>().check(Err(error));
                 }
             });
         }
     }
 
-    /// Takes the items out of own patches that have children: the initial state was made anew there.
-    pub fn astray(world: &mut World) -> Self {
-        let mut lifted = Self::default();
+    /// The items of own patches that have children: the initial state was made anew there.
+    pub fn astray(world: &World) -> Self {
         let topology = world.resource::<Topology>();
-        let levels: Vec<Changes> = (0..=topology.finest())
-            .map(|level| {
-                let rows = topology.rows(level).iter().copied();
-                Changes {
-                    refine: rows.filter(|&row| !topology.is_leaf(row)).collect(),
-                    coarsen: Vec::new(),
-                }
-            })
-            .collect();
-        for (level, refined) in levels.iter().enumerate() {
-            lifted.take(world, level, refined, |_| Vec::new());
+        let of_level = |level| topology.rows(level).iter().map(move |&row| (level, row));
+        let patches = (0..=topology.finest()).flat_map(of_level);
+        Self {
+            refined: patches.filter(|(_, row)| !topology.is_leaf(*row)).collect(),
+            ..Self::default()
         }
-        lifted
     }
 
     /// Takes the items to their leaves. All ranks call this, and end where one fails.
@@ -277,17 +297,62 @@ impl Lifted {
             return Ok(());
         }
         for (n, kind) in world.resource::<ItemKinds>().all().into_iter().enumerate() {
-            let mut parcels = self.0.get_mut(n).map(std::mem::take).unwrap_or_default();
+            let mut lifted = self.parcels.get_mut(n).map(std::mem::take);
             let mut delivered = Ok(());
             kind.scope(world, |world, items| {
-                let topology = world.resource::<Topology>();
-                let others = (world.resource::<Ranks>(), world.resource::<ItemEntities>());
-                delivered = deliver(topology, others, items, std::mem::take(&mut parcels));
+                let lifted = lifted.take().unwrap_or_default();
+                delivered = settle(world, items, lifted, &self.refined);
             });
             delivered?;
         }
         Ok(())
     }
+}
+
+/// Takes items to their leaves: those of `parcels`, and those of `refined` patches. All ranks call this.
+fn settle(
+    world: &World,
+    items: &mut dyn Items,
+    mut lifted: Vec<Parcel>,
+    mut refined: &[(usize, u32)],
+) -> Result<(), RanksError> {
+    let topology = world.resource::<Topology>();
+    let others = (world.resource::<Ranks>(), world.resource::<ItemEntities>());
+    loop {
+        let (now, rest) = refined.split_at(portion(items, refined));
+        let rows: Vec<u32> = now.iter().map(|(_, row)| *row).collect();
+        let places = now.iter().map(|&(level, row)| (level, topology.index(row)));
+        lifted.extend(parcels(places, items.take_all(&rows)?));
+        deliver(topology, others, items, std::mem::take(&mut lifted))?;
+        refined = rest;
+        if !others.0.any(!refined.is_empty())? {
+            return Ok(());
+        }
+    }
+}
+
+/// How many of some patches have as many items as go at a time; one at least, if there is any.
+fn portion(items: &dyn Items, patches: &[(usize, u32)]) -> usize {
+    let mut bytes = 0;
+    let full = |(_, row): &(usize, u32)| {
+        let before = bytes;
+        bytes += items.count(*row) * items.record_bytes();
+        before > 0 && bytes > PORTION
+    };
+    patches.iter().position(full).unwrap_or(patches.len())
+}
+
+/// Records of patches as parcels, where there are any; each patch by its level and index.
+fn parcels(
+    places: impl Iterator<Item = (usize, [i32; 3])>,
+    records: Vec<Vec<u8>>,
+) -> impl Iterator<Item = Parcel> {
+    let all = places.zip(records).map(|((level, index), records)| Parcel {
+        level,
+        index,
+        records,
+    });
+    all.filter(|parcel| !parcel.records.is_empty())
 }
 
 /// The patches of those octets of `level` among `before` that this rank has no longer, by row and index.

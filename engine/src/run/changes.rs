@@ -12,14 +12,16 @@ pub(super) struct Change {
     pub text: String,
 }
 
-/// Settings that do not change what a run computes.
+/// Settings that do not change what a run computes, those first that each rank chooses by itself: what ranks do together hangs on the others.
 const CHOICES: [&str; 5] = [
     "run.threads",
-    "run.audit",
     "run.device",
     "run.queue",
+    "run.audit",
     "run.start_from",
 ];
+/// How many of them ranks choose.
+const OF_RANKS: usize = 3;
 
 /// The settings in which two resolved decks differ, but for where a run writes and what it runs on.
 pub(super) fn changes(before: &str, now: &str) -> Vec<Change> {
@@ -32,7 +34,7 @@ pub(super) fn changes(before: &str, now: &str) -> Vec<Change> {
 /// they see one directory is found out there.
 pub(super) fn between_ranks(first: &str, own: &str) -> Vec<String> {
     let changes = differences(first, own, "rank 0: ", |key| {
-        key == "output.directory" || CHOICES.contains(&key)
+        key == "output.directory" || CHOICES[..OF_RANKS].contains(&key)
     });
     changes.into_iter().map(|change| change.text).collect()
 }

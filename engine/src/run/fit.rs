@@ -2,7 +2,7 @@
 //! components of fields.
 
 use super::changes::{Change, changes};
-use crate::field::{ItemKinds, Stores};
+use crate::field::{ItemKinds, ItemsRef, Stores};
 use crate::step::config::Added;
 use crate::step::{Engine, Error, KeptKeys};
 use nestar_deck::Formula;
@@ -50,7 +50,9 @@ pub(super) fn fit(sim: &Engine, snapshot: &Snapshot) -> Result<Fit, Error> {
     let all = changes(&snapshot.attributes().config, &sim.deck.resolved());
     let names = Names::of(sim, snapshot);
     names.require_sense(sim, &all)?;
-    let kept: Vec<&Change> = all.iter().filter(|change| is_kept(sim, change)).collect();
+    let keys = kept_keys(sim, snapshot);
+    let is_kept = |change: &&Change| keys.iter().any(|key| is_within(key, &change.key));
+    let kept: Vec<&Change> = all.iter().filter(is_kept).collect();
     require_meant(sim, snapshot, &kept, &names)?;
     let beginnings = names.lacking().map(|(field, name)| {
         let beginning = names.beginning(sim, field, name)?;
@@ -96,13 +98,21 @@ fn require_meant(
     refusal.check(snapshot)
 }
 
-/// Whether a setting is one of those that give values their meaning.
-fn is_kept(sim: &Engine, change: &Change) -> bool {
-    let within = |key: &&str| {
-        let rest = change.key.strip_prefix(key);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    sim.world.resource::<KeptKeys>().0.iter().any(within)
+/// The keys of settings that give the values in a snapshot their meaning.
+fn kept_keys(sim: &Engine, snapshot: &Snapshot) -> Vec<String> {
+    let keys = sim.world.resource::<KeptKeys>().0.iter();
+    let is_held = |kind: &ItemsRef| snapshot.items().any(|items| items.path == kind.path);
+    let kinds = sim.world.resource::<ItemKinds>().all().into_iter();
+    let of_items = kinds
+        .filter(is_held)
+        .flat_map(|kind| kind.of(&sim.world).keys());
+    keys.map(|key| key.to_string()).chain(of_items).collect()
+}
+
+/// Whether a setting is one of a kept key or of its table.
+fn is_within(kept: &str, key: &str) -> bool {
+    let rest = key.strip_prefix(kept);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Whether two lists are the same without the names of components that are added or dropped, and the ends of these: `smoke` is an

@@ -11,6 +11,7 @@ use crate::step::state::{StateOperations, StateRegistry};
 use crate::step::{Engine, Error};
 use bevy_ecs::prelude::{Entity, World};
 use nestar_snapshot::{Part, Snapshot};
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 
@@ -111,10 +112,13 @@ pub(super) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     let path = snapshot.path();
     let kept = kept(&sim.world);
     let reset = &sim.settings.run.reset_states;
-    let is_reset = |part: &str| reset.iter().any(|name| part.ends_with(&format!("/{name}")));
+    let is_reset = |part: &str| reset.iter().any(|name| is_of(name, part));
     let parts = snapshot.parts().map(|part| (&*part.path, part.version));
     let items = snapshot.items().map(|items| (&*items.path, items.version));
     let stored: Vec<(&str, u32)> = parts.chain(items).collect();
+    let own = kept.iter().map(|(part, ..)| &**part);
+    let known: BTreeSet<&str> = stored.iter().map(|(part, _)| *part).chain(own).collect();
+    require_single(reset, &known).map_err(|why| refused(path, &why))?;
     for &(part, version) in &stored {
         let own = kept.iter().find(|(kept, ..)| kept == part);
         match own.map(|(_, version, _)| *version) {
@@ -133,13 +137,30 @@ pub(super) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
     if let Some((part, ..)) = lacking {
         return Err(missing(path, part));
     }
-    let known = |name: &str| {
-        let end = format!("/{name}");
-        stored.iter().any(|(part, _)| part.ends_with(&end))
-            || kept.iter().any(|(k, ..)| k.ends_with(&end))
-    };
-    let unknown = reset.iter().find(|name| !known(name));
+    let is_known = |name: &&String| known.iter().any(|part| is_of(name, part));
+    let unknown = reset.iter().find(|name| !is_known(name));
     unknown.map_or(Ok(()), |name| Err(needless(path, name)))
+}
+
+/// Whether a name in the deck, `driving` or with its group `state/driving`, is that of a part.
+fn is_of(name: &str, part: &str) -> bool {
+    let rest = part.strip_suffix(name);
+    rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+}
+
+/// Refuses names that several parts have.
+fn require_single(names: &[String], known: &BTreeSet<&str>) -> Result<(), String> {
+    for name in names {
+        let meant = known.iter().filter(|part| is_of(name, part));
+        let meant: Vec<String> = meant.map(|part| format!("{part:?}")).collect();
+        if meant.len() > 1 && !known.contains(&&**name) {
+            let which = meant.join(", ");
+            return Err(format!(
+                "run.reset_states: {name:?} is the name of several parts: write {which}, whichever you mean"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// `state/driving` is the state `driving`, and what resets it.
@@ -241,4 +262,29 @@ fn row(world: &World, layout: &Layout, number: u64) -> Option<u32> {
     }
     let rows = world.resource::<Topology>().rows(level);
     Some(rows[place - layout.own(level).start])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::require_single;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_name_that_several_parts_have_is_refused_with_them() {
+        let known = BTreeSet::from([
+            "state/dark",
+            "particles/dark",
+            "state/heat",
+            "state/preheat",
+        ]);
+        let asked = |name: &str| require_single(&[name.to_string()], &known);
+        for single in ["heat", "state/heat", "state/dark", "particles/dark", "cold"] {
+            assert_eq!(asked(single), Ok(()), "{single}");
+        }
+        let why = asked("dark").expect_err("there are two");
+        assert!(
+            why.contains("\"dark\" is") && why.contains("\"particles/dark\", \"state/dark\""),
+            "{why}"
+        );
+    }
 }

@@ -13,6 +13,7 @@ use crate::field::{Stores, individuals};
 use crate::mesh::{Changes, NewRows, Topology};
 use crate::ranks::{Lifted, Ranks};
 use crate::step::agreement::{agreed, by_first};
+use crate::step::memory::StoredItems;
 use crate::step::{Engine, Error, Phase, check_faults, memory, regrid};
 use nestar_snapshot::{LEAF, ORIGIN, Snapshot, Values, latest};
 use serde_json::Value;
@@ -44,7 +45,7 @@ pub fn start(sim: &mut Engine) -> Result<Option<Restored>, Error> {
     if named.is_empty() {
         return Ok(None);
     }
-    let path = sim.deck.directory().unwrap_or(Path::new("")).join(named);
+    let path = named_by(sim);
     let restored = match path.join("snapshots").is_dir() {
         true => restore(sim, &path)?,
         false => {
@@ -62,6 +63,36 @@ pub fn start(sim: &mut Engine) -> Result<Option<Restored>, Error> {
     })?;
     let begins = true;
     Ok(Some(Restored { begins, ..restored }))
+}
+
+/// What `run.start_from` names.
+fn named_by(sim: &Engine) -> PathBuf {
+    let folder = sim.deck.directory().unwrap_or(Path::new(""));
+    folder.join(&sim.settings.run.start_from)
+}
+
+/// Learns how many items there are in the snapshot that the run will begin with, the latest of a directory that it `resumes`, or the one that the
+/// deck names: for forecasts of memory. What is wrong with a snapshot is told when it is restored.
+pub fn look_ahead(sim: &mut Engine, resumes: Option<&Path>) {
+    let newest = |directory: &Path| Some(latest(directory).ok()??.1);
+    let is_named = !sim.settings.run.start_from.is_empty();
+    let named = || match named_by(sim) {
+        run if run.join("snapshots").is_dir() => newest(&run),
+        snapshot => Some(snapshot),
+    };
+    let path = resumes.and_then(newest);
+    let path = path.or_else(|| is_named.then(named).flatten());
+    if let Some(snapshot) = path.and_then(|path| Snapshot::open(&path).ok()) {
+        expect_items(sim, &snapshot);
+    }
+}
+
+/// Lets forecasts count the items of a snapshot.
+fn expect_items(sim: &mut Engine, snapshot: &Snapshot) {
+    let stored = snapshot
+        .items()
+        .map(|items| (items.path.clone(), items.count));
+    sim.world.insert_resource(StoredItems(stored.collect()));
 }
 
 /// Restores the latest complete snapshot in the run's directory, of which every rank reads what is its own; `None` if there is
@@ -109,6 +140,7 @@ fn restore_from(
     path: &Path,
 ) -> Result<Restored, Error> {
     let (snapshot, state, fit) = got(ranks, path, open(sim, path))?;
+    expect_items(sim, &snapshot);
     require_room(sim, &snapshot)?;
     let finest = snapshot.levels().len().saturating_sub(1);
     regrid::create_root(&mut sim.world);
@@ -152,7 +184,7 @@ fn begin_anew(sim: &mut Engine, finest: usize) -> Result<(), Error> {
         (new.level, new.rows) = (level, rows);
         sim.driver.run_phase(world, Phase::Initialise, level, 0.0)?;
     }
-    let astray = Lifted::astray(&mut sim.world);
+    let astray = Lifted::astray(&sim.world);
     Ok(astray.settle(&mut sim.world)?)
 }
 

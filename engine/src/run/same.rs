@@ -89,6 +89,16 @@ mod tests {
         let deck = |more: &str| errand(&format!("{more}\n[time]\ncourant = 0.4\nend = 1.0\n"));
         let first = deck("[run]\nthreads = 1\ndevice = \"cpu\"");
         assert_eq!(deck("[run]\nthreads = 2").differs(&first), None);
+        for (switch, told) in [
+            ("audit = true", "run.audit = true (rank 0: absent)"),
+            (
+                "start_from = \"a\"",
+                "run.start_from = \"a\" (rank 0: absent)",
+            ),
+        ] {
+            let how = deck(&format!("[run]\n{switch}")).differs(&first);
+            assert!(how.expect("the decks differ").contains(told), "{switch}");
+        }
         let other = errand("[time]\ncourant = 0.3\nend = 1.0\n").differs(&first);
         let other = other.expect("the decks differ");
         assert!(

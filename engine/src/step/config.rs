@@ -172,7 +172,8 @@ pub struct RunConfig {
     #[schemars(range(min = 1.0))]
     pub imbalance: f64,
     /// States of plugins and components of patches that a restart does not take from the snapshot: what no plugin keeps any more
-    /// is dropped, what others keep begins as they make it.
+    /// is dropped, what others keep begins as they make it. Where several have one name, their groups in the snapshot come before it, such as
+    /// `state/driving`.
     pub reset_states: Vec<String>,
     /// A snapshot (NNNNNN.zarr), or the directory of a run, whose latest is taken: its state in place of the initial one. A
     /// relative path leads from the deck's folder.

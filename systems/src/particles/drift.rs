@@ -345,8 +345,8 @@ pub(super) fn drift(
     let mut lost = vec![Lost::default(); all.0.len()];
     let tables = rows.view().tables;
     for (n, species) in all.0.iter_mut().enumerate() {
-        if motion.shuffle && !species.is_on_device() {
-            species.shuffle();
+        if motion.shuffle {
+            species.shuffle()?;
         }
         let given = (&*motion, units.scale);
         let step = on_device((&topology, tables), &clock, given, species);

@@ -186,6 +186,12 @@ fn species(
         }
         let mut made = Species::new(name, sim.precision(), mass, own.scalars.clone());
         made.moved_by = own.moved_by;
+        made.keys.push(format!("particles.species.{name}.mass"));
+        if own.mass.is_none() && !traces {
+            // which says whether each has a mass of its own
+            made.keys
+                .push(format!("particles.species.{name}.initial.kind"));
+        }
         if own.moved_by == MovedBy::MassFluxes {
             made.chance = sim.random(&format!("ways of {name}"), own.seed)?;
         }

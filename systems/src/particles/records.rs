@@ -1,11 +1,13 @@
 //! The records of particles, as which the engine takes them to other patches, ranks and snapshots.
 
 use super::columns::PAGE;
+use super::rows::Pool;
 use super::species::{Patch, Species, count};
 use nestar_engine::device::DeviceError;
 use nestar_engine::field::{Component, DataType, ItemColumn, Items, PatchPlace, Precision};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::motion::{in_child, in_parent};
+use rayon::prelude::*;
 
 impl Species {
     /// What stands in a record, one behind the other: meaning, type, and whether it is a vector.
@@ -60,6 +62,14 @@ fn mass() -> Component {
     what("mass", "mass", [0, 1, 0], "mass")
 }
 
+/// Adds the particles of records to a patch.
+fn push_all(patch: &mut Patch, pool: &Pool, records: &[u8]) {
+    let length = pool.columns.bytes();
+    for record in records.chunks_exact(length + 1) {
+        patch[usize::from(record[length] > 0)].push(pool, &record[..length]);
+    }
+}
+
 /// A record is the values of the columns and a byte: 1 where the next finer level moves the particle, else 0.
 impl Items for Species {
     fn name(&self) -> &str {
@@ -92,6 +102,10 @@ impl Items for Species {
         let position = what("position", "length", [1, 0, 0], "position");
         columns.push(ItemColumn::derived(position).vector());
         columns
+    }
+
+    fn keys(&self) -> Vec<String> {
+        self.keys.clone()
     }
 
     fn identity(&self, record: &[u8]) -> Option<u64> {
@@ -168,16 +182,26 @@ impl Items for Species {
     }
 
     fn take(&mut self, row: u32) -> Result<Vec<u8>, DeviceError> {
+        Ok(self.take_all(&[row])?.pop().unwrap_or_default())
+    }
+
+    fn take_all(&mut self, rows: &[u32]) -> Result<Vec<Vec<u8>>, DeviceError> {
         self.forget_rows();
-        let mut records = Vec::new();
+        let mut all = vec![Vec::new(); rows.len()];
         if let Some(lists) = &mut self.lists {
-            records = lists.records(row)?;
-            lists.forget(row);
+            for (records, &row) in all.iter_mut().zip(rows) {
+                *records = lists.records(row)?;
+                lists.forget(row);
+            }
         }
-        for (mark, rows) in self.patches[row as usize].iter_mut().enumerate() {
-            rows.take_all(&self.pool, mark as u8, &mut records);
-        }
-        Ok(records)
+        let (mut lifted, pool) = (self.lift_all(rows.iter().copied()), &self.pool);
+        let patches = all.par_iter_mut().zip(&mut lifted);
+        patches.for_each(|(records, (_, patch))| {
+            let lists = patch.iter_mut().enumerate();
+            lists.for_each(|(mark, rows)| rows.take_all(pool, mark as u8, records));
+        });
+        self.lower(lifted);
+        Ok(all)
     }
 
     fn put(&mut self, row: u32, records: &[u8]) -> Result<(), DeviceError> {
@@ -188,11 +212,26 @@ impl Items for Species {
             return Ok(());
         }
         self.in_pages = true;
-        for record in records.chunks_exact(length) {
-            let (values, mark) = record.split_at(length - 1);
-            let rows = &mut self.patches[row as usize][usize::from(mark[0] > 0)];
-            rows.push(&self.pool, values);
+        push_all(&mut self.patches[row as usize], &self.pool, records);
+        Ok(())
+    }
+
+    fn put_all(&mut self, mut records: Vec<(u32, Vec<u8>)>) -> Result<(), DeviceError> {
+        if self.incoming.is_some() {
+            let mut each = records.iter();
+            return each.try_for_each(|(row, records)| self.put(*row, records));
         }
+        self.forget_rows();
+        self.in_pages = true;
+        records.sort_by_key(|(row, _)| *row);
+        let of_row: Vec<_> = records.chunk_by(|a, b| a.0 == b.0).collect();
+        let mut lifted = self.lift_all(of_row.iter().map(|records| records[0].0));
+        let (patches, pool) = (lifted.par_iter_mut().zip(of_row), &self.pool);
+        patches.for_each(|((_, patch), records)| {
+            let records = records.iter();
+            records.for_each(|(_, records)| push_all(patch, pool, records));
+        });
+        self.lower(lifted);
         Ok(())
     }
 
@@ -217,5 +256,51 @@ impl Items for Species {
         }
         // whoever leaves a finer patch is moved by its level until levels meet
         record[self.record_bytes() - 1] = 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Items, Precision, Species};
+
+    #[test]
+    fn many_patches_are_filled_and_emptied_side_by_side() {
+        let mut species = Species::new("dark", Precision::Double, None, vec![]);
+        species.follow(8).expect("there is memory");
+        let bytes = species.record_bytes();
+        let record = |n: u64, mark: u8| {
+            let mut record = [n, n * n, n, 7 * n]
+                .repeat(4)
+                .into_iter()
+                .flat_map(u64::to_le_bytes);
+            let mut record: Vec<u8> = record.by_ref().take(bytes - 1).collect();
+            record.push(mark);
+            record
+        };
+        let of = |row: u64| 0..[0, 3, 70, 9000][row as usize % 4];
+        let all = |row: u64| of(row).map(move |n| record(1000 * row + n, (n % 2) as u8));
+        // a part of each row, one after the other, then the other part
+        let part = |row: u64, part: usize| {
+            (
+                row as u32,
+                all(row).skip(part).step_by(2).collect::<Vec<_>>().concat(),
+            )
+        };
+        let parts = (0..8).flat_map(|row| [part(7 - row, 0), part(row, 1)]);
+        species.put_all(parts.collect()).expect("they fit");
+        assert_eq!(species.count(3), 9000);
+        let rows: Vec<u32> = (0..8).rev().collect();
+        let taken = species.take_all(&rows).expect("they are there");
+        for (row, records) in rows.iter().zip(taken) {
+            let mut records: Vec<&[u8]> = records.chunks_exact(bytes).collect();
+            records.sort_unstable_by_key(|record| {
+                record[..8].iter().rev().copied().collect::<Vec<u8>>()
+            });
+            assert!(
+                records.concat() == all(u64::from(*row)).collect::<Vec<_>>().concat(),
+                "row {row}"
+            );
+            assert_eq!(species.count(*row), 0);
+        }
     }
 }

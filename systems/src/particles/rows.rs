@@ -1,6 +1,7 @@
 //! The particles of a patch: pages from a pool, full but for the last one, in no order that means anything.
 
 use super::columns::{Columns, PAGE, Page, Precise};
+use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
 /// A page: the columns of up to `PAGE` particles.
@@ -95,11 +96,14 @@ impl Rows {
 
     /// Appends the record of particle `n`.
     pub fn read(&self, columns: Columns, n: usize, record: &mut Vec<u8>) {
-        let page = bytemuck::cast_slice(&self.pages[n / PAGE]);
-        match columns.number {
-            4 => get::<4>(page, n % PAGE, record),
-            _ => get::<8>(page, n % PAGE, record),
-        }
+        let start = record.len();
+        record.resize(start + columns.bytes(), 0);
+        read(
+            &self.pages[n / PAGE],
+            columns,
+            n % PAGE,
+            &mut record[start..],
+        );
     }
 
     /// Takes particle `n` out, whose row the last one takes; its record is appended.
@@ -154,13 +158,27 @@ impl Rows {
 
     /// Takes all particles out; their records are appended, each followed by `mark`.
     pub fn take_all(&mut self, pool: &Pool, mark: u8, records: &mut Vec<u8>) {
-        for n in 0..self.count {
-            self.read(pool.columns, n, records);
-            records.push(mark);
+        let (columns, length) = (pool.columns, pool.columns.bytes() + 1);
+        let (before, bytes) = (records.len(), self.count * length);
+        match before {
+            // memory that is 0 already, where it is fresh
+            0 => *records = vec![0; bytes],
+            _ => records.resize(before + bytes, 0),
         }
+        let of_page = records[before..].par_chunks_mut(PAGE * length);
+        let pages = of_page.zip(&self.pages).with_min_len(FEW);
+        pages.for_each(|(records, page)| {
+            for (n, record) in records.chunks_exact_mut(length).enumerate() {
+                record[length - 1] = mark;
+                read(page, columns, n, &mut record[..length - 1]);
+            }
+        });
         self.clear(pool);
     }
 }
+
+/// Pages that are worth a task of their own.
+const FEW: usize = 128;
 
 /// Bytes of the identities of a page; the columns of numbers of `W` bytes follow.
 const IDENTITIES: usize = 8 * PAGE;
@@ -176,12 +194,18 @@ fn set<const W: usize>(page: &mut [u8], n: usize, record: &[u8]) {
     }
 }
 
-/// Appends row `n` of a page as a record.
-fn get<const W: usize>(page: &[u8], n: usize, record: &mut Vec<u8>) {
+/// Reads row `n` of a page as a record.
+fn read(page: &[u64], columns: Columns, n: usize, record: &mut [u8]) {
+    let page = bytemuck::cast_slice(page);
+    match columns.number {
+        4 => get::<4>(page, n, record),
+        _ => get::<8>(page, n, record),
+    }
+}
+
+fn get<const W: usize>(page: &[u8], n: usize, record: &mut [u8]) {
     let (identities, numbers) = page.split_at(IDENTITIES);
-    let start = record.len();
-    record.resize(start + page.len() / PAGE, 0);
-    let (identity, values) = record[start..].split_at_mut(8);
+    let (identity, values) = record.split_at_mut(8);
     identity.copy_from_slice(&identities[8 * n..][..8]);
     let columns = numbers.chunks_exact(W * PAGE);
     for (column, value) in columns.zip(values.chunks_exact_mut(W)) {

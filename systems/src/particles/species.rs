@@ -35,6 +35,8 @@ pub struct Species {
     pub scalars: Vec<String>,
     /// How many the run begins with at most.
     pub expected: u64,
+    /// Keys of the deck that say what the records mean.
+    pub(super) keys: Vec<String>,
     /// Pages.
     pub pool: Pool,
     pub(super) precision: Precision,
@@ -77,6 +79,7 @@ impl Species {
             },
             scalars,
             expected: 0,
+            keys: Vec::new(),
             pool: Pool::new(columns),
             precision,
             patches: Vec::new(),
@@ -166,11 +169,16 @@ impl Species {
         }
     }
 
-    /// Lets particles change places in their patches.
-    pub fn shuffle(&mut self) {
+    /// Lets particles change places in their patches; kernels that move them get them back in the new order.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn shuffle(&mut self) -> Result<(), DeviceError> {
+        self.fetch()?;
         for patch in &mut self.patches {
             patch.iter_mut().for_each(|rows| rows.shuffle(&self.pool));
         }
+        Ok(())
     }
 
     /// Takes the particles of some patches out, to work on them side by side; patches without any are left out.

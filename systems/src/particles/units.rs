@@ -1,11 +1,12 @@
 //! What a run keeps of its particles besides themselves: the unit of mass of deposits, and what has left the box.
 
 use super::columns::Precise;
-use super::species::{AllSpecies, Species};
+use super::species::{AllSpecies, Patch, Species, count};
 use bevy_ecs::prelude::*;
 use nestar_engine::ranks::{OtherRanks, RanksError};
 use nestar_engine::step::PluginState;
 use nestar_engine::{Error, in_precision};
+use rayon::prelude::*;
 
 /// What has left through the faces of the box.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -47,7 +48,27 @@ impl Units {
         let own = Masses::of(all)?;
         // numbers that are not below 0 are ordered as their bits
         let largest = f64::from_bits(others.max(own.largest.to_bits())?);
-        self.bear(others.sum(own.number)?, largest)
+        self.bear(others.sum(own.number)?, largest)?;
+        let lightest = all.0.iter().zip(own.lightest);
+        let too_light = self.too_light(lightest.map(|(species, mass)| (&*species.name, mass)));
+        let too_light = others.first_message(too_light)?;
+        too_light.map_or(Ok(()), |why| Err(Error::Setup(why)))
+    }
+
+    /// What is wrong with the lightest mass above 0 of a species: in units of deposits it is none, so that the particle would attract nothing.
+    #[must_use]
+    pub fn too_light<'a>(
+        &self,
+        mut lightest: impl Iterator<Item = (&'a str, f64)>,
+    ) -> Option<String> {
+        let is_light = |(_, mass): &(&str, f64)| *mass > 0.0 && mass * self.scale < 1.0;
+        let (name, mass) = lightest.find(is_light)?;
+        Some(format!(
+            "particles.species.{name} has a particle of the mass {mass:e}, less than {:e}, the unit in which masses attract, which follows from the \
+             number of all particles and the mass of the heaviest: it would attract nothing. Make it heavier, by `mass` or by `initial`, or the \
+             heaviest lighter; with the mass 0 it is meant to attract nothing",
+            1.0 / self.scale
+        ))
     }
 
     /// Chooses the unit by the number of all particles and the largest of their masses.
@@ -131,11 +152,13 @@ pub fn power_of_two(exponent: i32) -> f64 {
 }
 
 /// The masses of this rank's particles.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Masses {
     number: u64,
     largest: f64,
     sum: f64,
+    /// The least above 0, by species; infinite where there is none.
+    lightest: Vec<f64>,
 }
 
 impl Masses {
@@ -150,20 +173,34 @@ impl Masses {
 
     fn add<R: Precise>(&mut self, species: &mut Species) {
         let (columns, one) = (species.pool.columns, species.mass);
-        species.each(|_, patch| {
-            for rows in patch {
-                self.number += rows.count() as u64;
-                for (page, count) in rows.pages::<R>(columns) {
-                    let own = page.mass.iter().take(count).map(|mass| mass.to_f64());
-                    self.sum += own.clone().sum::<f64>();
-                    self.largest = own.fold(self.largest, f64::max);
-                    if !columns.masses {
-                        self.largest = self.largest.max(one);
-                        self.sum += count as f64 * one;
-                    }
-                }
+        let number: usize = species.patches.iter().map(count).sum();
+        self.number += number as u64;
+        if !columns.masses {
+            self.sum += number as f64 * one;
+            self.largest = self.largest.max(if number > 0 { one } else { 0.0 });
+            let is_heavy = number > 0 && one > 0.0;
+            self.lightest
+                .push(if is_heavy { one } else { f64::INFINITY });
+            return;
+        }
+        let of_patch = |patch: &mut Patch| {
+            let (mut sum, mut largest, mut least) = (0.0, 0f64, f64::INFINITY);
+            for (page, count) in patch.iter_mut().flat_map(|rows| rows.pages::<R>(columns)) {
+                let own = page.mass.iter().take(count).map(|mass| mass.to_f64());
+                sum += own.clone().sum::<f64>();
+                largest = own.clone().fold(largest, f64::max);
+                least = own.filter(|mass| *mass > 0.0).fold(least, f64::min);
             }
-        });
+            (sum, largest, least)
+        };
+        let patches: Vec<_> = species.patches.par_iter_mut().map(of_patch).collect();
+        let mut lightest = f64::INFINITY;
+        for (sum, largest, least) in patches {
+            self.sum += sum;
+            self.largest = self.largest.max(largest);
+            lightest = lightest.min(least);
+        }
+        self.lightest.push(lightest);
     }
 }
 
@@ -221,6 +258,27 @@ mod tests {
             );
         }
         assert_eq!(scale_of(0.0), 0.0);
+    }
+
+    #[test]
+    fn a_mass_below_the_unit_is_named() {
+        let units = Units {
+            scale: scale_of(2.0),
+            ..Units::default()
+        };
+        let told = |lightest: [f64; 2]| {
+            let species = ["dark", "dust"].into_iter().zip(lightest);
+            units.too_light(species).unwrap_or_default()
+        };
+        let unit = 1.0 / units.scale;
+        assert_eq!(told([1.0, unit]) + &told([f64::INFINITY, 0.0]), "");
+        let why = told([1.0, 0.9 * unit]);
+        let names = [
+            "species.dust",
+            &format!("{:e}", 0.9 * unit),
+            &format!("{unit:e}"),
+        ];
+        assert!(names.iter().all(|name| why.contains(name)), "{why}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::field::{ENTITY_BYTES, ItemKinds, ItemsRef};
 use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
+use std::collections::BTreeMap;
 
 /// A kind of items that a run begins with, or the part of it that a rank has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,15 +16,23 @@ pub struct ItemsDemand {
     pub bytes: u64,
 }
 
+/// How many items of each kind the state has that a run begins with, by their places in snapshots, where that is a snapshot's: what the deck says
+/// of the beginning of a run is not asked then.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct StoredItems(pub BTreeMap<String, u64>);
+
 /// What the items take that are expected before they are made, on each of `ranks` ranks with `rows` rows each; nothing for kinds of
 /// which none are expected. Of an item that is made later, or lost, this knows nothing: it is the same at any time and on any rank.
 #[must_use]
 pub fn of_items(world: &World, rows: usize, ranks: usize) -> Vec<ItemsDemand> {
     let kinds = world.get_resource::<ItemKinds>();
     let kinds = kinds.map(ItemKinds::all).unwrap_or_default().into_iter();
+    let stored = world.get_resource::<StoredItems>();
+    let stored = |path: &str| stored.and_then(|stored| stored.0.get(path).copied());
     let demand = |kind: ItemsRef| {
         let items = kind.of(world);
-        let count = items.expected().div_ceil(ranks as u64);
+        let all = stored(&kind.path).unwrap_or_else(|| items.expected());
+        let count = all.div_ceil(ranks as u64);
         let entities = match items.are_entities() {
             true => count.saturating_mul(ENTITY_BYTES),
             false => 0,

@@ -8,7 +8,7 @@ mod restrain;
 mod room;
 
 pub use demand::{Demand, needed, of_fields, of_ranks};
-pub use items::{ItemsDemand, of_items};
+pub use items::{ItemsDemand, StoredItems, of_items};
 pub use restrain::{Verdict, restrain, shortage};
 pub use room::{Sharers, spare};
 

@@ -7,6 +7,7 @@ use nestar_device::Address;
 use nestar_engine::device::{Buffer, DeviceError, Kept, Shape};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::{Arrive, CHUNK, List, Move, Pack, Stack, Tables};
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Where particles of a patch stand.
@@ -312,29 +313,39 @@ impl OnDevice {
         coming: impl Iterator<Item = (u32, &'a Rows)>,
         to: Stack,
     ) -> Result<(), DeviceError> {
-        let kernels = &*self.kernels;
-        let (mut words, mut homes) = (Vec::new(), Vec::new());
-        for (row, rows) in coming {
-            for (n, page) in rows.words().enumerate() {
-                words.extend_from_slice(page);
-                homes.extend([row, (rows.count() - n * PAGE).min(PAGE) as u32]);
+        let (kernels, width) = (&*self.kernels, self.columns.page_words());
+        let mut pages = coming.flat_map(|(row, rows)| {
+            let held = move |n: usize| (rows.count() - n * PAGE).min(PAGE) as u32;
+            let pages = rows.words().enumerate();
+            pages.map(move |(n, page)| ([row, held(n)], page))
+        });
+        let mut words = Vec::new();
+        loop {
+            let (homes, portion): (Vec<_>, Vec<_>) = pages.by_ref().take(PORTION).unzip();
+            if portion.is_empty() {
+                return Ok(());
             }
+            words.resize(portion.len() * width, 0);
+            let each = words.par_chunks_exact_mut(width).zip(portion);
+            each.for_each(|(words, page)| words.copy_from_slice(page));
+            memory.pages.set(&kernels.device, &words)?;
+            memory.homes.set(&kernels.device, homes.as_flattened())?;
+            let arrive = Arrive {
+                pages: memory.pages.address().into(),
+                homes: memory.homes.address().into(),
+                to,
+                cursors: memory.cursors.address().into(),
+                page_words: width as i32,
+                numbers: self.numbers(),
+            };
+            let shape = Shape::of(homes.len(), PAGE as u32);
+            kernels.device.launch(&kernels.arrive, shape, &arrive)?;
         }
-        memory.pages.set(&kernels.device, &words)?;
-        memory.homes.set(&kernels.device, &homes)?;
-        let arrive = Arrive {
-            pages: memory.pages.address().into(),
-            homes: memory.homes.address().into(),
-            to,
-            cursors: memory.cursors.address().into(),
-            page_words: self.columns.page_words() as i32,
-            numbers: self.numbers(),
-        };
-        let shape = Shape::of(homes.len() / 2, PAGE as u32);
-        kernels.device.launch(&kernels.arrive, shape, &arrive)?;
-        Ok(())
     }
 }
+
+/// Pages that go to a device at a time, up to some hundred megabytes.
+const PORTION: usize = 1 << 15;
 
 /// The parameters of a way to another stack without a step.
 fn standing() -> Move {

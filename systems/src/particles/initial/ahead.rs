@@ -49,16 +49,23 @@ impl Ahead {
             return Ok(());
         }
         (self.found, self.finest) = (true, topology.max_level.saturating_sub(1));
+        let mut lightest = Vec::new();
         for (species, source) in species.0.iter().zip(&sources.0) {
+            let before = self.places.len();
             let maker = Maker::of(species, &**source, &topology.domain);
             let one = (!species.pool.columns.masses).then_some(species.mass);
             in_precision!(species.precision(), R => {
                 self.add::<R>(&maker, one).map_err(Error::Setup)?;
             });
+            let own = self.places[before..].iter().map(|(_, mass)| *mass);
+            let least = own.filter(|mass| *mass > 0.0).fold(f64::INFINITY, f64::min);
+            lightest.push((&*species.name, least));
         }
         self.places.par_sort_unstable_by_key(|(key, _)| *key);
         let largest = self.places.iter().map(|(_, mass)| *mass);
-        units.bear(self.places.len() as u64, largest.fold(0.0, f64::max))
+        units.bear(self.places.len() as u64, largest.fold(0.0, f64::max))?;
+        let too_light = units.too_light(lightest.into_iter());
+        too_light.map_or(Ok(()), |why| Err(Error::Setup(why)))
     }
 
     /// Adds the particles of a species, each of mass `one`, or of its own.

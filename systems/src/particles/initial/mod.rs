@@ -7,6 +7,7 @@ mod lattice;
 mod parquet;
 #[cfg(test)]
 mod parquet_tests;
+mod quiet;
 mod random;
 mod sphere;
 mod table;
@@ -23,16 +24,15 @@ use bevy_ecs::prelude::*;
 use bodies::Body;
 use lattice::Lattice;
 use nestar_deck::{Deck, DeckError};
-use nestar_engine::field::{LevelRows, Parcel, Precision};
+use nestar_engine::field::{LevelRows, Parcel};
 use nestar_engine::mesh::{Domain, Topology};
 use nestar_engine::ranks::{OtherRanks, Ranks};
-use nestar_engine::{Engine, Error};
+use nestar_engine::{Engine, Error, in_precision};
 use random::Random;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sphere::SphereInitial;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use table::Table;
 
@@ -168,8 +168,18 @@ pub(super) fn register(sim: &mut Engine, sources: Sources) {
     sim.system_in(Initialise::State, begin);
 }
 
-/// Particles that are made at a time.
+/// Particles that a thread makes at a time.
 const BATCH: u64 = 1 << 16;
+/// Particles that a rank makes before they go to their patches.
+const PORTION: u64 = 1 << 22;
+
+/// The identities that `rank` of `size` makes, in portions of at most so many: as many portions on all ranks.
+fn portions((rank, size): (u64, u64), count: u64, most: u64) -> impl Iterator<Item = Range<u64>> {
+    let share = move |rank: u64| (u128::from(count) * u128::from(rank) / u128::from(size)) as u64;
+    let (start, end) = (share(rank), share(rank + 1));
+    let firsts = (0..count.div_ceil(size)).step_by(most as usize);
+    firsts.map(move |first| end.min(start + first)..end.min(start + first + most))
+}
 
 /// Makes all particles when the root level is filled; from there they go on to finer levels.
 fn begin(
@@ -189,43 +199,43 @@ fn begin(
         return Ok(());
     }
     ahead.forget();
-    let (rank, size) = (ranks.rank() as u64, ranks.size() as u64);
+    let rank = (ranks.rank() as u64, ranks.size() as u64);
     units.forget();
     for (species, source) in species.0.iter_mut().zip(&sources.0) {
         species.recount();
-        let share =
-            |rank: u64| (u128::from(source.count()) * u128::from(rank) / u128::from(size)) as u64;
-        let own = share(rank)..share(rank + 1);
         let maker = Maker::of(species, &**source, &topology.domain);
-        let made = match species.precision() {
-            Precision::Single => maker.all::<f32>(own),
-            Precision::Double => maker.all::<f64>(own),
-        };
-        // all ranks deliver, and end where one of them cannot
-        let wrong = others.first_message(made.as_ref().err().cloned())?;
-        if let Some(why) = wrong {
-            return Err(Error::Setup(why));
+        for ids in portions(rank, source.count(), PORTION) {
+            let made = in_precision!(species.precision(), R => maker.all::<R>(ids));
+            // all ranks deliver, and end where one of them cannot
+            let wrong = others.first_message(made.as_ref().err().cloned())?;
+            if let Some(why) = wrong {
+                return Err(Error::Setup(why));
+            }
+            others.deliver(&topology, species, made.unwrap_or_default())?;
         }
-        others.deliver(&topology, species, made.unwrap_or_default())?;
     }
     units.choose(&mut species, &others)
 }
 
 /// Makes the particles of a species.
 struct Maker<'a> {
-    name: &'a str,
+    name: String,
     columns: Columns,
     domain: &'a Domain,
     source: &'a dyn Source,
 }
 
-/// Records by the index of their root patch.
-type Records = BTreeMap<[i32; 3], Vec<u8>>;
+/// Records, one behind the other, and the number of the root patch of each.
+#[derive(Default)]
+struct Records {
+    patches: Vec<u64>,
+    bytes: Vec<u8>,
+}
 
 impl<'a> Maker<'a> {
-    fn of(species: &'a Species, source: &'a dyn Source, domain: &'a Domain) -> Self {
+    fn of(species: &Species, source: &'a dyn Source, domain: &'a Domain) -> Self {
         Self {
-            name: &species.name,
+            name: species.name.clone(),
             columns: species.pool.columns,
             domain,
             source,
@@ -236,23 +246,48 @@ impl<'a> Maker<'a> {
     fn all<R: Precise>(&self, ids: Range<u64>) -> Result<Vec<Parcel>, String> {
         let batches: Vec<u64> = (ids.start..ids.end).step_by(BATCH as usize).collect();
         let made = batches.par_iter().map(|&first| {
-            let mut records = Records::new();
+            let mut records = Records::default();
             for id in first..ids.end.min(first + BATCH) {
                 self.one::<R>(id, &mut records)?;
             }
             Ok(records)
         });
         let made: Vec<Records> = made.collect::<Result<_, String>>()?;
-        let mut all = Records::new();
-        for (index, records) in made.into_iter().flatten() {
-            all.entry(index).or_default().extend(records);
-        }
-        let parcel = |(index, records)| Parcel {
-            level: 0,
-            index,
-            records,
+        let numbered = made.par_iter().enumerate().flat_map_iter(|(batch, made)| {
+            let patches = made.patches.iter().enumerate();
+            patches.map(move |(n, patch)| (*patch, batch as u32, n as u32))
+        });
+        let mut all: Vec<(u64, u32, u32)> = numbered.collect();
+        all.par_sort_unstable();
+        let of_patch: Vec<_> = all.chunk_by(|a, b| a.0 == b.0).collect();
+        let length = self.columns.bytes() + 1;
+        let parcel = |own: &&[(u64, u32, u32)]| {
+            let mut records = Vec::with_capacity(own.len() * length);
+            for (_, batch, n) in *own {
+                let from = &made[*batch as usize].bytes[*n as usize * length..];
+                records.extend_from_slice(&from[..length]);
+            }
+            Parcel {
+                level: 0,
+                index: self.index(own[0].0),
+                records,
+            }
         };
-        Ok(all.into_iter().map(parcel).collect())
+        Ok(of_patch.par_iter().map(parcel).collect())
+    }
+
+    /// The number of a root patch.
+    fn number(&self, index: [i32; 3]) -> u64 {
+        let [x, y, z] = index.map(|i| i as u64);
+        let [along_x, along_y, _] = self.domain.root.map(|n| n as u64);
+        x + along_x * (y + along_y * z)
+    }
+
+    /// The root patch with a number.
+    fn index(&self, number: u64) -> [i32; 3] {
+        let [along_x, along_y, _] = self.domain.root.map(|n| n as u64);
+        let (x, rest) = (number % along_x, number / along_x);
+        [x, rest % along_y, rest / along_y].map(|i| i as i32)
     }
 
     /// Refuses numbers that are none in the precision of the run.
@@ -301,7 +336,8 @@ impl<'a> Maker<'a> {
         let Some((made, (index, place))) = self.placed::<R>(id)? else {
             return Ok(());
         };
-        let record = records.entry(index).or_default();
+        records.patches.push(self.number(index));
+        let record = &mut records.bytes;
         record.extend(id.to_le_bytes());
         for place in place {
             record.extend_from_slice(bytemuck::bytes_of(&R::kept(place)));

@@ -1,5 +1,6 @@
 //! Columns of numbers from Parquet files. No other file names the library that reads them.
 
+use super::quiet::caught;
 use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
@@ -9,7 +10,6 @@ use parquet::schema::types::ColumnDescriptor;
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::Read;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// What every Parquet file begins with, and an encrypted one.
@@ -66,8 +66,8 @@ impl ParquetFile {
 
     /// A column; the library panics at some damages of files.
     fn sound(&self, name: &str) -> Result<Vec<f64>, String> {
-        let read = catch_unwind(AssertUnwindSafe(|| self.column(name)));
-        read.unwrap_or_else(|_| {
+        let read = caught(|| self.column(name));
+        read.unwrap_or_else(|| {
             let path = self.path.display();
             Err(format!(
                 "{path}: column {name:?} cannot be read: the file is damaged"
@@ -113,8 +113,8 @@ fn reader(path: &Path) -> Result<SerializedFileReader<File>, String> {
         |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
     let file = File::open(path).map_err(|error| wrong(&error))?;
     // the library panics at some damages of files
-    let read = catch_unwind(AssertUnwindSafe(|| SerializedFileReader::new(file)));
-    let read = read.map_err(|_| wrong(&"the file is damaged"))?;
+    let read = caught(|| SerializedFileReader::new(file));
+    let read = read.ok_or_else(|| wrong(&"the file is damaged"))?;
     read.map_err(|error| wrong(&error))
 }
 

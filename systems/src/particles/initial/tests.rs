@@ -335,3 +335,20 @@ fn rows_of_tables_are_named_and_columns_have_one_name() {
     let folder = Folder::new("twice", "x,y[1],z,column_2\n1,2,3,4\n");
     refused(folder.rows("", Some(1.0)), &["`column_2`", "rename"]);
 }
+
+#[test]
+fn ranks_make_each_particle_once_in_as_many_portions() {
+    for (size, count, most) in [(1, 10, 4), (3, 11, 2), (5, 4, 3), (4, 0, 1), (2, 8, 100)] {
+        let of = |rank| super::portions((rank, size), count, most).collect::<Vec<_>>();
+        let all: Vec<_> = (0..size).map(of).collect();
+        assert!(all.iter().all(|portions| portions.len() == all[0].len()));
+        let portions = all.iter().flatten();
+        assert!(
+            portions
+                .clone()
+                .all(|ids| ids.clone().count() as u64 <= most)
+        );
+        let ids: Vec<u64> = portions.cloned().flatten().collect();
+        assert_eq!(ids, (0..count).collect::<Vec<_>>(), "{size} {count} {most}");
+    }
+}

@@ -2,10 +2,13 @@
 
 use super::criteria::{CLOUDS, CRITERIA};
 use super::same::CLUMP;
-use nestar_tests::Scratch;
+use nestar::engine::field::Items;
+use nestar::engine::mesh::Topology;
+use nestar::systems::particles::{AllSpecies, Species};
 use nestar_tests::devices::open;
 use nestar_tests::ranks::run_on_ranks;
 use nestar_tests::runs::{digests, quietly_into};
+use nestar_tests::{Scratch, Stepper};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -88,6 +91,37 @@ fn devices_move_them_as_the_host_does() {
 }
 
 #[test]
+fn particles_on_a_device_change_places_too() {
+    if open().is_err() {
+        return;
+    }
+    let mut stepper = Stepper::new(CLUMP, &["run.device=emulated", "run.audit=false"]);
+    stepper.steps(1);
+    let world = &mut stepper.0.engine().world;
+    let rows = world.resource::<Topology>().rows(0).to_vec();
+    let dark = &mut world.resource_mut::<AllSpecies>().0[0];
+    assert!(dark.is_on_device());
+    let ids = |dark: &Species| -> Vec<Vec<u64>> {
+        let ids = rows.iter().map(|&row| dark.identities(row));
+        ids.map(|ids| ids.expect("it is read")).collect()
+    };
+    let before = ids(dark);
+    dark.shuffle().expect("the device does");
+    let after = ids(dark);
+    let sorted = |lists: &[Vec<u64>]| {
+        let mut lists = lists.to_vec();
+        lists.iter_mut().for_each(|ids| ids.sort_unstable());
+        lists
+    };
+    assert_eq!(sorted(&before), sorted(&after));
+    let (all, moved) = (
+        before.iter().zip(&after),
+        |(a, b): &(&Vec<u64>, &Vec<u64>)| a != b,
+    );
+    assert!(all.filter(moved).count() > 2, "{before:?} {after:?}");
+}
+
+#[test]
 fn parts_between_devices_mean_nothing() {
     if open().is_err() {
         return;
@@ -95,7 +129,15 @@ fn parts_between_devices_mean_nothing() {
     let swift = "particles.courant=1.0";
     let cases: [(&[usize], &[&str]); 4] = [
         (&[2, 5], &[]),
-        (&[2], &["run.precision=single", "particles.zone=1", swift]),
+        (
+            &[2],
+            &[
+                "run.precision=single",
+                "particles.zone=1",
+                "particles.shuffle=true",
+                swift,
+            ],
+        ),
         (&[3], &["particles.cloud=tsc", OPEN, "run.audit=true"]),
         (
             &[2],

@@ -89,6 +89,19 @@ fn ranks_and_order_mean_nothing() {
 }
 
 #[test]
+fn a_mass_that_would_attract_nothing_is_refused() {
+    let light = ["particles.species.stars.mass=1e-30", "time.max_steps=1"];
+    let build = |ranks: Ranks| Simulation::with_ranks(deck(CLUMP, &light), ranks);
+    let scratch = Scratch::new();
+    let options = (0..2).map(|_| quietly_into(&scratch.run(), false));
+    for ended in run_on_ranks_of(build, options.collect()) {
+        let why = ended.expect_err("refused").to_string();
+        let told = "particles.species.stars has a particle of the mass 1e-30, less than";
+        assert!(why.contains(told), "{why}");
+    }
+}
+
+#[test]
 fn every_cloud_and_zone_keeps_all_mass() {
     for cloud in ["ngp", "cic", "tsc"] {
         for zone in [0, 1, 2] {

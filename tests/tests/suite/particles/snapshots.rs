@@ -19,9 +19,19 @@ fn run_to(
     resume: bool,
     settings: &[&str],
 ) -> Result<(), Error> {
+    run_deck_to(CLUMP, scratch, (ranks, step), resume, settings)
+}
+
+fn run_deck_to(
+    text: &str,
+    scratch: &Scratch,
+    (ranks, step): (usize, usize),
+    resume: bool,
+    settings: &[&str],
+) -> Result<(), Error> {
     let steps = format!("time.max_steps={step}");
     let settings = [&["output.final=true", &steps], settings].concat();
-    let build = |ranks: Ranks| Simulation::with_ranks(deck(CLUMP, &settings), ranks);
+    let build = |ranks: Ranks| Simulation::with_ranks(deck(text, &settings), ranks);
     let options = (0..ranks).map(|_| quietly_into(&scratch.run(), resume));
     let ended = run_on_ranks_of(build, options.collect());
     ended.into_iter().try_for_each(|ended| ended.map(|_| ()))
@@ -213,6 +223,37 @@ fn a_species_that_only_one_of_snapshot_and_deck_has_is_named() {
         .expect_err("refused")
         .to_string();
     assert!(text.contains("lacks the particles `dust`"), "{text}");
+}
+
+#[test]
+fn masses_of_their_own_and_one_mass_are_not_taken_for_each_other() {
+    let scratch = Scratch::new();
+    run_to(&scratch, (1, 1), false, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let (each, one) = (", mass = \"0.0002*(1.5 + sin(id))\"", "mass    = 0.0001\n");
+    let dark = "[particles.species.dark]\n";
+    let cases = [
+        (
+            CLUMP
+                .replace(each, "")
+                .replace(dark, &format!("{dark}mass = 2e-4\n")),
+            "dark.mass = 0.0002 (was absent)",
+        ),
+        (
+            CLUMP
+                .replace(one, "")
+                .replace("\"0.2\", \"0\"]", "\"0.2\", \"0\"], mass = \"1e-4\""),
+            "stars.mass = absent (was 0.0001)",
+        ),
+    ];
+    for (text, told) in cases {
+        let resumed = run_deck_to(&text, &scratch, (2, 2), true, &[]);
+        let why = resumed.expect_err("refused").to_string();
+        let told = format!("written by another run: particles.species.{told}");
+        assert!(why.contains(&told), "{why}");
+    }
+    // who says so means it
+    let meant = ["particles.species.stars.mass=2e-4"];
+    run_to(&scratch, (1, 2), true, &meant).unwrap_or_else(|e| panic!("{e}"));
 }
 
 #[test]

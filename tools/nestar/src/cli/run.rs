@@ -6,8 +6,8 @@ use clap::Args;
 use nestar::engine::Error;
 use nestar::engine::device::ComputeDevice;
 use nestar::engine::ranks::{Ranks, RanksError};
-use nestar::engine::run::RunSummary;
 use nestar::engine::run::files::is_own_deck;
+use nestar::engine::run::{RunSummary, restart};
 use nestar::engine::step::memory::{Holder, Shortage};
 use nestar::engine::step::{Phase, RunCounters};
 use nestar::kernels::hydro::LaneChoice;
@@ -112,7 +112,12 @@ pub fn run(app: &App, arguments: &RunArgs, ranks: &Ranks, library: &str) -> Resu
         log: speaks.then(|| log.unwrap_or_else(|| directory.join("run.log"))),
         max_steps: settings.time.max_steps,
     });
-    let head = sim.with(|sim| head(app, arguments, sim));
+    let head = sim.with(|sim| {
+        if speaks {
+            restart::look_ahead(sim, arguments.resume.then_some(&*directory));
+        }
+        head(app, arguments, sim)
+    });
     head.iter().for_each(|line| reporter.tell(line));
     if !ranks.are_alone() {
         let lines = together(ranks, library, sim.engine())?;

@@ -198,6 +198,12 @@ fn particles_that_cannot_be_held_are_told_before_they_are_made() {
     let begun = place.nestar(&run);
     begun.has_status(0).tells(&["memory of particles/dark: "]);
     let points = "particles.species.dark.initial.points=[4096, 4096, 4096]";
+    // there are as many as the snapshot has
+    let later = ["deck.toml", "--set", points, "--set", "time.max_steps=2"];
+    let resumed = place.nestar(&[&["run", "--resume"][..], &later].concat());
+    resumed.has_status(0).tells(&[" for 512 of them at most"]);
+    let from = place.nestar(&[&["run", "--from", "run", "--output", "other"][..], &later].concat());
+    from.has_status(0).tells(&[" for 512 of them at most"]);
     let many = ["deck.toml", "--set", points, "--set", "time.max_steps=1"];
     let check = place.nestar(&[&["check"][..], &many].concat());
     let text = "# a run would not begin here (no level fits): too little memory";
