@@ -2,6 +2,7 @@
 mod bench;
 mod commands;
 mod deny;
+mod kernels;
 mod layers;
 mod python;
 mod ranks;
@@ -87,7 +88,7 @@ fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
         "deny" => deny::deny(root),
         "clippy" => steps::clippy(root),
         "docs" => steps::docs(root),
-        "kernels" => steps::kernels(root),
+        "kernels" => kernels::run(root),
         "python" => match python::prepare(root) {
             Ok(interpreter) => {
                 println!("{}", interpreter.display());

@@ -1,8 +1,6 @@
 //! Every fault has a clear error, and no unfinished or damaged snapshot passes for a whole one.
 
-mod common;
-
-use common::{Folder, array, attributes, level, names, push, write, write_edited};
+use crate::common::{Folder, array, attributes, level, names, push, write, write_edited};
 use nestar_snapshot::{
     DataType, LEAF, Level, ORIGIN, Plan, Snapshot, SnapshotError, SnapshotWriter, Target, Values,
     clean_partials, digest, latest,

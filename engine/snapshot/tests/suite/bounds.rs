@@ -1,8 +1,6 @@
 //! Numbers in metadata that no run writes: an error that names file and key, before any memory is taken.
 
-mod common;
-
-use common::{Folder, attributes, level, write};
+use crate::common::{Folder, attributes, level, write};
 use nestar_snapshot::{
     DataType, LEAF, Part, Plan, Result, Role, Snapshot, SnapshotError, SnapshotWriter, digest,
     read_uniform, summary,

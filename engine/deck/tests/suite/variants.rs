@@ -1,8 +1,6 @@
 //! Tables of other shapes: lists of several owners, flattened enums, types with conditions of their own.
 
-mod common;
-
-use common::{Jeans, Mode, OpenMesh, Shapes, Source, SourceKind, Tiles};
+use crate::common::{Jeans, Mode, OpenMesh, Shapes, Source, SourceKind, Tiles};
 use nestar_deck::{Deck, TableSchema, describe_table, merged, schema};
 
 fn criteria() -> [TableSchema; 3] {

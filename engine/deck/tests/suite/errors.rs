@@ -1,8 +1,6 @@
 //! Golden messages: what a user reads after each kind of mistake.
 
-mod common;
-
-use common::{Domain, Hydro, Initial, Mesh, Needy, Top};
+use crate::common::{Domain, Hydro, Initial, Mesh, Needy, Top};
 use nestar_deck::{Deck, DeckError, TableSchema};
 
 fn registered() -> Vec<TableSchema> {

@@ -2,9 +2,7 @@
 //!
 //! Needs a Python with `tools/python/requirements.txt` installed, named by the environment variable `NESTAR_PYTHON`.
 
-mod common;
-
-use common::{Folder, attributes, level, stars, write_edited};
+use crate::common::{Folder, attributes, level, stars, write_edited};
 use nestar_snapshot::{DataType, Snapshot, Values, digest, read_uniform};
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,8 +1,4 @@
 //! Snapshots made of reproducible numbers, and folders that clean up after themselves.
-#![allow(
-    dead_code,
-    reason = "every test binary uses its own part of this module"
-)]
 
 pub mod stars;
 

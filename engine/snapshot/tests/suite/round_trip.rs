@@ -1,8 +1,7 @@
 //! What is written is read back, bit for bit, and has one digest.
 
-mod common;
-
-use common::{Folder, array, attributes, level, part, write, write_edited};
+use crate::common;
+use crate::common::{Folder, array, attributes, level, part, write, write_edited};
 use nestar_snapshot::{
     Cosmology, DataType, LEAF, Level, ORIGIN, Snapshot, SnapshotWriter, Target, Values, digest,
     latest, summary,

@@ -1,8 +1,7 @@
 //! Several writers of one snapshot: the files are those of one writer, and there is no name before all are done.
 
-mod common;
-
-use common::{Folder, array, attributes, level, names, write};
+use crate::common;
+use crate::common::{Folder, array, attributes, level, names, write};
 use nestar_snapshot::{
     DataType, LEAF, Level, ORIGIN, Plan, Role, Snapshot, SnapshotError, SnapshotWriter, digest,
 };

@@ -1,8 +1,6 @@
 //! Tables of Zarr arrays, as others write them and as snapshots have them.
 
-mod common;
-
-use common::{Folder, stars, write_array};
+use crate::common::{Folder, stars, write_array};
 use nestar_snapshot::{column_names, read_columns};
 use serde_json::json;
 

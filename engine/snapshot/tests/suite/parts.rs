@@ -1,8 +1,6 @@
 //! Parts: bytes beside the fields, with a version each.
 
-mod common;
-
-use common::{Folder, attributes, names};
+use crate::common::{Folder, attributes, names};
 use nestar_snapshot::{Part, Plan, Role, Snapshot, SnapshotError, SnapshotWriter, digest, summary};
 
 /// A snapshot without levels and with `parts`.

@@ -1,8 +1,6 @@
 //! Initial states on a uniform grid, as others write them.
 
-mod common;
-
-use common::{Folder, write_array};
+use crate::common::{Folder, write_array};
 use nestar_snapshot::read_uniform;
 use serde_json::{Value, json};
 use std::path::Path;

@@ -1,9 +1,8 @@
 //! Items: arrays of things that lie in patches in any number.
 
-mod common;
-
-use common::stars::{COUNT, PATH, column, counts, items, levels, write};
-use common::{Folder, attributes};
+use crate::common;
+use crate::common::stars::{COUNT, PATH, column, counts, items, levels, write};
+use crate::common::{Folder, attributes};
 use nestar_snapshot::{Plan, Result, Snapshot, Values, digest, summary};
 use serde_json::Value;
 

@@ -1,8 +1,6 @@
 //! Golden messages of overrides, of conditions across keys, and of formulas in decks.
 
-mod common;
-
-use common::Hydro;
+use crate::common::Hydro;
 use nestar_deck::{Deck, DeckError};
 
 #[track_caller]

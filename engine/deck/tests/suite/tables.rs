@@ -1,8 +1,6 @@
 //! Taking tables, defaults, overrides, the resolved deck, and the documentation of parameters.
 
-mod common;
-
-use common::{
+use crate::common::{
     Boundary, Domain, Hydro, Initial, Limiter, Mesh, OneOrTwo, PerLevel, Refine, Side, Top,
 };
 use nestar_deck::{Deck, TableSchema, describe, schema};
