@@ -12,6 +12,7 @@ use crate::device::parallel::lock;
 use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -62,8 +63,8 @@ struct Entities {
     made: bool,
     /// All of them, once somebody has looked for one.
     known: Option<BTreeMap<Item, Entity>>,
-    /// How many times more an item has come from other ranks than it has left for them.
-    passed: BTreeMap<Item, i32>,
+    /// Items that have come from other ranks (1), or left for them (-1), in the order of time.
+    passed: Vec<(Item, i32)>,
     /// Whether items may have gone to other ranks, on all of them alike.
     delivered: bool,
 }
@@ -100,30 +101,60 @@ impl ItemEntities {
         let Some(kind) = entities.kind(items.name()) else {
             return;
         };
-        for record in records.chunks_exact(items.record_bytes()) {
-            if let Some(id) = items.identity(record) {
-                *entities.passed.entry(Item::new(kind, id)).or_default() += by;
-            }
-        }
+        let ids = records.chunks_exact(items.record_bytes());
+        let ids = ids.filter_map(|record| items.identity(record));
+        entities
+            .passed
+            .extend(ids.map(|id| (Item::new(kind, id), by)));
     }
 
-    /// Which items have come to this rank and which have left since this was asked last; nothing if none can have.
-    pub(crate) fn take_passed(&self) -> Option<(Vec<Item>, Vec<Item>)> {
+    /// Which items have come to this rank or left since this was asked last; nothing if none can have.
+    pub(crate) fn take_passed(&self) -> Option<Passed> {
         let mut entities = lock(&self.0);
-        if !std::mem::take(&mut entities.delivered) {
-            return None;
-        }
-        let passed = std::mem::take(&mut entities.passed);
-        let with = |by: i32| {
-            let passed = passed.iter().filter(move |(_, times)| **times == by);
-            passed.map(|(item, _)| *item).collect()
-        };
-        Some((with(1), with(-1)))
+        let delivered = std::mem::take(&mut entities.delivered);
+        delivered.then(|| Passed {
+            items: std::mem::take(&mut entities.passed),
+            made: entities.made,
+            all: entities.kinds.iter().any(|(_, all)| *all),
+        })
     }
 
     /// Whether each item of a kind is an entity.
     fn are_all(&self, kind: usize) -> bool {
         lock(&self.0).kinds.get(kind).is_some_and(|(_, all)| *all)
+    }
+}
+
+/// Items that have come from other ranks (1), or left for them (-1).
+pub(crate) struct Passed {
+    items: Vec<(Item, i32)>,
+    made: bool,
+    /// Whether there is a kind of which each item is an entity.
+    pub all: bool,
+}
+
+impl Passed {
+    /// Those that have left and may be entities here, in their order.
+    pub fn left(&mut self) -> Vec<Item> {
+        match self.made {
+            true => self.by(-1),
+            false => Vec::new(),
+        }
+    }
+
+    /// Those that have come, in their order.
+    pub fn come(&mut self) -> Vec<Item> {
+        self.by(1)
+    }
+
+    /// Those that have come so many times more than they have left. There may be millions.
+    fn by(&mut self, times: i32) -> Vec<Item> {
+        self.items.par_sort_unstable();
+        let same = self.items.chunk_by(|(a, _), (b, _)| a == b);
+        let sum = |same: &[(Item, i32)]| same.iter().map(|(_, by)| by).sum::<i32>();
+        same.filter(|same| sum(same) == times)
+            .map(|same| same[0].0)
+            .collect()
     }
 }
 

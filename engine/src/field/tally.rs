@@ -4,7 +4,7 @@ use nestar_kernels::mesh::exact::Exact;
 use rayon::prelude::*;
 
 /// Patches whose sums a task adds up.
-const PATCHES: usize = 4096;
+const PATCHES: usize = 512;
 
 /// What a round of calls on a level gives beside the states, on this rank.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,7 +5,6 @@ use crate::field::individuals::{self, Item, ItemEntities};
 use crate::field::{InParts, ItemKinds};
 use crate::mesh::carried::{CarriedComponents, CarriedOperations, decode, encode};
 use bevy_ecs::prelude::*;
-use std::collections::BTreeSet;
 
 /// Lets entities follow their items, wherever these have gone since this was called last. Where items may have gone to other ranks, all ranks call
 /// this.
@@ -21,17 +20,21 @@ pub(crate) fn follow(world: &mut World) -> Result<(), RanksError> {
         });
     }
     individuals::end(world, &gone);
-    let Some((come, left)) = world.resource::<ItemEntities>().take_passed() else {
+    let Some(mut passed) = world.resource::<ItemEntities>().take_passed() else {
         return Ok(());
     };
     if world.contains_resource::<InParts>() || world.resource::<Ranks>().are_alone() {
         return Ok(());
     }
+    let left = passed.left();
     let attached = told(world, &left)?;
     individuals::end(world, &left);
+    if attached.is_empty() && !passed.all {
+        return Ok(());
+    }
+    let come = passed.come();
     individuals::welcome(world, &come);
-    let come: BTreeSet<Item> = come.into_iter().collect();
-    attach(world, attached, |_, item| come.contains(&item))
+    attach(world, attached, |_, item| come.binary_search(&item).is_ok())
         .map_err(|why| RanksError::Transport(format!("between ranks, {why}")))
 }
 

@@ -70,12 +70,25 @@ template<class T> RS_FN void keep(const Input& p, int n, int cell, const T& resu
   }
 }
 
-// Counts the work of a call in patch n of the launch.
-template<class S> RS_FN void weigh(const Input&, int, const ::nestar_kernels::mesh::attempt::Outcome<S>&) {}
-template<class S, class C, class T>
-RS_FN void weigh(const Input& p, int n, const ::nestar_kernels::mesh::attempt::Attempt<S, C, T>& result) {
-  launch::atomic_add(p.work + n, (unsigned)rs::max(result.work, 0));
-}
+// The work of calls of a thread in a patch of the launch, added once: many threads would wait for the same place.
+struct Work {
+  int patch = -1;
+  unsigned sum = 0;
+
+  RS_MEMBER void end(const Input& p) const {
+    if (sum != 0) launch::atomic_add(p.work + patch, sum);
+  }
+  template<class S> RS_MEMBER void add(const Input&, int, const ::nestar_kernels::mesh::attempt::Outcome<S>&) {}
+  template<class S, class C, class T>
+  RS_MEMBER void add(const Input& p, int n, const ::nestar_kernels::mesh::attempt::Attempt<S, C, T>& result) {
+    if (n != patch) {
+      end(p);
+      patch = n;
+      sum = 0;
+    }
+    sum += (unsigned)rs::max(result.work, 0);
+  }
+};
 
 }  // namespace cells
 
@@ -85,6 +98,7 @@ KERNEL_BOUNDS(cells_attempt, cells::F::Parameters, 128, cells::blocks_of<cells::
   typedef Tried<F::Result> Gives;
   SHARED REAL given[sums_fit<F::Result>() ? Gives::SUMS * CELLS : 1];
   SHARED double lanes[8 * Gives::SUMS + 1];
+  Work work;
   const int total = p.input.list ? p.input.listed : p.input.count * CELLS;
   for (int block = launch::block(); block * CELLS < total; block += launch::blocks()) {
     EACH(c, CELLS) {
@@ -108,9 +122,9 @@ KERNEL_BOUNDS(cells_attempt, cells::F::Parameters, 128, cells::blocks_of<cells::
           p.input.stale[row] = 1;
         }
         keep(p.input, n, cell, result, !again, given);
-        weigh(p.input, n, result);
+        work.add(p.input, n, result);
       }
-      if (again && p.input.next) p.input.next[launch::atomic_add(&p.input.round->unfinished, 1u)] = item;
+      if (again && p.input.next) p.input.next[launch::take_place(&p.input.round->unfinished)] = item;
       else if (again) launch::atomic_max(&p.input.round->unfinished, ~0u - item);
     }
     if constexpr (sums_fit<F::Result>()) {
@@ -119,6 +133,7 @@ KERNEL_BOUNDS(cells_attempt, cells::F::Parameters, 128, cells::blocks_of<cells::
       sum_up<Gives::SUMS>(p.input, block, given, lanes);
     }
   }
+  work.end(p.input);
 }
 
 // Sums what the cells of every leaf patch have given and kept.
