@@ -214,16 +214,15 @@ const CONTACT: &str = r#"
 #[test]
 fn a_contact_at_rest_stays() {
     for level in ["mesh.max_level=0", "mesh.max_level=2"] {
-        for solver in ["hydro.riemann=hllc", "hydro.riemann=exact"] {
-            for levels in ["time.levels=adaptive", "time.levels=shared"] {
-                let settings = [level, solver, levels, "hydro.scheme=vl"];
-                let mut stepper = Stepper::new(CONTACT, &settings);
-                let before = stepper.state();
-                let after = stepper.steps(6).state();
-                let mut after = after;
-                after.clocks.clone_from(&before.clocks);
-                assert_eq!(before.difference(&after), None, "{settings:?}");
-            }
+        for (solver, levels) in [("hllc", "adaptive"), ("exact", "shared")] {
+            let [solver, levels] = [("hydro.riemann", solver), ("time.levels", levels)]
+                .map(|(key, word)| format!("{key}={word}"));
+            let settings = [level, &solver, &levels, "hydro.scheme=vl"];
+            let mut stepper = Stepper::new(CONTACT, &settings);
+            let before = stepper.state();
+            let mut after = stepper.steps(3).state();
+            after.clocks.clone_from(&before.clocks);
+            assert_eq!(before.difference(&after), None, "{settings:?}");
         }
     }
 }
@@ -275,14 +274,14 @@ fn shock_radius(state: &State) -> f64 {
     (peak as f64 + 0.5 + shift) / (2.0 * shells as f64)
 }
 
-/// The default Courant number costs no accuracy against half of it, and takes half the steps.
+/// The default Courant number costs no accuracy against half of it, and takes half the steps; on three levels.
 #[test]
 fn steps_of_the_default_courant_number_are_as_exact_as_steps_half_as_long() {
     let [half, full] = ["time.courant=0.4", "time.courant=0.8"].map(|courant| {
         let mut sod = tube_run(0, 128, SOD, 0.25, &[courant]);
         let norms = tube_norms(&sod.state(), 0, SOD, 0.25);
         let error = norms.iter().map(|n| n * n).sum::<f64>().sqrt();
-        let mut sedov = Stepper::new(SEDOV, &[courant]);
+        let mut sedov = Stepper::new(SEDOV, &[courant, "mesh.max_level=2"]);
         let radius = shock_radius(&sedov.finish().state());
         let radius = radius / sedov_radius(1.0, 1.0, sedov.time()) - 1.0;
         let steps = [&mut sod, &mut sedov].map(|run| {
@@ -302,7 +301,7 @@ fn steps_of_the_default_courant_number_are_as_exact_as_steps_half_as_long() {
 
 #[test]
 fn a_point_explosion_with_four_levels_has_sedovs_radius() {
-    let mut stepper = Stepper::new(SEDOV, &[]);
+    let mut stepper = Stepper::new(SEDOV, &["time.end=0.03"]);
     let before = stepper.0.with(|s| totals(s));
     let state = stepper.finish().state();
     let after = stepper.0.with(|s| totals(s));
