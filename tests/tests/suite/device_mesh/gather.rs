@@ -110,7 +110,7 @@ fn gathering<R: Element>(case: &Case, device: &Device) {
                     case.faces
                 )
             };
-            let shared = (level + ghosts) % 2 == 0;
+            let shared = (level + ghosts) % 2 == 1;
             compare(&host, &on_device(&twins, level, ghosts, shared), place);
         }
     }
