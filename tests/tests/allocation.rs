@@ -98,7 +98,7 @@ fn allocations(settings: &[&str]) -> usize {
     run.steps(3);
     run.0.with(|sim| {
         let before = ALLOCATIONS.load(Ordering::Relaxed);
-        for _ in 0..5 {
+        for _ in 0..2 {
             sim.root_step(f64::INFINITY).expect("the step stands");
         }
         ALLOCATIONS.load(Ordering::Relaxed) - before
@@ -136,7 +136,7 @@ fn memory_over_banks(settings: &[&str]) -> f64 {
     let before = LIVE.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
     let mut stepper = Stepper::new(DECK, settings);
-    stepper.steps(4);
+    stepper.steps(2);
     let banks = Pool::<Gas>::of(&stepper.0.engine().world).bytes();
     let most = MOST.load(Ordering::Relaxed) - before;
     println!("{settings:?}: {most} bytes in use, {banks} in the banks");

@@ -44,7 +44,7 @@ KERNEL(mesh_sum_patches, mesh::parameters::Totals<mesh::REAL>) {
   launch::barrier();
   EACH(c, COMPONENTS) {
     rs::arr<double, 8> of_cells;
-    for (int n = 0; n < 8; ++n) of_cells[n] = lanes[8 * c + n];
+    for (int lane = 0; lane < 8; ++lane) of_cells[lane] = lanes[8 * c + lane];
     p.sums[(rs::i64)n * COMPONENTS + c] = leaf ? ::nestar_kernels::mesh::order::sum_of_lanes(of_cells) : 0.0;
   }
   launch::barrier();

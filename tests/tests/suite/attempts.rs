@@ -2,7 +2,7 @@
 
 use super::device_runs::{emulation, places};
 use nestar::prelude::*;
-use nestar_tests::decks::{BLAST, deck};
+use nestar_tests::decks::{BLAST, HALF, deck};
 use nestar_tests::ranks::{joined, on_ranks_of};
 use nestar_tests::{Stepper, build};
 
@@ -89,7 +89,7 @@ fn unfinished_cells_are_called_again_with_the_same_bits_everywhere() {
     for precision in ["run.precision=double", "run.precision=single"] {
         let run = |device, size, queue| {
             let build = |ranks| {
-                let deck = deck(BLAST, &["mesh.max_level=1", precision, device, queue]);
+                let deck = deck(BLAST, &[HALF, "mesh.max_level=1", precision, device, queue]);
                 Simulation::with_ranks(deck, ranks)?.add(Burns(40, 9.0))
             };
             joined(on_ranks_of(size, build, |stepper| stepper.steps(2).state()))

@@ -84,7 +84,7 @@ impl Plugin for Conduction {
 
 fn end(stepper: &mut Stepper) -> (State, Vec<f64>, Vec<f64>) {
     let before = stepper.0.with(|sim| totals(sim));
-    stepper.steps(3);
+    stepper.steps(2);
     let after = stepper.0.with(|sim| totals(sim));
     (stepper.state(), before, after)
 }
@@ -112,7 +112,7 @@ fn fluxes_conserve_over_levels_with_the_same_bits_everywhere() {
                 "{precision}: component {component} drifts by {drift}"
             );
         }
-        for (device, size) in places(&[2, 4], &[1, 3]) {
+        for (device, size) in places(&[3], &[1, 2]) {
             let other = run(&[HALF, &precision, device], size);
             assert_eq!(alone.0.difference(&other.0), None, "{device}, {size} ranks");
             assert_eq!(alone.2, other.2, "{device}, {size} ranks");

@@ -4,7 +4,7 @@ use crate::device_runs::emulation;
 use nestar::engine::Error;
 use nestar::engine::device::ComputeDevice;
 use nestar::engine::run::{Observer, Progress, RunOptions, RunSummary};
-use nestar_tests::decks::BLAST;
+use nestar_tests::decks::{BLAST, HALF};
 use nestar_tests::runs::{digests, run_into};
 use nestar_tests::{Scratch, build};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A snapshot at the start and at every root step, with as little memory to wait in as may be.
-const OUTPUT: [&str; 4] = [
+const OUTPUT: [&str; 5] = [
+    HALF,
     "output.initial=true",
     "output.steps=1",
     "output.buffer=1",
@@ -82,7 +83,8 @@ fn snapshots_have_the_bits_of_the_cpu_either_way() {
     let full = ["run.memory_limit=13", "run.out_of_memory=cap"];
     for precision in ["run.precision=double", "run.precision=single"] {
         let packs = [&[][..], &full].map(|limits| {
-            let common = ["mesh.flag_buffer=8", "time.max_steps=2", precision];
+            let whole = "domain.cells=[16,16,16]";
+            let common = [whole, "mesh.flag_buffer=8", "time.max_steps=2", precision];
             let settings = [limits, &common].concat();
             let (cpu, device) = (Scratch::new(), Scratch::new());
             let on_cpu = [&OUTPUT[..], &["run.device=cpu"], &settings].concat();

@@ -144,18 +144,19 @@ const RICH: [&str; 4] = [
 
 #[test]
 fn sources_by_formulas_have_the_same_bits_everywhere() {
-    for precision in ["run.precision=double", "run.precision=single"] {
-        for split in ["sources.split=true", "sources.split=false"] {
-            let run = |device, size| {
-                let settings = [&RICH[..], &[HALF, precision, split, device]].concat();
-                let build = |ranks| Simulation::with_ranks(deck(BLAST, &settings), ranks);
-                joined(on_ranks_of(size, build, |stepper| stepper.steps(3).state()))
-            };
-            let alone = run("run.device=cpu", 1);
-            for (device, size) in places(&[2], &[1, 2]) {
-                let difference = alone.difference(&run(device, size));
-                assert_eq!(difference, None, "{device}, {size} ranks, {split}");
-            }
+    for (precision, split) in [
+        ("run.precision=double", "sources.split=true"),
+        ("run.precision=single", "sources.split=false"),
+    ] {
+        let run = |device, size| {
+            let settings = [&RICH[..], &[HALF, precision, split, device]].concat();
+            let build = |ranks| Simulation::with_ranks(deck(BLAST, &settings), ranks);
+            joined(on_ranks_of(size, build, |stepper| stepper.steps(3).state()))
+        };
+        let alone = run("run.device=cpu", 1);
+        for (device, size) in places(&[2], &[1, 2]) {
+            let difference = alone.difference(&run(device, size));
+            assert_eq!(difference, None, "{device}, {size} ranks, {split}");
         }
     }
 }

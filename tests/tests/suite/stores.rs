@@ -9,7 +9,7 @@ use nestar::engine::mesh::{NewRows, Topology};
 use nestar::engine::ranks::{OtherRanks, Ranks};
 use nestar::prelude::*;
 use nestar::snapshot::{Snapshot, Values};
-use nestar_tests::decks::{BLAST, deck};
+use nestar_tests::decks::{BLAST, HALF, deck};
 use nestar_tests::ranks::{joined, on_ranks_of, run_with};
 use nestar_tests::runs::digests;
 use nestar_tests::{Scratch, State};
@@ -211,13 +211,13 @@ fn spread(
     Ok(())
 }
 
-const BUSY: &[&str] = &["mesh.regrid_interval=1", "time.courant=0.8"];
+const BUSY: &[&str] = &[HALF, "mesh.regrid_interval=1", "time.courant=0.8"];
 
 fn state(ranks: usize, settings: &[&str]) -> State {
     let settings = [BUSY, settings].concat();
     let build = |ranks: Ranks| Simulation::with_ranks(deck(BLAST, &settings), ranks)?.add(Tallies);
     joined(on_ranks_of(ranks, build, |stepper| {
-        stepper.steps(6).state()
+        stepper.steps(4).state()
     }))
 }
 
@@ -225,7 +225,7 @@ fn state(ranks: usize, settings: &[&str]) -> State {
 fn a_store_of_a_plugin_goes_with_its_patches() {
     for precision in ["run.precision=double", "run.precision=single"] {
         let alone = state(1, &[precision]);
-        for ranks in [2, 3, 4] {
+        for ranks in [2, 4] {
             let difference = alone.difference(&state(ranks, &[precision]));
             assert_eq!(difference, None, "{ranks} ranks, {precision}");
         }

@@ -104,7 +104,11 @@ fn cycles_converge_with_levels_at_faces_of_the_domain() {
 }
 
 /// A short run of which all of level 1 and a corner of level 2 are at faces.
-const SHORT: [&str; 2] = ["constants.n=16", "gravity.initial_cycles=2"];
+const SHORT: [&str; 3] = [
+    "constants.n=16",
+    "gravity.initial_cycles=2",
+    "mesh.refine=[{ criterion = \"threshold\", field = \"max(max(abs(1-x), abs(1-y)), abs(1-z))\", below = true, threshold = [0.95, 0.45] }]",
+];
 
 fn cloud(size: usize, settings: &[&str]) -> State {
     let settings = [&SHORT, settings].concat();

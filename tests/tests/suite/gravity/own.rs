@@ -1,7 +1,7 @@
 //! The potential of each level alone.
 
 use super::leaves::norm;
-use super::{LUMP, MULTIGRID, OUTFLOW};
+use super::{FEW, LUMP, MULTIGRID, OUTFLOW};
 use crate::device_runs::emulation;
 use nestar::engine::field::Element;
 use nestar::engine::ranks::Ranks;
@@ -199,7 +199,7 @@ fn on_a_level_that_hears_of_no_finer_one_it_is_the_potential() {
     ] {
         let app = App::default().always(Asks);
         for boundary in [OUTFLOW, "domain.boundary=\"periodic\""] {
-            let mut run = begun(&app, LUMP, &[settings, &[boundary]].concat());
+            let mut run = begun(&app, LUMP, &[settings, &[FEW, boundary]].concat());
             for step in 0..3 {
                 for level in levels.clone() {
                     let own = values::<OwnPotential>(&mut run, level);
@@ -309,7 +309,8 @@ fn found<R: Element>(run: &mut Stepper) -> Found {
 /// After two steps on so many ranks.
 fn found_on(size: usize, settings: &[&str]) -> Found {
     let app = App::default().always(Reads);
-    let build = |ranks: Ranks| app.simulation_on(deck(LUMP, settings), ranks);
+    let all = [&[FEW], settings].concat();
+    let build = |ranks: Ranks| app.simulation_on(deck(LUMP, &all), ranks);
     let parts = on_ranks_of(size, build, |run| match settings.contains(&SINGLE) {
         true => found::<f32>(run.steps(2)),
         false => found::<f64>(run.steps(2)),
@@ -335,7 +336,7 @@ fn it_goes_on_after_a_restart() {
     let run = |parts: &[&str], case: &[&str]| {
         let (scratch, app) = (Scratch::new(), App::default().always(Reads));
         for (n, steps) in parts.iter().enumerate() {
-            let settings = [case, &["output.final=true", steps]].concat();
+            let settings = [case, &[FEW, "output.final=true", steps]].concat();
             let sim = app.simulation(deck(LUMP, &settings));
             let run = sim.and_then(|mut sim| sim.run_with(quietly_into(&scratch.run(), n > 0)));
             run.unwrap_or_else(|e| panic!("{e}"));

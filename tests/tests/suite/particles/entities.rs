@@ -153,12 +153,10 @@ fn components_go_with_particles_whatever_these_are() {
         assert!(length(path).expect("it is there") > 1000, "{path}");
     }
     let mut cases = vec![
-        (1, 1, &ON_DEMAND, "run.device=cpu"),
         (2, 3, &EACH, "run.device=cpu"),
         (3, 1, &ON_DEMAND, "run.device=cpu"),
     ];
     if open().is_ok() {
-        cases.push((1, 1, &EACH, "run.device=emulated"));
         cases.push((1, 2, &ON_DEMAND, "run.device=emulated"));
     }
     for (before, after, entities, device) in cases {
@@ -191,14 +189,9 @@ fn census(stepper: &mut Stepper) -> [usize; 2] {
 
 #[test]
 fn each_particle_is_an_entity_as_long_as_it_is_there() {
-    let devices = match open().is_ok() {
-        true => &["cpu", "emulated"][..],
-        false => &["cpu"],
-    };
-    for (ranks, device) in [1, 3]
-        .into_iter()
-        .flat_map(|r| devices.iter().map(move |d| (r, d)))
-    {
+    let places = [(3, "cpu"), (1, "emulated")];
+    let count = 1 + usize::from(open().is_ok());
+    for (ranks, device) in places.into_iter().take(count) {
         let device = format!("run.device={device}");
         let settings = [OPEN, &["run.imbalance=1.01", &device, "time.max_steps=9"]].concat();
         let build = |ranks: Ranks| Simulation::with_ranks(deck(CLUMP, &settings), ranks);

@@ -95,8 +95,12 @@ fn a_particle_at_rest_does_not_feel_itself() {
     let places = places(&mut Random::new(7));
     for cloud in ["ngp", "cic", "tsc"] {
         let cloud = format!("particles.cloud=\"{cloud}\"");
-        for (levels, most) in [("mesh.max_level=0", 1e-12), ("mesh.max_level=2", 1e-3)] {
-            for &place in &places {
+        // on a uniform mesh all places are alike
+        for (levels, most, count) in [
+            ("mesh.max_level=0", 1e-12, 2),
+            ("mesh.max_level=2", 1e-3, 9),
+        ] {
+            for &place in places.iter().take(count) {
                 let settings = [&*cloud, levels, &bodies(&[(place, [0.0; 3])])];
                 let star = particles(&mut Stepper::new(SPACE, &settings), "star").swap_remove(0);
                 let felt = felt(&star);
@@ -156,11 +160,11 @@ const PAIRS: usize = 10;
 
 #[test]
 fn two_particles_attract_as_newton_says() {
-    for (cloud, most) in [
-        ("cic", [0.035, 0.011, 0.005]),
-        ("tsc", [0.025, 0.009, 0.0045]),
+    for (cloud, levels, most) in [
+        ("cic", &[0, 2][..], [0.035, 0.011, 0.005]),
+        ("tsc", &[2], [0.025, 0.009, 0.0045]),
     ] {
-        for level in [0, 2] {
+        for &level in levels {
             let mut random = Random::new(5);
             for (cells, most) in [4.0, 8.0, 12.0].into_iter().zip(most) {
                 let sum: f64 = (0..PAIRS)

@@ -113,11 +113,14 @@ fn particles_that_a_plugin_loses_are_named_at_once() {
             at,
             told: false,
         };
-        for (ranks, settings) in [
-            (1, &[][..]),
-            (2, &["run.imbalance=1.01"]),
+        // the first on more places than the others
+        let first = what == Mishap::Lost && species == "dark";
+        let places = [
+            (2, &["run.imbalance=1.01"][..]),
+            (1, &[]),
             (1, &["gravity.cycles=2"]),
-        ] {
+        ];
+        for (ranks, settings) in places.into_iter().take(if first { 3 } else { 1 }) {
             let why = ended(plan, ranks, settings).expect_err("refused");
             let off = why.contains("too few") || why.contains("too many");
             assert!(
@@ -128,11 +131,10 @@ fn particles_that_a_plugin_loses_are_named_at_once() {
             let place = places.iter().any(|place| why.contains(place));
             assert!(place && why.contains("time"), "{plan:?}: {why}");
         }
-        assert_eq!(
-            ended(plan, 1, &["run.audit=false"]),
-            Ok(()),
-            "without the audit"
-        );
+        if first {
+            let without = ended(plan, 1, &["run.audit=false"]);
+            assert_eq!(without, Ok(()), "without the audit");
+        }
         assert_eq!(
             ended(Plan { told: true, ..plan }, 2, &[]),
             Ok(()),
