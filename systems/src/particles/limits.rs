@@ -1,7 +1,7 @@
 //! The step that the particles of a level allow.
 
 use super::Motion;
-use super::columns::{PAGE, Page, Precise};
+use super::columns::{PAGE, Precise};
 use super::device::OnDevice;
 use super::species::{AllSpecies, Patch, Species};
 use bevy_ecs::prelude::*;
@@ -104,10 +104,13 @@ fn of_level<R: Precise>(
         // of the next coarser level those alone that this one moves there
         let of_patch = |(_, patch): &mut (u32, Patch)| {
             let lists = patch[usize::from(host < level)..].iter_mut();
-            let pages = lists.flat_map(|rows| rows.pages::<R>(columns));
-            pages.fold(Fastest::default(), |fastest, (page, count)| {
-                fastest.with(of_page(&page, count, width))
-            })
+            let mut largest = [[R::lit(0.0); SIDES]; 6];
+            for (page, count) in lists.flat_map(|rows| rows.pages::<R>(columns)) {
+                let numbers = page.velocity.iter().chain(&page.acceleration);
+                let each = largest.iter_mut().zip(numbers);
+                each.for_each(|(largest, values)| enlarge(largest, values, count));
+            }
+            of_sides(largest, width)
         };
         let patches = lifted.par_iter_mut().map(of_patch);
         fastest = fastest.with(patches.reduce(Fastest::default, Fastest::with));
@@ -116,31 +119,35 @@ fn of_level<R: Precise>(
     fastest
 }
 
-/// Of the particles of a page.
-fn of_page<R: Precise>(page: &Page<R>, count: usize, width: [f64; 3]) -> Fastest {
+/// Of the largest sizes, those of velocities along the axes, then of accelerations.
+fn of_sides<R: Precise>(sides: [[R; SIDES]; 6], width: [f64; 3]) -> Fastest {
+    let largest = sides.map(|sides| sides.into_iter().fold(R::lit(0.0), larger).to_f64());
     let mut fastest = Fastest::default();
     for axis in 0..3 {
         fastest = fastest.with(Fastest {
-            velocity: largest(page.velocity[axis], count) / width[axis],
-            acceleration: largest(page.acceleration[axis], count) / width[axis],
+            velocity: largest[axis] / width[axis],
+            acceleration: largest[axis + 3] / width[axis],
         });
     }
     fastest
 }
 
-/// The largest size among the first numbers of a column, or a NaN if there is one.
-fn largest<R: Precise>(values: &[R; PAGE], count: usize) -> f64 {
-    let larger = |most: R, size: R| match size > most || size.is_nan() {
+/// The larger one, or a NaN if there is one.
+#[inline(always)]
+fn larger<R: Precise>(most: R, size: R) -> R {
+    match size > most || size.is_nan() {
         true => size,
         false => most,
-    };
-    // side by side, so that vectors of them go together
-    let mut sides = [R::lit(0.0); SIDES];
+    }
+}
+
+/// Enlarges numbers to the sizes of the first numbers of a column, side by side, so that vectors of them go together.
+#[inline(always)]
+fn enlarge<R: Precise>(sides: &mut [R; SIDES], values: &[R; PAGE], count: usize) {
     for first in (0..PAGE).step_by(SIDES) {
         for (n, side) in sides.iter_mut().enumerate() {
             let size = values[first + n].abs();
             *side = larger(*side, if first + n < count { size } else { R::lit(0.0) });
         }
     }
-    sides.into_iter().fold(R::lit(0.0), larger).to_f64()
 }
