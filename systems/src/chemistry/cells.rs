@@ -119,7 +119,8 @@ pub(super) fn surroundings<R: Real>(gas: Conserved<R>, more: R, p: &Chemistry<R>
     }
 }
 
-/// A call, given the step and heating by formula: as many sub-steps as there were before, one at first. Gas below the floor is raised to it first. Gives the status and the
+/// A call, given the step and heating by formula: as many sub-steps as there were before,
+/// one at first. Gas below the floor is raised to it first. Gives the status and the
 /// sub-steps.
 #[device]
 fn react<R: Real, const S: usize, const N: usize, const K: usize>(

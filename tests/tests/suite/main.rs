@@ -37,6 +37,7 @@ mod phases;
 mod plugin;
 mod plugin_state;
 mod programs;
+mod radiation;
 mod random;
 mod ranks;
 mod recomputed;
