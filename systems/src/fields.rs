@@ -1,6 +1,7 @@
 //! The vocabulary that plugins share: which fields there are, and how to read a cell of them.
 
 pub mod quantities;
+pub(crate) mod rates;
 
 use crate::units::Units;
 use bevy_ecs::prelude::*;

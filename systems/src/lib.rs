@@ -11,7 +11,6 @@ pub mod declare;
 pub mod external;
 pub mod fields;
 pub mod gravity;
-mod heating;
 pub mod hydro;
 pub mod order;
 pub mod particles;

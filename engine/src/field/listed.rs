@@ -27,6 +27,9 @@ pub struct Listed<S, D> {
     pub(super) structure: Option<Arc<dyn Structure>>,
 }
 
+/// A function's loops over cells in single and in double precision.
+type BothLoops<S, D> = (Arc<Loop<f32, S>>, Arc<Loop<f64, D>>);
+
 /// A function that gives a number.
 pub type NumberFn = Listed<f32, f64>;
 /// A function that says whether a cell is marked.
@@ -44,8 +47,7 @@ impl<S: 'static, D: 'static> Listed<S, D> {
         M: CellFn<Result<f32> = S> + CellFn<Result<f64> = D>,
         M::Parameters: for<'a> TryFrom<&'a [f64]>,
     {
-        let loops: (Arc<Loop<f32, S>>, Arc<Loop<f64, D>>) =
-            (Arc::new(each::<M, f32, S>), Arc::new(each::<M, f64, D>));
+        let loops: BothLoops<S, D> = (Arc::new(each::<M, f32, S>), Arc::new(each::<M, f64, D>));
         Self::with_loops::<M>(loops, None)
     }
 
@@ -73,7 +75,7 @@ impl<S: 'static, D: 'static> Listed<S, D> {
     }
 
     fn with_loops<M: CellFn>(
-        (single, double): (Arc<Loop<f32, S>>, Arc<Loop<f64, D>>),
+        (single, double): BothLoops<S, D>,
         structure: Option<Arc<dyn Structure>>,
     ) -> Self {
         let [count, others @ ..] = M::State::<f64>::COMPONENTS;

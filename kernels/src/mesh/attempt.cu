@@ -90,11 +90,32 @@ struct Work {
   }
 };
 
+// Calls the function in a cell, patch n of the launch, as often as the launch may; whether it is to be called again.
+RS_FN bool call_cell(const F::Parameters& p, unsigned item, int n, int row, REAL* given, Work& work) {
+  using namespace ::nestar_kernels::mesh::attempt;
+  const int cell = (int)(item % CELLS);
+  bool again = true;
+  for (int call = 0; again && call < p.input.calls; ++call) {
+    const F::Result result = F::at(p, nullptr, row, cell, n);
+    again = result.status == UNFINISHED || result.status == WAITING;
+    if (result.status == FAILED || (!again && !sums_are_finite(result))) {
+      launch::atomic_max(&p.input.round->failed, ~0u - item);
+      return false;
+    }
+    if (result.status != WAITING) {
+      if (!take<Tried<F::Result>::STATE>(p.input, item, row, cell, (const REAL*)&result.state)) return false;
+      p.input.stale[row] = 1;
+    }
+    keep(p.input, n, cell, result, !again, given);
+    work.add(p.input, n, result);
+  }
+  return again;
+}
+
 }  // namespace cells
 
 KERNEL_BOUNDS(cells_attempt, cells::F::Parameters, 128, cells::blocks_of<cells::F::Result>()) {
   using namespace cells;
-  using namespace ::nestar_kernels::mesh::attempt;
   typedef Tried<F::Result> Gives;
   SHARED REAL given[sums_fit<F::Result>() ? Gives::SUMS * CELLS : 1];
   SHARED double lanes[8 * Gives::SUMS + 1];
@@ -104,26 +125,8 @@ KERNEL_BOUNDS(cells_attempt, cells::F::Parameters, 128, cells::blocks_of<cells::
     EACH(c, CELLS) {
       if (block * CELLS + c >= total) continue;
       const unsigned item = p.input.list ? p.input.list[block * CELLS + c] : (unsigned)(block * CELLS + c);
-      const int n = (int)(item / CELLS), row = p.input.rows[n], cell = (int)(item % CELLS);
-      bool again = true;
-      for (int call = 0; again && call < p.input.calls; ++call) {
-        const F::Result result = F::at(p, nullptr, row, cell, n);
-        again = result.status == UNFINISHED || result.status == WAITING;
-        if (result.status == FAILED || (!again && !sums_are_finite(result))) {
-          launch::atomic_max(&p.input.round->failed, ~0u - item);
-          again = false;
-          break;
-        }
-        if (result.status != WAITING) {
-          if (!take<Gives::STATE>(p.input, item, row, cell, (const REAL*)&result.state)) {
-            again = false;
-            break;
-          }
-          p.input.stale[row] = 1;
-        }
-        keep(p.input, n, cell, result, !again, given);
-        work.add(p.input, n, result);
-      }
+      const int n = (int)(item / CELLS), row = p.input.rows[n];
+      const bool again = call_cell(p, item, n, row, given, work);
       if (again && p.input.next) p.input.next[launch::take_place(&p.input.round->unfinished)] = item;
       else if (again) launch::atomic_max(&p.input.round->unfinished, ~0u - item);
     }

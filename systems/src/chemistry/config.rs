@@ -79,8 +79,8 @@ pub struct ChemistryConfig {
     #[schemars(range(min = 0.0))]
     pub redshift: Option<f64>,
     /// Heating beside that of photo-ionisation, a number or a formula of x, y, z, r, t and the density.
-    #[serde(deserialize_with = "crate::heating::text")]
-    #[schemars(schema_with = "crate::heating::number_or_formula", extend("unit" = "erg/s/hydrogen nucleus"))]
+    #[serde(deserialize_with = "crate::fields::rates::text")]
+    #[schemars(schema_with = "crate::fields::rates::number_or_formula", extend("unit" = "erg/s/hydrogen nucleus"))]
     pub heating: String,
     /// Photo-electric heating by dust of gas colder than 2e4 K; 8.5e-26 around the sun.
     #[schemars(extend("unit" = "erg/s/hydrogen nucleus"), range(min = 0.0))]

@@ -13,8 +13,8 @@ pub use radiation::{RadiationColumns, RadiationConfig};
 use crate::attempts::{Attempts, attempts_in};
 use crate::declare::Declare;
 use crate::fields::quantities::vocabulary_of_rates;
+use crate::fields::rates::heating;
 use crate::fields::{Gas, GasModel};
-use crate::heating::heating;
 use crate::register::Register;
 use crate::units::{BOLTZMANN, Units};
 use cells::{

@@ -57,8 +57,8 @@ pub struct CoolingConfig {
     /// Whether gas is in balance with the cosmic microwave background at 2.725 (1 + redshift) K: the rate there is subtracted.
     pub background: bool,
     /// Heating beside the table's, a number or a formula of the gas and its place, as in `[sources]`.
-    #[serde(deserialize_with = "crate::heating::text")]
-    #[schemars(schema_with = "crate::heating::number_or_formula", extend("unit" = "erg/s/hydrogen nucleus"))]
+    #[serde(deserialize_with = "crate::fields::rates::text")]
+    #[schemars(schema_with = "crate::fields::rates::number_or_formula", extend("unit" = "erg/s/hydrogen nucleus"))]
     pub heating: String,
     /// Photo-electric heating by dust of gas colder than 2e4 K; 8.5e-26 around the sun.
     #[schemars(extend("unit" = "erg/s/hydrogen nucleus"), range(min = 0.0))]

@@ -12,8 +12,8 @@ pub use laws::{CoolingLaws, CoolingRates};
 
 use crate::declare::Declare;
 use crate::fields::quantities::{compile, vocabulary_of_rates};
+use crate::fields::rates::heating;
 use crate::fields::{Gas, GasModel, GravitationalConstant};
-use crate::heating::heating;
 use crate::order::{Advance, Split};
 use crate::register::Register;
 use crate::units::Units;

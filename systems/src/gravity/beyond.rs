@@ -256,7 +256,10 @@ impl<P: Field> Beyond<P> {
             match (kernels, &potential) {
                 (Some(kernels), Around::Values(values)) => kernels.root.tabulate(cells, values, device),
                 (Some(kernels), Around::Expansion(expansion)) => kernels.root.expand(cells, expansion, device),
-                (None, Around::Values(values)) => Ok(fill(cells, values, host)),
+                (None, Around::Values(values)) => {
+                    fill(cells, values, host);
+                    Ok(())
+                }
                 (None, Around::Expansion(expansion)) => {
                     values(cells, expansion, ranks).map(|values| fill(cells, &values, host))
                 }

@@ -130,7 +130,7 @@ fn a_killed_run_leaves_the_last_complete_snapshot() {
     let folder = Folder::new();
     write(&folder.target(3), &attributes(), &[]);
     let status = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_that_is_killed_while_writing"])
+        .args(["--exact", "faults::child_that_is_killed_while_writing"])
         .env("NESTAR_SNAPSHOT_TEST_KILL", &folder.0)
         .output()
         .unwrap();

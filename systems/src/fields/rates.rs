@@ -1,6 +1,6 @@
 //! Heating that decks give by a number or a formula, for all that heats gas.
 
-use crate::fields::quantities::compile;
+use super::quantities::compile;
 use nestar_deck::{Deck, DeckError};
 use nestar_engine::field::marks::{CellNumber, Named};
 use schemars::{Schema, SchemaGenerator, json_schema};
