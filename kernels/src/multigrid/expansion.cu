@@ -5,11 +5,9 @@ namespace multigrid {
 typedef ::nestar_kernels::multigrid::device::Around<REAL> Around;
 namespace expansion = ::nestar_kernels::multigrid::expansion;
 
-constexpr int FIRST_POWERS = 13;
-
 // The potential at a place counted from the centre; the derivatives of the latest three powers of x are kept.
 RS_FN double expanded(const Around& p, const rs::arr<double, 3>& x) {
-  double kept[3][2][FIRST_POWERS];
+  double kept[3][2][POWERS];
   const double square = ::nestar_device::math::sums::sum3<double>(x[0] * x[0], x[1] * x[1], x[2] * x[2]);
   const double inverse = 1.0 / (square > p.nearest ? square : p.nearest);
   const double* term = p.terms;
