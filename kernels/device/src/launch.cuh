@@ -96,7 +96,7 @@ RS_FN unsigned atomic_swap_if(unsigned* to, unsigned expected, unsigned x) {
   __atomic_compare_exchange_n(to, &expected, x, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
 }
-RS_FN unsigned take_place(unsigned* counter) { return (*counter)++; }
+RS_FN unsigned take_place(unsigned* counter) { return atomic_add(counter, 1u); }
 RS_FN void add_shared(rs::u64* to, rs::u64 x) { *to += x; }
 template<class U> RS_FN U largest_word_of_block(U bits) { return bits; }
 #endif
