@@ -95,6 +95,12 @@ impl ItemEntities {
         lock(&self.0).delivered = true;
     }
 
+    /// Whether entities may follow items of a kind from rank to rank. Where none may on the rank that an item leaves, none does anywhere.
+    pub(crate) fn follow(&self, items: &dyn Items) -> bool {
+        let entities = lock(&self.0);
+        entities.made || !entities.passed.is_empty() || items.are_entities()
+    }
+
     /// Notes that items have come from another rank (1), or leave for one (-1).
     pub(crate) fn note(&self, items: &dyn Items, records: &[u8], by: i32) {
         let mut entities = lock(&self.0);

@@ -28,13 +28,18 @@ pub(super) fn deliver(
     }
     loop {
         let mut leaving: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+        // who receives them notes them as well
+        let follow = entities.follow(items);
         while !parcels.is_empty() {
             let (mut landed, mut refined) = (Vec::new(), Vec::new());
             for parcel in std::mem::take(&mut parcels) {
                 let owner = owner(topology, parcel.level, parcel.index);
                 if owner != ranks.rank() {
-                    entities.note(items, &parcel.records, -1);
-                    encode(&parcel, leaving.entry(owner).or_default());
+                    if follow {
+                        entities.note(items, &parcel.records, -1);
+                    }
+                    let message = leaving.entry(owner);
+                    encode(&parcel, message.or_insert_with(|| vec![u8::from(follow)]));
                     continue;
                 }
                 match topology.find(parcel.level, parcel.index) {
@@ -54,9 +59,12 @@ pub(super) fn deliver(
         for message in ranks.communicator().exchange(messages)? {
             let why = || format!("a message with items `{}` is cut off", items.name());
             let cut = || RanksError::Transport(why());
-            let come = decode(&message.bytes).ok_or_else(cut)?;
-            come.iter()
-                .for_each(|parcel| entities.note(items, &parcel.records, 1));
+            let (follow, bytes) = message.bytes.split_first().ok_or_else(cut)?;
+            let come = decode(bytes).ok_or_else(cut)?;
+            if *follow > 0 {
+                let each = come.iter();
+                each.for_each(|parcel| entities.note(items, &parcel.records, 1));
+            }
             parcels.extend(come);
         }
     }

@@ -2,8 +2,9 @@
 
 use super::halos::{Request, Split, Transport, What};
 use super::items::{self, Letter};
+use super::passing::{self, DeviceMessage};
 use super::{Connection, Halos, Ranks, RanksError, Shares};
-use crate::device::DeviceError;
+use crate::device::{DeviceError, Segment};
 use crate::field::store::{Store, refreshed, stale};
 use crate::field::{InParts, ItemEntities, Items, Parcel};
 use crate::mesh::Topology;
@@ -28,6 +29,12 @@ impl OtherRanks<'_> {
     #[must_use]
     pub fn are_none(&self) -> bool {
         self.ranks.are_alone()
+    }
+
+    /// These ranks and this one.
+    #[must_use]
+    pub fn all(&self) -> &Ranks {
+        &self.ranks
     }
 
     /// How many ranks there are, this one included.
@@ -106,6 +113,42 @@ impl OtherRanks<'_> {
         match self.in_parts {
             Some(_) => Ok(Vec::new()),
             None => items::post(topology, &self.ranks, level, letters),
+        }
+    }
+
+    /// Whether items that go to another rank have to go by [`OtherRanks::deliver`], since entities may follow them.
+    #[must_use]
+    pub fn follow(&self, items: &dyn Items) -> bool {
+        self.entities.follow(items)
+    }
+
+    /// Sends messages from device to device, at most one to a peer, and receives what the devices of others send, in the order of their
+    /// ranks: `room` gives the address for so many bytes, which the link can reach. What the device is given from now on finds them there.
+    /// All ranks call this, also with nothing to send; nothing goes anywhere while a run's beginning is only looked at.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport or a device has.
+    pub fn pass(
+        &self,
+        sends: &[DeviceMessage],
+        room: impl FnOnce(usize) -> Result<u64, DeviceError>,
+    ) -> Result<Vec<DeviceMessage>, DeviceError> {
+        if self.are_none() || self.in_parts.is_some() {
+            return Ok(Vec::new());
+        }
+        let link = self.connection.as_ref().map(|connection| &***connection);
+        passing::pass(&self.ranks, link, sends, room)
+    }
+
+    /// Sends segments of the device and receives those of others, whose lengths both sides know. What the device is given from now on finds
+    /// them there. All ranks call this.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport or a device has.
+    pub fn carry(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
+        match &self.connection {
+            Some(link) => passing::carry(link, sends, receives),
+            None => Ok(()),
         }
     }
 

@@ -10,6 +10,7 @@ pub const MULTIGRID: &str = concat!(
     include_str!("coarse.cu"),
     include_str!("composite.cu"),
     include_str!("moments.cu"),
+    include_str!("bottom.cu"),
     include_str!("expansion.cu")
 );
 
@@ -30,7 +31,9 @@ pub fn parameters() -> Vec<&'static Item> {
         Pair,
         Largest,
         Moments,
-        Numbers,
+        Whole,
+        Along,
+        Divide,
         Around,
     ]
 }
@@ -212,32 +215,72 @@ pub struct Moments<R> {
     pub rows: Address<i32>,
     /// Indices, `[row][4]`.
     pub index: Address<i32>,
-    /// Bits of the largest moment, then the sums as whole numbers.
+    /// Bits of the largest sum of sizes over a patch, then the sums of moments as whole numbers.
     pub words: Address<u64>,
     /// How many rows.
     pub count: i32,
+    /// How many of them a block adds up.
+    pub each: i32,
     /// The highest order.
     pub order: i32,
     /// Cells of the level along the axes.
     pub cells: [i32; 3],
     /// Half the width of a cell along the axes, in units of the moments' length.
     pub half: [f64; 3],
-    /// What moments are multiplied by to become whole; 0: only the largest is wanted.
+    /// What moments are multiplied by to become whole; 0: only the largest sum of sizes is wanted.
     pub factor: f64,
 }
 
-/// Of the kernels that take numbers from rows of one cell and put them there.
+/// Of the kernels that pass the root level in rows of one cell to the whole level, and back.
 #[device]
 #[derive(Clone, Copy)]
-pub struct Numbers<R> {
+pub struct Whole<R> {
     /// Own rows.
     pub rows: Address<i32>,
-    /// How many.
-    pub count: i32,
+    /// Indices, `[row][4]`.
+    pub index: Address<i32>,
     /// A value a row.
     pub values: Address<R>,
-    /// In the order of the rows.
-    pub numbers: Address<f64>,
+    /// How many rows, or pairs.
+    pub count: i32,
+    /// Patches of the level along the axes.
+    pub cells: [i32; 3],
+    /// Pairs of a place in the whole level and a value.
+    pub pairs: Address<f64>,
+    /// The whole level, `[z][y][x]`.
+    pub whole: Address<f64>,
+}
+
+/// Of the kernel that goes from cells to modes along an axis of the whole root level, or back.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Along {
+    /// Values.
+    pub from: Address<f64>,
+    /// Where the others go.
+    pub to: Address<f64>,
+    /// `[from][to]`, along the axis.
+    pub weights: Address<f64>,
+    /// Cells along the axis.
+    pub cells: i32,
+    /// From one of them to the next.
+    pub stride: i32,
+    /// Values.
+    pub count: i32,
+}
+
+/// Of the kernel that divides modes of the whole root level by their eigenvalues.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Divide {
+    /// The modes, `[z][y][x]`.
+    pub values: Address<f64>,
+    /// Eigenvalues along the axes.
+    pub along: [Address<f64>; 3],
+    /// Modes along the axes.
+    pub cells: [i32; 3],
+    /// Sums of eigenvalues that count as 0.
+    pub nothing: f64,
 }
 
 /// Of the kernels that find what is around an isolated domain.
@@ -251,6 +294,8 @@ pub struct Around<R> {
     /// Of the expansion: by the derivatives' powers of x, of these by those of z (none or one), of these by those of y, what each is
     /// multiplied by and the two factors of [`next_derivative`](super::expansion::next_derivative).
     pub terms: Address<f64>,
+    /// The first value that is worked out.
+    pub first: i32,
     /// Values, or entries of the table.
     pub count: i32,
     /// The highest order.

@@ -38,10 +38,11 @@ RS_FN double expanded(const Around& p, const rs::arr<double, 3>& x) {
 KERNEL(root_expand, multigrid::Around) {
   using namespace multigrid;
   EACH_CELL(1, n, cell, p.count) {
-    const rs::arr<int, 3> at = expansion::cell_around(p.cells, n + cell);
+    const int place = p.first + n + cell;
+    const rs::arr<int, 3> at = expansion::cell_around(p.cells, place);
     rs::arr<double, 3> x;
     for (int axis = 0; axis < 3; ++axis) x[axis] = moments::coordinate(at[axis], p.cells[axis], p.half[axis]) - p.centre[axis];
-    p.values[n] = expanded(p, x);
+    p.values[place] = expanded(p, x);
   }
 }
 

@@ -61,6 +61,8 @@ pub struct Moments<'a, R> {
     pub half: [f64; 3],
     /// The highest order, up to [`MOST_ORDER`].
     pub order: usize,
+    /// Whether they are taken of its size.
+    pub sizes: bool,
 }
 
 impl<R: Real> Moments<'_, R> {
@@ -95,7 +97,8 @@ impl<R: Real> Moments<'_, R> {
                 let cell = PATCH * n + i;
                 let lag = self.lag.as_ref().map(|lag| lag.get(row, cell));
                 let source = self.source.at(row, cell);
-                lag.map_or(source, |lag| source + lag).to_f64()
+                let value = lag.map_or(source, |lag| source + lag).to_f64();
+                if self.sizes { value.abs() } else { value }
             });
             powers(terms, &x, &mut out[..=self.order]);
         }

@@ -169,8 +169,12 @@ KERNEL(particles_finish, particles::given::Finish<field::REAL>) {
   }
 }
 
-// Takes the sums that other ranks' patches get out for the host: of each slot that has any a record of 9 words and the sums that are not 0,
-// which are the slot's number, a bit for each cell, the sums.
+// Words of the record of a slot that has sums in all cells.
+namespace particles {
+constexpr int BITS_OF_RECORD = 8, RECORD = BITS_OF_RECORD + mesh::CELLS;
+}
+
+// Takes the sums that other ranks' patches get out: of each slot that has any a record of a bit for each cell and the sums that are not 0.
 KERNEL(particles_spill, particles::given::Spill) {
   using namespace particles;
   SHARED unsigned cells[16];
@@ -183,23 +187,27 @@ KERNEL(particles_spill, particles::given::Spill) {
   launch::barrier();
   const int all = rank_of(cells, mesh::CELLS);
   if (all == 0) return;
-  if (launch::thread() == 0) place = launch::atomic_add(p.used, (u64)(9 + all));
+  EACH(n, 1) {
+    const unsigned receiver = slot < p.count ? p.receivers[slot] : p.wide_receivers[slot - p.count];
+    const u64 before = launch::atomic_add(p.told + receiver, ((u64)(BITS_OF_RECORD + all) << 32) + 1);
+    p.told[p.ranks + p.firsts[receiver] + (before & 0xffffffffu)] = (before >> 32 << 32) + (u64)slot;
+    place = p.firsts[receiver] * RECORD + (before >> 32);
+  }
   launch::barrier();
   u64* out = p.out + place;
-  EACH(n, 1) out[0] = (u64)slot;
-  EACH(w, 8) out[1 + w] = (u64)cells[2 * w] | (u64)cells[2 * w + 1] << 32;
-  EACH(cell, mesh::CELLS) if (sums[cell] != 0) out[9 + rank_of(cells, cell)] = sums[cell];
+  EACH(w, BITS_OF_RECORD) out[w] = (u64)cells[2 * w] | (u64)cells[2 * w + 1] << 32;
+  EACH(cell, mesh::CELLS) if (sums[cell] != 0) out[BITS_OF_RECORD + rank_of(cells, cell)] = sums[cell];
 }
 
 // Adds sums that come from other ranks as such records, a record in each block; those of the coarser level have slots behind the others.
 KERNEL(particles_join, particles::given::Join) {
   using namespace particles;
   SHARED unsigned cells[16];
-  const u64* record = p.words + p.starts[launch::block()];
-  const i64 slot = (i64)record[0];
+  const u64* record = p.words + p.records[2 * (i64)launch::block()];
+  const i64 slot = (i64)p.records[2 * (i64)launch::block() + 1];
   u64* sums = slot < p.count ? p.sums + slot * mesh::CELLS : p.wide + (slot - p.count) * mesh::CELLS;
-  EACH(w, 16) cells[w] = (unsigned)(record[1 + w / 2] >> 32 * (w & 1));
+  EACH(w, 16) cells[w] = (unsigned)(record[w / 2] >> 32 * (w & 1));
   launch::barrier();
   EACH(cell, mesh::CELLS)
-    if (cells[cell / 32] >> cell % 32 & 1) launch::atomic_add(sums + cell, record[9 + rank_of(cells, cell)]);
+    if (cells[cell / 32] >> cell % 32 & 1) launch::atomic_add(sums + cell, record[BITS_OF_RECORD + rank_of(cells, cell)]);
 }

@@ -263,10 +263,19 @@ pub struct Spill {
     pub wide: Address<u64>,
     /// Slots of the level; behind them are those of the coarser level.
     pub count: i64,
-    /// Records one after the other: a slot's number, 512 bits, the sums of the cells whose bits are set.
+    /// The number of the rank that gets them among the receivers, by slot of the level.
+    pub receivers: Address<u32>,
+    /// The same of the coarser level.
+    pub wide_receivers: Address<u32>,
+    /// How many slots receivers before have, by receiver.
+    pub firsts: Address<u64>,
+    /// Receivers.
+    pub ranks: i32,
+    /// Records of a receiver one after the other, with room for all of its slots: 512 bits, the sums of the cells whose bits are set.
     pub out: Address<u64>,
-    /// Words of the records.
-    pub used: Address<u64>,
+    /// By receiver, how many records it gets and 2^32 times their words; then by slot as receivers have them, of each record the slot and 2^32
+    /// times where it begins among the receiver's words.
+    pub told: Address<u64>,
 }
 
 /// Of the kernel `particles_join`: adds sums of other ranks.
@@ -275,8 +284,8 @@ pub struct Spill {
 pub struct Join {
     /// Records, as [`Spill::out`].
     pub words: Address<u64>,
-    /// Where they begin, in words, `[record]`.
-    pub starts: Address<u64>,
+    /// Where a record begins, in words, and the slot, `[record][2]`.
+    pub records: Address<u64>,
     /// Sums of the level, `[slot][512]`.
     pub sums: Address<u64>,
     /// Those of the coarser level.

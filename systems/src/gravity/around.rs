@@ -7,6 +7,7 @@ use nestar_kernels::multigrid::expansion::{DEEP, MARGIN, cell_around, spline_of}
 use nestar_kernels::multigrid::exterior::{LAYERS, table_length};
 use nestar_kernels::multigrid::moments::coordinate;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Values that a thread finds at once.
 const CHUNK: usize = 512;
@@ -25,6 +26,11 @@ fn area(cells: [i32; 3], face: usize) -> usize {
 /// Values around a domain of so many root cells.
 pub(super) fn length(cells: [i32; 3]) -> usize {
     (0..6).map(|face| area(cells, face)).sum()
+}
+
+/// Those of so many values that a rank of some works out.
+pub(super) fn part_of(values: usize, rank: usize, size: usize) -> Range<usize> {
+    values * rank / size..values * (rank + 1) / size
 }
 
 /// The first layer of a face.

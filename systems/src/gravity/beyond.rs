@@ -1,6 +1,6 @@
 //! The potential around an isolated domain, which the solver of the root level knows: state of the run beside the fields.
 
-use super::around::{each_place, expand, fill, length};
+use super::around::{each_place, expand, fill, length, part_of};
 use super::kernels::Kernels;
 use super::root::{Expansion, Grown};
 use crate::fields::Potential;
@@ -10,7 +10,7 @@ use nestar_engine::Error;
 use nestar_engine::device::Kept;
 use nestar_engine::field::{Element, Field, Precision};
 use nestar_engine::in_precision;
-use nestar_engine::ranks::Ranks;
+use nestar_engine::ranks::{OtherRanks, Ranks};
 use nestar_engine::step::PluginState;
 use nestar_kernels::multigrid::device;
 use nestar_kernels::multigrid::exterior::{Exterior, table_length};
@@ -26,6 +26,8 @@ pub struct Beyond<P: Field = Potential> {
     cells: Option<[i32; 3]>,
     /// After the step.
     potential: Around,
+    /// Whether the newer tables are of that.
+    stands: bool,
     precision: Precision,
     /// Whether the potential was solved for since [`Beyond::keep`].
     changed: bool,
@@ -79,6 +81,7 @@ impl<P: Field> Beyond<P> {
             solved: false,
             cells,
             potential: Around::Values(Vec::new()),
+            stands: false,
             precision,
             changed: false,
             tables,
@@ -165,6 +168,7 @@ impl<P: Field> Beyond<P> {
 
     /// A step of the root level stands: what was new is old.
     pub(super) fn commit(&mut self) {
+        self.stands = false;
         in_precision!(self.precision, R => {
             let Tables { older, newer, .. } = self.tables_mut::<R>();
             std::mem::swap(older, newer);
@@ -174,7 +178,7 @@ impl<P: Field> Beyond<P> {
     /// Takes over what the solver has found around this rank's patches, and from the other ranks. All ranks call it.
     pub(super) fn renew(
         &mut self,
-        ranks: &Ranks,
+        others: &OtherRanks,
         (patches, grown): (&[[i32; 3]], &[Grown]),
         kernels: Option<&Kernels>,
     ) -> Result<(), Error> {
@@ -189,7 +193,8 @@ impl<P: Field> Beyond<P> {
                 own.push(grown.at(cell).unwrap_or(f64::NAN));
             });
         }
-        let all = ranks
+        let all = others
+            .all()
             .communicator()
             .all_gather(bytemuck::cast_slice(&own))?;
         let mut potential = vec![0.0; length(cells)];
@@ -202,33 +207,39 @@ impl<P: Field> Beyond<P> {
                 each_place(cells, patch, |place, _| potential[place] = next());
             }
         }
-        self.take_over(ranks, Around::Values(potential), kernels)
+        self.take_over(others, Around::Values(potential), kernels)
     }
 
-    /// Takes over what an expansion says. All ranks call it.
+    /// Takes over what an expansion says; whether it is news. All ranks call it.
     pub(super) fn expand(
         &mut self,
-        ranks: &Ranks,
+        others: &OtherRanks,
         expansion: Expansion,
         kernels: Option<&Kernels>,
-    ) -> Result<(), Error> {
-        self.take_over(ranks, Around::Expansion(expansion), kernels)
+    ) -> Result<bool, Error> {
+        let same =
+            |known: &Around| matches!(known, Around::Expansion(known) if *known == expansion);
+        if self.stands && same(&self.potential) {
+            return Ok(false);
+        }
+        self.take_over(others, Around::Expansion(expansion), kernels)?;
+        Ok(true)
     }
 
     /// Takes over what is beyond the domain for another potential. All ranks call it.
     pub(super) fn take<Q: Field>(
         &mut self,
-        ranks: &Ranks,
+        others: &OtherRanks,
         other: &Beyond<Q>,
         kernels: Option<&Kernels>,
     ) -> Result<(), Error> {
-        self.take_over(ranks, other.potential.clone(), kernels)
+        self.take_over(others, other.potential.clone(), kernels)
     }
 
     /// The potential has changed: what was new is kept.
     fn take_over(
         &mut self,
-        ranks: &Ranks,
+        others: &OtherRanks,
         potential: Around,
         kernels: Option<&Kernels>,
     ) -> Result<(), Error> {
@@ -238,13 +249,13 @@ impl<P: Field> Beyond<P> {
         });
         self.potential = potential;
         self.changed = true;
-        self.tabulate(ranks, kernels)
+        self.tabulate(others, kernels)
     }
 
     /// Makes the newer tables of the potential, on the device if there is one. All ranks call it.
     pub(super) fn tabulate(
         &mut self,
-        ranks: &Ranks,
+        others: &OtherRanks,
         kernels: Option<&Kernels>,
     ) -> Result<(), Error> {
         let Some(cells) = self.cells else {
@@ -255,27 +266,27 @@ impl<P: Field> Beyond<P> {
             let Table { host, device } = &mut self.tables_mut::<R>().newer;
             match (kernels, &potential) {
                 (Some(kernels), Around::Values(values)) => kernels.root.tabulate(cells, values, device),
-                (Some(kernels), Around::Expansion(expansion)) => kernels.root.expand(cells, expansion, device),
+                (Some(kernels), Around::Expansion(expansion)) => kernels.root.expand((cells, others), expansion, device),
                 (None, Around::Values(values)) => {
                     fill(cells, values, host);
                     Ok(())
                 }
                 (None, Around::Expansion(expansion)) => {
-                    values(cells, expansion, ranks).map(|values| fill(cells, &values, host))
+                    values(cells, expansion, others.all()).map(|values| fill(cells, &values, host))
                 }
             }
         });
         self.potential = potential;
+        self.stands = made.is_ok();
         made
     }
 }
 
 /// The values of an expansion, of which each rank works out a part.
 fn values(cells: [i32; 3], expansion: &Expansion, ranks: &Ranks) -> Result<Vec<f64>, Error> {
-    let first = |rank: usize| length(cells) * rank / ranks.size();
-    let [begin, end] = [ranks.rank(), ranks.rank() + 1].map(first);
-    let mut own = vec![0.0; end - begin];
-    expand(cells, expansion, begin, &mut own);
+    let part = part_of(length(cells), ranks.rank(), ranks.size());
+    let mut own = vec![0.0; part.len()];
+    expand(cells, expansion, part.start, &mut own);
     if ranks.are_alone() {
         return Ok(own);
     }

@@ -124,7 +124,7 @@ impl<P: Unknowns> Grids<'_, '_, P> {
             };
             let mut potential = vec![0.0; source.len()];
             let grown = solver.solve(ranks, &patches, &source, &mut potential)?;
-            self.beyond.renew(ranks, (&patches, &grown), self.solver.kernels.as_ref())?;
+            self.beyond.renew(&self.ranks, (&patches, &grown), self.solver.kernels.as_ref())?;
             let potential: Vec<R> = potential.into_par_iter().map(R::lit).collect();
             self.potential.store_on(0, &rows, &potential)?;
         });
@@ -132,7 +132,8 @@ impl<P: Unknowns> Grids<'_, '_, P> {
     }
 
     /// What is beyond the domain after a restart.
-    pub(super) fn restore_beyond(&mut self, ranks: &Ranks) -> Result<(), Error> {
-        self.beyond.tabulate(ranks, self.solver.kernels.as_ref())
+    pub(super) fn restore_beyond(&mut self) -> Result<(), Error> {
+        self.beyond
+            .tabulate(&self.ranks, self.solver.kernels.as_ref())
     }
 }

@@ -80,7 +80,7 @@ impl<P: Unknowns> Grids<'_, '_, P> {
         smooth::<2, _>(two, &mut at, 2 * sweeps, 1.0)?;
         restrict::<2, _, _>(two, one, &mut at)?;
         match lowest {
-            Some(lowest) => lowest.solve(one, at.solver)?,
+            Some(lowest) => lowest.solve(one, (at.solver, at.ranks))?,
             None => smooth::<1, _>(one, &mut at, 2 * bottom.sweeps, bottom.omega)?,
         }
         prolong::<2, _, _, 1>(one, two, &mut at)?;

@@ -1,5 +1,6 @@
 //! The kernels of the solver on a device.
 
+use super::bottom_kernels::BottomKernels;
 use super::root_kernels::RootKernels;
 use nestar_device::{Address, Number, Parameter};
 use nestar_engine::Error;
@@ -12,7 +13,7 @@ use nestar_kernels::multigrid::device_items;
 use std::sync::{Mutex, PoisonError};
 
 /// Threads of a block.
-const THREADS: u32 = 256;
+pub(super) const THREADS: u32 = 256;
 /// Of one that does all by itself.
 const THREADS_ALONE: u32 = 1024;
 
@@ -40,6 +41,8 @@ pub(super) struct Kernels {
     fall: Kernel,
     /// Of the root level.
     pub root: RootKernels,
+    /// Of its coarsest grid.
+    pub bottom: BottomKernels,
     coarse_cycle: Kernel,
     /// Of rows of 4^3, 2^3 and 1 cells.
     pub relax_coarse: [Kernel; 3],
@@ -72,6 +75,7 @@ impl Kernels {
             work: kernel("gravity_work")?,
             fall: kernel("gravity_fall")?,
             root: RootKernels::new(&device, &module)?,
+            bottom: BottomKernels::new(&device, &module)?,
             largest_residual: kernel("level_largest_residual")?,
             relax_coarse: [
                 kernel("coarse_relax_4")?,

@@ -2,11 +2,11 @@
 
 use super::grids::{Correction, Solver};
 use super::root::Bottom;
-use nestar_device::{Address, Lane, Number, Real};
-use nestar_engine::ranks::Ranks;
-use nestar_engine::step::{View, Write};
+use nestar_device::{Address, Lane, Real};
+use nestar_engine::ranks::{OtherRanks, Ranks};
+use nestar_engine::step::Write;
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::multigrid::device::Numbers;
+use nestar_kernels::multigrid::device::Whole;
 
 /// What solves for them.
 pub(super) struct Lowest<'a> {
@@ -19,25 +19,38 @@ impl Lowest<'_> {
     pub fn solve(
         &self,
         one: &mut Write<'_, '_, Correction<1>, 1>,
-        solver: &Solver,
+        (solver, others): (&Solver, &OtherRanks),
     ) -> Result<(), Error> {
         let view = one.own_on(0);
-        let [nx, ny, _] = self.bottom.cells();
-        let place = |row: &u32| {
-            let [x, y, z] = view.index(*row).map(|i| i as usize);
-            x + nx * (y + ny * z)
-        };
-        let places: Vec<usize> = view.rows().iter().map(place).collect();
-        let found = self.bottom.solve(self.all(&places, &rhs(&view, solver)?)?);
-        let own: Vec<f64> = places.iter().map(|&place| found[place]).collect();
         if let Some(kernels) = &solver.kernels {
-            kernels.root.scatter(&numbers(&view, 0), &own)?;
+            let (place, pool) = (view.place(), view.device());
+            let tables = place.on_device();
+            let rhs = Whole {
+                rows: tables.rows(0).into(),
+                index: tables.index().into(),
+                values: pool.bank(1).into(),
+                count: view.rows().len() as i32,
+                cells: [0; 3],
+                pairs: Address::NONE,
+                whole: Address::NONE,
+            };
+            kernels
+                .bottom
+                .solve(self.bottom, others, rhs, pool.bank(0).into())?;
         } else {
+            let [nx, ny, _] = self.bottom.cells();
+            let place = |row: &u32| {
+                let [x, y, z] = view.index(*row).map(|i| i as usize);
+                x + nx * (y + ny * z)
+            };
+            let places: Vec<usize> = view.rows().iter().map(place).collect();
             in_precision!(view.precision(), R => {
-                let values = view.present::<R>();
-                for (&row, value) in view.rows().iter().zip(own) {
+                let (rhs, values) = (view.scratch::<R>(0), view.present::<R>());
+                let own: Vec<f64> = view.rows().iter().map(|&row| rhs.get(row, 0).to_f64()).collect();
+                let found = self.bottom.solve(self.all(&places, &own)?);
+                for (&row, place) in view.rows().iter().zip(places) {
                     // SAFETY: nobody else uses the corrections.
-                    unsafe { values.set(row, 0, R::lit(value)) };
+                    unsafe { values.set(row, 0, R::lit(found[place])) };
                 }
             });
         }
@@ -62,26 +75,5 @@ impl Lowest<'_> {
             }
         }
         Ok(all)
-    }
-}
-
-/// The right-hand side in the own rows.
-fn rhs(view: &View<Correction<1>>, solver: &Solver) -> Result<Vec<f64>, Error> {
-    if let Some(kernels) = &solver.kernels {
-        return kernels.root.gather(&numbers(view, 1));
-    }
-    Ok(in_precision!(view.precision(), R => {
-        let rhs = view.scratch::<R>(0);
-        view.rows().iter().map(|&row| rhs.get(row, 0).to_f64()).collect()
-    }))
-}
-
-/// Own rows in a bank on the device.
-fn numbers(view: &View<Correction<1>>, bank: usize) -> Numbers<Number> {
-    Numbers {
-        rows: view.place().on_device().rows(0).into(),
-        count: view.rows().len() as i32,
-        values: view.device().bank(bank).into(),
-        numbers: Address::NONE,
     }
 }

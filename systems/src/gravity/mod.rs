@@ -9,6 +9,7 @@ mod acceleration;
 mod around;
 mod beyond;
 mod border;
+mod bottom_kernels;
 mod change;
 mod columns;
 mod composite;

@@ -60,7 +60,7 @@ impl Own<'_, '_> {
         match level {
             0 => {
                 let kernels = grids.solver.kernels.as_ref();
-                grids.beyond.take(&self.ranks, &stored.beyond, kernels)
+                grids.beyond.take(&grids.ranks, &stored.beyond, kernels)
             }
             _ => Ok(()),
         }

@@ -1,20 +1,25 @@
-//! The kernels of the root level on a device.
+//! The kernels of the root level on a device, but for those of its coarsest grid.
 
-use super::around::length;
+use super::around::{length, part_of};
 use super::root::Expansion;
 use nestar_device::{Address, Number, Parameter};
 use nestar_engine::Error;
-use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Module, Shape};
+use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Module, Segment, Shape};
 use nestar_engine::field::Element;
-use nestar_kernels::multigrid::device::{Around, CELLS_PER_BLOCK, Moments, Numbers};
+use nestar_engine::ranks::OtherRanks;
+use nestar_kernels::multigrid::device::{Around, CELLS_PER_BLOCK, Moments};
 use nestar_kernels::multigrid::exterior::table_length;
 use nestar_kernels::multigrid::moments;
 use std::sync::{Mutex, PoisonError};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
+/// Blocks that keep a device busy.
+const ENOUGH_BLOCKS: usize = 2048;
+/// Patches whose moments a block adds up.
+const MOST_PATCHES: usize = 32;
 
-/// What sums over the root level, and passes numbers of its patches to the host and back.
+/// What sums over the root level, and finds what is around it.
 pub(super) struct RootKernels {
     device: Device,
     words: Buffer<u64>,
@@ -22,8 +27,6 @@ pub(super) struct RootKernels {
     terms: Mutex<Kept<f64>>,
     moments: Kernel,
     shift: Kernel,
-    gather: Kernel,
-    scatter: Kernel,
     expand: Kernel,
     tabulate: Kernel,
 }
@@ -37,8 +40,6 @@ impl RootKernels {
             terms: Mutex::default(),
             moments: module.kernel("root_moments")?,
             shift: module.kernel("root_shift")?,
-            gather: module.kernel("root_gather")?,
-            scatter: module.kernel("root_scatter")?,
             expand: module.kernel("root_expand")?,
             tabulate: module.kernel("root_tabulate")?,
             device: device.clone(),
@@ -53,7 +54,7 @@ impl RootKernels {
         Ok(self.device.launch(kernel, shape, given)?)
     }
 
-    /// The bits of the largest moment of a patch, and the sums of all as whole numbers if there is a factor.
+    /// The bits of the largest sum of sizes over a patch, and the sums of all moments as whole numbers if there is a factor.
     pub fn moments(&self, given: &Moments<Number>) -> Result<Vec<u64>, Error> {
         let sums = match given.factor {
             0.0 => 0,
@@ -61,11 +62,16 @@ impl RootKernels {
         };
         let mut words = vec![0; 1 + sums];
         self.device.fill_zero(&self.words, 0..words.len())?;
+        let (rows, each) = (
+            given.count as usize,
+            patches_of_a_block(given.count as usize),
+        );
         let given = Moments {
             words: self.words.address().into(),
+            each: each as i32,
             ..*given
         };
-        self.launch(&self.moments, given.count as usize, &given)?;
+        self.launch(&self.moments, rows.div_ceil(each), &given)?;
         self.device.download(&self.words, 0, &mut words)?;
         Ok(words)
     }
@@ -73,36 +79,6 @@ impl RootKernels {
     /// Takes the mean away.
     pub fn shift(&self, given: &Moments<Number>) -> Result<(), Error> {
         self.launch(&self.shift, given.count as usize, given)
-    }
-
-    /// A value of each of some rows of one cell.
-    pub fn gather(&self, given: &Numbers<Number>) -> Result<Vec<f64>, Error> {
-        let count = given.count as usize;
-        let mut kept = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut values = vec![0.0; count];
-        let numbers = kept.provide(&self.device, count.max(1))?;
-        let given = Numbers {
-            numbers: numbers.address().into(),
-            ..*given
-        };
-        self.launch(&self.gather, count.div_ceil(CELLS_PER_BLOCK), &given)?;
-        self.device.download(numbers, 0, &mut values)?;
-        Ok(values)
-    }
-
-    /// Puts a value into each of some rows of one cell.
-    pub fn scatter(&self, given: &Numbers<Number>, values: &[f64]) -> Result<(), Error> {
-        let mut kept = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
-        if values.is_empty() {
-            return Ok(());
-        }
-        kept.set(&self.device, values)?;
-        let given = Numbers {
-            numbers: kept.address().into(),
-            ..*given
-        };
-        let blocks = values.len().div_ceil(CELLS_PER_BLOCK);
-        self.launch(&self.scatter, blocks, &given)
     }
 
     /// Makes the tables around an isolated domain of so many root cells of values.
@@ -117,29 +93,43 @@ impl RootKernels {
         self.tabulate_at(cells, kept.address(), table)
     }
 
-    /// The same of an expansion.
+    /// The same of an expansion, of which each rank works out a part. All ranks call this.
     pub fn expand<R: Element>(
         &self,
-        cells: [i32; 3],
+        (cells, others): ([i32; 3], &OtherRanks),
         expansion: &Expansion,
         table: &mut Kept<R>,
     ) -> Result<(), Error> {
         let mut kept = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
         terms.set(&self.device, expansion.terms.as_flattened())?;
-        let count = length(cells);
+        let values = kept.provide(&self.device, length(cells))?;
+        let ranks = others.all();
+        let part = |rank: usize| part_of(length(cells), rank, ranks.size());
+        let own = part(ranks.rank());
         let given = Around {
-            values: kept.provide(&self.device, count)?.address().into(),
+            values: values.address().into(),
             terms: terms.address().into(),
-            count: count as i32,
+            first: own.start as i32,
+            count: own.len() as i32,
             order: expansion.order as i32,
             half: expansion.half,
             centre: expansion.centre,
             nearest: expansion.nearest(),
             ..around(cells)
         };
-        self.launch(&self.expand, count.div_ceil(CELLS_PER_BLOCK), &given)?;
-        self.tabulate_at(cells, kept.address(), table)
+        self.launch(&self.expand, own.len().div_ceil(CELLS_PER_BLOCK), &given)?;
+        let peers = (0..ranks.size()).filter(|&peer| peer != ranks.rank());
+        let sends = peers
+            .clone()
+            .map(|peer| Segment::of(peer, values, own.clone()));
+        let receives = peers.map(|peer| Segment::of(peer, values, part(peer)));
+        let [sends, receives]: [Vec<Segment>; 2] = [
+            sends.collect::<Result<_, _>>()?,
+            receives.collect::<Result<_, _>>()?,
+        ];
+        others.carry(&sends, &receives)?;
+        self.tabulate_at(cells, values.address(), table)
     }
 
     fn tabulate_at<R: Element>(
@@ -165,6 +155,7 @@ fn around(cells: [i32; 3]) -> Around<Number> {
         values: Address::NONE,
         table: Address::NONE,
         terms: Address::NONE,
+        first: 0,
         count: 0,
         order: 0,
         cells,
@@ -172,4 +163,9 @@ fn around(cells: [i32; 3]) -> Around<Number> {
         centre: [0.0; 3],
         nearest: 0.0,
     }
+}
+
+/// How many of some patches a block adds up.
+fn patches_of_a_block(patches: usize) -> usize {
+    patches.div_ceil(ENOUGH_BLOCKS).clamp(1, MOST_PATCHES)
 }

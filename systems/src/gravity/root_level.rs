@@ -52,16 +52,18 @@ impl RootGrid {
 }
 
 impl<P: Unknowns> Grids<'_, '_, P> {
-    /// Brings the root level nearer to the solution for its present right-hand side by so many cycles. All ranks call it.
+    /// Brings the root level nearer to the solution for its present right-hand side by so many cycles, or half of them if the right-hand side is that
+    /// of the solve before. All ranks call it.
     pub(super) fn cycle_root(
         &mut self,
         root: &RootGrid,
         ranks: &Ranks,
         cycles: usize,
     ) -> Result<(), Error> {
-        if let Some(order) = root.order {
-            self.expand(root, order, ranks)?;
-        }
+        let cycles = match root.order {
+            Some(order) if !self.expand(root, order, ranks)? => cycles.div_ceil(2),
+            _ => cycles,
+        };
         let bottom = &root.bottom;
         for _ in 0..cycles {
             self.cycle(0, root.sweeps, Some(&Lowest { bottom, ranks }))?;
@@ -72,8 +74,8 @@ impl<P: Unknowns> Grids<'_, '_, P> {
         }
     }
 
-    /// Finds the potential around an isolated domain.
-    fn expand(&mut self, root: &RootGrid, order: usize, ranks: &Ranks) -> Result<(), Error> {
+    /// Finds the potential around an isolated domain; whether it is another one, as it is if the right-hand side has changed.
+    fn expand(&mut self, root: &RootGrid, order: usize, ranks: &Ranks) -> Result<bool, Error> {
         let kernels = self.solver.kernels.as_ref();
         let summed = Summed {
             of: self.matter.own_on(0),
@@ -84,7 +86,7 @@ impl<P: Unknowns> Grids<'_, '_, P> {
         };
         let moments = summed.moments(ranks, kernels)?;
         let expansion = Expansion::new(&moments, order, root.weight, root.half);
-        self.beyond.expand(ranks, expansion, kernels)
+        self.beyond.expand(&self.ranks, expansion, kernels)
     }
 
     /// Brings the mean of the root level's potential to 0.

@@ -68,13 +68,14 @@ impl<'a, F: Field> Summed<'a, F> {
         self.of.place().topology.domain.cells(0)
     }
 
-    /// Of the own patches: the bits of the largest moment of a patch, then the sums as whole numbers if there is a factor.
+    /// Of the own patches: the bits of the largest sum of sizes over a patch, which no moment exceeds, then the moments as whole numbers if there is
+    /// a factor.
     fn words(&self, factor: f64, kernels: Option<&Kernels>) -> Result<Vec<u64>, Error> {
         if let Some(kernels) = kernels {
             return kernels.root.moments(&self.on_device(factor));
         }
         Ok(in_precision!(self.of.precision(), R => {
-            let (moments, rows) = (self.on_host::<R>(), self.of.rows().par_iter());
+            let (moments, rows) = (self.on_host::<R>(factor), self.of.rows().par_iter());
             let sums = if factor == 0.0 { 0 } else { moments::count(self.order) };
             let none = || vec![0; 1 + sums];
             let add = |mut words: Vec<u64>, row: &u32| {
@@ -87,14 +88,20 @@ impl<'a, F: Field> Summed<'a, F> {
         }))
     }
 
-    fn on_host<R: Element>(&self) -> Moments<'a, R> {
+    /// Most powers: sums of sizes have none.
+    fn order_for(&self, factor: f64) -> usize {
+        if factor == 0.0 { 0 } else { self.order }
+    }
+
+    fn on_host<R: Element>(&self, factor: f64) -> Moments<'a, R> {
         Moments {
             source: self.equation.on_host(&self.of),
             lag: self.lag.as_ref().map(|lag| lag.present::<R>()),
             index: self.of.place().topology.index_table(),
             cells: self.cells(),
             half: self.half,
-            order: self.order,
+            order: self.order_for(factor),
+            sizes: factor == 0.0,
         }
     }
 
@@ -111,7 +118,8 @@ impl<'a, F: Field> Summed<'a, F> {
             index: tables.index().into(),
             words: Address::NONE,
             count: self.of.rows().len() as i32,
-            order: self.order as i32,
+            each: 1,
+            order: self.order_for(factor) as i32,
             cells: self.cells(),
             half: self.half,
             factor,

@@ -74,7 +74,7 @@ impl<P: Unknowns> Grids<'_, '_, P> {
     ) -> Result<(), Error> {
         let sweeps = gravity.config.sweeps_aligned;
         match (level, self.beyond.solved) {
-            (0, true) => self.restore_beyond(ranks),
+            (0, true) => self.restore_beyond(),
             (_, true) => Ok(()),
             (0, false) => self.solve_root_cold(&gravity.root(ranks), COLD),
             (_, false) => (0..COLD).try_for_each(|_| self.cycle(level, sweeps, None)),

@@ -297,7 +297,7 @@ fn on_device<'a>(
     (topology, tables): (&'a Topology, Option<&DeviceTopology>),
     clock: &LevelClock,
     (motion, scale): (&Motion, f64),
-    species: &Species,
+    (species, others): (&Species, &OtherRanks),
 ) -> Option<device::Step<'a>> {
     let tables = tables.filter(|_| species.is_on_device())?;
     let walls = motion.walls.as_flattened().iter().enumerate();
@@ -310,6 +310,7 @@ fn on_device<'a>(
         walls: walls.map(|(n, &wall)| u32::from(wall) << n).sum(),
         scale,
         mass: species.mass,
+        follow: others.follow(species),
     })
 }
 
@@ -349,8 +350,8 @@ pub(super) fn drift(
             species.shuffle()?;
         }
         let given = (&*motion, units.scale);
-        let step = on_device((&topology, tables), &clock, given, species);
-        let (drifted, counted) = match tables.zip(step.as_ref()) {
+        let step = on_device((&topology, tables), &clock, given, (species, &others));
+        let (mut drifted, counted) = match tables.zip(step.as_ref()) {
             Some((tables, step)) => species.leave(step, tables)?,
             None => in_precision!(species.precision(), R => {
                 (drifted::<R>(&topology, &clock, given, species), None)
@@ -370,8 +371,13 @@ pub(super) fn drift(
         if let Some(why) = others.first_message(wrong)? {
             return Err(Error::Setup(why));
         }
+        let dealt = step.zip(counted);
+        if let Some((step, counted)) = &dealt {
+            let parcels = species.pass(step, counted, &others)?;
+            drifted.parcels.extend(parcels);
+        }
         others.deliver(&topology, species, drifted.parcels)?;
-        if let Some((step, counted)) = step.zip(counted) {
+        if let Some((step, counted)) = dealt {
             species.land(&step, counted)?;
         }
     }

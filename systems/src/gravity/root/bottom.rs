@@ -5,16 +5,16 @@ use rayon::prelude::*;
 
 /// The inverse of the operator of seven points on a small box: by the eigenvectors along the axes (Lynch, Rice & Thomas 1964).
 pub struct Bottom {
-    along: [Modes; 3],
+    pub along: [Modes; 3],
 }
 
 /// Eigenvectors and eigenvalues along an axis.
-struct Modes {
+pub struct Modes {
     /// `[mode][cell]`.
-    vectors: Vec<f64>,
+    pub vectors: Vec<f64>,
     /// `[cell][mode]`.
-    transposed: Vec<f64>,
-    values: Vec<f64>,
+    pub transposed: Vec<f64>,
+    pub values: Vec<f64>,
 }
 
 /// Times that all elements are turned away.
@@ -39,6 +39,12 @@ impl Bottom {
         [0, 1, 2].map(|axis| self.along[axis].values.len())
     }
 
+    /// Sums of eigenvalues that count as 0, if they are not larger.
+    pub fn nothing(&self) -> f64 {
+        let most = self.along.iter().flat_map(|modes| &modes.values);
+        NOTHING * most.fold(0.0, |most: f64, value| most.max(value.abs()))
+    }
+
     /// What the operator makes `rhs` of, both `[z][y][x]`; in a periodic box the means do not count.
     pub fn solve(&self, rhs: Vec<f64>) -> Vec<f64> {
         let [nx, ny, _] = self.cells();
@@ -47,8 +53,7 @@ impl Bottom {
             values = modes.apply(axis, self.cells(), &values, false);
         }
         let [x, y, z] = [0, 1, 2].map(|axis| &self.along[axis].values);
-        let most = self.along.iter().flat_map(|modes| &modes.values);
-        let nothing = NOTHING * most.fold(0.0, |most: f64, value| most.max(value.abs()));
+        let nothing = self.nothing();
         values.par_iter_mut().enumerate().for_each(|(n, value)| {
             let sum = sum3(x[n % nx], y[n / nx % ny], z[n / (nx * ny)]);
             *value = if sum.abs() > nothing {

@@ -13,7 +13,7 @@ type Lanes = [f64; PLACES];
 
 /// The expansion of the potential of a right-hand side in derivatives of 1/r about its centre of mass: in empty space those by z twice
 /// and more follow from the others.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expansion {
     /// Half the width of a root cell along the axes, in units of the moments' length.
     pub half: [f64; 3],

@@ -8,8 +8,10 @@ mod blocks;
 mod letters;
 mod on_device;
 mod places;
+mod receivers;
 mod seen;
 mod shares;
+mod spill;
 mod tasks;
 
 use super::Motion;

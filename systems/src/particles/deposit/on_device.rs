@@ -3,7 +3,6 @@
 use super::super::device::{self, BLOCK, Kernels, LEAST, Listed, OnDevice};
 use super::super::species::{AllSpecies, Species};
 use super::super::units::power_of_two;
-use super::letters::{self, OF_PARENT, OWN};
 use super::places::Places;
 use super::{Deposit, Weights};
 use nestar_device::{Address, Number};
@@ -12,25 +11,22 @@ use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::in_precision;
 use nestar_engine::mesh::Topology;
-use nestar_engine::ranks::{Letter, OtherRanks};
-use nestar_kernels::particles::device::{Clouds, Finish, Join, Spill};
+use nestar_engine::ranks::OtherRanks;
+use nestar_kernels::particles::device::{Clouds, Finish};
 use nestar_kernels::{CELLS, PATCH, particles};
 use std::sync::PoisonError;
 
 /// Threads of a block that works on the sums of a patch.
-const THREADS: u32 = 256;
-
-/// Most words of the record of a slot: its number, and a letter.
-const RECORD: usize = 1 + letters::BITS + CELLS;
+pub(super) const THREADS: u32 = 256;
 
 /// What a deposit on a device is made by.
 #[derive(Clone, Copy)]
-struct Sums<'a> {
-    kernels: &'a Kernels,
+pub(super) struct Sums<'a> {
+    pub kernels: &'a Kernels,
     tables: &'a DeviceTopology,
-    places: &'a Places,
+    pub places: &'a Places,
     /// Of the level, and of the coarser one.
-    addresses: [u64; 2],
+    pub addresses: [u64; 2],
 }
 
 impl Kernels {
@@ -95,7 +91,7 @@ impl Deposit<'_> {
     ) -> Result<(), DeviceError> {
         let places = kernels.places(tables, self)?;
         let sums = self.sum_up(all, (kernels, tables, &places))?;
-        let letters = sums.spill(0)?;
+        let letters = sums.letters()?;
         self.letters
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -124,9 +120,7 @@ impl Deposit<'_> {
         let places = kernels.places(tables, self)?;
         let sums = self.sum_up(all, (kernels, tables, &places))?;
         if topology.is_shared() {
-            let letters = sums.spill(places.octets)?;
-            let come = others.post(topology, level, letters)?;
-            sums.join(topology, &come)?;
+            sums.exchange((topology, level), others)?;
         }
         sums.finish(topology, level, density.unwrap_or_default())?;
         kernels.keep_places(level, (tables.revision(), places));
@@ -161,77 +155,6 @@ impl Deposit<'_> {
 }
 
 impl Sums<'_> {
-    /// What other ranks' patches get, and of sums of the coarser level those from a slot on, as letters.
-    fn spill(self, first: usize) -> Result<Vec<Letter>, DeviceError> {
-        let (kernels, places) = (self.kernels, self.places);
-        let families = &places.families[first..];
-        let slots = places.others.len() + families.len();
-        if slots == 0 {
-            return Ok(Vec::new());
-        }
-        let mut memory = kernels.memory();
-        let out = memory.spilled.provide(&kernels.device, slots * RECORD)?;
-        kernels.device.fill_zero(&kernels.words, 0..1)?;
-        let from = |address: u64, slot: usize| address + (slot * CELLS * size_of::<u64>()) as u64;
-        let given = Spill {
-            sums: from(self.addresses[0], places.own).into(),
-            wide: from(self.addresses[1], first).into(),
-            count: places.others.len() as i64,
-            out: out.address().into(),
-            used: kernels.words.address().into(),
-        };
-        let shape = Shape::of(slots, THREADS);
-        kernels.device.launch(&kernels.spill, shape, &given)?;
-        let mut used = [0];
-        kernels.device.download(&kernels.words, 0, &mut used)?;
-        let mut words = vec![0; used[0] as usize];
-        kernels.device.download(out, 0, &mut words)?;
-        let (mut letters, mut rest) = (Vec::new(), &words[..]);
-        while let Some((&slot, record)) = rest.split_first() {
-            let (record, others) = record.split_at(letters::length(record));
-            let address = match (slot as usize).checked_sub(places.others.len()) {
-                None => (places.others[slot as usize], OWN),
-                Some(family) => (families[family], OF_PARENT),
-            };
-            letters.push(letters::sealed(address.0, address.1, record));
-            rest = others;
-        }
-        Ok(letters)
-    }
-
-    /// Adds what other ranks have sent to own rows.
-    fn join(self, topology: &Topology, come: &[(u32, Vec<u8>)]) -> Result<(), DeviceError> {
-        let (kernels, places) = (self.kernels, self.places);
-        if come.is_empty() {
-            return Ok(());
-        }
-        let (mut words, mut starts) = (Vec::new(), Vec::with_capacity(come.len()));
-        for (row, bytes) in come {
-            let (what, record) = letters::opened(bytes);
-            let slot = match what {
-                OF_PARENT => topology
-                    .parent(*row)
-                    .map(|parent| places.count() as i32 + places.slots[parent as usize]),
-                _ => Some(places.slots[*row as usize]),
-            };
-            starts.push(words.len() as u64);
-            words.push(slot.unwrap_or_default() as u64);
-            words.extend(record);
-        }
-        let mut memory = kernels.memory();
-        memory.joined.set(&kernels.device, &words)?;
-        memory.starts.set(&kernels.device, &starts)?;
-        let given = Join {
-            words: memory.joined.address().into(),
-            starts: memory.starts.address().into(),
-            sums: self.addresses[0].into(),
-            wide: self.addresses[1].into(),
-            count: places.count() as i64,
-        };
-        let shape = Shape::of(starts.len(), THREADS);
-        kernels.device.launch(&kernels.join, shape, &given)
-    }
-
     /// Deals the sums of the coarser level, and makes densities.
     fn finish(
         self,

@@ -3,6 +3,7 @@
 //! Patches around which all are this rank's own are found by the tables of the hierarchy. For what lies about the others the host makes tables of
 //! places, since not every patch that gets something is held here.
 
+use super::receivers::Receivers;
 use nestar_engine::device::{Device, DeviceError, Kept};
 use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::mesh::{COARSER, OUTSIDE};
@@ -24,6 +25,8 @@ pub struct Places {
     pub octets: usize,
     /// The first patch of each octet of the level that may get sums of its parent: own ones, then those of other ranks.
     pub families: Vec<[i32; 3]>,
+    /// The ranks that have them.
+    pub receivers: Receivers,
     on_device: OnDevice,
 }
 
@@ -52,6 +55,7 @@ impl Places {
             on_device.tables.set(device, maker.tables.as_flattened())?;
         }
         let mut places = maker.places;
+        places.receivers = Receivers::new(device, (topology, level), &places)?;
         places.on_device = on_device;
         Ok(places)
     }
@@ -239,9 +243,15 @@ impl<'a> Maker<'a> {
         })
     }
 
-    /// The rank that has a patch of the level.
     fn owner(&self, index: [i32; 3]) -> usize {
-        let key = self.topology.key_at(self.level, index);
-        self.topology.cuts().owner(self.level, key)
+        owner(self.topology, self.level, index)
+    }
+}
+
+/// The rank that has a patch of a level, whether that is held here or not.
+pub(super) fn owner(topology: &Topology, level: usize, index: [i32; 3]) -> usize {
+    match topology.is_shared() {
+        true => topology.cuts().owner(level, topology.key_at(level, index)),
+        false => topology.rank(),
     }
 }

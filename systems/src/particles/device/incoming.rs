@@ -10,6 +10,8 @@ pub struct Incoming {
     /// Bytes of a record.
     width: usize,
     pub(super) pieces: Vec<Piece>,
+    /// Of records that have come from other ranks' devices.
+    pub(super) passed: Vec<Piece>,
 }
 
 /// Records of a list of a patch, one behind the other.
@@ -24,6 +26,17 @@ pub(super) struct Piece {
     pub count: usize,
 }
 
+impl Piece {
+    /// The same in parts that a block of threads looks after; records have so many bytes.
+    pub fn parts(self, width: usize) -> impl Iterator<Item = Self> {
+        (0..self.count).step_by(CHUNK).map(move |n| Self {
+            first: self.first + n * width,
+            count: CHUNK.min(self.count - n),
+            ..self
+        })
+    }
+}
+
 impl Incoming {
     /// Takes records of so many bytes in, the last of which says on which list each belongs.
     pub fn put(&mut self, row: u32, records: &[u8], width: usize) {
@@ -32,22 +45,21 @@ impl Incoming {
         self.records.extend_from_slice(records);
         let all: Vec<&[u8]> = records.chunks_exact(width).collect();
         for alike in all.chunk_by(|a, b| a[width - 1] == b[width - 1]) {
-            for part in alike.chunks(CHUNK) {
-                self.pieces.push(Piece {
-                    row,
-                    list: usize::from(part[0][width - 1] > 0),
-                    stack: 0,
-                    first,
-                    count: part.len(),
-                });
-                first += part.len() * width;
-            }
+            let piece = Piece {
+                row,
+                list: usize::from(alike[0][width - 1] > 0),
+                stack: 0,
+                first,
+                count: alike.len(),
+            };
+            self.pieces.extend(piece.parts(width));
+            first += alike.len() * width;
         }
     }
 
     /// Whether nothing comes.
     pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.pieces.is_empty() && self.passed.is_empty()
     }
 
     /// Numbers the lists of all pieces among those of a step, each given by the level of its patches; what is on none of them is taken out.
@@ -75,7 +87,7 @@ impl Incoming {
 
     /// Adds what comes to the counts of rows, `[list][rows]`.
     pub(super) fn count(&self, counts: &mut [u32], rows: usize) {
-        for piece in &self.pieces {
+        for piece in self.pieces.iter().chain(&self.passed) {
             counts[piece.list * rows + piece.row as usize] += piece.count as u32;
         }
     }

@@ -57,6 +57,9 @@ pub(in crate::particles) struct Memory {
     /// Identities of what leaves the box.
     pub gone: Kept<u64>,
     pub records: Kept<u8>,
+    /// Records for other ranks' devices, and from them.
+    pub sent: Kept<u8>,
+    pub passed: Kept<u8>,
     pub pages: Kept<u64>,
     pub homes: Kept<u32>,
     /// Where sums stand, by level, each with the revision of the tables that they are good for.
@@ -66,6 +69,8 @@ pub(in crate::particles) struct Memory {
     /// Sums for other ranks, and from them.
     pub spilled: Kept<u64>,
     pub joined: Kept<u64>,
+    /// What a kernel tells of them.
+    pub told: Kept<u64>,
     /// Where pieces of what comes begin.
     pub starts: Kept<u64>,
     pub pieces: Kept<u32>,

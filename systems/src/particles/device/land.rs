@@ -6,8 +6,9 @@ use super::incoming::{Incoming, Piece};
 use super::lists::OnDevice;
 use super::step::{Counted, Source, Step};
 use nestar_engine::device::{DeviceError, Shape};
-use nestar_engine::field::Items;
 use nestar_engine::field::device::DeviceTopology;
+use nestar_engine::field::{Items, Parcel};
+use nestar_engine::ranks::OtherRanks;
 use nestar_kernels::particles::device::{Stack, Unpack};
 
 impl Species {
@@ -26,6 +27,23 @@ impl Species {
         let drifted = lists.step(step)?;
         self.incoming = Some(Incoming::default());
         Ok(drifted)
+    }
+
+    /// Sends particles to other ranks' devices, and takes what comes from there in; what comes to patches that kernels do not deal to is given
+    /// back. All ranks call this.
+    ///
+    /// # Errors
+    /// The device fails, or its memory does not suffice; another rank has failed, or the transport has.
+    pub(in crate::particles) fn pass(
+        &mut self,
+        step: &Step,
+        counted: &Counted,
+        others: &OtherRanks,
+    ) -> Result<Vec<Parcel>, DeviceError> {
+        match self.lists.as_ref().zip(self.incoming.as_mut()) {
+            Some((lists, incoming)) => lists.pass(step, (counted, incoming), others),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Ends what [`Species::leave`] began.
@@ -61,6 +79,7 @@ impl OnDevice {
         let Counted {
             mut counts,
             mut sources,
+            ..
         } = counted;
         let rest = incoming.settle(step.topology, &step.lists());
         if sources.is_empty() && incoming.is_empty() {
@@ -118,26 +137,31 @@ impl OnDevice {
         if incoming.is_empty() {
             return Ok(());
         }
-        let kernels = &*self.kernels;
-        let memory = &mut *kernels.memory();
-        let pieces = incoming.pieces.iter();
-        let words = |p: &Piece| [p.row, p.list as u32, p.stack, p.count as u32];
-        let words: Vec<[u32; 4]> = pieces.clone().map(words).collect();
-        let firsts: Vec<u64> = pieces.map(|piece| piece.first as u64).collect();
+        let (kernels, memory) = (&*self.kernels, &mut *self.kernels.memory());
         memory.cursors.set(&kernels.device, behind)?;
         memory.records.set(&kernels.device, &incoming.records)?;
-        memory.starts.set(&kernels.device, &firsts)?;
-        memory.pieces.set(&kernels.device, words.as_flattened())?;
-        let given = Unpack {
-            records: memory.records.address().into(),
-            firsts: memory.starts.address().into(),
-            pieces: memory.pieces.address().into(),
-            to,
-            cursors: memory.cursors.address().into(),
-            rows: step.topology.capacity() as i64,
-            numbers: self.numbers(),
-        };
-        let shape = Shape::of(words.len(), 128);
-        kernels.device.launch(&kernels.unpack, shape, &given)
+        let passed = (memory.passed.address(), &incoming.passed);
+        for (records, pieces) in [(memory.records.address(), &incoming.pieces), passed] {
+            if pieces.is_empty() {
+                continue;
+            }
+            let words = |p: &Piece| [p.row, p.list as u32, p.stack, p.count as u32];
+            let words: Vec<[u32; 4]> = pieces.iter().map(words).collect();
+            let firsts: Vec<u64> = pieces.iter().map(|piece| piece.first as u64).collect();
+            memory.starts.set(&kernels.device, &firsts)?;
+            memory.pieces.set(&kernels.device, words.as_flattened())?;
+            let given = Unpack {
+                records: records.into(),
+                firsts: memory.starts.address().into(),
+                pieces: memory.pieces.address().into(),
+                to,
+                cursors: memory.cursors.address().into(),
+                rows: step.topology.capacity() as i64,
+                numbers: self.numbers(),
+            };
+            let shape = Shape::of(words.len(), 128);
+            kernels.device.launch(&kernels.unpack, shape, &given)?;
+        }
+        Ok(())
     }
 }

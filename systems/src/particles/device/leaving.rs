@@ -1,4 +1,4 @@
-//! What leaves the patches of a device's rank in a step, as parcels.
+//! What leaves the patches of a device's rank in a step: to held patches of other ranks from device to device, elsewhere as parcels.
 
 use super::kernels::Listed;
 use super::lists::{OnDevice, Stretch, pieces};
@@ -7,15 +7,25 @@ use nestar_device::Address;
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::field::Parcel;
 use nestar_engine::mesh::{Topology, offset};
+use nestar_engine::ranks::DeviceMessage;
 use nestar_kernels::mesh::OUTSIDE;
 use nestar_kernels::particles::device::{List, Move, Stack};
+use std::ops::Range;
+
+/// Particles that go to a held patch of another rank.
+struct Guests {
+    /// The other rank.
+    peer: usize,
+    /// Where they will be listed.
+    list: usize,
+    row: u32,
+    place: Stretch,
+}
 
 /// Where leavers stand in their stack.
 struct Leavers {
-    /// Those that go to held patches of other ranks: row, list, place. The lists follow each other.
-    homes: Vec<(u32, usize, Stretch)>,
-    /// Those before are on the first list.
-    second: usize,
+    /// Those that go to held patches of other ranks, by rank, then by list.
+    guests: Vec<Guests>,
     /// Those before go to held patches.
     tagged: usize,
     all: usize,
@@ -25,56 +35,91 @@ impl Leavers {
     /// Takes the counts of what leaves out of those of all rows, `[list][rows + 1]`; where each of them begins is put into `starts`.
     fn of(step: &Step, counts: &mut [u32], starts: &mut [u32]) -> Self {
         let (topology, rows) = (step.topology, step.rows());
-        let (mut homes, mut all, mut second) = (Vec::new(), 0, 0);
-        for list in 0..2 {
-            second = if list == 0 { 0 } else { all };
-            let counts = &mut counts[list * rows..][..rows - 1];
-            let counts = counts.iter_mut().enumerate().filter(|(_, n)| **n > 0);
-            for (row, count) in counts.filter(|(row, _)| !topology.is_owned(*row as u32)) {
-                let stretch = Stretch {
-                    first: all,
+        let mut guests = Vec::new();
+        for (list, counts) in counts.chunks_exact_mut(rows).enumerate() {
+            let counts = counts[..rows - 1].iter_mut().enumerate();
+            let counts = counts.filter(|(row, n)| **n > 0 && !topology.is_owned(*row as u32));
+            guests.extend(counts.map(|(row, count)| Guests {
+                peer: topology.owner(row as u32),
+                list,
+                row: row as u32,
+                place: Stretch {
+                    first: 0,
                     count: std::mem::take(count),
-                };
-                starts[list * rows + row] = all;
-                all += stretch.count;
-                homes.push((row as u32, list, stretch));
-            }
+                },
+            }));
+        }
+        guests.sort_unstable_by_key(|guests| (guests.peer, guests.list, guests.row));
+        let mut all = 0;
+        for Guests {
+            list, row, place, ..
+        } in &mut guests
+        {
+            (place.first, starts[*list * rows + *row as usize]) = (all, all);
+            all += place.count;
         }
         starts[rows - 1] = all;
         let elsewhere = std::mem::take(&mut counts[rows - 1]);
         Self {
-            homes,
-            second: second as usize,
+            guests,
             tagged: all as usize,
             all: (all + elsewhere) as usize,
         }
     }
+
+    /// Those that go to one list of one rank.
+    fn alike(&self) -> impl Iterator<Item = &[Guests]> {
+        let alike = |a: &Guests, b: &Guests| (a.peer, a.list) == (b.peer, b.list);
+        self.guests.chunk_by(alike)
+    }
 }
 
+/// Where they stand, one behind the other.
+fn range(guests: &[Guests]) -> Range<usize> {
+    let end = |guests: &Guests| (guests.place.first + guests.place.count) as usize;
+    let first = guests.first().map_or(0, |first| first.place.first as usize);
+    first..guests.last().map_or(first, end)
+}
+
+/// What leaves the patches of a rank.
+#[derive(Default)]
+pub(super) struct TakenOut {
+    pub parcels: Vec<Parcel>,
+    pub messages: Vec<DeviceMessage>,
+}
+
+/// What a message says of the particles for a patch: level, index, list, how many.
+pub(super) type Announced = [i32; 6];
+
 impl OnDevice {
-    /// Takes what goes to patches that this rank's kernels do not deal to out of the counts, and its particles as parcels.
+    /// Takes what goes to patches that this rank's kernels do not deal to out of the counts, and its particles.
     pub(super) fn take_out(
         &mut self,
         step: &Step,
         counts: &mut [u32],
         sources: &[Source],
-    ) -> Result<Vec<Parcel>, DeviceError> {
+    ) -> Result<TakenOut, DeviceError> {
         let mut starts = vec![0; counts.len()];
         let leavers = Leavers::of(step, counts, &mut starts);
+        let mut out = TakenOut::default();
         if leavers.all == 0 {
-            return Ok(Vec::new());
+            return Ok(out);
         }
         self.find_border(step);
         let (words, room) = self.kernels.columns(self.columns, leavers.all)?;
-        let out = Stack {
+        let stack = Stack {
             words: words.address().into(),
             room: room as i64,
         };
-        let tags = self.deal_leavers(step, (&leavers, &starts), (sources, out))?;
-        let mut parcels = self.to_homes(step.topology, &leavers, out)?;
-        parcels.extend(self.to_places(step.topology, (&leavers, &tags), out)?);
+        let tags = self.deal_leavers(step, (&leavers, &starts), (sources, stack))?;
+        match step.follow {
+            true => out.parcels = self.parcels(step.topology, &leavers, stack)?,
+            false => out.messages = self.messages(step.topology, &leavers, stack)?,
+        }
+        let others = self.to_places(step.topology, (&leavers, &tags), stack)?;
+        out.parcels.extend(others);
         self.kernels.give_back(words);
-        Ok(parcels)
+        Ok(out)
     }
 
     /// Finds the patches beside which there is more than own leaves.
@@ -136,25 +181,65 @@ impl OnDevice {
         Ok(tags)
     }
 
-    /// Those that go to held patches, all of a list and patch together.
-    fn to_homes(
+    /// Those that go to held patches as parcels, all of a list and patch together.
+    fn parcels(
         &self,
         topology: &Topology,
         leavers: &Leavers,
-        out: Stack,
+        from: Stack,
     ) -> Result<Vec<Parcel>, DeviceError> {
-        let width = self.columns.bytes() + 1;
-        let mut records = self.packed(out, 0..leavers.second, 0)?;
-        records.extend(self.packed(out, leavers.second..leavers.tagged, 1)?);
-        let parcel = |(row, _, Stretch { first, count }): &(u32, usize, Stretch)| {
-            let records = &records[*first as usize * width..][..*count as usize * width];
-            Some(Parcel {
-                level: topology.level(*row)?,
-                index: topology.index(*row),
-                records: records.to_vec(),
-            })
-        };
-        Ok(leavers.homes.iter().filter_map(parcel).collect())
+        let (width, mut parcels) = (self.record_bytes(), Vec::new());
+        for alike in leavers.alike() {
+            let records = self.packed(from, range(alike), alike[0].list)?;
+            let mut rest = &records[..];
+            for Guests { row, place, .. } in alike {
+                let records = rest.split_off(..place.count as usize * width);
+                parcels.extend(topology.level(*row).map(|level| Parcel {
+                    level,
+                    index: topology.index(*row),
+                    records: records.unwrap_or_default().to_vec(),
+                }));
+            }
+        }
+        Ok(parcels)
+    }
+
+    /// The same as a message to each rank, which keeps until the next step.
+    fn messages(
+        &self,
+        topology: &Topology,
+        leavers: &Leavers,
+        from: Stack,
+    ) -> Result<Vec<DeviceMessage>, DeviceError> {
+        let (kernels, width) = (&*self.kernels, self.record_bytes());
+        let mut memory = kernels.memory();
+        let room = leavers.tagged * width + 8 * leavers.guests.len();
+        let out = memory.sent.provide(&kernels.device, room.max(1))?;
+        let (mut messages, mut next) = (Vec::<DeviceMessage>::new(), out.address());
+        for alike in leavers.alike() {
+            let peer = alike[0].peer;
+            if messages.last().is_none_or(|last| last.peer != peer) {
+                next = next.next_multiple_of(8);
+                messages.push(DeviceMessage {
+                    peer,
+                    header: Vec::new(),
+                    address: next,
+                    bytes: 0,
+                });
+            }
+            self.pack((from, range(alike)), alike[0].list, next)?;
+            let bytes = range(alike).len() * width;
+            next += bytes as u64;
+            if let Some(message) = messages.last_mut() {
+                message.bytes += bytes;
+                let announced = alike.iter().map(|guests| announced(topology, guests));
+                let announced: Vec<Announced> = announced.collect();
+                message
+                    .header
+                    .extend(bytemuck::cast_slice::<_, u8>(&announced));
+            }
+        }
+        Ok(messages)
     }
 
     /// Those that go elsewhere, which follow each other where they come from one patch and go in one direction.
@@ -167,7 +252,7 @@ impl OnDevice {
         let mut records = self.packed(out, leavers.tagged..leavers.all, 0)?;
         let (mut parcels, mut rest) = (Vec::new(), &mut records[..]);
         for alike in tags.chunk_by(|a, b| a == b) {
-            let width = self.columns.bytes() + 1;
+            let width = self.record_bytes();
             let (own, others) = rest.split_at_mut(alike.len() * width);
             let (row, d) = ((alike[0] / 64) as u32, (alike[0] % 32) as usize);
             for record in own.chunks_exact_mut(width) {
@@ -187,6 +272,18 @@ impl OnDevice {
         }
         Ok(parcels)
     }
+}
+
+/// What a message says of them.
+fn announced(
+    topology: &Topology,
+    Guests {
+        list, row, place, ..
+    }: &Guests,
+) -> Announced {
+    let level = topology.level(*row).unwrap_or_default() as i32;
+    let [x, y, z] = topology.index(*row);
+    [level, x, y, z, *list as i32, place.count as i32]
 }
 
 impl Listed {

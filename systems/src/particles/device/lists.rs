@@ -8,6 +8,7 @@ use nestar_engine::device::{Buffer, DeviceError, Kept, Shape};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::{Arrive, CHUNK, List, Move, Pack, Stack, Tables};
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Where particles of a patch stand.
@@ -115,28 +116,44 @@ impl OnDevice {
     pub(in crate::particles) fn packed(
         &self,
         stack: Stack,
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         mark: usize,
     ) -> Result<Vec<u8>, DeviceError> {
         let kernels = &*self.kernels;
-        let mut bytes = vec![0; range.len() * (self.columns.bytes() + 1)];
+        let mut bytes = vec![0; range.len() * self.record_bytes()];
         if bytes.is_empty() {
             return Ok(bytes);
         }
         let mut memory = kernels.memory();
         let out = memory.records.provide(&kernels.device, bytes.len())?;
+        self.pack((stack, range), mark, out.address())?;
+        kernels.device.download(out, 0, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Bytes of a record with its mark.
+    pub(super) fn record_bytes(&self) -> usize {
+        self.columns.bytes() + 1
+    }
+
+    /// Puts the records of particles of a stack, some at least, one behind the other from an address on.
+    pub(super) fn pack(
+        &self,
+        (stack, range): (Stack, Range<usize>),
+        mark: usize,
+        out: u64,
+    ) -> Result<(), DeviceError> {
         let given = Pack {
             stack,
-            out: out.address().into(),
+            out: out.into(),
             first: range.start as i64,
             count: range.len() as i64,
             numbers: self.numbers(),
             mark: mark as i32,
         };
         let shape = Shape::of(range.len().div_ceil(128).min(1 << 14), 128);
-        kernels.device.launch(&kernels.pack, shape, &given)?;
-        kernels.device.download(out, 0, &mut bytes)?;
-        Ok(bytes)
+        let kernels = &*self.kernels;
+        kernels.device.launch(&kernels.pack, shape, &given)
     }
 
     /// Forgets the particles of a patch.
@@ -155,7 +172,7 @@ impl OnDevice {
     /// # Errors
     /// The device fails.
     pub fn fetch(&mut self, mut give: impl FnMut(usize, usize, &[u8])) -> Result<(), DeviceError> {
-        let width = self.columns.bytes() + 1;
+        let width = self.record_bytes();
         let mut homes = std::mem::take(&mut self.homes);
         for (level, list) in (0..self.held.len()).flat_map(|level| [(level, 0), (level, 1)]) {
             let held = &self.held[level][list];

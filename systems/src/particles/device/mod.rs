@@ -11,6 +11,7 @@ mod land;
 mod leaving;
 mod lists;
 mod marks;
+mod passed;
 mod pull;
 mod step;
 mod terms;

@@ -3,9 +3,11 @@
 use super::super::leavers::Drifted;
 use super::super::units::Lost;
 use super::kernels::Listed;
+use super::leaving::TakenOut;
 use super::lists::OnDevice;
 use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::Topology;
+use nestar_engine::ranks::DeviceMessage;
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::device::{Move, Stack, Tables};
 
@@ -30,6 +32,8 @@ pub struct Step<'a> {
     pub scale: f64,
     /// The mass of each particle, where all have one.
     pub mass: f64,
+    /// Whether entities may follow particles to other ranks: these go by the hosts.
+    pub follow: bool,
 }
 
 /// Particles of a list that a step moves.
@@ -45,6 +49,8 @@ pub struct Counted {
     /// How many each row gets, `[list][rows + 1]`.
     pub(super) counts: Vec<u32>,
     pub(super) sources: Vec<Source>,
+    /// What goes to other ranks' devices.
+    pub(super) messages: Vec<DeviceMessage>,
 }
 
 impl Step<'_> {
@@ -111,8 +117,14 @@ impl OnDevice {
         if drifted.fault.is_some() {
             return Ok((drifted, None));
         }
-        drifted.parcels = self.take_out(step, &mut counts, &sources)?;
-        Ok((drifted, Some(Counted { counts, sources })))
+        let TakenOut { parcels, messages } = self.take_out(step, &mut counts, &sources)?;
+        drifted.parcels = parcels;
+        let counted = Counted {
+            counts,
+            sources,
+            messages,
+        };
+        Ok((drifted, Some(counted)))
     }
 
     /// How many particles each row gets, `[list][rows + 1]`, and what leaves the box.

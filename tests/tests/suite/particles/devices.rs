@@ -125,8 +125,15 @@ fn parts_between_devices_mean_nothing() {
         return;
     }
     let swift = "particles.courant=1.0";
-    let cases: [(usize, &[&str]); 3] = [
-        (5, &["particles.cloud=ngp"]),
+    // what no entity can follow goes from device to device
+    let [dark, stars] =
+        ["dark", "stars"].map(|name| format!("particles.species.{name}.entities=on-demand"));
+    let cases: [(usize, &[&str]); 4] = [
+        (5, &["particles.cloud=ngp", &dark, &stars]),
+        (
+            3,
+            &["run.precision=single", "particles.cloud=tsc", swift, &dark],
+        ),
         (
             2,
             &[

@@ -1,0 +1,79 @@
+//! The ranks that sums on a device go to.
+
+use super::places::{Places, owner};
+use nestar_engine::device::{Device, DeviceError, Kept};
+use nestar_engine::mesh::Topology;
+
+/// Ranks that get sums of a level, and of cells of the next coarser one: this one is the last, if it gets any by letter.
+#[derive(Default)]
+pub struct Receivers {
+    /// The ranks.
+    pub ranks: Vec<usize>,
+    /// How many slots those before each have, then all.
+    pub firsts: Vec<u64>,
+    /// Slots of other ranks.
+    pub foreign: usize,
+    on_device: OnDevice,
+}
+
+/// What a kernel reads of them.
+#[derive(Default)]
+struct OnDevice {
+    /// Numbers of the receivers by slot, of other ranks' patches and of octets.
+    numbers: [Kept<u32>; 2],
+    firsts: Kept<u64>,
+}
+
+impl Receivers {
+    /// Of the places of a level.
+    ///
+    /// # Errors
+    /// The device's memory does not suffice.
+    pub fn new(
+        device: &Device,
+        (topology, level): (&Topology, usize),
+        places: &Places,
+    ) -> Result<Self, DeviceError> {
+        let owners = [&places.others, &places.families].map(|slots| {
+            let owners = slots.iter().map(|&index| owner(topology, level, index));
+            owners.collect::<Vec<usize>>()
+        });
+        let own = topology.rank();
+        let mut ranks = owners.concat();
+        ranks.sort_unstable_by_key(|&rank| (rank == own, rank));
+        let foreign = ranks.partition_point(|&rank| rank != own);
+        let counts: Vec<u64> = ranks
+            .chunk_by(|a, b| a == b)
+            .map(|of| of.len() as u64)
+            .collect();
+        ranks.dedup();
+        let sum = |sum: &mut u64, count: &u64| {
+            *sum += count;
+            Some(*sum)
+        };
+        let firsts: Vec<u64> = std::iter::once(0)
+            .chain(counts.iter().scan(0, sum))
+            .collect();
+        let mut on_device = OnDevice::default();
+        for (kept, owners) in on_device.numbers.iter_mut().zip(owners) {
+            let number = |owner: usize| ranks.iter().position(|&rank| rank == owner);
+            let numbers = owners
+                .into_iter()
+                .map(|owner| number(owner).unwrap_or_default() as u32);
+            kept.set(device, &numbers.collect::<Vec<u32>>())?;
+        }
+        on_device.firsts.set(device, &firsts)?;
+        Ok(Self {
+            ranks,
+            firsts,
+            foreign,
+            on_device,
+        })
+    }
+
+    /// Addresses of the numbers by slot of other ranks' patches and of octets, and of how many slots those before have.
+    pub fn addresses(&self) -> [u64; 3] {
+        let OnDevice { numbers, firsts } = &self.on_device;
+        [numbers[0].address(), numbers[1].address(), firsts.address()]
+    }
+}

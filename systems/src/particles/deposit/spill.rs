@@ -1,0 +1,194 @@
+//! Sums on a device that other ranks' patches get, and those that come from there.
+
+use super::letters::{self, OF_PARENT, OWN};
+use super::on_device::{Sums, THREADS};
+use super::receivers::Receivers;
+use nestar_engine::Error;
+use nestar_engine::device::{DeviceError, Shape};
+use nestar_engine::mesh::Topology;
+use nestar_engine::ranks::{DeviceMessage, Letter, OtherRanks, RanksError};
+use nestar_kernels::CELLS;
+use nestar_kernels::particles::device::{Join, Spill};
+
+/// Most words of the record of a slot.
+const RECORD: usize = letters::BITS + CELLS;
+
+/// Records of sums for a rank.
+pub struct Spilled {
+    rank: usize,
+    /// The first word.
+    first: usize,
+    words: usize,
+    records: Vec<Record>,
+}
+
+/// What is told of a record: the index of a patch of the level, what it gets, and where the record begins among the words for its rank.
+type Record = [i32; 5];
+
+impl Sums<'_> {
+    /// What other ranks' patches get, and of sums of the coarser level those from a slot on, by rank.
+    fn spill(self, first: usize) -> Result<Vec<Spilled>, DeviceError> {
+        let (kernels, places) = (self.kernels, self.places);
+        let Receivers {
+            ranks,
+            firsts,
+            foreign,
+            ..
+        } = &places.receivers;
+        let others = places.others.len();
+        let slots = others + places.families.len() - first;
+        if slots == 0 {
+            return Ok(Vec::new());
+        }
+        let room = if first == 0 {
+            firsts[ranks.len()] as usize
+        } else {
+            *foreign
+        };
+        let mut told = vec![0; ranks.len() + room];
+        let mut memory = kernels.memory();
+        let out = memory
+            .spilled
+            .provide(&kernels.device, room * RECORD)?
+            .address();
+        let on_device = memory.told.provide(&kernels.device, told.len())?;
+        kernels.device.fill_zero(on_device, 0..ranks.len())?;
+        let of_slot = |address: u64, slot: usize, bytes: usize| address + (slot * bytes) as u64;
+        let [receivers, wide_receivers, before] = places.receivers.addresses();
+        let given = Spill {
+            sums: of_slot(self.addresses[0], places.own, 8 * CELLS).into(),
+            wide: of_slot(self.addresses[1], first, 8 * CELLS).into(),
+            count: others as i64,
+            receivers: receivers.into(),
+            wide_receivers: of_slot(wide_receivers, first, 4).into(),
+            firsts: before.into(),
+            ranks: ranks.len() as i32,
+            out: out.into(),
+            told: on_device.address().into(),
+        };
+        kernels
+            .device
+            .launch(&kernels.spill, Shape::of(slots, THREADS), &given)?;
+        kernels.device.download(on_device, 0, &mut told)?;
+        let (totals, listed) = told.split_at(ranks.len());
+        let of_rank = |n: usize| {
+            let start = firsts[n] as usize;
+            let listed = &listed[start..][..totals[n] as u32 as usize];
+            Spilled {
+                rank: ranks[n],
+                first: start * RECORD,
+                words: (totals[n] >> 32) as usize,
+                records: listed
+                    .iter()
+                    .map(|&word| self.record(word, first))
+                    .collect(),
+            }
+        };
+        let all = (0..ranks.len()).filter(|&n| totals[n] > 0);
+        Ok(all.map(of_rank).collect())
+    }
+
+    /// What a kernel has told of a record.
+    fn record(self, word: u64, first: usize) -> Record {
+        let (places, slot) = (self.places, word as u32 as usize);
+        let ([x, y, z], what) = match slot.checked_sub(places.others.len()) {
+            None => (places.others[slot], OWN),
+            Some(family) => (places.families[first + family], OF_PARENT),
+        };
+        [x, y, z, what.into(), (word >> 32) as i32]
+    }
+
+    /// What patches get, also own ones, as letters.
+    pub(super) fn letters(self) -> Result<Vec<Letter>, DeviceError> {
+        let (spilled, mut letters) = (self.spill(0)?, Vec::new());
+        let memory = self.kernels.memory();
+        for Spilled {
+            first,
+            words,
+            records,
+            ..
+        } in spilled
+        {
+            let mut all = vec![0; words];
+            if let Some(out) = memory.spilled.buffer() {
+                self.kernels.device.download(out, first, &mut all)?;
+            }
+            letters.extend(records.into_iter().map(|[x, y, z, what, place]| {
+                let words = &all[place as u32 as usize..];
+                letters::sealed([x, y, z], what as u8, &words[..letters::length(words)])
+            }));
+        }
+        Ok(letters)
+    }
+
+    /// Exchanges sums with the devices of other ranks. All ranks call this.
+    pub(super) fn exchange(
+        self,
+        (topology, level): (&Topology, usize),
+        others: &OtherRanks,
+    ) -> Result<(), Error> {
+        let (kernels, places) = (self.kernels, self.places);
+        let spilled = self.spill(places.octets)?;
+        let memory = &mut *kernels.memory();
+        let message = |spilled: &Spilled| DeviceMessage {
+            peer: spilled.rank,
+            header: bytemuck::cast_slice(&spilled.records).to_vec(),
+            address: memory.spilled.address() + 8 * spilled.first as u64,
+            bytes: 8 * spilled.words,
+        };
+        let sends: Vec<DeviceMessage> = spilled.iter().map(message).collect();
+        let joined = &mut memory.joined;
+        let come = others.pass(&sends, |bytes| {
+            let room = joined.provide(&kernels.device, bytes.div_ceil(8))?;
+            Ok(room.address())
+        })?;
+        let mut records: Vec<[u64; 2]> = Vec::new();
+        for message in come {
+            let first = (message.address - joined.address()) / 8;
+            for record in bytemuck::pod_collect_to_vec::<u8, Record>(&message.header) {
+                let slot = self.slot_of(topology, level, record)?;
+                records.push([first + u64::from(record[4] as u32), slot]);
+            }
+        }
+        if records.is_empty() {
+            return Ok(());
+        }
+        memory.starts.set(&kernels.device, records.as_flattened())?;
+        let given = Join {
+            words: joined.address().into(),
+            records: memory.starts.address().into(),
+            sums: self.addresses[0].into(),
+            wide: self.addresses[1].into(),
+            count: places.count() as i64,
+        };
+        let shape = Shape::of(records.len(), THREADS);
+        Ok(kernels.device.launch(&kernels.join, shape, &given)?)
+    }
+
+    /// The slot that a record is for; those of the coarser level stand behind the others.
+    fn slot_of(
+        self,
+        topology: &Topology,
+        level: usize,
+        [x, y, z, what, _]: Record,
+    ) -> Result<u64, RanksError> {
+        let places = self.places;
+        let row = topology
+            .find(level, [x, y, z])
+            .filter(|&row| topology.is_owned(row));
+        let slot = row.and_then(|row| match what as u8 {
+            OF_PARENT => topology
+                .parent(row)
+                .map(|parent| places.count() as i32 + places.slots[parent as usize]),
+            _ => Some(places.slots[row as usize]),
+        });
+        let why = || {
+            format!(
+                "sums come for the patch {:?} of level {level}, which is not there",
+                [x, y, z]
+            )
+        };
+        slot.map(|slot| slot as u64)
+            .ok_or_else(|| RanksError::Transport(why()))
+    }
+}
