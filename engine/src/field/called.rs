@@ -3,6 +3,7 @@
 use super::components::Components;
 use nestar_device::{Cell, CellFn, Place, Precise, Real};
 use nestar_kernels::CELLS;
+use nestar_kernels::mesh::MAX_COMPONENTS;
 use nestar_kernels::mesh::block::{LevelGeometry, cell_place};
 
 /// Fields that a function may read.
@@ -46,6 +47,35 @@ impl<R: Real> Cell<R> for At<'_, R> {
             _ => Some(component),
         };
         component.map_or(R::lit(0.0), |c| self.fields[field][c * CELLS + self.cell])
+    }
+
+    #[inline(always)]
+    fn around(&self) -> (&[R], usize) {
+        (self.block, self.cell)
+    }
+
+    #[inline(always)]
+    fn place(&self) -> Place<R> {
+        cell_place(self.geometry, self.index, self.cell as i32)
+    }
+}
+
+/// The components that states consist of in the cells of a patch, field by field.
+pub(super) type StateColumns<'a, R> = [[&'a [R; CELLS]; MAX_COMPONENTS]; FIELDS];
+
+/// A cell on the host, one of all of a patch.
+pub(super) struct Along<'a, R> {
+    pub columns: &'a StateColumns<'a, R>,
+    pub block: &'a [R],
+    pub geometry: &'a LevelGeometry,
+    pub index: [i32; 3],
+    pub cell: usize,
+}
+
+impl<R: Real> Cell<R> for Along<'_, R> {
+    #[inline(always)]
+    fn value(&self, field: usize, component: usize) -> R {
+        self.columns[field][component][self.cell]
     }
 
     #[inline(always)]

@@ -4,18 +4,18 @@
 //! that the skeleton is called on; the others follow in the order of the function's tuple. Of the first field it may also read the
 //! states around a cell, those of other ranks' patches and ghost cells between levels and beyond the domain included.
 
-use super::called::{Again, At, FIELDS};
+use super::called::{Again, Along, At, FIELDS, StateColumns};
 use super::components::Components;
-use super::element::Element;
 use super::level::LevelView;
 use super::listed::{Loops, Span};
 use super::numbers::Numbers;
 use super::pool::{Field, Pool};
 use super::storage::Storage;
+use super::window::gather_block;
 use crate::device::parallel::PerThread;
 use nestar_device::{CellFn, CellState, Precise, Real};
 use nestar_kernels::mesh::block::LevelGeometry;
-use nestar_kernels::mesh::gather::{MOST_GHOSTS, Target, gather};
+use nestar_kernels::mesh::gather::MOST_GHOSTS;
 use nestar_kernels::mesh::{GatherScratch, GhostView, Rows, StateFunctions};
 use nestar_kernels::{CELLS, PATCH};
 
@@ -189,6 +189,8 @@ pub(super) struct Reader<'a, M: CellFn, R: Real> {
     states: Option<StateFunctions<R>>,
     components: usize,
     chosen: Components,
+    /// What a component reads as that is not there.
+    zeros: [R; CELLS],
     geometry: LevelGeometry,
     index: &'a [[i32; 3]],
     colour: Option<usize>,
@@ -219,6 +221,7 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
             states: first.typed::<R>().states,
             components: first.components(),
             chosen: job.level.components,
+            zeros: [R::lit(0.0); CELLS],
             geometry: job.level.geometry(),
             index: topology.index_table(),
             colour: job.colour,
@@ -242,6 +245,7 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
             states: first.typed::<R>().states,
             components: first.components(),
             chosen,
+            zeros: [R::lit(0.0); CELLS],
             geometry: *geometry,
             index,
             colour: None,
@@ -254,19 +258,14 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
     #[inline(always)]
     pub fn each(&self, row: u32, block: &mut Vec<R>, mut each: impl FnMut(usize, M::Result<R>)) {
         self.gather(row, block);
-        let fields = self.fields.each_ref();
-        let mut fields = fields.map(|rows| rows.as_ref().map_or(&[][..], |rows| rows.row(row)));
-        if self.numbers.is_some() {
-            fields[1] = block;
-        }
+        let columns = self.columns(row, block);
         for cell in 0..CELLS {
             let colour = (cell ^ cell >> 3 ^ cell >> 6) & 1;
             if self.colour.is_some_and(|wanted| wanted != colour) {
                 continue;
             }
-            let at = At {
-                fields: &fields,
-                chosen: &self.chosen,
+            let at = Along {
+                columns: &columns,
                 block,
                 geometry: &self.geometry,
                 index: self.index[row as usize],
@@ -274,6 +273,30 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
             };
             each(cell, M::call(&at, &self.given));
         }
+    }
+
+    /// The components that the function's states consist of, in the cells of a row: found once, so that vectors of cells go together.
+    #[inline(always)]
+    fn columns<'b>(&'b self, row: u32, block: &'b [R]) -> StateColumns<'b, R> {
+        let wanted = M::State::<R>::COMPONENTS;
+        let fields = self.fields.each_ref();
+        let mut fields = fields.map(|rows| rows.as_ref().map_or(&[][..], |rows| rows.row(row)));
+        if self.numbers.is_some() {
+            fields[1] = block;
+        }
+        std::array::from_fn(|field| {
+            std::array::from_fn(|n| {
+                let number = match field {
+                    0 => self.chosen.number(n),
+                    _ => Some(n),
+                };
+                let number = number.filter(|_| n < wanted[field]);
+                let values = number.map(|number| fields[field][number * CELLS..].first_chunk());
+                values.map_or(&self.zeros, |values| {
+                    values.expect("a row holds whole components")
+                })
+            })
+        })
     }
 
     /// The function's result in a cell of a row of which the first field's values are `own`, its numbers stand in `block`, and `carried`
@@ -313,13 +336,8 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
             numbers.fill(&Span::of_patch(own, patch, &self.geometry), block);
         }
         if let Some((view, scratch)) = &self.ghosts {
-            gather_block(
-                view,
-                row,
-                [self.components, M::REACH],
-                block,
-                &mut scratch.get(),
-            );
+            let shape = [self.components, M::REACH];
+            gather_block(view, (row, u32::MAX), shape, block, &mut scratch.get());
         }
     }
 
@@ -366,23 +384,4 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
     pub fn own(&self, row: u32, length: usize) -> &'a [R] {
         self.fields[0].map_or(&[], |rows| &rows.row(row)[..length])
     }
-}
-
-/// Fills `block` with so many components of a field around a row, in so many layers.
-pub(super) fn gather_block<R: Element>(
-    view: &GhostView<R>,
-    row: u32,
-    [components, ghosts]: [usize; 2],
-    block: &mut Vec<R>,
-    scratch: &mut GatherScratch<R>,
-) {
-    let stride = (PATCH + 2 * ghosts).pow(3);
-    block.resize(components * stride, R::lit(0.0));
-    let mut target = Target {
-        values: block,
-        stride,
-        components,
-        ghosts,
-    };
-    gather(view, row, &mut target, scratch);
 }

@@ -1,13 +1,13 @@
 //! Fluxes: a field changes by what flows through the faces of its cells, so that the levels together conserve it.
 
 use super::Correct;
-use super::cells::gather_block;
 use super::components::Components;
 use super::element::Element;
 use super::level::{LevelRows, LevelView};
 use super::pool::{Field, Pool};
 use super::storage::{TypedPool, with_storage};
 use super::store::BankOf;
+use super::window::gather_block;
 use nestar_device::{CellState, Face, FaceFn, Precise};
 use nestar_kernels::mesh::FaceRule;
 use nestar_kernels::mesh::block::{LevelGeometry, place_of};
@@ -207,7 +207,7 @@ impl<R: Element> TypedPool<R> {
             |row, block, values| {
                 gather_block(
                     &view,
-                    row,
+                    (row, u32::MAX),
                     [components, M::REACH],
                     block,
                     &mut self.gather_scratch.get(),

@@ -197,8 +197,10 @@ impl<R: Element> TypedPool<R> {
                 Some(_) => values.extend_from_slice(reader.own(row, length)),
                 None => values.resize(length, R::lit(0.0)),
             }
+            // of a length that the compiler knows, so that vectors of cells go together
+            let values = &mut values.as_chunks_mut::<CELLS>().0[..M::Result::<R>::COUNT];
             reader.each(row, block, |cell, result| {
-                result.write(&mut |_, c, value| values[c * CELLS + cell] = value, 0, 0);
+                result.write(&mut |_, c, value| values[c][cell] = value, 0, 0);
             });
         })
     }

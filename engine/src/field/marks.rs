@@ -1,12 +1,12 @@
 //! Criteria by lists, which are put together at run time: one gather and one launch serve a list.
 
-use super::cells::gather_block;
 use super::faults::FaultBox;
 use super::level::LevelRows;
 use super::list_text::{Written, list_text};
 use super::listed::{Loops, Span};
 use super::pool::{Field, Pool};
 use super::storage::with_storage;
+use super::window::gather_block;
 use nestar_kernels::CELLS;
 use nestar_kernels::criteria::{CellFlags, LIST_BLOCK, LIST_GHOSTS, ListText, buffer_sectors};
 use rayon::prelude::*;
@@ -131,7 +131,13 @@ impl<F: Field> Pool<F> {
             let own = Span::of_patch(present.row(row), topology.index(row), geometry);
             if let Some(around) = &around {
                 let shape = [self.components(), LIST_GHOSTS];
-                gather_block(around, row, shape, block, &mut typed.gather_scratch.get());
+                gather_block(
+                    around,
+                    (row, u32::MAX),
+                    shape,
+                    block,
+                    &mut typed.gather_scratch.get(),
+                );
                 let values = &block[..];
                 marks.keep(&own.with_ghosts(values), kept);
             }

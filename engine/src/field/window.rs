@@ -1,15 +1,17 @@
 //! What stands around a patch.
 
-use super::cells::gather_block;
 use super::element::Element;
 use super::level::LevelView;
 use super::pool::{Field, Pool};
 use super::storage::with_storage;
 use crate::device::DeviceError;
+use nestar_kernels::PATCH;
+use nestar_kernels::mesh::gather::{Target, gather_from};
+use nestar_kernels::mesh::{GatherScratch, GhostView};
 
 impl<F: Field> Pool<F> {
     /// Fills `values` with the present state of a row with so many layers of ghost cells, `[component][n][n][n]` with n = 8 + 2 `layers`,
-    /// wherever the field lives; at least one layer.
+    /// wherever the field lives; at least one layer. Of the 27 patches those that are `wanted`, as bits, are read; others may be.
     ///
     /// # Errors
     /// The device fails.
@@ -20,12 +22,12 @@ impl<F: Field> Pool<F> {
         &self,
         level: &LevelView,
         row: u32,
-        layers: usize,
+        (layers, wanted): (usize, u32),
         values: &mut Vec<R>,
     ) -> Result<(), DeviceError> {
         let number = level.clock.level;
         let at = (self.current(number), self.time(number));
-        self.window_at((level, row), layers, at, values)
+        self.window_at((level, row), (layers, wanted), at, values)
     }
 
     /// As [`Pool::window`] of the states before and after the latest step of the level, each with its time; of the present one alone where
@@ -88,7 +90,7 @@ impl<F: Field> Pool<F> {
         let window = |bank: usize| {
             let time = self.clocks[level.clock.level].times[bank];
             let mut values = Vec::new();
-            self.window_at((level, row), layers, (bank, time), &mut values)?;
+            self.window_at((level, row), (layers, u32::MAX), (bank, time), &mut values)?;
             Ok((time, values))
         };
         banks.into_iter().map(window).collect()
@@ -98,7 +100,7 @@ impl<F: Field> Pool<F> {
     fn window_at<R: Element>(
         &self,
         (level, row): (&LevelView, u32),
-        layers: usize,
+        (layers, wanted): (usize, u32),
         at: (usize, f64),
         window: &mut Vec<R>,
     ) -> Result<(), DeviceError> {
@@ -107,9 +109,28 @@ impl<F: Field> Pool<F> {
                 let view = self.ghosts_at::<R>(level.topology, level.clock.level, layers, at);
                 let scratch = &self.typed::<R>().gather_scratch;
                 let shape = [self.components(), layers];
-                gather_block(&view, row, shape, window, &mut scratch.get());
+                gather_block(&view, (row, wanted), shape, window, &mut scratch.get());
             },
             _ => *window = self.window_on_device(level, row, layers, at)?);
         Ok(())
     }
+}
+
+/// Fills `block` with so many components of a field around a row, in so many layers, from those patches of the 27 that are `wanted`, as bits.
+pub(super) fn gather_block<R: Element>(
+    view: &GhostView<R>,
+    (row, wanted): (u32, u32),
+    [components, ghosts]: [usize; 2],
+    block: &mut Vec<R>,
+    scratch: &mut GatherScratch<R>,
+) {
+    let stride = (PATCH + 2 * ghosts).pow(3);
+    block.resize(components * stride, R::lit(0.0));
+    let mut target = Target {
+        values: block,
+        stride,
+        components,
+        ghosts,
+    };
+    gather_from(view, row, (&mut target, wanted), scratch);
 }

@@ -66,7 +66,7 @@ impl Capture {
         let layers = view.reach();
         let values = in_precision!(view.precision(), R => {
             let mut values = Vec::new();
-            view.window::<R>(row, layers, &mut values)?;
+            view.window::<R>(row, (layers, u32::MAX), &mut values)?;
             values.into_iter().map(R::to_f64).collect()
         });
         let names = view.spec().components.iter();

@@ -71,7 +71,8 @@ impl<'a, F: Field> View<'a, F> {
     }
 
     /// Fills `values` with the present state of an own row with so many layers of ghost cells, at least one, `[component][n][n][n]`,
-    /// wherever the field lives: whoever walks many rows keeps one vector.
+    /// wherever the field lives: whoever walks many rows keeps one vector. Of the 27 patches, x fastest, those are read that are `wanted`, as bits
+    /// (`u32::MAX`: all); of the others the window has anything.
     ///
     /// # Errors
     /// The device fails.
@@ -81,12 +82,12 @@ impl<'a, F: Field> View<'a, F> {
     pub fn window<R: Element>(
         &self,
         row: u32,
-        layers: usize,
+        (layers, wanted): (usize, u32),
         values: &mut Vec<R>,
     ) -> Result<(), DeviceError> {
         self.require_own(row);
         self.require_reach(layers);
-        self.pool.window(&self.level, row, layers, values)
+        self.pool.window(&self.level, row, (layers, wanted), values)
     }
 
     /// As [`View::window`] of the states before and after the latest step of the level, each with its time; of the present one alone where

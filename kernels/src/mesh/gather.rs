@@ -87,18 +87,34 @@ pub fn gather<R: Real>(
     target: &mut Target<R>,
     scratch: &mut GatherScratch<R>,
 ) {
+    gather_from(view, row, (target, u32::MAX), scratch);
+}
+
+/// As [`gather`], of those patches of the 27 alone that are wanted, as bits; cells in others keep what the block has there, or take it.
+pub fn gather_from<R: Real>(
+    view: &GhostView<R>,
+    row: u32,
+    (target, wanted): (&mut Target<R>, u32),
+    scratch: &mut GatherScratch<R>,
+) {
     let (ghosts, reach) = (target.ghosts, view.reach);
     assert!(
         ghosts <= reach,
         "a gather of {ghosts} layers of ghost cells where {reach} may be read"
     );
     let around = &view.neighbours[row as usize];
-    copy_neighbours(view, around, target);
+    match ghosts {
+        0 => copy_neighbours::<R, 0>(view, (around, wanted), target),
+        1 => copy_neighbours::<R, 1>(view, (around, wanted), target),
+        2 => copy_neighbours::<R, 2>(view, (around, wanted), target),
+        3 => copy_neighbours::<R, 3>(view, (around, wanted), target),
+        _ => copy_neighbours::<R, 4>(view, (around, wanted), target),
+    }
     if around.contains(&COARSER) {
         let block = coarse_block(view, row, target.ghosts);
         let coarse = coarse_cells(view, row, &block, target.components, scratch);
         debug_assert_eq!(around[SELF], row as i32);
-        let missing = (0..27).filter(|&d| around[d] == COARSER);
+        let missing = (0..27).filter(|&d| around[d] == COARSER && wanted >> d & 1 == 1);
         missing.for_each(|d| interpolate_sector(&coarse, sector_at(d), target));
     }
     if around.contains(&super::OUTSIDE) {
@@ -123,42 +139,47 @@ pub fn gather<R: Real>(
     }
 }
 
-/// Splits an index along one axis of a ghosted block into the neighbour (0, 1, 2) and the cell within it.
-#[inline]
-fn split(i: usize, ghosts: usize) -> (usize, usize) {
-    let shifted = i + PATCH - ghosts;
-    (shifted / PATCH, shifted % PATCH)
-}
-
-/// Copies what neighbours of the same level hold.
-fn copy_neighbours<R: Real>(view: &GhostView<R>, around: &[i32; 27], target: &mut Target<R>) {
-    let sources = around.map(|row| u32::try_from(row).ok().map(|row| view.level.row(row)));
-    match target.ghosts {
-        0 => copy_sectors::<R, 0>(&sources, target),
-        1 => copy_sectors::<R, 1>(&sources, target),
-        2 => copy_sectors::<R, 2>(&sources, target),
-        3 => copy_sectors::<R, 3>(&sources, target),
-        _ => copy_sectors::<R, 4>(&sources, target),
+/// Copies what wanted neighbours of the same level hold, one after the other: lines of memory that follow each other are fetched together.
+fn copy_neighbours<R: Real, const G: usize>(
+    view: &GhostView<R>,
+    (around, wanted): (&[i32; 27], u32),
+    target: &mut Target<R>,
+) {
+    for d in (0..27).filter(|d| wanted >> d & 1 == 1) {
+        let Ok(row) = u32::try_from(around[d]) else {
+            continue;
+        };
+        let source = view.level.row(row);
+        // the length of runs is known, so that each is a few moves and no call
+        match d % 3 {
+            1 => copy_sector::<R, G, PATCH>(source, sector_at(d), target),
+            _ => copy_sector::<R, G, G>(source, sector_at(d), target),
+        }
     }
 }
 
-/// The copy for a fixed number of ghost layers, so that every run is a few moves and no call.
-fn copy_sectors<R: Real, const G: usize>(sources: &[Option<&[R]>; 27], target: &mut Target<R>) {
+/// Copies what the neighbour in a direction holds of a block with `G` ghost layers, in runs of `N` cells.
+fn copy_sector<R: Real, const G: usize, const N: usize>(
+    source: &[R],
+    d: [i32; 3],
+    target: &mut Target<R>,
+) {
     let n = PATCH + 2 * G;
+    // the first cell in the neighbour and in the block, and how many
+    let [x, y, z] = d.map(|d| match d {
+        -1 => (PATCH - G, 0, G),
+        0 => (0, G, PATCH),
+        _ => (0, PATCH + G, G),
+    });
     for c in 0..target.components {
-        let out = &mut target.values[c * target.stride..c * target.stride + n * n * n];
-        for (line, out) in out.chunks_exact_mut(n).enumerate() {
-            let ((nk, ck), (nj, cj)) = (split(line / n, G), split(line % n, G));
-            let (first, cell) = (9 * nk + 3 * nj, c * CELLS + PATCH * (cj + PATCH * ck));
-            if let Some(source) = sources[first] {
-                copy_run::<R, G>(&mut out[..G], &source[cell + PATCH - G..]);
-            }
-            if let Some(source) = sources[first + 1] {
-                copy_run::<R, PATCH>(&mut out[G..], &source[cell..]);
-            }
-            if let Some(source) = sources[first + 2] {
-                copy_run::<R, G>(&mut out[G + PATCH..], &source[cell..]);
-            }
+        let source = &source[c * CELLS..][..CELLS];
+        let out = &mut target.values[c * target.stride..][..n * n * n];
+        for (k, j) in (0..z.2).flat_map(|k| (0..y.2).map(move |j| (k, j))) {
+            let from = x.0 + PATCH * (y.0 + j + PATCH * (z.0 + k));
+            copy_run::<R, N>(
+                &mut out[x.1 + n * (y.1 + j + n * (z.1 + k))..],
+                &source[from..],
+            );
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a cloud feels of the cells that it covers.
 
-use super::columns::Precise;
+use super::columns::{PAGE, Page, Precise};
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::cloud::{lowest, share, weights};
 
@@ -40,23 +40,147 @@ impl<R: Precise> Around<R> {
             start += cell.clamp(0, side as i32 - cloud) as usize * stride;
             along[axis] = weights::<R>(share(place[axis], cloud), cloud);
         }
-        let mut sums = [R::lit(0.0); 3];
-        for (component, sum) in sums.iter_mut().enumerate() {
-            let cells = (W - 1) * (side * side + side) + W;
-            let values = &self.values[component * block + start..][..cells];
-            for k in 0..W {
-                let mut plane = R::lit(0.0);
-                for j in 0..W {
-                    let line = &values[side * (j + side * k)..][..W];
-                    let mut row = R::lit(0.0);
-                    for i in 0..W {
-                        row += along[0][i] * line[i];
-                    }
-                    plane += along[1][j] * row;
+        felt::<R, W, L>(&self.values, start, along)
+    }
+}
+
+/// What a cloud feels of vectors in `L` layers around a patch, of which it covers `W` cells along each axis with these weights; `start` is the
+/// first.
+#[inline(always)]
+fn felt<R: Precise, const W: usize, const L: usize>(
+    values: &[R],
+    start: usize,
+    along: [[R; 3]; 3],
+) -> [R; 3] {
+    let side = PATCH + 2 * L;
+    let mut sums = [R::lit(0.0); 3];
+    for (component, sum) in sums.iter_mut().enumerate() {
+        let cells = (W - 1) * (side * side + side) + W;
+        let values = &values[component * side * side * side + start..][..cells];
+        for k in 0..W {
+            let mut plane = R::lit(0.0);
+            for j in 0..W {
+                let line = &values[side * (j + side * k)..][..W];
+                let mut row = R::lit(0.0);
+                for i in 0..W {
+                    row += along[0][i] * line[i];
                 }
-                *sum += along[2][k] * plane;
+                plane += along[1][j] * row;
+            }
+            *sum += along[2][k] * plane;
+        }
+    }
+    sums
+}
+
+/// The clouds of a page's particles, `W` cells wide, among values in `L` layers around their patch: found for all alike, so that vectors of
+/// them go together.
+pub struct Clouds<R, const W: usize, const L: usize> {
+    start: [u32; PAGE],
+    /// Weights of the cells along each axis.
+    along: [[[R; PAGE]; W]; 3],
+}
+
+impl<R: Precise, const W: usize, const L: usize> Clouds<R, W, L> {
+    /// Those of a page.
+    #[inline(always)]
+    pub fn of(page: &Page<R>) -> Self {
+        let (side, cloud) = ((PATCH + 2 * L) as u32, W as i32);
+        let (mut start, mut along) = ([0; PAGE], [[[R::lit(0.0); PAGE]; W]; 3]);
+        for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
+            for n in 0..PAGE {
+                let place = R::whole(page.place[axis][n]);
+                start[n] += (lowest(place, cloud) + L as i32) as u32 * stride;
+                let weights = weights::<R>(share(place, cloud), cloud);
+                for k in 0..W {
+                    along[axis][k][n] = weights[k];
+                }
             }
         }
-        sums
+        Self { start, along }
+    }
+
+    /// What one of them feels.
+    #[inline(always)]
+    pub fn felt(&self, values: &[R], n: usize) -> [R; 3] {
+        let mut along = [[R::lit(0.0); 3]; 3];
+        for axis in 0..3 {
+            for k in 0..W {
+                along[axis][k] = self.along[axis][k][n];
+            }
+        }
+        felt::<R, W, L>(values, self.start[n] as usize, along)
+    }
+}
+
+/// Directions of a table of 27 that lie below along an axis, beside, and above.
+const BESIDE: [[u32; 3]; 3] = {
+    let mut masks = [[0; 3]; 3];
+    let mut d = 0;
+    while d < 27 {
+        masks[0][d % 3] |= 1 << d;
+        masks[1][d / 3 % 3] |= 1 << d;
+        masks[2][d / 9] |= 1 << d;
+        d += 1;
+    }
+    masks
+};
+
+/// The patches of a table of 27 that clouds of the first particles of a page reach, `W` cells wide, as bits.
+#[inline(always)]
+pub fn reached<R: Precise, const W: usize>(page: &Page<R>, count: usize) -> u32 {
+    let mut each = [0; PAGE];
+    for n in 0..PAGE {
+        each[n] = if n < count { u32::MAX } else { 0 };
+    }
+    for (axis, [below, beside, above]) in BESIDE.into_iter().enumerate() {
+        for n in 0..PAGE {
+            let first = lowest(R::whole(page.place[axis][n]), W as i32);
+            let below = if first < 0 { below } else { 0 };
+            let above = if first + W as i32 > PATCH as i32 {
+                above
+            } else {
+                0
+            };
+            each[n] &= below | beside | above;
+        }
+    }
+    each.into_iter().fold(0, |all, own| all | own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::columns::Columns;
+    use super::*;
+
+    #[test]
+    fn clouds_of_a_page_are_those_of_its_particles() {
+        let columns = Columns {
+            number: 4,
+            masses: false,
+            scalars: 0,
+        };
+        let random = |n: u64| (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        let mut words: Vec<u64> = (0..columns.page_words() as u64).map(random).collect();
+        let page = Page::<f32>::of(&mut words, columns);
+        let around = Around {
+            values: (0..3000).map(|n| (random(n) >> 40) as f32).collect(),
+            ahead: 0.0,
+        };
+        let (clouds, mut all) = (Clouds::<f32, 2, 1>::of(&page), 0);
+        for n in 0..PAGE {
+            let place = page.place_of(n);
+            let expected = around.at::<2, 1>((place, [0; 3]), false);
+            assert_eq!(clouds.felt(&around.values, n), expected);
+            // the corners of the cloud, half a cell away
+            for corner in 0..8 {
+                let half = [0, 1, 2].map(|axis| 1 - 2 * (corner >> axis & 1));
+                let step = [0, 1, 2].map(|axis| {
+                    (i128::from(place[axis]) + half[axis] * (1 << 60)).div_euclid(1 << 64) as i32
+                });
+                all |= 1 << nestar_kernels::mesh::direction(step);
+            }
+            assert_eq!(reached::<f32, 2>(&page, n + 1), all, "{n}");
+        }
     }
 }

@@ -92,12 +92,16 @@ impl<'a, R: Precise> Drift<'a, R> {
             velocity: [*page.velocity[0], *page.velocity[1], *page.velocity[2]],
             ways: [0; PAGE],
         };
-        for (axis, stride) in [1, 3, 9].into_iter().enumerate() {
-            let (half, rate) = (self.half, self.rate[axis]);
+        // all columns first: what is not in the cache comes at once
+        for axis in 0..3 {
             for n in 0..PAGE {
                 let velocity = &mut moves.velocity[axis][n];
-                *velocity = kicked(*velocity, page.acceleration[axis][n], half);
-                let by = (*velocity * rate).to_f64();
+                *velocity = kicked(*velocity, page.acceleration[axis][n], self.half);
+            }
+        }
+        for (axis, stride) in [1, 3, 9].into_iter().enumerate() {
+            for n in 0..PAGE {
+                let by = (moves.velocity[axis][n] * self.rate[axis]).to_f64();
                 let (place, step) = R::moved(moves.place[axis][n], by);
                 moves.place[axis][n] = place;
                 let fault = if by.abs() < 1.0 { 0 } else { FAULT };

@@ -1,7 +1,7 @@
 //! The second half of a step: what accelerates particles at the end of it, by the cloud that they attract with, and the closing kick.
 
 use super::Motion;
-use super::around::{Around, REACH};
+use super::around::{Around, Clouds, REACH, reached};
 use super::columns::{Columns, PAGE, Page, Precise};
 use super::device::Pulled;
 use super::rows::Rows;
@@ -111,15 +111,16 @@ impl<R: Precise> Force<'_, R> {
         let zone = Zone::of(self.topology, row, self.motion.zone);
         let around = self.topology.neighbours(row);
         if !zone.has_any() && around.iter().all(|&beside| beside >= 0) {
-            self.field.window(row, 1, &mut own.values)?;
+            let pages = rows.pages::<R>(columns);
+            let wanted = pages.fold(0, |all, (page, count)| all | reached::<R, W>(&page, count));
+            self.field.window(row, (1, wanted), &mut own.values)?;
             for (mut page, count) in rows.pages::<R>(columns) {
-                self.kick((&mut page, count), |page, n| {
-                    own.at::<W, 1>((page.place_of(n), [0; 3]), false)
-                });
+                let clouds = Clouds::<R, W, 1>::of(&page);
+                self.kick((&mut page, count), |_, n| clouds.felt(&own.values, n));
             }
             return Ok(());
         }
-        self.field.window(row, REACH, &mut own.values)?;
+        self.field.window(row, (REACH, u32::MAX), &mut own.values)?;
         let parent = match self.topology.parent(row) {
             Some(parent) if zone.has_inner() => Some(self.between(parent)?),
             _ => None,

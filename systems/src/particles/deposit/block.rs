@@ -1,5 +1,7 @@
 //! Sums in the cells in and around a patch.
 
+use super::super::columns::{PAGE, Page, Precise};
+use super::seen::Seen;
 use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::particles::cloud::{lowest, parts, share};
 use nestar_kernels::{CELLS, PATCH};
@@ -8,7 +10,7 @@ use nestar_kernels::{CELLS, PATCH};
 const SIDE: usize = PATCH + 4;
 const BLOCK: usize = SIDE * SIDE * SIDE;
 /// The first cell of a block, counted from that of the patch.
-const FIRST: i64 = -2;
+const FIRST: i32 = -2;
 
 /// Sums in the cells in and around a patch.
 pub struct Block {
@@ -74,6 +76,20 @@ impl Block {
         }
     }
 
+    /// The cells of the block that clouds of `W` cells from `first` on cover along an axis, counted from the first cell of the block's patch on a
+    /// level that is `finer` levels finer.
+    #[inline(always)]
+    fn covered<const W: usize>(first: i32, finer: usize, axis: usize) -> [u32; W] {
+        let stride = [1, SIDE, SIDE * SIDE][axis] as u32;
+        std::array::from_fn(|k| (((first + k as i32) >> finer) - FIRST) as u32 * stride)
+    }
+
+    /// The first cell along an axis of a patch that is `finer` levels finer, counted from that of the block's patch.
+    #[inline(always)]
+    fn begins(&self, patch: i32, finer: usize, axis: usize) -> i32 {
+        PATCH as i32 * (patch - (self.index[axis] << finer))
+    }
+
     /// Adds the cloud of a particle, `W` cells wide: `patch` is the index of the patch that its place is counted from, on a level that is
     /// `finer` levels finer than that of the block.
     #[inline(always)]
@@ -82,25 +98,56 @@ impl Block {
         (place, patch, finer): ([u64; 3], [i32; 3], usize),
         mass: u64,
     ) {
-        let (side, cloud) = (PATCH as i32, W as i32);
-        let mut at = [[0; W]; 3];
-        for (axis, stride) in [1, SIDE, SIDE * SIDE].into_iter().enumerate() {
-            let first =
-                i64::from(side) * i64::from(patch[axis]) + i64::from(lowest(place[axis], cloud));
-            let base = i64::from(side) * i64::from(self.index[axis]) + FIRST;
-            for k in 0..W {
-                at[axis][k] = (((first + k as i64) >> finer) - base) as usize * stride;
+        let at = [0, 1, 2].map(|axis| {
+            let first = self.begins(patch[axis], finer, axis) + lowest(place[axis], W as i32);
+            Self::covered::<W>(first, finer, axis)
+        });
+        let shares = place.map(|place| share(place, W as i32));
+        self.add(at, shares, mass);
+    }
+
+    /// Adds the clouds of the first particles of a page in a patch, which are `seen` so, as [`Block::add_cloud`]: the cells are found for all
+    /// alike, so that vectors of them go together.
+    #[inline(always)]
+    pub fn add_clouds<R: Precise, const W: usize>(
+        &mut self,
+        (patch, finer): ([i32; 3], usize),
+        seen: &Seen<R>,
+        (page, count): (&Page<R>, usize),
+    ) {
+        let (places, steps) = seen.places(page);
+        let (mut at, mut shares) = ([[[0; PAGE]; W]; 3], [[0; PAGE]; 3]);
+        for axis in 0..3 {
+            let begins = self.begins(patch[axis], finer, axis);
+            let width = PATCH as i32;
+            for n in 0..PAGE {
+                let place = places[axis][n];
+                let first = begins + width * steps[axis][n] + lowest(place, W as i32);
+                let covered = Self::covered::<W>(first, finer, axis);
+                for k in 0..W {
+                    at[axis][k][n] = covered[k];
+                }
+                shares[axis][n] = share(place, W as i32);
             }
         }
-        let along = |axis: usize| share(place[axis], cloud);
-        let [x, y, z] = [along(0), along(1), along(2)];
+        for n in 0..count {
+            let at = at.each_ref().map(|at| at.each_ref().map(|at| at[n]));
+            let shares = shares.each_ref().map(|shares| shares[n]);
+            self.add(at, shares, seen.weight(page, n));
+        }
+    }
+
+    /// Adds a mass to the cells that a cloud covers along the axes.
+    #[inline(always)]
+    fn add<const W: usize>(&mut self, at: [[u32; W]; 3], [x, y, z]: [u32; 3], mass: u64) {
+        let cloud = W as i32;
         let along_z = parts(mass, z, cloud);
         for k in 0..W {
             let along_y = parts(along_z[k], y, cloud);
             for j in 0..W {
                 let along_x = parts(along_y[j], x, cloud);
                 for i in 0..W {
-                    self.sums[at[0][i] + at[1][j] + at[2][k]] += along_x[i];
+                    self.sums[(at[0][i] + at[1][j] + at[2][k]) as usize] += along_x[i];
                 }
             }
         }
@@ -151,7 +198,8 @@ impl<'a> Part<'a> {
         for (from, to) in self.starts() {
             let line = self.block.sums[from..].first_chunk::<N>();
             let cells = cells[to..].first_chunk_mut::<N>();
-            if let (Some(cells), Some(line)) = (cells, line) {
+            // memory of neighbours is not touched for nothing
+            if let (Some(cells), Some(line)) = (cells, line.filter(|line| **line != [0; N])) {
                 for n in 0..N {
                     cells[n] += line[n];
                 }

@@ -17,16 +17,33 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Adds the cloud of a particle of the patch at an index, `W` cells wide.
+    /// Adds the clouds of the first particles of a page of the patch at an index, `W` cells wide.
     #[inline(always)]
     pub fn add<R: Precise, const W: usize>(
         &mut self,
-        (seen, page, n): (&Seen<R>, &Page<R>, usize),
+        seen: &Seen<R>,
+        (page, count): (&Page<R>, usize),
         (zone, index): (&Zone, [i32; 3]),
     ) {
-        let ((mut place, step), mass) = (seen.place(page, n), seen.weight(page, n));
+        if !zone.has_inner() {
+            let patch = (index, self.finer);
+            return self.own.add_clouds::<R, W>(patch, seen, (page, count));
+        }
+        for n in 0..count {
+            let cloud = (seen.place(page, n), seen.weight(page, n));
+            self.add_beside::<W>(cloud, (zone, index));
+        }
+    }
+
+    /// Adds the cloud of a particle of a patch beside a coarser level, which may be as wide as that level's cells.
+    #[inline(always)]
+    fn add_beside<const W: usize>(
+        &mut self,
+        ((mut place, step), mass): (([u64; 3], [i32; 3]), u64),
+        (zone, index): (&Zone, [i32; 3]),
+    ) {
         let mut patch = [index[0] + step[0], index[1] + step[1], index[2] + step[2]];
-        if !zone.has_inner() || !zone.is_inner(cell_of(place, step)) {
+        if !zone.is_inner(cell_of(place, step)) {
             return self.own.add_cloud::<W>((place, patch, self.finer), mass);
         }
         for axis in 0..3 {

@@ -156,9 +156,7 @@ impl<'a> Deposit<'a> {
                 for (list, rows) in patch.iter_mut().enumerate() {
                     let seen = self.seen::<R>(species, host, list);
                     for (page, count) in rows.pages::<R>(species.pool.columns) {
-                        for n in 0..count {
-                            blocks.add::<R, W>((&seen, &page, n), (&zone, index));
-                        }
+                        blocks.add::<R, W>(&seen, (&page, count), (&zone, index));
                     }
                 }
             }

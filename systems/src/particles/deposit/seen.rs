@@ -1,6 +1,6 @@
 //! Particles at another time than theirs.
 
-use super::super::columns::{Page, Precise};
+use super::super::columns::{PAGE, Page, Precise};
 use nestar_device::Real;
 use nestar_kernels::particles::cloud::units_of;
 use nestar_kernels::particles::motion::{ahead, moved};
@@ -57,6 +57,27 @@ impl<R: Precise> Seen<R> {
             (place[axis], step[axis]) = (to, whole as i32 + carry);
         }
         (place, step)
+    }
+
+    /// The same of all rows of a page, axis by axis.
+    #[inline(always)]
+    pub fn places(&self, page: &Page<R>) -> ([[u64; PAGE]; 3], [[i32; PAGE]; 3]) {
+        let (mut places, mut steps) = ([[0; PAGE]; 3], [[0; PAGE]; 3]);
+        if self.dt == R::lit(0.0) {
+            for axis in 0..3 {
+                for n in 0..PAGE {
+                    places[axis][n] = R::whole(page.place[axis][n]);
+                }
+            }
+            return (places, steps);
+        }
+        for n in 0..PAGE {
+            let (place, step) = self.place(page, n);
+            for axis in 0..3 {
+                (places[axis][n], steps[axis][n]) = (place[axis], step[axis]);
+            }
+        }
+        (places, steps)
     }
 
     /// What it counts.
