@@ -20,7 +20,7 @@ use nestar_kernels::mesh::device::{
 };
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use nestar_kernels::multigrid::device::MULTIGRID;
-use nestar_kernels::particles::device::PARTICLES;
+use nestar_kernels::particles::device::{PARTICLES, PULL, TRACE};
 use nestar_kernels::{hydro, mesh, multigrid};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -210,8 +210,8 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
     texts
 }
 
-/// The solver of Poisson's equation with what gas feels of its unknowns, and a field of coarser rows.
-fn gravity(gas: &FieldText) -> [(&'static str, String); 4] {
+/// The solver of Poisson's equation with what gas feels of its unknowns, a field of coarser rows, and particles.
+fn gravity(gas: &FieldText) -> [(&'static str, String); 6] {
     let unknowns = FieldText {
         components: 1,
         normal: [0; 3],
@@ -238,5 +238,7 @@ fn gravity(gas: &FieldText) -> [(&'static str, String); 4] {
         ("stress", unknowns.program(&with_stress, &[STRESS])),
         ("skeletons_coarse", coarse.program(&[], &of_mesh)),
         ("particles", accelerations.program(&particles, &[PARTICLES])),
+        ("pull", accelerations.program(&particles, &[PULL])),
+        ("trace", gas.program(&particles, &[TRACE])),
     ]
 }

@@ -44,15 +44,17 @@ impl<F: Field> Pool<F> {
         row: u32,
         layers: usize,
     ) -> Result<Vec<(f64, Vec<R>)>, DeviceError> {
-        let clock = &self.clocks[level.clock.level];
+        self.windows_of(level, row, layers, self.states(level.clock.level))
+    }
+
+    /// The banks with the states of a level before and after its latest step; that of the present one alone where that is all there is.
+    pub(super) fn states(&self, level: usize) -> Vec<usize> {
+        let clock = &self.clocks[level];
         let (present, other) = (clock.current, 1 - clock.current);
-        let has_both = self.spec.time_levels > 1 && clock.times[other] < clock.times[present];
-        let banks = if has_both {
-            vec![other, present]
-        } else {
-            vec![present]
-        };
-        self.windows_of(level, row, layers, banks)
+        match self.spec.time_levels > 1 && clock.times[other] < clock.times[present] {
+            true => vec![other, present],
+            false => vec![present],
+        }
     }
 
     /// As [`Pool::window`] of a row of the next coarser level than `level`, before and after its step where `time` is within that; else its

@@ -219,6 +219,16 @@ impl<'a, F: Field> View<'a, F> {
         self.pool.view(tables, topology, self.level())
     }
 
+    /// As [`View::on_device`] before and after the latest step of the level, each with its time; now alone where the field keeps no other state. As
+    /// [`View::windows`] on the host.
+    ///
+    /// # Panics
+    /// If the field lives on the host.
+    #[must_use]
+    pub fn states_on_device(&self) -> Vec<(f64, DeviceView)> {
+        self.pool.views(&self.level)
+    }
+
     /// What gathers on the next coarser level read on the device where the field lives: before and after that level's step where `time` is within
     /// that, each with its time, else its present state alone. As [`View::coarser_windows`] on the host.
     ///

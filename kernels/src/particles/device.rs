@@ -4,20 +4,37 @@
 //! stacks: a first kernel counts how many each patch gets, a second one puts them there. Nothing is sorted, and the order in a patch means nothing.
 
 use crate::mesh::parameters::View;
+use crate::mesh::prolong::between;
+use nestar_device::random::{Stream, of_id, uniforms};
 use nestar_device::{Address, Item, device};
 
 /// Most particles that a block of threads looks after.
 pub const CHUNK: usize = 4096;
 
-/// The kernels.
+/// The kernels that all particles share, whatever moves them: they read no field.
 pub const PARTICLES: &str = concat!(
     include_str!("stacks.cuh"),
     include_str!("move.cu"),
     include_str!("sums.cu"),
     include_str!("cells.cuh"),
     include_str!("deposit.cu"),
-    include_str!("marks.cu"),
+    include_str!("marks.cu")
+);
+
+/// The kernel that accelerates what falls, of the program of accelerations.
+pub const PULL: &str = concat!(
+    include_str!("stacks.cuh"),
+    include_str!("cells.cuh"),
+    include_str!("feel.cuh"),
     include_str!("pull.cu")
+);
+
+/// The kernels that say where gas takes tracers, of the program of gas.
+pub const TRACE: &str = concat!(
+    include_str!("stacks.cuh"),
+    include_str!("cells.cuh"),
+    include_str!("feel.cuh"),
+    include_str!("trace.cu")
 );
 
 /// Every structure, and what the kernels call.
@@ -26,8 +43,9 @@ pub fn items() -> Vec<&'static Item> {
     let mut items = super::device_items();
     items.extend([
         Stack, Tables, List, Move, Arrive, Pack, Largest, Terms, Clouds, Deposit, Finish, Mark,
-        Pull, Unpack, Spill, Join,
+        Pull, Unpack, Spill, Join, Lead, Draw,
     ]);
+    items.extend([of_id::ITEM, uniforms::ITEM, between::ITEM]);
     items
 }
 
@@ -358,4 +376,48 @@ pub struct Pull<R> {
     pub ahead: [f64; 2],
     /// Over the width of a patch of the coarser level.
     pub per_width: [f64; 3],
+}
+
+/// Of the kernel `particles_lead`: gives tracers the mean velocities of a step, by Heun's rule.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Lead<R> {
+    /// The particles.
+    pub from: List,
+    /// Gas on the level of their patches before the step of that level, or now.
+    pub before: View<R>,
+    /// The same after it.
+    pub after: View<R>,
+    /// Whether the two differ.
+    pub both: bool,
+    /// Where blocks gather gas, `[block][values]`; none: in shared memory.
+    pub blocks: Address<R>,
+    /// Values that a block gathers.
+    pub values: i64,
+    /// Weights of the later state at the begin and at the end of the particles' step.
+    pub weights: [f64; 2],
+    /// The step over the width of a patch along each axis.
+    pub rate: [f64; 3],
+}
+
+/// Of the kernel `particles_draw`: lets tracers draw where mass takes them.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Draw<R> {
+    /// The particles.
+    pub from: List,
+    /// Whether the patches are of the level that moves the particles; in others they stop, but for those on their way into a finer patch.
+    pub own: bool,
+    /// The bank of the gas behind the step.
+    pub gas: Address<R>,
+    /// The mass fluxes of the step, `[row][axis][576]`.
+    pub mass: Address<R>,
+    /// The step over the width of a cell along each axis.
+    pub rates: [f64; 3],
+    /// A cell in a step along each axis.
+    pub speeds: [f64; 3],
+    /// The random numbers of the step.
+    pub stream: Stream,
+    /// Which of them say the way; the next ones say the place.
+    pub number: u32,
 }

@@ -4,6 +4,7 @@ pub mod cloud;
 pub mod device;
 pub mod motion;
 pub mod terms;
+pub mod tracers;
 
 use nestar_device::Item;
 
@@ -24,6 +25,10 @@ pub fn device_items() -> Vec<&'static Item> {
         motion::in_parent::ITEM,
         motion::kicked::ITEM,
         motion::ahead::ITEM,
+        tracers::cut_to_cell::ITEM,
+        tracers::chances::ITEM,
+        tracers::face_drawn::ITEM,
+        tracers::placed_anew::ITEM,
         terms::terms::ITEM,
         terms::position::ITEM,
         terms::nearest::ITEM,

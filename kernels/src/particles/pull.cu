@@ -1,44 +1,10 @@
-// What accelerates particles, by the cloud that they attract with, and the closing kick: the twin of force.rs of the species. Follows cells.cuh.
+// What accelerates particles, by the cloud that they attract with, and the closing kick: the twin of force.rs of the species. Follows feel.cuh.
 
 namespace particles {
 
 typedef given::Pull<REAL> Pull;
 // Layers of cells that clouds reach whose particles are in the patch; others are up to a cell beyond it.
 constexpr int BESIDE = 1;
-
-// What a cloud at a place feels of a patch and G layers of cells around it; `second`: the second vector, where there are two.
-template<int G, int WIDTH> RS_FN void feel(const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
-  constexpr int N = mesh::PATCH + 2 * G, VALUES = N * N * N;
-  const REAL* values = block + (second && field::COMPONENTS > 3 ? 3 * VALUES : 0);
-  rs::arr<REAL, 3> along[3];
-  int start = 0;
-  RS_UNROLL for (int axis = 2; axis >= 0; --axis) {
-    int cell = mesh::PATCH * step[axis] + cloud::lowest(place[axis], WIDTH) + G;
-    cell = cell < 0 ? 0 : cell > N - WIDTH ? N - WIDTH : cell;
-    start = N * start + cell;
-    along[axis] = cloud::weights<REAL>(cloud::share(place[axis], WIDTH), WIDTH);
-  }
-  RS_UNROLL for (int component = 0; component < 3; ++component) {
-    REAL sum = REAL(0);
-    RS_UNROLL for (int k = 0; k < WIDTH; ++k) {
-      REAL plane = REAL(0);
-      RS_UNROLL for (int j = 0; j < WIDTH; ++j) {
-        REAL row = REAL(0);
-        RS_UNROLL for (int i = 0; i < WIDTH; ++i)
-          row = row + along[0].d[i] * values[component * VALUES + start + i + N * (j + N * k)];
-        plane = plane + along[1].d[j] * row;
-      }
-      sum = sum + along[2].d[k] * plane;
-    }
-    sums[component] = sum;
-  }
-}
-
-template<int G> RS_FN void feel_any(int width, const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
-  if (width == 2) feel<G, 2>(block, place, step, second, sums);
-  else if (width == 1) feel<G, 1>(block, place, step, second, sums);
-  else feel<G, 3>(block, place, step, second, sums);
-}
 
 RS_FN void kick(const Pull& p, const Columns& of, i64 n, const REAL* v, const REAL* a) {
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {

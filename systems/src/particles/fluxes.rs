@@ -6,6 +6,7 @@
 //! into a finer patch by a coarse flux comes with the steps of the finer level; who leaves one waits for the next step of the coarser level.
 
 use super::columns::Precise;
+use super::device::Traced;
 use super::moved_by::MovedBy;
 use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
@@ -18,11 +19,9 @@ use nestar_engine::step::{Read, View};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::mesh::direction;
 use nestar_kernels::mesh::fluxes::{FACES, face_index};
+use nestar_kernels::particles::tracers;
 use nestar_kernels::{CELLS, PATCH};
 use rayon::prelude::*;
-
-/// Bits of a place that say where it is in its cell.
-const WITHIN: u64 = (1 << 61) - 1;
 
 /// A step of a level.
 struct Jumps<'a> {
@@ -34,18 +33,14 @@ struct Jumps<'a> {
 /// `density` is that behind the step, and `rates` are its length over the widths of a cell.
 fn chances<R: Precise>(cell: usize, density: &[R], mass: &[R], rates: [f64; 3]) -> [f64; 6] {
     let at = [cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH)];
-    let (mut out, mut before) = ([0.0; 6], density[cell].to_f64());
+    let mut through = [0.0; 6];
     for axis in 0..3 {
         let mut upper = at;
         upper[axis] += 1;
-        // along x the upper face is the next one; along the others faces of a layer follow each other
-        let through = |place| mass[axis * FACES + face_index(axis, place)].to_f64() * rates[axis];
-        let (below, above) = (through(at), through(upper));
-        out[2 * axis] = (-below).max(0.0);
-        out[2 * axis + 1] = above.max(0.0);
-        before += above - below;
+        let face = |place| mass[axis * FACES + face_index(axis, place)].to_f64() * rates[axis];
+        (through[2 * axis], through[2 * axis + 1]) = (face(at), face(upper));
     }
-    out.map(|mass| if before > 0.0 { mass / before } else { 0.0 })
+    tracers::chances(density[cell].to_f64(), through)
 }
 
 impl Jumps<'_> {
@@ -60,27 +55,22 @@ impl Jumps<'_> {
         let rates = width.map(|width| self.clock.dt / width);
         let stream = species.chance.at_step(self.clock.step);
         let level = 2 * self.clock.level as u32;
-        for (page, count) in rows.pages::<R>(species.pool.columns) {
+        for (mut page, count) in rows.pages::<R>(species.pool.columns) {
             for n in 0..count {
                 let mut cell = 0;
                 let within = of_id(&stream, page.id[n], level + 1);
                 for axis in (0..3).rev() {
                     let place = R::whole(page.place[axis][n]);
                     cell = PATCH * cell + (place >> 61) as usize;
-                    let drawn = u64::from(within[axis]) << 32 | u64::from(within[3]);
-                    page.place[axis][n] = R::kept(place & !WITHIN | drawn & WITHIN);
+                    page.place[axis][n] =
+                        R::kept(tracers::placed_anew(place, within[axis], within[3]));
                     page.velocity[axis][n] = R::lit(0.0);
                 }
-                let [mut drawn, _] = uniforms::<f64>(of_id(&stream, page.id[n], level));
-                let chances = chances(cell, density, mass, rates);
-                for (face, chance) in chances.into_iter().enumerate() {
-                    drawn -= chance;
-                    if drawn < 0.0 {
-                        let speed = width[face / 2] / self.clock.dt;
-                        page.velocity[face / 2][n] =
-                            R::lit(if face % 2 == 0 { -speed } else { speed });
-                        break;
-                    }
+                let [drawn, _] = uniforms::<f64>(of_id(&stream, page.id[n], level));
+                let face = tracers::face_drawn(chances(cell, density, mass, rates), drawn);
+                if let Some(velocity) = page.velocity.get_mut(face as usize / 2) {
+                    let speed = width[face as usize / 2] / self.clock.dt;
+                    velocity[n] = R::lit(if face % 2 == 0 { -speed } else { speed });
                 }
             }
         }
@@ -150,7 +140,18 @@ pub(super) fn draw(
         topology: &topology,
         clock: &clock,
     };
+    let tables = gas.place().tables;
     for species in all.moved_by(MovedBy::MassFluxes) {
+        let chance = species.chance;
+        if let Some((lists, tables)) = species.settled(&topology, tables)?.zip(tables) {
+            let traced = Traced {
+                place: (&topology, tables),
+                clock: &clock,
+                gas: &gas,
+            };
+            lists.draw(&traced, mass.on_device().level, chance)?;
+            continue;
+        }
         in_precision!(species.precision(), R => jumps.species::<R>(species, &gas, &mass)?);
     }
     Ok(())

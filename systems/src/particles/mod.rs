@@ -36,7 +36,7 @@ pub use moved_by::MovedBy;
 pub use species::{AllSpecies, Species};
 
 use crate::declare::Declare;
-use crate::fields::{Acceleration, GasModel};
+use crate::fields::{Acceleration, Gas, GasModel};
 use crate::order::{Advance, Aligned, Limit, Ready};
 use bevy_ecs::prelude::*;
 use device::Kernels;
@@ -116,9 +116,7 @@ impl Plugin for Particles {
         let config: ParticlesConfig = sim.deck.table("particles")?;
         let (mut species, sources) = species(sim, &config)?;
         let falls = config.moves(MovedBy::Fall);
-        if falls {
-            go_to_device(sim, &mut species)?;
-        }
+        go_to_device(sim, &mut species)?;
         sim.keep_keys(&["particles.cloud", "particles.zone"]);
         sim.world.insert_resource(motion(sim, &config));
         let lost = vec![Lost::default(); species.len()];
@@ -259,18 +257,24 @@ fn check(
     Ok(())
 }
 
-/// Lets kernels move what falls, where fields live on a device.
+/// Lets kernels move all particles, where fields live on a device: by the program of the field that says how.
 fn go_to_device(sim: &Engine, all: &mut [Species]) -> Result<(), Error> {
-    let pool = Pool::<Acceleration>::of(&sim.world).on_device();
-    let Some(pool) = pool else {
-        return Ok(());
+    let pool = |what: MovedBy| match what {
+        MovedBy::Fall => Pool::<Acceleration>::of(&sim.world).on_device(),
+        MovedBy::Gas | MovedBy::MassFluxes => Pool::<Gas>::of(&sim.world).on_device(),
     };
-    let kernels = Arc::new(Kernels::new(pool)?);
-    for species in all
-        .iter_mut()
-        .filter(|species| species.moved_by == MovedBy::Fall)
-    {
-        species.go_to_device(&kernels, sim.levels());
+    let mut kernels = None;
+    for what in [MovedBy::Fall, MovedBy::Gas, MovedBy::MassFluxes] {
+        let mut moved = all.iter_mut().filter(|s| s.moved_by == what).peekable();
+        let Some(pool) = moved.peek().and_then(|_| pool(what)) else {
+            continue;
+        };
+        let shared = match &kernels {
+            Some(shared) => shared,
+            None => kernels.insert(Arc::new(Kernels::new(pool)?)),
+        };
+        let mover = device::mover(pool, what)?;
+        moved.for_each(|species| species.go_to_device((shared, &mover), sim.levels()));
     }
     Ok(())
 }

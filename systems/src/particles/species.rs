@@ -6,7 +6,7 @@ use super::moved_by::MovedBy;
 pub use super::rows::Patch;
 use super::rows::Pool;
 use nestar_device::random::Stream;
-use nestar_engine::device::DeviceError;
+use nestar_engine::device::{DeviceError, Kernel};
 use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::field::{ItemGroup, Items, Precision};
 use nestar_engine::mesh::Topology;
@@ -100,9 +100,10 @@ impl Species {
         self.known = None;
     }
 
-    /// Lets kernels move the particles, on a hierarchy of so many levels.
-    pub(super) fn go_to_device(&mut self, kernels: &Arc<Kernels>, levels: usize) {
-        self.lists = Some(OnDevice::new(kernels.clone(), self.pool.columns, levels));
+    /// Lets kernels move the particles, on a hierarchy of so many levels; the second of them says how.
+    pub(super) fn go_to_device(&mut self, kernels: (&Arc<Kernels>, &Kernel), levels: usize) {
+        let kernels = (kernels.0.clone(), kernels.1.clone());
+        self.lists = Some(OnDevice::new(kernels, self.pool.columns, levels));
     }
 
     /// Whether kernels move the particles.

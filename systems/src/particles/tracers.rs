@@ -5,6 +5,7 @@
 
 use super::around::{Around, BLOCK, REACH};
 use super::columns::Precise;
+use super::device::Traced;
 use super::fluxes;
 use super::moved_by::MovedBy;
 use super::rows::Rows;
@@ -17,7 +18,9 @@ use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::step::{Read, View};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::PATCH;
+use nestar_kernels::mesh::prolong::between;
 use nestar_kernels::particles::motion::moved;
+use nestar_kernels::particles::tracers::cut_to_cell;
 use rayon::prelude::*;
 
 /// Cells of the cloud that takes the mean of velocities.
@@ -67,7 +70,7 @@ impl<R: Precise> Flow<R> {
             [(old, before), (new, after)] => {
                 let weight = R::lit((time - old) / (new - old));
                 let (before, after) = (of(before), of(after));
-                [0, 1, 2].map(|a| before[a] + weight * (after[a] - before[a]))
+                [0, 1, 2].map(|a| between(before[a], after[a], weight))
             }
             states => of(&states[0].1),
         }
@@ -99,9 +102,7 @@ impl<R: Precise> Lead<'_, R> {
         let first = flow.at(place, [0; 3], self.clock.time);
         let (mut there, mut step) = (place, [0; 3]);
         for axis in 0..3 {
-            // no farther than a cell, as far as the copies of cells reach
-            let most = 1.0 / PATCH as f64;
-            let by = (first[axis] * self.rate[axis]).to_f64().clamp(-most, most);
+            let by = cut_to_cell(first[axis], self.rate[axis]);
             (there[axis], step[axis]) = moved(place[axis], by, 64);
         }
         let second = flow.at(there, step, self.clock.end);
@@ -117,7 +118,16 @@ fn lead(
     gas: Read<Gas, REACH>,
 ) -> Result<(), Error> {
     let gas = gas.get(REACH)?;
+    let tables = gas.place().tables;
     for species in all.moved_by(MovedBy::Gas) {
+        if let Some((lists, tables)) = species.settled(&topology, tables)?.zip(tables) {
+            lists.lead(&Traced {
+                place: (&topology, tables),
+                clock: &clock,
+                gas: &gas,
+            })?;
+            continue;
+        }
         in_precision!(species.precision(), R => lead_species::<R>(&topology, &clock, species, &gas)?);
     }
     Ok(())

@@ -42,6 +42,20 @@ impl<F: Field> Pool<F> {
         )
     }
 
+    /// As [`Pool::view`] of the states before and after the latest step of the level, each with its time; of the present one alone where that is
+    /// all there is.
+    ///
+    /// # Panics
+    /// If the pool lives on the host.
+    pub(crate) fn views(&self, level: &LevelView) -> Vec<(f64, DeviceView)> {
+        let (number, tables) = (level.clock.level, level.on_device());
+        let view = |bank: usize| {
+            let at = (bank, self.clocks[number].times[bank]);
+            (at.1, self.view_at(tables, level.topology, number, at))
+        };
+        self.states(number).into_iter().map(view).collect()
+    }
+
     /// As [`Pool::view`] of the next coarser level than `level`, before and after its step where `time` is within that; else of its present state
     /// alone. Each with its time.
     ///

@@ -2,11 +2,12 @@
 
 use super::super::columns::{Columns, PAGE};
 use super::super::deposit::Places;
+use super::super::moved_by::MovedBy;
 use nestar_device::Parameter;
 use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Shape};
 use nestar_engine::field::Precision;
 use nestar_engine::field::device::DevicePool;
-use nestar_kernels::particles::device::{List, PARTICLES, items};
+use nestar_kernels::particles::device::{List, PARTICLES, PULL, TRACE, items};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,12 +20,10 @@ pub(in crate::particles) const BESIDE: u32 = 10 * 10 * 10;
 /// Fewest threads of a block that works on one.
 pub(in crate::particles) const LEAST: u32 = 128;
 
-/// Every kernel, ready to launch; all species share them.
+/// Every kernel that all species share, ready to launch.
 pub struct Kernels {
     pub(in crate::particles) device: Device,
     pub(in crate::particles) precision: Precision,
-    /// Bytes of the accelerations in a cell.
-    pub(in crate::particles) vectors: u32,
     pub(in crate::particles) count: Kernel,
     pub(in crate::particles) deal: Kernel,
     pub(in crate::particles) keep: Kernel,
@@ -38,7 +37,6 @@ pub struct Kernels {
     pub(in crate::particles) join: Kernel,
     pub(in crate::particles) finish: Kernel,
     pub(in crate::particles) mark: Kernel,
-    pub(in crate::particles) pull: Kernel,
     /// What kernels tell the host.
     pub(in crate::particles) words: Buffer<u64>,
     pub(in crate::particles) memory: Mutex<Memory>,
@@ -77,6 +75,22 @@ pub(in crate::particles) struct Memory {
     /// Pieces with particles that may leave this rank, by source.
     pub borders: [Kept<u32>; 3],
     pub kept: Kept<u32>,
+    /// What blocks gather that has no room in shared memory.
+    pub blocks: Kept<u64>,
+}
+
+/// The kernel that says how particles move, of the program of the field that it reads: accelerations or gas.
+///
+/// # Errors
+/// As [`Kernels::new`].
+pub fn mover(pool: &DevicePool, what: MovedBy) -> Result<Kernel, DeviceError> {
+    let (name, text, kernel) = match what {
+        MovedBy::Fall => ("pull", PULL, "particles_pull"),
+        MovedBy::Gas => ("trace", TRACE, "particles_lead"),
+        MovedBy::MassFluxes => ("trace", TRACE, "particles_draw"),
+    };
+    let program = pool.program(&items(), &[text]);
+    pool.device().compile(name, &program)?.kernel(kernel)
 }
 
 /// Particles that kernels work on, and how.
@@ -90,7 +104,7 @@ pub(in crate::particles) struct Listed {
 }
 
 impl Kernels {
-    /// Compiles them for the pool of the accelerations.
+    /// Compiles them for the device and the precision of a pool.
     ///
     /// # Errors
     /// The compiler's messages; memory that does not suffice.
@@ -98,10 +112,8 @@ impl Kernels {
         let device = pool.device().clone();
         let module = device.compile("particles", &pool.program(&items(), &[PARTICLES]))?;
         let kernel = |name: &str| module.kernel(name);
-        let precision = pool.precision();
         Ok(Self {
-            vectors: (pool.components() * precision.bytes()) as u32,
-            precision,
+            precision: pool.precision(),
             count: kernel("particles_count")?,
             deal: kernel("particles_deal")?,
             keep: kernel("particles_keep")?,
@@ -115,7 +127,6 @@ impl Kernels {
             join: kernel("particles_join")?,
             finish: kernel("particles_finish")?,
             mark: kernel("particles_mark")?,
-            pull: kernel("particles_pull")?,
             words: device.buffer(8)?,
             memory: Mutex::default(),
             spares: Mutex::default(),

@@ -4,7 +4,7 @@ use super::super::columns::{Columns, PAGE};
 use super::super::rows::{Patch, Pool, Rows};
 use super::kernels::{Kernels, Listed, Memory};
 use nestar_device::Address;
-use nestar_engine::device::{Buffer, DeviceError, Kept, Shape};
+use nestar_engine::device::{Buffer, DeviceError, Kept, Kernel, Shape};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::{Arrive, CHUNK, List, Move, Pack, Stack, Tables};
 use rayon::prelude::*;
@@ -52,6 +52,8 @@ impl Held {
 /// The particles of a species that are on a device.
 pub struct OnDevice {
     pub(in crate::particles) kernels: Arc<Kernels>,
+    /// Says how they move.
+    pub(super) mover: Kernel,
     pub(in crate::particles) columns: Columns,
     /// `[level of the patches][list]`.
     pub(in crate::particles) held: Vec<[Held; 2]>,
@@ -62,11 +64,12 @@ pub struct OnDevice {
 }
 
 impl OnDevice {
-    /// No particles, on so many levels.
+    /// No particles, on so many levels; of the kernels the second says how they move.
     #[must_use]
-    pub fn new(kernels: Arc<Kernels>, columns: Columns, levels: usize) -> Self {
+    pub fn new((kernels, mover): (Arc<Kernels>, Kernel), columns: Columns, levels: usize) -> Self {
         Self {
             kernels,
+            mover,
             columns,
             held: (0..levels).map(|_| <[Held; 2]>::default()).collect(),
             homes: Vec::new(),

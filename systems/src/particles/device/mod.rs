@@ -15,13 +15,15 @@ mod passed;
 mod pull;
 mod step;
 mod terms;
+mod trace;
 
 pub use incoming::Incoming;
-pub use kernels::Kernels;
 pub(super) use kernels::{BLOCK, LEAST, Listed};
+pub use kernels::{Kernels, mover};
 pub use lists::OnDevice;
 pub use pull::Pulled;
 pub use step::Step;
+pub use trace::Traced;
 
 use nestar_engine::field::device::DeviceTopology;
 use nestar_kernels::particles::device::Tables;

@@ -57,7 +57,7 @@ impl OnDevice {
         let place = (pulled.topology, super::tables(pulled.tables));
         if self.holds(level, 0) {
             let own = self.list(place, level, 0)?;
-            self.launch(&own, &pulled.given(&own, pulled.field.on_device()))?;
+            self.start_pull(pulled, &own, &pulled.given(&own, pulled.field.on_device()))?;
             if level > 0 && pulled.motion.zone > 0 {
                 self.pull_by_coarser(pulled, &own, true)?;
             }
@@ -100,18 +100,23 @@ impl OnDevice {
                 per_width: width.map(|width| 1.0 / (PATCH as f64 * width)),
                 ..pulled.given(from, view)
             };
-            self.launch(from, &given)?;
+            self.start_pull(pulled, from, &given)?;
         }
         Ok(())
     }
 
-    fn launch(&self, from: &Listed, given: &Pull<Number>) -> Result<(), DeviceError> {
+    fn start_pull(
+        &self,
+        pulled: &Pulled,
+        from: &Listed,
+        given: &Pull<Number>,
+    ) -> Result<(), DeviceError> {
         let mut from = *from;
         let cells = if given.state == 0 { BESIDE } else { BLOCK };
-        from.shape.shared = cells * self.kernels.vectors;
+        from.shape.shared = cells * (pulled.field.components() * self.columns.number) as u32;
         from.shape.threads = from.shape.threads.max(LEAST);
         // places, velocities twice, accelerations
         let bytes = 12 * self.columns.number;
-        self.kernels.work(&self.kernels.pull, (&from, bytes), given)
+        self.kernels.work(&self.mover, (&from, bytes), given)
     }
 }

@@ -2,9 +2,12 @@
 
 use super::{bits, particles};
 use nestar::Simulation;
-use nestar_tests::Stepper;
+use nestar::systems::particles::{AllSpecies, Species};
 use nestar_tests::decks::deck;
-use nestar_tests::ranks::on_ranks;
+use nestar_tests::devices::open;
+use nestar_tests::ranks::{on_ranks, run_on_ranks};
+use nestar_tests::runs::{digests, quietly_into};
+use nestar_tests::{Scratch, Stepper};
 
 /// Gas that turns about the z axis and stays as it is; tracers at several radii, some in and some beyond a finer box.
 const WHEEL: &str = r#"
@@ -94,4 +97,126 @@ fn tracers_that_cannot_be_are_refused() {
     assert!(why.contains("has no mass"), "{why}");
     let why = refused(&[]);
     assert!(why.contains("add `time.max_step`"), "{why}");
+}
+
+/// Both kinds of tracers in gas that streams through refined boxes which move.
+const STREAM: &str = r#"
+scenario = "formula"
+
+[initial]
+density    = "1 + 0.5*sin(pi*x)*cos(2*pi*y)"
+pressure   = "1"
+velocity_x = "0.8"
+velocity_y = "0.5*sin(pi*x)"
+velocity_z = "-0.4"
+
+[domain]
+cells      = [32, 16, 16]
+left_edge  = [0.0, 0.0, 0.0]
+right_edge = [2.0, 1.0, 1.0]
+boundary   = "periodic"
+
+[time]
+end = 1.0
+
+[mesh]
+max_level       = 2
+regrid_interval = 1
+flag_buffer     = 1
+
+[[mesh.refine]]
+criterion = "formula"
+when      = "max(abs(x - 0.8 - 2*t), max(abs(y - 0.4), abs(z - 0.5))) < if(level > 0, 0.06, 0.14)"
+
+[particles.species.dust]
+moved_by = "gas"
+initial  = { kind = "lattice", points = [20, 10, 10] }
+
+[particles.species.dye]
+moved_by = "mass-fluxes"
+initial  = { kind = "lattice", points = [10, 10, 10] }
+"#;
+
+/// Tracers that fly by gas beside stars that fall.
+const FALLING: [&str; 2] = [
+    "gravity.cycles=2",
+    "particles.species.stars={ mass = 0.001, initial = { kind = 'lattice', points = [4, 4, 4] } }",
+];
+
+/// Digests of the snapshots of a run, of several if it goes on from its latest one; each on as many ranks, with a device, to a number of steps.
+fn stream(parts: &[(usize, &str, u32)], settings: &[&str]) -> Vec<String> {
+    let scratch = Scratch::new();
+    for (n, (ranks, device, steps)) in parts.iter().enumerate() {
+        let (device, steps) = (
+            format!("run.device={device}"),
+            format!("time.max_steps={steps}"),
+        );
+        let own = [
+            "output.steps=2",
+            "output.final=true",
+            "run.imbalance=1.01",
+            &device,
+            &steps,
+        ];
+        let settings = [&own[..], settings].concat();
+        let options = (0..*ranks).map(|_| quietly_into(&scratch.run(), n > 0));
+        for ended in run_on_ranks(STREAM, &settings, options.collect()) {
+            ended.unwrap_or_else(|e| panic!("{parts:?}, {settings:?}: {e}"));
+        }
+    }
+    let digests = digests(&scratch.run()).into_iter();
+    digests.map(|(_, digest)| digest).collect()
+}
+
+#[test]
+fn devices_take_tracers_along_as_the_host_does() {
+    if open().is_err() {
+        return;
+    }
+    let shuffle = "particles.shuffle=true";
+    // more gas around a patch than shared memory has room for
+    let many: Vec<String> = (0..12).map(|n| format!("'s{n}'")).collect();
+    let many = format!("hydro.scalars=[{}]", many.join(","));
+    let cases: [(usize, &[&str]); 4] = [
+        (1, &[]),
+        (3, &["run.precision=single", shuffle]),
+        (2, &["domain.boundary=outflow", &many]),
+        (1, &[&FALLING[..], &["domain.boundary=reflecting"]].concat()),
+    ];
+    for (ranks, case) in cases {
+        let cpu = stream(&[(1, "cpu", 3)], case);
+        assert_eq!(cpu.len(), 3, "{case:?}");
+        let device = stream(&[(ranks, "emulated", 3)], case);
+        assert_eq!(cpu, device, "{ranks} ranks, {case:?}");
+    }
+}
+
+#[test]
+fn tracers_go_on_after_a_restart_on_other_devices() {
+    if open().is_err() {
+        return;
+    }
+    let whole = stream(&[(1, "cpu", 3)], &[]).pop();
+    for (before, then) in [((2, "emulated"), (1, "cpu")), ((1, "cpu"), (2, "emulated"))] {
+        let parts = [(before.0, before.1, 1), (then.0, then.1, 3)];
+        assert_eq!(whole, stream(&parts, &[]).pop(), "{before:?}, {then:?}");
+    }
+}
+
+#[test]
+fn the_host_has_no_tracers_where_fields_are_on_a_device() {
+    if open().is_err() {
+        return;
+    }
+    let mut stepper = Stepper::new(STREAM, &["run.device=emulated"]);
+    let bits_of = |stepper: &mut Stepper, name: &str| -> Vec<Vec<u64>> {
+        particles(stepper, name).iter().map(bits).collect()
+    };
+    let before = ["dust", "dye"].map(|name| bits_of(&mut stepper, name));
+    stepper.steps(1);
+    let all = stepper.0.engine().world.resource::<AllSpecies>();
+    assert!(all.0.iter().all(Species::is_on_device));
+    let after = ["dust", "dye"].map(|name| bits_of(&mut stepper, name));
+    let pairs = before.iter().zip(&after);
+    assert!(pairs.clone().all(|(a, b)| a.len() == b.len() && a != b));
 }

@@ -1,0 +1,110 @@
+// Where gas takes tracers, by its velocities and by chance: the twin of tracers.rs and fluxes.rs of the species. Follows feel.cuh.
+
+namespace particles {
+
+namespace tracers = ::nestar_kernels::particles::tracers;
+namespace random = ::nestar_device::random;
+typedef given::Lead<REAL> Lead;
+typedef given::Draw<REAL> Draw;
+// Cells of the cloud that takes the mean of velocities.
+constexpr int WIDE = 2;
+
+// Makes velocities of gathered gas.
+struct Velocities {
+  RS_MEMBER void operator()(REAL* block, int cell, const REAL* u) const {
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) block[axis * BLOCK + cell] = u[1 + axis] / u[0];
+  }
+};
+
+// The velocity of gas at a place, between the states before and after.
+RS_FN void flow(const Lead& p, const REAL* block, const u64* place, const int* step, double weight, REAL* v) {
+  feel<AROUND, WIDE>(block, place, step, false, v);
+  if (!p.both) return;
+  REAL after[3];
+  feel<AROUND, WIDE>(block + 3 * BLOCK, place, step, false, after);
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis)
+    v[axis] = ::nestar_kernels::mesh::prolong::between<REAL>(v[axis], after[axis], (REAL)weight);
+}
+
+// With which probability a tracer in a cell of a row leaves through its faces.
+RS_FN rs::arr<double, 6> chances(const Draw& p, int row, const int* at) {
+  constexpr int FACES = 9 * mesh::FACE;
+  const REAL* mass = p.mass + (i64)row * (3 * FACES);
+  rs::arr<double, 6> through;
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+    const int sides[3] = {axis == 0 ? 9 : 8, axis == 1 ? 9 : 8, 1};
+    const int lower = at[0] + sides[0] * (at[1] + sides[1] * at[2]);
+    const int upper = lower + (axis == 0 ? 1 : axis == 1 ? 8 : 64);
+    through.d[2 * axis] = (double)mass[axis * FACES + lower] * p.rates[axis];
+    through.d[2 * axis + 1] = (double)mass[axis * FACES + upper] * p.rates[axis];
+  }
+  const REAL density = mesh::row_of((const REAL*)p.gas, row)[at[0] + mesh::PATCH * (at[1] + mesh::PATCH * at[2])];
+  return tracers::chances((double)density, through);
+}
+
+// Lets a tracer of a row draw its way, and another place in its cell.
+RS_FN void draw(const Draw& p, const Columns& of, i64 n, int row) {
+  const u64 id = of.id(n);
+  const auto within = random::of_id(p.stream, id, p.number + 1);
+  int at[3];
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+    const u64 place = whole(of.place(axis, n));
+    at[axis] = (int)(place >> 61);
+    of.place(axis, n) = kept(tracers::placed_anew(place, within.d[axis], within.d[3]));
+    of.number(VELOCITY + axis, n) = REAL(0);
+  }
+  const auto drawn = random::uniforms<double>(random::of_id(p.stream, id, p.number));
+  const int face = tracers::face_drawn(chances(p, row, at), drawn.d[0]);
+  if (face == 6) return;
+  const double speed = p.speeds[face >> 1];
+  of.number(VELOCITY + (face >> 1), n) = (REAL)(face & 1 ? speed : -speed);
+}
+
+// Stops a tracer of a row, but for one on its way into a finer patch beside its cell.
+RS_FN void stop(const Draw& p, const Columns& of, i64 n, int row) {
+  const int* near = around(p.from.tables, row);
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+    const bool down = of.number(VELOCITY + axis, n) < REAL(0);
+    const int beside = near[direction_along(axis, down ? -1 : 1)];
+    const bool is_last = (int)(whole(of.place(axis, n)) >> 61) == (down ? 0 : mesh::PATCH - 1);
+    if (!is_last || beside < 0 || is_leaf(p.from.tables, beside)) of.number(VELOCITY + axis, n) = REAL(0);
+  }
+}
+
+}  // namespace particles
+
+// Gives tracers the mean velocities of the step.
+KERNEL_BOUNDS(particles_lead, particles::Lead, 256, 2) {
+  using namespace particles;
+  const Chunk chunk = particles::chunk(p.from);
+  REAL* block = p.blocks ? p.blocks + launch::block() * p.values : launch::shared<REAL>();
+  mesh::gather<AROUND>(block, p.before, chunk.row, Velocities());
+  if (p.both) mesh::gather<AROUND>(block + 3 * BLOCK, p.after, chunk.row, Velocities());
+  const Columns of = columns(p.from.stack);
+  EACH(k, chunk.count) {
+    const i64 n = chunk.first + k;
+    u64 place[3], there[3];
+    int step[3] = {0, 0, 0};
+    REAL first[3], second[3];
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) place[axis] = whole(of.place(axis, n));
+    flow(p, block, place, step, p.weights[0], first);
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+      const auto to = motion::moved(place[axis], tracers::cut_to_cell<REAL>(first[axis], (REAL)p.rate[axis]), 64);
+      there[axis] = to._0;
+      step[axis] = to._1;
+    }
+    flow(p, block, there, step, p.weights[1], second);
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.number(VELOCITY + axis, n) = REAL(0.5) * (first[axis] + second[axis]);
+  }
+}
+
+// Lets tracers draw where mass takes them, or stops them.
+KERNEL(particles_draw, particles::Draw) {
+  using namespace particles;
+  const Chunk chunk = particles::chunk(p.from);
+  const Columns of = columns(p.from.stack);
+  EACH(k, chunk.count) {
+    if (p.own) draw(p, of, chunk.first + k, chunk.row);
+    else stop(p, of, chunk.first + k, chunk.row);
+  }
+}

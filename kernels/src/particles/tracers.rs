@@ -1,0 +1,98 @@
+//! How gas takes massless particles along: by its velocities, or by chance as its mass flows.
+
+use nestar_device::{Real, device};
+
+/// The way along an axis in widths of the patch, by a velocity of which 1 makes `rate` widths: cut to a cell, as far as copies of cells around
+/// a patch reach. What is no number stays none.
+#[device]
+#[must_use]
+pub fn cut_to_cell<R: Real>(velocity: R, rate: R) -> f64 {
+    let by = (velocity * rate).to_f64();
+    if by > 0.125f64 {
+        0.125f64
+    } else if by < -0.125f64 {
+        -0.125f64
+    } else {
+        by
+    }
+}
+
+/// With which probability a tracer leaves its cell in a step through the faces x-, x+, y-, y+, z-, z+: `after` is the density behind the step,
+/// and `through` what flows through each face, upwards, as a density of the cell.
+#[device]
+#[must_use]
+pub fn chances(after: f64, through: [f64; 6]) -> [f64; 6] {
+    let mut out = [0.0; 6];
+    let mut before = after;
+    for axis in 0..3 {
+        let below = through[2 * axis];
+        let above = through[2 * axis + 1];
+        out[2 * axis] = (-below).max(0.0);
+        out[2 * axis + 1] = above.max(0.0);
+        before += above - below;
+    }
+    for face in 0..6 {
+        out[face] = if before > 0.0 {
+            out[face] / before
+        } else {
+            0.0
+        };
+    }
+    out
+}
+
+/// The face through which a tracer leaves that has drawn a number between 0 and 1; 6: through none.
+#[device]
+#[must_use]
+pub fn face_drawn(chances: [f64; 6], drawn: f64) -> i32 {
+    let mut left = drawn;
+    for face in 0..6 {
+        left -= chances[face as usize];
+        if left < 0.0 {
+            return face;
+        }
+    }
+    6
+}
+
+/// Another place in the same cell, of which two random words say where.
+#[device]
+#[must_use]
+pub fn placed_anew(place: u64, high: u32, low: u32) -> u64 {
+    let within = 0x1fff_ffff_ffff_ffffu64;
+    let drawn = (high as u64) << 32 | low as u64;
+    place & (0xe000_0000_0000_0000u64) | drawn & within
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_are_cut_to_a_cell() {
+        let cut = |velocity: f64| cut_to_cell(velocity, 0.5);
+        assert_eq!([0.1, 0.3, 1e300].map(cut), [0.05, 0.125, 0.125]);
+        assert_eq!([-0.1, -0.3, -1e300].map(cut), [-0.05, -0.125, -0.125]);
+        assert!(cut(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn chances_are_shares_of_what_the_cell_had() {
+        // 2 behind the step, 1 out at x-, 0.5 out at y+, 0.5 in at z-: there were 3
+        let chances = chances(2.0, [-1.0, 0.0, 0.0, 0.5, 0.5, 0.0]);
+        assert_eq!(chances, [1.0 / 3.0, 0.0, 0.0, 0.5 / 3.0, 0.0, 0.0]);
+        assert_eq!(super::chances(-2.0, [0.0; 6]), [0.0; 6]);
+        let faces = [0.0, 0.33, 0.34, 0.49, 0.51, 0.99].map(|drawn| face_drawn(chances, drawn));
+        assert_eq!(faces, [0, 0, 3, 3, 6, 6]);
+    }
+
+    #[test]
+    fn a_place_drawn_anew_is_in_its_cell() {
+        for cell in 0..8u64 {
+            let place = cell << 61 | 12345;
+            let drawn = placed_anew(place, u32::MAX, 7);
+            assert_eq!((drawn >> 61, drawn as u32), (cell, 7));
+            assert_eq!(placed_anew(place, 0, 0), cell << 61);
+        }
+    }
+}
