@@ -1,6 +1,8 @@
 //! What plugins declare before the gas is made: scalars that it carries, and numbers with names; how decks give numbers by level.
 
-use crate::fields::{AccelerationAsked, Declared, Derived, Gas, GasModel, OwnPotentialAsked};
+use crate::fields::{
+    AccelerationAsked, Declared, Derived, Gas, GasModel, Naming, OwnPotentialAsked,
+};
 use bevy_ecs::prelude::*;
 use nestar_engine::field::marks::{Named, NumberFn, parameters_of};
 use nestar_engine::field::{CellValue, Field};
@@ -43,7 +45,12 @@ pub trait Declare {
         parameters: &[f64],
     ) -> Result<(), Error>
     where
-        M::Parameters: for<'a> TryFrom<&'a [f64]>;
+        M::Parameters: for<'a> TryFrom<&'a [f64]>,
+    {
+        let about = [name, units, M::DOC];
+        let derived = derived(about, NumberFn::of::<M>(), scalars);
+        self.name_number(about, constant::<M>(derived, parameters)?)
+    }
 
     /// As [`Declare::derived`] for a function of the gas's heat, which looks at the gas in its own frame as functions by
     /// [`Register::at_rest`](crate::register::Register::at_rest) do.
@@ -61,7 +68,15 @@ pub trait Declare {
         parameters: &[f64],
     ) -> Result<(), Error>
     where
-        M::Parameters: for<'a> TryFrom<&'a [f64]>;
+        M::Parameters: for<'a> TryFrom<&'a [f64]>,
+    {
+        let about = [name, units, M::DOC];
+        let derived = Derived {
+            at_rest: true,
+            ..derived(about, NumberFn::of::<M>(), scalars)
+        };
+        self.name_number(about, constant::<M>(derived, parameters)?)
+    }
 
     /// As [`Declare::derived_at_rest`] for a function that is chosen, with its parameters and the scalars that it reads, when it is known
     /// what the gas is made of: `choose` gives it then. `NumberFn::with::<M>(p)` is a function with a structure of parameters, which may
@@ -75,7 +90,25 @@ pub trait Declare {
         units: &str,
         doc: &str,
         choose: impl FnOnce(&mut Engine, &GasModel) -> Result<Chosen, Error> + Send + Sync + 'static,
-    ) -> Result<(), Error>;
+    ) -> Result<(), Error> {
+        let about = [name, units, doc];
+        let own = about.map(String::from);
+        let make = move |sim: &mut Engine, model: &GasModel| {
+            let (function, scalars) = choose(sim, model)?;
+            Ok(Derived {
+                at_rest: true,
+                ..derived(own.each_ref().map(String::as_str), function, scalars)
+            })
+        };
+        self.name_number(about, Box::new(make))
+    }
+
+    /// A number with a name, a unit and a sentence about it, which `make` gives when it is known what the gas is made of: what the
+    /// functions above come to.
+    ///
+    /// # Errors
+    /// The gas is made already. Later those of `make`, a name that somebody else has, a scalar that there is not.
+    fn name_number(&mut self, about: [&str; 3], make: Naming) -> Result<(), Error>;
 
     /// Lets every step of the gas leave its mass fluxes in the field [`MassFlux`](crate::fields::MassFlux), for systems behind
     /// [`Advance::Fluid`](crate::order::Advance::Fluid). Cells mended with first-order fluxes are right too; corrections where levels meet
@@ -117,48 +150,33 @@ fn declared(sim: &mut Engine) -> Result<Mut<'_, Declared>, Error> {
     Ok(sim.world.get_resource_or_init::<Declared>())
 }
 
-/// Whether a function takes these numbers.
-fn check<M: CellValue>(name: &str, parameters: &[f64]) -> Result<(), Error>
-where
-    M::Parameters: for<'a> TryFrom<&'a [f64]>,
-{
-    let fits = parameters_of::<M>(parameters).map(|_| ());
-    fits.map_err(|why| Error::Setup(format!("the number {name:?} cannot be derived: {why}")))
-}
-
-/// A number of the gas and of some scalars.
-fn derived(
-    (name, units): (&str, &str),
-    function: NumberFn,
-    parameters: &[f64],
-    scalars: &[&str],
-) -> Derived {
+/// A number by a function of the gas and of some scalars, with what there is to say about it.
+fn derived([name, units, doc]: [&str; 3], function: NumberFn, scalars: &[&str]) -> Derived {
     Derived {
         name: name.into(),
         units: units.into(),
+        doc: doc.into(),
         number: Named {
             function,
             components: Vec::new(),
-            parameters: parameters.to_vec(),
+            parameters: Vec::new(),
         },
         scalars: scalars.iter().map(ToString::to_string).collect(),
         at_rest: false,
     }
 }
 
-/// Takes down what makes a number with a name.
-fn name_by(
-    sim: &mut Engine,
-    (name, units, doc): (&str, &str, &str),
-    make: impl FnOnce(&mut Engine, &GasModel) -> Result<Derived, Error> + Send + Sync + 'static,
-) -> Result<(), Error> {
-    declared(sim)?.derived.push(Box::new(make));
-    let mut catalogue = sim.world.resource_mut::<Catalogue>();
-    catalogue
-        .add("derived field", name, doc)
-        .of(Gas::NAME)
-        .unit(units);
-    Ok(())
+/// Gives the number with these parameters, if the function takes them.
+fn constant<M: CellValue>(mut derived: Derived, parameters: &[f64]) -> Result<Naming, Error>
+where
+    M::Parameters: for<'a> TryFrom<&'a [f64]>,
+{
+    parameters_of::<M>(parameters).map_err(|why| {
+        let name = &derived.name;
+        Error::Setup(format!("the number {name:?} cannot be derived: {why}"))
+    })?;
+    derived.number.parameters = parameters.to_vec();
+    Ok(Box::new(|_, _| Ok(derived)))
 }
 
 impl Declare for Engine {
@@ -218,55 +236,13 @@ impl Declare for Engine {
         Ok(())
     }
 
-    fn derived<M: CellValue>(
-        &mut self,
-        name: &str,
-        units: &str,
-        scalars: &[&str],
-        parameters: &[f64],
-    ) -> Result<(), Error>
-    where
-        M::Parameters: for<'a> TryFrom<&'a [f64]>,
-    {
-        check::<M>(name, parameters)?;
-        let derived = derived((name, units), NumberFn::of::<M>(), parameters, scalars);
-        name_by(self, (name, units, M::DOC), |_, _| Ok(derived))
-    }
-
-    fn derived_at_rest<M: CellValue>(
-        &mut self,
-        name: &str,
-        units: &str,
-        scalars: &[&str],
-        parameters: &[f64],
-    ) -> Result<(), Error>
-    where
-        M::Parameters: for<'a> TryFrom<&'a [f64]>,
-    {
-        check::<M>(name, parameters)?;
-        let derived = Derived {
-            at_rest: true,
-            ..derived((name, units), NumberFn::of::<M>(), parameters, scalars)
-        };
-        name_by(self, (name, units, M::DOC), |_, _| Ok(derived))
-    }
-
-    fn derived_when_made(
-        &mut self,
-        name: &str,
-        units: &str,
-        doc: &str,
-        choose: impl FnOnce(&mut Engine, &GasModel) -> Result<Chosen, Error> + Send + Sync + 'static,
-    ) -> Result<(), Error> {
-        let own = (name.to_string(), units.to_string());
-        let make = move |sim: &mut Engine, model: &GasModel| {
-            let (function, scalars) = choose(sim, model)?;
-            Ok(Derived {
-                at_rest: true,
-                ..derived((&own.0, &own.1), function, &[], scalars)
-            })
-        };
-        name_by(self, (name, units, doc), make)
+    fn name_number(&mut self, about: [&str; 3], make: Naming) -> Result<(), Error> {
+        declared(self)?.derived.push(make);
+        let [name, units, doc] = about;
+        let mut catalogue = self.world.resource_mut::<Catalogue>();
+        let entry = catalogue.add("derived field", name, doc);
+        entry.of(Gas::NAME).unit(units);
+        Ok(())
     }
 }
 

@@ -115,6 +115,8 @@ pub struct Derived {
     pub name: String,
     /// Unit in code units, for example `time`; `1` for a pure number.
     pub units: String,
+    /// A sentence for people.
+    pub doc: String,
     /// What it is made of.
     pub number: Named,
     /// The scalars that it is made of behind the gas.

@@ -245,8 +245,10 @@ def digest(path):
 
 
 def _hash_arrays(hasher, group):
-    """Hashes the arrays of a group."""
+    """Hashes the arrays of a group that are not derived from others."""
     for name, array in sorted(group.arrays()):
+        if array.attrs.get("derived"):
+            continue
         hasher.update(_encode({"name": name, "dtype": str(array.dtype), "shape": list(array.shape)}))
         step = array.shards[0]
         for first in range(0, array.shape[0], step):

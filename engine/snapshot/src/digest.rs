@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 /// The digest of the snapshot's canonical content: 64 hexadecimal digits of BLAKE3.
 ///
 /// It covers what the run computed and nothing about how: not the deck, the `restart` attribute, the last time steps,
-/// units, precision, or the way the arrays are cut into chunks and compressed. Two runs agree in it exactly if they
-/// agree in every bit of every array.
+/// units, precision, or the way the arrays are cut into chunks and compressed; nor arrays that are marked as derived from
+/// the others. Two runs agree in it exactly if they agree in every bit of every array that is not derived.
 ///
 /// The hash is taken over these bytes, in this order:
 ///
 /// 1. the *encoding* of the object `{format_version, time, step, domain_left_edge, domain_right_edge, root_cells,
 ///    boundary}` of the root's attributes, with all facts of the run;
 /// 2. for each level, ascending: the *encoding* of `{level, time, cell_width}`; then for each array of the level,
-///    names ascending bytewise: the *encoding* of `{name, dtype, shape}` (`dtype` as in Zarr, e.g. `"float64"`),
+///    names ascending bytewise, without derived ones: the *encoding* of `{name, dtype, shape}` (`dtype` as in Zarr, e.g. `"float64"`),
 ///    and the array's elements in row-major order, little-endian.
 /// 3. for each kind of items, paths ascending bytewise: the *encoding* of `{path, version, count}`; then its arrays as those of a
 ///    level.
@@ -65,7 +65,8 @@ pub fn digest(snapshot: &Snapshot) -> Result<String> {
 
 /// Hashes the arrays of a group stretch by stretch.
 fn hash_arrays(hasher: &mut blake3::Hasher, snapshot: &Snapshot, group: &Group) -> Result<()> {
-    for (name, (array, _)) in group.arrays {
+    let kept = group.arrays.iter().filter(|(_, (array, _))| !array.derived);
+    for (name, (array, _)) in kept {
         let shape = [&[group.rows], &array.shape[..]].concat();
         let header = json!({"name": name, "dtype": array.data_type.name(), "shape": shape});
         hasher.update(&encode(&header));

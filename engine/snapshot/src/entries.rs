@@ -87,6 +87,7 @@ fn field_header(path: &Path, name: &str, document: &Value, rows: u64) -> Result<
             .as_f64()
             .ok_or_else(|| broken("cgs_factor"))?,
         long_name: text("long_name")?,
+        derived: document["attributes"]["derived"] == true,
     })
 }
 

@@ -97,8 +97,11 @@ pub(crate) fn planned_array(
     field: &FieldHeader,
 ) -> Result<PlannedArray> {
     let (shard, inner) = group.sharding;
-    let attributes =
+    let mut attributes =
         json!({"units": field.units, "cgs_factor": field.cgs_factor, "long_name": field.long_name});
+    if field.derived {
+        attributes["derived"] = json!(true);
+    }
     let layout = Layout {
         path: format!("{}/{}", group.path, field.name),
         data_type: field.data_type,

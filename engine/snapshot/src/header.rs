@@ -175,6 +175,8 @@ pub struct FieldHeader {
     pub cgs_factor: f64,
     /// A name for people, e.g. `"momentum along x"`.
     pub long_name: String,
+    /// Whether the values follow from other arrays of the snapshot: neither digests nor restarts look at them.
+    pub derived: bool,
 }
 
 impl FieldHeader {
@@ -194,6 +196,16 @@ impl FieldHeader {
             units: units.to_string(),
             cgs_factor,
             long_name: long_name.to_string(),
+            derived: false,
+        }
+    }
+
+    /// The same, of values that follow from other arrays.
+    #[must_use]
+    pub fn derived(self) -> Self {
+        Self {
+            derived: true,
+            ..self
         }
     }
 

@@ -42,7 +42,10 @@ pub fn summary(snapshot: &Snapshot) -> Result<String> {
         "field", "least", "greatest", "volume integral"
     );
     for field in fields {
-        let unit = &field.units;
+        let unit = match field.derived {
+            true => format!("{}, derived", field.units),
+            false => field.units.clone(),
+        };
         let Some(Statistics { min, max, total }) = statistics(snapshot, field)? else {
             let _ = writeln!(
                 text,

@@ -20,7 +20,7 @@ tree = xarray.open_datatree(path, engine="zarr")
 assert root.attrs["time"] == 0.1 + 0.2, root.attrs["time"]
 assert root.attrs["patch_size"] == 8 and root.attrs["refinement_ratio"] == 2
 files = sorted(folder.glob("*.bin"))
-assert len(files) == 15, files
+assert len(files) == 18, files
 for file in files:
     name, level = file.stem.split(".")
     array = root[f"level_{level}/{name}"]
@@ -30,6 +30,7 @@ for file in files:
     assert np.array_equal(data.values, written), file
     assert data.dims == array.metadata.dimension_names, data.dims
     assert {"units", "cgs_factor", "long_name"} <= set(data.attrs), data.attrs
+assert tree["level_1"]["hot"].attrs["derived"] and "derived" not in tree["level_1"]["density"].attrs
 assert tree["level_0"]["density"].dims == ("patch", "z", "y", "x")
 assert tree["level_0"]["density"].attrs["units"] == "mass/length**3"
 

@@ -6,7 +6,7 @@ use super::faults::FaultBox;
 use super::storage::Storage;
 use super::store::TABLES;
 use crate::device::DeviceError;
-use crate::mesh::{LevelClock, Levels, Topology};
+use crate::mesh::{Domain, LevelClock, Levels, Topology};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_kernels::mesh::block::LevelGeometry;
@@ -175,15 +175,20 @@ impl<'a> LevelView<'a> {
 
     /// What the places of its cells are made of.
     pub(super) fn geometry(&self) -> LevelGeometry {
-        let domain = &self.topology.domain;
-        LevelGeometry {
-            left: domain.left_edge,
-            right: domain.right_edge,
-            cells: domain.cells(self.clock.level),
-            level: self.clock.level as i32,
-            width: self.clock.cell_width,
-            time: self.clock.time,
-            dt: self.clock.dt,
-        }
+        let clock = self.clock;
+        geometry(&self.topology.domain, clock.level, [clock.time, clock.dt])
+    }
+}
+
+/// What the places of the cells of a level are made of, at a time with the length of its step.
+pub(crate) fn geometry(domain: &Domain, level: usize, [time, dt]: [f64; 2]) -> LevelGeometry {
+    LevelGeometry {
+        left: domain.left_edge,
+        right: domain.right_edge,
+        cells: domain.cells(level),
+        level: level as i32,
+        width: domain.cell_width(level),
+        time,
+        dt,
     }
 }

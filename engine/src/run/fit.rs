@@ -186,7 +186,7 @@ fn columns(sim: &Engine, snapshot: &Snapshot) -> [Vec<String>; 2] {
 struct Names<'a> {
     /// Those of the run that snapshots hold, with their fields.
     own: Vec<(&'static str, &'a str)>,
-    /// Those in the snapshot.
+    /// Those in the snapshot, without derived ones.
     held: Vec<&'a str>,
     /// Columns of items that the run has as well, such as `particles/stars/age`: of the run, and in the snapshot.
     columns: [Vec<String>; 2],
@@ -199,9 +199,10 @@ impl<'a> Names<'a> {
             let components = store.of(&sim.world).spec().components.iter();
             components.map(move |component| (store.name, &*component.name))
         });
+        let held = snapshot.fields(0).into_iter().filter(|f| !f.derived);
         Self {
             own: own.collect(),
-            held: snapshot.fields(0).iter().map(|f| &*f.name).collect(),
+            held: held.map(|f| &*f.name).collect(),
             columns: columns(sim, snapshot),
         }
     }

@@ -1,12 +1,13 @@
 //! What a snapshot says about itself and its levels.
 
+use super::derived::DerivedArrays;
 use super::diagnostics::Diagnostics;
 use super::layout::Layout;
 use super::state::state;
-use crate::field::{Component, FieldSpec, ItemColumn, StoreRef};
+use crate::field::{Component, DerivedField, FieldSpec, ItemColumn, StoreRef};
 use crate::mesh::{Levels, Topology};
 use crate::step::{Engine, Error, RunFacts};
-use nestar_deck::CodeUnits;
+use nestar_deck::{CodeUnits, Formula};
 use nestar_snapshot as store;
 
 /// The attributes of a snapshot of the present state. All ranks call this; those of the first rank are whole.
@@ -82,8 +83,46 @@ pub(super) fn of_items(units: &CodeUnits, column: &ItemColumn) -> store::FieldHe
     }
 }
 
+/// What a unit is in cgs. Words other than length, mass and time are units of their own; a text that is no product of words has
+/// none.
+fn factor(units: &str, code: &CodeUnits) -> f64 {
+    let sizes = [
+        ("length", code.length_cgs),
+        ("mass", code.mass_cgs),
+        ("time", code.time_cgs),
+    ];
+    let words = units.split(|c: char| !c.is_ascii_alphabetic());
+    let others =
+        words.filter(|word| !word.is_empty() && sizes.iter().all(|(name, _)| name != word));
+    let all: Vec<(&str, f64)> = others.map(|word| (word, 1.0)).chain(sizes).collect();
+    let (names, values): (Vec<&str>, Vec<f64>) = all.into_iter().unzip();
+    let product = Formula::parse(&units.replace("**", "^"), &names);
+    let factor = product.map_or(1.0, |product| product.eval(&values));
+    if factor.is_finite() { factor } else { 1.0 }
+}
+
+/// The header of an array of a derived field.
+fn of_derived(
+    code: &CodeUnits,
+    derived: &DerivedField,
+    data_type: store::DataType,
+) -> store::FieldHeader {
+    let DerivedField {
+        name,
+        units,
+        long_name,
+        ..
+    } = derived;
+    let factor = factor(units, code);
+    store::FieldHeader::cells(name, data_type, units, factor, long_name).derived()
+}
+
 /// The levels of a snapshot of the present state.
-pub(super) fn levels(sim: &Engine, fields: &[StoreRef]) -> Vec<store::Level> {
+pub(super) fn levels(
+    sim: &Engine,
+    fields: &[StoreRef],
+    derived: &DerivedArrays,
+) -> Vec<store::Level> {
     let topology = sim.world.resource::<Topology>();
     let data_type = match sim.precision() {
         crate::field::Precision::Single => store::DataType::F32,
@@ -94,7 +133,9 @@ pub(super) fn levels(sim: &Engine, fields: &[StoreRef]) -> Vec<store::Level> {
         header.of_side(side as u64).on_sides(staggered)
     };
     let components = fields.iter().map(|field| field.of(&sim.world).spec());
-    let components: Vec<Shaped> = components.flat_map(on_sides).collect();
+    let mut headers: Vec<store::FieldHeader> = components.flat_map(on_sides).map(header).collect();
+    let units = &sim.settings.units;
+    headers.extend((derived.fields()).map(|own| of_derived(units, own, data_type)));
     (0..=topology.finest())
         .map(|level| {
             let clock = sim.world.resource::<Levels>().clock(level);
@@ -106,7 +147,7 @@ pub(super) fn levels(sim: &Engine, fields: &[StoreRef]) -> Vec<store::Level> {
                     cell_width: topology.domain.cell_width(level),
                     patches: topology.count(level) as u64,
                 },
-                fields: components.iter().copied().map(header).collect(),
+                fields: headers.clone(),
             }
         })
         .collect()

@@ -5,6 +5,7 @@ mod captures;
 mod changes;
 mod counts;
 mod course;
+mod derived;
 pub mod diagnostics;
 mod directory;
 mod drain;

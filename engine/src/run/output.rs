@@ -5,6 +5,7 @@
 
 mod due;
 
+use super::derived::DerivedArrays;
 use super::diagnostics::Diagnostics;
 use super::drain::{self, Departure, Drain};
 use super::files;
@@ -197,7 +198,8 @@ impl Output {
     ) -> Result<Result<Share, Error>, Error> {
         let layout = Layout::gather(&sim.world)?;
         let attributes = attributes(sim, diagnostics, &layout)?;
-        let levels = levels(sim, fields);
+        let derived = DerivedArrays::new(sim, fields);
+        let levels = levels(sim, fields, &derived);
         let parts = parts::parts(&sim.world, &layout)?;
         let own = shares::parts(&layout);
         let sent = self.agree(shares::sent(sim, fields, &own))?;
@@ -205,11 +207,12 @@ impl Output {
         let mut items = ItemShare::gather(&sim.world, &layout)?;
         let sent = self.agree(items.sent(&sim.world))?;
         items.exchange(&sim.world, sent)?;
+        let held = shares::bytes(&received) + items.bytes() + derived.bytes();
         let target = store::Target {
             directory: self.directory.clone(),
             number: self.number,
             replace: false,
-            queue_bytes: queue_bytes(sim, fields, shares::bytes(&received) + items.bytes()),
+            queue_bytes: queue_bytes(sim, fields, held),
             threads: store_threads(sim),
         };
         let (role, shards) = (shares::role(&self.ranks), shares::shards(&own, &items));
@@ -230,7 +233,7 @@ impl Output {
             None => begin(),
         };
         self.stopper = writer.as_ref().ok().map(store::SnapshotWriter::stopper);
-        Ok(writer.map(|writer| Share::new(writer, own, received, items)))
+        Ok(writer.map(|writer| Share::new(writer, own, received, items, derived)))
     }
 
     fn send(
@@ -318,9 +321,9 @@ fn prepare(
 }
 
 /// Memory that values may wait in: what the deck allows, but no more than a quarter of the pools (or 8 MiB), so that a
-/// snapshot does not double the memory of a large run; less what values take on their way from a device, and `received` bytes
-/// from other ranks.
-fn queue_bytes(sim: &Engine, fields: &[StoreRef], received: usize) -> usize {
+/// snapshot does not double the memory of a large run; less what values take on their way from a device, and `waiting` bytes of
+/// what came from other ranks or is derived.
+fn queue_bytes(sim: &Engine, fields: &[StoreRef], waiting: usize) -> usize {
     let pools: usize = fields
         .iter()
         .map(|field| field.of(&sim.world).bytes())
@@ -330,7 +333,7 @@ fn queue_bytes(sim: &Engine, fields: &[StoreRef], received: usize) -> usize {
         Some(_) => drain::held(sim),
         None => 0,
     };
-    most.saturating_sub(held + received).max(1)
+    most.saturating_sub(held + waiting).max(1)
 }
 
 /// Hands over this rank's share from the memory of the host.

@@ -5,6 +5,7 @@
 //! patches, not all components of one. They are less than a shard of every array.
 
 use super::counts;
+use super::derived::DerivedArrays;
 use super::items::ItemShare;
 use super::layout::{Layout, Part};
 use super::sink::{Sink, snapshot_error, structure};
@@ -20,12 +21,13 @@ use std::ops::Range;
 /// Patches that others have sent, as bytes, by level and array.
 pub(super) type Received = BTreeMap<(usize, String), Vec<u8>>;
 
-/// Writes a rank's share: a sink for its own patches, which adds those that came from others.
+/// Writes a rank's share: a sink for its own patches, which adds those that came from others, and what is derived from both.
 pub(super) struct Share {
     writer: SnapshotWriter,
     parts: Vec<Part>,
     received: Received,
     items: ItemShare,
+    derived: DerivedArrays,
 }
 
 impl Share {
@@ -35,12 +37,14 @@ impl Share {
         parts: Vec<Part>,
         received: Received,
         items: ItemShare,
+        derived: DerivedArrays,
     ) -> Self {
         Self {
             writer,
             parts,
             received,
             items,
+            derived,
         }
     }
 
@@ -81,8 +85,14 @@ impl Sink for Share {
         {
             values.append_bytes(&rest);
         }
-        let pushed = self.writer.push(level as u8, array, first as u64, values);
-        pushed.map_err(snapshot_error)
+        let made = self.derived.take((level, first), array, &values);
+        let mut push = |array: &str, values| {
+            let pushed = self.writer.push(level as u8, array, first as u64, values);
+            pushed.map_err(snapshot_error)
+        };
+        push(array, values)?;
+        made.into_iter()
+            .try_for_each(|(array, values)| push(&array, values))
     }
 
     fn complete(self) -> Result<Finishing, Error> {

@@ -26,8 +26,8 @@ use crate::field::device::DeviceTopology;
 use crate::field::held::Held;
 use crate::field::operations::MendedOnHost;
 use crate::field::{
-    Correct, FaultBox, Field, FieldSpec, ItemEntities, ItemKinds, Pool, Precision, Queues,
-    Restrict, Stores,
+    Correct, DerivedFields, FaultBox, Field, FieldSpec, ItemEntities, ItemKinds, Pool, Precision,
+    Queues, Restrict, Stores,
 };
 use crate::mesh::carried::CarriedComponents;
 use crate::mesh::{
@@ -235,6 +235,7 @@ impl Engine {
     /// Unknown keys, tables or boundaries; functions that do not fit to their fields; an ambiguous order.
     pub fn ready(&mut self) -> Result<(), Error> {
         self.check_boundary_words()?;
+        self.check_derived()?;
         self.deck.finish()?;
         for check in self.world.resource::<StateChecks>().registered.clone() {
             check(&self.world)?;
@@ -349,6 +350,7 @@ fn empty_world(
     world.insert_resource(RefineRequests::default());
     world.insert_resource(NewRows::default());
     world.insert_resource(Stores::default());
+    world.insert_resource(DerivedFields::default());
     world.insert_resource(ItemKinds::default());
     world.insert_resource(ItemEntities::default());
     world.insert_resource(BoundaryRules::default());

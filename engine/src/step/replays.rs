@@ -1,10 +1,10 @@
 //! Attempts that can be called again in single cells.
 
 use super::error::Error;
+use crate::field::level::geometry;
 use crate::field::{Called, CellAttempt, CellCase, Components, Field, Numbers, Pool, Stores};
 use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
-use nestar_kernels::mesh::block::LevelGeometry;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,15 +29,7 @@ impl Replays {
     {
         let replay = move |world: &World, case: &CellCase| {
             let domain = &world.resource::<Topology>().domain;
-            let geometry = LevelGeometry {
-                left: domain.left_edge,
-                right: domain.right_edge,
-                cells: domain.cells(case.level),
-                level: case.level as i32,
-                width: domain.cell_width(case.level),
-                time: case.time,
-                dt: case.dt,
-            };
+            let geometry = geometry(domain, case.level, [case.time, case.dt]);
             let (pool, read) = (Pool::<F>::of(world), (chosen, numbers.as_deref()));
             pool.calls::<M>(case, (&geometry, calls), read, &given)
         };

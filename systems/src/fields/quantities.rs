@@ -4,6 +4,7 @@ use super::{GasModel, Physical};
 use nestar_deck::{Deck, DeckError};
 use nestar_device::math::sum3;
 use nestar_device::{Place, Real, device};
+use nestar_engine::field::DerivedField;
 use nestar_engine::field::marks::{CellNumber, Named, NumberFn};
 use nestar_kernels::hydro::eos;
 
@@ -278,7 +279,48 @@ pub fn vocabulary(model: &GasModel) -> Vec<(String, Named)> {
     names
 }
 
-/// The same, with the middle of the step at hand as `t`: rates that depend on time are of second order so.
+/// Unit of what Nestar derives from the gas, and a sentence about it; `None` of what is stored, and of places.
+fn described(name: &str, gamma: f64) -> Option<(String, String)> {
+    if let Some(scalar) = name.strip_prefix("fraction_") {
+        return Some(("1".into(), format!("mass fraction of the scalar {scalar}")));
+    }
+    if let Some(axis) = name.strip_prefix("velocity_") {
+        return Some(("length/time".into(), format!("velocity along {axis}")));
+    }
+    let entropy = format!("mass/(length*time**2)/(mass/length**3)**{gamma}");
+    let (units, about) = match name {
+        "pressure" => ("mass/(length*time**2)", "gas pressure"),
+        "temperature" => ("length**2/time**2", "pressure over density"),
+        "entropy" => (&*entropy, "pressure over density to the power gamma"),
+        "sound_speed" => ("length/time", "sound speed"),
+        "speed" => ("length/time", "magnitude of the velocity"),
+        "mach" => ("1", "speed over sound speed"),
+        "temperature_k" => ("K", "temperature in kelvin"),
+        "number_density_cm3" => ("cm**-3", "particles per cubic centimetre"),
+        _ => return None,
+    };
+    Some((units.into(), about.into()))
+}
+
+/// What follows from the state of the gas in each cell, for snapshots and pictures: all numbers with names that are neither stored nor
+/// tell of places.
+#[must_use]
+pub fn derived_fields(model: &GasModel) -> Vec<DerivedField> {
+    let derived = |(name, number): (String, Named)| {
+        let own = model.derived.iter().find(|own| own.name == name);
+        let own = own.map(|own| (own.units.clone(), own.doc.clone()));
+        let (units, long_name) = own.or_else(|| described(&name, model.gamma))?;
+        Some(DerivedField {
+            name,
+            units,
+            long_name,
+            number,
+        })
+    };
+    vocabulary(model).into_iter().filter_map(derived).collect()
+}
+
+/// As [`vocabulary`], with the middle of the step at hand as `t`: rates that depend on time are of second order so.
 #[must_use]
 pub fn vocabulary_of_rates(model: &GasModel) -> Vec<(String, Named)> {
     let mut names = vocabulary(model);

@@ -20,7 +20,7 @@ pub mod systems;
 pub use config::HydroConfig;
 pub use initial::{InitialState, Injection, Primitive, PrimitiveColumns};
 
-use crate::fields::quantities::{WITH_UNITS, vocabulary};
+use crate::fields::quantities::{WITH_UNITS, derived_fields, vocabulary};
 use crate::fields::{Declared, Derived, Gas, GasModel, MassFlux};
 use crate::order::{Advance, Limit};
 use crate::units::Units;
@@ -48,6 +48,7 @@ impl Plugin for Hydro {
         sim.keep_keys(&["hydro.gamma", "hydro.scalars", "hydro.scalar_sets"]);
         boundary::register(sim, &model)?;
         sim.register_field::<Gas>(spec(&model, self.prolongation))?;
+        sim.derive::<Gas>(derived_fields(&model))?;
         let courant = self.courant;
         if leaves_fluxes {
             sim.register_field::<MassFlux>(mass_fluxes())?;

@@ -11,6 +11,7 @@ mod conservation;
 mod cooling;
 mod copies;
 mod decks;
+mod derived;
 mod determinism;
 mod device_fluid;
 mod device_mesh;

@@ -10,8 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A snapshot at the start and at every root step.
-const EVERY_STEP: [&str; 3] = ["output.initial=true", "output.final=true", "output.steps=1"];
+/// A snapshot at the start and at every root step, with what follows from the state.
+const EVERY_STEP: [&str; 4] = [
+    "output.initial=true",
+    "output.final=true",
+    "output.steps=1",
+    "output.derived=['mach','fraction_dye']",
+];
 
 /// Runs on `size` ranks; the error of all of them is the same.
 fn run(

@@ -3,7 +3,7 @@
 //! Needs a Python with `tools/python/requirements.txt` installed, named by the environment variable `NESTAR_PYTHON`.
 
 use crate::common::{Folder, attributes, level, stars, write_edited};
-use nestar_snapshot::{DataType, Snapshot, Values, digest, read_uniform};
+use nestar_snapshot::{DataType, FieldHeader, Snapshot, Values, digest, read_uniform};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
@@ -50,11 +50,15 @@ fn run(script: &str, arguments: &[&OsStr]) -> Option<String> {
 #[test]
 fn zarr_and_xarray_read_the_same_values_and_python_computes_the_same_digest() {
     let folder = Folder::new();
-    let levels = [
+    let mut levels = [
         level(0, 3, DataType::F64),
         level(1, 8, DataType::F32),
         level(10, 40, DataType::F64),
     ];
+    for level in &mut levels {
+        let header = FieldHeader::cells("hot", DataType::F32, "K", 1.0, "temperature");
+        level.fields.push(header.derived());
+    }
     let keep = |level: u8, name: &str, values: &mut Values| {
         place(level, name, values);
         std::fs::write(folder.0.join(format!("{name}.{level}.bin")), values.bytes()).unwrap();

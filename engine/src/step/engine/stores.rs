@@ -2,7 +2,8 @@
 
 use super::{Engine, KeptKeys};
 use crate::field::{
-    Correct, ItemEntities, ItemGroup, ItemKinds, Prolong, Restrict, Store, Stores, check_columns,
+    Correct, DerivedField, DerivedFields, Field, ItemEntities, ItemGroup, ItemKinds, Pool, Prolong,
+    Restrict, Store, Stores, check_columns,
 };
 use crate::mesh::PATCH;
 use crate::step::Error;
@@ -47,6 +48,47 @@ impl Engine {
         }
         self.world.insert_resource(store);
         self.world.resource_mut::<Stores>().add::<S>(name, depth);
+        Ok(())
+    }
+
+    /// Offers numbers that follow from the state of field `F`, which is registered: snapshots hold those that the deck names in
+    /// `output.derived`.
+    ///
+    /// # Errors
+    /// A name is taken; a number reads cells around, no component of the field, or none that it has.
+    pub fn derive<F: Field>(&mut self, derived: Vec<DerivedField>) -> Result<(), Error> {
+        let components = Pool::<F>::of(&self.world).spec.components.clone();
+        let mut fields = self.world.resource_mut::<DerivedFields>();
+        let added = fields.add(F::NAME, &components, derived);
+        added.map_err(Error::Setup)
+    }
+
+    /// Refuses what the deck asks snapshots to hold and nobody offers.
+    pub(super) fn check_derived(&self) -> Result<(), Error> {
+        let stores = Stores::of(&self.world, |spec| spec.stored);
+        let stored = |name: &str| {
+            let mut specs = stores.iter().map(|store| store.of(&self.world).spec());
+            specs.any(|spec| spec.components.iter().any(|own| own.name == name))
+        };
+        let all = self.world.resource::<DerivedFields>().all();
+        let mut known: Vec<&str> = all.map(|(_, own)| &*own.name).collect();
+        known.retain(|name| !stored(name));
+        known.sort_unstable();
+        let asked = &self.settings.output.derived;
+        for (n, name) in asked.iter().enumerate() {
+            let path = format!("output.derived[{n}]");
+            if asked[..n].contains(name) {
+                let why = format!("`{path}`: \"{name}\" stands there already");
+                return Err(self.deck.error_at(&path, why).into());
+            }
+            if stored(name) {
+                let why = format!("`{path}`: snapshots hold \"{name}\" in any case");
+                return Err(self.deck.error_at(&path, why).into());
+            }
+            if !known.contains(&&**name) {
+                return Err(self.deck.unknown_word_at(&path, name, &known).into());
+            }
+        }
         Ok(())
     }
 }

@@ -102,7 +102,8 @@ pub fn output(sim: &Engine, steps: &Steps) -> String {
     let fields = Stores::of(&sim.world, |spec| spec.stored);
     let row = |field: &StoreRef| field.of(&sim.world).spec().row_values() * sim.precision().bytes();
     let rows = sim.world.resource::<Topology>().patches();
-    let snapshot = (rows * fields.iter().map(row).sum::<usize>()) as u64;
+    let derived = settings.derived.len() * CELLS * sim.precision().bytes();
+    let snapshot = (rows * (fields.iter().map(row).sum::<usize>() + derived)) as u64;
     let by_time = match settings.interval > 0.0 {
         true => (steps.time / settings.interval + 1e-9).floor(),
         false => 0.0,

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use nestar::App;
 use nestar::engine::step::Entry;
-use nestar::systems::fields::quantities::vocabulary;
+use nestar::systems::fields::quantities::{derived_fields, vocabulary};
 use nestar::systems::fields::{GasModel, Physical};
 use nestar::systems::hydro::boundary::FACES;
 use nestar_deck::{FUNCTIONS, ParameterDoc, TableSchema, describe_table, merged};
@@ -278,13 +278,21 @@ fn fields(app: &App) -> String {
         .registered()
         .into_iter()
         .filter_map(|plugin| plugin.entries.ok());
-    let own = entries.flatten().filter(|entry| entry.kind == "field");
+    let own = (entries.flatten()).filter(|entry| entry.kind == "derived field");
     let own: Vec<String> = own.map(|entry| entry.name).collect();
     let drawn = match own.is_empty() {
         true => drawn.to_string(),
         false => format!("{drawn}; of plugins {}", own.join(", ")),
     };
     for line in wrapped(&drawn, WIDTH - 2) {
+        let _ = writeln!(text, "  {line}");
+    }
+    let names: Vec<String> = derived_fields(&model)
+        .into_iter()
+        .map(|own| own.name)
+        .collect();
+    text.push_str("derived fields of snapshots (output.derived); where a deck names one that there is not, `nestar check` lists those of its plugins too\n");
+    for line in wrapped(&names.join(" "), WIDTH - 2) {
         let _ = writeln!(text, "  {line}");
     }
     text

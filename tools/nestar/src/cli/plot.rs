@@ -4,11 +4,11 @@ use super::snapshot::{SnapshotArgs, open};
 use super::{FAILED, Failure, print};
 use clap::Args;
 use nestar::App;
-use nestar::engine::field::Pool;
+use nestar::engine::field::{DerivedFields, Stores};
 use nestar::kernels::hydro::eos;
 use nestar::snapshot::Snapshot;
 use nestar::systems::fields::quantities::WITH_UNITS;
-use nestar::systems::fields::{GAS_COMPONENTS, Gas, GasModel, Physical};
+use nestar::systems::fields::{GAS_COMPONENTS, Physical};
 use nestar::systems::units::Units;
 use nestar_deck::{CodeUnits, Deck};
 use nestar_plot::{Axis, Kind, OwnField, PlotOptions, Scale, Value};
@@ -108,18 +108,24 @@ impl PlotArgs {
     }
 }
 
-/// The fields that plugins of the program name, as those of the snapshot's deck. Other programs' snapshots have none here.
-fn named_by_plugins(app: &App, snapshot: &Snapshot) -> Option<Vec<OwnField>> {
+/// The derived fields of the program, as a run of the snapshot's deck has them. Other programs' snapshots have none here.
+fn derived_here(app: &App, snapshot: &Snapshot) -> Option<Vec<OwnField>> {
     let mut deck = Deck::parse("the snapshot's deck", &snapshot.attributes().config).ok()?;
     deck.set("run.device=cpu").ok()?;
     let mut sim = app.simulation(deck).ok()?;
-    let spec = Pool::<Gas>::of(&sim.engine().world).spec.clone();
-    let model = sim.engine().world.resource::<GasModel>();
-    let own = model.derived.iter().cloned().map(|derived| OwnField {
-        name: derived.name,
-        units: derived.units,
-        arrays: spec.components.iter().map(|c| c.name.clone()).collect(),
-        value: Arc::new(move |state| derived.number.of_state(state)),
+    let world = &sim.engine().world;
+    let stores = world.resource::<Stores>().all();
+    let derived = world.resource::<DerivedFields>().all();
+    let own = derived.filter_map(|(of, derived)| {
+        let store = stores.iter().find(|store| store.name == of)?;
+        let components = &store.of(world).spec().components;
+        let number = derived.number.clone();
+        Some(OwnField {
+            name: derived.name.clone(),
+            units: derived.units.clone(),
+            arrays: components.iter().map(|c| c.name.clone()).collect(),
+            value: Arc::new(move |state| number.of_state(state)),
+        })
     });
     Some(own.collect())
 }
@@ -170,8 +176,8 @@ const GAS: [&str; GAS_COMPONENTS] = [
 /// Draws a picture and prints where it is.
 pub fn plot(app: &App, arguments: &PlotArgs) -> Result<(), Failure> {
     let snapshot = open(&arguments.snapshot.snapshot)?;
-    let mut own = named_by_plugins(app, &snapshot).unwrap_or_default();
-    // the first of a name is drawn: that of a plugin
+    let mut own = derived_here(app, &snapshot).unwrap_or_default();
+    // the first of a name is drawn: that of the program
     own.extend(with_units(&snapshot));
     let bytes = nestar_plot::plot_with(&snapshot, &arguments.options(), &own)?;
     let field = arguments.field.replace('/', "_");
