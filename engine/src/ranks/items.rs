@@ -54,20 +54,31 @@ pub(super) fn deliver(
         if ranks.are_alone() || !ranks.any(!leaving.is_empty())? {
             return Ok(());
         }
-        let message = |(peer, bytes)| Message { peer, bytes };
-        let messages = leaving.into_iter().map(message).collect();
-        for message in ranks.communicator().exchange(messages)? {
-            let why = || format!("a message with items `{}` is cut off", items.name());
-            let cut = || RanksError::Transport(why());
-            let (follow, bytes) = message.bytes.split_first().ok_or_else(cut)?;
-            let come = decode(bytes).ok_or_else(cut)?;
-            if *follow > 0 {
-                let each = come.iter();
-                each.for_each(|parcel| entities.note(items, &parcel.records, 1));
-            }
-            parcels.extend(come);
-        }
+        parcels = exchange((ranks, entities), items, leaving)?;
     }
+}
+
+/// Sends parcels, by rank, each message behind a byte that says whether entities follow what is in it; those that come.
+fn exchange(
+    (ranks, entities): (&Ranks, &ItemEntities),
+    items: &dyn Items,
+    leaving: BTreeMap<usize, Vec<u8>>,
+) -> Result<Vec<Parcel>, RanksError> {
+    let message = |(peer, bytes)| Message { peer, bytes };
+    let messages = leaving.into_iter().map(message).collect();
+    let mut all = Vec::new();
+    for message in ranks.communicator().exchange(messages)? {
+        let why = || format!("a message with items `{}` is cut off", items.name());
+        let cut = || RanksError::Transport(why());
+        let (follow, bytes) = message.bytes.split_first().ok_or_else(cut)?;
+        let come = decode(bytes).ok_or_else(cut)?;
+        if *follow > 0 {
+            let each = come.iter();
+            each.for_each(|parcel| entities.note(items, &parcel.records, 1));
+        }
+        all.extend(come);
+    }
+    Ok(all)
 }
 
 /// Bytes for the patch at an index of a level.

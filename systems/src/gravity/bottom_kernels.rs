@@ -1,14 +1,15 @@
 //! The coarsest grid of the root level on a device: what [`Bottom::solve`] does, to the bit.
 
-use super::kernels::{THREADS, blocks};
 use super::root::Bottom;
 use nestar_device::{Address, Number, Parameter};
 use nestar_engine::Error;
 use nestar_engine::device::{Device, DeviceError, Kept, Kernel, Module, Shape};
 use nestar_engine::ranks::{DeviceMessage, OtherRanks};
-use nestar_kernels::multigrid::device::{Along, Divide, Whole};
+use nestar_kernels::multigrid::device::{Along, CELLS_PER_BLOCK, Divide, Whole};
 use std::sync::{Mutex, PoisonError};
 
+/// Threads of a block.
+const THREADS: u32 = 256;
 /// Numbers of a pair: the place and the value.
 const PAIR: usize = 2;
 
@@ -47,12 +48,11 @@ impl BottomKernels {
     }
 
     fn launch<P: Parameter>(&self, kernel: &Kernel, items: usize, given: &P) -> Result<(), Error> {
-        match items {
-            0 => Ok(()),
-            _ => Ok(self
-                .device
-                .launch(kernel, Shape::of(blocks(items), THREADS), given)?),
+        if items == 0 {
+            return Ok(());
         }
+        let shape = Shape::of(items.div_ceil(CELLS_PER_BLOCK), THREADS);
+        Ok(self.device.launch(kernel, shape, given)?)
     }
 
     /// Takes the right-hand sides of the own rows and leaves the corrections in `to`. All ranks call this.

@@ -13,7 +13,7 @@ use nestar_kernels::multigrid::device_items;
 use std::sync::{Mutex, PoisonError};
 
 /// Threads of a block.
-pub(super) const THREADS: u32 = 256;
+const THREADS: u32 = 256;
 /// Of one that does all by itself.
 const THREADS_ALONE: u32 = 1024;
 

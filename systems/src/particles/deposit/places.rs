@@ -55,7 +55,11 @@ impl Places {
             on_device.tables.set(device, maker.tables.as_flattened())?;
         }
         let mut places = maker.places;
-        places.receivers = Receivers::new(device, (topology, level), &places)?;
+        let owners = [&places.others, &places.families].map(|slots| {
+            let owners = slots.iter().map(|&index| owner(topology, level, index));
+            owners.collect()
+        });
+        places.receivers = Receivers::new(device, topology.rank(), owners)?;
         places.on_device = on_device;
         Ok(places)
     }
@@ -249,7 +253,7 @@ impl<'a> Maker<'a> {
 }
 
 /// The rank that has a patch of a level, whether that is held here or not.
-pub(super) fn owner(topology: &Topology, level: usize, index: [i32; 3]) -> usize {
+fn owner(topology: &Topology, level: usize, index: [i32; 3]) -> usize {
     match topology.is_shared() {
         true => topology.cuts().owner(level, topology.key_at(level, index)),
         false => topology.rank(),

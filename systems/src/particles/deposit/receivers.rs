@@ -1,8 +1,6 @@
 //! The ranks that sums on a device go to.
 
-use super::places::{Places, owner};
 use nestar_engine::device::{Device, DeviceError, Kept};
-use nestar_engine::mesh::Topology;
 
 /// Ranks that get sums of a level, and of cells of the next coarser one: this one is the last, if it gets any by letter.
 #[derive(Default)]
@@ -25,20 +23,11 @@ struct OnDevice {
 }
 
 impl Receivers {
-    /// Of the places of a level.
+    /// The ranks that have the patches and the octets of the places of rank `own`.
     ///
     /// # Errors
     /// The device's memory does not suffice.
-    pub fn new(
-        device: &Device,
-        (topology, level): (&Topology, usize),
-        places: &Places,
-    ) -> Result<Self, DeviceError> {
-        let owners = [&places.others, &places.families].map(|slots| {
-            let owners = slots.iter().map(|&index| owner(topology, level, index));
-            owners.collect::<Vec<usize>>()
-        });
-        let own = topology.rank();
+    pub fn new(device: &Device, own: usize, owners: [Vec<usize>; 2]) -> Result<Self, DeviceError> {
         let mut ranks = owners.concat();
         ranks.sort_unstable_by_key(|&rank| (rank == own, rank));
         let foreign = ranks.partition_point(|&rank| rank != own);

@@ -28,41 +28,57 @@ type Record = [i32; 5];
 impl Sums<'_> {
     /// What other ranks' patches get, and of sums of the coarser level those from a slot on, by rank.
     fn spill(self, first: usize) -> Result<Vec<Spilled>, DeviceError> {
+        let Receivers { ranks, firsts, .. } = &self.places.receivers;
+        let told = self.take_out(first)?;
+        let (totals, listed) = told.split_at(ranks.len().min(told.len()));
+        let of_rank = |(n, &total): (usize, &u64)| {
+            let start = firsts[n] as usize;
+            let listed = &listed[start..][..total as u32 as usize];
+            Spilled {
+                rank: ranks[n],
+                first: start * RECORD,
+                words: (total >> 32) as usize,
+                records: listed
+                    .iter()
+                    .map(|&word| self.record(word, first))
+                    .collect(),
+            }
+        };
+        let all = totals.iter().enumerate().filter(|(_, total)| **total > 0);
+        Ok(all.map(of_rank).collect())
+    }
+
+    /// Makes the records; what the kernel tells of them.
+    fn take_out(self, first: usize) -> Result<Vec<u64>, DeviceError> {
         let (kernels, places) = (self.kernels, self.places);
-        let Receivers {
-            ranks,
-            firsts,
-            foreign,
-            ..
-        } = &places.receivers;
-        let others = places.others.len();
+        let (receivers, others) = (&places.receivers, places.others.len());
         let slots = others + places.families.len() - first;
         if slots == 0 {
             return Ok(Vec::new());
         }
-        let room = if first == 0 {
-            firsts[ranks.len()] as usize
-        } else {
-            *foreign
+        let ranks = receivers.ranks.len();
+        let room = match first {
+            0 => receivers.firsts[ranks] as usize,
+            _ => receivers.foreign,
         };
-        let mut told = vec![0; ranks.len() + room];
+        let mut told = vec![0; ranks + room];
         let mut memory = kernels.memory();
         let out = memory
             .spilled
             .provide(&kernels.device, room * RECORD)?
             .address();
         let on_device = memory.told.provide(&kernels.device, told.len())?;
-        kernels.device.fill_zero(on_device, 0..ranks.len())?;
+        kernels.device.fill_zero(on_device, 0..ranks)?;
         let of_slot = |address: u64, slot: usize, bytes: usize| address + (slot * bytes) as u64;
-        let [receivers, wide_receivers, before] = places.receivers.addresses();
+        let [numbers, wide_numbers, firsts] = receivers.addresses();
         let given = Spill {
             sums: of_slot(self.addresses[0], places.own, 8 * CELLS).into(),
             wide: of_slot(self.addresses[1], first, 8 * CELLS).into(),
             count: others as i64,
-            receivers: receivers.into(),
-            wide_receivers: of_slot(wide_receivers, first, 4).into(),
-            firsts: before.into(),
-            ranks: ranks.len() as i32,
+            receivers: numbers.into(),
+            wide_receivers: of_slot(wide_numbers, first, 4).into(),
+            firsts: firsts.into(),
+            ranks: ranks as i32,
             out: out.into(),
             told: on_device.address().into(),
         };
@@ -70,22 +86,7 @@ impl Sums<'_> {
             .device
             .launch(&kernels.spill, Shape::of(slots, THREADS), &given)?;
         kernels.device.download(on_device, 0, &mut told)?;
-        let (totals, listed) = told.split_at(ranks.len());
-        let of_rank = |n: usize| {
-            let start = firsts[n] as usize;
-            let listed = &listed[start..][..totals[n] as u32 as usize];
-            Spilled {
-                rank: ranks[n],
-                first: start * RECORD,
-                words: (totals[n] >> 32) as usize,
-                records: listed
-                    .iter()
-                    .map(|&word| self.record(word, first))
-                    .collect(),
-            }
-        };
-        let all = (0..ranks.len()).filter(|&n| totals[n] > 0);
-        Ok(all.map(of_rank).collect())
+        Ok(told)
     }
 
     /// What a kernel has told of a record.

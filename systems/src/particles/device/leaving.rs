@@ -81,29 +81,22 @@ fn range(guests: &[Guests]) -> Range<usize> {
     first..guests.last().map_or(first, end)
 }
 
-/// What leaves the patches of a rank.
-#[derive(Default)]
-pub(super) struct TakenOut {
-    pub parcels: Vec<Parcel>,
-    pub messages: Vec<DeviceMessage>,
-}
-
 /// What a message says of the particles for a patch: level, index, list, how many.
 pub(super) type Announced = [i32; 6];
 
 impl OnDevice {
-    /// Takes what goes to patches that this rank's kernels do not deal to out of the counts, and its particles.
+    /// Takes what goes to patches that this rank's kernels do not deal to out of the counts, and its particles: as parcels, and as messages to other
+    /// ranks' devices.
     pub(super) fn take_out(
         &mut self,
         step: &Step,
         counts: &mut [u32],
         sources: &[Source],
-    ) -> Result<TakenOut, DeviceError> {
+    ) -> Result<(Vec<Parcel>, Vec<DeviceMessage>), DeviceError> {
         let mut starts = vec![0; counts.len()];
         let leavers = Leavers::of(step, counts, &mut starts);
-        let mut out = TakenOut::default();
         if leavers.all == 0 {
-            return Ok(out);
+            return Ok(Default::default());
         }
         self.find_border(step);
         let (words, room) = self.kernels.columns(self.columns, leavers.all)?;
@@ -112,14 +105,13 @@ impl OnDevice {
             room: room as i64,
         };
         let tags = self.deal_leavers(step, (&leavers, &starts), (sources, stack))?;
-        match step.follow {
-            true => out.parcels = self.parcels(step.topology, &leavers, stack)?,
-            false => out.messages = self.messages(step.topology, &leavers, stack)?,
-        }
-        let others = self.to_places(step.topology, (&leavers, &tags), stack)?;
-        out.parcels.extend(others);
+        let (mut parcels, messages) = match step.follow {
+            true => (self.parcels(step.topology, &leavers, stack)?, Vec::new()),
+            false => (Vec::new(), self.messages(step.topology, &leavers, stack)?),
+        };
+        parcels.extend(self.to_places(step.topology, (&leavers, &tags), stack)?);
         self.kernels.give_back(words);
-        Ok(out)
+        Ok((parcels, messages))
     }
 
     /// Finds the patches beside which there is more than own leaves.

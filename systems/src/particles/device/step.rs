@@ -3,7 +3,6 @@
 use super::super::leavers::Drifted;
 use super::super::units::Lost;
 use super::kernels::Listed;
-use super::leaving::TakenOut;
 use super::lists::OnDevice;
 use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::Topology;
@@ -117,7 +116,7 @@ impl OnDevice {
         if drifted.fault.is_some() {
             return Ok((drifted, None));
         }
-        let TakenOut { parcels, messages } = self.take_out(step, &mut counts, &sources)?;
+        let (parcels, messages) = self.take_out(step, &mut counts, &sources)?;
         drifted.parcels = parcels;
         let counted = Counted {
             counts,
