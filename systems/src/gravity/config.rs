@@ -82,7 +82,7 @@ pub struct GravityConfig {
     /// Who solves the root level.
     pub root: RootMethod,
     /// Only with `root = "multigrid"`: cycles at each solve of the root level, which begins with the potential before (the first one takes
-    /// eight); they relax as often as `sweeps_aligned` says.
+    /// eight, and in an isolated domain one for the same matter as before half of them); they relax as often as `sweeps_aligned` says.
     #[schemars(range(min = 1, max = 100))]
     pub root_cycles: usize,
     /// Only with `root = "multigrid"` in an isolated domain: order of the multipole expansion. Where matter is farther from the centre of mass than a
