@@ -17,6 +17,7 @@ mod items;
 pub mod link;
 pub mod nesting;
 mod others;
+mod parcels;
 mod passing;
 pub mod plan;
 mod reach;
