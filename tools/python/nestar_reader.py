@@ -14,6 +14,7 @@ cell lies where, a covering grid, and the hand-over to yt.
 As a program: ``python nestar_reader.py SNAPSHOT`` lists the levels and the digest.
 """
 
+import re
 import struct
 import sys
 from dataclasses import dataclass
@@ -130,7 +131,8 @@ def uniform(path, field, level=0):
 def load_yt(path, fields=None):
     """The snapshot as a yt dataset (``yt.load_amr_grids``); ``fields`` defaults to all fields with one value a cell.
 
-    Densities get their units, so that yt derives masses from them; other fields are passed in code units. Particles are a type
+    Densities and derived fields (``output.derived`` of the deck) get their units, so that yt derives masses from the first; other fields
+    are passed in code units. Particles are a type
     of yt's for each species: ``dataset.all_data()["dark", "particle_mass"]``.
     """
     try:
@@ -143,6 +145,7 @@ def load_yt(path, fields=None):
     for level in snapshot.levels:
         names = fields or level.fields
         values = {name: level.group[name][:] for name in names}
+        units = {name: _yt_unit(level.group[name], name) for name in names}
         lower = left_edge + level.origin * level.cell_width
         for patch in range(len(lower)):
             grid = {
@@ -154,7 +157,7 @@ def load_yt(path, fields=None):
             for name in names:
                 # yt has x first.
                 data = values[name][patch].transpose(2, 1, 0).astype(np.float64)
-                grid[name] = (data, "code_mass/code_length**3") if name == "density" else data
+                grid[name] = (data, units[name]) if units[name] else data
             grids.append(grid)
     for path in snapshot.items:
         _add_particles(snapshot, path, grids)
@@ -170,6 +173,14 @@ def load_yt(path, fields=None):
         refine_by=attrs["refinement_ratio"],
         periodicity=tuple(_is_periodic(attrs["boundary"], axis) for axis in "xyz"),
     )
+
+
+def _yt_unit(array, name):
+    """The unit of an array in the words of yt; none where yt is given code units."""
+    if name != "density" and not array.attrs.get("derived"):
+        return None
+    unit = array.attrs["units"]
+    return re.sub("length|mass|time", lambda word: "code_" + word.group(), unit) if unit != "1" else "dimensionless"
 
 
 def _add_particles(snapshot, path, grids):

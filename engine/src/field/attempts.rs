@@ -171,6 +171,7 @@ impl<F: Field> Pool<F> {
             });
         }
         Tally {
+            level: rows.level(),
             volume: job.level.topology.domain.cell_volume(rows.level()),
             count: kept_by::<M>()[1],
             ..tally

@@ -9,6 +9,8 @@ const PATCHES: usize = 512;
 /// What a round of calls on a level gives beside the states, on this rank.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
+    /// The level.
+    pub(super) level: usize,
     /// Volume of a cell.
     pub(super) volume: f64,
     /// Numbers that are summed.
@@ -22,6 +24,12 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// The level whose cells were called.
+    #[must_use]
+    pub fn level(&self) -> usize {
+        self.level
+    }
+
     /// How many numbers are summed.
     #[must_use]
     pub fn count(&self) -> usize {

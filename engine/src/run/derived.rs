@@ -7,7 +7,7 @@ use crate::mesh::{Levels, PATCH, Topology};
 use crate::step::Engine;
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::block::LevelGeometry;
-use nestar_snapshot::{ORIGIN, SHARD_PATCHES, Values};
+use nestar_snapshot::{ORIGIN, Values};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -121,13 +121,6 @@ impl DerivedArrays {
     /// What there is, in the order of the fields and of the deck.
     pub fn fields(&self) -> impl Iterator<Item = &DerivedField> {
         self.sources.iter().flat_map(|source| &source.fields)
-    }
-
-    /// Bytes of the host's memory that shards on their way take, at most.
-    pub fn bytes(&self) -> usize {
-        let largest = |source: &Source| source.read.len() + 1 + source.fields.len();
-        let arrays: usize = self.sources.iter().map(largest).sum();
-        arrays * SHARD_PATCHES as usize * CELLS * size_of::<f64>()
     }
 
     /// Takes a whole shard of an array; shards of arrays that can be made when this one is there. Origins come before values.

@@ -207,12 +207,11 @@ impl Output {
         let mut items = ItemShare::gather(&sim.world, &layout)?;
         let sent = self.agree(items.sent(&sim.world))?;
         items.exchange(&sim.world, sent)?;
-        let held = shares::bytes(&received) + items.bytes() + derived.bytes();
         let target = store::Target {
             directory: self.directory.clone(),
             number: self.number,
             replace: false,
-            queue_bytes: queue_bytes(sim, fields, held),
+            queue_bytes: queue_bytes(sim, fields, shares::bytes(&received) + items.bytes()),
             threads: store_threads(sim),
         };
         let (role, shards) = (shares::role(&self.ranks), shares::shards(&own, &items));
@@ -321,9 +320,9 @@ fn prepare(
 }
 
 /// Memory that values may wait in: what the deck allows, but no more than a quarter of the pools (or 8 MiB), so that a
-/// snapshot does not double the memory of a large run; less what values take on their way from a device, and `waiting` bytes of
-/// what came from other ranks or is derived.
-fn queue_bytes(sim: &Engine, fields: &[StoreRef], waiting: usize) -> usize {
+/// snapshot does not double the memory of a large run; less what values take on their way from a device, and `received` bytes
+/// from other ranks.
+fn queue_bytes(sim: &Engine, fields: &[StoreRef], received: usize) -> usize {
     let pools: usize = fields
         .iter()
         .map(|field| field.of(&sim.world).bytes())
@@ -333,7 +332,7 @@ fn queue_bytes(sim: &Engine, fields: &[StoreRef], waiting: usize) -> usize {
         Some(_) => drain::held(sim),
         None => 0,
     };
-    most.saturating_sub(held + waiting).max(1)
+    most.saturating_sub(held + received).max(1)
 }
 
 /// Hands over this rank's share from the memory of the host.

@@ -19,10 +19,19 @@ pub struct Accounts(Vec<Ledger>);
 struct Ledger {
     name: String,
     numbers: Vec<String>,
-    /// Of all ranks, up to the end of the latest root step.
-    totals: Vec<Exact>,
+    /// Of all ranks, up to the end of the latest root step, `[level][number]`: those of the run, and those that its snapshot had.
+    totals: Vec<Vec<Exact>>,
     /// Of this rank, since then.
-    own: Vec<Exact>,
+    own: Vec<Vec<Exact>>,
+}
+
+impl Ledger {
+    /// A number over all levels.
+    fn total(&self, n: usize) -> f64 {
+        let mut sum = Exact::default();
+        self.totals.iter().for_each(|level| sum.merge(&level[n]));
+        sum.value()
+    }
 }
 
 impl Accounts {
@@ -32,28 +41,38 @@ impl Accounts {
     /// If the tally has another number of sums than the account.
     pub fn add(&mut self, account: Account, tally: &Tally) {
         let ledger = &mut self.0[account.0];
-        let (name, has, gives) = (&ledger.name, ledger.own.len(), tally.count());
+        let (name, has, gives) = (&ledger.name, ledger.numbers.len(), tally.count());
         assert!(
             has == gives,
             "the account `{name}` has {has} numbers, but is given {gives}"
         );
-        for (own, integral) in ledger.own.iter_mut().zip(tally.integrals()) {
+        let own = ledger.own[tally.level()].iter_mut();
+        for (own, integral) in own.zip(tally.integrals()) {
             own.merge(&integral);
         }
     }
 
-    /// Number `n` of an account, up to the end of the latest root step: the same on all ranks.
+    /// Number `n` of an account over all levels, up to the end of the latest root step: the same on all ranks.
     ///
     /// # Panics
     /// If the account has not as many.
     #[must_use]
     pub fn total(&self, account: Account, n: usize) -> f64 {
-        self.0[account.0].totals[n].value()
+        self.0[account.0].total(n)
     }
 
-    /// Opens an account of so many numbers with these names.
-    pub(super) fn open(&mut self, name: &str, numbers: &[&str]) -> Account {
-        let nothing = vec![Exact::default(); numbers.len()];
+    /// The same of what cells have given while they were on `level`.
+    ///
+    /// # Panics
+    /// If the account has not as many numbers, or the run not as many levels.
+    #[must_use]
+    pub fn total_of(&self, account: Account, n: usize, level: usize) -> f64 {
+        self.0[account.0].totals[level][n].value()
+    }
+
+    /// Opens an account of so many numbers with these names, on so many levels.
+    pub(super) fn open(&mut self, name: &str, numbers: &[&str], levels: usize) -> Account {
+        let nothing = vec![vec![Exact::default(); numbers.len()]; levels];
         self.0.push(Ledger {
             name: name.into(),
             numbers: numbers.iter().map(ToString::to_string).collect(),
@@ -63,10 +82,24 @@ impl Accounts {
         Account(self.0.len() - 1)
     }
 
-    /// All numbers of an account.
-    pub(super) fn totals(&self, account: Account) -> Vec<f64> {
-        let totals = &self.0[account.0].totals;
-        totals.iter().map(Exact::value).collect()
+    /// Names of all numbers of an account, over all levels and on each of them.
+    pub(super) fn names(&self, account: Account) -> Vec<String> {
+        let Ledger {
+            name, numbers, own, ..
+        } = &self.0[account.0];
+        let all = numbers.iter().map(|number| format!("{name}_{number}"));
+        let levels = |all: String| (0..own.len()).map(move |level| format!("{all}_{level}"));
+        all.clone().chain(all.flat_map(levels)).collect()
+    }
+
+    /// Their values.
+    pub(super) fn values(&self, account: Account) -> Vec<f64> {
+        let ledger = &self.0[account.0];
+        let numbers = 0..ledger.numbers.len();
+        let levels =
+            |n: usize| (0..ledger.own.len()).map(move |level| ledger.totals[level][n].value());
+        let all = numbers.clone().map(|n| ledger.total(n));
+        all.chain(numbers.flat_map(levels)).collect()
     }
 
     /// Takes what the ranks have added since the latest root step into the totals. All ranks call it at the end of a root step.
@@ -74,7 +107,8 @@ impl Accounts {
         let ranks = world.resource::<Ranks>().clone();
         let mut accounts = world.resource_mut::<Self>();
         let ledgers = accounts.0.iter_mut();
-        let mut own: Vec<&mut Exact> = ledgers.flat_map(|ledger| &mut ledger.own).collect();
+        let levels = ledgers.flat_map(|ledger| &mut ledger.own);
+        let mut own: Vec<&mut Exact> = levels.flatten().collect();
         if own.is_empty() {
             return Ok(());
         }
@@ -89,7 +123,8 @@ impl Accounts {
             }
         }
         for ledger in &mut accounts.0 {
-            for (total, own) in ledger.totals.iter_mut().zip(&mut ledger.own) {
+            let totals = ledger.totals.iter_mut().flatten();
+            for (total, own) in totals.zip(ledger.own.iter_mut().flatten()) {
                 total.merge(&std::mem::take(own));
             }
         }
@@ -100,7 +135,7 @@ impl Accounts {
     pub(super) fn save(&self, account: Account) -> Vec<u8> {
         let ledger = &self.0[account.0];
         let names = ledger.numbers.join(" ");
-        let totals = ledger.totals.iter().flat_map(Exact::to_bytes);
+        let totals = ledger.totals.iter().flatten().flat_map(Exact::to_bytes);
         let length = (names.len() as u64).to_le_bytes();
         length
             .into_iter()
@@ -109,7 +144,7 @@ impl Accounts {
             .collect()
     }
 
-    /// Takes what [`Accounts::save`] gave.
+    /// Takes what [`Accounts::save`] gave, of fewer or more levels too.
     pub(super) fn load(&mut self, account: Account, bytes: &[u8]) -> Result<(), String> {
         let ledger = &mut self.0[account.0];
         let cut = || "it is cut off".to_string();
@@ -123,9 +158,16 @@ impl Accounts {
             ));
         }
         let totals = rest.chunks(Exact::BYTES).map(Exact::from_bytes);
-        let totals: Option<Vec<Exact>> = totals.collect();
-        let totals = totals.filter(|totals| totals.len() == ledger.totals.len());
-        ledger.totals = totals.ok_or_else(cut)?;
+        let totals: Vec<Exact> = totals.collect::<Option<_>>().ok_or_else(cut)?;
+        let numbers = ledger.numbers.len();
+        if totals.is_empty() != (numbers == 0) || !totals.len().is_multiple_of(numbers.max(1)) {
+            return Err(cut());
+        }
+        let levels = totals.chunks(numbers.max(1)).map(<[Exact]>::to_vec);
+        let (nothing, least) = (vec![Exact::default(); numbers], ledger.own.len());
+        ledger.totals = levels.collect();
+        let held = ledger.totals.len();
+        ledger.totals.resize(held.max(least), nothing);
         Ok(())
     }
 }
@@ -136,7 +178,7 @@ mod tests {
 
     fn accounts(numbers: &[&str]) -> Accounts {
         let mut accounts = Accounts::default();
-        assert_eq!(accounts.open("cooling", numbers), Account(0));
+        assert_eq!(accounts.open("cooling", numbers, 2), Account(0));
         accounts
     }
 
@@ -144,17 +186,41 @@ mod tests {
     fn totals_come_back_to_the_last_bit_and_under_their_names_alone() {
         let (account, mut before) = (Account(0), accounts(&["radiated", "heated"]));
         for x in [0.1, 1e20, -1e20, 3e-30] {
-            before.0[0].totals[1].add(x);
+            before.0[0].totals[1][1].add(x);
         }
         let bytes = before.save(account);
         let mut after = accounts(&["radiated", "heated"]);
         assert_eq!(after.load(account, &bytes), Ok(()));
         assert_eq!(after.0[0].totals, before.0[0].totals);
-        assert_eq!(after.total(account, 1), 0.1);
+        let of = |after: &Accounts, n| [0, 1].map(|level| after.total_of(account, n, level));
+        assert_eq!((after.total(account, 1), of(&after, 1)), (0.1, [0.0, 0.1]));
         let why = accounts(&["radiated", "lost"]).load(account, &bytes);
         assert!(why.unwrap_err().contains("radiated heated"));
-        for cut in [0, 7, 20, bytes.len() - 1] {
+        for cut in [0, 7, 20, 8 + "radiated heated".len(), bytes.len() - 1] {
             assert!(after.load(account, &bytes[..cut]).is_err(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn levels_come_and_go_without_a_loss() {
+        let account = Account(0);
+        let of_levels = |levels| {
+            let mut accounts = Accounts::default();
+            accounts.open("cooling", &["radiated"], levels);
+            accounts
+        };
+        let mut before = of_levels(3);
+        for (level, x) in [0.1, 1e20, -3e-30].into_iter().enumerate() {
+            before.0[0].totals[level][0].add(x);
+        }
+        for levels in [1, 2, 5] {
+            let mut after = of_levels(levels);
+            assert_eq!(after.load(account, &before.save(account)), Ok(()));
+            assert_eq!(after.total(account, 0), before.total(account, 0));
+            assert_eq!(after.total_of(account, 0, 0), 0.1);
+            let values = after.values(account);
+            assert_eq!(values.len(), after.names(account).len());
+            assert_eq!(values[..2], [before.total(account, 0), 0.1]);
         }
     }
 }

@@ -38,6 +38,7 @@ mod phases;
 mod plugin;
 mod plugin_state;
 mod programs;
+mod queues;
 mod radiation;
 mod random;
 mod ranks;

@@ -1,14 +1,13 @@
-//! Stiff sources: functions that hand numbers on from call to call, whose numbers are summed, and that weigh patches.
+//! Stiff sources: functions that hand numbers on from call to call, whose numbers are summed, and that weigh patches. The queue of
+//! their cells has tests of its own (`queues`).
 
 use super::device_runs::emulation;
-use nestar::engine::device::ComputeDevice;
 use nestar::prelude::*;
 use nestar::testing::same_bits;
 use nestar_tests::Stepper;
 use nestar_tests::decks::{BLAST, HALF, deck};
 use nestar_tests::norms::totals;
 use nestar_tests::ranks::on_ranks_of;
-use std::sync::{Arc, Mutex};
 
 /// How far a cell has come in a step.
 #[device]
@@ -75,6 +74,13 @@ fn account(stepper: &mut Stepper) -> [f64; 2] {
     stepper.columns(["cooling_radiated", "cooling_heated"])
 }
 
+/// Whether all three levels have a part of a column, and these are the whole.
+fn is_shared_by_levels(stepper: &mut Stepper, whole: f64, parts: [&str; 3]) -> bool {
+    let parts = stepper.columns(parts);
+    let sum: f64 = parts.iter().sum();
+    parts.iter().all(|part| *part > 0.0) && (sum / whole - 1.0).abs() < 1e-15
+}
+
 fn cooled(settings: &[&str]) -> Stepper {
     let sim = App::default()
         .always(Cools(0.0))
@@ -95,192 +101,20 @@ fn total_energy_and_what_the_account_says_stay_constant() {
         radiated > 0.1 * before && heated > 0.0,
         "{radiated}, {heated} of {before}"
     );
+    let of_levels = [
+        "cooling_radiated_0",
+        "cooling_radiated_1",
+        "cooling_radiated_2",
+    ];
+    assert!(is_shared_by_levels(&mut run, radiated, of_levels));
+    let of_levels = ["cooling_heated_0", "cooling_heated_1", "cooling_heated_2"];
+    assert!(is_shared_by_levels(&mut run, heated, of_levels));
     let left = energy(&mut run) + radiated - heated;
     assert!((left / before - 1.0).abs() < 1e-12, "{left}, {before}");
     // threads change nothing
     let mut alone = cooled(&[]);
     alone.steps(12);
     assert_eq!(account(&mut alone), [radiated, heated]);
-}
-
-/// The gas and eleven species.
-#[device]
-#[derive(Clone, Copy)]
-struct Mixed<R: Real> {
-    gas: Conserved<R>,
-    species: [R; 11],
-}
-
-/// What is left of a step, and the first of the species meanwhile.
-#[device]
-#[derive(Clone, Copy)]
-struct Waits<R: Real> {
-    calls: R,
-    first: R,
-}
-
-#[device]
-#[derive(Clone)]
-struct Rates<R> {
-    table: Table<R>,
-    calls: R,
-}
-
-/// Turns the first species into the last in several calls, of which only the last one changes the cell.
-#[device]
-fn turn<R: Real>(
-    all: (Mixed<R>, R, Waits<R>),
-    at: &Place<R>,
-    p: &Rates<R>,
-) -> Attempt<Mixed<R>, Waits<R>, R> {
-    let (u, other, before) = all;
-    let mut first = u.species[0];
-    if before.calls > 0.0 {
-        first = before.first;
-    }
-    let rate = p.table.at(p.table.len() - 1) + other;
-    let after = Waits::<R> {
-        calls: before.calls + 1.0,
-        first: first - rate * at.dt * first,
-    };
-    let mut v = u;
-    v.species[0] = after.first;
-    v.species[10] = u.species[10] + (u.species[0] - after.first);
-    let mut status = DONE;
-    if after.calls < p.calls + R::from_i32(at.index[0] % 3) {
-        status = WAITING;
-    }
-    Attempt::<Mixed<R>, Waits<R>, R> {
-        state: v,
-        carried: after,
-        sums: v.species[10] - u.species[10],
-        status,
-        work: at.index[1] % 2,
-    }
-}
-
-/// A field that the function reads beside.
-struct Beside;
-
-impl Field for Beside {
-    const NAME: &'static str = "beside";
-}
-
-#[device]
-fn fill<R: Real>(_old: R, at: &Place<R>) -> R {
-    at.centre[1]
-}
-
-const SPECIES: [&str; 11] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"];
-
-/// Cells called in each round, and the work of all patches.
-type Given = (Vec<u64>, u32);
-
-/// Turns species, and keeps what the calls gave.
-#[derive(Clone, Default)]
-struct Turns(Arc<Mutex<Vec<Given>>>);
-
-impl Plugin for Turns {
-    fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.scalars(&SPECIES.map(|name| (name, 0.05)))
-    }
-
-    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.register_field::<Beside>(FieldSpec::cells(&["beside"]))?;
-        sim.initial::<Beside, fill>([]);
-        let (_, components) = sim.with_scalars(&SPECIES)?.parts();
-        let account = sim.account("turned", &["mass"])?;
-        let (given, table) = (self.0.clone(), vec![2.0; 125_000]);
-        let p = Rates {
-            table: Table::new(table),
-            calls: 3.0,
-        };
-        sim.system_in(
-            Advance::Sources,
-            move |mut rows: LevelRows,
-                  mut gas: Write<Gas>,
-                  beside: Read<Beside>,
-                  mut accounts: ResMut<Accounts>| {
-                rows.choose(components);
-                let tally = gas.map_attempts_with::<turn>(&rows, &[&beside], 9, &p);
-                accounts.add(account, &tally);
-                let work = tally.work().iter().sum();
-                given
-                    .lock()
-                    .expect("no panic")
-                    .push((tally.called().to_vec(), work));
-            },
-        );
-        Ok(())
-    }
-}
-
-#[test]
-fn many_species_wait_beside_other_fields_with_the_same_bits() {
-    let app = App::default().always(Turns::default());
-    let small = [
-        HALF,
-        "mesh.max_level=1",
-        "hydro.scalars=[]",
-        "initial.scalars={}",
-    ];
-    same_bits(&app, BLAST, &small, 2).unwrap_or_else(|e| panic!("{e}"));
-}
-
-#[test]
-fn queues_and_work_are_counted_and_tables_travel_once() {
-    let mut accounts = Vec::new();
-    for (device, queue) in [
-        ("run.device=cpu", "run.queue=true"),
-        ("run.device=emulated", "run.queue=true"),
-        ("run.device=emulated", "run.queue=false"),
-    ] {
-        if device.ends_with("emulated") && !emulation() {
-            return;
-        }
-        let turns = Turns::default();
-        let small = [
-            HALF,
-            "mesh.max_level=0",
-            "hydro.scalars=[]",
-            "initial.scalars={}",
-            device,
-            queue,
-        ];
-        let sim = App::default()
-            .always(turns.clone())
-            .simulation(deck(BLAST, &small));
-        let mut run = Stepper::of(sim.unwrap_or_else(|e| panic!("{e}")));
-        let mut bytes = Vec::new();
-        for _ in 0..3 {
-            run.steps(1);
-            let device = run.0.engine().world.resource::<ComputeDevice>();
-            bytes.push(device.device.as_ref().map_or(0, |d| d.counters().bytes_up));
-        }
-        // columns of 3, 4 and 5 calls, of 6, 5 and 5 columns
-        let mut expected = vec![2048, 2048, 2048, 10 * 128, 5 * 128];
-        if queue.ends_with("false") {
-            expected.truncate(1);
-        }
-        let given = turns.0.lock().expect("no panic").clone();
-        assert_eq!(given.len(), 3);
-        for (called, work) in given {
-            assert_eq!(called, expected);
-            // every second plane of cells tells each of its calls
-            assert_eq!(work, 1024 * 3 + 15 * 64);
-        }
-        let more = bytes[2] - bytes[1];
-        assert!(more < 100_000, "{more} bytes go to the device in a step");
-        let [mass] = run.columns(["turned_mass"]);
-        accounts.push((mass.to_bits(), run.state()));
-        let last = accounts.len() - 1;
-        assert_eq!(accounts[last].0, accounts[0].0);
-        assert_eq!(
-            accounts[0].1.difference(&accounts[last].1),
-            None,
-            "{device} {queue}"
-        );
-    }
 }
 
 /// Costs of the patches of a level, and how many there are.
