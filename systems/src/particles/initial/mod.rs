@@ -169,9 +169,9 @@ pub(super) fn register(sim: &mut Engine, sources: Sources) {
 }
 
 /// Particles that a thread makes at a time.
-const BATCH: u64 = 1 << 16;
-/// Particles that a rank makes before they go to their patches.
-const PORTION: u64 = 1 << 22;
+const BATCH: u64 = 1 << 14;
+/// Particles that a rank makes before they go to their patches: on the way there they take twice the memory that they take in the end.
+const PORTION: u64 = 1 << 19;
 
 /// The identities that `rank` of `size` makes, in portions of at most so many: as many portions on all ranks.
 fn portions((rank, size): (u64, u64), count: u64, most: u64) -> impl Iterator<Item = Range<u64>> {
