@@ -12,6 +12,7 @@ mod leaving;
 mod lists;
 mod marks;
 mod pull;
+mod shift;
 mod step;
 mod terms;
 mod trace;
