@@ -20,7 +20,8 @@ use nestar_kernels::mesh::device::{
 };
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use nestar_kernels::multigrid::device::MULTIGRID;
-use nestar_kernels::particles::device::{PARTICLES, PULL, TRACE};
+use nestar_kernels::particles::device::PARTICLES;
+use nestar_kernels::particles::movers::{PULL, TRACE, items as movers};
 use nestar_kernels::{hydro, mesh, multigrid};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -238,7 +239,7 @@ fn gravity(gas: &FieldText) -> [(&'static str, String); 6] {
         ("stress", unknowns.program(&with_stress, &[STRESS])),
         ("skeletons_coarse", coarse.program(&[], &of_mesh)),
         ("particles", accelerations.program(&particles, &[PARTICLES])),
-        ("pull", accelerations.program(&particles, &[PULL])),
-        ("trace", gas.program(&particles, &[TRACE])),
+        ("pull", accelerations.program(&movers(), &[PULL])),
+        ("trace", gas.program(&movers(), &[TRACE])),
     ]
 }

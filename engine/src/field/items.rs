@@ -123,10 +123,37 @@ pub trait Items: Send + Sync {
         each.try_for_each(|(row, records)| self.put(row, &records))
     }
 
+    /// What takes them to other leaves without their records, where the hierarchy changes; none: the engine does it by records.
+    fn shifts(&mut self) -> Option<&mut dyn Shifts> {
+        None
+    }
+
     /// Makes the record of an item in a patch that of the same item in the child that contains it; the child, as bits z y x.
     fn to_child(&self, record: &mut [u8]) -> usize;
     /// Makes the record of an item in a child, given as bits z y x, that of the same item in the parent.
     fn to_parent(&self, child: usize, record: &mut [u8]);
+}
+
+/// A patch of this rank with children, whose items go to them: its row, and the first of the eight consecutive rows of the children.
+pub type Refined = (u32, u32);
+/// The leaf of this rank that a patch which is gone was part of: its row, and which child the patch was, as bits z y x.
+pub type Above = (u32, usize);
+
+/// Takes items to other leaves of their rank where they are, on a device, when the hierarchy changes. What it leaves goes by records.
+pub trait Shifts {
+    /// Takes the items out of patches that will be gone, and keeps them apart in this order.
+    fn lift(&mut self, rows: &[u32]);
+    /// Puts down those that were lifted, all of them, into the leaf above each patch; where there is none on this rank, gives their records. Those
+    /// of patches that are refined go to their children.
+    ///
+    /// # Errors
+    /// The memory does not suffice, or the device fails.
+    fn land(
+        &mut self,
+        topology: &Topology,
+        lifted: &[Option<Above>],
+        refined: &[Refined],
+    ) -> Result<Vec<Vec<u8>>, DeviceError>;
 }
 
 /// The rows that hold any.

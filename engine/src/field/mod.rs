@@ -55,7 +55,7 @@ pub use derived::{DerivedField, DerivedFields};
 pub use element::Element;
 pub use faults::{FaultBox, Reported};
 pub use individuals::{ENTITY_BYTES, Individuals, Item, ItemEntities};
-pub use items::{ItemGroup, ItemKinds, Items, ItemsRef, Parcel};
+pub use items::{Above, ItemGroup, ItemKinds, Items, ItemsRef, Parcel, Refined, Shifts};
 pub(crate) use level::{InParts, Queues};
 pub use level::{LevelRows, LevelView};
 pub use nestar_snapshot::DataType;

@@ -4,11 +4,9 @@ use super::communicator::Message;
 use super::parcels::{decode, encode, exchange};
 use super::{Ranks, RanksError};
 use crate::device::DeviceError;
-use crate::field::{FaultBox, InParts, ItemEntities, ItemKinds, Items, Parcel};
-use crate::mesh::topology::octet::Octet;
+use crate::field::{ItemEntities, Items, Parcel};
+use crate::mesh::Topology;
 use crate::mesh::topology::shared::side;
-use crate::mesh::{Changes, Topology};
-use bevy_ecs::prelude::*;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -175,7 +173,7 @@ fn dealt(items: &dyn Items, records: &[u8]) -> [Vec<u8>; 8] {
 }
 
 /// Index of a child, given as bits z y x.
-fn beneath(index: [i32; 3], child: usize) -> [i32; 3] {
+pub(super) fn beneath(index: [i32; 3], child: usize) -> [i32; 3] {
     [0, 1, 2].map(|axis| 2 * index[axis] + (child >> axis & 1) as i32)
 }
 
@@ -199,143 +197,4 @@ fn to_parent(items: &dyn Items, parcel: Parcel) -> Parcel {
         index: index.map(|i| i >> 1),
         records,
     }
-}
-
-/// Items without a leaf of their own while the hierarchy changes.
-#[derive(Default)]
-pub(crate) struct Lifted {
-    /// Those of patches that are no longer there, by kind in the order of registration.
-    parcels: Vec<Vec<Parcel>>,
-    /// Patches that have children now, each with its level: their items stay in them until they are delivered, a portion at a time.
-    refined: Vec<(usize, u32)>,
-}
-
-/// Bytes of the records that leave refined patches at a time, about.
-const PORTION: usize = 1 << 28;
-
-impl Lifted {
-    /// Takes the items out of `gone`, patches of the level finer than `level` that go or move: their rows, which nobody else uses yet, with
-    /// their indices; those of the patches of `level` that are refined will follow. What goes wrong stands in [`FaultBox`].
-    pub fn take(
-        &mut self,
-        world: &mut World,
-        level: usize,
-        changes: &Changes,
-        gone: impl FnOnce(&Topology) -> Vec<(u32, [i32; 3])>,
-    ) {
-        let kinds = world.resource::<ItemKinds>().all();
-        if kinds.is_empty() || world.contains_resource::<InParts>() {
-            return;
-        }
-        let refined = changes.refine.iter().map(|&row| (level, row));
-        self.refined.extend(refined);
-        let gone = gone(world.resource::<Topology>());
-        let rows: Vec<u32> = gone.iter().map(|(row, _)| *row).collect();
-        for (n, kind) in kinds.into_iter().enumerate() {
-            self.parcels
-                .resize_with(self.parcels.len().max(n + 1), Vec::new);
-            let lifted = &mut self.parcels[n];
-            kind.scope(world, |world, items| match items.take_all(&rows) {
-                Ok(records) => {
-                    let places = gone.iter().map(|(_, index)| (level + 1, *index));
-                    lifted.extend(parcels(places, records));
-                }
-                Err(error) => {
-                    world.resource::<FaultBox>().check(Err(error));
-                }
-            });
-        }
-    }
-
-    /// The items of own patches that have children: the initial state was made anew there.
-    pub fn astray(world: &World) -> Self {
-        let topology = world.resource::<Topology>();
-        let of_level = |level| topology.rows(level).iter().map(move |&row| (level, row));
-        let patches = (0..=topology.finest()).flat_map(of_level);
-        Self {
-            refined: patches.filter(|(_, row)| !topology.is_leaf(*row)).collect(),
-            ..Self::default()
-        }
-    }
-
-    /// Takes the items to their leaves. All ranks call this, and end where one fails.
-    ///
-    /// # Errors
-    /// As [`deliver`].
-    pub fn settle(mut self, world: &mut World) -> Result<(), RanksError> {
-        if world.contains_resource::<InParts>() {
-            return Ok(());
-        }
-        for (n, kind) in world.resource::<ItemKinds>().all().into_iter().enumerate() {
-            let mut lifted = self.parcels.get_mut(n).map(std::mem::take);
-            let mut delivered = Ok(());
-            kind.scope(world, |world, items| {
-                let lifted = lifted.take().unwrap_or_default();
-                delivered = settle(world, items, lifted, &self.refined);
-            });
-            delivered?;
-        }
-        Ok(())
-    }
-}
-
-/// Takes items to their leaves: those of `parcels`, and those of `refined` patches. All ranks call this.
-fn settle(
-    world: &World,
-    items: &mut dyn Items,
-    mut lifted: Vec<Parcel>,
-    mut refined: &[(usize, u32)],
-) -> Result<(), RanksError> {
-    let topology = world.resource::<Topology>();
-    let others = (world.resource::<Ranks>(), world.resource::<ItemEntities>());
-    loop {
-        let (now, rest) = refined.split_at(portion(items, refined));
-        let rows: Vec<u32> = now.iter().map(|(_, row)| *row).collect();
-        let places = now.iter().map(|&(level, row)| (level, topology.index(row)));
-        lifted.extend(parcels(places, items.take_all(&rows)?));
-        deliver(topology, others, items, std::mem::take(&mut lifted))?;
-        refined = rest;
-        if !others.0.any(!refined.is_empty())? {
-            return Ok(());
-        }
-    }
-}
-
-/// How many of some patches have as many items as go at a time; one at least, if there is any.
-fn portion(items: &dyn Items, patches: &[(usize, u32)]) -> usize {
-    let mut bytes = 0;
-    let full = |(_, row): &(usize, u32)| {
-        let before = bytes;
-        bytes += items.count(*row) * items.record_bytes();
-        before > 0 && bytes > PORTION
-    };
-    patches.iter().position(full).unwrap_or(patches.len())
-}
-
-/// Records of patches as parcels, where there are any; each patch by its level and index.
-fn parcels(
-    places: impl Iterator<Item = (usize, [i32; 3])>,
-    records: Vec<Vec<u8>>,
-) -> impl Iterator<Item = Parcel> {
-    let all = places.zip(records).map(|((level, index), records)| Parcel {
-        level,
-        index,
-        records,
-    });
-    all.filter(|parcel| !parcel.records.is_empty())
-}
-
-/// The patches of those octets of `level` among `before` that this rank has no longer, by row and index.
-pub(crate) fn gone(topology: &Topology, level: usize, before: &[Octet]) -> Vec<(u32, [i32; 3])> {
-    let is_gone = |octet: &&Octet| {
-        let now = topology.octet(level, octet.key);
-        now.is_none_or(|now| now.owned == 0)
-    };
-    let patches = |octet: &Octet| {
-        let (half, first) = (topology.octet_place(level, octet.key), octet.first);
-        octet
-            .rows(octet.owned)
-            .map(move |row| (row, beneath(half, (row - first) as usize)))
-    };
-    before.iter().filter(is_gone).flat_map(patches).collect()
 }

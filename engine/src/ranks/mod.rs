@@ -14,6 +14,7 @@ pub mod forecast;
 pub mod halos;
 pub(crate) mod individuals;
 mod items;
+mod lifted;
 pub mod link;
 pub mod nesting;
 mod others;
@@ -37,7 +38,7 @@ pub use communicator::{
 };
 pub use halos::Halos;
 pub use items::Letter;
-pub(crate) use items::Lifted;
+pub(crate) use lifted::Lifted;
 pub use link::Connection;
 pub use others::OtherRanks;
 pub use passing::DeviceMessage;

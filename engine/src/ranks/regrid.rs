@@ -3,7 +3,7 @@
 use super::build::{self, Proposal, Shares};
 use super::communicator::Message;
 use super::halos::{self, Arrived, Halos};
-use super::{Lifted, Ranks, RanksError, carried, items};
+use super::{Lifted, Ranks, RanksError, carried, lifted};
 use crate::field::{Stores, patches};
 use crate::mesh::topology::octet::Octet;
 use crate::mesh::{Changes, RefineRequests, Topology};
@@ -97,9 +97,9 @@ fn make(
     let octets = moved.as_ref().map_or(&[][..], |moved| &moved.octets);
     let refined: Vec<(u64, u8)> = octets.iter().map(|o| (o.key, o.refined)).collect();
     rebuild(world, &ranks, level, proposal, &refined)?;
-    let mut lifted = Lifted::default();
-    lifted.take(world, level, changes, |topology| {
-        items::gone(topology, fine, before)
+    let mut items = Lifted::default();
+    items.take(world, level, changes, |topology| {
+        lifted::gone(topology, fine, before)
     });
     for entity in world.resource_mut::<Topology>().take_orphans() {
         world.despawn(entity);
@@ -115,7 +115,7 @@ fn make(
     if let Some(moved) = moved {
         moved.settle(world, fine)?;
     }
-    lifted.settle(world)?;
+    items.settle(world)?;
     halos::follow(world, level..=fine + 1)
 }
 

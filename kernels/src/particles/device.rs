@@ -3,9 +3,6 @@
 //! The particles of the patches of a level that one level moves stand in a [`Stack`], patch by patch. Whoever moves them deals them to new
 //! stacks: a first kernel counts how many each patch gets, a second one puts them there. Nothing is sorted, and the order in a patch means nothing.
 
-use crate::mesh::parameters::View;
-use crate::mesh::prolong::between;
-use nestar_device::random::{Stream, of_id, uniforms};
 use nestar_device::{Address, Item, device};
 
 /// Most particles that a block of threads looks after.
@@ -21,31 +18,15 @@ pub const PARTICLES: &str = concat!(
     include_str!("marks.cu")
 );
 
-/// The kernel that accelerates what falls, of the program of accelerations.
-pub const PULL: &str = concat!(
-    include_str!("stacks.cuh"),
-    include_str!("cells.cuh"),
-    include_str!("feel.cuh"),
-    include_str!("pull.cu")
-);
-
-/// The kernels that say where gas takes tracers, of the program of gas.
-pub const TRACE: &str = concat!(
-    include_str!("stacks.cuh"),
-    include_str!("cells.cuh"),
-    include_str!("feel.cuh"),
-    include_str!("trace.cu")
-);
-
 /// Every structure, and what the kernels call.
 #[must_use]
 pub fn items() -> Vec<&'static Item> {
     let mut items = super::device_items();
     items.extend([
         Stack, Tables, List, Move, Arrive, Pack, Largest, Terms, Clouds, Deposit, Finish, Mark,
-        Pull, Unpack, Spill, Join, Lead, Draw,
+        Unpack, Spill, Join, Shift,
     ]);
-    items.extend([of_id::ITEM, uniforms::ITEM, between::ITEM]);
+    items.extend([STAY::ITEM, BENEATH::ITEM]);
     items
 }
 
@@ -90,8 +71,7 @@ pub struct List {
     pub masses: bool,
 }
 
-/// Of the kernels `particles_count` and `particles_deal`, the first half of a step of particles, and of `particles_keep`, a way from one stack to
-/// another.
+/// Of the kernels `particles_count` and `particles_deal`: the first half of a step of particles.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct Move {
@@ -134,6 +114,29 @@ pub struct Move {
     pub keys: Address<u8>,
     /// Its place among those that go to the same patch.
     pub places: Address<u32>,
+}
+
+/// The way of particles that stay in their patch; ways from 0 to 7 lead to the parent, from that child.
+#[device]
+pub const STAY: i32 = 8;
+/// The way to the children.
+#[device]
+pub const BENEATH: i32 = 9;
+
+/// Of the kernel `particles_shift`: a way of particles to another stack as they are, in their patch, its parent or its children.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Shift {
+    /// Their columns.
+    pub from: Stack,
+    /// `[piece][4]`: the row that they go to, or the first of the eight children's; the way, [`STAY`] and others; the first particle; how many.
+    pub pieces: Address<u32>,
+    /// Where they go; without room: they are counted alone.
+    pub to: Stack,
+    /// `[row]`: where the next one of a row goes, or how many come.
+    pub cursors: Address<u32>,
+    /// Columns of numbers.
+    pub numbers: i32,
 }
 
 /// Of the kernel `particles_unpack`: particles that come as records.
@@ -352,72 +355,4 @@ pub struct Mark<R> {
     pub kept: Address<u32>,
     /// See `kept`.
     pub per_octant: f64,
-}
-
-/// Of the kernel `particles_pull`: what accelerates particles, and the closing kick.
-#[device]
-#[derive(Clone, Copy, Debug)]
-pub struct Pull<R> {
-    /// The particles.
-    pub from: List,
-    /// Accelerations on the particles' level, or on the next coarser one.
-    pub view: View<R>,
-    /// The clouds.
-    pub clouds: Clouds,
-    /// What the view shows: 0 the particles' own level now; of the coarser level 1 its state before, 2 after, 3 the only one.
-    pub state: i32,
-    /// Whether it shows the surroundings of the parents of the particles' patches.
-    pub parent: bool,
-    /// Weight of the later state.
-    pub weight: f64,
-    /// Length of the kick.
-    pub half: f64,
-    /// From the time of the particles to those of the states.
-    pub ahead: [f64; 2],
-    /// Over the width of a patch of the coarser level.
-    pub per_width: [f64; 3],
-}
-
-/// Of the kernel `particles_lead`: gives tracers the mean velocities of a step, by Heun's rule.
-#[device]
-#[derive(Clone, Copy, Debug)]
-pub struct Lead<R> {
-    /// The particles.
-    pub from: List,
-    /// Gas on the level of their patches before the step of that level, or now.
-    pub before: View<R>,
-    /// The same after it.
-    pub after: View<R>,
-    /// Whether the two differ.
-    pub both: bool,
-    /// Where blocks gather gas, `[block][values]`; none: in shared memory.
-    pub blocks: Address<R>,
-    /// Values that a block gathers.
-    pub values: i64,
-    /// Weights of the later state at the begin and at the end of the particles' step.
-    pub weights: [f64; 2],
-    /// The step over the width of a patch along each axis.
-    pub rate: [f64; 3],
-}
-
-/// Of the kernel `particles_draw`: lets tracers draw where mass takes them.
-#[device]
-#[derive(Clone, Copy, Debug)]
-pub struct Draw<R> {
-    /// The particles.
-    pub from: List,
-    /// Whether the patches are of the level that moves the particles; in others they stop, but for those on their way into a finer patch.
-    pub own: bool,
-    /// The bank of the gas behind the step.
-    pub gas: Address<R>,
-    /// The mass fluxes of the step, `[row][axis][576]`.
-    pub mass: Address<R>,
-    /// The step over the width of a cell along each axis.
-    pub rates: [f64; 3],
-    /// A cell in a step along each axis.
-    pub speeds: [f64; 3],
-    /// The random numbers of the step.
-    pub stream: Stream,
-    /// Which of them say the way; the next ones say the place.
-    pub number: u32,
 }

@@ -3,6 +3,7 @@
 pub mod cloud;
 pub mod device;
 pub mod motion;
+pub mod movers;
 pub mod terms;
 pub mod tracers;
 

@@ -163,6 +163,17 @@ RS_FN void put(const given::Move& p, const Columns& from, i64 n, const Home& hom
   if (home.cursor == p.rows) p.tags[at - p.tagged] = (u64)row * 64 + (p.own ? 0 : 32) + went.d;
 }
 
+// The child in which a particle lies.
+RS_FN int child_of(const Columns& from, i64 n) {
+  int child = 0;
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) child |= (int)motion::in_child(whole(from.place(axis, n)))._1 << axis;
+  return child;
+}
+RS_FN i64 take_place_in_child(const Columns& from, i64 n, const unsigned* first, unsigned* counts) {
+  const int child = child_of(from, n);
+  return (i64)first[child] + launch::atomic_add(&counts[child], 1u);
+}
+
 }  // namespace particles
 
 // How many particles each patch gets, and where among these each one goes.
@@ -227,24 +238,35 @@ KERNEL_BOUNDS(particles_deal, particles::given::Move, 256, 6) {
   }
 }
 
-// Puts particles of each patch there as they are.
-KERNEL(particles_keep, particles::given::Move) {
+// Puts particles of a piece to another stack as they are, or counts how many each patch gets.
+KERNEL(particles_shift, particles::given::Shift) {
   using namespace particles;
-  SHARED unsigned first;
-  const Chunk chunk = particles::chunk(p.from);
-  const Columns from = columns(p.from.stack);
-  const Home home = home_in_row(p, p.stay[0], chunk.row, p.stay[1]);
-  if (launch::thread() == 0) first = launch::atomic_add(p.cursors + home.cursor, (unsigned)chunk.count);
+  SHARED unsigned counts[8], first[8];
+  const unsigned* piece = p.pieces + 4 * (i64)launch::block();
+  const int way = (int)piece[1], count = (int)piece[3];
+  const bool beneath = way == given::BENEATH;
+  const Columns from = columns(p.from), to = columns(p.to);
+  EACH(child, 8) counts[child] = child == 0 && !beneath ? count : 0;
   launch::barrier();
-  EACH(k, chunk.count) {
-    const i64 n = chunk.first + k;
-    const Particle particle = particles::particle(from, n);
-    Went went{mesh::SELF, false, false, false, {}, {}};
+  if (beneath) EACH(k, count) launch::atomic_add(&counts[child_of(from, piece[2] + k)], 1u);
+  launch::barrier();
+  EACH(child, 8) {
+    if (counts[child] > 0) first[child] = launch::atomic_add(p.cursors + piece[0] + child, counts[child]);
+    counts[child] = 0;
+  }
+  launch::barrier();
+  if (p.to.room == 0) return;
+  EACH(k, count) {
+    const i64 n = (i64)piece[2] + k;
+    const i64 at = beneath ? take_place_in_child(from, n, first, counts) : (i64)first[0] + k;
+    to.id(at) = from.id(n);
+    for (int c = VELOCITY; c < p.numbers; ++c) to.number(c, at) = from.number(c, n);
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-      went.place[axis] = whole(particle.place[axis]);
-      went.velocity[axis] = particle.velocity[axis];
+      u64 place = whole(from.place(axis, n));
+      if (beneath) place = motion::in_child(place)._0;
+      else if (way < given::STAY) place = motion::in_parent(place, (unsigned)(way >> axis & 1));
+      to.place(axis, at) = kept(place);
     }
-    put(p, from, n, home, went, particle.acceleration, first + k, chunk.row);
   }
 }
 

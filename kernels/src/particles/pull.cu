@@ -2,7 +2,7 @@
 
 namespace particles {
 
-typedef given::Pull<REAL> Pull;
+typedef ::nestar_kernels::particles::movers::Pull<REAL> Pull;
 // Layers of cells that clouds reach whose particles are in the patch; others are up to a cell beyond it.
 constexpr int BESIDE = 1;
 

@@ -4,8 +4,8 @@ namespace particles {
 
 namespace tracers = ::nestar_kernels::particles::tracers;
 namespace random = ::nestar_device::random;
-typedef given::Lead<REAL> Lead;
-typedef given::Draw<REAL> Draw;
+typedef ::nestar_kernels::particles::movers::Lead<REAL> Lead;
+typedef ::nestar_kernels::particles::movers::Draw<REAL> Draw;
 // Cells of the cloud that takes the mean of velocities.
 constexpr int WIDE = 2;
 

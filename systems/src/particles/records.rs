@@ -4,7 +4,9 @@ use super::columns::PAGE;
 use super::rows::Pool;
 use super::species::{Patch, Species, count};
 use nestar_engine::device::DeviceError;
-use nestar_engine::field::{Component, DataType, ItemColumn, Items, PatchPlace, Precision};
+use nestar_engine::field::{
+    Above, Component, DataType, ItemColumn, Items, PatchPlace, Precision, Refined, Shifts,
+};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::motion::{in_child, in_parent};
 use rayon::prelude::*;
@@ -235,6 +237,13 @@ impl Items for Species {
         Ok(())
     }
 
+    fn shifts(&mut self) -> Option<&mut dyn Shifts> {
+        match self.lists.is_some() {
+            true => Some(self),
+            false => None,
+        }
+    }
+
     fn to_child(&self, record: &mut [u8]) -> usize {
         let mut child = 0;
         for axis in 0..3 {
@@ -256,6 +265,27 @@ impl Items for Species {
         }
         // whoever leaves a finer patch is moved by its level until levels meet
         record[self.record_bytes() - 1] = 1;
+    }
+}
+
+/// Of those that stand on a device.
+impl Shifts for Species {
+    fn lift(&mut self, rows: &[u32]) {
+        self.forget_rows();
+        self.lists.iter_mut().for_each(|lists| lists.lift(rows));
+    }
+
+    fn land(
+        &mut self,
+        topology: &Topology,
+        lifted: &[Option<Above>],
+        refined: &[Refined],
+    ) -> Result<Vec<Vec<u8>>, DeviceError> {
+        self.forget_rows();
+        match &mut self.lists {
+            Some(lists) => lists.land_lifted(topology, lifted, refined),
+            None => Ok(Vec::new()),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A species: what its particles have, and where they are.
 
 use super::columns::Columns;
-use super::device::{self, Incoming, Kernels, OnDevice};
+use super::device::{Incoming, Kernels, OnDevice};
 use super::moved_by::MovedBy;
 pub use super::rows::Patch;
 use super::rows::Pool;
@@ -121,13 +121,12 @@ impl Species {
         topology: &Topology,
         tables: Option<&DeviceTopology>,
     ) -> Result<Option<&mut OnDevice>, DeviceError> {
-        let Some((lists, tables)) = self.lists.as_mut().zip(tables) else {
+        let Some(lists) = self.lists.as_mut().filter(|_| tables.is_some()) else {
             return Ok(None);
         };
         if take(&mut self.in_pages) {
-            let tables = device::tables(tables);
             for at in (0..=topology.finest()).flat_map(|level| [(level, 0), (level, 1)]) {
-                lists.settle((topology, tables), at, (&mut self.patches, &self.pool))?;
+                lists.settle(topology, at, (&mut self.patches, &self.pool))?;
             }
         }
         Ok(Some(lists))

@@ -7,7 +7,8 @@ use nestar_device::Parameter;
 use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Shape};
 use nestar_engine::field::Precision;
 use nestar_engine::field::device::DevicePool;
-use nestar_kernels::particles::device::{List, PARTICLES, PULL, TRACE, items};
+use nestar_kernels::particles::device::{List, PARTICLES, items};
+use nestar_kernels::particles::movers::{self, PULL, TRACE};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -26,7 +27,7 @@ pub struct Kernels {
     pub(in crate::particles) precision: Precision,
     pub(in crate::particles) count: Kernel,
     pub(in crate::particles) deal: Kernel,
-    pub(in crate::particles) keep: Kernel,
+    pub(in crate::particles) shift: Kernel,
     pub(in crate::particles) arrive: Kernel,
     pub(in crate::particles) unpack: Kernel,
     pub(in crate::particles) pack: Kernel,
@@ -89,7 +90,7 @@ pub fn mover(pool: &DevicePool, what: MovedBy) -> Result<Kernel, DeviceError> {
         MovedBy::Gas => ("trace", TRACE, "particles_lead"),
         MovedBy::MassFluxes => ("trace", TRACE, "particles_draw"),
     };
-    let program = pool.program(&items(), &[text]);
+    let program = pool.program(&movers::items(), &[text]);
     pool.device().compile(name, &program)?.kernel(kernel)
 }
 
@@ -116,7 +117,7 @@ impl Kernels {
             precision: pool.precision(),
             count: kernel("particles_count")?,
             deal: kernel("particles_deal")?,
-            keep: kernel("particles_keep")?,
+            shift: kernel("particles_shift")?,
             arrive: kernel("particles_arrive")?,
             unpack: kernel("particles_unpack")?,
             pack: kernel("particles_pack")?,

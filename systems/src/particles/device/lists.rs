@@ -3,10 +3,9 @@
 use super::super::columns::{Columns, PAGE};
 use super::super::rows::{Patch, Pool, Rows};
 use super::kernels::{Kernels, Listed, Memory};
-use nestar_device::Address;
 use nestar_engine::device::{Buffer, DeviceError, Kept, Kernel, Shape};
 use nestar_engine::mesh::Topology;
-use nestar_kernels::particles::device::{Arrive, CHUNK, List, Move, Pack, Stack, Tables};
+use nestar_kernels::particles::device::{Arrive, CHUNK, List, Pack, Stack, Tables};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,6 +58,8 @@ pub struct OnDevice {
     pub(in crate::particles) held: Vec<[Held; 2]>,
     /// By row.
     pub(in crate::particles) homes: Vec<Home>,
+    /// Where those stand whose patches will be gone.
+    pub(super) lifted: Vec<Home>,
     /// By row, whether there is more than own leaves beside it, with the revision of the tables.
     pub(super) border: (u64, Vec<bool>),
 }
@@ -73,6 +74,7 @@ impl OnDevice {
             columns,
             held: (0..levels).map(|_| <[Held; 2]>::default()).collect(),
             homes: Vec::new(),
+            lifted: Vec::new(),
             border: (0, Vec::new()),
         }
     }
@@ -105,7 +107,11 @@ impl OnDevice {
     /// # Errors
     /// The device fails.
     pub fn records(&self, row: u32) -> Result<Vec<u8>, DeviceError> {
-        let home = &self.homes[row as usize];
+        self.records_of(&self.homes[row as usize])
+    }
+
+    /// The same of the patch that particles stand for in a home.
+    pub(super) fn records_of(&self, home: &Home) -> Result<Vec<u8>, DeviceError> {
         let mut records = Vec::new();
         for (list, stretch) in home.lists.iter().enumerate() {
             let (first, count) = (stretch.first as usize, stretch.count as usize);
@@ -290,7 +296,7 @@ impl OnDevice {
     /// The device fails, or its memory does not suffice.
     pub fn settle(
         &mut self,
-        (topology, tables): (&Topology, Tables),
+        topology: &Topology,
         (level, list): (usize, usize),
         (pages, pool): (&mut [Patch], &Pool),
     ) -> Result<(), DeviceError> {
@@ -299,23 +305,9 @@ impl OnDevice {
         if rows.iter().all(|&row| coming(row) == 0) {
             return Ok(());
         }
-        let mut counts = vec![0; topology.capacity() + 1];
-        for &row in rows {
-            counts[row as usize] = self.homes[row as usize].lists[list].count + coming(row) as u32;
-        }
-        let new = self.provide((topology, level), &mut counts)?;
+        let new = self.shifted(topology, (level, list), None, |row| coming(row) as u32)?;
         let kernels = self.kernels.clone();
-        let from = self.list((topology, tables), level, list)?;
         let mut memory = kernels.memory();
-        memory.cursors.set(&kernels.device, &counts)?;
-        let still = Move {
-            from: from.list,
-            to: [new.0.stack(); 4],
-            cursors: memory.cursors.address().into(),
-            rows: topology.capacity() as i64,
-            ..standing()
-        };
-        kernels.work(&kernels.keep, (&from, 2 * self.columns.bytes()), &still)?;
         let coming = rows.iter().map(|&row| (row, &pages[row as usize][list]));
         self.arrive(&mut memory, coming, new.0.stack())?;
         drop(memory);
@@ -366,31 +358,6 @@ impl OnDevice {
 
 /// Pages that go to a device at a time, up to some hundred megabytes.
 const PORTION: usize = 1 << 15;
-
-/// The parameters of a way to another stack without a step.
-fn standing() -> Move {
-    Move {
-        from: List::default(),
-        to: [Stack::default(); 4],
-        cursors: Address::NONE,
-        tags: Address::NONE,
-        tagged: 0,
-        lost: Address::NONE,
-        gone: Address::NONE,
-        room: 0,
-        rate: [0.0; 3],
-        half: 0.0,
-        scale: 0.0,
-        mass: 0.0,
-        rows: 0,
-        walls: 0,
-        stay: [0, 0],
-        own: true,
-        keys: Address::NONE,
-        places: Address::NONE,
-        leaving: false,
-    }
-}
 
 /// The particles of a row in pieces of about one size that a block looks after: row, first, how many.
 pub(super) fn pieces((row, stretch): (u32, Stretch)) -> impl Iterator<Item = u32> {

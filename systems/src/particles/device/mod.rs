@@ -13,6 +13,7 @@ mod lists;
 mod marks;
 mod passed;
 mod pull;
+mod shift;
 mod step;
 mod terms;
 mod trace;

@@ -10,7 +10,8 @@ use nestar_engine::field::device::{DeviceTopology, DeviceView};
 use nestar_engine::mesh::Topology;
 use nestar_engine::step::View;
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::device::{Clouds, Pull};
+use nestar_kernels::particles::device::Clouds;
+use nestar_kernels::particles::movers::Pull;
 
 /// What the closing kick of a level is made of.
 pub struct Pulled<'a> {

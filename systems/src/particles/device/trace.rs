@@ -11,7 +11,7 @@ use nestar_engine::field::device::{DeviceTopology, DeviceView};
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::step::View;
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::device::{Draw, Lead};
+use nestar_kernels::particles::movers::{Draw, Lead};
 
 /// Bytes of shared memory that the gather may declare itself, at most.
 const DECLARED: usize = 1024;

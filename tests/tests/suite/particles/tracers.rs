@@ -2,12 +2,14 @@
 
 use super::{bits, particles};
 use nestar::Simulation;
-use nestar::systems::particles::{AllSpecies, Species};
+use nestar::engine::device::ComputeDevice;
+use nestar::engine::mesh::Topology;
 use nestar_tests::decks::deck;
-use nestar_tests::devices::open;
+use nestar_tests::devices::{SETTING, open};
 use nestar_tests::ranks::{on_ranks, run_on_ranks};
 use nestar_tests::runs::{digests, quietly_into};
 use nestar_tests::{Scratch, Stepper};
+use std::collections::BTreeSet;
 
 /// Gas that turns about the z axis and stays as it is; tracers at several radii, some in and some beyond a finer box.
 const WHEEL: &str = r#"
@@ -204,19 +206,34 @@ fn tracers_go_on_after_a_restart_on_other_devices() {
 }
 
 #[test]
-fn the_host_has_no_tracers_where_fields_are_on_a_device() {
+fn kernels_alone_take_tracers_along_and_to_other_leaves() {
     if open().is_err() {
         return;
     }
-    let mut stepper = Stepper::new(STREAM, &["run.device=emulated"]);
-    let bits_of = |stepper: &mut Stepper, name: &str| -> Vec<Vec<u64>> {
-        particles(stepper, name).iter().map(bits).collect()
+    let mut stepper = Stepper::new(STREAM, &[SETTING]);
+    let launches = |stepper: &mut Stepper| {
+        let world = &stepper.0.engine().world;
+        let device = world.resource::<ComputeDevice>().device.clone();
+        let kernels = device.expect("there is one").counters().kernels;
+        ["lead", "draw", "shift", "arrive"].map(|name| {
+            let name = format!("particles_{name}");
+            let own = kernels.iter().filter(|kernel| kernel.name == name);
+            own.map(|kernel| kernel.launches).sum::<u64>()
+        })
     };
-    let before = ["dust", "dye"].map(|name| bits_of(&mut stepper, name));
     stepper.steps(1);
-    let all = stepper.0.engine().world.resource::<AllSpecies>();
-    assert!(all.0.iter().all(Species::is_on_device));
-    let after = ["dust", "dye"].map(|name| bits_of(&mut stepper, name));
-    let pairs = before.iter().zip(&after);
-    assert!(pairs.clone().all(|(a, b)| a.len() == b.len() && a != b));
+    let before = launches(&mut stepper);
+    let patches = |stepper: &mut Stepper| {
+        let topology = stepper.0.engine().world.resource::<Topology>();
+        let of_level = |level| topology.rows(level).iter().map(|&row| topology.index(row));
+        of_level(1).chain(of_level(2)).collect::<BTreeSet<_>>()
+    };
+    let begun = patches(&mut stepper);
+    stepper.steps(4);
+    assert_ne!(begun, patches(&mut stepper), "patches have come and gone");
+    let after = launches(&mut stepper);
+    let [lead, draw, shift, arrive] = [0, 1, 2, 3].map(|n| after[n] - before[n]);
+    assert!(lead > 10 && draw > 10 && shift > 0, "{after:?}");
+    // what comes in pages of the host costs two of the one and one of the other
+    assert!(4 * arrive < shift, "{before:?} {after:?}");
 }

@@ -1,0 +1,100 @@
+//! What the kernels take that say how particles move: those that pull what falls, and those that let gas take tracers along.
+
+use super::device::{self, Clouds, List};
+use crate::mesh::parameters::View;
+use crate::mesh::prolong::between;
+use nestar_device::random::{Stream, of_id, uniforms};
+use nestar_device::{Address, Item, device};
+
+/// The kernel that accelerates what falls, of the program of accelerations.
+pub const PULL: &str = concat!(
+    include_str!("stacks.cuh"),
+    include_str!("cells.cuh"),
+    include_str!("feel.cuh"),
+    include_str!("pull.cu")
+);
+
+/// The kernels that say where gas takes tracers, of the program of gas.
+pub const TRACE: &str = concat!(
+    include_str!("stacks.cuh"),
+    include_str!("cells.cuh"),
+    include_str!("feel.cuh"),
+    include_str!("trace.cu")
+);
+
+/// Every structure, and what the kernels call.
+#[must_use]
+pub fn items() -> Vec<&'static Item> {
+    let mut items = device::items();
+    items.extend([Pull, Lead, Draw]);
+    items.extend([of_id::ITEM, uniforms::ITEM, between::ITEM]);
+    items
+}
+
+/// Of the kernel `particles_pull`: what accelerates particles, and the closing kick.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Pull<R> {
+    /// The particles.
+    pub from: List,
+    /// Accelerations on the particles' level, or on the next coarser one.
+    pub view: View<R>,
+    /// The clouds.
+    pub clouds: Clouds,
+    /// What the view shows: 0 the particles' own level now; of the coarser level 1 its state before, 2 after, 3 the only one.
+    pub state: i32,
+    /// Whether it shows the surroundings of the parents of the particles' patches.
+    pub parent: bool,
+    /// Weight of the later state.
+    pub weight: f64,
+    /// Length of the kick.
+    pub half: f64,
+    /// From the time of the particles to those of the states.
+    pub ahead: [f64; 2],
+    /// Over the width of a patch of the coarser level.
+    pub per_width: [f64; 3],
+}
+
+/// Of the kernel `particles_lead`: gives tracers the mean velocities of a step, by Heun's rule.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Lead<R> {
+    /// The particles.
+    pub from: List,
+    /// Gas on the level of their patches before the step of that level, or now.
+    pub before: View<R>,
+    /// The same after it.
+    pub after: View<R>,
+    /// Whether the two differ.
+    pub both: bool,
+    /// Where blocks gather gas, `[block][values]`; none: in shared memory.
+    pub blocks: Address<R>,
+    /// Values that a block gathers.
+    pub values: i64,
+    /// Weights of the later state at the begin and at the end of the particles' step.
+    pub weights: [f64; 2],
+    /// The step over the width of a patch along each axis.
+    pub rate: [f64; 3],
+}
+
+/// Of the kernel `particles_draw`: lets tracers draw where mass takes them.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Draw<R> {
+    /// The particles.
+    pub from: List,
+    /// Whether the patches are of the level that moves the particles; in others they stop, but for those on their way into a finer patch.
+    pub own: bool,
+    /// The bank of the gas behind the step.
+    pub gas: Address<R>,
+    /// The mass fluxes of the step, `[row][axis][576]`.
+    pub mass: Address<R>,
+    /// The step over the width of a cell along each axis.
+    pub rates: [f64; 3],
+    /// A cell in a step along each axis.
+    pub speeds: [f64; 3],
+    /// The random numbers of the step.
+    pub stream: Stream,
+    /// Which of them say the way; the next ones say the place.
+    pub number: u32,
+}
