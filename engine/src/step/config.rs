@@ -115,7 +115,7 @@ pub struct OutputConfig {
     /// that is less.
     #[schemars(range(min = 1, max = 1_048_576), extend("unit" = "MiB"))]
     pub buffer: u32,
-    /// Derived fields that snapshots hold beside the state, such as `["temperature_k", "cooling_time"]`: names of
+    /// Derived fields that snapshots hold beside the state, such as `["temperature_k", "mach"]`: names of
     /// `nestar list fields`, those of plugins among them. A restart does not read them.
     pub derived: Vec<String>,
 }

@@ -13,12 +13,13 @@ use std::path::Path;
 const CLOUDS: &str = include_str!("../../../scenarios/koyama-inutsuka.toml");
 
 /// A snapshot at the start and at every step, over two levels.
-const SMALL: [&str; 6] = [
+const SMALL: [&str; 7] = [
     "domain.cells=[32,16,8]",
     "output.interval=0",
     "output.steps=1",
     "output.initial=true",
     "output.final=true",
+    "output.derived=[]",
     "initial.pressure='2*kelvin*if(x < 6, 100, 3000)'",
 ];
 const ASKED: &str = "output.derived=['temperature_k','cooling_time','entropy','eastward']";
@@ -192,12 +193,13 @@ fn derived_fields_have_units() {
 #[test]
 fn names_of_no_derived_field_are_refused_at_their_line() {
     let refused = |names: &str| {
-        let text = CLOUDS.replace("interval  = 3.0", &format!("derived = {names}"));
+        let own = "derived   = [\"temperature_k\", \"cooling_time\"]";
+        let text = CLOUDS.replace(own, &format!("derived = {names}"));
         let mut sim = nestar_tests::build(&text, &[]);
         sim.engine().ready().expect_err("refused").to_string()
     };
     let why = refused("[\"mach\", \"temperatur_k\"]");
-    assert!(why.contains("test:44:"), "{why}");
+    assert!(why.contains("test:45:"), "{why}");
     assert!(
         why.contains("`output.derived[1]` must be one of \"cooling_time\", \"entropy\", \"mach\""),
         "{why}"

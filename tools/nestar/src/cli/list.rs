@@ -260,17 +260,31 @@ fn fields(app: &App) -> String {
         physical: Some(one),
         ..GasModel::plain(1.0, &["NAME"])
     };
-    let names: Vec<String> = vocabulary(&model)
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
     let mut text = "fields of refinement criteria, by themselves or in formulas (NAME: a scalar of hydro.scalars; \
         temperature_k in kelvin and number_density_cm3 where there is a table [units])\n"
         .to_string();
-    for line in wrapped(&names.join(" "), WIDTH - 2) {
+    let names = vocabulary(&model).into_iter().map(|(name, _)| name);
+    paragraph(&mut text, &names.collect::<Vec<_>>().join(" "));
+    text.push_str("fields of pictures (`nestar plot`)\n");
+    paragraph(&mut text, &drawn(app));
+    text.push_str(
+        "derived fields of snapshots (output.derived); where a deck names one that there is not, `nestar check` lists those of its \
+         plugins too\n",
+    );
+    let names = derived_fields(&model).into_iter().map(|own| own.name);
+    paragraph(&mut text, &names.collect::<Vec<_>>().join(" "));
+    text
+}
+
+/// Adds words under a headline.
+fn paragraph(text: &mut String, words: &str) {
+    for line in wrapped(words, WIDTH - 2) {
         let _ = writeln!(text, "  {line}");
     }
-    text.push_str("fields of pictures (`nestar plot`)\n");
+}
+
+/// What pictures show.
+fn drawn(app: &App) -> String {
     let drawn = "the arrays of the snapshot (`nestar info`), level, velocity_x, velocity_y, velocity_z, speed, pressure, \
         temperature, sound_speed, mach, entropy, temperature_k and number_density_cm3 where there are units, fraction_NAME, the mass fraction of scalar_NAME, and particles/NAME, the density \
         of a species";
@@ -280,22 +294,10 @@ fn fields(app: &App) -> String {
         .filter_map(|plugin| plugin.entries.ok());
     let own = (entries.flatten()).filter(|entry| entry.kind == "derived field");
     let own: Vec<String> = own.map(|entry| entry.name).collect();
-    let drawn = match own.is_empty() {
+    match own.is_empty() {
         true => drawn.to_string(),
         false => format!("{drawn}; of plugins {}", own.join(", ")),
-    };
-    for line in wrapped(&drawn, WIDTH - 2) {
-        let _ = writeln!(text, "  {line}");
     }
-    let names: Vec<String> = derived_fields(&model)
-        .into_iter()
-        .map(|own| own.name)
-        .collect();
-    text.push_str("derived fields of snapshots (output.derived); where a deck names one that there is not, `nestar check` lists those of its plugins too\n");
-    for line in wrapped(&names.join(" "), WIDTH - 2) {
-        let _ = writeln!(text, "  {line}");
-    }
-    text
 }
 
 fn formulas() -> String {
