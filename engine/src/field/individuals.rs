@@ -57,10 +57,7 @@ pub struct ItemEntities(Mutex<Entities>);
 
 #[derive(Default)]
 struct Entities {
-    /// Names of the kinds, and whether each of their items is an entity.
-    kinds: Vec<(String, bool)>,
-    /// Whether there are any.
-    made: bool,
+    kinds: Vec<Kind>,
     /// All of them, once somebody has looked for one.
     known: Option<BTreeMap<Item, Entity>>,
     /// Items that have come from other ranks (1), or left for them (-1), in the order of time.
@@ -69,14 +66,36 @@ struct Entities {
     delivered: bool,
 }
 
+/// A kind of items.
+struct Kind {
+    name: String,
+    /// Whether each of its items is an entity.
+    all: bool,
+    /// Whether any is, or was.
+    made: bool,
+}
+
 impl Entities {
     fn kind(&self, name: &str) -> Option<usize> {
-        self.kinds.iter().position(|(known, _)| known == name)
+        self.kinds.iter().position(|kind| kind.name == name)
+    }
+
+    /// Whether there are any.
+    fn made(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.made)
+    }
+
+    /// Notes that an item is an entity.
+    fn make(&mut self, item: Item) {
+        if let Some(kind) = self.kinds.get_mut(item.kind()) {
+            kind.made = true;
+        }
     }
 
     /// The entities by item; `all` of the world.
     fn known(&mut self, all: impl FnOnce() -> Vec<(Item, Entity)>) -> &mut BTreeMap<Item, Entity> {
-        self.known.get_or_insert_with(|| match self.made {
+        let made = self.made();
+        self.known.get_or_insert_with(|| match made {
             true => BTreeMap::from_iter(all()),
             false => BTreeMap::new(),
         })
@@ -86,8 +105,11 @@ impl Entities {
 impl ItemEntities {
     /// Learns of a kind.
     pub(crate) fn add(&self, items: &dyn Items) {
-        let kind = (items.name().to_string(), items.are_entities());
-        lock(&self.0).kinds.push(kind);
+        lock(&self.0).kinds.push(Kind {
+            name: items.name().to_string(),
+            all: items.are_entities(),
+            made: false,
+        });
     }
 
     /// Notes that items may go to other ranks now; all ranks do.
@@ -98,7 +120,12 @@ impl ItemEntities {
     /// Whether entities may follow items of a kind from rank to rank. Where none may on the rank that an item leaves, none does anywhere.
     pub(crate) fn follow(&self, items: &dyn Items) -> bool {
         let entities = lock(&self.0);
-        entities.made || !entities.passed.is_empty() || items.are_entities()
+        let Some(kind) = entities.kind(items.name()) else {
+            return false;
+        };
+        let passed = |(item, _): &(Item, i32)| item.kind() == kind;
+        let Kind { all, made, .. } = entities.kinds[kind];
+        all || made || entities.passed.iter().any(passed)
     }
 
     /// Notes that items have come from another rank (1), or leave for one (-1).
@@ -120,14 +147,14 @@ impl ItemEntities {
         let delivered = std::mem::take(&mut entities.delivered);
         delivered.then(|| Passed {
             items: std::mem::take(&mut entities.passed),
-            made: entities.made,
-            all: entities.kinds.iter().any(|(_, all)| *all),
+            made: entities.made(),
+            all: entities.kinds.iter().any(|kind| kind.all),
         })
     }
 
     /// Whether each item of a kind is an entity.
     fn are_all(&self, kind: usize) -> bool {
-        lock(&self.0).kinds.get(kind).is_some_and(|(_, all)| *all)
+        lock(&self.0).kinds.get(kind).is_some_and(|kind| kind.all)
     }
 }
 
@@ -185,7 +212,7 @@ pub(crate) fn make(world: &mut World, item: Item) -> Entity {
     }
     let entity = world.spawn(item).id();
     let mut entities = lock(&world.resource::<ItemEntities>().0);
-    entities.made = true;
+    entities.make(item);
     entities.known.get_or_insert_default().insert(item, entity);
     entity
 }
@@ -238,7 +265,9 @@ pub(crate) fn begin(world: &mut World) -> Result<(), DeviceError> {
         let mut new: Vec<Item> = ids.into_iter().map(new).collect();
         new.retain(|&item| find(world, item).is_none());
         let mut entities = lock(&world.resource::<ItemEntities>().0);
-        entities.made |= !new.is_empty();
+        new.first()
+            .into_iter()
+            .for_each(|item| entities.make(*item));
         // whoever looks for one finds out again
         entities.known = None;
         drop(entities);
@@ -281,7 +310,7 @@ impl Individuals<'_, '_> {
         }
         let entity = self.commands.spawn(item).id();
         known.insert(item, entity);
-        entities.made = true;
+        entities.make(item);
         Ok(Some(entity))
     }
 }

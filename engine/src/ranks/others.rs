@@ -141,14 +141,14 @@ impl OtherRanks<'_> {
     }
 
     /// Sends segments of the device and receives those of others, whose lengths both sides know. What the device is given from now on finds
-    /// them there. All ranks call this.
+    /// them there. All ranks call this; nothing goes anywhere while a run's beginning is only looked at.
     ///
     /// # Errors
     /// Another rank has failed, or the transport or a device has.
     pub fn carry(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
         match &self.connection {
-            Some(link) => passing::carry(link, sends, receives),
-            None => Ok(()),
+            Some(link) if self.in_parts.is_none() => passing::carry(link, sends, receives),
+            _ => Ok(()),
         }
     }
 

@@ -49,7 +49,7 @@ pub(super) fn pass(
         });
         all += length.next_multiple_of(ALIGNMENT);
     }
-    let first = if all > 0 { room(all)? } else { 0 };
+    let first = room(all.max(ALIGNMENT))?;
     come.iter_mut().for_each(|message| message.address += first);
     if let Some(link) = link {
         carry(link, &segments(sends), &segments(&come))?;

@@ -342,38 +342,43 @@ fn empty_world(
     world.insert_resource(device);
     world.insert_resource(Topology::new(domain, settings.mesh.max_level));
     world.insert_resource(Levels::new(levels, 0.0));
-    world.insert_resource(LevelClock::default());
-    world.insert_resource(AlignedLevels::default());
-    world.insert_resource(StepLimits::default());
-    world.insert_resource(StepVerdict::default());
-    world.insert_resource(RunCounters::default());
-    world.insert_resource(RefineRequests::default());
-    world.insert_resource(NewRows::default());
-    world.insert_resource(Stores::default());
-    world.insert_resource(DerivedFields::default());
-    world.insert_resource(ItemKinds::default());
-    world.insert_resource(ItemEntities::default());
-    world.insert_resource(BoundaryRules::default());
-    world.insert_resource(Catalogue::default());
-    world.insert_resource(MendedOnHost::default());
-    world.insert_resource(Columns::default());
-    world.insert_resource(RunFacts::default());
-    world.insert_resource(Remarks::default());
-    world.insert_resource(KeptKeys::default());
-    world.insert_resource(StateRegistry::default());
-    world.insert_resource(Accounts::default());
-    world.insert_resource(CostParts::default());
-    world.insert_resource(StateChecks::default());
-    world.insert_resource(CarriedComponents::default());
-    world.insert_resource(MemoryGuard::default());
-    world.insert_resource(FaultBox::default());
-    world.insert_resource(Replays::default());
     world.insert_resource(Queues(settings.run.queue));
     world.insert_resource(ranks);
-    world.insert_resource(Shares::default());
-    world.insert_resource(Halos::default());
     world.insert_resource(settings.clone());
+    insert_empty(&mut world);
     Ok(world)
+}
+
+/// Resources that begin empty, and that plugins and the driver fill.
+fn insert_empty(world: &mut World) {
+    world.init_resource::<LevelClock>();
+    world.init_resource::<AlignedLevels>();
+    world.init_resource::<StepLimits>();
+    world.init_resource::<StepVerdict>();
+    world.init_resource::<RunCounters>();
+    world.init_resource::<RefineRequests>();
+    world.init_resource::<NewRows>();
+    world.init_resource::<Stores>();
+    world.init_resource::<DerivedFields>();
+    world.init_resource::<ItemKinds>();
+    world.init_resource::<ItemEntities>();
+    world.init_resource::<BoundaryRules>();
+    world.init_resource::<Catalogue>();
+    world.init_resource::<MendedOnHost>();
+    world.init_resource::<Columns>();
+    world.init_resource::<RunFacts>();
+    world.init_resource::<Remarks>();
+    world.init_resource::<KeptKeys>();
+    world.init_resource::<StateRegistry>();
+    world.init_resource::<Accounts>();
+    world.init_resource::<CostParts>();
+    world.init_resource::<StateChecks>();
+    world.init_resource::<CarriedComponents>();
+    world.init_resource::<MemoryGuard>();
+    world.init_resource::<FaultBox>();
+    world.init_resource::<Replays>();
+    world.init_resource::<Shares>();
+    world.init_resource::<Halos>();
 }
 
 fn driver_settings(settings: &Settings) -> DriverSettings {

@@ -74,7 +74,8 @@ impl<P: Unknowns> Grids<'_, '_, P> {
         }
     }
 
-    /// Finds the potential around an isolated domain; whether it is another one, as it is if the right-hand side has changed.
+    /// Finds the potential around an isolated domain; whether it is another one. It follows from moments as whole numbers: what changes none of
+    /// them does not count.
     fn expand(&mut self, root: &RootGrid, order: usize, ranks: &Ranks) -> Result<bool, Error> {
         let kernels = self.solver.kernels.as_ref();
         let summed = Summed {

@@ -299,10 +299,16 @@ impl<'a> Maker<'a> {
         let is_finite = |number: &f64| R::lit(*number).to_f64().is_finite();
         let finite = velocity.iter().chain(scalars).chain([&mass]).all(is_finite);
         let vanishes = mass > 0.0 && R::lit(mass).to_f64() == 0.0;
+        // of those that share one mass it is told where the species is
+        let and_mass = if self.columns.masses {
+            format!(", the mass {mass}")
+        } else {
+            String::new()
+        };
         match finite && mass >= 0.0 && !vanishes {
             true => Ok(()),
             false => Err(format!(
-                "particle {id} of particles.species.{}{} has the velocity {velocity:?}, the mass {mass} and the scalars {scalars:?}: they must be \
+                "particle {id} of particles.species.{}{} has the velocity {velocity:?}{and_mass} and the scalars {scalars:?}: they must be \
                  numbers that are finite in the precision of the run, and a mass must be 0 or one above it",
                 self.name,
                 self.source.origin(id)
