@@ -245,18 +245,9 @@ impl Group {
             (_, true) => (vec![0.0, 1.0], RICHEST),
             _ => (Vec::new(), 0.0),
         };
-        let weight = match self.weight {
-            None => Weight::Fixed(1.0),
-            Some(weights) => {
-                let own = axes.clone();
-                let at = move |n: f64, k: usize| {
-                    own.mixed(metallicity, |plane| {
-                        own.value(&weights, plane, n, own.temperature[k])
-                    })
-                };
-                Weight::At(axes.temperature.clone(), Box::new(at))
-            }
-        };
+        let weight = self
+            .weight
+            .map(|weights| weight(axes.clone(), weights, metallicity));
         let last = |axis: &[f64]| [axis[0], axis[axis.len() - 1]];
         Source {
             known: last(&axes.temperature),
@@ -270,10 +261,20 @@ impl Group {
             rates: Rates {
                 cooling: Box::new(rate(axes.clone(), self.cooling, cooling_metal)),
                 heating: Box::new(rate(axes.clone(), self.heating, heating_metal)),
-                weight,
+                weight: weight.unwrap_or(Weight::Fixed(1.0)),
             },
         }
     }
+}
+
+/// The mean molecular weight of a metallicity.
+fn weight(axes: Arc<Axes>, weights: Values, metallicity: f64) -> Weight<'static> {
+    let temperatures = axes.temperature.clone();
+    let at = move |n: f64, k: usize| {
+        let t = axes.temperature[k];
+        axes.mixed(metallicity, |plane| axes.value(&weights, plane, n, t))
+    };
+    Weight::At(temperatures, Box::new(at))
 }
 
 /// A rate with the part of metals, by density, temperature and metallicity.
