@@ -149,7 +149,7 @@ impl TableFile {
     /// # Errors
     /// There is none of that name, or its numbers do not ascend.
     pub fn ascending(&self, name: &str) -> Result<Vec<f64>, DeckError> {
-        let (column, at) = (self.column(name)?, self.position(name)?);
+        let column = self.column(name)?;
         match column.windows(2).position(|pair| pair[1] <= pair[0]) {
             None => Ok(column),
             Some(n) => {
@@ -158,9 +158,19 @@ impl TableFile {
                     column[n + 1],
                     column[n]
                 );
-                let span = self.spans[at + (n + 1) * self.names.len()].clone();
-                Err(self.fault(span, why).into())
+                Err(self.error_at(name, n + 1, why))
             }
+        }
+    }
+
+    /// An error that points at the number of a column in a row, counted from 0, for checks of what numbers mean; it names the file alone
+    /// where there is none.
+    #[must_use]
+    pub fn error_at(&self, name: &str, row: usize, why: impl Into<String>) -> DeckError {
+        let at = self.position(name).ok();
+        match at.and_then(|at| self.spans.get(at + row * self.names.len())) {
+            Some(span) => self.fault(span.clone(), why).into(),
+            None => DeckError::new(&self.source.name, why),
         }
     }
 

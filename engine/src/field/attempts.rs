@@ -167,7 +167,7 @@ impl<F: Field> Pool<F> {
             in_precision!(self.precision(), R => {
                 self.keep_case::<M, R>(rows, job, &stop);
                 let at = (stop.item, &stop.carried[..]);
-                self.report_call::<M, R>(rows, job, at, |result| why(&result.attempt(), calls));
+                self.report_call::<M, R>(rows, job, at, |result| why(&result.attempt(), calls, M::DOC));
             });
         }
         Tally {
@@ -358,10 +358,11 @@ impl OfRow {
 fn why<R: Loops, S: CellState<R>, C, T: CellState<R>>(
     result: &Attempt<S, C, T>,
     calls: Option<usize>,
+    doc: &'static str,
 ) -> Why {
     let sums = values_of(&result.sums);
     match calls {
-        Some(calls) => Why::Endless(calls),
+        Some(calls) => Why::Endless(calls, doc),
         None if result.status == FAILED => Why::Failed(values_of(&result.state)),
         None if sums.iter().any(|sum| !sum.is_finite()) => Why::NoSum(sums),
         None => Why::Unsound(values_of(&result.state)),

@@ -21,8 +21,8 @@ pub(super) enum Why {
     Unsound(Vec<f64>),
     /// The function gives these numbers to be summed, and one is not finite.
     NoSum(Vec<f64>),
-    /// The function is not done after so many calls.
-    Endless(usize),
+    /// The function is not done after so many calls; what it does, and by which key it may go on.
+    Endless(usize, &'static str),
 }
 
 /// A function and a cell, before the function was called there.
@@ -53,7 +53,7 @@ impl fmt::Display for CellFault {
                 "`{}` gives numbers to be summed that are not finite",
                 self.function
             )?,
-            Why::Endless(calls) => {
+            Why::Endless(calls, _) => {
                 write!(f, "`{}` is not done after {calls} calls", self.function)?
             }
         }
@@ -80,7 +80,7 @@ impl fmt::Display for CellFault {
             Why::Failed(given) | Why::Unsound(given) | Why::NoSum(given) => {
                 write!(f, "; it gives {given:?}")
             }
-            Why::Endless(_) => Ok(()),
+            Why::Endless(_, doc) => write!(f, "; it does this: {doc}"),
         }
     }
 }

@@ -41,7 +41,7 @@ pub struct Stack {
     pub room: i64,
 }
 
-/// The hierarchy, by row, as [`View`] has it.
+/// The hierarchy, by row, as [`View`](crate::mesh::parameters::View) has it.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tables {

@@ -8,13 +8,8 @@ use nestar_device::{Real, device};
 #[must_use]
 pub fn cut_to_cell<R: Real>(velocity: R, rate: R) -> f64 {
     let by = (velocity * rate).to_f64();
-    if by > 0.125f64 {
-        0.125f64
-    } else if by < -0.125f64 {
-        -0.125f64
-    } else {
-        by
-    }
+    let below = if by > 0.125f64 { 0.125f64 } else { by };
+    if below < -0.125f64 { -0.125f64 } else { below }
 }
 
 /// With which probability a tracer leaves its cell in a step through the faces x-, x+, y-, y+, z-, z+: `after` is the density behind the step,

@@ -191,7 +191,7 @@ fn reacted_6<R: Real>(
     }
 }
 
-/// Reactions of 6 species with their heating and cooling, in sub-steps of each cell's own.
+/// Reactions of 6 species with their heating and cooling, in sub-steps of each cell's own, `chemistry.max_substeps` at most.
 #[device]
 pub fn react_6<R: Real>(
     all: (Six<R>, Reached<R>),
@@ -201,7 +201,7 @@ pub fn react_6<R: Real>(
     reacted_6(all.0, all.1, (at.dt, 0.0), p)
 }
 
-/// The same with heating by a formula, erg/s per hydrogen nucleus.
+/// Reactions of 6 species with heating by a formula, erg/s per hydrogen nucleus, in `chemistry.max_substeps` sub-steps at most.
 #[device]
 pub fn react_6_by<R: Real>(
     all: (Six<R>, [R; 1], Reached<R>),
@@ -230,7 +230,7 @@ fn reacted_9<R: Real>(
     }
 }
 
-/// Reactions of 9 species with their heating and cooling, in sub-steps of each cell's own.
+/// Reactions of 9 species with their heating and cooling, in sub-steps of each cell's own, `chemistry.max_substeps` at most.
 #[device]
 pub fn react_9<R: Real>(
     all: (Nine<R>, Reached<R>),
@@ -240,7 +240,7 @@ pub fn react_9<R: Real>(
     reacted_9(all.0, all.1, (at.dt, 0.0), p)
 }
 
-/// The same with heating by a formula, erg/s per hydrogen nucleus.
+/// Reactions of 9 species with heating by a formula, erg/s per hydrogen nucleus, in `chemistry.max_substeps` sub-steps at most.
 #[device]
 pub fn react_9_by<R: Real>(
     all: (Nine<R>, [R; 1], Reached<R>),
@@ -269,7 +269,7 @@ fn reacted_12<R: Real>(
     }
 }
 
-/// Reactions of 12 species with their heating and cooling, in sub-steps of each cell's own.
+/// Reactions of 12 species with their heating and cooling, in sub-steps of each cell's own, `chemistry.max_substeps` at most.
 #[device]
 pub fn react_12<R: Real>(
     all: (Twelve<R>, Reached<R>),
@@ -279,7 +279,7 @@ pub fn react_12<R: Real>(
     reacted_12(all.0, all.1, (at.dt, 0.0), p)
 }
 
-/// The same with heating by a formula, erg/s per hydrogen nucleus.
+/// Reactions of 12 species with heating by a formula, erg/s per hydrogen nucleus, in `chemistry.max_substeps` sub-steps at most.
 #[device]
 pub fn react_12_by<R: Real>(
     all: (Twelve<R>, [R; 1], Reached<R>),

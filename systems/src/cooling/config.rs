@@ -39,16 +39,17 @@ pub struct CoolingConfig {
     /// Mass fraction of hydrogen: rates are by hydrogen nucleus.
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0))]
     pub hydrogen_fraction: f64,
-    /// Mean molecular weight, where the table has none: 0.6 for ionised gas of cosmic composition, 1.27 for neutral gas.
+    /// Mean molecular weight, where the table has none: 0.6 for ionised gas of cosmic composition, 1.27 for neutral gas. Without
+    /// `[chemistry]` it is that of `hydro.mean_molecular_weight`, of which one key is enough.
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub mean_molecular_weight: f64,
-    /// Metallicity in units of the sun's (0.01295 by mass), for gas without a scalar `metal`.
+    /// Metallicity in units of the sun's (0.01295 by mass), for gas without a scalar `metal`, where the rates depend on it.
     #[schemars(range(min = 0.0))]
     pub metallicity: f64,
     /// Lowest temperature of the gas: nothing cools below it, and what is below it is raised to it.
     #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "K"))]
     pub floor_k: f64,
-    /// Highest temperature of the table; rates of hotter gas are continued as they end.
+    /// Highest temperature of the table, if its rates are known so far: hotter gas cools at rates that are continued as they end, but nothing heats it.
     #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "K"))]
     pub top_k: f64,
     /// Redshift at which a table is read, and of the cosmic microwave background.

@@ -6,6 +6,7 @@
 //! optional. The metals' part is for solar metallicity and scales with it, unless there is an axis.
 
 use super::known::Source;
+use nestar_deck::nearest;
 use nestar_device::math::pow;
 use nestar_kernels::cooling::Rates;
 use nestar_kernels::cooling::laws::between;
@@ -16,6 +17,19 @@ use std::sync::Arc;
 
 /// Metals that a table without an axis for them is continued to, solar units.
 const RICHEST: f64 = 1e3;
+
+/// Arrays that a table may have.
+const ARRAYS: [&str; 9] = [
+    "log_density",
+    "metallicity",
+    "redshift",
+    "log_temperature",
+    "cooling_primordial",
+    "cooling_metal",
+    "heating_primordial",
+    "heating_metal",
+    "mean_molecular_weight",
+];
 
 /// The axes of a table.
 #[derive(Clone, Debug, Default)]
@@ -60,9 +74,17 @@ impl Axes {
         if temperature.len() < 2 {
             return Err("the axis `log_temperature` needs two values at least".into());
         }
+        let metallicity = axis("metallicity", false)?;
+        if metallicity.len() == 1 || metallicity.first().is_some_and(|z| *z < 0.0) {
+            return Err(format!(
+                "{}: the axis `metallicity` needs two values at least, in units of the sun's (no logarithms), found {metallicity:?}; without this \
+                 axis the parts of metals are for the sun's metallicity and scale with it",
+                path.display()
+            ));
+        }
         Ok(Self {
             density: powers(axis("log_density", true)?),
-            metallicity: axis("metallicity", false)?,
+            metallicity,
             redshift: axis("redshift", false)?,
             temperature,
         })
@@ -95,6 +117,16 @@ impl Axes {
             low.iter().zip(high).map(mix).collect::<Vec<_>>()
         });
         mixed.collect()
+    }
+
+    /// Linear in metallicity between planes, of which `at` gives a value; that of the only one, where there is no axis.
+    fn mixed(&self, z: f64, at: impl Fn(usize) -> f64) -> f64 {
+        let (plane, weight) = weigh(&self.metallicity, z);
+        let low = at(plane);
+        match self.metallicity.len() {
+            0 => low,
+            _ => low + weight * (at(plane + 1) - low),
+        }
     }
 
     /// The value at a density, temperature and plane of metallicity: power laws between nodes.
@@ -131,18 +163,41 @@ fn array(path: &Path, name: &str) -> Result<PlainArray, String> {
     read_array(path, name).map_err(|error| error.to_string())
 }
 
+/// # Errors
+/// The group has an array that a table does not have.
+fn check_names(path: &Path) -> Result<(), String> {
+    // a path that is no group has its error where its axes are read
+    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if ARRAYS.contains(&&*name) || name.starts_with('.') || !entry.path().is_dir() {
+            continue;
+        }
+        let guess = nearest(&name, ARRAYS.iter().copied());
+        let guess = guess.map_or_else(String::new, |word| format!("; did you mean {word:?}?"));
+        return Err(format!(
+            "{}: no array of a table is called {name:?}{guess} (there may be {})",
+            path.display(),
+            ARRAYS.join(", ")
+        ));
+    }
+    Ok(())
+}
+
 impl Group {
     /// Reads a table at a redshift.
     ///
     /// # Errors
-    /// What is missing or has another shape; a redshift that the table does not reach.
+    /// What is missing, has another name or another shape; a redshift that the table does not reach.
     pub fn read(path: &Path, redshift: f64) -> Result<Self, String> {
+        check_names(path)?;
         let axes = Axes::read(path)?;
-        let beyond = axes.redshift.last().is_some_and(|&last| redshift > last);
-        if beyond {
-            let last = axes.redshift[axes.redshift.len() - 1];
+        let ends = axes.redshift.first().zip(axes.redshift.last());
+        if let Some((first, last)) = ends
+            && !(*first..=*last).contains(&redshift)
+        {
             return Err(format!(
-                "the table reaches redshift {last}, `cooling.redshift` is {redshift}"
+                "{}: the table reaches from redshift {first} to {last}, `cooling.redshift` is {redshift}: set one in between",
+                path.display()
             ));
         }
         let values = |name: &str| -> Result<Option<Vec<f64>>, String> {
@@ -175,42 +230,51 @@ impl Group {
         })
     }
 
-    /// The rates, and where they are known.
-    pub fn source(self) -> Source {
+    /// The rates, and where they are known; the mean molecular weight is that of a metallicity.
+    pub fn source(self, metallicity: f64) -> Source {
         let axes = self.axes.clone();
         let [cooling_metal, heating_metal] = self.metals;
         let has_metals = [&cooling_metal, &heating_metal]
             .iter()
             .any(|values| values.iter().any(|value| *value != 0.0));
         let (metallicities, richest) = match (axes.metallicity.len(), has_metals) {
-            (2.., _) => (
+            (1.., _) => (
                 axes.metallicity.clone(),
                 axes.metallicity[axes.metallicity.len() - 1],
             ),
             (_, true) => (vec![0.0, 1.0], RICHEST),
             _ => (Vec::new(), 0.0),
         };
-        let weight = match self.weight {
-            None => Weight::Fixed(1.0),
-            Some(weights) => {
-                let own = axes.clone();
-                let at = move |n: f64, k: usize| own.value(&weights, 0, n, own.temperature[k]);
-                Weight::At(axes.temperature.clone(), Box::new(at))
-            }
-        };
+        let weight = self
+            .weight
+            .map(|weights| weight(axes.clone(), weights, metallicity));
         let last = |axis: &[f64]| [axis[0], axis[axis.len() - 1]];
         Source {
             known: last(&axes.temperature),
             densities: (axes.density.len() > 1).then(|| last(&axes.density)),
+            metals: match metallicities.len() {
+                0 => [0.0, f64::INFINITY],
+                _ => [metallicities[0], richest],
+            },
             metallicities,
             richest,
             rates: Rates {
                 cooling: Box::new(rate(axes.clone(), self.cooling, cooling_metal)),
                 heating: Box::new(rate(axes.clone(), self.heating, heating_metal)),
-                weight,
+                weight: weight.unwrap_or(Weight::Fixed(1.0)),
             },
         }
     }
+}
+
+/// The mean molecular weight of a metallicity.
+fn weight(axes: Arc<Axes>, weights: Values, metallicity: f64) -> Weight<'static> {
+    let temperatures = axes.temperature.clone();
+    let at = move |n: f64, k: usize| {
+        let t = axes.temperature[k];
+        axes.mixed(metallicity, |plane| axes.value(&weights, plane, n, t))
+    };
+    Weight::At(temperatures, Box::new(at))
 }
 
 /// A rate with the part of metals, by density, temperature and metallicity.
@@ -220,12 +284,11 @@ fn rate(
     metals: Values,
 ) -> impl Fn(f64, f64, f64) -> f64 + Send + Sync {
     move |n, t, z| {
-        if axes.metallicity.len() < 2 {
+        if axes.metallicity.is_empty() {
             return axes.value(&base, 0, n, t) + z * axes.value(&metals, 0, n, t);
         }
-        let (plane, weight) = weigh(&axes.metallicity, z);
-        let at = |plane| axes.value(&base, plane, n, t) + axes.value(&metals, plane, n, t);
-        let low = at(plane);
-        low + weight * (at(plane + 1) - low)
+        axes.mixed(z, |plane| {
+            axes.value(&base, plane, n, t) + axes.value(&metals, plane, n, t)
+        })
     }
 }

@@ -10,6 +10,8 @@ pub(super) struct Source {
     pub known: [f64; 2],
     /// Lowest and highest density, hydrogen nuclei per cubic centimetre; `None`: nothing depends on it.
     pub densities: Option<[f64; 2]>,
+    /// Lowest and highest metallicity of a table, where it has an axis.
+    pub metals: [f64; 2],
     /// Metallicities between which they are linear; fewer than two: they do not depend on it.
     pub metallicities: Vec<f64>,
     /// Largest metallicity.
@@ -27,14 +29,15 @@ impl Source {
             },
             known: [0.0, f64::INFINITY],
             densities: None,
+            metals: [0.0, f64::INFINITY],
             metallicities: Vec::new(),
             richest: 0.0,
         }
     }
 
-    /// What metals add to the rates; none, where these do not depend on metals.
+    /// What metals add to the rates; none, where these do not depend on metals or are not known without them.
     pub fn of_metals(self) -> Option<Self> {
-        if self.metallicities.len() < 2 {
+        if self.metallicities.len() < 2 || self.metals[0] > 0.0 {
             return None;
         }
         let Rates {

@@ -41,6 +41,8 @@ const METAL: &str = "metal";
 const MILLION_YEARS: f64 = 3.155_76e13;
 /// The key of the formula.
 const HEATING: &str = "cooling.heating";
+/// The key of the mean molecular weight.
+const WEIGHT: &str = "cooling.mean_molecular_weight";
 /// The energies that an account adds up.
 const ENERGIES: [&str; 3] = ["radiated", "heated", "floored"];
 
@@ -62,8 +64,15 @@ impl Plugin for Cooling {
         if !sim.deck.has("cooling") {
             return Ok(());
         }
+        Units::of(sim, "[cooling]")?;
+        if sim.deck.has(WEIGHT) && !sim.deck.has("chemistry") {
+            let config: CoolingConfig = sim.deck.table("cooling")?;
+            let weight = config.mean_molecular_weight;
+            sim.deck.fill("hydro.mean_molecular_weight", weight);
+        }
         let [name, _] = names_of_time(&sim.deck);
         sim.derived_when_made(name, "time", cooling_time::DOC, |sim, model| {
+            one_weight(&mut sim.deck, model)?;
             let given = given(sim, model)?;
             let cooler = given.cooler.clone();
             let chosen = match given.metals {
@@ -113,6 +122,29 @@ impl Plugin for Cooling {
         let account = sim.account("cooling", &ENERGIES)?;
         register(sim, given, account, config.split)
     }
+}
+
+/// Gives cooling the mean molecular weight of the gas, where the deck does not name it, so that temperatures in kelvin are the same.
+/// With chemistry the gas has that of its species.
+///
+/// # Errors
+/// The deck names two that differ.
+fn one_weight(deck: &mut Deck, model: &GasModel) -> Result<(), DeckError> {
+    let Some(physical) = model.physical.as_ref().filter(|_| !deck.has("chemistry")) else {
+        return Ok(());
+    };
+    let weight = physical.mean_molecular_weight;
+    deck.fill(WEIGHT, weight);
+    let own = deck
+        .table::<CoolingConfig>("cooling")?
+        .mean_molecular_weight;
+    if own != weight {
+        let why = format!(
+            "`{WEIGHT}` is {own}, and `hydro.mean_molecular_weight`, by which the gas has its temperature, is {weight}: give both one number"
+        );
+        return Err(deck.error_at(WEIGHT, why));
+    }
+    Ok(())
 }
 
 /// Names of the cooling time and of the shortest one; beside species' own heating and cooling, of that of their metals.
@@ -187,7 +219,7 @@ fn given(sim: &mut Engine, model: &GasModel) -> Result<Given, Error> {
 /// Rates of all of the gas beside those of its species.
 fn no_metals(deck: &Deck) -> DeckError {
     let why = "the table [chemistry] heats and cools hydrogen and helium by their species, and [cooling] adds what metals do; but \
-               `cooling.table` has rates that do not depend on metals: take a Zarr group with `cooling_metal`, or a law of the program";
+               `cooling.table` has rates that do not depend on metals, or are not known without any: take a Zarr group with `cooling_metal`, or a law of the program";
     deck.error_at("cooling.table", why)
 }
 

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// Temperature of the cosmic microwave background today, kelvin (D. J. Fixsen, ApJ 707, 916, 2009).
 const BACKGROUND: f64 = 2.725;
+/// What no rate of a text file may exceed, erg cm^3/s: it would be a logarithm.
+const LARGEST: f64 = 1e-10;
 /// Metallicities at which a law of the program is tabulated.
 const METALLICITIES: [f64; 8] = [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 
@@ -50,8 +52,19 @@ impl Source {
     fn of_file(path: &std::path::Path) -> Result<Self, DeckError> {
         let file = TableFile::read(path)?;
         let (places, values) = (file.ascending("temperature_k")?, file.column("lambda")?);
+        if places[0] <= 0.0 {
+            let why = "temperatures must be above 0 kelvin: give them, not their logarithms";
+            return Err(file.error_at("temperature_k", 0, why));
+        }
         let laws = PowerLaws::through(&places, &values);
         let laws = laws.map_err(|why| DeckError::new(path.display().to_string(), why))?;
+        if let Some(row) = values.iter().position(|value| value.abs() > LARGEST) {
+            let value = values[row];
+            let why = format!(
+                "\"lambda\" is {value:?} erg cm^3/s here, but no gas cools by more than {LARGEST:e}: give rates, not their logarithms"
+            );
+            return Err(file.error_at("lambda", row, why));
+        }
         Ok(Self {
             known: [laws.lowest(), laws.highest()],
             ..Self::plain(move |t| laws.at(t), 0.0)
@@ -78,9 +91,12 @@ impl Source {
         }
         if name.ends_with(".zarr") {
             let group = Group::read(&path, config.redshift).map_err(wrong)?;
-            return Ok(group.source());
+            return Ok(group.source(config.metallicity));
         }
         if name.ends_with(".csv") || name.ends_with(".txt") {
+            if !path.is_file() {
+                return Err(wrong(format!("there is no file {}", path.display())));
+            }
             return Self::of_file(&path);
         }
         let known = laws.0.keys().map(String::as_str);
@@ -97,24 +113,17 @@ impl Source {
 /// The curves by which cells cool: the rates of `source` with the heating and the background of the deck.
 ///
 /// # Errors
-/// The floor is colder than the rates are known; those of [`tabulate`].
+/// What the rates of the table do not reach or do not depend on; those of [`tabulate`].
 pub(super) fn curves(
     config: &CoolingConfig,
     deck: &Deck,
     source: Source,
     (gamma, carries, constant): (f64, bool, f64),
 ) -> Result<Curves<f64>, DeckError> {
-    let [lowest, highest] = source.known;
-    if config.floor_k < lowest * (1.0 - 1e-9) {
-        let floor = config.floor_k;
-        return Err(deck.error_at(
-            "cooling.floor_k",
-            format!(
-                "the rates of `cooling.table` are known from {lowest} K on, and `cooling.floor_k` is {floor} K: raise it to {lowest}"
-            ),
-        ));
-    }
+    let highest = source.known[1];
     let varies = source.metallicities.len() > 1 && carries;
+    check_reach(config, deck, source.known)?;
+    check_choices(config, deck, &source, varies)?;
     let grid = Grid {
         temperatures: [config.floor_k, config.top_k.min(highest)],
         per_octave: config.nodes,
@@ -133,6 +142,73 @@ pub(super) fn curves(
     };
     let rates = with_heating(config, source.rates, constant);
     tabulate(&rates, &grid).map_err(|why| deck.error_at("cooling.table", why))
+}
+
+/// # Errors
+/// The rates are not known at the floor, or at the temperature of the background.
+fn check_reach(
+    config: &CoolingConfig,
+    deck: &Deck,
+    [lowest, highest]: [f64; 2],
+) -> Result<(), DeckError> {
+    let known = |lowest: f64| format!("the rates of `cooling.table` are known from {lowest} K on");
+    if config.floor_k < lowest * (1.0 - 1e-9) {
+        let (known, floor) = (known(lowest), config.floor_k);
+        let why = format!("{known}, and `cooling.floor_k` is {floor} K: raise it to {lowest}");
+        return Err(deck.error_at("cooling.floor_k", why));
+    }
+    let top = config.top_k.min(highest);
+    if top <= config.floor_k {
+        let floor = config.floor_k;
+        let why = format!(
+            "`cooling.floor_k` is {floor} K, and the rates end at {top} K, by `cooling.top_k` or `cooling.table`: lower the floor, or raise that"
+        );
+        return Err(deck.error_at("cooling.floor_k", why));
+    }
+    let lowest = match &config.table {
+        RatesConfig::Laws(laws) => laws.temperature_k[0],
+        RatesConfig::Named(_) => lowest,
+    };
+    let coldest = BACKGROUND * (1.0 + config.redshift);
+    if config.background && coldest < lowest {
+        let known = known(lowest);
+        let why = format!(
+            "{known}, and the rate at {coldest} K is to be subtracted: take a table that reaches there, or leave out `cooling.background`"
+        );
+        return Err(deck.error_at("cooling.background", why));
+    }
+    Ok(())
+}
+
+/// # Errors
+/// A metallicity on which the rates do not depend, or which they do not reach; densities that do not ascend.
+fn check_choices(
+    config: &CoolingConfig,
+    deck: &Deck,
+    source: &Source,
+    varies: bool,
+) -> Result<(), DeckError> {
+    let z = config.metallicity;
+    if source.metallicities.len() < 2 && z != CoolingConfig::default().metallicity {
+        let why = format!(
+            "`cooling.table` has rates that do not depend on metals, and `cooling.metallicity` is {z}: leave it out, or take a Zarr group with \
+             `cooling_metal`, or a law of the program"
+        );
+        return Err(deck.error_at("cooling.metallicity", why));
+    }
+    let [poorest, richest] = source.metals;
+    if !varies && !(poorest..=richest).contains(&z) {
+        let why = format!(
+            "`cooling.table` reaches from metallicity {poorest} to {richest}, `cooling.metallicity` is {z}: set one in between"
+        );
+        return Err(deck.error_at("cooling.metallicity", why));
+    }
+    let [low, high] = config.densities_cm3;
+    if low >= high {
+        let why = format!("`cooling.densities_cm3` must ascend, found {low} and {high}");
+        return Err(deck.error_at("cooling.densities_cm3", why));
+    }
+    Ok(())
 }
 
 /// Rates with those of the deck.

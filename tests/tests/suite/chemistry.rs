@@ -294,6 +294,7 @@ fn a_cell_that_needs_more_sub_steps_names_itself() {
         .try_step()
         .expect_err("too few sub-steps")
         .to_string();
+    assert!(message.contains("`chemistry.max_substeps`"), "{message}");
     assert!(
         message.contains("`react_6` is not done after 3 calls in cell [0, 0, 0]"),
         "{message}"

@@ -207,12 +207,20 @@ fn clouds_have_the_same_bits_everywhere_and_after_a_restart() {
     same_bits(&App::default(), CLOUDS, &settings, 2).unwrap_or_else(|e| panic!("{e}"));
 }
 
+/// Why the box is refused with these settings.
+fn refused(settings: &[&str]) -> String {
+    let sim = App::default().simulation(deck(BOX, settings));
+    sim.map(|_| ()).expect_err("refused").to_string()
+}
+
+/// Two mean molecular weights.
+const WEIGHTS: [&str; 2] = [
+    "hydro.mean_molecular_weight=1.3",
+    "cooling.mean_molecular_weight=0.6",
+];
+
 #[test]
 fn tables_that_mean_nothing_are_refused() {
-    let refused = |settings: &[&str]| {
-        let sim = App::default().simulation(deck(BOX, settings));
-        sim.map(|_| ()).expect_err("refused").to_string()
-    };
     let unknown = refused(&["cooling.table=koyama-inutsika"]);
     assert!(
         unknown.contains("did you mean \"koyama-inutsuka\""),
@@ -239,6 +247,31 @@ fn tables_that_mean_nothing_are_refused() {
     let cold = refused(&[&table]);
     assert!(cold.contains("known from 20000 K on"), "{cold}");
     let _ = build(BOX, &[&table, "cooling.floor_k=2e4"]);
+}
+
+#[test]
+fn what_a_table_does_not_reach_or_depend_on_is_refused() {
+    let scratch = nestar_tests::Scratch::new();
+    let file = scratch.path().join("curve.csv");
+    std::fs::write(&file, "temperature_k,lambda\n2e4,1e-23\n1e8,1e-22\n").expect("a file");
+    let table = format!("cooling.table={}", file.display());
+    let warm = [&*table, "cooling.floor_k=2e4", "cooling.background=true"];
+    for (settings, words) in [
+        (&warm[..], "the rate at 2.725 K"),
+        (&["cooling.background=true"], "the rate at 2.725 K"),
+        (&["cooling.metallicity=0.1"], "do not depend on metals"),
+        (&["cooling.densities_cm3=[10,1]"], "must ascend, found 10"),
+        (&["cooling.top_k=1e3"], "the rates end at 1000 K"),
+        (&["cooling.table=no.csv"], "there is no file"),
+        (&WEIGHTS, "give both one number"),
+    ] {
+        let message = refused(settings);
+        assert!(message.contains(words), "{message}");
+    }
+    std::fs::write(&file, "temperature_k,lambda\n1e4,-22.5\n1e8,-22\n").expect("a file");
+    let logarithms = refused(&[&table]);
+    assert!(logarithms.contains("not their logarithms"), "{logarithms}");
+    assert!(logarithms.contains("curve.csv:2:5"), "{logarithms}");
 }
 
 /// An array of Zarr version 2, in one chunk.
@@ -300,13 +333,30 @@ fn tables_of_zarr_arrays_are_read_at_a_redshift_and_metallicity() {
     ];
     let rich = end(&[&[&table[..], "cooling.redshift=0"], &carried[..]].concat());
     assert!((rich / plain - 1.0).abs() < 1e-9, "{rich} for {plain}");
-    let refused = |settings: &[&str]| {
-        let sim = App::default().simulation(deck(BOX, settings));
-        sim.map(|_| ()).expect_err("refused").to_string()
-    };
     let early = refused(&[&table, "cooling.redshift=4"]);
-    assert!(early.contains("reaches redshift 3"), "{early}");
+    assert!(early.contains("from redshift 0 to 3"), "{early}");
     write_table(&group, |n| if n == 4 { 3.0 } else { 0.6 });
     let falls = refused(&[&table]);
     assert!(falls.contains("must rise with temperature"), "{falls}");
+}
+
+#[test]
+fn zarr_arrays_that_mean_nothing_are_refused() {
+    let scratch = nestar_tests::Scratch::new();
+    let group = scratch.path().join("table.zarr");
+    write_table(&group, |_| 0.6);
+    let table = format!("cooling.table={}", group.display());
+    write_array(&group, "redshift", &[2], &[1.0, 3.0]);
+    let late = refused(&[&table]);
+    assert!(late.contains("from redshift 1 to 3"), "{late}");
+    write_array(&group, "cooling_metals", &[1], &[0.0]);
+    let strange = refused(&[&table]);
+    assert!(
+        strange.contains("did you mean \"cooling_metal\""),
+        "{strange}"
+    );
+    std::fs::remove_dir_all(group.join("cooling_metals")).expect("removed");
+    write_array(&group, "metallicity", &[2], &[-1.0, 0.0]);
+    let logarithms = refused(&[&table]);
+    assert!(logarithms.contains("no logarithms"), "{logarithms}");
 }

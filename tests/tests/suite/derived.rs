@@ -13,8 +13,10 @@ use std::path::Path;
 const CLOUDS: &str = include_str!("../../../scenarios/koyama-inutsuka.toml");
 
 /// A snapshot at the start and at every step, over two levels.
-const SMALL: [&str; 7] = [
+const SMALL: [&str; 9] = [
     "domain.cells=[32,16,8]",
+    "mesh.max_level=1",
+    "mesh.refine=[{criterion='formula', when='x < 6'}]",
     "output.interval=0",
     "output.steps=1",
     "output.initial=true",
