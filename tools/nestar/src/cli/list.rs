@@ -283,6 +283,9 @@ fn paragraph(text: &mut String, words: &str) {
     }
 }
 
+/// Kinds of what plugins declare that pictures show.
+const DRAWN: [&str; 2] = ["field", "derived field"];
+
 /// What pictures show.
 fn drawn(app: &App) -> String {
     let drawn = "the arrays of the snapshot (`nestar info`), level, velocity_x, velocity_y, velocity_z, speed, pressure, \
@@ -292,7 +295,7 @@ fn drawn(app: &App) -> String {
         .registered()
         .into_iter()
         .filter_map(|plugin| plugin.entries.ok());
-    let own = (entries.flatten()).filter(|entry| entry.kind == "derived field");
+    let own = (entries.flatten()).filter(|entry| DRAWN.contains(&entry.kind));
     let own: Vec<String> = own.map(|entry| entry.name).collect();
     match own.is_empty() {
         true => drawn.to_string(),
