@@ -74,11 +74,11 @@ fn account(stepper: &mut Stepper) -> [f64; 2] {
     stepper.columns(["cooling_radiated", "cooling_heated"])
 }
 
-/// Whether all three levels have a part of a column, and these are the whole.
+/// Whether the finer two levels, which have all leaves, have parts of a column, and these are the whole.
 fn is_shared_by_levels(stepper: &mut Stepper, whole: f64, parts: [&str; 3]) -> bool {
-    let parts = stepper.columns(parts);
+    let parts @ [root, ..] = stepper.columns(parts);
     let sum: f64 = parts.iter().sum();
-    parts.iter().all(|part| *part > 0.0) && (sum / whole - 1.0).abs() < 1e-15
+    root == 0.0 && parts[1..].iter().all(|part| *part > 0.0) && (sum / whole - 1.0).abs() < 1e-15
 }
 
 fn cooled(settings: &[&str]) -> Stepper {
