@@ -1,14 +1,16 @@
 //! Calls of a function in a cell where it has come to no good end: what they were given is kept, and they are made once more.
 
-use super::attempts::{CellAttempt, MOST_CARRIED, OfRow, Stop, Sums};
+use super::attempts::{CellAttempt, MOST_CARRIED, Stop};
+use super::calls::{OfRow, Sums};
 use super::cell_case::{Called, CellCase, VERSION};
 use super::cell_fault::{place_of_item, row_of, values_of};
-use super::cells::{Job, Reader};
+use super::cells::Job;
 use super::components::Components;
 use super::level::LevelRows;
 use super::listed::Loops;
 use super::numbers::Numbers;
 use super::pool::{Field, Pool};
+use super::reader::Reader;
 use crate::in_precision;
 use nestar_device::{CellFn, CellState, Real};
 use nestar_kernels::CELLS;
@@ -137,7 +139,7 @@ fn one_call<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
 ) -> Called {
     let result = reader.call(0, [row, &working[0]], kept, cell).attempt();
     let mut made = OfRow::new(Sums::<M, R>::COUNT, true);
-    made.attempt(reader, (0, 0, cell), row, working, (1, kept));
+    made.attempt(reader, (0, 0, cell), row, working, (0..1, kept));
     let status = match result.status {
         FAILED => "failed",
         _ if made.has_failed() => "unsound",

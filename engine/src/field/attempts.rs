@@ -1,18 +1,18 @@
 //! Maps by functions that may fail in a cell, or want to be called there again.
 
+use super::calls::{OfRow, Sums};
 use super::cell_fault::{Why, values_of};
-use super::cells::{CellSource, Job, Reader};
+use super::cells::{CellSource, Job};
 use super::level::LevelRows;
 use super::listed::Loops;
 use super::numbers::Numbers;
 use super::pool::{Field, Pool};
+use super::reader::Reader;
 use super::storage::with_storage;
 use super::tally::Tally;
 use crate::in_precision;
 use nestar_device::{CellFn, CellState};
-use nestar_kernels::CELLS;
-use nestar_kernels::mesh::attempt::{Attempt, Attempted, FAILED, UNFINISHED, WAITING};
-use nestar_kernels::mesh::order::sum_of_lanes;
+use nestar_kernels::mesh::attempt::{Attempt, Attempted, FAILED};
 use rayon::prelude::*;
 
 /// A function of one cell that gives an [`Outcome`](nestar_kernels::mesh::attempt::Outcome) of a state of the field, or an [`Attempt`].
@@ -70,7 +70,7 @@ impl Left {
 }
 
 /// The earlier of what is there.
-fn first(a: Option<Stop>, b: Option<Stop>) -> Option<Stop> {
+pub(super) fn first(a: Option<Stop>, b: Option<Stop>) -> Option<Stop> {
     let earlier = |a: Stop, b: Stop| if b < a { b } else { a };
     a.into_iter().chain(b).reduce(earlier)
 }
@@ -226,131 +226,18 @@ impl<F: Field> Pool<F> {
         let present = self.present::<R>(job.level.clock.level);
         let attempt = |(n, &row): (usize, &u32)| {
             let mut scratch = self.typed::<R>().cell_scratch.get();
-            reader.gather(row, &mut scratch[0]);
-            // SAFETY: the rows are distinct, and a row is read by its own task alone, before and in `attempt`.
-            let own = unsafe { present.row_mut(row) };
             let mut made = OfRow::new(Sums::<M, R>::COUNT, job.level.topology.is_leaf(row));
-            for cell in 0..CELLS {
-                let mut kept = [R::lit(0.0); MOST_CARRIED];
-                let calls = (calls, &mut kept);
-                made.attempt(&reader, (n, row, cell), own, &mut scratch, calls);
-            }
+            made.call_all(&reader, (n, row), present, &mut scratch, calls);
             made
         };
         let rows: Vec<OfRow> = rows.par_iter().enumerate().map(attempt).collect();
         let (mut left, mut tally) = (Left::default(), Tally::default());
         for row in rows {
-            tally.append(row.tally(M::Result::<R>::WEIGHED));
-            left = left.or(row.left);
+            let (of_row, left_there) = row.result(M::Result::<R>::WEIGHED);
+            tally.append(of_row);
+            left = left.or(left_there);
         }
         (left, tally)
-    }
-}
-
-pub(super) type Sums<M, R> = <<M as CellFn>::Result<R> as Attempted<R>>::Sums;
-type Carried<M, R> = <<M as CellFn>::Result<R> as Attempted<R>>::Carried;
-
-/// The calls in a row.
-pub(super) struct OfRow {
-    left: Left,
-    /// `[number]`: what eight lanes of cells give to be summed.
-    lanes: Vec<[f64; 8]>,
-    leaf: bool,
-    work: u32,
-    /// Cells that were called once, twice …
-    called: Vec<u64>,
-}
-
-impl OfRow {
-    pub fn new(sums: usize, leaf: bool) -> Self {
-        Self {
-            left: Left::default(),
-            lanes: vec![[0.0; 8]; sums],
-            leaf,
-            work: 0,
-            called: Vec::new(),
-        }
-    }
-
-    fn tally(&self, weighed: bool) -> Tally {
-        Tally {
-            sums: self
-                .lanes
-                .iter()
-                .map(|lanes| sum_of_lanes(*lanes))
-                .collect(),
-            work: if weighed { vec![self.work] } else { Vec::new() },
-            called: self.called.clone(),
-            ..Tally::default()
-        }
-    }
-
-    /// Whether a cell has failed.
-    pub fn has_failed(&self) -> bool {
-        self.left.failed.is_some()
-    }
-
-    /// Calls the function in a cell until it is done or has failed, so many times at most, first with what `kept` begins with.
-    #[inline(always)]
-    pub fn attempt<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
-        &mut self,
-        reader: &Reader<M, R>,
-        (n, row, cell): (usize, u32, usize),
-        own: &mut [R],
-        [made, scratch]: &mut [Vec<R>; 2],
-        (calls, kept): (usize, &mut [R; MOST_CARRIED]),
-    ) {
-        let stop = |call, kept: &[R]| {
-            let carried = kept[..Carried::<M, R>::COUNT].iter();
-            Some(Stop {
-                call,
-                item: (n * CELLS + cell) as u32,
-                carried: carried.map(|x| x.to_f64()).collect(),
-            })
-        };
-        for call in 0..calls {
-            self.count(call);
-            let result = reader.call(row, [own, made], kept, cell).attempt();
-            let again = [UNFINISHED, WAITING].contains(&result.status);
-            self.work += result.work.max(0) as u32;
-            let taken = result.status != FAILED
-                && (again || self.sum(cell, &result.sums))
-                && (result.status == WAITING || reader.set(own, cell, &result.state, scratch));
-            if !taken {
-                self.left.failed = first(self.left.failed.take(), stop(call, kept));
-            }
-            if !taken || !again {
-                return;
-            }
-            result
-                .carried
-                .write(&mut |_, c, value| kept[c] = value, 0, 0);
-        }
-        self.left.unfinished = first(self.left.unfinished.take(), stop(calls, kept));
-    }
-
-    fn count(&mut self, call: usize) {
-        match self.called.get_mut(call) {
-            Some(cells) => *cells += 1,
-            None => self.called.push(1),
-        }
-    }
-
-    /// Adds what a cell that is done gives; whether it is finite.
-    #[inline(always)]
-    fn sum<R: Loops>(&mut self, cell: usize, sums: &impl CellState<R>) -> bool {
-        let mut finite = true;
-        let lanes = &mut self.lanes;
-        let leaf = self.leaf;
-        sums.write(
-            &mut |_, k, value: R| {
-                finite &= value.is_finite();
-                lanes[k][cell % 8] += if leaf { value.to_f64() } else { 0.0 };
-            },
-            0,
-            0,
-        );
-        finite
     }
 }
 

@@ -1,12 +1,13 @@
 //! Maps: a field takes the results of a function of its cells, or of another field's.
 
 use super::cell_fault::{Why, values_of};
-use super::cells::{CellMap, CellSource, Job, Reader};
+use super::cells::{CellMap, CellSource, Job};
 use super::components::Components;
 use super::element::Element;
 use super::level::{LevelRows, LevelView};
 use super::listed::Loops;
 use super::pool::{Field, Pool};
+use super::reader::Reader;
 use super::storage::{TypedPool, with_storage};
 use crate::device::DeviceError;
 use crate::in_precision;
@@ -231,24 +232,8 @@ impl<R: Element> TypedPool<R> {
             // SAFETY: the rows are distinct, and what is made of this row of `to` has been read by now: only functions of
             // cells alone write where they read.
             let out = unsafe { to.row_mut(row) };
-            let follow = states.and_then(|states| states.follow);
-            if follow.is_some() {
-                block.clear();
-                block.extend_from_slice(out);
-            }
-            exchange(out, chosen, values);
-            follow
-                .iter()
-                .for_each(|follow| follow_row(block, out, follow));
-            if states.is_none_or(|states| (states.physical)(out, CELLS)) {
-                return None;
-            }
-            let cell = states.and_then(|states| first_unsound(out, states));
-            match follow {
-                Some(_) => out.copy_from_slice(block),
-                None => exchange(out, chosen, values),
-            }
-            cell.map(|cell| (n * CELLS + cell) as u32)
+            let unsound = take_values(out, (chosen, states), values, block).err();
+            unsound.map(|cell| (n * CELLS + cell) as u32)
         };
         let unsound = rows.par_iter().enumerate().filter_map(fill);
         unsound.min()
@@ -257,6 +242,36 @@ impl<R: Element> TypedPool<R> {
 
 /// The rows that take results, the components that do, and what is known of the states.
 type Target<'a, R> = (Rows<'a, R>, &'a Components, Option<&'a StateFunctions<R>>);
+
+/// Gives the chosen components of a row these values, and lets others follow; `before` is working space.
+///
+/// # Errors
+/// The first cell whose state would not be sound: the row is as it was.
+pub(super) fn take_values<R: Element>(
+    row: &mut [R],
+    (chosen, states): (&Components, Option<&StateFunctions<R>>),
+    values: &mut [R],
+    before: &mut Vec<R>,
+) -> Result<(), usize> {
+    let follow = states.and_then(|states| states.follow);
+    if follow.is_some() {
+        before.clear();
+        before.extend_from_slice(row);
+    }
+    exchange(row, chosen, values);
+    if let Some(follow) = &follow {
+        follow_row(before, row, follow);
+    }
+    let Some(states) = states.filter(|states| !(states.physical)(row, CELLS)) else {
+        return Ok(());
+    };
+    let cell = first_unsound(row, states);
+    match follow {
+        Some(_) => row.copy_from_slice(before),
+        None => exchange(row, chosen, values),
+    }
+    cell.map_or(Ok(()), Err)
+}
 
 /// Exchanges the chosen components of a row with values.
 fn exchange<R: Element>(row: &mut [R], chosen: &Components, values: &mut [R]) {

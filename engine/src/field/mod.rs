@@ -3,6 +3,7 @@
 mod again;
 pub mod attempts;
 mod called;
+mod calls;
 mod cell_case;
 mod cell_fault;
 pub mod cells;
@@ -30,6 +31,7 @@ pub mod operations;
 pub mod patches;
 pub mod pieces;
 pub mod pool;
+mod reader;
 pub mod reduce;
 pub mod registers;
 pub(crate) mod rules;

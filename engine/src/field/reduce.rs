@@ -1,10 +1,11 @@
 //! Numbers made of all cells by functions of one cell: the same bits on any number of threads and on a device.
 
-use super::cells::{CellMark, CellSource, CellValue, Job, Reader};
+use super::cells::{CellMark, CellSource, CellValue, Job};
 use super::level::{LevelRows, LevelView};
 use super::listed::Loops;
 use super::numbers::Numbers;
 use super::pool::{Field, Pool};
+use super::reader::Reader;
 use super::storage::with_storage;
 use crate::device::DeviceError;
 use nestar_device::CellFn;

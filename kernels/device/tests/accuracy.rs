@@ -114,6 +114,21 @@ fn logarithms_keep_their_bounds() {
         positive,
         plain(reference::ln),
     );
+    for near in [0.0, 0.4, 0.99] {
+        let draw = |random: &mut Random| match near {
+            0.0 => positive(random),
+            _ => 1.0 + around_zero(near)(random).clamp(-near, near),
+        };
+        let ln = plain(reference::ln);
+        let double = |x| math::ln_ratio(-4.0 * x, -4.0);
+        check(
+            "ln_ratio",
+            2.0,
+            (double, |x| math::ln_ratio(x, 1.0)),
+            draw,
+            ln,
+        );
+    }
     let ln_1p = plain(reference::ln_1p);
     let above = |random: &mut Random| around_zero(0.999)(random).max(-0.998);
     check("ln_1p", 1.3, (math::ln_1p, math::ln_1p), above, &ln_1p);

@@ -6,7 +6,7 @@
 //! and no tolerance, and no sum in which the time of an interval would be lost.
 
 use super::curves::{Chosen, Curves, place_of, rates_at};
-use nestar_device::math::{exp, exp_m1, ln, ln_1p};
+use nestar_device::math::{exp, exp_m1, ln, ln_1p, ln_ratio};
 use nestar_device::{Real, device};
 
 /// An interval between two nodes.
@@ -75,59 +75,47 @@ fn heating_counts<R: Real>(low: (R, R), high: (R, R)) -> bool {
     low.0.abs() < low.1 || high.0.abs() < high.1
 }
 
-/// How far a temperature is from where an interval ends on its way, as logarithms: up or down to `end`, which is a node (`whole`) or the floor.
+/// The time from one node to the next along a power law: the integral of 1 / rate. The logarithm of the nodes' quotient less that of the rates' is
+/// `rest`.
 #[device]
-fn distance<R: Real>(theta: R, end: R, whole: bool, up: bool, i: &Interval<R>) -> (R, R) {
-    if whole && up && theta == i.low {
-        return (i.width, 0.0);
-    }
-    if whole && !up && theta == i.high {
-        return (-i.width, i.width);
-    }
-    let from_low = ln(theta / i.low);
-    if !whole {
-        return (ln(end / theta), from_low);
-    }
-    (if up { i.width } else { 0.0 } - from_low, from_low)
-}
-
-/// The part of its time that a temperature `theta` changes by a factor e^`way` in takes, where its rate is `rate` and rises with a power of 1 - `q`:
-/// `x` is `q` times `way`. Between nodes e^x is the quotient `whole`, which is 0 elsewhere.
-#[device]
-fn needed_for<R: Real>(theta: R, rate: R, way: R, x: R, whole: R) -> R {
-    let growth = if whole > 0.0 && x.abs() >= 0.03125 {
-        (whole - 1.0) / x
+fn time_across<R: Real>(rest: R, i: &Interval<R>) -> R {
+    let below = i.low / i.at_low;
+    let across = if rest.abs() < 0.03125 {
+        below * growth_series(rest)
     } else {
-        growth_of(x)
+        (i.high / i.at_high - below) / rest
     };
-    (theta / rate * way * growth).max(0.0)
+    (across * i.width).abs()
 }
 
 /// Along a power law, to the end of an interval or not below `floor`.
 #[device]
 fn along_power<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Moved<R> {
     let up = i.at_low > 0.0;
-    let ratio = i.at_high / i.at_low;
-    let rise = ln(ratio);
-    // 1 less the exponent
-    let q = (i.width - rise) / i.width;
-    let whole = up || floor <= i.low;
-    let end = if up {
-        i.high.max(theta)
+    let (start, end) = if up {
+        (i.low, i.high.max(theta))
     } else {
-        i.low.max(floor)
+        (i.high, i.low.max(floor))
     };
-    let (way, from_low) = distance(theta, end, whole, up, i);
-    let mut rate = if up { i.at_low } else { i.at_high };
-    let mut x = if up { i.width - rise } else { rise - i.width };
-    let span = i.high / i.low;
-    let mut quotient = if up { span / ratio } else { ratio / span };
-    if !whole || way.abs() != i.width {
-        rate = i.at_low * exp((1.0 - q) * from_low);
-        x = q * way;
-        quotient = 0.0;
-    }
-    let needed = needed_for(theta, rate, way, x, quotient);
+    let whole = theta == start && end == if up { i.high } else { i.low };
+    let rest = i.width - ln_ratio(i.at_high, i.at_low);
+    // 1 less the exponent
+    let q = rest / i.width;
+    let (rate, needed) = if whole {
+        let rate = if up { i.at_low } else { i.at_high };
+        (rate, time_across(rest, i))
+    } else {
+        let from_low = ln_ratio(theta, i.low);
+        let rate = i.at_low * exp((1.0 - q) * from_low);
+        let way = if end == i.low {
+            -from_low
+        } else if end == i.high {
+            i.width - from_low
+        } else {
+            ln_ratio(end, theta)
+        };
+        (rate, (theta / rate * way * growth_of(q * way)).max(0.0))
+    };
     if needed < time {
         return Moved::<R> {
             theta: end,

@@ -21,13 +21,19 @@ pub const EXP_LIMIT: f64 = 800.0;
 /// `e^x`, error below 0.9 ulp in double precision (0.5001 ulp in single); overflows to infinity, underflows gradually.
 #[device]
 pub fn exp<R: Real>(x: R) -> R {
-    R::from_f64(exp_pair(x.to_f64(), 0.0))
+    R::from_f64(exp_double(x.to_f64()))
 }
 
 /// Natural logarithm, error below 0.85 ulp in double precision (0.5001 ulp in single); -infinity at 0, NaN below.
 #[device]
 pub fn ln<R: Real>(x: R) -> R {
     R::from_f64(ln_double(x.to_f64()))
+}
+
+/// `ln(a / b)` of two finite numbers of one sign, error below 2 ulp in double precision (0.5001 ulp in single), also where they nearly agree.
+#[device]
+pub fn ln_ratio<R: Real>(a: R, b: R) -> R {
+    R::from_f64(ln_ratio_double(a.to_f64(), b.to_f64()))
 }
 
 /// Logarithm to base 10, error below 0.51 ulp in double precision (0.5001 ulp in single), exact for exact powers of 10;
@@ -98,6 +104,16 @@ pub fn exp_scaled(x: f64, low: f64, shift: i32) -> f64 {
     significand * power_of_two(half) * power_of_two(n - half)
 }
 
+#[device]
+pub fn exp_double(x: f64) -> f64 {
+    // the same bits as below, where no power of 2 is split off
+    if x.abs() < 0.34 {
+        1.0 + (x + x * x * exp_remainder(x))
+    } else {
+        exp_scaled(x, 0.0, 0)
+    }
+}
+
 /// `e^(x + low)` for a `low` of about the size of the rounding error of `x`.
 #[device]
 pub fn exp_pair(x: f64, low: f64) -> f64 {
@@ -107,11 +123,44 @@ pub fn exp_pair(x: f64, low: f64) -> f64 {
 /// `(m, k)` with `x = m 2^k` and `m` between the roots of 1/2 and 2, for positive finite `x`.
 #[device]
 pub fn centred_significand(x: f64) -> (f64, i32) {
-    let (m, k) = x.frexp();
-    if m < 0.7071067811865476 {
-        (2.0 * m, k - 1)
+    let (mut x, mut k) = (x, -1024);
+    if x < 2.2250738585072014e-308 {
+        x *= 18014398509481984.0;
+        k -= 54;
+    }
+    // the bits of 2 less those of the root of 1/2: the exponent counts from that root on, and is never negative
+    let bits = x.to_bits();
+    let above = bits.wrapping_add(0x0019_5f61_9980_c433u64) >> 52;
+    let m = bits
+        .wrapping_sub(above << 52)
+        .wrapping_add(0x4000_0000_0000_0000u64);
+    (f64::from_bits(m), k + above as i32)
+}
+
+/// `(2 artanh(s) / s - 2) / z` for `z = s^2`, `|s| <= 0.1716`.
+#[device]
+pub fn artanh_tail(z: f64) -> f64 {
+    let y = z * z;
+    let even = 0.13268637931733243;
+    let even = even * y + 0.18181795532092035;
+    let even = even * y + 0.28571428570798246;
+    let even = even * y + 0.6666666666666666;
+    let odd = 0.13087949030034499;
+    let odd = odd * y + 0.15386245130917564;
+    let odd = odd * y + 0.22222222392817578;
+    let odd = odd * y + 0.40000000000000885;
+    even + z * odd
+}
+
+/// `ln(a / b)`.
+#[device]
+pub fn ln_ratio_double(a: f64, b: f64) -> f64 {
+    let s = (a - b) / (a + b);
+    if s.abs() <= 0.1715 {
+        let z = s * s;
+        2.0 * s + s * (z * artanh_tail(z))
     } else {
-        (m, k)
+        ln_double(a / b)
     }
 }
 
@@ -129,18 +178,8 @@ pub fn ln_double(x: f64) -> f64 {
     let f = m - 1.0;
     let s = f / (2.0 + f);
     let z = s * s;
-    let y = z * z;
-    let even = 0.13268637931733243;
-    let even = even * y + 0.18181795532092035;
-    let even = even * y + 0.28571428570798246;
-    let even = even * y + 0.6666666666666666;
-    let odd = 0.13087949030034499;
-    let odd = odd * y + 0.15386245130917564;
-    let odd = odd * y + 0.22222222392817578;
-    let odd = odd * y + 0.40000000000000885;
-    let p = even + z * odd;
     let half_square = 0.5 * f * f;
-    let correction = s * (half_square + z * p) + k * LN2_LOW;
+    let correction = s * (half_square + z * artanh_tail(z)) + k * LN2_LOW;
     k * LN2_HIGH - ((half_square - correction) - f)
 }
 
@@ -148,6 +187,13 @@ pub fn ln_double(x: f64) -> f64 {
 pub fn ln_1p_double(x: f64) -> f64 {
     if x.is_nan() || x == 0.0 || x == f64::INFINITY {
         return x;
+    }
+    // in the terms of `ln_double`, with no sum
+    if x > -0.29 && x < 0.41 {
+        let s = x / (2.0 + x);
+        let z = s * s;
+        let half_square = 0.5 * x * x;
+        return x - (half_square - s * (half_square + z * artanh_tail(z)));
     }
     // ln(u + rest) = ln(u) + rest / u to second order in what the sum has lost
     let (u, rest) = two_sum(1.0, x);
@@ -228,6 +274,10 @@ pub fn exp_m1_pair(x: f64) -> (f64, f64) {
 pub fn exp_m1_double(x: f64) -> f64 {
     if x.is_nan() || x == 0.0 {
         return x;
+    }
+    // the same bits as below, where no power of 2 is split off
+    if x.abs() < 0.34 {
+        return x + x * x * exp_remainder(x);
     }
     if x > 50.0 {
         return exp_pair(x, 0.0);

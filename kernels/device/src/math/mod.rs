@@ -13,7 +13,7 @@ mod sums;
 mod trigonometric;
 
 pub use error_function::erf;
-pub use exponential::{exp, exp_m1, ln, ln_1p, log10, pow, sqrt};
+pub use exponential::{exp, exp_m1, ln, ln_1p, ln_ratio, log10, pow, sqrt};
 pub use hyperbolic::{cosh, sinh, tanh};
 pub use sums::{sum3, sum4};
 pub use trigonometric::{atan, atan2, cos, sin, tan};

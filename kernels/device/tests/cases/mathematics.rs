@@ -3,7 +3,7 @@ use nestar_device::math::*;
 use nestar_device::{Real, device};
 
 #[device]
-pub fn exponentials<R: Real>(x: &[R; 2]) -> [R; 7] {
+pub fn exponentials<R: Real>(x: &[R; 2]) -> [R; 8] {
     [
         exp(x[0]),
         ln(x[1]),
@@ -12,6 +12,7 @@ pub fn exponentials<R: Real>(x: &[R; 2]) -> [R; 7] {
         log10(x[1]),
         sqrt(x[1]),
         ln_1p(x[1]),
+        ln_ratio(x[1], x[0]),
     ]
 }
 

@@ -45,7 +45,7 @@ macro_rules! case {
 /// All cases.
 pub fn all<R: Real>() -> Vec<Case<R>> {
     vec![
-        case!(mathematics::exponentials, 2, 7),
+        case!(mathematics::exponentials, 2, 8),
         case!(mathematics::trigonometry, 2, 5),
         case!(mathematics::hyperbolics, 1, 4),
         case!(mathematics::sums, 4, 2),

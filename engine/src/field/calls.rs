@@ -1,0 +1,181 @@
+//! The calls of a function in the cells of a row on the host.
+
+use super::attempts::{Left, MOST_CARRIED, Stop, first};
+use super::listed::Loops;
+use super::reader::Reader;
+use super::tally::Tally;
+use nestar_device::{CellFn, CellState};
+use nestar_kernels::CELLS;
+use nestar_kernels::mesh::Rows;
+use nestar_kernels::mesh::attempt::{Attempted, DONE, FAILED, UNFINISHED, WAITING};
+use nestar_kernels::mesh::order::sum_of_lanes;
+
+pub(super) type Sums<M, R> = <<M as CellFn>::Result<R> as Attempted<R>>::Sums;
+type Carried<M, R> = <<M as CellFn>::Result<R> as Attempted<R>>::Carried;
+
+/// Numbers that a cell hands on.
+type Kept<R> = [R; MOST_CARRIED];
+
+/// The calls in a row.
+pub(super) struct OfRow {
+    left: Left,
+    /// `[number][cell]`: what cells give to be summed.
+    sums: Vec<f64>,
+    leaf: bool,
+    work: u32,
+    /// Cells that were called once, twice …
+    called: Vec<u64>,
+}
+
+impl OfRow {
+    pub fn new(sums: usize, leaf: bool) -> Self {
+        Self {
+            left: Left::default(),
+            sums: vec![0.0; sums * CELLS],
+            leaf,
+            work: 0,
+            called: Vec::new(),
+        }
+    }
+
+    /// What the calls give and leave, with their work where it is `weighed`.
+    pub fn result(self, weighed: bool) -> (Tally, Left) {
+        let sum = |values: &[f64]| {
+            let mut lanes = [0.0; 8];
+            for cells in values.as_chunks::<8>().0 {
+                lanes.iter_mut().zip(cells).for_each(|(lane, x)| *lane += x);
+            }
+            if self.leaf { sum_of_lanes(lanes) } else { 0.0 }
+        };
+        let tally = Tally {
+            sums: self.sums.chunks(CELLS).map(sum).collect(),
+            work: if weighed { vec![self.work] } else { Vec::new() },
+            called: self.called,
+            ..Tally::default()
+        };
+        (tally, self.left)
+    }
+
+    /// Whether a cell has failed.
+    pub fn has_failed(&self) -> bool {
+        self.left.failed.is_some()
+    }
+
+    /// Calls the function in the cells of row `row`, number `n` of its level, until they are done or have failed, so many times at most.
+    pub fn call_all<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
+        &mut self,
+        reader: &Reader<M, R>,
+        (n, row): (usize, u32),
+        present: Rows<R>,
+        scratch: &mut [Vec<R>; 2],
+        calls: usize,
+    ) {
+        let leaf = self.leaf;
+        let blank = || Self::new(Sums::<M, R>::COUNT, leaf);
+        let again = self.first_calls(reader, row, scratch);
+        // SAFETY: rows are distinct, and a row is read and written by its own task alone; the first calls have read theirs.
+        let own = unsafe { present.row_mut(row) };
+        if let Some(again) = again.filter(|_| reader.take(own, &mut scratch[1])) {
+            for (cell, mut kept) in again {
+                self.attempt(reader, (n, row, cell), own, scratch, (1..calls, &mut kept));
+            }
+            return;
+        }
+        // one of them fails: cell by cell, so that it alone keeps its state
+        *self = blank();
+        for cell in 0..CELLS {
+            let mut kept = [R::lit(0.0); MOST_CARRIED];
+            self.attempt(reader, (n, row, cell), own, scratch, (0..calls, &mut kept));
+        }
+    }
+
+    /// Calls the function once in every cell of a row, and leaves the states in the second working space: the cells that want to be called again, with
+    /// what they carry. Nothing if a cell has failed.
+    #[inline(always)]
+    fn first_calls<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
+        &mut self,
+        reader: &Reader<M, R>,
+        row: u32,
+        [block, values]: &mut [Vec<R>; 2],
+    ) -> Option<Vec<(usize, Kept<R>)>> {
+        reader.start::<<M::Result<R> as Attempted<R>>::State>(row, values);
+        let (mut again, mut sound) = (Vec::new(), true);
+        self.called = vec![CELLS as u64];
+        reader.each(row, block, |cell, result| {
+            let result = result.attempt();
+            self.work += result.work.max(0) as u32;
+            if result.status != DONE {
+                let mut kept = [R::lit(0.0); MOST_CARRIED];
+                result
+                    .carried
+                    .write(&mut |_, c, value| kept[c] = value, 0, 0);
+                again.push((cell, kept));
+                sound &= result.status != FAILED;
+            } else {
+                sound &= self.sum(cell, &result.sums);
+            }
+            if result.status != WAITING {
+                let mut write = |_, c, value| values[c * CELLS + cell] = value;
+                result.state.write(&mut write, 0, 0);
+            }
+        });
+        sound.then_some(again)
+    }
+
+    /// Calls the function in a cell until it is done or has failed, first with what `kept` begins with; `calls` counts those before.
+    #[inline(always)]
+    pub fn attempt<M: CellFn<Result<R>: Attempted<R>>, R: Loops>(
+        &mut self,
+        reader: &Reader<M, R>,
+        (n, row, cell): (usize, u32, usize),
+        own: &mut [R],
+        [made, scratch]: &mut [Vec<R>; 2],
+        (calls, kept): (std::ops::Range<usize>, &mut Kept<R>),
+    ) {
+        let stop = |call, kept: &[R]| {
+            let carried = kept[..Carried::<M, R>::COUNT].iter();
+            Some(Stop {
+                call,
+                item: (n * CELLS + cell) as u32,
+                carried: carried.map(|x| x.to_f64()).collect(),
+            })
+        };
+        for call in calls.clone() {
+            self.count(call);
+            let result = reader.call(row, [own, made], kept, cell).attempt();
+            let again = [UNFINISHED, WAITING].contains(&result.status);
+            self.work += result.work.max(0) as u32;
+            let taken = result.status != FAILED
+                && (again || self.sum(cell, &result.sums))
+                && (result.status == WAITING || reader.set(own, cell, &result.state, scratch));
+            if !taken {
+                self.left.failed = first(self.left.failed.take(), stop(call, kept));
+            }
+            if !taken || !again {
+                return;
+            }
+            let mut keep = |_, c, value| kept[c] = value;
+            result.carried.write(&mut keep, 0, 0);
+        }
+        self.left.unfinished = first(self.left.unfinished.take(), stop(calls.end, kept));
+    }
+
+    fn count(&mut self, call: usize) {
+        match self.called.get_mut(call) {
+            Some(cells) => *cells += 1,
+            None => self.called.push(1),
+        }
+    }
+
+    /// Takes what a cell that is done gives to be summed; whether it is finite.
+    #[inline(always)]
+    fn sum<R: Loops>(&mut self, cell: usize, sums: &impl CellState<R>) -> bool {
+        let mut finite = true;
+        let mut write = |_, k, value: R| {
+            finite &= value.is_finite();
+            self.sums[k * CELLS + cell] = value.to_f64();
+        };
+        sums.write(&mut write, 0, 0);
+        finite
+    }
+}
