@@ -32,7 +32,7 @@ pub(super) fn deliver(
         while !parcels.is_empty() {
             let (mut landed, mut refined) = (Vec::new(), Vec::new());
             for parcel in std::mem::take(&mut parcels) {
-                let owner = owner(topology, parcel.level, parcel.index);
+                let owner = topology.owner_at(parcel.level, parcel.index);
                 if owner != ranks.rank() {
                     if follow {
                         entities.note(items, &parcel.records, -1);
@@ -83,7 +83,7 @@ pub(super) fn post(
         ))),
     };
     for (index, bytes) in letters {
-        let owner = owner(topology, level, index);
+        let owner = topology.owner_at(level, index);
         if owner == ranks.rank() {
             take(index, bytes)?;
             continue;
@@ -106,14 +106,6 @@ pub(super) fn post(
         }
     }
     Ok(come)
-}
-
-/// The rank that has a patch, whether that is there or not.
-fn owner(topology: &Topology, level: usize, index: [i32; 3]) -> usize {
-    match topology.is_shared() {
-        true => topology.cuts().owner(level, topology.key_at(level, index)),
-        false => 0,
-    }
 }
 
 /// Refuses a parcel that belongs nowhere.

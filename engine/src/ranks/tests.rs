@@ -221,7 +221,7 @@ impl Part {
             for d in 0..27 {
                 if let Some(place) = topology.place_beside(level, index, offset(d))
                     && all.contains_key(&(level, place))
-                    && self.owner(level, place) != topology.rank()
+                    && self.topology.owner_at(level, place) != topology.rank()
                 {
                     touched.insert(place);
                 }
@@ -246,11 +246,6 @@ impl Part {
                 }
             }
         }
-    }
-
-    fn owner(&self, level: usize, place: Index) -> usize {
-        let key = self.topology.key_at(level, place);
-        self.topology.cuts().owner(level, key)
     }
 
     /// Both sides of every message mean the same patches.
@@ -376,7 +371,7 @@ fn own_around(topology: &Topology, level: usize, first: Index, across: i32) {
         }
         let places = (0..27).filter_map(|d| topology.place_beside(level, index, offset(d)));
         for place in places {
-            let owner = topology.cuts().owner(level, topology.key_at(level, place));
+            let owner = topology.owner_at(level, place);
             assert_eq!(owner, topology.rank(), "{place:?} beside {index:?}");
         }
     }

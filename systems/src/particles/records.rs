@@ -168,8 +168,8 @@ impl Items for Species {
 
     fn copy(&self, row: u32) -> Result<Vec<u8>, DeviceError> {
         let patch = &self.patches[row as usize];
-        let on_device = self.lists.as_ref().map(|lists| lists.records(row));
-        let mut records = on_device.transpose()?.unwrap_or_default();
+        let on_device = self.lists.as_ref().map(|lists| lists.records(&[row]));
+        let mut records = on_device.transpose()?.unwrap_or_default().concat();
         for (mark, rows) in patch.iter().enumerate() {
             for n in 0..rows.count() {
                 rows.read(self.pool.columns, n, &mut records);
@@ -191,10 +191,8 @@ impl Items for Species {
         self.forget_rows();
         let mut all = vec![Vec::new(); rows.len()];
         if let Some(lists) = &mut self.lists {
-            for (records, &row) in all.iter_mut().zip(rows) {
-                *records = lists.records(row)?;
-                lists.forget(row);
-            }
+            all = lists.records(rows)?;
+            rows.iter().for_each(|&row| lists.forget(row));
         }
         let (mut lifted, pool) = (self.lift_all(rows.iter().copied()), &self.pool);
         let patches = all.par_iter_mut().zip(&mut lifted);

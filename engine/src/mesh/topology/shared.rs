@@ -156,6 +156,15 @@ impl Topology {
         sharing.is_none_or(|s| s.owner[row as usize] as usize == s.rank)
     }
 
+    /// The rank that owns the patch at `index` of `level`, whether that is held here or not; 0 where nothing is shared.
+    #[must_use]
+    pub fn owner_at(&self, level: usize, index: [i32; 3]) -> usize {
+        match &self.sharing {
+            None => 0,
+            Some(sharing) => sharing.cuts.owner(level, self.key_at(level, index)),
+        }
+    }
+
     /// Key of the patch at `index` of `level`.
     #[must_use]
     pub fn key_at(&self, level: usize, index: [i32; 3]) -> u64 {

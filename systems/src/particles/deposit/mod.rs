@@ -207,7 +207,7 @@ impl<'a> Deposit<'a> {
                 continue;
             };
             let row = topology.find(level, index);
-            if self.owner(index) != topology.rank() {
+            if topology.owner_at(level, index) != topology.rank() {
                 if refined || row.is_some() {
                     self.send(index, OWN, &part.cells());
                 }
@@ -238,17 +238,6 @@ impl<'a> Deposit<'a> {
     fn slot(&self, row: u32) -> Option<usize> {
         let slot = self.slots[row as usize];
         (slot != NONE).then_some(slot as usize)
-    }
-
-    /// The rank that has, or would have, a patch of this level.
-    fn owner(&self, index: [i32; 3]) -> usize {
-        match self.topology.is_shared() {
-            true => self
-                .topology
-                .cuts()
-                .owner(self.level, self.topology.key_at(self.level, index)),
-            false => 0,
-        }
     }
 
     fn send(&self, index: [i32; 3], what: u8, cells: &[u64; CELLS]) {

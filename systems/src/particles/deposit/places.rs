@@ -56,7 +56,7 @@ impl Places {
         }
         let mut places = maker.places;
         let owners = [&places.others, &places.families].map(|slots| {
-            let owners = slots.iter().map(|&index| owner(topology, level, index));
+            let owners = slots.iter().map(|&index| topology.owner_at(level, index));
             owners.collect()
         });
         places.receivers = Receivers::new(device, topology.rank(), owners)?;
@@ -218,7 +218,7 @@ impl<'a> Maker<'a> {
 
     /// Where the sums of a patch of the level stand; around one that is `refined` there are all.
     fn own_place(&mut self, index: [i32; 3], row: Option<u32>, refined: bool) -> i32 {
-        if self.owner(index) == self.topology.rank() {
+        if self.topology.owner_at(self.level, index) == self.topology.rank() {
             return row.map_or(NOWHERE, |row| self.places.slots[row as usize]);
         }
         if !refined && row.is_none() {
@@ -237,7 +237,7 @@ impl<'a> Maker<'a> {
             return NOWHERE;
         };
         let first = index.map(|i| 2 * i);
-        if self.owner(first) == self.topology.rank() {
+        if self.topology.owner_at(self.level, first) == self.topology.rank() {
             return self.places.slots[row as usize];
         }
         let families = &mut self.places.families;
@@ -245,17 +245,5 @@ impl<'a> Maker<'a> {
             families.push(first);
             families.len() as i32 - 1
         })
-    }
-
-    fn owner(&self, index: [i32; 3]) -> usize {
-        owner(self.topology, self.level, index)
-    }
-}
-
-/// The rank that has a patch of a level, whether that is held here or not.
-fn owner(topology: &Topology, level: usize, index: [i32; 3]) -> usize {
-    match topology.is_shared() {
-        true => topology.cuts().owner(level, topology.key_at(level, index)),
-        false => topology.rank(),
     }
 }

@@ -5,9 +5,8 @@ use super::super::rows::{Patch, Pool, Rows};
 use super::kernels::{Kernels, Listed, Memory};
 use nestar_engine::device::{Buffer, DeviceError, Kept, Kernel, Shape};
 use nestar_engine::mesh::Topology;
-use nestar_kernels::particles::device::{Arrive, CHUNK, List, Pack, Stack, Tables};
+use nestar_kernels::particles::device::{Arrive, CHUNK, List, Stack, Tables};
 use rayon::prelude::*;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// Where particles of a patch stand.
@@ -22,6 +21,12 @@ pub(in crate::particles) struct Stretch {
 pub(in crate::particles) struct Home {
     pub level: usize,
     pub lists: [Stretch; 2],
+}
+
+impl Home {
+    pub(super) fn count(&self) -> usize {
+        self.lists.iter().map(|list| list.count as usize).sum()
+    }
 }
 
 /// Columns of the particles of a level's patches that one level moves.
@@ -93,76 +98,12 @@ impl OnDevice {
     /// Particles of a patch.
     #[must_use]
     pub fn count(&self, row: u32) -> usize {
-        let lists = self.homes[row as usize].lists;
-        lists.iter().map(|list| list.count as usize).sum()
+        self.homes[row as usize].count()
     }
 
     /// Columns of numbers.
     pub(in crate::particles) fn numbers(&self) -> i32 {
         self.columns.widths().count() as i32 - 1
-    }
-
-    /// Records of the particles of a patch, each followed by its list.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn records(&self, row: u32) -> Result<Vec<u8>, DeviceError> {
-        self.records_of(&self.homes[row as usize])
-    }
-
-    /// The same of the patch that particles stand for in a home.
-    pub(super) fn records_of(&self, home: &Home) -> Result<Vec<u8>, DeviceError> {
-        let mut records = Vec::new();
-        for (list, stretch) in home.lists.iter().enumerate() {
-            let (first, count) = (stretch.first as usize, stretch.count as usize);
-            let stack = self.held[home.level][list].stack();
-            records.extend(self.packed(stack, first..first + count, list)?);
-        }
-        Ok(records)
-    }
-
-    /// Records of particles of a stack, each followed by a mark.
-    pub(in crate::particles) fn packed(
-        &self,
-        stack: Stack,
-        range: Range<usize>,
-        mark: usize,
-    ) -> Result<Vec<u8>, DeviceError> {
-        let kernels = &*self.kernels;
-        let mut bytes = vec![0; range.len() * self.record_bytes()];
-        if bytes.is_empty() {
-            return Ok(bytes);
-        }
-        let mut memory = kernels.memory();
-        let out = memory.records.provide(&kernels.device, bytes.len())?;
-        self.pack((stack, range), mark, out.address())?;
-        kernels.device.download(out, 0, &mut bytes)?;
-        Ok(bytes)
-    }
-
-    /// Bytes of a record with its mark.
-    pub(super) fn record_bytes(&self) -> usize {
-        self.columns.bytes() + 1
-    }
-
-    /// Puts the records of particles of a stack, some at least, one behind the other from an address on.
-    pub(super) fn pack(
-        &self,
-        (stack, range): (Stack, Range<usize>),
-        mark: usize,
-        out: u64,
-    ) -> Result<(), DeviceError> {
-        let given = Pack {
-            stack,
-            out: out.into(),
-            first: range.start as i64,
-            count: range.len() as i64,
-            numbers: self.numbers(),
-            mark: mark as i32,
-        };
-        let shape = Shape::of(range.len().div_ceil(128).min(1 << 14), 128);
-        let kernels = &*self.kernels;
-        kernels.device.launch(&kernels.pack, shape, &given)
     }
 
     /// Forgets the particles of a patch.
@@ -174,35 +115,6 @@ impl OnDevice {
                 (held.shape, held.largest) = (None, None);
             }
         }
-    }
-
-    /// Calls `give` with the records of all particles, by row and list, and forgets them.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn fetch(&mut self, mut give: impl FnMut(usize, usize, &[u8])) -> Result<(), DeviceError> {
-        let width = self.record_bytes();
-        let mut homes = std::mem::take(&mut self.homes);
-        for (level, list) in (0..self.held.len()).flat_map(|level| [(level, 0), (level, 1)]) {
-            let held = &self.held[level][list];
-            let records = self.packed(held.stack(), 0..held.used, list)?;
-            let of_level = homes.iter_mut().enumerate();
-            for (row, home) in of_level.filter(|(_, home)| home.level == level) {
-                let Stretch { first, count } = std::mem::take(&mut home.lists[list]);
-                let (first, count) = (first as usize, count as usize);
-                if count == 0 {
-                    continue;
-                }
-                give(row, list, &records[first * width..][..count * width]);
-            }
-            let emptied = std::mem::take(&mut self.held[level][list]);
-            emptied
-                .words
-                .into_iter()
-                .for_each(|words| self.kernels.give_back(words));
-        }
-        self.homes = homes;
-        Ok(())
     }
 
     /// The particles in patches of a level that are on a list, for kernels.

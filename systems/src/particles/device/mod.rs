@@ -13,6 +13,7 @@ mod lists;
 mod marks;
 mod passed;
 mod pull;
+mod records;
 mod shift;
 mod step;
 mod terms;

@@ -62,11 +62,12 @@ impl OnDevice {
     ) -> Result<Vec<Vec<u8>>, DeviceError> {
         let lifted = std::mem::take(&mut self.lifted);
         let lifted: Vec<_> = lifted.into_iter().zip(above).collect();
-        let records = lifted.iter().map(|(home, above)| match above {
-            None => self.records_of(home),
-            Some(_) => Ok(Vec::new()),
+        // what goes to no leaf here leaves nothing on the device
+        let gone = lifted.iter().map(|(home, above)| match above {
+            None => *home,
+            Some(_) => Home::default(),
         });
-        let records = records.collect::<Result<_, _>>()?;
+        let records = self.records_of(&gone.collect::<Vec<_>>())?;
         for level in 0..self.held.len() - 1 {
             let mut up = Ways::from(level + 1);
             for (home, above) in lifted.iter().filter(|(home, _)| home.level == level + 1) {

@@ -1,0 +1,137 @@
+//! Records of particles that leave a device.
+
+use super::lists::{Home, OnDevice, Stretch};
+use nestar_engine::device::{DeviceError, Shape};
+use nestar_kernels::particles::device::{Pack, Stack};
+use std::ops::Range;
+
+/// Bytes of records that come at a time, unless a patch has more.
+const AT_ONCE: usize = 1 << 28;
+
+impl OnDevice {
+    /// Records of the particles of patches, each followed by its list.
+    ///
+    /// # Errors
+    /// The device fails, or its memory does not suffice.
+    pub fn records(&self, rows: &[u32]) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let homes: Vec<Home> = rows.iter().map(|&row| self.homes[row as usize]).collect();
+        self.records_of(&homes)
+    }
+
+    /// The same of the patches that particles stand for in homes.
+    pub(super) fn records_of(&self, mut homes: &[Home]) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let mut all = Vec::with_capacity(homes.len());
+        while !homes.is_empty() {
+            let mut bytes = 0;
+            let fits = homes.iter().take_while(|home| {
+                bytes += home.count() * self.record_bytes();
+                bytes <= AT_ONCE
+            });
+            let (next, later) = homes.split_at(fits.count().max(1));
+            self.append_records(next, &mut all)?;
+            homes = later;
+        }
+        Ok(all)
+    }
+
+    /// The same, all with one copy from the device.
+    fn append_records(&self, homes: &[Home], all: &mut Vec<Vec<u8>>) -> Result<(), DeviceError> {
+        let (kernels, width) = (&*self.kernels, self.record_bytes());
+        let particles: usize = homes.iter().map(Home::count).sum();
+        let mut bytes = vec![0; particles * width];
+        if particles > 0 {
+            let mut memory = kernels.memory();
+            let out = memory.records.provide(&kernels.device, bytes.len())?;
+            let mut next = out.address();
+            for home in homes {
+                for (list, stretch) in home.lists.iter().enumerate().filter(|(_, s)| s.count > 0) {
+                    let (first, count) = (stretch.first as usize, stretch.count as usize);
+                    let stack = self.held[home.level][list].stack();
+                    self.pack((stack, first..first + count), list, next)?;
+                    next += (count * width) as u64;
+                }
+            }
+            kernels.device.download(out, 0, &mut bytes)?;
+        }
+        let mut rest = &bytes[..];
+        all.extend(homes.iter().map(|home| {
+            let (own, others) = rest.split_at(home.count() * width);
+            rest = others;
+            own.to_vec()
+        }));
+        Ok(())
+    }
+
+    /// Records of particles of a stack, each followed by a mark.
+    pub(in crate::particles) fn packed(
+        &self,
+        stack: Stack,
+        range: Range<usize>,
+        mark: usize,
+    ) -> Result<Vec<u8>, DeviceError> {
+        let kernels = &*self.kernels;
+        let mut bytes = vec![0; range.len() * self.record_bytes()];
+        if bytes.is_empty() {
+            return Ok(bytes);
+        }
+        let mut memory = kernels.memory();
+        let out = memory.records.provide(&kernels.device, bytes.len())?;
+        self.pack((stack, range), mark, out.address())?;
+        kernels.device.download(out, 0, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Bytes of a record with its mark.
+    pub(super) fn record_bytes(&self) -> usize {
+        self.columns.bytes() + 1
+    }
+
+    /// Puts the records of particles of a stack, some at least, one behind the other from an address on.
+    pub(super) fn pack(
+        &self,
+        (stack, range): (Stack, Range<usize>),
+        mark: usize,
+        out: u64,
+    ) -> Result<(), DeviceError> {
+        let given = Pack {
+            stack,
+            out: out.into(),
+            first: range.start as i64,
+            count: range.len() as i64,
+            numbers: self.numbers(),
+            mark: mark as i32,
+        };
+        let shape = Shape::of(range.len().div_ceil(128).min(1 << 14), 128);
+        let kernels = &*self.kernels;
+        kernels.device.launch(&kernels.pack, shape, &given)
+    }
+
+    /// Calls `give` with the records of all particles, by row and list, and forgets them.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn fetch(&mut self, mut give: impl FnMut(usize, usize, &[u8])) -> Result<(), DeviceError> {
+        let width = self.record_bytes();
+        let mut homes = std::mem::take(&mut self.homes);
+        for (level, list) in (0..self.held.len()).flat_map(|level| [(level, 0), (level, 1)]) {
+            let held = &self.held[level][list];
+            let records = self.packed(held.stack(), 0..held.used, list)?;
+            let of_level = homes.iter_mut().enumerate();
+            for (row, home) in of_level.filter(|(_, home)| home.level == level) {
+                let Stretch { first, count } = std::mem::take(&mut home.lists[list]);
+                let (first, count) = (first as usize, count as usize);
+                if count == 0 {
+                    continue;
+                }
+                give(row, list, &records[first * width..][..count * width]);
+            }
+            let emptied = std::mem::take(&mut self.held[level][list]);
+            emptied
+                .words
+                .into_iter()
+                .for_each(|words| self.kernels.give_back(words));
+        }
+        self.homes = homes;
+        Ok(())
+    }
+}
