@@ -70,8 +70,6 @@ impl OfRow {
         scratch: &mut [Vec<R>; 2],
         calls: usize,
     ) {
-        let leaf = self.leaf;
-        let blank = || Self::new(Sums::<M, R>::COUNT, leaf);
         let again = self.first_calls(reader, row, scratch);
         // SAFETY: rows are distinct, and a row is read and written by its own task alone; the first calls have read theirs.
         let own = unsafe { present.row_mut(row) };
@@ -82,7 +80,7 @@ impl OfRow {
             return;
         }
         // one of them fails: cell by cell, so that it alone keeps its state
-        *self = blank();
+        *self = Self::new(Sums::<M, R>::COUNT, self.leaf);
         for cell in 0..CELLS {
             let mut kept = [R::lit(0.0); MOST_CARRIED];
             self.attempt(reader, (n, row, cell), own, scratch, (0..calls, &mut kept));

@@ -190,7 +190,7 @@ fn units_in<R: Precise>(species: &mut Species, scale: f64) -> u64 {
     let (columns, one) = (species.pool.columns, units_of(species.mass, scale));
     let mut sum = 0;
     species.each(|_, patch| {
-        for (page, count) in patch.iter_mut().flat_map(|rows| rows.pages::<R>(columns)) {
+        for (page, count) in patch.iter_mut().flat_map(|rows| rows.seen::<R>(columns)) {
             sum += match columns.masses {
                 true => page.mass[..count]
                     .iter()

@@ -176,7 +176,7 @@ impl<'a> Place<'a> {
         let (left, index) = (domain.left_edge, self.topology.index(row));
         let mut sums = [0; TERMS + 1];
         let columns = species.pool.columns;
-        for (page, count) in patch.iter_mut().flat_map(|rows| rows.pages::<R>(columns)) {
+        for (page, count) in patch.iter_mut().flat_map(|rows| rows.seen::<R>(columns)) {
             for n in 0..count {
                 let (place, mut x) = (page.place_of(n), [0.0; 3]);
                 for a in 0..3 {

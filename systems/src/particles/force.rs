@@ -4,6 +4,7 @@ use super::Motion;
 use super::around::{Around, Clouds, REACH, reached};
 use super::columns::{Columns, PAGE, Page, Precise};
 use super::device::Pulled;
+use super::largest::Largest;
 use super::rows::Rows;
 use super::species::{AllSpecies, Species};
 use super::units::Units;
@@ -111,13 +112,14 @@ impl<R: Precise> Force<'_, R> {
         let zone = Zone::of(self.topology, row, self.motion.zone);
         let around = self.topology.neighbours(row);
         if !zone.has_any() && around.iter().all(|&beside| beside >= 0) {
-            let pages = rows.pages::<R>(columns);
+            let pages = rows.seen::<R>(columns);
             let wanted = pages.fold(0, |all, (page, count)| all | reached::<R, W>(&page, count));
             self.field.window(row, (1, wanted), &mut own.values)?;
-            for (mut page, count) in rows.pages::<R>(columns) {
-                let clouds = Clouds::<R, W, 1>::of(&page);
-                self.kick((&mut page, count), |_, n| clouds.felt(&own.values, n));
-            }
+            let own = &*own;
+            self.kick(columns, rows, |page| {
+                let clouds = Clouds::<R, W, 1>::of(page);
+                move |_: &Page<R>, n| clouds.felt(&own.values, n)
+            });
             return Ok(());
         }
         self.field.window(row, (REACH, u32::MAX), &mut own.values)?;
@@ -126,11 +128,12 @@ impl<R: Precise> Force<'_, R> {
             _ => None,
         };
         let sides = self.topology.index(row).map(|i| (i & 1) as u32);
-        for (mut page, count) in rows.pages::<R>(columns) {
-            self.kick((&mut page, count), |page, n| {
+        let (own, parent, zone) = (&*own, parent.as_ref(), &zone);
+        self.kick(columns, rows, |_| {
+            move |page: &Page<R>, n| {
                 let place = page.place_of(n);
                 let cell = cell_of(place, [0; 3]);
-                let Some(parent) = parent.as_ref().filter(|_| zone.is_inner(cell)) else {
+                let Some(parent) = parent.filter(|_| zone.is_inner(cell)) else {
                     return own.at::<W, REACH>((place, [0; 3]), zone.is_outer(cell));
                 };
                 let wide = [0, 1, 2].map(|axis| in_parent(place[axis], sides[axis]));
@@ -138,8 +141,8 @@ impl<R: Precise> Force<'_, R> {
                 parent.at::<W>(moving, true, |place, step| {
                     zone.is_inner(cell_in_child(place, step, sides))
                 })
-            });
-        }
+            }
+        });
         Ok(())
     }
 
@@ -151,34 +154,45 @@ impl<R: Precise> Force<'_, R> {
     ) -> Result<(), DeviceError> {
         let zone = Zone::of(self.topology, row, self.motion.zone);
         let around = self.between(row)?;
-        for (mut page, count) in rows.pages::<R>(columns) {
-            self.kick((&mut page, count), |page, n| {
+        let (zone, around) = (&zone, &around);
+        self.kick(columns, rows, |_| {
+            move |page: &Page<R>, n| {
                 let place = page.place_of(n);
                 let outer = zone.is_outer(cell_of(place, [0; 3]));
                 let moving = (place, Page::vector(&page.velocity, n));
                 around.at::<W>(moving, outer, |_, _| true)
-            });
-        }
+            }
+        });
         Ok(())
     }
 
-    /// Kicks the particles of a page by what each feels.
+    /// Kicks particles page by page by what each feels, which `felt` says of a page, and knows the largest of their velocities then.
     #[inline(always)]
-    fn kick(&self, (page, count): (&mut Page<R>, usize), felt: impl Fn(&Page<R>, usize) -> [R; 3]) {
-        let mut all = [[R::lit(0.0); PAGE]; 3];
-        for n in 0..count {
-            let a = felt(page, n);
-            for axis in 0..3 {
-                all[axis][n] = a[axis];
+    fn kick<F: Fn(&Page<R>, usize) -> [R; 3]>(
+        &self,
+        columns: Columns,
+        rows: &mut Rows,
+        felt: impl Fn(&Page<R>) -> F,
+    ) {
+        let mut largest = Largest::default();
+        for (page, count) in rows.pages::<R>(columns) {
+            let (felt, mut all) = (felt(&page), [[R::lit(0.0); PAGE]; 3]);
+            for n in 0..count {
+                let a = felt(&page, n);
+                for axis in 0..3 {
+                    all[axis][n] = a[axis];
+                }
             }
-        }
-        // all rows of the page alike, so that vectors of them go together
-        for (axis, a) in all.iter().enumerate() {
-            for n in 0..PAGE {
-                page.velocity[axis][n] = kicked(page.velocity[axis][n], a[n], self.half);
+            // all rows of the page alike, so that vectors of them go together
+            for (axis, a) in all.iter().enumerate() {
+                for n in 0..PAGE {
+                    page.velocity[axis][n] = kicked(page.velocity[axis][n], a[n], self.half);
+                }
+                *page.acceleration[axis] = *a;
             }
-            *page.acceleration[axis] = *a;
+            largest.take(&page, count);
         }
+        rows.know(largest.sizes());
     }
 
     /// Kicks all particles that the level moves, whose clouds are `W` cells wide.

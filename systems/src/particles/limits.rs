@@ -1,8 +1,9 @@
 //! The step that the particles of a level allow.
 
 use super::Motion;
-use super::columns::{PAGE, Precise};
+use super::columns::Precise;
 use super::device::OnDevice;
+use super::largest::Largest;
 use super::species::{AllSpecies, Patch, Species};
 use bevy_ecs::prelude::*;
 use nestar_engine::device::DeviceError;
@@ -13,9 +14,6 @@ use nestar_engine::step::StepLimits;
 use nestar_engine::{Error, in_precision};
 use rayon::prelude::*;
 
-/// Numbers that are compared side by side.
-const SIDES: usize = 8;
-
 /// The largest velocity over the width of a patch along an axis, and the largest acceleration over it, of what a level and all finer ones move.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fastest {
@@ -24,6 +22,15 @@ struct Fastest {
 }
 
 impl Fastest {
+    /// Of sizes of velocities along the axes, then of accelerations.
+    fn of(sizes: [f64; 6], width: [f64; 3]) -> Self {
+        let along = |axis: usize| Self {
+            velocity: sizes[axis] / width[axis],
+            acceleration: sizes[axis + 3] / width[axis],
+        };
+        along(0).with(along(1)).with(along(2))
+    }
+
     /// With another; a NaN stays.
     fn with(self, other: Self) -> Self {
         let larger = |a: f64, b: f64| if a >= b || a.is_nan() { a } else { b };
@@ -79,12 +86,7 @@ fn on_device(
     for host in level.saturating_sub(1)..=place.0.finest() {
         for list in [0, 1].into_iter().filter(|list| host + list >= level) {
             let largest = lists.largest(place, (host, list))?;
-            for axis in 0..3 {
-                fastest = fastest.with(Fastest {
-                    velocity: largest[axis] / width[axis],
-                    acceleration: largest[axis + 3] / width[axis],
-                });
-            }
+            fastest = fastest.with(Fastest::of(largest, width));
         }
     }
     Ok(fastest)
@@ -104,50 +106,14 @@ fn of_level<R: Precise>(
         // of the next coarser level those alone that this one moves there
         let of_patch = |(_, patch): &mut (u32, Patch)| {
             let lists = patch[usize::from(host < level)..].iter_mut();
-            let mut largest = [[R::lit(0.0); SIDES]; 6];
-            for (page, count) in lists.flat_map(|rows| rows.pages::<R>(columns)) {
-                let numbers = page.velocity.iter().chain(&page.acceleration);
-                let each = largest.iter_mut().zip(numbers);
-                each.for_each(|(largest, values)| enlarge(largest, values, count));
-            }
-            of_sides(largest, width)
+            let found = lists.map(|rows| rows.largest(|rows| Largest::<R>::of(rows, columns)));
+            found.fold(Fastest::default(), |all, sizes| {
+                all.with(Fastest::of(sizes, width))
+            })
         };
         let patches = lifted.par_iter_mut().map(of_patch);
         fastest = fastest.with(patches.reduce(Fastest::default, Fastest::with));
         species.lower(lifted);
     }
     fastest
-}
-
-/// Of the largest sizes, those of velocities along the axes, then of accelerations.
-fn of_sides<R: Precise>(sides: [[R; SIDES]; 6], width: [f64; 3]) -> Fastest {
-    let largest = sides.map(|sides| sides.into_iter().fold(R::lit(0.0), larger).to_f64());
-    let mut fastest = Fastest::default();
-    for axis in 0..3 {
-        fastest = fastest.with(Fastest {
-            velocity: largest[axis] / width[axis],
-            acceleration: largest[axis + 3] / width[axis],
-        });
-    }
-    fastest
-}
-
-/// The larger one, or a NaN if there is one.
-#[inline(always)]
-fn larger<R: Precise>(most: R, size: R) -> R {
-    match size > most || size.is_nan() {
-        true => size,
-        false => most,
-    }
-}
-
-/// Enlarges numbers to the sizes of the first numbers of a column, side by side, so that vectors of them go together.
-#[inline(always)]
-fn enlarge<R: Precise>(sides: &mut [R; SIDES], values: &[R; PAGE], count: usize) {
-    for first in (0..PAGE).step_by(SIDES) {
-        for (n, side) in sides.iter_mut().enumerate() {
-            let size = values[first + n].abs();
-            *side = larger(*side, if first + n < count { size } else { R::lit(0.0) });
-        }
-    }
 }

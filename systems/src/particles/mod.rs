@@ -17,6 +17,7 @@ mod fluxes;
 mod force;
 mod individuals;
 pub mod initial;
+mod largest;
 mod leavers;
 mod limits;
 mod list;

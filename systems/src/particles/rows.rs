@@ -41,6 +41,8 @@ impl Pool {
 pub struct Rows {
     pages: Vec<Words>,
     count: usize,
+    /// The largest sizes of velocities along the axes, then of accelerations, where they are known.
+    largest: Option<[f64; 6]>,
 }
 
 /// The particles of a patch by the level that moves them: that of the patch, and the next finer one, for those that are on their way to
@@ -54,8 +56,28 @@ impl Rows {
         self.count
     }
 
-    /// The pages, each with how many particles it holds.
+    /// Keeps the largest sizes of velocities along the axes, then of accelerations, until something changes.
+    pub fn know(&mut self, largest: [f64; 6]) {
+        self.largest = Some(largest);
+    }
+
+    /// These sizes, found by `find` where they are not known.
+    pub fn largest(&mut self, find: impl FnOnce(&mut Self) -> [f64; 6]) -> [f64; 6] {
+        let known = self.largest.unwrap_or_else(|| find(self));
+        *self.largest.insert(known)
+    }
+
+    /// The pages to be changed, each with how many particles it holds.
     pub fn pages<R: Precise>(
+        &mut self,
+        columns: Columns,
+    ) -> impl Iterator<Item = (Page<'_, R>, usize)> {
+        self.largest = None;
+        self.seen(columns)
+    }
+
+    /// The pages, of which nothing is changed.
+    pub fn seen<R: Precise>(
         &mut self,
         columns: Columns,
     ) -> impl Iterator<Item = (Page<'_, R>, usize)> {
@@ -77,12 +99,13 @@ impl Rows {
 
     /// Forgets all particles.
     pub fn clear(&mut self, pool: &Pool) {
-        self.count = 0;
+        (self.count, self.largest) = (0, None);
         self.pages.drain(..).for_each(|page| pool.give_back(page));
     }
 
     /// Adds a particle by its record: the values of the columns one after the other.
     pub fn push(&mut self, pool: &Pool, record: &[u8]) {
+        self.largest = None;
         if self.count == PAGE * self.pages.len() {
             self.pages.push(pool.page());
         }
@@ -114,6 +137,7 @@ impl Rows {
 
     /// Removes particle `n`, whose row the last one takes.
     pub fn remove(&mut self, pool: &Pool, n: usize) {
+        self.largest = None;
         let last = self.count - 1;
         if n != last {
             match pool.columns.number {

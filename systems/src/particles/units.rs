@@ -185,7 +185,7 @@ impl Masses {
         }
         let of_patch = |patch: &mut Patch| {
             let (mut sum, mut largest, mut least) = (0.0, 0f64, f64::INFINITY);
-            for (page, count) in patch.iter_mut().flat_map(|rows| rows.pages::<R>(columns)) {
+            for (page, count) in patch.iter_mut().flat_map(|rows| rows.seen::<R>(columns)) {
                 let own = page.mass.iter().take(count).map(|mass| mass.to_f64());
                 sum += own.clone().sum::<f64>();
                 largest = own.clone().fold(largest, f64::max);

@@ -155,7 +155,7 @@ impl<'a> Deposit<'a> {
                 }
                 for (list, rows) in patch.iter_mut().enumerate() {
                     let seen = self.seen::<R>(species, host, list);
-                    for (page, count) in rows.pages::<R>(species.pool.columns) {
+                    for (page, count) in rows.seen::<R>(species.pool.columns) {
                         blocks.add::<R, W>(&seen, (&page, count), (&zone, index));
                     }
                 }
@@ -175,7 +175,7 @@ impl<'a> Deposit<'a> {
         let zone = Zone::of(self.topology, row, self.clouds.zone);
         for (list, rows) in patch.iter_mut().enumerate() {
             let seen = self.seen::<R>(species, host, list);
-            for (page, count) in rows.pages::<R>(species.pool.columns) {
+            for (page, count) in rows.seen::<R>(species.pool.columns) {
                 for n in 0..count {
                     let (place, step) = seen.place(&page, n);
                     if zone.is_inner(cell_of(place, step)) {
