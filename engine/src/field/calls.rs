@@ -7,7 +7,7 @@ use super::tally::Tally;
 use nestar_device::{CellFn, CellState};
 use nestar_kernels::CELLS;
 use nestar_kernels::mesh::Rows;
-use nestar_kernels::mesh::attempt::{Attempted, DONE, FAILED, UNFINISHED, WAITING};
+use nestar_kernels::mesh::attempt::{Attempted, FAILED, UNFINISHED, WAITING};
 use nestar_kernels::mesh::order::sum_of_lanes;
 
 pub(super) type Sums<M, R> = <<M as CellFn>::Result<R> as Attempted<R>>::Sums;
@@ -102,15 +102,13 @@ impl OfRow {
         reader.each(row, block, |cell, result| {
             let result = result.attempt();
             self.work += result.work.max(0) as u32;
-            if result.status != DONE {
+            if [UNFINISHED, WAITING].contains(&result.status) {
                 let mut kept = [R::lit(0.0); MOST_CARRIED];
-                result
-                    .carried
-                    .write(&mut |_, c, value| kept[c] = value, 0, 0);
+                let mut keep = |_, c, value| kept[c] = value;
+                result.carried.write(&mut keep, 0, 0);
                 again.push((cell, kept));
-                sound &= result.status != FAILED;
             } else {
-                sound &= self.sum(cell, &result.sums);
+                sound &= result.status != FAILED && self.sum(cell, &result.sums);
             }
             if result.status != WAITING {
                 let mut write = |_, c, value| values[c * CELLS + cell] = value;
