@@ -44,7 +44,8 @@ impl TableFile {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path);
         let text = text.map_err(|e| DeckError::new(&name, format!("cannot be read: {e}")))?;
-        Self::parse(&name, &text)
+        // spreadsheets begin a text with a mark of its encoding
+        Self::parse(&name, text.trim_start_matches('\u{feff}'))
     }
 
     /// Reads a text, which messages call `name`.

@@ -254,6 +254,12 @@ impl<'a> Names<'a> {
             }
             if !self.holds(name) && is_new("run.dropped") {
                 let left: Vec<&str> = self.left().collect();
+                if left.is_empty() {
+                    let why = format!(
+                        "`{key}`: the snapshot has no `{name}`, and nothing that this run lacks: nothing is to be dropped"
+                    );
+                    return Err(deck.error_at(&key, why).into());
+                }
                 return Err(deck.unknown_word_at(&key, name, &left).into());
             }
         }

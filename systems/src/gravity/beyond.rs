@@ -328,7 +328,9 @@ impl<P: Field> PluginState for Beyond<P> {
                 ));
             }
         };
-        self.solved = *solved == 1;
+        // of a periodic domain nothing is known around it
+        let is_known = !matches!(&self.potential, Around::Values(values) if values.len() < wanted);
+        self.solved = *solved == 1 && is_known;
         Ok(())
     }
 }

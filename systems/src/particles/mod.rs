@@ -180,7 +180,12 @@ fn species(
         let mass = own.mass.or(source.mass()).or(traces.then_some(0.0));
         if traces && mass != Some(0.0) {
             let key = format!("particles.species.{name}.moved_by");
-            let why = "what gas takes along has no mass: leave `mass` out";
+            let why = match own.mass {
+                Some(_) => "what gas takes along has no mass: leave `mass` out",
+                None => {
+                    "what gas takes along has no mass, and this kind of `initial` gives mass: take another kind"
+                }
+            };
             return Err(sim.deck.error_at(&key, why).into());
         }
         let mut made = Species::new(name, sim.precision(), mass, own.scalars.clone());

@@ -49,8 +49,14 @@ impl Units {
         // numbers that are not below 0 are ordered as their bits
         let largest = f64::from_bits(others.max(own.largest.to_bits())?);
         self.bear(others.sum(own.number)?, largest)?;
-        let lightest = all.0.iter().zip(own.lightest);
-        let too_light = self.too_light(lightest.map(|(species, mass)| (&*species.name, mass)));
+        self.resolve(all, &own, others)
+    }
+
+    /// # Errors
+    /// A particle has mass, and less than a unit; another rank has failed, or the transport has.
+    fn resolve(&self, all: &AllSpecies, own: &Masses, others: &OtherRanks) -> Result<(), Error> {
+        let names = all.0.iter().map(|species| &*species.name);
+        let too_light = self.too_light(names.zip(own.lightest.iter().copied()));
         let too_light = others.first_message(too_light)?;
         too_light.map_or(Ok(()), |why| Err(Error::Setup(why)))
     }
@@ -85,18 +91,19 @@ impl Units {
         Ok(())
     }
 
-    /// Checks that all mass there is now fits into a number, on all ranks alike.
+    /// Checks that all mass there is now fits into a number, and that no particle's is less than a unit, on all ranks alike.
     ///
     /// # Errors
     /// The species of a continued run have other masses than they had, a plugin has made particles after the unit was chosen, or has made them much
-    /// heavier; another rank has failed, or the transport has.
+    /// heavier or lighter; another rank has failed, or the transport has.
     pub fn suffice(&self, all: &mut AllSpecies, others: &OtherRanks) -> Result<(), Error> {
-        let own = Masses::of(all)?.sum;
+        let masses = Masses::of(all)?;
+        let own = masses.sum;
         // in parts of what fits, so that the sum over ranks does
         let parts = (own * self.scale / power_of_two(30)).min(power_of_two(40)) as u64;
         let is_unknown = self.scale == 0.0 && own > 0.0;
         if !others.any(is_unknown)? && others.sum(parts)? < 1 << 32 {
-            return Ok(());
+            return self.resolve(all, &masses, others);
         }
         let why = "the particles have much more mass than they had when the unit of their mass was chosen: a continued run keeps `mass` of its \
                    species, a plugin makes particles in the phase `Initialise` of the root level, and makes them at most twice as heavy in sum";

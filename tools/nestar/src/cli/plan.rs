@@ -59,6 +59,8 @@ struct Subject {
     held: u64,
     machine: Machine,
     layers: usize,
+    /// The items that a run begins with, a line for each kind: what forecasts leave out.
+    left_out: Vec<String>,
 }
 
 /// Plans for all numbers of ranks.
@@ -101,7 +103,10 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<Subject, Failure> {
             (stored(sim.engine(), &snapshot)?, origin)
         }
     };
+    let patches = (0..outline.levels()).map(|level| outline.patches(level));
+    let left_out = super::memory::items(sim.engine(), patches.sum());
     Ok(Subject {
+        left_out,
         outline,
         origin,
         sizes,

@@ -33,6 +33,7 @@ pub fn document(app: &App, subject: &Subject, forecasts: &[Forecast]) -> Value {
             "face_bytes": sizes.face,
             "held_row_bytes": subject.held,
             "layers": subject.layers,
+            "left_out": subject.left_out,
         },
         "machine": {
             "cells_per_second": machine.rate,

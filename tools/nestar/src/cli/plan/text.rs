@@ -31,10 +31,14 @@ fn head(subject: &Subject) -> String {
     let (outline, machine) = (&subject.outline, &subject.machine);
     let patches: Vec<usize> = (0..outline.levels()).map(|l| outline.patches(l)).collect();
     let by_level: Vec<String> = patches.iter().map(usize::to_string).collect();
+    let left_out = subject.left_out.iter();
+    let left_out: String = left_out
+        .map(|line| format!("left out, with its work and messages: memory of {line}\n"))
+        .collect();
     format!(
         "{}: {} patches ({}), {} a patch\n\
          a rank updates {:.3e} cells/s, sends and receives {:.3e} B/s, {:.3e} s a message\n\
-         sent and received: in one step of a level; a root step has 2^l steps of level l\n",
+         sent and received: in one step of a level; a root step has 2^l steps of level l\n{left_out}",
         subject.origin,
         patches.iter().sum::<usize>(),
         by_level.join(" "),
