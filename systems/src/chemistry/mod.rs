@@ -14,7 +14,7 @@ use crate::attempts::{Attempts, attempts_in};
 use crate::declare::Declare;
 use crate::fields::quantities::vocabulary_of_rates;
 use crate::fields::rates::heating;
-use crate::fields::{Gas, GasModel};
+use crate::fields::{Gas, GasModel, ScalarsGiven};
 use crate::register::Register;
 use crate::units::{BOLTZMANN, Units};
 use cells::{
@@ -96,6 +96,9 @@ impl Plugin for Chemistry {
         }
         let config = ChemistryConfig::read(&mut sim.deck)?;
         require_gas(sim)?;
+        if config.initial == InitialConfig::Given {
+            require_species(sim, scalars(config.species))?;
+        }
         let with = &given(sim, config, sim.world.resource::<GasModel>())?;
         match with.0.species {
             6 => {
@@ -197,6 +200,24 @@ fn require_gas(sim: &Engine) -> Result<(), Error> {
         return Err(sim.deck.error_at("hydro.frozen", why).into());
     }
     Ok(())
+}
+
+/// Refuses an initial state that gives none of the species.
+fn require_species(sim: &Engine, species: &[&str]) -> Result<(), DeckError> {
+    let model = sim.world.resource::<GasModel>();
+    let is_one = |n: &usize| species.contains(&&*model.scalars[*n]);
+    let given = sim.world.get_resource::<ScalarsGiven>();
+    let none = given.is_some_and(|given| !given.0.iter().any(is_one));
+    if !none || !sim.settings.run.start_from.is_empty() {
+        return Ok(());
+    }
+    let why = format!(
+        "`chemistry.initial = \"given\"` begins with the species that the scenario gives, and it gives none: add their mass fractions, \
+         `initial.scalars.HI`, `initial.scalars.HII`, … (scenario = \"formula\"; arrays of `zarr.scalars` with scenario = \"zarr\"; there are {}), or \
+         take `chemistry.initial = \"equilibrium\"`",
+        species.join(", ")
+    );
+    Err(sim.deck.error_at("chemistry.initial", why))
 }
 
 /// Enters the coldest and the hottest gas among the diagnostics.

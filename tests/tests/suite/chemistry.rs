@@ -274,11 +274,14 @@ fn wrong_decks_are_refused_by_key() {
         ("chemistry.hydrogen_fraction=1.0", "leaves no helium"),
         ("hydro.gamma=1.4", "set `hydro.gamma = 1.6666666666666667`"),
         ("chemistry.tolerance=0", "chemistry.tolerance"),
+        ("chemistry.initial=given", "`initial.scalars.HII`"),
     ] {
         let refused = nestar::Simulation::new(deck(BOX, &[setting]));
         let message = refused.err().expect("a refusal").to_string();
         assert!(message.contains(words), "{setting}: {message}");
     }
+    let given = ["chemistry.initial=given", "initial.scalars.HI=0.76"];
+    assert!(nestar::Simulation::new(deck(BOX, &given)).is_ok());
     let without = BOX.replace("[units]", "[other]");
     assert!(nestar::Simulation::new(deck(&without, &[])).is_err());
 }
