@@ -5,7 +5,7 @@
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine::step::config::BoundaryKind;
 use nestar_engine::{Engine, Error, Plugin};
-use nestar_systems::fields::GasModel;
+use nestar_systems::fields::{GasModel, ScalarsGiven};
 use nestar_systems::hydro::formulas::{StateConfig, StateFormulas};
 use nestar_systems::hydro::initial::{InitialGas, InitialState, fill_new};
 use nestar_systems::hydro::injection::require_injection;
@@ -162,6 +162,9 @@ impl Plugin for &Scenario {
     /// Sets the initial state; the gas is there.
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let state = (self.make)(sim, self.name)?;
+        if let Some(given) = state.scalars_given() {
+            sim.world.insert_resource(ScalarsGiven(given));
+        }
         sim.world.insert_resource(InitialGas(state));
         sim.system_in(Initialise::State, fill_new);
         sim.check_initial(require_injection);

@@ -102,6 +102,10 @@ impl InitialState for Explosion {
         }
     }
 
+    fn scalars_given(&self) -> Option<Vec<usize>> {
+        Some(Vec::new())
+    }
+
     fn injection(&self) -> Option<Injection> {
         let (centre, radius) = (self.centre, self.radius);
         Some(Injection {

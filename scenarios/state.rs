@@ -49,6 +49,10 @@ impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> InitialState for Aver
         }
     }
 
+    fn scalars_given(&self) -> Option<Vec<usize>> {
+        Some(self.dyes.iter().map(|(scalar, _)| *scalar).collect())
+    }
+
     fn samples(&self) -> usize {
         self.samples
     }

@@ -243,6 +243,10 @@ impl InitialState for Grid {
             }
         }
     }
+
+    fn scalars_given(&self) -> Option<Vec<usize>> {
+        Some(self.scalars.iter().map(|(number, _)| *number).collect())
+    }
 }
 
 #[cfg(test)]

@@ -70,6 +70,7 @@ where
                         mut counters: ResMut<RunCounters>,
                         mut costs: Costs| {
         rows.choose(components);
+        rows.name_sums(attempts.account.unwrap_or_default());
         let tally = match &numbers {
             None => field.map_attempts_with::<M>(&rows, &[], attempts.calls, &parameters),
             Some(numbers) => {

@@ -295,6 +295,10 @@ impl Field for Matter {
     const NAME: &'static str = "matter";
 }
 
+/// Numbers of the scalars that the initial state gives, where it can tell.
+#[derive(Resource)]
+pub struct ScalarsGiven(pub Vec<usize>);
+
 /// What plugins have declared of the gas.
 #[derive(Resource, Default)]
 pub struct Declared {

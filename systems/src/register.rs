@@ -205,7 +205,7 @@ fn gas<'a>(sim: &'a Engine, what: &str) -> Result<&'a GasModel, Error> {
 }
 
 /// Adds a map to a set.
-fn map_in<F: Field, M: CellMap>(
+pub(crate) fn map_in<F: Field, M: CellMap>(
     kind: &'static str,
     (sim, components): (&mut Engine, Components),
     set: impl StepSet,

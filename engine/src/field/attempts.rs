@@ -3,7 +3,7 @@
 use super::calls::{OfRow, Sums};
 use super::cell_fault::{Why, values_of};
 use super::cells::{CellSource, Job};
-use super::level::LevelRows;
+use super::level::{LevelRows, SumNames};
 use super::listed::Loops;
 use super::numbers::Numbers;
 use super::pool::{Field, Pool};
@@ -167,7 +167,8 @@ impl<F: Field> Pool<F> {
             in_precision!(self.precision(), R => {
                 self.keep_case::<M, R>(rows, job, &stop);
                 let at = (stop.item, &stop.carried[..]);
-                self.report_call::<M, R>(rows, job, at, |result| why(&result.attempt(), calls, M::DOC));
+                let given = (calls, M::DOC, rows.sum_names());
+                self.report_call::<M, R>(rows, job, at, |result| why(&result.attempt(), given));
             });
         }
         Tally {
@@ -244,14 +245,13 @@ impl<F: Field> Pool<F> {
 /// What is wrong with an outcome; after so many calls it is unfinished.
 fn why<R: Loops, S: CellState<R>, C, T: CellState<R>>(
     result: &Attempt<S, C, T>,
-    calls: Option<usize>,
-    doc: &'static str,
+    (calls, doc, names): (Option<usize>, &'static str, SumNames),
 ) -> Why {
-    let sums = values_of(&result.sums);
+    let (state, sums) = (values_of(&result.state), values_of(&result.sums));
     match calls {
         Some(calls) => Why::Endless(calls, doc),
-        None if result.status == FAILED => Why::Failed(values_of(&result.state)),
-        None if sums.iter().any(|sum| !sum.is_finite()) => Why::NoSum(sums),
-        None => Why::Unsound(values_of(&result.state)),
+        None if result.status == FAILED => Why::Failed(state),
+        None if sums.iter().any(|sum| !sum.is_finite()) => Why::NoSum { state, sums, names },
+        None => Why::Unsound(state),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::called::result_in;
 use super::cells::Job;
-use super::level::LevelRows;
+use super::level::{LevelRows, SumNames};
 use super::listed::{Loops, Span};
 use super::pool::{Field, Pool};
 use super::storage::Storage;
@@ -19,8 +19,12 @@ pub(super) enum Why {
     Failed(Vec<f64>),
     /// The function gives this, and the state would not be sound.
     Unsound(Vec<f64>),
-    /// The function gives these numbers to be summed, and one is not finite.
-    NoSum(Vec<f64>),
+    /// The function gives a state and numbers to be summed, of which one is not finite.
+    NoSum {
+        state: Vec<f64>,
+        sums: Vec<f64>,
+        names: SumNames,
+    },
     /// The function is not done after so many calls; what it does, and by which key it may go on.
     Endless(usize, &'static str),
 }
@@ -45,14 +49,12 @@ impl std::error::Error for CellFault {}
 
 impl fmt::Display for CellFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.why {
+        match &self.why {
             Why::Failed(_) => write!(f, "`{}` has failed", self.function)?,
             Why::Unsound(_) => write!(f, "`{}` leaves an unphysical state", self.function)?,
-            Why::NoSum(_) => write!(
-                f,
-                "`{}` gives numbers to be summed that are not finite",
-                self.function
-            )?,
+            Why::NoSum { sums, names, .. } => {
+                write!(f, "`{}` gives {}", self.function, no_sum(sums, *names))?
+            }
             Why::Endless(calls, _) => {
                 write!(f, "`{}` is not done after {calls} calls", self.function)?
             }
@@ -77,11 +79,26 @@ impl fmt::Display for CellFault {
             write!(f, ", with {carried:?} from earlier calls")?;
         }
         match &self.why {
-            Why::Failed(given) | Why::Unsound(given) | Why::NoSum(given) => {
-                write!(f, "; it gives {given:?}")
+            Why::Failed(given) | Why::Unsound(given) => write!(f, "; it gives {given:?}"),
+            Why::NoSum { state, sums, .. } => {
+                write!(f, "; it gives {state:?}, and {sums:?} to be summed")
             }
             Why::Endless(_, doc) => write!(f, "; it does this: {doc}"),
         }
+    }
+}
+
+/// The first number that is not finite among those to be summed: by its name in an account, or by its place.
+fn no_sum(sums: &[f64], (account, numbers): SumNames) -> String {
+    let n = sums.iter().position(|sum| !sum.is_finite()).unwrap_or(0);
+    match numbers.get(n) {
+        Some(number) => format!("{} to be summed as `{account}_{number}`", sums[n]),
+        None => format!(
+            "{} as number {} of {} to be summed",
+            sums[n],
+            n + 1,
+            sums.len()
+        ),
     }
 }
 

@@ -19,10 +19,14 @@ pub(crate) struct InParts;
 #[derive(Resource)]
 pub(crate) struct Queues(pub bool);
 
+/// An account and its numbers, by which messages name what functions give to be summed; no numbers: by their places.
+pub(super) type SumNames = (&'static str, &'static [&'static str]);
+
 /// The rows of the level at hand, as a system's parameter.
 #[derive(SystemParam)]
 pub struct LevelRows<'w, 's> {
     components: Local<'s, Components>,
+    sums: Local<'s, SumNames>,
     visited: Local<'s, Option<usize>>,
     at_end: Local<'s, bool>,
     topology: Res<'w, Topology>,
@@ -38,6 +42,11 @@ impl LevelRows<'_, '_> {
     /// Lets the states of functions that are called from now on be made of these components of their first field.
     pub fn choose(&mut self, components: Components) {
         *self.components = components;
+    }
+
+    /// Lets messages name what functions give to be summed from now on: by the name of an account and those of its numbers.
+    pub fn name_sums(&mut self, names: (&'static str, &'static [&'static str])) {
+        *self.sums = names;
     }
 
     /// Whether the beginning of the run is only looked at, a few patches at a time, to find its hierarchy: what takes whole levels is
@@ -114,6 +123,11 @@ impl LevelRows<'_, '_> {
     /// Whether cells that are to be called again wait in a queue.
     pub(super) fn queues(&self) -> bool {
         self.queues.as_ref().is_none_or(|queues| queues.0)
+    }
+
+    /// By which names functions give numbers to be summed.
+    pub(super) fn sum_names(&self) -> SumNames {
+        *self.sums
     }
 
     /// Where what goes wrong is left.

@@ -118,6 +118,75 @@ fn a_long_step_ends_at_the_floor_or_in_equilibrium_and_never_beyond() {
     }
 }
 
+/// Theta after a time in gas of one nucleus per cubic centimetre, in both precisions, and the kelvin that heating has given.
+fn hotter(rates: &Rates, theta: f64, time: f64) -> ([f64; 2], f64) {
+    let curves = tabulate(rates, &grid(8, [1e3, 1e9])).unwrap_or_else(|why| panic!("{why}"));
+    let c = chosen(1.0, 1.0, 0.0, &curves);
+    let heated = walk(theta, time, 1e3, &c, &curves).heated;
+    let [double, single] = [walked::<f64>, walked::<f32>].map(|f| f(&curves, theta, 1.0, time));
+    ([double, single], heated)
+}
+
+/// The last node of the grid.
+const TOP: f64 = 1.875 * 536_870_912.0;
+
+#[test]
+fn heating_goes_on_beyond_the_last_node_as_it_ends() {
+    let rate = 1e-19 * grid(8, [1e3, 1e9]).scale();
+    let starts = [0.5e9, 0.97e9, TOP, 1.2e9, 1e10, 3e11];
+    let close = |found: ([f64; 2], f64), exact: f64, case: &str| {
+        let error = found.0.map(|theta| (theta / exact - 1.0).abs());
+        // a power law leads far from the two nodes that it is made of
+        assert!(error[0] < 1e-11 && error[1] < 5e-5, "{case}: {error:?}");
+    };
+    for start in starts {
+        for exponent in [-1.0, 0.0, 0.5, 1.0, 1.5] {
+            let rates = Rates {
+                cooling: Box::new(|_, _, _| 0.0),
+                heating: Box::new(move |_, t, _| 1e-19 * pow(t / 1e9, exponent)),
+                weight: Weight::Fixed(1.0),
+            };
+            for times in [1e-3, 0.3, 1.5] {
+                let time = times * start / (rate * pow(start / 1e9, exponent));
+                let q = 1.0 - exponent;
+                let exact = match q == 0.0 {
+                    true => start * exp(times),
+                    false => start * pow(1.0 + times * q, 1.0 / q),
+                };
+                let case = format!("from {start} by a power of {exponent}, {times}");
+                close(hotter(&rates, start, time), exact, &case);
+            }
+        }
+        // half of the heating is left, and all of it is counted
+        let rates = Rates {
+            cooling: Box::new(|_, _, _| 0.5e-19),
+            heating: Box::new(|_, _, _| 1e-19),
+            weight: Weight::Fixed(1.0),
+        };
+        let time = start / rate;
+        let found = hotter(&rates, start, time);
+        assert!((found.1 / start - 1.0).abs() < 1e-12, "{}", found.1);
+        close(found, 1.5 * start, "a line");
+    }
+}
+
+#[test]
+fn gas_beyond_a_table_that_ends_above_an_unstable_balance_grows_hotter() {
+    let rates = Rates {
+        cooling: Box::new(|_, t, _| if t < TOP { 2e-19 } else { 0.0 }),
+        heating: Box::new(|_, _, _| 1e-19),
+        weight: Weight::Fixed(1.0),
+    };
+    let (low, scale) = (TOP * 14.0 / 15.0, grid(8, [1e3, 1e9]).scale());
+    let (root, slope) = (0.5 * (low + TOP), 2e-19 * scale / (TOP - low));
+    for start in [root + 1e6, TOP, 1e10] {
+        let (found, _) = hotter(&rates, start, 1.0 / slope);
+        let exact = root + (start - root) * exp(1.0);
+        let error = found.map(|theta| (theta / exact - 1.0).abs());
+        assert!(error[0] < 1e-12 && error[1] < 1e-5, "{start}: {error:?}");
+    }
+}
+
 /// Theta after a time, by the method of Runge and Kutta, of which no step crosses a node.
 fn integrated(curves: &Curves<f64>, theta: f64, density: f64, time: f64) -> f64 {
     let c = chosen(density, 1.0, 0.0, curves);

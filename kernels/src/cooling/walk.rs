@@ -88,12 +88,18 @@ fn time_across<R: Real>(rest: R, i: &Interval<R>) -> R {
     (across * i.width).abs()
 }
 
+/// Where a temperature that rises leaves an interval: nowhere from the last node on.
+#[device]
+fn upper_end<R: Real>(theta: R, i: &Interval<R>) -> R {
+    if theta < i.high { i.high } else { R::MAX }
+}
+
 /// Along a power law, to the end of an interval or not below `floor`.
 #[device]
 fn along_power<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Moved<R> {
     let up = i.at_low > 0.0;
     let (start, end) = if up {
-        (i.low, i.high.max(theta))
+        (i.low, upper_end(theta, i))
     } else {
         (i.high, i.low.max(floor))
     };
@@ -168,7 +174,11 @@ fn around_root<R: Real>(theta: R, time: R, floor: R, i: &Interval<R>) -> Moved<R
         return rest;
     }
     if slope > 0.0 {
-        let end = if away > 0.0 { i.high } else { i.low.max(floor) };
+        let end = if away > 0.0 {
+            upper_end(theta, i)
+        } else {
+            i.low.max(floor)
+        };
         let needed = (ln((end - root) / away) / slope).max(0.0);
         if needed < time {
             return Moved::<R> {
@@ -192,7 +202,7 @@ fn within<R: Real>(now: Moved<R>, floor: R, line: bool, i: &Interval<R>) -> Move
     let wins = (low > 0.0 && high > 0.0) || (low < 0.0 && high < 0.0);
     if !wins {
         around_root(now.theta, now.left, floor, i)
-    } else if line && now.theta <= i.high {
+    } else if line && (now.theta < i.high || (low < 0.0 && now.theta == i.high)) {
         along_line(now.theta, now.left, floor, i)
     } else {
         along_power(now.theta, now.left, floor, i)
@@ -208,8 +218,8 @@ pub fn walk<R: Real>(theta: R, time: R, floor: R, c: &Chosen<R>, p: &Curves<R>) 
     let (mut low, mut high) = (rates_at(k, c, p), rates_at(k + 1, c, p));
     let mut now = Moved::<R> { theta, left: time };
     let mut heated = R::lit(0.0);
-    // the way leads in one direction: each interval is met once
-    for _ in 0..last + 1 {
+    // the way leads in one direction: each interval is met once, the last one again beyond its end
+    for _ in 0..last + 2 {
         let i = Interval::<R> {
             low: p.nodes.at(k),
             high: p.nodes.at(k + 1),
@@ -222,14 +232,15 @@ pub fn walk<R: Real>(theta: R, time: R, floor: R, c: &Chosen<R>, p: &Curves<R>) 
         now = next;
         let up = now.theta >= i.high && high.0 > 0.0;
         let down = !up && now.theta > floor && low.0 < 0.0;
-        k += if up { 1 } else { -1 };
-        if now.left <= 0.0 || !(up || down) || k < 0 || k > last {
+        if now.left <= 0.0 || !(up || down) || (down && k == 0) {
             break;
         }
-        if up {
+        if up && k < last {
+            k += 1;
             low = high;
             high = rates_at(k + 1, c, p);
-        } else {
+        } else if down {
+            k -= 1;
             high = low;
             low = rates_at(k, c, p);
         }

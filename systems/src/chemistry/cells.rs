@@ -101,7 +101,7 @@ pub(super) fn abundances<R: Real, const S: usize, const K: usize>(
 
 /// The densities of `K` scalars.
 #[device]
-fn densities<R: Real, const K: usize>(s: &Abundances<R>, hydrogen: R) -> [R; K] {
+pub(super) fn densities<R: Real, const K: usize>(s: &Abundances<R>, hydrogen: R) -> [R; K] {
     let mut species = [0.0; K];
     for k in 0..K {
         species[k] = s.y[PLACES[k]] * R::lit(MASSES[k]) * hydrogen;

@@ -2,6 +2,7 @@
 
 mod cells;
 mod config;
+mod elements;
 mod radiation;
 mod times;
 
@@ -14,14 +15,16 @@ use crate::attempts::{Attempts, attempts_in};
 use crate::declare::Declare;
 use crate::fields::quantities::vocabulary_of_rates;
 use crate::fields::rates::heating;
-use crate::fields::{Gas, GasModel};
-use crate::register::Register;
+use crate::fields::{Gas, GasModel, ScalarsGiven};
+use crate::order::Synchronise;
+use crate::register::{Register, map_in};
 use crate::units::{BOLTZMANN, Units};
 use cells::{
     Chemistry as Cells, electrons_6, electrons_9, electrons_12, ionise_6, ionise_9, ionise_12,
     react_6, react_6_by, react_9, react_9_by, react_12, react_12_by, temperature_6, temperature_9,
     temperature_12,
 };
+use elements::{settle_6, settle_9, settle_12};
 use nestar_deck::{Deck, DeckError};
 use nestar_engine::field::marks::NumberFn;
 use nestar_engine::field::{CellAttempt, CellMap, CellMark, CellValue, Numbers};
@@ -96,25 +99,28 @@ impl Plugin for Chemistry {
         }
         let config = ChemistryConfig::read(&mut sim.deck)?;
         require_gas(sim)?;
+        if config.initial == InitialConfig::Given {
+            require_species(sim, scalars(config.species))?;
+        }
         let with = &given(sim, config, sim.world.resource::<GasModel>())?;
         match with.0.species {
             6 => {
                 show::<cooling_time_6>(sim, with)?;
                 columns::<temperature_6>(sim, with)?;
                 watch::<response_6, response_6_by, cools_within_6>(sim, with)?;
-                register::<react_6, react_6_by, ionise_6>(sim, with, 1.0)
+                register::<react_6, react_6_by, ionise_6, settle_6>(sim, with, 1.0)
             }
             9 => {
                 show::<cooling_time_9>(sim, with)?;
                 columns::<temperature_9>(sim, with)?;
                 watch::<response_9, response_9_by, cools_within_9>(sim, with)?;
-                register::<react_9, react_9_by, ionise_9>(sim, with, 3.0)
+                register::<react_9, react_9_by, ionise_9, settle_9>(sim, with, 3.0)
             }
             _ => {
                 show::<cooling_time_12>(sim, with)?;
                 columns::<temperature_12>(sim, with)?;
                 watch::<response_12, response_12_by, cools_within_12>(sim, with)?;
-                register::<react_12, react_12_by, ionise_12>(sim, with, 5.0)
+                register::<react_12, react_12_by, ionise_12, settle_12>(sim, with, 5.0)
             }
         }
     }
@@ -199,6 +205,24 @@ fn require_gas(sim: &Engine) -> Result<(), Error> {
     Ok(())
 }
 
+/// Refuses an initial state that gives none of the species.
+fn require_species(sim: &Engine, species: &[&str]) -> Result<(), DeckError> {
+    let model = sim.world.resource::<GasModel>();
+    let is_one = |n: &usize| species.contains(&&*model.scalars[*n]);
+    let given = sim.world.get_resource::<ScalarsGiven>();
+    let none = given.is_some_and(|given| !given.0.iter().any(is_one));
+    if !none || !sim.settings.run.start_from.is_empty() {
+        return Ok(());
+    }
+    let why = format!(
+        "`chemistry.initial = \"given\"` begins with the species that the scenario gives, and it gives none: add their mass fractions, \
+         `initial.scalars.HI`, `initial.scalars.HII`, … (scenario = \"formula\"; arrays of `zarr.scalars` with scenario = \"zarr\"; there are {}), or \
+         take `chemistry.initial = \"equilibrium\"`",
+        species.join(", ")
+    );
+    Err(sim.deck.error_at("chemistry.initial", why))
+}
+
 /// Enters the coldest and the hottest gas among the diagnostics.
 fn columns<T>(sim: &mut Engine, (config, cells, _): &With) -> Result<(), Error>
 where
@@ -240,9 +264,9 @@ where
     Ok(())
 }
 
-/// Registers reactions, of which `B` are those with heating by a formula, and ionisation at the beginning; a sub-step weighs as much as `weight` times
-/// the rest of a cell's step.
-fn register<M, B, I>(
+/// Registers reactions, of which `B` are those with heating by a formula, ionisation at the beginning, and the scaling of species to the elements
+/// behind corrections of fluxes; a sub-step weighs as much as `weight` times the rest of a cell's step.
+fn register<M, B, I, E>(
     sim: &mut Engine,
     (config, cells, numbers): &With,
     weight: f64,
@@ -251,11 +275,13 @@ where
     M: CellAttempt<Parameters = Cells<f64>>,
     B: CellAttempt<Parameters = Cells<f64>>,
     I: CellMap<Parameters = Cells<f64>>,
+    E: CellMap<Parameters = Cells<f64>>,
 {
     let mut sim = sim.at_rest(scalars(config.species))?;
     if config.initial == InitialConfig::Equilibrium {
         sim.initial::<Gas, I>(cells.clone());
     }
+    map_in::<Gas, E>("elements", sim.parts(), Synchronise::Correct, cells.clone());
     // the sub-steps of calls double, from one on
     let calls = config.max_substeps.next_power_of_two().ilog2() as usize + 2;
     let attempts = Attempts::of(calls)

@@ -229,6 +229,9 @@ impl Radiation {
                 let path = directory.map_or_else(|| name.into(), |d| d.join(name));
                 match name.rsplit_once('.').map(|(_, end)| end) {
                     Some("zarr") => Table::of_group(&path).map_err(wrong)?,
+                    Some("csv" | "txt") if !path.is_file() => {
+                        return Err(wrong(format!("there is no file {}", path.display())));
+                    }
                     Some("csv" | "txt") => Table::of_text(&path)?,
                     _ => {
                         let why = format!("{name:?} is no file that ends in .csv or .zarr");

@@ -49,7 +49,7 @@ pub struct CoolingConfig {
     /// Lowest temperature of the gas: nothing cools below it, and what is below it is raised to it.
     #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "K"))]
     pub floor_k: f64,
-    /// Highest temperature of the table, if its rates are known so far: hotter gas cools at rates that are continued as they end, but nothing heats it.
+    /// Highest temperature of the table, if its rates are known so far: hotter gas cools and is heated at rates that are continued as they end.
     #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "K"))]
     pub top_k: f64,
     /// Redshift at which a table is read, and of the cosmic microwave background.

@@ -288,6 +288,7 @@ fn register(sim: &mut Engine, given: Given, account: Account, split: bool) -> Re
     }
     let act = move |mut rows: LevelRows, mut gas: Write<Gas>, mut accounts: ResMut<Accounts>| {
         rows.choose(components);
+        rows.name_sums(("cooling", &ENERGIES));
         let tally = match &numbers {
             None => gas.map_attempts_with::<cool>(&rows, &[], 1, &cooler),
             Some(numbers) => gas.map_by::<cool_by>(&rows, numbers, &cooler),

@@ -56,6 +56,11 @@ impl Source {
             let why = "temperatures must be above 0 kelvin: give them, not their logarithms";
             return Err(file.error_at("temperature_k", 0, why));
         }
+        if places.len() < 2 {
+            let why =
+                "this is the only row, and rates are known between two temperatures: add another";
+            return Err(file.error_at("temperature_k", 0, why));
+        }
         let laws = PowerLaws::through(&places, &values);
         let laws = laws.map_err(|why| DeckError::new(path.display().to_string(), why))?;
         if let Some(row) = values.iter().position(|value| value.abs() > LARGEST) {
@@ -159,11 +164,17 @@ fn check_reach(
     }
     let top = config.top_k.min(highest);
     if top <= config.floor_k {
-        let floor = config.floor_k;
+        let (floor, cut) = (config.floor_k, config.top_k < highest);
+        let by = if cut {
+            "cooling.top_k"
+        } else {
+            "cooling.table"
+        };
         let why = format!(
-            "`cooling.floor_k` is {floor} K, and the rates end at {top} K, by `cooling.top_k` or `cooling.table`: lower the floor, or raise that"
+            "`cooling.floor_k` is {floor} K, and the rates end at {top} K, by `{by}`: lower the floor, or raise that"
         );
-        return Err(deck.error_at("cooling.floor_k", why));
+        let given = cut && deck.has(by);
+        return Err(deck.error_at(if given { by } else { "cooling.floor_k" }, why));
     }
     let lowest = match &config.table {
         RatesConfig::Laws(laws) => laws.temperature_k[0],

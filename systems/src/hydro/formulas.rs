@@ -59,6 +59,8 @@ pub struct StateFormulas {
     /// Density, velocity x y z, pressure.
     gas: [Formula; GAS_COMPONENTS],
     scalars: Vec<Option<Formula>>,
+    /// Numbers of the scalars that the table names.
+    given: Vec<usize>,
 }
 
 impl StateFormulas {
@@ -97,6 +99,7 @@ impl StateFormulas {
                 .transpose()
         };
         let scalars = names.iter().zip(&model.initial).map(scalar);
+        let given = (0..names.len()).filter(|&n| config.scalars.contains_key(&names[n]));
         let [density, pressure] = amounts(deck, path, model, config)?;
         Ok(Self {
             samples: config.samples,
@@ -108,6 +111,7 @@ impl StateFormulas {
                 pressure,
             ],
             scalars: scalars.collect::<Result<_, _>>()?,
+            given: given.collect(),
         })
     }
 
@@ -254,6 +258,10 @@ impl InitialState for StateFormulas {
                 formula.eval_many(&arguments, out);
             }
         }
+    }
+
+    fn scalars_given(&self) -> Option<Vec<usize>> {
+        Some(self.given.clone())
     }
 
     fn samples(&self) -> usize {

@@ -95,6 +95,11 @@ pub trait InitialState: Send + Sync + 'static {
     /// Fills `columns.states` at `columns.points`, and those of `columns.scalars` that it knows: they are 0, or what their plugins say.
     fn fill(&self, columns: &mut PrimitiveColumns);
 
+    /// Numbers of the scalars that it knows; `None`: it cannot tell.
+    fn scalars_given(&self) -> Option<Vec<usize>> {
+        None
+    }
+
     /// Gauss-Legendre points per axis and cell, 1 to 4; 1 is the cell centre.
     fn samples(&self) -> usize {
         1
@@ -111,6 +116,10 @@ impl<F: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> InitialState for F {
         for n in 0..columns.len() {
             columns.states[n] = self(columns.point(n));
         }
+    }
+
+    fn scalars_given(&self) -> Option<Vec<usize>> {
+        Some(Vec::new())
     }
 }
 

@@ -261,17 +261,40 @@ fn what_a_table_does_not_reach_or_depend_on_is_refused() {
         (&["cooling.background=true"], "the rate at 2.725 K"),
         (&["cooling.metallicity=0.1"], "do not depend on metals"),
         (&["cooling.densities_cm3=[10,1]"], "must ascend, found 10"),
-        (&["cooling.top_k=1e3"], "the rates end at 1000 K"),
-        (&["cooling.table=no.csv"], "there is no file"),
+        (&["cooling.top_k=1e3"], "--set cooling.top_k=1e3: "),
+        (
+            &["cooling.top_k=1e3"],
+            "the rates end at 1000 K, by `cooling.top_k`",
+        ),
+        (
+            &[&table, "cooling.floor_k=1e9"],
+            "--set cooling.floor_k=1e9: ",
+        ),
+        (
+            &[&table, "cooling.floor_k=1e9"],
+            "100000000 K, by `cooling.table`",
+        ),
+        (
+            &["cooling.table=no.csv"],
+            "--set cooling.table=no.csv: there is no file",
+        ),
         (&WEIGHTS, "give both one number"),
     ] {
         let message = refused(settings);
         assert!(message.contains(words), "{message}");
     }
-    std::fs::write(&file, "temperature_k,lambda\n1e4,-22.5\n1e8,-22\n").expect("a file");
-    let logarithms = refused(&[&table]);
-    assert!(logarithms.contains("not their logarithms"), "{logarithms}");
-    assert!(logarithms.contains("curve.csv:2:5"), "{logarithms}");
+    for (rows, words) in [
+        (
+            "1e4,-22.5\n1e8,-22",
+            ["curve.csv:2:5", "not their logarithms"],
+        ),
+        ("-1e4,1e-22\n1e8,1e-22", ["curve.csv:2:1", "above 0 kelvin"]),
+        ("# one\n2e4,1e-22", ["curve.csv:3:1", "the only row"]),
+    ] {
+        std::fs::write(&file, format!("temperature_k,lambda\n{rows}\n")).expect("a file");
+        let message = refused(&[&table]);
+        assert!(words.iter().all(|word| message.contains(word)), "{message}");
+    }
 }
 
 /// An array of Zarr version 2, in one chunk.

@@ -75,6 +75,7 @@ fn what_is_wrong_with_radiation_is_named_with_its_place() {
             "of which `HI` has none at redshift 3",
         ),
         ("uv.txd", "1", "ends in .csv or .zarr"),
+        ("none.csv", "1", "there is no file none.csv"),
     ] {
         let radiation = format!("chemistry.radiation={radiation}");
         let why = refused(&[&radiation, &format!("chemistry.redshift={redshift}")]);

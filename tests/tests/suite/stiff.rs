@@ -204,7 +204,7 @@ fn cells_that_fail_later_or_give_no_sum_are_named_on_both_devices() {
         (
             9,
             0.0,
-            "`breaks` gives numbers to be summed that are not finite in cell [7, 4, 0] of patch [0, 0, 0]",
+            "`breaks` gives inf to be summed as `broken_sum` in cell [7, 4, 0] of patch [0, 0, 0]",
         ),
         (
             2,

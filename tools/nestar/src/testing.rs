@@ -12,9 +12,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Runs `deck` with `settings` (`table.key=value`) for some root steps, in both precisions: on the CPU with one rank; with three; with
-/// a restart after the first step on another number of ranks; and on the emulated device, which computes as a GPU does, where there
-/// is a C++ compiler. All must end with the same bits in everything that a snapshot keeps.
+/// Runs `deck` with `settings` (`table.key=value`) for some root steps, in both precisions: on the CPU with one rank; with four; with
+/// a restart after the first step on another number of ranks and threads; and on the emulated device, which computes as a GPU does, where
+/// there is a C++ compiler: as one, and as two without a queue of unfinished cells. All must end with the same bits in everything that a
+/// snapshot keeps.
 ///
 /// # Errors
 /// The deck or a run fails; two of the runs differ, by name.
@@ -22,15 +23,17 @@ pub fn same_bits(app: &App, deck: &str, settings: &[&str], steps: u64) -> Result
     for precision in ["single", "double"] {
         let setting = format!("run.precision={precision}");
         let settings = [settings, &[&setting]].concat();
-        let end = |parts: &[(&str, usize, u64)]| end(app, deck, &settings, parts);
-        let alone = end(&[("cpu", 1, steps)])?;
+        let end = |parts: &[Part]| end(app, deck, &settings, parts);
+        let alone = end(&[("cpu", 1, steps, ONE)])?;
+        let restart = [("cpu", 2, 1, ONE), ("cpu", 1, steps, "run.threads=2")];
         let mut others = vec![
-            ("three ranks", end(&[("cpu", 3, steps)])?),
-            ("a restart", end(&[("cpu", 2, 1), ("cpu", 1, steps)])?),
+            ("four ranks", end(&[("cpu", 4, steps, ONE)])?),
+            ("a restart with two threads", end(&restart)?),
         ];
         if Device::open(DeviceKind::Emulated).is_ok() {
-            others.push(("the emulated device", end(&[("emulated", 1, steps)])?));
-            others.push(("two emulated devices", end(&[("emulated", 2, steps)])?));
+            let two = ("emulated", 2, steps, "run.queue=false");
+            others.push(("the emulated device", end(&[("emulated", 1, steps, ONE)])?));
+            others.push(("two emulated devices without a queue", end(&[two])?));
         }
         if let Some((place, _)) = others.iter().find(|(_, found)| *found != alone) {
             return Err(Error::Setup(format!(
@@ -42,21 +45,23 @@ pub fn same_bits(app: &App, deck: &str, settings: &[&str], steps: u64) -> Result
     Ok(())
 }
 
-/// The digest after a run in parts: device, ranks and the root step that each ends at.
-fn end(
-    app: &App,
-    deck: &str,
-    settings: &[&str],
-    parts: &[(&str, usize, u64)],
-) -> Result<String, Error> {
+/// A part of a run: device, ranks, the root step that it ends at, and a setting.
+type Part<'a> = (&'a str, usize, u64, &'a str);
+
+/// One thread a rank, as all have where nothing else is set.
+const ONE: &str = "run.threads=1";
+
+/// The digest after a run in parts.
+fn end(app: &App, deck: &str, settings: &[&str], parts: &[Part]) -> Result<String, Error> {
     let scratch = Scratch::new()?;
-    for (n, (device, ranks, step)) in parts.iter().enumerate() {
+    for (n, (device, ranks, step, more)) in parts.iter().enumerate() {
         let mut deck = Deck::parse("deck", deck)?;
         let own = [
             format!("run.device={device}"),
-            "run.threads=1".into(),
+            ONE.into(),
             format!("time.max_steps={step}"),
             "output.final=true".into(),
+            more.to_string(),
         ];
         let settings = settings.iter().copied();
         for setting in settings.chain(own.iter().map(String::as_str)) {

@@ -19,7 +19,8 @@ use std::ops::Range;
 
 const ATTEMPTS: Skeleton = (&[ATTEMPT], &["cells_attempt", "cells_attempt_sums"]);
 
-/// Patches that are called together, which bounds the working space: 8 bytes a cell for lists and what cells carry, or give to be summed.
+/// Most patches that are called together, which bounds the working space: 8 bytes a cell for lists, where cells wait in them, and what cells
+/// carry, or give to be summed.
 const PATCHES: usize = 8192;
 
 /// Patches that are called together, from number `first` on, and where things stand for them in the working space, in words: what the
@@ -34,31 +35,41 @@ struct Space {
     /// Numbers that are summed, and numbers that a cell keeps: none where they are summed at once.
     sums: usize,
     kept: usize,
+    /// Whether there are lists.
+    lists: bool,
     weighed: bool,
     value_bytes: usize,
 }
 
 impl Space {
-    /// Of so many patches of a level; `once`: there are no further calls.
-    fn all<M: CellAttempt>(patches: usize, value_bytes: usize, once: bool) -> Vec<Self> {
+    /// Of so many patches of a level, in equal parts; `once`: there are no further calls; `lists`: cells wait for them in lists.
+    fn all<M: CellAttempt>(
+        patches: usize,
+        value_bytes: usize,
+        (once, lists): (bool, bool),
+    ) -> Vec<Self> {
         let [carried, sums] = kept_by::<M>();
         let at_once = once && sums * CELLS * value_bytes <= SUMMED_AT_ONCE as usize;
+        let parts = patches.div_ceil(PATCHES).max(1);
+        let together = patches.div_ceil(parts).max(1);
         let mut round = 0;
         let of_patches = |first: usize| {
             let space = Self {
                 first,
-                patches: PATCHES.min(patches - first),
+                patches: together.min(patches - first),
                 round,
                 shared: 0,
                 sums,
                 kept: if at_once { 0 } else { carried.max(sums) },
+                lists,
                 weighed: M::Result::<f64>::WEIGHED,
                 value_bytes,
             };
             round = space.results().end;
             space
         };
-        let mut spaces: Vec<Self> = (0..patches).step_by(PATCHES).map(of_patches).collect();
+        let firsts = (0..patches).step_by(together);
+        let mut spaces: Vec<Self> = firsts.map(of_patches).collect();
         spaces.iter_mut().for_each(|space| space.shared = round);
         spaces
     }
@@ -78,7 +89,8 @@ impl Space {
     }
 
     fn kept(&self) -> Range<usize> {
-        let first = self.shared + self.cells();
+        let lists = if self.lists { self.cells() } else { 0 };
+        let first = self.shared + lists;
         first..first + (self.cells() * self.kept * self.value_bytes).div_ceil(8)
     }
 
@@ -113,7 +125,11 @@ impl<F: Field> Pool<F> {
         let device = &self.device().device;
         let at_once = calls == 1 && job.carries == 0;
         let (rounds, each) = if queues { (calls, 1) } else { (1, calls) };
-        let spaces = Space::all::<M>(job.level.rows().len(), self.device().value_bytes(), at_once);
+        let spaces = Space::all::<M>(
+            job.level.rows().len(),
+            self.device().value_bytes(),
+            (at_once, rounds > 1),
+        );
         let (mut left, mut tally) = (Left::default(), Tally::default());
         let Some(last) = spaces.last() else {
             return Ok((left, tally));
