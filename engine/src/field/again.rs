@@ -1,7 +1,7 @@
 //! Calls of a function in a cell where it has come to no good end: what they were given is kept, and they are made once more.
 
-use super::attempts::{CellAttempt, MOST_CARRIED, Stop};
-use super::calls::{OfRow, Sums};
+use super::attempts::CellAttempt;
+use super::calls::{MOST_CARRIED, OfRow, Stop, Sums};
 use super::cell_case::{Called, CellCase, VERSION};
 use super::cell_fault::{place_of_item, row_of, values_of};
 use super::cells::Job;

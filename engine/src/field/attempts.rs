@@ -1,6 +1,6 @@
 //! Maps by functions that may fail in a cell, or want to be called there again.
 
-use super::calls::{OfRow, Sums};
+use super::calls::{Left, MOST_CARRIED, OfRow, Sums};
 use super::cell_fault::{Why, values_of};
 use super::cells::{CellSource, Job};
 use super::level::{LevelRows, SumNames};
@@ -26,9 +26,6 @@ impl<M> CellAttempt for M where
 {
 }
 
-/// Numbers that a cell may hand on from call to call.
-pub(super) const MOST_CARRIED: usize = 16;
-
 /// What a function gives, in double precision.
 type Gives<M> = <M as CellFn>::Result<f64>;
 
@@ -38,41 +35,6 @@ pub(super) fn kept_by<M: CellAttempt>() -> [usize; 2] {
         <Gives<M> as Attempted<f64>>::Carried::COUNT,
         <Gives<M> as Attempted<f64>>::Sums::COUNT,
     ]
-}
-
-/// A cell that has come to no good end.
-#[derive(Clone, Debug, PartialEq, PartialOrd)]
-pub(super) struct Stop {
-    /// Calls before the one in question.
-    pub call: usize,
-    /// Position of the cell's row among the level's, times 512, plus the cell.
-    pub item: u32,
-    /// What that call is given.
-    pub carried: Vec<f64>,
-}
-
-/// What rounds of calls leave.
-#[derive(Default)]
-pub(super) struct Left {
-    /// The first cell in the first round in which one has failed.
-    pub failed: Option<Stop>,
-    /// The first that is unfinished.
-    pub unfinished: Option<Stop>,
-}
-
-impl Left {
-    pub fn or(self, other: Self) -> Self {
-        Self {
-            failed: first(self.failed, other.failed),
-            unfinished: first(self.unfinished, other.unfinished),
-        }
-    }
-}
-
-/// The earlier of what is there.
-pub(super) fn first(a: Option<Stop>, b: Option<Stop>) -> Option<Stop> {
-    let earlier = |a: Stop, b: Stop| if b < a { b } else { a };
-    a.into_iter().chain(b).reduce(earlier)
 }
 
 impl<F: Field> Pool<F> {

@@ -1,6 +1,5 @@
 //! The calls of a function in the cells of a row on the host.
 
-use super::attempts::{Left, MOST_CARRIED, Stop, first};
 use super::listed::Loops;
 use super::reader::Reader;
 use super::tally::Tally;
@@ -9,6 +8,44 @@ use nestar_kernels::CELLS;
 use nestar_kernels::mesh::Rows;
 use nestar_kernels::mesh::attempt::{Attempted, FAILED, UNFINISHED, WAITING};
 use nestar_kernels::mesh::order::sum_of_lanes;
+
+/// Numbers that a cell may hand on from call to call.
+pub(super) const MOST_CARRIED: usize = 16;
+
+/// A cell that has come to no good end.
+#[derive(Clone, Debug, PartialEq, PartialOrd)]
+pub(super) struct Stop {
+    /// Calls before the one in question.
+    pub call: usize,
+    /// Position of the cell's row among the level's, times 512, plus the cell.
+    pub item: u32,
+    /// What that call is given.
+    pub carried: Vec<f64>,
+}
+
+/// What rounds of calls leave.
+#[derive(Default)]
+pub(super) struct Left {
+    /// The first cell in the first round in which one has failed.
+    pub failed: Option<Stop>,
+    /// The first that is unfinished.
+    pub unfinished: Option<Stop>,
+}
+
+impl Left {
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            failed: first(self.failed, other.failed),
+            unfinished: first(self.unfinished, other.unfinished),
+        }
+    }
+}
+
+/// The earlier of what is there.
+fn first(a: Option<Stop>, b: Option<Stop>) -> Option<Stop> {
+    let earlier = |a: Stop, b: Stop| if b < a { b } else { a };
+    a.into_iter().chain(b).reduce(earlier)
+}
 
 pub(super) type Sums<M, R> = <<M as CellFn>::Result<R> as Attempted<R>>::Sums;
 type Carried<M, R> = <<M as CellFn>::Result<R> as Attempted<R>>::Carried;

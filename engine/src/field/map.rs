@@ -9,11 +9,12 @@ use super::listed::Loops;
 use super::pool::{Field, Pool};
 use super::reader::Reader;
 use super::storage::{TypedPool, with_storage};
+use super::taken::take_values;
 use crate::device::DeviceError;
 use crate::in_precision;
 use nestar_device::{CellFn, CellState};
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::{Follow, MAX_COMPONENTS, Rows, StateFunctions};
+use nestar_kernels::mesh::{Rows, StateFunctions};
 use rayon::prelude::*;
 
 impl<F: Field> Pool<F> {
@@ -242,64 +243,3 @@ impl<R: Element> TypedPool<R> {
 
 /// The rows that take results, the components that do, and what is known of the states.
 type Target<'a, R> = (Rows<'a, R>, &'a Components, Option<&'a StateFunctions<R>>);
-
-/// Gives the chosen components of a row these values, and lets others follow; `before` is working space.
-///
-/// # Errors
-/// The first cell whose state would not be sound: the row is as it was.
-pub(super) fn take_values<R: Element>(
-    row: &mut [R],
-    (chosen, states): (&Components, Option<&StateFunctions<R>>),
-    values: &mut [R],
-    before: &mut Vec<R>,
-) -> Result<(), usize> {
-    let follow = states.and_then(|states| states.follow);
-    if follow.is_some() {
-        before.clear();
-        before.extend_from_slice(row);
-    }
-    exchange(row, chosen, values);
-    if let Some(follow) = &follow {
-        follow_row(before, row, follow);
-    }
-    let Some(states) = states.filter(|states| !(states.physical)(row, CELLS)) else {
-        return Ok(());
-    };
-    let cell = first_unsound(row, states);
-    match follow {
-        Some(_) => row.copy_from_slice(before),
-        None => exchange(row, chosen, values),
-    }
-    cell.map_or(Ok(()), Err)
-}
-
-/// Exchanges the chosen components of a row with values.
-fn exchange<R: Element>(row: &mut [R], chosen: &Components, values: &mut [R]) {
-    for (n, values) in values.chunks_mut(CELLS).enumerate() {
-        if let Some(number) = chosen.number(n) {
-            let first = number * CELLS;
-            row[first..first + values.len()].swap_with_slice(values);
-        }
-    }
-}
-
-/// Lets what follows from changed components of a row, which was `before`, follow.
-fn follow_row<R: Element>(before: &[R], row: &mut [R], follow: &Follow<R>) {
-    let [mut old, mut new] = [[R::lit(0.0); MAX_COMPONENTS]; 2];
-    let components = row.len() / CELLS;
-    for cell in 0..CELLS {
-        for c in 0..components {
-            (old[c], new[c]) = (before[c * CELLS + cell], row[c * CELLS + cell]);
-        }
-        (follow.follow)(&old[..components], &mut new[..components]);
-        for c in 0..components {
-            row[c * CELLS + cell] = new[c];
-        }
-    }
-}
-
-/// The first cell of a row whose state is not sound.
-fn first_unsound<R: Element>(row: &[R], states: &StateFunctions<R>) -> Option<usize> {
-    let state = |cell: usize| -> Vec<R> { row.iter().copied().skip(cell).step_by(CELLS).collect() };
-    (0..CELLS).find(|&cell| !(states.physical)(&state(cell), 1))
-}

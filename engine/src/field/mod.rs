@@ -41,6 +41,7 @@ pub(crate) mod storage;
 pub mod store;
 mod stores;
 mod structures;
+mod taken;
 mod tally;
 pub mod totals;
 pub mod transfer;

@@ -6,7 +6,7 @@ use super::{Ranks, RanksError};
 use crate::device::DeviceError;
 use crate::field::{ItemEntities, Items, Parcel};
 use crate::mesh::Topology;
-use crate::mesh::topology::shared::side;
+use crate::mesh::topology::octet::side;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 

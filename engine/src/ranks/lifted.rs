@@ -4,7 +4,7 @@ use super::items::{beneath, deliver};
 use super::{Ranks, RanksError};
 use crate::field::{FaultBox, InParts, ItemEntities, ItemKinds, Items, Parcel};
 use crate::mesh::topology::octet::Octet;
-use crate::mesh::topology::shared::side;
+use crate::mesh::topology::octet::side;
 use crate::mesh::{Changes, Topology};
 use bevy_ecs::prelude::*;
 

@@ -3,8 +3,8 @@
 use crate::mesh::Topology;
 use crate::mesh::topology::octet::Near;
 use crate::mesh::topology::octet::Octet;
+use crate::mesh::topology::octet::side;
 use crate::mesh::topology::offset;
-use crate::mesh::topology::shared::side;
 use nestar_kernels::mesh::{SELF, face_direction};
 use rayon::prelude::*;
 

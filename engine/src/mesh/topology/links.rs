@@ -1,7 +1,7 @@
 //! The links between the patches that a rank holds: families and neighbours.
 
-use super::octet::Octet;
-use super::shared::{LEAF, side};
+use super::octet::{Octet, side};
+use super::shared::LEAF;
 use super::{MISSING, Table, Topology, offset};
 use nestar_kernels::mesh::{COARSER, OUTSIDE, SELF, direction};
 use rayon::prelude::*;

@@ -55,3 +55,9 @@ impl Octet {
         self.near & patches as u8 != 0
     }
 }
+
+/// Which of the eight of its octet a patch is, as bits z y x.
+#[must_use]
+pub fn side(index: [i32; 3]) -> u32 {
+    (index[0] & 1 | (index[1] & 1) << 1 | (index[2] & 1) << 2) as u32
+}

@@ -3,7 +3,7 @@
 //! Rows come by octets: the eight children of a patch, or the eight places of the root grid with a common half index. An
 //! octet is held whole as soon as one of its patches is needed; of the root grid it may belong to several ranks.
 
-use super::octet::{Octet, UNKNOWN};
+use super::octet::{Octet, UNKNOWN, side};
 use super::{MISSING, Topology};
 use crate::mesh::cuts::RootCurve;
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
@@ -398,10 +398,4 @@ impl Topology {
 fn owned(octets: &[Octet]) -> impl Iterator<Item = (u64, u8)> {
     let owned = octets.iter().filter(|octet| octet.owned != 0);
     owned.map(|octet| (octet.key, octet.owned))
-}
-
-/// Which of the eight of its octet a patch is, as bits z y x.
-#[must_use]
-pub fn side(index: [i32; 3]) -> u32 {
-    (index[0] & 1 | (index[1] & 1) << 1 | (index[2] & 1) << 2) as u32
 }

@@ -2,7 +2,7 @@
 
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
 use crate::mesh::topology::octet::Octet;
-use crate::mesh::topology::shared::side;
+use crate::mesh::topology::octet::side;
 use crate::mesh::{Cuts, Domain, PATCH, Topology};
 use crate::ranks::RanksError;
 use crate::ranks::balance::{Starts, work};
