@@ -159,8 +159,8 @@ impl Topology {
     /// The rank that owns the patch at `index` of `level`, whether that is held here or not; 0 where nothing is shared.
     #[must_use]
     pub fn owner_at(&self, level: usize, index: [i32; 3]) -> usize {
-        let owner = |sharing: &Sharing| sharing.cuts.owner(level, self.key_at(level, index));
-        self.sharing.as_ref().map_or(0, owner)
+        let (sharing, key) = (self.sharing.as_ref(), || self.key_at(level, index));
+        sharing.map_or(0, |sharing| sharing.cuts.owner(level, key()))
     }
 
     /// Key of the patch at `index` of `level`.
