@@ -12,30 +12,34 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Runs `deck` with `settings` (`table.key=value`) for some root steps, in both precisions: on the CPU with one rank; with three; with
-/// a restart after the first step on another number of ranks; and on the emulated device, which computes as a GPU does, where there
-/// is a C++ compiler. All must end with the same bits in everything that a snapshot keeps.
+/// Runs `deck` with `settings` (`table.key=value`) for some root steps: on the CPU with one rank; with three; and with a restart after
+/// the first step on another number of ranks, where there is a C++ compiler on emulated devices, which compute as GPUs do. All must end
+/// with the same bits in everything that a snapshot keeps. In both precisions, unless a setting names `run.precision`.
 ///
 /// # Errors
 /// The deck or a run fails; two of the runs differ, by name.
 pub fn same_bits(app: &App, deck: &str, settings: &[&str], steps: u64) -> Result<(), Error> {
-    for precision in ["single", "double"] {
-        let setting = format!("run.precision={precision}");
-        let settings = [settings, &[&setting]].concat();
+    let mut precisions = vec!["run.precision=single", "run.precision=double"];
+    if let Some(own) = settings.iter().find(|s| s.starts_with("run.precision=")) {
+        precisions = vec![*own];
+    }
+    let emulated = Device::open(DeviceKind::Emulated).is_ok();
+    let (device, restart) = match emulated {
+        true => ("emulated", "a restart from two emulated devices on one"),
+        false => ("cpu", "a restart from two ranks on one"),
+    };
+    for precision in precisions {
+        let settings = [settings, &[precision]].concat();
         let end = |parts: &[(&str, usize, u64)]| end(app, deck, &settings, parts);
         let alone = end(&[("cpu", 1, steps)])?;
-        let mut others = vec![
+        let others = [
             ("three ranks", end(&[("cpu", 3, steps)])?),
-            ("a restart", end(&[("cpu", 2, 1), ("cpu", 1, steps)])?),
+            (restart, end(&[(device, 2, 1), (device, 1, steps)])?),
         ];
-        if Device::open(DeviceKind::Emulated).is_ok() {
-            others.push(("the emulated device", end(&[("emulated", 1, steps)])?));
-            others.push(("two emulated devices", end(&[("emulated", 2, steps)])?));
-        }
         if let Some((place, _)) = others.iter().find(|(_, found)| *found != alone) {
             return Err(Error::Setup(format!(
-                "{precision} precision: one rank on the CPU and {place} end with other bits; what is computed must not depend on the \
-                 order of patches, on what other ranks hold, or on state that is in no field and no `sim.state`"
+                "{precision}: one rank on the CPU and {place} end with other bits; what is computed must not depend on the order of \
+                 patches, on what other ranks hold, or on state that is in no field and no `sim.state`"
             )));
         }
     }
