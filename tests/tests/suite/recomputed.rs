@@ -129,7 +129,13 @@ fn stored(ready: bool, before: usize, after: Option<usize>, settings: &[&str]) -
     let scratch = Scratch::new();
     let run = |resume, ranks, steps| {
         let steps: &str = steps;
-        let busy = [HALF, "mesh.regrid_interval=1", "output.steps=2", steps];
+        let busy = [
+            HALF,
+            "mesh.max_level=1",
+            "mesh.regrid_interval=1",
+            "output.steps=2",
+            steps,
+        ];
         let settings = [&busy, settings].concat();
         let add = |sim: Simulation| sim.add(Shading { ready });
         run_with(&scratch.run(), resume, ranks, &settings, add).unwrap_or_else(|e| panic!("{e}"));

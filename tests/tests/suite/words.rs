@@ -140,7 +140,7 @@ fn registered_boundaries_have_the_same_bits_everywhere() {
         ["run.precision=double", "hydro.scheme=vl"],
     ];
     for scheme in schemes {
-        let settings = [&[HALF, FACES][..], &scheme].concat();
+        let settings = [&[HALF, "mesh.max_level=1", FACES][..], &scheme].concat();
         let alone = end(&settings, 1);
         for (device, size) in places(&[2], &[1, 2]) {
             let there = end(&[&settings[..], &[device]].concat(), size);

@@ -12,33 +12,38 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Runs `deck` with `settings` (`table.key=value`) for some root steps, in both precisions: on the CPU with one rank; with four; with
-/// a restart after the first step on another number of ranks and threads; and on the emulated device, which computes as a GPU does, where
-/// there is a C++ compiler: as one, and as two without a queue of unfinished cells. All must end with the same bits in everything that a
-/// snapshot keeps.
+/// Runs `deck` with `settings` (`table.key=value`) for some root steps: on the CPU with one rank; with four; and with a restart after the
+/// first step, where there is a C++ compiler on emulated devices, which compute as GPUs do: from two ranks without a queue of unfinished cells
+/// to one with two threads. All must end with the same bits in everything that a snapshot keeps. In both precisions, unless a setting
+/// names `run.precision`.
 ///
 /// # Errors
 /// The deck or a run fails; two of the runs differ, by name.
 pub fn same_bits(app: &App, deck: &str, settings: &[&str], steps: u64) -> Result<(), Error> {
-    for precision in ["single", "double"] {
-        let setting = format!("run.precision={precision}");
-        let settings = [settings, &[&setting]].concat();
+    let mut precisions = vec!["run.precision=single", "run.precision=double"];
+    if let Some(own) = settings.iter().find(|s| s.starts_with("run.precision=")) {
+        precisions = vec![*own];
+    }
+    let (device, restart) = match Device::open(DeviceKind::Emulated) {
+        Ok(_) => ("emulated", "a restart from two emulated devices on one"),
+        Err(_) => ("cpu", "a restart from two ranks on one"),
+    };
+    let parts = [
+        (device, 2, 1, "run.queue=false"),
+        (device, 1, steps, "run.threads=2"),
+    ];
+    for precision in precisions {
+        let settings = [settings, &[precision]].concat();
         let end = |parts: &[Part]| end(app, deck, &settings, parts);
         let alone = end(&[("cpu", 1, steps, ONE)])?;
-        let restart = [("cpu", 2, 1, ONE), ("cpu", 1, steps, "run.threads=2")];
-        let mut others = vec![
+        let others = [
             ("four ranks", end(&[("cpu", 4, steps, ONE)])?),
-            ("a restart with two threads", end(&restart)?),
+            (restart, end(&parts)?),
         ];
-        if Device::open(DeviceKind::Emulated).is_ok() {
-            let two = ("emulated", 2, steps, "run.queue=false");
-            others.push(("the emulated device", end(&[("emulated", 1, steps, ONE)])?));
-            others.push(("two emulated devices without a queue", end(&[two])?));
-        }
         if let Some((place, _)) = others.iter().find(|(_, found)| *found != alone) {
             return Err(Error::Setup(format!(
-                "{precision} precision: one rank on the CPU and {place} end with other bits; what is computed must not depend on the \
-                 order of patches, on what other ranks hold, or on state that is in no field and no `sim.state`"
+                "{precision}: one rank on the CPU and {place} end with other bits; what is computed must not depend on the order of \
+                 patches, on what other ranks hold, or on state that is in no field and no `sim.state`"
             )));
         }
     }

@@ -119,8 +119,8 @@ fn a_run_with_gravity_goes_on_after_a_restart() {
         &[MULTIGRID, OUTFLOW],
         &[momentum::STRESS],
     ] {
-        let whole = run(&["time.max_steps=4"], case);
-        let parts = run(&["time.max_steps=2", "time.max_steps=4"], case);
+        let whole = run(&["time.max_steps=3"], case);
+        let parts = run(&["time.max_steps=2", "time.max_steps=3"], case);
         assert_eq!(parts, whole, "{case:?}");
     }
 }

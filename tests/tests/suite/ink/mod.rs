@@ -48,11 +48,14 @@ fn run(settings: &[&str], size: usize) -> (State, Vec<u64>, Vec<&'static str>) {
 
 #[test]
 fn ink_has_the_same_bits_on_ranks_and_devices() {
-    for precision in ["run.precision=double", "run.precision=single"] {
+    for (precision, ranks, devices) in [
+        ("run.precision=double", 2, 3),
+        ("run.precision=single", 4, 1),
+    ] {
         let alone = run(&[HALF, precision, "time.decrease=0"], 1);
         assert_eq!(alone.2, ["ink"; 2]);
         assert!(f64::from_bits(alone.1[0]) > 0.0 && alone.0.counts()[2] > 0);
-        for (device, size) in places(&[2, 4], &[1, 3]) {
+        for (device, size) in places(&[ranks], &[devices]) {
             let other = run(&[HALF, precision, "time.decrease=0", device], size);
             assert_eq!(alone.0.difference(&other.0), None, "{device}, {size} ranks");
             let found = ((&alone.1, &alone.2), (&other.1, &other.2));

@@ -138,7 +138,7 @@ fn components_go_with_particles_whatever_these_are() {
         &whole,
         1,
         false,
-        &[&EACH[..], &["time.max_steps=6"]].concat(),
+        &[&EACH[..], &["time.max_steps=5"]].concat(),
     );
     let expected = snapshots(&whole);
     let snapshot = whole.run().join("snapshots/000002.zarr");
@@ -163,7 +163,7 @@ fn components_go_with_particles_whatever_these_are() {
         let parts = Scratch::new();
         let settings = |steps| [&entities[..], &[steps, device, "run.imbalance=1.01"]].concat();
         run(&parts, before, false, &settings("time.max_steps=4"));
-        run(&parts, after, true, &settings("time.max_steps=6"));
+        run(&parts, after, true, &settings("time.max_steps=5"));
         let found = snapshots(&parts);
         assert_eq!(
             found, expected,

@@ -104,30 +104,39 @@ fn apocentres(settings: &[&str], orbits: usize) -> [Orbit; 2] {
     [first, last]
 }
 
+/// Changes by so many orbits: of the energy and of the angular momentum, relative, and the momentum.
+fn changes(settings: &[&str], orbits: usize) -> [f64; 3] {
+    let [first, last] = apocentres(settings, orbits);
+    let found = [
+        (last.energy / first.energy - 1.0).abs(),
+        (last.spin / first.spin - 1.0).abs(),
+        last.momentum,
+    ];
+    println!("{orbits} orbits, {settings:?}: {found:?}");
+    found
+}
+
+fn are_below(found: [f64; 3], most: [f64; 3]) {
+    let pairs = found.iter().zip(most);
+    assert!(
+        pairs.into_iter().all(|(found, most)| *found < most),
+        "{found:?} {most:?}"
+    );
+}
+
 #[test]
 fn two_bodies_keep_their_orbit() {
-    let [first, last] = apocentres(&[], 10);
-    assert!(
-        (last.energy / first.energy - 1.0).abs() < 0.01,
-        "{first:?} {last:?}"
-    );
-    assert!(
-        (last.spin / first.spin - 1.0).abs() < 0.015,
-        "{first:?} {last:?}"
-    );
-    assert!(last.momentum < 1e-10, "{first:?} {last:?}");
+    are_below(changes(&[], 3), [0.003, 0.0045, 1e-10]);
+}
+
+#[test]
+#[ignore = "half a minute: ten orbits"]
+fn two_bodies_keep_their_orbit_for_long() {
+    are_below(changes(&[], 10), [0.01, 0.015, 1e-10]);
 }
 
 #[test]
 fn two_bodies_keep_their_orbit_through_faces_of_levels() {
-    let [first, last] = apocentres(&["mesh.max_level=1", "gravity.cycles=6"], 1);
-    assert!(
-        (last.energy / first.energy - 1.0).abs() < 0.01,
-        "{first:?} {last:?}"
-    );
-    assert!(
-        (last.spin / first.spin - 1.0).abs() < 0.015,
-        "{first:?} {last:?}"
-    );
-    assert!(last.momentum < 0.02, "{first:?} {last:?}");
+    let settings = ["mesh.max_level=1", "gravity.cycles=6"];
+    are_below(changes(&settings, 1), [0.01, 0.015, 0.02]);
 }
