@@ -105,7 +105,7 @@ impl Palette {
     /// `whole` numbers one colour each.
     pub fn new(options: &PlotOptions, values: &[f64], signed: bool, whole: bool) -> Result<Self> {
         let scale = options.scale;
-        let found = extremes(values, scale).ok_or_else(|| no_values(scale))?;
+        let found = extremes(values, scale).ok_or_else(|| no_values(options, values))?;
         let both = signed && scale == Scale::Linear;
         let (mut min, mut max) = (
             options.min.unwrap_or(found.0),
@@ -207,9 +207,14 @@ fn widened(value: f64, options: &PlotOptions) -> (f64, f64) {
 }
 
 /// The error of an empty picture.
-fn no_values(scale: Scale) -> PlotError {
-    PlotError::Option(match scale {
-        Scale::Linear => "the field has no finite value here".to_string(),
-        Scale::Log => "the field has no positive value here: use a linear scale".to_string(),
-    })
+fn no_values(options: &PlotOptions, values: &[f64]) -> PlotError {
+    let drawn = || values.iter().filter(|value| !value.is_nan());
+    let what = if drawn().next().is_none() {
+        "is no number in any cell of this picture"
+    } else if drawn().all(|value| value.is_infinite()) {
+        "is infinite in every cell of this picture, in which no colour stands for it: take a snapshot, or a place, where it is not"
+    } else {
+        "has no positive value in this picture: use a linear scale"
+    };
+    PlotError::Option(format!("{} {what}", options.field))
 }

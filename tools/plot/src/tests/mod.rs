@@ -168,6 +168,39 @@ fn a_field_of_the_callers_is_drawn_as_one_of_the_snapshot() {
 }
 
 #[test]
+fn a_picture_without_values_to_colour_says_why() {
+    let folder = Folder::new();
+    let snapshot = refined(|_| vec![1.0]).write(&folder);
+    let why = |value: f64, scale| {
+        let options = PlotOptions {
+            field: "time_left".into(),
+            scale,
+            ..PlotOptions::default()
+        };
+        let own = crate::OwnField {
+            name: "time_left".into(),
+            units: "time".into(),
+            arrays: vec!["density".into()],
+            value: std::sync::Arc::new(move |u: &[f64]| value * u[0]),
+        };
+        crate::plot_with(&snapshot, &options, &[own])
+            .expect_err("nothing")
+            .to_string()
+    };
+    for (value, words) in [
+        (f64::INFINITY, "time_left is infinite in every cell"),
+        (f64::NAN, "time_left is no number in any cell"),
+    ] {
+        for scale in [Scale::Linear, Scale::Log] {
+            let found = why(value, scale);
+            assert!(found.contains(words), "{found}");
+        }
+    }
+    let found = why(-1.0, Scale::Log);
+    assert!(found.contains("time_left has no positive value"), "{found}");
+}
+
+#[test]
 fn a_picture_has_the_colours_of_its_values_and_a_white_border() {
     let folder = Folder::new();
     let snapshot = refined(|x| vec![if x[0] < 0.0 { 1.0 } else { 10.0 }]).write(&folder);
