@@ -249,7 +249,7 @@ impl<'a, M: CellFn, R: Loops> Reader<'a, M, R> {
             geometry: *geometry,
             index,
             colour: None,
-            carried: rows.len(),
+            carried: rows.len() + usize::from(numbers.is_some()),
             given: given.precise::<R>(),
         }
     }

@@ -37,6 +37,11 @@ impl Replays {
         all.0.insert(M::ITEM.path(), Box::new(replay));
     }
 
+    /// Whether the function of a case can be called again.
+    pub(crate) fn know(&self, case: &CellCase) -> bool {
+        self.0.contains_key(&case.function)
+    }
+
     /// The case in a file.
     ///
     /// # Errors

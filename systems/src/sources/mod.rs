@@ -12,8 +12,8 @@ use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::{Place, Real, device};
 use nestar_engine::field::marks::CellNumber;
-use nestar_engine::field::{LevelRows, Numbers};
-use nestar_engine::step::Write;
+use nestar_engine::field::{Components, LevelRows, Numbers};
+use nestar_engine::step::{Replays, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::hydro::Conserved;
 use nestar_kernels::hydro::eos::{is_physical, pushed};
@@ -94,6 +94,8 @@ impl Plugin for Sources {
         if config.limit > 0.0 && config.accelerates() {
             sim.limit_by::<Gas, fall_time>("acceleration", numbers.clone(), [config.limit]);
         }
+        let read = (Components::default(), Some(numbers.clone()));
+        Replays::add::<Gas, sources>(&mut sim.world, read, 1, Arc::new([]));
         let act = move |rows: LevelRows, mut gas: Write<Gas>| {
             gas.map_by::<sources>(&rows, &numbers, &[]);
         };
