@@ -4,7 +4,7 @@ use super::files;
 use crate::field::{CellCase, FaultBox};
 use crate::ranks::Ranks;
 use crate::step::agreement::by_first;
-use crate::step::{Capture, Engine, Error, StepVerdict};
+use crate::step::{Capture, Engine, Error, Replays, StepVerdict};
 use std::path::{Path, PathBuf};
 
 /// Name of the file in a run's directory; earlier ones stay under other names.
@@ -16,8 +16,9 @@ const CELL: &str = "unfinished-cell.toml";
 pub(super) fn keep(sim: &mut Engine, directory: &Path, error: Error) -> Error {
     // of several ranks the one that has the cell knows of it, and the others of its words
     let case = sim.world.resource::<FaultBox>().take_case();
-    if let (Some(case), Error::Setup(why)) = (case, &error) {
-        return Error::Setup(keep_cell(sim, directory, case, why));
+    let case = case.filter(|case| sim.world.resource::<Replays>().know(case));
+    if let (Some(case), Error::Fault(why)) = (case, &error) {
+        return Error::Fault(keep_cell(sim, directory, case, why));
     }
     let Error::Unphysical {
         level,

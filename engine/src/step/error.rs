@@ -76,6 +76,8 @@ pub enum Error {
     Deck(nestar_deck::DeckError),
     /// Something in the deck fits nothing that is registered, found after reading.
     Setup(String),
+    /// The state that a run has come to cannot be gone on from: a function fails in a cell or leaves no sound state there, numbers are none.
+    Fault(String),
     /// A level's step stays unphysical.
     Unphysical {
         /// The level.
@@ -125,7 +127,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Deck(e) => e.fmt(f),
-            Self::Setup(e) | Self::Snapshot(e) => f.write_str(e),
+            Self::Setup(e) | Self::Fault(e) | Self::Snapshot(e) => f.write_str(e),
             Self::Unphysical {
                 level,
                 time,

@@ -24,7 +24,7 @@ pub fn check_faults(world: &World) -> Result<(), Error> {
         Some(Reported::Device(error)) => error.into(),
         Some(Reported::Other(error)) => match error.downcast::<Error>() {
             Ok(error) => *error,
-            Err(other) => Error::Setup(other.to_string()),
+            Err(other) => Error::Fault(other.to_string()),
         },
     })
 }

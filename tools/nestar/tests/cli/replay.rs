@@ -202,7 +202,7 @@ fn a_cell_that_is_not_done_is_kept_and_is_called_again_with_the_same_bits() {
         let outcome = place.nestar(&[&arguments[..], more].concat());
         let file = format!("{name}/unfinished-cell.toml");
         // several ranks may each have such a cell, and keep it under a name of its own
-        outcome.complains(&[
+        outcome.has_status(1).complains(&[
             "`react_6` is not done after 4 calls in cell [0, 0, 0] of patch [",
             &format!("the command `replay {name}/unfinished-cell."),
             "toml` calls it there again",
@@ -261,4 +261,51 @@ fn a_cell_that_is_not_done_is_kept_and_is_called_again_with_the_same_bits() {
         let outcome = place.nestar(&["replay", "changed.toml"]);
         outcome.has_status(status).complains(&[words]);
     }
+}
+
+/// Gas of which one cell in the corner is cooled below nothing: `sources` fails there.
+const COLD: &str = r#"
+scenario = "formula"
+
+[initial]
+density  = "1"
+pressure = "1"
+
+[domain]
+cells = [16, 16, 16]
+
+[time]
+end       = 1.0
+max_steps = 1
+
+[sources]
+heating = "if(min(x, y, z) > 0.95, -1e6, 0)"
+
+[run]
+threads = 1
+"#;
+
+#[test]
+fn a_cell_that_fails_on_one_rank_ends_the_run_of_all_with_one_message_and_status_1() {
+    let place = Place::with(COLD);
+    for more in [
+        &[][..],
+        &["--ranks", "2"],
+        &["--ranks", "4"],
+        &["--device", "emulated"],
+        &["--set", "run.precision=single"],
+    ] {
+        let arguments = ["run", "deck.toml", "--output", "run", "--quiet"];
+        let outcome = place.nestar(&[&arguments[..], more].concat());
+        outcome.has_status(1).complains(&[
+            "`sources` has failed in cell [7, 7, 7] of patch [1, 1, 1] on level 0",
+            "the command `replay run/unfinished-cell.toml` calls it there again",
+        ]);
+        let again = place.nestar(&["replay", "run/unfinished-cell.toml"]);
+        again.has_status(0).prints(&["failed"]);
+    }
+    // a formula that is none is a mistake in the deck
+    let formula = "sources.heating=sqrt(x - 2)";
+    let outcome = place.nestar(&["run", "deck.toml", "--quiet", "--set", formula]);
+    outcome.has_status(2).complains(&["sources.heating"]);
 }
