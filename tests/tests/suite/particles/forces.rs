@@ -134,13 +134,13 @@ fn watch(
     Ok(())
 }
 
-/// The largest force that a body feels on its way from corner to corner, half a cell of its level a step.
+/// The largest force that a body feels on its way along a diagonal, into all levels and out of them, half a cell of its level a step.
 fn felt_on_the_way(settings: &[&str]) -> f64 {
-    let bodies = bodies(&[([-0.83, -0.81, -0.84], [1.0, 0.97, 1.02])]);
+    let bodies = bodies(&[([-0.63, -0.61, -0.64], [1.0, 0.97, 1.02])]);
     let settings = [settings, &[&bodies]].concat();
     let sim = nestar_tests::build(SPACE, &settings).add(Watch);
     let mut stepper = Stepper::of(sim.expect("the plugin fits"));
-    while !particles(&mut stepper, "star").is_empty() {
+    while particles(&mut stepper, "star")[0].position[0] < 0.6 {
         stepper.steps(1);
     }
     let stars = &stepper.0.engine().world.resource::<Felt>().0;
@@ -156,7 +156,7 @@ fn a_lone_particle_flies_straight() {
 }
 
 /// Pairs at each distance.
-const PAIRS: usize = 10;
+const PAIRS: usize = 6;
 
 #[test]
 fn two_particles_attract_as_newton_says() {
