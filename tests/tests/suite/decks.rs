@@ -32,11 +32,11 @@ fn read(path: &Path, settings: &[String]) -> Simulation {
     Simulation::new(deck).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// At most 32 cells an axis and two refined levels; three steps.
-pub fn reduced(path: &Path) -> Simulation {
+/// At most so many cells an axis and two refined levels; three steps.
+pub fn reduced(path: &Path, cells: u32) -> Simulation {
     let mut whole = read(path, &[]);
     let settings = &whole.engine().settings;
-    let cells = settings.domain.cells.map(|n| n.min(32));
+    let cells = settings.domain.cells.map(|n| n.min(cells));
     let max_level = settings.mesh.max_level.min(2);
     let settings = [
         format!("domain.cells={cells:?}"),
@@ -54,7 +54,7 @@ pub fn reduced(path: &Path) -> Simulation {
 /// Runs a reduced deck; a line with its patches, conserved totals and digest.
 fn line(path: &Path) -> String {
     let scratch = Scratch::new();
-    let mut sim = reduced(path);
+    let mut sim = reduced(path, 32);
     let summary = sim.run_with(RunOptions {
         output: Some(scratch.run()),
         resume: false,

@@ -19,7 +19,7 @@ scenario = "formula"
 n = 32
 far = 1
 [initial]
-samples  = 4
+samples  = 2
 density  = "1e-9 + max(1 - ((x-0.5)^2 + (y-0.45)^2 + (z-0.4)^2)/0.16, 0)^2"
 pressure = "0.01"
 [domain]
