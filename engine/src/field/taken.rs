@@ -27,12 +27,13 @@ pub(super) fn take_values<R: Element>(
     let Some(states) = states.filter(|states| !(states.physical)(row, CELLS)) else {
         return Ok(());
     };
-    let cell = first_unsound(row, states);
+    // the row is not sound, so that a cell of it is not
+    let cell = first_unsound(row, states).unwrap_or_default();
     match follow {
         Some(_) => row.copy_from_slice(before),
         None => exchange(row, chosen, values),
     }
-    cell.map_or(Ok(()), Err)
+    Err(cell)
 }
 
 /// Exchanges the chosen components of a row with values.

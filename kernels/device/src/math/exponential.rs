@@ -30,7 +30,7 @@ pub fn ln<R: Real>(x: R) -> R {
     R::from_f64(ln_double(x.to_f64()))
 }
 
-/// `ln(a / b)` of two finite numbers of one sign, error below 2 ulp in double precision (0.5001 ulp in single), also where they nearly agree.
+/// `ln(a / b)` of two numbers of one sign whose sum is finite, error below 2 ulp in double precision (0.5001 ulp in single), also where they nearly agree.
 #[device]
 pub fn ln_ratio<R: Real>(a: R, b: R) -> R {
     R::from_f64(ln_ratio_double(a.to_f64(), b.to_f64()))
