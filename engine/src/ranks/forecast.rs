@@ -189,7 +189,8 @@ struct Arrivals {
 
 impl Arrivals {
     fn of(topology: &Topology, shares: &Shares, level: usize, layers: usize) -> Self {
-        let reads = layers::read(topology, level, &[layers]).swap_remove(0);
+        let reads = layers::Reads::new(topology);
+        reads.look(topology, level);
         let mut flows: Vec<(usize, Exchange, Flow)> = Vec::new();
         let mut add = |from, exchange, items: usize, cells| {
             let (messages, items) = (1, items as u64);
@@ -201,7 +202,7 @@ impl Arrivals {
             flows.push((from, exchange, flow));
         };
         for from in &shares.copies[level].receives {
-            let cells = from.rows.iter().map(|&row| reads.cells(row)).sum();
+            let cells = from.rows.iter().map(|&row| reads.cells(row, layers)).sum();
             add(from.peer, |load| &mut load.halo, from.rows.len(), cells);
         }
         for from in &shares.averages[level].receives {

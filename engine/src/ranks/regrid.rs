@@ -116,7 +116,7 @@ fn make(
         moved.settle(world, fine)?;
     }
     items.settle(world)?;
-    halos::follow(world, level..=fine + 1)
+    halos::follow(world, level..=fine + usize::from(proposal.cut))
 }
 
 /// Declares all copies of `level` out of date.

@@ -6,7 +6,8 @@
 
 use super::list::{CopyList, Route};
 use crate::device::{Device, DeviceError};
-use crate::field::pieces::{Piece, RowShape};
+use crate::field::Layers;
+use crate::field::pieces::Piece;
 use crate::mesh::Topology;
 use crate::mesh::topology::octet::Near;
 use crate::mesh::topology::offset;
@@ -15,6 +16,7 @@ use crate::ranks::{Message, Ranks, RanksError};
 use nestar_kernels::PATCH;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// First cell and end along each axis.
 type Bounds = [[u32; 2]; 3];
@@ -22,77 +24,50 @@ type Bounds = [[u32; 2]; 3];
 const SIDE: u32 = PATCH as u32;
 const WHOLE: Bounds = [[0, SIDE]; 3];
 
-/// What is read of copies, ascending by row.
-pub(in crate::ranks) struct Reads(Vec<(u32, Bounds)>);
+/// From which sides own patches read a copy: bits for gathers on its level, and above them for those of the finer one. Of each
+/// the steps along x, y and z from the reader to the copy, a bit each for -1, 0 and 1.
+#[derive(Clone, Copy)]
+pub(in crate::ranks) struct Sides(u32);
 
-impl Reads {
-    /// What is read of `row`; all of it where nothing is known.
-    fn of(&self, row: u32) -> Bounds {
-        let found = self.0.binary_search_by_key(&row, |(row, _)| *row);
-        found.map_or(WHOLE, |at| self.0[at].1)
+/// Bits of one of the two.
+const BITS: u32 = 9;
+
+/// Bits of the steps from a patch to what lies in each direction.
+const STEPS: [u32; 27] = {
+    let (mut steps, mut d) = ([0; 27], 0);
+    while d < 27 {
+        let (step, mut a) = (offset(d), 0);
+        while a < 3 {
+            steps[d] |= 1 << (3 * a as i32 + step[a] + 1);
+            a += 1;
+        }
+        d += 1;
     }
+    steps
+};
 
-    /// Cells that are read of `row`.
-    pub(in crate::ranks) fn cells(&self, row: u32) -> u64 {
-        let lengths = self.of(row).map(|[first, end]| u64::from(end - first));
-        lengths.iter().product()
+impl Sides {
+    /// The cells that gathers of so many layers of ghost cells read; all where no side is known.
+    fn bounds(self, ghosts: usize) -> Bounds {
+        let (beside, around) = (self.0 & ((1 << BITS) - 1), self.0 >> BITS);
+        let beneath = || facing(around, ghosts.div_ceil(2) + 1);
+        match (beside, around) {
+            (0, 0) => WHOLE,
+            (0, _) => beneath(),
+            (_, 0) => facing(beside, ghosts),
+            _ => join(facing(beside, ghosts), beneath()),
+        }
     }
 }
 
-/// The layers of the copies of `level` that gathers of so many layers of ghost cells read, on that level and on the finer one;
-/// depth by depth.
-pub(in crate::ranks) fn read(topology: &Topology, level: usize, depths: &[usize]) -> Vec<Reads> {
-    let near = topology.near_others(level, Near::Beside);
-    let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
-    let beside = facing_copies(topology, rows);
-    let near = topology.near_others(level + 1, Near::Beneath);
-    let parents = near.filter_map(|octet| topology.parent(octet.first));
-    let around = facing_copies(topology, parents);
-    let read = |&ghosts: &usize| {
-        let boxes = |of: &[(u32, u8)], depth: usize| -> Vec<(u32, Bounds)> {
-            let of = of.iter();
-            of.map(|&(row, d)| (row, facing(offset(usize::from(d)), depth as u32)))
-                .collect()
-        };
-        let mut all = boxes(&beside, ghosts);
-        all.extend(boxes(&around, ghosts.div_ceil(2) + 1));
-        // two ascending runs: the stable sort merges them
-        all.sort_by_key(|(row, _)| *row);
-        all.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            if same {
-                kept.1 = join(kept.1, next.1);
-            }
-            same
-        });
-        Reads(all)
-    };
-    depths.iter().map(read).collect()
-}
-
-/// The copies around `rows`, ascending, each with the directions in which it lies.
-fn facing_copies(topology: &Topology, rows: impl ParallelIterator<Item = u32>) -> Vec<(u32, u8)> {
-    let copies = rows.flat_map_iter(|row| {
-        let around = topology.neighbours(row).iter().enumerate();
-        around.filter_map(|(d, &beside)| {
-            let copy = u32::try_from(beside).ok();
-            let copy = copy.filter(|&copy| !topology.is_owned(copy))?;
-            Some((copy, d as u8))
-        })
-    });
-    let mut copies: Vec<(u32, u8)> = copies.collect();
-    copies.par_sort_unstable();
-    copies.dedup();
-    copies
-}
-
-/// The cells of a neighbour, `step` patches away, within `depth` of the patch; no step away, all of them.
-fn facing(step: [i32; 3], depth: u32) -> Bounds {
-    let depth = depth.min(SIDE);
-    step.map(|step| match step {
-        -1 => [SIDE - depth, SIDE],
-        1 => [0, depth],
-        _ => [0, SIDE],
+/// The cells of a patch that lie within `depth` of one of those from which these steps lead to it.
+fn facing(steps: u32, depth: usize) -> Bounds {
+    let depth = SIDE.min(depth as u32);
+    std::array::from_fn(|axis| {
+        let steps = steps >> (3 * axis);
+        let first = if steps & 0b110 == 0 { SIDE - depth } else { 0 };
+        let end = if steps & 0b011 == 0 { depth } else { SIDE };
+        [first, end]
     })
 }
 
@@ -101,40 +76,78 @@ fn join(a: Bounds, b: Bounds) -> Bounds {
     std::array::from_fn(|axis| [a[axis][0].min(b[axis][0]), a[axis][1].max(b[axis][1])])
 }
 
-/// Boxes of the rows of a plan's peers, `[peer][row]`.
-type PeerBoxes = Vec<Vec<Bounds>>;
+/// What is read of copies, by row.
+pub(in crate::ranks) struct Reads(Vec<AtomicU32>);
 
-/// What is read of a level's copies by one list of layers: of others' patches here, and of own ones elsewhere.
-pub(super) struct Asked {
-    receives: PeerBoxes,
-    sends: PeerBoxes,
-}
+impl Reads {
+    /// Of no copy anything is known.
+    pub fn new(topology: &Topology) -> Self {
+        let unknown = std::iter::repeat_with(AtomicU32::default);
+        Self(unknown.take(topology.capacity()).collect())
+    }
 
-/// What is read of the copies of several levels, `[level][list]`: who keeps copies tells their owners, all in one message. All
-/// ranks call this.
-pub(super) fn ask(
-    plans: &[Plan],
-    reads: &[Vec<Reads>],
-    ranks: &Ranks,
-) -> Result<Vec<Vec<Asked>>, RanksError> {
-    let wanted = |(plan, reads): (&Plan, &Vec<Reads>)| -> Vec<Asked> {
-        let of =
-            |reads: &Reads, from: &PeerRows| from.rows.iter().map(|&row| reads.of(row)).collect();
-        let asked = |reads| Asked {
-            receives: plan.receives.iter().map(|from| of(reads, from)).collect(),
-            sends: Vec::new(),
-        };
-        reads.iter().map(asked).collect()
-    };
-    let mut asked: Vec<Vec<Asked>> = plans.iter().zip(reads).map(wanted).collect();
-    let mut messages: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
-    for (plan, lists) in plans.iter().zip(&asked) {
-        for list in lists {
-            for (from, boxes) in plan.receives.iter().zip(&list.receives) {
-                let ends = boxes.iter().flatten().flatten().map(|&i| i as u8);
-                messages.entry(from.peer).or_default().extend(ends);
+    /// Looks at the copies of `level` that gathers on that level and on the finer one read.
+    pub fn look(&self, topology: &Topology, level: usize) {
+        let near = topology.near_others(level, Near::Beside);
+        near.for_each(|octet| {
+            for row in octet.rows(octet.owned) {
+                self.note(topology, row, 0);
+            }
+        });
+        let near = topology.near_others(level + 1, Near::Beneath);
+        near.for_each(|octet| {
+            if let Some(parent) = topology.parent(octet.first) {
+                self.note(topology, parent, BITS);
+            }
+        });
+    }
+
+    /// Notes the copies around `row`, and its own, that something reads.
+    fn note(&self, topology: &Topology, row: u32, shift: u32) {
+        for (&beside, steps) in topology.neighbours(row).iter().zip(STEPS) {
+            let copy = u32::try_from(beside).ok();
+            if let Some(copy) = copy.filter(|&copy| !topology.is_owned(copy)) {
+                self.0[copy as usize].fetch_or(steps << shift, Ordering::Relaxed);
             }
         }
+    }
+
+    fn of(&self, row: u32) -> Sides {
+        Sides(self.0[row as usize].load(Ordering::Relaxed))
+    }
+
+    /// Cells of `row` that gathers of so many layers of ghost cells read.
+    pub fn cells(&self, row: u32, ghosts: usize) -> u64 {
+        let lengths = self.of(row).bounds(ghosts);
+        let lengths = lengths.map(|[first, end]| u64::from(end - first));
+        lengths.iter().product()
+    }
+}
+
+/// Rows by peer, each with the sides from which its copy is read.
+type PeerSides = Vec<(usize, Vec<(u32, Sides)>)>;
+
+/// What is read of a level's copies: of others' patches here, and of own ones elsewhere.
+pub(super) struct Asked {
+    receives: PeerSides,
+    sends: PeerSides,
+}
+
+/// What is read of the copies of several levels: who keeps copies tells their owners, all in one message. All ranks call this.
+pub(super) fn ask(plans: &[Plan], reads: &Reads, ranks: &Ranks) -> Result<Vec<Asked>, RanksError> {
+    let of = |from: &PeerRows| {
+        let rows = from.rows.iter();
+        (from.peer, rows.map(|&row| (row, reads.of(row))).collect())
+    };
+    let wanted = |plan: &Plan| Asked {
+        receives: plan.receives.iter().map(of).collect(),
+        sends: Vec::new(),
+    };
+    let mut asked: Vec<Asked> = plans.iter().map(wanted).collect();
+    let mut messages: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+    for (peer, rows) in asked.iter().flat_map(|asked| &asked.receives) {
+        let sides = rows.iter().flat_map(|(_, sides)| sides.0.to_le_bytes());
+        messages.entry(*peer).or_default().extend(sides);
     }
     let messages = messages
         .into_iter()
@@ -142,63 +155,54 @@ pub(super) fn ask(
     let received = ranks.communicator().exchange(messages.collect())?;
     let mut left: BTreeMap<usize, &[u8]> =
         received.iter().map(|m| (m.peer, &m.bytes[..])).collect();
-    for (plan, lists) in plans.iter().zip(&mut asked) {
-        for list in lists {
-            let taken = plan
-                .sends
-                .iter()
-                .map(|to| taken(left.get_mut(&to.peer), to));
-            list.sends = taken.collect::<Result<_, _>>()?;
-        }
+    for (plan, asked) in plans.iter().zip(&mut asked) {
+        let sends = plan.sends.iter();
+        let taken = sends.map(|to| Ok((to.peer, taken(left.get_mut(&to.peer), to)?)));
+        asked.sends = taken.collect::<Result<_, RanksError>>()?;
     }
     Ok(asked)
 }
 
-/// Bytes of a box in a message.
-const BOX: usize = 6;
-
 /// What a rank asks of the rows that go to it, from the front of its message.
-fn taken(message: Option<&mut &[u8]>, to: &PeerRows) -> Result<Vec<Bounds>, RanksError> {
-    let bytes = message.and_then(|left| left.split_off(..BOX * to.rows.len()));
+fn taken(message: Option<&mut &[u8]>, to: &PeerRows) -> Result<Vec<(u32, Sides)>, RanksError> {
+    let bytes = message.and_then(|left| left.split_off(..size_of::<u32>() * to.rows.len()));
     let bytes = bytes.ok_or_else(|| {
         let (peer, rows) = (to.peer, to.rows.len());
         RanksError::Transport(format!(
             "rank {peer} does not tell about all of its {rows} copies"
         ))
     })?;
-    let ends = |&[a, b, c, d, e, f]: &[u8; BOX]| [[a, b], [c, d], [e, f]].map(|e| e.map(u32::from));
-    Ok(bytes.as_chunks().0.iter().map(ends).collect())
+    let sides = bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|&sides| Sides(u32::from_le_bytes(sides)));
+    Ok(to.rows.iter().copied().zip(sides).collect())
 }
 
-/// Lists what is read of the copies of `plan` in stores of `shape`.
+/// Lists what gathers of `layers` read of copies.
 pub(super) fn list(
     route: &mut Route,
-    shape: RowShape,
-    plan: &Plan,
+    layers: &Layers,
     asked: &Asked,
     device: Option<&Device>,
 ) -> Result<(), DeviceError> {
     let Route { sends, receives } = route;
-    set(receives, shape, &plan.receives, &asked.receives, device)?;
-    set(sends, shape, &plan.sends, &asked.sends, device)
+    set(receives, layers, &asked.receives, device)?;
+    set(sends, layers, &asked.sends, device)
 }
 
-/// Makes the pieces of a list from the rows of a plan and what is wanted of them.
+/// Makes the pieces of a list from what is wanted of its rows.
 fn set(
     list: &mut CopyList,
-    shape: RowShape,
-    plan: &[PeerRows],
-    wanted: &PeerBoxes,
+    layers: &Layers,
+    wanted: &PeerSides,
     device: Option<&Device>,
 ) -> Result<(), DeviceError> {
-    let pieces = |(to, boxes): (&PeerRows, &Vec<Bounds>)| {
-        let rows = to.rows.iter().copied();
-        (to.peer, rows.zip(boxes.iter().copied()).collect())
-    };
-    let lists: Vec<(usize, Vec<(u32, Bounds)>)> = plan.iter().zip(wanted).map(pieces).collect();
-    let lists = lists.iter().map(|(peer, pieces)| (*peer, &pieces[..]));
-    let piece = |(row, bounds): &(u32, Bounds), before| {
-        let bounds = bounds.map(|ends| shape.holding(ends));
+    let (shape, ghosts) = (layers.shape, layers.cells());
+    let lists = wanted.iter().map(|(peer, rows)| (*peer, &rows[..]));
+    let piece = |(row, sides): &(u32, Sides), before| {
+        let bounds = sides.bounds(ghosts).map(|ends| shape.holding(ends));
         let length = bounds.map(|[first, end]| end - first);
         Piece::part(*row, before, bounds.map(|[first, _]| first), length)
     };

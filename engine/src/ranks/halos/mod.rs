@@ -160,9 +160,7 @@ impl Halos {
         let (topology, shares) = (world.resource::<Topology>(), world.resource::<Shares>());
         let device = self.device.as_ref();
         let levels = *levels.start()..self.levels.len().min(levels.end() + 1);
-        let mut depths: Vec<usize> = self.listed.iter().map(|layers| layers.cells()).collect();
-        depths.dedup();
-        let mut reads = Vec::with_capacity(levels.len());
+        let reads = layers::Reads::new(topology);
         for level in levels.clone() {
             let halo = &mut self.levels[level];
             halo.averages.resize_with(self.shapes.len(), Route::default);
@@ -181,15 +179,14 @@ impl Halos {
             }
             halo.splitting
                 .follow(topology, level, self.own_device.as_ref())?;
-            reads.push(layers::read(topology, level, &depths));
+            reads.look(topology, level);
         }
         let plans = &shares.copies[levels.clone()];
         let asked = layers::ask(plans, &reads, world.resource::<Ranks>())?;
-        for ((halo, plan), asked) in self.levels[levels].iter_mut().zip(plans).zip(asked) {
+        for (halo, asked) in self.levels[levels].iter_mut().zip(asked) {
             halo.layers.resize_with(self.listed.len(), Route::default);
             for (route, layers) in halo.layers.iter_mut().zip(&self.listed) {
-                let n = depths.partition_point(|&depth| depth < layers.cells());
-                layers::list(route, layers.shape, plan, &asked[n], device)?;
+                layers::list(route, layers, &asked, device)?;
             }
         }
         Ok(())

@@ -114,7 +114,7 @@ impl<'a> Exchange<'a> {
         let stretches = self.stretches(&places);
         let one = |(patch, potential): (usize, &mut [f64])| {
             let place = &places[patch];
-            let mut values = Vec::new();
+            let mut values = Vec::with_capacity(place.size().iter().product());
             for stretch in &stretches[patch] {
                 if stretch.rank == me {
                     self.cut(planes, place, stretch.planes.clone(), &mut values);
@@ -245,6 +245,7 @@ impl<'a> Exchange<'a> {
         let [nx, ny, _] = self.filter.shape().grown();
         let first = self.filter.grown_planes(self.ranks.rank()).start;
         let [x, y, _] = &place.cells;
+        values.reserve(place.area() * some.len());
         for plane in some {
             for j in y.clone() {
                 let row = ((plane - first) * ny + j) * nx;
