@@ -162,8 +162,9 @@ pub fn rebuild(
     let fine = level + 1;
     let octets = proposal.octets.iter();
     let owned: Vec<Part> = octets.map(|&(key, _)| (key, u8::MAX)).collect();
-    // the new level itself
-    hold(topology, fine, &owned, &[]);
+    // the new level itself, and for now the copies that there were: those that stay keep their rows
+    let copied = copied_parts(topology, fine);
+    hold(topology, fine, &owned, &copied);
     // what the new octets stand on
     let beneath = below(topology, level);
     copy(topology, owners, shares, level, beneath)?;
@@ -208,6 +209,12 @@ fn owned_parts(topology: &Topology, level: usize) -> Vec<Part> {
     owned.map(|octet| (octet.key, octet.owned)).collect()
 }
 
+fn copied_parts(topology: &Topology, level: usize) -> Vec<Part> {
+    let octets = topology.octets(level).iter();
+    let copied = octets.filter(|octet| octet.owned == 0);
+    copied.map(|octet| (octet.key, octet.copied)).collect()
+}
+
 /// Notes what the own patches of `level` touch.
 fn touch(topology: &Topology, shares: &mut Shares, level: usize) {
     let mut touched = beside(topology, level);
@@ -245,7 +252,7 @@ fn hold(topology: &mut Topology, level: usize, owned: &[Part], copied: &[Part]) 
         let same = next.key == kept.key;
         if same {
             kept.owned |= next.owned;
-            kept.copied |= next.copied;
+            kept.copied = (kept.copied | next.copied) & !kept.owned;
         }
         same
     });

@@ -2,7 +2,7 @@
 
 use crate::device::{Device, DeviceError, Kept};
 use crate::mesh::Topology;
-use crate::mesh::topology::octet::Near;
+use crate::mesh::topology::octet::{Near, Octet};
 use nestar_kernels::mesh::COARSER;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -49,10 +49,10 @@ impl Splitting {
         level: usize,
         device: Option<&Device>,
     ) -> Result<(), DeviceError> {
-        let near = near(topology, level);
-        let rows = topology.rows(level).par_iter().with_min_len(1024);
-        let needs = |row: &u32| near[*row as usize / 8] && needs_copies(topology, *row);
-        let (border, interior): (Vec<u32>, Vec<u32>) = rows.copied().partition(needs);
+        let needy = needy(topology, level);
+        let needs = |row: &u32| needy[*row as usize / 8] >> (row % 8) & 1 == 1;
+        let (border, interior): (Vec<u32>, Vec<u32>) =
+            topology.rows(level).iter().partition(|&row| needs(row));
         if let Some(device) = device {
             self.interior.set(device, &interior)?;
             self.border.set(device, &border)?;
@@ -66,14 +66,22 @@ impl Splitting {
     }
 }
 
-/// By octet, a patch's row over eight: whether its own patches, or their parents, may lie beside copies.
-fn near(topology: &Topology, level: usize) -> Vec<bool> {
-    let mut near = vec![false; topology.capacity() / 8];
-    for octet in topology.octets(level) {
-        let is = octet.is_near(Near::Beside) || octet.is_near(Near::Beneath);
-        near[octet.first as usize / 8] = octet.owned != 0 && is;
+/// By octet, a patch's row over eight: which of its own patches need copies.
+fn needy(topology: &Topology, level: usize) -> Vec<u8> {
+    let near = |octet: &&Octet| octet.is_near(Near::Beside) || octet.is_near(Near::Beneath);
+    let octets = topology.octets(level).par_iter().with_min_len(64);
+    let owned = octets.filter(|octet| octet.owned != 0).filter(near);
+    let marked = owned.map(|octet| {
+        let needs = octet
+            .rows(octet.owned)
+            .filter(|&row| needs_copies(topology, row));
+        (octet.first, needs.map(|row| 1 << (row % 8)).sum::<u8>())
+    });
+    let mut needy = vec![0; topology.capacity() / 8];
+    for (first, marks) in marked.collect::<Vec<_>>() {
+        needy[first as usize / 8] = marks;
     }
-    near
+    needy
 }
 
 /// Whether ghost cells of an own patch are made from copies of others' patches.
