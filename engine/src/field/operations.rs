@@ -7,7 +7,6 @@ use super::storage::with_storage;
 use super::store::{Store, Surroundings};
 use super::{Correct, Prolong, faces};
 use crate::device::DeviceError;
-use crate::in_precision;
 use crate::mesh::{LevelClock, NewRows, Topology};
 use bevy_ecs::prelude::*;
 use nestar_kernels::CELLS;
@@ -59,10 +58,8 @@ pub(super) fn fill<F: Field>(
     around: &Surroundings,
     new: &NewRows,
 ) -> Result<(), DeviceError> {
-    let values = new.rows.len() * pool.spec.row_values();
     if let Prolong::None = pool.spec.prolong {
-        let zeros = in_precision!(pool.precision(), R => pool.store::<R>(new.level, &new.rows, &vec![0.0; values]));
-        return zeros;
+        return pool.clear(new.level, &new.rows);
     }
     with_storage!(&mut pool.storage,
     <R> => prolong_rows::<F, R>(pool, around.topology, new),

@@ -45,6 +45,25 @@ impl<F: Field> Pool<F> {
         Ok(())
     }
 
+    /// Sets the present state of some distinct rows of `level` to zero; the rows are marked as changed.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub(super) fn clear(&mut self, level: usize, rows: &[u32]) -> Result<(), DeviceError> {
+        let (at, all, shape) = (
+            self.present_state(level),
+            0..self.components(),
+            self.spec.shape(),
+        );
+        let zeros = rows.len() * self.spec.row_values() * self.precision().bytes();
+        let pieces: Vec<Piece> = Piece::whole_rows(rows, shape).collect();
+        with_storage!(&mut self.storage,
+            typed => typed.put(at, shape, &all, &pieces, &vec![0; zeros]),
+            device => device.clear(at, all, &pieces)?);
+        self.touch(level, rows);
+        Ok(())
+    }
+
     /// As [`Pool::host`] for some components.
     pub(super) fn values<R: Element>(
         &self,

@@ -100,6 +100,19 @@ impl DevicePool {
         })
     }
 
+    /// Sets components of pieces to zero.
+    pub(in crate::field) fn clear(
+        &self,
+        at: BankOf,
+        components: Range<usize>,
+        pieces: &[Piece],
+    ) -> Result<(), DeviceError> {
+        self.in_chunks(components.len(), pieces, |list, values, range| {
+            self.device.fill_zero(values, 0..range.len())?;
+            self.start_unpacking(at, components.clone(), list)
+        })
+    }
+
     /// Calls `work` with as many pieces at a time as the staging memory holds, that memory, and the bytes of all that stand there.
     fn in_chunks(
         &self,
