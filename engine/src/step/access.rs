@@ -148,8 +148,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// # Errors
     /// Another rank has failed, or the transport or the device has.
     pub fn refresh(&mut self, ranks: &mut OtherRanks) -> Result<(), Error> {
-        self.begin(ranks)?;
-        self.finish(ranks)
+        self.refresh_on(ranks, self.place.rows.level())
     }
 
     /// As [`Write::refresh`] on any level, for systems that work on several.
@@ -157,8 +156,8 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// # Errors
     /// As [`Write::refresh`].
     pub fn refresh_on(&mut self, ranks: &mut OtherRanks, level: usize) -> Result<(), Error> {
-        let depth = self.depth();
-        Ok(ranks.refresh(&mut self.pool.0, level, depth)?)
+        self.begin_on(ranks, level)?;
+        self.finish_on(ranks, level)
     }
 
     /// Sends what copies of covered patches of a level have taken from own children to the owners of the patches, for systems that
@@ -183,8 +182,19 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// # Errors
     /// As [`Write::refresh`].
     pub fn begin(&mut self, ranks: &mut OtherRanks) -> Result<Option<Arc<Split>>, Error> {
-        let (level, depth) = (self.place.rows.level(), self.depth());
-        Ok(ranks.begin(&self.pool.0, level, depth)?)
+        self.begin_on(ranks, self.place.rows.level())
+    }
+
+    /// As [`Write::begin`] on any level.
+    ///
+    /// # Errors
+    /// As [`Write::refresh`].
+    pub fn begin_on(
+        &mut self,
+        ranks: &mut OtherRanks,
+        level: usize,
+    ) -> Result<Option<Arc<Split>>, Error> {
+        Ok(ranks.begin(&self.pool.0, level, self.depth())?)
     }
 
     /// Ends what [`Write::begin`] began.
@@ -192,14 +202,28 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// # Errors
     /// As [`Write::refresh`].
     pub fn finish(&mut self, ranks: &mut OtherRanks) -> Result<(), Error> {
-        let (level, depth) = (self.place.rows.level(), self.depth());
+        self.finish_on(ranks, self.place.rows.level())
+    }
+
+    /// Ends what [`Write::begin_on`] began.
+    ///
+    /// # Errors
+    /// As [`Write::refresh`].
+    pub fn finish_on(&mut self, ranks: &mut OtherRanks, level: usize) -> Result<(), Error> {
+        let depth = self.depth();
         Ok(ranks.finish(&mut self.pool.0, level, depth)?)
     }
 
     /// The field while copies are under way: good for the rows of `Split::interior` alone, which read none.
     #[must_use]
-    pub fn interior(&self, _: &Split) -> View<'_, F> {
-        view(&self.pool.0, &self.place, self.depth())
+    pub fn interior(&self, split: &Split) -> View<'_, F> {
+        self.interior_on(self.place.rows.level(), split)
+    }
+
+    /// As [`Write::interior`] on any level.
+    #[must_use]
+    pub fn interior_on(&self, level: usize, _: &Split) -> View<'_, F> {
+        view_on(&self.pool.0, &self.place, level, self.depth())
     }
 
     /// Sets the present state of some distinct own rows from `[row][component][8][8][8]`, wherever the field lives. All ranks

@@ -1,7 +1,7 @@
 //! A multigrid cycle on one level: 8^3, 4^3, 2^3 and 1 cells a patch, and many sweeps over the last.
 
 use super::border::Unknowns;
-use super::grids::{Grids, Solver, each, weights};
+use super::grids::{Grids, Solver, each, listed, weights};
 use super::kernels::{Kernels, blocks};
 use super::lowest::Lowest;
 use nestar_device::math::sin;
@@ -9,6 +9,7 @@ use nestar_device::{Address, Lane, Number};
 use nestar_engine::field::device::DevicePool;
 use nestar_engine::field::{Element, Field};
 use nestar_engine::ranks::OtherRanks;
+use nestar_engine::ranks::halos::Rows;
 use nestar_engine::step::{View, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::multigrid::coarse::{self, CoarseGrid, mirror};
@@ -148,34 +149,58 @@ fn smooth<const N: usize, F: Field>(
     times: usize,
     omega: f64,
 ) -> Result<(), Error> {
+    // parts of smaller grids take as long as the whole
+    let parts = N == 4 && at.solver.kernels.is_some();
     (0..times).try_for_each(|n| {
-        field.refresh_on(at.ranks, at.level)?;
-        let view = field.get_on(at.level, 1)?;
-        if let Some(kernels) = &at.solver.kernels {
-            let given = device::Coarse {
-                colour: (n % 2) as i32,
-                omega,
-                ..on_device::<N, _>(&view)
-            };
-            // of rows of one cell all are looked at
-            let items = view.rows().len() * if N == 1 { 1 } else { N * N * N };
-            kernels.launch(
-                &kernels.relax_coarse[place::<N>() - 1],
-                blocks(items),
-                &given,
-            )?;
-        } else {
-            in_precision!(field.precision(), R => {
-                let grid = on_host::<N, _, R>(&view);
-                // SAFETY: one colour of distinct rows.
-                each(view.rows(), |row| unsafe {
-                    coarse::relax::<R, N>(&grid, row, n % 2, R::lit(omega));
-                });
-            });
+        let split = field.begin_on(at.ranks, at.level)?.filter(|_| parts);
+        if let Some(split) = &split {
+            let view = field.interior_on(at.level, split);
+            relax::<N, F>(&view, at.solver, (n % 2, omega), Some(&split.interior))?;
         }
+        field.finish_on(at.ranks, at.level)?;
+        let (view, border) = (
+            field.get_on(at.level, 1)?,
+            split.as_ref().map(|split| &split.border),
+        );
+        relax::<N, F>(&view, at.solver, (n % 2, omega), border)?;
         field.change_on(at.level);
         Ok(())
     })
+}
+
+/// Relaxes one colour of some rows of a grid, or of all.
+fn relax<const N: usize, F: Field>(
+    view: &View<F>,
+    solver: &Solver,
+    (colour, omega): (usize, f64),
+    some: Option<&Rows>,
+) -> Result<(), Error> {
+    if let Some(kernels) = &solver.kernels {
+        let all = on_device::<N, _>(view);
+        let (rows, count) = some.map_or((all.rows, all.count), listed);
+        let given = device::Coarse {
+            colour: colour as i32,
+            omega,
+            rows,
+            count,
+            ..all
+        };
+        // of rows of one cell all are looked at
+        let items = count as usize * if N == 1 { 1 } else { N * N * N };
+        return kernels.launch(
+            &kernels.relax_coarse[place::<N>() - 1],
+            blocks(items),
+            &given,
+        );
+    }
+    in_precision!(view.precision(), R => {
+        let grid = on_host::<N, _, R>(view);
+        // SAFETY: one colour of distinct rows.
+        each(view.rows(), |row| unsafe {
+            coarse::relax::<R, N>(&grid, row, colour, R::lit(omega));
+        });
+    });
+    Ok(())
 }
 
 /// Fills the right-hand side of the next coarser grid with what this one is short of.

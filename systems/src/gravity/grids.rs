@@ -10,6 +10,7 @@ use nestar_device::{Address, Number};
 use nestar_engine::field::device::DeviceView;
 use nestar_engine::field::{Element, Field, LevelRows};
 use nestar_engine::ranks::OtherRanks;
+use nestar_engine::ranks::halos::Rows;
 use nestar_engine::step::{Read, View, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
@@ -119,6 +120,11 @@ pub(super) fn weights(width: [f64; 3], times: f64) -> [f64; 3] {
     width.map(|w| 1.0 / ((w * times) * (w * times)))
 }
 
+/// A list of rows for kernels, and its length.
+pub(super) fn listed(rows: &Rows) -> (Address<i32>, i32) {
+    (rows.there.into(), rows.rows.len() as i32)
+}
+
 impl<P: Unknowns> Grids<'_, '_, P> {
     /// Own rows of a level.
     pub(super) fn own_rows(&self, level: usize) -> &[u32] {
@@ -153,7 +159,15 @@ impl<P: Unknowns> Grids<'_, '_, P> {
 
     /// A level's equation on the device.
     pub(super) fn device_level(&self, level: usize) -> Result<device::Level<Number>, Error> {
-        let view = self.potential.get_on(level, 1)?;
+        self.device_level_of(level, &self.potential.get_on(level, 1)?)
+    }
+
+    /// The same of a view.
+    fn device_level_of(
+        &self,
+        level: usize,
+        view: &View<P>,
+    ) -> Result<device::Level<Number>, Error> {
         let (place, four) = (view.place(), self.four.own_on(level));
         Ok(device::Level {
             view: self.with_border_on_device(level, view.on_device())?,
@@ -173,24 +187,44 @@ impl<P: Unknowns> Grids<'_, '_, P> {
 
     /// Relaxes one colour of a level.
     fn relax(&mut self, level: usize, colour: usize) -> Result<(), Error> {
-        self.potential.refresh_on(&mut self.ranks, level)?;
-        if let Some(kernels) = &self.solver.kernels {
-            let colour = colour as i32;
-            let given = device::Level {
-                colour,
-                ..self.device_level(level)?
-            };
-            let rows = given.count as usize;
-            kernels.relax.works_on(rows * CELLS / 2, rows * CELLS * 16);
-            kernels.launch(&kernels.relax, rows, &given)?;
-        } else {
-            in_precision!(self.potential.precision(), R => {
-                let grid = self.host_level::<R>(level)?;
-                // SAFETY: one colour of distinct rows.
-                each(self.own_rows(level), |row| unsafe { level::relax(&grid, row, colour) });
-            });
+        let split = self.potential.begin_on(&mut self.ranks, level)?;
+        let split = split.filter(|_| self.solver.kernels.is_some());
+        if let Some(split) = &split {
+            let view = self.potential.interior_on(level, split);
+            self.relax_rows((level, colour), &view, Some(&split.interior))?;
         }
+        self.potential.finish_on(&mut self.ranks, level)?;
+        let border = split.as_ref().map(|split| &split.border);
+        self.relax_rows((level, colour), &self.potential.get_on(level, 1)?, border)?;
         self.potential.change_on(level);
+        Ok(())
+    }
+
+    /// Relaxes one colour of some rows, or of all.
+    fn relax_rows(
+        &self,
+        (level, colour): (usize, usize),
+        view: &View<P>,
+        some: Option<&Rows>,
+    ) -> Result<(), Error> {
+        if let Some(kernels) = &self.solver.kernels {
+            let all = self.device_level_of(level, view)?;
+            let (rows, count) = some.map_or((all.rows, all.count), listed);
+            let given = device::Level {
+                colour: colour as i32,
+                rows,
+                count,
+                ..all
+            };
+            let rows = count as usize;
+            kernels.relax.works_on(rows * CELLS / 2, rows * CELLS * 16);
+            return kernels.launch(&kernels.relax, rows, &given);
+        }
+        in_precision!(self.potential.precision(), R => {
+            let grid = self.host_level::<R>(level)?;
+            // SAFETY: one colour of distinct rows.
+            each(self.own_rows(level), |row| unsafe { level::relax(&grid, row, colour) });
+        });
         Ok(())
     }
 
