@@ -25,6 +25,8 @@ MARKS = "<!-- scaling: begin -->", "<!-- scaling: end -->"
 # Gigabytes a second from GPU to GPU and microseconds a message, for `nestar plan`: NVLink through NCCL, measured alone.
 LINK = ["--network", "250", "--latency", "10"]
 SLAB_STEPS = 8
+# a file system in memory: how fast ranks write where no disk holds them up
+MEMORY = "/dev/shm"
 TIMEOUT = 240
 
 
@@ -61,7 +63,7 @@ CASES = [
     ("strong, uniform 512^3", "uniform", lambda n: []),
     ("strong, Kelvin-Helmholtz, 9.0e7 cells", "kelvin-helmholtz", lambda n: []),
     ("strong, adaptive blast, 2e7 cells", "blast", lambda n: []),
-    ("strong, self-gravity: collapsing cloud", "collapse", lambda n: []),
+    ("strong, self-gravity: collapsing cloud", "collapse", lambda n: ["gravity.root=multigrid"]),
     ("weak, Plummer sphere, 256^3 cells and 2e7 particles a GPU", "plummer", sphere),
 ]
 ROOTS = {"uniform": 512, "kelvin-helmholtz": 128, "blast": 128, "collapse": 128, "plummer": 256}
@@ -118,14 +120,17 @@ class Measuring:
 
     def plan(self, case, settings, n, precision, rate):
         deck = str(BENCH / f"{case}.toml")
-        settings = settings or [f"domain.cells={[ROOTS[case]] * 3}".replace(" ", "")]
+        if not any(setting.startswith("domain.cells=") for setting in settings):
+            settings = settings + [f"domain.cells={[ROOTS[case]] * 3}".replace(" ", "")]
         command = [self.nestar, "plan", deck, "--ranks", str(n), "--device-rate", f"{rate:.6e}", "--json", "-"]
         plan = json.loads(call(command + LINK + pairs(settings + [f"run.precision={precision}"])))["plans"][0]
         updates = plan["cell_updates_per_root_step"]["mean"] * n
         return updates / plan["root_step_seconds"]["overlapped"]
 
-    def cases(self):
+    def cases(self, wanted):
         for name, case, settings in CASES:
+            if wanted and case not in wanted:
+                continue
             for precision in PRECISIONS:
                 for n in self.counts:
                     key = f"{name} | {precision} | {n}"
@@ -151,11 +156,11 @@ class Measuring:
         names = [name for name in last if name.startswith("seconds_")]
         return {name: float(last[name]) - float(first[name]) for name in names}
 
-    def snapshot(self, n):
-        """Seconds that the final snapshot of 512^3 cells takes."""
+    def snapshot(self, n, place=None):
+        """Seconds that the final snapshot of 512^3 cells takes, on the disk or in the memory of `place`."""
         seconds = []
         for final in ["false", "true"]:
-            with tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory(dir=place) as folder:
                 settings = [f"output.directory={folder}/run", f"output.final={final}", "domain.cells=[512,512,512]"]
                 start = time.monotonic()
                 call([self.nestar, "run", str(BENCH / "noise.toml"), "--device", "cuda", "--ranks", str(n)] + pairs(settings))
@@ -185,14 +190,15 @@ class Measuring:
             call(["dd", "if=/dev/zero", f"of={folder}/file", "bs=64M", f"count={size >> 26}", "conv=fsync"])
             return size / (time.monotonic() - start)
 
-    def all(self, parts):
+    def all(self, parts, cases):
         if "cases" in parts:
-            self.cases()
+            self.cases(cases)
         for n in self.counts:
             if "slab" in parts:
                 self.tried(f"slab | {n}", self.slab, n)
             if "snapshot" in parts:
                 self.tried(f"snapshot | {n}", self.snapshot, n)
+                self.tried(f"snapshot in memory | {n}", self.snapshot, n, MEMORY)
         if "snapshot" in parts:
             self.tried("disk", self.disk)
         if "digests" in parts:
@@ -255,15 +261,22 @@ def halos(found):
     return table(head, rows)
 
 
+def written(found, kind, n):
+    """Seconds of a snapshot, and by how much less they are than on one rank."""
+    first, own = found.get(f"{kind} | 1"), found.get(f"{kind} | {n}")
+    if own is None:
+        return "-"
+    return f"{own:.2f} s" + (f" ({first / own:.2f} times)" if first and n > 1 else "")
+
+
 def others(found):
     rows = []
     for n in found["counts"]:
-        slab, snapshot = found.get(f"slab | {n}"), found.get(f"snapshot | {n}")
-        first = found.get("snapshot | 1")
+        slab = found.get(f"slab | {n}")
         cells = ["-", "-"] if slab is None else [f"{1e3 * slab['seconds_advance']:.0f} ms", f"{1e3 * slab['seconds_regrid']:.0f} ms"]
-        rate = "-" if snapshot is None else f"{snapshot:.2f} s" + (f" ({first / snapshot:.2f} times)" if first and n > 1 else "")
-        rows.append([n] + cells + [rate])
-    lines = table(["GPUs", f"moving slab, {SLAB_STEPS - 1} root steps: advance", "regrid", "snapshot of 512^3"], rows)
+        rows.append([n] + cells + [written(found, kind, n) for kind in ["snapshot", "snapshot in memory"]])
+    head = ["GPUs", f"moving slab, {SLAB_STEPS - 1} root steps: advance", "regrid", "snapshot of 512^3", f"the same in {MEMORY}"]
+    lines = table(head, rows)
     digests = {key: value for key, value in found.items() if key.startswith("digest | ")}
     for deck in sorted({key.split(" | ")[1] for key in digests}):
         own = {key: value for key, value in digests.items() if key.split(" | ")[1] == deck}
@@ -300,12 +313,13 @@ def main():
     measure.add_argument("--to", type=pathlib.Path, default=pathlib.Path("scaling.json"))
     measure.add_argument("--most", type=int, default=8, help="most GPUs")
     measure.add_argument("--parts", default="cases,slab,snapshot,digests")
+    measure.add_argument("--cases", default="", help="some cases alone: " + ", ".join(ROOTS))
     writing = commands.add_parser("write", help="write the tables")
     writing.add_argument("figures", type=pathlib.Path)
     writing.add_argument("document", type=pathlib.Path)
     arguments = parser.parse_args()
     if arguments.command == "measure":
-        Measuring(arguments.nestar, arguments.to, arguments.most).all(arguments.parts.split(","))
+        Measuring(arguments.nestar, arguments.to, arguments.most).all(arguments.parts.split(","), arguments.cases.split(",") if arguments.cases else [])
     else:
         write(json.loads(arguments.figures.read_text()), arguments.document)
 
