@@ -92,7 +92,7 @@ impl Part {
     }
 
     /// Own octets of the level that have moved bring their leaves along in a run; here the shell of before says which.
-    fn refined(&self, octets: &[(u64, bool)], fine: usize, radius: f64) -> Vec<(u64, u8)> {
+    fn refined(&self, octets: &[(u64, bool)], fine: usize, radius: f64) -> Vec<(u64, u8, u8)> {
         let across = f64::from(self.topology.domain.root[0] << fine);
         let mask = |key: u64| {
             let half = self.topology.octet_place(fine, key);
@@ -104,7 +104,7 @@ impl Part {
             (0..8).map(|c| u8::from(wanted(c)) << c).sum()
         };
         let old = octets.iter().filter(|(_, new)| !new);
-        old.map(|&(key, _)| (key, mask(key))).collect()
+        old.map(|&(key, _)| (key, u8::MAX, mask(key))).collect()
     }
 
     fn regrid(&mut self, level: usize, [radius, finer]: [f64; 2]) -> Result<(), Failure> {
@@ -129,7 +129,7 @@ impl Part {
             };
             let begin = now(single);
             let (topology, shares) = (&mut self.topology, &mut self.shares);
-            rebuild(topology, ranks, shares, level, &proposal, &refined)?;
+            rebuild(topology, ranks, shares, level + 1, &proposal, &refined)?;
             rebuilt = Some(now(single) - begin);
             times.push(now(single));
         }

@@ -44,3 +44,13 @@ pub(crate) fn non_zero(shape: &[u64]) -> Vec<NonZeroU64> {
         .map(|&n| NonZeroU64::new(n).unwrap_or(NonZeroU64::MIN))
         .collect()
 }
+
+/// The indices of chunk `number` of a grid of chunks, counted along the last dimension first.
+pub(crate) fn indices(mut number: u64, grid: &[u64]) -> Vec<u64> {
+    let mut indices = vec![0; grid.len()];
+    for (index, length) in indices.iter_mut().zip(grid).rev() {
+        *index = number % length;
+        number /= length;
+    }
+    indices
+}

@@ -1,7 +1,7 @@
 //! A description of a snapshot for people.
 
 use crate::{
-    FieldHeader, ItemsHeader, LEAF, LevelHeader, PATCH_SIZE, PartHeader, Result, Snapshot,
+    DataType, FieldHeader, ItemsHeader, LEAF, LevelHeader, PATCH_SIZE, PartHeader, Result, Snapshot,
 };
 use std::fmt::Write;
 
@@ -16,9 +16,24 @@ struct Statistics {
     total: f64,
 }
 
+impl Statistics {
+    /// Of nothing.
+    const NONE: Self = Self {
+        min: f64::INFINITY,
+        max: f64::NEG_INFINITY,
+        total: 0.0,
+    };
+
+    /// Lets the extremes know a value. A NaN is greater than everything and less than everything, so that it shows.
+    fn meet(&mut self, value: f64) {
+        self.min = if value >= self.min { self.min } else { value };
+        self.max = if value <= self.max { self.max } else { value };
+    }
+}
+
 /// A text of several lines: time, step, domain, levels with their patches and cells, and for every field with one
 /// value per cell its unit, least and greatest value and volume integral over the leaf cells (code units); the items with their
-/// arrays, the parts beside the fields with their versions and sizes.
+/// arrays, and the extremes and sums of these, the parts beside the fields with their versions and sizes.
 ///
 /// # Errors
 /// As [`Snapshot::read`].
@@ -60,7 +75,10 @@ pub fn summary(snapshot: &Snapshot) -> Result<String> {
             field.name
         );
     }
-    text.extend(snapshot.items().map(|items| counted(snapshot, items)));
+    for items in snapshot.items() {
+        text += &counted(snapshot, items);
+        text += &columns(snapshot, items)?;
+    }
     text.extend(snapshot.parts().map(described));
     Ok(text)
 }
@@ -78,6 +96,60 @@ fn counted(snapshot: &Snapshot, items: &ItemsHeader) -> String {
         "{path}: version {version}, {count} with {}\n",
         names.join(", ")
     )
+}
+
+/// The table of the columns of items that hold numbers with a point: extremes and sums over all items; nothing where there are none.
+fn columns(snapshot: &Snapshot, items: &ItemsHeader) -> Result<String> {
+    let headers = snapshot.columns(&items.path).into_iter();
+    let headers: Vec<&FieldHeader> = headers
+        .filter(|header| matches!(header.data_type, DataType::F32 | DataType::F64))
+        .collect();
+    if items.count == 0 || headers.is_empty() {
+        return Ok(String::new());
+    }
+    let width = headers.iter().map(|header| header.name.len() + 2);
+    let width = width.max().unwrap_or(0);
+    let mut text = format!(
+        "{:width$}  {:>13}  {:>13}  {:>22}  unit\n",
+        "column", "least", "greatest", "sum"
+    );
+    for header in headers {
+        let vector = header.shape.iter().product::<u64>() == 3;
+        let endings: &[&str] = if vector { &["_x", "_y", "_z"] } else { &[""] };
+        let found = column(snapshot, items, header)?;
+        for (ending, Statistics { min, max, total }) in endings.iter().zip(found) {
+            let name = format!("{}{ending}", header.name);
+            let _ = writeln!(
+                text,
+                "{name:width$}  {min:>13.6e}  {max:>13.6e}  {total:>22.15e}  {}",
+                header.units
+            );
+        }
+    }
+    Ok(text)
+}
+
+/// The statistics of the components of a column.
+fn column(
+    snapshot: &Snapshot,
+    items: &ItemsHeader,
+    header: &FieldHeader,
+) -> Result<Vec<Statistics>> {
+    let components = header.shape.iter().product::<u64>() as usize;
+    let mut found = vec![Statistics::NONE; components];
+    let shard = Snapshot::shard_items(items.count).max(1);
+    for first in (0..items.count).step_by(shard as usize) {
+        let range = first..(first + shard).min(items.count);
+        let values = snapshot.read_items(&items.path, &header.name, range)?;
+        let values = values.into_f64();
+        for (n, found) in found.iter_mut().enumerate() {
+            let values = values.iter().skip(n).step_by(components);
+            // a sum of each shard first
+            found.total += values.clone().sum::<f64>();
+            values.for_each(|value| found.meet(*value));
+        }
+    }
+    Ok(found)
 }
 
 /// A line about a part.
@@ -135,11 +207,7 @@ fn header(snapshot: &Snapshot) -> Result<String> {
 
 /// The statistics of a field over all levels that have it; `None` if it has no leaf cell or no value per cell.
 fn statistics(snapshot: &Snapshot, field: &FieldHeader) -> Result<Option<Statistics>> {
-    let mut sum = Statistics {
-        min: f64::INFINITY,
-        max: f64::NEG_INFINITY,
-        total: 0.0,
-    };
+    let mut sum = Statistics::NONE;
     let mut cells = 0;
     for level in snapshot.levels() {
         let has = snapshot
@@ -175,11 +243,7 @@ fn add_level(
         for patch in values.chunks(PATCH_SIZE.pow(3) as usize) {
             sum.total += patch.iter().sum::<f64>() * volume;
         }
-        for &value in &values {
-            // A NaN is greater than everything and less than everything, so that it shows.
-            sum.min = if value >= sum.min { sum.min } else { value };
-            sum.max = if value <= sum.max { sum.max } else { value };
-        }
+        values.iter().for_each(|value| sum.meet(*value));
     }
     Ok(cells)
 }

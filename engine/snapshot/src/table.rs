@@ -97,7 +97,7 @@ pub fn read_columns(path: &Path, names: &[&str]) -> Result<Vec<Vec<f64>>> {
             })
         };
         if let Some(row) = values.iter().position(|value| !value.is_finite()) {
-            return refuse(format!("its value in row {row} is {}", values[row]));
+            return refuse(format!("its value in row {} is {}", row + 1, values[row]));
         }
         if let Some(first) = found.first().filter(|first| first.len() != values.len()) {
             let (rows, other) = (values.len(), first.len());

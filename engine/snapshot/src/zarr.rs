@@ -5,7 +5,7 @@
 
 use crate::bounds::{bytes, may_hold, require_stored, row_bytes};
 use crate::files::{open, read_at, tree_bytes};
-use crate::layout::{Layout, Plain, chunk_shape, non_zero};
+use crate::layout::{Layout, Plain, chunk_shape, indices, non_zero};
 use crate::{DataType, Result, SnapshotError, Values};
 use rayon::prelude::*;
 use serde_json::Value;
@@ -319,14 +319,7 @@ fn fixed(bytes: ArrayBytes<'_>) -> std::result::Result<Vec<u8>, String> {
 fn missing_chunk<S: ?Sized>(path: &Path, array: &Array<S>) -> Option<String> {
     let grid = array.chunk_grid_shape().to_vec();
     let chunks: u64 = grid.iter().product();
-    let key = |mut number: u64| {
-        let mut indices = vec![0; grid.len()];
-        for (index, length) in indices.iter_mut().zip(&grid).rev() {
-            *index = number % length;
-            number /= length;
-        }
-        array.chunk_key(&indices).as_str().to_string()
-    };
+    let key = |n: u64| array.chunk_key(&indices(n, &grid)).as_str().to_string();
     (0..chunks).map(key).find(|key| !path.join(key).is_file())
 }
 
@@ -371,27 +364,36 @@ pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
     Ok(Plain {
         shape: array.shape().to_vec(),
         dimensions: dimensions.map(Iterator::collect),
-        values: plain_values(path, &array)?.into_f64(),
+        values: plain_values(path, &array)?,
     })
 }
 
-/// All values of an array.
-fn plain_values(path: &Path, array: &Array<FilesystemStore>) -> Result<Values> {
-    let all = array.subset_all();
-    let type_name = array.data_type().to_string();
-    // `DataType` shows as "float64" or, where version 2 of Zarr has another name, "float64 / <f8".
-    let read = match DataType::from_name(type_name.split(' ').next().unwrap_or_default()) {
-        Some(DataType::F64) => array.retrieve_array_subset(&all).map(Values::F64),
-        Some(DataType::F32) => array.retrieve_array_subset(&all).map(Values::F32),
-        Some(DataType::I32) => array.retrieve_array_subset(&all).map(Values::I32),
-        Some(DataType::U8) => array.retrieve_array_subset(&all).map(Values::U8),
-        Some(DataType::U32) => array.retrieve_array_subset(&all).map(Values::U32),
-        Some(DataType::U64) => array.retrieve_array_subset(&all).map(Values::U64),
-        None => {
-            return Err(SnapshotError::Uniform {
-                path: path.to_path_buf(),
-                detail: format!("data type {type_name}; float64 or float32 is needed"),
-            });
+/// All values of an array of numbers, as f64.
+fn plain_values(path: &Path, array: &Array<FilesystemStore>) -> Result<Vec<f64>> {
+    macro_rules! read {
+        ($number:ty) => {
+            array
+                .retrieve_array_subset::<Vec<$number>>(&array.subset_all())
+                .map(|values| values.into_iter().map(|n| n as f64).collect())
+        };
+    }
+    // a type shows as "float64" or, where version 2 of Zarr has another name, "float64 / <f8"
+    let shown = array.data_type().to_string();
+    let read = match shown.split(' ').next().unwrap_or_default() {
+        "float64" => array.retrieve_array_subset(&array.subset_all()),
+        "float32" => read!(f32),
+        "int8" => read!(i8),
+        "int16" => read!(i16),
+        "int32" => read!(i32),
+        "int64" => read!(i64),
+        "uint8" => read!(u8),
+        "uint16" => read!(u16),
+        "uint32" => read!(u32),
+        "uint64" => read!(u64),
+        _ => {
+            let detail = format!("data type {shown}; numbers of 1 to 8 bytes are needed");
+            let path = path.to_path_buf();
+            return Err(SnapshotError::Uniform { path, detail });
         }
     };
     read.map_err(|error| SnapshotError::corrupt(path, error.to_string()))

@@ -4,7 +4,7 @@
 #[must_use]
 pub fn shown(bytes: u64) -> String {
     let mut value = bytes as f64;
-    let mut units = ["B", "KiB", "MiB", "GiB", "TiB"].into_iter();
+    let mut units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"].into_iter();
     let mut unit = units.next().unwrap_or_default();
     for larger in units {
         if value < 1024.0 {
@@ -13,7 +13,10 @@ pub fn shown(bytes: u64) -> String {
         value /= 1024.0;
         unit = larger;
     }
-    if unit == "B" {
+    if bytes == u64::MAX {
+        // a sum that has no room for more
+        "more than 15 EiB".into()
+    } else if unit == "B" {
         format!("{bytes} B")
     } else {
         format!("{value:.1} {unit}")
@@ -27,6 +30,7 @@ mod tests {
         assert_eq!(super::shown(1023), "1023 B");
         assert_eq!(super::shown(40 << 10), "40.0 KiB");
         assert_eq!(super::shown(3 << 29), "1.5 GiB");
-        assert_eq!(super::shown(5 << 50), "5120.0 TiB");
+        assert_eq!(super::shown(5 << 50), "5.0 PiB");
+        assert_eq!(super::shown(u64::MAX), "more than 15 EiB");
     }
 }

@@ -4,7 +4,7 @@
 
 use super::{FaultBox, InParts, ItemColumn, PatchPlace};
 use crate::device::DeviceError;
-use crate::mesh::{AuditError, Topology};
+use crate::mesh::{AuditError, Domain, Topology};
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
 
@@ -35,6 +35,10 @@ pub trait Items: Send + Sync {
     /// as they were, unless an override says otherwise.
     fn keys(&self) -> Vec<String> {
         Vec::new()
+    }
+    /// The key of the deck that decides whether there is a column, if there is one.
+    fn key_of(&self, _column: &str) -> Option<String> {
+        None
     }
     /// The numbers of a column that does not stand in the record, for an item in a patch; as many as the column has.
     fn derive(&self, _column: &str, _record: &[u8], _patch: &PatchPlace) -> [f64; 3] {
@@ -82,6 +86,17 @@ pub trait Items: Send + Sync {
     /// Bytes of memory that so many items take in so many patches, about.
     fn memory(&self, count: u64, _patches: u64) -> u64 {
         count.saturating_mul(self.record_bytes() as u64)
+    }
+
+    /// Where some of those that a run begins with are, code length: those that there are of `most` of the expected ones, or of all if these
+    /// are fewer, evenly chosen among them. `None` where that is not known before they are made.
+    fn beginnings(&self, _domain: &Domain, _most: u64) -> Option<Vec<[f64; 3]>> {
+        None
+    }
+
+    /// How many cells a step of one of them is as much work as: ranks share patches out by it. 0 or more, the same at any time.
+    fn weight(&self) -> f64 {
+        0.0
     }
 
     /// How many lie in the patch of a row.

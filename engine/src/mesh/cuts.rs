@@ -18,10 +18,7 @@ impl Cuts {
     /// rank 0 until [`Cuts::set`] says otherwise.
     #[must_use]
     pub fn new(root: [i32; 3], ranks: usize, levels: usize) -> Self {
-        let curve = RootCurve {
-            root,
-            bits: bits_for(root, 0),
-        };
+        let curve = RootCurve::of(root);
         let patches: u64 = root.iter().map(|&n| n as u64).product();
         let rest = |first: u64| move |rank: usize| if rank == 0 { first } else { u64::MAX };
         let start = |rank: usize| match rank {
@@ -75,7 +72,7 @@ impl Cuts {
 
 /// The Hilbert curve through a root grid, which need not fill its cube.
 #[derive(Clone, Copy)]
-pub(super) struct RootCurve {
+pub(crate) struct RootCurve {
     pub root: [i32; 3],
     pub bits: u32,
 }
@@ -107,6 +104,12 @@ impl RootCurve {
             }
         }
         prefix
+    }
+
+    /// Through the root grid `root`.
+    pub fn of(root: [i32; 3]) -> Self {
+        let bits = bits_for(root, 0);
+        Self { root, bits }
     }
 
     /// Calls `visit` with the keys of all root patches in `keys`, ascending.

@@ -21,6 +21,7 @@ pub use clock::{Clock, LevelClock, Levels};
 pub(crate) use costs::CostParts;
 pub use costs::{CostPart, Costs};
 pub use cuts::Cuts;
+pub(crate) use cuts::RootCurve;
 pub use nesting::RefineRequests;
 pub use obeyed::{Cost, Observed, Pinned};
 pub use patch::{CELLS, Level, Owner, PATCH, Parent, PatchIndex, PatchRow};

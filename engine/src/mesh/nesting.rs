@@ -109,9 +109,9 @@ impl RefineRequests {
         marked.map(|row| 1 << (row - octet.first)).sum()
     }
 
-    /// Restores what [`RefineRequests::wished`] gave.
-    pub(crate) fn set_wished(&self, octet: &Octet, wished: u8) {
-        for row in octet.rows(u8::MAX) {
+    /// Restores what [`RefineRequests::wished`] gave, of some `patches` of an octet.
+    pub(crate) fn set_wished(&self, octet: &Octet, patches: u8, wished: u8) {
+        for row in octet.rows(patches) {
             let marked = wished >> (row - octet.first) & 1 == 1;
             set(&self.wished[row as usize], marked);
         }

@@ -7,7 +7,7 @@ use bevy_ecs::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Measured work of a step of a patch, in any unit that all patches share; 1 where it is absent. The parts of the ranks are cut
-/// by it when the level below is regridded. Root patches are shared out by their number.
+/// by it when the level below is regridded, those of the root grid before root steps.
 ///
 /// Values from 1e-4 to 1e6 are told apart; children begin with the cost of their parent.
 #[derive(Component, Clone, Copy, Debug, PartialEq)]

@@ -1,10 +1,11 @@
-//! Sharing levels out: how much work octets are, and cuts that give every rank as much of it. Octets are kept whole.
+//! Sharing levels out: how much work patches are, and cuts that give every rank as much of it. On levels from 1 on octets are kept
+//! whole.
 
 use super::communicator::{Communicator, RanksError, Reduction};
 use crate::mesh::{Cost, LevelWork, Topology};
 
 /// Work of an octet of patches without a [`Cost`].
-const PLAIN: u64 = 8 * Cost::ONE;
+pub(super) const PLAIN: u64 = 8 * Cost::ONE;
 
 /// The work of octets in one step of their level, by their parents' keys; `costs` has those that are not plain. Both ascend.
 pub(super) fn work(parents: impl Iterator<Item = u64>, costs: &[(u64, u64)]) -> Vec<u64> {
@@ -18,7 +19,7 @@ pub(super) fn work(parents: impl Iterator<Item = u64>, costs: &[(u64, u64)]) -> 
     parents.map(&mut work).collect()
 }
 
-/// The work of a root grid of `patches` patches, which is cut by patches.
+/// The work of a root grid of `patches` plain patches.
 pub(super) fn root_work(patches: u64, ranks: u64) -> LevelWork {
     LevelWork {
         all: patches * Cost::ONE,
@@ -26,20 +27,30 @@ pub(super) fn root_work(patches: u64, ranks: u64) -> LevelWork {
     }
 }
 
-/// Where the stretches of ranks begin that the octets of one rank decide about.
+/// What a level is cut between: patches of the root grid, octets of the others.
+#[derive(Clone, Copy)]
+pub(super) struct Units<'a> {
+    /// Keys of their first patches, ascending.
+    pub keys: &'a [u64],
+    /// The work of each.
+    pub work: &'a [u64],
+    /// Patches of each.
+    pub patches: u64,
+}
+
+/// Where the stretches of ranks begin that the units of one rank decide about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Starts {
-    /// By rank: the first key of its stretch; 0 where other octets decide.
+    /// By rank: the first key of its stretch; 0 where other units decide.
     pub keys: Vec<u64>,
     /// By rank: the work before its stretch.
     pub before: Vec<u64>,
 }
 
 impl Starts {
-    /// Shares `total` work out to `ranks` ranks, as far as the octets given decide about it: children of `parents`, keys that
-    /// ascend, with their work, which follow on `before`. A rank's stretch begins with the octet in which its part of the work
-    /// begins.
-    pub fn new(parents: &[u64], work: &[u64], before: u64, total: u64, ranks: usize) -> Self {
+    /// Shares `total` work out to `ranks` ranks, as far as the units with the first keys `keys` decide about it, whose work follows on
+    /// `before`. A rank's stretch begins with the unit in which its part of the work begins.
+    pub fn new(keys: &[u64], work: &[u64], before: u64, total: u64, ranks: usize) -> Self {
         let mut starts = Self {
             keys: vec![0; ranks],
             before: vec![0; ranks],
@@ -49,9 +60,9 @@ impl Starts {
         while rank < ranks && target(rank) < before {
             rank += 1;
         }
-        for (key, work) in parents.iter().zip(work) {
+        for (key, work) in keys.iter().zip(work) {
             while rank < ranks && target(rank) < at + work {
-                (starts.keys[rank], starts.before[rank]) = (key << 3, at);
+                (starts.keys[rank], starts.before[rank]) = (*key, at);
                 rank += 1;
             }
             at += work;
@@ -76,9 +87,8 @@ impl Starts {
     }
 }
 
-/// Cuts `level` anew if its octets, of which this rank knows those of its `parents`, are shared out badly: if the busiest rank
-/// has more than `imbalance` times the work that whole plain octets allow. `costs` is the work of octets that are not plain, by
-/// their parents' keys. Whether the cuts are others now.
+/// Cuts `level` anew if its `units`, of which each rank knows some, are shared out badly: if the busiest rank has more than
+/// `imbalance` times the work that whole plain units allow, and other cuts give it less. Whether the cuts are others now.
 ///
 /// # Errors
 /// Another rank has failed, or the transport has.
@@ -86,32 +96,35 @@ pub(super) fn balance(
     topology: &mut Topology,
     ranks: &dyn Communicator,
     level: usize,
-    parents: &[u64],
-    costs: &[(u64, u64)],
+    units: Units,
     imbalance: f64,
 ) -> Result<bool, RanksError> {
     let size = ranks.size();
-    let work = work(parents.iter().copied(), costs);
-    // by rank: work under the present cuts, then that of the parents' octets; the number of octets
+    // by rank: work under the present cuts, then that of the units it knows; the number of units
     let mut sums = vec![0u64; 2 * size + 1];
-    for (key, work) in parents.iter().zip(&work) {
-        sums[topology.cuts().owner(level, key << 3)] += work;
+    for (key, work) in units.keys.iter().zip(units.work) {
+        sums[topology.cuts().owner(level, *key)] += work;
     }
-    sums[size + ranks.rank()] = work.iter().sum();
-    sums[2 * size] = parents.len() as u64;
+    sums[size + ranks.rank()] = units.work.iter().sum();
+    sums[2 * size] = units.keys.len() as u64;
     ranks.reduce(Reduction::Sum, &mut sums)?;
     let all: u64 = sums[..size].iter().sum();
     let busiest = sums[..size].iter().copied().max().unwrap_or(0);
     let fresh = topology.count(level) == 0;
-    topology.set_count(level, 8 * sums[2 * size] as usize);
+    topology.set_count(level, (units.patches * sums[2 * size]) as usize);
     topology.set_work(level, LevelWork { all, busiest });
-    let best = all.div_ceil(size as u64).next_multiple_of(PLAIN);
+    let plain = units.patches * Cost::ONE;
+    let best = all.div_ceil(size as u64).next_multiple_of(plain);
     if all == 0 || (!fresh && busiest as f64 <= imbalance * best as f64) {
         return Ok(false);
     }
     let before = sums[size..size + ranks.rank()].iter().sum();
-    let starts = Starts::new(parents, &work, before, all, size).joined(ranks)?;
-    let busiest = starts.busiest(all);
+    let starts = Starts::new(units.keys, units.work, before, all, size).joined(ranks)?;
+    let after = starts.busiest(all);
+    if !fresh && after >= busiest {
+        return Ok(false);
+    }
+    let busiest = after;
     topology.set_work(level, LevelWork { all, busiest });
     let differs = topology.cuts().starts(level) != starts.keys;
     topology.cut(level, starts.keys);
@@ -125,9 +138,9 @@ mod tests {
 
     #[test]
     fn equal_octets_are_cut_into_parts_that_differ_by_one() {
-        let parents: Vec<u64> = (10..21).collect();
+        let keys: Vec<u64> = (10..21).map(|key| key << 3).collect();
         let work = vec![PLAIN; 11];
-        let starts = Starts::new(&parents, &work, 0, 11 * PLAIN, 4);
+        let starts = Starts::new(&keys, &work, 0, 11 * PLAIN, 4);
         // 11 octets, parts that begin at 0, 2.75, 5.5 and 8.25
         assert_eq!(starts.keys, [0, 12 << 3, 15 << 3, 18 << 3]);
         assert_eq!(starts.before, [0, 2 * PLAIN, 5 * PLAIN, 8 * PLAIN]);
@@ -140,8 +153,8 @@ mod tests {
 
     #[test]
     fn heavy_octets_weigh_more_and_parts_of_ranks_add_up() {
-        let (parents, work) = ([0, 1, 2, 3, 4, 5], [1, 1, 6, 1, 1, 2]);
-        let whole = Starts::new(&parents, &work, 0, 12, 3);
+        let (keys, work) = ([0, 8, 16, 24, 32, 40], [1, 1, 6, 1, 1, 2]);
+        let whole = Starts::new(&keys, &work, 0, 12, 3);
         // the parts begin at 4, in the heavy octet, and at 8
         assert_eq!(
             (&whole.keys[..], &whole.before[..]),
@@ -149,8 +162,8 @@ mod tests {
         );
         assert_eq!(whole.busiest(12), 6);
         // two ranks that know some octets each say the same together
-        let first = Starts::new(&parents[..3], &work[..3], 0, 12, 3);
-        let second = Starts::new(&parents[3..], &work[3..], 8, 12, 3);
+        let first = Starts::new(&keys[..3], &work[..3], 0, 12, 3);
+        let second = Starts::new(&keys[3..], &work[3..], 8, 12, 3);
         assert_eq!(first.keys, [0, 16, 0]);
         assert_eq!(
             (second.keys, second.before),
@@ -168,7 +181,7 @@ mod tests {
 
     #[test]
     fn more_ranks_than_octets_leave_some_without() {
-        let starts = Starts::new(&[7], &[PLAIN], 0, PLAIN, 3);
+        let starts = Starts::new(&[56], &[PLAIN], 0, PLAIN, 3);
         assert_eq!(starts.keys, [0, 56, 56]);
         assert_eq!(starts.busiest(PLAIN), PLAIN);
     }

@@ -1,8 +1,9 @@
 //! Building and rebuilding a rank's part of the hierarchy: everybody decides about its own patches, and asks the owners of
 //! the others that it touches.
 
-use super::balance::{balance, root_work};
+use super::balance::{Units, balance, root_work, work};
 use super::communicator::{Communicator, Message, RanksError};
+use super::owners::Owners;
 use super::plan::{PeerRows, Plan};
 use super::reach::{Part, below, beside, beside_root, beyond_faces, joined};
 use crate::mesh::faces::{FacePlan, between_ranks};
@@ -33,22 +34,6 @@ pub struct Proposal {
     pub octets: Vec<(u64, bool)>,
     /// Whether the level was cut anew.
     pub cut: bool,
-}
-
-/// Those who know the patches of which a rank keeps copies.
-pub trait Owners {
-    /// Asks for copies of patches of `level`: of whom, and for which. Enters in `plan` what others ask of this rank; by owner
-    /// and by octet, which of the patches have children.
-    ///
-    /// # Errors
-    /// Another rank has failed, or the transport has.
-    fn ask(
-        &self,
-        topology: &Topology,
-        level: usize,
-        wanted: &[(usize, Vec<Part>)],
-        plan: &mut Plan,
-    ) -> Result<Vec<Vec<u8>>, RanksError>;
 }
 
 /// The root grid: own patches, copies, tables.
@@ -85,9 +70,8 @@ pub(super) fn root_part(
         faces: vec![FacePlan::default(); levels],
         touched: vec![Vec::new(); levels],
     };
-    let owned = topology.own_root();
-    shares.touched[0] = beside_root(topology, &owned);
-    hold(topology, 0, &owned, &shares.touched[0]);
+    touch(topology, shares, 0);
+    hold(topology, 0, &topology.own_root(), &shares.touched[0]);
     topology.link_families(0);
     topology.link_owned(0);
     shares.copies[0] = negotiate(topology, owners, 0)?;
@@ -110,8 +94,13 @@ pub fn propose(
 ) -> Result<Proposal, RanksError> {
     topology.mark(changes);
     let parents = parents(topology, level, changes);
-    let keys: Vec<u64> = parents.iter().map(|(key, _)| *key).collect();
-    let cut = balance(topology, ranks, level + 1, &keys, costs, imbalance)?;
+    let keys: Vec<u64> = parents.iter().map(|(key, _)| key << 3).collect();
+    let units = Units {
+        keys: &keys,
+        work: &work(parents.iter().map(|(key, _)| *key), costs),
+        patches: 8,
+    };
+    let cut = balance(topology, ranks, level + 1, units, imbalance)?;
     let mut messages: Vec<Message> = Vec::new();
     for (key, new) in parents {
         let peer = topology.cuts().owner(level + 1, key << 3);
@@ -133,6 +122,32 @@ pub fn propose(
     Ok(Proposal { octets, cut })
 }
 
+/// Cuts the root grid anew where its parts differ by more than `imbalance`; `work` is that of the own patches, in Hilbert order. Nothing is
+/// rebuilt yet; `None`: the parts stay as they are.
+///
+/// # Errors
+/// As [`root`].
+pub(super) fn propose_root(
+    topology: &mut Topology,
+    ranks: &dyn Communicator,
+    work: &[u64],
+    imbalance: f64,
+) -> Result<Option<Proposal>, RanksError> {
+    let rows = topology.rows(0).par_iter().with_min_len(1024);
+    let keys: Vec<u64> = rows.map(|&row| topology.key(row)).collect();
+    let units = Units {
+        keys: &keys,
+        work,
+        patches: 1,
+    };
+    if !balance(topology, ranks, 0, units, imbalance)? {
+        return Ok(None);
+    }
+    let octets = topology.own_root().into_iter();
+    let octets = octets.map(|(key, _)| (key, false)).collect();
+    Ok(Some(Proposal { octets, cut: true }))
+}
+
 /// Keys of the own patches of `level` with children, ascending, and whether the children are new.
 fn parents(topology: &Topology, level: usize, changes: &Changes) -> Vec<(u64, bool)> {
     let rows = topology.rows(level).par_iter().with_min_len(1024);
@@ -146,8 +161,10 @@ fn parents(topology: &Topology, level: usize, changes: &Changes) -> Vec<(u64, bo
         .collect()
 }
 
-/// Rebuilds the level finer than `level` as proposed, and what hangs on it; `refined` tells which patches of own octets that
-/// come from other ranks have children, by the octets' keys.
+/// Patches of an octet that come from another rank: the octet's key, the patches, and which of these have children, as bits z y x.
+pub type Refined = (u64, u8, u8);
+
+/// Rebuilds the level `fine` as proposed, and what hangs on it; `refined` tells which patches that come from other ranks have children.
 ///
 /// # Errors
 /// As [`root`].
@@ -155,32 +172,39 @@ pub fn rebuild(
     topology: &mut Topology,
     owners: &(impl Owners + ?Sized),
     shares: &mut Shares,
-    level: usize,
+    fine: usize,
     proposal: &Proposal,
-    refined: &[(u64, u8)],
+    refined: &[Refined],
 ) -> Result<(), RanksError> {
-    let fine = level + 1;
     let octets = proposal.octets.iter();
-    let owned: Vec<Part> = octets.map(|&(key, _)| (key, u8::MAX)).collect();
+    let owned: Vec<Part> = match fine {
+        0 => topology.own_root(),
+        _ => octets.map(|&(key, _)| (key, u8::MAX)).collect(),
+    };
     // the new level itself, and for now the copies that there were: those that stay keep their rows
     let copied = copied_parts(topology, fine);
     hold(topology, fine, &owned, &copied);
-    // what the new octets stand on
-    let beneath = below(topology, level);
-    copy(topology, owners, shares, level, beneath)?;
-    for &(key, mask) in refined {
+    let coarser = fine.checked_sub(1);
+    if let Some(level) = coarser {
+        // what the new octets stand on
+        let beneath = below(topology, level);
+        copy(topology, owners, shares, level, beneath)?;
+    }
+    for &(key, patches, refined) in refined {
         if let Some(&octet) = topology.octet(fine, key) {
-            topology.set_refined(octet.rows(octet.owned), mask);
+            topology.set_refined(octet.rows(octet.owned & patches), refined);
         }
     }
     topology.link_families(fine);
-    topology.link_copies(level);
+    if let Some(level) = coarser {
+        topology.link_copies(level);
+    }
     surround(topology, owners, shares, fine)?;
     if proposal.cut && fine < topology.max_level {
         // the patches of the level finer than one that was cut stay, but other copies are needed
         surround(topology, owners, shares, fine + 1)?;
     }
-    for level in level..(fine + 1).min(topology.max_level) {
+    for level in coarser.unwrap_or(0)..(fine + 1).min(topology.max_level) {
         shares.averages[level] = averages(topology, level);
         shares.faces[level] = between_ranks(topology, level);
     }
@@ -217,6 +241,10 @@ fn copied_parts(topology: &Topology, level: usize) -> Vec<Part> {
 
 /// Notes what the own patches of `level` touch.
 fn touch(topology: &Topology, shares: &mut Shares, level: usize) {
+    if level == 0 {
+        shares.touched[0] = beside_root(topology, &topology.own_root());
+        return;
+    }
     let mut touched = beside(topology, level);
     touched.extend(beyond_faces(topology, level));
     shares.touched[level] = joined(touched);
@@ -291,61 +319,6 @@ fn octets(rows: &[u32]) -> impl Iterator<Item = &[u32]> {
 /// The patches of an octet whose `rows` are given, as bits z y x.
 fn mask(rows: &[u32]) -> u8 {
     rows.iter().map(|row| 1 << (row % 8)).sum()
-}
-
-/// Bytes of a request: the octet's key and the patches asked for.
-const REQUEST: usize = 9;
-
-impl<C: Communicator + ?Sized> Owners for C {
-    fn ask(
-        &self,
-        topology: &Topology,
-        level: usize,
-        wanted: &[(usize, Vec<Part>)],
-        plan: &mut Plan,
-    ) -> Result<Vec<Vec<u8>>, RanksError> {
-        let request = |(peer, parts): &(usize, Vec<Part>)| {
-            let entry = |(key, mask): &Part| key.to_le_bytes().into_iter().chain([*mask]);
-            let bytes = parts.iter().flat_map(entry).collect();
-            Message { peer: *peer, bytes }
-        };
-        let received = self.exchange(wanted.iter().map(request).collect())?;
-        let mut answers = Vec::with_capacity(received.len());
-        for request in received {
-            answers.push(answer(topology, level, &request, plan)?);
-        }
-        let answers = self.exchange(answers)?;
-        Ok(answers.into_iter().map(|answer| answer.bytes).collect())
-    }
-}
-
-/// Enters one rank's request into the plan; the answer has a byte an octet.
-fn answer(
-    topology: &Topology,
-    level: usize,
-    request: &Message,
-    plan: &mut Plan,
-) -> Result<Message, RanksError> {
-    let mut bytes = Vec::with_capacity(request.bytes.len() / REQUEST);
-    for entry in request.bytes.as_chunks::<REQUEST>().0 {
-        let [key @ .., mask] = *entry;
-        let octet = topology.octet(level, u64::from_le_bytes(key));
-        let octet = octet
-            .filter(|octet| octet.owned & mask == mask)
-            .ok_or_else(|| {
-                RanksError::Transport(format!(
-                    "rank {} asks rank {} for patches of level {level} that are not there",
-                    request.peer,
-                    topology.rank()
-                ))
-            })?;
-        for row in octet.rows(mask) {
-            plan.send(request.peer, row);
-        }
-        bytes.push(topology.refined(octet));
-    }
-    let peer = request.peer;
-    Ok(Message { peer, bytes })
 }
 
 /// Who sends whom the averages of the children of `level`'s patches.

@@ -4,18 +4,21 @@
 //! the questions of a rank to the others are answered by the [`Outline`] of the whole hierarchy, and what a rank sends is what
 //! the others receive from it.
 
+mod course;
+mod lying;
 mod outline;
 pub mod times;
 
 #[cfg(test)]
 mod tests;
 
+pub use course::{Course, Foretold, Shape};
 pub use outline::Outline;
 pub use times::{LevelTraffic, Machine, Sizes, Times};
 
 use super::build::Shares;
 use super::halos::layers;
-use crate::mesh::{Cuts, LevelWork, Topology};
+use crate::mesh::{Cost, Cuts, LevelWork, Topology};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -47,6 +50,11 @@ pub struct Traffic {
 pub struct Load {
     /// Own patches.
     pub patches: u64,
+    /// Items in them.
+    pub items: u64,
+    /// Work of a step: of a patch alone 512 times 64.
+    #[serde(skip)]
+    pub work: u64,
     /// Rows held: own patches, copies, and what completes their octets.
     #[serde(rename = "held_rows")]
     pub held: u64,
@@ -67,7 +75,7 @@ impl Load {
 }
 
 /// A hierarchy shared out to a number of ranks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Forecast {
     /// Number of ranks.
     pub ranks: usize,
@@ -75,6 +83,10 @@ pub struct Forecast {
     pub levels: usize,
     /// Per rank: other ranks that it sends to or receives from.
     pub neighbours: Vec<u32>,
+    /// What happens in a root step.
+    pub course: Course,
+    /// Layers of ghost cells that steps read.
+    layers: usize,
     /// Rank by rank, the levels.
     loads: Vec<Load>,
 }
@@ -102,6 +114,13 @@ impl Forecast {
         };
         let parts: Vec<Vec<Arrivals>> = (0..ranks).into_par_iter().map(part).collect();
         let mut loads: Vec<Load> = parts.iter().flatten().map(|part| part.load).collect();
+        for (n, load) in loads.iter_mut().enumerate() {
+            let (rank, level) = (n / levels, n % levels);
+            let lying = outline.lying(level, cuts.keys(level, rank));
+            load.items = lying.iter().map(|lying| lying.count).sum();
+            let work: u64 = lying.iter().map(|lying| lying.work).sum();
+            load.work = load.patches * Cost::ONE + work;
+        }
         let mut peers = vec![BTreeSet::new(); ranks];
         for (n, arrivals) in parts.iter().flatten().enumerate() {
             let (to, level) = (n / levels, n % levels);
@@ -116,8 +135,16 @@ impl Forecast {
             ranks,
             levels,
             neighbours: peers.iter().map(|peers| peers.len() as u32).collect(),
+            course: Course::halved(levels),
+            layers,
             loads,
         }
+    }
+
+    /// The same where something else happens in a root step than that each level takes twice as many steps as the coarser one.
+    #[must_use]
+    pub fn in_course(self, course: Course) -> Self {
+        Self { course, ..self }
     }
 
     /// What `rank` has of `level`.
@@ -145,10 +172,11 @@ impl Forecast {
     pub fn imbalance(&self) -> f64 {
         let mut work = LevelWork::default();
         for level in 0..self.levels {
-            let patches = || (0..self.ranks).map(|rank| self.load(rank, level).patches);
+            let of_ranks = || (0..self.ranks).map(|rank| self.load(rank, level).work);
+            let steps = self.course.steps[level];
             work.add(LevelWork {
-                all: patches().sum::<u64>() << level,
-                busiest: patches().max().unwrap_or(0) << level,
+                all: of_ranks().sum::<u64>() * steps,
+                busiest: of_ranks().max().unwrap_or(0) * steps,
             });
         }
         work.imbalance(self.ranks)
@@ -163,8 +191,14 @@ impl Forecast {
     /// Patches of `rank` weighted by the steps that their levels take in a root step.
     #[must_use]
     pub fn weight(&self, rank: usize) -> u64 {
-        let levels = self.rank(rank).iter().enumerate();
-        levels.map(|(level, load)| load.patches << level).sum()
+        let levels = self.rank(rank).iter().zip(&self.course.steps);
+        levels.map(|(load, steps)| load.patches * steps).sum()
+    }
+
+    /// Items that `rank` has.
+    #[must_use]
+    pub fn items(&self, rank: usize) -> u64 {
+        self.rank(rank).iter().map(|load| load.items).sum()
     }
 }
 

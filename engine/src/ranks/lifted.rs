@@ -23,12 +23,12 @@ pub(crate) struct Lifted {
 const PORTION: usize = 1 << 28;
 
 impl Lifted {
-    /// Takes the items out of `gone`, patches of the level finer than `level` that go or move: their rows, which nobody else uses yet, with
-    /// their indices; those of the patches of `level` that are refined will follow. What goes wrong stands in [`FaultBox`].
+    /// Takes the items out of `gone`, patches of the level `fine` that go or move: their rows, which nobody else uses yet, with their
+    /// indices; those of the patches of the coarser level that are refined will follow. What goes wrong stands in [`FaultBox`].
     pub fn take(
         &mut self,
         world: &mut World,
-        level: usize,
+        fine: usize,
         changes: &Changes,
         gone: impl FnOnce(&Topology) -> Vec<(u32, [i32; 3])>,
     ) {
@@ -36,11 +36,11 @@ impl Lifted {
         if kinds.is_empty() || world.contains_resource::<InParts>() {
             return;
         }
-        let refined = changes.refine.iter().map(|&row| (level, row));
+        let refined = changes.refine.iter().map(|&row| (fine - 1, row));
         self.refined.extend(refined);
         let gone = gone(world.resource::<Topology>());
         let rows: Vec<u32> = gone.iter().map(|(row, _)| *row).collect();
-        let places = gone.iter().map(|(_, index)| (level + 1, *index));
+        let places = gone.iter().map(|(_, index)| (fine, *index));
         self.gone.extend(places.clone());
         for (n, kind) in kinds.into_iter().enumerate() {
             self.parcels
@@ -167,17 +167,14 @@ fn parcels(
     all.filter(|parcel| !parcel.records.is_empty())
 }
 
-/// The patches of those octets of `level` among `before` that this rank has no longer, by row and index.
+/// The patches of the octets `before` of `level` that this rank has no longer, by row and index.
 pub(crate) fn gone(topology: &Topology, level: usize, before: &[Octet]) -> Vec<(u32, [i32; 3])> {
-    let is_gone = |octet: &&Octet| {
-        let now = topology.octet(level, octet.key);
-        now.is_none_or(|now| now.owned == 0)
-    };
     let patches = |octet: &Octet| {
+        let now = topology.octet(level, octet.key).map_or(0, |now| now.owned);
         let (half, first) = (topology.octet_place(level, octet.key), octet.first);
         octet
-            .rows(octet.owned)
+            .rows(octet.owned & !now)
             .map(move |row| (row, beneath(half, (row - first) as usize)))
     };
-    before.iter().filter(is_gone).flat_map(patches).collect()
+    before.iter().flat_map(patches).collect()
 }

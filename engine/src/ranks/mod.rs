@@ -18,6 +18,7 @@ mod lifted;
 pub mod link;
 pub mod nesting;
 mod others;
+pub mod owners;
 mod parcels;
 mod passing;
 pub mod plan;
@@ -26,6 +27,7 @@ pub(crate) mod regrid;
 pub mod seat;
 pub mod threads;
 mod totals;
+pub(crate) mod weights;
 
 #[cfg(test)]
 mod tests;

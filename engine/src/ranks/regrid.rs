@@ -1,8 +1,9 @@
 //! Changing the shared hierarchy: as [`crate::mesh::regrid`], with the patches that move between ranks.
 
-use super::build::{self, Proposal, Shares};
+use super::build::{self, Proposal, Refined, Shares};
 use super::communicator::Message;
 use super::halos::{self, Arrived, Halos};
+use super::weights::Weights;
 use super::{Lifted, Ranks, RanksError, carried, lifted};
 use crate::field::{Stores, patches};
 use crate::mesh::topology::octet::Octet;
@@ -39,25 +40,53 @@ pub(crate) fn apply(
 ) -> Result<(), RanksError> {
     let before = own_octets(world.resource::<Topology>(), level + 1);
     let proposal = propose(world, level, &before, changes, imbalance)?;
-    make(world, level, &before, changes, &proposal)
+    make(world, level + 1, &before, changes, &proposal)
 }
 
-/// Shares the children of `level` out anew where their costs ask for it, though the patches stay the same. Where no plugin has
-/// registered costs this does nothing.
+/// Shares the children of `level` out anew where their work asks for it, though the patches stay the same. Where all patches are equal work
+/// this does nothing.
 ///
 /// # Errors
 /// As [`apply`].
 pub(crate) fn rebalance(world: &mut World, level: usize, imbalance: f64) -> Result<(), RanksError> {
-    if !world.resource::<Topology>().is_shared() || !carried::has_costs(world) {
+    if !world.resource::<Topology>().is_shared() || Weights::of(world).is_none() {
         return Ok(());
     }
     let before = own_octets(world.resource::<Topology>(), level + 1);
     let none = Changes::default();
     let proposal = propose(world, level, &before, &none, imbalance)?;
     match proposal.cut {
-        true => make(world, level, &before, &none, &proposal),
+        true => make(world, level + 1, &before, &none, &proposal),
         false => Ok(()),
     }
+}
+
+/// The same of the root grid.
+///
+/// # Errors
+/// As [`apply`].
+pub(crate) fn rebalance_root(world: &mut World, imbalance: f64) -> Result<(), RanksError> {
+    let shared = world.resource::<Topology>().is_shared();
+    let Some(work) = Weights::of(world).filter(|_| shared).map(|w| w.level(0)) else {
+        return Ok(());
+    };
+    let before = own_octets(world.resource::<Topology>(), 0);
+    let ranks = world.resource::<Ranks>().clone();
+    let topology = &mut *world.resource_mut::<Topology>();
+    match build::propose_root(topology, ranks.communicator(), &work, imbalance)? {
+        Some(proposal) => make(world, 0, &before, &Changes::default(), &proposal),
+        None => Ok(()),
+    }
+}
+
+/// The same of all levels.
+///
+/// # Errors
+/// As [`apply`].
+pub(crate) fn rebalance_all(world: &mut World, imbalance: f64) -> Result<(), RanksError> {
+    rebalance_root(world, imbalance)?;
+    let mut coarser = 0..world.resource::<Topology>().finest();
+    coarser.try_for_each(|level| rebalance(world, level, imbalance))
 }
 
 fn propose(
@@ -67,7 +96,8 @@ fn propose(
     changes: &Changes,
     imbalance: f64,
 ) -> Result<Proposal, RanksError> {
-    let costs = carried::costs(world, level, before, changes)?;
+    let costs = Weights::of(world).map(|weights| weights.octets(level, before, changes));
+    let costs = costs.transpose()?.unwrap_or_default();
     let ranks = world.resource::<Ranks>().clone();
     let topology = &mut *world.resource_mut::<Topology>();
     build::propose(
@@ -80,25 +110,28 @@ fn propose(
     )
 }
 
-/// Makes the children of `level` what was proposed; `before` are the own octets so far.
+/// Makes the level `fine` what was proposed; `before` are the own octets so far, `changes` are those of the coarser level.
 fn make(
     world: &mut World,
-    level: usize,
+    fine: usize,
     before: &[Octet],
     changes: &Changes,
     proposal: &Proposal,
 ) -> Result<(), RanksError> {
-    let (ranks, fine) = (world.resource::<Ranks>().clone(), level + 1);
-    let components = carried::carry(world, level, before, changes)?;
+    let ranks = world.resource::<Ranks>().clone();
+    let components = carried::carry(world, fine, before, changes)?;
     let moved = match proposal.cut {
         true => Some(move_octets(world, fine, before)?),
         false => None,
     };
     let octets = moved.as_ref().map_or(&[][..], |moved| &moved.octets);
-    let refined: Vec<(u64, u8)> = octets.iter().map(|o| (o.key, o.refined)).collect();
-    rebuild(world, &ranks, level, proposal, &refined)?;
+    let refined: Vec<Refined> = octets
+        .iter()
+        .map(|o| (o.key, o.patches, o.refined))
+        .collect();
+    rebuild(world, &ranks, fine, proposal, &refined)?;
     let mut items = Lifted::default();
-    items.take(world, level, changes, |topology| {
+    items.take(world, fine, changes, |topology| {
         lifted::gone(topology, fine, before)
     });
     for entity in world.resource_mut::<Topology>().take_orphans() {
@@ -116,7 +149,10 @@ fn make(
         moved.settle(world, fine)?;
     }
     items.settle(world)?;
-    halos::follow(world, level..=fine + usize::from(proposal.cut))
+    halos::follow(
+        world,
+        fine.saturating_sub(1)..=fine + usize::from(proposal.cut),
+    )
 }
 
 /// Declares all copies of `level` out of date.
@@ -128,13 +164,13 @@ fn expire(world: &mut World, level: usize) {
     }
 }
 
-/// Rebuilds the children of `level` and what travels for them, as proposed.
+/// Rebuilds the level `fine` and what travels for it, as proposed.
 fn rebuild(
     world: &mut World,
     ranks: &Ranks,
-    level: usize,
+    fine: usize,
     proposal: &Proposal,
-    refined: &[(u64, u8)],
+    refined: &[Refined],
 ) -> Result<(), RanksError> {
     world.resource_scope(|world, mut shares: Mut<Shares>| {
         let topology = &mut *world.resource_mut::<Topology>();
@@ -142,7 +178,7 @@ fn rebuild(
             topology,
             ranks.communicator(),
             &mut shares,
-            level,
+            fine,
             proposal,
             refined,
         )
@@ -163,28 +199,30 @@ fn new_rows(topology: &Topology, level: usize, proposal: &Proposal) -> Vec<u32> 
         .collect()
 }
 
-/// An octet that has come from another rank.
+/// Patches of an octet that have come from another rank.
 struct MovedOctet {
     key: u64,
-    /// Patches that have children.
+    /// Which ones, as bits z y x: of the root grid an octet may belong to several ranks.
+    patches: u8,
+    /// Those that have children.
     refined: u8,
-    /// Patches that a finer patch needs refined.
+    /// Those that a finer patch needs refined.
     wished: u8,
 }
 
-/// Octets that have come from other ranks.
+/// Patches that have come from other ranks.
 struct Moved {
     octets: Vec<MovedOctet>,
-    /// The present state of all fields, octet by octet.
+    /// The present state of all fields, patch by patch.
     values: Arrived,
 }
 
 /// Bytes that tell about an octet.
-const OCTET: usize = 10;
+const OCTET: usize = 11;
 
-/// Sends the octets of `before` whose owner is another one now to their owners; what comes from others.
+/// Sends the patches of `before` whose owner is another one now to their owners; what comes from others.
 fn move_octets(world: &mut World, level: usize, before: &[Octet]) -> Result<Moved, RanksError> {
-    let (messages, rows) = leaving(world, level, before);
+    let (messages, rows) = told(world, level, before);
     let ranks = world.resource::<Ranks>().clone();
     let received = ranks.communicator().exchange(messages)?;
     let (mut octets, mut counts) = (Vec::new(), Vec::new());
@@ -194,15 +232,18 @@ fn move_octets(world: &mut World, level: usize, before: &[Octet]) -> Result<Move
             let cut = "a message with patches is cut off";
             return Err(RanksError::Transport(cut.into()));
         }
-        counts.push((message.peer, 8 * entries.len()));
+        let mut count = 0;
         octets.extend(entries.iter().map(|entry| {
-            let [key @ .., refined, wished] = *entry;
+            let [key @ .., patches, refined, wished] = *entry;
+            count += patches.count_ones() as usize;
             MovedOctet {
                 key: u64::from_le_bytes(key),
+                patches,
                 refined,
                 wished,
             }
         }));
+        counts.push((message.peer, count));
     }
     let fields = world.resource::<Stores>().all();
     let values = world.resource_scope(|world, mut halos: Mut<Halos>| {
@@ -214,35 +255,67 @@ fn move_octets(world: &mut World, level: usize, before: &[Octet]) -> Result<Move
 /// Rows by the ranks that get them.
 type RowsByPeer = Vec<(usize, Vec<u32>)>;
 
-/// What tells about the octets of `before` that leave, and their rows.
-fn leaving(world: &World, level: usize, before: &[Octet]) -> (Vec<Message>, RowsByPeer) {
+/// What tells about the patches of `before` that leave, and their rows.
+fn told(world: &World, level: usize, before: &[Octet]) -> (Vec<Message>, RowsByPeer) {
     let topology = world.resource::<Topology>();
     let requests = world.resource::<RefineRequests>();
-    let owner = |octet: &Octet| topology.cuts().owner(level, octet.key << 3);
-    let (mut messages, mut rows) = (Vec::new(), Vec::new());
+    let (mut messages, mut rows) = (Vec::<Message>::new(), RowsByPeer::new());
     // stretches of new owners follow each other
-    for octets in before.chunk_by(|a, b| owner(a) == owner(b)) {
-        let peer = owner(&octets[0]);
-        if peer == topology.rank() {
-            continue;
+    for (peer, octet, patches) in leaving(topology, level, before) {
+        if messages.last().is_none_or(|last| last.peer != peer) {
+            let bytes = Vec::new();
+            messages.push(Message { peer, bytes });
+            rows.push((peer, Vec::new()));
         }
-        let tell = |octet: &Octet| {
-            let marks = [topology.refined(octet), requests.wished(octet)];
-            octet.key.to_le_bytes().into_iter().chain(marks)
-        };
-        let bytes = octets.iter().flat_map(tell).collect();
-        messages.push(Message { peer, bytes });
-        let leave = octets.iter().flat_map(|octet| octet.rows(u8::MAX));
-        rows.push((peer, leave.collect()));
+        let marks = [topology.refined(octet), requests.wished(octet)];
+        let marks = marks.map(|mark| mark & patches);
+        if let (Some(message), Some((_, rows))) = (messages.last_mut(), rows.last_mut()) {
+            message.bytes.extend(octet.key.to_le_bytes());
+            message.bytes.push(patches);
+            message.bytes.extend(marks);
+            rows.extend(octet.rows(patches));
+        }
     }
     (messages, rows)
 }
 
+/// The patches of the octets `before` of `level` that other ranks own now: whose, the octet, and which of it, as bits z y x.
+pub(super) fn leaving<'a>(
+    topology: &'a Topology,
+    level: usize,
+    before: &'a [Octet],
+) -> impl Iterator<Item = (usize, &'a Octet, u8)> {
+    let own = topology.rank();
+    let parts = before.iter().flat_map(move |octet| {
+        let mut parts: Vec<(usize, &Octet, u8)> = Vec::new();
+        if level > 0 {
+            let owner = topology.cuts().owner(level, octet.key << 3);
+            parts.push((owner, octet, octet.owned));
+            return parts;
+        }
+        for row in topology.in_order(0, octet.first) {
+            let patch = octet.owned & 1 << (row - octet.first);
+            if patch == 0 {
+                continue;
+            }
+            let owner = topology.cuts().owner(0, topology.key(row));
+            match parts.last_mut() {
+                Some((peer, _, patches)) if *peer == owner => *patches |= patch,
+                _ => parts.push((owner, octet, patch)),
+            }
+        }
+        parts
+    });
+    parts.filter(move |(peer, ..)| *peer != own)
+}
+
 impl Moved {
-    /// Enters the octets that still exist.
+    /// Enters the patches that still exist.
     fn settle(&self, world: &mut World, level: usize) -> Result<(), RanksError> {
-        let mut rows = Vec::new();
-        for (n, moved) in self.octets.iter().enumerate() {
+        let (mut rows, mut place) = (Vec::new(), 0);
+        for moved in &self.octets {
+            let first = place;
+            place += moved.patches.count_ones() as usize;
             let topology = world.resource::<Topology>();
             let octet = topology.octet(level, moved.key).copied();
             let Some(octet) = octet.filter(|octet| octet.owned != 0) else {
@@ -250,8 +323,8 @@ impl Moved {
             };
             world
                 .resource_mut::<RefineRequests>()
-                .set_wished(&octet, moved.wished);
-            rows.extend(octet.rows(u8::MAX).zip(8 * n..));
+                .set_wished(&octet, moved.patches, moved.wished);
+            rows.extend(octet.rows(moved.patches).zip(first..));
         }
         let fields = world.resource::<Stores>().all();
         world.resource_scope(|world, halos: Mut<Halos>| {

@@ -1,6 +1,6 @@
 //! A hierarchy that ranks build together is, patch by patch, the one that a single rank builds.
 
-use super::build::{Shares, propose, rebuild, root};
+use super::build::{Proposal, Refined, Shares, propose, propose_root, rebuild, root};
 use super::{Communicator, Threads};
 use crate::mesh::hilbert::{bits_for, hilbert_key};
 use crate::mesh::topology::offset;
@@ -137,20 +137,38 @@ impl Part {
             self.imbalance,
         )
         .unwrap();
-        // in a run, who gives octets away tells their new owners which patches have children
-        let finer = step.level + 1;
+        self.rebuild(step.level + 1, &proposal, &step.after);
+    }
+
+    /// Shares the root grid out by work that depends on `seed`; whether that has moved patches.
+    fn share_root(&mut self, seed: i32, all: &Patches) -> bool {
+        let rows = self.topology.rows(0).iter();
+        let work = rows.map(|&row| {
+            let [x, y, z] = self.topology.index(row);
+            1 + chance(&[seed, x, y, z]).pow(2) * u64::from(x < 2)
+        });
+        let work: Vec<u64> = work.collect();
+        let proposal = propose_root(&mut self.topology, &self.ranks, &work, 1.0).unwrap();
+        if let Some(proposal) = &proposal {
+            self.rebuild(0, proposal, all);
+        }
+        proposal.is_some()
+    }
+
+    /// Rebuilds a level, which has the patches of `after` then.
+    fn rebuild(&mut self, fine: usize, proposal: &Proposal, after: &Patches) {
+        // in a run, who gives patches away tells their new owners which of them have children
         let refined = |key: u64| {
-            let half = self.topology.octet_place(finer, key);
+            let half = self.topology.octet_place(fine, key);
             let bit = |c: i32| {
                 let place = std::array::from_fn(|a| 2 * half[a] + (c >> a & 1));
-                u8::from(!step.after[&(finer, place)]) << c
+                u8::from(after.get(&(fine, place)) == Some(&false)) << c
             };
             (0..8).map(bit).sum()
         };
-        let refined: Vec<(u64, u8)> = proposal
-            .octets
-            .iter()
-            .map(|&(key, _)| (key, refined(key)))
+        let octets = proposal.octets.iter();
+        let refined: Vec<Refined> = octets
+            .map(|&(key, _)| (key, u8::MAX, refined(key)))
             .collect();
         let Self {
             topology,
@@ -158,7 +176,7 @@ impl Part {
             ranks,
             ..
         } = self;
-        rebuild(topology, ranks, shares, step.level, &proposal, &refined).unwrap();
+        rebuild(topology, ranks, shares, fine, proposal, &refined).unwrap();
     }
 
     fn check(&self, all: &Patches) {
@@ -322,6 +340,28 @@ fn odd_root_grids_with_walls_are_shared_too() {
         compare(domain([5, 3, 4], [false, true, false]), size, 1.05, seed);
     }
     compare(domain([6, 1, 3], [false; 3]), 3, 1.0, 9);
+}
+
+#[test]
+fn the_root_grid_is_shared_out_anew_beneath_any_levels() {
+    for (root, periodic, size) in [([4, 4, 4], [true; 3], 3), ([5, 3, 4], [false; 3], 5)] {
+        let domain = domain(root, periodic);
+        let steps = history(domain, 2);
+        std::thread::scope(|scope| {
+            for ranks in Threads::connect(size) {
+                let steps = &steps;
+                scope.spawn(move || {
+                    let (mut part, mut moves) = (Part::new(domain, ranks, 1.05), 0);
+                    for (step, seed) in steps.iter().zip(0..) {
+                        part.apply(step);
+                        moves += usize::from(part.share_root(seed, &step.after));
+                        part.check(&step.after);
+                    }
+                    assert!(moves > 5, "{moves} of {}", steps.len());
+                });
+            }
+        });
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::state::{State, from_hex, restore_clocks, restore_rest};
 use super::totals::totals;
 use crate::field::{Stores, individuals};
 use crate::mesh::{Changes, NewRows, Topology};
-use crate::ranks::{Lifted, Ranks};
+use crate::ranks::{self, Lifted, Ranks};
 use crate::step::agreement::{agreed, by_first};
 use crate::step::memory::StoredItems;
 use crate::step::{Engine, Error, Phase, check_faults, memory, regrid};
@@ -161,6 +161,10 @@ fn restore_from(
     individuals::begin(&mut sim.world)?;
     got(ranks, path, attached::restore(sim, &snapshot))?;
     restore_rest(sim, &state, &layout);
+    // now it is known what lies in the patches
+    let imbalance = sim.settings.run.imbalance;
+    ranks::regrid::rebalance_all(&mut sim.world, imbalance)?;
+    ranks::individuals::follow(&mut sim.world)?;
     sim.driver.complete(&mut sim.world)?;
     if fit.is_changed {
         sim.require_changed()?;
@@ -218,6 +222,7 @@ fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, State, Fit), Error> 
     })?;
     check_state(sim, &snapshot, &state)?;
     parts::check(sim, &snapshot)?;
+    items::check(sim, &snapshot)?;
     restore_clocks(sim, &state)?;
     Ok((snapshot, state, fit))
 }

@@ -171,8 +171,8 @@ pub struct RunConfig {
     pub memory_limit: u64,
     /// What happens when the patches asked for would take more.
     pub out_of_memory: OutOfMemory,
-    /// Where several ranks share a run: the largest number of patches of a level on one rank, over the mean, that is let be;
-    /// beyond it patches move between the ranks.
+    /// Where several ranks share a run: the most work that one rank has of a level, over the mean, that is let be; beyond it patches
+    /// move between the ranks.
     #[schemars(range(min = 1.0))]
     pub imbalance: f64,
     /// States of plugins and components of patches that a restart does not take from the snapshot: what no plugin keeps any more

@@ -3,10 +3,10 @@
 use super::config::TimeSettings;
 use super::limits::{ChosenStep, LevelSteps, clipped, synchronised};
 use super::memory::MemoryGuard;
-use super::{Accounts, Error, Phase, RunCounters, Schedules, StepLimits, check_faults};
+use super::{Accounts, Error, Phase, RunCounters, Schedules, Settings, StepLimits, check_faults};
 use crate::field::ItemKinds;
 use crate::mesh::{CELLS, LevelClock, Levels, RefineRequests, Topology, audit};
-use crate::ranks::Ranks;
+use crate::ranks::{self, Ranks};
 use bevy_ecs::prelude::*;
 use std::time::Instant;
 
@@ -131,6 +131,7 @@ impl Driver {
     /// # Errors
     /// Where a step stays unphysical after all retries, or no finite step length is proposed.
     pub fn root_step(&mut self, world: &mut World, until: f64) -> Result<StepReport, Error> {
+        self.share_root(world)?;
         self.dictated = self.dictate(world, until)?;
         let chosen = self.choose(world, 0, until)?;
         let taken = self.step(world, 0, until, chosen)?;
@@ -143,6 +144,19 @@ impl Driver {
             dt: taken.dt,
             limiter: taken.limiter,
         })
+    }
+
+    /// Shares the root grid out anew where its work asks for it, as often as it is regridded; before each root step of a uniform mesh.
+    fn share_root(&self, world: &mut World) -> Result<(), Error> {
+        let interval = self.settings.regrid_interval.first().copied().unwrap_or(1);
+        let step = world.resource::<Levels>().clock(0).steps;
+        let alone = world.resource::<Ranks>().are_alone();
+        if alone || !step.is_multiple_of(u64::from(interval.max(1))) {
+            return Ok(());
+        }
+        let imbalance = world.resource::<Settings>().run.imbalance;
+        ranks::regrid::rebalance_root(world, imbalance)?;
+        Ok(ranks::individuals::follow(world)?)
     }
 
     /// What memory has forbidden behind the latest root step of the run that a snapshot continues: the regrid of the root level.

@@ -34,7 +34,7 @@ pub fn apply(world: &mut World, level: usize, changes: &Changes) {
     let rows: Vec<u32> = children.flat_map(|first| first..first + 8).collect();
     let gone: Vec<Entity> = rows.iter().map(|&row| topology.entity(row)).collect();
     let mut items = ranks::Lifted::default();
-    items.take(world, level, changes, |topology| {
+    items.take(world, level + 1, changes, |topology| {
         let patch = |&row: &u32| (row, topology.index(row));
         rows.iter().map(patch).collect()
     });

@@ -117,14 +117,14 @@ impl<P: Unknowns> Grids<'_, '_, P> {
 }
 
 /// How one cell a patch is solved for: plain sweeps where the level is small, over-relaxed ones where it is wide.
-struct Sweeps {
-    sweeps: usize,
+pub(super) struct Sweeps {
+    pub sweeps: usize,
     omega: f64,
 }
 
 impl Sweeps {
     /// Of a level of so many patches.
-    fn of(patches: usize) -> Self {
+    pub fn of(patches: usize) -> Self {
         let across = (1..).find(|n: &usize| n.pow(3) >= patches).unwrap_or(1);
         let sweeps = FEWEST.max(across / 2);
         let omega = match sweeps > FEWEST {

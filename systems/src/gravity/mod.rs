@@ -17,6 +17,7 @@ mod config;
 mod copy;
 mod cycle;
 mod faults;
+mod foretell;
 mod grids;
 mod kernels;
 mod kick;
@@ -44,6 +45,7 @@ use crate::fields::{
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use crate::units::Units;
 use composite::RootMethods;
+use foretell::Effects;
 use grids::{Correction, Differences, Equation, Lag, Solver};
 use kernels::Kernels;
 use nestar_engine::field::{Component, Field, FieldSpec, Pool, Prolong, Restrict};
@@ -145,8 +147,12 @@ impl Plugin for SelfGravity {
             coefficient: 4.0 * PI * config.constant,
             mean: 0.0,
         });
+        let effort = config.effort(sim.world.contains_resource::<AccelerationAsked>());
+        let own = sim.world.contains_resource::<OwnPotentialAsked>();
+        let effects = Effects::of(&config, effort, own);
+        sim.foretell_exchanges(move |shape| effects.exchanges(shape));
         sim.world.insert_resource(Gravity {
-            effort: config.effort(sim.world.contains_resource::<AccelerationAsked>()),
+            effort,
             config,
             periodic,
             root,

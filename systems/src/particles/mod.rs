@@ -6,7 +6,7 @@
 
 mod around;
 mod audit;
-mod balance;
+mod check;
 mod columns;
 mod config;
 mod deposit;
@@ -37,7 +37,7 @@ pub use moved_by::MovedBy;
 pub use species::{AllSpecies, Species};
 
 use crate::declare::Declare;
-use crate::fields::{Acceleration, Gas, GasModel};
+use crate::fields::{Acceleration, Gas};
 use crate::order::{Advance, Aligned, Limit, Ready};
 use bevy_ecs::prelude::*;
 use device::Kernels;
@@ -59,8 +59,6 @@ struct Motion {
     cloud: i32,
     courant: f64,
     acceleration: f64,
-    /// Cells that a particle costs as much as.
-    weight: f64,
     /// Cells of the coarser level beside borders between levels.
     zone: usize,
     /// Which faces of the domain reflect, `[axis][side]`.
@@ -144,9 +142,8 @@ impl Plugin for Particles {
     }
 }
 
-/// Enters what shares particles out, limits their steps and moves them, with the looks of the audit before and after.
+/// Enters what limits the steps of particles and moves them, with the looks of the audit before and after.
 fn moves(sim: &mut Engine) {
-    balance::register(sim);
     sim.system_in(Limit::Propose, limits::limit);
     let audits = sim.world.resource::<Settings>().run.audit;
     if audits {
@@ -167,7 +164,7 @@ fn species(
 ) -> Result<(Vec<Species>, initial::Sources), Error> {
     let (mut species, mut sources) = (Vec::new(), Vec::new());
     for (name, own) in &config.species {
-        check(sim, config, (name, own))?;
+        check::check(sim, config, (name, own))?;
         let traces = own.moved_by != MovedBy::Fall;
         // nobody need say what tracers do not have
         let needless = traces && !matches!(own.initial, initial::InitialConfig::Sphere(_));
@@ -200,67 +197,14 @@ fn species(
             made.chance = sim.random(&format!("ways of {name}"), own.seed)?;
         }
         made.expected = source.count();
+        made.source = Some(source.clone());
+        made.weight = config.weight;
         made.entities =
             own.are_entities(made.expected / sim.world.resource::<Ranks>().size() as u64);
         species.push(made);
         sources.push(source);
     }
     Ok((species, sources))
-}
-
-/// Names of what each particle has, which scalars cannot have.
-const TAKEN: [&str; 7] = [
-    "id",
-    "offset",
-    "position",
-    "velocity",
-    "acceleration",
-    "mass",
-    "moved_by_finer",
-];
-
-/// Refuses a species whose names are others', or whose mass is no number.
-fn check(
-    sim: &Engine,
-    config: &ParticlesConfig,
-    (name, own): (&str, &SpeciesConfig),
-) -> Result<(), Error> {
-    let refuse = |key: &str, why: String| {
-        let key = format!("particles.species.{name}{key}");
-        Err(sim.deck.error_at(&key, why).into())
-    };
-    let others = config.species.keys();
-    if let Some(other) = others
-        .into_iter()
-        .find(|other| format!("{other}_lost") == name)
-    {
-        let why = format!("the diagnostics of {other:?} have columns of this name: choose another");
-        return refuse("", why);
-    }
-    if own.mass.is_some_and(|mass| !mass.is_finite()) {
-        return refuse(".mass", "must be a finite number".into());
-    }
-    let is_frozen = sim.world.get_resource::<GasModel>();
-    let is_frozen = is_frozen.is_some_and(|gas| gas.frozen);
-    if is_frozen && own.moved_by == MovedBy::MassFluxes {
-        return refuse(".moved_by", "gas that is frozen takes nothing along".into());
-    }
-    if is_frozen && own.moved_by == MovedBy::Gas && sim.settings.time.max_step.is_infinite() {
-        let why = "gas that is frozen limits no step, which it takes these particles along for: add `time.max_step`";
-        return refuse(".moved_by", why.into());
-    }
-    for (n, scalar) in own.scalars.iter().enumerate() {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if scalar.is_empty() || !scalar.chars().all(is_plain) {
-            let why = format!("{scalar:?} is no name: letters, digits and `_` make one");
-            return refuse(".scalars", why);
-        }
-        if TAKEN.contains(&&**scalar) || own.scalars[..n].contains(scalar) {
-            let why = format!("{scalar:?} is a name of something else that each particle has");
-            return refuse(".scalars", why);
-        }
-    }
-    Ok(())
 }
 
 /// Lets kernels move all particles, where fields live on a device: by the program of the field that says how.
@@ -292,7 +236,6 @@ fn motion(sim: &Engine, config: &ParticlesConfig) -> Motion {
         cloud: config.cloud.width(),
         courant: config.courant,
         acceleration: config.acceleration,
-        weight: config.weight,
         zone: config.zone as usize,
         shuffle: config.shuffle,
         walls: faces.map(|sides| sides.map(|kind| kind == BoundaryKind::Reflecting)),

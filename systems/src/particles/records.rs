@@ -1,13 +1,14 @@
 //! The records of particles, as which the engine takes them to other patches, ranks and snapshots.
 
 use super::columns::PAGE;
+use super::initial::beginnings;
 use super::rows::Pool;
 use super::species::{Patch, Species, count};
 use nestar_engine::device::DeviceError;
 use nestar_engine::field::{
     Above, Component, DataType, ItemColumn, Items, PatchPlace, Precision, Refined, Shifts,
 };
-use nestar_engine::mesh::Topology;
+use nestar_engine::mesh::{Domain, Topology};
 use nestar_kernels::particles::motion::{in_child, in_parent};
 use rayon::prelude::*;
 
@@ -110,6 +111,15 @@ impl Items for Species {
         self.keys.clone()
     }
 
+    fn key_of(&self, column: &str) -> Option<String> {
+        let key = match column {
+            "mass" => "mass",
+            _ if self.scalars.iter().any(|name| name == column) => "scalars",
+            _ => return None,
+        };
+        Some(format!("particles.species.{}.{key}", self.name))
+    }
+
     fn identity(&self, record: &[u8]) -> Option<u64> {
         record.first_chunk().map(|id| u64::from_le_bytes(*id))
     }
@@ -153,6 +163,15 @@ impl Items for Species {
             "position" => self.position(record, patch),
             _ => [self.mass; 3],
         }
+    }
+
+    fn beginnings(&self, domain: &Domain, most: u64) -> Option<Vec<[f64; 3]>> {
+        let source = self.source.as_deref()?;
+        Some(beginnings(source, domain, most))
+    }
+
+    fn weight(&self) -> f64 {
+        self.weight
     }
 
     fn count(&self, row: u32) -> usize {

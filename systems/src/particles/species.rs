@@ -2,6 +2,7 @@
 
 use super::columns::Columns;
 use super::device::{Incoming, Kernels, OnDevice};
+use super::initial::Source;
 use super::moved_by::MovedBy;
 pub use super::rows::Patch;
 use super::rows::Pool;
@@ -35,6 +36,10 @@ pub struct Species {
     pub scalars: Vec<String>,
     /// How many the run begins with at most.
     pub expected: u64,
+    /// What makes those that the run begins with.
+    pub(super) source: Option<Arc<dyn Source>>,
+    /// How many cells a step of one is as much work as.
+    pub weight: f64,
     /// Keys of the deck that say what the records mean.
     pub(super) keys: Vec<String>,
     /// Pages.
@@ -79,6 +84,8 @@ impl Species {
             },
             scalars,
             expected: 0,
+            source: None,
+            weight: 0.0,
             keys: Vec::new(),
             pool: Pool::new(columns),
             precision,

@@ -87,6 +87,12 @@ impl Sphere {
         self.mass
     }
 
+    /// The radius beyond which there is no particle.
+    #[must_use]
+    pub fn edge(&self) -> f64 {
+        self.truncation
+    }
+
     /// The potential of all mass at a radius, 0 at infinity and negative elsewhere, velocity^2.
     #[must_use]
     pub fn potential(&self, r: f64) -> f64 {

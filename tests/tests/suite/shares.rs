@@ -140,6 +140,7 @@ fn held(stepper: &mut Stepper) -> (Cuts, Vec<Load>) {
     let load = |level: usize| {
         let mut load = Load {
             patches: topology.rows(level).len() as u64,
+            work: topology.rows(level).len() as u64 * PATCH_WORK,
             held: 8 * topology.octets(level).len() as u64,
             ..Load::default()
         };

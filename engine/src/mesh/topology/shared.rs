@@ -283,7 +283,7 @@ impl Topology {
             if octet.first == u32::MAX {
                 octet.first = self.take_octet();
                 self.settle(level, octet);
-            } else if octet.owned == u8::MAX && self.is_owned(octet.first) {
+            } else if octet.owned == u8::MAX && octet.rows(u8::MAX).all(|row| self.is_owned(row)) {
                 // as before
                 continue;
             }

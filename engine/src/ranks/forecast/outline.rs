@@ -1,12 +1,14 @@
 //! A whole hierarchy as no more than the places of its patches, and the parts that ranks would have of it.
 
+use super::lying::Lying;
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
 use crate::mesh::topology::octet::Octet;
 use crate::mesh::topology::octet::side;
-use crate::mesh::{Cuts, Domain, PATCH, Topology};
+use crate::mesh::{Cost, Cuts, Domain, PATCH, Topology};
 use crate::ranks::RanksError;
-use crate::ranks::balance::{Starts, work};
-use crate::ranks::build::{Owners, Proposal, Shares, rebuild, root_part};
+use crate::ranks::balance::{PLAIN, Starts};
+use crate::ranks::build::{Proposal, Shares, rebuild, root_part};
+use crate::ranks::owners::Owners;
 use crate::ranks::plan::Plan;
 use crate::ranks::reach::Part;
 use rayon::prelude::*;
@@ -18,17 +20,22 @@ const SIDE: i32 = PATCH as i32;
 /// The patches of a whole hierarchy: 8 bytes for each that has children.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outline {
-    domain: Domain,
+    pub(super) domain: Domain,
     /// By level: keys of the patches with children, ascending; none of the finest level.
-    parents: Vec<Vec<u64>>,
+    pub(super) parents: Vec<Vec<u64>>,
+    /// By level, by ascending keys: what lies in patches; no levels where there is nothing.
+    pub(super) lying: Vec<Vec<Lying>>,
 }
 
 impl Outline {
     /// The root grid of `domain`.
     #[must_use]
     pub fn new(domain: Domain) -> Self {
-        let parents = Vec::new();
-        Self { domain, parents }
+        Self {
+            domain,
+            parents: Vec::new(),
+            lying: Vec::new(),
+        }
     }
 
     /// The hierarchy of `topology`, all of which is on one rank.
@@ -99,10 +106,17 @@ impl Outline {
     #[must_use]
     pub fn cuts(&self, ranks: usize) -> Cuts {
         let mut cuts = Cuts::new(self.domain.root, ranks, self.levels());
-        for (level, parents) in self.parents.iter().enumerate() {
-            let work = work(parents.iter().copied(), &[]);
-            let starts = Starts::new(parents, &work, 0, work.iter().sum(), ranks);
-            cuts.set(level + 1, starts.keys);
+        if !self.lying.is_empty() {
+            let keys = self.keys(0);
+            let plain = keys.iter().map(|&key| (key, Cost::ONE));
+            let lying = self.lying[0].iter().map(|lying| (lying.key, lying.work));
+            cuts.set(0, starts(plain, lying, ranks));
+        }
+        for (level, parents) in (1..).zip(&self.parents) {
+            let plain = parents.iter().map(|key| (key << 3, PLAIN));
+            let lying = self.lying(level, 0..u64::MAX).iter();
+            let lying = lying.map(|lying| (lying.key & !7, lying.work));
+            cuts.set(level, starts(plain, lying, ranks));
         }
         cuts
     }
@@ -131,7 +145,7 @@ impl Outline {
             let own = parents[before(keys.start)..before(keys.end)].iter();
             let octets = own.map(|&key| (key, true)).collect();
             let proposal = Proposal { octets, cut: false };
-            rebuild(topology, self, shares, level, &proposal, &[])?;
+            rebuild(topology, self, shares, level + 1, &proposal, &[])?;
         }
         Ok(())
     }
@@ -147,6 +161,25 @@ impl Outline {
         let place = |&parent: &u64| hilbert_index(parent, bits).map(|i| i as i32);
         these.map(|parent| 1 << side(place(parent))).sum()
     }
+}
+
+/// Where the stretches of ranks begin of a level whose units have the first keys and the work `plain`, and `more` work that lies in some of
+/// them; both ascend.
+fn starts(
+    plain: impl Iterator<Item = (u64, u64)>,
+    more: impl Iterator<Item = (u64, u64)>,
+    ranks: usize,
+) -> Vec<u64> {
+    let mut more = more.peekable();
+    let (keys, work): (Vec<u64>, Vec<u64>) = plain
+        .map(|(key, mut work)| {
+            while let Some((_, own)) = more.next_if(|(there, _)| *there <= key) {
+                work += own;
+            }
+            (key, work)
+        })
+        .unzip();
+    Starts::new(&keys, &work, 0, work.iter().sum(), ranks).keys
 }
 
 impl Owners for Outline {

@@ -1,6 +1,6 @@
 //! Forecasts against what ranks really build, and against cases that can be counted by hand.
 
-use super::{Forecast, LevelTraffic, Load, Machine, Outline, Sizes};
+use super::{Course, Forecast, LevelTraffic, Load, Machine, Outline, Sizes};
 use crate::mesh::topology::octet::Octet;
 use crate::mesh::{Changes, Domain, Topology};
 use crate::ranks::build::{Shares, propose, rebuild, root};
@@ -46,7 +46,7 @@ fn build(whole: &Topology, ranks: &Threads) -> (Topology, Shares) {
             coarsen: Vec::new(),
         };
         let proposal = propose(&mut topology, ranks, level, &changes, &[], 0.0).unwrap();
-        rebuild(&mut topology, ranks, &mut shares, level, &proposal, &[]).unwrap();
+        rebuild(&mut topology, ranks, &mut shares, level + 1, &proposal, &[]).unwrap();
     }
     (topology, shares)
 }
@@ -164,6 +164,7 @@ fn parts_are_those_of_ranks() {
 const SIZES: Sizes = Sizes {
     cell: 5 * 4,
     face: 2 * 16 * 5 * 4,
+    number: 4,
 };
 
 #[test]
@@ -183,6 +184,9 @@ fn two_patches_side_by_side() {
         rate: 512.0,
         latency: 0.25,
         bandwidth: 3840.0,
+        step: 0.0,
+        exchange: 0.0,
+        regrid: 0.0,
     };
     let times = forecast.times(&SIZES, &machine);
     // three agreements of one stage, the update, a message
@@ -231,4 +235,73 @@ fn patches_that_do_not_fit_are_refused() {
     let key = |origin: [i32; 3]| crate::mesh::hilbert::hilbert_key(origin.map(|i| i as u32 / 8), 2);
     children.sort_by_key(|(origin, _)| key(*origin));
     assert!(outline.refine(&children).is_err());
+}
+
+#[test]
+fn items_are_work_that_is_shared_and_cost_nothing_where_there_are_none() {
+    // two levels: the first root patch has children
+    let mut topology = Topology::new(domain([4, 2, 2], [false; 3]), 1);
+    let root = topology.create_root();
+    topology.create_children(root[0]);
+    topology.relink(1);
+    let mut outline = Outline::of(&topology);
+    let plain = Forecast::new(&outline, 2, 3);
+    // a half in the middle of a leaf of the root grid, a half in the lowest corner
+    outline.add_places(512.0, 100, Some(&[[0.9, 0.9, 0.9], [0.01, 0.01, 0.01]]));
+    let laden = Forecast::new(&outline, 2, 3);
+    let items = |level: usize| [0, 1].map(|rank| laden.load(rank, level).items);
+    assert_eq!(
+        (items(0).iter().sum::<u64>(), items(1).iter().sum::<u64>()),
+        (50, 50)
+    );
+    assert_eq!((laden.items(0), laden.items(1)), (50, 50));
+    let patches = |forecast: &Forecast| [0, 1].map(|rank| forecast.load(rank, 0).patches);
+    assert_eq!((patches(&plain), patches(&laden)[0] > 8), ([8, 8], true));
+    // children of a patch stay together
+    assert_eq!(
+        laden.load(1, 1).work + laden.load(0, 1).work,
+        (8 + 50 * 512 / 512) * 512 * 64
+    );
+    let even = |total| {
+        let mut outline = Outline::of(&topology);
+        outline.add_places(1.0, total, None);
+        Forecast::new(&outline, 2, 3)
+    };
+    assert_eq!(
+        (0..2)
+            .map(|rank| even(801).load(rank, 1).items)
+            .sum::<u64>(),
+        801
+    );
+    let mut counted = Outline::of(&topology);
+    assert!(counted.add_counts(1.0, &[vec![1; 16], vec![2; 8]]).is_ok());
+    assert!(counted.add_counts(1.0, &[vec![1; 15]]).is_err());
+    let counted = Forecast::new(&counted, 3, 3);
+    assert_eq!((0..3).map(|rank| counted.items(rank)).sum::<u64>(), 32);
+}
+
+#[test]
+fn steps_exchanges_and_regrids_cost_what_the_machine_says_on_several_ranks() {
+    let outline = Outline::new(domain([4, 2, 2], [false; 3]));
+    let course = Course {
+        steps: vec![3],
+        regrids: vec![2.0],
+        exchanged: vec![5.0],
+    };
+    let machine = Machine {
+        rate: 512.0,
+        latency: 0.0,
+        bandwidth: f64::INFINITY,
+        step: 100.0,
+        exchange: 10.0,
+        regrid: 1.0,
+    };
+    let times = |ranks| {
+        let forecast = Forecast::new(&outline, ranks, 3).in_course(course.clone());
+        forecast.times(&SIZES, &machine)
+    };
+    let (one, two) = (times(1), times(2));
+    assert_eq!((one.ideal, one.waiting), (48.0, 48.0));
+    // four copies face the border between the halves
+    assert_eq!(two.overlapped, 24.0 + 300.0 + 50.0 + 2.0 * 4.0);
 }

@@ -1,6 +1,6 @@
 //! Bytes and seconds of a forecast, on a machine that few numbers describe.
 
-use super::{Flow, Forecast, Traffic};
+use super::{Course, Flow, Forecast, Load, Traffic};
 use crate::field::{StoreRef, Stores};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::fluxes::QUARTER;
@@ -18,17 +18,25 @@ pub struct Sizes {
     pub cell: u64,
     /// The fluxes through a face of a fine patch, all fields.
     pub face: u64,
+    /// A number.
+    pub number: u64,
 }
 
 /// The machine of one rank, and what connects it to the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
-    /// Cells that a rank updates in a second.
+    /// Cells that a rank updates in a second, with what lies in them.
     pub rate: f64,
     /// Seconds that a message takes before its first byte.
     pub latency: f64,
     /// Bytes a second into a rank, and out of it.
     pub bandwidth: f64,
+    /// Seconds that a step of a level takes longer on several ranks, whatever it has to do.
+    pub step: f64,
+    /// Seconds that an exchange takes for which a step waits, beside those for its bytes.
+    pub exchange: f64,
+    /// Seconds that a regrid takes longer on several ranks, for each copy that a rank holds of the level and the next finer one.
+    pub regrid: f64,
 }
 
 /// What a rank sends or receives in one step of a level.
@@ -72,10 +80,15 @@ impl Sizes {
             let row = field.of(world).row_bytes() as u64;
             row.div_ceil(CELLS)
         };
-        let cell: u64 = registry.all().iter().map(bytes).sum();
+        let all = registry.all();
+        let number = all
+            .first()
+            .map_or(0, |field| field.of(world).precision().bytes());
+        let cell: u64 = all.iter().map(bytes).sum();
         let sizes = Self {
             cell,
             face: 2 * QUARTER as u64 * cell,
+            number: number as u64,
         };
         let layers = registry.layers(world);
         (sizes, layers.last().map_or(0, |most| most.cells()))
@@ -108,23 +121,43 @@ impl Forecast {
         })
     }
 
-    /// The time of a root step, level `l` taking `2^l` steps in it.
+    /// The time of a root step.
     #[must_use]
     pub fn times(&self, sizes: &Sizes, machine: &Machine) -> Times {
         let mut times = Times::default();
+        let all = |of: fn(&Load) -> u64| {
+            let ranks =
+                (0..self.ranks).flat_map(|rank| self.rank(rank).iter().zip(&self.course.steps));
+            ranks
+                .map(|(load, steps)| (of(load) * steps) as f64)
+                .sum::<f64>()
+        };
+        // the rate is that of cells with what lies in them
+        let seconds =
+            all(|load| load.patches * CELLS) / machine.rate / all(|load| load.work).max(1.0);
         for level in 0..self.levels {
-            self.add_level(level, sizes, machine, &mut times);
+            self.add_level(level, seconds, (sizes, machine), &mut times);
+            let more = self.beside(level, sizes, machine);
+            times.overlapped += more;
+            times.waiting += more;
         }
         times
     }
 
-    fn add_level(&self, level: usize, sizes: &Sizes, machine: &Machine, times: &mut Times) {
-        let steps = (1u64 << level) as f64;
+    /// Adds the steps of a level, of which a unit of work takes so many seconds.
+    fn add_level(
+        &self,
+        level: usize,
+        seconds: f64,
+        (sizes, machine): (&Sizes, &Machine),
+        times: &mut Times,
+    ) {
+        let steps = self.course.steps[level] as f64;
         let stages = self.ranks.next_power_of_two().trailing_zeros();
         let agreement = AGREEMENTS * f64::from(stages) * machine.latency;
         let (mut all, mut most, mut overlapped, mut waiting) = (0.0, 0.0f64, 0.0f64, 0.0f64);
         for rank in 0..self.ranks {
-            let computing = (self.load(rank, level).patches * CELLS) as f64 / machine.rate;
+            let computing = self.load(rank, level).work as f64 * seconds;
             let [sent, received] = self.traffic(rank, level, sizes);
             let messages = sent.messages.max(received.messages) as f64;
             let bytes = sent.bytes.max(received.bytes);
@@ -138,5 +171,29 @@ impl Forecast {
         times.balanced += steps * most;
         times.overlapped += steps * (overlapped + agreement);
         times.waiting += steps * (waiting + agreement);
+    }
+
+    /// What a level takes in a root step on several ranks beside its work and the messages of the fields' states: what does not get less with
+    /// the parts, exchanges that plugins foretell, and regrids.
+    fn beside(&self, level: usize, sizes: &Sizes, machine: &Machine) -> f64 {
+        if self.ranks == 1 {
+            return 0.0;
+        }
+        let most = |of: &dyn Fn(usize) -> u64| (0..self.ranks).map(of).max().unwrap_or(0) as f64;
+        let layer =
+            most(&|rank| self.load(rank, level).halo.received.cells) / self.layers.max(1) as f64;
+        let exchange = machine.exchange + layer * sizes.number as f64 / machine.bandwidth;
+        let copies = |level: usize| match level < self.levels {
+            true => most(&|rank| self.load(rank, level).copies()),
+            false => 0.0,
+        };
+        let Course {
+            steps,
+            regrids,
+            exchanged,
+        } = &self.course;
+        steps[level] as f64 * machine.step
+            + exchanged[level] * exchange
+            + regrids[level] * machine.regrid * (copies(level) + copies(level + 1))
     }
 }

@@ -5,5 +5,5 @@ mod order;
 mod read;
 mod write;
 
-pub(super) use read::restore;
+pub(super) use read::{check, restore};
 pub(super) use write::ItemShare;

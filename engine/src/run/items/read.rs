@@ -41,7 +41,7 @@ fn put(
     let source = Source {
         snapshot,
         path: &kind.path,
-        columns: kept(snapshot, kind.of(&sim.world), &kind.path)?,
+        columns: kept(kind.of(&sim.world)),
     };
     let counts = counts(snapshot, layout, header)?;
     let mut result = Ok(());
@@ -100,36 +100,68 @@ fn counts(
     }
 }
 
-/// The columns that records are made of, where the snapshot holds them as this program keeps them.
-fn kept(
-    snapshot: &Snapshot,
-    items: &dyn Items,
-    path: &str,
-) -> Result<Vec<(usize, ItemColumn)>, String> {
+/// Refuses a snapshot that holds other columns than the items of the run have.
+///
+/// # Errors
+/// The column, and what in the deck decides about it.
+pub(in crate::run) fn check(sim: &Engine, snapshot: &Snapshot) -> Result<(), Error> {
+    for kind in sim.world.resource::<ItemKinds>().all() {
+        let items = kind.of(&sim.world);
+        let version = items.version();
+        let mut stored = snapshot.items();
+        if stored.any(|stored| stored.path == kind.path && stored.version == version) {
+            check_columns(snapshot, items, &kind.path).map_err(|why| {
+                let place = snapshot.path().display();
+                Error::Setup(format!(
+                    "{place}: the snapshot was written by another run: {}: {why}",
+                    kind.path
+                ))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a kind of items has the columns of a snapshot.
+fn check_columns(snapshot: &Snapshot, items: &dyn Items, path: &str) -> Result<(), String> {
     let stored = snapshot.columns(path);
-    let columns = items.columns().into_iter();
-    let kept: Vec<(usize, ItemColumn)> = columns
-        .filter_map(|column| Some((column.at?, column)))
-        .collect();
-    for (_, column) in &kept {
+    for (_, column) in kept(items) {
         let (name, length) = (&column.what.name, column.values() as u64);
         let wanted = format!("{length} x {} of each", column.data_type.name());
         let Some(found) = stored.iter().find(|header| header.name == *name) else {
             let known: Vec<&str> = stored.iter().map(|header| &*header.name).collect();
+            let without = match items.key_of(name) {
+                Some(key) => format!("change `{key}`"),
+                None => "continue without it".into(),
+            };
             return Err(format!(
-                "there is no array `{name}` ({wanted}), and nothing says what it begins with; there are {}: continue without it",
+                "there is no array `{name}` ({wanted}), and nothing says what it begins with; there are {}: {without}",
                 known.join(", ")
             ));
         };
         let found_length = found.shape.iter().product::<u64>();
-        if found.data_type != column.data_type || found_length != length {
-            let found = format!("{found_length} x {}", found.data_type.name());
+        if found_length != length {
+            let why = format!("{found_length} values of each, this program keeps {length}");
             return Err(format!(
-                "the array `{name}` holds {found} of each, this program keeps {wanted}; continue with the precision and the program that wrote it"
+                "the array `{name}` holds {why}; continue with the program that wrote it"
+            ));
+        }
+        if found.data_type != column.data_type {
+            let found = found.data_type.name();
+            return Err(format!(
+                "the array `{name}` holds {found}, this run keeps {wanted}: set `run.precision` as that run had it"
             ));
         }
     }
-    Ok(kept)
+    Ok(())
+}
+
+/// The columns that records are made of, with their places there.
+fn kept(items: &dyn Items) -> Vec<(usize, ItemColumn)> {
+    let columns = items.columns().into_iter();
+    columns
+        .filter_map(|column| Some((column.at?, column)))
+        .collect()
 }
 
 /// Where records come from.

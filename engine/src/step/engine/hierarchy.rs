@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::field::individuals;
 use crate::mesh::{Changes, RefineRequests, Topology};
-use crate::ranks::Ranks;
+use crate::ranks::{self, Ranks};
 use crate::step::agreement::agreed;
 use crate::step::initial::{Check, StateChecks};
 use crate::step::{Error, Phase, RunCounters, check_faults, memory, regrid};
@@ -99,6 +99,8 @@ impl Engine {
         regrid::create_root(&mut self.world);
         check_faults(&self.world)?;
         beginning.fill(self, 0)?;
+        // now it is known what lies in the root grid
+        ranks::regrid::rebalance_root(&mut self.world, self.settings.run.imbalance)?;
         let wishes = |world: &World| {
             let topology = world.resource::<Topology>();
             world.resource::<RefineRequests>().all_wishes(topology)

@@ -1,5 +1,6 @@
 //! What items take. They live in the host's memory, wherever the fields do.
 
+use super::{AND, FIELDS};
 use crate::field::{ENTITY_BYTES, ItemKinds, ItemsRef};
 use crate::mesh::Topology;
 use bevy_ecs::prelude::*;
@@ -63,8 +64,8 @@ pub(super) fn to_come(world: &World, rows: usize, ranks: usize) -> u64 {
 pub(super) fn takers(world: &World) -> String {
     let kinds = of_items(world, 1, 1).into_iter();
     let groups = kinds.filter_map(|kind| Some(kind.path.split_once('/')?.0.to_string()));
-    let mut takers = vec!["fields".to_string()];
+    let mut takers = vec![FIELDS.to_string()];
     takers.extend(groups);
     takers.dedup();
-    takers.join(" and ")
+    takers.join(AND)
 }

@@ -17,6 +17,10 @@ use bevy_ecs::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// What takes memory in any run, and what joins it with other takers.
+const FIELDS: &str = "fields";
+const AND: &str = " and ";
+
 /// Who says how much memory there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Holder {
@@ -44,6 +48,8 @@ pub struct Shortage {
     pub takers: String,
     /// Bytes that this would take with them.
     pub needed: u64,
+    /// Bytes of items among them.
+    pub items: u64,
     /// What there is.
     pub room: Room,
     /// Level of the patches.
@@ -71,14 +77,27 @@ impl Shortage {
                 (format!(" of rank {rank}"), "its part of the device has")
             }
         };
+        let patches = match self.level {
+            0 => format!("with the {} patches of the root grid", self.patches),
+            level => format!("with {} new patches of level {level}", self.patches),
+        };
+        let items = match self.items {
+            0 => String::new(),
+            items => format!(" ({} of it for {})", shown(items), self.groups()),
+        };
         format!(
-            "with {} new patches of level {} the {}{whose} need {}, {there} {}",
-            self.patches,
-            self.level,
+            "{patches} the {}{whose} need {}{items}, {there} {}",
             self.takers,
             shown(self.needed),
             shown(self.room.bytes)
         )
+    }
+
+    /// The groups of items that take memory, such as `particles`.
+    fn groups(&self) -> &str {
+        self.takers
+            .strip_prefix(FIELDS)
+            .map_or("", |rest| rest.trim_start_matches(AND))
     }
 
     /// Where more memory comes from.
@@ -111,9 +130,13 @@ impl fmt::Display for Shortage {
                 "\nthe run can be continued from its latest snapshot, with {more} or {cap}"
             )
         } else if self.level == 0 {
+            let fewer = match self.items > self.needed / 2 {
+                true => self.groups(),
+                false => "domain.cells",
+            };
             write!(
                 f,
-                "\ntake {more}, fewer domain.cells or run.precision = \"single\""
+                "\ntake {more}, fewer {fewer} or run.precision = \"single\""
             )
         } else {
             write!(

@@ -1,9 +1,9 @@
 //! Decisions about patches that do not fit: the same on all ranks.
 
 use super::demand::{Demand, needed, of_fields, part_of, whole_rows};
-use super::items::{takers, to_come};
+use super::items::{bytes_of_items, takers, to_come};
 use super::room::{beside_device, found, limit};
-use super::{Holder, MemoryGuard, Room, Shortage};
+use super::{FIELDS, Holder, MemoryGuard, Room, Shortage};
 use crate::mesh::{Changes, Topology};
 use crate::ranks::{Ranks, RanksError, Reduction};
 use crate::step::Settings;
@@ -57,9 +57,13 @@ fn fitting(world: &World, level: usize, refined: u64, coarsened: u64) -> (u64, O
     let shortage = |needed, room: Room, rank| Shortage {
         takers: match room.holder {
             Holder::Limit => takers(world),
-            _ => "fields".into(),
+            _ => FIELDS.into(),
         },
         needed,
+        items: match room.holder {
+            Holder::Limit => bytes_of_items(world, 1, 1),
+            _ => 0,
+        },
         room,
         level: level + 1,
         patches: 8 * refined,
@@ -160,23 +164,30 @@ pub fn shortage(world: &World, rows: usize, level: usize) -> Result<Option<Short
     let rank = (!ranks.are_alone()).then(|| ranks.rank());
     let part = part_of(rows, ranks.size());
     let items = to_come(world, part, ranks.size());
-    let lacks = |needed, room: Option<Room>, rank| {
+    let domain = world.resource::<Topology>().domain;
+    let lacks = |(needed, items), room: Option<Room>, rank| {
         let room = room.filter(|room| room.bytes < needed)?;
         Some(Shortage {
             takers: takers(world),
             needed,
+            items,
             room,
             level,
-            patches: rows as u64,
+            patches: match level {
+                0 => domain.root.iter().map(|&n| n as u64).product(),
+                _ => rows as u64,
+            },
             rank,
             resumable: false,
         })
     };
     let beside = beside_device(world);
-    let together = of_fields(world, part).saturating_add(beside.map_or(items, |_| 0));
-    let own = lacks(needed(world, rows), limit(world), None)
+    let with = beside.map_or(items, |_| 0);
+    let together = (of_fields(world, part).saturating_add(with), with);
+    let whole = (needed(world, rows), bytes_of_items(world, rows, 1));
+    let own = lacks(whole, limit(world), None)
         .or_else(|| lacks(together, found(world), rank))
-        .or_else(|| lacks(items, beside, rank));
+        .or_else(|| lacks((items, items), beside, rank));
     first(ranks, own)
 }
 

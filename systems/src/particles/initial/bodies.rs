@@ -1,11 +1,13 @@
 //! Bodies one by one.
 
-use super::{Made, Source};
+use super::{About, Made, Source};
+use nestar_deck::{Deck, DeckError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A body.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Body {
     /// Where it is.
@@ -15,28 +17,56 @@ pub struct Body {
     #[serde(default)]
     #[schemars(extend("unit" = "length/time"))]
     pub velocity: [f64; 3],
-    /// Its mass; of no meaning where the species says the mass of each.
+    /// Its mass, unless the species says the mass of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0, "unit" = "mass"))]
     pub mass: Option<f64>,
+    /// Its scalars by name; 0 where absent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scalars: BTreeMap<String, f64>,
 }
 
-impl Source for Vec<Body> {
+/// The bodies.
+#[derive(Default)]
+pub(super) struct Bodies(Vec<Made>);
+
+impl Bodies {
+    /// Those of the table `path` of the deck.
+    ///
+    /// # Errors
+    /// A scalar that the species does not have.
+    pub fn new(
+        deck: &Deck,
+        path: &str,
+        species: &About,
+        bodies: &[Body],
+    ) -> Result<Self, DeckError> {
+        let known: Vec<&str> = species.scalars.iter().map(String::as_str).collect();
+        let made = |(n, body): (usize, &Body)| {
+            let mut names = body.scalars.keys();
+            if let Some(name) = names.find(|name| !known.contains(&&***name)) {
+                let path = format!("{path}.bodies[{n}].scalars.{name}");
+                return Err(deck.unknown_key_at(&path, &known));
+            }
+            let scalar = |name: &&str| body.scalars.get(*name).copied().unwrap_or(0.0);
+            Ok(Made {
+                position: body.position,
+                velocity: body.velocity,
+                mass: body.mass.unwrap_or_default(),
+                scalars: known.iter().map(scalar).collect(),
+            })
+        };
+        let all = bodies.iter().enumerate().map(made);
+        Ok(Self(all.collect::<Result<_, _>>()?))
+    }
+}
+
+impl Source for Bodies {
     fn count(&self) -> u64 {
-        self.len() as u64
+        self.0.len() as u64
     }
 
     fn make(&self, id: u64) -> Result<Option<Made>, String> {
-        let Body {
-            position,
-            velocity,
-            mass,
-        } = self[id as usize];
-        Ok(Some(Made {
-            position,
-            velocity,
-            mass: mass.unwrap_or_default(),
-            scalars: Vec::new(),
-        }))
+        Ok(Some(self.0[id as usize].clone()))
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn zero() -> String {
 }
 
 /// The default of three formulas.
-pub(super) fn zeros() -> [String; 3] {
+pub(in crate::particles) fn zeros() -> [String; 3] {
     [zero(), zero(), zero()]
 }
 

@@ -7,6 +7,7 @@ mod lattice;
 mod parquet;
 #[cfg(test)]
 mod parquet_tests;
+mod places;
 mod quiet;
 mod random;
 mod sphere;
@@ -22,19 +23,23 @@ use crate::spheres::NamedSpheres;
 pub(super) use ahead::Ahead;
 use bevy_ecs::prelude::*;
 use bodies::Body;
-use lattice::Lattice;
+pub(super) use formulas::zeros;
+pub use lattice::Lattice;
 use nestar_deck::{Deck, DeckError};
 use nestar_engine::field::{LevelRows, Parcel};
 use nestar_engine::mesh::{Domain, Topology};
 use nestar_engine::ranks::{OtherRanks, Ranks};
 use nestar_engine::{Engine, Error, in_precision};
-use random::Random;
+pub(super) use places::beginnings;
+use places::{Place, place};
+pub use random::Random;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sphere::SphereInitial;
 use std::ops::Range;
-use table::Table;
+use std::sync::Arc;
+pub use table::Table;
 
 /// What a species begins with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,6 +88,10 @@ pub trait Source: Send + Sync {
     fn origin(&self, _id: u64) -> String {
         String::new()
     }
+    /// Why a particle may be outside the domain, and what to do; empty where nothing is known.
+    fn beyond(&self, _id: u64) -> String {
+        String::new()
+    }
     /// The mass of each particle, where it is the source that knows it.
     fn mass(&self) -> Option<f64> {
         None
@@ -107,33 +116,33 @@ pub(super) fn source(
     sim: &mut Engine,
     species: &About,
     initial: &InitialConfig,
-) -> Result<Box<dyn Source>, Error> {
+) -> Result<Arc<dyn Source>, Error> {
     let name = species.name;
     let path = &format!("particles.species.{name}.initial");
     let purpose = format!("particles of {name}");
-    let source: Box<dyn Source> = match initial {
-        InitialConfig::None {} => Box::new(Vec::<Body>::new()),
+    let source: Arc<dyn Source> = match initial {
+        InitialConfig::None {} => Arc::new(bodies::Bodies::default()),
         InitialConfig::Bodies { bodies } => {
             let lacks = bodies.iter().position(|body| body.mass.is_none());
             if let Some(n) = lacks.filter(|_| species.mass.is_none()) {
                 return Err(massless(&sim.deck, &format!("{path}.bodies[{n}]"), name).into());
             }
-            Box::new(bodies.clone())
+            Arc::new(bodies::Bodies::new(&sim.deck, path, species, bodies)?)
         }
         InitialConfig::Lattice(lattice) => {
             let domain = sim.world.resource::<Topology>().domain;
-            Box::new(lattice.points(&sim.deck, path, species, &domain)?)
+            Arc::new(lattice.points(&sim.deck, path, species, &domain)?)
         }
         InitialConfig::Random(random) => {
             let stream = sim.random(&purpose, random.seed)?;
-            Box::new(random.draws(&sim.deck, path, species, stream)?)
+            Arc::new(random.draws(&sim.deck, path, species, stream)?)
         }
         InitialConfig::Sphere(sphere) => {
             let stream = sim.random(&purpose, sphere.seed)?;
             let spheres = sim.world.get_resource::<NamedSpheres>();
-            Box::new(sphere.parts(&sim.deck, path, spheres, stream)?)
+            Arc::new(sphere.parts(&sim.deck, path, spheres, stream)?)
         }
-        InitialConfig::Table(table) => Box::new(table.rows(&sim.deck, path, species)?),
+        InitialConfig::Table(table) => Arc::new(table.rows(&sim.deck, path, species)?),
     };
     if source.mass().is_some() && species.mass.is_some() {
         let key = format!("particles.species.{name}.mass");
@@ -155,7 +164,7 @@ fn massless(deck: &Deck, path: &str, species: &str) -> DeckError {
 }
 
 /// What makes the particles of each species.
-pub(super) type Sources = Vec<Box<dyn Source>>;
+pub(super) type Sources = Vec<Arc<dyn Source>>;
 
 /// What makes each species.
 #[derive(Resource)]
@@ -297,7 +306,9 @@ impl<'a> Maker<'a> {
         (velocity, mass, scalars): (&[f64; 3], f64, &[f64]),
     ) -> Result<(), String> {
         let is_finite = |number: &f64| R::lit(*number).to_f64().is_finite();
-        let finite = velocity.iter().chain(scalars).chain([&mass]).all(is_finite);
+        let square = velocity.iter().map(|v| v * v).sum::<f64>();
+        let numbers = velocity.iter().chain(scalars);
+        let finite = numbers.chain([&mass, &square]).all(is_finite);
         let vanishes = mass > 0.0 && R::lit(mass).to_f64() == 0.0;
         // of those that share one mass it is told where the species is
         let and_mass = if self.columns.masses {
@@ -308,8 +319,8 @@ impl<'a> Maker<'a> {
         match finite && mass >= 0.0 && !vanishes {
             true => Ok(()),
             false => Err(format!(
-                "particle {id} of particles.species.{}{} has the velocity {velocity:?}{and_mass} and the scalars {scalars:?}: they must be \
-                 numbers that are finite in the precision of the run, and a mass must be 0 or one above it",
+                "particle {id} of particles.species.{}{} has the velocity {velocity:?}{and_mass} and the scalars {scalars:?}: they, and \
+                 the square of the velocity, must be numbers that are finite in the precision of the run, and a mass must be 0 or one above it",
                 self.name,
                 self.source.origin(id)
             )),
@@ -329,11 +340,16 @@ impl<'a> Maker<'a> {
             return Ok(Some((made, place)));
         }
         let (left, right) = (self.domain.left_edge, self.domain.right_edge);
+        let wraps = match self.domain.periodic.contains(&true) {
+            true => " (periodic axes wrap places up to a million widths away)",
+            false => "",
+        };
         Err(format!(
-            "particle {id} of particles.species.{}{} is at {:?}, outside the domain from {left:?} to {right:?}",
+            "particle {id} of particles.species.{}{} is at {:?}, outside the domain from {left:?} to {right:?}{wraps}{}",
             self.name,
             self.source.origin(id),
-            made.position
+            made.position,
+            self.source.beyond(id)
         ))
     }
 
@@ -356,33 +372,4 @@ impl<'a> Maker<'a> {
         record.push(0);
         Ok(())
     }
-}
-
-/// The index of a root patch, and a place there in units of 2^-64 of its width.
-type Place = ([i32; 3], [u64; 3]);
-
-/// The root patch that contains a point and its place there; none outside the domain, where that is not periodic.
-fn place<R: Precise>(domain: &Domain, position: [f64; 3]) -> Option<Place> {
-    let (mut index, mut place) = ([0; 3], [0; 3]);
-    for axis in 0..3 {
-        let (left, right) = (domain.left_edge[axis], domain.right_edge[axis]);
-        let patches = f64::from(domain.root[axis]);
-        let mut along = (position[axis] - left) / (right - left) * patches;
-        if domain.periodic[axis] {
-            along -= patches * (along / patches).floor();
-        }
-        // also where that rounds up
-        if along >= patches && (domain.periodic[axis] || position[axis] <= right) {
-            along = patches.next_down();
-        }
-        if !(0.0..patches).contains(&along) {
-            return None;
-        }
-        let whole = along.floor();
-        index[axis] = whole as i32;
-        place[axis] = R::whole(R::kept(
-            ((along - whole) * 18_446_744_073_709_551_616.0) as u64,
-        ));
-    }
-    Some((index, place))
 }

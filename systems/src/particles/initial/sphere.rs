@@ -45,6 +45,7 @@ pub(super) struct Parts {
 struct Part {
     /// The identity behind its last particle.
     end: u64,
+    name: String,
     sphere: Sphere,
     centre: Centre,
 }
@@ -106,11 +107,12 @@ impl SphereInitial {
         let found: Vec<(Sphere, Centre)> = found.collect::<Result<_, _>>()?;
         let whole: f64 = found.iter().map(|(sphere, _)| sphere.mass()).sum();
         let (mut within, mut parts) = (0.0, Vec::new());
-        for (sphere, centre) in found {
+        for (name, (sphere, centre)) in names.iter().zip(found) {
             within += sphere.mass();
             let end = (within / whole * self.count as f64 + 0.5) as u64;
             parts.push(Part {
                 end,
+                name: name.clone(),
                 sphere,
                 centre,
             });
@@ -143,6 +145,16 @@ impl Source for Parts {
             velocity: [0, 1, 2].map(|axis| motion[axis] + velocity[axis]),
             ..Made::default()
         }))
+    }
+
+    fn beyond(&self, id: u64) -> String {
+        let part = self.parts.iter().find(|part| id < part.end);
+        part.map_or_else(String::new, |Part { name, sphere, .. }| {
+            format!(
+                ": spheres.{name} has particles up to the radius {:.6}, which `spheres.{name}.truncation` makes smaller; or take a larger domain",
+                sphere.edge()
+            )
+        })
     }
 
     fn mass(&self) -> Option<f64> {

@@ -262,6 +262,12 @@ fn a_group_of_zarr_arrays_is_a_table() {
         std::fs::write(array.join("zarr.json"), text).unwrap();
     };
     write("age", "[2]", "0", &[8.0, 9.0]);
+    // ages are whole numbers
+    let [file, types] = ["age/c/0", "age/zarr.json"].map(|name| group.join(name));
+    let whole: Vec<u8> = [8i64, 9].iter().flat_map(|n| n.to_le_bytes()).collect();
+    std::fs::write(file, whole).unwrap();
+    let text = std::fs::read_to_string(&types).unwrap();
+    std::fs::write(types, text.replace("float64", "int64")).unwrap();
     write("mass", "[2]", "0", &[7.0, 1.0]);
     write(
         "position",
@@ -284,6 +290,8 @@ fn a_group_of_zarr_arrays_is_a_table() {
     let alone = "position = [\"1\", \"2\", \"3\"]\nmass = \"4\"\nscalars = { age = \"5\" }";
     assert_eq!(rows(alone).unwrap().len(), 2);
     refused(rows(""), &["a.position[0]", "`x`"]);
+    write("mass", "[2]", "0", &[7.0, f64::NAN]);
+    refused(rows(position), &["mass: its value in row 2 is NaN"]);
     std::fs::remove_file(group.join("mass/c/0")).unwrap();
     refused(rows(position), &["deck.toml:4", "c/0 is missing"]);
 }

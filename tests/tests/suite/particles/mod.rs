@@ -9,6 +9,7 @@ mod forces;
 mod losses;
 mod orbits;
 mod outside;
+mod refusals;
 mod same;
 mod shares;
 mod snapshots;

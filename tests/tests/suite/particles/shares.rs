@@ -1,10 +1,13 @@
 //! Ranks share patches out by their particles.
 
-use super::particles;
+use super::same::CLUMP;
+use super::{bits, particles};
 use nestar::engine::field::Items;
 use nestar::engine::mesh::Topology;
 use nestar::systems::particles::AllSpecies;
-use nestar_tests::ranks::on_ranks;
+use nestar_tests::Scratch;
+use nestar_tests::ranks::{joined, on_ranks, run_on_ranks};
+use nestar_tests::runs::{digests, quietly_into};
 
 /// Particles at rest, all in a corner of a refined box, without any force.
 const CORNER: &str = r#"
@@ -94,5 +97,102 @@ fn a_clump_of_particles_shifts_the_cut() {
             found[0][0] < plain[0][0] && found[0][1] < 20_000,
             "weight {weight}: {found:?}"
         );
+    }
+}
+
+/// What changes a clump of particles to one that flies through a uniform box, a quarter of it wide.
+const QUARTER: [&str; 4] = [
+    "mesh={}",
+    "particles.weight=10",
+    r#"particles.species.dark.initial={ kind = "random", count = 20000, position = ["u0", "0.48*u1", "0.48*u2"], velocity = ["1", "9", "5*u1"] }"#,
+    "time.max_step=0.01",
+];
+
+#[test]
+fn the_root_grid_is_shared_out_by_the_particles_in_it() {
+    let found = |ranks: usize| {
+        let parts = on_ranks(ranks, CORNER, &QUARTER, |stepper| {
+            stepper.steps(4);
+            let work = stepper.counters().work;
+            let dark: Vec<_> = particles(stepper, "dark").iter().map(bits).collect();
+            (work.imbalance(ranks), dark, stepper.state())
+        });
+        let busiest: Vec<f64> = parts.iter().map(|part| part.0).collect();
+        assert!(busiest.iter().all(|other| *other == busiest[0]));
+        let mut dark: Vec<_> = parts.iter().flat_map(|part| part.1.clone()).collect();
+        dark.sort_unstable();
+        let states = parts.into_iter().map(|part| part.2).collect();
+        (busiest[0], dark, joined(states))
+    };
+    let (_, dark, state) = found(1);
+    // sixteen patches have all particles and nearly all work
+    for (ranks, most) in [(2, 0.1), (3, 0.25)] {
+        let (imbalance, theirs, other) = found(ranks);
+        assert!(imbalance < most, "{imbalance} on {ranks} ranks");
+        assert!(theirs == dark, "{ranks} ranks");
+        assert_eq!(state.difference(&other), None);
+    }
+}
+
+#[test]
+fn a_continued_run_shares_the_root_grid_out_by_particles() {
+    let scratch = Scratch::new();
+    let run = |name: &str, ranks: usize, resume: bool, steps: usize| {
+        let steps = format!("time.max_steps={steps}");
+        let settings = [&QUARTER[..], &["output.final=true", &steps]].concat();
+        let options = (0..ranks).map(|_| quietly_into(&scratch.path().join(name), resume));
+        for ended in run_on_ranks(CORNER, &settings, options.collect()) {
+            ended.unwrap_or_else(|e| panic!("{e}"));
+        }
+        let directory = scratch.path().join(name);
+        let text = std::fs::read_to_string(directory.join("diagnostics.csv")).expect("it is there");
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+        let place = lines[0].iter().position(|name| *name == "imbalance");
+        let imbalance = lines
+            .last()
+            .map(|line| line[place.expect("the column")].to_string());
+        (
+            imbalance,
+            digests(&directory).pop().map(|(_, digest)| digest),
+        )
+    };
+    let (_, whole) = run("whole", 1, false, 2);
+    run("parts", 1, false, 1);
+    let (imbalance, digest) = run("parts", 2, true, 2);
+    assert_eq!(digest, whole);
+    let imbalance: f64 = imbalance.expect("a line").parse().expect("a number");
+    assert!((0.0..0.1).contains(&imbalance), "{imbalance}");
+}
+
+#[test]
+fn root_patches_move_beneath_finer_levels_with_all_that_is_in_them() {
+    let settings = [
+        "particles.weight=50",
+        "run.imbalance=1.0",
+        "time.max_steps=4",
+    ];
+    let cuts = on_ranks(3, CLUMP, &settings, |stepper| {
+        [0; 4].map(|_| {
+            stepper.steps(1);
+            let topology = stepper.0.engine().world.resource::<Topology>();
+            topology.cuts().starts(0).to_vec()
+        })
+    });
+    let moved = cuts[0].windows(2).filter(|two| two[0] != two[1]).count();
+    assert!(moved > 0, "{cuts:?}");
+    let digest = |ranks: usize, device: &str| {
+        let scratch = Scratch::new();
+        let device = format!("run.device={device}");
+        let settings = [&settings[..], &["output.final=true", &device]].concat();
+        let options = (0..ranks).map(|_| quietly_into(&scratch.run(), false));
+        for ended in run_on_ranks(CLUMP, &settings, options.collect()) {
+            ended.unwrap_or_else(|e| panic!("{e}"));
+        }
+        digests(&scratch.run()).pop().map(|(_, digest)| digest)
+    };
+    let alone = digest(1, "cpu");
+    let emulated = crate::device_runs::emulation().then_some((2, "emulated"));
+    for (ranks, device) in [(3, "cpu")].into_iter().chain(emulated) {
+        assert_eq!(digest(ranks, device), alone, "{ranks} ranks, {device}");
     }
 }

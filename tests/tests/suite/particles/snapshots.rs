@@ -257,6 +257,20 @@ fn masses_of_their_own_and_one_mass_are_not_taken_for_each_other() {
 }
 
 #[test]
+fn the_precision_of_particles_is_that_of_their_snapshot() {
+    let scratch = Scratch::new();
+    run_to(&scratch, (1, 1), false, &["run.precision=single"]).unwrap_or_else(|e| panic!("{e}"));
+    let double = run_to(&scratch, (1, 2), true, &["run.precision=double"]);
+    let error = double.expect_err("refused");
+    assert!(matches!(error, Error::Setup(_)), "{error:?}");
+    let why = error.to_string();
+    assert!(
+        why.contains("set `run.precision`") && !why.contains("move"),
+        "{why}"
+    );
+}
+
+#[test]
 fn scalars_that_are_added_or_left_out_are_named() {
     let aged = ["particles.species.dark.scalars=[\"age\"]"];
     let plain = Scratch::new();
@@ -267,6 +281,7 @@ fn scalars_that_are_added_or_left_out_are_named() {
         "particles/dark: there is no array `age`",
         "nothing says",
         "velocity",
+        "change `particles.species.dark.scalars`",
     ];
     assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     let old = Scratch::new();

@@ -35,22 +35,10 @@ pub struct Steps {
 
 impl Steps {
     /// Of a run that begins with the hierarchy of `sim`, of which each level by itself would take a step as long as `own` says.
-    pub fn new(sim: &Engine, mut own: Vec<f64>) -> Self {
-        // covered cells, twice as wide, will have the averages of the finer ones
-        for level in (1..own.len()).rev() {
-            own[level - 1] = own[level - 1].min(2.0 * own[level]);
-        }
+    pub fn new(sim: &Engine, own: Vec<f64>) -> Self {
         let settings = &sim.settings.time;
-        let halves = |level: usize| f64::from(1u32 << level);
-        let together = |factor: &dyn Fn(usize) -> f64| {
-            let steps = own.iter().enumerate().map(|(level, dt)| dt * factor(level));
-            steps.fold(f64::INFINITY, f64::min)
-        };
-        let length = |level: usize| match settings.levels {
-            LevelSteps::Adaptive => own[level],
-            LevelSteps::Halved => together(&halves) / halves(level),
-            LevelSteps::Shared => together(&|_| 1.0),
-        };
+        let lengths = lengths(settings.levels, own);
+        let length = |level: usize| lengths[level];
         let dt = length(0);
         let time = match settings.max_steps {
             0 => settings.end,
@@ -65,7 +53,7 @@ impl Steps {
             time,
             root: whole(time / dt),
             dt,
-            cell_updates: (0..own.len()).map(updates).sum(),
+            cell_updates: (0..lengths.len()).map(updates).sum(),
         }
     }
 
@@ -89,6 +77,41 @@ impl Steps {
             }
         }
     }
+}
+
+/// The lengths of the steps of levels, each of which would take one of its `own` by itself.
+fn lengths(levels: LevelSteps, mut own: Vec<f64>) -> Vec<f64> {
+    // covered cells, twice as wide, will have the averages of the finer ones
+    for level in (1..own.len()).rev() {
+        own[level - 1] = own[level - 1].min(2.0 * own[level]);
+    }
+    let halves = |level: usize| f64::from(1u32 << level);
+    let together = |factor: &dyn Fn(usize) -> f64| {
+        let steps = own.iter().enumerate().map(|(level, dt)| dt * factor(level));
+        steps.fold(f64::INFINITY, f64::min)
+    };
+    let length = |level: usize| match levels {
+        LevelSteps::Adaptive => own[level],
+        LevelSteps::Halved => together(&halves) / halves(level),
+        LevelSteps::Shared => together(&|_| 1.0),
+    };
+    (0..own.len()).map(length).collect()
+}
+
+/// Steps of levels in a root step, of which each would take one as long as its `own` by itself; twice as many as the coarser level where
+/// nothing limits them.
+pub fn steps_in_a_root_step(levels: LevelSteps, own: Vec<f64>) -> Vec<u64> {
+    let lengths = lengths(levels, own);
+    let root = lengths.first().copied().unwrap_or(f64::INFINITY);
+    if !root.is_finite() {
+        return (0..lengths.len()).map(|level| 1 << level).collect();
+    }
+    let mut before = 1;
+    let steps = lengths.into_iter().map(|length| {
+        before = before.max(whole(root / length) as u64);
+        before
+    });
+    steps.collect()
 }
 
 /// A number of steps, of which round-off makes no other.

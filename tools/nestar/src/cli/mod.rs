@@ -48,7 +48,7 @@ Exit status:
   2  the deck or the arguments are wrong
   3  the run was interrupted by SIGINT, SIGTERM, SIGHUP or SIGUSR1; it wrote a snapshot and can be resumed by
      `nestar run DECK --resume`; under `nohup` SIGHUP has no effect
-  4  memory did not suffice, for further patches or for the program itself; with more of it a run can be resumed from its
+  4  memory did not suffice, for patches, particles or the program itself; with more of it a run can be resumed from its
      latest snapshot
 A second SIGINT, SIGTERM or SIGHUP ends the program at once with status 130, 143 or 129.";
 
@@ -149,7 +149,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let status = match error {
             Error::Deck(_) | Error::Setup(_) => WRONG,
-            Error::Memory(ref shortage) if shortage.resumable => MEMORY,
+            Error::Memory(_) => MEMORY,
             _ => FAILED,
         };
         Self::new(status, error)

@@ -1,15 +1,17 @@
 //! `nestar plan`: what a run on many ranks would be like, its parts built on one.
 
 mod figures;
+mod items;
 mod text;
 
+use super::estimate::steps_in_a_root_step;
 use super::{
     DeckArgs, FAILED, Failure, WRONG, now_and_then, number, patches_found, positive, print,
     snapshot,
 };
 use clap::Args;
 use nestar::engine::mesh::Topology;
-use nestar::engine::ranks::forecast::{Forecast, Machine, Outline, Sizes};
+use nestar::engine::ranks::forecast::{Course, Forecast, Machine, Outline, Sizes};
 use nestar::engine::{self, step::memory};
 use nestar::snapshot::{LEAF, ORIGIN, Snapshot, Values};
 use nestar::{App, Simulation};
@@ -38,7 +40,16 @@ pub struct PlanArgs {
     /// Time that a message takes before its first byte, microseconds
     #[arg(long, value_name = "US", default_value_t = 5.0, value_parser = not_negative)]
     latency: f64,
-    /// Cells that a rank updates in a second: measure yours with `nestar bench`
+    /// Microseconds that a step of a level takes longer on several ranks, whatever it has to do
+    #[arg(long, value_name = "US", default_value_t = 100.0, value_parser = not_negative)]
+    step: f64,
+    /// Microseconds of an exchange for which a step waits, such as those of a multigrid solver, beside those for its bytes
+    #[arg(long, value_name = "US", default_value_t = 60.0, value_parser = not_negative)]
+    exchange: f64,
+    /// Microseconds that a regrid takes longer on several ranks for each copy that a rank holds of the two levels; 0: levels stay as they are
+    #[arg(long, value_name = "US", default_value_t = 4.0, value_parser = not_negative)]
+    regrid: f64,
+    /// Cells that a rank updates in a second, with the particles in them: measure yours with `nestar bench`
     #[arg(long, value_name = "CELLS/S", default_value_t = 5e9, value_parser = positive)]
     device_rate: f64,
     /// Layers of ghost cells that steps read; left out, those of the deck's scheme
@@ -59,8 +70,18 @@ struct Subject {
     held: u64,
     machine: Machine,
     layers: usize,
-    /// The items that a run begins with, a line for each kind: what forecasts leave out.
-    left_out: Vec<String>,
+    course: Course,
+    /// Where the numbers of steps come from.
+    steps_from: &'static str,
+    items: items::Found,
+}
+
+impl Subject {
+    /// Bytes that the patches and items of a rank take.
+    fn memory(&self, forecast: &Forecast, rank: usize) -> u64 {
+        let items = forecast.items(rank) as f64 * self.items.bytes;
+        forecast.held(rank) * self.held + items as u64
+    }
 }
 
 /// Plans for all numbers of ranks.
@@ -69,7 +90,8 @@ pub fn plan(app: &App, arguments: &PlanArgs) -> Result<(), Failure> {
     let mut tell = now_and_then(|ranks| format!("builds the parts of {ranks} ranks …"));
     let forecast = |&ranks: &u32| {
         tell(ranks as usize);
-        Forecast::new(&subject.outline, ranks as usize, subject.layers)
+        let forecast = Forecast::new(&subject.outline, ranks as usize, subject.layers);
+        forecast.in_course(subject.course.clone())
     };
     let forecasts: Vec<Forecast> = arguments.ranks.iter().map(forecast).collect();
     let json = arguments.json.as_ref();
@@ -95,18 +117,32 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<Subject, Failure> {
     let world = &sim.engine().world;
     let (sizes, layers) = Sizes::of(world);
     let held = memory::of_fields(world, MANY_ROWS) / MANY_ROWS as u64;
-    let (outline, origin) = match &arguments.snapshot {
-        None => (initial(&mut sim)?, "initial hierarchy".to_string()),
+    let (mut outline, origin, (steps, steps_from)) = match &arguments.snapshot {
+        None => {
+            let (outline, steps) = initial(&mut sim)?;
+            let from = "as the initial state allows them";
+            (outline, "initial hierarchy".to_string(), (steps, from))
+        }
         Some(path) => {
             let snapshot = snapshot::open(path)?;
             let origin = format!("hierarchy of {}", snapshot.path().display());
-            (stored(sim.engine(), &snapshot)?, origin)
+            let outline = stored(sim.engine(), &snapshot)?;
+            (outline, origin, (latest(&snapshot), "as the latest ones"))
         }
     };
+    let items = match &arguments.snapshot {
+        None => items::expected(sim.engine(), &mut outline),
+        Some(path) => items::stored(sim.engine(), &snapshot::open(path)?, &mut outline)?,
+    };
     let patches = (0..outline.levels()).map(|level| outline.patches(level));
-    let left_out = super::memory::items(sim.engine(), patches.sum());
+    let patches: Vec<usize> = patches.collect();
+    let intervals = sim.engine().settings.mesh.regrid_interval.clone();
+    let may_change = sim.engine().levels() - 1;
+    let intervals = &intervals[..may_change.min(intervals.len())];
     Ok(Subject {
-        left_out,
+        course: Course::of(&sim.engine().world, &patches, steps, intervals),
+        steps_from,
+        items,
         outline,
         origin,
         sizes,
@@ -115,20 +151,40 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<Subject, Failure> {
             rate: arguments.device_rate,
             latency: 1e-6 * arguments.latency,
             bandwidth: 1e9 * arguments.network,
+            step: 1e-6 * arguments.step,
+            exchange: 1e-6 * arguments.exchange,
+            regrid: 1e-6 * arguments.regrid,
         },
         layers: arguments.layers.map_or(layers, |layers| layers as usize),
     })
 }
 
-/// The hierarchy that a run begins with.
-fn initial(sim: &mut Simulation) -> Result<Outline, Failure> {
+/// The hierarchy that a run begins with, and the steps of its levels in a root step.
+fn initial(sim: &mut Simulation) -> Result<(Outline, Vec<u64>), Failure> {
     if sim.engine().levels() == 1 {
         // the root grid is what it is, whatever the state
         let domain = sim.engine().world.resource::<Topology>().domain;
-        return Ok(Outline::new(domain));
+        return Ok((Outline::new(domain), vec![1]));
     }
-    sim.with(|sim| sim.foresee(now_and_then(patches_found)))?;
-    Ok(Outline::of(sim.engine().world.resource::<Topology>()))
+    let found = sim.with(|sim| sim.foresee(now_and_then(patches_found)))?;
+    let outline = Outline::of(sim.engine().world.resource::<Topology>());
+    let levels = sim.engine().settings.time.levels;
+    Ok((outline, steps_in_a_root_step(levels, found.steps)))
+}
+
+/// The steps of the levels of a snapshot in a root step, by their latest steps.
+fn latest(snapshot: &Snapshot) -> Vec<u64> {
+    let steps: Vec<f64> = snapshot.levels().map(|level| level.dt).collect();
+    let mut before = 1;
+    let counted = steps.iter().enumerate().map(|(level, dt)| {
+        let steps = match steps[0] > 0.0 && *dt > 0.0 {
+            true => (steps[0] / dt).round() as u64,
+            false => 1 << level,
+        };
+        before = before.max(steps);
+        before
+    });
+    counted.collect()
 }
 
 /// The hierarchy of a snapshot, from its arrays of places and leaves alone.

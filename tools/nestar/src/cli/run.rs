@@ -226,7 +226,7 @@ fn where_the_time_went(sim: &engine::Engine, wall: f64) -> String {
     if !ranks.are_alone() {
         let imbalance = 100.0 * counters.work.imbalance(ranks.size());
         lines.push(format!(
-            "imbalance: the busiest rank of each step had {imbalance:.1}% more cells than the mean"
+            "imbalance: the busiest rank of each step had {imbalance:.1}% more work than the mean"
         ));
     }
     let (mended, retried) = (counters.mended_cells, counters.retried_steps);

@@ -133,3 +133,54 @@ fn a_table_and_a_file_come_together() {
         assert_eq!(place.nestar(&arguments).status, Some(2), "{wrong}");
     }
 }
+
+#[test]
+fn particles_count_in_plans_where_they_are() {
+    let place = Place::with(BLAST);
+    let dark = |count: u64| {
+        format!(
+            "particles.species.dark={{ mass = 0.0, initial = {{ kind = \"random\", count = {count}, \
+             position = [\"0.3*u0\", \"0.3*u1\", \"0.3*u2\"] }} }}"
+        )
+    };
+    let many = dark(1_000_000_000);
+    let all = plans(&place, &["--ranks", "2", "--set", &many]);
+    let line = all["hierarchy"]["items"][0].as_str().expect("a line");
+    assert!(
+        line.starts_with("particles/dark: 1000000000 at most"),
+        "{line}"
+    );
+    let plan = &all["plans"][0];
+    assert_eq!(number(&plan["items"]["mean"]), 5e8);
+    assert!(number(&plan["memory_bytes"]["most"]) > 80.0 * 5e8);
+    // the few patches that have them are shared out
+    assert!(number(&plan["items"]["least"]) > 0.0, "{}", plan["items"]);
+    let few = dark(1000);
+    place
+        .nestar(&[
+            "run",
+            "deck.toml",
+            "--set",
+            "time.max_steps=1",
+            "--set",
+            &few,
+        ])
+        .has_status(0);
+    let stored = plans(
+        &place,
+        &["--ranks", "1,3", "--snapshot", "run", "--set", &few],
+    );
+    for (plan, ranks) in list(&stored["plans"]).iter().zip([1.0, 3.0]) {
+        assert_eq!((number(&plan["items"]["mean"]) * ranks).round(), 1000.0);
+    }
+    let info = place.nestar(&["info", "run"]);
+    info.has_status(0);
+    for column in ["position_x", "velocity_z", "mass"] {
+        assert!(info.out.contains(&format!("\n{column} ")), "{}", info.out);
+    }
+    let outcome = place.nestar(&["run", "deck.toml", "--set", &dark(100_000_000_000)]);
+    outcome.has_status(4).complains(&[
+        "patches of the root grid the fields and particles need",
+        "fewer particles",
+    ]);
+}

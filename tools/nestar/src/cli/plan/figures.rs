@@ -33,12 +33,19 @@ pub fn document(app: &App, subject: &Subject, forecasts: &[Forecast]) -> Value {
             "face_bytes": sizes.face,
             "held_row_bytes": subject.held,
             "layers": subject.layers,
-            "left_out": subject.left_out,
+            "items": subject.items.lines,
+            "item_bytes": subject.items.bytes,
+            "steps": subject.course.steps,
+            "regrids_per_root_step": subject.course.regrids,
+            "exchanges_per_root_step": subject.course.exchanged,
         },
         "machine": {
             "cells_per_second": machine.rate,
             "latency_seconds": machine.latency,
             "bytes_per_second": machine.bandwidth,
+            "step_seconds": machine.step,
+            "exchange_seconds": machine.exchange,
+            "regrid_seconds_per_copy": machine.regrid,
         },
         "plans": forecasts.iter().map(plan).collect::<Vec<_>>(),
     })
@@ -63,7 +70,8 @@ pub fn plan(subject: &Subject, forecast: &Forecast, ranks: &[usize]) -> Value {
         "root_step_seconds": times,
         "cell_updates_per_root_step": updates,
         "neighbours": over(&|rank| u64::from(forecast.neighbours[rank])),
-        "memory_bytes": over(&|rank| forecast.held(rank) * subject.held),
+        "items": over(&|rank| forecast.items(rank)),
+        "memory_bytes": over(&|rank| subject.memory(forecast, rank)),
         "levels": (0..forecast.levels).map(level).collect::<Vec<_>>(),
     })
 }
@@ -103,7 +111,7 @@ fn by_rank(subject: &Subject, forecast: &Forecast, rank: usize) -> Value {
     };
     json!({
         "neighbours": forecast.neighbours[rank],
-        "memory_bytes": forecast.held(rank) * subject.held,
+        "memory_bytes": subject.memory(forecast, rank),
         "cell_updates_per_root_step": forecast.weight(rank) * CELLS as u64,
         "levels": levels.map(part).collect::<Vec<_>>(),
     })

@@ -31,14 +31,21 @@ fn head(subject: &Subject) -> String {
     let (outline, machine) = (&subject.outline, &subject.machine);
     let patches: Vec<usize> = (0..outline.levels()).map(|l| outline.patches(l)).collect();
     let by_level: Vec<String> = patches.iter().map(usize::to_string).collect();
-    let left_out = subject.left_out.iter();
-    let left_out: String = left_out
-        .map(|line| format!("left out, with its work and messages: memory of {line}\n"))
+    let items: String = subject
+        .items
+        .lines
+        .iter()
+        .map(|line| format!("{line}\n"))
         .collect();
+    let course = &subject.course;
+    let sum = |numbers: &[f64]| numbers.iter().sum::<f64>();
+    let steps: Vec<String> = course.steps.iter().map(u64::to_string).collect();
     format!(
         "{}: {} patches ({}), {} a patch\n\
          a rank updates {:.3e} cells/s, sends and receives {:.3e} B/s, {:.3e} s a message\n\
-         sent and received: in one step of a level; a root step has 2^l steps of level l\n{left_out}",
+         sent and received: in one step of a level; a root step has {} of the levels, {}\n\
+         on several ranks besides: {:.0} us a step of a level; {:.1} regrids a root step, {:.1} us a copy; {:.0} exchanges that steps wait \
+         for, {:.0} us each\n{items}",
         subject.origin,
         patches.iter().sum::<usize>(),
         by_level.join(" "),
@@ -46,6 +53,13 @@ fn head(subject: &Subject) -> String {
         machine.rate,
         machine.bandwidth,
         machine.latency,
+        steps.join(" "),
+        subject.steps_from,
+        1e6 * machine.step,
+        sum(&course.regrids),
+        1e6 * machine.regrid,
+        sum(&course.exchanged),
+        1e6 * machine.exchange,
     )
 }
 
@@ -81,7 +95,16 @@ fn block(plan: &Value) -> String {
     let updates = &plan["cell_updates_per_root_step"];
     text + &row("cell updates a root step", updates, whole)
         + &row("neighbour ranks", &plan["neighbours"], whole)
-        + &row("memory of patches", &plan["memory_bytes"], bytes)
+        + &items_of(plan)
+        + &row("memory", &plan["memory_bytes"], bytes)
+}
+
+/// The row of items, where there are any.
+fn items_of(plan: &Value) -> String {
+    match number(&plan["items"]["most"]) > 0.0 {
+        true => row("items", &plan["items"], whole),
+        false => String::new(),
+    }
 }
 
 fn row(name: &str, spread: &Value, show: fn(f64) -> String) -> String {

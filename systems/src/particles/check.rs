@@ -1,0 +1,133 @@
+//! What a species may not be like.
+
+use super::MovedBy;
+use super::config::{ParticlesConfig, SpeciesConfig};
+use super::initial::{InitialConfig, Lattice, Random, Table, zeros};
+use crate::fields::GasModel;
+use nestar_engine::{Engine, Error};
+
+impl InitialConfig {
+    /// The first key below `initial` that says a mass, where one does.
+    fn key_of_mass(&self) -> Option<String> {
+        let says = match self {
+            Self::Lattice(Lattice { mass, .. }) => mass,
+            Self::Random(Random { mass, .. }) => mass,
+            Self::Table(Table { mass, .. }) => mass,
+            Self::Bodies { bodies } => {
+                let n = bodies.iter().position(|body| body.mass.is_some())?;
+                return Some(format!("bodies[{n}].mass"));
+            }
+            Self::None {} | Self::Sphere(_) => return None,
+        };
+        says.as_ref().map(|_| "mass".into())
+    }
+
+    /// The first key below `initial` that says a velocity which is not 0, where one does.
+    fn key_of_velocity(&self) -> Option<String> {
+        let says = match self {
+            Self::Lattice(Lattice { velocity, .. }) | Self::Random(Random { velocity, .. }) => {
+                *velocity != zeros()
+            }
+            Self::Table(Table { velocity, .. }) => velocity.is_some(),
+            Self::Bodies { bodies } => {
+                let n = bodies.iter().position(|body| body.velocity != [0.0; 3])?;
+                return Some(format!("bodies[{n}].velocity"));
+            }
+            Self::None {} | Self::Sphere(_) => false,
+        };
+        says.then(|| "velocity".into())
+    }
+}
+
+/// Names of what each particle has, which scalars cannot have.
+const TAKEN: [&str; 7] = [
+    "id",
+    "offset",
+    "position",
+    "velocity",
+    "acceleration",
+    "mass",
+    "moved_by_finer",
+];
+
+/// The name that stands for all species.
+const ALL: &str = "all";
+/// What makes a name.
+const PLAIN: &str = "letters a to z, digits and `_` make one";
+
+/// Whether a word is a name in snapshots.
+fn is_plain(word: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !word.is_empty() && word.chars().all(fits)
+}
+
+/// A key of a species that would mean nothing, and why.
+fn needless(own: &SpeciesConfig) -> Option<(String, &'static str)> {
+    let traces = own.moved_by != MovedBy::Fall;
+    let initial = |key: String| format!(".initial.{key}");
+    if let Some(key) = own.initial.key_of_mass() {
+        let why = match (traces, own.mass) {
+            (true, _) => "what gas takes along has no mass: leave it out",
+            (_, Some(_)) => "`mass` of the species is that of each particle: leave one of them out",
+            (false, None) => return None,
+        };
+        return Some((initial(key), why));
+    }
+    let key = own.initial.key_of_velocity().filter(|_| traces)?;
+    let why = "gas takes these particles along with its own velocity: leave it out";
+    Some((initial(key), why))
+}
+
+/// Refuses a species whose names are others', or whose mass is no number, or which says what means nothing.
+pub(super) fn check(
+    sim: &Engine,
+    config: &ParticlesConfig,
+    (name, own): (&str, &SpeciesConfig),
+) -> Result<(), Error> {
+    let refuse = |key: &str, why: String| {
+        let key = format!("particles.species.{name}{key}");
+        Err(sim.deck.error_at(&key, why).into())
+    };
+    if !is_plain(name) {
+        return refuse("", format!("{name:?} is no name of a species: {PLAIN}"));
+    }
+    if name == ALL {
+        let why = format!("{name:?} stands for all species in pictures: choose another name");
+        return refuse("", why);
+    }
+    needless(own).map_or(Ok(()), |(key, why)| refuse(&key, why.into()))?;
+    let others = config.species.keys();
+    if let Some(other) = others
+        .into_iter()
+        .find(|other| format!("{other}_lost") == name)
+    {
+        let why = format!("the diagnostics of {other:?} have columns of this name: choose another");
+        return refuse("", why);
+    }
+    if own.mass.is_some_and(|mass| !mass.is_finite()) {
+        return refuse(".mass", "must be a finite number".into());
+    }
+    let is_frozen = sim.world.get_resource::<GasModel>();
+    let is_frozen = is_frozen.is_some_and(|gas| gas.frozen);
+    if is_frozen && own.moved_by == MovedBy::MassFluxes {
+        return refuse(".moved_by", "gas that is frozen takes nothing along".into());
+    }
+    if is_frozen && own.moved_by == MovedBy::Gas && sim.settings.time.max_step.is_infinite() {
+        let why = "gas that is frozen limits no step, which it takes these particles along for: add `time.max_step`";
+        return refuse(".moved_by", why.into());
+    }
+    for (n, scalar) in own.scalars.iter().enumerate() {
+        if !is_plain(scalar) {
+            return refuse(".scalars", format!("{scalar:?} is no name: {PLAIN}"));
+        }
+        // vectors are columns of tables, too: `position_x`
+        let ends = ["_x", "_y", "_z"].iter();
+        let vectors = ends.filter_map(|end| scalar.strip_suffix(end));
+        let mut words = vectors.chain([&**scalar]);
+        if words.any(|word| TAKEN.contains(&word)) || own.scalars[..n].contains(scalar) {
+            let why = format!("{scalar:?} is a name of something else that each particle has");
+            return refuse(".scalars", why);
+        }
+    }
+    Ok(())
+}
