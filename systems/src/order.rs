@@ -21,6 +21,7 @@
 //!                  2 Correct    cells beside coarse-fine faces take the fine fluxes
 //!     Flag         1 Criteria   cells that want refinement, with their buffers
 //!     Regrid       1 Refine     nest, refine and remove patches of level + 1, fill the new ones
+//!                  2 Complete   work on new patches that have their values: `NewRows` names them
 //!     Aligned      1 Solve      unless t[level] = until > t[0]: work on all levels from this one on, which stand at one time
 //! ```
 //!
@@ -114,6 +115,8 @@ sets! {
     Regrid, Regrid:
     /// Changes of the hierarchy.
     Refine,
+    /// Work on the patches that are new: they have the values of all fields, and all items that lie in them.
+    Complete,
 }
 
 /// Enters the order into the schedules of `sim`.
@@ -147,6 +150,8 @@ pub fn configure(sim: &mut Engine) {
     );
     sim.schedule(Phase::Synchronise)
         .configure_sets((Synchronise::Restrict, Synchronise::Correct).chain());
+    sim.schedule(Phase::Regrid)
+        .configure_sets((Regrid::Refine, Regrid::Complete).chain());
     sim.schedule(Phase::Ready).configure_sets(Ready::Recompute);
     sim.schedule(Phase::Split).configure_sets(Split::Sources);
     sim.schedule(Phase::Aligned).configure_sets(Aligned::Solve);

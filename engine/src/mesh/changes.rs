@@ -11,7 +11,7 @@ pub struct Changes {
     pub coarsen: Vec<u32>,
 }
 
-/// The rows that the latest change of the hierarchy created, in Hilbert order of their level.
+/// The rows that the latest change of the hierarchy created, in Hilbert order of their level; none after a regrid that has changed nothing.
 #[derive(Resource, Default)]
 pub struct NewRows {
     /// Level of the new patches.

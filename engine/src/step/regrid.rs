@@ -5,11 +5,11 @@ use super::{Error, Settings};
 use crate::field::patches::enter;
 use crate::field::{FaultBox, FieldSpec, Stores};
 use crate::mesh::carried::{CarriedComponents, CarriedValues};
-use crate::mesh::{Changes, LevelClock, Topology};
+use crate::mesh::{Changes, LevelClock, NewRows, Topology};
 use crate::ranks::{self, Ranks};
 use bevy_ecs::prelude::*;
 
-/// Creates the root grid: tables, entities and pool rows. The new rows stand in [`NewRows`](crate::mesh::NewRows). What goes wrong stands in [`FaultBox`].
+/// Creates the root grid: tables, entities and pool rows. The new rows stand in [`NewRows`]. What goes wrong stands in [`FaultBox`].
 pub fn create_root(world: &mut World) {
     if !world.resource::<Ranks>().are_alone() {
         let created = ranks::regrid::create_root(world);
@@ -19,7 +19,7 @@ pub fn create_root(world: &mut World) {
     enter(world, 0, rows);
 }
 
-/// Applies `changes` to the patches of `level`; the children created stand in [`NewRows`](crate::mesh::NewRows), unfilled. Where several ranks share
+/// Applies `changes` to the patches of `level`; the children created stand in [`NewRows`], unfilled. Where several ranks share
 /// the hierarchy, all of them call this, each with the changes of its own patches; what goes wrong stands in [`FaultBox`].
 pub fn apply(world: &mut World, level: usize, changes: &Changes) {
     if !world.resource::<Ranks>().are_alone() {
@@ -80,8 +80,9 @@ fn report(world: &mut World, result: Result<(), impl Into<Error>>) {
 }
 
 /// Regrids `level` as its requests say, as far as memory goes, and fills the new patches by interpolation: the step
-/// `Regrid: Refine`.
+/// `Regrid: Refine`. The new patches stand in [`NewRows`].
 pub fn refine(world: &mut World) {
+    *world.resource_mut::<NewRows>() = NewRows::default();
     let level = world.resource::<LevelClock>().level;
     let refined = try_refine(world, level);
     report(world, refined);

@@ -29,6 +29,8 @@ pub fn device_items() -> Vec<&'static Item> {
         tracers::cut_to_cell::ITEM,
         tracers::chances::ITEM,
         tracers::face_drawn::ITEM,
+        tracers::child_drawn::ITEM,
+        tracers::in_half::ITEM,
         tracers::placed_anew::ITEM,
         terms::terms::ITEM,
         terms::position::ITEM,

@@ -27,6 +27,7 @@ pub const TRACE: &str = concat!(
 pub fn items() -> Vec<&'static Item> {
     let mut items = device::items();
     items.extend([Pull, Lead, Draw]);
+    items.extend([STOP::ITEM, WAY::ITEM, CHILD::ITEM]);
     items.extend([of_id::ITEM, uniforms::ITEM, between::ITEM]);
     items
 }
@@ -77,17 +78,28 @@ pub struct Lead<R> {
     pub rate: [f64; 3],
 }
 
+/// What tracers by chance do: those in a patch of the next coarser level than that which moves them stop, but for those on their way into a
+/// finer patch.
+#[device]
+pub const STOP: i32 = 0;
+/// They draw their way in a step.
+#[device]
+pub const WAY: i32 = 1;
+/// Those in a new patch draw which of the cells that a coarser one has become they take.
+#[device]
+pub const CHILD: i32 = 2;
+
 /// Of the kernel `particles_draw`: lets tracers draw where mass takes them.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct Draw<R> {
     /// The particles.
     pub from: List,
-    /// Whether the patches are of the level that moves the particles; in others they stop, but for those on their way into a finer patch.
-    pub own: bool,
+    /// [`STOP`], [`WAY`] or [`CHILD`].
+    pub what: i32,
     /// The bank of the gas behind the step.
     pub gas: Address<R>,
-    /// The mass fluxes of the step, `[row][axis][576]`.
+    /// Of a way: the mass fluxes of the step, `[row][axis][576]`.
     pub mass: Address<R>,
     /// The step over the width of a cell along each axis.
     pub rates: [f64; 3],
@@ -95,6 +107,6 @@ pub struct Draw<R> {
     pub speeds: [f64; 3],
     /// The random numbers of the step.
     pub stream: Stream,
-    /// Which of them say the way; the next ones say the place.
+    /// Which of them say the way, and the next ones the place; or which say the cell.
     pub number: u32,
 }

@@ -5,7 +5,8 @@ namespace particles {
 namespace tracers = ::nestar_kernels::particles::tracers;
 namespace random = ::nestar_device::random;
 typedef ::nestar_kernels::particles::movers::Lead<REAL> Lead;
-typedef ::nestar_kernels::particles::movers::Draw<REAL> Draw;
+namespace movers = ::nestar_kernels::particles::movers;
+typedef movers::Draw<REAL> Draw;
 // Cells of the cloud that takes the mean of velocities.
 constexpr int WIDE = 2;
 
@@ -26,6 +27,11 @@ RS_FN void flow(const Lead& p, const REAL* block, const u64* place, const int* s
     v[axis] = ::nestar_kernels::mesh::prolong::between<REAL>(v[axis], after[axis], (REAL)weight);
 }
 
+// The density of gas in a cell of a row.
+RS_FN double density(const Draw& p, int row, const int* at) {
+  return (double)mesh::row_of((const REAL*)p.gas, row)[at[0] + mesh::PATCH * (at[1] + mesh::PATCH * at[2])];
+}
+
 // With which probability a tracer in a cell of a row leaves through its faces.
 RS_FN rs::arr<double, 6> chances(const Draw& p, int row, const int* at) {
   constexpr int FACES = 9 * mesh::FACE;
@@ -38,8 +44,7 @@ RS_FN rs::arr<double, 6> chances(const Draw& p, int row, const int* at) {
     through.d[2 * axis] = (double)mass[axis * FACES + lower] * p.rates[axis];
     through.d[2 * axis + 1] = (double)mass[axis * FACES + upper] * p.rates[axis];
   }
-  const REAL density = mesh::row_of((const REAL*)p.gas, row)[at[0] + mesh::PATCH * (at[1] + mesh::PATCH * at[2])];
-  return tracers::chances((double)density, through);
+  return tracers::chances(density(p, row, at), through);
 }
 
 // Lets a tracer of a row draw its way, and another place in its cell.
@@ -58,6 +63,21 @@ RS_FN void draw(const Draw& p, const Columns& of, i64 n, int row) {
   if (face == 6) return;
   const double speed = p.speeds[face >> 1];
   of.number(VELOCITY + (face >> 1), n) = (REAL)(face & 1 ? speed : -speed);
+}
+
+// Lets a tracer of a new row draw which of the cells that a coarser one has become it takes.
+RS_FN void divide(const Draw& p, const Columns& of, i64 n, int row) {
+  u64 place[3];
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) place[axis] = whole(of.place(axis, n));
+  rs::arr<double, 8> masses;
+  for (int child = 0; child < 8; ++child) {
+    int at[3];
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) at[axis] = 2 * (int)(place[axis] >> 62) + (child >> axis & 1);
+    masses.d[child] = density(p, row, at);
+  }
+  const auto drawn = random::uniforms<double>(random::of_id(p.stream, of.id(n), p.number));
+  const int child = tracers::child_drawn(masses, drawn.d[0]);
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.place(axis, n) = kept(tracers::in_half(place[axis], (unsigned)(child >> axis & 1)));
 }
 
 // Stops a tracer of a row, but for one on its way into a finer patch beside its cell.
@@ -104,7 +124,8 @@ KERNEL(particles_draw, particles::Draw) {
   const Chunk chunk = particles::chunk(p.from);
   const Columns of = columns(p.from.stack);
   EACH(k, chunk.count) {
-    if (p.own) draw(p, of, chunk.first + k, chunk.row);
+    if (p.what == movers::WAY) draw(p, of, chunk.first + k, chunk.row);
+    else if (p.what == movers::CHILD) divide(p, of, chunk.first + k, chunk.row);
     else stop(p, of, chunk.first + k, chunk.row);
   }
 }

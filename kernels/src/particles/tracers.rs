@@ -50,6 +50,32 @@ pub fn face_drawn(chances: [f64; 6], drawn: f64) -> i32 {
     6
 }
 
+/// Which of the eight cells that a coarser one has become a tracer takes, as bits z y x, that has drawn a number between 0 and 1: each with
+/// the chance that is its share of the mass.
+#[device]
+#[must_use]
+pub fn child_drawn(masses: [f64; 8], drawn: f64) -> i32 {
+    let mut total = 0.0;
+    for child in 0..8 {
+        total += masses[child as usize];
+    }
+    let mut left = drawn * total;
+    for child in 0..7 {
+        left -= masses[child as usize];
+        if left < 0.0 {
+            return child;
+        }
+    }
+    7
+}
+
+/// The same place in the lower (0) or upper (1) one of the two cells along an axis that a coarser cell has become.
+#[device]
+#[must_use]
+pub fn in_half(place: u64, upper: u32) -> u64 {
+    place & 0xdfff_ffff_ffff_ffffu64 | (upper as u64) << 61
+}
+
 /// Another place in the same cell, of which two random words say where.
 #[device]
 #[must_use]
@@ -79,6 +105,18 @@ mod tests {
         assert_eq!(super::chances(-2.0, [0.0; 6]), [0.0; 6]);
         let faces = [0.0, 0.33, 0.34, 0.49, 0.51, 0.99].map(|drawn| face_drawn(chances, drawn));
         assert_eq!(faces, [0, 0, 3, 3, 6, 6]);
+    }
+
+    #[test]
+    fn a_child_is_drawn_by_its_share() {
+        let masses = [1.0, 0.0, 2.0, 1.0, 0.5, 0.5, 1.0, 2.0];
+        let children = [0.0, 0.12, 0.13, 0.37, 0.38, 0.61, 0.63, 0.7, 1.0]
+            .map(|drawn| child_drawn(masses, drawn));
+        assert_eq!(children, [0, 0, 2, 2, 3, 5, 6, 6, 7]);
+        for cell in 0..8u64 {
+            let halves = [0, 1].map(|upper| in_half(cell << 61 | 12345, upper));
+            assert_eq!(halves, [0, 1].map(|upper| (cell & 6 | upper) << 61 | 12345));
+        }
     }
 
     #[test]

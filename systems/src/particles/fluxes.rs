@@ -3,7 +3,8 @@
 //! In a step a tracer leaves its cell through a face with the probability by which the mass of the cell does (Genel et al. 2013, MNRAS 435, 1426,
 //! section 2.2; Cadiou, Dubois & Pichon 2019, A&A 621, A96): tracers stay distributed as the gas is, up to the scatter of counts, where
 //! those that follow velocities gather in dense gas. Their places within cells mean nothing, and are drawn anew at every step. Who comes
-//! into a finer patch by a coarse flux comes with the steps of the finer level; who leaves one waits for the next step of the coarser level.
+//! into a finer patch by a coarse flux comes with the steps of the finer level; who leaves one waits for the next step of the coarser level. Where a
+//! patch is refined, each draws one of the eight cells that its own has become, by their masses.
 
 use super::columns::Precise;
 use super::device::Traced;
@@ -12,9 +13,9 @@ use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
 use crate::fields::{Gas, MassFlux};
 use bevy_ecs::prelude::*;
-use nestar_device::random::{of_id, uniforms};
+use nestar_device::random::{Stream, of_id, uniforms};
 use nestar_engine::device::DeviceError;
-use nestar_engine::mesh::{LevelClock, Topology};
+use nestar_engine::mesh::{LevelClock, NewRows, Topology};
 use nestar_engine::step::{Read, View};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::mesh::direction;
@@ -127,6 +128,72 @@ impl Jumps<'_> {
         species.lower(lifted);
         Ok(())
     }
+}
+
+/// Which random numbers of a step say the cells that tracers take where patches are refined, by level: behind those of their ways.
+const CHILDREN: u32 = 128;
+
+/// Lets the tracers of a new patch draw which of the cells that a coarser one has become they take.
+fn divide_rows<R: Precise>(
+    species: &Species,
+    (rows, density): (&mut Rows, &[R]),
+    (stream, number): (Stream, u32),
+) {
+    for (page, count) in rows.pages::<R>(species.pool.columns) {
+        for n in 0..count {
+            let place = page.place_of(n);
+            let masses = std::array::from_fn(|child| {
+                let along = |axis: usize| 2 * (place[axis] >> 62) as usize + (child >> axis & 1);
+                density[along(0) + PATCH * (along(1) + PATCH * along(2))].to_f64()
+            });
+            let [drawn, _] = uniforms::<f64>(of_id(&stream, page.id[n], number));
+            let child = tracers::child_drawn(masses, drawn);
+            for axis in 0..3 {
+                let upper = (child >> axis & 1) as u32;
+                page.place[axis][n] = R::kept(tracers::in_half(place[axis], upper));
+            }
+        }
+    }
+}
+
+fn divide_species<R: Precise>(
+    species: &mut Species,
+    (gas, rows): (&View<Gas>, &[u32]),
+    draws: (Stream, u32),
+) -> Result<(), DeviceError> {
+    let mut lifted = species.lift(rows.iter().copied());
+    let lent = &*species;
+    let divide = |(row, [here, _]): &mut (u32, Patch)| {
+        let gas = gas.host::<R>(&[*row])?;
+        divide_rows(lent, (here, &gas[..CELLS]), draws);
+        Ok(())
+    };
+    let divided: Result<(), DeviceError> = lifted.par_iter_mut().map(divide).collect();
+    species.lower(lifted);
+    divided
+}
+
+/// Lets the tracers in new patches take the cells there by their masses: they have come to those that their places are in, which mean nothing.
+pub(super) fn divide(
+    (topology, clock, new): (Res<Topology>, Res<LevelClock>, Res<NewRows>),
+    mut all: ResMut<AllSpecies>,
+    gas: Read<Gas>,
+) -> Result<(), Error> {
+    if new.rows.is_empty() {
+        return Ok(());
+    }
+    let gas = gas.own_on(new.level);
+    let tables = gas.place().tables;
+    for species in all.moved_by(MovedBy::MassFluxes) {
+        let stream = species.chance.at_step(clock.step);
+        let draws = (stream, CHILDREN + new.level as u32);
+        if let Some((lists, tables)) = species.settled(&topology, tables)?.zip(tables) {
+            lists.divide((&topology, tables), (&gas, &new.rows), draws)?;
+            continue;
+        }
+        in_precision!(species.precision(), R => divide_species::<R>(species, (&gas, &new.rows), draws)?);
+    }
+    Ok(())
 }
 
 /// Lets the tracers that the level at hand moves draw where its step takes them.

@@ -11,7 +11,7 @@ use super::moved_by::MovedBy;
 use super::rows::Rows;
 use super::species::{AllSpecies, Patch, Species};
 use crate::fields::Gas;
-use crate::order::Advance;
+use crate::order::{Advance, Regrid};
 use bevy_ecs::prelude::*;
 use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::{LevelClock, Topology};
@@ -26,7 +26,7 @@ use rayon::prelude::*;
 /// Cells of the cloud that takes the mean of velocities.
 const CLOUD: usize = 2;
 
-/// Enters the systems, if there are tracers: in front of the one that moves particles.
+/// Enters the systems, if there are tracers: in front of the one that moves particles, and where patches are new.
 pub(super) fn register(sim: &mut Engine) {
     let mut all = sim.world.resource_mut::<AllSpecies>();
     let [leads, draws] =
@@ -36,6 +36,7 @@ pub(super) fn register(sim: &mut Engine) {
     }
     if draws {
         sim.system_in(Advance::Predict, fluxes::draw);
+        sim.system_in(Regrid::Complete, fluxes::divide);
     }
 }
 

@@ -1,8 +1,8 @@
-//! Phases beside the steps of single levels: `Ready`, `Split`, `Aligned`.
+//! Phases beside the steps of single levels: `Ready`, `Split`, `Regrid`, `Aligned`.
 
 use nestar::Simulation;
 use nestar::engine::Error;
-use nestar::engine::mesh::Levels;
+use nestar::engine::mesh::{Levels, NewRows, Topology};
 use nestar::engine::ranks::Ranks;
 use nestar::prelude::*;
 use nestar_tests::decks::{BLAST, deck};
@@ -129,6 +129,49 @@ fn split_sources_have_the_bits_of_one_rank_on_several_and_after_a_restart() {
     run(&parts, true, &["time.max_steps=4"]);
     let last = |directory| digests(directory).pop().map(|(_, digest)| digest);
     assert_eq!(last(&whole), last(&parts));
+}
+
+/// Notes the density in the middle of new patches, behind each regrid.
+#[derive(Clone, Default)]
+struct Births(Log<Vec<f64>>);
+
+impl Plugin for Births {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        let log = self.0.clone();
+        let note = move |new: Res<NewRows>, gas: Read<Gas>| -> Result<(), Error> {
+            let values = gas.own_on(new.level).host::<f64>(&new.rows)?;
+            let patches = values.chunks_exact(gas.own().components() * 512);
+            let density = patches.map(|values| values[512 / 2]).collect();
+            log.lock().expect("the log is whole").push(density);
+            Ok(())
+        };
+        sim.system_in(Regrid::Complete, note);
+        Ok(())
+    }
+}
+
+#[test]
+fn new_patches_are_completed_once_they_have_values() {
+    let births = Births::default();
+    let grows = "mesh.refine=[{ criterion = 'formula', when = 'abs(x - 0.5) < 0.1 || t > 0.004' }]";
+    let settings = ["mesh.max_level=1", "mesh.regrid_interval=1", grows];
+    let mut stepper = with(births.clone(), &settings);
+    let patches = |stepper: &mut Stepper| stepper.0.engine().world.resource::<Topology>().count(1);
+    let (before, mut new) = (patches(&mut stepper), 0);
+    assert!(before > 0 && taken(&births.0).is_empty(), "{before}");
+    for _ in 0..20 {
+        let grown = patches(&mut stepper);
+        stepper.steps(1);
+        let noted = taken(&births.0).concat();
+        // also where the regrid changes nothing
+        assert_eq!(noted.len(), patches(&mut stepper) - grown);
+        assert!(noted.iter().all(|&density| density > 0.0), "{noted:?}");
+        new += noted.len();
+        if new > 0 && noted.is_empty() {
+            return;
+        }
+    }
+    panic!("{new} new patches beside {before}");
 }
 
 /// Notes the levels that are made ready, and those that stand at one time.

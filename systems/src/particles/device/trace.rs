@@ -2,16 +2,16 @@
 
 use super::super::around::BLOCK;
 use super::kernels::{LEAST, Listed};
-use super::lists::OnDevice;
+use super::lists::{OnDevice, pieces};
 use crate::fields::Gas;
 use nestar_device::random::Stream;
 use nestar_device::{Address, Number};
-use nestar_engine::device::DeviceError;
+use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::field::device::{DeviceTopology, DeviceView};
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::step::View;
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::movers::{Draw, Lead};
+use nestar_kernels::particles::movers::{CHILD, Draw, Lead, STOP, WAY};
 
 /// Bytes of shared memory that the gather may declare itself, at most.
 const DECLARED: usize = 1024;
@@ -132,7 +132,7 @@ impl OnDevice {
             let (dt, width) = (traced.clock.dt, topology.domain.cell_width(level));
             let given = Draw {
                 from: from.list,
-                own: host == level,
+                what: if host == level { WAY } else { STOP },
                 gas: traced.gas.on_device().level,
                 mass,
                 rates: width.map(|width| dt / width),
@@ -145,5 +145,42 @@ impl OnDevice {
             self.kernels.work(&self.mover, (&from, bytes), &given)?;
         }
         Ok(())
+    }
+
+    /// Lets the particles in some patches of a level, which are new, draw which of the cells that a coarser one has become they take: by gas, and
+    /// with this number of the stream.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn divide(
+        &mut self,
+        (topology, tables): (&Topology, &DeviceTopology),
+        (gas, rows): (&View<Gas>, &[u32]),
+        (stream, number): (Stream, u32),
+    ) -> Result<(), DeviceError> {
+        let homes = rows
+            .iter()
+            .map(|&row| (row, self.homes[row as usize].lists[0]));
+        let all: Vec<u32> = homes.flat_map(pieces).collect();
+        if all.is_empty() {
+            return Ok(());
+        }
+        let mut from = self.list((topology, super::tables(tables)), gas.level(), 0)?;
+        let (kernels, memory) = (&*self.kernels, &mut *self.kernels.memory());
+        memory.pieces.set(&kernels.device, &all)?;
+        from.list.chunks = memory.pieces.address().into();
+        from.shape = Shape::of(all.len() / 3, from.shape.threads);
+        let given = Draw {
+            from: from.list,
+            what: CHILD,
+            gas: gas.on_device().level,
+            mass: Address::NONE,
+            rates: [0.0; 3],
+            speeds: [0.0; 3],
+            stream,
+            number,
+        };
+        // identities, and places, read and written
+        kernels.work(&self.mover, (&from, 8 + 6 * self.columns.number), &given)
     }
 }
