@@ -12,7 +12,7 @@ pub mod times;
 #[cfg(test)]
 mod tests;
 
-pub use course::{Course, Foretold, Shape};
+pub use course::{Course, Foretold, Shape, Waits};
 pub use outline::Outline;
 pub use times::{LevelTraffic, Machine, Sizes, Times};
 

@@ -2,10 +2,11 @@
 
 use super::config::{Coupling, Effort, GravityConfig, RootMethod};
 use super::cycle::Sweeps;
-use nestar_engine::ranks::forecast::Shape;
+use nestar_engine::ranks::forecast::{Shape, Waits};
+use nestar_kernels::CELLS;
 
-/// Exchanges of a solve of the root level by transforms: to planes, twice between planes and lines, back to patches.
-const TRANSFORM: usize = 4;
+/// Bytes of a number of a transform.
+const NUMBER: f64 = 8.0;
 
 /// What decides about it.
 #[derive(Clone, Copy)]
@@ -18,21 +19,40 @@ pub(super) struct Effects {
     pub aligned: usize,
     /// Cycles of the root level at each solve, if it takes any.
     pub root: Option<usize>,
+    /// Whether the domain is surrounded by itself.
+    pub periodic: bool,
 }
 
 impl Effects {
-    pub fn of(config: &GravityConfig, effort: Effort, own: bool) -> Self {
+    pub fn of(config: &GravityConfig, effort: Effort, own: bool, periodic: bool) -> Self {
         Self {
             effort,
             own,
             two_way: config.coupling == Coupling::TwoWay,
             aligned: config.sweeps_aligned,
             root: (config.root == RootMethod::Multigrid).then_some(config.root_cycles),
+            periodic,
         }
     }
 
+    /// By level, what steps wait for in a root step.
+    pub fn waits(&self, shape: &Shape) -> Vec<Waits> {
+        let wait = |exchanges: usize| Waits {
+            exchanges: exchanges as f64,
+            host_bytes: 0.0,
+        };
+        let mut waits: Vec<Waits> = self.exchanges(shape).into_iter().map(wait).collect();
+        if self.root.is_none() {
+            // the root level, padded to twice its width where nothing surrounds it, at its step and where levels meet
+            let padded = if self.periodic { 1.0 } else { 8.0 };
+            let solves = 1.0 + f64::from(u8::from(self.two_way));
+            waits[0].host_bytes = solves * padded * NUMBER * (shape.patches[0] * CELLS) as f64;
+        }
+        waits
+    }
+
     /// By level, exchanges in a root step.
-    pub fn exchanges(&self, shape: &Shape) -> Vec<f64> {
+    fn exchanges(&self, shape: &Shape) -> Vec<usize> {
         let levels = shape.patches.len();
         let mut sums = vec![0; levels];
         // steps of a level at whose end no coarser level stands
@@ -47,7 +67,7 @@ impl Effects {
             sums[level] += potentials
                 * steps
                 * match level {
-                    0 => self.root(),
+                    0 => self.root(false),
                     _ => cycles * cycle(sweeps, shape.patches[level]),
                 };
             if !self.two_way {
@@ -56,7 +76,7 @@ impl Effects {
             let aligned = alone(level) as usize;
             sums[level] += aligned
                 * match level {
-                    0 => self.root(),
+                    0 => self.root(true),
                     _ => cycle(self.aligned, shape.patches[level]),
                 };
             // relaxed on the way down and up, the residual told twice
@@ -64,15 +84,18 @@ impl Effects {
                 *finer += aligned * (4 * self.aligned + 4);
             }
         }
-        sums.into_iter().map(|sum| sum as f64).collect()
+        sums
     }
 
-    fn root(&self) -> usize {
-        match self.root {
-            None => TRANSFORM,
-            // one cell a patch is gathered once
-            Some(cycles) => cycles * (beside_lowest(self.aligned) + 1),
-        }
+    /// Exchanges of a solve of the root level, `again` for the same matter: an isolated domain takes half of the cycles then.
+    fn root(&self, again: bool) -> usize {
+        let cycles = match self.root {
+            Some(cycles) if again && !self.periodic => cycles.div_ceil(2),
+            Some(cycles) => cycles,
+            None => 0,
+        };
+        // one cell a patch is gathered once
+        cycles * (beside_lowest(self.aligned) + 1)
     }
 }
 
@@ -103,17 +126,26 @@ mod tests {
             two_way: true,
             aligned: 2,
             root: None,
+            periodic: false,
         };
         let (patches, steps) = (&[64, 64][..], &[1, 2][..]);
         let shape = Shape { patches, steps };
-        // the root twice; two steps of level 1, one alone by a cycle, one with the root
+        // two steps of level 1, one alone by a cycle, one with the root
         let fine = 2 * (12 + 6 + 16) + (24 + 6 + 16) + 12;
-        assert_eq!(effects.exchanges(&shape), [8.0, f64::from(fine)]);
+        assert_eq!(effects.exchanges(&shape), [0, fine]);
+        let bytes = 2.0 * 8.0 * 8.0 * 64.0 * 512.0;
+        assert_eq!(effects.waits(&shape)[0].host_bytes, bytes);
         let one_way = Effects {
             two_way: false,
             root: Some(2),
             ..effects
         };
-        assert_eq!(one_way.exchanges(&shape), [2.0 * 31.0, 2.0 * 34.0]);
+        assert_eq!(one_way.exchanges(&shape), [2 * 31, 2 * 34]);
+        let two_way = Effects {
+            two_way: true,
+            ..one_way
+        };
+        // half as many cycles for the same matter
+        assert_eq!(two_way.exchanges(&shape)[0], 3 * 31);
     }
 }

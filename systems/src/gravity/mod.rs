@@ -149,8 +149,8 @@ impl Plugin for SelfGravity {
         });
         let effort = config.effort(sim.world.contains_resource::<AccelerationAsked>());
         let own = sim.world.contains_resource::<OwnPotentialAsked>();
-        let effects = Effects::of(&config, effort, own);
-        sim.foretell_exchanges(move |shape| effects.exchanges(shape));
+        let effects = Effects::of(&config, effort, own, periodic);
+        sim.foretell_exchanges(move |shape| effects.waits(shape));
         sim.world.insert_resource(Gravity {
             effort,
             config,

@@ -12,15 +12,24 @@ pub struct Shape<'a> {
     pub steps: &'a [u64],
 }
 
-type Foretell = Arc<dyn Fn(&Shape) -> Vec<f64> + Send + Sync>;
+/// What steps of a level wait for in a root step, beside the halos of the fields' states.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Waits {
+    /// Exchanges of a layer of one number of each cell.
+    pub exchanges: f64,
+    /// Bytes that pass through the memory of hosts, of all ranks together.
+    pub host_bytes: f64,
+}
 
-/// The exchanges that plugins foretell beside those of the fields' states.
+type Foretell = Arc<dyn Fn(&Shape) -> Vec<Waits> + Send + Sync>;
+
+/// What plugins foretell.
 #[derive(Resource, Clone, Default)]
 pub struct Foretold(Vec<Foretell>);
 
 impl Foretold {
-    /// Adds what a plugin foretells: by level, how often the ranks exchange a layer of one number of each cell in a root step.
-    pub(crate) fn add(&mut self, foretell: impl Fn(&Shape) -> Vec<f64> + Send + Sync + 'static) {
+    /// Adds what a plugin foretells, by level.
+    pub(crate) fn add(&mut self, foretell: impl Fn(&Shape) -> Vec<Waits> + Send + Sync + 'static) {
         self.0.push(Arc::new(foretell));
     }
 }
@@ -32,8 +41,8 @@ pub struct Course {
     pub steps: Vec<u64>,
     /// Regrids of the level, each of which changes its children.
     pub regrids: Vec<f64>,
-    /// Exchanges of a layer of one number of each cell, for which steps wait.
-    pub exchanged: Vec<f64>,
+    /// What steps wait for.
+    pub waits: Vec<Waits>,
 }
 
 impl Course {
@@ -43,7 +52,7 @@ impl Course {
         Self {
             steps: (0..levels).map(|level| 1 << level).collect(),
             regrids: vec![0.0; levels],
-            exchanged: vec![0.0; levels],
+            waits: vec![Waits::default(); levels],
         }
     }
 
@@ -64,22 +73,21 @@ impl Course {
             patches,
             steps: &steps,
         };
-        let mut exchanged = vec![0.0; steps.len()];
+        let mut waits = vec![Waits::default(); steps.len()];
         for foretell in world
             .get_resource::<Foretold>()
             .iter()
             .flat_map(|all| &all.0)
         {
-            let told = foretell(&shape);
-            exchanged
-                .iter_mut()
-                .zip(told)
-                .for_each(|(sum, own)| *sum += own);
+            for (sum, own) in waits.iter_mut().zip(foretell(&shape)) {
+                sum.exchanges += own.exchanges;
+                sum.host_bytes += own.host_bytes;
+            }
         }
         Self {
             steps,
             regrids,
-            exchanged,
+            waits,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Forecasts against what ranks really build, and against cases that can be counted by hand.
 
-use super::{Course, Forecast, LevelTraffic, Load, Machine, Outline, Sizes};
+use super::{Course, Forecast, LevelTraffic, Load, Machine, Outline, Sizes, Waits};
 use crate::mesh::topology::octet::Octet;
 use crate::mesh::{Changes, Domain, Topology};
 use crate::ranks::build::{Shares, propose, rebuild, root};
@@ -186,6 +186,7 @@ fn two_patches_side_by_side() {
         bandwidth: 3840.0,
         step: 0.0,
         exchange: 0.0,
+        host: f64::INFINITY,
         regrid: 0.0,
     };
     let times = forecast.times(&SIZES, &machine);
@@ -286,7 +287,10 @@ fn steps_exchanges_and_regrids_cost_what_the_machine_says_on_several_ranks() {
     let course = Course {
         steps: vec![3],
         regrids: vec![2.0],
-        exchanged: vec![5.0],
+        waits: vec![Waits {
+            exchanges: 5.0,
+            host_bytes: 64.0,
+        }],
     };
     let machine = Machine {
         rate: 512.0,
@@ -294,6 +298,7 @@ fn steps_exchanges_and_regrids_cost_what_the_machine_says_on_several_ranks() {
         bandwidth: f64::INFINITY,
         step: 100.0,
         exchange: 10.0,
+        host: 8.0,
         regrid: 1.0,
     };
     let times = |ranks| {
@@ -303,5 +308,5 @@ fn steps_exchanges_and_regrids_cost_what_the_machine_says_on_several_ranks() {
     let (one, two) = (times(1), times(2));
     assert_eq!((one.ideal, one.waiting), (48.0, 48.0));
     // four copies face the border between the halves
-    assert_eq!(two.overlapped, 24.0 + 300.0 + 50.0 + 2.0 * 4.0);
+    assert_eq!(two.overlapped, 24.0 + 300.0 + 50.0 + 8.0 + 2.0 * 4.0);
 }

@@ -35,6 +35,8 @@ pub struct Machine {
     pub step: f64,
     /// Seconds that an exchange takes for which a step waits, beside those for its bytes.
     pub exchange: f64,
+    /// Bytes a second through the memory of hosts, of all ranks together.
+    pub host: f64,
     /// Seconds that a regrid takes longer on several ranks, for each copy that a rank holds of the level and the next finer one.
     pub regrid: f64,
 }
@@ -190,10 +192,11 @@ impl Forecast {
         let Course {
             steps,
             regrids,
-            exchanged,
+            waits,
         } = &self.course;
         steps[level] as f64 * machine.step
-            + exchanged[level] * exchange
+            + waits[level].exchanges * exchange
+            + waits[level].host_bytes / machine.host
             + regrids[level] * machine.regrid * (copies(level) + copies(level + 1))
     }
 }

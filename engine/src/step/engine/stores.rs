@@ -6,7 +6,7 @@ use crate::field::{
     Restrict, Store, Stores, check_columns,
 };
 use crate::mesh::PATCH;
-use crate::ranks::forecast::{Foretold, Shape};
+use crate::ranks::forecast::{Foretold, Shape, Waits};
 use crate::step::Error;
 use crate::step::state::require_name;
 use bevy_ecs::component::Mutable;
@@ -95,11 +95,10 @@ impl Engine {
 }
 
 impl Engine {
-    /// Says how often a plugin's systems exchange halos themselves, for `nestar plan`: by level, exchanges of a layer of one number of each
-    /// cell in a root step of a hierarchy of that [`Shape`].
+    /// Says what a plugin's systems exchange themselves, for `nestar plan`: by level, in a root step of a hierarchy of that [`Shape`].
     pub fn foretell_exchanges(
         &mut self,
-        foretell: impl Fn(&Shape) -> Vec<f64> + Send + Sync + 'static,
+        foretell: impl Fn(&Shape) -> Vec<Waits> + Send + Sync + 'static,
     ) {
         let mut all = self.world.get_resource_or_insert_with(Foretold::default);
         all.add(foretell);

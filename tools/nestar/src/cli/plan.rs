@@ -44,10 +44,13 @@ pub struct PlanArgs {
     #[arg(long, value_name = "US", default_value_t = 100.0, value_parser = not_negative)]
     step: f64,
     /// Microseconds of an exchange for which a step waits, such as those of a multigrid solver, beside those for its bytes
-    #[arg(long, value_name = "US", default_value_t = 60.0, value_parser = not_negative)]
+    #[arg(long, value_name = "US", default_value_t = 50.0, value_parser = not_negative)]
     exchange: f64,
+    /// GB/s that pass through the memory of hosts, of all ranks together: Fourier transforms of self-gravity's root level
+    #[arg(long, value_name = "GB/S", default_value_t = 8.0, value_parser = positive)]
+    host: f64,
     /// Microseconds that a regrid takes longer on several ranks for each copy that a rank holds of the two levels; 0: levels stay as they are
-    #[arg(long, value_name = "US", default_value_t = 4.0, value_parser = not_negative)]
+    #[arg(long, value_name = "US", default_value_t = 3.0, value_parser = not_negative)]
     regrid: f64,
     /// Cells that a rank updates in a second, with the particles in them: measure yours with `nestar bench`
     #[arg(long, value_name = "CELLS/S", default_value_t = 5e9, value_parser = positive)]
@@ -153,6 +156,7 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<Subject, Failure> {
             bandwidth: 1e9 * arguments.network,
             step: 1e-6 * arguments.step,
             exchange: 1e-6 * arguments.exchange,
+            host: 1e9 * arguments.host,
             regrid: 1e-6 * arguments.regrid,
         },
         layers: arguments.layers.map_or(layers, |layers| layers as usize),

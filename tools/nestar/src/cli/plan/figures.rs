@@ -7,7 +7,7 @@
 use super::Subject;
 use nestar::App;
 use nestar::engine::mesh::CELLS;
-use nestar::engine::ranks::forecast::{Forecast, Load};
+use nestar::engine::ranks::forecast::{Forecast, Load, Waits};
 use serde_json::{Value, json};
 
 /// All figures.
@@ -23,6 +23,7 @@ pub fn document(app: &App, subject: &Subject, forecasts: &[Forecast]) -> Value {
             .collect();
         plan
     };
+    let waits = |of: fn(&Waits) -> f64| subject.course.waits.iter().map(of).collect::<Vec<_>>();
     json!({
         "schema": 3,
         "program": { "version": build.version, "commit": build.commit, "flags": build.flags },
@@ -37,7 +38,8 @@ pub fn document(app: &App, subject: &Subject, forecasts: &[Forecast]) -> Value {
             "item_bytes": subject.items.bytes,
             "steps": subject.course.steps,
             "regrids_per_root_step": subject.course.regrids,
-            "exchanges_per_root_step": subject.course.exchanged,
+            "exchanges_per_root_step": waits(|w| w.exchanges),
+            "host_bytes_per_root_step": waits(|w| w.host_bytes),
         },
         "machine": {
             "cells_per_second": machine.rate,
@@ -45,6 +47,7 @@ pub fn document(app: &App, subject: &Subject, forecasts: &[Forecast]) -> Value {
             "bytes_per_second": machine.bandwidth,
             "step_seconds": machine.step,
             "exchange_seconds": machine.exchange,
+            "host_bytes_per_second": machine.host,
             "regrid_seconds_per_copy": machine.regrid,
         },
         "plans": forecasts.iter().map(plan).collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 use super::{Subject, figures};
 use nestar::engine::device::shown;
 use nestar::engine::mesh::CELLS;
-use nestar::engine::ranks::forecast::Forecast;
+use nestar::engine::ranks::forecast::{Forecast, Waits};
 use serde_json::Value;
 
 /// Everything; empty ranks are left out of the figures.
@@ -38,14 +38,14 @@ fn head(subject: &Subject) -> String {
         .map(|line| format!("{line}\n"))
         .collect();
     let course = &subject.course;
-    let sum = |numbers: &[f64]| numbers.iter().sum::<f64>();
+    let waits = |of: fn(&Waits) -> f64| course.waits.iter().map(of).sum::<f64>();
     let steps: Vec<String> = course.steps.iter().map(u64::to_string).collect();
     format!(
         "{}: {} patches ({}), {} a patch\n\
          a rank updates {:.3e} cells/s, sends and receives {:.3e} B/s, {:.3e} s a message\n\
          sent and received: in one step of a level; a root step has {} of the levels, {}\n\
          on several ranks besides: {:.0} us a step of a level; {:.1} regrids a root step, {:.1} us a copy; {:.0} exchanges that steps wait \
-         for, {:.0} us each\n{items}",
+         for, {:.0} us each; {} through hosts\n{items}",
         subject.origin,
         patches.iter().sum::<usize>(),
         by_level.join(" "),
@@ -56,10 +56,11 @@ fn head(subject: &Subject) -> String {
         steps.join(" "),
         subject.steps_from,
         1e6 * machine.step,
-        sum(&course.regrids),
+        course.regrids.iter().sum::<f64>(),
         1e6 * machine.regrid,
-        sum(&course.exchanged),
+        waits(|w| w.exchanges),
         1e6 * machine.exchange,
+        shown(waits(|w| w.host_bytes) as u64),
     )
 }
 
