@@ -39,6 +39,17 @@ impl Statistics {
 /// As [`Snapshot::read`].
 pub fn summary(snapshot: &Snapshot) -> Result<String> {
     let mut text = header(snapshot)?;
+    text += &fields(snapshot)?;
+    for items in snapshot.items() {
+        text += &counted(snapshot, items);
+        text += &columns(snapshot, items)?;
+    }
+    text.extend(snapshot.parts().map(described));
+    Ok(text)
+}
+
+/// The table of the fields.
+fn fields(snapshot: &Snapshot) -> Result<String> {
     let mut fields: Vec<&FieldHeader> = snapshot
         .levels()
         .flat_map(|level| snapshot.fields(level.level))
@@ -51,6 +62,7 @@ pub fn summary(snapshot: &Snapshot) -> Result<String> {
         .max()
         .unwrap_or(0)
         .max(5);
+    let mut text = String::new();
     let _ = writeln!(
         text,
         "{:width$}  {:>13}  {:>13}  {:>22}  unit",
@@ -75,11 +87,6 @@ pub fn summary(snapshot: &Snapshot) -> Result<String> {
             field.name
         );
     }
-    for items in snapshot.items() {
-        text += &counted(snapshot, items);
-        text += &columns(snapshot, items)?;
-    }
-    text.extend(snapshot.parts().map(described));
     Ok(text)
 }
 

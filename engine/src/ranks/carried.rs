@@ -2,7 +2,7 @@
 //! has registered any.
 
 use super::communicator::Message;
-use super::regrid::leaving;
+use super::leaving::leaving;
 use super::{Ranks, RanksError};
 use crate::mesh::carried::{CarriedComponents, CarriedValues};
 use crate::mesh::topology::octet::Octet;

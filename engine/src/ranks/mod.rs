@@ -14,6 +14,7 @@ pub mod forecast;
 pub mod halos;
 pub(crate) mod individuals;
 mod items;
+mod leaving;
 mod lifted;
 pub mod link;
 pub mod nesting;

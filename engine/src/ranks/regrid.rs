@@ -3,6 +3,7 @@
 use super::build::{self, Proposal, Refined, Shares};
 use super::communicator::Message;
 use super::halos::{self, Arrived, Halos};
+use super::leaving::leaving;
 use super::weights::Weights;
 use super::{Lifted, Ranks, RanksError, carried, lifted};
 use crate::field::{Stores, patches};
@@ -277,36 +278,6 @@ fn told(world: &World, level: usize, before: &[Octet]) -> (Vec<Message>, RowsByP
         }
     }
     (messages, rows)
-}
-
-/// The patches of the octets `before` of `level` that other ranks own now: whose, the octet, and which of it, as bits z y x.
-pub(super) fn leaving<'a>(
-    topology: &'a Topology,
-    level: usize,
-    before: &'a [Octet],
-) -> impl Iterator<Item = (usize, &'a Octet, u8)> {
-    let own = topology.rank();
-    let parts = before.iter().flat_map(move |octet| {
-        let mut parts: Vec<(usize, &Octet, u8)> = Vec::new();
-        if level > 0 {
-            let owner = topology.cuts().owner(level, octet.key << 3);
-            parts.push((owner, octet, octet.owned));
-            return parts;
-        }
-        for row in topology.in_order(0, octet.first) {
-            let patch = octet.owned & 1 << (row - octet.first);
-            if patch == 0 {
-                continue;
-            }
-            let owner = topology.cuts().owner(0, topology.key(row));
-            match parts.last_mut() {
-                Some((peer, _, patches)) if *peer == owner => *patches |= patch,
-                _ => parts.push((owner, octet, patch)),
-            }
-        }
-        parts
-    });
-    parts.filter(move |(peer, ..)| *peer != own)
 }
 
 impl Moved {

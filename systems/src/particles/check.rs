@@ -116,18 +116,27 @@ pub(super) fn check(
         let why = "gas that is frozen limits no step, which it takes these particles along for: add `time.max_step`";
         return refuse(".moved_by", why.into());
     }
-    for (n, scalar) in own.scalars.iter().enumerate() {
-        if !is_plain(scalar) {
-            return refuse(".scalars", format!("{scalar:?} is no name: {PLAIN}"));
-        }
-        // vectors are columns of tables, too: `position_x`
-        let ends = ["_x", "_y", "_z"].iter();
-        let vectors = ends.filter_map(|end| scalar.strip_suffix(end));
-        let mut words = vectors.chain([&**scalar]);
-        if words.any(|word| TAKEN.contains(&word)) || own.scalars[..n].contains(scalar) {
-            let why = format!("{scalar:?} is a name of something else that each particle has");
-            return refuse(".scalars", why);
-        }
+    match own
+        .scalars
+        .iter()
+        .enumerate()
+        .find_map(|(n, _)| refused(&own.scalars[..=n]))
+    {
+        Some(why) => refuse(".scalars", why),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Why the last of some names of scalars is none.
+fn refused(names: &[String]) -> Option<String> {
+    let (scalar, before) = names.split_last()?;
+    if !is_plain(scalar) {
+        return Some(format!("{scalar:?} is no name: {PLAIN}"));
+    }
+    // vectors are columns of tables, too: `position_x`
+    let ends = ["_x", "_y", "_z"].iter();
+    let vectors = ends.filter_map(|end| scalar.strip_suffix(end));
+    let mut words = vectors.chain([&**scalar]);
+    let taken = words.any(|word| TAKEN.contains(&word)) || before.contains(scalar);
+    taken.then(|| format!("{scalar:?} is a name of something else that each particle has"))
 }

@@ -21,6 +21,7 @@ mod largest;
 mod leavers;
 mod limits;
 mod list;
+mod made;
 mod moved_by;
 mod records;
 mod refine;
@@ -165,46 +166,55 @@ fn species(
     let (mut species, mut sources) = (Vec::new(), Vec::new());
     for (name, own) in &config.species {
         check::check(sim, config, (name, own))?;
-        let traces = own.moved_by != MovedBy::Fall;
-        // nobody need say what tracers do not have
-        let needless = traces && !matches!(own.initial, initial::InitialConfig::Sphere(_));
-        let about = initial::About {
-            name,
-            mass: own.mass.or(needless.then_some(0.0)),
-            scalars: &own.scalars,
-        };
-        let source = initial::source(sim, &about, &own.initial)?;
-        let mass = own.mass.or(source.mass()).or(traces.then_some(0.0));
-        if traces && mass != Some(0.0) {
-            let key = format!("particles.species.{name}.moved_by");
-            let why = match own.mass {
-                Some(_) => "what gas takes along has no mass: leave `mass` out",
-                None => {
-                    "what gas takes along has no mass, and this kind of `initial` gives mass: take another kind"
-                }
-            };
-            return Err(sim.deck.error_at(&key, why).into());
-        }
-        let mut made = Species::new(name, sim.precision(), mass, own.scalars.clone());
-        made.moved_by = own.moved_by;
-        made.keys.push(format!("particles.species.{name}.mass"));
-        if own.mass.is_none() && !traces {
-            // which says whether each has a mass of its own
-            made.keys
-                .push(format!("particles.species.{name}.initial.kind"));
-        }
-        if own.moved_by == MovedBy::MassFluxes {
-            made.chance = sim.random(&format!("ways of {name}"), own.seed)?;
-        }
-        made.expected = source.count();
-        made.source = Some(source.clone());
-        made.weight = config.weight;
-        made.entities =
-            own.are_entities(made.expected / sim.world.resource::<Ranks>().size() as u64);
+        let (made, source) = one_species(sim, (name, own), config.weight)?;
         species.push(made);
         sources.push(source);
     }
     Ok((species, sources))
+}
+
+/// A species, and what makes its particles.
+fn one_species(
+    sim: &mut Engine,
+    (name, own): (&str, &SpeciesConfig),
+    weight: f64,
+) -> Result<(Species, Arc<dyn initial::Source>), Error> {
+    let traces = own.moved_by != MovedBy::Fall;
+    // nobody need say what tracers do not have
+    let needless = traces && !matches!(own.initial, initial::InitialConfig::Sphere(_));
+    let about = initial::About {
+        name,
+        mass: own.mass.or(needless.then_some(0.0)),
+        scalars: &own.scalars,
+    };
+    let source = initial::source(sim, &about, &own.initial)?;
+    let mass = own.mass.or(source.mass()).or(traces.then_some(0.0));
+    if traces && mass != Some(0.0) {
+        let key = format!("particles.species.{name}.moved_by");
+        let why = match own.mass {
+            Some(_) => "what gas takes along has no mass: leave `mass` out",
+            None => {
+                "what gas takes along has no mass, and this kind of `initial` gives mass: take another kind"
+            }
+        };
+        return Err(sim.deck.error_at(&key, why).into());
+    }
+    let mut made = Species::new(name, sim.precision(), mass, own.scalars.clone());
+    made.moved_by = own.moved_by;
+    made.keys.push(format!("particles.species.{name}.mass"));
+    if own.mass.is_none() && !traces {
+        // which says whether each has a mass of its own
+        made.keys
+            .push(format!("particles.species.{name}.initial.kind"));
+    }
+    if own.moved_by == MovedBy::MassFluxes {
+        made.chance = sim.random(&format!("ways of {name}"), own.seed)?;
+    }
+    made.expected = source.count();
+    made.source = Some(source.clone());
+    made.weight = weight;
+    made.entities = own.are_entities(made.expected / sim.world.resource::<Ranks>().size() as u64);
+    Ok((made, source))
 }
 
 /// Lets kernels move all particles, where fields live on a device: by the program of the field that says how.

@@ -2,7 +2,7 @@
 
 use super::columns::Columns;
 use super::device::{Incoming, Kernels, OnDevice};
-use super::initial::Source;
+use super::made::Source;
 use super::moved_by::MovedBy;
 pub use super::rows::Patch;
 use super::rows::Pool;

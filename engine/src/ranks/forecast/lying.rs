@@ -1,20 +1,11 @@
 //! The items in the patches of an outline, and how much work they are.
 
-use super::Outline;
+use super::outline::{Lying, Outline};
 use crate::mesh::hilbert::{bits_for, hilbert_key};
 use crate::mesh::{PATCH, RootCurve};
 use crate::ranks::weights::work_of_items;
 use std::collections::BTreeMap;
 use std::ops::Range;
-
-/// The items in a patch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lying {
-    pub key: u64,
-    pub count: u64,
-    /// In the units of [`LevelWork`](crate::mesh::LevelWork).
-    pub work: u64,
-}
 
 impl Outline {
     /// Adds items of a kind, each as much work as that of `weight` cells: by level, how many lie in each patch, in Hilbert order.

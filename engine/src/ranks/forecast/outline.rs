@@ -1,6 +1,5 @@
 //! A whole hierarchy as no more than the places of its patches, and the parts that ranks would have of it.
 
-use super::lying::Lying;
 use crate::mesh::hilbert::{bits_for, hilbert_index, hilbert_key};
 use crate::mesh::topology::octet::Octet;
 use crate::mesh::topology::octet::side;
@@ -16,6 +15,15 @@ use std::sync::Arc;
 
 /// Cells of a patch along an axis.
 const SIDE: i32 = PATCH as i32;
+
+/// The items in a patch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lying {
+    pub key: u64,
+    pub count: u64,
+    /// In the units of [`LevelWork`](crate::mesh::LevelWork).
+    pub work: u64,
+}
 
 /// The patches of a whole hierarchy: 8 bytes for each that has children.
 #[derive(Clone, Debug, PartialEq)]

@@ -150,17 +150,22 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<Subject, Failure> {
         origin,
         sizes,
         held,
-        machine: Machine {
-            rate: arguments.device_rate,
-            latency: 1e-6 * arguments.latency,
-            bandwidth: 1e9 * arguments.network,
-            step: 1e-6 * arguments.step,
-            exchange: 1e-6 * arguments.exchange,
-            host: 1e9 * arguments.host,
-            regrid: 1e-6 * arguments.regrid,
-        },
+        machine: machine(arguments),
         layers: arguments.layers.map_or(layers, |layers| layers as usize),
     })
+}
+
+/// The ranks that the arguments describe.
+fn machine(arguments: &PlanArgs) -> Machine {
+    Machine {
+        rate: arguments.device_rate,
+        latency: 1e-6 * arguments.latency,
+        bandwidth: 1e9 * arguments.network,
+        step: 1e-6 * arguments.step,
+        exchange: 1e-6 * arguments.exchange,
+        host: 1e9 * arguments.host,
+        regrid: 1e-6 * arguments.regrid,
+    }
 }
 
 /// The hierarchy that a run begins with, and the steps of its levels in a root step.

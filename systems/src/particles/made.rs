@@ -1,0 +1,37 @@
+//! What makes particles, by their identities.
+
+/// A particle at the beginning.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Made {
+    /// Where, code length.
+    pub position: [f64; 3],
+    /// How fast, code units.
+    pub velocity: [f64; 3],
+    /// Its mass; of no meaning where all have one.
+    pub mass: f64,
+    /// Its scalars, in the order of the species; 0 where there are fewer.
+    pub scalars: Vec<f64>,
+}
+
+/// Makes particles by their identities.
+pub trait Source: Send + Sync {
+    /// How many identities there are: they count from 0.
+    fn count(&self) -> u64;
+    /// The particle with an identity, if there is one.
+    ///
+    /// # Errors
+    /// A formula that has to say whether there is one does not.
+    fn make(&self, id: u64) -> Result<Option<Made>, String>;
+    /// What errors call a particle beside its identity, such as the row of a file.
+    fn origin(&self, _id: u64) -> String {
+        String::new()
+    }
+    /// Why a particle may be outside the domain, and what to do; empty where nothing is known.
+    fn beyond(&self, _id: u64) -> String {
+        String::new()
+    }
+    /// The mass of each particle, where it is the source that knows it.
+    fn mass(&self) -> Option<f64> {
+        None
+    }
+}
