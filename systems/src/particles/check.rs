@@ -107,24 +107,28 @@ pub(super) fn check(
     if own.mass.is_some_and(|mass| !mass.is_finite()) {
         return refuse(".mass", "must be a finite number".into());
     }
-    let is_frozen = sim.world.get_resource::<GasModel>();
-    let is_frozen = is_frozen.is_some_and(|gas| gas.frozen);
-    if is_frozen && own.moved_by == MovedBy::MassFluxes {
-        return refuse(".moved_by", "gas that is frozen takes nothing along".into());
+    if let Some((key, why)) = frozen(sim, own) {
+        return refuse(key, why.into());
     }
-    if is_frozen && own.moved_by == MovedBy::Gas && sim.settings.time.max_step.is_infinite() {
-        let why = "gas that is frozen limits no step, which it takes these particles along for: add `time.max_step`";
-        return refuse(".moved_by", why.into());
-    }
-    match own
-        .scalars
-        .iter()
-        .enumerate()
-        .find_map(|(n, _)| refused(&own.scalars[..=n]))
-    {
+    let mut before = (0..own.scalars.len()).map(|n| &own.scalars[..=n]);
+    match before.find_map(refused) {
         Some(why) => refuse(".scalars", why),
         None => Ok(()),
     }
+}
+
+/// What frozen gas does not do for a species: the key, and why.
+fn frozen(sim: &Engine, own: &SpeciesConfig) -> Option<(&'static str, &'static str)> {
+    let gas = sim.world.get_resource::<GasModel>()?;
+    let why = match own.moved_by {
+        _ if !gas.frozen => return None,
+        MovedBy::MassFluxes => "gas that is frozen takes nothing along",
+        MovedBy::Gas if sim.settings.time.max_step.is_infinite() => {
+            "gas that is frozen limits no step, which it takes these particles along for: add `time.max_step`"
+        }
+        _ => return None,
+    };
+    Some((".moved_by", why))
 }
 
 /// Why the last of some names of scalars is none.
