@@ -8,6 +8,7 @@ use crate::mesh::carried::CarriedComponents;
 use crate::mesh::topology::octet::Octet;
 use crate::mesh::{CELLS, Changes, Cost, Topology};
 use bevy_ecs::prelude::*;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// The work of patches of this rank.
@@ -49,7 +50,7 @@ impl<'a> Weights<'a> {
 
     /// The work of the own patches of a level, in Hilbert order.
     pub fn level(&self, level: usize) -> Vec<u64> {
-        let rows = self.topology.rows(level).iter();
+        let rows = self.topology.rows(level).par_iter().with_min_len(1024);
         let work = |&row: &u32| self.measured(row).unwrap_or(Cost::ONE) + self.items(row);
         rows.map(work).collect()
     }
