@@ -84,27 +84,6 @@ pub fn weights<R: Real>(share: u32, width: i32) -> [R; 3] {
     [lower, 1.0 - lower - upper, upper]
 }
 
-/// The first cell along an axis of a cloud as wide as `width` cells of the next finer level, in those: its particle is at a place of a patch of
-/// the coarser level, of which the finer cells count from the first.
-#[device]
-#[must_use]
-pub fn lowest_finer(place: u64, width: i32) -> i32 {
-    (place >> 63) as i32 * 8 + lowest(place << 1, width)
-}
-
-/// What such a cloud has in the cells of the coarser level: two, of which the first contains the finer cell `first`.
-#[device]
-#[must_use]
-pub fn weights_of_finer<R: Real>(first: i32, place: u64, width: i32) -> [R; 3] {
-    let fine = weights::<R>(share(place << 1, width), width);
-    let mut coarse = [0.0; 3];
-    for k in 0..3 {
-        let cell = ((first + k) >> 1) - (first >> 1);
-        coarse[cell as usize] += fine[k as usize];
-    }
-    coarse
-}
-
 /// A mass in whole units, rounded down; `scale` units are a mass of 1.
 #[device]
 #[must_use]
@@ -186,27 +165,6 @@ mod tests {
                 }
                 assert!((parts[0] - weights[0]).abs() < 1e-15);
             }
-        }
-    }
-
-    #[test]
-    fn a_finer_cloud_has_its_cells_in_those_of_a_coarser_level() {
-        for (place, width) in edges().flat_map(|place| (1..=3).map(move |width| (place, width))) {
-            let first = lowest_finer(place, width);
-            let coarse = weights_of_finer::<f64>(first, place, width);
-            // by mass, as deposits take it apart
-            let (within, side) = (place << 1, (place >> 63) as i32);
-            let fine = parts(1 << 62, share(within, width), width);
-            let mut cells = [0.0; 16];
-            for (k, part) in fine.into_iter().enumerate() {
-                let cell = (8 * side + lowest(within, width) + k as i32) >> 1;
-                cells[(cell + 1) as usize] += part as f64 / 2f64.powi(62);
-            }
-            for (k, weight) in coarse.into_iter().enumerate() {
-                let cell = ((first >> 1) + 1) as usize + k;
-                assert!((cells[cell] - weight).abs() < 1e-15, "{place:x} {width}");
-            }
-            assert!((coarse.iter().sum::<f64>() - 1.0).abs() < 1e-15);
         }
     }
 

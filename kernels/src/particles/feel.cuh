@@ -2,15 +2,17 @@
 
 namespace particles {
 
-// What a cloud feels of a patch and G layers of cells around it that is in WIDTH cells along each axis, by the first ones and the weights; `second`:
-// the second vector, where there are two.
-template<int G, int WIDTH> RS_FN void feel_cells(const REAL* block, const int* first, const rs::arr<REAL, 3>* along, bool second, REAL* sums) {
+// What a cloud at a place feels of a patch and G layers of cells around it; `second`: the second vector, where there are two.
+template<int G, int WIDTH> RS_FN void feel(const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
   constexpr int N = mesh::PATCH + 2 * G, VALUES = N * N * N;
   const REAL* values = block + (second && field::COMPONENTS > 3 ? 3 * VALUES : 0);
+  rs::arr<REAL, 3> along[3];
   int start = 0;
   RS_UNROLL for (int axis = 2; axis >= 0; --axis) {
-    const int cell = first[axis] + G;
-    start = N * start + (cell < 0 ? 0 : cell > N - WIDTH ? N - WIDTH : cell);
+    int cell = mesh::PATCH * step[axis] + cloud::lowest(place[axis], WIDTH) + G;
+    cell = cell < 0 ? 0 : cell > N - WIDTH ? N - WIDTH : cell;
+    start = N * start + cell;
+    along[axis] = cloud::weights<REAL>(cloud::share(place[axis], WIDTH), WIDTH);
   }
   RS_UNROLL for (int component = 0; component < 3; ++component) {
     REAL sum = REAL(0);
@@ -26,29 +28,6 @@ template<int G, int WIDTH> RS_FN void feel_cells(const REAL* block, const int* f
     }
     sums[component] = sum;
   }
-}
-
-// The same of a cloud at a place that is WIDTH cells wide.
-template<int G, int WIDTH> RS_FN void feel(const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
-  rs::arr<REAL, 3> along[3];
-  int first[3];
-  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    first[axis] = mesh::PATCH * step[axis] + cloud::lowest(place[axis], WIDTH);
-    along[axis] = cloud::weights<REAL>(cloud::share(place[axis], WIDTH), WIDTH);
-  }
-  feel_cells<G, WIDTH>(block, first, along, second, sums);
-}
-
-// The same of a cloud that is so many cells of the next finer level wide.
-template<int G> RS_FN void feel_finer(int width, const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {
-  rs::arr<REAL, 3> along[3];
-  int first[3];
-  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    const int finer = cloud::lowest_finer(place[axis], width);
-    first[axis] = mesh::PATCH * step[axis] + (finer >> 1);
-    along[axis] = cloud::weights_of_finer<REAL>(finer, place[axis], width);
-  }
-  feel_cells<G, 2>(block, first, along, second, sums);
 }
 
 template<int G> RS_FN void feel_any(int width, const REAL* block, const u64* place, const int* step, bool second, REAL* sums) {

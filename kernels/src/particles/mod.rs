@@ -20,8 +20,6 @@ pub fn device_items() -> Vec<&'static Item> {
         cloud::half_square::ITEM,
         cloud::parts::ITEM,
         cloud::weights::ITEM,
-        cloud::lowest_finer::ITEM,
-        cloud::weights_of_finer::ITEM,
         cloud::units_of::ITEM,
         motion::moved::ITEM,
         motion::in_child::ITEM,

@@ -30,8 +30,8 @@ RS_FN There there(const Pull& p, const Columns& of, i64 n, const u64* place, dou
   return there;
 }
 
-// Whether a cloud there is as wide as the coarser level's.
-RS_FN bool is_wide(const Pull& p, const Zone& zone, int row, const There& there) {
+// Whether the coarser level has the cloud there as wide as its cells.
+RS_FN bool knows(const Pull& p, const Zone& zone, int row, const There& there) {
   if (!p.parent) return true;
   int cell[3];
   for (int axis = 0; axis < 3; ++axis) {
@@ -47,15 +47,17 @@ RS_FN void pull_by_coarser(const Pull& p, const Zone& zone, const REAL* block, i
   const bool late = p.state == 2;
   const There now = there(p, of, n, place, late ? p.ahead[1] : p.ahead[0]);
   REAL a[3];
-  if (is_wide(p, zone, row, now)) feel_any<AROUND>(p.clouds.width, block, now.place, now.step, second, a);
-  else feel_finer<AROUND>(p.clouds.width, block, now.place, now.step, second, a);
+  feel_any<AROUND>(p.clouds.width, block, now.place, now.step, second, a);
   if (p.state == 1) {
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.number(ACCELERATION + axis, n) = a[axis];
     return;
   }
-  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    const REAL old = of.number(ACCELERATION + axis, n);
-    if (late) a[axis] = old + (REAL)p.weight * (a[axis] - old);
+  if (late) {
+    const bool before = knows(p, zone, row, there(p, of, n, place, p.ahead[0])), after = knows(p, zone, row, now);
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+      const REAL old = of.number(ACCELERATION + axis, n);
+      a[axis] = before == after ? old + (REAL)p.weight * (a[axis] - old) : before ? old : a[axis];
+    }
   }
   kick(p, of, n, v, a);
 }

@@ -2,7 +2,7 @@
 
 use super::columns::{PAGE, Page, Precise};
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::cloud::{lowest, lowest_finer, share, weights, weights_of_finer};
+use nestar_kernels::particles::cloud::{lowest, share, weights};
 
 /// Layers of cells beyond a patch that clouds reach, a cell ahead of their particles.
 pub const REACH: usize = 2;
@@ -28,36 +28,7 @@ impl<R: Precise> Around<R> {
         (place, step): ([u64; 3], [i32; 3]),
         second: bool,
     ) -> [R; 3] {
-        self.of_cells::<W, L>(second, |axis| {
-            let (place, cloud) = (place[axis], W as i32);
-            let first = PATCH as i32 * step[axis] + lowest(place, cloud);
-            (first, weights::<R>(share(place, cloud), cloud))
-        })
-    }
-
-    /// The same of a cloud that is `W` cells of the next finer level wide.
-    #[inline(always)]
-    pub fn at_finer<const W: usize, const L: usize>(
-        &self,
-        (place, step): ([u64; 3], [i32; 3]),
-        second: bool,
-    ) -> [R; 3] {
-        self.of_cells::<2, L>(second, |axis| {
-            let (place, cloud) = (place[axis], W as i32);
-            let finer = lowest_finer(place, cloud);
-            let first = PATCH as i32 * step[axis] + (finer >> 1);
-            (first, weights_of_finer::<R>(finer, place, cloud))
-        })
-    }
-
-    /// What a cloud feels that is in `W` cells along each axis: `of` says the first one and the weights.
-    #[inline(always)]
-    fn of_cells<const W: usize, const L: usize>(
-        &self,
-        second: bool,
-        of: impl Fn(usize) -> (i32, [R; 3]),
-    ) -> [R; 3] {
-        let side = PATCH + 2 * L;
+        let (side, cloud) = (PATCH + 2 * L, W as i32);
         let block = side * side * side;
         let first = match second && self.values.len() > 3 * block {
             true => 3,
@@ -65,9 +36,9 @@ impl<R: Precise> Around<R> {
         };
         let (mut start, mut along) = (first * block, [[R::lit(0.0); 3]; 3]);
         for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
-            let (cell, weights) = of(axis);
-            start += (cell + L as i32).clamp(0, (side - W) as i32) as usize * stride;
-            along[axis] = weights;
+            let cell = PATCH as i32 * step[axis] + lowest(place[axis], cloud) + L as i32;
+            start += cell.clamp(0, side as i32 - cloud) as usize * stride;
+            along[axis] = weights::<R>(share(place[axis], cloud), cloud);
         }
         felt::<R, W, L>(&self.values, start, along)
     }

@@ -25,7 +25,7 @@ use rayon::prelude::*;
 /// The coarser level's accelerations before and after its step, or at the time of the particles alone.
 ///
 /// Between the two a particle feels what its own cloud felt where it was then and will feel where it will be: so the cloud that the coarser
-/// level knows is about the particle both times, as wide as the level knows it then. At one place between the two it would be beside it.
+/// level knows is about the particle both times. At one place between the two it would be beside it.
 struct Between<R> {
     states: Vec<Around<R>>,
     /// Weight of the later one.
@@ -35,13 +35,12 @@ struct Between<R> {
 }
 
 impl<R: Precise> Between<R> {
-    /// What a cloud feels whose particle is at a place and moves; `is_wide` says at which of its places it is as wide as the coarser level's:
-    /// elsewhere it is as wide as that of the next finer one.
+    /// What a cloud feels whose particle is at a place and moves; `knows` says at which of its places the coarser level has it as wide as that.
     fn at<const W: usize>(
         &self,
         (place, velocity): ([u64; 3], [R; 3]),
         own: bool,
-        is_wide: impl Fn([u64; 3], [i32; 3]) -> bool,
+        knows: impl Fn([u64; 3], [i32; 3]) -> bool,
     ) -> [R; 3] {
         let state = |around: &Around<R>| {
             let (mut there, mut step) = (place, [0; 3]);
@@ -49,17 +48,16 @@ impl<R: Precise> Between<R> {
                 let by = velocity[axis] * (around.ahead * self.per_width[axis]);
                 (there[axis], step[axis]) = moved(place[axis], by.to_f64(), 64);
             }
-            match is_wide(there, step) {
-                true => around.at::<W, REACH>((there, step), own),
-                false => around.at_finer::<W, REACH>((there, step), own),
-            }
+            let felt = around.at::<W, REACH>((there, step), own);
+            (felt, knows(there, step))
         };
         match &self.states[..] {
-            [old, new] => {
-                let (old, new) = (state(old), state(new));
-                [0, 1, 2].map(|a| old[a] + self.weight * (new[a] - old[a]))
-            }
-            states => state(&states[0]),
+            [old, new] => match (state(old), state(new)) {
+                ((_, false), (new, true)) => new,
+                ((old, true), (_, false)) => old,
+                ((old, _), (new, _)) => [0, 1, 2].map(|a| old[a] + self.weight * (new[a] - old[a])),
+            },
+            states => state(&states[0]).0,
         }
     }
 }
