@@ -153,7 +153,8 @@ impl Plugin for Births {
 #[test]
 fn new_patches_are_completed_once_they_have_values() {
     let births = Births::default();
-    let grows = "mesh.refine=[{ criterion = 'formula', when = 'abs(x - 0.25) < 0.05 || t > 0.004' }]";
+    let grows =
+        "mesh.refine=[{ criterion = 'formula', when = 'abs(x - 0.25) < 0.05 || t > 0.004' }]";
     let settings = ["mesh.max_level=1", "mesh.regrid_interval=1", grows];
     let mut stepper = with(births.clone(), &settings);
     let patches = |stepper: &mut Stepper| stepper.0.engine().world.resource::<Topology>().count(1);

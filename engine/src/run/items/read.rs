@@ -147,9 +147,9 @@ fn check_columns(snapshot: &Snapshot, items: &dyn Items, path: &str) -> Result<(
             ));
         }
         if found.data_type != column.data_type {
-            let found = found.data_type.name();
+            let [found, kept] = [found.data_type, column.data_type].map(|of| of.name());
             return Err(format!(
-                "the array `{name}` holds {found}, this run keeps {wanted}: set `run.precision` as that run had it"
+                "the array `{name}` holds {found}, this run keeps {kept}: set `run.precision` as that run had it"
             ));
         }
     }

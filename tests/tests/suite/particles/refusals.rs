@@ -52,7 +52,7 @@ fn keys_that_would_mean_nothing_are_refused_with_their_line() {
             "a",
             "mass = 1.0",
             format!("{body}, mass = 1.0 }}]"),
-            "bodies[0].mass",
+            "leave one of them out",
         ),
         (
             "a",
@@ -64,7 +64,7 @@ fn keys_that_would_mean_nothing_are_refused_with_their_line() {
             "a",
             "mass = 1.0",
             format!("{body}, scalars = {{ age = 1.0 }} }}]"),
-            "scalars.age",
+            "`age` in [particles.species.a.initial.bodies[0].scalars]",
         ),
         ("all", "mass = 1.0", random.into(), "stands for all species"),
         (
