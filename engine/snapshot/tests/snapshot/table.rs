@@ -56,7 +56,7 @@ fn what_is_no_table_is_refused_with_the_reason() {
     let error = |names: &[&str]| read_columns(path, names).unwrap_err().to_string();
     assert!(error(&["y"]).contains("no column \"y\"; it has hole, short, x"));
     assert!(error(&["x", "short"]).contains("it has 1 rows, x has 2"));
-    assert!(error(&["hole"]).contains("row 1 is NaN"));
+    assert!(error(&["hole"]).contains("row 2 is NaN"));
     let other = |name: &str| column_names(&path.join(name)).unwrap_err().to_string();
     assert!(other("x").contains("a table is a group"));
     assert!(other("nothing").contains("nothing with this name"));

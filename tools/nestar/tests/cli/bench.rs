@@ -148,7 +148,7 @@ fn what_a_benchmark_is_asked_wrongly_is_told() {
     }
     let small = "bench uniform --device cpu --cells 32 --set run.memory_limit=1";
     let outcome = place.nestar(&small.split(' ').collect::<Vec<_>>());
-    outcome.has_status(1).complains(&[
+    outcome.has_status(4).complains(&[
         "uniform 32^3, single: too little memory",
         "--cells with fewer",
     ]);

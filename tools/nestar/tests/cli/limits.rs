@@ -65,7 +65,7 @@ fn a_limit_of_the_address_space_is_foreseen() {
     below("1000000", "run", "16").has_status(0);
     let outcome = below("1000000", "run", "256");
     outcome
-        .has_status(1)
+        .has_status(4)
         .complains(&["too little memory", "this machine has"]);
     // less than the fields of the root grid take, 313 MiB, and enough for the forecast on any layout of its threads' heaps
     let check = below("320000", "check", "160");
@@ -78,7 +78,7 @@ fn a_limit_of_the_address_space_is_foreseen() {
         assert!(check.out.contains(text), "no {text:?} in\n{}", check.out);
     }
     let run = below("320000", "run", "160");
-    run.has_status(1).complains(&["too little memory"]);
+    run.has_status(4).complains(&["too little memory"]);
 }
 
 /// It was aborted (134) where its own memory was refused.

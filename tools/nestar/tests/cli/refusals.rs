@@ -212,10 +212,10 @@ fn particles_that_cannot_be_held_are_told_before_they_are_made() {
         .prints(&[text, "the fields and particles need"]);
     let run = [&["run", "--output", "many"][..], &many].concat();
     let text = ["the fields and particles need", "TiB, this machine has"];
-    place.nestar(&run).has_status(1).complains(&text);
+    place.nestar(&run).has_status(4).complains(&text);
     let limited = [&run[..], &["--set", "run.memory_limit=100"]].concat();
     let text = ["the fields and particles need", "run.memory_limit allows"];
-    place.nestar(&limited).has_status(1).complains(&text);
+    place.nestar(&limited).has_status(4).complains(&text);
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn a_check_says_that_the_initial_hierarchy_does_not_fit() {
         assert!(check.out.contains(text), "no {text:?} in\n{}", check.out);
     }
     let run = place.nestar(&[&["run", "deck.toml"][..], &changes].concat());
-    run.has_status(1)
+    run.has_status(4)
         .complains(&["run.memory_limit allows 6.0 MiB"]);
     assert!(!place.0.join("run/snapshots").exists());
 }
