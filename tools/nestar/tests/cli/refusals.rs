@@ -211,7 +211,10 @@ fn particles_that_cannot_be_held_are_told_before_they_are_made() {
         .has_status(0)
         .prints(&[text, "the fields and particles need"]);
     let run = [&["run", "--output", "many"][..], &many].concat();
-    let text = ["the fields and particles need", "TiB, this machine has"];
+    let text = [
+        "the fields and particles need",
+        "TiB of it for particles), this machine has",
+    ];
     place.nestar(&run).has_status(4).complains(&text);
     let limited = [&run[..], &["--set", "run.memory_limit=100"]].concat();
     let text = ["the fields and particles need", "run.memory_limit allows"];
