@@ -9,6 +9,7 @@ pub mod hydro;
 pub mod mesh;
 pub mod multigrid;
 pub mod particles;
+pub mod passing;
 
 /// Cells along one axis of a patch.
 pub const PATCH: usize = 8;

@@ -49,6 +49,16 @@ pub struct LinkTimes {
 pub(crate) trait Carrier: Send + Sync {
     /// The way they take, for people.
     fn describe(&self) -> String;
+    /// What other ranks need to write to this device's memory by themselves; nothing where they cannot.
+    fn offer(&self) -> Vec<u8> {
+        Vec::new()
+    }
+    /// Opens what others offer, by rank; by rank, whether they are reached.
+    fn open(&self, offers: &[Vec<u8>]) -> Result<Vec<bool>, DeviceError> {
+        Ok(vec![false; offers.len()])
+    }
+    /// Says, by rank, which ones reach this rank, after [`Carrier::open`].
+    fn keep(&self, _reached: &[bool]) {}
     /// Starts an exchange after the work that the device has been given so far.
     fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError>;
     /// Lets what the device is given from now on wait for the oldest exchange that was not finished.

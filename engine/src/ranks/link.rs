@@ -64,6 +64,7 @@ pub fn connect(ranks: &Ranks, device: &Device) -> Result<Connection, RanksError>
     let note = match direct(ranks, device)? {
         Direct::Link(link) => {
             let watch = Some(Watch::start(ranks, link.carrier())?);
+            bring_near(ranks, &*link.carrier())?;
             return Ok(Connection {
                 watch,
                 link,
@@ -82,6 +83,17 @@ pub fn connect(ranks: &Ranks, device: &Device) -> Result<Connection, RanksError>
         link: DeviceLink::new(device, carrier, ranks.rank(), ranks.size()),
         note,
     })
+}
+
+/// Lets devices that reach each other's memory use that. All ranks call this.
+fn bring_near(ranks: &Ranks, carrier: &dyn Carrier) -> Result<(), RanksError> {
+    let communicator = ranks.communicator();
+    let offers = communicator.all_gather(&carrier.offer())?;
+    let reached: Vec<u8> = carrier.open(&offers)?.iter().map(|&is| is.into()).collect();
+    let all = communicator.all_gather(&reached)?;
+    let reached: Vec<bool> = all.iter().map(|one| one[ranks.rank()] == 1).collect();
+    carrier.keep(&reached);
+    Ok(())
 }
 
 /// Whether the transport of the ranks reaches the memory of all their devices.

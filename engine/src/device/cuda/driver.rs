@@ -81,7 +81,7 @@ pub(super) fn present() -> bool {
 #[derive(Clone, Copy)]
 pub(super) struct Gpu {
     pub(super) device: sys::CUdevice,
-    context: sys::CUcontext,
+    pub(super) context: sys::CUcontext,
     /// Version of CUDA that the driver supports: 1000 * major + 10 * minor.
     pub(super) version: u32,
 }

@@ -1,7 +1,7 @@
 //! Compilation by NVRTC, loading, launches.
 
 use super::Context;
-use super::driver::{Entry, Image, driver, nvrtc, sys};
+use super::driver::{Entry, Image, Stream, driver, nvrtc, sys};
 use crate::device::backend::{Code, Function};
 use crate::device::counters::KernelTally;
 use crate::device::{DeviceError, KernelInfo, Shape};
@@ -188,6 +188,13 @@ impl Drop for Loaded {
 
 impl Code for Loaded {
     fn function(self: Arc<Self>, name: &str) -> Result<Box<dyn Function>, DeviceError> {
+        Ok(Box::new(self.kernel(name)?))
+    }
+}
+
+impl Loaded {
+    /// A kernel by name.
+    pub(super) fn kernel(self: Arc<Self>, name: &str) -> Result<Launchable, DeviceError> {
         let gpu = self.context.gpu;
         gpu.bind()?;
         let missing = || DeviceError::Kernel(format!("there is no kernel {name} in the source"));
@@ -199,12 +206,12 @@ impl Code for Loaded {
         )
         .map_err(|_| missing())?;
         let entry = Entry(entry);
-        Ok(Box::new(Launchable {
+        Ok(Launchable {
             info: info(entry, gpu.version)?,
             entry,
             shared: AtomicU32::new(SHARED_UNASKED),
             code: self,
-        }))
+        })
     }
 }
 
@@ -232,7 +239,7 @@ fn info(entry: Entry, version: u32) -> Result<KernelInfo, DeviceError> {
 }
 
 /// A kernel of a loaded binary.
-struct Launchable {
+pub(super) struct Launchable {
     code: Arc<Loaded>,
     entry: Entry,
     info: KernelInfo,
@@ -256,6 +263,32 @@ impl Launchable {
         self.shared
             .fetch_max(shared + self.info.shared, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Queues a launch on a stream of the context, which is current.
+    pub(super) fn queue(
+        &self,
+        stream: Stream,
+        shape: Shape,
+        parameters: &[u8],
+    ) -> Result<(), DeviceError> {
+        let mut parameters: [*mut c_void; 1] = [parameters.as_ptr().cast_mut().cast()];
+        driver!(
+            "cannot launch a kernel",
+            cuLaunchKernel(
+                self.entry.0,
+                shape.blocks,
+                1,
+                1,
+                shape.threads,
+                1,
+                1,
+                shape.shared,
+                stream.0,
+                parameters.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        )
     }
 }
 
@@ -291,23 +324,7 @@ impl Function for Launchable {
         self.allow(shape.shared)?;
         let timer = timer.filter(|_| context.gpu.version >= TIMES_SINCE);
         let start = timer.map(|_| context.mark()).transpose()?;
-        let mut parameters: [*mut c_void; 1] = [parameters.as_ptr().cast_mut().cast()];
-        driver!(
-            "cannot launch a kernel",
-            cuLaunchKernel(
-                self.entry.0,
-                shape.blocks,
-                1,
-                1,
-                shape.threads,
-                1,
-                1,
-                shape.shared,
-                context.stream.0,
-                parameters.as_mut_ptr(),
-                std::ptr::null_mut(),
-            )
-        )?;
+        self.queue(context.stream, shape, parameters)?;
         if let (Some(start), Some(tally)) = (start, timer) {
             let end = context.mark()?;
             context.time(start, end, tally.clone())?;

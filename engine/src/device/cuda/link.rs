@@ -1,10 +1,11 @@
-//! Links between GPUs by NCCL, on a queue beside the one that works.
+//! Links between GPUs by NCCL, on a queue beside the one that works. Short segments go from memory to memory where GPUs reach each other.
 //!
 //! Whatever waits for other ranks (joining, the first exchange with a peer, leaving) is done by a thread of its own, so that
 //! this rank can give up. A later exchange only queues work.
 
 use super::driver::{Event, Gpu, Stream};
 use super::nccl::{Communicator, Nccl, Queue, library};
+use super::near::{GivenUp, Near};
 use super::stream::{self, Mark};
 use super::{Context, lock, slabs};
 use crate::device::counters::KernelTally;
@@ -28,10 +29,13 @@ const TRIAL: usize = 64 << 10;
 pub(super) struct Link {
     context: Arc<Context>,
     nccl: &'static Nccl,
+    rank: usize,
     stream: Stream,
     /// Behind the work that an exchange follows.
     ready: Event,
     stopped: AtomicBool,
+    /// The same for kernels.
+    given_up: GivenUp,
     profiled: AtomicBool,
     /// Times of exchanges, and how long the work has waited for them.
     seconds: Arc<KernelTally>,
@@ -51,6 +55,7 @@ struct Exchange {
 struct State {
     /// None once it was given up.
     communicator: Option<Communicator>,
+    near: Option<Near>,
     /// Ways that something has gone before: the peer, and whether it was the receiver.
     ways: BTreeSet<(usize, bool)>,
     under_way: VecDeque<Exchange>,
@@ -61,12 +66,12 @@ impl Link {
     /// Joins other ranks and makes sure that data arrive.
     pub(super) fn join(
         context: &Arc<Context>,
-        id: &[u8; LinkId::BYTES],
-        rank: usize,
-        size: usize,
+        near: Option<Near>,
+        (id, rank, size): (&[u8; LinkId::BYTES], usize, usize),
     ) -> Result<Self, DeviceError> {
         let (nccl, until) = (library()?, Instant::now() + JOINING);
-        let link = Self::open(context, nccl)?;
+        let link = Self::open(context, nccl, rank)?;
+        lock(&link.state).near = near;
         let id = *id;
         let join = move || nccl.join(id, rank, size);
         let joined = with_timeout(context.gpu, JOINING, &link.stopped, join).unwrap_or_else(|| {
@@ -84,16 +89,19 @@ impl Link {
         Ok(link)
     }
 
-    fn open(context: &Arc<Context>, nccl: &'static Nccl) -> Result<Self, DeviceError> {
+    fn open(context: &Arc<Context>, nccl: &'static Nccl, rank: usize) -> Result<Self, DeviceError> {
         context.gpu.bind()?;
+        let given_up = GivenUp::new()?;
         let ready = stream::event(Mark::Order)?;
         let stream = stream::open_urgent().inspect_err(|_| stream::drop_event(ready))?;
         Ok(Self {
             context: context.clone(),
             nccl,
+            rank,
             stream,
             ready,
             stopped: AtomicBool::new(false),
+            given_up,
             profiled: AtomicBool::new(false),
             seconds: Arc::default(),
             exposed: Arc::default(),
@@ -190,7 +198,7 @@ impl Link {
         queued.map(|_| ()).inspect_err(|_| self.give_up(state))
     }
 
-    /// Queues segments, in a thread of its own where NCCL will wait for peers.
+    /// Queues segments: those that are not short by NCCL, in a thread of its own where that will wait for peers.
     fn queue(
         &self,
         state: &mut State,
@@ -199,16 +207,22 @@ impl Link {
         receives: &[Segment],
         timeout: Duration,
     ) -> Result<(), DeviceError> {
+        let [sends, receives] = match &mut state.near {
+            Some(near) => near.pass(self.stream, [sends, receives], &self.given_up)?,
+            None => [sends.to_vec(), receives.to_vec()],
+        };
+        if sends.is_empty() && receives.is_empty() {
+            return Ok(());
+        }
         let (nccl, queue) = (self.nccl, Queue(self.stream.0.cast()));
         let ways = |segments: &[Segment], out| -> Vec<(usize, bool)> {
             let full = segments.iter().filter(|segment| segment.bytes > 0);
             full.map(|segment| (segment.peer, out)).collect()
         };
-        let ways = [ways(sends, true), ways(receives, false)].concat();
+        let ways = [ways(&sends, true), ways(&receives, false)].concat();
         if ways.iter().all(|way| state.ways.contains(way)) {
-            return nccl.exchange(communicator, queue, sends, receives);
+            return nccl.exchange(communicator, queue, &sends, &receives);
         }
-        let (sends, receives) = (sends.to_vec(), receives.to_vec());
         let call = move || nccl.exchange(communicator, queue, &sends, &receives);
         let queued = with_timeout(self.context.gpu, timeout, &self.stopped, call);
         state.ways.extend(ways);
@@ -234,6 +248,7 @@ impl Link {
     /// Ends whatever is under way.
     fn give_up(&self, state: &mut State) {
         self.stopped.store(true, Ordering::SeqCst);
+        self.given_up.set();
         if let Some(communicator) = state.communicator.take() {
             let nccl = self.nccl;
             self.leave(move || nccl.abandon(communicator));
@@ -267,7 +282,29 @@ impl Link {
 
 impl Carrier for Link {
     fn describe(&self) -> String {
-        format!("{} from GPU to GPU", self.nccl.name())
+        let short = match lock(&self.state).near.as_ref().map_or(0, Near::count) {
+            0 => "",
+            _ => ", short messages from memory to memory",
+        };
+        format!("{} from GPU to GPU{short}", self.nccl.name())
+    }
+
+    fn offer(&self) -> Vec<u8> {
+        let state = lock(&self.state);
+        state.near.as_ref().map_or_else(Vec::new, Near::offer)
+    }
+
+    fn open(&self, offers: &[Vec<u8>]) -> Result<Vec<bool>, DeviceError> {
+        match &mut lock(&self.state).near {
+            Some(near) => near.open(self.rank, offers),
+            None => Ok(vec![false; offers.len()]),
+        }
+    }
+
+    fn keep(&self, near: &[bool]) {
+        if let Some(own) = &mut lock(&self.state).near {
+            own.keep(near);
+        }
     }
 
     fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
@@ -322,6 +359,7 @@ impl Carrier for Link {
     fn stop(&self) {
         // ends the wait of whoever holds the state
         self.stopped.store(true, Ordering::SeqCst);
+        self.given_up.set();
         self.give_up(&mut lock(&self.state));
     }
 }
@@ -335,6 +373,9 @@ impl Drop for Link {
             && !std::thread::panicking()
             && state.under_way.is_empty()
             && self.comes_to_rest();
+        if let Some(near) = state.near.as_mut().filter(|_| healthy) {
+            let _ = near.close();
+        }
         let (nccl, communicator) = (self.nccl, state.communicator.take());
         match communicator {
             Some(communicator) if healthy => self.leave(move || nccl.leave(communicator)),

@@ -5,6 +5,7 @@ mod driver;
 mod image;
 mod link;
 mod nccl;
+mod near;
 mod slabs;
 mod stream;
 
@@ -17,6 +18,9 @@ use crate::device::shown;
 use driver::{Attribute, Event, Gpu, Stream};
 use image::Loaded;
 use link::Link;
+use near::Near;
+use nestar_device::{LAUNCH, program};
+use nestar_kernels::passing;
 use slabs::Slabs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -98,6 +102,40 @@ impl Cuda {
 
     fn bind(&self) -> Result<(), DeviceError> {
         self.context.gpu.bind()
+    }
+
+    /// A compiled source, loaded.
+    fn loaded(&self, name: &str, source: &str) -> Result<Arc<Loaded>, DeviceError> {
+        let [major, minor] = self.limits.capability;
+        let architecture = format!("sm_{major}{minor}");
+        let made_by = format!(
+            "NVRTC {} {}",
+            version(self.compiler),
+            image::OPTIONS.join(" ")
+        );
+        let file = Cache::file(name, &[source, &architecture, &made_by], "cubin");
+        let known = self.cache.load(&file);
+        if let Some(Ok(loaded)) = known.map(|binary| Loaded::load(&self.context, &binary)) {
+            return Ok(Arc::new(loaded));
+        }
+        let binary = image::compile(name, source, &architecture).map_err(|error| {
+            let kept = self
+                .cache
+                .write(&format!("{name}-failed.cu"), source.as_bytes());
+            error.with_source(kept.as_deref())
+        })?;
+        self.cache.store(&file, &binary);
+        Ok(Arc::new(Loaded::load(&self.context, &binary)?))
+    }
+
+    /// What carries short segments, if it is wanted.
+    fn near(&self) -> Result<Option<Near>, DeviceError> {
+        if !Near::is_wanted() {
+            return Ok(None);
+        }
+        let source = [&program(&passing::items()), LAUNCH, passing::PASSING].concat();
+        let kernel = self.loaded("passing", &source)?.kernel("passing_pass")?;
+        Near::new(&self.context, kernel).map(Some)
     }
 }
 
@@ -278,26 +316,7 @@ impl Backend for Cuda {
     }
 
     fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn Code>, DeviceError> {
-        let [major, minor] = self.limits.capability;
-        let architecture = format!("sm_{major}{minor}");
-        let made_by = format!(
-            "NVRTC {} {}",
-            version(self.compiler),
-            image::OPTIONS.join(" ")
-        );
-        let file = Cache::file(name, &[source, &architecture, &made_by], "cubin");
-        let known = self.cache.load(&file);
-        if let Some(Ok(loaded)) = known.map(|binary| Loaded::load(&self.context, &binary)) {
-            return Ok(Arc::new(loaded));
-        }
-        let binary = image::compile(name, source, &architecture).map_err(|error| {
-            let kept = self
-                .cache
-                .write(&format!("{name}-failed.cu"), source.as_bytes());
-            error.with_source(kept.as_deref())
-        })?;
-        self.cache.store(&file, &binary);
-        Ok(Arc::new(Loaded::load(&self.context, &binary)?))
+        Ok(self.loaded(name, source)?)
     }
 
     fn link_library(&self) -> Result<String, DeviceError> {
@@ -315,6 +334,7 @@ impl Backend for Cuda {
         rank: usize,
         size: usize,
     ) -> Result<Arc<dyn Carrier>, DeviceError> {
-        Ok(Arc::new(Link::join(&self.context, id, rank, size)?))
+        let near = self.near()?;
+        Ok(Arc::new(Link::join(&self.context, near, (id, rank, size))?))
     }
 }

@@ -1,6 +1,7 @@
 //! Links of emulated devices, and of GPUs where this machine has some: ranks are threads, each with a device.
 
 mod gpus;
+mod near;
 mod watched;
 
 use super::*;

@@ -1,0 +1,365 @@
+//! Short segments between GPUs that reach each other's memory: a kernel writes them right into slots of the receiver, where
+//! another one waits for them. So they take a third of the time that NCCL needs to begin.
+
+use super::driver::{Code, Stream, answer, driver, sys};
+use super::image::Launchable;
+use super::{Context, slabs, stream};
+use crate::device::{DeviceError, Segment, Shape};
+use bytemuck::{Pod, Zeroable};
+use nestar_device::Parameter;
+use nestar_kernels::passing::{Pass, SLOT, SLOTS, WAYS, Way};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+/// Set to 0 in the environment of a rank: its segments go by NCCL, however short they are.
+const CHOICE: &str = "NESTAR_NEAR";
+/// Other ranks of a host that a GPU has slots for.
+const MOST: usize = 15;
+/// Threads of a block, which carries a part.
+const THREADS: u32 = 256;
+/// Bytes of the slots for one other rank, and where the words behind them stand.
+const FILLED: u64 = SLOT as u64 * SLOTS as u64;
+const EMPTIED: u64 = FILLED + 8 * SLOTS as u64;
+const INBOX: u64 = EMPTIED + 8 * SLOTS as u64;
+/// How long the last segments may take until they are taken out.
+const LEAVING: Duration = Duration::from_secs(2);
+
+/// What other ranks need to reach the slots of a GPU.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Offer {
+    process: u64,
+    /// Of that process: the context, and where the slots begin.
+    context: u64,
+    address: u64,
+    device: i64,
+    /// For other processes of the host.
+    handle: [u8; 64],
+    host: [u8; 36],
+    _end: [u8; 4],
+}
+
+/// A word that tells kernels not to wait any longer, in page-locked memory of the host.
+pub(super) struct GivenUp(*mut u8);
+
+// SAFETY: the word is only used as an atomic one
+unsafe impl Send for GivenUp {}
+// SAFETY: as above
+unsafe impl Sync for GivenUp {}
+
+impl GivenUp {
+    pub(super) fn new() -> Result<Self, DeviceError> {
+        slabs::allocate_host(size_of::<AtomicU32>()).map(Self)
+    }
+
+    pub(super) fn set(&self) {
+        // SAFETY: the memory lives as long as this, is aligned, and is only used so
+        let word = unsafe { &*self.0.cast::<AtomicU32>() };
+        word.store(1, Ordering::SeqCst);
+    }
+}
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        slabs::free_host(self.0);
+    }
+}
+
+/// Another rank whose GPU and this one reach each other.
+#[derive(Clone, Copy)]
+struct Peer {
+    /// The slots there for what goes from here, and those here for what comes from there.
+    there: u64,
+    here: u64,
+    /// Parts sent and received so far.
+    sent: u64,
+    received: u64,
+}
+
+/// The slots of a GPU, and the ranks that it exchanges short segments with.
+pub(super) struct Near {
+    context: Arc<Context>,
+    kernel: Launchable,
+    slots: u64,
+    /// Whether others may write to the slots.
+    is_open: bool,
+    /// Memory of other processes that was opened.
+    opened: Vec<u64>,
+    /// By rank.
+    peers: Vec<Option<Peer>>,
+}
+
+impl Near {
+    /// Whether the environment wants short segments to go this way.
+    pub(super) fn is_wanted() -> bool {
+        !std::env::var(CHOICE).is_ok_and(|choice| choice == "0")
+    }
+
+    /// Slots that nobody reaches yet.
+    pub(super) fn new(context: &Arc<Context>, kernel: Launchable) -> Result<Self, DeviceError> {
+        context.gpu.bind()?;
+        let bytes = MOST * INBOX as usize;
+        let slots = slabs::allocate(bytes)?.ok_or_else(|| context.out_of_memory(bytes))?;
+        let near = Self {
+            context: context.clone(),
+            kernel,
+            slots,
+            is_open: false,
+            opened: Vec::new(),
+            peers: Vec::new(),
+        };
+        context.zero(slots, bytes)?;
+        stream::wait(context.stream)?;
+        Ok(near)
+    }
+
+    /// What others need to reach the slots.
+    pub(super) fn offer(&self) -> Vec<u8> {
+        let offer = Offer {
+            host: *HOST,
+            process: *PROCESS,
+            context: self.context.gpu.context as u64,
+            address: self.slots,
+            device: self.context.gpu.device.into(),
+            handle: self.handle().unwrap_or([0; 64]),
+            _end: [0; 4],
+        };
+        bytemuck::bytes_of(&offer).to_vec()
+    }
+
+    /// By what other processes of the host open the slots.
+    fn handle(&self) -> Result<[u8; 64], DeviceError> {
+        self.context.gpu.bind()?;
+        let mut handle = sys::CUipcMemHandle { reserved: [0; 64] };
+        driver!("", cuIpcGetMemHandle(&mut handle, self.slots))?;
+        Ok(handle.reserved.map(|byte| byte as u8))
+    }
+
+    /// Opens the slots that others offer, by rank; by rank, whether they are reached.
+    pub(super) fn open(
+        &mut self,
+        rank: usize,
+        offers: &[Vec<u8>],
+    ) -> Result<Vec<bool>, DeviceError> {
+        self.context.gpu.bind()?;
+        self.is_open = true;
+        let read = |bytes: &Vec<u8>| bytemuck::try_pod_read_unaligned::<Offer>(bytes).ok();
+        let is_here = |offer: &Offer| offer.host == *HOST;
+        let offers = offers.iter().map(|bytes| read(bytes).filter(is_here));
+        let (ranks, mut peers) = (offers.len(), Vec::new());
+        peers.extend(
+            offers
+                .enumerate()
+                .filter_map(|(peer, offer)| Some((peer, offer?))),
+        );
+        peers.truncate(MOST + 1);
+        // the slots for a rank are found by its number among the others of the host
+        let number = |of: usize, whose: usize| -> Option<u64> {
+            let others = peers.iter().filter(|(peer, _)| *peer != whose);
+            let number = others.map(|(peer, _)| *peer).position(|peer| peer == of)?;
+            Some(number as u64)
+        };
+        self.peers = vec![None; ranks];
+        for (peer, offer) in peers.iter().filter(|(peer, _)| *peer != rank) {
+            let numbers = number(rank, *peer).zip(number(*peer, rank));
+            let reached = numbers.and_then(|numbers| Some((numbers, self.reach(offer)?)));
+            self.peers[*peer] = reached.map(|((there, here), slots)| Peer {
+                there: slots + there * INBOX,
+                here: self.slots + here * INBOX,
+                sent: 0,
+                received: 0,
+            });
+        }
+        Ok(self.peers.iter().map(Option::is_some).collect())
+    }
+
+    /// Where the slots of another GPU stand for this one, if it reaches them.
+    fn reach(&mut self, offer: &Offer) -> Option<u64> {
+        if offer.process == *PROCESS {
+            let mut can = 0;
+            let (own, other) = (self.context.gpu.device, offer.device as sys::CUdevice);
+            driver!("", cuDeviceCanAccessPeer(&mut can, own, other)).ok()?;
+            // SAFETY: the context is one of this process, which lives as long as its rank
+            let code = unsafe { sys::cuCtxEnablePeerAccess(offer.context as sys::CUcontext, 0) };
+            let known = code == Code::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+            let open = can != 0 && (known || answer("", code).is_ok());
+            return open.then_some(offer.address);
+        }
+        let handle = sys::CUipcMemHandle {
+            reserved: offer.handle.map(|byte| byte as _),
+        };
+        let lazily = sys::CUipcMem_flags_enum::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS as u32;
+        let mut address = 0;
+        driver!("", cuIpcOpenMemHandle_v2(&mut address, handle, lazily)).ok()?;
+        self.opened.push(address);
+        Some(address)
+    }
+
+    /// Keeps those ranks that reach this one too.
+    pub(super) fn keep(&mut self, reached: &[bool]) {
+        for (peer, both) in self.peers.iter_mut().zip(reached) {
+            *peer = peer.filter(|_| *both);
+        }
+    }
+
+    /// Ranks that short segments are exchanged with.
+    pub(super) fn count(&self) -> usize {
+        self.peers.iter().flatten().count()
+    }
+
+    /// Queues the segments of an exchange that are short, of peers that are near; the others are given back.
+    pub(super) fn pass(
+        &mut self,
+        stream: Stream,
+        [sends, receives]: [&[Segment]; 2],
+        given_up: &GivenUp,
+    ) -> Result<[Vec<Segment>; 2], DeviceError> {
+        let (sends, far_sends) = self.split(sends);
+        let (receives, far_receives) = self.split(receives);
+        let count = sends.len();
+        let mut ways: Vec<Way> = Vec::with_capacity(count + receives.len());
+        for (n, segment) in sends.iter().chain(&receives).enumerate() {
+            ways.extend(self.way(segment, n < count));
+        }
+        for (k, ways) in ways.chunks_mut(WAYS).enumerate() {
+            let sends = count.saturating_sub(k * WAYS).min(ways.len());
+            self.launch(stream, ways, sends, given_up)?;
+        }
+        Ok([far_sends, far_receives])
+    }
+
+    /// The segments for which the slots of their peer suffice, and the others.
+    fn split(&self, segments: &[Segment]) -> (Vec<Segment>, Vec<Segment>) {
+        let full = segments.iter().filter(|segment| segment.bytes > 0);
+        full.partition(|segment| {
+            let alike = segments.iter().filter(|other| other.peer == segment.peer);
+            let near = matches!(self.peers.get(segment.peer), Some(Some(_)));
+            near && alike.map(parts).sum::<usize>() <= SLOTS as usize
+        })
+    }
+
+    /// What carries a segment.
+    fn way(&mut self, segment: &Segment, sends: bool) -> Option<Way> {
+        let peer = self.peers[segment.peer].as_mut()?;
+        let (slots, acknowledged, number) = match sends {
+            true => (peer.there, peer.here, &mut peer.sent),
+            false => (peer.here, peer.there, &mut peer.received),
+        };
+        let first = *number;
+        *number += parts(segment) as u64;
+        Some(Way {
+            memory: segment.address.into(),
+            slots: slots.into(),
+            filled: (slots + FILLED).into(),
+            emptied: (acknowledged + EMPTIED).into(),
+            number: first,
+            bytes: segment.bytes as i64,
+            block: 0,
+        })
+    }
+
+    fn launch(
+        &self,
+        stream: Stream,
+        ways: &mut [Way],
+        sends: usize,
+        given_up: &GivenUp,
+    ) -> Result<(), DeviceError> {
+        let mut pass = Pass {
+            ways: [Way::default(); WAYS],
+            count: ways.len() as i32,
+            sends: sends as i32,
+            given_up: (given_up.0 as u64).into(),
+        };
+        let mut blocks = 0;
+        for (to, way) in pass.ways.iter_mut().zip(ways) {
+            way.block = blocks as i32;
+            blocks += (way.bytes as usize).div_ceil(SLOT as usize);
+            *to = *way;
+        }
+        let mut parameters = [0; Pass::BYTES];
+        pass.write(&mut parameters);
+        self.kernel
+            .queue(stream, Shape::of(blocks, THREADS), &parameters)
+    }
+
+    /// Waits a moment until others have taken out what was sent: then they write to the slots no longer.
+    pub(super) fn close(&mut self) -> Result<(), DeviceError> {
+        let until = Instant::now() + LEAVING;
+        while !self.is_taken_out()? {
+            if Instant::now() > until {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        self.is_open = false;
+        Ok(())
+    }
+
+    fn is_taken_out(&self) -> Result<bool, DeviceError> {
+        let mut emptied = [0u64; SLOTS as usize];
+        for peer in self.peers.iter().flatten() {
+            let words = bytemuck::bytes_of_mut(&mut emptied);
+            stream::copy_down(self.context.stream, peer.here + EMPTIED, words)?;
+            stream::wait(self.context.stream)?;
+            let mut last = peer.sent.saturating_sub(SLOTS as u64)..peer.sent;
+            if !last.all(|n| emptied[(n % SLOTS as u64) as usize] == n + 1) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Drop for Near {
+    fn drop(&mut self) {
+        // of failures there is nobody to tell
+        let _ = self.context.gpu.bind();
+        for address in &self.opened {
+            let _ = driver!("", cuIpcCloseMemHandle(*address));
+        }
+        // what others may still write to stays
+        if !self.is_open {
+            slabs::free(self.slots);
+        }
+    }
+}
+
+/// Parts of a segment.
+fn parts(segment: &Segment) -> usize {
+    segment.bytes.div_ceil(SLOT as usize)
+}
+
+/// What tells this process from others.
+static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
+
+/// What tells the host from others, until it is started anew; where it does not say so, this process counts as one.
+static HOST: LazyLock<[u8; 36]> = LazyLock::new(|| {
+    let told = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let told = told.first_chunk().copied();
+    told.unwrap_or_else(|| {
+        let mut host = [0; 36];
+        host[..8].copy_from_slice(&PROCESS.to_le_bytes());
+        host
+    })
+});
+
+#[cfg(test)]
+mod tests {
+    use super::super::image;
+    use nestar_device::{LAUNCH, program};
+    use nestar_kernels::passing::{PASSING, items};
+
+    #[test]
+    fn the_kernel_compiles() {
+        image::find_compiler();
+        if !image::compiler_present() {
+            println!("skipped: there is no NVRTC");
+            return;
+        }
+        let source = [&program(&items()), LAUNCH, PASSING].concat();
+        image::compile("passing", &source, "sm_80").unwrap();
+    }
+}
