@@ -63,6 +63,11 @@ pub(crate) trait Carrier: Send + Sync {
     fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError>;
     /// Lets what the device is given from now on wait for the oldest exchange that was not finished.
     fn finish(&self) -> Result<(), DeviceError>;
+    /// Both at once, where the device has nothing else to do meanwhile.
+    fn exchange(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
+        self.start(sends, receives)?;
+        self.finish()
+    }
     /// Whether exchanges are timed from the next one on.
     fn profile(&self, _on: bool) {}
     /// Times taken so far.

@@ -103,8 +103,7 @@ fn carry(world: &mut World, requests: &[Request], fields: &[StoreRef]) -> Result
     world.resource_scope(|world, mut halos: Mut<Halos>| {
         let read: Vec<&dyn Store> = fields.iter().map(|f| f.of(world)).collect();
         let transport = Transport::of(world);
-        halos.begin(&transport, requests, &read)?;
-        halos.wait(transport.link)?;
+        halos.exchange(&transport, requests, &read)?;
         halos.unpack(|n, set| set(fields[n].of_mut(world)))?;
         Ok(())
     })

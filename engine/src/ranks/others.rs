@@ -147,7 +147,7 @@ impl OtherRanks<'_> {
     /// Another rank has failed, or the transport or a device has.
     pub fn carry(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
         match &self.connection {
-            Some(link) if self.in_parts.is_none() => passing::carry(link, sends, receives),
+            Some(link) if self.in_parts.is_none() => link.exchange(sends, receives),
             _ => Ok(()),
         }
     }
@@ -163,21 +163,37 @@ impl OtherRanks<'_> {
         level: usize,
         depth: usize,
     ) -> Result<Option<Arc<Split>>, DeviceError> {
+        let begun = self.send(store, (level, depth), Halos::begin)?;
+        let split = begun.then(|| self.halos.split(level));
+        Ok(split.filter(|split| split.is_worth_it()))
+    }
+
+    /// Gives what is out of date to an exchange; whether there is something.
+    fn send(
+        &mut self,
+        store: &dyn Store,
+        (level, depth): (usize, usize),
+        exchange: impl FnOnce(
+            &mut Halos,
+            &Transport,
+            &[Request],
+            &[&dyn Store],
+        ) -> Result<(), DeviceError>,
+    ) -> Result<bool, DeviceError> {
         if self.are_none() {
-            return Ok(None);
+            return Ok(false);
         }
         let what = What::Layers(depth);
         let stale = stale(store, level, depth);
         let requests: Vec<Request> = stale.map(|at| Request { field: 0, at, what }).collect();
-        if requests.is_empty() {
-            return Ok(None);
+        if !requests.is_empty() {
+            let transport = Transport {
+                communicator: self.ranks.communicator(),
+                link: self.connection.as_ref().map(|connection| &***connection),
+            };
+            exchange(&mut self.halos, &transport, &requests, &[store])?;
         }
-        let transport = Transport {
-            communicator: self.ranks.communicator(),
-            link: self.connection.as_ref().map(|connection| &***connection),
-        };
-        self.halos.begin(&transport, &requests, &[store])?;
-        Ok(Some(self.halos.split(level)).filter(|split| split.is_worth_it()))
+        Ok(!requests.is_empty())
     }
 
     /// Ends what [`OtherRanks::begin`] with the same arguments began: copies are up to date. The device waits for what comes
@@ -211,7 +227,7 @@ impl OtherRanks<'_> {
         level: usize,
         depth: usize,
     ) -> Result<(), DeviceError> {
-        self.begin(store, level, depth)?;
+        self.send(store, (level, depth), Halos::exchange)?;
         self.finish(store, level, depth)
     }
 
@@ -235,8 +251,7 @@ impl OtherRanks<'_> {
             link: self.connection.as_ref().map(|connection| &***connection),
         };
         self.halos
-            .begin(&transport, &[Request { field: 0, at, what }], &[store])?;
-        self.halos.wait(transport.link)?;
+            .exchange(&transport, &[Request { field: 0, at, what }], &[store])?;
         self.halos.unpack(|_, set| set(store))?;
         store.set_fresh(at, 0);
         Ok(())

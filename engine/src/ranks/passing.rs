@@ -52,19 +52,9 @@ pub(super) fn pass(
     let first = room(all.max(ALIGNMENT))?;
     come.iter_mut().for_each(|message| message.address += first);
     if let Some(link) = link {
-        carry(link, &segments(sends), &segments(&come))?;
+        link.exchange(&segments(sends), &segments(&come))?;
     }
     Ok(come)
-}
-
-/// Exchanges segments over a link.
-pub(super) fn carry(
-    link: &DeviceLink,
-    sends: &[Segment],
-    receives: &[Segment],
-) -> Result<(), DeviceError> {
-    link.start(sends, receives)?;
-    link.finish()
 }
 
 /// The contents of messages.

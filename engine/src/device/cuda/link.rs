@@ -3,27 +3,25 @@
 //! Whatever waits for other ranks (joining, the first exchange with a peer, leaving) is done by a thread of its own, so that
 //! this rank can give up. A later exchange only queues work.
 
+mod joining;
+
 use super::driver::{Event, Gpu, Stream};
-use super::nccl::{Communicator, Nccl, Queue, library};
+use super::nccl::{Communicator, Nccl, Queue};
 use super::near::{GivenUp, Near};
 use super::stream::{self, Mark};
-use super::{Context, lock, slabs};
+use super::{Context, lock};
 use crate::device::counters::KernelTally;
-use crate::device::{Carrier, DeviceError, LinkId, LinkTimes, Segment};
+use crate::device::{Carrier, DeviceError, LinkTimes, Segment};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long a rank waits until all others have joined and data have arrived.
-const JOINING: Duration = Duration::from_secs(60);
 /// How long a rank waits for a peer in the first exchange with it.
 const MEETING: Duration = Duration::from_secs(600);
 /// How long the end of a link may take.
 const LEAVING: Duration = Duration::from_secs(2);
-/// Bytes that show whether data arrive.
-const TRIAL: usize = 64 << 10;
 
 /// A GPU's link to the GPUs of other ranks.
 pub(super) struct Link {
@@ -63,33 +61,7 @@ struct State {
 }
 
 impl Link {
-    /// Joins other ranks and makes sure that data arrive.
-    pub(super) fn join(
-        context: &Arc<Context>,
-        near: Option<Near>,
-        (id, rank, size): (&[u8; LinkId::BYTES], usize, usize),
-    ) -> Result<Self, DeviceError> {
-        let (nccl, until) = (library()?, Instant::now() + JOINING);
-        let link = Self::open(context, nccl, rank)?;
-        lock(&link.state).near = near;
-        let id = *id;
-        let join = move || nccl.join(id, rank, size);
-        let joined = with_timeout(context.gpu, JOINING, &link.stopped, join).unwrap_or_else(|| {
-            let seconds = JOINING.as_secs();
-            let why = format!("not all ranks have come within {seconds} seconds");
-            Err(DeviceError::failed("NCCL cannot connect the GPUs", why))
-        });
-        lock(&link.state).communicator = Some(joined?);
-        let tried = match size {
-            1 => Ok(()),
-            _ => link.try_ring(rank, size, until),
-        };
-        // others may wait for this rank no longer, and nothing is to wait for them
-        tried.inspect_err(|_| link.stop())?;
-        Ok(link)
-    }
-
-    fn open(context: &Arc<Context>, nccl: &'static Nccl, rank: usize) -> Result<Self, DeviceError> {
+    fn new(context: &Arc<Context>, nccl: &'static Nccl, rank: usize) -> Result<Self, DeviceError> {
         context.gpu.bind()?;
         let given_up = GivenUp::new()?;
         let ready = stream::event(Mark::Order)?;
@@ -109,67 +81,36 @@ impl Link {
         })
     }
 
-    /// Sends something to the next rank and looks at what comes from the one before.
-    fn try_ring(&self, rank: usize, size: usize, until: Instant) -> Result<(), DeviceError> {
-        let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
-        let content = |rank: usize| -> Vec<u8> {
-            let byte = |n: usize| (n * 31 + (n >> 8) + rank * 17) as u8;
-            (0..TRIAL).map(byte).collect()
+    /// Queues an exchange with the work itself, where all of it is short and near; whether it is.
+    fn pass(&self, sends: &[Segment], receives: &[Segment]) -> Result<bool, DeviceError> {
+        self.context.gpu.bind()?;
+        let mut state = lock(&self.state);
+        self.usable(&state)?;
+        let carries = |near: &&mut Near| near.carries(sends) && near.carries(receives);
+        let Some(near) = state.near.as_mut().filter(carries) else {
+            return Ok(false);
         };
-        let memory = slabs::allocate(2 * TRIAL)?;
-        let memory = memory.ok_or_else(|| self.context.out_of_memory(2 * TRIAL))?;
-        let result = self.ring(next, before, memory, &content(rank), until);
-        // the memory of something that does not end is not to be waited for
-        if self.is_done() != Ok(false) {
-            slabs::free(memory);
-        }
-        if result? != content(before) {
-            let why = format!("what comes from rank {before} is not what it has sent");
-            return Err(DeviceError::failed("the link between the GPUs", why));
-        }
-        Ok(())
-    }
-
-    /// One exchange along a ring, by memory for two segments; what has come.
-    fn ring(
-        &self,
-        next: usize,
-        before: usize,
-        memory: u64,
-        content: &[u8],
-        until: Instant,
-    ) -> Result<Vec<u8>, DeviceError> {
-        let main = self.context.stream;
-        let segment = |peer, address| Segment {
-            peer,
-            address,
-            bytes: TRIAL,
+        let (context, main) = (&self.context, self.context.stream);
+        let mark = || context.mark_on(main);
+        let profiled = self.profiled.load(Ordering::Relaxed);
+        let before = if profiled {
+            Some([mark()?, mark()?])
+        } else {
+            None
         };
-        let arrival = memory + TRIAL as u64;
-        stream::copy_up(main, memory, content)?;
-        self.context.zero(arrival, TRIAL)?;
-        let left = || until.saturating_duration_since(Instant::now());
-        self.exchange(
-            &[segment(next, memory)],
-            &[segment(before, arrival)],
-            left(),
-        )?;
-        while !self.is_done()? {
-            if left().is_zero() {
-                let why = format!("nothing comes from rank {before}");
-                return Err(DeviceError::failed("the link between the GPUs", why));
-            }
-            std::thread::sleep(Duration::from_micros(100));
+        if let Err(why) = near.pass(main, [sends, receives], &self.given_up) {
+            self.give_up(&mut state);
+            return Err(why);
         }
-        self.finish()?;
-        let mut found = vec![0; TRIAL];
-        stream::copy_down(main, arrival, &mut found)?;
-        stream::wait(main)?;
-        Ok(found)
+        if let Some([start, begun]) = before {
+            context.time(begun, mark()?, self.seconds.clone())?;
+            context.time(start, mark()?, self.exposed.clone())?;
+        }
+        Ok(true)
     }
 
     /// Queues an exchange behind the work so far; peers never met before have so long to come.
-    fn exchange(
+    fn queue_beside(
         &self,
         sends: &[Segment],
         receives: &[Segment],
@@ -308,7 +249,16 @@ impl Carrier for Link {
     }
 
     fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
-        self.exchange(sends, receives, MEETING)
+        self.queue_beside(sends, receives, MEETING)
+    }
+
+    fn exchange(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
+        let passed = self.pass(sends, receives)?;
+        if !passed {
+            self.start(sends, receives)?;
+            self.finish()?;
+        }
+        Ok(())
     }
 
     fn finish(&self) -> Result<(), DeviceError> {

@@ -230,14 +230,22 @@ impl Near {
         Ok([far_sends, far_receives])
     }
 
-    /// The segments for which the slots of their peer suffice, and the others.
+    /// Whether all segments are short, of peers that are near.
+    pub(super) fn carries(&self, segments: &[Segment]) -> bool {
+        segments.iter().all(|one| self.is_short(one, segments))
+    }
+
+    /// Whether the slots of a segment's peer suffice for all that goes there.
+    fn is_short(&self, segment: &Segment, all: &[Segment]) -> bool {
+        let alike = all.iter().filter(|other| other.peer == segment.peer);
+        let near = matches!(self.peers.get(segment.peer), Some(Some(_)));
+        near && alike.map(parts).sum::<usize>() <= SLOTS as usize
+    }
+
+    /// The short segments, and the others.
     fn split(&self, segments: &[Segment]) -> (Vec<Segment>, Vec<Segment>) {
         let full = segments.iter().filter(|segment| segment.bytes > 0);
-        full.partition(|segment| {
-            let alike = segments.iter().filter(|other| other.peer == segment.peer);
-            let near = matches!(self.peers.get(segment.peer), Some(Some(_)));
-            near && alike.map(parts).sum::<usize>() <= SLOTS as usize
-        })
+        full.partition(|segment| self.is_short(segment, segments))
     }
 
     /// What carries a segment.

@@ -76,6 +76,26 @@ impl Halos {
         requests: &[Request],
         fields: &[&dyn Store],
     ) -> Result<(), DeviceError> {
+        self.send(transport, (requests, fields), false)
+    }
+
+    /// The same, and waits as [`Halos::wait`]: nothing is to be done meanwhile.
+    pub(in crate::ranks) fn exchange(
+        &mut self,
+        transport: &Transport,
+        requests: &[Request],
+        fields: &[&dyn Store],
+    ) -> Result<(), DeviceError> {
+        self.send(transport, (requests, fields), true)?;
+        self.wait(transport.link)
+    }
+
+    fn send(
+        &mut self,
+        transport: &Transport,
+        (requests, fields): (&[Request], &[&dyn Store]),
+        at_once: bool,
+    ) -> Result<(), DeviceError> {
         self.in_flight.parts.clear();
         let (mut sent, mut received) = (0, 0);
         for &request in requests {
@@ -95,7 +115,7 @@ impl Halos {
         if let Some(device) = self.device.clone() {
             let device = &device;
             self.make_room([sent, received])?;
-            self.begin_linked(device, transport, fields)
+            self.begin_linked(device, (transport.link, at_once), fields)
         } else {
             self.begin_messages(transport, fields)
         }
@@ -127,7 +147,7 @@ impl Halos {
     fn begin_linked(
         &mut self,
         device: &Device,
-        transport: &Transport,
+        (link, at_once): (Option<&DeviceLink>, bool),
         fields: &[&dyn Store],
     ) -> Result<(), DeviceError> {
         let [mut sends, mut receives] = std::mem::take(&mut self.segments);
@@ -142,11 +162,16 @@ impl Halos {
             add_segments(&route.sends, outgoing, part.width, &mut sends);
             add_segments(&route.receives, incoming, part.width, &mut receives);
         }
-        if let Some(link) = transport.link {
-            link.start(&sends, &receives)?;
+        self.in_flight.state = State::OnDevice;
+        match link {
+            Some(link) if at_once => link.exchange(&sends, &receives)?,
+            Some(link) => {
+                link.start(&sends, &receives)?;
+                self.in_flight.state = State::Linked;
+            }
+            None => {}
         }
         self.segments = [sends, receives];
-        self.in_flight.state = State::Linked;
         Ok(())
     }
 

@@ -69,11 +69,82 @@ fn gpus_are_linked_directly_where_there_are_several() {
     }
 }
 
+/// From what goes in one part up to what NCCL carries.
+#[test]
+fn exchanges_of_all_with_all_arrive_whatever_their_size() {
+    for size in 2..=linkable_gpus() {
+        on_ranks(DeviceKind::Cuda, size, |ranks, device| {
+            let link = connect(ranks, device).unwrap();
+            let rank = ranks.rank();
+            let lengths = [32, 1 << 10, 16 << 10, 100 << 10, 500 << 10, 600 << 10];
+            let length = lengths[lengths.len() - 1];
+            let memory = device.buffer::<u8>(2 * size * length).unwrap();
+            let value = |from: usize, to: usize, n: usize| (from * 31 + to * 7 + n * 3) as u8;
+            let own = (0..size * length).map(|n| value(rank, n / length, n % length));
+            device
+                .upload(&memory, 0, &own.collect::<Vec<u8>>())
+                .unwrap();
+            let cases = lengths
+                .iter()
+                .flat_map(|length| [(*length, false), (*length, true)]);
+            for (length_now, at_once) in cases {
+                device
+                    .fill_zero(&memory, size * length..2 * size * length)
+                    .unwrap();
+                let segments = |half: usize| -> Vec<Segment> {
+                    let others = (0..size).filter(|peer| *peer != rank);
+                    let first = |peer: usize| (half * size + peer) * length;
+                    let segment = |peer| {
+                        let elements = first(peer)..first(peer) + length_now;
+                        Segment::of(peer, &memory, elements).unwrap()
+                    };
+                    others.map(segment).collect()
+                };
+                let (sends, receives, times) = (segments(0), segments(1), 1000);
+                let mut start = Instant::now();
+                for time in 0..=times {
+                    if time == 1 {
+                        device.synchronise().unwrap();
+                        start = Instant::now();
+                    }
+                    if at_once {
+                        link.exchange(&sends, &receives).unwrap();
+                        continue;
+                    }
+                    link.start(&sends, &receives).unwrap();
+                    link.finish().unwrap();
+                }
+                let queued = start.elapsed();
+                device.synchronise().unwrap();
+                let each = start.elapsed() / times;
+                println!(
+                    "{size} GPUs, rank {rank}, {length_now} bytes, at once {at_once}: {each:?} each, {:?} to queue",
+                    queued / times
+                );
+                let mut found = vec![0; size * length];
+                device.download(&memory, size * length, &mut found).unwrap();
+                let is_there = |peer: usize| {
+                    let found = &found[peer * length..][..length_now];
+                    (0..length_now).all(|n| found[n] == value(peer, rank, n))
+                };
+                assert!((0..size).filter(|peer| *peer != rank).all(is_there));
+            }
+        });
+    }
+}
+
 #[test]
 fn a_gpu_does_not_wait_for_a_rank_that_has_failed() {
     if linkable_gpus() < 2 {
         return;
     }
+    for bytes in [100, 1 << 20] {
+        fail(bytes);
+    }
+}
+
+/// The second rank fails while the first one waits for so many bytes.
+fn fail(bytes: usize) {
     on_ranks(DeviceKind::Cuda, 2, |ranks, device| {
         let link = connect(ranks, device).unwrap();
         assert!(link.is_direct(), "{:?}", link.note());
@@ -84,8 +155,8 @@ fn a_gpu_does_not_wait_for_a_rank_that_has_failed() {
             std::thread::sleep(Duration::from_millis(300));
             return communicator.abort("no more");
         }
-        let memory = device.buffer::<u8>(1 << 20).unwrap();
-        let segment = Segment::of(1, &memory, 0..1 << 20).unwrap();
+        let memory = device.buffer::<u8>(bytes).unwrap();
+        let segment = Segment::of(1, &memory, 0..bytes).unwrap();
         let start = Instant::now();
         link.start(&[], &[segment]).unwrap();
         link.finish().unwrap();

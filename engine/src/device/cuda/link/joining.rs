@@ -1,0 +1,101 @@
+//! How GPUs are linked: all ranks join, and try whether data arrive.
+
+use super::super::nccl::library;
+use super::super::near::Near;
+use super::super::{Context, lock, slabs, stream};
+use super::{Link, with_timeout};
+use crate::device::{Carrier, DeviceError, LinkId, Segment};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a rank waits until all others have joined and data have arrived.
+const JOINING: Duration = Duration::from_secs(60);
+/// Bytes that show whether data arrive.
+const TRIAL: usize = 64 << 10;
+
+impl Link {
+    /// Joins other ranks and makes sure that data arrive.
+    pub(in crate::device::cuda) fn join(
+        context: &Arc<Context>,
+        near: Option<Near>,
+        (id, rank, size): (&[u8; LinkId::BYTES], usize, usize),
+    ) -> Result<Self, DeviceError> {
+        let (nccl, until) = (library()?, Instant::now() + JOINING);
+        let link = Self::new(context, nccl, rank)?;
+        lock(&link.state).near = near;
+        let id = *id;
+        let join = move || nccl.join(id, rank, size);
+        let joined = with_timeout(context.gpu, JOINING, &link.stopped, join).unwrap_or_else(|| {
+            let seconds = JOINING.as_secs();
+            let why = format!("not all ranks have come within {seconds} seconds");
+            Err(DeviceError::failed("NCCL cannot connect the GPUs", why))
+        });
+        lock(&link.state).communicator = Some(joined?);
+        let tried = match size {
+            1 => Ok(()),
+            _ => link.try_ring(rank, size, until),
+        };
+        // others may wait for this rank no longer, and nothing is to wait for them
+        tried.inspect_err(|_| link.stop())?;
+        Ok(link)
+    }
+
+    /// Sends something to the next rank and looks at what comes from the one before.
+    fn try_ring(&self, rank: usize, size: usize, until: Instant) -> Result<(), DeviceError> {
+        let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
+        let content = |rank: usize| -> Vec<u8> {
+            let byte = |n: usize| (n * 31 + (n >> 8) + rank * 17) as u8;
+            (0..TRIAL).map(byte).collect()
+        };
+        let memory = slabs::allocate(2 * TRIAL)?;
+        let memory = memory.ok_or_else(|| self.context.out_of_memory(2 * TRIAL))?;
+        let result = self.ring(next, before, memory, &content(rank), until);
+        // the memory of something that does not end is not to be waited for
+        if self.is_done() != Ok(false) {
+            slabs::free(memory);
+        }
+        if result? != content(before) {
+            let why = format!("what comes from rank {before} is not what it has sent");
+            return Err(DeviceError::failed("the link between the GPUs", why));
+        }
+        Ok(())
+    }
+
+    /// One exchange along a ring, by memory for two segments; what has come.
+    fn ring(
+        &self,
+        next: usize,
+        before: usize,
+        memory: u64,
+        content: &[u8],
+        until: Instant,
+    ) -> Result<Vec<u8>, DeviceError> {
+        let main = self.context.stream;
+        let segment = |peer, address| Segment {
+            peer,
+            address,
+            bytes: TRIAL,
+        };
+        let arrival = memory + TRIAL as u64;
+        stream::copy_up(main, memory, content)?;
+        self.context.zero(arrival, TRIAL)?;
+        let left = || until.saturating_duration_since(Instant::now());
+        self.queue_beside(
+            &[segment(next, memory)],
+            &[segment(before, arrival)],
+            left(),
+        )?;
+        while !self.is_done()? {
+            if left().is_zero() {
+                let why = format!("nothing comes from rank {before}");
+                return Err(DeviceError::failed("the link between the GPUs", why));
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        self.finish()?;
+        let mut found = vec![0; TRIAL];
+        stream::copy_down(main, arrival, &mut found)?;
+        stream::wait(main)?;
+        Ok(found)
+    }
+}
