@@ -1,7 +1,7 @@
 //! Direct links, on machines with several GPUs.
 
 use super::on_ranks;
-use crate::device::{Device, DeviceKind, Segment};
+use crate::device::{Buffer, Device, DeviceKind, DeviceLink, Segment};
 use crate::ranks::link::connect;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -69,65 +69,90 @@ fn gpus_are_linked_directly_where_there_are_several() {
     }
 }
 
+/// Memory of a rank: for each rank what goes there, then what comes from there.
+struct AllToAll {
+    rank: usize,
+    size: usize,
+    memory: Buffer<u8>,
+}
+
 /// From what goes in one part up to what NCCL carries.
+const LENGTHS: [usize; 6] = [32, 1 << 10, 16 << 10, 100 << 10, 500 << 10, 600 << 10];
+const ROOM: usize = LENGTHS[5];
+
+impl AllToAll {
+    fn new(device: &Device, rank: usize, size: usize) -> Self {
+        let memory = device.buffer(2 * size * ROOM).unwrap();
+        let value = |n| Self::value(rank, n / ROOM, n % ROOM);
+        let values: Vec<u8> = (0..size * ROOM).map(value).collect();
+        device.upload(&memory, 0, &values).unwrap();
+        Self { rank, size, memory }
+    }
+
+    fn value(from: usize, to: usize, n: usize) -> u8 {
+        (from * 31 + to * 7 + n * 3) as u8
+    }
+
+    fn peers(&self) -> impl Iterator<Item = usize> {
+        let rank = self.rank;
+        (0..self.size).filter(move |peer| *peer != rank)
+    }
+
+    /// What goes (0) or comes (1).
+    fn segments(&self, half: usize, length: usize) -> Vec<Segment> {
+        let first = |peer: usize| (half * self.size + peer) * ROOM;
+        let elements = |peer| first(peer)..first(peer) + length;
+        let segment = |peer| Segment::of(peer, &self.memory, elements(peer)).unwrap();
+        self.peers().map(segment).collect()
+    }
+
+    /// Times of an exchange, and of queueing it.
+    fn exchange(
+        &self,
+        device: &Device,
+        link: &DeviceLink,
+        length: usize,
+        at_once: bool,
+    ) -> [Duration; 2] {
+        let (sends, receives) = (self.segments(0, length), self.segments(1, length));
+        let (times, mut start) = (1000, Instant::now());
+        for time in 0..=times {
+            if time == 1 {
+                device.synchronise().unwrap();
+                start = Instant::now();
+            }
+            if at_once {
+                link.exchange(&sends, &receives).unwrap();
+            } else {
+                link.start(&sends, &receives).unwrap();
+                link.finish().unwrap();
+            }
+        }
+        let queued = start.elapsed();
+        device.synchronise().unwrap();
+        [start.elapsed() / times, queued / times]
+    }
+}
+
 #[test]
 fn exchanges_of_all_with_all_arrive_whatever_their_size() {
     for size in 2..=linkable_gpus() {
         on_ranks(DeviceKind::Cuda, size, |ranks, device| {
-            let link = connect(ranks, device).unwrap();
-            let rank = ranks.rank();
-            let lengths = [32, 1 << 10, 16 << 10, 100 << 10, 500 << 10, 600 << 10];
-            let length = lengths[lengths.len() - 1];
-            let memory = device.buffer::<u8>(2 * size * length).unwrap();
-            let value = |from: usize, to: usize, n: usize| (from * 31 + to * 7 + n * 3) as u8;
-            let own = (0..size * length).map(|n| value(rank, n / length, n % length));
-            device
-                .upload(&memory, 0, &own.collect::<Vec<u8>>())
-                .unwrap();
-            let cases = lengths
-                .iter()
-                .flat_map(|length| [(*length, false), (*length, true)]);
-            for (length_now, at_once) in cases {
-                device
-                    .fill_zero(&memory, size * length..2 * size * length)
-                    .unwrap();
-                let segments = |half: usize| -> Vec<Segment> {
-                    let others = (0..size).filter(|peer| *peer != rank);
-                    let first = |peer: usize| (half * size + peer) * length;
-                    let segment = |peer| {
-                        let elements = first(peer)..first(peer) + length_now;
-                        Segment::of(peer, &memory, elements).unwrap()
-                    };
-                    others.map(segment).collect()
-                };
-                let (sends, receives, times) = (segments(0), segments(1), 1000);
-                let mut start = Instant::now();
-                for time in 0..=times {
-                    if time == 1 {
-                        device.synchronise().unwrap();
-                        start = Instant::now();
-                    }
-                    if at_once {
-                        link.exchange(&sends, &receives).unwrap();
-                        continue;
-                    }
-                    link.start(&sends, &receives).unwrap();
-                    link.finish().unwrap();
-                }
-                let queued = start.elapsed();
-                device.synchronise().unwrap();
-                let each = start.elapsed() / times;
+            let (rank, link) = (ranks.rank(), connect(ranks, device).unwrap());
+            let all = AllToAll::new(device, rank, size);
+            for (length, at_once) in LENGTHS.iter().flat_map(|&n| [(n, false), (n, true)]) {
+                let half = size * ROOM;
+                device.fill_zero(&all.memory, half..2 * half).unwrap();
+                let [each, queued] = all.exchange(device, &link, length, at_once);
                 println!(
-                    "{size} GPUs, rank {rank}, {length_now} bytes, at once {at_once}: {each:?} each, {:?} to queue",
-                    queued / times
+                    "{size} GPUs, rank {rank}, {length} bytes, at once {at_once}: {each:?}, {queued:?} to queue"
                 );
-                let mut found = vec![0; size * length];
-                device.download(&memory, size * length, &mut found).unwrap();
-                let is_there = |peer: usize| {
-                    let found = &found[peer * length..][..length_now];
-                    (0..length_now).all(|n| found[n] == value(peer, rank, n))
-                };
-                assert!((0..size).filter(|peer| *peer != rank).all(is_there));
+                let mut found = vec![0; half];
+                device.download(&all.memory, half, &mut found).unwrap();
+                for peer in all.peers() {
+                    let is = |n| found[peer * ROOM + n] == AllToAll::value(peer, rank, n);
+                    assert!((0..length).all(is), "from {peer}");
+                }
             }
         });
     }
