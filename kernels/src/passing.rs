@@ -9,7 +9,7 @@ use nestar_device::{Address, Item, device};
 pub const SLOT: i32 = 16384;
 /// Slots for what one device sends to another.
 #[device]
-pub const SLOTS: i32 = 32;
+pub const SLOTS: i32 = 128;
 /// Segments of one launch.
 pub const WAYS: usize = 32;
 

@@ -77,8 +77,8 @@ struct AllToAll {
 }
 
 /// From what goes in one part up to what NCCL carries.
-const LENGTHS: [usize; 6] = [32, 1 << 10, 16 << 10, 100 << 10, 500 << 10, 600 << 10];
-const ROOM: usize = LENGTHS[5];
+const LENGTHS: [usize; 7] = [32, 1 << 10, 16 << 10, 100 << 10, 500 << 10, 2 << 20, 3 << 20];
+const ROOM: usize = LENGTHS[6];
 
 impl AllToAll {
     fn new(device: &Device, rank: usize, size: usize) -> Self {

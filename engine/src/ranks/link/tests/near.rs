@@ -4,7 +4,7 @@ use crate::device::{Buffer, Device, DeviceKind, Kernel, Shape};
 use nestar_device::{LAUNCH, program};
 use nestar_kernels::passing::{PASSING, Pass, SLOT, SLOTS, WAYS, Way, items};
 
-const MEMORY: usize = 1 << 20;
+const MEMORY: usize = 2 << 20;
 
 /// The device, memory of both ranks, the words and slots between them.
 struct Pair {
@@ -94,7 +94,7 @@ fn parts_of_any_size_and_place_arrive_and_slots_are_used_again() {
             (slot + 32, slot + 32 + 17 * slot + 3),
             (19 * slot, 19 * slot + 5),
         ],
-        vec![(30 * slot + 1, 61 * slot - 2)],
+        vec![(30 * slot + 1, 126 * slot - 2)],
         vec![(20 * slot, 29 * slot)],
     ];
     let (content, mut expected) = (content(), vec![0; MEMORY]);
