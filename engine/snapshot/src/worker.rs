@@ -5,9 +5,17 @@ use crate::store::Plan;
 use crate::{Result, SnapshotError, files};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{JoinHandle, ScopedJoinHandle};
 use std::time::Instant;
+
+/// Threads that bring shards to the disk while others are compressed: they wait for it most of the time.
+const SYNCING: usize = 4;
+
+/// A shard that is stored: its array, and its first patch.
+type Stored = (usize, u64);
 
 /// What a writer does beside storing shards, where several write one snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,21 +73,49 @@ impl Worker {
         self.queue.end(outcome);
     }
 
-    /// Stores shards until the snapshot is finished or aborted.
+    /// Stores shards until the snapshot is finished or aborted; other threads bring those to the disk that are stored.
     fn serve(&self, created: u64) -> Outcome {
-        let (mut bytes, mut stored) = (created, Vec::new());
+        let (stored, syncing) = (channel(), AtomicBool::new(true));
+        let (sender, receiver) = (stored.0, Mutex::new(stored.1));
+        let sync = || self.sync(&receiver, &syncing);
+        std::thread::scope(|scope| {
+            // where there are no threads to be had, this one does it all in the end
+            let start = |_| std::thread::Builder::new().spawn_scoped(scope, sync).ok();
+            let started: Vec<_> = (0..SYNCING).filter_map(start).collect();
+            let finish = || {
+                let others = started.into_iter().map(joined);
+                others.chain([sync()]).collect::<Result<Vec<()>>>()
+            };
+            let outcome = self.serve_queue(created, sender, finish);
+            // of what was given up nothing has to be on the disk
+            syncing.store(false, Ordering::Relaxed);
+            outcome
+        })
+    }
+
+    /// The same: `stored` tells of what may be brought to the disk, `finish` waits until all of it is there.
+    fn serve_queue(
+        &self,
+        created: u64,
+        stored: Sender<Stored>,
+        finish: impl FnOnce() -> Result<Vec<()>>,
+    ) -> Outcome {
+        let (mut bytes, mut ends) = (created, Some((stored, finish)));
         loop {
             match self.queue.pop() {
                 Job::Shard(first) => {
                     let more = self.queue.pop_shards(self.threads.saturating_sub(1));
                     bytes += self.store(&first, &more)?;
                     for shard in std::iter::once(&first).chain(&more) {
-                        stored.push((shard.array, shard.first));
+                        // they listen until the end
+                        let stored = ends.as_ref().map(|(stored, _)| stored);
+                        let _ = stored.map(|stored| stored.send((shard.array, shard.first)));
                     }
                 }
                 Job::Finish => {
-                    for (array, first) in stored.drain(..) {
-                        self.plan.sync(&self.partial, array, first)?;
+                    if let Some((stored, finish)) = ends.take() {
+                        drop(stored);
+                        finish()?;
                     }
                     match self.role {
                         Role::Only => return self.publish(bytes),
@@ -91,6 +127,15 @@ impl Worker {
                 Job::Abort => return Ok(None),
             }
         }
+    }
+
+    /// Brings shards to the disk until there are no more, or nobody wants them there.
+    fn sync(&self, stored: &Mutex<Receiver<Stored>>, wanted: &AtomicBool) -> Result<()> {
+        let next = || lock(stored).recv().ok();
+        while let Some((array, first)) = next().filter(|_| wanted.load(Ordering::Relaxed)) {
+            self.plan.sync(&self.partial, array, first)?;
+        }
+        Ok(())
     }
 
     /// Stores a shard and, at the same time, others; their bytes on disk.
@@ -106,18 +151,14 @@ impl Worker {
             Ok(bytes)
         };
         let shards = Mutex::new(std::iter::once(first).chain(more));
-        let next = || shards.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let next = || lock(&shards).next();
         let work = || std::iter::from_fn(next).try_fold(0, |sum, shard| Ok(sum + store(shard)?));
         std::thread::scope(|scope| {
             // where there are no threads to be had, the others do it all
             let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
             let started: Vec<_> = more.iter().filter_map(start).collect();
             let own = work();
-            let joined = started.into_iter().map(|thread| {
-                let joined = thread.join();
-                joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            let others: Vec<Result<u64>> = joined.collect();
+            let others: Vec<Result<u64>> = started.into_iter().map(joined).collect();
             others
                 .into_iter()
                 .try_fold(own?, |sum, bytes| Ok(sum + bytes?))
@@ -145,4 +186,14 @@ impl Worker {
             let _ = files::remove_tree(&self.partial);
         }
     }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a thread has returned; its panic goes on here.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    let joined = thread.join();
+    joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -304,7 +304,7 @@ impl Output {
 /// Threads of this rank that compress what is written while the run goes on.
 fn store_threads(sim: &Engine) -> usize {
     let cores = sim.world.resource::<Ranks>().communicator().seat().cores;
-    (cores / 8).clamp(1, 4)
+    (cores / 4).clamp(1, 4)
 }
 
 /// What the first rank does in the run's directory before the first step.

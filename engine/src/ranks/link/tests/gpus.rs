@@ -77,7 +77,15 @@ struct AllToAll {
 }
 
 /// From what goes in one part up to what NCCL carries.
-const LENGTHS: [usize; 7] = [32, 1 << 10, 16 << 10, 100 << 10, 500 << 10, 2 << 20, 3 << 20];
+const LENGTHS: [usize; 7] = [
+    32,
+    1 << 10,
+    16 << 10,
+    100 << 10,
+    500 << 10,
+    2 << 20,
+    3 << 20,
+];
 const ROOM: usize = LENGTHS[6];
 
 impl AllToAll {
