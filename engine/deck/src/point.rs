@@ -5,7 +5,7 @@ use crate::constants::{TABLE, formula_fault};
 use crate::deck::Deck;
 use crate::error::{DeckError, Fault};
 use crate::formula::Formula;
-use crate::tree::steps;
+use crate::tree::{Entry, steps};
 
 impl Deck {
     /// An error at `path` (such as `mesh.max_level` or `mesh.refine[1].threshold[0]`), for checks across keys.
@@ -20,17 +20,29 @@ impl Deck {
         }
     }
 
+    /// An error at the key `key` of the table at `table`, for names that users choose: they may be any text.
+    #[must_use]
+    pub fn error_at_key(&self, table: &str, key: &str, message: impl Into<String>) -> DeckError {
+        match self.entry(table, key) {
+            Some(entry) => Fault::at(&entry.key_place, message).into(),
+            None => self.error_at(table, message),
+        }
+    }
+
+    fn entry(&self, table: &str, key: &str) -> Option<&Entry> {
+        let node = match table.is_empty() {
+            true => Some(&self.root),
+            false => steps(table).and_then(|steps| self.root.find(&steps).node),
+        };
+        node.and_then(|node| node.get(key))
+    }
+
     /// The error of a name that is none of `known`: the key at `path` itself, for tables whose keys depend on the rest of
     /// the deck, such as scalars by name.
     #[must_use]
     pub fn unknown_key_at(&self, path: &str, known: &[&str]) -> DeckError {
         let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
-        let node = if table.is_empty() {
-            Some(&self.root)
-        } else {
-            steps(table).and_then(|steps| self.root.find(&steps).node)
-        };
-        match node.and_then(|node| node.get(key)) {
+        match self.entry(table, key) {
             Some(entry) => check::unknown_key(&entry.key_place, key, table, known).into(),
             None => self.error_at(path, format!("unknown key `{path}`")),
         }

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The columns of a text file of numbers: a line a row, cells separated by commas, semicolons or blanks; `#` begins a comment, and
-/// the first row names the columns where it has no numbers.
+/// The columns of a text file of numbers: a line a row, cells between commas or semicolons where a line has any, else between blanks, in
+/// quotation marks or not; `#` begins a comment, and the first row names the columns where it has no numbers.
 ///
 /// ```
 /// use nestar_deck::TableFile;
@@ -188,14 +188,48 @@ impl TableFile {
     }
 }
 
-/// Where the cells of a line stand, which begins at `start`.
+/// Where the cells of a line stand, which begins at `start`: between commas or semicolons where it has any, else between blanks; without
+/// quotation marks around them.
 fn cells(line: &str, start: usize) -> Vec<Range<usize>> {
     let line = line.split('#').next().unwrap_or_default();
-    let separates = |c: char| c == ',' || c == ';' || c.is_whitespace();
-    let cells = line.split(separates).filter(|cell| !cell.is_empty());
     let place = |cell: &str| {
+        let cell = cell.trim();
+        let quoted = cell
+            .strip_prefix('"')
+            .and_then(|cell| cell.strip_suffix('"'));
+        let cell = quoted.unwrap_or(cell);
         let from = start + (cell.as_ptr() as usize - line.as_ptr() as usize);
         from..from + cell.len()
     };
-    cells.map(place).collect()
+    let mut cells: Vec<Range<usize>> = match line.contains([',', ';']) {
+        true => line.split([',', ';']).map(place).collect(),
+        false => line.split_whitespace().map(place).collect(),
+    };
+    // nothing follows the last separator
+    let filled = cells.iter().rposition(|cell| !cell.is_empty());
+    cells.truncate(filled.map_or(0, |last| last + 1));
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TableFile;
+
+    #[test]
+    fn names_with_blanks_and_quotes_and_empty_cells_are_understood() {
+        let table =
+            TableFile::parse("t", "\"x\", y [kpc];\"age\"\n1,2, 3,\n,,\n4 ,5,\"6\"\n").unwrap();
+        assert_eq!(table.names(), ["x", "y [kpc]", "age"]);
+        assert_eq!(table.column("y [kpc]").unwrap(), [2.0, 5.0]);
+        assert_eq!(table.column("age").unwrap(), [3.0, 6.0]);
+        let error = TableFile::parse("t", "x,y,z\n1,,3\n")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("t:2:3: expected a number, found \"\""),
+            "{error}"
+        );
+        let blanks = TableFile::parse("t", "x y\n1\t2\n 3  4 \n").unwrap();
+        assert_eq!(blanks.column("y").unwrap(), [2.0, 4.0]);
+    }
 }

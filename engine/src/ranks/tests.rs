@@ -1,6 +1,8 @@
 //! A hierarchy that ranks build together is, patch by patch, the one that a single rank builds.
 
-use super::build::{Proposal, Refined, Shares, propose, propose_root, rebuild, root};
+mod root_grid;
+
+use super::build::{Proposal, Refined, Shares, propose, rebuild, root};
 use super::{Communicator, Threads};
 use crate::mesh::hilbert::{bits_for, hilbert_key};
 use crate::mesh::topology::offset;
@@ -138,21 +140,6 @@ impl Part {
         )
         .unwrap();
         self.rebuild(step.level + 1, &proposal, &step.after);
-    }
-
-    /// Shares the root grid out by work that depends on `seed`; whether that has moved patches.
-    fn share_root(&mut self, seed: i32, all: &Patches) -> bool {
-        let rows = self.topology.rows(0).iter();
-        let work = rows.map(|&row| {
-            let [x, y, z] = self.topology.index(row);
-            1 + chance(&[seed, x, y, z]).pow(2) * u64::from(x < 2)
-        });
-        let work: Vec<u64> = work.collect();
-        let proposal = propose_root(&mut self.topology, &self.ranks, &work, 1.0).unwrap();
-        if let Some(proposal) = &proposal {
-            self.rebuild(0, proposal, all);
-        }
-        proposal.is_some()
     }
 
     /// Rebuilds a level, which has the patches of `after` then.
@@ -331,36 +318,6 @@ fn compare(domain: Domain, size: usize, imbalance: f64, seed: i32) {
 fn ranks_build_what_one_rank_builds() {
     for size in [2, 3, 4, 7, 8] {
         compare(domain([4, 4, 4], [true; 3]), size, 1.05, 1);
-    }
-}
-
-#[test]
-fn odd_root_grids_with_walls_are_shared_too() {
-    for (size, seed) in [(2, 4), (5, 5)] {
-        compare(domain([5, 3, 4], [false, true, false]), size, 1.05, seed);
-    }
-    compare(domain([6, 1, 3], [false; 3]), 3, 1.0, 9);
-}
-
-#[test]
-fn the_root_grid_is_shared_out_anew_beneath_any_levels() {
-    for (root, periodic, size) in [([4, 4, 4], [true; 3], 3), ([5, 3, 4], [false; 3], 5)] {
-        let domain = domain(root, periodic);
-        let steps = history(domain, 2);
-        std::thread::scope(|scope| {
-            for ranks in Threads::connect(size) {
-                let steps = &steps;
-                scope.spawn(move || {
-                    let (mut part, mut moves) = (Part::new(domain, ranks, 1.05), 0);
-                    for (step, seed) in steps.iter().zip(0..) {
-                        part.apply(step);
-                        moves += usize::from(part.share_root(seed, &step.after));
-                        part.check(&step.after);
-                    }
-                    assert!(moves > 3, "{moves} of {}", steps.len());
-                });
-            }
-        });
     }
 }
 

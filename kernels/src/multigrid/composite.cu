@@ -53,20 +53,39 @@ RS_FN REAL mismatch(const Pair& p, int row, int cell) {
 
 }  // namespace multigrid
 
-// Parents of own octets of the fine level take the means of its unknowns, and their lag those of its residual.
-KERNEL(composite_tell, multigrid::Pair) {
+namespace multigrid {
+
+// A cell of the parent of own octet `n` of the fine level: its place among cells of the coarse level, the child and its cell of 4^3.
+RS_FN rs::i64 told(const Pair& p, int n, int cell, int& row, int& child, int& fine) {
+  const int first = p.fine_rows[8 * n] & ~7;
+  row = p.coarse.view.parent[first];
+  child = child_of(first, cell, fine);
+  return (rs::i64)row * CELLS + cell;
+}
+
+}  // namespace multigrid
+
+// Parents of own octets of the fine level take the means of its unknowns.
+KERNEL(composite_means, multigrid::Pair) {
   using namespace multigrid;
   EACH_CELL(PATCH, n, cell, p.octets) {
-    const int first = p.fine_rows[8 * n] & ~7, row = p.coarse.view.parent[first];
-    const rs::i64 at = (rs::i64)row * CELLS + cell;
-    int fine;
-    const int child = child_of(first, cell, fine);
+    int row, child, fine;
+    const rs::i64 at = told(p, n, cell, row, child, fine);
     const auto values = fine_values(p, child, fine);
     ((REAL*)p.coarse.view.level)[at] = ::nestar_kernels::mesh::means::mean8<REAL>(values);
-    ((REAL*)p.coarse.lag)[at] = p.residual[(rs::i64)child * (HALF * HALF * HALF) + fine];
     if (p.differences)
       for (int axis = 0; axis < 3; ++axis)
         ((REAL*)p.differences)[(rs::i64)row * (3 * CELLS) + axis * CELLS + cell] = stencil::difference<REAL>(values, (rs::u64)axis);
+  }
+}
+
+// And their lag the means of its residual.
+KERNEL(composite_tell, multigrid::Pair) {
+  using namespace multigrid;
+  EACH_CELL(PATCH, n, cell, p.octets) {
+    int row, child, fine;
+    const rs::i64 at = told(p, n, cell, row, child, fine);
+    ((REAL*)p.coarse.lag)[at] = p.residual[(rs::i64)child * (HALF * HALF * HALF) + fine];
   }
 }
 

@@ -43,18 +43,18 @@ fn eight(n: usize, side: usize) -> usize {
     (x + (side & 1)) + PATCH * ((y + (side >> 1 & 1)) + PATCH * (z + (side >> 2)))
 }
 
-/// Tells a row what its children, of which the first is `first`, have: its unknowns take their means, its `lag` those of their residual.
+/// The unknowns of a row take the means of those of its children, of which the first is `first`; ranks that share the hierarchy learn the fine
+/// differences besides.
 ///
 /// # Safety
 /// Nobody else may use this row of the coarse level meanwhile.
-pub unsafe fn tell<R: Real>(pair: &Pair<R>, row: u32, first: u32) {
+pub unsafe fn means<R: Real>(pair: &Pair<R>, row: u32, first: u32) {
     for cell in 0..CELLS {
         let (child, n) = child_of(first as i32, cell);
         let values = pair.fine_values(child, n);
         // SAFETY: the caller's contract.
         unsafe {
             pair.coarse.view.level.set(row, cell, mean8(&values));
-            pair.lag.set(row, cell, pair.residual.get(child, n));
             if let Some(differences) = &pair.differences {
                 for axis in 0..3 {
                     differences.set(row, axis * CELLS + cell, difference(&values, axis));
@@ -64,8 +64,20 @@ pub unsafe fn tell<R: Real>(pair: &Pair<R>, row: u32, first: u32) {
     }
 }
 
+/// The `lag` of a row takes the means of the residual of its children.
+///
+/// # Safety
+/// Nobody else may use this row of the coarse level's `lag` meanwhile.
+pub unsafe fn tell<R: Real>(pair: &Pair<R>, row: u32, first: u32) {
+    for cell in 0..CELLS {
+        let (child, n) = child_of(first as i32, cell);
+        // SAFETY: the caller's contract.
+        unsafe { pair.lag.set(row, cell, pair.residual.get(child, n)) };
+    }
+}
+
 /// What the fine level adds to the right-hand side of a row of the coarse one, so that the level alone has the solution of both: in
-/// covered cells what the equation is short of, before coarse-fine faces what the fine fluxes differ by, else 0. Follows [`tell`].
+/// covered cells what the equation is short of, before coarse-fine faces what the fine fluxes differ by, else 0. Follows [`means`] and [`tell`].
 ///
 /// # Safety
 /// Nobody else may use this row of the coarse level's `lag` meanwhile.

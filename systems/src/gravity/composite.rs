@@ -37,7 +37,7 @@ impl Grids<'_, '_> {
         let (base, finest) = (*levels.start(), *levels.end());
         for level in (base + 1..=finest).rev() {
             self.smooth(level, sweeps)?;
-            self.tell_coarser(level)?;
+            self.tell(level - 1)?;
         }
         self.beyond.keep();
         self.solve_base(base, sweeps, root)?;
@@ -51,7 +51,7 @@ impl Grids<'_, '_> {
     /// Lets each level know anew what the finer ones add to its right-hand side.
     pub(super) fn renew_lag(&mut self, levels: &RangeInclusive<usize>) -> Result<(), Error> {
         let mut finer = (levels.start() + 1..=*levels.end()).rev();
-        finer.try_for_each(|level| self.tell_coarser(level))
+        finer.try_for_each(|level| self.tell(level - 1))
     }
 
     /// Nothing is added to a level whose children have gone.
@@ -62,11 +62,6 @@ impl Grids<'_, '_> {
             self.lag.store_on(level, &rows, &zeros)?;
         });
         Ok(())
-    }
-
-    fn tell_coarser(&mut self, level: usize) -> Result<(), Error> {
-        self.restrict_residual(level)?;
-        self.tell(level - 1)
     }
 
     /// Solves the coarsest of some levels: exactly if it is the root, else by a cycle.

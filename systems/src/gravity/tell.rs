@@ -11,40 +11,72 @@ use nestar_kernels::multigrid::device;
 use rayon::prelude::*;
 
 impl Grids<'_, '_> {
-    /// Tells a level what its children have: covered cells take the means of their unknowns and of their residual, of which
-    /// [`Grids::restrict_residual`] has made those of 4^3 cells. Then the level is kept as it is, for [`Added::Correction`], and learns what
-    /// the finer level adds to its right-hand side.
+    /// Tells a level what its children have: covered cells take the means of their unknowns; then the level is kept as it is, for
+    /// [`Added::Correction`](super::change::Added::Correction), and learns what the finer level adds to its right-hand side. The means come first: where
+    /// the finer level has corners that point inwards, its border is interpolated from covered cells, too, and what is told must follow from the
+    /// unknowns that a snapshot holds.
     pub(super) fn tell(&mut self, level: usize) -> Result<(), Error> {
-        self.potential.refresh_on(&mut self.ranks, level)?;
+        self.take_means(level)?;
+        self.restrict_residual(level + 1)?;
         if let Some(kernels) = &self.solver.kernels {
             let given = self.device_pair(level)?;
             let cells = given.octets as usize * CELLS;
-            kernels.tell.works_on(cells, cells * 80);
             kernels.launch(&kernels.tell, blocks(cells), &given)?;
         } else {
             in_precision!(self.potential.precision(), R => {
                 let pair = self.host_pair::<R>(level)?;
-                let topology = self.rows.view_of(level).topology;
-                let rows = topology.rows(level).par_iter().chain(topology.copies(level));
-                let own = |row: &u32| topology.first_child(*row).filter(|&first| topology.is_owned(first));
-                rows.for_each(|row| if let Some(first) = own(row) {
-                    // SAFETY: distinct rows.
-                    unsafe { composite::tell(&pair, *row, first) };
-                });
+                // SAFETY: distinct rows.
+                self.each_parent(level, |row, first| unsafe { composite::tell(&pair, row, first) });
+            });
+        }
+        self.lag.change_on(level);
+        self.lag.send_averages(&mut self.ranks, level)?;
+        self.keep(level)?;
+        self.make_lag(level)
+    }
+
+    /// Covered cells of a level take the means of their children's unknowns.
+    fn take_means(&mut self, level: usize) -> Result<(), Error> {
+        self.potential.refresh_on(&mut self.ranks, level)?;
+        if let Some(kernels) = &self.solver.kernels {
+            let given = self.device_pair(level)?;
+            let cells = given.octets as usize * CELLS;
+            kernels.means.works_on(cells, cells * 72);
+            kernels.launch(&kernels.means, blocks(cells), &given)?;
+        } else {
+            in_precision!(self.potential.precision(), R => {
+                let pair = self.host_pair::<R>(level)?;
+                // SAFETY: distinct rows.
+                self.each_parent(level, |row, first| unsafe { composite::means(&pair, row, first) });
             });
         }
         self.potential.change_on(level);
-        self.lag.change_on(level);
         self.differences.change_on(level);
         self.potential.send_averages(&mut self.ranks, level)?;
-        self.lag.send_averages(&mut self.ranks, level)?;
         if self.shares() {
             self.differences.send_averages(&mut self.ranks, level)?;
             self.differences.refresh_on(&mut self.ranks, level)?;
         }
-        self.potential.refresh_on(&mut self.ranks, level)?;
-        self.keep(level)?;
-        self.make_lag(level)
+        self.potential.refresh_on(&mut self.ranks, level)
+    }
+
+    /// Calls `work` with each parent of own patches of the next finer level, also one that another rank owns, and its first child.
+    fn each_parent(&self, level: usize, work: impl Fn(u32, u32) + Sync) {
+        let topology = self.rows.view_of(level).topology;
+        let own = |row: &u32| {
+            topology
+                .first_child(*row)
+                .filter(|&first| topology.is_owned(first))
+        };
+        let rows = topology
+            .rows(level)
+            .par_iter()
+            .chain(topology.copies(level));
+        rows.for_each(|row| {
+            if let Some(first) = own(row) {
+                work(*row, first);
+            }
+        });
     }
 
     /// A level and its children on the host.

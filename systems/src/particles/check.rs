@@ -53,12 +53,14 @@ const TAKEN: [&str; 7] = [
 /// The name that stands for all species.
 const ALL: &str = "all";
 /// What makes a name.
-const PLAIN: &str = "letters a to z, digits and `_` make one";
+const PLAIN: &str = "letters a to z, digits and `_`, 100 at most, make one";
+/// Most letters of a name: snapshots have files of these names.
+const LONGEST: usize = 100;
 
 /// Whether a word is a name in snapshots.
 fn is_plain(word: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    !word.is_empty() && word.chars().all(fits)
+    (1..=LONGEST).contains(&word.len()) && word.chars().all(fits)
 }
 
 /// A key of a species that would mean nothing, and why.
@@ -89,7 +91,9 @@ pub(super) fn check(
         Err(sim.deck.error_at(&key, why).into())
     };
     if !is_plain(name) {
-        return refuse("", format!("{name:?} is no name of a species: {PLAIN}"));
+        let why = format!("{name:?} is no name of a species: {PLAIN}");
+        let error = sim.deck.error_at_key("particles.species", name, why);
+        return Err(error.into());
     }
     if name == ALL {
         let why = format!("{name:?} stands for all species in pictures: choose another name");

@@ -1,4 +1,4 @@
-//! What makes particles, by their identities.
+//! What makes particles, by their numbers.
 
 /// A particle at the beginning.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,21 +13,25 @@ pub struct Made {
     pub scalars: Vec<f64>,
 }
 
-/// Makes particles by their identities.
+/// Makes particles by their numbers.
 pub trait Source: Send + Sync {
-    /// How many identities there are: they count from 0.
+    /// How many numbers there are: they count from 0.
     fn count(&self) -> u64;
-    /// The particle with an identity, if there is one.
+    /// The identity of a particle, which no other of the species has: its number, unless a file says another.
+    fn identity(&self, number: u64) -> u64 {
+        number
+    }
+    /// The particle with a number, if there is one.
     ///
     /// # Errors
     /// A formula that has to say whether there is one does not.
-    fn make(&self, id: u64) -> Result<Option<Made>, String>;
+    fn make(&self, number: u64) -> Result<Option<Made>, String>;
     /// What errors call a particle beside its identity, such as the row of a file.
-    fn origin(&self, _id: u64) -> String {
+    fn origin(&self, _number: u64) -> String {
         String::new()
     }
     /// Why a particle may be outside the domain, and what to do; empty where nothing is known.
-    fn beyond(&self, _id: u64) -> String {
+    fn beyond(&self, _number: u64) -> String {
         String::new()
     }
     /// The mass of each particle, where it is the source that knows it.

@@ -1,4 +1,4 @@
-//! What runs begin with. A particle is a function of its identity, so that ranks make any share of them.
+//! What runs begin with. A particle is a function of its number, from which its identity follows, so that ranks make any share of them.
 
 mod ahead;
 mod bodies;
@@ -12,6 +12,8 @@ mod quiet;
 mod random;
 mod sphere;
 mod table;
+#[cfg(test)]
+mod table_tests;
 #[cfg(test)]
 mod tests;
 
@@ -284,8 +286,9 @@ impl<'a> Maker<'a> {
         match finite && mass >= 0.0 && !vanishes {
             true => Ok(()),
             false => Err(format!(
-                "particle {id} of particles.species.{}{} has the velocity {velocity:?}{and_mass} and the scalars {scalars:?}: they, and \
+                "particle {} of particles.species.{}{} has the velocity {velocity:?}{and_mass} and the scalars {scalars:?}: they, and \
                  the square of the velocity, must be numbers that are finite in the precision of the run, and a mass must be 0 or one above it",
+                self.source.identity(id),
                 self.name,
                 self.source.origin(id)
             )),
@@ -295,7 +298,8 @@ impl<'a> Maker<'a> {
     /// Makes a particle, and finds its root patch and its place there.
     fn placed<R: Precise>(&self, id: u64) -> Result<Option<(Made, Place)>, String> {
         let made = self.source.make(id);
-        let made = made.map_err(|why| format!("particle {id}{}: {why}", self.source.origin(id)));
+        let name = self.source.identity(id);
+        let made = made.map_err(|why| format!("particle {name}{}: {why}", self.source.origin(id)));
         let Some(mut made) = made? else {
             return Ok(None);
         };
@@ -310,7 +314,7 @@ impl<'a> Maker<'a> {
             false => "",
         };
         Err(format!(
-            "particle {id} of particles.species.{}{} is at {:?}, outside the domain from {left:?} to {right:?}{wraps}{}",
+            "particle {name} of particles.species.{}{} is at {:?}, outside the domain from {left:?} to {right:?}{wraps}{}",
             self.name,
             self.source.origin(id),
             made.position,
@@ -325,7 +329,7 @@ impl<'a> Maker<'a> {
         };
         records.patches.push(self.number(index));
         let record = &mut records.bytes;
-        record.extend(id.to_le_bytes());
+        record.extend(self.source.identity(id).to_le_bytes());
         for place in place {
             record.extend_from_slice(bytemuck::bytes_of(&R::kept(place)));
         }

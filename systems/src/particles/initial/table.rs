@@ -5,24 +5,29 @@ use super::parquet::{ParquetFile, is_parquet};
 use super::{About, Made, Source};
 use nestar_deck::{Deck, DeckError, Formula, TableFile};
 use nestar_snapshot::{column_names, read_columns};
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The rows of a file, from which the identity counts: formulas of its columns by their names (`column_1`, `column_2` … where they are no
-/// names), with the deck's constants, such as those of units. Each rank reads the whole file.
+/// The rows of a file: formulas of its columns by their names (`column_1`, `column_2` … where they are no names) and of `row`, its number from 0
+/// unless a column is called so, with the deck's constants, such as those of units. Each rank reads the whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// A text file with columns of numbers, from the folder of the deck: a line a row, cells separated by commas, semicolons or blanks, names
-    /// in the first row; `#` begins a comment. Or a Parquet file, with columns of float, double, int32 or int64. Or a folder, a group of Zarr
+    /// A text file with columns of numbers, from the folder of the deck: a line a row, cells between commas, semicolons or blanks, names in the
+    /// first row; `#` begins a comment. Or a Parquet file, with columns of float, double, int32 or int64. Or a folder, a group of Zarr
     /// arrays with a value for each row: columns of their names, and of an array `v` of three values a row the columns `v_x`, `v_y`, `v_z`.
     pub file: String,
     /// Place along x, y, z, formulas.
     #[serde(default = "places")]
     #[schemars(extend("unit" = "length"))]
     pub position: [String; 3],
+    /// Identity of the particle, a formula: a whole number from 0 to 2^53, another one for each; absent: the column id, or the number of the row
+    /// where the file has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// Velocity along x, y, z, formulas; absent: the columns vx, vy, vz, or at rest where the file has none of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("unit" = "length/time"))]
@@ -43,14 +48,38 @@ fn places() -> [String; 3] {
     ["x", "y", "z"].map(String::from)
 }
 
+/// The number of a row in formulas.
+const ROW: &str = "row";
+/// Identities are below this: up to it each whole number is a number of 64 bits.
+const MOST: f64 = (1u64 << 53) as f64;
+
 /// The rows.
 pub(super) struct Rows {
     /// The columns that formulas use.
     columns: Vec<Vec<f64>>,
     file: String,
     count: usize,
+    /// Identities by row, where they are not its number.
+    identities: Vec<u64>,
+    formulas: Formulas,
+}
+
+/// What is made of a row.
+struct Formulas {
     position: [Formula; 3],
+    id: Option<Formula>,
     others: Others,
+}
+
+impl Formulas {
+    fn use_column(&self, name: &str) -> bool {
+        let mut all = self
+            .position
+            .iter()
+            .chain(&self.id)
+            .chain(self.others.formulas());
+        all.any(|formula| formula.uses(name))
+    }
 }
 
 /// A table.
@@ -139,33 +168,42 @@ impl Table {
             let path = format!("{path}.{key}");
             deck.error_at(path.as_str(), format!("`{path}` {why}"))
         })?;
-        let all: Vec<&str> = names.iter().map(String::as_str).collect();
-        let (position, others) = whole.compiled(deck, path, species.scalars, &all)?;
-        let formulas = position.iter().chain(others.formulas());
-        let formulas: Vec<&Formula> = formulas.collect();
-        let is_used = |name: &&str| formulas.iter().any(|formula| formula.uses(name));
+        let mut all: Vec<&str> = names.iter().map(String::as_str).collect();
+        if !all.contains(&ROW) {
+            all.push(ROW);
+        }
+        let formulas = whole.compiled(deck, path, species.scalars, &all)?;
         // again with the columns alone that they use, which are kept
-        let used: Vec<&str> = all.iter().copied().filter(is_used).collect();
+        let used: Vec<&str> = (all.iter().copied())
+            .filter(|name| formulas.use_column(name))
+            .collect();
         let own = file.names().iter().zip(&all);
         let mut own: Vec<&str> = own
             .filter(|(_, known)| used.contains(known))
             .map(|(name, _)| &**name)
             .collect();
+        let kept = own.len();
         if own.is_empty() {
             // it says how many rows there are
             own.push(&file.names()[0]);
         }
         let mut columns = file.columns(&own).map_err(at)?;
         let count = columns[0].len();
-        columns.truncate(used.len());
-        let (position, others) = whole.compiled(deck, path, species.scalars, &used)?;
-        Ok(Rows {
+        columns.truncate(kept);
+        if used.len() > kept {
+            columns.push((0..count).map(|row| row as f64).collect());
+        }
+        let mut rows = Rows {
             columns,
             file: self.file.clone(),
             count,
-            position,
-            others,
-        })
+            identities: Vec::new(),
+            formulas: whole.compiled(deck, path, species.scalars, &used)?,
+        };
+        let wrong =
+            |why: String| deck.error_at(&format!("{path}.id"), format!("{}: {why}", self.file));
+        rows.identities = rows.identified().map_err(wrong)?;
+        Ok(rows)
     }
 
     /// With formulas for all that a particle has, of the columns `names`.
@@ -190,6 +228,9 @@ impl Table {
             }
             whole.mass = Some(if massive { "mass" } else { "0" }.into());
         }
+        if whole.id.is_none() && has("id") {
+            whole.id = Some("id".into());
+        }
         for name in species.scalars.iter().filter(|name| has(name)) {
             let formula = whole.scalars.entry(name.clone());
             formula.or_insert_with(|| name.clone());
@@ -203,7 +244,7 @@ impl Table {
         path: &str,
         scalars: &[String],
         variables: &[&str],
-    ) -> Result<([Formula; 3], Others), DeckError> {
+    ) -> Result<Formulas, DeckError> {
         let compile = Compile {
             deck,
             path,
@@ -217,7 +258,53 @@ impl Table {
             keep: compile.one("keep", &self.keep)?,
             scalars: compile.scalars(scalars, &self.scalars)?,
         };
-        Ok((compile.three("position", &self.position)?, others))
+        let id = self.id.as_ref().map(|text| compile.one("id", text));
+        Ok(Formulas {
+            position: compile.three("position", &self.position)?,
+            id: id.transpose()?,
+            others,
+        })
+    }
+}
+
+impl Rows {
+    fn values(&self, row: usize) -> Vec<f64> {
+        self.columns.iter().map(|column| column[row]).collect()
+    }
+
+    /// The identities of all rows; none where they are the rows' numbers.
+    ///
+    /// # Errors
+    /// One is none, or two particles have the same.
+    fn identified(&self) -> Result<Vec<u64>, String> {
+        let Some(id) = &self.formulas.id else {
+            return Ok(Vec::new());
+        };
+        let anew = "with `id = \"row\"` identities count anew";
+        let identities = (0..self.count).into_par_iter().map(|row| {
+            let id = id.eval(&self.values(row));
+            match (0.0..MOST).contains(&id) && id.fract() == 0.0 {
+                true => Ok(id as u64),
+                false => Err(format!(
+                    "row {} has the identity {id}: whole numbers from 0 to 2^53 are needed; {anew}",
+                    row + 1
+                )),
+            }
+        });
+        let identities: Vec<u64> = identities.collect::<Result<_, String>>()?;
+        let keep = |row: usize| self.formulas.others.keep.eval(&self.values(row)) != 0.0;
+        let kept = (0..self.count).into_par_iter().filter(|&row| keep(row));
+        let mut kept: Vec<(u64, usize)> = kept.map(|row| (identities[row], row)).collect();
+        kept.par_sort_unstable();
+        match kept.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            None => Ok(identities),
+            Some(pair) => Err(format!(
+                "rows {} and {} have the identity {}, and particles of a species have different ones; {anew}",
+                pair[0].1 + 1,
+                pair[1].1 + 1,
+                pair[0].0
+            )),
+        }
     }
 }
 
@@ -226,18 +313,22 @@ impl Source for Rows {
         self.count as u64
     }
 
-    fn origin(&self, id: u64) -> String {
-        format!(" (row {} of {})", id + 1, self.file)
+    fn identity(&self, number: u64) -> u64 {
+        let identity = self.identities.get(number as usize);
+        identity.copied().unwrap_or(number)
     }
 
-    fn make(&self, id: u64) -> Result<Option<Made>, String> {
-        let values: Vec<f64> = self
-            .columns
-            .iter()
-            .map(|column| column[id as usize])
-            .collect();
-        self.others.made(&values, || {
-            [0, 1, 2].map(|axis| self.position[axis].eval(&values))
+    fn origin(&self, number: u64) -> String {
+        format!(" (row {} of {})", number + 1, self.file)
+    }
+
+    fn make(&self, number: u64) -> Result<Option<Made>, String> {
+        let values = self.values(number as usize);
+        let Formulas {
+            position, others, ..
+        } = &self.formulas;
+        others.made(&values, || {
+            [0, 1, 2].map(|axis| position[axis].eval(&values))
         })
     }
 }

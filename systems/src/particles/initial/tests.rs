@@ -3,7 +3,7 @@
 use super::lattice::Lattice;
 use super::random::Random;
 use super::sphere::SphereInitial;
-use super::table::Table;
+use super::table::{Rows, Table};
 use super::{About, Made, Source};
 use crate::spheres::NamedSpheres;
 use nestar_deck::{Deck, DeckError};
@@ -174,6 +174,15 @@ impl Folder {
         table: &str,
         mass: Option<f64>,
     ) -> Result<Vec<Made>, DeckError> {
+        self.source(file, table, mass).map(|rows| all(&rows))
+    }
+
+    pub(super) fn source(
+        &self,
+        file: &str,
+        table: &str,
+        mass: Option<f64>,
+    ) -> Result<Rows, DeckError> {
         let name = self.0.join("deck.toml").display().to_string();
         let text = format!("[constants]\nkm_s = 0.5\n[a]\nfile = {file:?}\n{table}");
         let mut deck = Deck::parse(&name, &text)?;
@@ -183,7 +192,7 @@ impl Folder {
             mass,
             scalars: &["age".into()],
         };
-        own.rows(&deck, "a", &about).map(|rows| all(&rows))
+        own.rows(&deck, "a", &about)
     }
 }
 

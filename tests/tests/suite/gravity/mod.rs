@@ -46,6 +46,8 @@ refine = [{ criterion = "threshold", field = "density", threshold = [2.0, 3.0] }
 const OUTFLOW: &str = r#"domain.boundary="outflow""#;
 /// Half as many patches in the levels of [`LUMP`]: for comparisons that need levels, but no size.
 const FEW: &str = "mesh.flag_buffer=0";
+/// Levels whose edge has a corner that points inwards: the border of a level is interpolated from cells that it covers, too.
+const ANGLE: &str = r#"mesh.refine=[{criterion="threshold", field="if(x < 0.5, 1, 0) + if(y < 0.5, 1, 0)", threshold=[0.5, 9.0]}]"#;
 /// The root level by cycles.
 const MULTIGRID: &str = r#"gravity.root="multigrid""#;
 
@@ -118,6 +120,7 @@ fn a_run_with_gravity_goes_on_after_a_restart() {
         &["gravity.coupling=\"one-way\""],
         &[MULTIGRID, OUTFLOW],
         &[momentum::STRESS],
+        &[ANGLE],
     ] {
         let whole = run(&["time.max_steps=3"], case);
         let parts = run(&["time.max_steps=2", "time.max_steps=3"], case);

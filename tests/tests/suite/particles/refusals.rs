@@ -71,7 +71,13 @@ fn keys_that_would_mean_nothing_are_refused_with_their_line() {
             "\"a b\"",
             "mass = 1.0",
             random.into(),
-            "no name of a species",
+            "test:12:20: \"a b\" is no name of a species",
+        ),
+        (
+            "\"a.b\"",
+            "mass = 1.0",
+            random.into(),
+            "test:12:20: \"a.b\" is no name of a species",
         ),
         (
             "a",
