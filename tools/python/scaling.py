@@ -5,7 +5,8 @@
   python3 tools/python/scaling.py write scaling.json BENCHMARKS.md
 
 `measure` needs NVIDIA GPUs and runs on 1, 2, 4, ... of them; it takes a few minutes and keeps every figure that it has after
-each run. `write` replaces the text between the two marks in BENCHMARKS.md. Only the standard library is used.
+each run; what fails is named in the text. `write` replaces the text between the two marks in BENCHMARKS.md. Only the standard
+library is used.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BENCH = ROOT / "tools/nestar/bench"
 PRECISIONS = ["single", "double"]
+PARTS = ["cases", "slab", "snapshot", "digests"]
 MARKS = "<!-- scaling: begin -->", "<!-- scaling: end -->"
 # Gigabytes a second from GPU to GPU and microseconds a message, for `nestar plan`: NVLink through NCCL, measured alone.
 LINK = ["--network", "250", "--latency", "10"]
@@ -83,8 +85,18 @@ def call(command, environment=None):
     return done.stdout
 
 
+class Wrong(Exception):
+    """What the user can mend."""
+
+
 def gpus():
-    return call(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]).strip().splitlines()
+    try:
+        names = call(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]).strip().splitlines()
+    except (RuntimeError, OSError) as error:
+        raise Wrong(f"there is no NVIDIA GPU to measure on: {error}") from error
+    if not names:
+        raise Wrong("there is no NVIDIA GPU to measure on: nvidia-smi lists none")
+    return names
 
 
 class Measuring:
@@ -94,16 +106,22 @@ class Measuring:
         names = gpus()
         most = min(most, len(names))
         self.nestar, self.to = str(pathlib.Path(nestar).resolve()), to
+        if not pathlib.Path(self.nestar).is_file():
+            raise Wrong(f"--nestar {nestar}: there is no such program; build it by `cargo build --release --bin nestar`")
         self.counts = [n for n in (1, 2, 4, 8) if n <= most]
         driver = call(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]).split()[0]
         date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
         version = call([self.nestar, "--version"]).strip()
         self.found = {"date": date, "gpu": names[0], "driver": driver, "program": version, "counts": self.counts, "failed": []}
+        self.save()
+
+    def save(self):
+        self.to.write_text(json.dumps(self.found, indent=1))
 
     def keep(self, key, value):
         print(f"{key}: {json.dumps(value)[:300]}", flush=True)
         self.found[key] = value
-        self.to.write_text(json.dumps(self.found, indent=1))
+        self.save()
 
     def tried(self, key, measure, *arguments):
         """One figure; a failure is noted beside the others."""
@@ -113,6 +131,7 @@ class Measuring:
         except (RuntimeError, subprocess.TimeoutExpired, OSError, ValueError, KeyError, IndexError) as error:
             print(f"{key}: {error}", file=sys.stderr, flush=True)
             self.found["failed"].append([key, str(error)])
+            self.save()
         print(f"  took {time.monotonic() - start:.1f} s", flush=True)
 
     def bench(self, case, settings, n, precision, more=()):
@@ -167,6 +186,8 @@ class Measuring:
                 start = time.monotonic()
                 call([self.nestar, "run", str(BENCH / "noise.toml"), "--device", "cuda", "--ranks", str(n)] + pairs(settings))
                 seconds.append(time.monotonic() - start)
+        if seconds[1] <= seconds[0]:
+            raise ValueError(f"a run takes {seconds[0]:.2f} s without the snapshot and {seconds[1]:.2f} s with it")
         return seconds[1] - seconds[0]
 
     def digest(self, deck, n, launcher):
@@ -217,11 +238,11 @@ def table(head, rows):
 
 
 def efficiency(found, name, precision, n):
-    """Rate, efficiency and the forecast's rate of a case on n ranks."""
+    """Rate, efficiency if that of one is known, and the forecast's rate of a case on n ranks."""
     key = f"{name} | {precision} | {n}"
     rate = found[key]["cell_updates_per_second"]
-    one = found[f"{name} | {precision} | 1"]["cell_updates_per_second"]
-    return rate, rate / (n * one), found.get(f"plan | {key}")
+    one = found.get(f"{name} | {precision} | 1")
+    return rate, one and rate / (n * one["cell_updates_per_second"]), found.get(f"plan | {key}")
 
 
 def rates(found):
@@ -234,9 +255,10 @@ def rates(found):
                     row.append("-")
                     continue
                 rate, share, plan = efficiency(found, name, precision, n)
-                text = scientific(rate) if n == 1 else f"{scientific(rate)} ({100 * share:.1f}%)"
+                text = scientific(rate) + (f" ({100 * share:.1f}%)" if share and n > 1 else "")
                 row.append(text + (f", plan {scientific(plan)} ({100 * (plan / rate - 1):+.0f}%)" if plan else ""))
-            rows.append(row)
+            if set(row[2:]) != {"-"}:
+                rows.append(row)
     return table(["case", "precision"] + [f"{n} GPU" + "s" * (n > 1) for n in found["counts"]], rows)
 
 
@@ -245,9 +267,9 @@ def halos(found):
     for name, _, _ in CASES:
         for n in found["counts"][1:]:
             result = found.get(f"{name} | single | {n}")
-            if result is None:
+            profile = result and result.get("profile")
+            if not profile:
                 continue
-            profile = result["profile"]
             steps, phases = result["level_steps"], result["phase_seconds"]
             wall = result["wall_seconds"]
             regrids = 1e3 * phases["regrid"] / result["regrids"] if result["regrids"] else None
@@ -289,7 +311,7 @@ def others(found):
         lines.append(f"The disk takes {found['disk'] / 1e9:.1f} GB/s from one writer (`dd`).")
     for key, why in found["failed"]:
         without = "built without MPI" in why or "mpirun" in why and "No such file" in why
-        told = "the program was built without MPI, or there is no launcher" if without else why.splitlines()[0]
+        told = "the program was built without MPI, or there is no launcher" if without else why.strip().splitlines()[-1]
         lines.append(f"Not measured: {key}: {told}.")
     return lines
 
@@ -301,29 +323,61 @@ def report(found):
     return "\n".join([top, ""] + rates(found) + halos(found) + others(found))
 
 
-def write(found, path):
+def write(figures, path):
+    found = json.loads(figures.read_text(encoding="utf-8"))
+    missing = [key for key in ["counts", "gpu", "driver", "date", "program", "failed"] if not isinstance(found, dict) or key not in found]
+    if missing:
+        raise Wrong(f"{figures}: `{missing[0]}` is missing: give what `measure --to` has written")
     text = path.read_text(encoding="utf-8")
+    for mark in MARKS:
+        if text.count(mark) != 1:
+            raise Wrong(f"{path}: the line `{mark}` stands in it {text.count(mark)} times; the tables go between one `{MARKS[0]}` and one `{MARKS[1]}`")
     begin, end = (text.index(mark) for mark in MARKS)
     path.write_text(f"{text[:begin]}{MARKS[0]}\n{report(found)}\n{text[end:]}", encoding="utf-8")
+
+
+def some_of(known):
+    """The type of an argument that lists some of these words."""
+
+    def words(text):
+        named = text.split(",")
+        for word in named:
+            if word not in known:
+                raise argparse.ArgumentTypeError(f"there is no `{word}`; known are {', '.join(known)}")
+        return named
+
+    return words
+
+
+def positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     measure = commands.add_parser("measure", help="measure on this host")
-    measure.add_argument("--nestar", default=str(ROOT / "target/release/nestar"))
-    measure.add_argument("--to", type=pathlib.Path, default=pathlib.Path("scaling.json"))
-    measure.add_argument("--most", type=int, default=8, help="most GPUs")
-    measure.add_argument("--parts", default="cases,slab,snapshot,digests")
-    measure.add_argument("--cases", default="", help="some cases alone: " + ", ".join(ROOTS))
+    measure.add_argument("--nestar", default=str(ROOT / "target/release/nestar"), help="the program, default %(default)s")
+    measure.add_argument("--to", type=pathlib.Path, default=pathlib.Path("scaling.json"), help="file for the figures, default %(default)s")
+    measure.add_argument("--most", type=positive, default=8, help="most GPUs; they are 1, 2, 4 or 8")
+    measure.add_argument("--parts", type=some_of(PARTS), default=PARTS, help="some parts alone: " + ",".join(PARTS))
+    measure.add_argument("--cases", type=some_of(ROOTS), default=[], help="some cases alone: " + ",".join(ROOTS))
     writing = commands.add_parser("write", help="write the tables")
-    writing.add_argument("figures", type=pathlib.Path)
-    writing.add_argument("document", type=pathlib.Path)
+    writing.add_argument("figures", type=pathlib.Path, help="file that `measure` has written")
+    writing.add_argument("document", type=pathlib.Path, help="file with the two marks")
     arguments = parser.parse_args()
-    if arguments.command == "measure":
-        Measuring(arguments.nestar, arguments.to, arguments.most).all(arguments.parts.split(","), arguments.cases.split(",") if arguments.cases else [])
-    else:
-        write(json.loads(arguments.figures.read_text()), arguments.document)
+    try:
+        if arguments.command == "measure":
+            Measuring(arguments.nestar, arguments.to, arguments.most).all(arguments.parts, arguments.cases)
+        else:
+            write(arguments.figures, arguments.document)
+    except json.JSONDecodeError as error:
+        sys.exit(f"error: {arguments.figures}: {error}: give what `measure --to` has written")
+    except (Wrong, OSError) as error:
+        sys.exit(f"error: {error}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ mod programs;
 mod refusals;
 mod replay;
 mod runs;
+mod scaling;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
