@@ -17,9 +17,6 @@ use nestar_kernels::multigrid::exterior::{Exterior, table_length};
 use std::any::Any;
 use std::marker::PhantomData;
 
-/// Of an expansion: where its highest orders add more than its first one at a face, it tells nothing.
-const MOST_DOUBT: f64 = 1.0;
-
 /// The potential around an isolated domain before and after the latest step of the root level, and whether it has been solved for.
 #[derive(Resource)]
 pub struct Beyond<P: Field = Potential> {
@@ -211,20 +208,6 @@ impl<P: Field> Beyond<P> {
             }
         }
         self.take_over(others, Around::Values(potential), kernels)
-    }
-
-    /// Refuses an expansion that means nothing at the faces of the domain.
-    pub(super) fn check(&self, expansion: &Expansion) -> Result<(), Error> {
-        let doubt = self.cells.map_or(0.0, |cells| expansion.doubt(cells));
-        if doubt <= MOST_DOUBT {
-            return Ok(());
-        }
-        Err(Error::Setup(format!(
-            "gravity.root = \"multigrid\": matter is too far from its centre for an expansion of the potential around an isolated domain: the highest orders, up to \
-             gravity.multipole_order = {}, add {doubt:.1} times as much as the first one at a face; set gravity.root = \"fft\", or give the domain about as much room \
-             on all sides of the matter",
-            expansion.order
-        )))
     }
 
     /// Takes over what an expansion says; whether it is news. All ranks call it.

@@ -34,8 +34,7 @@ pub enum RootMethod {
     Fft,
     /// Multigrid cycles, where the data is: on a GPU the faster choice for a large periodic root. Around an isolated domain the potential is
     /// that of a multipole expansion about the centre of mass: it wants matter that keeps away from the faces, and is poor for matter that
-    /// fills the domain. Where its highest orders add more at a face than the first one, as with matter all along a domain twice as long as wide,
-    /// the run is refused.
+    /// fills the domain.
     Multigrid,
 }
 
