@@ -48,10 +48,14 @@ impl Grids<'_, '_> {
         Ok(())
     }
 
-    /// Lets each level know anew what the finer ones add to its right-hand side.
+    /// Lets each level know anew what the finer ones add to its right-hand side. Where the refined region is concave, borders of the finer level
+    /// follow from covered cells, too: these have the means of their children by then, as they have in a snapshot.
     pub(super) fn renew_lag(&mut self, levels: &RangeInclusive<usize>) -> Result<(), Error> {
         let mut finer = (levels.start() + 1..=*levels.end()).rev();
-        finer.try_for_each(|level| self.tell_coarser(level))
+        finer.try_for_each(|level| {
+            self.average(level - 1)?;
+            self.tell_coarser(level)
+        })
     }
 
     /// Nothing is added to a level whose children have gone.

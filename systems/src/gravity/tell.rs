@@ -11,10 +11,17 @@ use nestar_kernels::multigrid::device;
 use rayon::prelude::*;
 
 impl Grids<'_, '_> {
-    /// Tells a level what its children have: covered cells take the means of their unknowns and of their residual, of which
-    /// [`Grids::restrict_residual`] has made those of 4^3 cells. Then the level is kept as it is, for [`Added::Correction`], and learns what
-    /// the finer level adds to its right-hand side.
+    /// Tells a level what its children have. Then the level is kept as it is, for [`Added::Correction`](super::change::Added::Correction), and
+    /// learns what the finer level adds to its right-hand side.
     pub(super) fn tell(&mut self, level: usize) -> Result<(), Error> {
+        self.average(level)?;
+        self.keep(level)?;
+        self.make_lag(level)
+    }
+
+    /// Covered cells of a level take the means of their children's unknowns and of their residual, of which
+    /// [`Grids::restrict_residual`] has made those of 4^3 cells.
+    pub(super) fn average(&mut self, level: usize) -> Result<(), Error> {
         self.potential.refresh_on(&mut self.ranks, level)?;
         if let Some(kernels) = &self.solver.kernels {
             let given = self.device_pair(level)?;
@@ -42,9 +49,7 @@ impl Grids<'_, '_> {
             self.differences.send_averages(&mut self.ranks, level)?;
             self.differences.refresh_on(&mut self.ranks, level)?;
         }
-        self.potential.refresh_on(&mut self.ranks, level)?;
-        self.keep(level)?;
-        self.make_lag(level)
+        self.potential.refresh_on(&mut self.ranks, level)
     }
 
     /// A level and its children on the host.

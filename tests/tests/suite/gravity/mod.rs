@@ -46,6 +46,9 @@ refine = [{ criterion = "threshold", field = "density", threshold = [2.0, 3.0] }
 const OUTFLOW: &str = r#"domain.boundary="outflow""#;
 /// Half as many patches in the levels of [`LUMP`]: for comparisons that need levels, but no size.
 const FEW: &str = "mesh.flag_buffer=0";
+/// A refined region with edges that go inwards, where borders follow from covered cells too.
+const CONCAVE: &str =
+    r#"mesh.refine=[{ criterion = "formula", when = "level < 1 && (x > 0.5 || y > 0.5)" }]"#;
 /// The root level by cycles.
 const MULTIGRID: &str = r#"gravity.root="multigrid""#;
 
@@ -118,6 +121,7 @@ fn a_run_with_gravity_goes_on_after_a_restart() {
         &["gravity.coupling=\"one-way\""],
         &[MULTIGRID, OUTFLOW],
         &[momentum::STRESS],
+        &[CONCAVE],
     ] {
         let whole = run(&["time.max_steps=3"], case);
         let parts = run(&["time.max_steps=2", "time.max_steps=3"], case);
