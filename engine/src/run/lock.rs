@@ -31,8 +31,12 @@ impl DirectoryLock {
         directory: &Path,
         lock: impl FnOnce(&File) -> Result<(), TryLockError>,
     ) -> Result<Self, Error> {
-        std::fs::create_dir_all(directory)
-            .map_err(Error::file("cannot create the directory", directory))?;
+        std::fs::create_dir_all(directory).map_err(|e| {
+            let path = directory.display();
+            Error::Setup(format!(
+                "cannot create the run's directory {path}: {e}; choose another one with --output"
+            ))
+        })?;
         let path = directory.join(FILE);
         let opened = OpenOptions::new().create(true).append(true).open(&path);
         let file = opened.map_err(Error::file("cannot write", &path))?;

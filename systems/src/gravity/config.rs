@@ -86,7 +86,7 @@ pub struct GravityConfig {
     #[schemars(range(min = 1, max = 100))]
     pub root_cycles: usize,
     /// Only with `root = "multigrid"` in an isolated domain: order of the multipole expansion. Where matter is farther from the centre of mass than a
-    /// face is, a higher order is worse.
+    /// face is, as in long boxes, a higher order is worse; a run stops if the highest ones are as much as the mass itself.
     #[schemars(range(min = 1, max = 12))]
     pub multipole_order: usize,
     /// Order of the slopes that accelerate: 2 or 4.

@@ -6,13 +6,19 @@ use super::grids::{Equation, Grids, each};
 use super::lowest::Lowest;
 use super::root::{Bottom, Expansion};
 use super::sums::Summed;
+use crate::fields::Potential;
 use nestar_device::Lane;
+use nestar_engine::field::Field;
 use nestar_engine::mesh::Domain;
 use nestar_engine::ranks::Ranks;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::PATCH;
 use nestar_kernels::multigrid::coarse::mirror;
 use nestar_kernels::multigrid::stencil::source_of;
+
+/// Most that the highest orders of the expansion around the domain may say at a face, as a share of what the mass says alone: beyond it they are no
+/// correction any more.
+const MOST_REST: f64 = 1.0;
 
 /// How it is done.
 pub(super) struct RootGrid {
@@ -21,6 +27,8 @@ pub(super) struct RootGrid {
     order: Option<usize>,
     /// Half the width of a cell along the axes, in units of half the domain's longest edge.
     half: [f64; 3],
+    /// How far the faces are from the middle of the domain, in these units.
+    faces: [f64; 3],
     /// Volume of a cell over that length.
     weight: f64,
     /// Sweeps before and after the coarser grids.
@@ -45,9 +53,24 @@ impl RootGrid {
             order,
             half: width.map(|width| 0.5 * width / length),
             weight: width.iter().product::<f64>() / length,
+            faces: edges.map(|edge| 0.5 * edge / length),
             sweeps,
             cycles,
         }
+    }
+
+    /// Refuses an expansion of which the highest orders are as much as the mass.
+    fn require_convergence(&self, expansion: &Expansion) -> Result<(), Error> {
+        let rest = expansion.rest(self.faces);
+        if rest <= MOST_REST {
+            return Ok(());
+        }
+        Err(Error::Fault(format!(
+            "gravity.root = \"multigrid\": the expansion around the domain does not converge: at a face its highest orders, of \
+             gravity.multipole_order = {}, are {rest:.1} times what the mass alone gives, as matter is farther from the centre of mass than that face is; \
+             take gravity.root = \"fft\", a lower gravity.multipole_order, or a box whose faces are beyond the matter",
+            expansion.order
+        )))
     }
 }
 
@@ -87,6 +110,10 @@ impl<P: Unknowns> Grids<'_, '_, P> {
         };
         let moments = summed.moments(ranks, kernels)?;
         let expansion = Expansion::new(&moments, order, root.weight, root.half);
+        // what particles' own potential is made of may lie anywhere, and is little
+        if P::NAME == Potential::NAME {
+            root.require_convergence(&expansion)?;
+        }
         self.beyond.expand(&self.ranks, expansion, kernels)
     }
 

@@ -10,6 +10,7 @@ use nestar_engine::field::Element;
 use nestar_engine::mesh::{NewRows, Topology};
 use nestar_engine::step::Write;
 use nestar_engine::{Error, in_precision};
+use nestar_kernels::hydro::eos::conserved_from_primitive;
 use nestar_kernels::mesh::{Block, StateFunctions, StateRules};
 use nestar_kernels::{CELLS, PATCH};
 use quadrature::{Rule, symmetric_sum};
@@ -29,9 +30,7 @@ pub struct Primitive {
 impl Primitive {
     /// Density, momentum and total energy densities into `out[0..5]`.
     pub fn conserved(&self, gamma: f64, out: &mut [f64]) {
-        out[..GAS_COMPONENTS].copy_from_slice(
-            &nestar_kernels::hydro::eos::conserved_from_primitive(&self.array(), gamma),
-        );
+        out[..GAS_COMPONENTS].copy_from_slice(&conserved_from_primitive(&self.array(), gamma));
     }
 
     /// Internal energy density.
@@ -207,22 +206,18 @@ pub(super) fn fill_patch<R: Element>(
     row: u32,
     out: &mut [R],
 ) -> Result<Extremes, String> {
-    let Fill {
-        initial,
-        model,
-        topology,
-        rule,
-        states,
-    } = fill;
-    let states = R::states(states);
+    let (model, topology, rule) = (fill.model, fill.topology, &fill.rule);
+    let states = R::states(&fill.states);
     let level = topology.level(row).ok_or("a free row cannot be filled")?;
     let width = topology.domain.cell_width(level);
     let block = block_of(topology, row, level);
     let samples = rule.places.len().pow(3);
     let mut columns = sample_points(&block, width, rule, &model.initial);
     columns.level = level;
-    initial.fill(&mut columns);
+    fill.initial.fill(&mut columns);
     make_whole(&mut columns, model)?;
+    let gas = |state: &Primitive| conserved_from_primitive(&state.array(), model.gamma);
+    let gas: Vec<_> = columns.states.iter().map(gas).collect();
     let mut terms = vec![0.0; samples];
     for cell in 0..CELLS {
         let range = cell * samples..(cell + 1) * samples;
@@ -231,7 +226,8 @@ pub(super) fn fill_patch<R: Element>(
         }
         for (c, value) in out.iter_mut().skip(cell).step_by(CELLS).enumerate() {
             for (term, n) in terms.iter_mut().zip(range.clone()) {
-                *term = rule.weights[n - range.start] * component(&columns, model, n, c);
+                let value = component(&columns, &gas, model, (n, c));
+                *term = rule.weights[n - range.start] * value;
             }
             *value = R::lit(symmetric_sum(&mut terms));
         }
@@ -303,17 +299,20 @@ fn check_stored<R: Element>(
     ))
 }
 
-/// Component `c` of the conserved state at point `n`.
-fn component(columns: &PrimitiveColumns, model: &GasModel, n: usize, c: usize) -> f64 {
+/// Component `c` of the conserved state at point `n`, of which the gas is `gas[n]`.
+fn component(
+    columns: &PrimitiveColumns,
+    gas: &[[f64; GAS_COMPONENTS]],
+    model: &GasModel,
+    (n, c): (usize, usize),
+) -> f64 {
     if model.internal_energy() == Some(c) {
         return columns.states[n].internal_energy(model.gamma);
     }
     if let Some(scalar) = c.checked_sub(model.first_scalar()) {
         return columns.scalars[scalar][n] * columns.states[n].density;
     }
-    let mut conserved = [0.0; GAS_COMPONENTS];
-    columns.states[n].conserved(model.gamma, &mut conserved);
-    conserved[c]
+    gas[n][c]
 }
 
 fn check(columns: &PrimitiveColumns, n: usize, level: usize) -> Result<(), String> {

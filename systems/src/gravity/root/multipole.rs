@@ -125,6 +125,31 @@ impl Expansion {
         found
     }
 
+    /// What the two highest orders say at the middle of the domain's faces, so far away along the axes, as a share of what the mass
+    /// says alone: the most of it. An expansion that converges has little.
+    pub fn rest(&self, faces: [f64; 3]) -> f64 {
+        let of = |orders: std::ops::RangeInclusive<usize>| {
+            let mut part = self.clone();
+            for (number, term) in numbers(self.order).zip(&mut part.terms) {
+                if !orders.contains(&number.iter().sum()) {
+                    term[0] = 0.0;
+                }
+            }
+            let mut values = [0.0; 6];
+            part.fill(&mut values, |n| {
+                let mut middle = [0.0; 3];
+                middle[n % 3] = if n < 3 { 1.0 } else { -1.0 } * faces[n % 3];
+                middle
+            });
+            values
+        };
+        let highest = of(self.order.saturating_sub(1).max(1)..=self.order);
+        let shares = highest.iter().zip(of(0..=0));
+        // without mass there is no share
+        let shares = shares.map(|(value, mass)| (value / mass).abs());
+        shares.filter(|share| share.is_finite()).fold(0.0, f64::max)
+    }
+
     /// All numbers of it.
     pub fn to_numbers(&self) -> Vec<f64> {
         let places = [self.half, self.centre].concat();
@@ -232,6 +257,20 @@ mod tests {
             assert!(*error < most, "{order}: {error:e} of {errors:?}");
         }
         assert!(errors[12] < 2e-6 && errors[8] > 1e-6, "{errors:?}");
+    }
+
+    #[test]
+    fn the_rest_is_small_where_faces_are_beyond_the_mass_alone() {
+        let expansion = expansion(8, 0.0);
+        let far = expansion.rest([1.0; 3]);
+        assert!(far > 0.0 && far < 1e-3, "{far:e}");
+        // the points reach to 0.32 from their centre
+        for axis in 0..3 {
+            let mut faces = [1.0; 3];
+            faces[axis] = 0.15;
+            let near = expansion.rest(faces);
+            assert!(near > 1.0, "{axis}: {near:e}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::columns;
 use super::leaves::{each_leaf_cell, norm};
-use nestar_tests::Stepper;
+use nestar_tests::{Stepper, build};
 
 /// Two clouds of density (1 - (r/0.2)^2)^2, one twice as dense as the other, in an empty box of width 2, on the root level alone: a bit
 /// off the middle, or farther.
@@ -28,7 +28,7 @@ root = "multigrid"
 root_cycles = 8
 "#;
 
-/// Waves of all lengths in a box of 3 x 5 x 7 patches.
+/// Waves of all lengths in a box of 3 x 5 x 7 patches, too long for an expansion of higher order.
 const WAVES: &str = r#"
 scenario = "formula"
 [initial]
@@ -42,6 +42,7 @@ end = 1.0
 [gravity]
 root = "multigrid"
 root_cycles = 1
+multipole_order = 1
 "#;
 const OUTFLOW: &str = r#"domain.boundary="outflow""#;
 const FFT: &str = r#"gravity.root="fft""#;
@@ -120,6 +121,27 @@ fn an_expansion_around_the_domain_converges_by_its_order() {
         let right = errors.iter().zip(most).all(|(error, most)| *error < most);
         assert!(right && errors[0] > 5.0 * errors[2], "{at}: {errors:?}");
     }
+}
+
+#[test]
+fn an_expansion_that_does_not_converge_stops_the_run() {
+    let long = [
+        "constants.n=16",
+        "domain.right_edge=[7, 1, 1]",
+        "domain.left_edge=[-7, -1, -1]",
+        "initial.density=\"1\"",
+        "initial.samples=1",
+    ];
+    let begun = |order| Stepper::begin(build(CLOUDS, &[&long[..], &[order]].concat()));
+    let refused = begun("gravity.multipole_order=4").map(|_| ());
+    let why = refused.expect_err("a refusal").to_string();
+    let named = [
+        "does not converge",
+        "gravity.multipole_order = 4",
+        "\"fft\"",
+    ];
+    assert!(named.iter().all(|word| why.contains(word)), "{why}");
+    begun("gravity.multipole_order=1").unwrap_or_else(|e| panic!("{e}"));
 }
 
 #[test]

@@ -293,7 +293,7 @@ fn number(text: &str, fits: impl Fn(f64) -> bool, range: &str) -> Result<f64, St
     if fits(value) && value.is_finite() {
         Ok(value)
     } else {
-        Err(format!("must be {range}"))
+        Err(format!("must be finite and {range}"))
     }
 }
 

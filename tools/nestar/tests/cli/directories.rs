@@ -23,6 +23,29 @@ fn a_run_that_was_moved_goes_on_where_it_lies() {
 }
 
 #[test]
+fn a_file_in_the_place_of_the_directory_is_named() {
+    let place = Place::with(BLAST);
+    place.write("taken", "");
+    for ranks in ["1", "3"] {
+        place
+            .nestar(&[
+                "run",
+                "deck.toml",
+                "--output",
+                "taken/run",
+                "--ranks",
+                ranks,
+            ])
+            .has_status(2)
+            .complains(&[
+                "run's directory taken/run: ",
+                "choose another one with --output",
+            ]);
+    }
+    assert_eq!(place.read("taken"), "");
+}
+
+#[test]
 fn what_values_mean_is_kept_unless_an_override_says_otherwise() {
     let place = Place::with(BLAST);
     place
