@@ -12,9 +12,9 @@ use rayon::prelude::*;
 
 impl Grids<'_, '_> {
     /// Tells a level what its children have: covered cells take the means of their unknowns; then the level is kept as it is, for
-    /// [`Added::Correction`](super::change::Added::Correction), and learns what the finer level adds to its right-hand side. The means come first: where
-    /// the finer level has corners that point inwards, its border is interpolated from covered cells, too, and what is told must follow from the
-    /// unknowns that a snapshot holds.
+    /// [`Added::Correction`](super::change::Added::Correction), and learns what the finer level adds to its right-hand side. The means come
+    /// first: where the finer level has corners that point inwards, its border is interpolated from covered cells, too, and what is told must
+    /// follow from the unknowns that a snapshot holds.
     pub(super) fn tell(&mut self, level: usize) -> Result<(), Error> {
         self.take_means(level)?;
         self.restrict_residual(level + 1)?;

@@ -130,6 +130,27 @@ impl File {
     }
 }
 
+impl File {
+    /// The columns that formulas use of `all`, those of the file and perhaps [`ROW`] behind them; and how many rows there are.
+    fn used(&self, all: &[&str], used: &[&str]) -> Result<(Vec<Vec<f64>>, usize), String> {
+        let own = self.names().iter().zip(all);
+        let own = own.filter(|(_, known)| used.contains(known));
+        let mut own: Vec<&str> = own.map(|(name, _)| &**name).collect();
+        let kept = own.len();
+        if own.is_empty() {
+            // it says how many rows there are
+            own.push(&self.names()[0]);
+        }
+        let mut columns = self.columns(&own)?;
+        let count = columns[0].len();
+        columns.truncate(kept);
+        if used.len() > kept {
+            columns.push((0..count).map(|row| row as f64).collect());
+        }
+        Ok((columns, count))
+    }
+}
+
 /// Names of columns in formulas.
 fn names(file: &File) -> Result<Vec<String>, String> {
     let is_name = |name: &str| {
@@ -177,22 +198,7 @@ impl Table {
         let used: Vec<&str> = (all.iter().copied())
             .filter(|name| formulas.use_column(name))
             .collect();
-        let own = file.names().iter().zip(&all);
-        let mut own: Vec<&str> = own
-            .filter(|(_, known)| used.contains(known))
-            .map(|(name, _)| &**name)
-            .collect();
-        let kept = own.len();
-        if own.is_empty() {
-            // it says how many rows there are
-            own.push(&file.names()[0]);
-        }
-        let mut columns = file.columns(&own).map_err(at)?;
-        let count = columns[0].len();
-        columns.truncate(kept);
-        if used.len() > kept {
-            columns.push((0..count).map(|row| row as f64).collect());
-        }
+        let (columns, count) = file.used(&all, &used).map_err(at)?;
         let mut rows = Rows {
             columns,
             file: self.file.clone(),
