@@ -67,24 +67,18 @@ impl<R: bytemuck::Zeroable + Copy> Slabs<R> {
         Ok(())
     }
 
-    /// Holds the rows of `octets`, ascending, alone from now on: those held in part before keep their values, all others are zeros;
-    /// octet `n` has the rows from 8 n on.
+    /// Holds the rows of `octets` alone from now on, as zeros; octet `n` has the rows from 8 n on.
     ///
     /// # Errors
     /// The system gives no memory.
     pub fn hold(&mut self, octets: &[u32]) -> Result<(), DeviceError> {
-        if self.held.is_none() {
-            self.free(|_| true);
-            self.shift = OCTET;
-        }
-        self.free(|octet| octets.binary_search(&octet).is_err());
-        let length = octets.last().map_or(0, |&last| last as usize + 1);
+        self.free();
+        self.shift = OCTET;
+        let length = octets.iter().max().map_or(0, |&last| last as usize + 1);
         self.slabs.resize(length, null_mut());
         self.held = Some(octets.to_vec());
         for &octet in octets {
-            if self.slabs[octet as usize].is_null() {
-                self.slabs[octet as usize] = self.take()?;
-            }
+            self.slabs[octet as usize] = self.take()?;
         }
         Ok(())
     }
@@ -111,22 +105,19 @@ impl<R: bytemuck::Zeroable + Copy> Slabs<R> {
 }
 
 impl<R> Slabs<R> {
-    /// Gives back those slabs that `which` names.
-    fn free(&mut self, which: impl Fn(u32) -> bool) {
+    /// Gives all slabs back.
+    fn free(&mut self) {
         let layout = layout::<R>(self.length << self.shift);
-        for (n, slab) in (0..).zip(&mut self.slabs) {
-            if !slab.is_null() && which(n) {
-                // SAFETY: allocated in `take` with this very layout: who changes the shift frees all before.
-                unsafe { dealloc(slab.cast(), layout) };
-                *slab = null_mut();
-            }
+        for slab in self.slabs.drain(..).filter(|slab| !slab.is_null()) {
+            // SAFETY: allocated in `take` with this very layout: who changes the shift frees before.
+            unsafe { dealloc(slab.cast(), layout) };
         }
     }
 }
 
 impl<R> Drop for Slabs<R> {
     fn drop(&mut self) {
-        self.free(|_| true);
+        self.free();
     }
 }
 

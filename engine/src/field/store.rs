@@ -111,8 +111,8 @@ pub trait Store: Send + Sync {
         level: usize,
         new: &[u32],
     ) -> Result<(), DeviceError>;
-    /// Holds the rows of `octets`, ascending, alone from now on, those held before with their values, others as zeros: what a hierarchy
-    /// begins with is asked about part by part. A store that cannot holds them all.
+    /// Holds the rows of `octets` alone from now on, as zeros: what a hierarchy begins with is asked about part by part. A store
+    /// that cannot holds them all.
     ///
     /// # Errors
     /// The memory does not suffice.

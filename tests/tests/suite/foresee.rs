@@ -3,13 +3,10 @@
 use crate::decks::{reduced, shipped};
 use crate::ink::SPREADING;
 use crate::particles::criteria::{CLOUDS, CRITERIA};
-use nestar::engine::mesh::NewRows;
 use nestar::engine::step::memory::MemoryGuard;
 use nestar::prelude::*;
 use nestar_tests::build;
 use nestar_tests::decks::BLAST;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The places of all patches, level by level along the curve.
 fn places(sim: &Engine) -> Vec<Vec<[i32; 3]>> {
@@ -91,30 +88,6 @@ fn a_criterion_of_ones_own_on_a_field_of_ones_own_is_asked() {
         });
         assert_ne!(alone, with);
     }
-}
-
-/// Patches, and how many were filled to find them.
-fn filled(settings: &[&str]) -> (Vec<Vec<[i32; 3]>>, usize) {
-    let mut sim = build(BLAST, settings);
-    let filled = Arc::new(AtomicUsize::new(0));
-    let count = filled.clone();
-    let counts = move |new: Res<NewRows>| {
-        count.fetch_add(new.rows.len(), Ordering::Relaxed);
-    };
-    sim.engine().system_in(Initialise::State, counts);
-    sim.with(|sim| sim.foresee(|_| ()))
-        .unwrap_or_else(|e| panic!("{e}"));
-    (places(sim.engine()), filled.load(Ordering::Relaxed))
-}
-
-#[test]
-fn each_patch_is_filled_once_where_memory_holds_all_and_more_often_elsewhere() {
-    let deep = [ODD, "mesh.max_level=3"];
-    let (places, once) = filled(&deep);
-    assert_eq!(once, places.iter().map(Vec::len).sum::<usize>());
-    let (same, more) = filled(&[&deep[..], &["run.memory_limit=1"]].concat());
-    assert_eq!(same, places);
-    assert!(more > once, "{more} of {once}");
 }
 
 #[test]

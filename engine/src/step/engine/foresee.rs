@@ -7,18 +7,14 @@ use crate::field::{FaultBox, InParts, Stores};
 use crate::mesh::{Changes, NewRows, Topology};
 use crate::ranks::nesting;
 use crate::step::config::OutOfMemory;
-use crate::step::{Error, Phase, StepLimits, memory, regrid};
+use crate::step::{Error, Phase, StepLimits, regrid};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::NotHeld;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Patches that are looked at together.
+/// Patches whose state is at hand at a time, beside those around them.
 const PART: usize = 1024;
-/// Most bytes of fields that are kept, beside those of a part and of what surrounds it: to fill a patch again takes longer than to look at it.
-const KEPT: u64 = 1 << 30;
-/// Rows of which the memory is taken, to be shared by them.
-const MANY: usize = 1 << 20;
 /// Patches behind which nobody looks any further: with more, the tables alone take gigabytes.
 const MOST: usize = 1 << 22;
 
@@ -38,16 +34,12 @@ struct Foreseen<T> {
     found: Foresight,
     /// By row: which patches of its level were around it when it was last looked at; 0: none yet.
     seen: Vec<u32>,
-    /// By row: whether its state has been made, and is held.
-    filled: Vec<bool>,
-    /// Most octets that are held for later.
-    kept: usize,
     /// Is told the number of patches now and then.
     tell: T,
 }
 
 impl Engine {
-    /// Finds the hierarchy that [`Engine::initialise`] would build, as it does, in memory for a part of the patches' fields where these live on
+    /// Finds the hierarchy that [`Engine::initialise`] would build, as it does, in memory for a few patches' fields where these live on
     /// the host: the topology has all patches afterwards, and no field has rows. Checks of the initial state are asked too, and
     /// must read no field. `run.out_of_memory = "cap"` alone keeps the hierarchy within memory. `tell` is called with the number of
     /// patches now and then.
@@ -65,8 +57,6 @@ impl Engine {
                 unfinished: topology.root_rows() > MOST,
             },
             seen: Vec::new(),
-            filled: Vec::new(),
-            kept: octets_kept(self),
             tell,
         };
         if foreseen.found.unfinished {
@@ -76,7 +66,7 @@ impl Engine {
         self.world.insert_resource(InParts);
         self.begin(&mut foreseen)?;
         let finest = self.world.resource::<Topology>().finest();
-        (0..=finest).try_for_each(|level| foreseen.limit(self, level))?;
+        (0..=finest).try_for_each(|level| foreseen.flag(self, level))?;
         hold(&mut self.world, &[])?;
         self.world.remove_resource::<InParts>();
         foreseen.found.steps.truncate(finest + 1);
@@ -105,20 +95,28 @@ impl<T: FnMut(usize)> Beginning for Foreseen<T> {
         Ok(())
     }
 
-    /// Asks about the patches of which the surroundings are others than before: the state of all others is what it was.
+    /// Looks at the patches of which the surroundings are others than before: the state of all others is what it was.
     fn flag(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error> {
         let topology = sim.world.resource::<Topology>();
         self.seen.resize(topology.capacity(), 0);
-        let mut others = Vec::new();
-        for &row in topology.rows(level) {
-            let around = topology.present_around(row);
-            if std::mem::replace(&mut self.seen[row as usize], around) != around {
-                others.push(row);
-            }
+        let finest = level == topology.max_level;
+        let around = |row: u32| match finest {
+            true => 1,
+            false => topology.present_around(row),
+        };
+        let rows = topology.rows(level).iter();
+        let now: Vec<(u32, u32)> = rows.map(|&row| (row, around(row))).collect();
+        let other = |(row, around): &&(u32, u32)| self.seen[*row as usize] != *around;
+        let others: Vec<u32> = now.iter().filter(other).map(|(row, _)| *row).collect();
+        for (row, around) in now {
+            self.seen[row as usize] = around;
         }
-        self.look(sim, level, &others, |_, sim| {
-            sim.driver.flag(&mut sim.world, level)
-        })
+        for part in others.chunks(PART) {
+            let looked = catch_unwind(AssertUnwindSafe(|| self.look(sim, level, part)));
+            looked.unwrap_or_else(|panic| Err(too_far(sim, panic)))?;
+            (self.tell)(sim.world.resource::<Topology>().patches());
+        }
+        Ok(())
     }
 
     fn changes(&mut self, sim: &mut Engine, level: usize) -> Result<Option<Changes>, Error> {
@@ -143,55 +141,17 @@ impl<T: FnMut(usize)> Beginning for Foreseen<T> {
     }
 }
 
-impl<T: FnMut(usize)> Foreseen<T> {
-    /// Asks limits about the patches of `level`, once all patches are there: what is made ready for them is nothing that criteria see.
-    fn limit(&mut self, sim: &mut Engine, level: usize) -> Result<(), Error> {
-        let rows = sim.world.resource::<Topology>().rows(level).to_vec();
-        self.look(sim, level, &rows, |found, sim| {
-            let world = &mut sim.world;
-            sim.driver.run_phase(world, Phase::Ready, level, 0.0)?;
-            let (_, dt) = sim.driver.limit(world, level)?;
-            found.steps[level] = found.steps[level].min(dt);
-            for &name in world.resource::<StepLimits>().unknown() {
-                if !found.left_out.contains(&name) {
-                    found.left_out.push(name);
-                }
-            }
-            Ok(())
-        })
-    }
-
-    /// Asks about some patches of `level`, part by part.
-    fn look(
-        &mut self,
-        sim: &mut Engine,
-        level: usize,
-        rows: &[u32],
-        ask: impl Fn(&mut Foresight, &mut Engine) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        for part in rows.chunks(PART) {
-            let looked = catch_unwind(AssertUnwindSafe(|| {
-                self.provide(sim, level, part)?;
-                narrowed(sim, level, part.to_vec(), |sim| ask(&mut self.found, sim))
-            }));
-            looked.unwrap_or_else(|panic| Err(too_far(sim, panic)))?;
-            (self.tell)(sim.world.resource::<Topology>().patches());
-        }
-        Ok(())
-    }
-
-    /// Makes the state of the patches `part` of `level` and of what surrounds them, as far as it is not at hand.
-    fn provide(&mut self, sim: &mut Engine, level: usize, part: &[u32]) -> Result<(), Error> {
+impl<T> Foreseen<T> {
+    /// Makes the state of the patches `part` of `level` and of what surrounds them, and asks criteria and limits about them.
+    fn look(&mut self, sim: &mut Engine, level: usize, part: &[u32]) -> Result<(), Error> {
         let topology = sim.world.resource::<Topology>();
-        let rows = topology.capacity().next_multiple_of(8);
-        self.filled.resize(rows, false);
+        let finest = level == topology.max_level;
         let [coarse, own] = topology.around(part);
         let mut octets: Vec<u32> = coarse.iter().chain(&own).map(|row| row / 8).collect();
         octets.sort_unstable();
         octets.dedup();
-        self.hold(&mut sim.world, octets)?;
-        for (level, mut rows) in [(level.wrapping_sub(1), coarse), (level, own)] {
-            rows.retain(|&row| !std::mem::replace(&mut self.filled[row as usize], true));
+        hold(&mut sim.world, &octets)?;
+        for (level, rows) in [(level.wrapping_sub(1), coarse), (level, own)] {
             if !rows.is_empty() {
                 narrowed(sim, level, rows.clone(), |sim| {
                     let mut new = sim.world.resource_mut::<NewRows>();
@@ -201,39 +161,25 @@ impl<T: FnMut(usize)> Foreseen<T> {
                 })?;
             }
         }
-        Ok(())
-    }
-
-    /// Lets stores hold `octets`, ascending, and those that have been filled if all are not too many.
-    fn hold(&mut self, world: &mut World, octets: Vec<u32>) -> Result<(), Error> {
-        let (filled, _) = self.filled.as_chunks::<8>();
-        let is_filled = |octet: u32| filled[octet as usize].contains(&true);
-        let all = 0..filled.len() as u32;
-        let all: Vec<u32> = all
-            .filter(|octet| is_filled(*octet) || octets.binary_search(octet).is_ok())
-            .collect();
-        if all.len() <= self.kept {
-            return Ok(hold(world, &all)?);
-        }
-        let (filled, _) = self.filled.as_chunks_mut::<8>();
-        for (octet, rows) in (0..).zip(filled) {
-            if octets.binary_search(&octet).is_err() {
-                *rows = [false; 8];
+        let Foresight {
+            steps, left_out, ..
+        } = &mut self.found;
+        narrowed(sim, level, part.to_vec(), |sim| {
+            let (driver, world) = (&mut sim.driver, &mut sim.world);
+            if !finest {
+                driver.flag(world, level)?;
             }
-        }
-        Ok(hold(world, &octets)?)
+            driver.run_phase(world, Phase::Ready, level, 0.0)?;
+            let (_, dt) = driver.limit(world, level)?;
+            steps[level] = steps[level].min(dt);
+            for &name in world.resource::<StepLimits>().unknown() {
+                if !left_out.contains(&name) {
+                    left_out.push(name);
+                }
+            }
+            Ok(())
+        })
     }
-}
-
-/// Octets whose fields may be kept: within `run.memory_limit`, and a quarter of the memory that is free.
-fn octets_kept(sim: &Engine) -> usize {
-    let octet = 8 * memory::of_fields(&sim.world, MANY) / MANY as u64;
-    let limit = match sim.settings.run.memory_limit {
-        0 => KEPT,
-        mebibytes => KEPT.min(mebibytes.saturating_mul(1 << 20)),
-    };
-    let free = memory::machine::free().map_or(KEPT, |free| free / 4);
-    (limit.min(free) / octet.max(1)) as usize
 }
 
 /// The error of a system that reads a row which is not held; other panics go on.
@@ -261,7 +207,7 @@ fn narrowed(
     done
 }
 
-/// Lets all stores hold the rows of some octets, ascending, alone.
+/// Lets all stores hold the rows of some octets alone.
 fn hold(world: &mut World, octets: &[u32]) -> Result<(), DeviceError> {
     let stores = world.resource::<Stores>().all();
     let mut stores = stores.into_iter();
