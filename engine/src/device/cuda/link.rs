@@ -211,7 +211,7 @@ impl Link {
     fn comes_to_rest(&self) -> bool {
         let until = Instant::now() + LEAVING;
         loop {
-            match stream::is_idle(self.stream) {
+            match self.is_done() {
                 Ok(false) if Instant::now() < until => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -295,7 +295,8 @@ impl Carrier for Link {
 
     fn is_done(&self) -> Result<bool, DeviceError> {
         self.context.gpu.bind()?;
-        stream::is_idle(self.stream)
+        // short exchanges go with the work itself
+        Ok(stream::is_idle(self.stream)? && stream::is_idle(self.context.stream)?)
     }
 
     fn check(&self) -> Result<(), DeviceError> {
@@ -323,7 +324,10 @@ impl Drop for Link {
             && !std::thread::panicking()
             && state.under_way.is_empty()
             && self.comes_to_rest();
-        if let Some(near) = state.near.as_mut().filter(|_| healthy) {
+        if !healthy {
+            // kernels wait for others no longer
+            self.given_up.set();
+        } else if let Some(near) = state.near.as_mut() {
             let _ = near.close();
         }
         let (nccl, communicator) = (self.nccl, state.communicator.take());

@@ -55,15 +55,21 @@ impl GivenUp {
     }
 
     pub(super) fn set(&self) {
+        self.word().store(1, Ordering::SeqCst);
+    }
+
+    fn word(&self) -> &AtomicU32 {
         // SAFETY: the memory lives as long as this, is aligned, and is only used so
-        let word = unsafe { &*self.0.cast::<AtomicU32>() };
-        word.store(1, Ordering::SeqCst);
+        unsafe { &*self.0.cast() }
     }
 }
 
 impl Drop for GivenUp {
     fn drop(&mut self) {
-        slabs::free_host(self.0);
+        // after a failure kernels may still look at it
+        if self.word().load(Ordering::SeqCst) == 0 {
+            slabs::free_host(self.0);
+        }
     }
 }
 
