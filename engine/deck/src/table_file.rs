@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The columns of a text file of numbers: a line a row, cells between commas or semicolons where a line has any, else between blanks, in
-/// quotation marks or not; `#` begins a comment, and the first row names the columns where it has no numbers.
+/// quotation marks or not; `#` begins a comment, and the first row names the columns where it has no numbers. Numbers may be Fortran's: `1D-3`.
 ///
 /// ```
 /// use nestar_deck::TableFile;
@@ -84,9 +84,9 @@ impl TableFile {
     fn row(&mut self, cells: Vec<Range<usize>>, faults: &mut Vec<Fault>) {
         let source = self.source.clone();
         let text = |cell: &Range<usize>| source.text[cell.clone()].to_string();
-        let number = |cell: &Range<usize>| source.text[cell.clone()].parse::<f64>();
+        let number = |cell: &Range<usize>| number(&source.text[cell.clone()]);
         if self.names.is_empty() {
-            let named = cells.iter().all(|cell| number(cell).is_err());
+            let named = cells.iter().all(|cell| number(cell).is_none());
             self.names = match named {
                 true => cells.iter().map(text).collect(),
                 false => (1..=cells.len()).map(|n| n.to_string()).collect(),
@@ -112,7 +112,7 @@ impl TableFile {
         }
         for cell in cells {
             match number(&cell) {
-                Ok(value) if value.is_finite() => {
+                Some(value) if value.is_finite() => {
                     self.values.push(value);
                     self.spans.push(cell);
                 }
@@ -188,6 +188,12 @@ impl TableFile {
     }
 }
 
+/// The number that a cell is; Fortran writes exponents of double precision behind a D.
+fn number(cell: &str) -> Option<f64> {
+    let plain = cell.parse().ok();
+    plain.or_else(|| cell.replace(['d', 'D'], "e").parse().ok())
+}
+
 /// Where the cells of a line stand, which begins at `start`: between commas or semicolons where it has any, else between blanks; without
 /// quotation marks around them.
 fn cells(line: &str, start: usize) -> Vec<Range<usize>> {
@@ -231,5 +237,18 @@ mod tests {
         );
         let blanks = TableFile::parse("t", "x y\n1\t2\n 3  4 \n").unwrap();
         assert_eq!(blanks.column("y").unwrap(), [2.0, 4.0]);
+    }
+
+    #[test]
+    fn exponents_behind_a_d_are_those_of_fortran() {
+        let table = TableFile::parse("t", "  1D-1  1.5d+03\n -.25D2 4\n").unwrap();
+        assert_eq!(table.names(), ["1", "2"]);
+        assert_eq!(table.column("1").unwrap(), [0.1, -25.0]);
+        assert_eq!(table.column("2").unwrap(), [1500.0, 4.0]);
+        for wrong in ["1D", "D3", "1D2D3", "1.0-101", "add"] {
+            let error = TableFile::parse("t", &format!("x y\n1 {wrong}\n")).unwrap_err();
+            let told = format!("t:2:3: expected a number, found \"{wrong}\"");
+            assert!(error.to_string().contains(&told), "{error}");
+        }
     }
 }

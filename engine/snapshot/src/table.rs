@@ -25,24 +25,34 @@ fn shape(path: &Path) -> Vec<u64> {
     shape.filter_map(Value::as_u64).collect()
 }
 
-/// The columns of the group at `path`, by ascending array.
+/// The columns of the group at `path`, one at least, by ascending array.
 fn columns(path: &Path) -> Result<Vec<Column>> {
-    if node_kind(path)? == Kind::Array {
-        return Err(SnapshotError::Uniform {
+    let refuse = |detail: String| {
+        Err(SnapshotError::Uniform {
             path: path.to_path_buf(),
-            detail: "it is one array; a table is a group of arrays".to_string(),
-        });
+            detail,
+        })
+    };
+    if node_kind(path)? == Kind::Array {
+        return refuse("it is one array; a table is a group of arrays".to_string());
     }
     let mut entries = files::entries(path)?;
     entries.sort();
-    let mut columns = Vec::new();
+    let (mut columns, mut others) = (Vec::new(), Vec::new());
     for array in entries {
         let name = array.file_name().unwrap_or_default().to_string_lossy();
-        let endings: &[&str] = match (node_kind(&array), &shape(&array)[..]) {
-            (Ok(Kind::Array), [_]) => &[""],
-            (Ok(Kind::Array), [_, 3]) => &["_x", "_y", "_z"],
+        if !matches!(node_kind(&array), Ok(Kind::Array)) {
+            continue;
+        }
+        let shape = shape(&array);
+        let endings: &[&str] = match shape[..] {
+            [_] => &[""],
+            [_, 3] => &["_x", "_y", "_z"],
             _ => &[],
         };
+        if endings.is_empty() {
+            others.push(format!("{name} of shape {shape:?}"));
+        }
         let column = |(component, ending): (usize, &&str)| Column {
             name: format!("{name}{ending}"),
             array: array.clone(),
@@ -51,14 +61,29 @@ fn columns(path: &Path) -> Result<Vec<Column>> {
         };
         columns.extend(endings.iter().enumerate().map(column));
     }
+    if columns.is_empty() {
+        return refuse(no_columns(&others));
+    }
     Ok(columns)
+}
+
+/// What is wrong with a group without columns that has these arrays.
+fn no_columns(others: &[String]) -> String {
+    let found = match others.is_empty() {
+        true => "no arrays".to_string(),
+        false => others.join(", "),
+    };
+    format!(
+        "a table has an array of one dimension for each column, with a value for each row, or one of shape [rows, 3] for three columns; \
+         the group has {found}"
+    )
 }
 
 /// Names of the columns of the Zarr group at `path` (version 3, or version 2 with codecs that are compiled in): those of arrays of one
 /// dimension, and `NAME_x`, `NAME_y`, `NAME_z` of an array `NAME` of shape `[row, 3]`. No value is read.
 ///
 /// # Errors
-/// [`SnapshotError::Uniform`] if that is no group of arrays; [`SnapshotError::Io`].
+/// [`SnapshotError::Uniform`] if that is no group of arrays, or none of them is a column, with the shapes that they have; [`SnapshotError::Io`].
 pub fn column_names(path: &Path) -> Result<Vec<String>> {
     let columns = columns(path)?.into_iter();
     Ok(columns.map(|column| column.name).collect())

@@ -1,7 +1,7 @@
 //! Gas whose entropy is a power of radius, in hydrostatic equilibrium in a given potential.
 
 use super::curve::{CELLS, Curve, Grid, Local, Radial};
-use super::error::{SphereError, positive};
+use super::error::{SphereError, in_range, positive};
 use nestar_device::math::{exp, ln, pow};
 use std::f64::consts::PI;
 
@@ -62,7 +62,7 @@ impl<P: Radial + Clone> EntropyGas<P> {
         let outer = pow(pressure, (law.gamma - 1.0) / law.gamma);
         let mut gas = Self {
             total: total.clone(),
-            gravity: positive("gravity", gravity)?,
+            gravity: in_range("gravity", gravity)?,
             law,
             end,
             scale: 1.0,
@@ -191,7 +191,7 @@ impl<P: Radial + Clone> EntropyGas<P> {
 /// Whether the numbers are in their ranges.
 fn check(law: &Entropy, end: f64) -> Result<(), SphereError> {
     let refuse = |key: &str, why: String| Err(SphereError::parameter(key, why));
-    positive("entropy.radius", law.radius)?;
+    in_range("entropy.radius", law.radius)?;
     for (key, value) in [("entropy.slope", law.slope), ("entropy.core", law.core)] {
         if !value.is_finite() || value < 0.0 {
             return refuse(
@@ -211,7 +211,7 @@ fn check(law: &Entropy, end: f64) -> Result<(), SphereError> {
         let why = format!("must be above 0 and below 1, not {}", law.share);
         return refuse("entropy.share", why);
     }
-    let end = positive("radius", end)?;
+    let end = in_range("radius", end)?;
     if end < law.radius {
         let why = format!(
             "must not be below `entropy.radius`, {}, within which the share of the gas is known, and is {end}",

@@ -1,6 +1,7 @@
 //! What is wrong with a sphere.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// Why there is no such sphere.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,8 @@ pub enum SphereError {
         /// Where, the innermost such radius.
         radius: f64,
     },
+    /// Densities or potentials are no numbers of double precision.
+    OutOfRange,
 }
 
 impl SphereError {
@@ -58,11 +61,19 @@ impl fmt::Display for SphereError {
                 "the potential does not change measurably around the radius {radius:.4e}: make the other mass less dominant or the \
                  profile less extended"
             ),
+            Self::OutOfRange => write!(
+                f,
+                "its densities, pressures or potentials are too large or too small for double precision: choose units in which masses, \
+                 radii and `gravity.constant` are nearer to 1"
+            ),
         }
     }
 }
 
 impl std::error::Error for SphereError {}
+
+/// Where masses, lengths and Newton's constant lie: cubes and ratios of them are numbers of double precision.
+const RANGE: RangeInclusive<f64> = 1e-60..=1e60;
 
 /// The value of a parameter, if it is a positive finite number.
 pub(super) fn positive(key: &str, value: f64) -> Result<f64, SphereError> {
@@ -72,5 +83,17 @@ pub(super) fn positive(key: &str, value: f64) -> Result<f64, SphereError> {
     Err(SphereError::parameter(
         key,
         format!("must be a finite number above 0, not {value}"),
+    ))
+}
+
+/// The value of a mass, a length or Newton's constant, if it is in their range.
+pub(super) fn in_range(key: &str, value: f64) -> Result<f64, SphereError> {
+    if RANGE.contains(&positive(key, value)?) {
+        return Ok(value);
+    }
+    let (least, most) = (RANGE.start(), RANGE.end());
+    Err(SphereError::parameter(
+        key,
+        format!("must be from {least:e} to {most:e}, not {value:e}: choose other units"),
     ))
 }

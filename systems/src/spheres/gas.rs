@@ -1,7 +1,7 @@
 //! Gas in hydrostatic equilibrium.
 
 use super::curve::{CELLS, Curve, Grid};
-use super::error::{SphereError, positive};
+use super::error::{SphereError, in_range, positive};
 use super::matter::Matter;
 use super::profile::Profile;
 use nestar_device::math::ln;
@@ -22,7 +22,8 @@ impl Gas {
     /// constant.
     ///
     /// # Errors
-    /// A gravity, radius or pressure that is not a finite number above 0; a radius within which there is next to no gas.
+    /// A gravity, radius or pressure that is not a finite number above 0; a radius within which there is next to no gas; numbers beyond double
+    /// precision.
     pub fn new(
         profile: &Profile,
         others: &[Profile],
@@ -32,18 +33,21 @@ impl Gas {
     ) -> Result<Self, SphereError> {
         let matter = Matter::new(profile, others, gravity)?;
         let pressure = positive("pressure", pressure)?;
-        let (radius, core) = (positive("radius", radius)?, profile.core());
+        let (radius, core) = (in_range("radius", radius)?, profile.core());
         if radius <= core {
             let why = format!("must be above {core:.3e}, where the gas begins, not {radius}");
             return Err(SphereError::parameter("radius", why));
         }
         let rate = |r: f64| profile.density(r) * matter.pull(r);
-        let grid = Grid::new(core, radius, CELLS);
+        let pressure = Curve::inwards(Grid::new(core, radius, CELLS), pressure, rate);
+        if !pressure.value(0).is_finite() {
+            return Err(SphereError::OutOfRange);
+        }
         Ok(Self {
             profile: profile.clone(),
             core,
             radius,
-            pressure: Curve::inwards(grid, pressure, rate),
+            pressure,
         })
     }
 

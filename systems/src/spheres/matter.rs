@@ -1,7 +1,7 @@
 //! All mass around a centre.
 
 use super::curve::{CELLS, Curve, Grid};
-use super::error::{SphereError, positive};
+use super::error::{SphereError, in_range};
 use super::profile::Profile;
 use std::f64::consts::PI;
 
@@ -22,7 +22,7 @@ pub(super) struct Matter<'a> {
 impl<'a> Matter<'a> {
     /// A component and other mass.
     pub fn new(own: &'a Profile, others: &'a [Profile], gravity: f64) -> Result<Self, SphereError> {
-        let gravity = positive("gravity", gravity)?;
+        let gravity = in_range("gravity", gravity)?;
         Ok(Self {
             own,
             others,

@@ -2,7 +2,7 @@
 
 use super::curve::{Curve, Grid, Local, Radial};
 use super::entropy::{Entropy, EntropyGas};
-use super::error::{SphereError, positive};
+use super::error::{SphereError, in_range, positive};
 use super::rest::Rest;
 use super::table::Table;
 use nestar_device::math::{exp, ln};
@@ -55,9 +55,9 @@ impl Profile {
     /// The sphere of Plummer (MNRAS 71, 460 (1911)): density `3 mass/(4 pi radius^3) (1 + r^2/radius^2)^(-5/2)`.
     ///
     /// # Errors
-    /// A parameter that is not a finite number above 0.
+    /// A parameter that is not from 1e-60 to 1e60.
     pub fn plummer(mass: f64, radius: f64) -> Result<Self, SphereError> {
-        let (mass, radius) = (positive("mass", mass)?, positive("radius", radius)?);
+        let (mass, radius) = (in_range("mass", mass)?, in_range("radius", radius)?);
         Ok(Self::whole(Shape::Plummer {
             density: 3.0 * mass / (4.0 * PI * radius * radius * radius),
             radius,
@@ -67,9 +67,9 @@ impl Profile {
     /// The sphere of Hernquist (ApJ 356, 359 (1990), equation 2): density `mass radius/(2 pi r (r + radius)^3)`.
     ///
     /// # Errors
-    /// A parameter that is not a finite number above 0.
+    /// A parameter that is not from 1e-60 to 1e60.
     pub fn hernquist(mass: f64, radius: f64) -> Result<Self, SphereError> {
-        let (mass, radius) = (positive("mass", mass)?, positive("radius", radius)?);
+        let (mass, radius) = (in_range("mass", mass)?, in_range("radius", radius)?);
         Ok(Self::whole(Shape::Hernquist {
             density: mass / (2.0 * PI * radius * radius * radius),
             radius,
@@ -81,16 +81,16 @@ impl Profile {
     /// `r200` where there is none. A decay much shorter has no equilibrium.
     ///
     /// # Errors
-    /// A parameter that is not a finite number above 0.
+    /// A parameter that is not from 1e-60 to 1e60.
     pub fn nfw(
         m200: f64,
         r200: f64,
         concentration: f64,
         decay: Option<f64>,
     ) -> Result<Self, SphereError> {
-        let mass = positive("m200", m200)?;
-        let cut = positive("r200", r200)?;
-        let concentration = positive("concentration", concentration)?;
+        let mass = in_range("m200", m200)?;
+        let cut = in_range("r200", r200)?;
+        let concentration = in_range("concentration", concentration)?;
         let radius = cut / concentration;
         let volume = 4.0 * PI * radius * radius * radius;
         let density = mass / (volume * nfw_mass(concentration));
@@ -144,10 +144,10 @@ impl Profile {
     /// none, its value and slope being continuous. `key` is what errors call the radius.
     ///
     /// # Errors
-    /// A radius or decay that is not a finite number above 0.
+    /// A radius or decay that is not from 1e-60 to 1e60.
     pub fn cut(mut self, key: &str, radius: f64, decay: Option<f64>) -> Result<Self, SphereError> {
-        let radius = positive(key, radius)?;
-        let decay = positive("decay", decay.unwrap_or(DECAY * radius))?;
+        let radius = in_range(key, radius)?;
+        let decay = in_range("decay", decay.unwrap_or(DECAY * radius))?;
         let local = self.shape.local(radius);
         let power = radius / decay - local.steepness;
         // by then the density has fallen by e^60 at least

@@ -42,7 +42,7 @@ impl Sphere {
     /// `truncation`, which may be infinite: a profile with a power-law tail then ends at 1e5 scale radii, where it has next to no mass.
     ///
     /// # Errors
-    /// A gravity or truncation that is not above 0; a distribution function that is negative somewhere.
+    /// A gravity or truncation that is not above 0; a distribution function that is negative somewhere; numbers beyond double precision.
     pub fn new(
         profile: &Profile,
         others: &[Profile],
@@ -63,6 +63,12 @@ impl Sphere {
         let truncation = truncation.min(grid.radius(grid.cells));
         let potential = matter.potential(grid);
         let dispersion = dispersion(matter, grid);
+        if ![&potential, &dispersion]
+            .iter()
+            .all(|of| of.value(0).is_normal())
+        {
+            return Err(SphereError::OutOfRange);
+        }
         let distribution = Distribution::new(matter, grid, &potential)?;
         let speeds = |n: usize| {
             let sigma = dispersion.value(n).sqrt();

@@ -1,7 +1,7 @@
 //! Densities given as a table.
 
 use super::curve::{Curve, Grid, Local};
-use super::error::{SphereError, positive};
+use super::error::{SphereError, in_range, positive};
 use nestar_device::math::{exp, ln};
 use std::f64::consts::PI;
 
@@ -166,7 +166,7 @@ fn check(radius: &[f64], density: &[f64]) -> Result<(), SphereError> {
         return Err(SphereError::parameter("density", why));
     }
     for n in 0..radius.len() {
-        positive(&format!("radius[{n}]"), radius[n])?;
+        in_range(&format!("radius[{n}]"), radius[n])?;
         positive(&format!("density[{n}]"), density[n])?;
         if n > 0 && radius[n] <= radius[n - 1] {
             let why = format!(

@@ -57,7 +57,17 @@ fn what_is_no_table_is_refused_with_the_reason() {
     assert!(error(&["y"]).contains("no column \"y\"; it has hole, short, x"));
     assert!(error(&["x", "short"]).contains("it has 1 rows, x has 2"));
     assert!(error(&["hole"]).contains("row 2 is NaN"));
+    for name in ["x", "short", "hole"] {
+        std::fs::rename(path.join(name), path.join("wide").join(name)).unwrap();
+    }
+    let none = column_names(path).unwrap_err().to_string();
+    let told = [
+        "one dimension for each column",
+        "[rows, 3]",
+        "the group has wide of shape [1, 2]",
+    ];
+    assert!(told.iter().all(|told| none.contains(told)), "{none}");
     let other = |name: &str| column_names(&path.join(name)).unwrap_err().to_string();
-    assert!(other("x").contains("a table is a group"));
+    assert!(other("wide").contains("a table is a group"));
     assert!(other("nothing").contains("nothing with this name"));
 }

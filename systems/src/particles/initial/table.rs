@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[serde(deny_unknown_fields)]
 pub struct Table {
     /// A text file with columns of numbers, from the folder of the deck: a line a row, cells between commas, semicolons or blanks, names in the
-    /// first row; `#` begins a comment. Or a Parquet file, with columns of float, double, int32 or int64. Or a folder, a group of Zarr
+    /// first row; `#` begins a comment, and `1D-3` is `1e-3`. Or a Parquet file, with columns of float, double, int32 or int64. Or a folder, a group of Zarr
     /// arrays with a value for each row: columns of their names, and of an array `v` of three values a row the columns `v_x`, `v_y`, `v_z`.
     pub file: String,
     /// Place along x, y, z, formulas.
@@ -99,10 +99,7 @@ impl File {
                 .map_err(|error| error.to_string()),
             true => {
                 let names = column_names(&path).map_err(|error| error.to_string())?;
-                match names.is_empty() {
-                    true => Err(format!("{} has no arrays", path.display())),
-                    false => Ok(Self::Zarr(path, names)),
-                }
+                Ok(Self::Zarr(path, names))
             }
         }
     }

@@ -96,6 +96,14 @@ fn wrong_tables_are_refused_with_their_places() {
         with("radius = 0.1 }", "radius = -1 }"),
         &["spheres.main.particles.stars.radius", "deck.toml:4"],
     );
+    refused(
+        with("radius = 0.1 }", "radius = 1e-300 }"),
+        &[
+            "spheres.main.particles.stars.radius",
+            "deck.toml:4",
+            "1e-60 to 1e60",
+        ],
+    );
     refused(with("\"nfw\"", "\"nwf\""), &["nfw", "deck.toml:3"]);
     refused(with("m200 = 3.0, ", ""), &["m200", "deck.toml:3"]);
     refused(

@@ -61,6 +61,41 @@ fn wrong_parameters_are_named() {
     assert_eq!(key(lone.profile()), "decay");
 }
 
+/// Squares of 1e-300 are 0: such a sphere once was refused for its orbits at the radius NaN.
+#[test]
+fn numbers_beyond_double_precision_are_refused() {
+    for wrong in [1e-300, 1e-61, 1e61, 1e300] {
+        assert_eq!(key(Profile::plummer(1.0, wrong)), "radius");
+        assert_eq!(key(Profile::hernquist(wrong, 1.0)), "mass");
+        assert_eq!(key(Profile::nfw(1.0, wrong, 1.0, None)), "r200");
+        let radius = [1.0, 2.0, 3.0, 4.0].map(|r| r * wrong);
+        assert_eq!(
+            key(Profile::table(&radius, &[1.0, 0.5, 0.1, 0.01])),
+            "radius[0]"
+        );
+    }
+    let told = Profile::plummer(1.0, 1e-300).unwrap_err().to_string();
+    assert!(told.contains("from 1e-60 to 1e60, not 1e-300"), "{told}");
+    // what is in its range may not be so together
+    for [mass, radius] in [[1e60, 1e-60], [1e-60, 1e60]] {
+        let profile = Profile::plummer(mass, radius).unwrap();
+        let sphere = Sphere::new(&profile, &[], 1.0, f64::INFINITY);
+        assert_eq!(sphere.unwrap_err(), SphereError::OutOfRange);
+        let gas = Gas::new(&profile, &[], 1.0, radius, 1.0);
+        assert_eq!(gas.is_ok(), mass < 1.0, "{gas:?}");
+    }
+}
+
+#[test]
+fn spheres_of_all_sizes_are_alike() {
+    for radius in [1e-60, 1e60] {
+        let profile = Profile::plummer(1.0, radius).unwrap();
+        let sphere = Sphere::new(&profile, &[], 1.0, f64::INFINITY).unwrap();
+        let depth = -sphere.potential(radius) * radius * 2f64.sqrt();
+        assert!((depth - 1.0).abs() < 1e-6, "{radius}: {depth}");
+    }
+}
+
 #[test]
 fn wrong_tables_are_named() {
     let radius = [1.0, 2.0, 3.0, 4.0];
