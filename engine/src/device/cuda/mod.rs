@@ -128,14 +128,14 @@ impl Cuda {
         Ok(Arc::new(Loaded::load(&self.context, &binary)?))
     }
 
-    /// What carries short segments, if it is wanted.
-    fn near(&self) -> Result<Option<Near>, DeviceError> {
+    /// What carries short segments to and from so many other ranks, if it is wanted.
+    fn near(&self, others: usize) -> Result<Option<Near>, DeviceError> {
         if !Near::is_wanted() {
             return Ok(None);
         }
         let source = [&program(&passing::items()), LAUNCH, passing::PASSING].concat();
         let kernel = self.loaded("passing", &source)?.kernel("passing_pass")?;
-        Near::new(&self.context, kernel).map(Some)
+        Near::new(&self.context, kernel, others).map(Some)
     }
 }
 
@@ -334,7 +334,7 @@ impl Backend for Cuda {
         rank: usize,
         size: usize,
     ) -> Result<Arc<dyn Carrier>, DeviceError> {
-        let near = self.near()?;
+        let near = self.near(size.saturating_sub(1))?;
         Ok(Arc::new(Link::join(&self.context, near, (id, rank, size))?))
     }
 }

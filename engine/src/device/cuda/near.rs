@@ -103,10 +103,14 @@ impl Near {
         !std::env::var(CHOICE).is_ok_and(|choice| choice == "0")
     }
 
-    /// Slots that nobody reaches yet.
-    pub(super) fn new(context: &Arc<Context>, kernel: Launchable) -> Result<Self, DeviceError> {
+    /// Slots for so many other ranks, which do not reach them yet.
+    pub(super) fn new(
+        context: &Arc<Context>,
+        kernel: Launchable,
+        others: usize,
+    ) -> Result<Self, DeviceError> {
         context.gpu.bind()?;
-        let bytes = MOST * INBOX as usize;
+        let bytes = others.clamp(1, MOST) * INBOX as usize;
         let slots = slabs::allocate(bytes)?.ok_or_else(|| context.out_of_memory(bytes))?;
         let near = Self {
             context: context.clone(),
