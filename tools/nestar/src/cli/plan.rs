@@ -44,7 +44,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "US", default_value_t = 100.0, value_parser = not_negative)]
     step: f64,
     /// Microseconds of an exchange for which a step waits, such as those of a multigrid solver, beside those for its bytes
-    #[arg(long, value_name = "US", default_value_t = 50.0, value_parser = not_negative)]
+    #[arg(long, value_name = "US", default_value_t = 35.0, value_parser = not_negative)]
     exchange: f64,
     /// GB/s that pass through the memory of hosts, of all ranks together: Fourier transforms of self-gravity's root level
     #[arg(long, value_name = "GB/S", default_value_t = 8.0, value_parser = positive)]

@@ -134,6 +134,52 @@ fn a_table_and_a_file_come_together() {
     }
 }
 
+/// Seconds of a root step of the sphere of `nestar bench plummer` with as much on each GPU as one has alone: BENCHMARKS.md, four H200, by the
+/// rate of one.
+#[test]
+fn gravity_and_particles_on_several_gpus_take_as_long_as_was_measured() {
+    let place = Place::with(include_str!("../../bench/plummer.toml"));
+    for (ranks, sides, rates) in [
+        (2, [2, 1], [1.381e9, 2.142e9]),
+        (4, [2, 2], [1.381e9, 4.216e9]),
+    ] {
+        let box_of = |key: &str, side: i32| {
+            format!(
+                "domain.{key}=[{}, {}, {side}]",
+                side * sides[0],
+                side * sides[1]
+            )
+        };
+        let settings = [
+            box_of("cells", 256),
+            box_of("left_edge", -8),
+            box_of("right_edge", 8),
+            format!("constants.n={}", 20_000_000 * ranks),
+            "run.precision=single".into(),
+        ];
+        let settings: Vec<&str> = settings
+            .iter()
+            .flat_map(|set| ["--set", set.as_str()])
+            .collect();
+        let (ranks, rate) = (ranks.to_string(), rates[0].to_string());
+        let machine = [
+            "--ranks",
+            &ranks,
+            "--device-rate",
+            &rate,
+            "--network",
+            "250",
+            "--latency",
+            "10",
+        ];
+        let all = plans(&place, &[&machine[..], &settings].concat());
+        let seconds = number(&all["plans"][0]["root_step_seconds"]["overlapped"]);
+        let cells = f64::from(256 * 256 * 256 * sides[0] * sides[1]);
+        let found = cells / seconds / rates[1];
+        assert!((found - 1.0).abs() < 0.05, "{ranks} GPUs: {found}");
+    }
+}
+
 #[test]
 fn particles_count_in_plans_where_they_are() {
     let place = Place::with(BLAST);
