@@ -25,7 +25,6 @@ const LEAVING: Duration = Duration::from_secs(2);
 
 /// A GPU's link to the GPUs of other ranks.
 pub(super) struct Link {
-    context: Arc<Context>,
     nccl: &'static Nccl,
     rank: usize,
     stream: Stream,
@@ -39,6 +38,8 @@ pub(super) struct Link {
     seconds: Arc<KernelTally>,
     exposed: Arc<KernelTally>,
     state: Mutex<State>,
+    // ends last: what stands above is the context's
+    context: Arc<Context>,
 }
 
 /// An exchange that is not finished.
@@ -67,7 +68,6 @@ impl Link {
         let ready = stream::event(Mark::Order)?;
         let stream = stream::open_urgent().inspect_err(|_| stream::drop_event(ready))?;
         Ok(Self {
-            context: context.clone(),
             nccl,
             rank,
             stream,
@@ -78,6 +78,7 @@ impl Link {
             seconds: Arc::default(),
             exposed: Arc::default(),
             state: Mutex::default(),
+            context: context.clone(),
         })
     }
 
@@ -335,6 +336,10 @@ impl Drop for Link {
             Some(communicator) if healthy => self.leave(move || nccl.leave(communicator)),
             Some(communicator) => self.leave(move || nccl.abandon(communicator)),
             None => {}
+        }
+        if !healthy {
+            // what still runs uses code and memory that go now
+            self.comes_to_rest();
         }
         let exchanges = state.under_way.iter();
         let events = exchanges.flat_map(|one| one.times.into_iter().flatten().chain([one.done]));
