@@ -116,9 +116,13 @@ impl DeviceLink {
     /// As [`DeviceLink::start`] and [`DeviceLink::finish`] together, which takes less time where nothing is to be done in between.
     ///
     /// # Errors
-    /// As there.
+    /// As there; another exchange is under way.
     pub fn exchange(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {
         self.prepare(sends, receives)?;
+        // the oldest one is finished first
+        if self.under_way.load(Relaxed) > 0 {
+            return Err(DeviceError::Range("another exchange is under way".into()));
+        }
         let start = Instant::now();
         self.carrier.exchange(sends, receives)?;
         self.count(sends, receives);

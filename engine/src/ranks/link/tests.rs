@@ -204,6 +204,10 @@ fn segments_that_cannot_travel_are_refused() {
         refused(&[segment(2, memory.address())], "cannot exchange");
         refused(&[segment(peer, grown.address() + 60)], "not grow");
         assert!(Segment::of(peer, &memory, 5..9).is_err());
+        link.start(&[], &[]).unwrap();
+        let why = link.exchange(&[], &[]).unwrap_err().to_string();
+        assert!(why.contains("under way"), "{why}");
+        link.finish().unwrap();
         let why = link.finish().unwrap_err().to_string();
         assert!(why.contains("no exchange"), "{why}");
     });
