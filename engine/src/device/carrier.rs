@@ -57,8 +57,10 @@ pub(crate) trait Carrier: Send + Sync {
     fn open(&self, offers: &[Vec<u8>]) -> Result<Vec<bool>, DeviceError> {
         Ok(vec![false; offers.len()])
     }
-    /// Says, by rank, which ones reach this rank, after [`Carrier::open`].
-    fn keep(&self, _reached: &[bool]) {}
+    /// Says, by rank, which ones reach this rank, after [`Carrier::open`]; all ranks try whether data arrive.
+    fn keep(&self, _reached: &[bool]) -> Result<(), DeviceError> {
+        Ok(())
+    }
     /// Starts an exchange after the work that the device has been given so far.
     fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError>;
     /// Lets what the device is given from now on wait for the oldest exchange that was not finished.

@@ -92,8 +92,7 @@ fn bring_near(ranks: &Ranks, carrier: &dyn Carrier) -> Result<(), RanksError> {
     let reached: Vec<u8> = carrier.open(&offers)?.iter().map(|&is| is.into()).collect();
     let all = communicator.all_gather(&reached)?;
     let reached: Vec<bool> = all.iter().map(|one| one[ranks.rank()] == 1).collect();
-    carrier.keep(&reached);
-    Ok(())
+    Ok(carrier.keep(&reached)?)
 }
 
 /// Whether the transport of the ranks reaches the memory of all their devices.

@@ -243,10 +243,11 @@ impl Carrier for Link {
         }
     }
 
-    fn keep(&self, near: &[bool]) {
-        if let Some(own) = &mut lock(&self.state).near {
-            own.keep(near);
+    fn keep(&self, reached: &[bool]) -> Result<(), DeviceError> {
+        if let Some(near) = &mut lock(&self.state).near {
+            near.keep(reached);
         }
+        self.try_near(reached.len())
     }
 
     fn start(&self, sends: &[Segment], receives: &[Segment]) -> Result<(), DeviceError> {

@@ -334,7 +334,8 @@ impl Backend for Cuda {
         rank: usize,
         size: usize,
     ) -> Result<Arc<dyn Carrier>, DeviceError> {
-        let near = self.near(size.saturating_sub(1))?;
+        // a GPU that cannot have it (older than Volta, or full) is linked by NCCL alone
+        let near = self.near(size.saturating_sub(1)).unwrap_or_default();
         Ok(Arc::new(Link::join(&self.context, near, (id, rank, size))?))
     }
 }

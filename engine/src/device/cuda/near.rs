@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Set to 0 in the environment of a rank: its segments go by NCCL, however short they are.
 const CHOICE: &str = "NESTAR_NEAR";
+/// Set to 1: NCCL does not use the memory of other GPUs, which not all systems that offer it can do; then nobody does.
+const FORBIDDEN: &str = "NCCL_P2P_DISABLE";
 /// Other ranks of a host that a GPU has slots for.
 const MOST: usize = 15;
 /// Threads of a block, which carries a part.
@@ -100,7 +102,8 @@ pub(super) struct Near {
 impl Near {
     /// Whether the environment wants short segments to go this way.
     pub(super) fn is_wanted() -> bool {
-        !std::env::var(CHOICE).is_ok_and(|choice| choice == "0")
+        let is = |name: &str, word: &str| std::env::var(name).is_ok_and(|set| set == word);
+        !is(CHOICE, "0") && !is(FORBIDDEN, "1")
     }
 
     /// Slots for so many other ranks, which do not reach them yet.

@@ -40,6 +40,17 @@ impl Link {
         Ok(link)
     }
 
+    /// Makes sure that data arrive where GPUs have come near: some systems offer the memory of other GPUs, and what is written there
+    /// is lost. All ranks call this.
+    pub(super) fn try_near(&self, size: usize) -> Result<(), DeviceError> {
+        let tried = self.try_ring(self.rank, size, Instant::now() + JOINING);
+        tried.map_err(|why| {
+            self.stop();
+            let doing = "GPUs cannot write to each other's memory (set NESTAR_NEAR=0)";
+            DeviceError::failed(doing, why)
+        })
+    }
+
     /// Sends something to the next rank and looks at what comes from the one before.
     fn try_ring(&self, rank: usize, size: usize, until: Instant) -> Result<(), DeviceError> {
         let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
