@@ -106,12 +106,32 @@ impl AllToAll {
         (0..self.size).filter(move |peer| *peer != rank)
     }
 
-    /// What goes (0) or comes (1).
-    fn segments(&self, half: usize, length: usize) -> Vec<Segment> {
+    /// What goes (0) or comes (1), by lengths of what one rank sends to another.
+    fn segments(&self, half: usize, length: impl Fn(usize, usize) -> usize) -> Vec<Segment> {
         let first = |peer: usize| (half * self.size + peer) * ROOM;
-        let elements = |peer| first(peer)..first(peer) + length;
+        let length = |peer: usize| match half {
+            0 => length(self.rank, peer),
+            _ => length(peer, self.rank),
+        };
+        let elements = |peer| first(peer)..first(peer) + length(peer);
         let segment = |peer| Segment::of(peer, &self.memory, elements(peer)).unwrap();
         self.peers().map(segment).collect()
+    }
+
+    fn forget(&self, device: &Device) {
+        let half = self.size * ROOM;
+        device.fill_zero(&self.memory, half..2 * half).unwrap();
+    }
+
+    /// Looks at what has come.
+    fn check(&self, device: &Device, length: impl Fn(usize, usize) -> usize) {
+        let half = self.size * ROOM;
+        let mut found = vec![0; half];
+        device.download(&self.memory, half, &mut found).unwrap();
+        for peer in self.peers() {
+            let is = |n| found[peer * ROOM + n] == Self::value(peer, self.rank, n);
+            assert!((0..length(peer, self.rank)).all(is), "from {peer}");
+        }
     }
 
     /// Times of an exchange, and of queueing it.
@@ -122,7 +142,7 @@ impl AllToAll {
         length: usize,
         at_once: bool,
     ) -> [Duration; 2] {
-        let (sends, receives) = (self.segments(0, length), self.segments(1, length));
+        let [sends, receives] = [0, 1].map(|half| self.segments(half, |_, _| length));
         let (times, mut start) = (1000, Instant::now());
         for time in 0..=times {
             if time == 1 {
@@ -149,19 +169,71 @@ fn exchanges_of_all_with_all_arrive_whatever_their_size() {
             let (rank, link) = (ranks.rank(), connect(ranks, device).unwrap());
             let all = AllToAll::new(device, rank, size);
             for (length, at_once) in LENGTHS.iter().flat_map(|&n| [(n, false), (n, true)]) {
-                let half = size * ROOM;
-                device.fill_zero(&all.memory, half..2 * half).unwrap();
+                all.forget(device);
                 let [each, queued] = all.exchange(device, &link, length, at_once);
                 println!(
                     "{size} GPUs, rank {rank}, {length} bytes, at once {at_once}: {each:?}, {queued:?} to queue"
                 );
-                let mut found = vec![0; half];
-                device.download(&all.memory, half, &mut found).unwrap();
-                for peer in all.peers() {
-                    let is = |n| found[peer * ROOM + n] == AllToAll::value(peer, rank, n);
-                    assert!((0..length).all(is), "from {peer}");
-                }
+                all.check(device, |_, _| length);
             }
+        });
+    }
+}
+
+#[test]
+fn long_and_short_segments_arrive_in_one_exchange() {
+    // what NCCL carries to higher ranks, what goes from memory to memory to lower ones
+    let length = |from, to| if from < to { ROOM } else { LENGTHS[3] };
+    for size in 2..=linkable_gpus() {
+        on_ranks(DeviceKind::Cuda, size, |ranks, device| {
+            let link = connect(ranks, device).unwrap();
+            let all = AllToAll::new(device, ranks.rank(), size);
+            let [sends, receives] = [0, 1].map(|half| all.segments(half, length));
+            for _ in 0..3 {
+                all.forget(device);
+                link.exchange(&sends, &receives).unwrap();
+                all.check(device, length);
+            }
+        });
+    }
+}
+
+#[test]
+fn each_exchange_brings_what_was_sent_by_it() {
+    // three parts: slots are used again after 43 rounds, for other content
+    let (length, rounds) = (40_000, 400);
+    let content = |rank: usize| -> Vec<u8> {
+        let byte = |n: usize| (n * 37 + (n >> 7) + rank * 31) as u8;
+        (0..length).map(byte).collect()
+    };
+    for size in 2..=linkable_gpus() {
+        on_ranks(DeviceKind::Cuda, size, |ranks, device| {
+            let (rank, link) = (ranks.rank(), connect(ranks, device).unwrap());
+            let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
+            let (out, back) = (
+                device.buffer(length).unwrap(),
+                device.buffer(length).unwrap(),
+            );
+            device.upload(&out, 0, &content(rank)).unwrap();
+            let sends = [Segment::of(next, &out, 0..length).unwrap()];
+            let receives = [Segment::of(before, &back, 0..length).unwrap()];
+            for round in 0..rounds {
+                if round % 3 == 0 {
+                    link.start(&sends, &receives).unwrap();
+                    link.finish().unwrap();
+                } else {
+                    link.exchange(&sends, &receives).unwrap();
+                }
+                // goes on without its first byte
+                device.copy(&back, 1, &out, 0, length - 1).unwrap();
+            }
+            let mut found = vec![0; length];
+            device.download(&out, 0, &mut found).unwrap();
+            let first = (rank + rounds * (size - 1)) % size;
+            assert!(
+                found[..length - rounds] == content(first)[rounds..],
+                "rank {rank}"
+            );
         });
     }
 }
@@ -171,13 +243,15 @@ fn a_gpu_does_not_wait_for_a_rank_that_has_failed() {
     if linkable_gpus() < 2 {
         return;
     }
-    for bytes in [100, 1 << 20] {
-        fail(bytes);
+    // from memory to memory, and by NCCL
+    for bytes in [100, ROOM] {
+        fail(bytes, false);
+        fail(bytes, true);
     }
 }
 
 /// The second rank fails while the first one waits for so many bytes.
-fn fail(bytes: usize) {
+fn fail(bytes: usize, at_once: bool) {
     on_ranks(DeviceKind::Cuda, 2, |ranks, device| {
         let link = connect(ranks, device).unwrap();
         assert!(link.is_direct(), "{:?}", link.note());
@@ -191,8 +265,12 @@ fn fail(bytes: usize) {
         let memory = device.buffer::<u8>(bytes).unwrap();
         let segment = Segment::of(1, &memory, 0..bytes).unwrap();
         let start = Instant::now();
-        link.start(&[], &[segment]).unwrap();
-        link.finish().unwrap();
+        if at_once {
+            link.exchange(&[], &[segment]).unwrap();
+        } else {
+            link.start(&[], &[segment]).unwrap();
+            link.finish().unwrap();
+        }
         device.synchronise().unwrap();
         assert!(start.elapsed() > Duration::from_millis(200));
         assert!(communicator.barrier().is_err());
