@@ -158,25 +158,16 @@ impl Near {
     ) -> Result<Vec<bool>, DeviceError> {
         self.context.gpu.bind()?;
         self.is_open = true;
-        let read = |bytes: &Vec<u8>| bytemuck::try_pod_read_unaligned::<Offer>(bytes).ok();
-        let is_here = |offer: &Offer| offer.host == *HOST;
-        let offers = offers.iter().map(|bytes| read(bytes).filter(is_here));
-        let (ranks, mut peers) = (offers.len(), Vec::new());
-        peers.extend(
-            offers
-                .enumerate()
-                .filter_map(|(peer, offer)| Some((peer, offer?))),
-        );
-        peers.truncate(MOST + 1);
-        // the slots for a rank are found by its number among the others of the host
-        let number = |of: usize, whose: usize| -> Option<u64> {
-            let others = peers.iter().filter(|(peer, _)| *peer != whose);
-            let number = others.map(|(peer, _)| *peer).position(|peer| peer == of)?;
-            Some(number as u64)
+        let read = |(peer, bytes): (usize, &Vec<u8>)| {
+            let offer: Offer = bytemuck::try_pod_read_unaligned(bytes).ok()?;
+            (offer.host == *HOST).then_some((peer, offer))
         };
-        self.peers = vec![None; ranks];
+        let found = offers.iter().enumerate().filter_map(read);
+        let peers: Vec<(usize, Offer)> = found.take(MOST + 1).collect();
+        let here: Vec<usize> = peers.iter().map(|(peer, _)| *peer).collect();
+        self.peers = vec![None; offers.len()];
         for (peer, offer) in peers.iter().filter(|(peer, _)| *peer != rank) {
-            let numbers = number(rank, *peer).zip(number(*peer, rank));
+            let numbers = number(&here, rank, *peer).zip(number(&here, *peer, rank));
             let reached = numbers.and_then(|numbers| Some((numbers, self.reach(offer)?)));
             self.peers[*peer] = reached.map(|((there, here), slots)| Peer {
                 there: slots + there * INBOX,
@@ -245,20 +236,26 @@ impl Near {
 
     /// Whether all segments are short, of peers that are near.
     pub(super) fn carries(&self, segments: &[Segment]) -> bool {
-        segments.iter().all(|one| self.is_short(one, segments))
+        segments.iter().all(self.short(segments))
     }
 
-    /// Whether the slots of a segment's peer suffice for all that goes there.
-    fn is_short(&self, segment: &Segment, all: &[Segment]) -> bool {
-        let alike = all.iter().filter(|other| other.peer == segment.peer);
-        let near = matches!(self.peers.get(segment.peer), Some(Some(_)));
-        near && alike.map(parts).sum::<usize>() <= SLOTS as usize
+    /// Tells of a segment whether the slots of its peer suffice for all that goes there.
+    fn short(&self, all: &[Segment]) -> impl Fn(&Segment) -> bool + use<> {
+        let slots = |peer: &Option<Peer>| peer.map(|_| SLOTS as usize);
+        let mut left: Vec<Option<usize>> = self.peers.iter().map(slots).collect();
+        for segment in all {
+            if let Some(slots) = left.get_mut(segment.peer) {
+                *slots = slots.and_then(|slots| slots.checked_sub(parts(segment)));
+            }
+        }
+        move |segment| matches!(left.get(segment.peer), Some(Some(_)))
     }
 
     /// The short segments, and the others.
     fn split(&self, segments: &[Segment]) -> (Vec<Segment>, Vec<Segment>) {
         let full = segments.iter().filter(|segment| segment.bytes > 0);
-        full.partition(|segment| self.is_short(segment, segments))
+        let is_short = self.short(segments);
+        full.partition(|segment| is_short(segment))
     }
 
     /// What carries a segment.
@@ -348,6 +345,13 @@ impl Drop for Near {
     }
 }
 
+/// Which slots of a rank are for another one: its number among the others of the host.
+fn number(here: &[usize], of: usize, whose: usize) -> Option<u64> {
+    let mut others = here.iter().filter(|peer| **peer != whose);
+    let number = others.position(|peer| *peer == of)?;
+    Some(number as u64)
+}
+
 /// Parts of a segment.
 fn parts(segment: &Segment) -> usize {
     segment.bytes.div_ceil(SLOT as usize)
@@ -370,8 +374,20 @@ static HOST: LazyLock<[u8; 36]> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::super::image;
+    use super::{MOST, number};
     use nestar_device::{LAUNCH, program};
     use nestar_kernels::passing::{PASSING, items};
+
+    #[test]
+    fn no_two_ranks_share_slots() {
+        let here: Vec<usize> = (3..3 + MOST + 1).map(|n| n * n).collect();
+        for whose in &here {
+            let others = here.iter().filter(|rank| *rank != whose);
+            let numbers = others.map(|&rank| number(&here, rank, *whose));
+            assert!(numbers.eq((0..MOST as u64).map(Some)));
+            assert_eq!(number(&here, *whose, *whose), None);
+        }
+    }
 
     #[test]
     fn the_kernel_compiles() {
