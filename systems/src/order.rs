@@ -22,7 +22,9 @@
 //!     Flag         1 Criteria   cells that want refinement, with their buffers
 //!     Regrid       1 Refine     nest, refine and remove patches of level + 1, fill the new ones
 //!                  2 Complete   work on new patches that have their values: `NewRows` names them
-//!     Aligned      1 Solve      unless t[level] = until > t[0]: work on all levels from this one on, which stand at one time
+//!     Aligned      unless t[level] = until > t[0]: work on all levels from this one on, which stand at one time
+//!                  1 Solve      what levels together make of each other
+//!                  2 Correct    second kicks are mended
 //! ```
 //!
 //! A system whose signature reads copies of other ranks' patches has an exchange in front of it, which runs if they are out of
@@ -77,6 +79,8 @@ sets! {
     Aligned, Aligned:
     /// Work that takes several levels at once.
     Solve,
+    /// What has used the ends of the levels' steps before is mended.
+    Correct,
 }
 sets! {
     /// Sets of the phase `Limit`.
@@ -154,7 +158,8 @@ pub fn configure(sim: &mut Engine) {
         .configure_sets((Regrid::Refine, Regrid::Complete).chain());
     sim.schedule(Phase::Ready).configure_sets(Ready::Recompute);
     sim.schedule(Phase::Split).configure_sets(Split::Sources);
-    sim.schedule(Phase::Aligned).configure_sets(Aligned::Solve);
+    sim.schedule(Phase::Aligned)
+        .configure_sets((Aligned::Solve, Aligned::Correct).chain());
     sim.system_in(Synchronise::Correct, exchange_averages_and_fluxes);
     sim.system_in(Regrid::Refine, regrid::refine);
 }

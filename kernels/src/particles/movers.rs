@@ -50,6 +50,8 @@ pub struct Pull<R> {
     pub weight: f64,
     /// Length of the kick.
     pub half: f64,
+    /// Whether it has been made by the accelerations that the particles have, and these are found anew.
+    pub again: bool,
     /// From the time of the particles to those of the states.
     pub ahead: [f64; 2],
     /// Over the width of a patch of the coarser level.

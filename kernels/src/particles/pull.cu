@@ -8,7 +8,8 @@ constexpr int BESIDE = 1;
 
 RS_FN void kick(const Pull& p, const Columns& of, i64 n, const REAL* v, const REAL* a) {
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    of.number(VELOCITY + axis, n) = motion::kicked<REAL>(v[axis], a[axis], (REAL)p.half);
+    const REAL by = p.again ? a[axis] - of.number(ACCELERATION + axis, n) : a[axis];
+    of.number(VELOCITY + axis, n) = motion::kicked<REAL>(v[axis], by, (REAL)p.half);
     of.number(ACCELERATION + axis, n) = a[axis];
   }
 }

@@ -8,7 +8,7 @@ pub const PAGE: usize = 32;
 /// Numbers that places of a run in this precision are kept in, `Place::BITS` along an axis.
 pub trait Precise: Element {
     /// A place along an axis.
-    type Place: bytemuck::Pod + Send + Sync;
+    type Place: bytemuck::Pod + Ord + Send + Sync;
     /// Bits of it.
     const BITS: u32;
     /// In units of 2^-64 of the patch's width.
@@ -17,6 +17,10 @@ pub trait Precise: Element {
     fn kept(place: u64) -> Self::Place;
     /// As [`moved`](nestar_kernels::particles::motion::moved) of ways shorter than the width, without a branch: for loops over pages.
     fn moved(place: Self::Place, by: f64) -> (Self::Place, i32);
+    /// A whole number for the size of a number, in the order of the sizes; that of a NaN is above all others.
+    fn ordered(number: Self) -> Self::Place;
+    /// The size that a whole number stands for.
+    fn size(ordered: Self::Place) -> Self;
 }
 
 /// The whole number that a number from 0 to below 2^32 is cut to, as the lower half: one that vectors of numbers have too.
@@ -42,6 +46,13 @@ impl Precise for f32 {
         let step = i32::from(!back & (above < place)) - i32::from(back & (below > place));
         (if back { below } else { above }, step)
     }
+    #[inline(always)]
+    fn ordered(number: f32) -> u32 {
+        number.abs().to_bits()
+    }
+    fn size(ordered: u32) -> f32 {
+        f32::from_bits(ordered)
+    }
 }
 
 impl Precise for f64 {
@@ -62,6 +73,13 @@ impl Precise for f64 {
         let back = by < 0.0;
         let step = i32::from(!back & (above < place)) - i32::from(back & (below > place));
         (if back { below } else { above }, step)
+    }
+    #[inline(always)]
+    fn ordered(number: f64) -> u64 {
+        number.abs().to_bits()
+    }
+    fn size(ordered: u64) -> f64 {
+        f64::from_bits(ordered)
     }
 }
 

@@ -16,7 +16,7 @@ use nestar_engine::device::DeviceError;
 use nestar_engine::field::LevelRows;
 use nestar_engine::mesh::{LevelClock, Levels, Topology};
 use nestar_engine::ranks::OtherRanks;
-use nestar_engine::step::{Read, View, Write};
+use nestar_engine::step::{AlignedLevels, Read, View, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::motion::{in_parent, kicked, moved};
@@ -78,9 +78,16 @@ struct Force<'a, R: Precise> {
     time: f64,
     /// Length of it: half of the step.
     half: R,
+    /// Whether it has been made by the accelerations that the particles have, and these are found anew.
+    again: bool,
 }
 
 impl<R: Precise> Force<'_, R> {
+    /// Whether states of the coarser level can say nothing new: that is at another time.
+    fn has_all_of(&self, around: &Between<R>) -> bool {
+        self.again && around.states.len() > 1
+    }
+
     /// The accelerations around a patch of the coarser level.
     fn between(&self, row: u32) -> Result<Between<R>, DeviceError> {
         let states = self.field.coarser_windows::<R>(row, REACH, self.time)?;
@@ -136,6 +143,9 @@ impl<R: Precise> Force<'_, R> {
                 let Some(parent) = parent.filter(|_| zone.is_inner(cell)) else {
                     return own.at::<W, REACH>((place, [0; 3]), zone.is_outer(cell));
                 };
+                if self.has_all_of(parent) {
+                    return Page::vector(&page.acceleration, n);
+                }
                 let wide = [0, 1, 2].map(|axis| in_parent(place[axis], sides[axis]));
                 let moving = (wide, Page::vector(&page.velocity, n));
                 parent.at::<W>(moving, true, |place, step| {
@@ -154,6 +164,9 @@ impl<R: Precise> Force<'_, R> {
     ) -> Result<(), DeviceError> {
         let zone = Zone::of(self.topology, row, self.motion.zone);
         let around = self.between(row)?;
+        if self.has_all_of(&around) {
+            return Ok(());
+        }
         let (zone, around) = (&zone, &around);
         self.kick(columns, rows, |_| {
             move |page: &Page<R>, n| {
@@ -186,7 +199,13 @@ impl<R: Precise> Force<'_, R> {
             // all rows of the page alike, so that vectors of them go together
             for (axis, a) in all.iter().enumerate() {
                 for n in 0..PAGE {
-                    page.velocity[axis][n] = kicked(page.velocity[axis][n], a[n], self.half);
+                    let kept = if self.again {
+                        page.acceleration[axis][n]
+                    } else {
+                        R::lit(0.0)
+                    };
+                    let velocity = &mut page.velocity[axis][n];
+                    *velocity = kicked(*velocity, a[n] - kept, self.half);
                 }
                 *page.acceleration[axis] = *a;
             }
@@ -228,7 +247,7 @@ fn kick(
     species: &mut Species,
     (topology, motion): (&Topology, &Motion),
     field: &View<Acceleration>,
-    (time, half): (f64, f64),
+    (time, half, again): (f64, f64, bool),
 ) -> Result<(), DeviceError> {
     let tables = field.place().tables;
     if let Some((lists, tables)) = species.settled(topology, tables)?.zip(tables) {
@@ -239,6 +258,7 @@ fn kick(
             field,
             time,
             half,
+            again,
         });
     }
     in_precision!(species.precision(), R => {
@@ -248,6 +268,7 @@ fn kick(
             field,
             time,
             half: R::lit(half),
+            again,
         };
         let level = field.level();
         match motion.cloud {
@@ -268,8 +289,34 @@ pub(super) fn close(
 ) -> Result<(), Error> {
     let field = field.get(REACH)?;
     for species in species.falling() {
-        let times = (clock.end, 0.5 * clock.dt);
+        let times = (clock.end, 0.5 * clock.dt, false);
         kick(species, (&topology, &motion), &field, times)?;
+    }
+    Ok(())
+}
+
+/// Where levels stand at one time: the closing kicks of their latest steps are mended. At the ends of these a level did not know yet what finer
+/// ones would add to its potential, and felt what they had added a step before, where particles were then.
+pub(super) fn mend(
+    (topology, levels, motion): (Res<Topology>, Res<Levels>, Res<Motion>),
+    aligned: Res<AlignedLevels>,
+    mut species: ResMut<AllSpecies>,
+    mut field: Write<Acceleration, REACH>,
+    mut others: OtherRanks,
+) -> Result<(), Error> {
+    if aligned.coarsest >= aligned.finest {
+        return Ok(());
+    }
+    for level in aligned.levels() {
+        field.refresh_on(&mut others, level)?;
+    }
+    for level in aligned.levels() {
+        let field = field.get_on(level, REACH)?;
+        let clock = levels.clock(level);
+        for species in species.falling() {
+            let times = (clock.time, 0.5 * clock.dt, true);
+            kick(species, (&topology, &motion), &field, times)?;
+        }
     }
     Ok(())
 }
@@ -296,7 +343,7 @@ pub(super) fn begin(
     for level in 0..=finest {
         let field = field.get_on(level, REACH)?;
         for species in species.falling() {
-            let times = (levels.time(level), 0.0);
+            let times = (levels.time(level), 0.0, false);
             kick(species, (&topology, &motion), &field, times)?;
         }
     }

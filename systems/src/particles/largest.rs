@@ -3,15 +3,15 @@
 use super::columns::{Columns, PAGE, Page, Precise};
 use super::rows::Rows;
 
-/// Numbers that are compared side by side.
+/// Sizes that are compared side by side.
 const SIDES: usize = 8;
 
-/// The largest sizes of velocities along the axes, then of accelerations, side by side.
-pub struct Largest<R>([[R; SIDES]; 6]);
+/// The largest sizes of velocities along the axes, then of accelerations, side by side, as whole numbers.
+pub struct Largest<R: Precise>([[R::Place; SIDES]; 6]);
 
 impl<R: Precise> Default for Largest<R> {
     fn default() -> Self {
-        Self([[R::lit(0.0); SIDES]; 6])
+        Self([[R::ordered(R::lit(0.0)); SIDES]; 6])
     }
 }
 
@@ -30,32 +30,25 @@ impl<R: Precise> Largest<R> {
     pub fn take(&mut self, page: &Page<R>, count: usize) {
         let numbers = page.velocity.iter().chain(&page.acceleration);
         let each = self.0.iter_mut().zip(numbers);
-        each.for_each(|(largest, values)| enlarge(largest, values, count));
+        each.for_each(|(largest, values)| enlarge::<R>(largest, values, count));
     }
 
-    /// The sizes.
+    /// The sizes; a NaN if there is one.
     pub fn sizes(self) -> [f64; 6] {
-        let largest = |sides: [R; SIDES]| sides.into_iter().fold(R::lit(0.0), larger).to_f64();
-        self.0.map(largest)
-    }
-}
-
-/// The larger one, or a NaN if there is one.
-#[inline(always)]
-fn larger<R: Precise>(most: R, size: R) -> R {
-    match size > most || size.is_nan() {
-        true => size,
-        false => most,
+        let none = R::ordered(R::lit(0.0));
+        let largest = |sides: [R::Place; SIDES]| sides.into_iter().fold(none, Ord::max);
+        self.0.map(|sides| R::size(largest(sides)).to_f64())
     }
 }
 
 /// Enlarges numbers to the sizes of the first numbers of a column, side by side, so that vectors of them go together.
 #[inline(always)]
-fn enlarge<R: Precise>(sides: &mut [R; SIDES], values: &[R; PAGE], count: usize) {
+fn enlarge<R: Precise>(sides: &mut [R::Place; SIDES], values: &[R; PAGE], count: usize) {
+    let none = R::ordered(R::lit(0.0));
     for first in (0..PAGE).step_by(SIDES) {
         for (n, side) in sides.iter_mut().enumerate() {
-            let size = values[first + n].abs();
-            *side = larger(*side, if first + n < count { size } else { R::lit(0.0) });
+            let size = R::ordered(values[first + n]);
+            *side = (*side).max(if first + n < count { size } else { none });
         }
     }
 }

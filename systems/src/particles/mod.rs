@@ -137,6 +137,8 @@ impl Plugin for Particles {
             sim.system_in(Ready::Recompute, force::begin)
                 .exchanges_itself::<Acceleration>();
             sim.system_in(Advance::Correct, force::close);
+            sim.system_in(Aligned::Correct, force::mend)
+                .exchanges_itself::<Acceleration>();
         }
         diagnostics::register(sim, falls);
         refine::register(sim, config.refine)

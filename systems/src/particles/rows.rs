@@ -81,9 +81,15 @@ impl Rows {
         &mut self,
         columns: Columns,
     ) -> impl Iterator<Item = (Page<'_, R>, usize)> {
-        let count = self.count;
-        let pages = self.pages.iter_mut().enumerate();
-        pages.map(move |(n, words)| (Page::of(words, columns), PAGE.min(count - n * PAGE)))
+        let (mut left, mut pages) = (self.count, &mut self.pages[..]);
+        ask_for(pages.first());
+        std::iter::from_fn(move || {
+            let (words, rest) = std::mem::take(&mut pages).split_first_mut()?;
+            ask_for(rest.first());
+            let count = PAGE.min(left);
+            (pages, left) = (rest, left - count);
+            Some((Page::of(words, columns), count))
+        })
     }
 
     /// The words of the pages.
@@ -199,6 +205,19 @@ impl Rows {
         });
         self.clear(pool);
     }
+}
+
+/// Asks for the words of a page that is read soon: they come from memory meanwhile.
+#[inline(always)]
+fn ask_for(page: Option<&Words>) {
+    #[cfg(target_arch = "x86_64")]
+    for line in page.into_iter().flat_map(|page| page.chunks(8)) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: it changes nothing that a program sees.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = page;
 }
 
 /// Pages that are worth a task of their own.

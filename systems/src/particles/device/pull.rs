@@ -27,6 +27,8 @@ pub struct Pulled<'a> {
     pub time: f64,
     /// Length of the kick.
     pub half: f64,
+    /// Whether it has been made by the accelerations that the particles have, and these are found anew.
+    pub again: bool,
 }
 
 impl Pulled<'_> {
@@ -42,6 +44,7 @@ impl Pulled<'_> {
             parent: false,
             weight: 1.0,
             half: self.half,
+            again: self.again,
             ahead: [0.0; 2],
             per_width: [0.0; 3],
         }
@@ -82,6 +85,10 @@ impl OnDevice {
         parent: bool,
     ) -> Result<(), DeviceError> {
         let states = pulled.field.coarser_on_device(pulled.time);
+        if pulled.again && states.len() > 1 {
+            // the coarser level is at another time: it knows nothing new
+            return Ok(());
+        }
         let below = pulled.field.level() - 1;
         let width = pulled.topology.domain.cell_width(below);
         let (weight, ahead) = match states[..] {

@@ -221,13 +221,6 @@ fn particles_that_cannot_be_held_are_told_before_they_are_made() {
     place.nestar(&limited).has_status(4).complains(&text);
 }
 
-#[test]
-fn a_run_whose_directory_cannot_be_made_is_told_with_status_1() {
-    let place = Place::with(BLAST);
-    let outcome = place.nestar(&["run", "deck.toml", "--output", "deck.toml/run"]);
-    outcome.has_status(1).complains(&["deck.toml/run"]);
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn a_run_goes_on_without_a_log_that_cannot_be_written() {
