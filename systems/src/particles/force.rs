@@ -312,9 +312,12 @@ pub(super) fn mend(
     }
     for level in aligned.levels() {
         let field = field.get_on(level, REACH)?;
-        let clock = levels.clock(level);
+        // an error of the potential around a level grows through the step of the coarser one
+        let since = levels
+            .clock(level.saturating_sub(1).max(aligned.coarsest))
+            .dt;
         for species in species.falling() {
-            let times = (clock.time, 0.5 * clock.dt, true);
+            let times = (levels.time(level), 0.5 * since, true);
             kick(species, (&topology, &motion), &field, times)?;
         }
     }
