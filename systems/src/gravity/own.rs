@@ -79,12 +79,13 @@ fn solve(mut own: Own, clock: Res<LevelClock>, levels: Res<Levels>) -> Result<()
 }
 
 /// The potential where levels stand at one time.
-fn align(mut own: Own, aligned: Res<AlignedLevels>, levels: Res<Levels>) -> Result<(), Error> {
+fn align(mut own: Own, aligned: Res<AlignedLevels>) -> Result<(), Error> {
     let coarsest = aligned.coarsest;
     for level in coarsest..=aligned.finest.max(coarsest) {
         if !own.differs(level) {
             own.take(level)?;
-        } else if level > coarsest && levels.clock(level - 1).since_regrid == 0 {
+        } else if level > coarsest {
+            // the coarser level has learnt what this one adds to it
             let sweeps = own.gravity.config.sweeps_aligned;
             own.grids.cycle(level, sweeps, None)?;
         }
