@@ -1,6 +1,9 @@
 //! Short segments between GPUs that reach each other's memory: a kernel writes them right into slots of the receiver, where
 //! another one waits for them: the host queues one kernel, in half of the time that NCCL takes.
 
+#[cfg(test)]
+mod tests;
+
 use super::driver::{Code, Stream, answer, driver, sys};
 use super::image::Launchable;
 use super::{Context, slabs, stream};
@@ -370,33 +373,3 @@ static HOST: LazyLock<[u8; 36]> = LazyLock::new(|| {
         host
     })
 });
-
-#[cfg(test)]
-mod tests {
-    use super::super::image;
-    use super::{MOST, number};
-    use nestar_device::{LAUNCH, program};
-    use nestar_kernels::passing::{PASSING, items};
-
-    #[test]
-    fn no_two_ranks_share_slots() {
-        let here: Vec<usize> = (3..3 + MOST + 1).map(|n| n * n).collect();
-        for whose in &here {
-            let others = here.iter().filter(|rank| *rank != whose);
-            let numbers = others.map(|&rank| number(&here, rank, *whose));
-            assert!(numbers.eq((0..MOST as u64).map(Some)));
-            assert_eq!(number(&here, *whose, *whose), None);
-        }
-    }
-
-    #[test]
-    fn the_kernel_compiles() {
-        image::find_compiler();
-        if !image::compiler_present() {
-            println!("skipped: there is no NVRTC");
-            return;
-        }
-        let source = [&program(&items()), LAUNCH, PASSING].concat();
-        image::compile("passing", &source, "sm_80").unwrap();
-    }
-}
