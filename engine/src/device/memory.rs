@@ -159,14 +159,16 @@ impl<T> Default for Kept<T> {
 }
 
 impl<T: Pod> Kept<T> {
-    /// At least `length` elements: what is too short is replaced by memory with half as much to spare, and what it held is lost.
+    /// At least `length` elements: what is too short is replaced by memory with half as much to spare, an eighth where that is more than 16 MiB, and
+    /// what it held is lost.
     pub fn provide(&mut self, device: &Device, length: usize) -> Result<&Buffer<T>, DeviceError> {
         let buffer = match self.0.take() {
             Some(buffer) if buffer.len() >= length => buffer,
             small => {
                 // the old one goes first, to make room
                 drop(small);
-                device.buffer(length + length / 2)?
+                let little = (16 << 20) / size_of::<T>().max(1);
+                device.buffer(length + (length / 2).min(little.max(length / 8)))?
             }
         };
         Ok(self.0.insert(buffer))

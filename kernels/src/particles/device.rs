@@ -1,7 +1,8 @@
 //! What kernels of particles take: columns on a device, and what happens to them.
 //!
 //! The particles of the patches of a level that one level moves stand in a [`Stack`], patch by patch. Whoever moves them deals them to new
-//! stacks: a first kernel counts how many each patch gets, a second one puts them there. Nothing is sorted, and the order in a patch means nothing.
+//! places: a first kernel counts how many each patch gets, a second one puts them there. New places may be those of particles that have been dealt
+//! before, for the patches take their turns. Nothing is sorted, and the order in a patch means nothing.
 
 use nestar_device::{Address, Item, device};
 
@@ -24,21 +25,23 @@ pub fn items() -> Vec<&'static Item> {
     let mut items = super::device_items();
     items.extend([
         Stack, Tables, List, Move, Arrive, Pack, Largest, Terms, Clouds, Deposit, Finish, Mark,
-        Unpack, Spill, Join, Shift,
+        Unpack, Spill, Join, Shift, Put,
     ]);
+    items.extend([DEAL::ITEM, LEAVE::ITEM, ASIDE::ITEM]);
     items.extend([STAY::ITEM, BENEATH::ITEM]);
     items
 }
 
-/// Columns of particles, `room` values each: identities of 8 bytes, then numbers of the run's precision, which are the place, the velocity and
-/// the acceleration along x, y, z, the mass if each has its own, scalars. A place along an axis takes as many bytes as a number.
+/// Pages of 32 particles. The columns of a page follow each other, 32 values each: identities of 8 bytes, then numbers of the run's precision, which
+/// are the place, the velocity and the acceleration along x, y, z, the mass if each has its own, scalars. A place along an axis takes as many bytes
+/// as a number.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stack {
-    /// The first column.
+    /// The first page.
     pub words: Address<u8>,
-    /// Particles that it has room for.
-    pub room: i64,
+    /// Bytes of a page; 0: there is none.
+    pub page: i64,
 }
 
 /// The hierarchy, by row, as [`View`](crate::mesh::parameters::View) has it.
@@ -71,7 +74,7 @@ pub struct List {
     pub masses: bool,
 }
 
-/// Of the kernels `particles_count` and `particles_deal`: the first half of a step of particles.
+/// Of the kernels `particles_count`, `particles_deal` and `particles_aside`: the first half of a step of particles.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct Move {
@@ -82,7 +85,7 @@ pub struct Move {
     pub to: [Stack; 4],
     /// `[list][rows + 1]`: how many a row gets, or where the next one goes; behind the rows, those that go elsewhere.
     pub cursors: Address<u32>,
-    /// Of those that go elsewhere: row * 64 + 32 * list + direction.
+    /// Of those that go elsewhere: row * 64 + 32 * list + direction. Of those that are set aside: their stack * 2^32 + their place there.
     pub tags: Address<u64>,
     /// Where those begin in their stack: before them stands what goes to held patches of other ranks.
     pub tagged: i64,
@@ -90,7 +93,7 @@ pub struct Move {
     pub lost: Address<u64>,
     /// The identities of what leaves the box, as far as there is room.
     pub gone: Address<u64>,
-    /// Room for identities.
+    /// Room for identities, or for those that are set aside.
     pub room: i64,
     /// The step over the width of a patch along each axis.
     pub rate: [f64; 3],
@@ -108,12 +111,44 @@ pub struct Move {
     pub stay: [i32; 2],
     /// Whether the patches are of the level that moves the particles.
     pub own: bool,
-    /// Whether those are dealt that go to the last stack, or all others.
-    pub leaving: bool,
+    /// Which particles are dealt: [`DEAL`] or [`LEAVE`].
+    pub what: i32,
+    /// As `cursors`: the first turn in which the places of a row are free, or nothing: all are.
+    pub turns: Address<u32>,
+    /// The turn that it is.
+    pub turn: u32,
+    /// How many have been set aside.
+    pub aside: Address<u64>,
     /// Of each particle, which of the homes of its piece it goes to.
     pub keys: Address<u8>,
     /// Its place among those that go to the same patch.
     pub places: Address<u32>,
+}
+
+/// [`Move::what`]: those whose places are free.
+#[device]
+pub const DEAL: i32 = 0;
+/// Those that go to other ranks' patches, and elsewhere.
+#[device]
+pub const LEAVE: i32 = 1;
+/// Those whose places are not free yet, which the kernel `particles_aside` deals: all stacks stand for one in which they wait.
+#[device]
+pub const ASIDE: i32 = 2;
+
+/// Of the kernel `particles_put`: puts those to their places that were set aside.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct Put {
+    /// The particles.
+    pub from: Stack,
+    /// As [`Move::tags`].
+    pub tags: Address<u64>,
+    /// Where they go.
+    pub to: [Stack; 4],
+    /// How many.
+    pub count: i64,
+    /// Columns of numbers.
+    pub numbers: i32,
 }
 
 /// The way of particles that stay in their patch; ways from 0 to 7 lead to the parent, from that child.
@@ -131,7 +166,7 @@ pub struct Shift {
     pub from: Stack,
     /// `[piece][4]`: the row that they go to, or the first of the eight children's; the way, [`STAY`] and others; the first particle; how many.
     pub pieces: Address<u32>,
-    /// Where they go; without room: they are counted alone.
+    /// Where they go; without pages: they are counted alone.
     pub to: Stack,
     /// `[row]`: where the next one of a row goes, or how many come.
     pub cursors: Address<u32>,

@@ -142,6 +142,12 @@ RS_FN int key_of(const given::Move& p, const int* near, const Went& went) {
 
 RS_FN Home home_of(const given::Move& p, int row, int key) { return key == WAITS ? home_in_row(p, 1, row, 1) : home(p, row, key); }
 
+// Which launch deals particles that go to a home: see given::Move::what.
+RS_FN int dealt_in(const given::Move& p, const Home& home) {
+  if (home.stack == LEAVES) return given::LEAVE;
+  return p.turns != nullptr && p.turns[home.cursor] > p.turn ? given::ASIDE : given::DEAL;
+}
+
 RS_FN unsigned take_place(unsigned* counter, bool is_common) {
   return is_common ? launch::take_place(counter) : launch::atomic_add(counter, 1u);
 }
@@ -216,12 +222,14 @@ KERNEL_BOUNDS(particles_deal, particles::given::Move, 256, 6) {
   using namespace particles;
   SHARED Home homes[KEYS];
   SHARED unsigned first[KEYS];
+  SHARED bool is_dealt[KEYS];
   const Chunk chunk = particles::chunk(p.from);
   const Columns from = columns(p.from.stack);
   const int* near = around(p.from.tables, chunk.row);
   EACH(key, KEYS) {
     homes[key] = home_of(p, chunk.row, key);
     first[key] = p.cursors[homes[key].cursor];
+    is_dealt[key] = dealt_in(p, homes[key]) == p.what;
   }
   launch::barrier();
   EACH(k, chunk.count) {
@@ -232,10 +240,48 @@ KERNEL_BOUNDS(particles_deal, particles::given::Move, 256, 6) {
     if (key == GONE) continue;
     Went went = advance(p, near, particle);
     const Home home = key == ALONE ? home_in_child(p, chunk.row, went) : homes[key];
-    if ((home.stack == LEAVES) != p.leaving) continue;
+    if (key == ALONE ? dealt_in(p, home) != p.what : !is_dealt[key]) continue;
     const unsigned at = (key == ALONE ? p.cursors[home.cursor] : first[key]) + place;
     put(p, from, n, home, went, particle.acceleration, at, chunk.row);
   }
+}
+
+// Puts those aside whose places are not free yet, if there is room. Those that go to children are none of them: these are dealt to before.
+KERNEL(particles_aside, particles::given::Move) {
+  using namespace particles;
+  SHARED Home homes[KEYS];
+  SHARED unsigned first[KEYS];
+  SHARED bool waits[KEYS], some_wait;
+  const Chunk chunk = particles::chunk(p.from);
+  const Columns from = columns(p.from.stack);
+  if (launch::thread() == 0) some_wait = false;
+  launch::barrier();
+  EACH(key, KEYS) {
+    homes[key] = home_of(p, chunk.row, key);
+    first[key] = p.cursors[homes[key].cursor];
+    waits[key] = dealt_in(p, homes[key]) == given::ASIDE;
+    if (waits[key]) some_wait = true;
+  }
+  launch::barrier();
+  if (!some_wait) return;
+  EACH(k, chunk.count) {
+    const i64 n = chunk.first + k;
+    const int key = p.keys[n];
+    if (key >= KEYS || !waits[key]) continue;
+    const i64 aside = (i64)launch::atomic_add(p.aside, (u64)1);
+    if (aside >= p.room) continue;
+    const Particle particle = particles::particle(from, n);
+    p.tags[aside] = (u64)homes[key].stack << 32 | (first[key] + p.places[n]);
+    put(p, from, n, homes[key], advance(p, around(p.from.tables, chunk.row), particle), particle.acceleration, (unsigned)aside, chunk.row);
+  }
+}
+
+// Puts those to their places that were set aside.
+KERNEL(particles_put, particles::given::Put) {
+  using namespace particles;
+  const Columns from = columns(p.from);
+  for (i64 k = (i64)launch::block() * launch::threads() + launch::thread(); k < p.count; k += (i64)launch::blocks() * launch::threads())
+    copy(from, k, columns(p.to[p.tags[k] >> 32]), (unsigned)p.tags[k], p.numbers);
 }
 
 // Puts particles of a piece to another stack as they are, or counts how many each patch gets.
@@ -255,16 +301,16 @@ KERNEL(particles_shift, particles::given::Shift) {
     counts[child] = 0;
   }
   launch::barrier();
-  if (p.to.room == 0) return;
+  if (p.to.page == 0) return;
   EACH(k, count) {
     const i64 n = (i64)piece[2] + k;
     const i64 at = beneath ? take_place_in_child(from, n, first, counts) : (i64)first[0] + k;
-    to.id(at) = from.id(n);
-    for (int c = VELOCITY; c < p.numbers; ++c) to.number(c, at) = from.number(c, n);
+    copy(from, n, to, at, p.numbers);
+    if (way == given::STAY) continue;
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
       u64 place = whole(from.place(axis, n));
       if (beneath) place = motion::in_child(place)._0;
-      else if (way < given::STAY) place = motion::in_parent(place, (unsigned)(way >> axis & 1));
+      else place = motion::in_parent(place, (unsigned)(way >> axis & 1));
       to.place(axis, at) = kept(place);
     }
   }

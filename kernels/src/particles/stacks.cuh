@@ -9,7 +9,8 @@ namespace cloud = ::nestar_kernels::particles::cloud;
 namespace motion = ::nestar_kernels::particles::motion;
 namespace given = ::nestar_kernels::particles::device;
 
-constexpr int CHUNK = 4096, PAGE = 32;
+constexpr int CHUNK = 4096;
+constexpr unsigned PAGE = 32;
 // The first number of a vector among the columns of numbers, and that of masses.
 constexpr int VELOCITY = 3, ACCELERATION = 6, MASS = 9;
 
@@ -28,14 +29,22 @@ constexpr unsigned BITS = Kept<REAL>::BITS;
 RS_FN u64 whole(Place place) { return (u64)place << (64 - BITS); }
 RS_FN Place kept(u64 place) { return (Place)(place >> (64 - BITS)); }
 
+// Pages of 32 particles, column by column, as the host has them.
 struct Columns {
   unsigned char* words;
-  i64 room;
-  RS_MEMBER u64& id(i64 n) const { return ((u64*)words)[n]; }
-  RS_MEMBER REAL& number(int column, i64 n) const { return ((REAL*)(words + 8 * room))[column * room + n]; }
-  RS_MEMBER Place& place(int axis, i64 n) const { return ((Place*)(words + 8 * room))[axis * room + n]; }
+  i64 page;
+  RS_MEMBER unsigned char* page_of(i64 n) const { return words + n / PAGE * page; }
+  RS_MEMBER u64& id(i64 n) const { return ((u64*)page_of(n))[n % PAGE]; }
+  RS_MEMBER REAL& number(int column, i64 n) const { return ((REAL*)(page_of(n) + 8 * PAGE))[column * PAGE + n % PAGE]; }
+  RS_MEMBER Place& place(int axis, i64 n) const { return ((Place*)(page_of(n) + 8 * PAGE))[axis * PAGE + n % PAGE]; }
 };
-RS_FN Columns columns(const given::Stack& stack) { return Columns{(unsigned char*)stack.words, stack.room}; }
+RS_FN Columns columns(const given::Stack& stack) { return Columns{(unsigned char*)stack.words, stack.page}; }
+
+// Copies a particle as it is.
+RS_FN void copy(const Columns& from, i64 n, const Columns& to, i64 at, int numbers) {
+  to.id(at) = from.id(n);
+  for (int c = 0; c < numbers; ++c) to.number(c, at) = from.number(c, n);
+}
 
 // A piece of a list.
 struct Chunk {

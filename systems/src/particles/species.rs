@@ -182,6 +182,8 @@ impl Species {
     /// The device fails.
     pub fn shuffle(&mut self) -> Result<(), DeviceError> {
         self.fetch()?;
+        // and few of them have their turns together
+        self.lists.iter_mut().for_each(|lists| lists.few = 0);
         for patch in &mut self.patches {
             patch.iter_mut().for_each(|rows| rows.shuffle(&self.pool));
         }

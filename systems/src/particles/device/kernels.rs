@@ -4,16 +4,15 @@ use super::super::columns::{Columns, PAGE};
 use super::super::deposit::Places;
 use super::super::moved_by::MovedBy;
 use nestar_device::Parameter;
-use nestar_engine::device::{Buffer, Device, DeviceError, Kept, Kernel, Shape};
+use nestar_engine::device::{Buffer, Device, DeviceError, Growable, Kept, Kernel, Shape};
 use nestar_engine::field::Precision;
 use nestar_engine::field::device::DevicePool;
 use nestar_kernels::particles::device::{List, PARTICLES, items};
 use nestar_kernels::particles::movers::{self, PULL, TRACE};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Spare columns that are kept.
-const SPARES: usize = 6;
 /// Cells of a block about a patch with what clouds reach around it.
 pub(in crate::particles) const BLOCK: u32 = 12 * 12 * 12;
 /// The same of what particles within the patch feel.
@@ -27,6 +26,8 @@ pub struct Kernels {
     pub(in crate::particles) precision: Precision,
     pub(in crate::particles) count: Kernel,
     pub(in crate::particles) deal: Kernel,
+    pub(in crate::particles) aside: Kernel,
+    pub(in crate::particles) put: Kernel,
     pub(in crate::particles) shift: Kernel,
     pub(in crate::particles) arrive: Kernel,
     pub(in crate::particles) unpack: Kernel,
@@ -41,7 +42,6 @@ pub struct Kernels {
     /// What kernels tell the host.
     pub(in crate::particles) words: Buffer<u64>,
     pub(in crate::particles) memory: Mutex<Memory>,
-    spares: Mutex<Vec<Buffer<u64>>>,
 }
 
 /// What one kernel leaves for the next.
@@ -53,6 +53,11 @@ pub(in crate::particles) struct Memory {
     /// See [`Move::places`](nestar_kernels::particles::device::Move::places).
     pub among: Kept<u32>,
     pub tags: Kept<u64>,
+    /// See [`Move::turns`](nestar_kernels::particles::device::Move::turns).
+    pub turns: Kept<u32>,
+    /// Pages of particles that leave the rank, and of those whose places are not free yet.
+    pub leavers: Kept<u64>,
+    pub waiting: Kept<u64>,
     /// Identities of what leaves the box.
     pub gone: Kept<u64>,
     pub records: Kept<u8>,
@@ -104,6 +109,24 @@ pub(in crate::particles) struct Listed {
     pub particles: usize,
 }
 
+impl Listed {
+    /// Some of its pieces, with so many particles.
+    pub fn part(self, pieces: Range<usize>, particles: usize) -> Self {
+        let first = self.list.chunks.number() + 12 * pieces.start as u64;
+        Self {
+            list: List {
+                chunks: first.into(),
+                ..self.list
+            },
+            shape: Shape {
+                blocks: pieces.len() as u32,
+                ..self.shape
+            },
+            particles,
+        }
+    }
+}
+
 impl Kernels {
     /// Compiles them for the device and the precision of a pool.
     ///
@@ -117,6 +140,8 @@ impl Kernels {
             precision: pool.precision(),
             count: kernel("particles_count")?,
             deal: kernel("particles_deal")?,
+            aside: kernel("particles_aside")?,
+            put: kernel("particles_put")?,
             shift: kernel("particles_shift")?,
             arrive: kernel("particles_arrive")?,
             unpack: kernel("particles_unpack")?,
@@ -130,7 +155,6 @@ impl Kernels {
             mark: kernel("particles_mark")?,
             words: device.buffer(8)?,
             memory: Mutex::default(),
-            spares: Mutex::default(),
             device,
         })
     }
@@ -150,39 +174,23 @@ impl Kernels {
         self.device.launch(kernel, on.shape, given)
     }
 
-    /// Columns with room for so many particles, and for how many.
-    pub(in crate::particles) fn columns(
+    /// Pages with room for so many particles at least; what stands there stays where it is.
+    pub(in crate::particles) fn grow(
         &self,
         columns: Columns,
+        words: &mut Option<Growable<u64>>,
         particles: usize,
-    ) -> Result<(Buffer<u64>, usize), DeviceError> {
-        let words = |room: usize| room / PAGE * columns.page_words();
-        let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
-        let least = words(particles.next_multiple_of(PAGE));
-        let fitting = spares
-            .iter()
-            .enumerate()
-            .filter(|(_, spare)| spare.len() >= least);
-        let buffer = match fitting.min_by_key(|(_, spare)| spare.len()) {
-            Some((n, _)) => spares.swap_remove(n),
+    ) -> Result<(), DeviceError> {
+        if particles == 0 {
+            return Ok(());
+        }
+        let words = match words {
+            Some(words) => words,
             None => {
-                let some_more = (particles + particles / 16).next_multiple_of(PAGE);
-                self.device.buffer(words(some_more))?
+                let most = self.device.memory()?.total / 8;
+                words.insert(self.device.growable(most as usize)?)
             }
         };
-        let room = buffer.len() / columns.page_words() * PAGE;
-        Ok((buffer, room))
-    }
-
-    /// Keeps columns for later use.
-    pub(in crate::particles) fn give_back(&self, buffer: Buffer<u64>) {
-        let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
-        spares.push(buffer);
-        if spares.len() > SPARES {
-            let smallest = spares.iter().enumerate().min_by_key(|(_, s)| s.len());
-            if let Some((n, _)) = smallest {
-                spares.swap_remove(n);
-            }
-        }
+        words.grow(particles.div_ceil(PAGE) * columns.page_words())
     }
 }

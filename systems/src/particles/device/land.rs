@@ -4,7 +4,7 @@ use super::super::leavers::Drifted;
 use super::super::species::Species;
 use super::incoming::{Incoming, Piece};
 use super::lists::OnDevice;
-use super::step::{Counted, Source, Step};
+use super::step::{Counted, Step};
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::field::device::DeviceTopology;
 use nestar_engine::field::{Items, Parcel};
@@ -88,15 +88,15 @@ impl OnDevice {
         let mut behind = counts.clone();
         incoming.count(&mut counts, step.rows());
         let mut new = Vec::new();
-        for (host, list) in step.lists() {
+        for at @ (_, list) in step.lists() {
             let counts = &mut counts[list * step.rows()..][..step.rows()];
-            new.push(self.provide((step.topology, host), counts)?);
+            new.push(self.provide(step.topology, at, counts)?);
         }
         let mut stacks = [Stack::default(); 4];
-        for (stack, (held, _)) in stacks.iter_mut().zip(&new) {
-            *stack = held.stack();
+        for ((stack, at), new) in stacks.iter_mut().zip(step.lists()).zip(&new) {
+            *stack = self.stack_of(at, new);
         }
-        self.deal(&counts, &mut sources, stacks)?;
+        self.deal((step, &new), (&counts, stacks), &mut sources)?;
         behind
             .iter_mut()
             .zip(&counts)
@@ -106,25 +106,6 @@ impl OnDevice {
             self.replace(step.topology, at, new);
         }
         Ok(rest)
-    }
-
-    /// Puts all particles to their places that stay on this rank; `starts` says where those of each row begin.
-    fn deal(
-        &self,
-        starts: &[u32],
-        sources: &mut [Source],
-        stacks: [Stack; 4],
-    ) -> Result<(), DeviceError> {
-        let kernels = &*self.kernels;
-        let mut memory = kernels.memory();
-        memory.cursors.set(&kernels.device, starts)?;
-        let bytes = 2 * self.columns.bytes();
-        for Source { given, listed, .. } in sources {
-            given.to = stacks;
-            given.cursors = memory.cursors.address().into();
-            kernels.work(&kernels.deal, (listed, bytes), given)?;
-        }
-        Ok(())
     }
 
     /// Puts what comes behind what kernels have dealt to the stacks of a step: `behind` says where, for each row.

@@ -9,7 +9,7 @@ use nestar_engine::field::Parcel;
 use nestar_engine::mesh::{Topology, offset};
 use nestar_engine::ranks::DeviceMessage;
 use nestar_kernels::mesh::OUTSIDE;
-use nestar_kernels::particles::device::{List, Move, Stack};
+use nestar_kernels::particles::device::{LEAVE, List, Move, Stack};
 use std::ops::Range;
 
 /// Particles that go to a held patch of another rank.
@@ -99,18 +99,13 @@ impl OnDevice {
             return Ok(Default::default());
         }
         self.find_border(step);
-        let (words, room) = self.kernels.columns(self.columns, leavers.all)?;
-        let stack = Stack {
-            words: words.address().into(),
-            room: room as i64,
-        };
+        let stack = self.pages(&mut self.kernels.memory().leavers, leavers.all)?;
         let tags = self.deal_leavers(step, (&leavers, &starts), (sources, stack))?;
         let (mut parcels, messages) = match step.follow {
             true => (self.parcels(step.topology, &leavers, stack)?, Vec::new()),
             false => (Vec::new(), self.messages(step.topology, &leavers, stack)?),
         };
         parcels.extend(self.to_places(step.topology, (&leavers, &tags), stack)?);
-        self.kernels.give_back(words);
         Ok((parcels, messages))
     }
 
@@ -163,7 +158,7 @@ impl OnDevice {
                 cursors: memory.cursors.address().into(),
                 tags: tagged.address().into(),
                 tagged: leavers.tagged as i64,
-                leaving: true,
+                what: LEAVE,
                 ..source.given
             };
             let bytes = 9 * self.columns.number;

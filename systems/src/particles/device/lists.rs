@@ -3,14 +3,15 @@
 use super::super::columns::{Columns, PAGE};
 use super::super::rows::{Patch, Pool, Rows};
 use super::kernels::{Kernels, Listed, Memory};
-use nestar_engine::device::{Buffer, DeviceError, Kept, Kernel, Shape};
+use super::turns::{FEW, Plan};
+use nestar_engine::device::{DeviceError, Growable, Kept, Kernel, Shape};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::{Arrive, CHUNK, List, Stack, Tables};
 use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Where particles of a patch stand.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(in crate::particles) struct Stretch {
     pub first: u32,
     pub count: u32,
@@ -29,12 +30,13 @@ impl Home {
     }
 }
 
-/// Columns of the particles of a level's patches that one level moves.
+/// Pages of the particles of a level's patches that one level moves.
 #[derive(Default)]
 pub(in crate::particles) struct Held {
-    pub words: Option<Buffer<u64>>,
-    pub room: usize,
-    /// Rows of the columns in use.
+    words: Option<Growable<u64>>,
+    /// The first row of the pages in use.
+    pub first: usize,
+    /// Rows in use.
     pub used: usize,
     chunks: Kept<u32>,
     /// A block for each piece; none: particles have been taken out since they were listed.
@@ -44,13 +46,26 @@ pub(in crate::particles) struct Held {
 }
 
 impl Held {
-    pub fn stack(&self) -> Stack {
-        let address = self.words.as_ref().map_or(0, Buffer::address);
-        Stack {
-            words: address.into(),
-            room: self.room as i64,
-        }
+    pub fn stack(&self, columns: Columns) -> Stack {
+        self.words
+            .as_ref()
+            .map_or_else(Stack::default, |words| Stack {
+                words: words.address().into(),
+                page: 8 * columns.page_words() as i64,
+            })
     }
+
+    /// Rows that it has memory for.
+    fn room(&self, columns: Columns) -> usize {
+        let words = self.words.as_ref().map_or(0, Growable::len);
+        words / columns.page_words() * PAGE
+    }
+}
+
+/// New places of a list, in memory of their own or in that of the list.
+pub(super) struct New {
+    pub plan: Plan,
+    apart: Option<Held>,
 }
 
 /// The particles of a species that are on a device.
@@ -67,6 +82,8 @@ pub struct OnDevice {
     pub(super) lifted: Vec<Home>,
     /// By row, whether there is more than own leaves beside it, with the revision of the tables.
     pub(super) border: (u64, Vec<bool>),
+    /// Lists of up to so many particles have room for all of them twice.
+    pub(in crate::particles) few: usize,
 }
 
 impl OnDevice {
@@ -81,6 +98,7 @@ impl OnDevice {
             homes: Vec::new(),
             lifted: Vec::new(),
             border: (0, Vec::new()),
+            few: FEW,
         }
     }
 
@@ -99,6 +117,25 @@ impl OnDevice {
     #[must_use]
     pub fn count(&self, row: u32) -> usize {
         self.homes[row as usize].count()
+    }
+
+    /// Pages that begin at an address.
+    pub(super) fn stack_at(&self, address: u64) -> Stack {
+        Stack {
+            words: address.into(),
+            page: 8 * self.columns.page_words() as i64,
+        }
+    }
+
+    /// Pages for so many particles in memory that is kept, whatever stood there.
+    pub(super) fn pages(
+        &self,
+        kept: &mut Kept<u64>,
+        particles: usize,
+    ) -> Result<Stack, DeviceError> {
+        let words = particles.div_ceil(PAGE) * self.columns.page_words();
+        let words = kept.provide(&self.kernels.device, words)?;
+        Ok(self.stack_at(words.address()))
     }
 
     /// Columns of numbers.
@@ -140,7 +177,7 @@ impl OnDevice {
             }
         };
         let list = List {
-            stack: held.stack(),
+            stack: held.stack(self.columns),
             chunks: held.chunks.address().into(),
             tables,
             numbers,
@@ -158,48 +195,70 @@ impl OnDevice {
         self.held[level][list].used > 0
     }
 
-    /// New columns for a list of a level, of which each row has so many particles; `counts` becomes where those of each row begin.
-    pub(in crate::particles) fn provide(
-        &self,
-        (topology, level): (&Topology, usize),
-        counts: &mut [u32],
-    ) -> Result<(Held, Vec<Stretch>), DeviceError> {
-        let mut used = 0;
-        let stretch = |&row: &u32| {
-            let (first, count) = (used, counts[row as usize]);
-            (counts[row as usize], used) = (first, used + count);
-            Stretch { first, count }
-        };
-        let stretches = topology.rows(level).iter().map(stretch).collect();
-        let mut held = Held {
-            used: used as usize,
-            ..Held::default()
-        };
-        if used > 0 {
-            let (words, room) = self.kernels.columns(self.columns, used as usize)?;
-            (held.words, held.room) = (Some(words), room);
-        }
-        Ok((held, stretches))
-    }
-
-    /// Takes new columns over in place of the old ones.
-    pub(in crate::particles) fn replace(
+    /// Places for the particles of a list of a level, of which each row has so many; `counts` becomes where those of each row begin. Where it can be
+    /// they are in the memory of the list, in which patches then take turns.
+    pub(super) fn provide(
         &mut self,
         topology: &Topology,
         (level, list): (usize, usize),
-        (mut held, stretches): (Held, Vec<Stretch>),
+        counts: &mut [u32],
+    ) -> Result<New, DeviceError> {
+        let rows = topology.rows(level);
+        let stretches = rows.iter().map(|&row| self.homes[row as usize].lists[list]);
+        let stretches: Vec<Stretch> = stretches.collect();
+        let held = &mut self.held[level][list];
+        let room = (held.room(self.columns), self.few);
+        let Some(plan) = Plan::within(&stretches, &of_rows(rows, counts), room) else {
+            return self.provide_apart(rows, counts);
+        };
+        begin(rows, counts, &plan);
+        self.kernels
+            .grow(self.columns, &mut held.words, plan.room)?;
+        Ok(New { plan, apart: None })
+    }
+
+    /// The same in memory of their own.
+    pub(super) fn provide_apart(
+        &self,
+        rows: &[u32],
+        counts: &mut [u32],
+    ) -> Result<New, DeviceError> {
+        let plan = Plan::apart(&of_rows(rows, counts));
+        begin(rows, counts, &plan);
+        let mut held = Held {
+            used: plan.used,
+            ..Held::default()
+        };
+        self.kernels
+            .grow(self.columns, &mut held.words, plan.room)?;
+        let apart = Some(held);
+        Ok(New { plan, apart })
+    }
+
+    /// Where the new places of a list of a level are.
+    pub(super) fn stack_of(&self, (level, list): (usize, usize), new: &New) -> Stack {
+        let held = new.apart.as_ref().unwrap_or(&self.held[level][list]);
+        held.stack(self.columns)
+    }
+
+    /// Takes new places over.
+    pub(super) fn replace(
+        &mut self,
+        topology: &Topology,
+        (level, list): (usize, usize),
+        New { plan, apart }: New,
     ) {
-        for (&row, stretch) in topology.rows(level).iter().zip(stretches) {
+        for (&row, stretch) in topology.rows(level).iter().zip(plan.stretches) {
             let home = &mut self.homes[row as usize];
             home.level = level;
             home.lists[list] = stretch;
         }
-        let old = &mut self.held[level][list];
-        held.chunks = std::mem::take(&mut old.chunks);
-        let old = std::mem::replace(old, held);
-        old.words
-            .into_iter()
-            .for_each(|words| self.kernels.give_back(words));
+        let held = &mut self.held[level][list];
+        if let Some(apart) = apart {
+            held.words = apart.words;
+        }
+        (held.first, held.used) = (plan.first, plan.used);
+        (held.shape, held.largest) = (None, None);
     }
 
     /// Takes particles out of the host's pages to a list of a level.
@@ -217,13 +276,14 @@ impl OnDevice {
         if rows.iter().all(|&row| coming(row) == 0) {
             return Ok(());
         }
-        let new = self.shifted(topology, (level, list), None, |row| coming(row) as u32)?;
+        let at = (level, list);
+        let new = self.joined(topology, at, None, |row| coming(row) as u32)?;
         let kernels = self.kernels.clone();
         let mut memory = kernels.memory();
         let coming = rows.iter().map(|&row| (row, &pages[row as usize][list]));
-        self.arrive(&mut memory, coming, new.0.stack())?;
+        self.arrive(&mut memory, coming, self.stack_of(at, &new))?;
         drop(memory);
-        self.replace(topology, (level, list), new);
+        self.replace(topology, at, new);
         for &row in rows {
             pages[row as usize][list].clear(pool);
         }
@@ -265,6 +325,18 @@ impl OnDevice {
             let shape = Shape::of(homes.len(), PAGE as u32);
             kernels.device.launch(&kernels.arrive, shape, &arrive)?;
         }
+    }
+}
+
+/// Of rows, in their order.
+fn of_rows(rows: &[u32], counts: &[u32]) -> Vec<u32> {
+    rows.iter().map(|&row| counts[row as usize]).collect()
+}
+
+/// Says where the particles of each row begin by a plan.
+fn begin(rows: &[u32], counts: &mut [u32], plan: &Plan) {
+    for (&row, stretch) in rows.iter().zip(&plan.stretches) {
+        counts[row as usize] = stretch.first;
     }
 }
 

@@ -1,9 +1,11 @@
-//! Particles on a device: columns of all particles of a level's patches that one level moves, patch by patch.
+//! Particles on a device: pages of all particles of a level's patches that one level moves, patch by patch.
 //!
-//! Who moves them deals them to new columns, in no order that means anything. The host knows how many each patch has, and where they stand.
+//! Who moves them deals them to new places, in no order that means anything: up and down in one memory in turns, so that it holds little more than
+//! they need. The host knows how many each patch has, and where they stand.
 //! What comes from elsewhere waits in the host's pages until a kernel asks for particles, and the host gets them back by
 //! [`Species::fetch`](super::Species::fetch).
 
+mod deal;
 mod identities;
 mod incoming;
 mod kernels;
@@ -18,6 +20,7 @@ mod shift;
 mod step;
 mod terms;
 mod trace;
+mod turns;
 
 pub use incoming::Incoming;
 pub(super) use kernels::{BLOCK, LEAST, Listed};

@@ -1,6 +1,6 @@
 //! Records of particles that leave a device.
 
-use super::lists::{Home, OnDevice, Stretch};
+use super::lists::{Held, Home, OnDevice, Stretch};
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_kernels::particles::device::{Pack, Stack};
 use std::ops::Range;
@@ -46,7 +46,7 @@ impl OnDevice {
             for home in homes {
                 for (list, stretch) in home.lists.iter().enumerate().filter(|(_, s)| s.count > 0) {
                     let (first, count) = (stretch.first as usize, stretch.count as usize);
-                    let stack = self.held[home.level][list].stack();
+                    let stack = self.held[home.level][list].stack(self.columns);
                     self.pack((stack, first..first + count), list, next)?;
                     next += (count * width) as u64;
                 }
@@ -69,15 +69,16 @@ impl OnDevice {
         range: Range<usize>,
         mark: usize,
     ) -> Result<Vec<u8>, DeviceError> {
-        let kernels = &*self.kernels;
-        let mut bytes = vec![0; range.len() * self.record_bytes()];
-        if bytes.is_empty() {
-            return Ok(bytes);
+        let (kernels, width) = (&*self.kernels, self.record_bytes());
+        let mut bytes = vec![0; range.len() * width];
+        let (mut memory, mut next) = (kernels.memory(), range.start);
+        for portion in bytes.chunks_mut(AT_ONCE / width * width) {
+            let end = next + portion.len() / width;
+            let out = memory.records.provide(&kernels.device, portion.len())?;
+            self.pack((stack, next..end), mark, out.address())?;
+            kernels.device.download(out, 0, portion)?;
+            next = end;
         }
-        let mut memory = kernels.memory();
-        let out = memory.records.provide(&kernels.device, bytes.len())?;
-        self.pack((stack, range), mark, out.address())?;
-        kernels.device.download(out, 0, &mut bytes)?;
         Ok(bytes)
     }
 
@@ -111,27 +112,41 @@ impl OnDevice {
     /// # Errors
     /// The device fails.
     pub fn fetch(&mut self, mut give: impl FnMut(usize, usize, &[u8])) -> Result<(), DeviceError> {
-        let width = self.record_bytes();
-        let mut homes = std::mem::take(&mut self.homes);
         for (level, list) in (0..self.held.len()).flat_map(|level| [(level, 0), (level, 1)]) {
-            let held = &self.held[level][list];
-            let records = self.packed(held.stack(), 0..held.used, list)?;
-            let of_level = homes.iter_mut().enumerate();
-            for (row, home) in of_level.filter(|(_, home)| home.level == level) {
-                let Stretch { first, count } = std::mem::take(&mut home.lists[list]);
-                let (first, count) = (first as usize, count as usize);
-                if count == 0 {
-                    continue;
-                }
-                give(row, list, &records[first * width..][..count * width]);
-            }
-            let emptied = std::mem::take(&mut self.held[level][list]);
-            emptied
-                .words
-                .into_iter()
-                .for_each(|words| self.kernels.give_back(words));
+            let (records, width) = (self.records_on((level, list))?, self.record_bytes());
+            self.each_on((level, list), |row, of_row| {
+                give(
+                    row,
+                    list,
+                    &records[of_row.start * width..of_row.end * width],
+                );
+            });
+            self.held[level][list] = Held::default();
         }
-        self.homes = homes;
+        self.homes.fill(Home::default());
         Ok(())
+    }
+
+    /// Records of all particles on a list of a level.
+    pub(super) fn records_on(&self, (level, list): (usize, usize)) -> Result<Vec<u8>, DeviceError> {
+        let held = &self.held[level][list];
+        let rows = held.first..held.first + held.used;
+        self.packed(held.stack(self.columns), rows, list)
+    }
+
+    /// Calls `give` with each row that has particles on a list of a level, and which of the list's these are.
+    pub(super) fn each_on(
+        &self,
+        (level, list): (usize, usize),
+        mut give: impl FnMut(usize, Range<usize>),
+    ) {
+        let begin = self.held[level][list].first;
+        for (row, home) in self.homes.iter().enumerate() {
+            let Stretch { first, count } = home.lists[list];
+            if home.level == level && count > 0 {
+                let first = first as usize - begin;
+                give(row, first..first + count as usize);
+            }
+        }
     }
 }

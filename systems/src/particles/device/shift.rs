@@ -1,25 +1,33 @@
 //! Particles on a device that go to other columns as they are: to other leaves where patches are refined or go, and beside what comes in pages.
 
 use super::kernels::Memory;
-use super::lists::{Held, Home, OnDevice, Stretch, pieces};
+use super::lists::{Home, New, OnDevice, Stretch, pieces};
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::field::{Above, Refined};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::{BENEATH, STAY, Shift, Stack};
+use std::ops::Range;
 
 /// Threads of a block.
 const THREADS: u32 = 128;
 
-/// Pieces of the two lists of a level's patches that go elsewhere, as [`Shift::pieces`].
-pub(super) struct Ways {
+/// Pieces of the two lists of a level's patches that go elsewhere, as [`Shift::pieces`], and how many particles they have.
+struct Ways {
     level: usize,
     lists: [Vec<u32>; 2],
+    particles: usize,
 }
+
+/// What comes to a list, and whether what the list has is with it.
+struct Coming(New, bool);
 
 impl Ways {
     fn from(level: usize) -> Self {
-        let lists = Default::default();
-        Self { level, lists }
+        Self {
+            level,
+            lists: Default::default(),
+            particles: 0,
+        }
     }
 
     /// Adds the particles of a patch on a way to a row.
@@ -29,16 +37,18 @@ impl Ways {
         }
     }
 
-    fn add_list(&mut self, list: usize, stretch: Stretch, (row, way): (u32, i32)) {
-        let pieces: Vec<u32> = pieces((row, stretch)).collect();
-        for &[row, first, count] in pieces.as_chunks().0 {
-            self.lists[list].extend([row, way as u32, first, count]);
-        }
+    fn add_list(&mut self, list: usize, stretch: Stretch, to: (u32, i32)) {
+        self.lists[list].extend(pieces_to(stretch, to));
+        self.particles += stretch.count as usize;
     }
+}
 
-    fn are_none(&self) -> bool {
-        self.lists.iter().all(Vec::is_empty)
-    }
+/// Particles on a way to a row, as [`Shift::pieces`].
+fn pieces_to(stretch: Stretch, (row, way): (u32, i32)) -> Vec<u32> {
+    let pieces: Vec<u32> = pieces((row, stretch)).collect();
+    let pieces = pieces.as_chunks().0.iter();
+    let pieces = pieces.map(|&[row, first, count]| [row, way as u32, first, count]);
+    pieces.flatten().collect()
 }
 
 impl OnDevice {
@@ -81,35 +91,38 @@ impl OnDevice {
                 down.add(&self.homes[row as usize], first, BENEATH);
                 self.forget(row);
             }
-            let mut new = Vec::new();
+            let mut coming = Vec::new();
             for (at, ways) in [((level, 1), up), ((level + 1, 0), down)] {
-                if !ways.are_none() {
-                    new.push((at, self.shifted(topology, at, Some(ways), |_| 0)?));
+                if ways.particles > 0 {
+                    coming.push((at, self.coming(topology, at, ways)?));
                 }
             }
-            // what both come from stands until now
-            for (at, new) in new {
+            // what both come from has stood until now
+            for (at, Coming(coming, is_all)) in coming {
+                let new = match is_all {
+                    true => coming,
+                    false => self.joined(topology, at, Some(coming), |_| 0)?,
+                };
                 self.replace(topology, at, new);
             }
         }
         Ok(records)
     }
 
-    /// New columns for a list of a level, with what it has and what comes from elsewhere on `ways`; behind that each row has room for `more`, and
-    /// the cursors say where.
-    pub(super) fn shifted(
+    /// What comes to a list on its ways, in memory of its own; with what the list has where that is less.
+    fn coming(
         &self,
         topology: &Topology,
         (level, list): (usize, usize),
-        ways: Option<Ways>,
-        more: impl Fn(u32) -> u32,
-    ) -> Result<(Held, Vec<Stretch>), DeviceError> {
+        ways: Ways,
+    ) -> Result<Coming, DeviceError> {
         let rows = topology.rows(level);
         let mut own = Ways::from(level);
         for &row in rows {
             own.add_list(list, self.homes[row as usize].lists[list], (row, STAY));
         }
-        let all: Vec<Ways> = ways.into_iter().chain([own]).collect();
+        let is_all = ways.particles >= own.particles;
+        let all: Vec<Ways> = std::iter::once(ways).chain(is_all.then_some(own)).collect();
         let (device, memory) = (&self.kernels.device, &mut *self.kernels.memory());
         let pieces = all.iter().flat_map(|ways| &ways.lists);
         let pieces: Vec<u32> = pieces.flatten().copied().collect();
@@ -117,37 +130,86 @@ impl OnDevice {
         let mut counts = vec![0; topology.capacity() + 1];
         let cursors = memory.cursors.provide(device, counts.len())?;
         device.fill_zero(cursors, 0..counts.len())?;
-        self.shift(memory, &all, Stack::default())?;
+        self.shift_all(memory, &all, Stack::default())?;
         if let Some(cursors) = memory.cursors.buffer() {
             device.download(cursors, 0, &mut counts)?;
         }
-        for &row in rows {
-            counts[row as usize] += more(row);
-        }
-        let new = self.provide((topology, level), &mut counts)?;
+        let new = self.provide_apart(rows, &mut counts)?;
         memory.cursors.set(device, &counts)?;
-        self.shift(memory, &all, new.0.stack())?;
+        self.shift_all(memory, &all, self.stack_of((level, list), &new))?;
+        Ok(Coming(new, is_all))
+    }
+
+    /// New places for what a list of a level has, in turns, and what comes to it; behind that each row has room for `more`, and the cursors say where.
+    pub(super) fn joined(
+        &mut self,
+        topology: &Topology,
+        (level, list): (usize, usize),
+        coming: Option<New>,
+        more: impl Fn(u32) -> u32,
+    ) -> Result<New, DeviceError> {
+        let (at, rows) = ((level, list), topology.rows(level));
+        let stretches = rows.iter().map(|&row| self.homes[row as usize].lists[list]);
+        let stretches: Vec<Stretch> = stretches.collect();
+        let (mut counts, mut all) = (vec![0; topology.capacity() + 1], Vec::new());
+        let mut starts = vec![0];
+        for (&row, stretch) in rows.iter().zip(&stretches) {
+            counts[row as usize] = stretch.count + more(row);
+            all.extend(pieces_to(*stretch, (row, STAY)));
+            starts.push(all.len() / 4);
+        }
+        if let Some(coming) = &coming {
+            for (&row, stretch) in rows.iter().zip(&coming.plan.stretches) {
+                counts[row as usize] += stretch.count;
+                all.extend(pieces_to(*stretch, (row, STAY)));
+            }
+        }
+        let old = self.held[level][list].stack(self.columns);
+        let new = self.provide(topology, at, &mut counts)?;
+        let (to, memory) = (self.stack_of(at, &new), &mut *self.kernels.memory());
+        memory.pieces.set(&self.kernels.device, &all)?;
+        memory.cursors.set(&self.kernels.device, &counts)?;
+        for turn in &new.plan.turns {
+            self.shift(memory, old, starts[turn.start]..starts[turn.end], to)?;
+        }
+        if let Some(coming) = &coming {
+            let own = starts[rows.len()];
+            self.shift(memory, self.stack_of(at, coming), own..all.len() / 4, to)?;
+        }
         Ok(new)
     }
 
-    /// Starts the kernel on pieces, which stand one list behind the other.
-    fn shift(&self, memory: &Memory, all: &[Ways], to: Stack) -> Result<(), DeviceError> {
-        let kernels = &*self.kernels;
-        let mut pieces = memory.pieces.address();
+    /// Starts the kernel on all ways, whose pieces stand one list behind the other.
+    fn shift_all(&self, memory: &Memory, all: &[Ways], to: Stack) -> Result<(), DeviceError> {
+        let mut first = 0;
         for ways in all {
             for (list, own) in ways.lists.iter().enumerate() {
-                let given = Shift {
-                    from: self.held[ways.level][list].stack(),
-                    pieces: pieces.into(),
-                    to,
-                    cursors: memory.cursors.address().into(),
-                    numbers: self.numbers(),
-                };
-                let shape = Shape::of(own.len() / 4, THREADS);
-                kernels.device.launch(&kernels.shift, shape, &given)?;
-                pieces += 4 * own.len() as u64;
+                let (from, end) = (&self.held[ways.level][list], first + own.len() / 4);
+                self.shift(memory, from.stack(self.columns), first..end, to)?;
+                first = end;
             }
         }
         Ok(())
+    }
+
+    /// Starts the kernel on some pieces.
+    fn shift(
+        &self,
+        memory: &Memory,
+        from: Stack,
+        pieces: Range<usize>,
+        to: Stack,
+    ) -> Result<(), DeviceError> {
+        let given = Shift {
+            from,
+            pieces: (memory.pieces.address() + 16 * pieces.start as u64).into(),
+            to,
+            cursors: memory.cursors.address().into(),
+            numbers: self.numbers(),
+        };
+        let kernels = &*self.kernels;
+        kernels
+            .device
+            .launch(&kernels.shift, Shape::of(pieces.len(), THREADS), &given)
     }
 }

@@ -4,11 +4,12 @@ use super::super::leavers::Drifted;
 use super::super::units::Lost;
 use super::kernels::Listed;
 use super::lists::OnDevice;
+use nestar_device::Address;
 use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::Topology;
 use nestar_engine::ranks::DeviceMessage;
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::device::{Move, Stack, Tables};
+use nestar_kernels::particles::device::{DEAL, Move, Stack, Tables};
 
 /// Identities of what leaves the box in a step for which there is room at first.
 const ROOM: usize = 4096;
@@ -85,7 +86,10 @@ impl Step<'_> {
             walls: self.walls,
             stay,
             own: level == self.level,
-            leaving: false,
+            what: DEAL,
+            turns: Address::NONE,
+            turn: 0,
+            aside: Address::NONE,
             keys: 0.into(),
             places: 0.into(),
         }
@@ -155,17 +159,19 @@ impl OnDevice {
         let particles = sources.iter().map(|source| source.listed.particles).sum();
         let keys = memory.keys.provide(&kernels.device, particles)?.address();
         let places = memory.among.provide(&kernels.device, particles)?.address();
-        let mut before = 0;
+        let mut before = 0u64;
         kernels.device.fill_zero(cursors, 0..counts.len())?;
         kernels.device.fill_zero(&kernels.words, 0..3)?;
         // places, velocities and accelerations
         let bytes = 9 * self.columns.number;
-        for Source { given, listed, .. } in sources {
+        for Source { given, listed, at } in sources {
             given.cursors = cursors.address().into();
             given.lost = kernels.words.address().into();
             (given.gone, given.room) = (gone.address().into(), room as i64);
-            given.keys = (keys + before).into();
-            given.places = (places + 4 * before).into();
+            // kernels count from the first row of memory on
+            let first = before.wrapping_sub(self.held[at.0][at.1].first as u64);
+            given.keys = keys.wrapping_add(first).into();
+            given.places = places.wrapping_add(first.wrapping_mul(4)).into();
             before += listed.particles as u64;
             kernels.work(&kernels.count, (listed, bytes), given)?;
         }

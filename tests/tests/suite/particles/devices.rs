@@ -89,6 +89,17 @@ fn devices_move_them_as_the_host_does() {
     }
 }
 
+/// So many that patches take turns, in steps up and down the memory, with faces between levels.
+#[test]
+fn many_particles_of_a_device_take_turns() {
+    if open().is_err() {
+        return;
+    }
+    let many = "particles.species.dark.initial.points=[120,64,64]";
+    let settings = [SOON, "run.audit=false", "run.precision=single", many];
+    same(CLUMP, 1, &settings);
+}
+
 #[test]
 fn particles_on_a_device_change_places_too() {
     if open().is_err() {
