@@ -140,8 +140,8 @@ mod tests {
     use super::*;
 
     /// Deals as kernels do: a turn reads all of its patches before it writes.
-    fn check(old: &[Stretch], counts: &[u32], room: usize) -> Plan {
-        let plan = Plan::within(old, counts, (room, FEW)).expect("a plan");
+    fn check(old: &[Stretch], counts: &[u32], (room, few): (usize, usize)) -> Plan {
+        let plan = Plan::within(old, counts, (room, few)).expect("a plan");
         let mut rows = vec![None; plan.room.max(room)];
         for (patch, stretch) in old.iter().enumerate() {
             let own = &mut rows[stretch.first as usize..][..stretch.count as usize];
@@ -185,7 +185,7 @@ mod tests {
                 let change = random(step * patches + n as u64 + 7) as i64 % 600 - 297;
                 *count = (i64::from(*count) + change).max(0) as u32;
             }
-            let plan = check(&old, &counts, room);
+            let plan = check(&old, &counts, (room, 0));
             assert!(plan.turns.len() <= MOST);
             assert!(
                 plan.room.max(room) <= plan.used * 5 / 4,
@@ -201,9 +201,9 @@ mod tests {
     fn few_particles_take_one_turn() {
         let counts = [0, 64, 3, 0, 500];
         let old = Plan::apart(&counts);
-        let up = check(&old.stretches, &[5, 60, 1, 0, 501], old.room);
+        let up = check(&old.stretches, &[5, 60, 1, 0, 501], (old.room, FEW));
         assert_eq!((up.turns.len(), up.first), (1, up.room - 567));
-        let down = check(&up.stretches, &[7, 58, 1, 0, 501], up.room);
+        let down = check(&up.stretches, &[7, 58, 1, 0, 501], (up.room, FEW));
         assert_eq!((down.turns.len(), down.first), (1, 0));
     }
 
@@ -211,8 +211,8 @@ mod tests {
     fn a_patch_that_takes_nearly_all_finds_room() {
         let counts = [10, 3_000_000, 20];
         let old = Plan::apart(&counts);
-        let plan = check(&old.stretches, &[3_000_000, 20, 10], old.room);
-        check(&plan.stretches, &[1, 0, 4_000_000], plan.room);
+        let plan = check(&old.stretches, &[3_000_000, 20, 10], (old.room, FEW));
+        check(&plan.stretches, &[1, 0, 4_000_000], (plan.room, FEW));
     }
 
     #[test]
@@ -221,7 +221,7 @@ mod tests {
         assert!(Plan::within(&old, &[1000, 1000], (3_000_000, FEW)).is_none());
         let swapped = [7, 0].map(|first| Stretch { first, count: 7 });
         assert!(Plan::within(&swapped, &[7, 7], (100, FEW)).is_none());
-        let plan = check(&[Stretch::default(); 2], &[7, 7], 0);
+        let plan = check(&[Stretch::default(); 2], &[7, 7], (0, FEW));
         assert_eq!((plan.turns.len(), plan.room), (1, 14));
     }
 }
