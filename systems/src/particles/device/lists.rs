@@ -55,6 +55,12 @@ impl Held {
             })
     }
 
+    /// Forgets all particles, and keeps the memory.
+    pub(super) fn empty(&mut self) {
+        (self.first, self.used) = (0, 0);
+        (self.shape, self.largest) = (None, None);
+    }
+
     /// Rows that it has memory for.
     fn room(&self, columns: Columns) -> usize {
         let words = self.words.as_ref().map_or(0, Growable::len);

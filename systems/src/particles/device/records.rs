@@ -1,6 +1,6 @@
 //! Records of particles that leave a device.
 
-use super::lists::{Held, Home, OnDevice, Stretch};
+use super::lists::{Home, OnDevice, Stretch};
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_kernels::particles::device::{Pack, Stack};
 use std::ops::Range;
@@ -121,7 +121,7 @@ impl OnDevice {
                     &records[of_row.start * width..of_row.end * width],
                 );
             });
-            self.held[level][list] = Held::default();
+            self.held[level][list].empty();
         }
         self.homes.fill(Home::default());
         Ok(())
