@@ -33,10 +33,11 @@ RS_FN Place kept(u64 place) { return (Place)(place >> (64 - BITS)); }
 struct Columns {
   unsigned char* words;
   i64 page;
-  RS_MEMBER unsigned char* page_of(i64 n) const { return words + n / PAGE * page; }
-  RS_MEMBER u64& id(i64 n) const { return ((u64*)page_of(n))[n % PAGE]; }
-  RS_MEMBER REAL& number(int column, i64 n) const { return ((REAL*)(page_of(n) + 8 * PAGE))[column * PAGE + n % PAGE]; }
-  RS_MEMBER Place& place(int axis, i64 n) const { return ((Place*)(page_of(n) + 8 * PAGE))[axis * PAGE + n % PAGE]; }
+  RS_MEMBER u64& id(i64 n) const { return ((u64*)page_of(n))[in_page(n)]; }
+  RS_MEMBER REAL& number(int column, i64 n) const { return ((REAL*)(page_of(n) + 8 * PAGE))[column * PAGE + in_page(n)]; }
+  RS_MEMBER Place& place(int axis, i64 n) const { return ((Place*)(page_of(n) + 8 * PAGE))[axis * PAGE + in_page(n)]; }
+  RS_MEMBER unsigned char* page_of(i64 n) const { return words + (u64)n / PAGE * page; }
+  RS_MEMBER unsigned in_page(i64 n) const { return (unsigned)n % PAGE; }
 };
 RS_FN Columns columns(const given::Stack& stack) { return Columns{(unsigned char*)stack.words, stack.page}; }
 
