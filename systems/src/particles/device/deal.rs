@@ -70,13 +70,13 @@ impl OnDevice {
                 }
                 let count = |&row: &u32| self.homes[row as usize].lists[list].count as usize;
                 let pieces = firsts[patches.start]..firsts[patches.end];
-                turns.push(Turn {
-                    given: Move {
-                        turn,
-                        ..source.given
-                    },
-                    listed: source.listed.part(pieces, own.iter().map(count).sum()),
-                });
+                let listed = source.listed.part(pieces, own.iter().map(count).sum());
+                let given = Move {
+                    from: listed.list,
+                    turn,
+                    ..source.given
+                };
+                turns.push(Turn { given, listed });
             }
         }
         turns
