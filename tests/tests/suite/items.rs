@@ -51,9 +51,9 @@ impl Mote {
     }
 }
 
-/// By row: the motes of the patch, in any order.
+/// By row: the motes of the patch, in any order; and how many cells one is as much work as.
 #[derive(Resource, Default)]
-struct Motes(Vec<Vec<Mote>>);
+struct Motes(Vec<Vec<Mote>>, f64);
 
 impl Items for Motes {
     fn name(&self) -> &'static str {
@@ -66,6 +66,10 @@ impl Items for Motes {
 
     fn record_bytes(&self) -> usize {
         Mote::BYTES
+    }
+
+    fn weight(&self) -> f64 {
+        self.1
     }
 
     fn count(&self, row: u32) -> usize {
@@ -145,14 +149,39 @@ fn begin(topology: Res<Topology>, clock: Res<LevelClock>, mut motes: ResMut<Mote
         return;
     }
     for &row in topology.rows(0) {
-        let [x, y, z] = topology.index(row).map(|i| i as u64);
-        let patch = x | y << ROOT[0] | z << (ROOT[0] + ROOT[1]);
-        let ids = patch * MOTES..(patch + 1) * MOTES;
-        let mote = |id| Mote {
-            id,
-            at: first(id).map(|at| at as u32),
-        };
-        motes.0[row as usize] = ids.map(mote).collect();
+        motes.0[row as usize] = motes_of(topology.index(row));
+    }
+}
+
+/// Those that begin in a root patch.
+fn motes_of(index: [i32; 3]) -> Vec<Mote> {
+    let [x, y, z] = index.map(|i| i as u64);
+    let patch = x | y << ROOT[0] | z << (ROOT[0] + ROOT[1]);
+    let ids = patch * MOTES..(patch + 1) * MOTES;
+    let mote = |id| Mote {
+        id,
+        at: first(id).map(|at| at as u32),
+    };
+    ids.map(mote).collect()
+}
+
+/// Motes that stay where they are, in the lowest root patches along z alone.
+struct Low {
+    weight: f64,
+}
+
+impl Plugin for Low {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.register_items(Motes(Vec::new(), self.weight))?;
+        sim.system_in(Initialise::State, begin_low);
+        Ok(())
+    }
+}
+
+fn begin_low(topology: Res<Topology>, clock: Res<LevelClock>, mut motes: ResMut<Motes>) {
+    let rows = topology.rows(0).iter().filter(|_| clock.level == 0);
+    for &row in rows.filter(|&&row| topology.index(row)[2] == 0) {
+        motes.0[row as usize] = motes_of(topology.index(row));
     }
 }
 
@@ -255,6 +284,40 @@ fn items_are_where_they_belong_whatever_the_patches_do() {
             }
         }
         assert!(levels.into_iter().all(|motes| motes > 50), "{levels:?}");
+    }
+}
+
+#[test]
+fn ranks_share_patches_out_by_what_a_plugins_items_weigh() {
+    let devices = ["run.device=cpu", "run.device=emulated"];
+    for device in devices.into_iter().take(1 + usize::from(emulation())) {
+        // patches and motes of two ranks
+        let shares = |weight: f64| {
+            let settings = [BUSY, &["run.imbalance=1.01", device]].concat();
+            let low = || Low { weight };
+            let build = |ranks| Simulation::with_ranks(deck(BLAST, &settings), ranks)?.add(low());
+            on_ranks_of(2, build, |stepper| {
+                stepper.steps(3);
+                let motes = places(stepper).len();
+                let topology = stepper.0.engine().world.resource::<Topology>();
+                let levels = 0..=topology.finest();
+                (
+                    levels
+                        .map(|level| topology.rows(level).len())
+                        .sum::<usize>(),
+                    motes,
+                )
+            })
+        };
+        let [light, heavy] = [0.0, 1e5].map(shares);
+        let all = MOTES as usize * 8;
+        for shares in [&light, &heavy] {
+            assert_eq!(shares[0].1 + shares[1].1, all, "{light:?} {heavy:?}");
+        }
+        // a root patch has four motes
+        assert!(heavy[0].1.abs_diff(heavy[1].1) <= 4, "{light:?} {heavy:?}");
+        assert!(light[0].1.abs_diff(light[1].1) >= 12, "{light:?} {heavy:?}");
+        assert!(light[0].0.abs_diff(light[1].0) < heavy[0].0.abs_diff(heavy[1].0));
     }
 }
 
