@@ -252,9 +252,15 @@ KERNEL(particles_aside, particles::given::Move) {
   SHARED Home homes[KEYS];
   SHARED unsigned first[KEYS];
   SHARED bool waits[KEYS], some_wait;
+  SHARED unsigned short found[CHUNK];
+  SHARED unsigned number;
+  SHARED i64 begin;
   const Chunk chunk = particles::chunk(p.from);
   const Columns from = columns(p.from.stack);
-  if (launch::thread() == 0) some_wait = false;
+  if (launch::thread() == 0) {
+    some_wait = false;
+    number = 0;
+  }
   launch::barrier();
   EACH(key, KEYS) {
     homes[key] = home_of(p, chunk.row, key);
@@ -265,11 +271,16 @@ KERNEL(particles_aside, particles::given::Move) {
   launch::barrier();
   if (!some_wait) return;
   EACH(k, chunk.count) {
-    const i64 n = chunk.first + k;
-    const int key = p.keys[n];
-    if (key >= KEYS || !waits[key]) continue;
-    const i64 aside = (i64)launch::atomic_add(p.aside, (u64)1);
+    const int key = p.keys[chunk.first + k];
+    if (key < KEYS && waits[key]) found[launch::atomic_add(&number, 1u)] = (unsigned short)k;
+  }
+  launch::barrier();
+  if (launch::thread() == 0) begin = (i64)launch::atomic_add(p.aside, (u64)number);
+  launch::barrier();
+  EACH(k, (int)number) {
+    const i64 n = chunk.first + found[k], aside = begin + k;
     if (aside >= p.room) continue;
+    const int key = p.keys[n];
     const Particle particle = particles::particle(from, n);
     p.tags[aside] = (u64)homes[key].stack << 32 | (first[key] + p.places[n]);
     put(p, from, n, homes[key], advance(p, around(p.from.tables, chunk.row), particle), particle.acceleration, (unsigned)aside, chunk.row);

@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Most turns, since each is a launch.
 const MOST: usize = 24;
 /// Up to so many particles there is room for all of them twice, and one turn suffices.
-pub(super) const FEW: usize = 1 << 18;
+pub(super) const FEW: usize = 1 << 21;
 
 /// Rows of memory that a list of so many particles needs beside them, with room for a few twice.
 fn spare(particles: usize, few: usize) -> usize {
