@@ -115,8 +115,10 @@ pub struct Move {
     pub what: i32,
     /// As `cursors`: the first turn in which the places of a row are free, or nothing: all are.
     pub turns: Address<u32>,
-    /// The turn that it is.
+    /// The turn that it is; of the kernel `particles_aside`, which works on all turns of a list, the first of them.
     pub turn: u32,
+    /// The list that the particles stand on.
+    pub list: i32,
     /// How many have been set aside.
     pub aside: Address<u64>,
     /// Of each particle, which of the homes of its piece it goes to.

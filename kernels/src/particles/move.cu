@@ -142,10 +142,15 @@ RS_FN int key_of(const given::Move& p, const int* near, const Went& went) {
 
 RS_FN Home home_of(const given::Move& p, int row, int key) { return key == WAITS ? home_in_row(p, 1, row, 1) : home(p, row, key); }
 
-// Which launch deals particles that go to a home: see given::Move::what.
-RS_FN int dealt_in(const given::Move& p, const Home& home) {
+// Which launch deals particles that go to a home, if their patch has its turn then: see given::Move::what.
+RS_FN int dealt_in(const given::Move& p, const Home& home, unsigned turn) {
   if (home.stack == LEAVES) return given::LEAVE;
-  return p.turns != nullptr && p.turns[home.cursor] > p.turn ? given::ASIDE : given::DEAL;
+  return p.turns != nullptr && p.turns[home.cursor] > turn ? given::ASIDE : given::DEAL;
+}
+// The turn of a patch.
+RS_FN unsigned turn_of(const given::Move& p, int row) {
+  const unsigned turn = p.turns != nullptr ? p.turns[p.list * (p.rows + 1) + row] : 0;
+  return turn > p.turn ? turn : p.turn;
 }
 
 RS_FN unsigned take_place(unsigned* counter, bool is_common) {
@@ -229,7 +234,7 @@ KERNEL_BOUNDS(particles_deal, particles::given::Move, 256, 6) {
   EACH(key, KEYS) {
     homes[key] = home_of(p, chunk.row, key);
     first[key] = p.cursors[homes[key].cursor];
-    is_dealt[key] = dealt_in(p, homes[key]) == p.what;
+    is_dealt[key] = dealt_in(p, homes[key], p.turn) == p.what;
   }
   launch::barrier();
   EACH(k, chunk.count) {
@@ -240,7 +245,7 @@ KERNEL_BOUNDS(particles_deal, particles::given::Move, 256, 6) {
     if (key == GONE) continue;
     Went went = advance(p, near, particle);
     const Home home = key == ALONE ? home_in_child(p, chunk.row, went) : homes[key];
-    if (key == ALONE ? dealt_in(p, home) != p.what : !is_dealt[key]) continue;
+    if (key == ALONE ? dealt_in(p, home, p.turn) != p.what : !is_dealt[key]) continue;
     const unsigned at = (key == ALONE ? p.cursors[home.cursor] : first[key]) + place;
     put(p, from, n, home, went, particle.acceleration, at, chunk.row);
   }
@@ -254,7 +259,7 @@ KERNEL(particles_aside, particles::given::Move) {
   SHARED bool waits[KEYS], some_wait;
   SHARED unsigned short found[CHUNK];
   SHARED unsigned number;
-  SHARED i64 begin;
+  SHARED i64 before;
   const Chunk chunk = particles::chunk(p.from);
   const Columns from = columns(p.from.stack);
   if (launch::thread() == 0) {
@@ -265,20 +270,28 @@ KERNEL(particles_aside, particles::given::Move) {
   EACH(key, KEYS) {
     homes[key] = home_of(p, chunk.row, key);
     first[key] = p.cursors[homes[key].cursor];
-    waits[key] = dealt_in(p, homes[key]) == given::ASIDE;
+    waits[key] = dealt_in(p, homes[key], turn_of(p, chunk.row)) == given::ASIDE;
     if (waits[key]) some_wait = true;
   }
   launch::barrier();
   if (!some_wait) return;
-  EACH(k, chunk.count) {
-    const int key = p.keys[chunk.first + k];
-    if (key < KEYS && waits[key]) found[launch::atomic_add(&number, 1u)] = (unsigned short)k;
+  // some keys at once, since most of the time goes into waiting for them
+  constexpr int SOME = 4;
+  for (int begin = launch::thread(); begin < chunk.count; begin += SOME * launch::threads()) {
+    int keys[SOME];
+    RS_UNROLL for (int s = 0; s < SOME; ++s) {
+      const int k = begin + s * launch::threads();
+      keys[s] = k < chunk.count ? p.keys[chunk.first + k] : GONE;
+    }
+    RS_UNROLL for (int s = 0; s < SOME; ++s) {
+      if (keys[s] < KEYS && waits[keys[s]]) found[launch::atomic_add(&number, 1u)] = (unsigned short)(begin + s * launch::threads());
+    }
   }
   launch::barrier();
-  if (launch::thread() == 0) begin = (i64)launch::atomic_add(p.aside, (u64)number);
+  if (launch::thread() == 0) before = (i64)launch::atomic_add(p.aside, (u64)number);
   launch::barrier();
   EACH(k, (int)number) {
-    const i64 n = chunk.first + found[k], aside = begin + k;
+    const i64 n = chunk.first + found[k], aside = before + k;
     if (aside >= p.room) continue;
     const int key = p.keys[n];
     const Particle particle = particles::particle(from, n);

@@ -22,7 +22,8 @@ pub enum Surroundings {
     Auto,
     /// The domain again; only what differs from the mean density attracts.
     Periodic,
-    /// Empty space; levels may touch the faces of the domain.
+    /// Empty space. Finer levels may touch the faces of the domain, beyond which they know the potential of the root level alone: what lies within
+    /// two root cells of such a face feels itself as wide as a root cell, which matters for single bodies.
     Isolated,
 }
 

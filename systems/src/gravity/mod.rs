@@ -24,6 +24,7 @@ mod kick;
 mod lowest;
 mod matter;
 mod own;
+mod remark;
 pub mod root;
 mod root_kernels;
 mod root_level;
@@ -173,6 +174,9 @@ fn register_effects(sim: &mut Engine, periodic: bool, of: (Force, Energy)) -> Re
     }
     if sim.world.contains_resource::<AccelerationAsked>() {
         acceleration::register(sim);
+        if !periodic && sim.levels() > 1 {
+            remark::register(sim);
+        }
     }
     match of {
         _ if sim.world.resource::<GasModel>().frozen => Ok(()),

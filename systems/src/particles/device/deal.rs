@@ -8,6 +8,7 @@ use nestar_kernels::particles::device::{CHUNK, Move, Put, Stack};
 
 /// Particles of a source that are dealt at a time.
 struct Turn {
+    at: (usize, usize),
     given: Move,
     listed: Listed,
 }
@@ -34,10 +35,10 @@ impl OnDevice {
             for Turn { given, .. } in &mut turns {
                 given.turns = memory.turns.address().into();
             }
-            aside = self.set_aside(memory, &turns)?;
+            aside = self.set_aside(memory, sources, &turns)?;
         }
         let bytes = 2 * self.columns.bytes();
-        for Turn { given, listed } in &turns {
+        for Turn { given, listed, .. } in &turns {
             kernels.work(&kernels.deal, (listed, bytes), given)?;
         }
         self.put(memory, aside, stacks)
@@ -76,14 +77,19 @@ impl OnDevice {
                     turn,
                     ..source.given
                 };
-                turns.push(Turn { given, listed });
+                turns.push(Turn { at, given, listed });
             }
         }
         turns
     }
 
     /// Takes those to other memory whose places are not free when it is their turn; how many.
-    fn set_aside(&self, memory: &mut Memory, turns: &[Turn]) -> Result<usize, DeviceError> {
+    fn set_aside(
+        &self,
+        memory: &mut Memory,
+        sources: &[Source],
+        turns: &[Turn],
+    ) -> Result<usize, DeviceError> {
         let kernels = &*self.kernels;
         let particles: usize = turns.iter().map(|turn| turn.listed.particles).sum();
         let mut room = particles / 64 + 1024;
@@ -91,13 +97,18 @@ impl OnDevice {
             let stack = self.pages(&mut memory.waiting, room)?;
             let tags = memory.tags.provide(&kernels.device, room)?.address();
             kernels.device.fill_zero(&kernels.words, 0..1)?;
-            for Turn { given, listed } in turns {
+            for Source { listed, at, .. } in sources {
+                let of_source = |turn: &&Turn| turn.at == *at;
+                let Some(first) = turns.iter().find(of_source) else {
+                    continue;
+                };
                 let given = Move {
+                    from: listed.list,
                     to: [stack; 4],
                     tags: tags.into(),
                     room: room as i64,
                     aside: kernels.words.address().into(),
-                    ..*given
+                    ..first.given
                 };
                 // all are looked at, few are taken
                 kernels.work(&kernels.aside, (listed, 1), &given)?;

@@ -66,8 +66,8 @@ impl Step<'_> {
         self.topology.capacity() + 1
     }
 
-    /// Parameters for particles in patches of a level; the `stay`ing ones go to a list and a stack.
-    fn given(&self, (from, level): (&Listed, usize), stay: [i32; 2]) -> Move {
+    /// Parameters for particles in patches of a level that stand on a list.
+    fn given(&self, from: &Listed, (level, list): (usize, usize)) -> Move {
         let width = self.topology.domain.cell_width(level);
         Move {
             from: from.list,
@@ -84,11 +84,12 @@ impl Step<'_> {
             mass: self.mass,
             rows: self.topology.capacity() as i64,
             walls: self.walls,
-            stay,
+            stay: if level == self.level { [0, 0] } else { [1, 2] },
             own: level == self.level,
             what: DEAL,
             turns: Address::NONE,
             turn: 0,
+            list: list as i32,
             aside: Address::NONE,
             keys: 0.into(),
             places: 0.into(),
@@ -108,8 +109,7 @@ impl OnDevice {
         for at @ (host, list) in step.lists() {
             if self.holds(host, list) {
                 let listed = self.list(place, host, list)?;
-                let stay = if host == step.level { [0, 0] } else { [1, 2] };
-                let given = step.given((&listed, host), stay);
+                let given = step.given(&listed, at);
                 sources.push(Source { given, listed, at });
             }
         }

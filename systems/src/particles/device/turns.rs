@@ -10,7 +10,7 @@ pub(super) const FEW: usize = 1 << 21;
 
 /// Rows of memory that a list of so many particles needs beside them, with room for a few twice.
 fn spare(particles: usize, few: usize) -> usize {
-    (particles / 8).max(particles.min(few))
+    (particles / 5).max(particles.min(few))
 }
 
 /// Where the particles of a list's patches come to stand, and which patches have their turns together, in the order of the patches.
@@ -188,7 +188,7 @@ mod tests {
             let plan = check(&old, &counts, (room, 0));
             assert!(plan.turns.len() <= MOST);
             assert!(
-                plan.room.max(room) <= plan.used * 5 / 4,
+                plan.room.max(room) <= plan.used * 4 / 3,
                 "{step} {} {}",
                 plan.room,
                 plan.used

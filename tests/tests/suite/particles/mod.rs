@@ -1,5 +1,6 @@
 //! Particles: the same to the bit on any number of ranks, in any order, after any restart; no unit of mass lost; orbits.
 
+mod borders;
 mod collapse;
 pub(crate) mod criteria;
 mod devices;

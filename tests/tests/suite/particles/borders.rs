@@ -1,0 +1,147 @@
+//! What particles feel near the border of an isolated box: of themselves nothing on the root level, and on finer levels that touch the border nothing
+//! from two root cells on.
+
+use super::particles;
+use nestar::engine::step::Remarks;
+use nestar_tests::Stepper;
+
+/// A body in empty space, with finer levels in a corner of the box.
+const SPACE: &str = r#"
+scenario = "formula"
+
+[initial]
+density  = "1e-20"
+pressure = "1e-20"
+
+[domain]
+cells      = [32, 32, 32]
+left_edge  = [0.0, 0.0, 0.0]
+right_edge = [32.0, 32.0, 32.0]
+boundary   = "outflow"
+
+[time]
+end = 1e9
+
+[mesh]
+max_level       = 2
+regrid_interval = 1000
+flag_buffer     = 0
+
+[[mesh.refine]]
+criterion = "box"
+left      = [0.0, 0.0, 0.0]
+right     = [9.0, 9.0, 9.0]
+level     = 1
+
+[[mesh.refine]]
+criterion = "box"
+left      = [0.0, 0.0, 0.0]
+right     = [5.0, 5.0, 5.0]
+
+[hydro]
+frozen = true
+
+[gravity]
+
+[particles]
+acceleration = 0.0
+
+[particles.species.star]
+mass    = 1e-6
+initial = { kind = "bodies", bodies = [] }
+"#;
+
+/// Level 1 in the middle, a patch of the root level away from all faces.
+const APART: [&str; 2] = [
+    "mesh.max_level=1",
+    "mesh.refine=[{ criterion = \"box\", left = [9, 9, 9], right = [23, 23, 23] }]",
+];
+/// Finer levels in the corner.
+const IN_THE_CORNER: [[&str; 1]; 2] = [["mesh.max_level=1"], ["mesh.max_level=2"]];
+
+const CLOUDS: [&str; 3] = ["ngp", "cic", "tsc"];
+
+fn at_rest(cloud: &str, settings: &[&str], place: [f64; 3]) -> Stepper {
+    let cloud = format!("particles.cloud=\"{cloud}\"");
+    let body = format!("particles.species.star.initial.bodies=[{{position={place:?}}}]");
+    Stepper::new(SPACE, &[settings, &[&*cloud, &*body]].concat())
+}
+
+/// The level of a body at rest so many root cells from faces of the box, and its acceleration over that by a neighbour of its mass at two cells of
+/// this level.
+fn felt(cloud: &str, settings: &[&str], place: [f64; 3]) -> (usize, f64) {
+    let star = particles(&mut at_rest(cloud, settings, place), "star").swap_remove(0);
+    let size = star.acceleration.map(|a| a * a).iter().sum::<f64>().sqrt();
+    let two_cells = 2.0 * 0.5_f64.powi(star.level as i32);
+    (star.level, size * two_cells * two_cells / star.mass)
+}
+
+/// Places beside a face, in an edge and in a corner, the nearest `near` root cells away.
+fn places(near: f64) -> [[f64; 3]; 3] {
+    let far = 4.62;
+    [
+        [near, far, far - 0.13],
+        [near, near + 0.09, far],
+        [near, near + 0.09, near + 0.17],
+    ]
+}
+
+#[test]
+fn a_particle_of_the_root_level_does_not_feel_itself_at_the_border() {
+    for (cloud, near) in CLOUDS
+        .iter()
+        .flat_map(|cloud| [(cloud, 1.03), (cloud, 1.8)])
+    {
+        for place in places(near) {
+            let (level, felt) = felt(cloud, &APART, place);
+            assert!(level == 0 && felt < 1e-5, "{cloud} {place:?}: {felt:e}");
+        }
+    }
+}
+
+#[test]
+fn a_particle_two_root_cells_from_the_border_does_not_feel_itself_on_any_level() {
+    for (n, settings) in IN_THE_CORNER.iter().enumerate() {
+        for (cloud, near) in CLOUDS.iter().flat_map(|cloud| [(cloud, 2.0), (cloud, 2.6)]) {
+            for place in places(near) {
+                let (level, felt) = felt(cloud, settings, place);
+                assert_eq!(level, n + 1);
+                assert!(felt < 1e-3, "{cloud}, level {level}, {place:?}: {felt:e}");
+            }
+        }
+    }
+}
+
+/// What is known to be wrong, and how much: more than elsewhere, less than a neighbour at three cells.
+#[test]
+fn a_particle_nearer_to_the_border_feels_itself_on_finer_levels_that_touch_it() {
+    for (n, settings) in IN_THE_CORNER.iter().enumerate() {
+        let cell = 0.5_f64.powi(n as i32 + 1);
+        for cloud in CLOUDS {
+            for place in places(1.02 * cell) {
+                let (level, felt) = felt(cloud, settings, place);
+                let range = 1e-3..0.45;
+                assert!(
+                    range.contains(&felt),
+                    "{cloud}, level {level}, {place:?}: {felt:e}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn people_are_told_that_finer_levels_touch_the_border() {
+    let told = |settings: &[&str]| {
+        let mut run = at_rest("cic", settings, [16.0; 3]);
+        let remarks = run.0.engine().world.resource::<Remarks>();
+        remarks
+            .0
+            .iter()
+            .filter(|text| text.contains("touch the border"))
+            .count()
+    };
+    assert_eq!(told(&APART), 0);
+    assert_eq!(told(&IN_THE_CORNER[0]), 1);
+    assert_eq!(told(&IN_THE_CORNER[1]), 1);
+}
