@@ -161,6 +161,8 @@ pub(super) trait Range: Send + Sync {
     fn mapped(&self) -> usize;
     /// Maps at least `bytes` from the front; what is new is zero. Never beyond the reservation.
     fn grow(&mut self, bytes: usize) -> Result<(), DeviceError>;
+    /// Frees memory behind `bytes`, as much as can be, after all work that uses it.
+    fn shrink(&mut self, bytes: usize) -> Result<(), DeviceError>;
 }
 
 /// A compiled source, loaded.

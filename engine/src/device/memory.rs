@@ -159,8 +159,8 @@ impl<T> Default for Kept<T> {
 }
 
 impl<T: Pod> Kept<T> {
-    /// At least `length` elements: what is too short is replaced by memory with half as much to spare, an eighth where that is more than 16 MiB, and
-    /// what it held is lost.
+    /// At least `length` elements: what is too short is replaced by memory with half as much to spare, but no more than 16 MiB or an eighth, whichever
+    /// is more, and what it held is lost.
     pub fn provide(&mut self, device: &Device, length: usize) -> Result<&Buffer<T>, DeviceError> {
         let buffer = match self.0.take() {
             Some(buffer) if buffer.len() >= length => buffer,
@@ -250,6 +250,18 @@ impl<T: Pod> Growable<T> {
         }
         self.length = length;
         Ok(())
+    }
+
+    /// Makes the length at most `length`, and frees what is behind it, in whole parts. The address stays.
+    ///
+    /// # Errors
+    /// A failure of earlier work.
+    pub fn shrink(&mut self, length: usize) -> Result<(), DeviceError> {
+        self.length = self.length.min(length);
+        match &mut self.range {
+            Some(range) => range.shrink(self.length * size_of::<T>()),
+            None => Ok(()),
+        }
     }
 }
 

@@ -122,6 +122,30 @@ fn growables_keep_their_address_and_their_values() {
 }
 
 #[test]
+fn growables_give_memory_back() {
+    for device in devices() {
+        let mut x = device.growable::<u64>(1 << 32).unwrap();
+        let (few, many, address) = (1000, 80 << 20, x.address());
+        x.grow(few).unwrap();
+        let values: Vec<u64> = (0..few as u64).map(|i| 3 * i).collect();
+        device.upload(&x, 0, &values).unwrap();
+        for _ in 0..2 {
+            x.grow(many).unwrap();
+            let (all, mut last) = (x.bytes(), [7]);
+            device.download(&x, many - 1, &mut last).unwrap();
+            assert_eq!((x.len(), last), (many, [0]));
+            device.upload(&x, many - 1, &[9]).unwrap();
+            x.shrink(few).unwrap();
+            assert!(x.bytes() <= all / 2, "{} of {all}", x.bytes());
+            assert_eq!((x.len(), x.address()), (few, address));
+            let mut found = vec![0; few];
+            device.download(&x, 0, &mut found).unwrap();
+            assert_eq!(found, values);
+        }
+    }
+}
+
+#[test]
 fn blocks_have_shared_memory_and_atomics() {
     for device in devices() {
         let kernel = device.compile("tests", &source()).unwrap();

@@ -13,6 +13,7 @@ pub const CHUNK: usize = 4096;
 pub const PARTICLES: &str = concat!(
     include_str!("stacks.cuh"),
     include_str!("move.cu"),
+    include_str!("records.cu"),
     include_str!("sums.cu"),
     include_str!("cells.cuh"),
     include_str!("deposit.cu"),
@@ -114,7 +115,7 @@ pub struct Move {
     /// Which particles are dealt: [`DEAL`] or [`LEAVE`].
     pub what: i32,
     /// As `cursors`: the first turn in which the places of a row are free, or nothing: all are.
-    pub turns: Address<u32>,
+    pub free_from: Address<u32>,
     /// The turn that it is; of the kernel `particles_aside`, which works on all turns of a list, the first of them.
     pub turn: u32,
     /// The list that the particles stand on.

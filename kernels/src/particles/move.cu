@@ -145,11 +145,11 @@ RS_FN Home home_of(const given::Move& p, int row, int key) { return key == WAITS
 // Which launch deals particles that go to a home, if their patch has its turn then: see given::Move::what.
 RS_FN int dealt_in(const given::Move& p, const Home& home, unsigned turn) {
   if (home.stack == LEAVES) return given::LEAVE;
-  return p.turns != nullptr && p.turns[home.cursor] > turn ? given::ASIDE : given::DEAL;
+  return p.free_from != nullptr && p.free_from[home.cursor] > turn ? given::ASIDE : given::DEAL;
 }
 // The turn of a patch.
 RS_FN unsigned turn_of(const given::Move& p, int row) {
-  const unsigned turn = p.turns != nullptr ? p.turns[p.list * (p.rows + 1) + row] : 0;
+  const unsigned turn = p.free_from != nullptr ? p.free_from[p.list * (p.rows + 1) + row] : 0;
   return turn > p.turn ? turn : p.turn;
 }
 
@@ -256,25 +256,25 @@ KERNEL(particles_aside, particles::given::Move) {
   using namespace particles;
   SHARED Home homes[KEYS];
   SHARED unsigned first[KEYS];
-  SHARED bool waits[KEYS], some_wait;
+  SHARED bool is_aside[KEYS], some_are;
   SHARED unsigned short found[CHUNK];
   SHARED unsigned number;
   SHARED i64 before;
   const Chunk chunk = particles::chunk(p.from);
   const Columns from = columns(p.from.stack);
   if (launch::thread() == 0) {
-    some_wait = false;
+    some_are = false;
     number = 0;
   }
   launch::barrier();
   EACH(key, KEYS) {
     homes[key] = home_of(p, chunk.row, key);
     first[key] = p.cursors[homes[key].cursor];
-    waits[key] = dealt_in(p, homes[key], turn_of(p, chunk.row)) == given::ASIDE;
-    if (waits[key]) some_wait = true;
+    is_aside[key] = dealt_in(p, homes[key], turn_of(p, chunk.row)) == given::ASIDE;
+    if (is_aside[key]) some_are = true;
   }
   launch::barrier();
-  if (!some_wait) return;
+  if (!some_are) return;
   // some keys at once, since most of the time goes into waiting for them
   constexpr int SOME = 4;
   for (int begin = launch::thread(); begin < chunk.count; begin += SOME * launch::threads()) {
@@ -284,7 +284,7 @@ KERNEL(particles_aside, particles::given::Move) {
       keys[s] = k < chunk.count ? p.keys[chunk.first + k] : GONE;
     }
     RS_UNROLL for (int s = 0; s < SOME; ++s) {
-      if (keys[s] < KEYS && waits[keys[s]]) found[launch::atomic_add(&number, 1u)] = (unsigned short)(begin + s * launch::threads());
+      if (keys[s] < KEYS && is_aside[keys[s]]) found[launch::atomic_add(&number, 1u)] = (unsigned short)(begin + s * launch::threads());
     }
   }
   launch::barrier();
@@ -337,66 +337,5 @@ KERNEL(particles_shift, particles::given::Shift) {
       else place = motion::in_parent(place, (unsigned)(way >> axis & 1));
       to.place(axis, at) = kept(place);
     }
-  }
-}
-
-// Puts particles there that come from the host, a page in each block.
-KERNEL(particles_arrive, particles::given::Arrive) {
-  using namespace particles;
-  SHARED unsigned first;
-  const unsigned* home = p.homes + 2 * (i64)launch::block();
-  const int count = (int)home[1];
-  if (launch::thread() == 0) first = launch::atomic_add(p.cursors + home[0], home[1]);
-  launch::barrier();
-  const u64* page = p.pages + (i64)launch::block() * p.page_words;
-  const REAL* numbers = (const REAL*)(page + PAGE);
-  const Columns to = columns(p.to);
-  EACH(k, count) {
-    to.id(first + k) = page[k];
-    for (int c = 0; c < p.numbers; ++c) to.number(c, first + k) = numbers[c * PAGE + k];
-  }
-}
-
-// Puts particles there that come as records, a piece of them in each block.
-KERNEL(particles_unpack, particles::given::Unpack) {
-  using namespace particles;
-  SHARED unsigned first;
-  const unsigned* piece = p.pieces + 4 * (i64)launch::block();
-  const int list = (int)piece[1], count = (int)piece[3];
-  if (launch::thread() == 0) first = launch::atomic_add(p.cursors + list * (p.rows + 1) + piece[0], piece[3]);
-  launch::barrier();
-  const Columns to = columns(p.to[piece[2]]);
-  const int width = 8 + p.numbers * (int)sizeof(REAL) + 1;
-  const unsigned char* records = p.records + p.firsts[launch::block()];
-  EACH(k, count) {
-    const unsigned char* from = records + (i64)k * width;
-    u64 id = 0;
-    for (int b = 0; b < 8; ++b) id |= (u64)from[b] << (8 * b);
-    to.id(first + k) = id;
-    from += 8;
-    for (int c = 0; c < p.numbers; ++c) {
-      rs::lim<REAL>::U bits = 0;
-      for (int b = 0; b < (int)sizeof(REAL); ++b) bits |= (rs::lim<REAL>::U)*from++ << (8 * b);
-      to.number(c, first + k) = rs::from_bits(bits);
-    }
-  }
-}
-
-// Records for the host.
-KERNEL(particles_pack, particles::given::Pack) {
-  using namespace particles;
-  const Columns from = columns(p.stack);
-  const int width = 8 + p.numbers * (int)sizeof(REAL) + 1;
-  for (i64 k = (i64)launch::block() * launch::threads() + launch::thread(); k < p.count;
-       k += (i64)launch::blocks() * launch::threads()) {
-    unsigned char* out = p.out + k * width;
-    const u64 id = from.id(p.first + k);
-    for (int b = 0; b < 8; ++b) out[b] = (unsigned char)(id >> (8 * b));
-    out += 8;
-    for (int c = 0; c < p.numbers; ++c) {
-      u64 bits = rs::to_bits(from.number(c, p.first + k));
-      for (int b = 0; b < (int)sizeof(REAL); ++b) *out++ = (unsigned char)(bits >> (8 * b));
-    }
-    *out = (unsigned char)p.mark;
   }
 }

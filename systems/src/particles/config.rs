@@ -54,7 +54,7 @@ pub struct ParticlesConfig {
     pub weight: f64,
     /// Where particles want a finer mesh.
     pub refine: RefineConfig,
-    /// Whether particles change places in memory at each step, which must not change anything: a test of this program.
+    /// Whether particles change places in memory at each root step, which must not change anything: a test of this program.
     pub shuffle: bool,
     /// The species, by name.
     pub species: BTreeMap<String, SpeciesConfig>,

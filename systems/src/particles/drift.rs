@@ -350,7 +350,7 @@ pub(super) fn drift(
     let mut lost = vec![Lost::default(); all.0.len()];
     let tables = rows.view().tables;
     for (n, species) in all.0.iter_mut().enumerate() {
-        if motion.shuffle {
+        if motion.shuffle && clock.level == 0 {
             species.shuffle()?;
         }
         let given = (&*motion, units.scale);

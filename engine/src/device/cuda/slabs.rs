@@ -12,12 +12,17 @@ const LEAST_SLAB: usize = 2 << 20;
 /// Largest slab that is more than what was asked for, bytes.
 const MOST_SLAB: usize = 1 << 30;
 
+/// Largest part of a slab, which is freed as a whole, bytes.
+const MOST_PART: usize = 256 << 20;
+
 /// Reserved addresses of the GPU, with memory mapped to them from the front.
 pub(super) struct Slabs {
     context: Arc<Context>,
     address: u64,
     reserved: usize,
     mapped: usize,
+    /// Bytes of what is mapped, part by part.
+    parts: Vec<usize>,
     granularity: usize,
 }
 
@@ -37,8 +42,36 @@ impl Slabs {
             address,
             reserved,
             mapped: 0,
+            parts: Vec::new(),
             granularity,
         })
+    }
+
+    /// Maps so much more, in parts; whether there was enough.
+    fn map(&mut self, bytes: usize) -> Result<bool, DeviceError> {
+        let before = self.mapped;
+        while self.mapped < before + bytes {
+            let part = MOST_PART.min(before + bytes - self.mapped);
+            let next = self.address + self.mapped as u64;
+            if !self.context.gpu.map(next, part)? {
+                self.unmap_to(before);
+                return Ok(false);
+            }
+            self.mapped += part;
+            self.parts.push(part);
+        }
+        Ok(true)
+    }
+
+    /// Unmaps the last parts as long as so many bytes are left.
+    fn unmap_to(&mut self, bytes: usize) {
+        while let Some(&part) = self.parts.last()
+            && self.mapped - part >= bytes
+        {
+            self.parts.pop();
+            self.mapped -= part;
+            unmap(self.address + self.mapped as u64, part);
+        }
     }
 }
 
@@ -58,16 +91,23 @@ impl Range for Slabs {
         // slabs grow with what is there, so that many small steps are few slabs
         let ample = (self.mapped / 8).clamp(LEAST_SLAB, MOST_SLAB).max(least);
         let ample = ample.next_multiple_of(self.granularity).min(left);
-        let next = self.address + self.mapped as u64;
-        let mut slab = ample;
-        if !self.context.gpu.map(next, slab)? {
-            slab = least;
-            if ample == least || !self.context.gpu.map(next, slab)? {
-                return Err(self.context.out_of_memory(least));
-            }
+        let before = self.mapped;
+        if !self.map(ample)? && (ample == least || !self.map(least)?) {
+            return Err(self.context.out_of_memory(least));
         }
-        self.mapped += slab;
-        self.context.zero(next, slab)
+        let new = self.address + before as u64;
+        self.context.zero(new, self.mapped - before)
+    }
+
+    fn shrink(&mut self, bytes: usize) -> Result<(), DeviceError> {
+        let last = self.parts.last();
+        if last.is_none_or(|part| self.mapped - part < bytes) {
+            return Ok(());
+        }
+        self.context.gpu.bind()?;
+        self.context.wait()?;
+        self.unmap_to(bytes);
+        Ok(())
     }
 }
 
@@ -76,9 +116,7 @@ impl Drop for Slabs {
         // work that uses the memory may still be under way; of failures there is nobody to tell
         let _ = self.context.gpu.bind();
         let _ = self.context.wait();
-        if self.mapped > 0 {
-            unmap(self.address, self.mapped);
-        }
+        self.unmap_to(0);
         let _ = driver!("", cuMemAddressFree(self.address, self.reserved));
     }
 }

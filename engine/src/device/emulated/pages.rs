@@ -66,6 +66,28 @@ impl Range for Pages {
         self.mapped = mapped;
         Ok(())
     }
+
+    fn shrink(&mut self, bytes: usize) -> Result<(), DeviceError> {
+        let mapped = bytes.next_multiple_of(Self::SIZE);
+        if mapped >= self.mapped {
+            return Ok(());
+        }
+        let behind = self.address.wrapping_byte_add(mapped);
+        // SAFETY: the pages belong to this mapping, and nobody uses them any more
+        let answers = unsafe {
+            let length = self.mapped - mapped;
+            [
+                libc::madvise(behind, length, libc::MADV_DONTNEED),
+                libc::mprotect(behind, length, libc::PROT_NONE),
+            ]
+        };
+        if answers != [0, 0] {
+            let doing = format!("cannot free all but {}", shown(mapped as u64));
+            return Err(DeviceError::failed(doing, std::io::Error::last_os_error()));
+        }
+        self.mapped = mapped;
+        Ok(())
+    }
 }
 
 impl Drop for Pages {

@@ -1,7 +1,8 @@
 //! The deal of a step on a device: particles go to their new places, of which some are those of others that have been dealt before.
 
 use super::kernels::{Listed, Memory};
-use super::lists::{New, OnDevice};
+use super::lists::OnDevice;
+use super::room::New;
 use super::step::{Source, Step};
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_kernels::particles::device::{CHUNK, Move, Put, Stack};
@@ -19,7 +20,7 @@ impl OnDevice {
         &self,
         (step, new): (&Step, &[New]),
         (starts, stacks): (&[u32], [Stack; 4]),
-        sources: &mut [Source],
+        sources: &[Source],
     ) -> Result<(), DeviceError> {
         let kernels = &*self.kernels;
         let memory = &mut *kernels.memory();
@@ -31,9 +32,9 @@ impl OnDevice {
         }
         let mut aside = 0;
         if free.iter().any(|&turn| turn > 0) {
-            memory.turns.set(&kernels.device, &free)?;
+            memory.free_from.set(&kernels.device, &free)?;
             for Turn { given, .. } in &mut turns {
-                given.turns = memory.turns.address().into();
+                given.free_from = memory.free_from.address().into();
             }
             aside = self.set_aside(memory, sources, &turns)?;
         }
@@ -62,11 +63,11 @@ impl OnDevice {
                 piece += (self.homes[row as usize].lists[list].count as usize).div_ceil(CHUNK);
                 firsts.push(piece);
             }
-            for patches in &new.plan.turns {
+            for (n, patches) in new.plan.turns.iter().enumerate() {
                 let turn = turns.len() as u32;
                 let own = &rows[patches.clone()];
                 // what the first turn puts overwrites nothing
-                for &row in own.iter().filter(|_| patches != &new.plan.turns[0]) {
+                for &row in own.iter().filter(|_| n > 0) {
                     free[list * step.rows() + row as usize] = turn;
                 }
                 let count = |&row: &u32| self.homes[row as usize].lists[list].count as usize;
@@ -92,9 +93,9 @@ impl OnDevice {
     ) -> Result<usize, DeviceError> {
         let kernels = &*self.kernels;
         let particles: usize = turns.iter().map(|turn| turn.listed.particles).sum();
-        let mut room = particles / 64 + 1024;
+        let mut room = particles / 64 + self.few.min(1024);
         loop {
-            let stack = self.pages(&mut memory.waiting, room)?;
+            let stack = self.pages(&mut memory.aside, room)?;
             let tags = memory.tags.provide(&kernels.device, room)?.address();
             kernels.device.fill_zero(&kernels.words, 0..1)?;
             for Source { listed, at, .. } in sources {
@@ -127,7 +128,7 @@ impl OnDevice {
     fn put(&self, memory: &Memory, count: usize, to: [Stack; 4]) -> Result<(), DeviceError> {
         let kernels = &*self.kernels;
         let given = Put {
-            from: self.stack_at(memory.waiting.address()),
+            from: self.stack_at(memory.aside.address()),
             tags: memory.tags.address().into(),
             to,
             count: count as i64,

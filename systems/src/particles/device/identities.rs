@@ -10,7 +10,7 @@ impl OnDevice {
     /// The device fails.
     pub fn identities_of(&self, row: u32) -> Result<Vec<u64>, DeviceError> {
         let records = self.records(&[row])?.concat();
-        Ok(self.identities_in(&records))
+        Ok(identities(&records, self.record_bytes()))
     }
 
     /// The identities of all particles, each with its row.
@@ -20,18 +20,17 @@ impl OnDevice {
     pub fn identities(&self) -> Result<Vec<(u64, u32)>, DeviceError> {
         let mut all = Vec::new();
         for at in (0..self.held.len()).flat_map(|level| [(level, 0), (level, 1)]) {
-            let identities = self.identities_in(&self.records_on(at)?);
+            let identities = identities(&self.records_on(at, 0)?, 8 + 1);
             self.each_on(at, |row, of_row| {
                 all.extend(identities[of_row].iter().map(|&id| (id, row as u32)));
             });
         }
         Ok(all)
     }
+}
 
-    /// They come first in each record.
-    fn identities_in(&self, records: &[u8]) -> Vec<u64> {
-        let records = records.chunks_exact(self.record_bytes());
-        let first = records.filter_map(|record| record.first_chunk());
-        first.map(|id| u64::from_le_bytes(*id)).collect()
-    }
+/// They come first in records of so many bytes.
+fn identities(records: &[u8], width: usize) -> Vec<u64> {
+    let first = records.chunks_exact(width).filter_map(<[u8]>::first_chunk);
+    first.map(|id| u64::from_le_bytes(*id)).collect()
 }

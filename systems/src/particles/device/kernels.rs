@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// Words that a list has addresses for at least: 1 GiB.
+const LEAST_RESERVED: usize = 1 << 27;
 /// Cells of a block about a patch with what clouds reach around it.
 pub(in crate::particles) const BLOCK: u32 = 12 * 12 * 12;
 /// The same of what particles within the patch feel.
@@ -53,11 +55,12 @@ pub(in crate::particles) struct Memory {
     /// See [`Move::places`](nestar_kernels::particles::device::Move::places).
     pub among: Kept<u32>,
     pub tags: Kept<u64>,
-    /// See [`Move::turns`](nestar_kernels::particles::device::Move::turns).
-    pub turns: Kept<u32>,
-    /// Pages of particles that leave the rank, and of those whose places are not free yet.
+    /// See [`Move::free_from`](nestar_kernels::particles::device::Move::free_from).
+    pub free_from: Kept<u32>,
+    /// Pages of particles that leave the rank.
     pub leavers: Kept<u64>,
-    pub waiting: Kept<u64>,
+    /// Pages of particles that are set aside, until their places are free.
+    pub aside: Kept<u64>,
     /// Identities of what leaves the box.
     pub gone: Kept<u64>,
     pub records: Kept<u8>,
@@ -174,23 +177,33 @@ impl Kernels {
         self.device.launch(kernel, on.shape, given)
     }
 
-    /// Pages with room for so many particles at least; what stands there stays where it is.
+    /// Makes room for so many particles at least; what stands there stays where it is. Whether there are addresses for so many.
     pub(in crate::particles) fn grow(
         &self,
         columns: Columns,
         words: &mut Option<Growable<u64>>,
         particles: usize,
-    ) -> Result<(), DeviceError> {
-        if particles == 0 {
-            return Ok(());
+    ) -> Result<bool, DeviceError> {
+        if particles > u32::MAX as usize {
+            let why = format!("{particles} particles in one list are more than 2^32");
+            return Err(DeviceError::Range(why));
+        }
+        let wanted = particles.div_ceil(PAGE) * columns.page_words();
+        if wanted == 0 {
+            return Ok(true);
         }
         let words = match words {
             Some(words) => words,
             None => {
-                let most = self.device.memory()?.total / 8;
-                words.insert(self.device.growable(most as usize)?)
+                let all = self.device.memory()?.total as usize / 8;
+                let most = (8 * wanted).max(LEAST_RESERVED).min(all.max(wanted));
+                words.insert(self.device.growable(most)?)
             }
         };
-        words.grow(particles.div_ceil(PAGE) * columns.page_words())
+        let fits = wanted <= words.most();
+        if fits {
+            words.grow(wanted)?;
+        }
+        Ok(fits)
     }
 }

@@ -78,7 +78,7 @@ impl OnDevice {
     ) -> Result<Vec<(u32, Vec<u8>)>, DeviceError> {
         let Counted {
             mut counts,
-            mut sources,
+            sources,
             ..
         } = counted;
         let rest = incoming.settle(step.topology, &step.lists());
@@ -96,14 +96,14 @@ impl OnDevice {
         for ((stack, at), new) in stacks.iter_mut().zip(step.lists()).zip(&new) {
             *stack = self.stack_of(at, new);
         }
-        self.deal((step, &new), (&counts, stacks), &mut sources)?;
+        self.deal((step, &new), (&counts, stacks), &sources)?;
         behind
             .iter_mut()
             .zip(&counts)
             .for_each(|(n, first)| *n += first);
         self.unpack(step, (&incoming, &behind), stacks)?;
         for (at, new) in step.lists().into_iter().zip(new) {
-            self.replace(step.topology, at, new);
+            self.replace(step.topology, at, new)?;
         }
         Ok(rest)
     }

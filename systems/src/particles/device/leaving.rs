@@ -214,7 +214,8 @@ impl OnDevice {
                     bytes: 0,
                 });
             }
-            self.pack((from, range(alike)), alike[0].list, next)?;
+            let given = (alike[0].list, self.numbers());
+            self.pack((from, range(alike)), given, next)?;
             let bytes = range(alike).len() * width;
             next += bytes as u64;
             if let Some(message) = messages.last_mut() {

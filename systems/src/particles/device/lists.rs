@@ -3,7 +3,7 @@
 use super::super::columns::{Columns, PAGE};
 use super::super::rows::{Patch, Pool, Rows};
 use super::kernels::{Kernels, Listed, Memory};
-use super::turns::{FEW, Plan};
+use super::turns::FEW;
 use nestar_engine::device::{DeviceError, Growable, Kept, Kernel, Shape};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::{Arrive, CHUNK, List, Stack, Tables};
@@ -33,14 +33,14 @@ impl Home {
 /// Pages of the particles of a level's patches that one level moves.
 #[derive(Default)]
 pub(in crate::particles) struct Held {
-    words: Option<Growable<u64>>,
+    pub(super) words: Option<Growable<u64>>,
     /// The first row of the pages in use.
     pub first: usize,
     /// Rows in use.
     pub used: usize,
-    chunks: Kept<u32>,
+    pub(super) chunks: Kept<u32>,
     /// A block for each piece; none: particles have been taken out since they were listed.
-    shape: Option<Shape>,
+    pub(super) shape: Option<Shape>,
     /// The largest velocity along the axes, then acceleration, where known.
     pub largest: Option<[f64; 6]>,
 }
@@ -60,18 +60,6 @@ impl Held {
         (self.first, self.used) = (0, 0);
         (self.shape, self.largest) = (None, None);
     }
-
-    /// Rows that it has memory for.
-    fn room(&self, columns: Columns) -> usize {
-        let words = self.words.as_ref().map_or(0, Growable::len);
-        words / columns.page_words() * PAGE
-    }
-}
-
-/// New places of a list, in memory of their own or in that of the list.
-pub(super) struct New {
-    pub plan: Plan,
-    apart: Option<Held>,
 }
 
 /// The particles of a species that are on a device.
@@ -201,72 +189,6 @@ impl OnDevice {
         self.held[level][list].used > 0
     }
 
-    /// Places for the particles of a list of a level, of which each row has so many; `counts` becomes where those of each row begin. Where it can be
-    /// they are in the memory of the list, in which patches then take turns.
-    pub(super) fn provide(
-        &mut self,
-        topology: &Topology,
-        (level, list): (usize, usize),
-        counts: &mut [u32],
-    ) -> Result<New, DeviceError> {
-        let rows = topology.rows(level);
-        let stretches = rows.iter().map(|&row| self.homes[row as usize].lists[list]);
-        let stretches: Vec<Stretch> = stretches.collect();
-        let held = &mut self.held[level][list];
-        let room = (held.room(self.columns), self.few);
-        let Some(plan) = Plan::within(&stretches, &of_rows(rows, counts), room) else {
-            return self.provide_apart(rows, counts);
-        };
-        begin(rows, counts, &plan);
-        self.kernels
-            .grow(self.columns, &mut held.words, plan.room)?;
-        Ok(New { plan, apart: None })
-    }
-
-    /// The same in memory of their own.
-    pub(super) fn provide_apart(
-        &self,
-        rows: &[u32],
-        counts: &mut [u32],
-    ) -> Result<New, DeviceError> {
-        let plan = Plan::apart(&of_rows(rows, counts));
-        begin(rows, counts, &plan);
-        let mut held = Held {
-            used: plan.used,
-            ..Held::default()
-        };
-        self.kernels
-            .grow(self.columns, &mut held.words, plan.room)?;
-        let apart = Some(held);
-        Ok(New { plan, apart })
-    }
-
-    /// Where the new places of a list of a level are.
-    pub(super) fn stack_of(&self, (level, list): (usize, usize), new: &New) -> Stack {
-        let held = new.apart.as_ref().unwrap_or(&self.held[level][list]);
-        held.stack(self.columns)
-    }
-
-    /// Takes new places over.
-    pub(super) fn replace(
-        &mut self,
-        topology: &Topology,
-        (level, list): (usize, usize),
-        New { plan, apart }: New,
-    ) {
-        for (&row, stretch) in topology.rows(level).iter().zip(plan.stretches) {
-            let home = &mut self.homes[row as usize];
-            home.level = level;
-            home.lists[list] = stretch;
-        }
-        let held = &mut self.held[level][list];
-        if let Some(apart) = apart {
-            held.words = apart.words;
-        }
-        (held.first, held.used) = (plan.first, plan.used);
-        (held.shape, held.largest) = (None, None);
-    }
-
     /// Takes particles out of the host's pages to a list of a level.
     ///
     /// # Errors
@@ -289,7 +211,7 @@ impl OnDevice {
         let coming = rows.iter().map(|&row| (row, &pages[row as usize][list]));
         self.arrive(&mut memory, coming, self.stack_of(at, &new))?;
         drop(memory);
-        self.replace(topology, at, new);
+        self.replace(topology, at, new)?;
         for &row in rows {
             pages[row as usize][list].clear(pool);
         }
@@ -331,18 +253,6 @@ impl OnDevice {
             let shape = Shape::of(homes.len(), PAGE as u32);
             kernels.device.launch(&kernels.arrive, shape, &arrive)?;
         }
-    }
-}
-
-/// Of rows, in their order.
-fn of_rows(rows: &[u32], counts: &[u32]) -> Vec<u32> {
-    rows.iter().map(|&row| counts[row as usize]).collect()
-}
-
-/// Says where the particles of each row begin by a plan.
-fn begin(rows: &[u32], counts: &mut [u32], plan: &Plan) {
-    for (&row, stretch) in rows.iter().zip(&plan.stretches) {
-        counts[row as usize] = stretch.first;
     }
 }
 

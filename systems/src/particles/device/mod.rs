@@ -16,6 +16,7 @@ mod marks;
 mod passed;
 mod pull;
 mod records;
+mod room;
 mod shift;
 mod step;
 mod terms;

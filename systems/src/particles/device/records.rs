@@ -47,7 +47,7 @@ impl OnDevice {
                 for (list, stretch) in home.lists.iter().enumerate().filter(|(_, s)| s.count > 0) {
                     let (first, count) = (stretch.first as usize, stretch.count as usize);
                     let stack = self.held[home.level][list].stack(self.columns);
-                    self.pack((stack, first..first + count), list, next)?;
+                    self.pack((stack, first..first + count), (list, self.numbers()), next)?;
                     next += (count * width) as u64;
                 }
             }
@@ -69,13 +69,23 @@ impl OnDevice {
         range: Range<usize>,
         mark: usize,
     ) -> Result<Vec<u8>, DeviceError> {
-        let (kernels, width) = (&*self.kernels, self.record_bytes());
+        self.packed_in_part((stack, range), (mark, self.numbers()))
+    }
+
+    /// The same with so many numbers behind the identity.
+    fn packed_in_part(
+        &self,
+        (stack, range): (Stack, Range<usize>),
+        (mark, numbers): (usize, i32),
+    ) -> Result<Vec<u8>, DeviceError> {
+        let kernels = &*self.kernels;
+        let width = 8 + numbers as usize * self.columns.number + 1;
         let mut bytes = vec![0; range.len() * width];
         let (mut memory, mut next) = (kernels.memory(), range.start);
         for portion in bytes.chunks_mut(AT_ONCE / width * width) {
             let end = next + portion.len() / width;
             let out = memory.records.provide(&kernels.device, portion.len())?;
-            self.pack((stack, next..end), mark, out.address())?;
+            self.pack((stack, next..end), (mark, numbers), out.address())?;
             kernels.device.download(out, 0, portion)?;
             next = end;
         }
@@ -91,7 +101,7 @@ impl OnDevice {
     pub(super) fn pack(
         &self,
         (stack, range): (Stack, Range<usize>),
-        mark: usize,
+        (mark, numbers): (usize, i32),
         out: u64,
     ) -> Result<(), DeviceError> {
         let given = Pack {
@@ -99,7 +109,7 @@ impl OnDevice {
             out: out.into(),
             first: range.start as i64,
             count: range.len() as i64,
-            numbers: self.numbers(),
+            numbers,
             mark: mark as i32,
         };
         let shape = Shape::of(range.len().div_ceil(128).min(1 << 14), 128);
@@ -113,7 +123,8 @@ impl OnDevice {
     /// The device fails.
     pub fn fetch(&mut self, mut give: impl FnMut(usize, usize, &[u8])) -> Result<(), DeviceError> {
         for (level, list) in (0..self.held.len()).flat_map(|level| [(level, 0), (level, 1)]) {
-            let (records, width) = (self.records_on((level, list))?, self.record_bytes());
+            let width = self.record_bytes();
+            let records = self.records_on((level, list), self.numbers())?;
             self.each_on((level, list), |row, of_row| {
                 give(
                     row,
@@ -122,16 +133,21 @@ impl OnDevice {
                 );
             });
             self.held[level][list].empty();
+            let of_level = self.homes.iter_mut().filter(|home| home.level == level);
+            of_level.for_each(|home| home.lists[list] = Stretch::default());
         }
-        self.homes.fill(Home::default());
         Ok(())
     }
 
-    /// Records of all particles on a list of a level.
-    pub(super) fn records_on(&self, (level, list): (usize, usize)) -> Result<Vec<u8>, DeviceError> {
+    /// Records of all particles on a list of a level, with so many numbers behind the identity.
+    pub(super) fn records_on(
+        &self,
+        (level, list): (usize, usize),
+        numbers: i32,
+    ) -> Result<Vec<u8>, DeviceError> {
         let held = &self.held[level][list];
         let rows = held.first..held.first + held.used;
-        self.packed(held.stack(self.columns), rows, list)
+        self.packed_in_part((held.stack(self.columns), rows), (list, numbers))
     }
 
     /// Calls `give` with each row that has particles on a list of a level, and which of the list's these are.

@@ -1,7 +1,8 @@
 //! Particles on a device that go to other columns as they are: to other leaves where patches are refined or go, and beside what comes in pages.
 
 use super::kernels::Memory;
-use super::lists::{Home, New, OnDevice, Stretch, pieces};
+use super::lists::{Home, OnDevice, Stretch, pieces};
+use super::room::New;
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::field::{Above, Refined};
 use nestar_engine::mesh::Topology;
@@ -103,9 +104,10 @@ impl OnDevice {
                     true => coming,
                     false => self.joined(topology, at, Some(coming), |_| 0)?,
                 };
-                self.replace(topology, at, new);
+                self.replace(topology, at, new)?;
             }
         }
+        self.trim()?;
         Ok(records)
     }
 

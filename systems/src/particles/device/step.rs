@@ -54,7 +54,8 @@ pub struct Counted {
 }
 
 impl Step<'_> {
-    /// The lists that the step moves, and deals to: the level of the patches, and which of theirs.
+    /// The lists that the step moves, and deals to: the level of the patches, and which of theirs. Those of the level's own patches come first, so that
+    /// the places of what goes to children are free when the coarser level's patches have their turns.
     pub(in crate::particles) fn lists(&self) -> Vec<(usize, usize)> {
         let mut lists = vec![(self.level, 0), (self.level, 1)];
         lists.extend(self.level.checked_sub(1).map(|below| (below, 1)));
@@ -87,7 +88,7 @@ impl Step<'_> {
             stay: if level == self.level { [0, 0] } else { [1, 2] },
             own: level == self.level,
             what: DEAL,
-            turns: Address::NONE,
+            free_from: Address::NONE,
             turn: 0,
             list: list as i32,
             aside: Address::NONE,

@@ -3,13 +3,42 @@
 use super::lists::Stretch;
 use std::ops::Range;
 
-/// Most turns, since each is a launch.
-const MOST: usize = 24;
-/// Up to so many particles there is room for all of them twice, and one turn suffices.
+/// Most turns before a list gets more memory, since each is a launch.
+const MOST: usize = 12;
+/// Up to so many particles there is room for all of them twice, and one turn suffices, or two.
 pub(super) const FEW: usize = 1 << 21;
 
-/// Rows of memory that a list of so many particles needs beside them, with room for a few twice.
-fn spare(particles: usize, few: usize) -> usize {
+/// Memory of a list of particles.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    /// Rows.
+    pub rows: usize,
+    /// Lists of up to so many particles have room for all of them twice.
+    pub few: usize,
+    /// Whether any number of turns will do, rather than more memory.
+    pub is_scarce: bool,
+}
+
+impl Room {
+    fn spare(self, particles: usize) -> usize {
+        match self.is_scarce {
+            true => 0,
+            false => spare(particles, self.few),
+        }
+    }
+
+    /// Turns that so many particles may take.
+    fn turns(self, particles: usize) -> usize {
+        match self.is_scarce {
+            true => usize::MAX,
+            false if particles <= self.few => 2,
+            false => MOST,
+        }
+    }
+}
+
+/// Rows that so many particles need beside their own to take few turns, a few of them one.
+pub(super) fn spare(particles: usize, few: usize) -> usize {
     (particles / 5).max(particles.min(few))
 }
 
@@ -29,24 +58,24 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// So many particles of each patch in other memory, all in one turn.
+    /// So many particles of each patch in memory of their own, all in one turn.
     pub fn apart(counts: &[u32]) -> Self {
         Self::from(0, counts, vec![0..counts.len()])
     }
 
-    /// So many particles of each patch in the memory where they stand, with room for so many, and for a few twice; none: other memory does better.
-    pub fn within(old: &[Stretch], counts: &[u32], (room, few): (usize, usize)) -> Option<Self> {
+    /// So many particles of each patch in the memory where they stand, of which there may have to be more. None: they stand in another order than the
+    /// patches.
+    pub fn within(old: &[Stretch], counts: &[u32], room: Room) -> Option<Self> {
         let used = counts.iter().map(|&count| count as usize).sum();
-        let spare = spare(used, few);
         let (begins, ends) = bounds(old)?;
-        if room / 3 > (used + spare).max(FEW / 4) {
-            return None;
-        }
+        let most = room.turns(used);
         let plan = Self::from(0, counts, Vec::new());
-        plan.downwards(&begins).or_else(|| {
-            let top = |room| Self::from(room - used, counts, Vec::new()).upwards(&ends);
-            let here = if room >= used { top(room) } else { None };
-            here.or_else(|| top(highest(&ends, counts) + spare))
+        plan.downwards(&begins, most).or_else(|| {
+            let top = |rows| Self::from(rows - used, counts, Vec::new());
+            let here = (room.rows >= used).then(|| top(room.rows).upwards(&ends, most));
+            let more = highest(&ends, counts) + room.spare(used);
+            here.flatten()
+                .or_else(|| top(more).upwards(&ends, usize::MAX))
         })
     }
 
@@ -67,17 +96,18 @@ impl Plan {
     }
 
     /// The same if patches can take turns from the first to the last one.
-    fn downwards(mut self, begins: &[usize]) -> Option<Self> {
+    fn downwards(mut self, begins: &[usize], most: usize) -> Option<Self> {
         let end = |n: usize| (self.stretches[n].first + self.stretches[n].count) as usize;
-        self.turns = turns(begins.len(), |from, last| end(last) <= begins[from])?;
+        self.turns = turns(begins.len(), most, |from, last| end(last) <= begins[from])?;
         Some(self)
     }
 
     /// The same from the last to the first one.
-    fn upwards(mut self, ends: &[usize]) -> Option<Self> {
+    fn upwards(mut self, ends: &[usize], most: usize) -> Option<Self> {
         let mirrored = |n: usize| ends.len() - 1 - n;
         let begin = |n: usize| self.stretches[mirrored(n)].first as usize;
-        let turns = turns(ends.len(), |from, last| begin(last) >= ends[mirrored(from)])?;
+        let fits = |from: usize, last| begin(last) >= ends[mirrored(from)];
+        let turns = turns(ends.len(), most, fits)?;
         let turns = turns
             .into_iter()
             .map(|turn| ends.len() - turn.end..ends.len() - turn.start);
@@ -121,12 +151,16 @@ fn highest(ends: &[usize], counts: &[u32]) -> usize {
     highest
 }
 
-/// Takes as many of so many patches into each turn as fit; none: one does not fit at all, or there are too many turns.
-fn turns(count: usize, fits: impl Fn(usize, usize) -> bool) -> Option<Vec<Range<usize>>> {
+/// Takes as many of so many patches into each turn as fit; none: one does not fit at all, or it takes more turns than `most`.
+fn turns(
+    count: usize,
+    most: usize,
+    fits: impl Fn(usize, usize) -> bool,
+) -> Option<Vec<Range<usize>>> {
     let (mut turns, mut from) = (Vec::new(), 0);
     while from < count {
         let fitting = (from..count).take_while(|&last| fits(from, last)).count();
-        if fitting == 0 || turns.len() == MOST {
+        if fitting == 0 || turns.len() == most {
             return None;
         }
         turns.push(from..from + fitting);
@@ -140,9 +174,21 @@ mod tests {
     use super::*;
 
     /// Deals as kernels do: a turn reads all of its patches before it writes.
-    fn check(old: &[Stretch], counts: &[u32], (room, few): (usize, usize)) -> Plan {
-        let plan = Plan::within(old, counts, (room, few)).expect("a plan");
-        let mut rows = vec![None; plan.room.max(room)];
+    fn check(old: &[Stretch], counts: &[u32], rows: usize, few: usize) -> Plan {
+        check_in(
+            old,
+            counts,
+            Room {
+                rows,
+                few,
+                is_scarce: false,
+            },
+        )
+    }
+
+    fn check_in(old: &[Stretch], counts: &[u32], room: Room) -> Plan {
+        let plan = Plan::within(old, counts, room).expect("a plan");
+        let mut rows = vec![None; plan.room.max(room.rows)];
         for (patch, stretch) in old.iter().enumerate() {
             let own = &mut rows[stretch.first as usize..][..stretch.count as usize];
             own.fill(Some(patch));
@@ -185,8 +231,8 @@ mod tests {
                 let change = random(step * patches + n as u64 + 7) as i64 % 600 - 297;
                 *count = (i64::from(*count) + change).max(0) as u32;
             }
-            let plan = check(&old, &counts, (room, 0));
-            assert!(plan.turns.len() <= MOST);
+            let plan = check(&old, &counts, room, 0);
+            assert!(plan.turns.len() <= 2 * MOST);
             assert!(
                 plan.room.max(room) <= plan.used * 4 / 3,
                 "{step} {} {}",
@@ -201,9 +247,9 @@ mod tests {
     fn few_particles_take_one_turn() {
         let counts = [0, 64, 3, 0, 500];
         let old = Plan::apart(&counts);
-        let up = check(&old.stretches, &[5, 60, 1, 0, 501], (old.room, FEW));
+        let up = check(&old.stretches, &[5, 60, 1, 0, 501], old.room, FEW);
         assert_eq!((up.turns.len(), up.first), (1, up.room - 567));
-        let down = check(&up.stretches, &[7, 58, 1, 0, 501], (up.room, FEW));
+        let down = check(&up.stretches, &[7, 58, 1, 0, 501], up.room, FEW);
         assert_eq!((down.turns.len(), down.first), (1, 0));
     }
 
@@ -211,17 +257,35 @@ mod tests {
     fn a_patch_that_takes_nearly_all_finds_room() {
         let counts = [10, 3_000_000, 20];
         let old = Plan::apart(&counts);
-        let plan = check(&old.stretches, &[3_000_000, 20, 10], (old.room, FEW));
-        check(&plan.stretches, &[1, 0, 4_000_000], (plan.room, FEW));
+        let plan = check(&old.stretches, &[3_000_000, 20, 10], old.room, FEW);
+        check(&plan.stretches, &[1, 0, 4_000_000], plan.room, FEW);
     }
 
     #[test]
-    fn memory_for_many_more_is_left_and_another_order_too() {
-        let old = Plan::apart(&[3_000_000, 0]).stretches;
-        assert!(Plan::within(&old, &[1000, 1000], (3_000_000, FEW)).is_none());
+    fn scarce_memory_takes_more_turns() {
+        let counts: Vec<u32> = (0..500).map(|n| random(n) as u32 % 90).collect();
+        let old = Plan::apart(&counts);
+        let few = counts.iter().rev().copied().collect::<Vec<_>>();
+        let room = |is_scarce| Room {
+            rows: old.room,
+            few: 0,
+            is_scarce,
+        };
+        let [ample, scarce] = [false, true].map(|is| check_in(&old.stretches, &few, room(is)));
+        assert!(scarce.room < ample.room && scarce.turns.len() > ample.turns.len());
+        assert!(scarce.room < old.room + 2000, "{}", scarce.room);
+    }
+
+    #[test]
+    fn another_order_wants_other_memory() {
         let swapped = [7, 0].map(|first| Stretch { first, count: 7 });
-        assert!(Plan::within(&swapped, &[7, 7], (100, FEW)).is_none());
-        let plan = check(&[Stretch::default(); 2], &[7, 7], (0, FEW));
+        let room = Room {
+            rows: 100,
+            few: FEW,
+            is_scarce: false,
+        };
+        assert!(Plan::within(&swapped, &[7, 7], room).is_none());
+        let plan = check(&[Stretch::default(); 2], &[7, 7], 0, FEW);
         assert_eq!((plan.turns.len(), plan.room), (1, 14));
     }
 }

@@ -1,0 +1,62 @@
+// Particles that come from the host or other ranks, or go there: in pages, or as records. Follows stacks.cuh.
+
+// Puts particles there that come from the host, a page in each block.
+KERNEL(particles_arrive, particles::given::Arrive) {
+  using namespace particles;
+  SHARED unsigned first;
+  const unsigned* home = p.homes + 2 * (i64)launch::block();
+  const int count = (int)home[1];
+  if (launch::thread() == 0) first = launch::atomic_add(p.cursors + home[0], home[1]);
+  launch::barrier();
+  const u64* page = p.pages + (i64)launch::block() * p.page_words;
+  const REAL* numbers = (const REAL*)(page + PAGE);
+  const Columns to = columns(p.to);
+  EACH(k, count) {
+    to.id(first + k) = page[k];
+    for (int c = 0; c < p.numbers; ++c) to.number(c, first + k) = numbers[c * PAGE + k];
+  }
+}
+
+// Puts particles there that come as records, a piece of them in each block.
+KERNEL(particles_unpack, particles::given::Unpack) {
+  using namespace particles;
+  SHARED unsigned first;
+  const unsigned* piece = p.pieces + 4 * (i64)launch::block();
+  const int list = (int)piece[1], count = (int)piece[3];
+  if (launch::thread() == 0) first = launch::atomic_add(p.cursors + list * (p.rows + 1) + piece[0], piece[3]);
+  launch::barrier();
+  const Columns to = columns(p.to[piece[2]]);
+  const int width = 8 + p.numbers * (int)sizeof(REAL) + 1;
+  const unsigned char* records = p.records + p.firsts[launch::block()];
+  EACH(k, count) {
+    const unsigned char* from = records + (i64)k * width;
+    u64 id = 0;
+    for (int b = 0; b < 8; ++b) id |= (u64)from[b] << (8 * b);
+    to.id(first + k) = id;
+    from += 8;
+    for (int c = 0; c < p.numbers; ++c) {
+      rs::lim<REAL>::U bits = 0;
+      for (int b = 0; b < (int)sizeof(REAL); ++b) bits |= (rs::lim<REAL>::U)*from++ << (8 * b);
+      to.number(c, first + k) = rs::from_bits(bits);
+    }
+  }
+}
+
+// Records for the host.
+KERNEL(particles_pack, particles::given::Pack) {
+  using namespace particles;
+  const Columns from = columns(p.stack);
+  const int width = 8 + p.numbers * (int)sizeof(REAL) + 1;
+  for (i64 k = (i64)launch::block() * launch::threads() + launch::thread(); k < p.count;
+       k += (i64)launch::blocks() * launch::threads()) {
+    unsigned char* out = p.out + k * width;
+    const u64 id = from.id(p.first + k);
+    for (int b = 0; b < 8; ++b) out[b] = (unsigned char)(id >> (8 * b));
+    out += 8;
+    for (int c = 0; c < p.numbers; ++c) {
+      u64 bits = rs::to_bits(from.number(c, p.first + k));
+      for (int b = 0; b < (int)sizeof(REAL); ++b) *out++ = (unsigned char)(bits >> (8 * b));
+    }
+    *out = (unsigned char)p.mark;
+  }
+}
