@@ -60,7 +60,8 @@ pub(super) struct Plan {
 impl Plan {
     /// So many particles of each patch in memory of their own, all in one turn.
     pub fn apart(counts: &[u32]) -> Self {
-        Self::from(0, counts, vec![0..counts.len()])
+        let all = std::iter::once(0..counts.len());
+        Self::from(0, counts, all.collect())
     }
 
     /// So many particles of each patch in the memory where they stand, of which there may have to be more. None: they stand in another order than the
