@@ -174,6 +174,22 @@ RS_FN void put(const given::Move& p, const Columns& from, i64 n, const Home& hom
   if (home.cursor == p.rows) p.tags[at - p.tagged] = (u64)row * 64 + (p.own ? 0 : 32) + went.d;
 }
 
+// Finds the particles of a piece whose keys say so.
+RS_FN void find(const given::Move& p, const Chunk& chunk, const bool* says_so, unsigned short* found, unsigned* number) {
+  // some keys at once, since most of the time goes into waiting for them
+  constexpr int SOME = 4;
+  for (int begin = launch::thread(); begin < chunk.count; begin += SOME * launch::threads()) {
+    int keys[SOME];
+    RS_UNROLL for (int s = 0; s < SOME; ++s) {
+      const int k = begin + s * launch::threads();
+      keys[s] = k < chunk.count ? p.keys[chunk.first + k] : GONE;
+    }
+    RS_UNROLL for (int s = 0; s < SOME; ++s) {
+      if (keys[s] < KEYS && says_so[keys[s]]) found[launch::atomic_add(number, 1u)] = (unsigned short)(begin + s * launch::threads());
+    }
+  }
+}
+
 // The child in which a particle lies.
 RS_FN int child_of(const Columns& from, i64 n) {
   int child = 0;
@@ -275,18 +291,7 @@ KERNEL(particles_aside, particles::given::Move) {
   }
   launch::barrier();
   if (!some_are) return;
-  // some keys at once, since most of the time goes into waiting for them
-  constexpr int SOME = 4;
-  for (int begin = launch::thread(); begin < chunk.count; begin += SOME * launch::threads()) {
-    int keys[SOME];
-    RS_UNROLL for (int s = 0; s < SOME; ++s) {
-      const int k = begin + s * launch::threads();
-      keys[s] = k < chunk.count ? p.keys[chunk.first + k] : GONE;
-    }
-    RS_UNROLL for (int s = 0; s < SOME; ++s) {
-      if (keys[s] < KEYS && is_aside[keys[s]]) found[launch::atomic_add(&number, 1u)] = (unsigned short)(begin + s * launch::threads());
-    }
-  }
+  find(p, chunk, is_aside, found, &number);
   launch::barrier();
   if (launch::thread() == 0) before = (i64)launch::atomic_add(p.aside, (u64)number);
   launch::barrier();

@@ -1,8 +1,9 @@
 //! What leaves the patches of a device's rank in a step: to held patches of other ranks from device to device, elsewhere as parcels.
 
 use super::kernels::Listed;
-use super::lists::{OnDevice, Stretch, pieces};
+use super::lists::{OnDevice, pieces};
 use super::step::{Source, Step};
+use super::turns::Stretch;
 use nestar_device::Address;
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::field::Parcel;

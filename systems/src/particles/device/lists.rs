@@ -3,19 +3,12 @@
 use super::super::columns::{Columns, PAGE};
 use super::super::rows::{Patch, Pool, Rows};
 use super::kernels::{Kernels, Listed, Memory};
-use super::turns::FEW;
+use super::turns::{FEW, Stretch};
 use nestar_engine::device::{DeviceError, Growable, Kept, Kernel, Shape};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::{Arrive, CHUNK, List, Stack, Tables};
 use rayon::prelude::*;
 use std::sync::Arc;
-
-/// Where particles of a patch stand.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::particles) struct Stretch {
-    pub first: u32,
-    pub count: u32,
-}
 
 /// The particles of a patch by the level that moves them, and the level of the patch.
 #[derive(Clone, Copy, Default)]

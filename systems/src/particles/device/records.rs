@@ -1,6 +1,7 @@
 //! Records of particles that leave a device.
 
-use super::lists::{Home, OnDevice, Stretch};
+use super::lists::{Home, OnDevice};
+use super::turns::Stretch;
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_kernels::particles::device::{Pack, Stack};
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! Memory of lists: new places for their particles, what they need more, and what they give back.
 
 use super::super::columns::{Columns, PAGE};
-use super::lists::{Held, OnDevice, Stretch};
-use super::turns::{FEW, Plan, Room, spare};
+use super::lists::{Held, OnDevice};
+use super::turns::{FEW, Plan, Room, Stretch, spare};
 use nestar_engine::device::{DeviceError, Growable};
 use nestar_engine::mesh::Topology;
 use nestar_kernels::particles::device::Stack;

@@ -1,8 +1,9 @@
 //! Particles on a device that go to other columns as they are: to other leaves where patches are refined or go, and beside what comes in pages.
 
 use super::kernels::Memory;
-use super::lists::{Home, OnDevice, Stretch, pieces};
+use super::lists::{Home, OnDevice, pieces};
 use super::room::New;
+use super::turns::Stretch;
 use nestar_engine::device::{DeviceError, Shape};
 use nestar_engine::field::{Above, Refined};
 use nestar_engine::mesh::Topology;

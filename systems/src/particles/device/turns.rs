@@ -1,7 +1,13 @@
 //! New places of particles in the memory in which they stand: patches take turns, so that what one turn puts overwrites what turns before have read.
 
-use super::lists::Stretch;
 use std::ops::Range;
+
+/// Where particles of a patch stand.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::particles) struct Stretch {
+    pub first: u32,
+    pub count: u32,
+}
 
 /// Most turns before a list gets more memory, since each is a launch.
 const MOST: usize = 12;
