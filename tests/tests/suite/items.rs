@@ -1,5 +1,7 @@
 //! Items of a plugin's own: motes that fly straight through a periodic box, each at its own speed, whatever the patches do.
 
+mod weights;
+
 use crate::device_runs::emulation;
 use bevy_ecs::prelude::*;
 use nestar::engine::device::DeviceError;
@@ -165,26 +167,6 @@ fn motes_of(index: [i32; 3]) -> Vec<Mote> {
     ids.map(mote).collect()
 }
 
-/// Motes that stay where they are, in the eight root patches of a corner alone.
-struct Corner {
-    weight: f64,
-}
-
-impl Plugin for Corner {
-    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.register_items(Motes(Vec::new(), self.weight))?;
-        sim.system_in(Initialise::State, begin_in_corner);
-        Ok(())
-    }
-}
-
-fn begin_in_corner(topology: Res<Topology>, clock: Res<LevelClock>, mut motes: ResMut<Motes>) {
-    let rows = topology.rows(0).iter().filter(|_| clock.level == 0);
-    for &row in rows.filter(|&&row| topology.index(row).iter().all(|&i| i < 2)) {
-        motes.0[row as usize] = motes_of(topology.index(row));
-    }
-}
-
 /// Moves the motes of all levels, once in a root step; those that leave their patches go wherever they are then.
 fn fly(
     topology: Res<Topology>,
@@ -284,41 +266,6 @@ fn items_are_where_they_belong_whatever_the_patches_do() {
             }
         }
         assert!(levels.into_iter().all(|motes| motes > 50), "{levels:?}");
-    }
-}
-
-#[test]
-fn ranks_share_patches_out_by_what_a_plugins_items_weigh() {
-    let devices = ["run.device=cpu", "run.device=emulated"];
-    for device in devices.into_iter().take(1 + usize::from(emulation())) {
-        // patches and motes of two ranks
-        let shares = |weight: f64| {
-            let settings = [BUSY, &["run.imbalance=1.01", device]].concat();
-            let corner = || Corner { weight };
-            let build =
-                |ranks| Simulation::with_ranks(deck(BLAST, &settings), ranks)?.add(corner());
-            on_ranks_of(2, build, |stepper| {
-                stepper.steps(3);
-                let motes = places(stepper).len();
-                let topology = stepper.0.engine().world.resource::<Topology>();
-                let levels = 0..=topology.finest();
-                (
-                    levels
-                        .map(|level| topology.rows(level).len())
-                        .sum::<usize>(),
-                    motes,
-                )
-            })
-        };
-        let [light, heavy] = [0.0, 1e5].map(shares);
-        let all = MOTES as usize * 8;
-        for shares in [&light, &heavy] {
-            assert_eq!(shares[0].1 + shares[1].1, all, "{light:?} {heavy:?}");
-        }
-        let least = |shares: &[(usize, usize)]| shares[0].1.min(shares[1].1);
-        assert_eq!(least(&light), 0, "{light:?} {heavy:?}");
-        assert!(least(&heavy) >= all / 4, "{light:?} {heavy:?}");
-        assert!(light[0].0.abs_diff(light[1].0) < heavy[0].0.abs_diff(heavy[1].0));
     }
 }
 

@@ -1,79 +1,41 @@
 //! What particles feel near the border of an isolated box: of themselves nothing on the root level, and on finer levels that touch the border nothing
 //! from two root cells on.
 
+use super::forces::{SPACE, bodies, size};
 use super::particles;
 use nestar::engine::step::Remarks;
 use nestar_tests::Stepper;
 
-/// A body in empty space, with finer levels in a corner of the box.
-const SPACE: &str = r#"
-scenario = "formula"
-
-[initial]
-density  = "1e-20"
-pressure = "1e-20"
-
-[domain]
-cells      = [32, 32, 32]
-left_edge  = [0.0, 0.0, 0.0]
-right_edge = [32.0, 32.0, 32.0]
-boundary   = "outflow"
-
-[time]
-end = 1e9
-
-[mesh]
-max_level       = 2
-regrid_interval = 1000
-flag_buffer     = 0
-
-[[mesh.refine]]
-criterion = "box"
-left      = [0.0, 0.0, 0.0]
-right     = [9.0, 9.0, 9.0]
-level     = 1
-
-[[mesh.refine]]
-criterion = "box"
-left      = [0.0, 0.0, 0.0]
-right     = [5.0, 5.0, 5.0]
-
-[hydro]
-frozen = true
-
-[gravity]
-
-[particles]
-acceleration = 0.0
-
-[particles.species.star]
-mass    = 1e-6
-initial = { kind = "bodies", bodies = [] }
-"#;
-
+/// A box with root cells of width 1.
+const BOX: [&str; 2] = [
+    "domain.left_edge=[0, 0, 0]",
+    "domain.right_edge=[32, 32, 32]",
+];
 /// Level 1 in the middle, a patch of the root level away from all faces.
 const APART: [&str; 2] = [
     "mesh.max_level=1",
     "mesh.refine=[{ criterion = \"box\", left = [9, 9, 9], right = [23, 23, 23] }]",
 ];
-/// Finer levels in the corner.
-const IN_THE_CORNER: [[&str; 1]; 2] = [["mesh.max_level=1"], ["mesh.max_level=2"]];
+/// Finer levels in a corner.
+const CORNER: &str = "mesh.refine=[{ criterion = \"box\", left = [0, 0, 0], right = [9, 9, 9], level = 1 }, \
+    { criterion = \"box\", left = [0, 0, 0], right = [5, 5, 5] }]";
+const IN_THE_CORNER: [[&str; 2]; 2] = [["mesh.max_level=1", CORNER], ["mesh.max_level=2", CORNER]];
 
 const CLOUDS: [&str; 3] = ["ngp", "cic", "tsc"];
 
 fn at_rest(cloud: &str, settings: &[&str], place: [f64; 3]) -> Stepper {
     let cloud = format!("particles.cloud=\"{cloud}\"");
-    let body = format!("particles.species.star.initial.bodies=[{{position={place:?}}}]");
-    Stepper::new(SPACE, &[settings, &[&*cloud, &*body]].concat())
+    let body = bodies(&[(place, [0.0; 3])]);
+    Stepper::new(SPACE, &[&BOX, settings, &[&*cloud, &*body]].concat())
 }
 
 /// The level of a body at rest so many root cells from faces of the box, and its acceleration over that by a neighbour of its mass at two cells of
 /// this level.
 fn felt(cloud: &str, settings: &[&str], place: [f64; 3]) -> (usize, f64) {
     let star = particles(&mut at_rest(cloud, settings, place), "star").swap_remove(0);
-    let size = star.acceleration.map(|a| a * a).iter().sum::<f64>().sqrt();
     let two_cells = 2.0 * 0.5_f64.powi(star.level as i32);
-    (star.level, size * two_cells * two_cells / star.mass)
+    let felt = size(star.acceleration) * two_cells * two_cells / star.mass;
+    (star.level, felt)
 }
 
 /// Places beside a face, in an edge and in a corner, the nearest `near` root cells away.

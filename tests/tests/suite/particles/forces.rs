@@ -9,7 +9,7 @@ use nestar_tests::Stepper;
 use nestar_tests::random::Random;
 
 /// Bodies in empty space with refined boxes.
-const SPACE: &str = r#"
+pub(super) const SPACE: &str = r#"
 scenario = "formula"
 
 [initial]
@@ -55,7 +55,7 @@ initial = { kind = "bodies", bodies = [] }
 "#;
 
 /// The setting for bodies with these positions and velocities.
-fn bodies(bodies: &[([f64; 3], [f64; 3])]) -> String {
+pub(super) fn bodies(bodies: &[([f64; 3], [f64; 3])]) -> String {
     let body = |(position, velocity): &([f64; 3], [f64; 3])| {
         format!("{{position={position:?}, velocity={velocity:?}}}")
     };
@@ -64,7 +64,7 @@ fn bodies(bodies: &[([f64; 3], [f64; 3])]) -> String {
     format!("particles.species.star.initial.bodies=[{bodies}]")
 }
 
-fn size(v: [f64; 3]) -> f64 {
+pub(super) fn size(v: [f64; 3]) -> f64 {
     v.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
